@@ -1,0 +1,55 @@
+# Each target does its own set-up: a virtual environment in .venv, made once and again when what it is made from changes.
+PYTHON ?= python3
+# Where the CPU build of torch comes from. Elsewhere a plain index serves: `make demo TORCH_INDEX=`.
+TORCH_INDEX ?=
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+# Real MindSpore for `make parity`. It wants NumPy 1 and Python 3.11 at most.
+ORACLE ?= .oracle/bin/python
+
+.PHONY: demo test test-all check bench size parity generate setup
+
+setup: $(READY)
+
+$(READY): pyproject.toml constraints.txt
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt $(if $(TORCH_INDEX),--extra-index-url $(TORCH_INDEX)) --editable '.[dev,tools]'
+	touch $@
+
+demo: $(READY)
+	$(BIN)/torchspore run examples/quickstart/train.py --mode PYNATIVE
+	$(BIN)/torchspore explain examples/quickstart/train.py --mode GRAPH
+
+# Everything but the slow tests, then the slow ones that stand for their kind.
+test: $(READY)
+	$(BIN)/python -m pytest -q -n 2 -m "not slow and not gpu"
+	$(BIN)/python -m pytest -q -n 2 -m "sample"
+
+test-all: $(READY)
+	$(BIN)/python -m pytest -q -n 2
+
+check: $(READY)
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports --config pyproject.toml
+	$(BIN)/python tools/generate.py --check
+	$(BIN)/python tools/generate_names.py --check
+	$(BIN)/python tools/size.py --check
+
+generate: $(READY)
+	$(BIN)/python tools/generate.py
+	$(BIN)/python tools/generate_names.py
+
+size: $(READY)
+	$(BIN)/python tools/size.py
+
+bench: $(READY)
+	for file in dispatch context mlp lenet resnet18 gpt; do $(BIN)/python benchmarks/$$file.py || exit 1; done
+
+parity: $(READY) $(ORACLE)
+	$(BIN)/python tools/record_parity.py --python $(ORACLE) --check
+
+.oracle/bin/python:
+	$(PYTHON) -m venv .oracle
+	.oracle/bin/python -m pip install --quiet mindspore==2.10.0 numpy==1.26.4

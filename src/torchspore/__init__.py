@@ -1,0 +1,25 @@
+"""torchspore runs unmodified MindSpore programs on PyTorch.
+
+Importing this module imports no torch and installs nothing; `install()` makes `import mindspore` answer with torchspore.
+"""
+from __future__ import annotations
+
+__version__ = "0.1.0"
+__all__ = ["__version__", "install", "uninstall"]
+
+
+def install() -> None:
+    """Makes `import mindspore` answer with torchspore in this process, also where a real mindspore is installed.
+
+    Calling it again does nothing. Raises RuntimeError where the real mindspore has been imported already.
+    """
+    from torchspore import alias
+
+    alias.install()
+
+
+def uninstall() -> None:
+    """Undoes `install()`: what is imported as `mindspore` from now on is looked up as without torchspore."""
+    from torchspore import alias
+
+    alias.uninstall()

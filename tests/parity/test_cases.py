@@ -1,0 +1,53 @@
+"""Every parity case, run here and compared with what real MindSpore 2.10 answered."""
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from parity import case as parity
+
+# `PARITY=nn_conv,elementwise pytest tests/parity/test_cases.py` looks at these files only.
+CHOSEN = {name for name in os.environ.get("PARITY", "").split(",") if name}
+FILES = sorted(path for path in parity.CASES.glob("*.py") if not CHOSEN or path.stem in CHOSEN)
+
+
+def parameters() -> list[object]:
+    """One parameter for each case and mode; a file that can't be imported is one that fails."""
+    found: list[object] = []
+    for path in FILES:
+        try:
+            cases = parity.load(path)
+        except Exception as error:
+            found.append(pytest.param(path, error, False, id=path.stem))
+            continue
+        for one in cases:
+            found += [pytest.param(path, one, graph, id=f"{path.stem}:{one.name}" + ":graph" * graph) for graph in {False, one.graph}]
+    return found
+
+
+@pytest.mark.parametrize(("path", "one", "graph"), parameters())
+def test_case(path: Path, one: parity.Case | Exception, graph: bool, records: dict[str, dict[str, object]]) -> None:
+    if isinstance(one, Exception):
+        raise one
+    assert one.name in records, f"not recorded yet: tools/record_parity.py --python ORACLE {path.stem}"
+    found = parity.run(one, graph)
+    assert not parity.differences(records[one.name], found, one.rtol, one.atol)
+
+
+@pytest.fixture
+def records(path: Path) -> dict[str, dict[str, object]]:
+    if path not in _read:
+        record = parity.RECORDS / f"{path.stem}.npz"
+        _read[path] = parity.read(record) if record.exists() else {}
+    return _read[path]
+
+
+_read: dict[Path, dict[str, dict[str, object]]] = {}
+
+
+def test_every_record_has_its_case() -> None:
+    for path in FILES:
+        record = parity.RECORDS / f"{path.stem}.npz"
+        if record.exists():
+            assert set(parity.read(record)) == {one.name for one in parity.load(path)}, f"stale: {record.name}"
