@@ -1,0 +1,102 @@
+"""`import mindspore` answers with torchspore: a finder that hands out the very same module objects under both names."""
+from __future__ import annotations
+
+import importlib
+import importlib.abc
+import importlib.machinery
+import importlib.util
+import sys
+from collections.abc import Sequence
+from types import ModuleType
+
+import torchspore
+from torchspore.base.text import with_hint
+from torchspore.names import lookup, mindspore_version, missing, text_for
+from torchspore.names.lookup import FRONT_END, ROOT
+
+__all__ = ["install", "is_installed", "missing", "uninstall"]
+
+
+class Alias(importlib.abc.MetaPathFinder, importlib.abc.Loader):
+    """Finds `mindspore` and what is below it in torchspore's front end, and in the table of moved names."""
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
+    ) -> importlib.machinery.ModuleSpec | None:
+        """Says how `fullname` is loaded. Raises ModuleNotFoundError for a MindSpore module that is missing here."""
+        if fullname != ROOT and not fullname.startswith(ROOT + "."):
+            return None
+        if lookup.has_file(fullname) or lookup.is_moved_module(fullname):
+            return importlib.machinery.ModuleSpec(fullname, self)
+        if _is_only_asked():
+            return None
+        raise ModuleNotFoundError(text_for(fullname), name=fullname)
+
+    def create_module(self, spec: importlib.machinery.ModuleSpec) -> ModuleType | None:
+        """Leaves the making of a module to Python: one returned from here would get the alias's `__spec__` for its own."""
+        return None
+
+    def exec_module(self, module: ModuleType) -> None:
+        """Puts the front end's module object where Python looks for the alias's."""
+        name = module.__name__
+        sys.modules[name] = _real_module(name)
+
+
+_finder = Alias()
+
+
+def _real_module(path: str) -> ModuleType:
+    """The front end's own module for the public `path`."""
+    own = lookup.front_end_path(path)
+    if own in sys.modules:
+        return sys.modules[own]
+    if lookup.has_file(path):
+        module = importlib.import_module(own)
+        _complete_loaded()
+        return module
+    moved = lookup.MovedModule(path)
+    moved.__spec__ = importlib.machinery.ModuleSpec(own, _finder, is_package=True)
+    sys.modules[own] = moved
+    return moved
+
+
+def _complete_loaded() -> None:
+    """Gives every front-end module that has no `__getattr__` of its own the one that says what is missing."""
+    for name, module in list(sys.modules.items()):
+        if name.startswith(FRONT_END) and isinstance(module, ModuleType) and "__getattr__" not in vars(module):
+            vars(module)["__getattr__"] = missing(name)
+    root = sys.modules.get(FRONT_END)
+    if root is not None:
+        vars(root).setdefault("__version__", mindspore_version())
+        vars(root).setdefault("__torchspore__", torchspore.__version__)
+
+
+def _is_only_asked() -> bool:
+    """Whether `importlib.util.find_spec` asks, which wants None for a module that is not there."""
+    frame = sys._getframe(3)
+    return frame.f_code is importlib.util.find_spec.__code__
+
+
+def is_installed() -> bool:
+    """Whether `import mindspore` is answered by torchspore in this process."""
+    return _finder in sys.meta_path
+
+
+def install() -> None:
+    """Makes `import mindspore` answer with torchspore, ahead of a real mindspore in the same environment."""
+    loaded = sys.modules.get(ROOT)
+    if loaded is not None and loaded is not sys.modules.get(FRONT_END):
+        version = getattr(loaded, "__version__", "of an unknown version")
+        text = f"torchspore.install(): the real mindspore {version} is imported in this process already."
+        raise RuntimeError(with_hint(text, "call torchspore.install() before the first `import mindspore`"))
+    if not is_installed():
+        sys.meta_path.insert(0, _finder)
+
+
+def uninstall() -> None:
+    """Takes the alias away again, with the modules that were handed out under MindSpore's name."""
+    if is_installed():
+        sys.meta_path.remove(_finder)
+    for name in [name for name in sys.modules if name == ROOT or name.startswith(ROOT + ".")]:
+        if sys.modules[name] is sys.modules.get(lookup.front_end_path(name)):
+            del sys.modules[name]

@@ -1,0 +1,62 @@
+"""`torchspore COMMAND …`: finds the command and hands it the rest of the line."""
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Sequence
+
+import torchspore
+from torchspore.base.suggest import closest
+from torchspore.base.text import with_hint
+
+COMMANDS = {
+    "run": "runs a MindSpore program on PyTorch",
+    "explain": "runs a program, then says what each context option did",
+    "context": "lists the context options, or describes one",
+    "check": "lists the names and options that programs use and that are missing here",
+}
+USAGE_ERROR = 2
+
+
+def usage() -> str:
+    """The text of `torchspore --help`."""
+    lines = [f"  {name:9}{text}" for name, text in COMMANDS.items()]
+    return "\n".join(
+        [
+            f"torchspore {torchspore.__version__}: runs unmodified MindSpore programs on PyTorch",
+            "",
+            "usage: torchspore COMMAND …",
+            "       python -m torchspore [script.py | -m module | -c code] …    (the same as `torchspore run`)",
+            "",
+            *lines,
+            "",
+            "`torchspore COMMAND --help` says more.",
+        ]
+    )
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs the command in `arguments` (the process's own by default) and gives the exit code."""
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    if not words or words[0] in ("-h", "--help", "help"):
+        print(usage())
+        return 0 if words else USAGE_ERROR
+    if words[0] in ("-V", "--version"):
+        print(f"torchspore {torchspore.__version__}")
+        return 0
+    if words[0] in COMMANDS:
+        command, words = words[0], words[1:]
+    elif looks_like_a_program(words[0]):
+        command = "run"
+    else:
+        near = closest(words[0], COMMANDS)
+        hint = f"write `torchspore {near}`" if near else f"write `torchspore run {words[0]}` for a program of that name"
+        print(with_hint(f"torchspore {words[0]}: expected a command ({', '.join(COMMANDS)}) or a Python file.", hint), file=sys.stderr)
+        return USAGE_ERROR
+    result: int | None = importlib.import_module(f"torchspore.cli.{command}").run(words)
+    return result or 0
+
+
+def looks_like_a_program(word: str) -> bool:
+    """Whether the first word is a script, or an option of `run`, and not a mistyped command."""
+    return word.startswith("-") or "." in word or "/" in word

@@ -1,0 +1,122 @@
+"""`torchspore run`: runs a program as Python would, with `import mindspore` answered by torchspore."""
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from torchspore.base.suggest import closest
+from torchspore.base.text import with_hint
+
+USAGE = """usage: torchspore run [--device CPU|GPU|Ascend] [--explain] (script.py | -m module | -c code) [arguments …]
+
+Runs a MindSpore program on PyTorch, unchanged.
+
+  --device NAME   the device of the whole program, whatever it asks for itself (the same as TORCHSPORE_DEVICE=NAME)
+  --explain       prints at the end what each context option did
+"""
+OPTIONS = ("--device", "--explain")
+DEVICES = ("CPU", "GPU", "Ascend")
+USAGE_ERROR = 2
+
+
+class UsageError(Exception):
+    """What was written on the command line and can't be run; its text is the whole message."""
+
+
+@dataclass(frozen=True)
+class Request:
+    """A parsed command line. Exactly one of `script`, `module` and `code` is set; `arguments` are the program's own."""
+
+    script: str | None = None
+    module: str | None = None
+    code: str | None = None
+    arguments: tuple[str, ...] = ()
+    device: str | None = None
+    explain: bool = False
+
+
+def parse(words: Sequence[str]) -> Request:
+    """Reads `torchspore run`'s words up to the program; what follows is the program's own, as with `python`."""
+    device, explain, rest = None, False, list(words)
+    while rest:
+        word = rest.pop(0)
+        if word == "--explain":
+            explain = True
+        elif word == "--device" or word.startswith("--device="):
+            device = _device(word.partition("=")[2] if "=" in word else _next(rest, "--device", "a device: CPU, GPU or Ascend"))
+        elif word == "-m":
+            return Request(module=_next(rest, "-m", "the name of a module"), arguments=tuple(rest), device=device, explain=explain)
+        elif word == "-c":
+            return Request(code=_next(rest, "-c", "a program"), arguments=tuple(rest), device=device, explain=explain)
+        elif word.startswith("-") and word != "-":
+            near = closest(word, OPTIONS)
+            hint = f"write {near}" if near else "write the program's own options after its name"
+            raise UsageError(with_hint(f"torchspore run {word}: no such option.", hint))
+        else:
+            return Request(script=word, arguments=tuple(rest), device=device, explain=explain)
+    raise UsageError(with_hint("torchspore run: expected a program.", "write `torchspore run train.py`"))
+
+
+def _next(rest: list[str], option: str, expected: str) -> str:
+    if not rest:
+        raise UsageError(f"torchspore run {option}: expected {expected} after it.")
+    return rest.pop(0)
+
+
+def _device(word: str) -> str:
+    for device in DEVICES:
+        if word.lower() == device.lower():
+            return device
+    raise UsageError(with_hint(f"torchspore run --device {word}: expected CPU, GPU or Ascend.", "write `--device CPU`"))
+
+
+def run(words: Sequence[str]) -> int:
+    """The command: runs the program that `words` name and gives its exit code."""
+    if words and words[0] in ("-h", "--help"):
+        print(USAGE, end="")
+        return 0
+    try:
+        request = parse(words)
+        if request.script is not None:
+            _check_exists(request.script)
+    except UsageError as error:
+        print(error, file=sys.stderr)
+        return USAGE_ERROR
+    if request.device is not None:
+        os.environ["TORCHSPORE_DEVICE"] = request.device
+    from torchspore.cli import program
+
+    if request.script is not None:
+        code = program.execute(request.script, request.arguments)
+    elif request.module is not None:
+        code = program.execute_module(request.module, request.arguments)
+    else:
+        code = program.execute_code(request.code or "", request.arguments)
+    if request.explain:
+        from torchspore.cli import explain
+
+        explain.show()
+    return code
+
+
+def _check_exists(script: str) -> None:
+    """Refuses a script that is not there, before anything is imported."""
+    path = Path(script)
+    if path.is_dir():
+        if (path / "__main__.py").exists():
+            return
+        raise UsageError(with_hint(f"torchspore run {script}: a folder without __main__.py.", "name the program's file"))
+    if not path.exists():
+        raise UsageError(with_hint(f"torchspore run {script}: no such file (looked in {Path.cwd()}).", _nearby(path)))
+
+
+def _nearby(path: Path) -> str:
+    """A hint for a script that does not exist: a similar file beside it, or the command for a module."""
+    beside = [found.name for found in path.parent.glob("*.py")] if path.parent.is_dir() else []
+    near = closest(path.name, beside)
+    if near:
+        return f"write `torchspore run {path.parent / near}`"
+    return "write the path of a Python file, or `-m` before the name of a module"

@@ -1,0 +1,132 @@
+"""The one table of names: where a name or module of MindSpore's 1.x and 2.x lives here. Old path -> home.
+
+Only what is *not* found under its own path belongs here. A home that has no such name yet makes the old path missing too.
+"""
+from __future__ import annotations
+
+_OPS = ("mindspore.ops",)
+_NN = ("mindspore.nn",)
+_TRAIN = ("mindspore.train", "mindspore")
+_DATASET = ("mindspore.dataset",)
+_VISION = ("mindspore.dataset.vision", "mindspore.dataset.transforms")
+_TRANSFORMS = ("mindspore.dataset.transforms", "mindspore.dataset.vision")
+_COMMON = ("mindspore.common", "mindspore")
+
+MODULES: dict[str, tuple[str, ...]] = {
+    "mindspore._c_expression": ("mindspore.common", "mindspore", "mindspore.ops"),
+    "mindspore.amp": ("mindspore.train",),
+    "mindspore.common._decorator": _COMMON,
+    "mindspore.common._register_for_tensor": _COMMON,
+    "mindspore.common.api": _COMMON,
+    "mindspore.common.dtype": _COMMON,
+    "mindspore.common.generator": _COMMON,
+    "mindspore.common.hook_handle": _COMMON,
+    "mindspore.common.jit_config": _COMMON,
+    "mindspore.common.mutable": _COMMON,
+    "mindspore.common.parameter": _COMMON,
+    "mindspore.common.seed": _COMMON,
+    "mindspore.common.sparse_tensor": _COMMON,
+    "mindspore.common.tensor": _COMMON,
+    "mindspore.communication.management": ("mindspore.communication",),
+    "mindspore.dataset.core": ("mindspore.dataset",),
+    "mindspore.dataset.engine": _DATASET,
+    "mindspore.dataset.transforms.c_transforms": _TRANSFORMS,
+    "mindspore.dataset.transforms.py_transforms": _TRANSFORMS,
+    "mindspore.dataset.transforms.transforms": _TRANSFORMS,
+    "mindspore.dataset.transforms.vision": _VISION,
+    "mindspore.dataset.transforms.vision.c_transforms": _VISION,
+    "mindspore.dataset.transforms.vision.py_transforms": _VISION,
+    "mindspore.dataset.transforms.vision.utils": _VISION,
+    "mindspore.dataset.vision.c_transforms": _VISION,
+    "mindspore.dataset.vision.py_transforms": _VISION,
+    "mindspore.dataset.vision.transforms": _VISION,
+    "mindspore.dataset.vision.utils": _VISION,
+    "mindspore.graph": ("mindspore", "mindspore.common"),
+    "mindspore.nn.acc": _NN,
+    "mindspore.nn.cell": _NN,
+    "mindspore.nn.dynamic_lr": _NN,
+    "mindspore.nn.layer": _NN,
+    "mindspore.nn.learning_rate_schedule": _NN,
+    "mindspore.nn.loss": _NN,
+    "mindspore.nn.metrics": ("mindspore.train", "mindspore.nn"),
+    "mindspore.nn.optim": _NN,
+    "mindspore.nn.sparse": _NN,
+    "mindspore.nn.wrap": _NN,
+    "mindspore.ops._grad": _OPS,
+    "mindspore.ops._primitive_cache": _OPS,
+    "mindspore.ops._utils": _OPS,
+    "mindspore.ops.auto_generate": _OPS,
+    "mindspore.ops.composite": _OPS,
+    "mindspore.ops.function": _OPS,
+    "mindspore.ops.functional": _OPS,
+    "mindspore.ops.op_info_register": _OPS,
+    "mindspore.ops.operations": _OPS,
+    "mindspore.ops.operations._grad_ops": _OPS,
+    "mindspore.ops.operations._inner_ops": _OPS,
+    "mindspore.ops.operations._quant_ops": _OPS,
+    "mindspore.ops.operations._scalar_ops": _OPS,
+    "mindspore.ops.primitive": _OPS,
+    "mindspore.parallel.auto_parallel": ("mindspore.parallel",),
+    "mindspore.profiler.profiling": ("mindspore.profiler", "mindspore"),
+    "mindspore.train._utils": _TRAIN,
+    "mindspore.train.amp": ("mindspore.amp", "mindspore.train"),
+    "mindspore.train.callback": _TRAIN,
+    "mindspore.train.callback._callback": _TRAIN,
+    "mindspore.train.callback._checkpoint": _TRAIN,
+    "mindspore.train.callback._loss_monitor": _TRAIN,
+    "mindspore.train.callback._time_monitor": _TRAIN,
+    "mindspore.train.dataset_helper": _TRAIN,
+    "mindspore.train.loss_scale_manager": ("mindspore.amp", "mindspore.train"),
+    "mindspore.train.metrics": _TRAIN,
+    "mindspore.train.model": _TRAIN,
+    "mindspore.train.parallel_utils": _TRAIN,
+    "mindspore.train.serialization": ("mindspore", "mindspore.train"),
+    "mindspore.train.summary": _TRAIN,
+}
+"""A module that has no file here answers with its homes' names, and so does every module below it."""
+
+NAMES: dict[str, str] = {
+    # Operators renamed between 1.0 and 1.2.
+    "mindspore.ops.BatchMatmul": "mindspore.ops.BatchMatMul",
+    "mindspore.ops.GatherV2": "mindspore.ops.Gather",
+    "mindspore.ops.Pack": "mindspore.ops.Stack",
+    "mindspore.ops.TensorAdd": "mindspore.ops.Add",
+    "mindspore.ops.Unpack": "mindspore.ops.Unstack",
+    "mindspore.ops.tensor_add": "mindspore.ops.add",
+    "mindspore.ops.tensor_div": "mindspore.ops.div",
+    "mindspore.ops.tensor_mul": "mindspore.ops.mul",
+    "mindspore.ops.tensor_pow": "mindspore.ops.pow",
+    "mindspore.ops.tensor_sub": "mindspore.ops.sub",
+    "mindspore.ops.tensor_ge": "mindspore.ops.ge",
+    "mindspore.ops.tensor_gt": "mindspore.ops.gt",
+    "mindspore.ops.tensor_le": "mindspore.ops.le",
+    "mindspore.ops.tensor_lt": "mindspore.ops.less",
+    # Names of 1.x at the top.
+    "mindspore.ms_class": "mindspore.jit_class",
+    "mindspore.ms_function": "mindspore.jit",
+    "mindspore.common.api.ms_function": "mindspore.jit",
+    "mindspore.common.ms_function": "mindspore.jit",
+    "mindspore.common.api._executor": "mindspore.common.api._cell_graph_executor",
+    # Layers and losses.
+    "mindspore.nn.LearningRateSchedule": "mindspore.nn.learning_rate_schedule.LearningRateSchedule",
+    "mindspore.nn.SoftmaxCrossEntropyExpand": "mindspore.nn.SoftmaxCrossEntropyWithLogits",
+    "mindspore.nn.loss.loss.Loss": "mindspore.nn.LossBase",
+    "mindspore.nn.loss.loss._Loss": "mindspore.nn.LossBase",
+    # Training.
+    "mindspore.ParallelMode": "mindspore.context.ParallelMode",
+    "mindspore.train.ParallelMode": "mindspore.context.ParallelMode",
+    # Datasets.
+    "mindspore.dataset.ImageFolderDatasetV2": "mindspore.dataset.ImageFolderDataset",
+    "mindspore.dataset.transforms.ComposeOp": "mindspore.dataset.transforms.Compose",
+    "mindspore.dataset.vision.ComposeOp": "mindspore.dataset.transforms.Compose",
+}
+"""A single name that changed its spelling or its home. Looked at before the homes of its module."""
+
+
+def homes_of_module(module: str) -> tuple[str, ...]:
+    """The homes of a module that moved: its own row, or that of the nearest module above it. Empty where none moved."""
+    while module:
+        if module in MODULES:
+            return MODULES[module]
+        module = module.rpartition(".")[0]
+    return ()

@@ -1,0 +1,160 @@
+"""Finds what a path of MindSpore's means here, and says what is known about one that means nothing."""
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import sys
+from collections.abc import Callable
+from types import ModuleType
+from typing import Any
+
+from torchspore.base.suggest import closest
+from torchspore.base.text import with_hint
+from torchspore.names import homes, listing
+
+ROOT = "mindspore"
+FRONT_END = "torchspore.mindspore"
+# The opcode of `from module import name`, looked up here so that `dis` is imported only when a name is missing.
+_FROM = "IMPORT_FROM"
+
+
+def public_path(module: str) -> str:
+    """The name that a program writes for one of our modules: `torchspore.mindspore.nn` is `mindspore.nn`."""
+    return ROOT + module[len(FRONT_END) :] if module.startswith(FRONT_END) else module
+
+
+def front_end_path(path: str) -> str:
+    """The other way round: `mindspore.nn` is `torchspore.mindspore.nn`."""
+    return FRONT_END + path[len(ROOT) :]
+
+
+def has_file(path: str) -> bool:
+    """Whether the public module `path` has a file in the front end. An error while its parents are imported is passed on."""
+    own = front_end_path(path)
+    try:
+        return importlib.util.find_spec(own) is not None
+    except ModuleNotFoundError as error:
+        if error.name is None or not own.startswith(error.name):
+            raise
+        return False
+
+
+def is_moved_module(path: str) -> bool:
+    """Whether `path` is a module that moved: a row of the table, or a module of MindSpore's below such a row."""
+    if path in homes.MODULES:
+        return True
+    return bool(homes.homes_of_module(path)) and path in listing.mindspore()
+
+
+def resolve(path: str) -> Any:
+    """What the moved name `path` means here. Raises AttributeError where the table or the home has nothing for it."""
+    module, _, name = path.rpartition(".")
+    targets = [homes.NAMES[path]] if path in homes.NAMES else []
+    targets += [f"{home}.{name}" for home in homes.homes_of_module(module)]
+    for target in targets:
+        home, _, attribute = target.rpartition(".")
+        if target == path:
+            continue
+        try:
+            return vars_or_moved(home, attribute)
+        except (ImportError, AttributeError):
+            continue
+    raise AttributeError(path)
+
+
+def vars_or_moved(home: str, attribute: str) -> Any:
+    """The attribute of the public module `home`: what stands in it, or a single name that moved once more."""
+    if has_file(home):
+        module = importlib.import_module(front_end_path(home))
+        if attribute in vars(module):
+            return vars(module)[attribute]
+    if f"{home}.{attribute}" in homes.NAMES:
+        return resolve(f"{home}.{attribute}")
+    raise AttributeError(f"{home}.{attribute}")
+
+
+class MovedModule(ModuleType):
+    """A module that has no file here: it answers with the names of its homes."""
+
+    def __init__(self, path: str) -> None:
+        super().__init__(front_end_path(path), f"The names of {path}, which live in {', '.join(homes.homes_of_module(path))}.")
+        self.__path__: list[str] = []
+
+    def __dir__(self) -> list[str]:
+        return sorted({*super().__dir__(), *self.__all__})
+
+    @property
+    def __all__(self) -> list[str]:
+        found: set[str] = set()
+        for home in homes.homes_of_module(public_path(self.__name__)):
+            if has_file(home):
+                module = importlib.import_module(front_end_path(home))
+                found.update(name for name, value in vars(module).items() if not name.startswith("_") and not isinstance(value, ModuleType))
+        return sorted(found)
+
+    def __getattr__(self, name: str) -> Any:
+        return _answer(public_path(self.__name__), name)
+
+
+def missing(module_name: str) -> Callable[[str], Any]:
+    """Makes the `__getattr__` of a front-end module: it finds moved names and submodules, and else says what is missing."""
+    module = public_path(module_name)
+
+    def __getattr__(name: str) -> Any:  # noqa: N807  (it becomes the module's own)
+        return _answer(module, name)
+
+    return __getattr__
+
+
+def _answer(module: str, name: str) -> Any:
+    """What `module.name` is where the module itself has no such attribute; raises where nothing is known."""
+    path = f"{module}.{name}"
+    if not name.startswith("__"):
+        try:
+            return resolve(path)
+        except AttributeError:
+            pass
+        if has_file(path) or is_moved_module(path):
+            return importlib.import_module(_importable(path))
+        if _asked_by_from():
+            raise ImportError(text_for(path), name=name, path=module)
+    raise AttributeError(text_for(path), name=name)
+
+
+def _importable(path: str) -> str:
+    """The name under which `path` is imported: MindSpore's where the alias is installed, so that both names are one module."""
+    root = sys.modules.get(ROOT)
+    return path if root is not None and root is sys.modules.get(FRONT_END) else front_end_path(path)
+
+
+def _asked_by_from() -> bool:
+    """Whether the module is being asked by `from module import name`.
+
+    Python replaces an AttributeError there by a text of its own, so that ours would be lost: it needs an ImportError.
+    """
+    frame = sys._getframe(3)
+    if frame.f_code.co_name == "_handle_fromlist":
+        return True
+    import dis
+
+    return dis.opname[frame.f_code.co_code[frame.f_lasti]] == _FROM
+
+
+def text_for(path: str) -> str:
+    """What is said about a public `path` that is missing here: whether MindSpore has it, and the nearest name that exists."""
+    known = listing.has(listing.mindspore(), path)
+    text = f"{path} is not in torchspore yet" + ("; MindSpore 2.10 has it." if known else ", and MindSpore 2.10 has no such name.")
+    near = nearest(path)
+    return with_hint(text, f"the nearest name here is {near}") if near else text
+
+
+def nearest(path: str) -> str | None:
+    """The path offered here that is most like `path`: the same name elsewhere, else a similar one in the same module."""
+    module, _, name = path.rpartition(".")
+    elsewhere = [found for found in listing.homes_of(listing.offered(), name) if found != path]
+    if elsewhere:
+        return elsewhere[0]
+    for home in (module, *homes.homes_of_module(module)):
+        if similar := closest(name, sorted(listing.offered().get(home, ()))):
+            return f"{home}.{similar}"
+    return None
