@@ -1,0 +1,1 @@
+"""What every layer may use: text, names, paths, versions; no torch and no siblings."""

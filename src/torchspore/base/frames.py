@@ -1,0 +1,56 @@
+"""Where in the user's program something happened."""
+
+from __future__ import annotations
+
+import sys
+import sysconfig
+from pathlib import Path
+
+_PACKAGE = str(Path(__file__).resolve().parents[1]) + "/"
+_LIBRARY = sysconfig.get_paths()["stdlib"] + "/"
+_FOREIGN = ("/site-packages/torch/", "/site-packages/torch_npu/")
+
+_verdicts: dict[str, bool] = {}
+
+
+def is_users(filename: str) -> bool:
+    """Says whether a code object's file is the user's: not ours, not torch's, not the standard library's.
+
+    Other people's packages in site-packages count as the user's; text typed at a prompt or given by `-c` does too.
+    """
+    verdict = _verdicts.get(filename)
+    if verdict is None:
+        verdict = _judge(filename)
+        _verdicts[filename] = verdict
+    return verdict
+
+
+def _judge(filename: str) -> bool:
+    if filename.startswith("<"):
+        return filename.startswith(("<stdin>", "<string>", "<ipython", "<python-input"))
+    if filename.startswith(_PACKAGE) or any(part in filename for part in _FOREIGN):
+        return False
+    return not filename.startswith(_LIBRARY) or "site-packages" in filename
+
+
+def user_frame(skip: int = 1) -> tuple[str, int, str] | None:
+    """Gives (filename, line, function) of the innermost frame of the user's, or None where there is none."""
+    frame = sys._getframe(skip)
+    verdicts = _verdicts
+    while frame is not None:
+        code = frame.f_code
+        filename = code.co_filename
+        verdict = verdicts.get(filename)
+        if verdict or (verdict is None and is_users(filename)):
+            return filename, frame.f_lineno, code.co_name
+        back = frame.f_back
+        if back is None:
+            return None
+        frame = back
+    return None
+
+
+def user_line(skip: int = 1) -> str | None:
+    """Gives `file:line` of the innermost frame of the user's, as tools make it clickable."""
+    found = user_frame(skip + 1)
+    return None if found is None else f"{found[0]}:{found[1]}"

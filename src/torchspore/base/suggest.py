@@ -1,0 +1,24 @@
+"""The nearest name to one that does not exist."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+NEAR = 0.6
+
+
+def closest(word: str, words: Iterable[str]) -> str | None:
+    """Gives the word most like `word`, or None where nothing is near.
+
+    Capitals are passed over, and so is a shared beginning that one of the two lacks (`sparse` finds `enable_sparse`).
+    """
+    by_lower = {candidate.lower(): candidate for candidate in words}
+    wanted = word.lower()
+    if wanted in by_lower:
+        return by_lower[wanted]
+    near = difflib.get_close_matches(wanted, by_lower, n=1, cutoff=NEAR)
+    if near:
+        return by_lower[near[0]]
+    parts = sorted((lower for lower in by_lower if len(wanted) > 3 and wanted in lower), key=len)
+    return by_lower[parts[0]] if parts else None

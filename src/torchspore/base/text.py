@@ -1,0 +1,42 @@
+"""The one form of every message a user can meet."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+LONGEST_VALUE = 60
+
+
+def message(what: str, expected: str, *, hint: str | None = None) -> str:
+    """Builds the house error text: what was written, what was expected, a blank line, a hint.
+
+    `what` names the call as the user wrote it, `expected` completes the sentence "expected ...".
+    """
+    text = f"{what}: expected {expected}."
+    return text if hint is None else with_hint(text, hint)
+
+
+def with_hint(text: str, hint: str) -> str:
+    """Adds the blank line and the `hint:` line to a message that is already a sentence."""
+    return f"{text}\n\nhint: {hint.rstrip('.')}."
+
+
+def short(value: object) -> str:
+    """Shows a value as Python writes it, cut in the middle where it would fill the line."""
+    shown = repr(value)
+    if len(shown) <= LONGEST_VALUE:
+        return shown
+    half = LONGEST_VALUE // 2 - 2
+    return f"{shown[:half]} .. {shown[-half:]}"
+
+
+def one_of(words: Iterable[object]) -> str:
+    """Lists choices as a person would: `'a'`, `'a' or 'b'`, `'a', 'b' or 'c'`."""
+    shown = [repr(word) for word in words]
+    return shown[0] if len(shown) == 1 else ", ".join(shown[:-1]) + " or " + shown[-1]
+
+
+def first_sentence(text: str) -> str:
+    """Gives the first sentence of a text, with its period."""
+    head, stop, _ = text.partition(". ")
+    return head + "." if stop else text

@@ -1,0 +1,167 @@
+"""Makes options act, and keeps what came of each.
+
+The layers above hand in functions by name only (`effect="engine.device:select"` in a declaration), so that the context needs no torch;
+this is the one file that resolves such names.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from torchspore.context.option import Option
+from torchspore.errors import EffectRefused, StrictRefusal
+
+APPLIED, NO_EFFECT, REFUSED, NOT_BUILT = "applied", "no effect here", "refused", "not built yet"
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What came of an option: applied, no effect here (because ...), refused, or not built yet."""
+
+    state: str
+    text: str = ""
+
+    @classmethod
+    def applied(cls, text: str = "") -> Outcome:
+        """The option acts; `text` says how, in a few words."""
+        return cls(APPLIED, text)
+
+    @classmethod
+    def no_effect(cls, text: str) -> Outcome:
+        """The option changes nothing here; `text` says why. An error under TORCHSPORE_STRICT=1."""
+        return cls(NO_EFFECT, text)
+
+    @classmethod
+    def refused(cls, text: str) -> Outcome:
+        """The option cannot be made to act; the call that set it fails and changes nothing."""
+        return cls(REFUSED, text)
+
+    @classmethod
+    def not_built(cls) -> Outcome:
+        """The option is stored, and torchspore has no effect for it yet."""
+        return cls(NOT_BUILT)
+
+    def __str__(self) -> str:
+        return f"{self.state}: {self.text}" if self.text else self.state
+
+
+Effect = Callable[[Any], Outcome]
+
+_outcomes: dict[str, Outcome] = {}
+_notes: dict[str, list[str]] = {}
+_first_use: str | None = None
+_loaded = False
+
+
+def is_strict() -> bool:
+    """Says whether TORCHSPORE_STRICT=1 turns "no effect here" into an error."""
+    return os.environ.get("TORCHSPORE_STRICT", "") not in ("", "0")
+
+
+def resolve(effect: str) -> Effect:
+    """Finds the function that a declaration names, as in "engine.device:select"."""
+    module, _, function = effect.partition(":")
+    found: Effect = getattr(importlib.import_module("torchspore." + module), function)
+    return found
+
+
+def report(option_name: str, outcome: Outcome) -> None:
+    """Keeps the outcome of an option that is read when something runs; readers call it. Strict mode raises on "no effect"."""
+    _outcomes[option_name] = outcome
+    if outcome.state in (NO_EFFECT, NOT_BUILT) and is_strict():
+        raise refusal(option_name, outcome)
+
+
+def outcome_of(option: Option) -> Outcome | None:
+    """Gives the last outcome of an option; None where its effect or its reader has not run yet."""
+    return _outcomes.get(option.key) if option.acts else Outcome.not_built()
+
+
+def note(section: str, line: str) -> None:
+    """Adds a line to a section of `torchspore explain`, once."""
+    lines = _notes.setdefault(section, [])
+    if line not in lines:
+        lines.append(line)
+
+
+def notes() -> dict[str, list[str]]:
+    """Gives the sections of `torchspore explain` and their lines, in order of arrival."""
+    return {section: list(lines) for section, lines in _notes.items()}
+
+
+def device_used(line: str) -> None:
+    """Marks the first operator on an accelerator; `line` is the user's file:line. Later calls change nothing."""
+    global _first_use
+    if _first_use is None:
+        _first_use = line
+
+
+def first_use() -> str | None:
+    """Gives the user's line of the first operator on an accelerator, or None."""
+    return _first_use
+
+
+def refusal(name: str, outcome: Outcome) -> StrictRefusal:
+    """Builds the error of strict mode."""
+    return StrictRefusal(f"{name}: {outcome}, and TORCHSPORE_STRICT=1 makes that an error.\n\n"
+                         f"hint: leave {name} at its default here, or unset TORCHSPORE_STRICT.")
+
+
+def run(option: Option, value: Any) -> Outcome:
+    """Makes one value act. Raises EffectRefused or what the effect raises; strict mode raises on "no effect"."""
+    assert option.effect is not None
+    outcome = resolve(option.effect)(value)
+    if outcome.state == REFUSED:
+        raise EffectRefused(f"{option.setter}({option.name}={value!r}): {outcome.text}.")
+    if outcome.state == NO_EFFECT and is_strict() and value != option.default:
+        raise refusal(option.name, outcome)
+    _outcomes[option.key] = outcome
+    return outcome
+
+
+def push(changes: list[tuple[Option, Any, Any]]) -> None:
+    """Runs the effects of (option, new value, old value) in order; when one fails, those before it are undone and it raises.
+
+    Before the engine is loaded nothing runs: `engine_loaded` reads the values that act by then.
+    """
+    if not _loaded:
+        return
+    done: list[tuple[Option, Any]] = []
+    try:
+        for option, new, old in changes:
+            if option.effect is not None:
+                before = _outcomes.get(option.key)
+                done.append((option, old))
+                try:
+                    run(option, new)
+                except BaseException:
+                    done.pop()
+                    if before is not None:
+                        _outcomes[option.key] = before
+                    raise
+    except BaseException:
+        for option, old in reversed(done):
+            _outcomes[option.key] = resolve(str(option.effect))(old)
+        raise
+
+
+def engine_loaded() -> None:
+    """Runs the effects of all options that were set before the engine was there; `torchspore.engine` calls it once."""
+    global _loaded
+    if _loaded:
+        return
+    _loaded = True
+    from torchspore.context.store import STORE  # the store needs this module first
+
+    for option, value in STORE.set_options():
+        if option.effect is not None:
+            run(option, value)
+
+
+def is_engine_loaded() -> bool:
+    """Says whether effects run at once."""
+    return _loaded

@@ -1,0 +1,144 @@
+"""What an option is: one declaration that everything else is derived from."""
+
+from __future__ import annotations
+
+import copy
+import enum
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from torchspore.base import text
+from torchspore.context.kinds import Kind, Wrong
+from torchspore.errors import TorchsporeError
+
+
+class On(enum.Flag):
+    """The devices on which an option means something."""
+
+    CPU = enum.auto()
+    GPU = enum.auto()
+    ASCEND = enum.auto()
+    ALL = CPU | GPU | ASCEND
+
+    def names(self) -> list[str]:
+        """Gives the names as `device_target` spells them."""
+        return [name for flag, name in ((On.CPU, "CPU"), (On.GPU, "GPU"), (On.ASCEND, "Ascend")) if flag in self]
+
+
+class When(enum.Enum):
+    """Until when an option may change."""
+
+    ANY_TIME = "at any time"
+    BEFORE_DEVICE_USE = "before an operator has run on an accelerator"
+
+
+@dataclass(eq=False)
+class Option:
+    """One switch of the context.
+
+    `effect` names the function that makes the value act ("engine.device:select"); `read_by` names the module that looks the value
+    up when it works. With neither, the option is stored and its effect is not built yet, and everything that lists it says so.
+    `default` is a value, or a function of the device target.
+    """
+
+    kind: Kind
+    default: Any
+    doc: str
+    on: On = On.ALL
+    effect: str | None = None
+    read_by: str | None = None
+    when: When = When.ANY_TIME
+    since: str = "1.0"
+    until: str | None = None
+    instead: str | None = None
+    example: str | None = None
+    environment: tuple[str, ...] = ()
+    wins: bool = False
+    in_graph_key: bool = False
+    within: str | None = None
+    top_level: bool = True
+    settable: bool = True
+    readable: bool = True
+    per_thread: bool = False
+    prepare: Callable[[Any], Callable[[], None]] | None = None
+    late: type[TorchsporeError] | None = None
+    name: str = ""
+    api: str = "context"
+    members: dict[str, Option] = field(default_factory=dict)
+
+    @property
+    def key(self) -> str:
+        """The name in the store: plain for `set_context`, `auto_parallel.x`, `ps.x` and `offload.x` for the others."""
+        inner = self.name if self.within is None or self.top_level else f"{self.within}.{self.name}"
+        return inner if self.api == "context" else f"{self.api}.{inner}"
+
+    @property
+    def parent(self) -> str | None:
+        """The key of the dictionary option that this one is a member of."""
+        if self.within is None:
+            return None
+        return self.within if self.api == "context" else f"{self.api}.{self.within}"
+
+    @property
+    def acts(self) -> bool:
+        """Whether the option has an effect in this version of torchspore."""
+        return self.effect is not None or self.read_by is not None
+
+    @property
+    def setter(self) -> str:
+        """The function that sets it."""
+        return SETTERS[self.api]
+
+    def parse(self, value: object, call: str | None = None) -> Any:
+        """Gives the normalised value; raises the error that the user sees, in the name of `call`."""
+        try:
+            return self.kind.parse(value)
+        except Wrong as wrong:
+            raise self.error(wrong, value, call) from None
+
+    def parse_text(self, written: str, variable: str) -> Any:
+        """Gives the normalised value of an environment variable; the error names the variable."""
+        try:
+            return self.kind.parse_text(written)
+        except Wrong as wrong:
+            raise wrong.error(text.message(f"{variable}={written}", wrong.expected, hint=f"it sets {self.name}")) from None
+
+    def error(self, wrong: Wrong, value: object, call: str | None = None) -> TorchsporeError:
+        """Turns a refusal into the house error."""
+        what = f"{call or self.setter}({self._written(value)})"
+        hint = wrong.hint
+        if hint is None and wrong.right is not None:
+            hint = f"write {self._written(wrong.right)}"
+        if hint is None and self.example is not None:
+            hint = f"for example {self.example}"
+        return wrong.error(text.message(what, wrong.expected, hint=hint))
+
+    def _written(self, value: object) -> str:
+        if self.within is None:
+            return f"{self.name}={text.short(value)}"
+        return f"{self.within}={{{self.name!r}: {text.short(value)}}}"
+
+    def default_on(self, device: str) -> Any:
+        """Gives the default for a device target."""
+        if callable(self.default):
+            return self.default(device)
+        return copy.copy(self.default)
+
+
+@dataclass(eq=False)
+class Alias:
+    """A second name of an option; both spellings always agree."""
+
+    of: str
+    since: str
+    until: str | None
+    doc: str
+    name: str = ""
+    api: str = "context"
+
+
+SETTERS = {
+    "context": "set_context", "auto_parallel": "set_auto_parallel_context", "ps": "set_ps_context", "offload": "set_offload_context",
+}
+GETTERS = {api: name.replace("set_", "get_", 1) for api, name in SETTERS.items()}

@@ -1,0 +1,45 @@
+"""Every option, by its key; the files beside this one hold the declarations and nothing else."""
+
+from __future__ import annotations
+
+from types import ModuleType
+
+from torchspore.context.option import Alias, Option
+from torchspore.context.options import execution, system
+
+OPTIONS: dict[str, Option] = {}
+ALIASES: dict[str, Alias] = {}
+_NAMES: dict[str, list[str]] = {}
+
+
+def _collect(module: ModuleType) -> None:
+    for name, declared in vars(module).items():
+        if isinstance(declared, Option):
+            declared.name = declared.name or name
+            if declared.api == "context":
+                declared.api = getattr(module, "API", "context")
+            OPTIONS[declared.key] = declared
+        elif isinstance(declared, Alias):
+            declared.name = name
+            declared.api = getattr(module, "API", "context")
+            ALIASES[name if declared.api == "context" else f"{declared.api}.{name}"] = declared
+
+
+def _join() -> None:
+    for option in OPTIONS.values():
+        parent = OPTIONS.get(option.parent or "")
+        if parent is not None:
+            parent.members[option.name] = option
+    for declared in (*OPTIONS.values(), *ALIASES.values()):
+        if isinstance(declared, Alias) or declared.within is None or declared.top_level:
+            _NAMES.setdefault(declared.api, []).append(declared.name)
+
+
+def names_of(api: str) -> list[str]:
+    """Gives every name that a setter or getter takes."""
+    return _NAMES.get(api, [])
+
+
+for _module in (system, execution):
+    _collect(_module)
+_join()

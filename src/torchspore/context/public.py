@@ -1,0 +1,108 @@
+"""The functions of `mindspore.context`, all over one store."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from torchspore.base.text import short
+from torchspore.context import plan as _plan
+from torchspore.context.options import OPTIONS
+from torchspore.context.store import STORE
+from torchspore.errors import OptionTypeError, OptionValueError
+
+GRAPH_MODE = 0
+PYNATIVE_MODE = 1
+STRICT = 0
+COMPATIBLE = 1
+LAX = 2
+RELEASE = 0
+DEBUG = 1
+
+
+class ParallelMode:
+    """The names of the parallel modes."""
+
+    STAND_ALONE = "stand_alone"
+    DATA_PARALLEL = "data_parallel"
+    HYBRID_PARALLEL = "hybrid_parallel"
+    SEMI_AUTO_PARALLEL = "semi_auto_parallel"
+    AUTO_PARALLEL = "auto_parallel"
+    MODE_LIST = [STAND_ALONE, DATA_PARALLEL, HYBRID_PARALLEL, SEMI_AUTO_PARALLEL, AUTO_PARALLEL]  # noqa: RUF012 - MindSpore's own form
+
+
+def _read(api: str, attr_key: object, call: str) -> Any:
+    """Gives the value of an option by the name that a getter was given; dictionaries and lists are copies."""
+    if not isinstance(attr_key, str):
+        raise OptionTypeError(f"{call}({short(attr_key)}): expected the name of an option.\n\nhint: for example {call}('{_EXAMPLE[api]}').")
+    option = _plan.find(api, attr_key, call)
+    if not option.readable:
+        raise OptionValueError(f"{call}({attr_key!r}): {attr_key} can only be set.")
+    value = STORE.get(option.key)
+    return copy.deepcopy(value) if isinstance(value, (dict, list)) else value
+
+
+_EXAMPLE = {"context": "mode", "auto_parallel": "parallel_mode", "ps": "enable_ps", "offload": "offload_path"}
+_PLAIN = {
+    key for key, option in OPTIONS.items()
+    if option.api == "context" and (option.within is None or option.top_level) and not isinstance(option.default, (dict, list))
+    and not option.members and option.readable
+}
+
+
+def set_context(**kwargs: Any) -> None:
+    """Sets options of the context; all are checked before the first is applied."""
+    STORE.change("context", kwargs, "set_context")
+
+
+def get_context(attr_key: str) -> Any:
+    """Gives the value of an option as it acts for this thread, in MindSpore's normalised form."""
+    if attr_key.__class__ is str and attr_key in _PLAIN:
+        return STORE.get(attr_key)
+    return _read("context", attr_key, "get_context")
+
+
+def set_auto_parallel_context(**kwargs: Any) -> None:
+    """Sets options of parallel execution; all are checked before the first is applied."""
+    STORE.change("auto_parallel", kwargs, "set_auto_parallel_context")
+
+
+def get_auto_parallel_context(attr_key: str) -> Any:
+    """Gives the value of an option of parallel execution."""
+    return _read("auto_parallel", attr_key, "get_auto_parallel_context")
+
+
+def reset_auto_parallel_context() -> None:
+    """Puts every option of parallel execution back to its default."""
+    STORE.reset("auto_parallel")
+
+
+def set_ps_context(**kwargs: Any) -> None:
+    """Sets options of the parameter server; all are checked before the first is applied."""
+    STORE.change("ps", kwargs, "set_ps_context")
+
+
+def get_ps_context(attr_key: str) -> Any:
+    """Gives the value of an option of the parameter server."""
+    return _read("ps", attr_key, "get_ps_context")
+
+
+def reset_ps_context() -> None:
+    """Puts every option of the parameter server back to its default."""
+    STORE.reset("ps")
+
+
+@contextmanager
+def scope(**kwargs: Any) -> Iterator[None]:
+    """Sets options for the block and this thread or task only; what it found acts again at the end, also on an error.
+
+    `set_context` inside the block writes into the block. A thread started inside sees the values of the process.
+    """
+    token = STORE.open_scope()
+    try:
+        STORE.change("context", kwargs, "scope")
+        yield
+    finally:
+        STORE.close_scope(token)

@@ -1,0 +1,105 @@
+"""Values from outside the program: environment variables and the file that TORCHSPORE_CONTEXT names."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from torchspore.base.suggest import closest
+from torchspore.context.option import Option
+from torchspore.context.options import ALIASES, OPTIONS
+from torchspore.context.plan import Setting, plan
+from torchspore.errors import FileFormatError, OptionPathError, UnknownOption
+
+FORCE = "TORCHSPORE_FORCE_"
+DEVICE = "TORCHSPORE_DEVICE"
+FILE = "TORCHSPORE_CONTEXT"
+_TABLES = {"auto_parallel": "auto_parallel", "ps": "ps", "offload": "offload"}
+
+Settings = dict[str, Setting]
+_told: set[str] = set()
+
+
+def read() -> tuple[Settings, Settings, Settings]:
+    """Gives the settings of the forced environment, the environment and the file, by key."""
+    environ = os.environ
+    forced = _forced(environ)
+    plain: Settings = {}
+    for option in OPTIONS.values():
+        for variable in option.environment:
+            written = environ.get(variable, "")
+            if written:
+                _add(forced if option.wins else plain, option, written, variable)
+    return forced, plain, _file(environ.get(FILE, ""))
+
+
+def _forced(environ: Mapping[str, str]) -> Settings:
+    settings: Settings = {}
+    by_variable = {option.key.upper().replace(".", "_"): option for option in OPTIONS.values()}
+    for key, alias in ALIASES.items():
+        by_variable.setdefault(key.upper().replace(".", "_"), OPTIONS[alias.of])
+    for variable, written in environ.items():
+        if variable.startswith(FORCE):
+            option = by_variable.get(variable.removeprefix(FORCE))
+            if option is None:
+                near = closest(variable.removeprefix(FORCE), by_variable)
+                raise UnknownOption(f"{variable}={written}: there is no such option.\n\n"
+                                    + (f"hint: did you mean {FORCE}{near}?" if near else "hint: torchspore context lists every option."))
+            _add(settings, option, written, variable)
+    if environ.get(DEVICE):
+        word = environ[DEVICE]
+        near = closest(word, ("CPU", "GPU", "Ascend"))
+        _add(settings, OPTIONS["device_target"], near if near and near.lower() == word.lower() else word, DEVICE)
+    return settings
+
+
+def _add(settings: Settings, option: Option, written: str, variable: str) -> None:
+    """Parses one variable; a member of a dictionary option joins the other members."""
+    value = option.parse_text(written, variable)
+    parent = OPTIONS.get(option.parent or "")
+    if parent is None:
+        members: dict[str, Any] = {}
+        if option.members:
+            members = dict(plan(option.api, {option.name: value}, variable, variable, _nothing)[option.key].members)
+        settings[option.key] = Setting(written, value, variable, members)
+        return
+    before = settings.get(parent.key)
+    held = dict(before.value) if before is not None else {}
+    joined = dict(before.members) if before is not None else {}
+    settings[parent.key] = Setting(written, {**held, option.name: value}, variable, {**joined, option.key: value})
+
+
+def _nothing(key: str) -> dict[str, Any]:
+    return {}
+
+
+def _file(path: str) -> Settings:
+    if not path:
+        return {}
+    try:
+        import tomllib  # the file is rare, so its reader is imported only here
+    except ModuleNotFoundError:  # Python 3.10
+        import tomli as tomllib  # type: ignore[no-redef, import-not-found, unused-ignore]
+    try:
+        content = tomllib.loads(Path(path).read_text(encoding="utf-8"))
+    except OSError as error:
+        raise OptionPathError(f"{FILE}={path}: the file cannot be read ({error.strerror}).") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise FileFormatError(f"{FILE}={path}: expected a TOML file, {error}.") from None
+    settings: Settings = {}
+    for api, name in {"context": None, **_TABLES}.items():
+        table = {key: value for key, value in content.items() if key not in _TABLES} if name is None else content.get(name, {})
+        settings.update(plan(api, table, path, path, _nothing))
+    return settings
+
+
+def tell_once(option: Option, asked: Setting, forced: Setting) -> None:
+    """Says once on stderr that a forced device took the place of the one that the program names."""
+    if option.key == "device_target" and asked.value != forced.value and option.key not in _told:
+        _told.add(option.key)
+        at = f" ({asked.where})" if asked.where else ""
+        print(f"torchspore: the program asks for {asked.value}{at}; {forced.where}={forced.value} runs it on {forced.value}.",
+              file=sys.stderr)

@@ -1,0 +1,9 @@
+"""The one package that calls torch; loading it makes the options act that were set before."""
+
+from __future__ import annotations
+
+from torchspore.context import effects
+from torchspore.engine import device
+
+device.tell_default()
+effects.engine_loaded()

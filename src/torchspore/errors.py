@@ -1,0 +1,65 @@
+"""Every error class of torchspore; the docstring of each is its page in the documentation.
+
+Each class also is the built-in exception that a MindSpore program catches in the same place.
+"""
+
+from __future__ import annotations
+
+
+class TorchsporeError(Exception):
+    """Something that torchspore itself refuses; every error of ours is one, and also a built-in exception."""
+
+
+class OptionTypeError(TorchsporeError, TypeError):
+    """An option was given a value of a Python type that it does not take."""
+
+
+class OptionValueError(TorchsporeError, ValueError):
+    """An option was given a value that it does not take."""
+
+
+class UnknownOption(TorchsporeError, ValueError):
+    """There is no option of this name; the hint gives the nearest one."""
+
+
+class OptionKeyError(TorchsporeError, KeyError):
+    """A dictionary option holds a member that it does not know, or lacks one that it needs."""
+
+    def __str__(self) -> str:
+        return str(self.args[0])  # KeyError would show the repr of the text, line breaks and all
+
+
+class OptionPathError(TorchsporeError, OSError):
+    """A file or directory that an option names cannot be made, read or written."""
+
+
+class LateChange(TorchsporeError, RuntimeError):
+    """An option was changed after the point up to which it can act; the message names the line that passed it."""
+
+
+class LateDeviceChange(TorchsporeError, TypeError):
+    """`device_id` was changed after the device was used; TypeError, as in MindSpore."""
+
+
+class DeviceNotFound(TorchsporeError, RuntimeError):
+    """The program asks for a device that this machine does not have."""
+
+
+class StrictRefusal(TorchsporeError, RuntimeError):
+    """With TORCHSPORE_STRICT=1, an option that would have no effect here is an error."""
+
+
+class NotOffered(TorchsporeError, AttributeError):
+    """MindSpore has this name, torchspore does not yet, or nobody does; the message says which."""
+
+
+class ModuleNotOffered(TorchsporeError, ImportError):
+    """MindSpore has this module, torchspore does not yet, or nobody does; the message says which."""
+
+
+class FileFormatError(TorchsporeError, ValueError):
+    """A file is not what its reader expects: another format, cut short, or damaged."""
+
+
+class EffectRefused(TorchsporeError, RuntimeError):
+    """A value is right, but it cannot be made to act on this machine; the message says why."""
