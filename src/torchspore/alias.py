@@ -11,6 +11,7 @@ from types import ModuleType
 
 import torchspore
 from torchspore.base.text import with_hint
+from torchspore.errors import ModuleNotOffered
 from torchspore.names import lookup, mindspore_version, missing, text_for
 from torchspore.names.lookup import FRONT_END, ROOT
 
@@ -23,14 +24,14 @@ class Alias(importlib.abc.MetaPathFinder, importlib.abc.Loader):
     def find_spec(
         self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> importlib.machinery.ModuleSpec | None:
-        """Says how `fullname` is loaded. Raises ModuleNotFoundError for a MindSpore module that is missing here."""
+        """Says how `fullname` is loaded. Raises ModuleNotOffered for a MindSpore module that is missing here."""
         if fullname != ROOT and not fullname.startswith(ROOT + "."):
             return None
         if lookup.has_file(fullname) or lookup.is_moved_module(fullname):
             return importlib.machinery.ModuleSpec(fullname, self)
         if _is_only_asked():
             return None
-        raise ModuleNotFoundError(text_for(fullname), name=fullname)
+        raise ModuleNotOffered(text_for(fullname), name=fullname)
 
     def create_module(self, spec: importlib.machinery.ModuleSpec) -> ModuleType | None:
         """Leaves the making of a module to Python: one returned from here would get the alias's `__spec__` for its own."""

@@ -53,7 +53,7 @@ class NotOffered(TorchsporeError, AttributeError):
     """MindSpore has this name, torchspore does not yet, or nobody does; the message says which."""
 
 
-class ModuleNotOffered(TorchsporeError, ImportError):
+class ModuleNotOffered(TorchsporeError, ModuleNotFoundError):
     """MindSpore has this module, torchspore does not yet, or nobody does; the message says which."""
 
 

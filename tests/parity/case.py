@@ -20,6 +20,7 @@ import json
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -72,8 +73,7 @@ def case(
             return function
         items = over.items() if isinstance(over, Mapping) else [(str(item), item) for item in over]
         for label, item in items:
-            call = (lambda item: lambda: function(item))(item)
-            _collecting.cases.append(Case(f"{function.__name__}[{label}]", call, rtol, atol, graph))
+            _collecting.cases.append(Case(f"{function.__name__}[{label}]", partial(function, item), rtol, atol, graph))
         return function
 
     return declare

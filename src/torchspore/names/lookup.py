@@ -10,6 +10,7 @@ from typing import Any
 
 from torchspore.base.suggest import closest
 from torchspore.base.text import with_hint
+from torchspore.errors import ModuleNotOffered, NotOffered
 from torchspore.names import homes, listing
 
 ROOT = "mindspore"
@@ -100,7 +101,7 @@ def missing(module_name: str) -> Callable[[str], Any]:
     """Makes the `__getattr__` of a front-end module: it finds moved names and submodules, and else says what is missing."""
     module = public_path(module_name)
 
-    def __getattr__(name: str) -> Any:  # noqa: N807  (it becomes the module's own)
+    def __getattr__(name: str) -> Any:
         return _answer(module, name)
 
     return __getattr__
@@ -117,8 +118,8 @@ def _answer(module: str, name: str) -> Any:
         if has_file(path) or is_moved_module(path):
             return importlib.import_module(_importable(path))
         if _asked_by_from():
-            raise ImportError(text_for(path), name=name, path=module)
-    raise AttributeError(text_for(path), name=name)
+            raise ModuleNotOffered(text_for(path), name=path)
+    raise NotOffered(text_for(path), name=name)
 
 
 def _importable(path: str) -> str:
@@ -138,6 +139,22 @@ def _asked_by_from() -> bool:
     import dis
 
     return dis.opname[frame.f_code.co_code[frame.f_lasti]] == _FROM
+
+
+def is_offered(path: str) -> bool:
+    """Whether the generated list says that `path` can be imported here, under its own or an old name. Imports nothing."""
+    if listing.has(listing.offered(), path) or path in homes.MODULES:
+        return True
+    if path in homes.NAMES:
+        return is_offered(homes.NAMES[path])
+    module, _, name = path.rpartition(".")
+    while module:
+        if path != f"{module}.{name}" and f"{module}.{name}" in homes.NAMES:
+            return is_offered(homes.NAMES[f"{module}.{name}"])
+        if any(f"{home}.{name}" != path and is_offered(f"{home}.{name}") for home in homes.homes_of_module(module)):
+            return True
+        module, _, name = module.rpartition(".")
+    return is_moved_module(path)
 
 
 def text_for(path: str) -> str:

@@ -1,0 +1,28 @@
+"""What importing torchspore costs and leaves alone."""
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import running
+
+
+def in_process(code: str, *options: str) -> str:
+    ended = subprocess.run([sys.executable, *options, "-c", code], capture_output=True, text=True, env=running.environment(), timeout=60)
+    assert ended.returncode == 0, ended.stderr
+    return ended.stdout + ended.stderr
+
+
+def test_import_loads_no_torch_and_installs_nothing() -> None:
+    code = "import sys; before = list(sys.meta_path); import torchspore; print('torch' in sys.modules, sys.meta_path == before)"
+    assert in_process(code) == "False True\n"
+
+
+def test_install_loads_no_torch() -> None:
+    code = "import sys, torchspore; torchspore.install(); print('torch' in sys.modules, 'numpy' in sys.modules)"
+    assert in_process(code) == "False False\n"
+
+
+def test_import_takes_less_than_20_ms() -> None:
+    code = "import time; start = time.perf_counter(); import torchspore; print(time.perf_counter() - start)"
+    assert min(float(in_process(code)) for _ in range(5)) < 0.020

@@ -1,0 +1,2 @@
+context.get_context("device_target")
+context.get_context("device_id")

@@ -1,0 +1,1 @@
+context.get_ps_context(enable_ps)

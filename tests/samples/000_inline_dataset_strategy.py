@@ -1,0 +1,1 @@
+set_auto_parallel_context(dataset_strategy=ds_stra)

@@ -1,0 +1,1 @@
+context.set_context(env_config_path=”./mindspore_config.json”)

@@ -1,0 +1,1 @@
+context.set_ps_context(enable_ps=True)

@@ -1,0 +1,2 @@
+from mindspore import context
+context.set_context(save_graphs=True)

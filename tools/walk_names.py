@@ -1,0 +1,45 @@
+"""Which public names a package's modules offer; shared by record_names.py (MindSpore's) and generate_names.py (ours)."""
+from __future__ import annotations
+
+import contextlib
+import importlib
+import io
+import pkgutil
+import types
+from collections.abc import Callable, Iterable
+
+
+def is_public(name: str) -> bool:
+    """Whether no part of the dotted `name` begins with an underscore."""
+    return not any(part.startswith("_") for part in name.split("."))
+
+
+def modules(package: types.ModuleType, is_wanted: Callable[[str], bool], tolerant: bool) -> list[types.ModuleType]:
+    """`package` and every wanted public module below it, by name. What can't be imported is left out where `tolerant`."""
+    found = [package]
+    for information in pkgutil.walk_packages(package.__path__, package.__name__ + ".", onerror=lambda name: None):
+        if not is_public(information.name) or not is_wanted(information.name):
+            continue
+        # A module of MindSpore's may want a device, a library or a process of its own: then its names are unknown here.
+        with contextlib.suppress(BaseException) if tolerant else contextlib.nullcontext(), contextlib.redirect_stdout(io.StringIO()):
+            found.append(importlib.import_module(information.name))
+    return sorted(found, key=lambda module: module.__name__)
+
+
+def is_made_by(value: object, root: str) -> bool:
+    """Whether the package `root` made `value`, or it is a plain value such as GRAPH_MODE."""
+    if isinstance(value, types.ModuleType):
+        return value.__name__ == root or value.__name__.startswith(root + ".")
+    home = getattr(value, "__module__", None) or type(value).__module__
+    return home.split(".")[0] in (root.split(".")[0], "builtins")
+
+
+def public_names(module: types.ModuleType, root: str) -> list[str]:
+    """The public names of `module` that the package `root` made, sorted."""
+    return sorted(name for name, value in vars(module).items() if is_public(name) and is_made_by(value, root))
+
+
+def lines(found: Iterable[types.ModuleType], root: str, public_path: Callable[[str], str]) -> list[str]:
+    """The list as text: one line for each module, `module: name name …`."""
+    named = [(public_path(module.__name__), public_names(module, root)) for module in found]
+    return [f"{path}: {' '.join(names)}" for path, names in named if names]
