@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from torchspore.base.text import with_hint
-from torchspore.cli.uses import SETTERS, Use, uses
+from torchspore.cli.uses import GETTERS, SETTERS, Use, uses
 
 USAGE = """usage: torchspore check PATH …
 
@@ -81,8 +81,9 @@ def name_problem(use: Use) -> str | None:
 def option_problem(use: Use) -> str | None:
     """What is said of a context option that does not exist, on one line; None where it does."""
     from torchspore.base.suggest import closest
+    from torchspore.context.options import names_of
 
-    known = option_names(use.function or "")
+    known = names_of({**SETTERS, **GETTERS}[use.function or ""])
     if use.name in known:
         return None
     near = closest(use.name, known)
