@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from torchspore.context import effects
-from torchspore.engine import device
+from torchspore.engine import device, memory
 
 device.tell_default()
 effects.engine_loaded()
+effects.note("memory", memory.keep_freed_blocks())

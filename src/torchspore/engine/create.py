@@ -1,0 +1,95 @@
+"""Torch tensors made from Python and NumPy data, with MindSpore's rules for the dtype."""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import torch
+
+from torchspore.engine import device, dtypes
+from torchspore.engine.tensor import TensorBase, frame, raw
+
+
+def from_data(data: Any, dtype: Any = None) -> torch.Tensor:
+    """A new torch tensor with a copy of `data`: a number, a nested list or tuple, a NumPy array or a Tensor.
+
+    Python floats give float32, Python ints int64; NumPy data keeps its dtype. Raises TypeError for data that is no number.
+    """
+    wanted = None if dtype is None else dtypes.to_torch(dtype)
+    if isinstance(data, TensorBase):
+        return raw(data).to(wanted) if wanted is not None and wanted is not raw(data).dtype else raw(data).clone()
+    around = frame()
+    if around is not None:
+        return around.literal(data, lambda: _make(data, wanted))
+    return _make(data, wanted)
+
+
+def _make(data: Any, wanted: torch.dtype | None) -> torch.Tensor:
+    if isinstance(data, (bool, int, float, complex)) and not isinstance(data, np.generic):
+        natural = torch.float32 if isinstance(data, float) else torch.complex128 if isinstance(data, complex) else None
+        return torch.tensor(data, dtype=wanted or natural, device=device.current())
+    if isinstance(data, (np.ndarray, np.generic)):
+        return from_array(np.asarray(data), wanted)
+    if isinstance(data, (list, tuple)):
+        return _from_sequence(data, wanted)
+    if isinstance(data, torch.Tensor):
+        return data.detach().clone() if wanted is None else data.detach().to(wanted, copy=True)
+    raise TypeError(
+        f"Tensor({data!r:.40}): expected a number, a list, a tuple, a NumPy array or a Tensor, got {type(data).__name__}."
+        "\n\nhint: write Tensor([1.0, 2.0], mindspore.float32)."
+    )
+
+
+def from_array(array: np.ndarray[Any, Any], wanted: torch.dtype | None = None, share: bool = False) -> torch.Tensor:
+    """A torch tensor with the values of `array`; with `share` on the host it stands on the array's own memory."""
+    if array.dtype.kind not in "biufc":
+        raise TypeError(f"Tensor of a NumPy array of dtype {array.dtype}: expected numbers or truth values.")
+    if any(stride < 0 for stride in array.strides) or not array.dtype.isnative:
+        array = np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("="))
+    writable = array if array.flags.writeable or not share else array.copy()
+    if not writable.flags.writeable:
+        writable = writable.copy()
+        share = True
+    t = torch.from_numpy(writable)
+    if wanted is not None and wanted is not t.dtype:
+        return t.to(device.current(), wanted)
+    return t.to(device.current()) if share else t.to(device.current(), copy=True, memory_format=torch.contiguous_format)
+
+
+def _from_sequence(data: Sequence[Any], wanted: torch.dtype | None) -> torch.Tensor:
+    if any(isinstance(item, TensorBase) for item in data):
+        if not all(isinstance(item, TensorBase) for item in data):
+            raise TypeError("Tensor of a list: expected Tensors only or numbers only, got both.\n\nhint: use ops.stack for Tensors.")
+        stacked = torch.stack([raw(item) for item in data])
+        return stacked if wanted is None else stacked.to(wanted)
+    array = np.array(data)
+    if array.dtype == object:
+        raise TypeError(f"Tensor({str(data)[:60]}): expected rows of equal length that hold numbers.")
+    if wanted is None and array.dtype == np.float64:
+        wanted = torch.float32
+    return from_array(array, wanted)
+
+
+def filled(shape: Any, value: Any, dtype: Any) -> torch.Tensor:
+    """A tensor of `shape` that holds `value` everywhere."""
+    sizes = (int(shape),) if isinstance(shape, int) else tuple(int(s) for s in shape)
+    return torch.full(sizes, value, dtype=dtypes.to_torch(dtype), device=device.current())
+
+
+def host(tensor: TensorBase) -> torch.Tensor:
+    """The values of `tensor` on the host, cut from every graph; refused while a graph is captured."""
+    around = frame()
+    t = tensor._t if around is None else around.host(tensor)
+    return t.detach().cpu() if t.requires_grad or t.device.type != "cpu" else t
+
+
+def to_numpy(tensor: TensorBase) -> np.ndarray[Any, Any]:
+    """The values as a NumPy array, on the host without a copy."""
+    t = host(tensor)
+    if t.is_conj() or t.is_neg():
+        t = t.resolve_conj().resolve_neg()
+    if t.dtype is torch.bfloat16 or t.dtype.itemsize == 1 and t.dtype.is_floating_point:
+        return t.to(torch.float32).numpy()
+    return t.numpy()
+

@@ -1,0 +1,220 @@
+"""MindSpore's dtype objects and their torch and NumPy counterparts.
+
+A dtype is an object of its own (`Float` < `Number` < `Type`), never a `torch.dtype`: it prints `mindspore.float32`, its `str` is
+`Float32`, and it compares by what it names. Names, classes and texts were read off MindSpore 2.10.
+"""
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import numpy as np
+import torch
+
+
+class Type:
+    """What MindSpore calls a type: a name for `repr`, a title for `str`, and, where it can be stored, a torch dtype."""
+
+    def __init__(self, name: str, title: str, bits: int = 0, stored: torch.dtype | None = None, numpy: Any = None) -> None:
+        self._name, self._title, self._bits, self._torch, self._numpy = name, title, bits, stored, numpy
+
+    def __repr__(self) -> str:
+        return f"mindspore.{self._name}"
+
+    def __str__(self) -> str:
+        return self._title
+
+    def __eq__(self, other: object) -> bool:
+        return self is other or (isinstance(other, Type) and type(self) is type(other) and self._name == other._name)
+
+    def __hash__(self) -> int:
+        return hash((type(self).__name__, self._name))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (named, (self._name,))
+
+    def __copy__(self) -> Type:
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Type:
+        return self
+
+    @property
+    def is_floating_point(self) -> bool:
+        """Whether this is a real floating-point dtype."""
+        return isinstance(self, (Float, BFloat))
+
+    @property
+    def is_complex(self) -> bool:
+        """Whether this is a complex dtype."""
+        return isinstance(self, Complex)
+
+    @property
+    def is_signed(self) -> bool:
+        """Whether values of this dtype can be negative."""
+        return isinstance(self, (Int, Float, BFloat, Complex))
+
+    @property
+    def itemsize(self) -> int:
+        """Size of one element in bytes."""
+        return max(1, self._bits // 8)
+
+
+class Number(Type):
+    """A type of numbers."""
+
+
+class Bool(Number):
+    """Truth values."""
+
+
+class Int(Number):
+    """Signed integers."""
+
+
+class UInt(Number):
+    """Unsigned integers."""
+
+
+class Float(Number):
+    """Floating-point numbers; `Float` of no width is the generic one, which no Tensor can have."""
+
+
+class BFloat(Number):
+    """Brain floating-point numbers."""
+
+
+class Complex(Number):
+    """Complex numbers."""
+
+
+class String(Type):
+    """Text."""
+
+
+class List(Type):
+    """A list."""
+
+
+class Tuple(Type):
+    """A tuple."""
+
+
+class Dict(Type):
+    """A dictionary."""
+
+
+class Slice(Type):
+    """A slice."""
+
+
+class TensorType(Type):
+    """A tensor."""
+
+
+class TypeNone(Type):
+    """None."""
+
+
+class TypeNull(Type):
+    """No type at all."""
+
+
+class Function(Type):
+    """A function."""
+
+
+bool_ = Bool("bool", "Bool", 8, torch.bool, np.bool_)
+int8 = Int("int8", "Int8", 8, torch.int8, np.int8)
+int16 = Int("int16", "Int16", 16, torch.int16, np.int16)
+int32 = Int("int32", "Int32", 32, torch.int32, np.int32)
+int64 = Int("int64", "Int64", 64, torch.int64, np.int64)
+uint8 = UInt("uint8", "UInt8", 8, torch.uint8, np.uint8)
+uint16 = UInt("uint16", "UInt16", 16, torch.uint16, np.uint16)
+uint32 = UInt("uint32", "UInt32", 32, torch.uint32, np.uint32)
+uint64 = UInt("uint64", "UInt64", 64, torch.uint64, np.uint64)
+float16 = Float("float16", "Float16", 16, torch.float16, np.float16)
+float32 = Float("float32", "Float32", 32, torch.float32, np.float32)
+float64 = Float("float64", "Float64", 64, torch.float64, np.float64)
+bfloat16 = BFloat("bfloat16", "BFloat16", 16, torch.bfloat16)
+complex64 = Complex("complex64", "Complex64", 64, torch.complex64, np.complex64)
+complex128 = Complex("complex128", "Complex128", 128, torch.complex128, np.complex128)
+float8_e4m3fn = Float("float8_e4m3fn", "Float8E4M3FN", 8, torch.float8_e4m3fn)
+float8_e5m2 = Float("float8_e5m2", "Float8E5M2", 8, torch.float8_e5m2)
+
+number, int_, uint, float_ = Number("number", "Number"), Int("int", "Int"), UInt("uint", "UInt"), Float("float", "Float")
+string, list_, tuple_ = String("string_", "String"), List("list_", "List"), Tuple("tuple_", "Tuple")
+tensor_type, type_none, null = TensorType("tensor", "Tensor"), TypeNone("type_none", "None"), TypeNull("Null", "Null")
+
+STORED: tuple[Number, ...] = (
+    bool_, int8, int16, int32, int64, uint8, uint16, uint32, uint64, float16, float32, float64, bfloat16, complex64, complex128,
+    float8_e4m3fn, float8_e5m2,
+)
+"""Every dtype that a Tensor can have."""
+
+_BY_NAME: dict[str, Type] = {
+    t._name: t for t in (*STORED, number, int_, uint, float_, string, list_, tuple_, tensor_type, type_none, null)
+}
+FROM_TORCH: dict[torch.dtype, Number] = {t._torch: t for t in STORED if t._torch is not None}
+_FROM_NUMPY: dict[np.dtype[Any], Number] = {np.dtype(t._numpy): t for t in STORED if t._numpy is not None}
+_FROM_PYTHON: dict[type, Type] = {
+    bool: bool_, int: int64, float: float64, complex: complex128, str: string, list: list_, tuple: tuple_, type(None): type_none,
+}
+
+
+def named(name: str) -> Type:
+    """The dtype of this `name` (`'float32'`, `'bool'`, …); raises ValueError where there is none."""
+    aliases = {"bool_": "bool", "half": "float16", "single": "float32", "double": "float64", "string": "string_"}
+    found = _BY_NAME.get(aliases.get(name, name))
+    if found is None:
+        raise ValueError(f"dtype {name!r}: expected one of {', '.join(str(t._name) for t in STORED)}.")
+    return found
+
+
+def to_torch(wanted: Any) -> torch.dtype:
+    """The torch dtype for a MindSpore dtype, a name, a NumPy or Python type.
+
+    Raises TypeError where a Tensor can't hold it (`ms.float_`, `ms.string`, …).
+    """
+    if isinstance(wanted, Type):
+        if wanted._torch is not None:
+            return wanted._torch
+    elif isinstance(wanted, torch.dtype):
+        return wanted
+    elif isinstance(wanted, str):
+        return to_torch(named(wanted))
+    elif wanted is float:
+        return torch.float32
+    elif isinstance(wanted, type) and wanted in _FROM_PYTHON:
+        return to_torch(_FROM_PYTHON[wanted])
+    else:
+        try:
+            return to_torch(_FROM_NUMPY[np.dtype(wanted)])
+        except (TypeError, KeyError):
+            pass
+    raise TypeError(f"dtype {wanted!r}: a Tensor can't hold it; expected a dtype such as mindspore.float32.")
+
+
+def to_numpy(wanted: Type) -> Any:
+    """The NumPy scalar type for a MindSpore dtype; bfloat16 is `ml_dtypes.bfloat16` where that package is loaded, else float32."""
+    if isinstance(wanted, Type) and wanted._numpy is not None:
+        return wanted._numpy
+    if wanted is bfloat16:
+        found = sys.modules.get("ml_dtypes")
+        return found.bfloat16 if found is not None else np.float32
+    raise TypeError(f"dtype {wanted!r}: NumPy has no counterpart.")
+
+
+def from_python(wanted: Any) -> Type:
+    """The MindSpore dtype for a Python or NumPy type: `int` -> int64, `float` -> float64, `np.float32` -> float32.
+
+    Raises TypeError for anything else.
+    """
+    if isinstance(wanted, Type):
+        return wanted
+    if isinstance(wanted, type) and wanted in _FROM_PYTHON:
+        return _FROM_PYTHON[wanted]
+    try:
+        return _FROM_NUMPY[np.dtype(wanted)]
+    except (TypeError, KeyError):
+        raise TypeError(f"{wanted!r}: expected a Python or NumPy type such as float or np.float32.") from None

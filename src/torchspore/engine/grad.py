@@ -1,0 +1,175 @@
+"""Gradients: a frame in which chosen Tensors stand for leaves of torch.autograd.
+
+Parameters never require grad outside of it. Nested transforms keep the outer graph; assignments inside rebind, and are written back
+when the transform ends, so that the gradient uses the value that was read.
+"""
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+
+from torchspore.engine.tensor import Frame, TensorBase, frame, raw, tensors, transform, wrap
+
+
+class GradFrame(Frame):
+    """Hands out leaves for the Tensors that gradients are wanted of."""
+
+    def __init__(self) -> None:
+        self._values: dict[int, torch.Tensor] = {}
+        self._kept: list[TensorBase] = []          # keeps the ids in `_values` from being used again
+        self._written: dict[int, TensorBase] = {}
+        self._attributes: list[tuple[Any, str]] = []
+
+    def stand_for(self, tensor: TensorBase, leaf: torch.Tensor) -> None:
+        """From now on `leaf` is computed with where `tensor` is read."""
+        self._values[id(tensor)] = leaf
+        self._kept.append(tensor)
+
+    def resolve(self, tensor: TensorBase) -> torch.Tensor:
+        found = self._values.get(id(tensor))
+        return found if found is not None else super().resolve(tensor)
+
+    def write(self, tensor: TensorBase, value: torch.Tensor) -> None:
+        value = value.expand(raw(tensor).shape).to(raw(tensor).dtype)
+        self.stand_for(tensor, value.clone() if value._base is None and not value.requires_grad else value)
+        self._written[id(tensor)] = tensor
+
+    def modify(self, tensor: TensorBase, change: Callable[[torch.Tensor], Any]) -> None:
+        value = raw(tensor).clone()
+        change(value)
+        self.stand_for(tensor, value)
+        self._written[id(tensor)] = tensor
+
+    def host(self, tensor: TensorBase) -> torch.Tensor:
+        found = self._values.get(id(tensor))
+        return found if found is not None else super().host(tensor)
+
+    def attribute_set(self, owner: Any, name: str, value: Any) -> None:
+        if any(True for _ in tensors(value)):
+            self._attributes.append((owner, name))
+        super().attribute_set(owner, name, value)
+
+    def finish(self, result: Any, nested: bool) -> None:
+        """Writes back what was assigned and, in the outermost transform, cuts what leaves it from the graph."""
+        for key, tensor in self._written.items():
+            value = self._values[key]
+            Frame.write(self, tensor, value if nested else value.detach())
+        if not nested:
+            cut(result)
+            for owner, name in self._attributes:
+                cut(getattr(owner, name, None))
+
+
+def cut(value: Any) -> None:
+    """Detaches every Tensor in `value` from the graph that made it."""
+    for tensor in tensors(value):
+        if tensor._t.requires_grad:
+            tensor._t = tensor._t.detach()
+
+
+def is_recording() -> bool:
+    """Whether this thread is inside a gradient transform."""
+    around = frame()
+    while around is not None:
+        if isinstance(around, GradFrame):
+            return True
+        around = around.outer
+    return False
+
+
+def is_differentiable(t: torch.Tensor) -> bool:
+    """Whether gradients of `t` exist: real and complex floating point."""
+    return t.dtype.is_floating_point or t.dtype.is_complex
+
+
+def _leaf(tensor: TensorBase) -> torch.Tensor:
+    t = raw(tensor)
+    if not is_differentiable(t):
+        return t
+    return t.view_as(t) if t.requires_grad else t.detach().requires_grad_()
+
+
+def differentiate(
+    function: Callable[..., Any],
+    arguments: Sequence[Any],
+    keywords: dict[str, Any],
+    positions: Sequence[int],
+    weights: Sequence[TensorBase],
+    sens: Any = None,
+    has_aux: bool = False,
+) -> tuple[Any, list[Any], list[Any]]:
+    """Calls `function(*arguments, **keywords)` and gives (its result, gradients by position, gradients by weight).
+
+    A position whose argument is no Tensor is left out (None). An input that the result does not depend on gets zeros. A result of several values, or one that
+    is not scalar, is summed, or weighted by `sens`. With `has_aux` only the first value of the result is differentiated.
+    """
+    nested, own = is_recording(), GradFrame()
+    arguments = list(arguments)
+    with torch.enable_grad():
+        leaves = {id(w): _leaf(w) for w in weights}
+        for weight in weights:
+            own.stand_for(weight, leaves[id(weight)])
+        inputs: list[Any] = []
+        for position in positions:
+            arguments[position], found = _inputs(arguments[position], own, leaves)
+            inputs.append(found)
+        with own.open():
+            result = function(*arguments, **keywords)
+            differentiated = result[0] if has_aux else result
+            wanted = [leaf for found in inputs for leaf in tensors_of(found)] + [leaves[id(w)] for w in weights]
+            gradients = iter(_gradients(differentiated, wanted, sens, nested))
+        by_position = [_regroup(found, gradients) for found in inputs]
+        by_weight = [wrap(next(gradients)) for _ in weights]
+        with torch.set_grad_enabled(nested):
+            own.finish(result, nested)
+    return result, by_position, by_weight
+
+
+def _inputs(argument: Any, own: GradFrame, taken: dict[int, torch.Tensor]) -> tuple[Any, Any]:
+    """The argument to call with and its leaves; a Tensor that stands in two places gets a second body, so that each has its own."""
+    leaves: list[torch.Tensor] = []
+
+    def enter(tensor: TensorBase) -> TensorBase:
+        leaf = _leaf(tensor)
+        leaves.append(leaf)
+        if id(tensor) in taken:
+            return wrap(leaf)  # type: ignore[no-any-return]
+        taken[id(tensor)] = leaf
+        own.stand_for(tensor, leaf)
+        return tensor
+
+    entered = transform(argument, enter)
+    if isinstance(argument, TensorBase):
+        return entered, leaves[0]
+    return entered, tuple(leaves) if isinstance(argument, (list, tuple)) and leaves else (leaves or None)
+
+
+def tensors_of(found: Any) -> list[torch.Tensor]:
+    """The torch tensors that `_inputs` found for one argument."""
+    return [] if found is None else [found] if isinstance(found, torch.Tensor) else list(found)
+
+
+def _regroup(found: Any, gradients: Any) -> Any:
+    if found is None:
+        return None
+    return wrap(next(gradients)) if isinstance(found, torch.Tensor) else tuple(wrap(next(gradients)) for _ in found)
+
+
+def _gradients(result: Any, wanted: list[torch.Tensor], sens: Any, nested: bool) -> list[torch.Tensor]:
+    outputs = [raw(tensor) for tensor in tensors(result)]
+    if sens is None:
+        seeds: list[torch.Tensor] = [torch.ones_like(o) for o in outputs]
+    else:
+        given = [raw(s) if isinstance(s, TensorBase) else torch.as_tensor(s) for s in (sens if isinstance(sens, (list, tuple)) else [sens])]
+        seeds = [s.to(o.dtype).expand(o.shape) if s.shape != o.shape else s.to(o.dtype) for s, o in zip(given, outputs)]
+    pairs = [(o, s) for o, s in zip(outputs, seeds) if o.requires_grad]
+    at = [t for t in wanted if t.requires_grad]
+    if not pairs or not at:
+        return [torch.zeros_like(t) for t in wanted]
+    got = torch.autograd.grad(
+        [o for o, _ in pairs], at, [s for _, s in pairs], create_graph=nested, allow_unused=True,
+    )
+    found = iter(got)
+    return [torch.zeros_like(t) if not t.requires_grad or (g := next(found)) is None else g for t in wanted]

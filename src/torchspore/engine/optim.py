@@ -1,0 +1,97 @@
+"""The formulas of MindSpore's optimizers on lists of torch tensors, in place, by torch's fused kernels where these give the same numbers."""
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+
+Tensors = Sequence[torch.Tensor]
+
+# torch's fused Adam corrects the bias by its step count; so late a step has nothing left to correct, which is MindSpore's formula
+# with the correction folded into the rate (equal to 1e-7 over five steps, spec/semantics.md).
+_LATE = 1e30
+
+
+def like_parameters(parameters: Tensors, gradients: Tensors) -> list[torch.Tensor]:
+    """The gradients in the dtypes of the parameters."""
+    return [g if g.dtype is p.dtype else g.to(p.dtype) for p, g in zip(parameters, gradients)]
+
+
+def decayed(parameters: Tensors, gradients: Tensors, weight_decay: torch.Tensor | float) -> list[torch.Tensor]:
+    """gradient + weight_decay * parameter."""
+    if isinstance(weight_decay, torch.Tensor):
+        return [g + p * weight_decay.to(g.dtype) for p, g in zip(parameters, gradients)]
+    return list(torch._foreach_add(list(gradients), list(parameters), alpha=weight_decay))
+
+
+def momentum(
+    parameters: Tensors, gradients: Tensors, moments: Tensors, rate: torch.Tensor, share: float, nesterov: bool, decay: float = 0.0, dampening: float = 0.0,
+    is_first: bool = False,
+) -> None:
+    """v = share * v + g; p -= rate * v, or with `nesterov` p -= rate * (g + share * v)."""
+    torch._fused_sgd_(
+        list(parameters), like_parameters(parameters, gradients), list(moments) if share else [], weight_decay=decay, momentum=share, lr=rate,
+        dampening=dampening, nesterov=nesterov, maximize=False, is_first_step=is_first,
+    )
+
+
+def adam(
+    parameters: Tensors, gradients: Tensors, first: Tensors, second: Tensors, rate: torch.Tensor, beta1: float, beta2: float, eps: float, decay: float = 0.0,
+    decoupled: bool = False,
+) -> None:
+    """m and v as usual; p -= rate * m / (sqrt(v) + eps), with `decoupled` also p -= rate * decay * p.
+
+    `rate` already holds the bias correction where there is one.
+    """
+    late = torch.full((), _LATE, device=parameters[0].device)
+    kernel = torch._fused_adamw_ if decoupled else torch._fused_adam_
+    kernel(
+        list(parameters), like_parameters(parameters, gradients), list(first), list(second), [], [late] * len(parameters), lr=rate, beta1=beta1, beta2=beta2,
+        weight_decay=decay, eps=eps, amsgrad=False, maximize=False,
+    )
+
+
+def nesterov_adam(
+    parameters: Tensors, gradients: Tensors, first: Tensors, second: Tensors, rate: torch.Tensor, beta1: float, beta2: float, eps: float
+) -> None:
+    """Adam whose step looks ahead: p -= rate * (beta1 * m + (1 - beta1) * g) / (sqrt(v) + eps)."""
+    for p, g, m, v in zip(parameters, like_parameters(parameters, gradients), first, second):
+        m.lerp_(g, 1 - beta1)
+        v.mul_(beta2).addcmul_(g, g, value=1 - beta2)
+        p.sub_(rate.to(p.dtype) * (beta1 * m + (1 - beta1) * g) / (v.sqrt() + eps))
+
+
+def corrected(rate: torch.Tensor, beta1_power: torch.Tensor, beta2_power: torch.Tensor) -> torch.Tensor:
+    """rate * sqrt(1 - beta2^t) / (1 - beta1^t)."""
+    return rate * torch.sqrt(1 - beta2_power) / (1 - beta1_power)
+
+
+def scheduled(rates: torch.Tensor, step: torch.Tensor) -> torch.Tensor:
+    """The rate of this step from a table, the last one beyond its end."""
+    return rates.index_select(0, step.long().clamp(max=rates.shape[0] - 1)).reshape(())
+
+
+def centralized(gradient: torch.Tensor) -> torch.Tensor:
+    """The gradient less its mean over all axes but the first; vectors stay."""
+    return gradient if gradient.ndim < 2 else gradient - gradient.mean(tuple(range(1, gradient.ndim)), keepdim=True)
+
+
+def scaled(gradients: Tensors, scale: float) -> list[torch.Tensor]:
+    """The gradients divided by the loss scale."""
+    return list(gradients) if scale == 1.0 else list(torch._foreach_mul(list(gradients), 1.0 / scale))
+
+
+def dampened(gradients: Tensors, firsts: Tensors, dampening: float) -> tuple[list[torch.Tensor], Tensors]:
+    """The gradients less the share `dampening`, whole where `firsts` is 1 (the first step); and what is to be cleared after the step."""
+    return [g * torch.where(f > 0, 1.0, 1.0 - dampening).to(g.dtype) for g, f in zip(gradients, firsts)], firsts
+
+
+def clear(states: Tensors) -> None:
+    """Zeros everywhere, in place."""
+    torch._foreach_zero_(list(states))
+
+
+def shrink(parameters: Tensors, share: torch.Tensor) -> None:
+    """p -= share * p, in place."""
+    for p in parameters:
+        p.mul_(1 - share.to(p.dtype))

@@ -1,0 +1,43 @@
+"""Random state: one seed for torch, NumPy, initializers and datasets, as `mindspore.set_seed` promises."""
+from __future__ import annotations
+
+import hashlib
+import os
+import threading
+
+import numpy as np
+import torch
+
+_lock = threading.Lock()
+_seed: int | None = None
+_counts: dict[str, int] = {}
+
+
+def set_seed(seed: int) -> None:
+    """Starts every stream afresh from `seed`: torch's and NumPy's global generators, and those that `derive` feeds."""
+    global _seed
+    with _lock:
+        _seed = seed
+        _counts.clear()
+    torch.manual_seed(seed)
+    np.random.seed(seed % 2**32)
+
+
+def get_seed() -> int | None:
+    """The seed in force, None when the streams come from the operating system."""
+    return _seed
+
+
+def derive(purpose: str) -> int:
+    """A fresh 63-bit seed for one use of randomness; the n-th call for a purpose gives the same after the same `set_seed`."""
+    with _lock:
+        if _seed is None:
+            return int.from_bytes(os.urandom(8), "little") >> 1
+        count = _counts[purpose] = _counts.get(purpose, -1) + 1
+        digest = hashlib.blake2b(f"{_seed}/{purpose}/{count}".encode(), digest_size=8).digest()
+    return int.from_bytes(digest, "little") >> 1
+
+
+def generator(purpose: str) -> torch.Generator:
+    """A torch generator on the host, seeded by `derive`."""
+    return torch.Generator().manual_seed(derive(purpose))

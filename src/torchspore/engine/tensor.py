@@ -1,0 +1,196 @@
+"""The base of Tensor: one slot that holds a torch tensor, the way into it and out of it, and the walk over nested structures.
+
+`raw` is the only way to the torch tensor of a value. Outside of everything it is the slot itself. While a thread computes gradients
+or captures a graph, a *frame* stands between: it may hand out a stand-in, so that live Parameters are never changed for others.
+"""
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+
+active = 0
+"""How many frames are open in all threads: one plain integer on the hot path, the thread-local only when it is not zero."""
+
+_lock = threading.Lock()
+
+
+class _Local(threading.local):
+    frame: Frame | None = None
+
+
+_local = _Local()
+
+
+class TensorBase:
+    """Holds one torch tensor. The front end's `Tensor` adds the methods."""
+
+    __slots__ = ("__dict__", "__weakref__", "_t")
+    _t: torch.Tensor
+
+
+class Frame:
+    """What stands between a thread's Tensors and their torch tensors for a while; frames nest."""
+
+    outer: Frame | None = None
+
+    def resolve(self, tensor: TensorBase) -> torch.Tensor:
+        """The torch tensor to compute with for `tensor`."""
+        return self.outer.resolve(tensor) if self.outer is not None else tensor._t
+
+    def write(self, tensor: TensorBase, value: torch.Tensor) -> None:
+        """Gives `tensor` the values of `value`, which has its shape and dtype."""
+        if self.outer is not None:
+            self.outer.write(tensor, value)
+        else:
+            with torch.no_grad():
+                tensor._t.copy_(value)
+
+    def modify(self, tensor: TensorBase, change: Callable[[torch.Tensor], Any]) -> None:
+        """Lets `change` write into the values of `tensor` in place."""
+        if self.outer is not None:
+            self.outer.modify(tensor, change)
+        else:
+            change(tensor._t)
+
+    def literal(self, data: Any, make: Callable[[], torch.Tensor]) -> torch.Tensor:
+        """The torch tensor for `data` that the program wrote down or computed outside of operators."""
+        return self.outer.literal(data, make) if self.outer is not None else make()
+
+    def host(self, tensor: TensorBase) -> torch.Tensor:
+        """The values of `tensor`, to be read by Python."""
+        return self.outer.host(tensor) if self.outer is not None else self.resolve(tensor)
+
+    def attribute_set(self, owner: Any, name: str, value: Any) -> None:
+        """Is told of each attribute that a Cell is given inside this frame, before it is written."""
+        if self.outer is not None:
+            self.outer.attribute_set(owner, name, value)
+
+    @contextmanager
+    def open(self) -> Iterator[None]:
+        """Makes this the thread's innermost frame."""
+        global active
+        self.outer = _local.frame
+        with _lock:
+            active += 1
+        _local.frame = self
+        try:
+            yield
+        finally:
+            _local.frame = self.outer
+            with _lock:
+                active -= 1
+
+
+def frame() -> Frame | None:
+    """The innermost frame of this thread."""
+    return _local.frame if active else None
+
+
+@contextmanager
+def outside() -> Iterator[None]:
+    """Runs its block as if no frame were open in this thread."""
+    around, _local.frame = _local.frame, None
+    try:
+        yield
+    finally:
+        _local.frame = around
+
+
+def raw(tensor: TensorBase) -> torch.Tensor:
+    """The torch tensor to compute with: the real one, or what this thread's frame hands out for it."""
+    if active:
+        around = _local.frame
+        if around is not None:
+            return around.resolve(tensor)
+    return tensor._t
+
+
+_new = object.__new__
+_class: type[TensorBase] = TensorBase
+writes = 0
+"""Raised whenever a Tensor is given another torch tensor (new shape, dtype, storage): captured graphs look at it."""
+
+
+def register(cls: type[TensorBase]) -> None:
+    """Says which class `wrap` makes; called once by the front end."""
+    global _class
+    _class = cls
+
+
+def wrap(t: torch.Tensor) -> Any:
+    """A Tensor of the front end around `t`."""
+    out = _new(_class)
+    out._t = t
+    return out
+
+
+def write(tensor: TensorBase, value: torch.Tensor) -> None:
+    """Writes `value` into `tensor` in place: at once, or by way of this thread's frame."""
+    around = frame()
+    if around is not None:
+        around.write(tensor, value)
+    else:
+        with torch.no_grad():
+            tensor._t.copy_(value)
+
+
+def modify(tensor: TensorBase, change: Callable[[torch.Tensor], Any]) -> None:
+    """Lets `change` write in place into the torch tensor of `tensor`, or into what this thread's frame hands out for it."""
+    around = frame()
+    if around is not None:
+        around.modify(tensor, change)
+    else:
+        change(tensor._t)
+
+
+def rebind(tensor: TensorBase, t: torch.Tensor) -> None:
+    """Gives `tensor` another torch tensor, of any shape and dtype."""
+    global writes
+    writes += 1
+    tensor._t = t
+
+
+def unwrap(value: Any) -> Any:
+    """`value` with every Tensor in it, also inside lists, tuples and dicts, replaced by its torch tensor."""
+    if isinstance(value, TensorBase):
+        return raw(value)
+    return transform(value, raw) if isinstance(value, (list, tuple, dict)) else value
+
+
+def wrap_all(value: Any) -> Any:
+    """`value` with every torch tensor in it, also inside lists, tuples and dicts, replaced by a Tensor; lists become tuples."""
+    if isinstance(value, torch.Tensor):
+        return wrap(value)
+    if isinstance(value, (list, tuple)):
+        return tuple(wrap_all(item) for item in value)
+    return {key: wrap_all(item) for key, item in value.items()} if isinstance(value, dict) else value
+
+
+def transform(value: Any, function: Callable[[Any], Any]) -> Any:
+    """`value` with `function` applied to every Tensor in it; the structure (lists, tuples, named tuples, dicts) stays."""
+    if isinstance(value, TensorBase):
+        return function(value)
+    if isinstance(value, tuple):
+        items = [transform(item, function) for item in value]
+        return type(value)(*items) if hasattr(value, "_fields") else (tuple(items) if type(value) is tuple else type(value)(items))
+    if isinstance(value, list):
+        return [transform(item, function) for item in value]
+    if isinstance(value, dict):
+        return {key: transform(item, function) for key, item in value.items()}
+    return value
+
+
+def tensors(value: Any) -> Iterator[Any]:
+    """Every Tensor in a nested structure, in order."""
+    if isinstance(value, TensorBase):
+        yield value
+    elif isinstance(value, (list, tuple)):
+        for item in value:
+            yield from tensors(item)
+    elif isinstance(value, dict):
+        for item in value.values():
+            yield from tensors(item)

@@ -1,0 +1,50 @@
+"""The front end: MindSpore's own names. `import mindspore` answers with this package once torchspore is installed."""
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+import torchspore.engine  # noqa: F401  the engine makes the options act that were set before
+from torchspore.alias import missing
+from torchspore.mindspore import common, context, nn, ops
+from torchspore.mindspore.common import *  # noqa: F403
+from torchspore.mindspore.common import dtype as dtype
+from torchspore.mindspore.common.dtype import dtype_to_nptype, dtype_to_pytype, pytype_to_dtype
+from torchspore.mindspore.context import *  # noqa: F403
+from torchspore.mindspore.ops import get_grad, grad, value_and_grad
+
+_LAZY = {
+    "train": (
+        "Model", "Callback", "LossMonitor", "TimeMonitor", "ModelCheckpoint", "CheckpointConfig", "LearningRateScheduler", "EarlyStopping",
+        "ReduceLROnPlateau", "History", "LambdaCallback", "RunContext", "FixedLossScaleManager", "DynamicLossScaleManager", "LossScaleManager",
+        "save_checkpoint", "load_checkpoint", "load_param_into_net", "load_checkpoint_async", "data_sink", "connect_network_with_dataset",
+        "Metric", "Accuracy", "Loss", "MAE", "MSE", "Precision", "Recall", "F1", "Fbeta", "Top1CategoricalAccuracy", "Top5CategoricalAccuracy",
+        "TopKCategoricalAccuracy", "ConfusionMatrix", "ConfusionMatrixMetric", "BleuScore", "CosineSimilarity", "Dice", "HausdorffDistance",
+        "MeanSurfaceDistance", "RootMeanSquareDistance", "OcclusionSensitivity", "Perplexity", "ROC", "auc", "names", "get_metric_fn",
+        "rearrange_inputs", "get_metrics",
+    ),
+}
+_HOMES = {name: module for module, listed in _LAZY.items() for name in listed}
+_MODULES = ("amp", "communication", "dataset", "hal", "log", "mint", "numpy", "parallel", "profiler", "runtime", "train")
+_missing = missing(__name__)
+
+
+def __getattr__(name: str) -> Any:
+    """Loads what few programs need only when it is asked for; says what is missing otherwise."""
+    if name in _HOMES or name in _MODULES:
+        try:
+            module = importlib.import_module(f"{__name__}.{_HOMES.get(name, name)}")
+        except ModuleNotFoundError as error:
+            if error.name != f"{__name__}.{_HOMES.get(name, name)}":
+                raise
+            return _missing(name)
+        found = module if name in _MODULES else getattr(module, name)
+        globals()[name] = found
+        return found
+    return _missing(name)
+
+
+__all__ = [
+    "common", "context", "dtype", "dtype_to_nptype", "dtype_to_pytype", "get_grad", "grad", "nn", "ops", "pytype_to_dtype", "value_and_grad",
+    *common.__all__, *context.__all__, *_HOMES,
+]

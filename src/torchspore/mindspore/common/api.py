@@ -1,0 +1,92 @@
+"""`jit`, `ms_function` and what goes with them."""
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+from torchspore.engine import tensor as engine
+from torchspore.engine.graph import dispatch
+
+
+class JitConfig:
+    """Compile options of one function or Cell, which win over the context's: `jit_level` and what else `jit_config` takes."""
+
+    def __init__(self, jit_level: str = "", exc_mode: str = "auto", jit_syntax_level: str = "", debug_level: str = "RELEASE", infer_boost: str = "off", **kwargs: Any) -> None:
+        for key, value, allowed in (
+            ("jit_level", jit_level, ("", "O0", "O1", "O2")), ("exc_mode", exc_mode, ("auto", "sink", "no_sink")),
+            ("jit_syntax_level", jit_syntax_level, ("", "STRICT", "LAX")), ("debug_level", debug_level, ("RELEASE", "DEBUG")),
+            ("infer_boost", infer_boost, ("on", "off")),
+        ):
+            if value not in allowed:
+                raise ValueError(f"JitConfig({key}={value!r}): expected one of {', '.join(repr(a) for a in allowed if a)}.")
+        self.jit_config_dict = {
+            "jit_level": jit_level, "exc_mode": exc_mode, "jit_syntax_level": jit_syntax_level, "debug_level": debug_level, "infer_boost": infer_boost, **kwargs,
+        }
+
+
+def jit(
+    function: Callable[..., Any] | None = None, *, fn: Callable[..., Any] | None = None, capture_mode: str = "ast", jit_level: str = "O0", dynamic: int = 0,
+    fullgraph: bool = False, backend: str = "", mode: str = "PIJit", input_signature: Any = None, hash_args: Any = None, jit_config: Any = None,
+    compile_once: bool = False, **options: Any,
+) -> Any:
+    """Runs the decorated function (or method) as one captured graph, in both modes; what a graph can't hold runs as PyNative.
+
+    Raises TypeError for what is no function.
+    """
+    function = fn if function is None else function
+    if function is None:
+        return functools.partial(
+            jit, capture_mode=capture_mode, jit_level=jit_level, dynamic=dynamic, fullgraph=fullgraph, backend=backend, mode=mode,
+            input_signature=input_signature, hash_args=hash_args, jit_config=jit_config, compile_once=compile_once, **options,
+        )
+    if not callable(function):
+        raise TypeError(f"jit({function!r:.40}): expected a function, got {type(function).__name__}.")
+    if hasattr(function, "construct"):
+        return _jit_cell(function)
+
+    @functools.wraps(function)
+    def compiled(*args: Any, **kwargs: Any) -> Any:
+        if engine.frame() is not None:
+            return function(*args, **kwargs)
+        owner = getattr(args[0], "__dict__", None) is not None and inspect.isfunction(function) and args and _is_method(args[0], function)
+        return dispatch.call(args[0] if owner else compiled, function, args, kwargs)
+
+    return compiled
+
+
+def _is_method(first: Any, function: Any) -> bool:
+    """Whether `first` is the object whose class has `function` as a method."""
+    held = getattr(type(first), function.__name__, None)
+    return hasattr(first, "construct") and getattr(held, "__wrapped__", None) is function
+
+
+def _jit_cell(cell: Any) -> Any:
+    """The Cell, which from now on runs as a graph in both modes."""
+    cell.__dict__["construct"] = jit(type(cell).construct.__get__(cell))
+    return cell
+
+
+ms_function = jit
+
+
+def jit_class(cls: type) -> type:
+    """Marks a class whose objects may be used inside graphs; all may be, here."""
+    if not inspect.isclass(cls):
+        raise TypeError(f"jit_class({cls!r:.40}): expected a class, got {type(cls).__name__}.")
+    return cls
+
+
+def constexpr(fn: Callable[..., Any] | None = None, get_instance: bool = True, name: str | None = None, reuse_result: bool = True, check: bool = True) -> Any:
+    """Marks a function that is computed once while a graph is captured; Python runs then anyway."""
+    if fn is None:
+        return lambda function: function
+    return fn
+
+
+def ms_memory_recycle() -> None:
+    """Frees what captured graphs and the allocator keep."""
+    import gc
+
+    gc.collect()

@@ -1,0 +1,292 @@
+"""Initial values: `initializer('normal', shape)` and the classes behind the names."""
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from torchspore.engine import dtypes, random
+from torchspore.mindspore.common.tensor import Tensor
+
+
+class Initializer:
+    """The base: `values(shape)` gives a float32 array; a subclass of the user's own fills an array in `_initialize(self, arr)`."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        self._kwargs = kwargs
+
+    def _initialize(self, arr: np.ndarray[Any, Any]) -> None:
+        raise NotImplementedError(f"{type(self).__name__}: expected a method _initialize(self, arr).")
+
+    def __call__(self, arr: np.ndarray[Any, Any]) -> None:
+        self._initialize(arr)
+
+    def values(self, shape: Sequence[int]) -> np.ndarray[Any, Any]:
+        """The initial values for `shape`, drawn from a stream of their own that `set_seed` starts."""
+        arr = np.zeros(tuple(shape), np.float32)
+        self._random = np.random.Generator(np.random.PCG64(random.derive("initializer")))
+        self(arr)
+        return arr
+
+
+def _fans(shape: Sequence[int]) -> tuple[int, int]:
+    """Inputs and outputs of one unit: (in * kernel, out * kernel) of weights shaped (out, in, kernel...)."""
+    if len(shape) < 2:
+        raise ValueError(f"initial values for shape {tuple(shape)}: fans need at least two axes.\n\nhint: use Normal() for vectors.")
+    kernel = math.prod(shape[2:])
+    return shape[1] * kernel, shape[0] * kernel
+
+
+def _gain(nonlinearity: str, param: float | None = None) -> float:
+    if nonlinearity == "leaky_relu":
+        slope = 0.01 if param is None else float(param)
+        return math.sqrt(2.0 / (1 + slope**2))
+    gains = {"sigmoid": 1.0, "linear": 1.0, "conv1d": 1.0, "conv2d": 1.0, "conv3d": 1.0, "tanh": 5.0 / 3, "relu": math.sqrt(2.0)}
+    if nonlinearity not in gains:
+        raise ValueError(f"nonlinearity={nonlinearity!r}: expected one of {', '.join([*gains, 'leaky_relu'])}.")
+    return gains[nonlinearity]
+
+
+class Zero(Initializer):
+    """Zeros."""
+
+    def _initialize(self, arr: np.ndarray[Any, Any]) -> None:
+        arr[...] = 0
+
+
+class One(Initializer):
+    """Ones."""
+
+    def _initialize(self, arr: np.ndarray[Any, Any]) -> None:
+        arr[...] = 1
+
+
+class Constant(Initializer):
+    """The number `value` everywhere."""
+
+    def __init__(self, value: float) -> None:
+        super().__init__(value=value)
+        self.value = value
+
+    def _initialize(self, arr: np.ndarray[Any, Any]) -> None:
+        arr[...] = self.value
+
+
+class Uniform(Initializer):
+    """Uniform in (-scale, scale)."""
+
+    def __init__(self, scale: float = 0.07) -> None:
+        super().__init__(scale=scale)
+        self.scale = scale
+
+    def _initialize(self, arr: np.ndarray[Any, Any]) -> None:
+        arr[...] = self._random.uniform(-self.scale, self.scale, arr.shape)
+
+
+class Normal(Initializer):
+    """Normal with standard deviation `sigma` and mean `mean`."""
+
+    def __init__(self, sigma: float = 0.01, mean: float = 0.0) -> None:
+        super().__init__(sigma=sigma, mean=mean)
+        self.sigma, self.mean = sigma, mean
+
+    def _initialize(self, arr: np.ndarray[Any, Any]) -> None:
+        arr[...] = self._random.normal(self.mean, self.sigma, arr.shape)
+
+
+class TruncatedNormal(Initializer):
+    """Normal, but nothing outside of `a` to `b` standard deviations."""
+
+    def __init__(self, sigma: float = 0.01, mean: float = 0.0, a: float = -2.0, b: float = 2.0) -> None:
+        super().__init__(sigma=sigma, mean=mean, a=a, b=b)
+        self.sigma, self.mean, self.a, self.b = sigma, mean, a, b
+
+    def _initialize(self, arr: np.ndarray[Any, Any]) -> None:
+        drawn = self._random.standard_normal(arr.shape)
+        while (outside := (drawn < self.a) | (drawn > self.b)).any():
+            drawn[outside] = self._random.standard_normal(int(outside.sum()))
+        arr[...] = drawn * self.sigma + self.mean
+
+
+class XavierUniform(Initializer):
+    """Uniform within gain * sqrt(6 / (inputs + outputs)) (Glorot and Bengio, 2010)."""
+
+    def __init__(self, gain: float = 1) -> None:
+        super().__init__(gain=gain)
+        self.gain = gain
+
+    def _initialize(self, arr: np.ndarray[Any, Any]) -> None:
+        bound = self.gain * math.sqrt(6.0 / sum(_fans(arr.shape)))
+        arr[...] = self._random.uniform(-bound, bound, arr.shape)
+
+
+class XavierNormal(Initializer):
+    """Normal with deviation gain * sqrt(2 / (inputs + outputs)) (Glorot and Bengio, 2010)."""
+
+    def __init__(self, gain: float = 1) -> None:
+        super().__init__(gain=gain)
+        self.gain = gain
+
+    def _initialize(self, arr: np.ndarray[Any, Any]) -> None:
+        arr[...] = self._random.normal(0, self.gain * math.sqrt(2.0 / sum(_fans(arr.shape))), arr.shape)
+
+
+class _He(Initializer):
+    """What the two He initializers share (He et al., 2015)."""
+
+    def __init__(self, negative_slope: float = 0, mode: str = "fan_in", nonlinearity: str = "leaky_relu") -> None:
+        super().__init__(negative_slope=negative_slope, mode=mode, nonlinearity=nonlinearity)
+        if mode not in ("fan_in", "fan_out"):
+            raise ValueError(f"{type(self).__name__}(mode={mode!r}): expected 'fan_in' or 'fan_out'.")
+        self.negative_slope, self.mode, self.nonlinearity = negative_slope, mode, nonlinearity
+
+    def _deviation(self, shape: Sequence[int]) -> float:
+        fan = _fans(shape)[0 if self.mode == "fan_in" else 1]
+        return _gain(self.nonlinearity, self.negative_slope) / math.sqrt(fan)
+
+
+class HeUniform(_He):
+    """Uniform within sqrt(3) * gain / sqrt(fan)."""
+
+    def _initialize(self, arr: np.ndarray[Any, Any]) -> None:
+        bound = math.sqrt(3.0) * self._deviation(arr.shape)
+        arr[...] = self._random.uniform(-bound, bound, arr.shape)
+
+
+class HeNormal(_He):
+    """Normal with deviation gain / sqrt(fan)."""
+
+    def _initialize(self, arr: np.ndarray[Any, Any]) -> None:
+        arr[...] = self._random.normal(0, self._deviation(arr.shape), arr.shape)
+
+
+class VarianceScaling(Initializer):
+    """Random with variance scale / fan."""
+
+    def __init__(self, scale: float = 1.0, mode: str = "fan_in", distribution: str = "truncated_normal") -> None:
+        super().__init__(scale=scale, mode=mode, distribution=distribution)
+        if scale <= 0:
+            raise ValueError(f"VarianceScaling(scale={scale!r}): expected a number above 0.")
+        if mode not in ("fan_in", "fan_out", "fan_avg"):
+            raise ValueError(f"VarianceScaling(mode={mode!r}): expected 'fan_in', 'fan_out' or 'fan_avg'.")
+        if distribution not in ("uniform", "truncated_normal", "untruncated_normal"):
+            raise ValueError(f"VarianceScaling(distribution={distribution!r}): expected 'uniform', 'truncated_normal' or 'untruncated_normal'.")
+        self.scale, self.mode, self.distribution = scale, mode, distribution
+
+    def _initialize(self, arr: np.ndarray[Any, Any]) -> None:
+        fan_in, fan_out = _fans(arr.shape)
+        fan = {"fan_in": fan_in, "fan_out": fan_out, "fan_avg": (fan_in + fan_out) / 2}[self.mode]
+        deviation = math.sqrt(self.scale / max(1.0, fan))
+        if self.distribution == "uniform":
+            arr[...] = self._random.uniform(-math.sqrt(3) * deviation, math.sqrt(3) * deviation, arr.shape)
+        elif self.distribution == "untruncated_normal":
+            arr[...] = self._random.normal(0, deviation, arr.shape)
+        else:
+            # Cutting at two deviations shrinks the variance; 0.87962566 is what is left of the deviation.
+            cut = TruncatedNormal(deviation / 0.87962566103423978)
+            cut._random = self._random
+            cut._initialize(arr)
+
+
+class Orthogonal(Initializer):
+    """Orthogonal rows or columns, times `gain` (Saxe et al., 2013)."""
+
+    def __init__(self, gain: float = 1.0) -> None:
+        super().__init__(gain=gain)
+        self.gain = gain
+
+    def _initialize(self, arr: np.ndarray[Any, Any]) -> None:
+        if arr.ndim < 2:
+            raise ValueError(f"Orthogonal for shape {arr.shape}: expected at least two axes.")
+        rows, columns = arr.shape[0], math.prod(arr.shape[1:])
+        drawn = self._random.standard_normal((max(rows, columns), min(rows, columns)))
+        q, r = np.linalg.qr(drawn)
+        q = q * np.sign(np.diag(r))
+        arr[...] = self.gain * (q if rows >= columns else q.T).reshape(arr.shape)
+
+
+class Sparse(Initializer):
+    """Normal with deviation `sigma`, with the share `sparsity` of each column set to 0 (Martens, 2010)."""
+
+    def __init__(self, sparsity: float, sigma: float = 0.01) -> None:
+        super().__init__(sparsity=sparsity, sigma=sigma)
+        self.sparsity, self.sigma = sparsity, sigma
+
+    def _initialize(self, arr: np.ndarray[Any, Any]) -> None:
+        if arr.ndim != 2:
+            raise ValueError(f"Sparse for shape {arr.shape}: expected two axes.")
+        arr[...] = self._random.normal(0, self.sigma, arr.shape)
+        zeros = math.ceil(self.sparsity * arr.shape[0])
+        for column in range(arr.shape[1]):
+            arr[self._random.permutation(arr.shape[0])[:zeros], column] = 0
+
+
+class Dirac(Initializer):
+    """Passes channels through: 1 at the middle of the kernel where the output channel is the input channel, else 0."""
+
+    def __init__(self, groups: int = 1) -> None:
+        super().__init__(groups=groups)
+        self.groups = groups
+
+    def _initialize(self, arr: np.ndarray[Any, Any]) -> None:
+        if arr.ndim not in (3, 4, 5):
+            raise ValueError(f"Dirac for shape {arr.shape}: expected three, four or five axes.")
+        if arr.shape[0] % self.groups:
+            raise ValueError(f"Dirac(groups={self.groups}) for shape {arr.shape}: the first axis is no multiple of groups.")
+        arr[...] = 0
+        each = arr.shape[0] // self.groups
+        middle = tuple(k // 2 for k in arr.shape[2:])
+        for group in range(self.groups):
+            for channel in range(min(each, arr.shape[1])):
+                arr[(group * each + channel, channel, *middle)] = 1
+
+
+class Identity(Initializer):
+    """The identity matrix."""
+
+    def _initialize(self, arr: np.ndarray[Any, Any]) -> None:
+        if arr.ndim != 2:
+            raise ValueError(f"Identity for shape {arr.shape}: expected two axes.")
+        arr[...] = np.eye(*arr.shape)
+
+
+_BY_NAME: dict[str, type[Initializer]] = {
+    "zero": Zero, "zeros": Zero, "one": One, "ones": One, "uniform": Uniform, "normal": Normal, "truncatednormal": TruncatedNormal,
+    "truncated_normal": TruncatedNormal, "xavieruniform": XavierUniform, "xavier_uniform": XavierUniform, "xaviernormal": XavierNormal,
+    "xavier_normal": XavierNormal, "heuniform": HeUniform, "he_uniform": HeUniform, "henormal": HeNormal, "he_normal": HeNormal,
+    "orthogonal": Orthogonal, "dirac": Dirac, "identity": Identity, "variancescaling": VarianceScaling, "constant": Constant, "sparse": Sparse,
+}
+
+
+def initializer(init: Any, shape: Any = None, dtype: Any = dtypes.float32) -> Tensor:
+    """A Tensor of `shape` with initial values.
+
+    `init` is a name ('normal', 'zeros', 'xavier_uniform', …), an Initializer, a number or a Tensor (taken as it is).
+    Raises TypeError or ValueError for anything else, ValueError for lengths below 1.
+    """
+    if isinstance(init, Tensor):
+        if shape is not None and tuple(shape if not isinstance(shape, int) else (shape,)) != init.shape:
+            raise ValueError(f"initializer(Tensor of shape {init.shape}, shape={shape}): expected equal shapes.")
+        return init
+    sizes = (shape,) if isinstance(shape, int) else tuple(shape if shape is not None else ())
+    for size in sizes:
+        if not isinstance(size, (int, np.integer)) or isinstance(size, bool) or size < 1:
+            raise ValueError(f"initializer(shape={shape!r}): expected lengths from 1 on.")
+    if isinstance(init, bool) or not isinstance(init, (str, int, float, Initializer)):
+        raise TypeError(f"initializer({init!r:.40}): expected a name, an Initializer, a number or a Tensor, got {type(init).__name__}.")
+    if isinstance(init, str):
+        found = _BY_NAME.get(init.lower())
+        if found is None or found in (Constant, Sparse):
+            raise ValueError(f"initializer({init!r}): expected one of {', '.join(sorted(n for n in _BY_NAME if '_' not in n))}.")
+        init = found()
+    elif isinstance(init, (int, float)):
+        init = Constant(init)
+    return Tensor(shape=sizes, dtype=dtype, init=init)
+
+
+__all__ = [
+    "Constant", "Dirac", "HeNormal", "HeUniform", "Identity", "Initializer", "Normal", "One", "Orthogonal", "Sparse", "TruncatedNormal", "Uniform",
+    "VarianceScaling", "XavierNormal", "XavierUniform", "Zero", "initializer",
+]

@@ -1,0 +1,143 @@
+"""`mindspore.Parameter`: a Tensor with a name that a Cell owns and an optimizer changes."""
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterable
+from typing import Any
+
+from torchspore.engine import create, dtypes
+from torchspore.engine import tensor as engine
+from torchspore.engine.tensor import TensorBase, raw, rebind, write
+from torchspore.mindspore.common.tensor import Tensor
+
+DEFAULT_NAME = "Parameter"
+
+
+class Parameter(Tensor):
+    """A Tensor that is part of a network's state.
+
+    `default_input` is a Tensor, a number, an array or an initializer's result; its values are copied. `name` is taken from the attribute
+    of the Cell where it is None. `requires_grad` says whether optimizers train it. Raises TypeError for a name that is no str.
+    """
+
+    __slots__ = ()
+    __parameter__ = True
+
+    def __init__(
+        self, default_input: Any, name: str | None = None, requires_grad: bool = True, layerwise_parallel: bool = False,
+        parallel_optimizer: bool = True, storage_format: str = "", device: str | None = None,
+    ) -> None:
+        if isinstance(default_input, TensorBase):
+            with engine.outside():
+                self._t = default_input._t.detach().clone()
+            if "init" in default_input.__dict__:
+                self.init = default_input.__dict__["init"]
+        else:
+            self._t = create.from_data(default_input)
+        self.name = name if name is not None else DEFAULT_NAME
+        self.requires_grad = requires_grad
+        self.layerwise_parallel, self.parallel_optimizer, self.storage_format = layerwise_parallel, parallel_optimizer, storage_format
+        self.is_init, self.sliced, self.cache_enable, self.comm_fusion = False, False, False, 1
+
+    @property
+    def name(self) -> str:
+        """The name that stands in checkpoints."""
+        return self._name  # type: ignore[no-any-return]
+
+    @name.setter
+    def name(self, value: str | None) -> None:
+        if value is None:
+            value = DEFAULT_NAME
+        if not isinstance(value, str):
+            raise TypeError(f"Parameter(name={value!r}): expected a str, got {type(value).__name__}.\n\nhint: write name='weight'.")
+        self._name = value
+
+    @property
+    def inited_param(self) -> Parameter:
+        """The Parameter with its initial values: itself."""
+        return self
+
+    @property
+    def data(self) -> Parameter:
+        """The Parameter itself."""
+        return self
+
+    @property
+    def param_info(self) -> Parameter:
+        """What describes this Parameter: here the Parameter itself (name, requires_grad, layerwise_parallel, …)."""
+        return self
+
+    def value(self) -> Tensor:
+        """A Tensor on the same values."""
+        return engine.wrap(raw(self))  # type: ignore[no-any-return]
+
+    def set_data(self, data: Any, slice_shape: bool = False) -> Parameter:
+        """Takes over the values of `data`, also of another shape; the old dtype stays. Gives itself back.
+
+        Raises TypeError where a float would be stored in an integer Parameter.
+        """
+        source = raw(data) if isinstance(data, TensorBase) else create.from_data(data)
+        if source.dtype is not self._t.dtype:
+            if source.dtype.is_floating_point and not self._t.dtype.is_floating_point:
+                raise TypeError(
+                    f"Parameter {self.name!r}: set_data of {dtypes.FROM_TORCH[source.dtype]} into {self.dtype} would lose digits."
+                    "\n\nhint: cast the data with astype first."
+                )
+            source = source.to(self._t.dtype)
+        if source.shape == self._t.shape:
+            write(self, source)
+        else:
+            rebind(self, source.detach().clone())
+        return self
+
+    def clone(self, init: Any = "same") -> Parameter:
+        """A Parameter of the same name, shape and flags: with the same values, or filled by the initializer `init`."""
+        made = copy.copy(self)
+        if isinstance(init, str) and init == "same":
+            made._t = raw(self).clone()
+        else:
+            from torchspore.mindspore.common.initializer import initializer
+
+            made._t = initializer(init, self.shape, self.dtype)._t
+        return made
+
+    def __copy__(self) -> Parameter:
+        made: Parameter = engine._new(type(self))
+        made._t = raw(self)
+        made.__dict__.update(self.__dict__)
+        return made
+
+    def __repr__(self) -> str:
+        return f"Parameter (name={self.name}, shape={self.shape}, dtype={self.dtype}, requires_grad={self.requires_grad})"
+
+    __str__ = __repr__
+
+
+class ParameterTuple(tuple[Parameter, ...]):
+    """A tuple of Parameters. Raises TypeError for an element that is none, ValueError for a name that comes twice."""
+
+    def __new__(cls, iterable: Iterable[Parameter]) -> ParameterTuple:
+        data = tuple(iterable)
+        seen: set[str] = set()
+        known: set[int] = set()
+        for parameter in data:
+            if not isinstance(parameter, Parameter):
+                raise TypeError(f"ParameterTuple: expected Parameters, got {type(parameter).__name__}.")
+            if id(parameter) not in known:
+                known.add(id(parameter))
+                if parameter.name in seen and parameter.name != DEFAULT_NAME:
+                    raise ValueError(f"ParameterTuple: the name {parameter.name!r} comes twice.\n\nhint: give each Parameter a name of its own.")
+                seen.add(parameter.name)
+        return tuple.__new__(cls, data)
+
+    def clone(self, prefix: str, init: Any = "same") -> ParameterTuple:
+        """A tuple of clones whose names begin with `prefix.`."""
+        made = []
+        for parameter in self:
+            new = parameter.clone(init)
+            new.name = f"{prefix}.{new.name}"
+            made.append(new)
+        return ParameterTuple(made)
+
+    def __parameter_tuple__(self) -> None:
+        """Marks the class."""

@@ -1,0 +1,304 @@
+"""`mindspore.Tensor`: values on a device. The operators add their methods when `ops` is loaded (`ops/methods.py`)."""
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from torchspore.engine import create, dtypes
+from torchspore.engine import tensor as engine
+from torchspore.engine.tensor import TensorBase, raw, rebind, wrap
+
+
+class Tensor(TensorBase):
+    """An array of numbers of one dtype.
+
+    `input_data` is a number, nested lists, a NumPy array (copied) or a Tensor. Python floats give float32, ints int64; arrays keep their
+    dtype unless `dtype` names another. With `shape`, `dtype` and `init` (an Initializer) it is filled by that initializer.
+
+    Raises TypeError for data or a dtype that a Tensor can't hold, ValueError where `init` comes without a shape.
+    """
+
+    __slots__ = ()
+    __parameter__ = False
+    __array_priority__ = 100
+
+    def __init__(
+        self, input_data: Any = None, dtype: Any = None, shape: Any = None, init: Any = None, const_arg: bool = False, device: str | None = None,
+    ) -> None:
+        if dtype is not None:
+            _check_dtype(dtype)
+        if init is not None:
+            if shape is None or dtype is None:
+                raise ValueError("Tensor(init=...): expected shape and dtype beside it.\n\nhint: write Tensor(shape=(2, 3), dtype=mindspore.float32, init=One()).")
+            sizes = (shape,) if isinstance(shape, int) else tuple(shape)
+            self._t = create.from_data(init.values(sizes), dtype)
+            self.init = init
+        elif input_data is None:
+            if shape is None or dtype is None:
+                raise TypeError("Tensor(): expected data, or a shape and a dtype.\n\nhint: write Tensor([1.0, 2.0]).")
+            self._t = create.filled([0 if s is None else s for s in ((shape,) if isinstance(shape, int) else shape)], 0, dtype)
+            if not isinstance(shape, int) and None in shape:
+                self.symbolic = tuple(shape)
+        else:
+            self._t = create.from_data(input_data, dtype)
+        if const_arg:
+            self.const_arg = True
+
+    # ---- what it is
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The lengths along the axes."""
+        return tuple(self._t.shape)
+
+    @property
+    def dtype(self) -> dtypes.Type:
+        """The dtype of the elements."""
+        return dtypes.FROM_TORCH[self._t.dtype]
+
+    @property
+    def ndim(self) -> int:
+        """How many axes there are."""
+        return self._t.ndim
+
+    @property
+    def size(self) -> int:
+        """How many elements there are."""
+        return self._t.numel()
+
+    @property
+    def itemsize(self) -> int:
+        """Bytes of one element."""
+        return self._t.element_size()
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all elements."""
+        return self._t.numel() * self._t.element_size()
+
+    @property
+    def strides(self) -> tuple[int, ...]:
+        """Bytes from one element to the next along each axis."""
+        return tuple(s * self._t.element_size() for s in self._t.stride())
+
+    @property
+    def device(self) -> str:
+        """Where the values lie: `CPU`, `GPU:0` or `Ascend:0`."""
+        kind = {"cpu": "CPU", "cuda": "GPU", "npu": "Ascend"}.get(self._t.device.type, self._t.device.type)
+        return kind if self._t.device.index is None else f"{kind}:{self._t.device.index}"
+
+    @property
+    def has_init(self) -> bool:
+        """Whether it was made from an initializer."""
+        return "init" in self.__dict__
+
+    def dim(self) -> int:
+        """How many axes there are."""
+        return self._t.ndim
+
+    ndimension = dim
+
+    def numel(self) -> int:
+        """How many elements there are."""
+        return self._t.numel()
+
+    nelement = numel
+
+    def is_contiguous(self) -> bool:
+        """Whether the elements lie one after the other."""
+        return self._t.is_contiguous()
+
+    def stride(self, dim: int | None = None) -> Any:
+        """Elements from one to the next along each axis, or along `dim`."""
+        return self._t.stride() if dim is None else self._t.stride(dim)
+
+    def storage_offset(self) -> int:
+        """Where in its storage it begins, in elements."""
+        return int(self._t.storage_offset())
+
+    def data_ptr(self) -> int:
+        """The address of the first element."""
+        return self._t.data_ptr()
+
+    def is_floating_point(self) -> bool:
+        """Whether the dtype is real floating point."""
+        return self._t.is_floating_point()
+
+    def is_complex(self) -> bool:
+        """Whether the dtype is complex."""
+        return self._t.is_complex()
+
+    def is_signed(self) -> bool:
+        """Whether the dtype has negative values."""
+        return self._t.is_signed()
+
+    # ---- to and from Python, NumPy and torch
+
+    def asnumpy(self) -> np.ndarray[Any, Any]:
+        """The values as a NumPy array, which on the CPU shares memory with this Tensor."""
+        return create.to_numpy(self)
+
+    numpy = asnumpy
+
+    def tolist(self) -> Any:
+        """The values as nested lists of Python numbers."""
+        return create.host(self).tolist()
+
+    def item(self) -> Any:
+        """The only element as a Python number. Raises ValueError where there are more."""
+        return self._single("item()").item()
+
+    def torch(self) -> Any:
+        """The torch tensor that holds the values (shared, not copied)."""
+        return raw(self)
+
+    @staticmethod
+    def from_torch(t: Any) -> Tensor:
+        """A Tensor on the torch tensor `t` (shared, cut from its graph)."""
+        return wrap(t.detach())  # type: ignore[no-any-return]
+
+    @staticmethod
+    def from_numpy(array: np.ndarray[Any, Any]) -> Tensor:
+        """A Tensor that shares the memory of `array`. Raises TypeError where it is no NumPy array."""
+        if not isinstance(array, np.ndarray):
+            raise TypeError(f"Tensor.from_numpy({array!r:.40}): expected a NumPy array, got {type(array).__name__}.\n\nhint: write Tensor({array!r:.40}).")
+        return wrap(create.from_array(array, share=True))  # type: ignore[no-any-return]
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> np.ndarray[Any, Any]:
+        array = self.asnumpy()
+        return array if dtype is None else array.astype(dtype, copy=False)
+
+    def __dlpack__(self, **keywords: Any) -> Any:
+        return create.host(self).__dlpack__(**keywords) if self._t.device.type == "cpu" else self._t.__dlpack__(**keywords)
+
+    def __dlpack_device__(self) -> Any:
+        return self._t.__dlpack_device__()
+
+    # ---- Python's protocols
+
+    def _single(self, what: str) -> Any:
+        if self._t.numel() != 1:
+            raise ValueError(f"{what}: expected a Tensor of one element, got shape {self.shape}.\n\nhint: use .asnumpy() for all of them, or index one.")
+        return create.host(self)
+
+    def __bool__(self) -> bool:
+        return bool(self._single("truth of a Tensor"))
+
+    def __int__(self) -> int:
+        return int(self._single("int(Tensor)"))
+
+    def __float__(self) -> float:
+        return float(self._single("float(Tensor)"))
+
+    def __complex__(self) -> complex:
+        return complex(self._single("complex(Tensor)"))
+
+    def __index__(self) -> int:
+        single = self._single("index")
+        if single.is_floating_point():
+            raise TypeError(f"a Tensor of {self.dtype} as an index: expected integers.")
+        return int(single)
+
+    def __round__(self, digits: int = 0) -> Any:
+        return self.round() if not digits else round(float(self), digits)  # type: ignore[attr-defined]
+
+    def __len__(self) -> int:
+        if self._t.ndim == 0:
+            raise TypeError("len(Tensor): a 0-d Tensor has no length.")
+        return self._t.shape[0]
+
+    def __iter__(self) -> Iterator[Tensor]:
+        if self._t.ndim == 0:
+            raise TypeError("iteration over a 0-d Tensor.")
+        return iter([self[i] for i in range(self._t.shape[0])])  # type: ignore[index]
+
+    def __contains__(self, element: Any) -> bool:
+        return bool((self == element).any())  # type: ignore[attr-defined]
+
+    def __hash__(self) -> int:
+        return id(self)
+
+    def __repr__(self) -> str:
+        text = np.array2string(self.asnumpy(), separator=", ", formatter=_formatter(self._t.dtype.is_floating_point))
+        return f"Tensor(shape={list(self.shape)}, dtype={self.dtype}, value={_layout(text, self.ndim)})"
+
+    def __str__(self) -> str:
+        return str(self.asnumpy())
+
+    def __format__(self, spec: str) -> str:
+        return format(self.item(), spec) if spec and self.size == 1 else str(self)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Tensor:
+        made = engine._new(type(self))
+        made._t = raw(self).clone()
+        memo[id(self)] = made
+        import copy
+
+        made.__dict__.update({key: copy.deepcopy(value, memo) for key, value in self.__dict__.items()})
+        return made  # type: ignore[no-any-return]
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        return _rebuild, (type(self), create.host(self).contiguous(), dict(self.__dict__))
+
+    # ---- changing it as a whole
+
+    def assign_value(self, value: Tensor) -> Tensor:
+        """Takes over the values of `value`, also where shape or dtype differ; gives itself back."""
+        source = raw(value)
+        if source.shape == self._t.shape and source.dtype is self._t.dtype:
+            engine.write(self, source)
+        else:
+            rebind(self, source.clone())
+        return self
+
+    def set_dtype(self, dtype: Any) -> dtypes.Type:
+        """Casts the values in place to `dtype`; gives the dtype back."""
+        rebind(self, raw(self).to(dtypes.to_torch(dtype)))
+        return self.dtype
+
+    def init_data(self, slice_index: int | None = None, shape: Any = None, opt_shard_group: Any = None) -> Tensor:
+        """The Tensor with its initial values, which here are made at once."""
+        return self
+
+    def flush_from_cache(self) -> None:
+        """Nothing is cached on the way to the host, so there is nothing to flush."""
+
+
+def _check_dtype(dtype: Any) -> None:
+    if not isinstance(dtype, dtypes.Type) or dtype._torch is None:
+        raise TypeError(
+            f"Tensor(dtype={dtype!r}): expected a MindSpore dtype that holds numbers."
+            f"\n\nhint: write dtype=mindspore.{_hint(dtype)}."
+        )
+
+
+def _hint(dtype: Any) -> str:
+    try:
+        return repr(dtypes.from_python(np.dtype(dtype).type)).removeprefix("mindspore.")
+    except TypeError:
+        return "float32"
+
+
+def _formatter(is_float: bool) -> Any:
+    return {"float_kind": lambda v: f"{v:.8e}" if v < 0 else f" {v:.8e}"} if is_float else None
+
+
+def _layout(text: str, ndim: int) -> str:
+    return ("\n" if ndim > 1 else " ") + text
+
+
+def _rebuild(cls: type[Tensor], t: Any, attributes: dict[str, Any]) -> Tensor:
+    made = engine._new(cls)
+    made._t = t
+    made.__dict__.update(attributes)
+    return made  # type: ignore[no-any-return]
+
+
+engine.register(Tensor)
+
+
+def tensor(input_data: Any = None, dtype: Any = None, shape: Any = None, init: Any = None, const_arg: bool = False) -> Tensor:
+    """A Tensor; the same as calling the class."""
+    return Tensor(input_data, dtype, shape, init, const_arg)

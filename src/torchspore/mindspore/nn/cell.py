@@ -1,0 +1,265 @@
+"""`nn.Cell`: the base of networks. What it owns and how it is called; walks and names are in `cell_tree.py`, hooks in `cell_hooks.py`."""
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable
+from typing import Any
+
+from torchspore.context.store import STORE
+from torchspore.engine import tensor as engine
+from torchspore.engine.graph import dispatch
+from torchspore.engine.precision import lowered
+from torchspore.engine.tensor import TensorBase, frame
+from torchspore.mindspore.common.parameter import DEFAULT_NAME, Parameter, ParameterTuple
+from torchspore.mindspore.nn.cell_hooks import CellHooks
+from torchspore.mindspore.nn.cell_tree import CellTree
+
+_set = object.__setattr__
+
+
+class Cell(CellTree, CellHooks):
+    """The base of networks and layers: define `construct`, and give it Parameters and Cells as attributes.
+
+    `auto_prefix` puts the attribute's name before the names of the Parameters inside it. Calling a Cell runs `construct`: operator by
+    operator in PYNATIVE_MODE, as one captured graph per signature in GRAPH_MODE. `training` is False at birth.
+    """
+
+    def __init__(self, auto_prefix: bool = True, flags: dict[str, Any] | None = None) -> None:
+        _set(self, "_params", OrderedDict())
+        _set(self, "_cells", OrderedDict())
+        self.__dict__.update(
+            _auto_prefix=auto_prefix, training=False, requires_grad=False, _hooks=None, _bprop=getattr(type(self), "bprop", None),
+            _flags=dict(flags or {}), _lower=None, cls_name=type(self).__name__, _param_prefix="", _scope=None, _jit_config={},
+            cell_type=None, instance_name="",
+        )
+
+    # ---- attributes
+
+    def __getattr__(self, name: str) -> Any:
+        own = self.__dict__
+        for kept in ("_params", "_cells"):
+            found = own.get(kept)
+            if found is not None and name in found:
+                return found[name]
+        if "_params" not in own and name in ("_params", "_cells", "training", "_hooks"):
+            raise AttributeError(f"{type(self).__name__}: attributes are read before super().__init__() was called.\n\nhint: call super().__init__() first.")
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}.")
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        dispatch.changed()
+        around = frame()
+        if around is not None:
+            around.attribute_set(self, name, value)
+        own = self.__dict__
+        if isinstance(value, Parameter):
+            self.insert_param_to_cell(name, value)
+        elif isinstance(value, Cell):
+            self._insert_cell(name, value)
+        elif isinstance(value, ParameterTuple):
+            self._insert_tuple(name, value)
+        elif "_params" in own and name in own["_params"]:
+            self._assign_parameter(name, value)
+        elif "_cells" in own and name in own["_cells"]:
+            if value is not None:
+                raise TypeError(f"{type(self).__name__}.{name}: expected a Cell or None in place of the Cell there, got {type(value).__name__}.")
+            own["_cells"][name] = None
+        elif isinstance(getattr(type(self), name, None), property):
+            _set(self, name, value)
+        else:
+            own[name] = value
+
+    def __delattr__(self, name: str) -> None:
+        dispatch.changed()
+        for kept in (self._params, self._cells, self.__dict__):
+            if name in kept:
+                del kept[name]
+                return
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}.")
+
+    def __dir__(self) -> list[str]:
+        return sorted({*super().__dir__(), *self._params, *self._cells})
+
+    def _owner(self, name: str) -> dict[str, Any]:
+        if "_params" not in self.__dict__:
+            raise AttributeError(f"{type(self).__name__}.{name} is set before super().__init__() was called.\n\nhint: call super().__init__() first in __init__.")
+        return self.__dict__
+
+    def _insert_cell(self, name: str, cell: Cell) -> None:
+        own = self._owner(name)
+        if name in own["_params"]:
+            raise ValueError(f"{type(self).__name__}.{name} is a Parameter already.\n\nhint: give the Cell another name.")
+        own.pop(name, None)
+        if own["_auto_prefix"]:
+            cell.update_parameters_name(name + ".")
+        own["_cells"][name] = cell
+
+    def _insert_tuple(self, name: str, parameters: ParameterTuple) -> None:
+        own = self._owner(name)
+        for position, parameter in enumerate(parameters):
+            key = parameter.name if parameter.name != DEFAULT_NAME else f"{name}.{position}"
+            self.insert_param_to_cell(key, parameter, check_name_contain_dot=False)
+        own[name] = parameters
+
+    def _assign_parameter(self, name: str, value: Any) -> None:
+        if isinstance(value, TensorBase):
+            self._params[name].set_data(value)
+        elif value is None:
+            self._params[name] = None
+        else:
+            raise TypeError(
+                f"{type(self).__name__}.{name}: expected a Parameter, a Tensor or None in place of the Parameter there, got {type(value).__name__}."
+            )
+
+    def insert_param_to_cell(self, param_name: str, param: Parameter | None, check_name_contain_dot: bool = True) -> None:
+        """Makes `param` a Parameter of this Cell under the name `param_name`.
+
+        Raises TypeError for what is no Parameter, KeyError for a name that is taken or has a dot, ValueError for an empty name.
+        """
+        own = self._owner(param_name)
+        if not param_name:
+            raise ValueError("insert_param_to_cell(''): expected a name.")
+        if check_name_contain_dot and "." in param_name:
+            raise KeyError(f"insert_param_to_cell({param_name!r}): expected a name without a dot.")
+        if param_name in own.get("_cells", ()) or (param_name not in own["_params"] and hasattr(type(self), param_name)):
+            raise KeyError(f"{type(self).__name__}.{param_name} exists already.\n\nhint: give the Parameter another name.")
+        if param is not None and not isinstance(param, Parameter):
+            raise TypeError(f"insert_param_to_cell({param_name!r}): expected a Parameter, got {type(param).__name__}.")
+        if param is not None and param.name == DEFAULT_NAME:
+            param.name = param_name
+        own.pop(param_name, None)
+        own["_params"][param_name] = param
+
+    def insert_child_to_cell(self, child_name: str, child_cell: Cell) -> None:
+        """Makes `child_cell` a Cell of this one under the name `child_name`.
+
+        Raises TypeError for what is no Cell, KeyError for a name that is taken, ValueError for an empty name.
+        """
+        if not isinstance(child_name, str) or not child_name:
+            raise ValueError(f"insert_child_to_cell({child_name!r}): expected a name.")
+        if not isinstance(child_cell, Cell):
+            raise TypeError(f"insert_child_to_cell({child_name!r}): expected a Cell, got {type(child_cell).__name__}.")
+        if child_name in self._cells or hasattr(self, child_name):
+            raise KeyError(f"{type(self).__name__}.{child_name} exists already.\n\nhint: give the Cell another name.")
+        dispatch.changed()
+        self._cells[child_name] = child_cell
+
+    # ---- the call
+
+    def construct(self, *args: Any, **kwargs: Any) -> Any:
+        """What this Cell computes; each network defines its own."""
+        raise AttributeError(f"{type(self).__name__}: expected a method named construct.\n\nhint: define construct(self, x) on {type(self).__name__}.")
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if STORE.graph_mode and not engine.frame():
+            return dispatch.call(self, self._run, args, kwargs)
+        return self._run(*args, **kwargs)
+
+    def _run(self, *args: Any, **kwargs: Any) -> Any:
+        own = self.__dict__
+        if own["_hooks"] is not None or own["_lower"] is not None or own["_bprop"] is not None:
+            return self._run_whole(*args, **kwargs)
+        return self.construct(*args, **kwargs)
+
+    def _run_whole(self, *args: Any, **kwargs: Any) -> Any:
+        """The call with everything that a plain Cell lacks: hooks, a dtype to compute in, a gradient of the user's own."""
+        call: Callable[..., Any] = self.construct
+        if self._bprop is not None:
+            from torchspore.engine.bprop import with_gradient
+
+            call = with_gradient(self.construct, self.bprop)
+        if self._lower is not None:
+            call = lowered(call, self._lower, Parameter)
+        return call(*args, **kwargs) if self._hooks is None else self._call_with_hooks(call, args, kwargs)
+
+    def compile(self, *args: Any, **kwargs: Any) -> None:
+        """Captures the graph for these arguments without running it."""
+        dispatch.compile(self, self._run, args, kwargs)
+
+    def compile_and_run(self, *args: Any, **kwargs: Any) -> Any:
+        """Runs the Cell as a captured graph, whatever the mode."""
+        return dispatch.call(self, self._run, args, kwargs)
+
+    # ---- flags
+
+    def set_train(self, mode: bool = True) -> Cell:
+        """Says whether this Cell and all inside it are training (dropout, batch norm); gives itself back."""
+        for cell in self.cells_and_names():
+            cell[1].training = mode
+        return self
+
+    def set_grad(self, requires_grad: bool = True) -> Cell:
+        """Keeps whether gradients of this Cell are wanted; gives itself back."""
+        self.requires_grad = requires_grad
+        return self
+
+    def add_flags(self, **flags: Any) -> Cell:
+        """Adds named flags to this Cell; gives itself back."""
+        self._flags.update(flags)
+        for name, value in flags.items():
+            setattr(self, name, value)
+        return self
+
+    def add_flags_recursive(self, **flags: Any) -> Cell:
+        """Adds named flags to this Cell and all inside it; gives itself back."""
+        for _, cell in self.cells_and_names():
+            cell.add_flags(**flags)
+        return self
+
+    def get_flags(self) -> dict[str, Any]:
+        """The flags of this Cell."""
+        return self._flags  # type: ignore[no-any-return]
+
+    def to_float(self, dst_type: Any) -> Cell:
+        """Makes this Cell and all inside it compute in `dst_type` (float16, float32 or bfloat16): inputs and Parameters are cast at use.
+
+        The Parameters keep their dtype, and the result is not cast back. Raises ValueError for another dtype.
+        """
+        from torchspore.engine import dtypes
+
+        if dst_type not in (dtypes.float16, dtypes.float32, dtypes.bfloat16):
+            raise ValueError(f"to_float({dst_type!r}): expected mindspore.float16, float32 or bfloat16.")
+        for _, cell in self.cells_and_names():
+            cell.__dict__["_lower"] = dtypes.to_torch(dst_type)
+        dispatch.changed()
+        return self
+
+    def set_jit_config(self, jit_config: Any) -> None:
+        """Keeps compile options for this Cell, which win over the context's."""
+        self._jit_config = dict(getattr(jit_config, "jit_config_dict", jit_config))
+
+    @property
+    def bprop_debug(self) -> bool:
+        """Whether the user's own gradient is looked at while it runs; it always can be, in PyNative."""
+        return bool(self.__dict__.get("_bprop_debug", False))
+
+    @bprop_debug.setter
+    def bprop_debug(self, value: bool) -> None:
+        self.__dict__["_bprop_debug"] = value
+
+    # ---- printing and copying
+
+    def extend_repr(self) -> str:
+        """What stands between the parentheses of the Cell's text; layers define it."""
+        return ""
+
+    def __repr__(self) -> str:
+        lines = [f"({name}): {_indented(repr(cell))}" for name, cell in self._cells.items()]
+        head = type(self).__name__ + "("
+        extra = self.extend_repr()
+        if not lines:
+            return f"{head}{extra})"
+        return head + extra + "\n  " + "\n  ".join(lines) + "\n)"
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {key: value for key, value in self.__dict__.items() if key != "_graphs"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+
+    def __bool__(self) -> bool:
+        return True
+
+
+def _indented(text: str) -> str:
+    return text.replace("\n", "\n  ")
+

@@ -1,0 +1,75 @@
+"""Hooks of Cells: before and after the call, and on the gradients that pass a Cell."""
+from __future__ import annotations
+
+import itertools
+from collections import OrderedDict
+from collections.abc import Callable
+from typing import Any
+
+from torchspore.engine.bprop import watch_gradients
+from torchspore.engine.graph import dispatch
+
+_numbers = itertools.count()
+
+
+class HookHandle:
+    """Takes a hook away again."""
+
+    def __init__(self, hooks: OrderedDict[int, Any], number: int) -> None:
+        self._hooks, self._number = hooks, number
+
+    def remove(self) -> None:
+        """Takes the hook away; a second time does nothing."""
+        self._hooks.pop(self._number, None)
+        dispatch.changed()
+
+
+class CellHooks:
+    """What a Cell offers of hooks."""
+
+    _hooks: dict[str, OrderedDict[int, Any]] | None
+
+    def register_forward_pre_hook(self, hook_fn: Callable[..., Any], with_kwargs: bool = False) -> HookHandle:
+        """Calls `hook_fn(cell, inputs)` before `construct`; what it gives back, if not None, replaces the inputs."""
+        return self._register("pre", hook_fn, with_kwargs)
+
+    def register_forward_hook(self, hook_fn: Callable[..., Any], with_kwargs: bool = False, always_call: bool = False) -> HookHandle:
+        """Calls `hook_fn(cell, inputs, output)` after `construct`; what it gives back, if not None, replaces the output."""
+        return self._register("forward", hook_fn, with_kwargs)
+
+    def register_backward_hook(self, hook_fn: Callable[..., Any]) -> HookHandle:
+        """Calls `hook_fn(cell, grad_input, grad_output)` in the backward pass; what it gives back, if not None, replaces grad_input."""
+        return self._register("backward", hook_fn, False)
+
+    def register_backward_pre_hook(self, hook_fn: Callable[..., Any]) -> HookHandle:
+        """Calls `hook_fn(cell, grad_output)` before the backward pass of this Cell; what it gives back, if not None, replaces grad_output."""
+        return self._register("backward_pre", hook_fn, False)
+
+    def _register(self, kind: str, hook: Callable[..., Any], with_kwargs: bool) -> HookHandle:
+        if not callable(hook):
+            raise TypeError(f"hook {hook!r}: expected a function.")
+        dispatch.changed()
+        if self._hooks is None:
+            self.__dict__["_hooks"] = {}
+        assert self._hooks is not None
+        hooks = self._hooks.setdefault(kind, OrderedDict())
+        number = next(_numbers)
+        hooks[number] = (hook, with_kwargs)
+        return HookHandle(hooks, number)
+
+    def _call_with_hooks(self, call: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        hooks = {kind: list(found.values()) for kind, found in (self._hooks or {}).items()}
+        for hook, with_kwargs in hooks.get("pre", []):
+            got = hook(self, args, kwargs) if with_kwargs else hook(self, args)
+            if got is not None:
+                args, kwargs = got if with_kwargs else (got if isinstance(got, tuple) else (got,), kwargs)
+        if hooks.get("backward") or hooks.get("backward_pre"):
+            call = watch_gradients(
+                self, call, [hook for hook, _ in hooks.get("backward", [])], [hook for hook, _ in hooks.get("backward_pre", [])]
+            )
+        output = call(*args, **kwargs)
+        for hook, with_kwargs in hooks.get("forward", []):
+            got = hook(self, args, kwargs, output) if with_kwargs else hook(self, args, output)
+            output = output if got is None else got
+        return output
+

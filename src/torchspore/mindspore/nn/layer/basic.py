@@ -1,0 +1,171 @@
+"""Dense, Dropout, Flatten and their like."""
+from __future__ import annotations
+
+from typing import Any
+
+from torchspore.engine import dtypes
+from torchspore.mindspore import ops
+from torchspore.mindspore.common.initializer import HeUniform, Uniform, initializer
+from torchspore.mindspore.common.parameter import Parameter
+from torchspore.mindspore.nn.cell import Cell
+
+
+class Dense(Cell):
+    """x @ weight.T + bias, then an activation: (..., in_channels) gives (..., out_channels).
+
+    `weight` (out, in) starts He-uniform, `bias` uniform within 1 / sqrt(in), unless the initializers say otherwise.
+    """
+
+    def __init__(
+        self, in_channels: int, out_channels: int, weight_init: Any = None, bias_init: Any = None, has_bias: bool = True, activation: Any = None,
+        dtype: Any = dtypes.float32,
+    ) -> None:
+        super().__init__()
+        for name, value in (("in_channels", in_channels), ("out_channels", out_channels)):
+            if isinstance(value, bool) or not isinstance(value, int):
+                raise TypeError(f"Dense({name}={value!r}): expected an int, got {type(value).__name__}.")
+            if value < 1:
+                raise ValueError(f"Dense({name}={value}): expected an int from 1 on.")
+        self.in_channels, self.out_channels, self.has_bias = in_channels, out_channels, has_bias
+        weight_init = HeUniform(5**0.5) if weight_init is None else weight_init
+        self.weight = Parameter(initializer(weight_init, [out_channels, in_channels], dtype), name="weight")
+        self.bias = None
+        if has_bias:
+            bias_init = Uniform(1 / in_channels**0.5) if bias_init is None else bias_init
+            self.bias = Parameter(initializer(bias_init, [out_channels], dtype), name="bias")
+        self.activation = get_activation(activation) if isinstance(activation, str) else activation
+        self.activation_flag = self.activation is not None
+
+    def construct(self, x: Any) -> Any:
+        """The layer's result for x."""
+        out = ops.dense(x, self.weight, self.bias)
+        return self.activation(out) if self.activation is not None else out
+
+    def extend_repr(self) -> str:
+        shown = f"input_channels={self.in_channels}, output_channels={self.out_channels}, has_bias={self.has_bias}"
+        return shown + (f", activation={self.activation}" if self.activation is not None else "")
+
+
+class Dropout(Cell):
+    """Sets elements to 0 while training and divides the others by the share kept.
+
+    `p` is the share dropped; the first positional argument is the share *kept*, as in 1.x. Raises ValueError outside of their ranges.
+    """
+
+    def __init__(self, keep_prob: float = 0.5, p: float | None = None, dtype: Any = dtypes.float32) -> None:
+        super().__init__()
+        if p is None:
+            if isinstance(keep_prob, bool) or not isinstance(keep_prob, (int, float)):
+                raise TypeError(f"Dropout(keep_prob={keep_prob!r}): expected a float, got {type(keep_prob).__name__}.")
+            if not 0 < keep_prob <= 1:
+                raise ValueError(f"Dropout(keep_prob={keep_prob}): expected a number above 0 and up to 1.")
+        elif isinstance(p, bool) or not isinstance(p, (int, float)):
+            raise TypeError(f"Dropout(p={p!r}): expected a float, got {type(p).__name__}.")
+        elif not 0 <= p < 1:
+            raise ValueError(f"Dropout(p={p}): expected a number from 0 to below 1.")
+        self.keep_prob, self.p = keep_prob, p
+
+    def construct(self, x: Any) -> Any:
+        """x with elements dropped while training, else x."""
+        drop = self.p if self.p is not None else 1 - self.keep_prob
+        if not self.training or drop == 0:
+            return x
+        return ops.dropout(x, drop)
+
+    def extend_repr(self) -> str:
+        return f"keep_prob={self.keep_prob}" if self.p is None else f"p={self.p}"
+
+
+class Flatten(Cell):
+    """Makes the axes from `start_dim` to `end_dim` one."""
+
+    def __init__(self, start_dim: int = 1, end_dim: int = -1) -> None:
+        super().__init__()
+        self.start_dim, self.end_dim = start_dim, end_dim
+
+    def construct(self, x: Any) -> Any:
+        """x with those axes as one."""
+        return ops.flatten(x, start_dim=self.start_dim, end_dim=self.end_dim)
+
+
+class Identity(Cell):
+    """Gives its input back."""
+
+    def construct(self, x: Any) -> Any:
+        """x itself."""
+        return x
+
+
+class Embedding(Cell):
+    """A table of vectors: indexes (...) give (..., embedding_size).
+
+    `padding_idx` is a row that starts as zeros. `use_one_hot` computes the same by a matrix product.
+    """
+
+    def __init__(
+        self, vocab_size: int, embedding_size: int, use_one_hot: bool = False, embedding_table: Any = "normal", dtype: Any = dtypes.float32,
+        padding_idx: int | None = None,
+    ) -> None:
+        super().__init__()
+        self.vocab_size, self.embedding_size, self.use_one_hot, self.dtype, self.padding_idx = vocab_size, embedding_size, use_one_hot, dtype, padding_idx
+        table = initializer(embedding_table, [vocab_size, embedding_size], dtype)
+        if padding_idx is not None:
+            if not 0 <= padding_idx < vocab_size:
+                raise ValueError(f"Embedding(padding_idx={padding_idx}): expected a row from 0 to {vocab_size - 1}.")
+            table[padding_idx] = 0
+        self.embedding_table = Parameter(table, name="embedding_table")
+
+    def construct(self, ids: Any) -> Any:
+        """The rows that `ids` names."""
+        if self.use_one_hot:
+            return ops.matmul(ops.one_hot(ids, self.vocab_size, 1.0, 0.0).astype(self.dtype), self.embedding_table)
+        return ops.gather(self.embedding_table, ids, 0)
+
+    def extend_repr(self) -> str:
+        return (
+            f"vocab_size={self.vocab_size}, embedding_size={self.embedding_size}, use_one_hot={self.use_one_hot}, "
+            f"embedding_table={self.embedding_table}, dtype={self.dtype}, padding_idx={self.padding_idx}"
+        )
+
+
+class Pad(Cell):
+    """Adds values before and after each axis, as the rows of `paddings` say; `mode` is 'CONSTANT' (zeros), 'REFLECT' or 'SYMMETRIC'."""
+
+    def __init__(self, paddings: Any, mode: str = "CONSTANT") -> None:
+        super().__init__()
+        if mode not in ("CONSTANT", "REFLECT", "SYMMETRIC"):
+            raise ValueError(f"Pad(mode={mode!r}): expected 'CONSTANT', 'REFLECT' or 'SYMMETRIC'.")
+        if not isinstance(paddings, tuple):
+            raise TypeError(f"Pad(paddings={paddings!r:.40}): expected a tuple of (before, after) for each axis, got {type(paddings).__name__}.")
+        if any(len(row) != 2 for row in paddings):
+            raise ValueError(f"Pad(paddings={paddings!r:.40}): expected (before, after) for each axis.")
+        self.paddings, self.mode = paddings, mode
+        self.pad = ops.Pad(paddings) if mode == "CONSTANT" else ops.MirrorPad(mode)
+
+    def construct(self, x: Any) -> Any:
+        """x with the values added."""
+        return self.pad(x) if self.mode == "CONSTANT" else self.pad(x, self.paddings)
+
+
+class ClipByNorm(Cell):
+    """Scales a Tensor down so that its norm along `axis` is at most `clip_norm`."""
+
+    def __init__(self, axis: Any = None) -> None:
+        super().__init__()
+        self.axis = axis
+
+    def construct(self, x: Any, clip_norm: Any) -> Any:
+        """x scaled down."""
+        norm = ops.sqrt(ops.sum(ops.square(x), self.axis, True))
+        return x * clip_norm / ops.maximum(norm, clip_norm)
+
+
+def get_activation(name: str | None, prim_name: str | None = None) -> Any:
+    """The activation Cell of this name. Raises KeyError for an unknown one."""
+    from torchspore.mindspore.nn.layer.activation import ACTIVATIONS
+
+    if name is None:
+        return None
+    if name not in ACTIVATIONS:
+        raise KeyError(f"get_activation({name!r}): expected one of {', '.join(ACTIVATIONS)}.")
+    return ACTIVATIONS[name]()

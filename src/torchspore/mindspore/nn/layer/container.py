@@ -1,0 +1,185 @@
+"""Cells that hold other Cells in order."""
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from torchspore.engine.graph import dispatch
+from torchspore.mindspore.nn.cell import Cell
+
+
+class _Ordered(Cell):
+    """What SequentialCell and CellList share: Cells under the names '0', '1', … that can be indexed, replaced and put in."""
+
+    def _check(self, cell: Any) -> Cell:
+        if not isinstance(cell, Cell):
+            raise TypeError(f"{type(self).__name__}: expected Cells, got {type(cell).__name__}.")
+        return cell
+
+    def _renumber(self, cells: Iterable[Cell]) -> None:
+        dispatch.changed()
+        self.__dict__["_cells"] = OrderedDict((str(i), cell) for i, cell in enumerate(cells))
+
+    def _add(self, cell: Any) -> None:
+        name = str(len(self._cells))
+        if self._auto_prefix:
+            self._check(cell).update_parameters_name(name + ".")
+        dispatch.changed()
+        self._cells[name] = self._check(cell)
+
+    def _name(self, index: Any) -> str:
+        if isinstance(index, bool) or not isinstance(index, int):
+            raise TypeError(f"{type(self).__name__}[{index!r}]: expected an int or a slice, got {type(index).__name__}.")
+        if not -len(self) <= index < len(self):
+            raise IndexError(f"{type(self).__name__}[{index}]: there are {len(self)} Cells.")
+        return list(self._cells)[index]
+
+    def __getitem__(self, index: Any) -> Any:
+        if isinstance(index, slice):
+            return self._slice(list(self._cells.items())[index])
+        return self._cells[self._name(index)]
+
+    def _slice(self, items: list[tuple[str, Cell]]) -> Any:
+        made = type(self).__new__(type(self))
+        Cell.__init__(made, auto_prefix=False)
+        made._renumber(cell for _, cell in items)
+        return made
+
+    def __setitem__(self, index: int, cell: Cell) -> None:
+        name = self._name(index)
+        if self._auto_prefix:
+            self._check(cell).update_parameters_name(name + ".")
+        dispatch.changed()
+        self._cells[name] = self._check(cell)
+
+    def __delitem__(self, index: Any) -> None:
+        gone = set([self._name(index)] if not isinstance(index, slice) else list(self._cells)[index])
+        self._renumber([cell for name, cell in self._cells.items() if name not in gone])
+
+    def __len__(self) -> int:
+        return len(self._cells)
+
+    def __iter__(self) -> Iterator[Cell]:
+        return iter(list(self._cells.values()))
+
+    def append(self, cell: Cell) -> Any:
+        """Puts `cell` at the end; gives itself back."""
+        self._add(cell)
+        return self
+
+    def extend(self, cells: Iterable[Cell]) -> Any:
+        """Puts all `cells` at the end; gives itself back."""
+        if not isinstance(cells, (list, tuple, _Ordered)):
+            raise TypeError(f"{type(self).__name__}.extend: expected a list of Cells, got {type(cells).__name__}.")
+        for cell in cells:
+            self._add(cell)
+        return self
+
+    def insert(self, index: int, cell: Cell) -> None:
+        """Puts `cell` before the one at `index`."""
+        cells = list(self._cells.values())
+        cells.insert(index, self._check(cell))
+        self._renumber(cells)
+        if self._auto_prefix:
+            for name, held in list(self._cells.items())[index if index >= 0 else 0:]:
+                for attribute, parameter in held.parameters_and_names():
+                    parameter.name = f"{name}.{attribute}"
+
+
+class SequentialCell(_Ordered):
+    """Cells that run one after the other: given one by one, as a list, or as an OrderedDict of names."""
+
+    def __init__(self, *args: Any) -> None:
+        super().__init__()
+        given = args[0] if len(args) == 1 else args
+        if isinstance(given, OrderedDict):
+            for name, cell in given.items():
+                self.insert_child_to_cell(name, self._check(cell))
+                cell.update_parameters_name(name + ".")
+            return
+        if isinstance(given, Cell):
+            given = [given]
+        if not isinstance(given, (list, tuple)):
+            raise TypeError(f"SequentialCell: expected Cells, a list of them or an OrderedDict, got {type(given).__name__}.")
+        for cell in given:
+            self._add(cell)
+
+    def construct(self, input_data: Any) -> Any:
+        """Runs the Cells one after the other."""
+        for cell in self._cells.values():
+            input_data = cell(input_data)
+        return input_data
+
+
+class CellList(_Ordered):
+    """Cells in a list, whose Parameters belong to the Cell that holds it; it can't be called itself."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(kwargs.get("auto_prefix", True))
+        for cell in args[0] if len(args) == 1 and isinstance(args[0], (list, tuple, _Ordered)) else args:
+            self._add(cell)
+
+    def construct(self, *inputs: Any) -> Any:
+        """A CellList can't be called."""
+        raise NotImplementedError("CellList: it can't be called.\n\nhint: call the Cells in it one by one.")
+
+
+class CellDict(Cell):
+    """Cells by name."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(kwargs.get("auto_prefix", True))
+        if args:
+            self.update(args[0])
+
+    def update(self, cells: Any) -> None:
+        """Takes in the Cells of a dict, a CellDict or an iterable of (name, Cell)."""
+        for name, cell in cells.items() if hasattr(cells, "items") else cells:
+            self[name] = cell
+
+    def __setitem__(self, name: str, cell: Cell) -> None:
+        if not isinstance(cell, Cell):
+            raise TypeError(f"CellDict[{name!r}]: expected a Cell, got {type(cell).__name__}.")
+        if self._auto_prefix:
+            cell.update_parameters_name(name + ".")
+        dispatch.changed()
+        self._cells[name] = cell
+
+    def __getitem__(self, name: str) -> Cell:
+        return self._cells[name]  # type: ignore[no-any-return]
+
+    def __delitem__(self, name: str) -> None:
+        dispatch.changed()
+        del self._cells[name]
+
+    def __len__(self) -> int:
+        return len(self._cells)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(list(self._cells))
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._cells
+
+    def keys(self) -> Any:
+        """The names."""
+        return self._cells.keys()
+
+    def values(self) -> Any:
+        """The Cells."""
+        return self._cells.values()
+
+    def items(self) -> Any:
+        """The names and Cells."""
+        return self._cells.items()
+
+    def clear(self) -> None:
+        """Takes all Cells out."""
+        dispatch.changed()
+        self._cells.clear()
+
+    def pop(self, name: str) -> Cell:
+        """Takes the Cell `name` out and gives it back."""
+        dispatch.changed()
+        return self._cells.pop(name)  # type: ignore[no-any-return]

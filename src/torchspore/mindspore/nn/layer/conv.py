@@ -1,0 +1,119 @@
+"""Convolutions as Cells."""
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from torchspore.engine import dtypes
+from torchspore.mindspore import ops
+from torchspore.mindspore.common.initializer import HeUniform, Uniform, initializer
+from torchspore.mindspore.common.parameter import Parameter
+from torchspore.mindspore.nn.cell import Cell
+from torchspore.mindspore.ops import conv
+
+
+class _Conv(Cell):
+    """What convolutions share: arguments, checks, weight (out, in / group, kernel...) and bias."""
+
+    axes = 2
+    transposed = False
+
+    def __init__(
+        self, in_channels: int, out_channels: int, kernel_size: Any, stride: Any = 1, pad_mode: str = "same", padding: Any = 0, dilation: Any = 1,
+        group: int = 1, has_bias: bool = False, weight_init: Any = None, bias_init: Any = None, data_format: str = "NCHW", dtype: Any = dtypes.float32,
+    ) -> None:
+        super().__init__()
+        name = type(self).__name__
+        for key, value in (("in_channels", in_channels), ("out_channels", out_channels), ("group", group)):
+            if isinstance(value, bool) or not isinstance(value, int):
+                raise TypeError(f"{name}({key}={value!r}): expected an int, got {type(value).__name__}.")
+            if value < 1:
+                raise ValueError(f"{name}({key}={value}): expected an int from 1 on.")
+        if in_channels % group or out_channels % group:
+            raise ValueError(f"{name}(group={group}): expected a divisor of in_channels={in_channels} and out_channels={out_channels}.")
+        if pad_mode not in ("same", "valid", "pad"):
+            raise ValueError(f"{name}(pad_mode={pad_mode!r}): expected 'same', 'valid' or 'pad'.")
+        if pad_mode != "pad" and any(conv.pair(padding, 2 * self.axes)):
+            raise ValueError(f"{name}(padding={padding}): it needs pad_mode='pad', not {pad_mode!r}.")
+        self.in_channels, self.out_channels, self.group, self.has_bias = in_channels, out_channels, group, has_bias
+        self.kernel_size, self.stride, self.dilation = (conv.pair(v, self.axes) for v in (kernel_size, stride, dilation))
+        self.pad_mode, self.padding, self.data_format, self.weight_init, self.bias_init = pad_mode, padding, data_format, weight_init, bias_init
+        first, second = (in_channels, out_channels) if self.transposed else (out_channels, in_channels)
+        shape = [first, second // group, *self.kernel_size]
+        self.weight = Parameter(initializer(HeUniform(math.sqrt(5)) if weight_init is None else weight_init, shape, dtype), name="weight")
+        self.bias = None
+        if has_bias:
+            bound = 1 / math.sqrt(math.prod(shape[1:]))
+            self.bias = Parameter(initializer(Uniform(bound) if bias_init is None else bias_init, [out_channels], dtype), name="bias")
+
+    def extend_repr(self) -> str:
+        return (
+            f"input_channels={self.in_channels}, output_channels={self.out_channels}, kernel_size={self.kernel_size}, stride={self.stride}, "
+            f"pad_mode={self.pad_mode}, padding={self.padding}, dilation={self.dilation}, group={self.group}, has_bias={self.has_bias}"
+        )
+
+
+class Conv2d(_Conv):
+    """Convolution of images (N, in_channels, H, W) into (N, out_channels, H', W'); pad_mode 'same' keeps H and W at stride 1."""
+
+    def construct(self, x: Any) -> Any:
+        """The convolution of x."""
+        if self.data_format == "NHWC":
+            return ops.transpose(self._convolve(ops.transpose(x, (0, 3, 1, 2))), (0, 2, 3, 1))
+        return self._convolve(x)
+
+    def _convolve(self, x: Any) -> Any:
+        return ops.conv2d(x, self.weight, self.bias, self.stride, self.pad_mode, self.padding, self.dilation, self.group)
+
+
+class Conv1d(_Conv):
+    """Convolution of sequences (N, in_channels, L) into (N, out_channels, L')."""
+
+    axes = 1
+
+    def __init__(
+        self, in_channels: int, out_channels: int, kernel_size: int, stride: int = 1, pad_mode: str = "same", padding: Any = 0, dilation: int = 1,
+        group: int = 1, has_bias: bool = False, weight_init: Any = None, bias_init: Any = None, dtype: Any = dtypes.float32,
+    ) -> None:
+        super().__init__(in_channels, out_channels, kernel_size, stride, pad_mode, padding, dilation, group, has_bias, weight_init, bias_init, "NCL", dtype)
+
+    def construct(self, x: Any) -> Any:
+        """The convolution of x."""
+        return ops.conv1d(x, self.weight, self.bias, self.stride, self.pad_mode, self.padding, self.dilation, self.group)
+
+
+class Conv3d(_Conv):
+    """Convolution of volumes (N, in_channels, D, H, W)."""
+
+    axes = 3
+
+    def __init__(
+        self, in_channels: int, out_channels: int, kernel_size: Any, stride: Any = 1, pad_mode: str = "same", padding: Any = 0, dilation: Any = 1,
+        group: int = 1, has_bias: bool = False, weight_init: Any = None, bias_init: Any = None, data_format: str = "NCDHW", dtype: Any = dtypes.float32,
+    ) -> None:
+        super().__init__(in_channels, out_channels, kernel_size, stride, pad_mode, padding, dilation, group, has_bias, weight_init, bias_init, data_format, dtype)
+
+    def construct(self, x: Any) -> Any:
+        """The convolution of x."""
+        return ops.conv3d(x, self.weight, self.bias, self.stride, self.pad_mode, self.padding, self.dilation, self.group)
+
+
+class Conv2dTranspose(_Conv):
+    """Transposed convolution of images (N, in_channels, H, W); weight (in_channels, out_channels / group, kernel...)."""
+
+    transposed = True
+
+    def __init__(
+        self, in_channels: int, out_channels: int, kernel_size: Any, stride: Any = 1, pad_mode: str = "same", padding: Any = 0, output_padding: Any = 0,
+        dilation: Any = 1, group: int = 1, has_bias: bool = False, weight_init: Any = None, bias_init: Any = None, dtype: Any = dtypes.float32,
+    ) -> None:
+        super().__init__(in_channels, out_channels, kernel_size, stride, pad_mode, padding, dilation, group, has_bias, weight_init, bias_init, "NCHW", dtype)
+        self.output_padding = output_padding
+
+    def construct(self, x: Any) -> Any:
+        """The transposed convolution of x."""
+        return conv.conv_transposed(
+            x, self.weight, self.bias, self.stride, self.pad_mode, self.padding, self.output_padding, self.dilation, self.group
+        )
+
+

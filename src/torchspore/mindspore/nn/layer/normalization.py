@@ -1,0 +1,118 @@
+"""Normalisation as Cells."""
+from __future__ import annotations
+
+from typing import Any
+
+from torchspore.engine import dtypes
+from torchspore.mindspore import ops
+from torchspore.mindspore.common.initializer import initializer
+from torchspore.mindspore.common.parameter import Parameter
+from torchspore.mindspore.nn.cell import Cell
+
+
+class _BatchNorm(Cell):
+    """Normalises over all axes but axis 1.
+
+    `momentum` is the share of the running values that is *kept*. `use_batch_statistics` None: the batch's while training, else the running ones.
+    """
+
+    ndims: tuple[int, ...] = (4,)
+
+    def __init__(
+        self, num_features: int, eps: float = 1e-5, momentum: float = 0.9, affine: bool = True, gamma_init: Any = "ones", beta_init: Any = "zeros",
+        moving_mean_init: Any = "zeros", moving_var_init: Any = "ones", use_batch_statistics: bool | None = None, data_format: str = "NCHW",
+        dtype: Any = dtypes.float32,
+    ) -> None:
+        super().__init__()
+        name = type(self).__name__
+        if isinstance(num_features, bool) or not isinstance(num_features, int):
+            raise TypeError(f"{name}(num_features={num_features!r}): expected an int, got {type(num_features).__name__}.")
+        if num_features < 1:
+            raise ValueError(f"{name}(num_features={num_features}): expected an int from 1 on.")
+        if not 0 <= momentum <= 1:
+            raise ValueError(f"{name}(momentum={momentum}): expected a number from 0 to 1.")
+        self.num_features, self.eps, self.momentum, self.use_batch_statistics, self.format = num_features, eps, momentum, use_batch_statistics, data_format
+        self.moving_mean = Parameter(initializer(moving_mean_init, num_features, dtype), name="mean", requires_grad=False)
+        self.moving_variance = Parameter(initializer(moving_var_init, num_features, dtype), name="variance", requires_grad=False)
+        self.gamma = Parameter(initializer(gamma_init, num_features, dtype), name="gamma", requires_grad=affine)
+        self.beta = Parameter(initializer(beta_init, num_features, dtype), name="beta", requires_grad=affine)
+
+    def construct(self, x: Any) -> Any:
+        """x normalised."""
+        if x.ndim not in self.ndims:
+            raise ValueError(f"{type(self).__name__}: expected an input of {' or '.join(map(str, self.ndims))} axes, got shape {x.shape}.")
+        batch = self.training if self.use_batch_statistics is None else self.use_batch_statistics
+        if self.format == "NHWC":
+            x = ops.transpose(x, (0, 3, 1, 2))
+        out = ops.batch_norm(x, self.moving_mean, self.moving_variance, self.gamma, self.beta, batch, 1 - self.momentum, self.eps)
+        return ops.transpose(out, (0, 2, 3, 1)) if self.format == "NHWC" else out
+
+    def extend_repr(self) -> str:
+        return (
+            f"num_features={self.num_features}, eps={self.eps}, momentum={self.momentum}, gamma={self.gamma}, beta={self.beta}, "
+            f"moving_mean={self.moving_mean}, moving_variance={self.moving_variance}"
+        )
+
+
+class BatchNorm1d(_BatchNorm):
+    """Batch normalisation of (N, C) or (N, C, L)."""
+
+    ndims = (2, 3)
+
+
+class BatchNorm2d(_BatchNorm):
+    """Batch normalisation of images (N, C, H, W)."""
+
+
+class BatchNorm3d(_BatchNorm):
+    """Batch normalisation of volumes (N, C, D, H, W)."""
+
+    ndims = (5,)
+
+
+class LayerNorm(Cell):
+    """Normalises over the axes from `begin_norm_axis` on, whose lengths are `normalized_shape`."""
+
+    def __init__(
+        self, normalized_shape: Any, begin_norm_axis: int = -1, begin_params_axis: int = -1, gamma_init: Any = "ones", beta_init: Any = "zeros",
+        epsilon: float = 1e-7, dtype: Any = dtypes.float32,
+    ) -> None:
+        super().__init__()
+        if not isinstance(normalized_shape, (tuple, list)):
+            raise TypeError(f"LayerNorm(normalized_shape={normalized_shape!r}): expected a tuple or a list, got {type(normalized_shape).__name__}.\n\nhint: write ({normalized_shape},).")
+        self.normalized_shape, self.begin_norm_axis, self.begin_params_axis, self.epsilon = normalized_shape, begin_norm_axis, begin_params_axis, epsilon
+        self.gamma = Parameter(initializer(gamma_init, normalized_shape, dtype), name="gamma")
+        self.beta = Parameter(initializer(beta_init, normalized_shape, dtype), name="beta")
+
+    def construct(self, input_x: Any) -> Any:
+        """The input normalised."""
+        axis = self.begin_norm_axis % input_x.ndim
+        return ops.layer_norm(input_x, input_x.shape[axis:], self.gamma, self.beta, self.epsilon)
+
+    def extend_repr(self) -> str:
+        return (
+            f"normalized_shape={self.normalized_shape}, begin_norm_axis={self.begin_norm_axis}, begin_params_axis={self.begin_params_axis}, "
+            f"gamma={self.gamma}, beta={self.beta}"
+        )
+
+
+class GroupNorm(Cell):
+    """Normalises over the channels of each group and all later axes."""
+
+    def __init__(
+        self, num_groups: int, num_channels: int, eps: float = 1e-5, affine: bool = True, gamma_init: Any = "ones", beta_init: Any = "zeros",
+        dtype: Any = dtypes.float32,
+    ) -> None:
+        super().__init__()
+        if num_channels % num_groups:
+            raise ValueError(f"GroupNorm(num_groups={num_groups}): expected a divisor of num_channels={num_channels}.")
+        self.num_groups, self.num_channels, self.eps, self.affine = num_groups, num_channels, eps, affine
+        self.gamma = Parameter(initializer(gamma_init, num_channels, dtype), name="gamma", requires_grad=affine)
+        self.beta = Parameter(initializer(beta_init, num_channels, dtype), name="beta", requires_grad=affine)
+
+    def construct(self, x: Any) -> Any:
+        """x normalised."""
+        return ops.group_norm(x, self.num_groups, self.gamma, self.beta, self.eps)
+
+    def extend_repr(self) -> str:
+        return f"num_groups={self.num_groups}, num_channels={self.num_channels}"

@@ -1,0 +1,120 @@
+"""Losses as Cells."""
+from __future__ import annotations
+
+from typing import Any
+
+from torchspore.engine import dtypes
+from torchspore.mindspore import ops
+from torchspore.mindspore.nn.cell import Cell
+
+
+class LossBase(Cell):
+    """The base of losses: `get_loss(x, weights)` weighs and reduces as `reduction` says ('mean', 'sum' or 'none')."""
+
+    def __init__(self, reduction: str = "mean") -> None:
+        super().__init__()
+        if reduction not in ("mean", "sum", "none"):
+            raise ValueError(f"{type(self).__name__}(reduction={reduction!r}): expected 'mean', 'sum' or 'none'.")
+        self.reduction = reduction
+        self.reduce, self.average = reduction != "none", reduction == "mean"
+
+    def get_axis(self, x: Any) -> tuple[int, ...]:
+        """All axes of x."""
+        return tuple(range(x.ndim))
+
+    def get_loss(self, x: Any, weights: Any = 1.0) -> Any:
+        """x times `weights`, reduced."""
+        x = (x.astype(dtypes.float32) * weights).astype(x.dtype) if weights is not None else x
+        return ops.mean(x) if self.reduction == "mean" else ops.sum(x) if self.reduction == "sum" else x
+
+
+class L1Loss(LossBase):
+    """The absolute difference of logits and labels."""
+
+    def construct(self, logits: Any, labels: Any) -> Any:
+        """The loss."""
+        return self.get_loss(ops.abs(logits - labels))
+
+
+class MSELoss(LossBase):
+    """The squared difference of logits and labels."""
+
+    def construct(self, logits: Any, labels: Any) -> Any:
+        """The loss."""
+        return self.get_loss(ops.square(logits - labels))
+
+
+class SmoothL1Loss(LossBase):
+    """Squared below `beta`, absolute above it."""
+
+    def __init__(self, beta: float = 1.0, reduction: str = "none") -> None:
+        super().__init__(reduction)
+        self.beta = beta
+
+    def construct(self, logits: Any, labels: Any) -> Any:
+        """The loss."""
+        return ops.smooth_l1_loss(logits, labels, self.beta, self.reduction)
+
+
+class SoftmaxCrossEntropyWithLogits(LossBase):
+    """The cross entropy of logits (N, C) and classes (N,) if `sparse`, else probabilities (N, C); 'none' unless `reduction` says otherwise."""
+
+    def __init__(self, sparse: bool = False, reduction: str = "none") -> None:
+        super().__init__(reduction)
+        if not isinstance(sparse, bool):
+            raise TypeError(f"SoftmaxCrossEntropyWithLogits(sparse={sparse!r}): expected a bool, got {type(sparse).__name__}.")
+        self.sparse = sparse
+
+    def construct(self, logits: Any, labels: Any) -> Any:
+        """The loss."""
+        if self.sparse:
+            return ops.cross_entropy(logits, labels, reduction=self.reduction)
+        return self.get_loss(ops.SoftmaxCrossEntropyWithLogits()(logits, labels)[0])
+
+
+class CrossEntropyLoss(LossBase):
+    """The cross entropy of logits (N, C, ...) and classes (N, ...) or probabilities (N, C, ...)."""
+
+    def __init__(self, weight: Any = None, ignore_index: int = -100, reduction: str = "mean", label_smoothing: float = 0.0) -> None:
+        super().__init__(reduction)
+        self.weight, self.ignore_index, self.label_smoothing = weight, ignore_index, label_smoothing
+
+    def construct(self, logits: Any, labels: Any) -> Any:
+        """The loss."""
+        return ops.cross_entropy(logits, labels, self.weight, self.ignore_index, self.reduction, self.label_smoothing)
+
+
+class NLLLoss(LossBase):
+    """The negative log likelihood of log probabilities (N, C, ...) and classes (N, ...)."""
+
+    def __init__(self, weight: Any = None, ignore_index: int = -100, reduction: str = "mean") -> None:
+        super().__init__(reduction)
+        self.weight, self.ignore_index = weight, ignore_index
+
+    def construct(self, logits: Any, labels: Any) -> Any:
+        """The loss."""
+        return ops.nll_loss(logits, labels, self.weight, self.ignore_index, self.reduction)
+
+
+class BCELoss(LossBase):
+    """The binary cross entropy of probabilities; 'mean' unless `reduction` says otherwise."""
+
+    def __init__(self, weight: Any = None, reduction: str = "mean") -> None:
+        super().__init__(reduction)
+        self.weight = weight
+
+    def construct(self, logits: Any, labels: Any) -> Any:
+        """The loss."""
+        return ops.binary_cross_entropy(logits, labels, self.weight, self.reduction)
+
+
+class BCEWithLogitsLoss(LossBase):
+    """The binary cross entropy of logits."""
+
+    def __init__(self, reduction: str = "mean", weight: Any = None, pos_weight: Any = None) -> None:
+        super().__init__(reduction)
+        self.weight, self.pos_weight = weight, pos_weight
+
+    def construct(self, logits: Any, labels: Any) -> Any:
+        """The loss."""
+        return ops.binary_cross_entropy_with_logits(logits, labels, self.weight, self.pos_weight, self.reduction)

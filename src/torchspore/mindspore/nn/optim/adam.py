@@ -1,0 +1,86 @@
+"""Adam and its relative with decoupled weight decay."""
+from __future__ import annotations
+
+from typing import Any
+
+from torchspore.engine import dtypes, optim
+from torchspore.engine.tensor import raw
+from torchspore.mindspore.common.initializer import initializer
+from torchspore.mindspore.common.parameter import Parameter
+from torchspore.mindspore.nn.optim.optimizer import Optimizer, _number
+from torchspore.mindspore.ops.state import assign
+
+
+def _check_betas(name: str, beta1: Any, beta2: Any, eps: Any) -> None:
+    for key, value in (("beta1", beta1), ("beta2", beta2)):
+        if not isinstance(value, float):
+            raise TypeError(f"{name}({key}={value!r}): expected a float, got {type(value).__name__}.")
+        if not 0 < value < 1:
+            raise ValueError(f"{name}({key}={value}): expected a number between 0 and 1.")
+    if _number(name, "eps", eps) <= 0:
+        raise ValueError(f"{name}(eps={eps}): expected a number above 0.")
+
+
+class Adam(Optimizer):
+    """Adam (Kingma and Ba, 2014): eps is added after the bias correction is folded into the rate.
+
+    rate_t = rate * sqrt(1 - beta2^t) / (1 - beta1^t); p -= rate_t * m / (sqrt(v) + eps). The state is named `moment1.*`, `moment2.*`,
+    `beta1_power`, `beta2_power`. Lazy, AMSGrad and offloaded variants are refused.
+    """
+
+    def __init__(
+        self, params: Any, learning_rate: Any = 1e-3, beta1: float = 0.9, beta2: float = 0.999, eps: float = 1e-8, use_locking: bool = False,
+        use_nesterov: bool = False, weight_decay: Any = 0.0, loss_scale: float = 1.0, use_amsgrad: bool = False, **kwargs: Any,
+    ) -> None:
+        super().__init__(learning_rate, params, weight_decay, loss_scale)
+        _check_betas("Adam", beta1, beta2, eps)
+        for key, value in (("use_locking", use_locking), ("use_nesterov", use_nesterov), ("use_amsgrad", use_amsgrad)):
+            if not isinstance(value, bool):
+                raise TypeError(f"Adam({key}={value!r}): expected a bool, got {type(value).__name__}.")
+        _refuse("Adam", {"use_amsgrad": use_amsgrad, **kwargs})
+        self.beta1, self.beta2, self.eps, self.use_nesterov = beta1, beta2, float(eps), use_nesterov
+        self.beta1_power = Parameter(initializer(1, [1], dtypes.float32), name="beta1_power", requires_grad=False)
+        self.beta2_power = Parameter(initializer(1, [1], dtypes.float32), name="beta2_power", requires_grad=False)
+        self.moment1, self.moment2 = self.moments("moment1"), self.moments("moment2")
+
+    def construct(self, gradients: Any) -> bool:
+        """Updates the Parameters by their gradients."""
+        assign(self.beta1_power, self.beta1_power * self.beta1)
+        assign(self.beta2_power, self.beta2_power * self.beta2)
+        for parameters, own, rate, decay, group in self.updates(gradients):
+            own = optim.decayed(parameters, own, decay) if group.decays else own
+            rate = optim.corrected(rate, raw(self.beta1_power), raw(self.beta2_power)).reshape(())
+            first, second = ([raw(m[i]) for i in group.places] for m in (self.moment1, self.moment2))
+            step = optim.nesterov_adam if self.use_nesterov else optim.adam
+            step(parameters, own, first, second, rate, self.beta1, self.beta2, self.eps)
+        self.advance()
+        return True
+
+
+class AdamWeightDecay(Optimizer):
+    """Adam without bias correction and with decoupled weight decay: p -= rate * (m / (sqrt(v) + eps) + weight_decay * p)."""
+
+    def __init__(self, params: Any, learning_rate: Any = 1e-3, beta1: float = 0.9, beta2: float = 0.999, eps: float = 1e-6, weight_decay: Any = 0.0) -> None:
+        super().__init__(learning_rate, params, weight_decay)
+        _check_betas("AdamWeightDecay", beta1, beta2, eps)
+        self.beta1, self.beta2, self.eps = beta1, beta2, float(eps)
+        self.moments1, self.moments2 = self.moments("adam_m"), self.moments("adam_v")
+
+    def construct(self, gradients: Any) -> bool:
+        """Updates the Parameters by their gradients."""
+        for parameters, own, rate, decay, group in self.updates(gradients):
+            first, second = ([raw(m[i]) for i in group.places] for m in (self.moments1, self.moments2))
+            if not isinstance(decay, float):
+                optim.shrink(parameters, rate * decay)
+                decay = 0.0
+            optim.adam(parameters, own, first, second, rate, self.beta1, self.beta2, self.eps, decay if group.decays else 0.0, decoupled=True)
+        self.advance()
+        return True
+
+
+def _refuse(name: str, wanted: dict[str, Any]) -> None:
+    for key, value in wanted.items():
+        if key not in ("use_amsgrad", "use_lazy", "use_offload"):
+            raise TypeError(f"{name}({key}={value!r}): there is no such argument.")
+        if value:
+            raise NotImplementedError(f"{name}({key}=True): not in torchspore yet.\n\nhint: leave it out; the plain formula gives the same minimum.")

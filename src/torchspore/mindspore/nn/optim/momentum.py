@@ -1,0 +1,73 @@
+"""Gradient descent with and without momentum."""
+from __future__ import annotations
+
+from typing import Any
+
+from torchspore.engine import optim
+from torchspore.engine.tensor import raw
+from torchspore.mindspore.nn.optim.optimizer import Optimizer, _number
+
+
+class Momentum(Optimizer):
+    """v = momentum * v + g; p -= rate * v, or with `use_nesterov` p -= rate * (g + momentum * v). The state is named `moments.*`."""
+
+    def __init__(
+        self, params: Any, learning_rate: Any, momentum: float, weight_decay: Any = 0.0, loss_scale: float = 1.0, use_nesterov: bool = False,
+    ) -> None:
+        super().__init__(learning_rate, params, weight_decay, loss_scale)
+        if _number("Momentum", "momentum", momentum) < 0:
+            raise ValueError(f"Momentum(momentum={momentum}): expected a number from 0 on.")
+        if not isinstance(use_nesterov, bool):
+            raise TypeError(f"Momentum(use_nesterov={use_nesterov!r}): expected a bool, got {type(use_nesterov).__name__}.")
+        self.share, self.use_nesterov = float(momentum), use_nesterov
+        self.moments = super().moments("moments")
+
+    def construct(self, gradients: Any) -> bool:
+        """Updates the Parameters by their gradients."""
+        for parameters, own, rate, decay, group in self.updates(gradients):
+            own = optim.decayed(parameters, own, decay) if group.decays else own
+            moments = [raw(self.moments[i]) for i in group.places]
+            if self.share:
+                optim.momentum(parameters, own, moments, rate, self.share, self.use_nesterov)
+            else:
+                optim.momentum(parameters, own, [], rate, 0.0, False)
+        self.advance()
+        return True
+
+
+class SGD(Optimizer):
+    """Stochastic gradient descent: v = momentum * v + (1 - dampening) * g, the first time v = g; p -= rate * v.
+
+    `nesterov` needs a momentum and no dampening. The state is named `accum.*` and `stat.*`.
+    """
+
+    def __init__(
+        self, params: Any, learning_rate: Any = 0.1, momentum: float = 0.0, dampening: float = 0.0, weight_decay: Any = 0.0, nesterov: bool = False,
+        loss_scale: float = 1.0,
+    ) -> None:
+        super().__init__(learning_rate, params, weight_decay, loss_scale)
+        for key, value in (("momentum", momentum), ("dampening", dampening)):
+            if _number("SGD", key, value) < 0:
+                raise ValueError(f"SGD({key}={value}): expected a number from 0 on.")
+        if nesterov and (momentum <= 0 or dampening != 0):
+            raise ValueError(f"SGD(nesterov=True, momentum={momentum}, dampening={dampening}): expected a momentum above 0 and no dampening.")
+        self.share, self.dampening, self.nesterov = float(momentum), float(dampening), nesterov
+        self.accum = self.moments("accum")
+        self.stat = self.moments("stat", "ones")
+
+    def construct(self, gradients: Any) -> bool:
+        """Updates the Parameters by their gradients."""
+        for parameters, own, rate, decay, group in self.updates(gradients):
+            own = optim.decayed(parameters, own, decay) if group.decays else own
+            if not self.share:
+                optim.momentum(parameters, own, [], rate, 0.0, False)
+                continue
+            accumulated = [raw(self.accum[i]) for i in group.places]
+            if self.dampening:
+                firsts = [raw(self.stat[i]) for i in group.places]
+                own, plain = optim.dampened(own, firsts, self.dampening)
+            optim.momentum(parameters, own, accumulated, rate, self.share, self.nesterov)
+            if self.dampening:
+                optim.clear(plain)
+        self.advance()
+        return True

@@ -1,0 +1,176 @@
+"""Activation functions."""
+from __future__ import annotations
+
+import torch
+import torch.nn.functional as F
+
+from torchspore.mindspore.ops.declare import op
+
+T = torch.Tensor
+
+
+@op(primitive="ReLU", methods=("relu",))
+def relu(input: T, inplace: bool = False) -> T:
+    """max(x, 0)."""
+    return input.relu_() if inplace else torch.relu(input)
+
+
+@op(primitive="ReLU6")
+def relu6(x: T) -> T:
+    """min(max(x, 0), 6)."""
+    return F.relu6(x)
+
+
+@op()
+def leaky_relu(input: T, alpha: float = 0.2) -> T:
+    """x where positive, else alpha * x."""
+    return F.leaky_relu(input, alpha)
+
+
+@op(primitive="Elu", init=("alpha",))
+def elu(input_x: T, alpha: float = 1.0) -> T:
+    """x where positive, else alpha * (exp(x) - 1)."""
+    return F.elu(input_x, alpha)
+
+
+@op(primitive="SeLU")
+def selu(input_x: T) -> T:
+    """The scaled exponential linear unit."""
+    return F.selu(input_x)
+
+
+@op()
+def celu(x: T, alpha: float = 1.0) -> T:
+    """max(0, x) + min(0, alpha * (exp(x / alpha) - 1))."""
+    return F.celu(x, alpha)
+
+
+@op(primitive="Sigmoid", methods=("sigmoid",))
+def sigmoid(input: T) -> T:
+    """1 / (1 + exp(-x))."""
+    return torch.sigmoid(input)
+
+
+@op(primitive="HSigmoid")
+def hardsigmoid(input: T) -> T:
+    """relu6(x + 3) / 6."""
+    return F.hardsigmoid(input)
+
+
+@op(primitive="HSwish")
+def hardswish(input: T) -> T:
+    """x * relu6(x + 3) / 6."""
+    return F.hardswish(input)
+
+
+@op(primitive="Tanh", methods=("tanh",))
+def tanh(input: T) -> T:
+    """The hyperbolic tangent."""
+    return torch.tanh(input)
+
+
+@op()
+def gelu(input: T, approximate: str = "none") -> T:
+    """x times the normal distribution function of x; `approximate` is 'none' or 'tanh'."""
+    return F.gelu(input, approximate=approximate)
+
+
+@op(primitive="GeLU")
+def _gelu_tanh(x: T) -> T:
+    """GELU in its tanh form."""
+    return F.gelu(x, approximate="tanh")
+
+
+@op()
+def silu(input: T, inplace: bool = False) -> T:
+    """x * sigmoid(x)."""
+    return F.silu(input, inplace)
+
+
+@op(primitive="Mish")
+def mish(x: T) -> T:
+    """x * tanh(softplus(x))."""
+    return F.mish(x)
+
+
+@op(primitive="Softplus")
+def _softplus(input_x: T) -> T:
+    """log(1 + exp(x))."""
+    return F.softplus(input_x)
+
+
+@op()
+def softplus(input: T, beta: float = 1, threshold: float = 20) -> T:
+    """log(1 + exp(beta * x)) / beta, x itself beyond `threshold`."""
+    return F.softplus(input, beta, threshold)
+
+
+@op(primitive="Softsign")
+def softsign(x: T) -> T:
+    """x / (1 + |x|)."""
+    return F.softsign(x)
+
+
+@op()
+def logsigmoid(x: T) -> T:
+    """log(sigmoid(x))."""
+    return F.logsigmoid(x)
+
+
+@op()
+def softmax(input: T, axis: int = -1, *, dtype: torch.dtype | None = None) -> T:
+    """exp(x) divided by its sum along `axis`."""
+    return torch.softmax(input, axis, dtype=as_dtype(dtype))
+
+
+@op(primitive="Softmax", init=("axis",))
+def _softmax_primitive(input: T, axis: int | tuple[int, ...] = -1) -> T:
+    """exp(x) divided by its sum along `axis`, an int or a tuple."""
+    return _along(torch.softmax, input, axis)
+
+
+@op(primitive="LogSoftmax", init=("axis",))
+def log_softmax(logits: T, axis: int = -1) -> T:
+    """The logarithm of softmax along `axis`."""
+    return torch.log_softmax(logits, axis)
+
+
+@op(primitive="PReLU")
+def prelu(input: T, weight: T) -> T:
+    """x where positive, else weight * x, with one weight for all or one for each channel (axis 1)."""
+    return F.prelu(input, weight)
+
+
+@op()
+def glu(x: T, axis: int = -1) -> T:
+    """The first half along `axis` times the sigmoid of the second."""
+    return F.glu(x, axis)
+
+
+@op(primitive="HShrink", init=("lambd",), methods=("hardshrink",))
+def hardshrink(input: T, lambd: float = 0.5) -> T:
+    """x outside of [-lambd, lambd], else 0."""
+    return F.hardshrink(input, lambd)
+
+
+@op(primitive="SoftShrink", init=("lambd",))
+def softshrink(input: T, lambd: float = 0.5) -> T:
+    """x moved towards 0 by lambd."""
+    return F.softshrink(input, lambd)
+
+
+def _along(function, input: T, axis: int | tuple[int, ...]) -> T:  # type: ignore[no-untyped-def]
+    if isinstance(axis, int):
+        return function(input, axis)
+    axes = [a % input.ndim for a in axis]
+    rest = [a for a in range(input.ndim) if a not in axes]
+    moved = input.permute(rest + axes)
+    flat = function(moved.reshape([input.shape[a] for a in rest] + [-1]), -1).reshape(moved.shape)
+    return flat.permute([(rest + axes).index(a) for a in range(input.ndim)])
+
+
+def as_dtype(dtype: object) -> torch.dtype | None:
+    """The torch dtype for a MindSpore dtype, None for None."""
+    from torchspore.engine.dtypes import to_torch
+
+    return None if dtype is None else to_torch(dtype)

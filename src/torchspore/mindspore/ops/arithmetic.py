@@ -1,0 +1,136 @@
+"""Arithmetic, comparison and logic of two operands, with MindSpore's promotion: also the operators of the Tensor (`+`, `<`, …).
+
+These are the hottest operators, so each is one function with a short path for two Tensors of one dtype and no second frame.
+"""
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from torchspore.engine import tensor as engine
+from torchspore.engine.tensor import TensorBase, wrap
+from torchspore.mindspore.ops.declare import op
+from torchspore.mindspore.ops.explain import explain
+from torchspore.mindspore.ops.promote import is_wide, pair, widened
+
+_new = object.__new__
+
+
+def _slow(function: Callable[..., Any], compute: Callable[..., torch.Tensor], x: Any, y: Any, scalar_like: bool) -> Any:
+    """The whole rule: frames, promotion, wide unsigned integers, errors."""
+    try:
+        a, b = pair(x, y, scalar_like)
+        return wrap(widened(compute, a, b) if is_wide(a, b) else compute(a, b))
+    except (RuntimeError, TypeError, ValueError) as error:
+        raise explain(function, (x, y), {}, error) from None
+
+
+def binary(name: str, compute: Callable[..., torch.Tensor], doc: str, scalar_like: bool = False) -> Callable[[Any, Any], Any]:
+    """Makes the operator `name` of two operands from torch's `compute`."""
+
+    def operator(input: Any, other: Any) -> Any:
+        if not engine.active:
+            try:
+                a, b = input._t, other._t
+                if a.dtype is b.dtype:
+                    t = compute(a, b)
+                    out = _new(engine._class)
+                    out._t = t
+                    return out
+            except (AttributeError, RuntimeError):
+                pass
+        return _slow(operator, compute, input, other, scalar_like)
+
+    operator.__name__ = operator.__qualname__ = name
+    operator.__doc__ = doc
+    operator.__module__ = __name__
+    return operator
+
+
+def _divide(a: Any, b: Any) -> torch.Tensor:
+    return torch.true_divide(a, b)
+
+
+def _power(a: Any, b: Any) -> torch.Tensor:
+    """Integers to a negative power are 0, or ±1 where the base is."""
+    base = a if isinstance(a, torch.Tensor) else None
+    if base is not None and not base.dtype.is_floating_point and not base.dtype.is_complex:
+        if isinstance(b, int) and b < 0:
+            return torch.where(base == 1, 1, torch.where(base == -1, -1 if b % 2 else 1, 0)).to(base.dtype)
+    return torch.pow(a, b)
+
+
+def _subtract(a: Any, b: Any) -> torch.Tensor:
+    return torch.logical_xor(a, b) if _both_bool(a, b) else torch.sub(a, b)
+
+
+def _both_bool(a: Any, b: Any) -> bool:
+    return all(v.dtype is torch.bool if isinstance(v, torch.Tensor) else isinstance(v, bool) for v in (a, b))
+
+
+def _modulo(a: Any, b: Any) -> torch.Tensor:
+    return torch.remainder(a, b)
+
+
+add = op(primitive="Add", raw_arguments=True)(binary("add", torch.add, "Adds `other` to `input`, element by element, with broadcasting."))
+sub = op(primitive="Sub", raw_arguments=True)(binary("sub", _subtract, "Subtracts `other` from `input`, element by element."))
+mul = op(primitive="Mul", raw_arguments=True)(binary("mul", torch.mul, "Multiplies `input` and `other`, element by element.", True))
+div = op(primitive="Div", raw_arguments=True)(binary("div", _divide, "Divides `input` by `other`; integers give float32.", True))
+floor_divide = op(raw_arguments=True)(binary("floor_divide", torch.floor_divide, "Divides and rounds towards minus infinity."))
+floor_mod = op(primitive="FloorMod", raw_arguments=True)(binary("floor_mod", _modulo, "The remainder with the sign of the divisor."))
+pow = op(primitive="Pow", raw_arguments=True)(binary("pow", _power, "Raises `input` to the power `exponent`; a negative power of an integer is 0."))  # noqa: A001
+maximum = op(primitive="Maximum", raw_arguments=True)(binary("maximum", lambda a, b: torch.maximum(*_tensors(a, b)), "The larger of the two, element by element."))
+minimum = op(primitive="Minimum", raw_arguments=True)(binary("minimum", lambda a, b: torch.minimum(*_tensors(a, b)), "The smaller of the two, element by element."))
+equal = op(primitive="Equal", raw_arguments=True)(binary("equal", torch.eq, "Whether the two are equal, element by element."))
+not_equal = op(primitive="NotEqual", raw_arguments=True)(binary("not_equal", torch.ne, "Whether the two differ, element by element."))
+less = op(primitive="Less", raw_arguments=True)(binary("less", torch.lt, "Whether `input` < `other`, element by element."))
+less_equal = op(primitive="LessEqual", raw_arguments=True)(binary("less_equal", torch.le, "Whether `input` <= `other`, element by element."))
+greater = op(primitive="Greater", raw_arguments=True)(binary("greater", torch.gt, "Whether `input` > `other`, element by element."))
+greater_equal = op(primitive="GreaterEqual", raw_arguments=True)(binary("greater_equal", torch.ge, "Whether `input` >= `other`, element by element."))
+logical_and = op(primitive="LogicalAnd", raw_arguments=True)(binary("logical_and", lambda a, b: torch.logical_and(*_tensors(a, b)), "Logical and, element by element."))
+logical_or = op(primitive="LogicalOr", raw_arguments=True)(binary("logical_or", lambda a, b: torch.logical_or(*_tensors(a, b)), "Logical or, element by element."))
+logical_xor = op(primitive="LogicalXor", raw_arguments=True)(binary("logical_xor", lambda a, b: torch.logical_xor(*_tensors(a, b)), "Logical exclusive or, element by element."))
+
+bitwise_and = op(primitive="BitwiseAnd", raw_arguments=True)(binary("bitwise_and", lambda a, b: torch.bitwise_and(a, b), "And of the bits; logical and of truth values."))
+bitwise_or = op(primitive="BitwiseOr", raw_arguments=True)(binary("bitwise_or", lambda a, b: torch.bitwise_or(a, b), "Or of the bits; logical or of truth values."))
+bitwise_xor = op(primitive="BitwiseXor", raw_arguments=True)(binary("bitwise_xor", lambda a, b: torch.bitwise_xor(a, b), "Exclusive or of the bits."))
+
+
+def _tensors(a: Any, b: Any) -> tuple[torch.Tensor, torch.Tensor]:
+    """Both operands as tensors, for the torch functions that take no numbers."""
+    like = a if isinstance(a, torch.Tensor) else b
+    dtype = torch.result_type(a, b)
+    a, b = (v if isinstance(v, torch.Tensor) else torch.full((), v, dtype=dtype, device=like.device) for v in (a, b))
+    return a.to(dtype), b.to(dtype)
+
+
+def reflected(function: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+    """The operator with its operands the other way round, for `2 - x`."""
+
+    def operator(self: Any, other: Any) -> Any:
+        return function(other, self)
+
+    return operator
+
+
+def _comparison(function: Callable[[Any, Any], Any], otherwise: bool) -> Callable[[Any, Any], Any]:
+    """`==` and `!=` on a Tensor: with something that is no number at all they answer `otherwise`."""
+
+    def operator(self: Any, other: Any) -> Any:
+        if not isinstance(other, (TensorBase, int, float, complex)) and not hasattr(other, "dtype"):
+            return otherwise if not isinstance(other, (list, tuple)) else function(self, other)
+        return function(self, other)
+
+    return operator
+
+
+DUNDERS: dict[str, Callable[..., Any]] = {
+    "__add__": add, "__sub__": sub, "__mul__": mul, "__truediv__": div, "__floordiv__": floor_divide, "__mod__": floor_mod,
+    "__pow__": pow, "__radd__": reflected(add), "__rsub__": reflected(sub), "__rmul__": reflected(mul), "__rtruediv__": reflected(div),
+    "__rfloordiv__": reflected(floor_divide), "__rmod__": reflected(floor_mod), "__rpow__": reflected(pow),
+    "__lt__": less, "__le__": less_equal, "__gt__": greater, "__ge__": greater_equal,
+    "__eq__": _comparison(equal, False), "__ne__": _comparison(not_equal, True),
+}
+"""The operators that the Tensor class gets; `x += y` is absent, so that Python rebinds as MindSpore does."""

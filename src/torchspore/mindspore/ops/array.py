@@ -1,0 +1,290 @@
+"""Shape, order and parts of Tensors."""
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from torchspore.mindspore.ops.declare import op
+
+T = torch.Tensor
+
+
+def sizes(values: tuple[Any, ...] | Any) -> list[int]:
+    """The sizes given as one tuple, list or Tensor, or one after the other."""
+    if isinstance(values, T):
+        return [int(v) for v in values.reshape(-1).tolist()]
+    if isinstance(values, int):
+        return [values]
+    if len(values) == 1 and isinstance(values[0], (tuple, list, T)):
+        return sizes(values[0])
+    return [int(v) for v in values]
+
+
+@op(primitive="Reshape")
+def reshape(input: T, shape: Any) -> T:
+    """The same elements in the order of memory under another shape; -1 stands for what is left."""
+    return input.reshape(sizes(shape))
+
+
+@op(primitive="Transpose")
+def transpose(input: T, dims: Any) -> T:
+    """The axes in the order `dims`."""
+    return input.permute(sizes(dims))
+
+
+@op(methods=("permute",))
+def permute(input: T, axis: Any) -> T:
+    """The axes in the order `axis`."""
+    return input.permute(sizes(axis))
+
+
+@op(primitive="ExpandDims", methods=("expand_dims", "unsqueeze"))
+def expand_dims(input_x: T, axis: int) -> T:
+    """With an axis of length 1 at `axis`."""
+    return input_x.unsqueeze(axis)
+
+
+@op()
+def unsqueeze(input: T, dim: int) -> T:
+    """With an axis of length 1 at `dim`."""
+    return input.unsqueeze(dim)
+
+
+@op(primitive="Squeeze", init=("axis",), methods=("squeeze",))
+def squeeze(input: T, axis: Any = None) -> T:
+    """Without the axes of length 1 that `axis` names, or without all of them. Raises ValueError where one is longer."""
+    if axis is None or axis == ():
+        return input.squeeze()
+    for a in sizes(axis):
+        if input.shape[a] != 1:
+            raise ValueError(f"axis {a} has length {input.shape[a]}, not 1.")
+    return input.squeeze(tuple(sizes(axis)))
+
+
+@op()
+def flatten(input: T, order: str = "C", *, start_dim: int = 1, end_dim: int = -1) -> T:
+    """The axes from `start_dim` to `end_dim` as one; `order` 'C' is row by row, 'F' column by column."""
+    if order == "F":
+        input = input.permute(*reversed(range(input.ndim)))
+        input = input.reshape(-1) if start_dim == 0 else input
+    if input.ndim < 2 and start_dim == 1:
+        return input.reshape(-1)
+    return torch.flatten(input, start_dim, end_dim)
+
+
+@op(primitive="Flatten")
+def _flatten(input_x: T) -> T:
+    """All axes but the first as one."""
+    return input_x.reshape(input_x.shape[0], -1) if input_x.ndim > 1 else input_x.reshape(-1, 1)
+
+
+@op(methods=("ravel",))
+def ravel(input: T) -> T:
+    """All axes as one."""
+    return input.reshape(-1)
+
+
+@op(primitive="Concat", init=("axis",))
+def _concat(tensors: Any, axis: int = 0) -> T:
+    """The Tensors one after the other along `axis`; mixed dtypes are promoted."""
+    return torch.cat(list(tensors), axis)
+
+
+@op()
+def concat(tensors: Any, axis: int = 0) -> T:
+    """The Tensors one after the other along `axis`."""
+    return torch.cat(list(tensors), axis)
+
+
+@op()
+def cat(tensors: Any, axis: int = 0) -> T:
+    """The Tensors one after the other along `axis`."""
+    return torch.cat(list(tensors), axis)
+
+
+@op()
+def stack(tensors: Any, axis: int = 0) -> T:
+    """The Tensors side by side along a new `axis`."""
+    return torch.stack(list(tensors), axis)
+
+
+@op(primitive="Stack", init=("axis",))
+def _stack(input_x: Any, axis: int = 0) -> T:
+    """The Tensors side by side along a new `axis`."""
+    return torch.stack(list(input_x), axis)
+
+
+@op(primitive="Unstack", init=("axis", "num"))
+def _unstack(input_x: T, axis: int = 0, num: int | None = None) -> Any:
+    """The slices along `axis`, without it."""
+    return tuple(input_x.unbind(axis))
+
+
+@op(methods=("unbind",))
+def unbind(input: T, dim: int = 0) -> Any:
+    """The slices along `dim`, without it."""
+    return tuple(input.unbind(dim))
+
+
+@op(methods=("split",))
+def split(tensor: T, split_size_or_sections: Any, axis: int = 0) -> Any:
+    """Parts along `axis` of the size given, the last one perhaps smaller, or of the sizes listed."""
+    return tuple(torch.split(tensor, split_size_or_sections if isinstance(split_size_or_sections, int) else list(split_size_or_sections), axis))
+
+
+@op(primitive="Split", init=("axis", "output_num"))
+def _split(input_x: T, axis: int = 0, output_num: int = 1) -> Any:
+    """`output_num` equal parts along `axis`."""
+    if input_x.shape[axis] % output_num:
+        raise ValueError(f"axis {axis} has length {input_x.shape[axis]}, which {output_num} parts do not divide.")
+    return tuple(torch.split(input_x, input_x.shape[axis] // output_num, axis))
+
+
+@op(methods=("chunk",))
+def chunk(input: T, chunks: int, axis: int = 0) -> Any:
+    """At most `chunks` parts of equal size along `axis`, the last one perhaps smaller."""
+    return tuple(torch.chunk(input, chunks, axis))
+
+
+@op(primitive="Tile", methods=("tile",))
+def tile(input: T, dims: Any) -> T:
+    """Repeated along each axis as often as `dims` says."""
+    return torch.tile(input, sizes(dims))
+
+
+@op(primitive="BroadcastTo", init=("shape",))
+def _broadcast_to(input_x: T, shape: Any) -> T:
+    """Stretched to `shape`; -1 keeps a length."""
+    return input_x.expand(sizes(shape)).clone()
+
+
+@op(methods=("broadcast_to",))
+def broadcast_to(input: T, shape: Any) -> T:
+    """Stretched to `shape`; -1 keeps a length."""
+    return input.expand(sizes(shape))
+
+
+@op(methods=("expand_as",))
+def expand_as(input: T, other: T) -> T:
+    """Stretched to the shape of `other`."""
+    return input.expand_as(other)
+
+
+@op(methods=("swapaxes", "swapdims"))
+def swapaxes(input: T, axis0: int, axis1: int) -> T:
+    """With two axes exchanged."""
+    return input.swapaxes(axis0, axis1)
+
+
+@op(methods=("moveaxis", "movedim"))
+def movedim(x: T, source: Any, destination: Any) -> T:
+    """With axes moved to other places."""
+    return torch.movedim(x, source, destination)
+
+
+@op(methods=("flip",))
+def flip(input: T, dims: Any) -> T:
+    """Backwards along `dims`."""
+    return torch.flip(input, sizes(dims))
+
+
+@op(primitive="ReverseV2", init=("axis",))
+def _reverse(input_x: T, axis: Any) -> T:
+    """Backwards along `axis`."""
+    return torch.flip(input_x, sizes(axis))
+
+
+@op(methods=("roll",))
+def roll(input: T, shifts: Any, dims: Any = None) -> T:
+    """Shifted along `dims`, what falls off coming in at the other end."""
+    return torch.roll(input, shifts, dims)
+
+
+@op(methods=("repeat_interleave",))
+def repeat_interleave(input: T, repeats: Any, axis: int | None = None) -> T:
+    """Each element `repeats` times in a row along `axis`."""
+    return torch.repeat_interleave(input, torch.as_tensor(repeats) if isinstance(repeats, (list, tuple)) else repeats, axis)
+
+
+@op(methods=("narrow",))
+def narrow(input: T, axis: int, start: int, length: int) -> T:
+    """The part from `start`, of `length`, along `axis`."""
+    return torch.narrow(input, axis, start, length)
+
+
+@op(primitive="Slice")
+def slice(input_x: T, begin: Any, size: Any) -> T:  # noqa: A001
+    """The part that begins at `begin` and has `size`; -1 means to the end."""
+    for axis, (start, length) in enumerate(zip(sizes(begin), sizes(size))):
+        input_x = torch.narrow(input_x, axis, start, input_x.shape[axis] - start if length == -1 else length)
+    return input_x.clone()
+
+
+@op(primitive="Shape", methods=())
+def shape(input_x: T) -> tuple[int, ...]:
+    """The lengths along the axes, as a tuple of ints."""
+    return tuple(input_x.shape)
+
+
+@op(primitive="Rank")
+def rank(input_x: T) -> int:
+    """How many axes there are."""
+    return input_x.ndim
+
+
+@op(primitive="Size")
+def size(input_x: T) -> int:
+    """How many elements there are."""
+    return input_x.numel()
+
+
+@op(primitive="DType")
+def dtype(input_x: T) -> Any:
+    """The dtype of the elements."""
+    from torchspore.engine.dtypes import FROM_TORCH
+
+    return FROM_TORCH[input_x.dtype]
+
+
+@op(primitive="Triu", init=("diagonal",), methods=("triu",))
+def triu(input: T, diagonal: int = 0) -> T:
+    """The upper triangle, zeros below the diagonal."""
+    return torch.triu(input, diagonal)
+
+
+@op(primitive="Tril", init=("diagonal",), methods=("tril",))
+def tril(input: T, diagonal: int = 0) -> T:
+    """The lower triangle, zeros above the diagonal."""
+    return torch.tril(input, diagonal)
+
+
+@op(methods=("diag",))
+def diag(input: T) -> T:
+    """The diagonal of a matrix, or the matrix with this diagonal."""
+    return torch.diag(input)
+
+
+@op(methods=("diagonal",))
+def diagonal(input: T, offset: int = 0, dim1: int = 0, dim2: int = 1) -> T:
+    """The diagonal of the matrices along two axes."""
+    return torch.diagonal(input, offset, dim1, dim2)
+
+
+@op(primitive="Identity", methods=())
+def identity(x: T) -> T:
+    """x itself."""
+    return x.view_as(x)
+
+
+@op(methods=("unfold",))
+def _unfold_method(input: T, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1) -> T:
+    """Sliding blocks as columns."""
+    return torch.nn.functional.unfold(input, kernel_size, dilation, padding, stride)
+
+
+@op()
+def meshgrid(*inputs: T, indexing: str = "xy") -> Any:
+    """Coordinate matrices of coordinate vectors."""
+    tensors = inputs[0] if len(inputs) == 1 and isinstance(inputs[0], (tuple, list)) else inputs
+    return tuple(torch.meshgrid(*tensors, indexing=indexing))

@@ -1,0 +1,169 @@
+"""New Tensors: filled, ranges, random."""
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from torchspore.engine import device
+from torchspore.mindspore.ops.activation import as_dtype
+from torchspore.mindspore.ops.array import sizes
+from torchspore.mindspore.ops.declare import op
+
+T = torch.Tensor
+
+
+@op(primitive="Zeros")
+def zeros(size: Any, dtype: Any = None) -> T:
+    """Zeros of shape `size`, float32 unless `dtype` says otherwise."""
+    return torch.zeros(sizes(size), dtype=as_dtype(dtype) or torch.float32, device=device.current())
+
+
+@op(primitive="Ones")
+def ones(shape: Any, dtype: Any = None) -> T:
+    """Ones of `shape`, float32 unless `dtype` says otherwise."""
+    return torch.ones(sizes(shape), dtype=as_dtype(dtype) or torch.float32, device=device.current())
+
+
+@op()
+def full(size: Any, fill_value: Any, *, dtype: Any = None) -> T:
+    """`fill_value` in the shape `size`."""
+    return torch.full(sizes(size), fill_value, dtype=as_dtype(dtype), device=device.current())
+
+
+@op()
+def fill(type: Any, shape: Any, value: Any) -> T:
+    """`value` in `shape`, as dtype `type`."""
+    return torch.full(sizes(shape), value.item() if isinstance(value, T) else value, dtype=as_dtype(type), device=device.current())
+
+
+@op(primitive="Fill")
+def _fill(type: Any, shape: Any, value: Any) -> T:
+    """`value` in `shape`, as dtype `type`."""
+    return torch.full(sizes(shape), value, dtype=as_dtype(type), device=device.current())
+
+
+@op()
+def zeros_like(input: T, *, dtype: Any = None) -> T:
+    """Zeros in the shape of `input`."""
+    return torch.zeros_like(input, dtype=as_dtype(dtype))
+
+
+@op(primitive="ZerosLike")
+def _zeros_like(x: T) -> T:
+    """Zeros in the shape of x."""
+    return torch.zeros_like(x)
+
+
+@op()
+def ones_like(input: T, *, dtype: Any = None) -> T:
+    """Ones in the shape of `input`."""
+    return torch.ones_like(input, dtype=as_dtype(dtype))
+
+
+@op(primitive="OnesLike")
+def _ones_like(x: T) -> T:
+    """Ones in the shape of x."""
+    return torch.ones_like(x)
+
+
+@op()
+def full_like(input: T, fill_value: Any, *, dtype: Any = None) -> T:
+    """`fill_value` in the shape of `input`."""
+    return torch.full_like(input, fill_value, dtype=as_dtype(dtype))
+
+
+@op()
+def arange(start: Any = 0, end: Any = None, step: Any = 1, *, dtype: Any = None) -> T:
+    """The numbers from `start` up to, without, `end`, by `step`; int64 for ints, float32 for floats."""
+    start, end, step = (v.item() if isinstance(v, T) else v for v in (start, end, step))
+    start, end = (0, start) if end is None else (start, end)
+    return torch.arange(start, end, step, dtype=as_dtype(dtype), device=device.current())
+
+
+@op(primitive="Range", init=("maxlen",))
+def range(start: Any, end: Any, step: Any, maxlen: int = 1000000) -> T:  # noqa: A001
+    """The numbers from `start` up to, without, `end`, by `step`."""
+    return torch.arange(*(v.item() if isinstance(v, T) else v for v in (start, end, step)), device=device.current())
+
+
+@op()
+def linspace(start: Any, end: Any, steps: int) -> T:
+    """`steps` numbers from `start` to `end`, both included, float32."""
+    return torch.linspace(float(start), float(end), int(steps), device=device.current())
+
+
+@op(primitive="Eye")
+def eye(n: int, m: int | None = None, dtype: Any = None) -> T:
+    """Ones on the diagonal of an (n, m) matrix, float32 unless `dtype` says otherwise."""
+    return torch.eye(n, n if m is None else m, dtype=as_dtype(dtype) or torch.float32, device=device.current())
+
+
+def _random(make: Any, size: Any, dtype: Any, seed: int | None) -> T:
+    source = None if seed is None else torch.Generator(device.current()).manual_seed(int(seed))
+    return make(sizes(size), generator=source, device=device.current()).to(as_dtype(dtype) or torch.float32)
+
+
+@op()
+def rand(*size: Any, dtype: Any = None, seed: int | None = None) -> T:
+    """Uniform in [0, 1), float32 unless `dtype` says otherwise."""
+    return _random(torch.rand, size, dtype, seed)
+
+
+@op()
+def randn(*size: Any, dtype: Any = None, seed: int | None = None) -> T:
+    """Standard normal, float32 unless `dtype` says otherwise."""
+    return _random(torch.randn, size, dtype, seed)
+
+
+@op()
+def rand_like(input: T, seed: int | None = None, *, dtype: Any = None) -> T:
+    """Uniform in [0, 1) in the shape of `input`."""
+    return _random(torch.rand, list(input.shape), dtype or input.dtype, seed)
+
+
+@op()
+def randn_like(input: T, seed: int | None = None, *, dtype: Any = None) -> T:
+    """Standard normal in the shape of `input`."""
+    return _random(torch.randn, list(input.shape), dtype or input.dtype, seed)
+
+
+@op()
+def randint(low: int, high: int, size: Any, seed: int | None = None, *, dtype: Any = None) -> T:
+    """Uniform integers in [low, high), int64 unless `dtype` says otherwise."""
+    source = None if seed is None else torch.Generator(device.current()).manual_seed(int(seed))
+    return torch.randint(low, high, sizes(size), generator=source, dtype=as_dtype(dtype) or torch.int64, device=device.current())
+
+
+@op()
+def randperm(n: int, seed: int = 0, offset: int = 0, dtype: Any = torch.int64) -> T:
+    """The integers below n in random order."""
+    source = torch.Generator(device.current()).manual_seed(int(seed)) if seed else None
+    return torch.randperm(n, generator=source, device=device.current()).to(as_dtype(dtype))
+
+
+@op()
+def uniform(shape: Any, minval: T, maxval: T, seed: int | None = None, dtype: Any = torch.float32) -> T:
+    """Uniform in [minval, maxval), integers in the same range for an integer dtype."""
+    low, high = (v if isinstance(v, T) else torch.as_tensor(v, device=device.current()) for v in (minval, maxval))
+    out = low + _random(torch.rand, shape, None, seed) * (high - low)
+    return (out.floor() if not as_dtype(dtype).is_floating_point else out).to(as_dtype(dtype))
+
+
+@op()
+def normal(shape: Any, mean: Any, stddev: Any, seed: int | None = None) -> T:
+    """Normal with the mean and standard deviation given, numbers or Tensors."""
+    return mean + _random(torch.randn, shape, None, seed) * stddev
+
+
+@op(methods=("bernoulli",))
+def bernoulli(input: T, p: Any = 0.5, seed: int | None = None) -> T:
+    """1 with probability `p`, else 0, in the shape and dtype of `input`."""
+    return (_random(torch.rand, list(input.shape), None, seed) < p).to(input.dtype)
+
+
+@op(methods=("multinomial",))
+def multinomial(input: T, num_samples: int, replacement: bool = True, seed: int | None = None) -> T:
+    """Indexes (int64) drawn with the weights given, along the last axis."""
+    source = None if seed is None else torch.Generator(input.device).manual_seed(int(seed))
+    return torch.multinomial(input, num_samples, replacement, generator=source)

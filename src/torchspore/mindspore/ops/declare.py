@@ -1,0 +1,80 @@
+"""`@op`: an operator is declared once and becomes `ops.relu`, the primitive `ops.ReLU` and the Tensor methods.
+
+The body is written on torch tensors; the declaration unwraps the arguments, wraps the results and explains errors.
+"""
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import torch
+
+from torchspore.engine import tensor as engine
+from torchspore.engine.tensor import TensorBase, raw, unwrap, wrap, wrap_all
+from torchspore.mindspore.ops.explain import explain
+from torchspore.mindspore.ops.primitive import Primitive, primitive_class
+
+Body = TypeVar("Body", bound=Callable[..., Any])
+
+
+@dataclass(frozen=True)
+class Operator:
+    """One declared operator: its public function, the body on torch tensors, and the names it goes by."""
+
+    name: str
+    function: Callable[..., Any]
+    body: Callable[..., Any]
+    primitive: type[Primitive] | None
+    methods: tuple[str, ...]
+
+
+OPERATORS: dict[str, Operator] = {}
+"""Every operator by the name of its function."""
+
+
+def op(
+    *, primitive: str | None = None, init: tuple[str, ...] = (), methods: tuple[str, ...] = (), raw_arguments: bool = False,
+) -> Callable[[Body], Body]:
+    """Declares the function below as an operator.
+
+    `primitive` names the class form, whose constructor takes the parameters named in `init`; `methods` are the names on Tensor, whose
+    receiver is the first parameter. `raw_arguments` says that the body takes and gives front-end Tensors itself (no unwrapping), for
+    operators made of other operators and for hot ones.
+    """
+
+    def declare(body: Body) -> Body:
+        name = body.__name__
+        function = body if raw_arguments else _bridge(body)
+        made = primitive_class(primitive, function, init) if primitive else None
+        OPERATORS[name] = Operator(name, function, body, made, methods)
+        return function  # type: ignore[return-value]
+
+    return declare
+
+
+def _bridge(body: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(body)
+    def operator(*arguments: Any, **keywords: Any) -> Any:
+        try:
+            if keywords:
+                keywords = {key: unwrap(value) for key, value in keywords.items()}
+            out = body(
+                *[
+                    (raw(a) if engine.active else a._t) if isinstance(a, TensorBase)
+                    else unwrap(a) if a.__class__ in _NESTED else a
+                    for a in arguments
+                ],
+                **keywords,
+            )
+        except _EXPLAINED as error:
+            raise explain(operator, arguments, keywords, error) from None
+        return wrap(out) if out.__class__ is torch.Tensor else wrap_all(out)
+
+    return operator
+
+
+_NESTED = frozenset({list, tuple, dict})
+_EXPLAINED = (RuntimeError, TypeError, ValueError, IndexError)
+

@@ -1,0 +1,117 @@
+"""Functions of one Tensor, element by element."""
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import torch
+
+from torchspore.mindspore.ops.declare import op
+
+T = torch.Tensor
+
+
+def _unary(name: str, compute: Callable[[T], T], doc: str, primitive: str | None = None, methods: tuple[str, ...] | None = None) -> Callable[[T], T]:
+    def body(input: T) -> T:
+        return compute(input)
+
+    body.__name__ = body.__qualname__ = name
+    body.__doc__ = doc
+    return op(primitive=primitive, methods=(name,) if methods is None else methods)(body)
+
+
+def _floating(compute: Callable[[T], T]) -> Callable[[T], T]:
+    """torch computes integers in float32 already; this names the intent where a method would refuse them."""
+    return lambda x: compute(x if x.is_floating_point() or x.is_complex() else x.to(torch.float32))
+
+
+abs = _unary("abs", torch.abs, "The absolute value.", "Abs", ("abs", "absolute", "__abs__"))  # noqa: A001
+absolute = abs
+neg = _unary("neg", torch.neg, "The negative.", "Neg", ("neg", "negative", "__neg__"))
+negative = neg
+exp = _unary("exp", torch.exp, "e to the power x.", "Exp")
+expm1 = _unary("expm1", torch.expm1, "exp(x) - 1.", "Expm1")
+log = _unary("log", torch.log, "The natural logarithm.", "Log")
+log1p = _unary("log1p", torch.log1p, "log(1 + x).", "Log1p")
+log2 = _unary("log2", torch.log2, "The logarithm to base 2.")
+log10 = _unary("log10", torch.log10, "The logarithm to base 10.")
+sqrt = _unary("sqrt", torch.sqrt, "The square root.", "Sqrt")
+rsqrt = _unary("rsqrt", torch.rsqrt, "1 / sqrt(x).", "Rsqrt")
+square = _unary("square", torch.square, "x * x.", "Square")
+reciprocal = _unary("reciprocal", torch.reciprocal, "1 / x.", "Reciprocal")
+floor = _unary("floor", torch.floor, "The largest integer not above x.", "Floor")
+ceil = _unary("ceil", torch.ceil, "The smallest integer not below x.", "Ceil")
+trunc = _unary("trunc", torch.trunc, "x without its fraction.", "Trunc")
+sign = _unary("sign", torch.sign, "-1, 0 or 1.", "Sign")
+sin = _unary("sin", torch.sin, "The sine.", "Sin")
+cos = _unary("cos", torch.cos, "The cosine.", "Cos")
+tan = _unary("tan", torch.tan, "The tangent.", "Tan")
+asin = _unary("asin", torch.asin, "The inverse sine.", "Asin", ("asin", "arcsin"))
+acos = _unary("acos", torch.acos, "The inverse cosine.", "ACos", ("acos", "arccos"))
+atan = _unary("atan", torch.atan, "The inverse tangent.", "Atan", ("atan", "arctan"))
+sinh = _unary("sinh", torch.sinh, "The hyperbolic sine.", "Sinh")
+cosh = _unary("cosh", torch.cosh, "The hyperbolic cosine.", "Cosh")
+asinh = _unary("asinh", torch.asinh, "The inverse hyperbolic sine.", "Asinh")
+acosh = _unary("acosh", torch.acosh, "The inverse hyperbolic cosine.", "Acosh")
+atanh = _unary("atanh", torch.atanh, "The inverse hyperbolic tangent.", "Atanh")
+erf = _unary("erf", torch.erf, "The error function.", "Erf")
+erfc = _unary("erfc", torch.erfc, "1 - erf(x).", "Erfc")
+erfinv = _unary("erfinv", torch.erfinv, "The inverse error function.", "Erfinv")
+lgamma = _unary("lgamma", torch.lgamma, "The logarithm of |gamma(x)|.", "Lgamma")
+digamma = _unary("digamma", torch.digamma, "The derivative of lgamma.", "Digamma")
+isnan = _unary("isnan", torch.isnan, "Whether x is not a number.", "IsNan")
+isinf = _unary("isinf", torch.isinf, "Whether x is infinite.", "IsInf")
+isfinite = _unary("isfinite", torch.isfinite, "Whether x is finite.", "IsFinite")
+logical_not = _unary("logical_not", torch.logical_not, "Whether x is false.", "LogicalNot", ("logical_not", "__invert__"))
+real = _unary("real", lambda x: torch.real(x).clone(), "The real part.", "Real")
+imag = _unary("imag", lambda x: torch.imag(x).clone() if x.is_complex() else torch.zeros_like(x), "The imaginary part.", "Imag")
+conj = _unary("conj", lambda x: torch.conj_physical(x), "The complex conjugate.", "Conj")
+deg2rad = _unary("deg2rad", torch.deg2rad, "Degrees to radians.")
+rad2deg = _unary("rad2deg", torch.rad2deg, "Radians to degrees.")
+
+
+@op(methods=("round",))
+def round(input: T, *, decimals: int = 0) -> T:  # noqa: A001
+    """The nearest integer, halves to the even one; to `decimals` digits."""
+    return torch.round(input, decimals=decimals) if decimals else torch.round(input)
+
+
+@op(primitive="Round")
+def _round(input_x: T) -> T:
+    """The nearest integer, halves to the even one."""
+    return torch.round(input_x)
+
+
+@op(methods=("clamp",))
+def clamp(input: T, min: T | float | None = None, max: T | float | None = None) -> T:
+    """x held between `min` and `max`, numbers or Tensors."""
+    return torch.clamp(input, min, max) if not isinstance(min, T) and not isinstance(max, T) else _clamp_tensors(input, min, max)
+
+
+@op(methods=("clip",))
+def clip(input: T, min: T | float | None = None, max: T | float | None = None) -> T:
+    """The same as `clamp`."""
+    return _clamp_tensors(input, min, max)
+
+
+@op()
+def clip_by_value(x: T, clip_value_min: T | float | None = None, clip_value_max: T | float | None = None) -> T:
+    """x held between the two values, numbers or Tensors; also for tuples and lists of Tensors."""
+    if isinstance(x, (list, tuple)):
+        return tuple(_clamp_tensors(item, clip_value_min, clip_value_max) for item in x)
+    return _clamp_tensors(x, clip_value_min, clip_value_max)
+
+
+def _clamp_tensors(x: T, low: T | float | None, high: T | float | None) -> T:
+    if low is not None:
+        x = torch.maximum(x, torch.as_tensor(low, device=x.device).to(x.dtype))
+    if high is not None:
+        x = torch.minimum(x, torch.as_tensor(high, device=x.device).to(x.dtype))
+    return x
+
+
+@op(primitive="Cast", methods=())
+def cast(input: T, dtype: object) -> T:
+    """The values in another dtype."""
+    from torchspore.engine.dtypes import to_torch
+
+    return input.to(to_torch(dtype)) if isinstance(input, T) else torch.as_tensor(input).to(to_torch(dtype))

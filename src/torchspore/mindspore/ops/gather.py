@@ -1,0 +1,173 @@
+"""Picking and placing elements by index, and ordering them."""
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from torchspore.mindspore.ops.declare import op
+
+T = torch.Tensor
+
+
+@op()
+def gather(input_params: T, input_indices: T, axis: int, batch_dims: int = 0) -> T:
+    """The slices along `axis` that `input_indices` names: shape params[:axis] + indices[batch_dims:] + params[axis+1:]."""
+    return _take(input_params, input_indices, axis, batch_dims)
+
+
+@op(primitive="Gather", init=("batch_dims",))
+def _gather(input_params: T, input_indices: T, axis: int, batch_dims: int = 0) -> T:
+    """The slices along `axis` that `input_indices` names."""
+    return _take(input_params, input_indices, axis, batch_dims)
+
+
+def _take(params: T, indices: T, axis: Any, batch_dims: int) -> T:
+    axis = int(axis) % params.ndim
+    if batch_dims:
+        flat = indices.reshape(*indices.shape[:batch_dims], -1).long()
+        taken = [_take(p, i, axis - 1, batch_dims - 1) for p, i in zip(params, indices)]
+        return torch.stack(taken) if flat.numel() else params.new_empty(indices.shape)
+    out = torch.index_select(params, axis, indices.reshape(-1).long())
+    return out.reshape(*params.shape[:axis], *indices.shape, *params.shape[axis + 1:])
+
+
+@op(primitive="GatherD", methods=("gather_elements",))
+def gather_elements(input: T, dim: int, index: T) -> T:
+    """The elements along `dim` that `index` names, in the shape of `index`."""
+    return torch.gather(input, dim, index.long())
+
+
+gather_d = gather_elements
+
+
+@op(primitive="GatherNd", methods=("gather_nd",))
+def gather_nd(input_x: T, indices: T) -> T:
+    """The slices that the rows of `indices` name: shape indices[:-1] + x[indices.shape[-1]:]."""
+    return input_x[tuple(indices.long().unbind(-1))]
+
+
+@op(primitive="OneHot", init=("axis",))
+def _one_hot(indices: T, depth: int, on_value: Any, off_value: Any, axis: int = -1) -> T:
+    """`on_value` at the index, `off_value` elsewhere, along a new `axis` of length `depth`."""
+    return _hot(indices, depth, on_value, off_value, axis)
+
+
+@op()
+def one_hot(indices: T, depth: int, on_value: Any = 1, off_value: Any = 0, axis: int = -1) -> T:
+    """`on_value` at the index, `off_value` elsewhere, along a new `axis` of length `depth`."""
+    return _hot(indices, depth, on_value, off_value, axis)
+
+
+def _hot(indices: T, depth: int, on: Any, off: Any, axis: int) -> T:
+    on, off = (v if isinstance(v, T) else torch.as_tensor(v, device=indices.device) for v in (on, off))
+    place = torch.arange(int(depth), device=indices.device)
+    out = torch.where(indices.unsqueeze(-1) == place, on, off.to(on.dtype))
+    return out if axis in (-1, indices.ndim) else out.movedim(-1, axis)
+
+
+@op(primitive="Select")
+def select(condition: T, input: T, other: T) -> T:
+    """`input` where `condition` is true, else `other`; one of the two may be a number."""
+    return _where(condition, input, other)
+
+
+@op()
+def where(condition: T, input: T, other: T) -> T:
+    """`input` where `condition` is true, else `other`."""
+    return _where(condition, input, other)
+
+
+def _where(condition: T, a: Any, b: Any) -> T:
+    condition = condition if condition.dtype is torch.bool else condition != 0
+    if isinstance(a, T) and not isinstance(b, T):
+        b = torch.as_tensor(b, device=a.device).to(torch.result_type(a, b))
+    elif isinstance(b, T) and not isinstance(a, T):
+        a = torch.as_tensor(a, device=b.device).to(torch.result_type(b, a))
+    return torch.where(condition, a, b)
+
+
+@op(primitive="MaskedFill", methods=("masked_fill",))
+def masked_fill(input_x: T, mask: T, value: Any) -> T:
+    """`value` where `mask` is true."""
+    return torch.where(mask, torch.as_tensor(value, device=input_x.device).to(input_x.dtype), input_x)
+
+
+@op(methods=("masked_select",))
+def masked_select(input: T, mask: T) -> T:
+    """The elements where `mask` is true, as a vector."""
+    return torch.masked_select(input, mask)
+
+
+@op(primitive="TopK", init=("sorted",))
+def _topk(input_x: T, k: int, sorted: bool = True) -> Any:
+    """The `k` largest values of the last axis and their indexes (int32)."""
+    values, indexes = torch.topk(input_x, int(k), -1, True, sorted)
+    return values, indexes.to(torch.int32)
+
+
+@op(methods=("topk",))
+def topk(input: T, k: int, dim: int | None = None, largest: bool = True, sorted: bool = True) -> Any:
+    """The `k` largest (or smallest) values along `dim` and their indexes (int32)."""
+    values, indexes = torch.topk(input, int(k), -1 if dim is None else dim, largest, sorted)
+    return values, indexes.to(torch.int32)
+
+
+@op(primitive="Sort", init=("axis", "descending"))
+def _sort(x: T, axis: int = -1, descending: bool = False) -> Any:
+    """The values in order along `axis` and where they were (int32)."""
+    values, indexes = torch.sort(x, axis, descending, stable=True)
+    return values, indexes.to(torch.int32)
+
+
+@op(methods=("sort",))
+def sort(input_x: T, axis: int = -1, descending: bool = False) -> Any:
+    """The values in order along `axis` and where they were (int32)."""
+    values, indexes = torch.sort(input_x, stable=True, dim=axis, descending=descending)
+    return values, indexes.to(torch.int32)
+
+
+@op(methods=("argsort",))
+def argsort(input: T, axis: int = -1, descending: bool = False) -> T:
+    """The indexes (int32) that put the values in order along `axis`."""
+    return torch.argsort(input, stable=True, dim=axis, descending=descending).to(torch.int32)
+
+
+@op(methods=("nonzero",))
+def nonzero(input: T, *, as_tuple: bool = False) -> Any:
+    """The indexes (int64) of the elements that are not zero, one row each."""
+    return torch.nonzero(input, as_tuple=as_tuple)
+
+
+@op(methods=("index_select",))
+def index_select(input: T, axis: int, index: T) -> T:
+    """The slices along `axis` that `index` names."""
+    return torch.index_select(input, axis, index.long())
+
+
+@op(primitive="ScatterNd")
+def scatter_nd(indices: T, updates: T, shape: Any) -> T:
+    """Zeros of `shape` with `updates` added at the rows of `indices`."""
+    out = torch.zeros([int(s) for s in shape], dtype=updates.dtype, device=updates.device)
+    return out.index_put(tuple(indices.long().unbind(-1)), updates, accumulate=True)
+
+
+@op(primitive="TensorScatterUpdate")
+def tensor_scatter_update(input_x: T, indices: T, updates: T) -> T:
+    """A copy with `updates` at the rows of `indices`."""
+    return input_x.index_put(tuple(indices.long().unbind(-1)), updates)
+
+
+@op(primitive="TensorScatterAdd")
+def tensor_scatter_add(input_x: T, indices: T, updates: T) -> T:
+    """A copy with `updates` added at the rows of `indices`."""
+    return input_x.index_put(tuple(indices.long().unbind(-1)), updates, accumulate=True)
+
+
+@op(primitive="UnsortedSegmentSum")
+def unsorted_segment_sum(input_x: T, segment_ids: T, num_segments: int) -> T:
+    """The sums of the slices that share a segment: shape (num_segments, ...)."""
+    rest = input_x.shape[segment_ids.ndim:]
+    out = torch.zeros((int(num_segments), *rest), dtype=input_x.dtype, device=input_x.device)
+    return out.index_add(0, segment_ids.reshape(-1).long(), input_x.reshape(-1, *rest))
+

@@ -1,0 +1,171 @@
+"""Gradient transforms: `grad`, `value_and_grad`, `GradOperation`."""
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from torchspore.engine import tensor as engine
+from torchspore.engine.grad import differentiate
+from torchspore.engine.graph import dispatch
+from torchspore.engine.tensor import TensorBase, tensors
+from torchspore.mindspore.common.parameter import Parameter
+
+
+def _positions(grad_position: Any, function: str) -> tuple[int, ...]:
+    if grad_position is None:
+        return ()
+    found = (grad_position,) if isinstance(grad_position, int) and not isinstance(grad_position, bool) else grad_position
+    if not isinstance(found, tuple) or not all(isinstance(p, int) and p >= 0 for p in found):
+        raise TypeError(f"{function}(grad_position={grad_position!r}): expected None, an int from 0 on or a tuple of them.\n\nhint: write grad_position=(0, 1).")
+    return found
+
+
+def _weights(weights: Any, function: str) -> tuple[list[Parameter], bool]:
+    """The Parameters, and whether one was given alone."""
+    if weights is None:
+        return [], False
+    if isinstance(weights, Parameter):
+        return [weights], True
+    found = list(weights)
+    if not all(isinstance(w, Parameter) for w in found):
+        raise TypeError(f"{function}(weights=...): expected Parameters.\n\nhint: write weights=net.trainable_params().")
+    return found, False
+
+
+
+
+def _run(owner: Any, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Runs the transform at once, or as a captured graph where GRAPH_MODE asks for it."""
+    if dispatch.is_graph_mode() and not engine.frame():
+        return dispatch.call(owner, function, args, kwargs)
+    return function(*args, **kwargs)
+
+
+def _joined(by_position: list[Any], by_weight: list[Any], position: Any, weights: Any, alone: bool) -> Any:
+    inputs = by_position[0] if isinstance(position, int) else tuple(by_position)
+    parameters = by_weight[0] if alone else tuple(by_weight)
+    if position is None:
+        return parameters
+    return (inputs, parameters) if weights is not None else inputs
+
+
+def value_and_grad(fn: Any, grad_position: Any = 0, weights: Any = None, has_aux: bool = False, return_ids: bool = False) -> Callable[..., Any]:
+    """A function that gives (result of `fn`, gradients).
+
+    Gradients are of the inputs at `grad_position` (an int, a tuple or None) and of `weights`; with both, a pair of them. With `has_aux`
+    only the first result is differentiated. Raises ValueError where there is nothing to differentiate by, TypeError for wrong arguments.
+    """
+    return _transform(fn, "value_and_grad", grad_position, weights, has_aux, return_ids, True)
+
+
+def grad(fn: Any, grad_position: Any = 0, weights: Any = None, has_aux: bool = False, return_ids: bool = False) -> Callable[..., Any]:
+    """A function that gives the gradients of `fn`, and with `has_aux` also its results from the second on."""
+    return _transform(fn, "grad", grad_position, weights, has_aux, return_ids, False)
+
+
+def _transform(fn: Any, name: str, grad_position: Any, weights: Any, has_aux: bool, return_ids: bool, with_value: bool) -> Callable[..., Any]:
+    if not callable(fn):
+        raise TypeError(f"{name}({fn!r:.40}): expected a function or a Cell.")
+    if grad_position is None and weights is None:
+        raise ValueError(f"{name}(grad_position=None, weights=None): expected something to differentiate by.\n\nhint: write weights=net.trainable_params().")
+    positions = _positions(grad_position, name)
+    parameters, alone = _weights(weights, name)
+    for flag, value in (("has_aux", has_aux), ("return_ids", return_ids)):
+        if not isinstance(value, bool):
+            raise TypeError(f"{name}({flag}={value!r}): expected a bool.")
+
+    def computed(*args: Any, **kwargs: Any) -> Any:
+        _check_positions(name, positions, args)
+        result, by_position, by_weight = differentiate(fn, args, kwargs, positions, parameters, None, has_aux)
+        gradients = _joined(by_position, by_weight, grad_position, weights, alone)
+        if return_ids:
+            gradients = _with_ids(by_position, by_weight, positions, parameters, grad_position, weights, alone)
+        if with_value:
+            return result, gradients
+        return (gradients, result[1:] if len(result) > 2 else result[1:]) if has_aux else gradients
+
+    @functools.wraps(fn if not isinstance(fn, engine.TensorBase) else type(fn))
+    def transformed(*args: Any, **kwargs: Any) -> Any:
+        return _run(transformed, computed, args, kwargs)
+
+    return transformed
+
+
+def _with_ids(by_position: list[Any], by_weight: list[Any], positions: Sequence[int], parameters: list[Parameter], position: Any, weights: Any, alone: bool) -> Any:
+    first = [(p, g) for p, g in zip(positions, by_position)]
+    second = [(w.name, g) for w, g in zip(parameters, by_weight)]
+    return _joined(first, second, position, weights, alone)
+
+
+def get_grad(gradients: Any, identifier: Any) -> Any:
+    """The gradient of a position (int) or a Parameter (or its name) from what `grad(..., return_ids=True)` gave.
+
+    Raises ValueError where it is not there.
+    """
+    wanted = identifier.name if isinstance(identifier, Parameter) else identifier
+
+    def look(node: Any) -> Any:
+        if isinstance(node, tuple) and len(node) == 2 and isinstance(node[0], (int, str)):
+            return node[1] if node[0] == wanted else None
+        return next((found for item in node if (found := look(item)) is not None), None) if isinstance(node, (tuple, list)) else None
+
+    found = look(gradients)
+    if found is None:
+        raise ValueError(f"get_grad({wanted!r}): there is no such gradient.\n\nhint: differentiate with return_ids=True.")
+    return found
+
+
+def _check_positions(name: str, positions: Sequence[int], args: tuple[Any, ...]) -> None:
+    for position in positions:
+        if position >= len(args):
+            raise ValueError(f"{name}(grad_position={position}): the call has only {len(args)} positional arguments.")
+        if not any(True for _ in tensors(args[position])):
+            raise TypeError(f"{name}: argument {position} is {type(args[position]).__name__}, not a Tensor.\n\nhint: pass Tensor({args[position]!r:.20}).")
+
+
+class GradOperation:
+    """Makes gradient functions: `GradOperation(get_all, get_by_list, sens_param)(fn, weights)`.
+
+    Without flags the gradient of the first input; `get_all` of all Tensor inputs, `get_by_list` of the Parameters given; with
+    `sens_param` the call's last argument weighs the output.
+    """
+
+    def __init__(self, get_all: bool = False, get_by_list: bool = False, sens_param: bool = False) -> None:
+        for flag, value in (("get_all", get_all), ("get_by_list", get_by_list), ("sens_param", sens_param)):
+            if not isinstance(value, bool):
+                raise TypeError(f"GradOperation({flag}={value!r}): expected a bool.")
+        self.get_all, self.get_by_list, self.sens_param = get_all, get_by_list, sens_param
+
+    def __call__(self, fn: Any, weights: Any = None) -> Callable[..., Any]:
+        def computed(*args: Any, **kwargs: Any) -> Any:
+            sens = None
+            if self.sens_param:
+                sens = kwargs.pop("sens", None)
+                if sens is None:
+                    args, sens = args[:-1], args[-1]
+            parameters = self._parameters(fn, weights)
+            positions = [i for i, a in enumerate(args) if any(True for _ in tensors(a))]
+            if not self.get_all:
+                positions = positions[:1] if not self.get_by_list else []
+            _, by_position, by_weight = differentiate(fn, args, kwargs, positions, parameters, sens)
+            return self._result(by_position, by_weight, isinstance(weights, Parameter))
+
+        @functools.wraps(fn if not isinstance(fn, TensorBase) else type(fn))
+        def gradient(*args: Any, **kwargs: Any) -> Any:
+            return _run(gradient, computed, args, kwargs)
+
+        return gradient
+
+    def _parameters(self, fn: Any, weights: Any) -> list[Parameter]:
+        if not self.get_by_list:
+            return []
+        if weights is None:
+            return list(fn.trainable_params()) if hasattr(fn, "trainable_params") else []
+        return _weights(weights, "GradOperation")[0]
+
+    def _result(self, by_position: list[Any], by_weight: list[Any], alone: bool) -> Any:
+        parameters = by_weight[0] if alone and by_weight else tuple(by_weight)
+        if self.get_by_list:
+            return (tuple(by_position), parameters) if self.get_all else parameters
+        return tuple(by_position) if self.get_all else (by_position[0] if by_position else ())

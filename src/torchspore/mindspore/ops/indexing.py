@@ -1,0 +1,79 @@
+"""`x[...]` and `x[...] = v`."""
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+
+from torchspore.engine import create
+from torchspore.engine.tensor import TensorBase, modify, raw, wrap
+from torchspore.mindspore.ops.explain import place
+
+
+def _index(tensor: TensorBase, index: Any) -> Any:
+    """A MindSpore index as torch takes it: Tensors and arrays as int64 or bool, lists as Tensors."""
+    if isinstance(index, tuple):
+        return tuple(_part(tensor, part) for part in index)
+    return _part(tensor, index)
+
+
+def _part(tensor: TensorBase, part: Any) -> Any:
+    if isinstance(part, TensorBase):
+        t = raw(part)
+        return t if t.dtype is torch.bool else t.long()
+    if isinstance(part, (list, np.ndarray)):
+        t = create.from_data(np.asarray(part) if not any(isinstance(p, TensorBase) for p in part) else list(part))
+        return t if t.dtype is torch.bool else t.long()
+    if isinstance(part, slice):
+        return slice(*(None if v is None else int(v) for v in (part.start, part.stop, part.step)))
+    if isinstance(part, (int, np.integer)) or part is None or part is Ellipsis or isinstance(part, (bool, range)):
+        return list(part) if isinstance(part, range) else part
+    raise TypeError(f"{place()}index {part!r:.40} of type {type(part).__name__}: expected ints, slices, None, ..., lists, bools or Tensors.")
+
+
+def _reversed(t: torch.Tensor, index: Any) -> tuple[torch.Tensor, Any]:
+    """torch has no negative steps: such slices become flips."""
+    parts = list(index) if isinstance(index, tuple) else [index]
+    if not any(isinstance(p, slice) and p.step is not None and p.step < 0 for p in parts):
+        return t, index
+    axis, out = 0, []
+    spare = t.ndim - sum(p is not None and p is not Ellipsis for p in parts)
+    for part in parts:
+        if part is Ellipsis:
+            axis += spare
+        elif isinstance(part, slice) and part.step is not None and part.step < 0:
+            chosen = range(*part.indices(t.shape[axis]))
+            t = t.index_select(axis, torch.tensor(list(chosen), dtype=torch.int64, device=t.device))
+            part = slice(None)
+        out.append(part)
+        axis += part is not None and part is not Ellipsis
+    return t, tuple(out)
+
+
+def getitem(self: Any, index: Any) -> Any:
+    """The part of the Tensor that `index` names; a basic index gives a view. Raises IndexError where it is out of range."""
+    if isinstance(index, int) and not isinstance(index, bool):
+        t = raw(self)
+        if t.ndim and -t.shape[0] <= index < t.shape[0]:
+            return wrap(t[index])
+    try:
+        t, at = _reversed(raw(self), _index(self, index))
+        return wrap(t[at])
+    except (IndexError, RuntimeError) as error:
+        raise IndexError(f"{place()}x[{index!r:.60}] of shape {tuple(self._t.shape)}: {str(error).splitlines()[0]}") from None
+
+
+def setitem(self: Any, index: Any, value: Any) -> None:
+    """Writes `value` into the part that `index` names, in place."""
+    try:
+        at = _index(self, index)
+        source = raw(value) if isinstance(value, TensorBase) else value
+        if isinstance(source, (list, tuple, np.ndarray, np.generic)):
+            source = create.from_data(source if isinstance(source, np.ndarray) else np.asarray(source))
+        if isinstance(source, torch.Tensor):
+            source = source.to(self._t.dtype)
+        modify(self, lambda t: t.__setitem__(at, source))
+    except (IndexError, RuntimeError) as error:
+        kind = IndexError if isinstance(error, IndexError) else ValueError
+        raise kind(f"{place()}x[{index!r:.60}] = ... on shape {tuple(self._t.shape)}: {str(error).splitlines()[0]}") from None

@@ -1,0 +1,112 @@
+"""Products of matrices and vectors."""
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+
+from torchspore.engine.dtypes import FROM_TORCH
+from torchspore.mindspore.ops.declare import op
+
+T = torch.Tensor
+
+
+def same_dtype(a: T, b: T) -> None:
+    """Raises TypeError where the dtypes differ: MindSpore does not promote here."""
+    if a.dtype is not b.dtype:
+        raise TypeError(f"dtypes differ, {FROM_TORCH[a.dtype]} and {FROM_TORCH[b.dtype]}; cast one with astype.")
+
+
+@op(methods=("matmul", "__matmul__"))
+def matmul(input: T, other: T) -> T:
+    """The matrix product, with the batch axes broadcast. Raises TypeError where the dtypes differ, ValueError where the shapes do not fit."""
+    same_dtype(input, other)
+    return torch.matmul(input, other)
+
+
+@op(primitive="MatMul", init=("transpose_a", "transpose_b"))
+def _matmul(input: T, mat2: T, transpose_a: bool = False, transpose_b: bool = False) -> T:
+    """The product of two matrices, each transposed first if so asked."""
+    same_dtype(input, mat2)
+    return torch.mm(input.t() if transpose_a else input, mat2.t() if transpose_b else mat2)
+
+
+@op(primitive="BatchMatMul", init=("transpose_a", "transpose_b"))
+def _batch_matmul(x: T, y: T, transpose_a: bool = False, transpose_b: bool = False) -> T:
+    """The products of matrices in batches, each transposed first if so asked."""
+    same_dtype(x, y)
+    return torch.matmul(x.mT if transpose_a else x, y.mT if transpose_b else y)
+
+
+@op(methods=("bmm",))
+def bmm(input_x: T, mat2: T) -> T:
+    """The products of matrices in batches."""
+    return torch.matmul(input_x, mat2)
+
+
+@op(methods=("mm",))
+def mm(input: T, mat2: T) -> T:
+    """The product of two matrices."""
+    return torch.mm(input, mat2)
+
+
+@op()
+def dense(input: T, weight: T, bias: T | None = None) -> T:
+    """x @ weight.T + bias: shape (..., in) with weight (out, in) gives (..., out)."""
+    same_dtype(input, weight)
+    return F.linear(input, weight, bias)
+
+
+@op(primitive="BiasAdd")
+def bias_add(input_x: T, bias: T) -> T:
+    """Adds `bias` (shape (C,)) along axis 1 of `input_x` (shape (N, C, ...)).
+
+    Raises TypeError where the dtypes differ, ValueError where C differs.
+    """
+    same_dtype(input_x, bias)
+    if bias.ndim != 1 or bias.shape[0] != input_x.shape[1]:
+        raise ValueError(f"bias has shape {tuple(bias.shape)}, expected ({input_x.shape[1]},), the length of axis 1.")
+    return input_x + bias.reshape(-1, *[1] * (input_x.ndim - 2))
+
+
+@op(methods=("dot",))
+def _dot_method(input: T, other: T) -> T:
+    """The sum of the products along the last axis of one and the next to last of the other."""
+    return torch.tensordot(input, other, dims=([-1], [-2 if other.ndim > 1 else 0]))
+
+
+@op()
+def dot(input: T, other: T) -> T:
+    """The sum of the products along the last axis of one and the next to last of the other."""
+    return torch.tensordot(input, other, dims=([-1], [-2 if other.ndim > 1 else 0]))
+
+
+@op(methods=("outer",))
+def outer(input: T, vec2: T) -> T:
+    """The products of all pairs of two vectors."""
+    return torch.outer(input, vec2)
+
+
+@op()
+def einsum(equation: str, *operands: Any) -> T:
+    """The sum of products that `equation` describes."""
+    return torch.einsum(equation, *operands)
+
+
+@op(methods=("t",))
+def t(input: T) -> T:
+    """The matrix transposed."""
+    return input.t()
+
+
+@op(methods=("trace",))
+def trace(input: T) -> T:
+    """The sum of the diagonal."""
+    return torch.trace(input)
+
+
+@op(methods=("inverse", "inv"))
+def inverse(input: T) -> T:
+    """The inverse of square matrices."""
+    return torch.inverse(input)

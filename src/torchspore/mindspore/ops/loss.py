@@ -1,0 +1,102 @@
+"""Losses."""
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+
+from torchspore.engine.dtypes import FROM_TORCH
+from torchspore.mindspore.ops.declare import op
+
+T = torch.Tensor
+
+
+def class_indexes(labels: T) -> T:
+    """Labels as int64; raises TypeError for unsigned integers beyond uint8, which MindSpore refuses as class numbers."""
+    if labels.dtype not in (torch.int32, torch.int64, torch.int16, torch.int8, torch.uint8):
+        raise TypeError(f"labels are {FROM_TORCH[labels.dtype]}; expected Int32 or Int64, for example labels.astype(mindspore.int32).")
+    return labels.long()
+
+
+@op()
+def cross_entropy(input: T, target: T, weight: T | None = None, ignore_index: int = -100, reduction: str = "mean", label_smoothing: float = 0.0) -> T:
+    """The cross entropy of logits (N, C, ...) and classes (N, ...) or probabilities (N, C, ...)."""
+    target = target if target.is_floating_point() else class_indexes(target)
+    return F.cross_entropy(input, target, weight, ignore_index=ignore_index, reduction=reduction, label_smoothing=label_smoothing)
+
+
+@op()
+def nll_loss(inputs: T, target: T, weight: T | None = None, ignore_index: int = -100, reduction: str = "mean", label_smoothing: float = 0.0) -> T:
+    """The negative log likelihood of log probabilities (N, C, ...) and classes (N, ...)."""
+    return F.nll_loss(inputs, class_indexes(target), weight, ignore_index=ignore_index, reduction=reduction)
+
+
+@op(primitive="SoftmaxCrossEntropyWithLogits")
+def _softmax_cross_entropy(logits: T, labels: T) -> Any:
+    """The losses (N,) of logits (N, C) and probabilities (N, C), and their gradient (N, C)."""
+    chances = torch.log_softmax(logits, -1)
+    return -(labels * chances).sum(-1), torch.exp(chances) - labels
+
+
+@op(primitive="SparseSoftmaxCrossEntropyWithLogits", init=("is_grad",))
+def _sparse_softmax_cross_entropy(logits: T, labels: T, is_grad: bool = False) -> T:
+    """The mean loss of logits (N, C) and classes (N,), or with `is_grad` its gradient (N, C)."""
+    if not is_grad:
+        return F.cross_entropy(logits, class_indexes(labels))
+    return (torch.softmax(logits, -1) - F.one_hot(class_indexes(labels), logits.shape[-1])) / logits.shape[0]
+
+
+def reduced(loss: T, reduction: str) -> T:
+    """The loss as its mean, its sum or as it is; raises ValueError for another word."""
+    if reduction not in ("mean", "sum", "none"):
+        raise ValueError(f"reduction={reduction!r}: expected 'mean', 'sum' or 'none'.")
+    return loss.mean() if reduction == "mean" else loss.sum() if reduction == "sum" else loss
+
+
+@op()
+def mse_loss(input: T, target: T, reduction: str = "mean") -> T:
+    """The squared difference."""
+    return reduced(torch.square(input - target), reduction)
+
+
+@op()
+def l1_loss(input: T, target: T, reduction: str = "mean") -> T:
+    """The absolute difference."""
+    return reduced(torch.abs(input - target), reduction)
+
+
+@op()
+def smooth_l1_loss(input: T, target: T, beta: float = 1.0, reduction: str = "none") -> T:
+    """Squared below `beta`, absolute above it."""
+    return F.smooth_l1_loss(input, target, reduction=reduction, beta=beta)
+
+
+@op(primitive="SmoothL1Loss", init=("beta", "reduction"))
+def _smooth_l1(logits: T, labels: T, beta: float = 1.0, reduction: str = "none") -> T:
+    """Squared below `beta`, absolute above it."""
+    return F.smooth_l1_loss(logits, labels, reduction=reduction, beta=beta)
+
+
+@op(primitive="SigmoidCrossEntropyWithLogits")
+def _sigmoid_cross_entropy(logits: T, label: T) -> T:
+    """The binary cross entropy of logits, element by element."""
+    return F.binary_cross_entropy_with_logits(logits, label, reduction="none")
+
+
+@op()
+def binary_cross_entropy(logits: T, labels: T, weight: T | None = None, reduction: str = "mean") -> T:
+    """The binary cross entropy of probabilities."""
+    return F.binary_cross_entropy(logits, labels, weight, reduction=reduction)
+
+
+@op()
+def binary_cross_entropy_with_logits(logits: T, label: T, weight: T | None = None, pos_weight: T | None = None, reduction: str = "mean") -> T:
+    """The binary cross entropy of logits."""
+    return F.binary_cross_entropy_with_logits(logits, label, weight, reduction=reduction, pos_weight=pos_weight)
+
+
+@op()
+def kl_div(logits: T, labels: T, reduction: str = "mean") -> T:
+    """The Kullback-Leibler divergence of log probabilities and probabilities."""
+    return F.kl_div(logits, labels, reduction=reduction)

@@ -1,0 +1,173 @@
+"""The methods that operators give to Tensor: those named in their declarations, and those whose arguments differ from the function's."""
+from __future__ import annotations
+
+from typing import Any
+
+from torchspore.engine import create, dtypes
+from torchspore.engine import tensor as engine
+from torchspore.engine.tensor import modify, raw, wrap
+from torchspore.mindspore.common.tensor import Tensor
+from torchspore.mindspore.ops import arithmetic, array, elementwise, gather, indexing, reduce
+from torchspore.mindspore.ops.declare import OPERATORS
+
+
+def attach() -> None:
+    """Gives Tensor its operators and methods; called once when `ops` is loaded."""
+    for name, function in arithmetic.DUNDERS.items():
+        setattr(Tensor, name, function)
+    Tensor.__getitem__ = indexing.getitem  # type: ignore[attr-defined]
+    Tensor.__setitem__ = indexing.setitem  # type: ignore[attr-defined]
+    for operator in OPERATORS.values():
+        for name in operator.methods:
+            setattr(Tensor, name, operator.function)
+    for name, function in _METHODS.items():
+        setattr(Tensor, name, function)
+
+
+def _astype(self: Any, dtype: Any, copy: bool = True) -> Any:
+    """The values in another dtype; with `copy` False the Tensor itself where it has it already."""
+    to = dtypes.to_torch(dtype)
+    return self if not copy and self._t.dtype is to else wrap(raw(self).to(to, copy=copy))
+
+
+def _to(self: Any, *args: Any, **kwargs: Any) -> Any:
+    """The values in another dtype; a device name keeps the Tensor where it is unless that device exists."""
+    wanted = next((a for a in (*args, *kwargs.values()) if isinstance(a, dtypes.Type)), None)
+    return self if wanted is None else _astype(self, wanted, False)
+
+
+def _caster(dtype: dtypes.Type) -> Any:
+    def method(self: Any) -> Any:
+        return _astype(self, dtype)
+
+    method.__doc__ = f"The values as {dtype!r}."
+    return method
+
+
+def _reshape(self: Any, *shape: Any) -> Any:
+    """The same elements under another shape, given as one tuple or as ints."""
+    return array.reshape(self, array.sizes(shape))
+
+
+def _transpose(self: Any, *axes: Any) -> Any:
+    """The axes in another order, given as one tuple or as ints; reversed without any."""
+    return array.transpose(self, array.sizes(axes) if axes else tuple(reversed(range(self.ndim))))
+
+
+def _permute(self: Any, *axis: Any) -> Any:
+    """The axes in another order, given as one tuple or as ints."""
+    return array.permute(self, array.sizes(axis))
+
+
+def _expand(self: Any, *shape: Any) -> Any:
+    """Stretched to a shape; -1 keeps a length."""
+    return array.broadcast_to(self, array.sizes(shape))
+
+
+def _repeat(self: Any, repeats: Any, axis: int | None = None) -> Any:
+    """Each element `repeats` times in a row along `axis`, or in the flat Tensor."""
+    return array.repeat_interleave(self, repeats, axis)
+
+
+def _flatten(self: Any, order: str = "C", *, start_dim: int = 0, end_dim: int = -1) -> Any:
+    """The axes from `start_dim` to `end_dim` as one."""
+    return array.flatten(self, order, start_dim=start_dim, end_dim=end_dim)
+
+
+def _extreme(which: Any, pick: Any) -> Any:
+    def method(self: Any, axis: Any = None, keepdims: bool = False, *, initial: Any = None, where: Any = True, return_indices: bool = False) -> Any:
+        mask = None if where is True else where
+        if return_indices and axis is not None:
+            return pick(self, axis, keepdims)
+        return which(self, axis, keepdims, initial=initial, where=mask)
+
+    method.__doc__ = which.__doc__
+    return method
+
+
+def _sum(self: Any, axis: Any = None, dtype: Any = None, keepdims: bool = False, initial: Any = None) -> Any:
+    """The sum along `axis`, of which integers stay in int64; `initial` is added."""
+    out = reduce.sum(self, axis, keepdims, dtype=dtype)
+    return out if initial is None else out + initial
+
+
+def _mean(self: Any, axis: Any = None, keep_dims: bool = False, *, dtype: Any = None) -> Any:
+    """The mean along `axis`; that of integers is an integer."""
+    return reduce.mean(self if dtype is None else _astype(self, dtype), axis, keep_dims)
+
+
+def _copy(self: Any) -> Any:
+    """A Tensor with the same values in its own memory."""
+    return wrap(raw(self).clone())
+
+
+def _fill_in_place(self: Any, value: Any) -> Any:
+    """Writes `value` everywhere; gives itself back."""
+    modify(self, lambda t: t.fill_(value.item() if isinstance(value, Tensor) else value))
+    return self
+
+
+def _in_place(function: Any) -> Any:
+    def method(self: Any, *args: Any, **kwargs: Any) -> Any:
+        engine.write(self, raw(function(self, *args, **kwargs)).to(self._t.dtype))
+        return self
+
+    method.__doc__ = f"`{function.__name__}` written back into this Tensor; gives itself back."
+    return method
+
+
+def _new_filled(value: Any) -> Any:
+    def method(self: Any, size: Any, dtype: Any = None, **kwargs: Any) -> Any:
+        return wrap(create.filled(array.sizes(size), value, self.dtype if dtype is None else dtype))
+
+    method.__doc__ = f"A Tensor of `size` filled with {value}, with this one's dtype unless `dtype` says otherwise."
+    return method
+
+
+def _itemset(self: Any, *args: Any) -> Any:
+    """Writes the last argument at the place that the others name; gives a new Tensor back."""
+    *index, value = args
+    made = _copy(self)
+    flat = made.reshape(-1) if len(index) == 1 and isinstance(index[0], int) else made
+    flat[index[0] if len(index) == 1 else tuple(index) if index else ...] = value
+    return made
+
+
+def _where(self: Any, condition: Any, y: Any) -> Any:
+    """This Tensor where `condition` is true, else `y`."""
+    return gather.where(condition, self, y)
+
+
+def _requires_grad(self: Any, requires_grad: bool = True) -> Any:
+    """Keeps the flag; gives itself back."""
+    self.requires_grad = requires_grad
+    return self
+
+
+_METHODS: dict[str, Any] = {
+    "astype": _astype, "to": _to, "type": lambda self, dtype=None: str(self.dtype) if dtype is None else _astype(self, dtype),
+    "float": _caster(dtypes.float32), "half": _caster(dtypes.float16), "double": _caster(dtypes.float64), "bfloat16": _caster(dtypes.bfloat16),
+    "int": _caster(dtypes.int32), "long": _caster(dtypes.int64), "short": _caster(dtypes.int16), "byte": _caster(dtypes.uint8), "bool": _caster(dtypes.bool_),
+    "type_as": lambda self, other: _astype(self, other.dtype),
+    "reshape": _reshape, "view": _reshape, "transpose": _transpose, "permute": _permute, "expand": _expand, "repeat": _repeat, "flatten": _flatten,
+    "view_as": lambda self, other: array.reshape(self, other.shape), "reshape_as": lambda self, other: array.reshape(self, other.shape),
+    "max": _extreme(reduce.amax, reduce.max), "min": _extreme(reduce.amin, reduce.min), "sum": _sum, "mean": _mean,
+    "copy": _copy, "clone": _copy, "contiguous": lambda self: wrap(raw(self).contiguous()), "detach": lambda self: wrap(raw(self).detach()),
+    "add": arithmetic.add, "sub": arithmetic.sub, "subtract": arithmetic.sub, "mul": arithmetic.mul, "multiply": arithmetic.mul,
+    "div": arithmetic.div, "divide": arithmetic.div, "true_divide": arithmetic.div, "pow": arithmetic.pow, "floor_divide": arithmetic.floor_divide,
+    "remainder": arithmetic.floor_mod, "maximum": arithmetic.maximum, "minimum": arithmetic.minimum,
+    "eq": arithmetic.equal, "equal": arithmetic.equal, "ne": arithmetic.not_equal, "not_equal": arithmetic.not_equal,
+    "lt": arithmetic.less, "less": arithmetic.less, "le": arithmetic.less_equal, "less_equal": arithmetic.less_equal,
+    "gt": arithmetic.greater, "greater": arithmetic.greater, "ge": arithmetic.greater_equal, "greater_equal": arithmetic.greater_equal,
+    "logical_and": arithmetic.logical_and, "logical_or": arithmetic.logical_or, "logical_xor": arithmetic.logical_xor,
+    "__and__": arithmetic.bitwise_and, "__or__": arithmetic.bitwise_or, "__xor__": arithmetic.bitwise_xor,
+    "__rand__": arithmetic.reflected(arithmetic.bitwise_and), "__ror__": arithmetic.reflected(arithmetic.bitwise_or),
+    "__rxor__": arithmetic.reflected(arithmetic.bitwise_xor), "__pos__": lambda self: self,
+    "bitwise_and": arithmetic.bitwise_and, "bitwise_or": arithmetic.bitwise_or, "bitwise_xor": arithmetic.bitwise_xor,
+    "add_": _in_place(arithmetic.add), "sub_": _in_place(arithmetic.sub), "mul_": _in_place(arithmetic.mul), "div_": _in_place(arithmetic.div),
+    "clamp_": _in_place(elementwise.clamp), "copy_": lambda self, src, non_blocking=False: _in_place(lambda _, value: value)(self, src),
+    "fill_": _fill_in_place, "zero_": lambda self: _fill_in_place(self, 0),
+    "new_zeros": _new_filled(0), "new_ones": _new_filled(1),
+    "itemset": _itemset, "where": _where, "requires_grad_": _requires_grad, "value": lambda self: self,
+    "T": property(lambda self: _transpose(self)), "mT": property(lambda self: array.swapaxes(self, -1, -2)),
+}

@@ -1,0 +1,124 @@
+"""Primitives: the class form of operators, which carry their constructor's arguments."""
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+
+class Primitive:
+    """The base of operators in class form: a name, attributes, and a call.
+
+    Users subclass it too, with `@prim_attr_register` on their `__init__`.
+    """
+
+    _repr_ignore_list = ("input_names", "output_names")
+
+    def __init__(self, name: str | None = None) -> None:
+        self.name = name or type(self).__name__
+        self.attrs: dict[str, Any] = {}
+        self.init_attrs: dict[str, Any] = {"name": self.name}
+        self.instance_name = self.name
+        self.primitive_target: str | None = None
+
+    def __call__(self, *args: Any) -> Any:
+        raise NotImplementedError(
+            f"{type(self).__name__}: expected a subclass with a __call__.\n\nhint: define __call__(self, *inputs) on {type(self).__name__}."
+        )
+
+    def add_prim_attr(self, name: str, value: Any) -> Primitive:
+        """Sets the attribute `name`, also readable as `primitive.name`; gives the primitive back."""
+        self.__dict__[name] = value
+        self.attrs[name] = value
+        return self
+
+    def del_prim_attr(self, name: str) -> Primitive:
+        """Takes the attribute `name` away; gives the primitive back."""
+        self.__dict__.pop(name, None)
+        self.attrs.pop(name, None)
+        return self
+
+    def set_prim_instance_name(self, name: str) -> Primitive:
+        """Names this instance; gives it back."""
+        self.instance_name = name
+        return self
+
+    def init_prim_io_names(self, inputs: list[str], outputs: list[str]) -> None:
+        """Names the inputs and the outputs."""
+        self.add_prim_attr("input_names", inputs)
+        self.add_prim_attr("output_names", outputs)
+
+    def set_device(self, device_target: str) -> Primitive:
+        """Names the device that this operator shall run on; gives the primitive back."""
+        self.primitive_target = device_target
+        return self.add_prim_attr("primitive_target", device_target)
+
+    def shard(self, in_strategy: Any = None, out_strategy: Any = None) -> Primitive:
+        """Keeps the sharding strategies for semi-automatic parallel runs; gives the primitive back."""
+        self.in_strategy, self.out_strategy = in_strategy, out_strategy
+        return self
+
+    def recompute(self, mode: bool = True) -> Primitive:
+        """Keeps whether this operator is computed again in the backward pass; gives the primitive back."""
+        return self.add_prim_attr("recompute", mode)
+
+    def __repr__(self) -> str:
+        shown = {key: value for key, value in self.attrs.items() if key not in self._repr_ignore_list}
+        return f"Prim[{self.name}]<{', '.join(f'{key}={value}' for key, value in shown.items())}>"
+
+
+class PrimitiveWithInfer(Primitive):
+    """A primitive of the user's own that also says its result's shape and dtype."""
+
+
+class PrimitiveWithCheck(Primitive):
+    """A primitive of the user's own that also checks its inputs."""
+
+
+def prim_attr_register(function: Callable[..., None]) -> Callable[..., None]:
+    """Decorates a primitive's `__init__`, so that each of its arguments becomes an attribute of the primitive."""
+    parameters = inspect.signature(function)
+
+    @functools.wraps(function)
+    def initialise(self: Primitive, *args: Any, **kwargs: Any) -> None:
+        if "attrs" not in self.__dict__:
+            Primitive.__init__(self)
+        bound = parameters.bind(self, *args, **kwargs)
+        bound.apply_defaults()
+        for name, value in list(bound.arguments.items())[1:]:
+            self.add_prim_attr(name, value)
+            self.init_attrs[name] = value
+        function(self, *args, **kwargs)
+
+    return initialise
+
+
+def primitive_class(name: str, function: Callable[..., Any], init: tuple[str, ...]) -> type[Primitive]:
+    """Makes the class form of `function`: the parameters named in `init` are given to the constructor, the others to the call."""
+    parameters = inspect.signature(function).parameters
+    unknown = [parameter for parameter in init if parameter not in parameters]
+    if unknown:
+        raise ValueError(f"{name}: {', '.join(unknown)} are no parameters of {function.__name__}{inspect.signature(function)}.")
+    made = inspect.Signature([parameters[p].replace(kind=inspect.Parameter.POSITIONAL_OR_KEYWORD) for p in init])
+    called = [p for p in parameters if p not in init]
+    direct = list(parameters)[: len(called)] == called
+
+    def __init__(self: Primitive, *args: Any, **kwargs: Any) -> None:
+        bound = made.bind(*args, **kwargs)
+        bound.apply_defaults()
+        Primitive.__init__(self, name)
+        self._arguments = dict(bound.arguments)
+        for key, value in self._arguments.items():
+            self.add_prim_attr(key, value)
+
+    def __call__(self: Any, *args: Any, **kwargs: Any) -> Any:
+        if direct:
+            return function(*args, **kwargs, **self._arguments)
+        return function(**dict(zip(called, args)), **kwargs, **self._arguments)
+
+    __init__.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
+        [inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD), *made.parameters.values()]
+    )
+    body = {"__init__": __init__, "__call__": __call__, "__doc__": function.__doc__, "__module__": "torchspore.mindspore.ops.operations"}
+    return type(name, (Primitive,), body)

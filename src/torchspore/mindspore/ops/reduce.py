@@ -1,0 +1,226 @@
+"""Reductions along axes."""
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from torchspore.mindspore.ops.activation import as_dtype
+from torchspore.mindspore.ops.declare import op
+
+T = torch.Tensor
+Axis = Any
+
+
+def axes_of(x: T, axis: Axis) -> tuple[int, ...]:
+    """The axes that `axis` (None, (), an int, a tuple, a list or a Tensor) names; None and () name all."""
+    if isinstance(axis, T):
+        axis = tuple(axis.reshape(-1).tolist())
+    if axis is None or (isinstance(axis, (tuple, list)) and not axis):
+        return tuple(range(x.ndim))
+    return (axis,) if isinstance(axis, int) else tuple(axis)
+
+
+@op(primitive="ReduceSum", init=("keep_dims", "skip_mode"))
+def _reduce_sum(x: T, axis: Axis = (), keep_dims: bool = False, skip_mode: bool = False) -> T:
+    """The sum along `axis`; with `skip_mode` an empty axis leaves x as it is."""
+    if skip_mode and isinstance(axis, (tuple, list)) and not axis:
+        return x
+    return torch.sum(x, axes_of(x, axis), keep_dims, dtype=None if x.dtype is torch.bool else x.dtype)
+
+
+@op(primitive="ReduceMean", init=("keep_dims",))
+def _reduce_mean(x: T, axis: Axis = (), keep_dims: bool = False) -> T:
+    """The mean along `axis`, in x's dtype: that of integers is an integer."""
+    return integer_mean(x, axes_of(x, axis), keep_dims)
+
+
+def integer_mean(x: T, axes: tuple[int, ...], keep_dims: bool) -> T:
+    """The mean; of integers it is rounded towards zero and stays an integer."""
+    if x.is_floating_point() or x.is_complex():
+        return torch.mean(x, axes, keep_dims)
+    return torch.mean(x.to(torch.float64), axes, keep_dims).trunc().to(x.dtype)
+
+
+@op(methods=("sum",))
+def sum(input: T, dim: Axis = None, keepdim: bool = False, *, dtype: Any = None) -> T:  # noqa: A001
+    """The sum along `dim`; integers sum up in int64."""
+    return torch.sum(input, axes_of(input, dim), keepdim, dtype=as_dtype(dtype))
+
+
+@op(methods=("mean",))
+def mean(x: T, axis: Axis = None, keep_dims: bool = False) -> T:
+    """The mean along `axis`; that of integers is an integer."""
+    return integer_mean(x, axes_of(x, axis), keep_dims)
+
+
+@op(primitive="ReduceMax", init=("keep_dims",))
+def _reduce_max(x: T, axis: Axis = (), keep_dims: bool = False) -> T:
+    """The largest value along `axis`."""
+    return torch.amax(x, axes_of(x, axis), keep_dims)
+
+
+@op(primitive="ReduceMin", init=("keep_dims",))
+def _reduce_min(x: T, axis: Axis = (), keep_dims: bool = False) -> T:
+    """The smallest value along `axis`."""
+    return torch.amin(x, axes_of(x, axis), keep_dims)
+
+
+@op(primitive="ReduceProd", init=("keep_dims",))
+def _reduce_prod(x: T, axis: Axis = (), keep_dims: bool = False) -> T:
+    """The product along `axis`."""
+    for a in sorted((a % x.ndim for a in axes_of(x, axis)), reverse=True):
+        x = torch.prod(x, a, keep_dims, dtype=x.dtype)
+    return x
+
+
+@op(primitive="ReduceAll", init=("keep_dims",))
+def _reduce_all(x: T, axis: Axis = (), keep_dims: bool = False) -> T:
+    """Whether all are true along `axis`."""
+    return torch.all(x, axes_of(x, axis), keep_dims) if x.ndim else x.clone()
+
+
+@op(primitive="ReduceAny", init=("keep_dims",))
+def _reduce_any(x: T, axis: Axis = (), keep_dims: bool = False) -> T:
+    """Whether any is true along `axis`."""
+    return torch.any(x, axes_of(x, axis), keep_dims) if x.ndim else x.clone()
+
+
+@op(methods=("all",))
+def all(input: T, axis: Axis = None, keep_dims: bool = False) -> T:  # noqa: A001
+    """Whether all are true along `axis`."""
+    return torch.all(input, axes_of(input, axis), keep_dims) if input.ndim else input.to(torch.bool)
+
+
+@op(methods=("any",))
+def any(input: T, axis: Axis = None, keep_dims: bool = False) -> T:  # noqa: A001
+    """Whether any is true along `axis`."""
+    return torch.any(input, axes_of(input, axis), keep_dims) if input.ndim else input.to(torch.bool)
+
+
+@op(methods=("amax",))
+def amax(input: T, axis: Axis = None, keepdims: bool = False, *, initial: Any = None, where: Any = None) -> T:
+    """The largest value along `axis`; `initial` is the least that it can be, `where` masks what counts."""
+    return _extreme(torch.amax, torch.maximum, input, axis, keepdims, initial, where)
+
+
+@op(methods=("amin",))
+def amin(input: T, axis: Axis = None, keepdims: bool = False, *, initial: Any = None, where: Any = None) -> T:
+    """The smallest value along `axis`; `initial` is the most that it can be, `where` masks what counts."""
+    return _extreme(torch.amin, torch.minimum, input, axis, keepdims, initial, where)
+
+
+def _extreme(reduce: Any, choose: Any, x: T, axis: Axis, keepdims: bool, initial: Any, where: Any) -> T:
+    if where is not None:
+        if initial is None:
+            raise ValueError("where comes without initial: expected both.")
+        x = torch.where(where, x, torch.as_tensor(initial, dtype=x.dtype, device=x.device))
+    out = reduce(x, axes_of(x, axis), keepdims)
+    return out if initial is None else choose(out, torch.as_tensor(initial, dtype=x.dtype, device=x.device))
+
+
+@op(raw_arguments=False)
+def max(input: T, axis: int | None = None, keepdims: bool = False, *, initial: Any = None, where: Any = None) -> Any:  # noqa: A001
+    """Without `axis` the largest value and index 0; else the largest values along it and their indexes (int64)."""
+    if axis is None:
+        return torch.amax(input, axes_of(input, None)), torch.zeros((), dtype=torch.int64, device=input.device)
+    return tuple(torch.max(input, axis, keepdims))
+
+
+@op()
+def min(input: T, axis: int | None = None, keepdims: bool = False, *, initial: Any = None, where: Any = None) -> Any:  # noqa: A001
+    """Without `axis` the smallest value and index 0; else the smallest values along it and their indexes (int64)."""
+    if axis is None:
+        return torch.amin(input, axes_of(input, None)), torch.zeros((), dtype=torch.int64, device=input.device)
+    return tuple(torch.min(input, axis, keepdims))
+
+
+@op(primitive="ArgMaxWithValue", init=("axis", "keep_dims"))
+def _argmax_with_value(input: T, axis: int = 0, keep_dims: bool = False) -> Any:
+    """The index (int64) and the value of the largest along `axis`."""
+    values, indexes = torch.max(input, axis, keep_dims)
+    return indexes, values
+
+
+@op(primitive="ArgMinWithValue", init=("axis", "keep_dims"))
+def _argmin_with_value(input: T, axis: int = 0, keep_dims: bool = False) -> Any:
+    """The index (int64) and the value of the smallest along `axis`."""
+    values, indexes = torch.min(input, axis, keep_dims)
+    return indexes, values
+
+
+@op(methods=("argmax",))
+def argmax(input: T, dim: int | None = None, keepdim: bool = False) -> T:
+    """The index (int64) of the largest value along `dim`, or in the flat Tensor."""
+    return torch.argmax(input, dim, keepdim)
+
+
+@op(methods=("argmin",))
+def argmin(input: T, axis: int | None = None, keepdims: bool = False) -> T:
+    """The index (int64) of the smallest value along `axis`, or in the flat Tensor."""
+    return torch.argmin(input, axis, keepdims)
+
+
+@op(primitive="Argmax", init=("axis", "output_type"))
+def _argmax_primitive(input_x: T, axis: int = -1, output_type: Any = torch.int32) -> T:
+    """The index of the largest value along `axis`, int32 unless `output_type` says int64."""
+    return torch.argmax(input_x, axis).to(as_dtype(output_type))
+
+
+@op(primitive="Argmin", init=("axis", "output_type"))
+def _argmin_primitive(input_x: T, axis: int = -1, output_type: Any = torch.int32) -> T:
+    """The index of the smallest value along `axis`, int32 unless `output_type` says int64."""
+    return torch.argmin(input_x, axis).to(as_dtype(output_type))
+
+
+@op(methods=("std",))
+def std(input: T, axis: Axis = None, ddof: int = 0, keepdims: bool = False) -> T:
+    """The standard deviation along `axis`, of the population unless `ddof` says otherwise."""
+    return torch.std(input, axes_of(input, axis), correction=int(ddof), keepdim=keepdims)
+
+
+@op(methods=("var",))
+def var(input: T, axis: Axis = None, ddof: int = 0, keepdims: bool = False) -> T:
+    """The variance along `axis`, of the population unless `ddof` says otherwise."""
+    return torch.var(input, axes_of(input, axis), correction=int(ddof), keepdim=keepdims)
+
+
+@op(methods=("prod",))
+def prod(input: T, axis: Any = None, keep_dims: bool = False, dtype: Any = None) -> T:
+    """The product along `axis`, or of all."""
+    if axis is None:
+        return torch.prod(input, dtype=as_dtype(dtype))
+    return torch.prod(input, axis, keep_dims, dtype=as_dtype(dtype))
+
+
+@op(methods=("cumsum",))
+def cumsum(input: T, axis: int, dtype: Any = None) -> T:
+    """The running sum along `axis`."""
+    return torch.cumsum(input, axis, dtype=as_dtype(dtype) or (input.dtype if input.dtype is not torch.bool else None))
+
+
+@op(primitive="CumSum", init=("exclusive", "reverse"))
+def _cumsum(input: T, axis: int, exclusive: bool = False, reverse: bool = False) -> T:
+    """The running sum along `axis`, without the element itself if `exclusive`, from the end if `reverse`."""
+    x = input.flip(axis) if reverse else input
+    out = torch.cumsum(x, axis, dtype=input.dtype)
+    out = out - x if exclusive else out
+    return out.flip(axis) if reverse else out
+
+
+@op(methods=("norm",))
+def norm(A: T, ord: Any = None, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> T:
+    """The norm of vectors or matrices, as NumPy's `linalg.norm`."""
+    return torch.linalg.norm(A, ord, dim, keepdim, dtype=as_dtype(dtype))
+
+
+@op(methods=("logsumexp",))
+def logsumexp(input: T, dim: Any, keepdim: bool = False) -> T:
+    """log(sum(exp(x))) along `dim`."""
+    return torch.logsumexp(input, axes_of(input, dim), keepdim)
+
+
+@op(methods=("count_nonzero",))
+def count_nonzero(x: T, axis: Any = (), keep_dims: bool = False, dtype: Any = torch.int32) -> T:
+    """How many are not zero along `axis`."""
+    return torch.sum(x != 0, axes_of(x, axis), keep_dims, dtype=as_dtype(dtype))

@@ -1,0 +1,66 @@
+"""Writing to Parameters, keeping order, cutting gradients."""
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from torchspore.engine import create
+from torchspore.engine.tensor import TensorBase, raw, transform, wrap, write
+from torchspore.mindspore.ops.declare import op
+from torchspore.mindspore.ops.explain import explain
+
+
+def _values(variable: TensorBase, value: Any) -> torch.Tensor:
+    source = raw(value) if isinstance(value, TensorBase) else create.from_data(value)
+    if source.shape != variable._t.shape:
+        raise ValueError(f"the value has shape {tuple(source.shape)}, the variable {tuple(variable._t.shape)}.")
+    return source.to(variable._t.dtype)
+
+
+@op(primitive="Assign", raw_arguments=True)
+def assign(variable: Any, value: Any) -> Any:
+    """Gives `variable` the values of `value`, which has its shape; gives the variable back.
+
+    Raises ValueError where the shapes differ.
+    """
+    try:
+        write(variable, _values(variable, value))
+    except (RuntimeError, ValueError, TypeError) as error:
+        raise explain(assign, (variable, value), {}, error) from None
+    return variable
+
+
+@op(primitive="AssignAdd", raw_arguments=True)
+def assign_add(variable: Any, value: Any) -> Any:
+    """Adds `value` to `variable` in place; gives the variable back."""
+    return _change(assign_add, variable, value, torch.add)
+
+
+@op(primitive="AssignSub", raw_arguments=True)
+def assign_sub(variable: Any, value: Any) -> Any:
+    """Subtracts `value` from `variable` in place; gives the variable back."""
+    return _change(assign_sub, variable, value, torch.sub)
+
+
+def _change(function: Any, variable: Any, value: Any, compute: Any) -> Any:
+    try:
+        other = raw(value) if isinstance(value, TensorBase) else value
+        write(variable, compute(raw(variable), other).to(variable._t.dtype))
+    except (RuntimeError, ValueError, TypeError) as error:
+        raise explain(function, (variable, value), {}, error) from None
+    return variable
+
+
+@op(primitive="Depend", raw_arguments=True)
+def depend(value: Any, expr: Any) -> Any:
+    """Gives `value` back; Python's order of evaluation has already put `expr` before it."""
+    return value
+
+
+@op(raw_arguments=True)
+def stop_gradient(value: Any) -> Any:
+    """The same values, cut from the graph of the gradient; also inside tuples and lists."""
+    return transform(value, lambda tensor: wrap(raw(tensor).detach()))
+
+
