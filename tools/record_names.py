@@ -13,7 +13,7 @@ import sys
 import warnings
 from pathlib import Path
 
-from walk_names import lines, modules
+from walk_names import listed, modules, public_names
 
 TARGET = Path(__file__).resolve().parent.parent / "src" / "torchspore" / "names" / "mindspore_2_10.txt"
 # Parts that no program imports: generated bodies, argument checks, the profiler's and the rewriter's insides.
@@ -40,9 +40,9 @@ def main() -> None:
     assert not hasattr(package, "__torchspore__"), "this is torchspore; the names are real MindSpore's"
     python = f"{sys.version_info[0]}.{sys.version_info[1]}"
     header = f"# Public names of MindSpore {package.__version__}, recorded by tools/record_names.py (Python {python})."
-    listed = lines(modules(package, is_wanted, tolerant=True), "mindspore", str)
-    TARGET.write_text("\n".join([header, *listed]) + "\n", encoding="utf-8")
-    print(f"{TARGET.name}: {len(listed)} modules, {sum(line.count(' ') for line in listed)} names")
+    named = [(module.__name__, public_names(module, "mindspore")) for module in modules(package, is_wanted, tolerant=True)]
+    TARGET.write_text("\n".join([header, *listed(named)]) + "\n", encoding="utf-8")
+    print(f"{TARGET.name}: {len(named)} modules, {sum(len(names) for _, names in named)} names")
 
 
 if __name__ == "__main__":

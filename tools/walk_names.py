@@ -8,6 +8,9 @@ import pkgutil
 import types
 from collections.abc import Callable, Iterable
 
+# What `from __future__ import annotations` leaves in a module.
+HIDDEN = ("annotations",)
+
 
 def is_public(name: str) -> bool:
     """Whether no part of the dotted `name` begins with an underscore."""
@@ -35,11 +38,12 @@ def is_made_by(value: object, root: str) -> bool:
 
 
 def public_names(module: types.ModuleType, root: str) -> list[str]:
-    """The public names of `module` that the package `root` made, sorted."""
-    return sorted(name for name, value in vars(module).items() if is_public(name) and is_made_by(value, root))
+    """The public names of `module` that the package `root` made, sorted; those of its `__all__` that it loads late among them."""
+    late = {name: getattr(module, name) for name in getattr(module, "__all__", ()) if name not in vars(module) and hasattr(module, name)}
+    found = {**vars(module), **late}
+    return sorted(name for name, value in found.items() if is_public(name) and name not in HIDDEN and is_made_by(value, root))
 
 
-def lines(found: Iterable[types.ModuleType], root: str, public_path: Callable[[str], str]) -> list[str]:
-    """The list as text: one line for each module, `module: name name …`."""
-    named = [(public_path(module.__name__), public_names(module, root)) for module in found]
-    return [f"{path}: {' '.join(names)}" for path, names in named if names]
+def listed(named: Iterable[tuple[str, Iterable[str]]]) -> list[str]:
+    """The list as text: one line for each module that has names, `module: name name …`."""
+    return [f"{module}: {' '.join(names)}" for module, names in named if names]

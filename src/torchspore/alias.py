@@ -7,6 +7,7 @@ import importlib.machinery
 import importlib.util
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 from types import ModuleType
 
 import torchspore
@@ -15,7 +16,10 @@ from torchspore.errors import ModuleNotOffered
 from torchspore.names import lookup, mindspore_version, missing, text_for
 from torchspore.names.lookup import FRONT_END, ROOT
 
-__all__ = ["install", "is_installed", "missing", "uninstall"]
+SHIM = Path(__file__).resolve().parent / "shim"
+"""The folder that makes spawned processes find torchspore as `mindspore`; see shim/mindspore."""
+
+__all__ = ["front_end_module", "install", "is_installed", "missing", "uninstall"]
 
 
 class Alias(importlib.abc.MetaPathFinder, importlib.abc.Loader):
@@ -40,25 +44,24 @@ class Alias(importlib.abc.MetaPathFinder, importlib.abc.Loader):
     def exec_module(self, module: ModuleType) -> None:
         """Puts the front end's module object where Python looks for the alias's."""
         name = module.__name__
-        sys.modules[name] = _real_module(name)
+        sys.modules[name] = front_end_module(name)
 
 
 _finder = Alias()
 
 
-def _real_module(path: str) -> ModuleType:
-    """The front end's own module for the public `path`."""
+def front_end_module(path: str) -> ModuleType:
+    """The front end's own module for the public `path`, imported where it was not yet."""
     own = lookup.front_end_path(path)
-    if own in sys.modules:
-        return sys.modules[own]
     if lookup.has_file(path):
         module = importlib.import_module(own)
         _complete_loaded()
         return module
-    moved = lookup.MovedModule(path)
-    moved.__spec__ = importlib.machinery.ModuleSpec(own, _finder, is_package=True)
-    sys.modules[own] = moved
-    return moved
+    if own not in sys.modules:
+        moved = lookup.MovedModule(path)
+        moved.__spec__ = importlib.machinery.ModuleSpec(own, _finder, is_package=True)
+        sys.modules[own] = moved
+    return sys.modules[own]
 
 
 def _complete_loaded() -> None:
@@ -86,12 +89,18 @@ def is_installed() -> bool:
 def install() -> None:
     """Makes `import mindspore` answer with torchspore, ahead of a real mindspore in the same environment."""
     loaded = sys.modules.get(ROOT)
-    if loaded is not None and loaded is not sys.modules.get(FRONT_END):
+    if is_installed():
+        return
+    if loaded is not None and loaded is not sys.modules.get(FRONT_END) and not _is_shim(loaded):
         version = getattr(loaded, "__version__", "of an unknown version")
         text = f"torchspore.install(): the real mindspore {version} is imported in this process already."
         raise RuntimeError(with_hint(text, "call torchspore.install() before the first `import mindspore`"))
-    if not is_installed():
-        sys.meta_path.insert(0, _finder)
+    sys.meta_path.insert(0, _finder)
+
+
+def _is_shim(module: ModuleType) -> bool:
+    """Whether `module` is torchspore/shim/mindspore on its way out."""
+    return (getattr(module, "__file__", None) or "").startswith(str(SHIM))
 
 
 def uninstall() -> None:

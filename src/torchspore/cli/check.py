@@ -75,7 +75,7 @@ def name_problem(use: Use) -> str | None:
     """What is said of a name that is missing here, on one line; None where it is offered."""
     from torchspore.names.lookup import is_offered, text_for
 
-    return None if is_offered(use.name) else text_for(use.name).replace("\n\nhint: ", " ")
+    return None if is_offered(use.name) else text_for(use.name).replace("\n\nhint: the", " The")
 
 
 def option_problem(use: Use) -> str | None:

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import importlib
+import os
 import sys
 from collections.abc import Sequence
 
@@ -59,4 +60,4 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def looks_like_a_program(word: str) -> bool:
     """Whether the first word is a script, or an option of `run`, and not a mistyped command."""
-    return word.startswith("-") or "." in word or "/" in word
+    return word.startswith("-") or "." in word or "/" in word or os.path.exists(word)

@@ -13,6 +13,7 @@ from pathlib import Path
 from types import CodeType, ModuleType, TracebackType
 
 import torchspore
+from torchspore import alias
 
 INTERRUPTED = 128 + signal.SIGINT
 _PACKAGE = Path(torchspore.__file__).resolve().parent
@@ -58,7 +59,7 @@ def _guarded(body: Callable[[], object], argv: list[str], first_path: str) -> in
     """Runs `body` with the program's sys.argv and sys.path[0], and turns how it ends into an exit code."""
     torchspore.install()
     sys.argv = argv
-    sys.path.insert(0, first_path)
+    sys.path[:0] = [first_path, str(alias.SHIM)]
     try:
         body()
     except SystemExit as error:

@@ -82,11 +82,11 @@ class _Finder(ast.NodeVisitor):
             self.generic_visit(node)
 
     def visit_Call(self, node: ast.Call) -> None:
+        self.generic_visit(node)
         path = self.path_of(node.func) or ""
         module, _, function = path.rpartition(".")
         if module in HOMES:
             self.found += [Use(key, line, function) for key, line in _keys(node, function)]
-        self.generic_visit(node)
 
     def path_of(self, node: ast.expr) -> str | None:
         """The dotted path that an expression such as `nn.Conv2d` stands for, where it begins with an imported name."""

@@ -133,7 +133,9 @@ def _asked_by_from() -> bool:
 
     Python replaces an AttributeError there by a text of its own, so that ours would be lost: it needs an ImportError.
     """
-    frame = sys._getframe(3)
+    frame = sys._getframe(2)
+    while frame.f_code.co_name == "__getattr__" and frame.f_back is not None:
+        frame = frame.f_back
     if frame.f_code.co_name == "_handle_fromlist":
         return True
     import dis

@@ -1,0 +1,121 @@
+"""`torchspore check`: what programs use and torchspore lacks, without running them and without torch."""
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from running import Run
+
+from torchspore.cli import check
+from torchspore.cli.uses import Use, uses
+from torchspore.names import listing
+
+
+@pytest.fixture(autouse=True)
+def offers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A small front end: what is offered is known, whatever the real one offers today."""
+    small = {
+        "mindspore": frozenset({"Tensor", "nn", "ops", "context", "set_context"}),
+        "mindspore.context": frozenset({"set_context", "get_context", "set_auto_parallel_context"}),
+        "mindspore.nn": frozenset({"Conv2d", "Dense"}),
+        "mindspore.ops": frozenset({"Add", "relu"}),
+    }
+    monkeypatch.setattr(listing, "offered", lambda: small)
+
+
+def found(text: str) -> list[tuple[str, int]]:
+    return [(use.name, use.line) for use in uses(ast.parse(text))]
+
+
+def test_uses_of_each_form_of_import() -> None:
+    text = """
+import mindspore
+import mindspore.nn as nn
+import mindspore as ms, os
+from mindspore import Tensor, context as c
+from mindspore.ops import operations as P
+from .mindspore import x
+mindspore.ops.relu(1)
+nn.Conv2d(1)
+ms.Tensor.shape
+c.set_context(mode=0)
+P.Add()(os.path)
+"""
+    assert found(text) == [
+        ("mindspore", 2),
+        ("mindspore.nn", 3),
+        ("mindspore.Tensor", 5),
+        ("mindspore.context", 5),
+        ("mindspore.ops.operations", 6),
+        ("mindspore.ops.relu", 8),
+        ("mindspore.nn.Conv2d", 9),
+        ("mindspore.Tensor.shape", 10),
+        ("mindspore.context.set_context", 11),
+        ("mode", 11),
+        ("mindspore.ops.operations.Add", 12),
+    ]
+
+
+def test_options_of_setters_and_getters() -> None:
+    text = "from mindspore import context\ncontext.set_auto_parallel_context(device_num=2)\ncontext.get_context('mode')\n"
+    assert [use for use in uses(ast.parse(text)) if use.function] == [
+        Use("device_num", 2, "set_auto_parallel_context"),
+        Use("mode", 3, "get_context"),
+    ]
+
+
+def test_what_a_program_is_ready_to_miss_is_left_out() -> None:
+    text = """
+try:
+    from mindspore.nn import Conv7d
+except ImportError:
+    from mindspore.nn import Conv2d
+try:
+    from mindspore.nn import Conv8d
+except OSError:
+    pass
+from mindspore.nn import _private
+"""
+    assert found(text) == [("mindspore.nn.Conv2d", 5), ("mindspore.nn.Conv8d", 7)]
+
+
+def test_whole_report(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "folder" / "b.py").write_text("from mindspore import nn, context\nnn.Conv3d(1)\ncontext.set_context(device_targt='CPU', mode=0)\n")
+    (tmp_path / "folder" / "a.py").write_text("import mindspore as ms\nms.nn.Conv2d(1)\n")
+    (tmp_path / "folder" / "old.py").write_text("print 'hello'\n")
+    assert check.run(["folder"]) == 1
+    assert capsys.readouterr().out == (
+        "folder/b.py:2: mindspore.nn.Conv3d is not in torchspore yet; MindSpore 2.10 has it. "
+        "The nearest name here is mindspore.nn.Conv2d.\n"
+        "folder/b.py:3: set_context(device_targt=…): no such option. The nearest is device_target.\n"
+        "folder/old.py:1: not Python 3: Missing parentheses in call to 'print'. Did you mean print(...)?\n"
+        "\n3 missing in 2 of 3 files\n"
+    )
+    assert check.run(["folder/a.py"]) == 0
+    assert capsys.readouterr().out == "nothing is missing in 1 file\n"
+
+
+ERRORS = {
+    "nothing": ([], "torchspore check: expected a file or a folder.\n\nhint: write `torchspore check .`.\n"),
+    "no such path": (
+        ["nowhere"],
+        "torchspore check nowhere: no such file or folder (looked in {folder}).\n\nhint: write the path of a Python file or of a folder.\n",
+    ),
+}
+
+
+@pytest.mark.parametrize(("words", "text"), ERRORS.values(), ids=ERRORS.keys())
+def test_errors(words: list[str], text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert check.run(words) == 2
+    assert capsys.readouterr().err == text.format(folder=tmp_path)
+
+
+def test_needs_no_torch(run: Callable[..., Run], tmp_path: Path) -> None:
+    (tmp_path / "torch.py").write_text("raise RuntimeError('torch was imported')\n")
+    (tmp_path / "program.py").write_text("import mindspore as ms\nms.set_context(mode=0)\n")
+    assert run("check", "program.py", extra={"PYTHONPATH": str(tmp_path)}).err == ""

@@ -1,0 +1,150 @@
+"""`torchspore run`: programs run as `python` would run them, and what can't be run is said in full."""
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import running
+from running import Run
+
+RunFixture = Callable[..., Run]
+
+
+def write(folder: Path, name: str, text: str) -> Path:
+    path = folder / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+SEEN = "import sys; print(sys.argv, __name__, globals().get('__file__'), sys.path[0], sys.modules['__main__'].__dict__ is globals())\n"
+
+
+@pytest.mark.parametrize("leading", [["run"], []], ids=["run", "plain"])
+def test_script_sees_what_python_would_give_it(leading: list[str], run: RunFixture, tmp_path: Path) -> None:
+    write(tmp_path, "sub/show.py", SEEN)
+    ended = run(*leading, "sub/show.py", "--mode", "x", "-v")
+    assert ended == Run(0, f"['sub/show.py', '--mode', 'x', '-v'] __main__ sub/show.py {tmp_path}/sub True\n", "")
+
+
+def test_module(run: RunFixture, tmp_path: Path) -> None:
+    write(tmp_path, "package/__init__.py", "")
+    write(tmp_path, "package/show.py", "import sys; print(sys.argv[1:], __name__, __package__)")
+    assert run("run", "-m", "package.show", "1", "2") == Run(0, "['1', '2'] __main__ package\n", "")
+
+
+def test_code(run: RunFixture) -> None:
+    assert run("-c", "import sys; print(sys.argv, __name__)", "1") == Run(0, "['-c', '1'] __main__\n", "")
+
+
+def test_folder_with_main(run: RunFixture, tmp_path: Path) -> None:
+    write(tmp_path, "program/__main__.py", "import beside; print(beside.VALUE)")
+    write(tmp_path, "program/beside.py", "VALUE = 7")
+    assert run("program") == Run(0, "7\n", "")
+
+
+@pytest.mark.parametrize(
+    ("ending", "code", "err"),
+    [("sys.exit()", 0, ""), ("sys.exit(3)", 3, ""), ("sys.exit('no data')", 1, "no data\n"), ("sys.exit(True)", 1, "")],
+)
+def test_exit_codes(ending: str, code: int, err: str, run: RunFixture) -> None:
+    assert run("-c", f"import sys; print('out'); {ending}") == Run(code, "out\n", err)
+
+
+def test_traceback_begins_at_the_users_line(run: RunFixture, tmp_path: Path) -> None:
+    write(tmp_path, "wrong.py", "def divide(x):\n    return x // 0\n\ndivide(1)\n")
+    ended = run("wrong.py")
+    assert ended.code == 1
+    assert ended.err.splitlines() == [
+        "Traceback (most recent call last):",
+        '  File "wrong.py", line 4, in <module>',
+        "    divide(1)",
+        '  File "wrong.py", line 2, in divide',
+        "    return x // 0",
+        *([] if sys.version_info < (3, 11) else ["           ~~^^~~"]),
+        "ZeroDivisionError: integer division or modulo by zero",
+    ]
+
+
+def test_syntax_error_is_pythons_own(run: RunFixture, tmp_path: Path) -> None:
+    write(tmp_path, "wrong.py", "def f(:\n")
+    ended = run("wrong.py")
+    assert (ended.code, ended.out) == (1, "")
+    assert ended.err.splitlines()[0] == '  File "wrong.py", line 1'
+    assert ended.err.splitlines()[-1] == "SyntaxError: invalid syntax"
+
+
+def test_what_a_program_sets_up_for_its_end_still_runs(run: RunFixture) -> None:
+    assert run("-c", "import atexit; VALUE = 5; atexit.register(lambda: print(VALUE))") == Run(0, "5\n", "")
+
+
+def test_interrupt_is_a_clean_end(tmp_path: Path) -> None:
+    write(tmp_path, "long.py", "import time\nprint('started', flush=True)\nwhile True:\n    time.sleep(0.01)\n")
+    process = subprocess.Popen(
+        [sys.executable, "-m", "torchspore", "long.py"],
+        cwd=tmp_path, env=running.environment(), text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    )  # fmt: skip
+    assert process.stdout is not None
+    assert process.stdout.readline() == "started\n"
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=30)
+    assert (process.returncode, out, err) == (130, "", "interrupted at long.py:4\n")
+
+
+def test_device_is_set_before_the_program_starts(run: RunFixture) -> None:
+    ended = run("run", "--device", "cpu", "-c", "import os; print(os.environ['TORCHSPORE_DEVICE'])")
+    assert ended == Run(0, "CPU\n", "")
+
+
+ERRORS = {
+    "no program": (["run"], "torchspore run: expected a program.\n\nhint: write `torchspore run train.py`.\n"),
+    "no such script": (
+        ["run", "trane.py"],
+        "torchspore run trane.py: no such file (looked in {folder}).\n\nhint: write `torchspore run train.py`.\n",
+    ),
+    "no such script, nothing near": (
+        ["nowhere/x.py"],
+        "torchspore run nowhere/x.py: no such file (looked in {folder}).\n\n"
+        "hint: write the path of a Python file, or `-m` before the name of a module.\n",
+    ),
+    "folder": (["run", "."], "torchspore run .: a folder without __main__.py.\n\nhint: name the program's file.\n"),
+    "option": (["run", "--devce", "CPU", "train.py"], "torchspore run --devce: no such option.\n\nhint: write --device.\n"),
+    "program's option": (
+        ["run", "--epochs", "3", "train.py"],
+        "torchspore run --epochs: no such option.\n\nhint: write the program's own options after its name.\n",
+    ),
+    "device": (
+        ["run", "--device", "TPU", "train.py"],
+        "torchspore run --device TPU: expected CPU, GPU or Ascend.\n\nhint: write `--device CPU`.\n",
+    ),
+    "device missing": (["run", "--device"], "torchspore run --device: expected a device: CPU, GPU or Ascend after it.\n"),
+    "module missing": (["run", "-m"], "torchspore run -m: expected the name of a module after it.\n"),
+    "command": (
+        ["chek"],
+        "torchspore chek: expected a command (run, explain, context, check) or a Python file.\n\nhint: write `torchspore check`.\n",
+    ),
+    "nothing like a command": (
+        ["zzz"],
+        "torchspore zzz: expected a command (run, explain, context, check) or a Python file.\n\n"
+        "hint: write `torchspore run zzz` for a program of that name.\n",
+    ),
+}
+
+
+@pytest.mark.parametrize(("words", "text"), ERRORS.values(), ids=ERRORS.keys())
+def test_what_cannot_be_run_is_said(words: list[str], text: str, run: RunFixture, tmp_path: Path) -> None:
+    write(tmp_path, "train.py", "")
+    assert run(*words) == Run(2, "", text.format(folder=tmp_path))
+
+
+def test_help_and_version(run: RunFixture) -> None:
+    import torchspore
+
+    assert run("--version") == Run(0, f"torchspore {torchspore.__version__}\n", "")
+    assert run("--help").out.startswith(f"torchspore {torchspore.__version__}: runs unmodified MindSpore programs on PyTorch\n")
+    assert run().code == 2
+    assert run("run", "--help").out.startswith("usage: torchspore run ")
