@@ -49,7 +49,7 @@ class Option:
     effect: str | None = None
     read_by: str | None = None
     when: When = When.ANY_TIME
-    since: str = "1.0"
+    since: str = ""
     until: str | None = None
     instead: str | None = None
     example: str | None = None
@@ -60,8 +60,10 @@ class Option:
     top_level: bool = True
     settable: bool = True
     readable: bool = True
-    per_thread: bool = False
-    prepare: Callable[[Any], Callable[[], None]] | None = None
+    group: str | None = None
+    prepare: Callable[[str], Callable[[], None]] | None = None
+    implies: Callable[[Any, Callable[[str], bool]], dict[str, Any]] | None = None
+    shown_if: str | None = None
     late: type[TorchsporeError] | None = None
     name: str = ""
     api: str = "context"
@@ -90,12 +92,12 @@ class Option:
         """The function that sets it."""
         return SETTERS[self.api]
 
-    def parse(self, value: object, call: str | None = None) -> Any:
-        """Gives the normalised value; raises the error that the user sees, in the name of `call`."""
+    def parse(self, value: object, call: str | None = None, name: str | None = None) -> Any:
+        """Gives the normalised value; raises the error that the user sees, for the `call` and `name` that the user wrote."""
         try:
             return self.kind.parse(value)
         except Wrong as wrong:
-            raise self.error(wrong, value, call) from None
+            raise self.error(wrong, value, call, name) from None
 
     def parse_text(self, written: str, variable: str) -> Any:
         """Gives the normalised value of an environment variable; the error names the variable."""
@@ -104,26 +106,25 @@ class Option:
         except Wrong as wrong:
             raise wrong.error(text.message(f"{variable}={written}", wrong.expected, hint=f"it sets {self.name}")) from None
 
-    def error(self, wrong: Wrong, value: object, call: str | None = None) -> TorchsporeError:
+    def error(self, wrong: Wrong, value: object, call: str | None = None, name: str | None = None) -> TorchsporeError:
         """Turns a refusal into the house error."""
-        what = f"{call or self.setter}({self._written(value)})"
         hint = wrong.hint
         if hint is None and wrong.right is not None:
-            hint = f"write {self._written(wrong.right)}"
+            hint = f"write {self._written(wrong.right, name)}"
         if hint is None and self.example is not None:
             hint = f"for example {self.example}"
-        return wrong.error(text.message(what, wrong.expected, hint=hint))
+        return wrong.error(text.message(f"{call or self.setter}({self._written(value, name)})", wrong.expected, hint=hint))
 
-    def _written(self, value: object) -> str:
-        if self.within is None:
-            return f"{self.name}={text.short(value)}"
+    def _written(self, value: object, name: str | None) -> str:
+        if self.within is None or name is not None:
+            return f"{name or self.name}={text.short(value)}"
         return f"{self.within}={{{self.name!r}: {text.short(value)}}}"
 
     def default_on(self, device: str) -> Any:
         """Gives the default for a device target."""
         if callable(self.default):
             return self.default(device)
-        return copy.copy(self.default)
+        return copy.deepcopy(self.default)
 
 
 @dataclass(eq=False)

@@ -27,8 +27,10 @@ def find(api: str, name: str, call: str) -> Option:
     """Gives the option of a name or alias; raises UnknownOption with the closest name."""
     key = name if api == "context" else f"{api}.{name}"
     alias = ALIASES.get(key)
-    option = OPTIONS.get(alias.of if alias is not None else key)
-    if option is None or (option.within is not None and not option.top_level):
+    if alias is not None:
+        return OPTIONS[alias.of]
+    option = OPTIONS.get(key)
+    if option is None or option.api != api or (option.within is not None and not option.top_level):
         raise unknown(api, name, call)
     return option
 
@@ -48,46 +50,91 @@ def unknown(api: str, name: str, call: str) -> UnknownOption:
 
 
 def plan(
-    api: str, written: Mapping[str, object], call: str, where: str | None, get: Callable[[str], Any]
+    api: str, written: Mapping[str, object], call: str, where: str | None, get: Callable[[str], Any], is_set: Callable[[str], bool]
 ) -> dict[str, Setting]:
     """Gives the settings that a call asks for, by key, device_target first; raises the first refusal and changes nothing."""
-    settings: dict[str, Setting] = {}
-    found = [(find(api, name, call), value) for name, value in written.items()]
-    found.sort(key=lambda pair: pair[0].key != "device_target")
-    for option, value in found:
+    planner = _Planner(call, where, get, is_set)
+    found = [(name, find(api, name, call), value) for name, value in written.items()]
+    found.sort(key=lambda item: item[1].key != "device_target")
+    for name, option, value in found:
         if not option.settable:
-            raise OptionValueError(f"{call}({option.name}=...): {option.name} can only be read.")
+            raise _not_settable(option, call)
         if option.parent in OPTIONS:
-            option, value = _fold(option, value, settings, get, call)
-        settings.update(_settings_of(option, value, call, where))
-    return settings
+            planner.add_member(option, value, name)
+        else:
+            planner.add(option, value, name)
+    return planner.settings
 
 
-def _fold(option: Option, value: object, settings: Mapping[str, Setting], get: Callable[[str], Any], call: str) -> tuple[Option, Any]:
-    """Makes `jit_level='O1'` mean `jit_config={**now, 'jit_level': 'O1'}`."""
-    option.parse(value, call)
-    parent = OPTIONS[str(option.parent)]
-    now = settings[parent.key].written if parent.key in settings else get(parent.key)
-    return parent, {**now, option.name: value}
+class _Planner:
+    """Collects the settings of one call."""
+
+    def __init__(self, call: str, where: str | None, get: Callable[[str], Any], is_set: Callable[[str], bool]) -> None:
+        self.call, self.where, self.get, self.is_set = call, where, get, is_set
+        self.settings: dict[str, Setting] = {}
+
+    def add_member(self, option: Option, value: object, name: str) -> None:
+        """Makes `jit_level='O1'` mean `jit_config={**now, 'jit_level': 'O1'}`."""
+        option.parse(value, self.call, name)
+        parent = OPTIONS[str(option.parent)]
+        self.add(parent, {**self._now(parent), option.name: value}, parent.name)
+
+    def add(self, option: Option, value: object, name: str) -> None:
+        """Parses one value and what it implies for other options."""
+        parsed = option.parse(value, self.call, name)
+        members: dict[str, Any] = {}
+        if option.members:
+            parsed, members = self._members(option, value, parsed)
+        self.settings[option.key] = Setting(value, parsed, self.where, members)
+        self._imply(option, parsed)
+
+    def _now(self, option: Option) -> dict[str, Any]:
+        value: dict[str, Any] = self.settings[option.key].value if option.key in self.settings else self.get(option.key)
+        return value
+
+    def _members(self, option: Option, value: object, parsed: Any) -> tuple[Any, dict[str, Any]]:
+        kind = option.kind
+        try:
+            split: dict[str, Any] = kind.members(parsed)  # type: ignore[attr-defined]
+        except Wrong as wrong:
+            raise option.error(wrong, value, self.call) from None
+        if isinstance(kind, Members) and kind.merges:
+            parsed = split = {**self._now(option), **split}
+        members: dict[str, Any] = {}
+        for name, item in split.items():
+            member = option.members.get(name)
+            if member is not None:
+                members[member.key] = member.parse(item, self.call)
+            elif isinstance(kind, Members):
+                raise _unknown_member(option, name, self.call)
+        if isinstance(kind, Members):
+            try:
+                kind.check(parsed)
+            except Wrong as wrong:
+                raise option.error(wrong, value, self.call) from None
+        for member in option.members.values():
+            if member.key in members:
+                self._imply(member, members[member.key])
+        return parsed, members
+
+    def _imply(self, option: Option, parsed: Any) -> None:
+        if option.implies is None:
+            return
+        for key, raw in option.implies(parsed, self.is_set).items():
+            implied = OPTIONS.get(key)
+            if implied is None:
+                near = closest(str(key), OPTIONS)
+                raise UnknownOption(f"{parsed}: there is no switch {key!r}.\n\n"
+                                    + (f"hint: did you mean {near!r}?" if near else "hint: torchspore context lists every option."))
+            value = implied.parse(raw, str(parsed) if isinstance(parsed, str) and parsed.endswith(".json") else self.call)
+            self.settings[key] = Setting(raw, value, self.where)
 
 
-def _settings_of(option: Option, value: object, call: str, where: str | None) -> dict[str, Setting]:
-    parsed = option.parse(value, call)
-    if not option.members:
-        return {option.key: Setting(value, parsed, where)}
-    try:
-        split: dict[str, Any] = option.kind.members(parsed)  # type: ignore[attr-defined]
-    except Wrong as wrong:
-        raise option.error(wrong, value, call) from None
-    members: dict[str, Any] = {}
-    for name, item in split.items():
-        member = option.members.get(name)
-        if member is None:
-            raise _unknown_member(option, name, call)
-        members[member.key] = member.parse(item, call)
-    if isinstance(option.kind, Members):
-        parsed = {name: members[option.members[name].key] for name in split}
-    return {option.key: Setting(value, parsed, where, members)}
+def _not_settable(option: Option, call: str) -> OptionValueError:
+    if option.within is None:
+        return OptionValueError(f"{call}({option.name}=...): {option.name} can only be read.")
+    return OptionValueError(f"{call}({option.name}=...): {option.name} is set as a member of {option.within}.\n\n"
+                            f"hint: for example {option.example}.")
 
 
 def _unknown_member(option: Option, name: object, call: str) -> TorchsporeError:

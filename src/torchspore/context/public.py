@@ -30,7 +30,7 @@ class ParallelMode:
     HYBRID_PARALLEL = "hybrid_parallel"
     SEMI_AUTO_PARALLEL = "semi_auto_parallel"
     AUTO_PARALLEL = "auto_parallel"
-    MODE_LIST = [STAND_ALONE, DATA_PARALLEL, HYBRID_PARALLEL, SEMI_AUTO_PARALLEL, AUTO_PARALLEL]  # noqa: RUF012 - MindSpore's own form
+    MODE_LIST = [STAND_ALONE, DATA_PARALLEL, HYBRID_PARALLEL, SEMI_AUTO_PARALLEL, AUTO_PARALLEL]
 
 
 def _read(api: str, attr_key: object, call: str) -> Any:
@@ -40,6 +40,8 @@ def _read(api: str, attr_key: object, call: str) -> Any:
     option = _plan.find(api, attr_key, call)
     if not option.readable:
         raise OptionValueError(f"{call}({attr_key!r}): {attr_key} can only be set.")
+    if option.shown_if is not None and not STORE.get(option.shown_if):
+        return option.default
     value = STORE.get(option.key)
     return copy.deepcopy(value) if isinstance(value, (dict, list)) else value
 
@@ -48,7 +50,7 @@ _EXAMPLE = {"context": "mode", "auto_parallel": "parallel_mode", "ps": "enable_p
 _PLAIN = {
     key for key, option in OPTIONS.items()
     if option.api == "context" and (option.within is None or option.top_level) and not isinstance(option.default, (dict, list))
-    and not option.members and option.readable
+    and not option.members and option.readable and option.shown_if is None
 }
 
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import sys
 from collections.abc import Mapping
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -63,7 +65,7 @@ def _add(settings: Settings, option: Option, written: str, variable: str) -> Non
     if parent is None:
         members: dict[str, Any] = {}
         if option.members:
-            members = dict(plan(option.api, {option.name: value}, variable, variable, _nothing)[option.key].members)
+            members = dict(plan(option.api, {option.name: value}, variable, variable, _nothing, _never)[option.key].members)
         settings[option.key] = Setting(written, value, variable, members)
         return
     before = settings.get(parent.key)
@@ -72,17 +74,19 @@ def _add(settings: Settings, option: Option, written: str, variable: str) -> Non
     settings[parent.key] = Setting(written, {**held, option.name: value}, variable, {**joined, option.key: value})
 
 
-def _nothing(key: str) -> dict[str, Any]:
-    return {}
+def _nothing(key: str) -> Any:
+    return OPTIONS[key].default_on("CPU")
+
+
+def _never(key: str) -> bool:
+    return False
 
 
 def _file(path: str) -> Settings:
     if not path:
         return {}
-    try:
-        import tomllib  # the file is rare, so its reader is imported only here
-    except ModuleNotFoundError:  # Python 3.10
-        import tomli as tomllib  # type: ignore[no-redef, import-not-found, unused-ignore]
+    # The file is rare, so its reader is imported only here; Python 3.10 has it as a package.
+    tomllib = importlib.import_module("tomllib" if find_spec("tomllib") else "tomli")
     try:
         content = tomllib.loads(Path(path).read_text(encoding="utf-8"))
     except OSError as error:
@@ -92,7 +96,7 @@ def _file(path: str) -> Settings:
     settings: Settings = {}
     for api, name in {"context": None, **_TABLES}.items():
         table = {key: value for key, value in content.items() if key not in _TABLES} if name is None else content.get(name, {})
-        settings.update(plan(api, table, path, path, _nothing))
+        settings.update(plan(api, table, path, path, _nothing, _never))
     return settings
 
 

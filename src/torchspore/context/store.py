@@ -131,7 +131,7 @@ class Store:
         if not written:
             return
         with self._lock:
-            settings = plan(api, written, call, user_line(2), self.get)
+            settings = plan(api, written, call, user_line(2), self.get, self._is_set)
             for key, setting in settings.items():
                 self._check(OPTIONS[key], setting, call)
             undo: list[Callable[[], None]] = []
@@ -139,9 +139,7 @@ class Store:
             before = Change(dict(self._code), dict(self._acting)) if scope is None else None
             try:
                 for key, setting in settings.items():
-                    prepare = OPTIONS[key].prepare
-                    if prepare is not None:
-                        undo.append(prepare(setting))
+                    undo += _prepare(OPTIONS[key], setting)
                 old = {key: self.get(key) for key in settings}
                 self._write(settings)
                 effects.push([(OPTIONS[key], self.get(key), old[key]) for key in settings if key not in self._forced])
@@ -228,6 +226,9 @@ class Store:
         mode = acting.get("mode")
         _scope.set(_Scope(dict(code), acting, next(self._numbers), None if mode is None else mode == 0))
 
+    def _is_set(self, key: str) -> bool:
+        return self.asked(key) is not None
+
     def _default(self, key: str) -> Any:
         if key in self._defaults:
             return self._defaults[key]
@@ -267,6 +268,13 @@ def _member_value(setting: Setting | None, member: Option, device: str) -> Any:
     if setting is not None and member.key in setting.members:
         return setting.members[member.key]
     return member.default_on(device)
+
+
+def _prepare(option: Option, setting: Setting) -> list[Callable[[], None]]:
+    """Makes the directories that a setting names; gives the functions that take them back."""
+    undo = [] if option.prepare is None else [option.prepare(setting.value)]
+    return undo + [member.prepare(setting.members[member.key]) for member in option.members.values()
+                   if member.prepare is not None and setting.members.get(member.key)]
 
 
 def _frozen(value: Any) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from types import ModuleType
 
 from torchspore.context.option import Alias, Option
-from torchspore.context.options import execution, system
+from torchspore.context.options import ascend, debug, execution, fusion, gpu, jit, offload, parallel, profiling, ps, speedup, system
 
 OPTIONS: dict[str, Option] = {}
 ALIASES: dict[str, Alias] = {}
@@ -30,9 +30,10 @@ def _join() -> None:
         parent = OPTIONS.get(option.parent or "")
         if parent is not None:
             parent.members[option.name] = option
-    for declared in (*OPTIONS.values(), *ALIASES.values()):
-        if isinstance(declared, Alias) or declared.within is None or declared.top_level:
-            _NAMES.setdefault(declared.api, []).append(declared.name)
+        if option.within is None or option.top_level:
+            _NAMES.setdefault(option.api, []).append(option.name)
+    for alias in ALIASES.values():
+        _NAMES.setdefault(alias.api, []).append(alias.name)
 
 
 def names_of(api: str) -> list[str]:
@@ -40,6 +41,6 @@ def names_of(api: str) -> list[str]:
     return _NAMES.get(api, [])
 
 
-for _module in (system, execution):
+for _module in (system, execution, jit, debug, profiling, gpu, ascend, speedup, parallel, fusion, ps, offload):
     _collect(_module)
 _join()

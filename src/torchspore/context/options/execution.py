@@ -2,13 +2,62 @@
 
 from __future__ import annotations
 
-from torchspore.context.kinds import Named
-from torchspore.context.option import Option
+from torchspore.context.kinds import Bool, Choice, Int, Named
+from torchspore.context.option import On, Option
 from torchspore.errors import OptionValueError
 
 mode = Option(
     kind=Named({"GRAPH_MODE": 0, "PYNATIVE_MODE": 1}, none=OptionValueError), default=1, read_by="engine.graph.dispatch",
     example="set_context(mode=GRAPH_MODE)",
+    since="0.1",
     doc="Whether a Cell runs operator by operator (PYNATIVE_MODE) or as one captured graph (GRAPH_MODE). "
         "It may change at any time; the same Cell keeps working and gives the same numbers.",
+)
+deterministic = Option(
+    kind=Choice("ON", "OFF"), default="OFF", effect="engine.determinism:select", in_graph_key=True,
+    example="set_context(deterministic='ON')",
+    since="2.0",
+    doc="Whether equal inputs give equal bits, run for run. Operators that have no such kernel run and warn. "
+        "ON also exports HCCL_DETERMINISTIC and TE_PARALLEL_COMPILER, OFF takes them back.",
+)
+pynative_synchronize = Option(
+    kind=Bool(), default=False, on=On.GPU | On.ASCEND, effect="engine.eager:synchronize",
+    example="set_context(pynative_synchronize=True)",
+    since="1.5",
+    doc="Waits for each operator, so that an error appears at the line that caused it. On the CPU that is always so.",
+)
+max_call_depth = Option(
+    kind=Int(1), default=1000, example="set_context(max_call_depth=1000)",
+    since="0.7",
+    doc="How deep calls of Cells and functions may nest while a graph is captured. `set_recursion_limit` sets the same option.",
+)
+check_bprop = Option(
+    kind=Bool(), default=False, in_graph_key=True, example="set_context(check_bprop=True)",
+    since="0.5",
+    doc="Checks that a Cell's own bprop gives gradients of the shape and dtype of its inputs.",
+)
+grad_for_scalar = Option(
+    kind=Bool(), default=False, in_graph_key=True, example="set_context(grad_for_scalar=True)",
+    since="1.2", until="2.6",
+    doc="Allows gradients with respect to Python numbers.",
+)
+enable_reduce_precision = Option(
+    kind=Bool(), default=True, on=On.ASCEND, in_graph_key=True, example="set_context(enable_reduce_precision=True)",
+    since="0.1",
+    doc="Lets an operator run in a lower precision where the device lacks the one asked for. Otherwise that is an error.",
+)
+enable_auto_mixed_precision = Option(
+    kind=Bool(), default=False, on=On.ASCEND, in_graph_key=True, example="set_context(enable_auto_mixed_precision=True)",
+    since="0.1",
+    doc="An early switch for mixed precision over the whole program.",
+)
+enable_sparse = Option(
+    kind=Bool(), default=False, instead="nothing: sparse Tensors need no switch", example="set_context(enable_sparse=True)",
+    since="0.7",
+    doc="An early switch that allowed sparse Tensors and gradients.",
+)
+support_binary = Option(
+    kind=Bool(), default=False, environment=("MS_SUPPORT_BINARY",), example="set_context(support_binary=True)",
+    since="1.8",
+    doc="Keeps the source of Cells where a compiled .pyc or .so finds it, so that Graph mode can read it.",
 )

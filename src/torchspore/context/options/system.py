@@ -1,20 +1,71 @@
-"""The device and its memory."""
+"""The device, its memory, and the threads of the host."""
 
 from __future__ import annotations
 
-from torchspore.context.kinds import Choice, Int
-from torchspore.context.option import Option, When
-from torchspore.errors import LateDeviceChange
+import os
+
+from torchspore.context.kinds import UINT32, Choice, Int, Size
+from torchspore.context.option import On, Option, When
+from torchspore.errors import LateDeviceChange, OptionValueError
 
 device_target = Option(
     kind=Choice("CPU", "GPU", "Ascend", also={"Davinci": "Ascend"}), default="CPU", effect="engine.device:select",
     when=When.BEFORE_DEVICE_USE, in_graph_key=True, example="set_context(device_target='CPU')",
-    doc="The device on which Tensors are placed and operators run. Applied before every other option of the same call. "
-        "Without it, the accelerator that is there, else the CPU.",
+    since="0.1",
+    doc="The device on which Tensors are placed and operators run. It is applied before every other option of the same call. "
+        "Without it, the accelerator that is there, else the CPU; `TORCHSPORE_DEVICE` forces it for a whole program.",
 )
 device_id = Option(
     kind=Int(0, 4095), default=0, effect="engine.device:select_index", when=When.BEFORE_DEVICE_USE, late=LateDeviceChange,
     in_graph_key=True, environment=("DEVICE_ID",), example="set_context(device_id=0)",
+    since="0.1",
     doc="Which of the host's accelerators this process uses. On the CPU it is kept and changes nothing. "
-        "Whether that device is there is checked when it is first used; reading the option does not freeze it.",
+        "Whether that device is there is checked when it is first used, and reading the option does not freeze it.",
+)
+max_device_memory = Option(
+    kind=Size(), default=1024.0, on=On.GPU | On.ASCEND, when=When.BEFORE_DEVICE_USE,
+    example="set_context(max_device_memory='3.5GB')",
+    since="0.5",
+    doc="The most device memory that the program may take. What is free on the device is a second limit.",
+)
+variable_memory_max_size = Option(
+    kind=Size(high=31, whole=True, give=lambda size: f"{int(size)} * 1024 * 1024 * 1024", gives="str"), default="0", on=On.ASCEND,
+    when=When.BEFORE_DEVICE_USE, instead="max_device_memory", example="set_context(variable_memory_max_size='6GB')",
+    since="0.1",
+    doc="An older limit on device memory, in whole GB. The getter answers it as a product of bytes.",
+)
+mempool_block_size = Option(
+    kind=Size(low=1), default=1.0, on=On.GPU | On.ASCEND, when=When.BEFORE_DEVICE_USE,
+    example="set_context(mempool_block_size='1GB')",
+    since="1.6",
+    doc="The step by which the pool of device memory grows. It counts in PyNative mode and at the jit levels O0 and O1.",
+)
+op_timeout = Option(
+    kind=Int(0, UINT32, unit="of seconds"), default=900, on=On.GPU | On.ASCEND, example="set_context(op_timeout=900)",
+    since="1.9",
+    doc="The longest that one operator may run before the program is ended. 0 leaves it to the device.",
+)
+runtime_num_threads = Option(
+    kind=Int(0), default=lambda device: min(30, os.cpu_count() or 1), effect="engine.threads:cap", in_graph_key=True,
+    example="set_context(runtime_num_threads=4)",
+    since="1.7",
+    doc="How many threads the CPU kernels may use. No more than one a core is ever used; 0 leaves the number to torch.",
+)
+inter_op_parallel_num = Option(
+    kind=Int(0), default=0, example="set_context(inter_op_parallel_num=4)",
+    since="2.0",
+    doc="How many operators of a graph may run at the same time. 0 leaves it to the engine.",
+)
+memory_optimize_level = Option(
+    kind=Choice("O0", "O1", reads={"O0": 0, "O1": 1}, no_str=OptionValueError),
+    default=lambda device: 1 if device == "Ascend" else 0,
+    in_graph_key=True, example="set_context(memory_optimize_level='O1')",
+    since="2.0",
+    doc="Whether the memory of a graph is planned ahead: O0 puts speed first, O1 memory. The getter answers 0 or 1.",
+)
+memory_offload = Option(
+    kind=Choice("ON", "OFF", reads={"ON": True, "OFF": False}, no_str=OptionValueError), default=False, on=On.GPU | On.ASCEND,
+    example="set_context(memory_offload='ON')",
+    since="2.0", until="2.6",
+    doc="Whether idle data moves to host memory when device memory runs short. The getter answers a bool.",
 )

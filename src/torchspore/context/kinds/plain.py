@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from torchspore.base import text
-from torchspore.errors import OptionKeyError, OptionTypeError, OptionValueError, TorchsporeError
+from torchspore.errors import OptionTypeError, OptionValueError, TorchsporeError
 
 _TRUE = {"1", "true", "on", "yes"}
 _FALSE = {"0", "false", "off", "no"}
@@ -62,20 +62,24 @@ class Kind:
 
 
 class Bool(Kind):
-    """True or False; 1 and 0 are no bools, as in MindSpore."""
+    """True or False; 1 and 0 are no bools (`ints` takes them), and None is False only where MindSpore says so."""
 
     stub = "bool"
 
-    def __init__(self, none: type[TorchsporeError] = OptionTypeError) -> None:
-        self.none = none
+    def __init__(self, none: type[TorchsporeError] | bool = OptionTypeError, ints: bool = False) -> None:
+        self.none_is_false = none is False
+        self.none = none if isinstance(none, type) else OptionTypeError
+        self.ints = ints
 
     @property
     def expected(self) -> str:
         return "True or False"
 
     def parse(self, value: object) -> bool:
-        if isinstance(value, bool):
-            return value
+        if isinstance(value, bool) or (self.ints and isinstance(value, int)):
+            return bool(value)
+        if value is None and self.none_is_false:
+            return False
         self.refuse_none(value)
         right: bool | None = None
         if isinstance(value, int) and value in (0, 1):
@@ -98,9 +102,14 @@ class Int(Kind):
 
     stub = "int"
 
-    def __init__(self, low: int | None = None, high: int | None = None, none: type[TorchsporeError] = OptionTypeError,
-                 unit: str = "") -> None:
-        self.low, self.high, self.none, self.unit = low, high, none, unit
+    def __init__(self, low: int | None = None, high: int | None = None, unit: str = "", bools: bool = True,
+                 outside: type[TorchsporeError] = OptionValueError, give: Callable[[int], object] = int, gives: str = "int") -> None:
+        self.low, self.high, self.unit, self.bools, self.outside = low, high, unit, bools, outside
+        self.give, self.gives = give, gives
+
+    @property
+    def read_stub(self) -> str:
+        return self.gives
 
     @property
     def expected(self) -> str:
@@ -111,23 +120,22 @@ class Int(Kind):
             return f"an int{unit}, {self.low} or more"
         return f"an int{unit} from {self.low} to {self.high}"
 
-    def parse(self, value: object) -> int:
-        if not isinstance(value, int):
+    def parse(self, value: object) -> Any:
+        if not isinstance(value, int) or (isinstance(value, bool) and not self.bools):
             self.refuse_none(value)
             raise self.wrong_type(self._as_int(value))
-        number = int(value)
-        if self.low is not None and number < self.low:
-            raise self.wrong_value(self.low)
-        if self.high is not None and number > self.high:
-            raise self.wrong_value(self.high)
-        return number
+        if self.low is not None and value < self.low:
+            raise Wrong(self.outside, self.expected, self.low)
+        if self.high is not None and value > self.high:
+            raise Wrong(self.outside, self.expected, self.high)
+        return self.give(value)
 
     def _as_int(self, value: object) -> int | None:
-        if isinstance(value, float) and value.is_integer():
+        if isinstance(value, bool) or (isinstance(value, float) and value.is_integer()):
             return int(value)
         return int(value) if isinstance(value, str) and re.fullmatch(r"-?\d+", value.strip()) else None
 
-    def parse_text(self, written: str) -> int:
+    def parse_text(self, written: str) -> Any:
         number = self._as_int(written)
         if number is None:
             raise self.wrong_value()
@@ -195,8 +203,8 @@ class Choice(Kind):
     """One of a few words; `reads` gives the value that the getter answers where it is another one."""
 
     def __init__(self, *words: str, reads: Mapping[str, object] | None = None, also: Mapping[str, str] | None = None,
-                 none: type[TorchsporeError] = OptionValueError) -> None:
-        self.words, self.reads, self.also, self.none = words, dict(reads or {}), dict(also or {}), none
+                 none: type[TorchsporeError] = OptionValueError, no_str: type[TorchsporeError] = OptionTypeError) -> None:
+        self.words, self.reads, self.also, self.none, self.no_str = words, dict(reads or {}), dict(also or {}), none, no_str
 
     @property
     def stub(self) -> str:  # type: ignore[override]
@@ -215,7 +223,7 @@ class Choice(Kind):
     def parse(self, value: object) -> Any:
         self.refuse_none(value)
         if not isinstance(value, str):
-            raise self.wrong_type(self._near(str(value)))
+            raise Wrong(self.no_str, self.expected, self._near(str(value)))
         word = self.also.get(value, value)
         if word not in self.words:
             raise self.wrong_value(self._near(value))
@@ -289,72 +297,33 @@ class Str(Kind):
         return value
 
 
-class Words(Kind):
-    """A text of comma-separated words, in any order."""
+class Among(Kind):
+    """One of a few values that are compared, so that 1 passes for True; `bools_only` refuses that with TypeError."""
 
-    stub = "str"
-
-    def __init__(self, *words: str, alone: Sequence[str] = (), bool_too: bool = False) -> None:
-        self.words, self.alone, self.bool_too = words, alone, bool_too
+    def __init__(self, *values: int, give: Callable[[Any], object] | None = None, bools_only: bool = False) -> None:
+        self.values, self.give, self.bools_only = values, give, bools_only
 
     @property
-    def stub_of_bool(self) -> str:
-        return "str | bool"
+    def stub(self) -> str:  # type: ignore[override]
+        return "bool" if isinstance(self.values[0], bool) else f"Literal[{', '.join(map(repr, self.values))}]"
+
+    @property
+    def read_stub(self) -> str:
+        return "str" if self.give is not None else self.stub
 
     @property
     def expected(self) -> str:
-        return f"a comma-separated text of {text.one_of(self.words)}" + (" or a bool" if self.bool_too else "")
+        return text.one_of(self.values)
 
     def parse(self, value: object) -> Any:
-        if self.bool_too and isinstance(value, bool):
-            return value
-        if not isinstance(value, str):
-            raise self.wrong_type()
-        if value and value not in self.alone and not {part.strip() for part in value.split(",")} <= set(self.words):
+        if value not in self.values:
             raise self.wrong_value()
-        return value
+        if self.bools_only and not isinstance(value, bool):
+            raise self.wrong_type(bool(value))
+        return value if self.give is None else self.give(value)
 
-
-class IntList(Kind):
-    """A list of ints that grow, without repeats."""
-
-    stub = "list[int]"
-
-    def __init__(self, low: int = 0) -> None:
-        self.low = low
-
-    @property
-    def expected(self) -> str:
-        return "a list of ints that grow, such as [20, 35]"
-
-    def parse(self, value: object) -> list[int]:
-        if not isinstance(value, list):
-            raise self.wrong_type(list(value) if isinstance(value, tuple) else None)
-        if any(isinstance(item, bool) or not isinstance(item, int) for item in value):
-            raise self.wrong_type()
-        return list(value)
-
-
-class Members(Kind):
-    """A dictionary whose members are options of their own; the store fills in `names`."""
-
-    stub = "dict[str, Any]"
-
-    def __init__(self, *needs: str, unknown: type[TorchsporeError] = OptionValueError) -> None:
-        self.needs, self.unknown = needs, unknown
-
-    @property
-    def expected(self) -> str:
-        return "a dict"
-
-    def parse(self, value: object) -> dict[str, Any]:
-        if not isinstance(value, dict):
-            raise self.wrong_type()
-        for name in self.needs:
-            if name not in value:
-                raise Wrong(OptionKeyError, f"a dict with the member {name!r}")
-        return dict(value)
-
-    def members(self, value: Any) -> dict[str, Any]:
-        """Gives the members as written, by name, out of the normalised value."""
-        return dict(value)
+    def parse_text(self, written: str) -> Any:
+        word = written.strip().lower()
+        if isinstance(self.values[0], bool):
+            return self.parse(word in _TRUE if word in _TRUE | _FALSE else written)
+        return self.parse(int(word) if word.isdigit() else written)

@@ -1,0 +1,124 @@
+"""Kinds whose values name files and directories."""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import Any
+
+from torchspore.base.paths import absolute
+from torchspore.context.kinds.plain import Kind, Wrong
+from torchspore.errors import OptionPathError, OptionTypeError, OptionValueError, TorchsporeError
+
+
+class Path(Kind):
+    """The path of a file that need not exist; kept as written unless `resolve`."""
+
+    stub = "str"
+
+    def __init__(self, resolve: bool = False, not_directory: bool = False) -> None:
+        self.resolve, self.not_directory = resolve, not_directory
+
+    @property
+    def expected(self) -> str:
+        return "the path of a file"
+
+    def parse(self, value: object) -> str:
+        if not isinstance(value, str):
+            raise self.wrong_type()
+        if self.not_directory and (not value or os.path.isdir(value)):
+            raise Wrong(OptionPathError, "the path of a file, not of a directory")
+        return absolute(value) if self.resolve else value
+
+
+class Directory(Kind):
+    """The path of a directory, answered in full; whoever sets it has it made."""
+
+    stub = "str"
+    none: type[TorchsporeError] = OptionValueError
+
+    @property
+    def expected(self) -> str:
+        return "the path of a directory"
+
+    def parse(self, value: object) -> str:
+        self.refuse_none(value)
+        if not isinstance(value, str):
+            raise self.wrong_type()
+        if not value.strip():
+            raise self.wrong_value(".")
+        return absolute(value)
+
+
+class ExistingFile(Kind):
+    """The path of a file that is there, kept as written; `empty` lets '' and None stand for no file."""
+
+    def __init__(self, what: str = "a file", empty: bool = False, resolve: bool = False) -> None:
+        self.what, self.empty, self.resolve = what, empty, resolve
+
+    @property
+    def stub(self) -> str:  # type: ignore[override]
+        return "str | None" if self.empty else "str"
+
+    @property
+    def expected(self) -> str:
+        return f"the path of {self.what} that exists"
+
+    def parse(self, value: object) -> Any:
+        if self.empty and value in ("", None):
+            return value
+        if not isinstance(value, str):
+            raise Wrong(OptionTypeError, self.expected)
+        if not value or not os.path.exists(value):
+            raise self.wrong_value()
+        return absolute(value) if self.resolve else value
+
+
+class JsonFile(ExistingFile):
+    """The path of a JSON file with one object of sections; its members are named `section.member`."""
+
+    def __init__(self, other_names: dict[str, str]) -> None:
+        super().__init__("a JSON file", resolve=True)
+        self.other_names = other_names
+
+    def parse(self, value: object) -> Any:
+        path = super().parse(value)
+        read_object(path, self.expected)
+        return path
+
+    def members(self, path: str) -> dict[str, Any]:
+        """Gives the members that torchspore knows about, by name."""
+        found: dict[str, Any] = {}
+        for section, content in read_object(path, self.expected).items():
+            for name, item in (content if isinstance(content, dict) else {}).items():
+                found[self.other_names.get(f"{section}.{name}", f"{section}.{name}")] = item
+            if section in self.other_names:
+                found[self.other_names[section]] = content
+        return found
+
+
+class SpeedUpFile(ExistingFile):
+    """The path of a JSON file whose members are options of their own, set when the path is; '' and None mean no file."""
+
+    def __init__(self) -> None:
+        super().__init__("a JSON file", empty=True)
+
+    def parse(self, value: object) -> Any:
+        path = super().parse(value)
+        if path:
+            read_object(path, self.expected)
+        return path
+
+
+def read_object(path: str, expected: str) -> dict[str, Any]:
+    """Reads a JSON file that holds one object; raises Wrong that says what is the matter."""
+    try:
+        with open(path, encoding="utf-8") as file:
+            content = json.load(file)
+    except OSError as error:
+        raise Wrong(OptionValueError, expected, hint=f"{path} cannot be read: {error.strerror}") from None
+    except ValueError as error:
+        raise Wrong(OptionValueError, "a file of JSON", hint=f"{path}: {error}") from None
+    if not isinstance(content, dict):
+        raise Wrong(OptionValueError, "a file with one JSON object", hint=f"{path} holds a {type(content).__name__}")
+    return content

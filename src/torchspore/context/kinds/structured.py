@@ -1,0 +1,214 @@
+"""Kinds whose values have an inner form: lists, nested dictionaries, and texts with a grammar."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections.abc import Callable, Collection, Sequence
+from typing import Any
+
+from torchspore.base import text
+from torchspore.base.suggest import closest
+from torchspore.context.kinds.plain import Kind, Wrong
+from torchspore.errors import OptionKeyError, OptionTypeError, OptionValueError
+
+
+class IntList(Kind):
+    """A list of ints that grow, such as the places where gradients are cut into groups."""
+
+    stub = "list[int]"
+
+    @property
+    def expected(self) -> str:
+        return "a list of ints that grow, such as [20, 35]"
+
+    def parse(self, value: object) -> list[int]:
+        if not isinstance(value, list):
+            raise self.wrong_type(list(value) if isinstance(value, tuple) else None)
+        if any(isinstance(item, bool) or not isinstance(item, int) or item < 0 for item in value):
+            raise self.wrong_type()  # a negative place is a TypeError in MindSpore
+        if not value or any(later <= earlier for earlier, later in itertools.pairwise(value)):
+            raise self.wrong_value(sorted(set(value)) or None)
+        return list(value)
+
+
+class DictOf(Kind):
+    """A dictionary from names to values of one kind; the getter answers it as JSON text where `as_text`."""
+
+    stub = "dict[str, Any]"
+
+    def __init__(self, item: Kind, names: Sequence[str] = (), as_text: bool = False) -> None:
+        self.item, self.names, self.as_text = item, names, as_text
+
+    @property
+    def read_stub(self) -> str:
+        return "str" if self.as_text else self.stub
+
+    @property
+    def expected(self) -> str:
+        keys = text.one_of(self.names) if self.names else "names"
+        return f"a dict from {keys} to {self.item.expected}"
+
+    def parse(self, value: object) -> Any:
+        if not isinstance(value, dict):
+            raise self.wrong_type()
+        for name, item in value.items():
+            if not isinstance(name, str):
+                raise self.wrong_type()
+            if self.names and name not in self.names:
+                raise self.wrong_value()
+            try:
+                self.item.parse(item)
+            except Wrong as wrong:
+                raise Wrong(wrong.error, self.expected) from None
+        return json.dumps(value) if self.as_text else dict(value)
+
+
+class Fusion(Kind):
+    """How one kind of collective is fused: {'mode': ..., 'config': ...}."""
+
+    stub = "dict[str, Any]"
+
+    def __init__(self, *modes: str) -> None:
+        self.modes = modes
+
+    @property
+    def expected(self) -> str:
+        return f"a dict such as {{'mode': 'size', 'config': 32}}, with mode {text.one_of(self.modes)}"
+
+    def parse(self, value: object) -> dict[str, Any]:
+        if not isinstance(value, dict):
+            raise self.wrong_type()
+        if "mode" not in value or "config" not in value or value["mode"] not in self.modes:
+            raise Wrong(OptionKeyError, self.expected)
+        config = value["config"]
+        if value["mode"] == "index":
+            IntList().parse(config)
+        if value["mode"] == "size":
+            if isinstance(config, bool) or not isinstance(config, (int, float)):
+                raise Wrong(OptionTypeError, "a size in MB as config")
+            if config < 0:
+                raise Wrong(OptionValueError, "a size in MB, 0 or more, as config")
+        return {"mode": value["mode"], "config": config}
+
+
+class DatasetStrategy(Kind):
+    """How a dataset's outputs are cut: a word, or for each output a tuple with the number of cuts of each axis."""
+
+    stub = "Literal['data_parallel', 'full_batch'] | tuple[tuple[int, ...], ...]"
+
+    @property
+    def read_stub(self) -> str:
+        return "str | list[list[int]]"
+
+    @property
+    def expected(self) -> str:
+        return "'data_parallel', 'full_batch' or a tuple of tuples of ints such as ((8, 1), (8, 1))"
+
+    def parse(self, value: object) -> Any:
+        if isinstance(value, str):
+            if value not in ("data_parallel", "full_batch"):
+                raise self.wrong_value()
+            return value
+        if not isinstance(value, tuple):
+            raise self.wrong_type()
+        for cuts in value:
+            if not isinstance(cuts, tuple) or any(isinstance(cut, bool) or not isinstance(cut, int) for cut in cuts):
+                raise self.wrong_type()
+        return [list(cuts) for cuts in value]
+
+
+class Overlap(Kind):
+    """Which collectives overlap with computing: a comma-separated text, or a bool for all or none."""
+
+    stub = "str | bool"
+
+    def __init__(self, *words: str, bools: bool = True) -> None:
+        self.words, self.bools = words, bools
+
+    @property
+    def expected(self) -> str:
+        return f"comma-separated names out of {', '.join(self.words)}" + (", or a bool" if self.bools else "")
+
+    def parse(self, value: object) -> Any:
+        if self.bools and isinstance(value, bool):
+            return value
+        if not isinstance(value, str):
+            raise self.wrong_type()
+        if value and not {word.strip() for word in value.split(",")} <= set(self.words):
+            raise self.wrong_value()
+        return value
+
+
+class GraphKernelFlags(Kind):
+    """A text of flags such as '--opt_level=2 --dump_as_text'; a flag without a value means true."""
+
+    stub = "str"
+
+    def __init__(self, known: Collection[str]) -> None:
+        self.known = known
+
+    @property
+    def expected(self) -> str:
+        return "flags such as '--opt_level=2 --dump_as_text'"
+
+    def parse(self, value: object) -> str:
+        if not isinstance(value, str):
+            raise self.wrong_type()
+        for flag in value.split():
+            if not flag.startswith("--"):
+                raise self.wrong_value(hint=f"a flag begins with two dashes, {flag!r} does not")
+            name = flag[2:].partition("=")[0]
+            if name not in self.known:
+                near = closest(name, self.known)
+                raise self.wrong_value(hint=f"there is no flag {name!r}" + (f"; did you mean --{near}" if near else ""))
+        return value
+
+    def members(self, value: str) -> dict[str, Any]:
+        """Gives the flags that are options of their own, by name."""
+        flags = {name: (given if sign else "true") for name, sign, given in (flag[2:].partition("=") for flag in value.split())}
+        found: dict[str, Any] = {}
+        if "opt_level" in flags:
+            level = flags["opt_level"]
+            if not level.isdigit():
+                raise self.wrong_value(hint="write --opt_level=0, 1, 2 or 3")
+            found["opt_level"] = min(int(level), 3)  # MindSpore takes more for the highest
+        if "dump_as_text" in flags:
+            found["dump_as_text"] = flags["dump_as_text"].lower() in ("true", "on", "1")
+        return found
+
+
+class Profiling(Kind):
+    """What is profiled: a JSON object as text, or names out of three, joined by ':' or ',' or in the text of a list."""
+
+    stub = "str"
+
+    def __init__(self, words: Sequence[str], other_names: dict[str, str], is_member: Callable[[str], bool]) -> None:
+        self.words, self.other_names, self.is_member = words, other_names, is_member
+
+    @property
+    def expected(self) -> str:
+        return f"a JSON text such as '{{\"output\": \"data\", \"training_trace\": \"on\"}}', or {text.one_of(self.words)}"
+
+    def parse(self, value: object) -> str:
+        if not isinstance(value, str):
+            raise self.wrong_type()
+        self.members(value)
+        return value
+
+    def members(self, value: str) -> dict[str, Any]:
+        """Gives what is switched on, by member; a plain name switches one on."""
+        if not value.lstrip().startswith("{"):
+            names = [name for name in value.strip("[] ").replace("'", "").replace('"', "").replace(":", ",").split(",") if name]
+            if not names or any(name.strip() not in self.words for name in names):
+                raise self.wrong_value()
+            return {name.strip(): "on" for name in names}
+        try:
+            content = json.loads(value)
+        except ValueError as error:
+            raise self.wrong_value(hint=f"the text is no JSON: {error}") from None
+        found = {self.other_names.get(name, name): item for name, item in content.items()}
+        for name in found:
+            if not self.is_member(name):
+                raise self.wrong_value(hint=f"there is no {name!r} in it")
+        return found

@@ -1,0 +1,131 @@
+"""Options of Ascend devices."""
+
+from __future__ import annotations
+
+from torchspore.context.kinds import Among, Bool, Choice, DictOf, ExistingFile, Int, Members, SpeedUpFile, Str
+from torchspore.context.option import On, Option
+from torchspore.context.options.speedup import from_file
+from torchspore.errors import OptionTypeError, OptionValueError
+
+
+def _digit(value: bool) -> str:
+    return "1" if value else "0"
+
+
+aoe_tune_mode = Option(
+    kind=Choice("online", "offline"), default="", on=On.ASCEND, example="set_context(aoe_tune_mode='online')",
+    since="2.1",
+    doc="Tunes operators while the program runs (online), or keeps the graphs for a later run of the tuner (offline).",
+)
+aoe_config = Option(
+    kind=Members(), default={}, on=On.ASCEND, example="set_context(aoe_config={'job_type': '2'})",
+    since="2.2",
+    doc="Details of the tuner.",
+)
+job_type = Option(
+    within="aoe_config", top_level=False, kind=Choice("1", "2", no_str=OptionValueError), default="2", on=On.ASCEND,
+    example="set_context(aoe_config={'job_type': '2'})", doc="What is tuned: '1' parts of the graph, '2' single operators.",
+)
+ascend_config = Option(
+    kind=Members(), default={}, on=On.ASCEND, in_graph_key=True,
+    example="set_context(ascend_config={'precision_mode': 'must_keep_origin_dtype'})", since="2.0", doc="Details of Ascend devices.",
+)
+precision_mode = Option(
+    within="ascend_config", settable=False, on=On.ASCEND, default="",
+    kind=Choice("force_fp16", "allow_fp32_to_fp16", "allow_mix_precision", "must_keep_origin_dtype", "force_fp32", "allow_fp32_to_bf16",
+                "allow_mix_precision_fp16", "allow_mix_precision_bf16", no_str=OptionValueError),
+    example="set_context(ascend_config={'precision_mode': 'must_keep_origin_dtype'})",
+    since="2.0",
+    doc="Which operators may leave float32 for float16 or bfloat16.",
+)
+jit_compile = Option(
+    within="ascend_config", settable=False, on=On.ASCEND, kind=Among(True, False, give=_digit), default="",
+    example="set_context(ascend_config={'jit_compile': False})",
+    since="2.0",
+    doc="Whether operators are compiled as they are met, or taken from the ready-made ones.",
+)
+atomic_clean_policy = Option(
+    within="ascend_config", settable=False, on=On.ASCEND, kind=Among(0, 1, give=str), default="",
+    example="set_context(ascend_config={'atomic_clean_policy': 1})",
+    since="2.1",
+    doc="Whether memory of operators that add in place is cleared all at once (0) or one by one (1).",
+)
+matmul_allow_hf32 = Option(
+    within="ascend_config", settable=False, on=On.ASCEND, kind=Among(True, False, give=_digit), default="",
+    example="set_context(ascend_config={'matmul_allow_hf32': True})",
+    since="2.1",
+    doc="Whether matrix products of float32 may use HF32, which is faster and less precise.",
+)
+conv_allow_hf32 = Option(
+    within="ascend_config", settable=False, on=On.ASCEND, kind=Among(True, False, give=_digit), default="",
+    example="set_context(ascend_config={'conv_allow_hf32': False})",
+    since="2.1",
+    doc="Whether convolutions of float32 may use HF32.",
+)
+exception_dump = Option(
+    within="ascend_config", settable=False, on=On.ASCEND, kind=Choice("0", "1", "2"), default="2",
+    example="set_context(ascend_config={'exception_dump': '1'})",
+    since="2.3", until="2.5",
+    doc="What is written when an operator fails: '0' nothing, '1' its inputs and outputs, '2' its inputs.",
+)
+op_precision_mode = Option(
+    within="ascend_config", settable=False, on=On.ASCEND, kind=ExistingFile("an .ini file"), default="",
+    example="set_context(ascend_config={'op_precision_mode': 'precision.ini'})",
+    since="2.1",
+    doc="A file that says for single operators how precise they are.",
+)
+op_debug_option = Option(
+    within="ascend_config", settable=False, on=On.ASCEND, kind=Choice("oom", none=OptionTypeError), default="",
+    example="set_context(ascend_config={'op_debug_option': 'oom'})",
+    since="2.3",
+    doc="'oom' checks that operators stay inside their memory.",
+)
+ge_options = Option(
+    within="ascend_config", settable=False, on=On.ASCEND, default="",
+    kind=DictOf(DictOf(Str()), ("global", "session"), as_text=True),
+    example="set_context(ascend_config={'ge_options': {'global': {'ge.opSelectImplmode': 'high_precision'}}})",
+    since="2.3",
+    doc="Options that are handed to the graph engine of the device as they are.",
+)
+parallel_speed_up_json_path = Option(
+    within="ascend_config", top_level=False, on=On.ASCEND, kind=SpeedUpFile(), default="", implies=from_file,
+    example="set_context(ascend_config={'parallel_speed_up_json_path': 'parallel_speed_up.json'})",
+    doc="A JSON file with switches for parallel training; each of them is an option of its own. '' and None mean no file.",
+)
+host_scheduling_max_threshold = Option(
+    within="ascend_config", settable=False, on=On.ASCEND, kind=Int(0, give=str, gives="str"), default="",
+    example="set_context(ascend_config={'host_scheduling_max_threshold': 0})",
+    since="2.3",
+    doc="How many kernels a static graph may have and still be handed to the device one by one.",
+)
+hccl_watchdog = Option(
+    within="ascend_config", on=On.ASCEND, kind=Bool(), default=True, example="set_context(ascend_config={'hccl_watchdog': True})",
+    since="2.4",
+    doc="Whether a thread watches the collectives and ends the program when one has failed.",
+)
+topo_order = Option(
+    within="ascend_config", on=On.ASCEND, kind=DictOf(Choice("bfs", "dfs", "rdfs"), as_text=True), default="",
+    example="set_context(ascend_config={'topo_order': {'graph': 'dfs'}})",
+    since="2.3",
+    doc="In which order the operators of a graph run, by the graph's name. The getter answers it as JSON text.",
+)
+cur_step_num = Option(
+    within="ascend_config", on=On.ASCEND, kind=Int(0), default=0, example="set_context(ascend_config={'cur_step_num': 1})",
+    since="2.3",
+    doc="The number of the current step, for checkpoints that are written at the end of a step.",
+)
+save_checkpoint_steps = Option(
+    within="ascend_config", on=On.ASCEND, kind=Int(0), default=0, example="set_context(ascend_config={'save_checkpoint_steps': 100})",
+    since="2.3",
+    doc="After how many steps a checkpoint is written.",
+)
+last_triggered_step = Option(
+    within="ascend_config", on=On.ASCEND, kind=Int(0), default=0, example="set_context(ascend_config={'last_triggered_step': 100})",
+    since="2.3",
+    doc="The step of the last checkpoint.",
+)
+need_ckpt = Option(
+    within="ascend_config", on=On.ASCEND, kind=Bool(), default=False, example="set_context(ascend_config={'need_ckpt': True})",
+    since="2.3",
+    doc="Whether the current step is one after which a checkpoint is written.",
+)

@@ -1,0 +1,102 @@
+"""What is written down for people who look for a fault."""
+
+from __future__ import annotations
+
+from torchspore.context import prepare
+from torchspore.context.kinds import Bool, Directory, Int, JsonFile, Kind, Named, Path, Str
+from torchspore.context.option import On, Option
+from torchspore.errors import OptionValueError
+
+
+class Levels(Kind):
+    """A level of detail from 0 to 3; True stands for 2."""
+
+    stub = "bool | Literal[0, 1, 2, 3]"
+
+    @property
+    def read_stub(self) -> str:
+        return "int"
+
+    @property
+    def expected(self) -> str:
+        return "a bool, or a level from 0 to 3"
+
+    def parse(self, value: object) -> int:
+        if isinstance(value, bool):
+            return 2 if value else 0
+        if not isinstance(value, int):
+            raise self.wrong_type()
+        if value not in range(4):
+            raise self.wrong_value(min(3, max(0, value)))
+        return value
+
+    def parse_text(self, written: str) -> int:
+        if not written.strip().isdigit():
+            raise self.wrong_value()
+        return self.parse(int(written))
+
+
+save_graphs = Option(
+    kind=Levels(), default=0, wins=True, environment=("MS_DEV_SAVE_GRAPHS",), example="set_context(save_graphs=2)",
+    since="0.1",
+    doc="How much is written about each graph that is compiled: 0 nothing, 1 the main stages, 2 every pass, 3 also drawings. "
+        "True is 2 with drawings of the main stages.",
+)
+save_graphs_path = Option(
+    kind=Directory(), default=".", wins=True, environment=("MS_DEV_SAVE_GRAPHS_PATH",), prepare=prepare.directory,
+    example="set_context(save_graphs_path='graphs')",
+    since="0.1",
+    doc="The directory for what `save_graphs` writes; it is made when the option is set.",
+)
+print_file_path = Option(
+    kind=Path(resolve=True, not_directory=True), default="", example="set_context(print_file_path='print.pb')",
+    since="0.5",
+    doc="The file that ops.Print writes to in place of the screen; `parse_print` reads it.",
+)
+env_config_path = Option(
+    kind=JsonFile({"sys.mem_Reuse": "sys.mem_reuse", "mem_reuse": "sys.mem_reuse", "mem_Reuse": "sys.mem_reuse"}), default="",
+    example="set_context(env_config_path='config.json')",
+    since="1.2",
+    doc="A JSON file that configures the recorder of running data and the reuse of memory.",
+)
+rdr_enable = Option(
+    within="env_config_path", top_level=False, name="rdr.enable", kind=Bool(), default=False, environment=("MS_RDR_ENABLE",),
+    example='{"rdr": {"enable": true}}', doc="Whether data about the run is recorded.",
+)
+rdr_mode = Option(
+    within="env_config_path", top_level=False, name="rdr.mode", kind=Int(1, 2), default=1, environment=("MS_RDR_MODE",),
+    example='{"rdr": {"mode": 1}}', doc="When records are written: 1 after a fault, 2 also at a normal end.",
+)
+rdr_path = Option(
+    within="env_config_path", top_level=False, name="rdr.path", kind=Str("the path of a directory"), default="./",
+    environment=("MS_RDR_PATH",), example='{"rdr": {"path": "/tmp/records"}}', doc="The directory under which records are written.",
+)
+sys_mem_reuse = Option(
+    within="env_config_path", top_level=False, name="sys.mem_reuse", kind=Bool(), default=True,
+    example='{"sys": {"mem_reuse": true}}', doc="Whether Tensors of a graph share memory; off, each keeps its own and can be looked at.",
+)
+precompile_only = Option(
+    kind=Bool(), default=False, wins=True, environment=("MS_DEV_PRECOMPILE_ONLY",), example="set_context(precompile_only=True)",
+    since="0.1", until="2.6",
+    doc="Compiles in Graph mode and does not run; the call gives None.",
+)
+reserve_class_name_in_scope = Option(
+    kind=Bool(none=OptionValueError), default=True, in_graph_key=True, example="set_context(reserve_class_name_in_scope=False)",
+    since="0.1",
+    doc="Whether the names of a graph's nodes hold the class of each Cell beside its attribute name.",
+)
+debug_level = Option(
+    kind=Named({"RELEASE": 0, "DEBUG": 1}), default=0, example="set_context(debug_level=DEBUG)",
+    since="2.3",
+    doc="How much a compiled graph remembers about where it came from: DEBUG keeps more and compiles more slowly.",
+)
+enable_dump = Option(
+    kind=Bool(), default=False, on=On.ASCEND, example="set_context(enable_dump=True)",
+    since="0.1", until="2.4",
+    doc="An early switch that writes the inputs and outputs of operators to files.",
+)
+save_dump_path = Option(
+    kind=Path(), default=".", on=On.ASCEND, example="set_context(save_dump_path='dump')",
+    since="0.1", until="2.4",
+    doc="The directory for what `enable_dump` writes.",
+)

@@ -1,0 +1,146 @@
+"""Options of parallel execution: sharded optimizers, fused collectives and pipelines."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from torchspore.context.kinds import INT32, Bool, Choice, Fusion, Int, IntList, Members, Wrong
+from torchspore.context.option import Option
+from torchspore.errors import OptionKeyError, OptionTypeError, OptionValueError
+
+API = "auto_parallel"
+
+
+def _one_way_to_shard_gradients(config: dict[str, Any]) -> None:
+    level = config.get("optimizer_level", "level2")
+    if config.get("gradient_accumulation_shard") and level != "level2":
+        raise Wrong(OptionValueError, "gradient_accumulation_shard only with optimizer_level 'level2'",
+                    hint="write optimizer_level='level2'")
+
+
+def _many(size: int) -> int:
+    return size if size > 1 else -1
+
+
+enable_parallel_optimizer = Option(
+    kind=Bool(), default=False, example="set_auto_parallel_context(enable_parallel_optimizer=True)",
+    since="0.7",
+    doc="Cuts the optimizer's state and its work among the processes that hold the same parameters.",
+)
+parallel_optimizer_config = Option(
+    kind=Members(whole=_one_way_to_shard_gradients), default={},
+    example="set_auto_parallel_context(parallel_optimizer_config={'optimizer_level': 'level2'})",
+    since="1.6",
+    doc="Details of `enable_parallel_optimizer`.",
+)
+gradient_accumulation_shard = Option(
+    within="parallel_optimizer_config", top_level=False, kind=Bool(), default=False,
+    example="set_auto_parallel_context(parallel_optimizer_config={'gradient_accumulation_shard': True})",
+    doc="Cuts gradients that are summed over several steps too.",
+)
+parallel_optimizer_threshold = Option(
+    within="parallel_optimizer_config", top_level=False, kind=Int(0, unit="of KB"), default=64,
+    example="set_auto_parallel_context(parallel_optimizer_config={'parallel_optimizer_threshold': 24})",
+    doc="Parameters smaller than this many KB stay whole.",
+)
+optimizer_weight_shard_size = Option(
+    within="parallel_optimizer_config", kind=Int(-1, INT32, bools=False, give=_many), default=-1,
+    example="set_auto_parallel_context(parallel_optimizer_config={'optimizer_weight_shard_size': 4})",
+    since="1.3",
+    doc="The largest group among which a weight is cut; -1 for no limit.",
+)
+optimizer_level = Option(
+    within="parallel_optimizer_config", top_level=False, kind=Choice("level1", "level2", "level3"), default="level1",
+    example="set_auto_parallel_context(parallel_optimizer_config={'optimizer_level': 'level2'})",
+    doc="What is cut: level1 weights and the optimizer's state, level2 gradients too, level3 weights again after the forward pass.",
+)
+optimizer_weight_shard_aggregated_save = Option(
+    kind=Bool(), default=False, example="set_auto_parallel_context(optimizer_weight_shard_aggregated_save=True)",
+    since="1.3",
+    doc="Writes whole weights into checkpoints, not the parts.",
+)
+all_reduce_fusion_config = Option(
+    kind=IntList(), default=[], example="set_auto_parallel_context(all_reduce_fusion_config=[20, 35])",
+    since="1.0",
+    doc="Where the row of gradients is cut into groups that are summed together.",
+)
+
+
+def _cut_at_index(fusion: dict[str, Any], is_set: Callable[[str], bool]) -> dict[str, Any]:
+    rule = fusion["allreduce"]
+    return {"auto_parallel.all_reduce_fusion_config": rule["config"]} if rule["mode"] == "index" else {}
+
+
+_AUTO = {"mode": "auto", "config": None}
+comm_fusion = Option(
+    kind=Members(merges=True, unknown=OptionKeyError), implies=_cut_at_index,
+    default={"openstate": True, "allreduce": _AUTO, "allgather": _AUTO, "reducescatter": _AUTO},
+    example="set_auto_parallel_context(comm_fusion={'allreduce': {'mode': 'size', 'config': 32}})",
+    since="1.6",
+    doc="Which collectives are put together into larger ones: by 64 MB, by a size in MB, or at given places.",
+)
+openstate = Option(
+    within="comm_fusion", top_level=False, kind=Bool(), default=True,
+    example="set_auto_parallel_context(comm_fusion={'openstate': False})", doc="Whether collectives are put together at all.",
+)
+allreduce = Option(
+    within="comm_fusion", top_level=False, kind=Fusion("auto", "size", "index"), default=_AUTO,
+    example="set_auto_parallel_context(comm_fusion={'allreduce': {'mode': 'index', 'config': [1, 3]}})",
+    doc="How sums of gradients are put together.",
+)
+allgather = Option(
+    within="comm_fusion", top_level=False, kind=Fusion("auto", "size"), default=_AUTO,
+    example="set_auto_parallel_context(comm_fusion={'allgather': {'mode': 'size', 'config': 32}})",
+    doc="How the gathering of weights is put together.",
+)
+reducescatter = Option(
+    within="comm_fusion", top_level=False, kind=Fusion("auto", "size"), default=_AUTO,
+    example="set_auto_parallel_context(comm_fusion={'reducescatter': {'mode': 'size', 'config': 32}})",
+    doc="How sums that leave each process its part are put together.",
+)
+
+
+def _plain_schedule_without_interleave(config: dict[str, Any]) -> None:
+    if not config["pipeline_interleave"] and config["pipeline_scheduler"] != "1f1b":
+        raise Wrong(OptionTypeError, "pipeline_scheduler '1f1b' where pipeline_interleave is False",
+                    hint="write pipeline_interleave=True")
+
+
+pipeline_stages = Option(
+    kind=Int(1, INT32, bools=False), default=1, example="set_auto_parallel_context(pipeline_stages=2)",
+    since="1.1",
+    doc="Into how many stages the devices are divided; each Cell names its own.",
+)
+pipeline_segments = Option(
+    kind=Int(1, INT32, bools=False), default=1, example="set_auto_parallel_context(pipeline_segments=2)",
+    since="2.2",
+    doc="Into how many segments each stage of a pipeline is folded.",
+)
+pipeline_result_broadcast = Option(
+    kind=Bool(), default=False, example="set_auto_parallel_context(pipeline_result_broadcast=True)",
+    since="2.3",
+    doc="Sends the result of the last stage to all stages.",
+)
+auto_pipeline = Option(
+    kind=Bool(), default=False, example="set_auto_parallel_context(auto_pipeline=True)",
+    since="2.3",
+    doc="Chooses how many stages are used, up to `pipeline_stages`.",
+)
+pipeline_config = Option(
+    kind=Members("pipeline_interleave", "pipeline_scheduler", whole=_plain_schedule_without_interleave), default={},
+    example="set_auto_parallel_context(pipeline_config={'pipeline_interleave': True, 'pipeline_scheduler': '1f1b'})",
+    since="2.3",
+    doc="In which order a pipeline runs its pieces.",
+)
+pipeline_interleave = Option(
+    within="pipeline_config", settable=False, kind=Bool(), default=False,
+    example="set_auto_parallel_context(pipeline_config={'pipeline_interleave': True, 'pipeline_scheduler': '1f1b'})",
+    doc="Whether one device holds several pieces that are not neighbours.",
+)
+pipeline_scheduler = Option(
+    within="pipeline_config", settable=False, default="1f1b",
+    kind=Choice("1f1b", "gpipe", "seqpipe", "seqvpp", "seqsmartvpp", "zero_bubble_v"),
+    example="set_auto_parallel_context(pipeline_config={'pipeline_interleave': True, 'pipeline_scheduler': 'gpipe'})",
+    doc="The order of forward and backward passes.",
+)

@@ -1,0 +1,166 @@
+"""Options of parallel execution: `set_auto_parallel_context`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from torchspore.context import prepare
+from torchspore.context.kinds import INT32, Bool, Choice, DatasetStrategy, Int, Members, Path, Str
+from torchspore.context.option import Alias, Option
+from torchspore.errors import OptionTypeError
+
+API = "auto_parallel"
+
+device_num = Option(
+    kind=Int(1, 4096), default=1, example="set_auto_parallel_context(device_num=8)",
+    since="0.1",
+    doc="How many devices take part. Where it is not set, the size of the group of processes counts.",
+)
+global_rank = Option(
+    kind=Int(0, 4095), default=0, example="set_auto_parallel_context(global_rank=0)",
+    since="0.1",
+    doc="The number of this process among those that take part.",
+)
+parallel_mode = Option(
+    kind=Choice("stand_alone", "data_parallel", "hybrid_parallel", "semi_auto_parallel", "auto_parallel", none=OptionTypeError),
+    default="stand_alone", example="set_auto_parallel_context(parallel_mode='data_parallel')",
+    since="0.1",
+    doc="How the work is shared: not at all, by the batch, by hand, by strategies of single operators, or by strategies that are searched.",
+)
+gradients_mean = Option(
+    kind=Bool(none=False), default=False, example="set_auto_parallel_context(gradients_mean=True)",
+    since="1.0",
+    doc="Divides the summed gradients by the number of processes.",
+)
+mirror_mean = Alias(of="auto_parallel.gradients_mean", since="0.1", until="0.7", doc="The first name of `gradients_mean`.")
+gradient_fp32_sync = Option(
+    kind=Bool(none=False), default=True, example="set_auto_parallel_context(gradient_fp32_sync=True)",
+    since="1.0",
+    doc="Sums gradients in float32, also those of float16.",
+)
+cast_before_mirror = Alias(of="auto_parallel.gradient_fp32_sync", since="0.1", until="0.7", doc="The first name of `gradient_fp32_sync`.")
+loss_repeated_mean = Option(
+    kind=Bool(), default=True, example="set_auto_parallel_context(loss_repeated_mean=True)",
+    since="0.3",
+    doc="Takes the mean in the backward pass of a computation that several devices repeat.",
+)
+parameter_broadcast = Option(
+    kind=Bool(none=False), default=False, example="set_auto_parallel_context(parameter_broadcast=True)",
+    since="0.1",
+    doc="Sends the parameters of process 0 to all others before training begins.",
+)
+search_mode = Option(
+    kind=Choice("recursive_programming", "dynamic_programming", "sharding_propagation", none=OptionTypeError),
+    default="recursive_programming", example="set_auto_parallel_context(search_mode='recursive_programming')",
+    since="1.6",
+    doc="How strategies are searched: fast by a formula, slowly by costs, or by spreading the few that are given.",
+)
+auto_parallel_search_mode = Alias(of="auto_parallel.search_mode", since="0.5", until=None, doc="The first name of `search_mode`.")
+sharding_propagation = Option(
+    kind=Bool(), default=False, instead="search_mode='sharding_propagation'",
+    example="set_auto_parallel_context(sharding_propagation=True)",
+    since="1.4",
+    doc="Spreads the few strategies that are given to all operators.",
+)
+strategy_ckpt_config = Option(
+    kind=Members(merges=True), default={"load_file": "", "save_file": "", "only_trainable_params": True},
+    example="set_auto_parallel_context(strategy_ckpt_config={'save_file': 'strategy.json'})",
+    since="2.0",
+    doc="The files that strategies are read from and written to; .json is JSON, everything else protobuf.",
+)
+load_file = Option(
+    within="strategy_ckpt_config", top_level=False, kind=Path(), default="",
+    example="set_auto_parallel_context(strategy_ckpt_config={'load_file': 'strategy.json'})",
+    doc="The file that strategies are read from.",
+)
+save_file = Option(
+    within="strategy_ckpt_config", top_level=False, kind=Path(), default="", prepare=prepare.parent,
+    example="set_auto_parallel_context(strategy_ckpt_config={'save_file': 'strategy.json'})",
+    doc="The file that strategies are written to; its directory is made when the option is set.",
+)
+only_trainable_params = Option(
+    within="strategy_ckpt_config", top_level=False, kind=Bool(), default=True,
+    example="set_auto_parallel_context(strategy_ckpt_config={'only_trainable_params': False})",
+    doc="Leaves out parameters that are not trained.",
+)
+strategy_ckpt_load_file = Alias(
+    of="auto_parallel.strategy_ckpt_config.load_file", since="0.3", until=None, doc="The member `load_file` of `strategy_ckpt_config`.",
+)
+strategy_ckpt_save_file = Alias(
+    of="auto_parallel.strategy_ckpt_config.save_file", since="0.3", until=None, doc="The member `save_file` of `strategy_ckpt_config`.",
+)
+group_ckpt_save_file = Option(
+    kind=Path(), default="", prepare=prepare.parent, example="set_auto_parallel_context(group_ckpt_save_file='groups.pb')",
+    since="1.2",
+    doc="The file that the groups of processes are written to; its directory is made when the option is set.",
+)
+
+
+def _cut_whole_batches(full: bool, is_set: Callable[[str], bool]) -> dict[str, Any]:
+    return {"auto_parallel.dataset_strategy": "full_batch" if full else "data_parallel", "auto_parallel.full_batch_is_set": True}
+
+
+def _tell_full_batch(strategy: Any, is_set: Callable[[str], bool]) -> dict[str, Any]:
+    return {"auto_parallel.full_batch": strategy == "full_batch"} if isinstance(strategy, str) else {}
+
+
+full_batch = Option(
+    kind=Bool(none=False), default=False, implies=_cut_whole_batches, instead="dataset_strategy",
+    example="set_auto_parallel_context(full_batch=True)",
+    since="0.5",
+    doc="Every process reads the whole batch and takes its own part of it.",
+)
+full_batch_is_set = Option(
+    kind=Bool(), default=False, settable=False, doc="Whether `full_batch` has been set; it can only be read.",
+)
+dataset_strategy = Option(
+    kind=DatasetStrategy(), default="data_parallel", implies=_tell_full_batch,
+    example="set_auto_parallel_context(dataset_strategy=((8, 1), (8, 1)))",
+    since="1.4",
+    doc="How the dataset's outputs are cut among the devices: by the batch, not at all, or axis by axis.",
+)
+enable_alltoall = Option(
+    kind=Bool(), default=False, example="set_auto_parallel_context(enable_alltoall=True)",
+    since="1.4",
+    doc="Changes one sharding into another by all-to-all where that is possible, else by gathering and cutting.",
+)
+communi_parallel_mode = Option(
+    kind=Choice("all_group_parallel", "same_server_group_parallel", "no_group_parallel", none=OptionTypeError),
+    default="all_group_parallel", example="set_auto_parallel_context(communi_parallel_mode='all_group_parallel')",
+    since="1.2",
+    doc="Which groups of processes may send at the same time.",
+)
+force_fp32_communication = Option(
+    kind=Bool(), default=False, example="set_auto_parallel_context(force_fp32_communication=True)",
+    since="2.3",
+    doc="Sums in float32 in every collective that sums.",
+)
+dump_local_norm = Option(
+    kind=Bool(none=False, ints=True), default=False, example="set_auto_parallel_context(dump_local_norm=True)",
+    since="2.4",
+    doc="Writes down the norm of each parameter's own gradient, before it is summed.",
+)
+dump_local_norm_path = Option(
+    kind=Str("the path of a directory"), default="", example="set_auto_parallel_context(dump_local_norm_path='norms')",
+    since="2.5",
+    doc="The directory for what `dump_local_norm` writes.",
+)
+dump_device_local_norm = Option(
+    kind=Bool(none=False, ints=True), default=False, example="set_auto_parallel_context(dump_device_local_norm=True)",
+    since="2.5",
+    doc="Writes down the norm of all gradients of this device, before they are summed.",
+)
+auto_parallel_new_interface = Option(
+    kind=Bool(none=False, ints=True), default=False, since="2.6", doc="Set by MindSpore's AutoParallel class about itself.",
+)
+init_param_in_compile = Option(
+    kind=Bool(none=False, ints=True), default=True,
+    since="2.6",
+    doc="Gives parameters their first values while the graph is compiled, each device its part.",
+)
+grad_accumulation_step = Option(
+    kind=Int(1, INT32), default=1, example="set_auto_parallel_context(grad_accumulation_step=4)",
+    since="1.2",
+    doc="After how many steps the summed gradients are applied.",
+)

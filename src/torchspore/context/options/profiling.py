@@ -1,0 +1,50 @@
+"""The profiling switches of MindSpore 1.x; `mindspore.profiler.Profiler` came in their place."""
+
+from __future__ import annotations
+
+from torchspore.context.kinds import Bool, Choice, Profiling, Str
+from torchspore.context.option import On, Option
+
+_OTHER_NAMES = {"aicpu": "aicpu_trace", "aic_metrics": "ai_core_metrics"}
+_MEMBERS = {
+    "output", "result_path", "training_trace", "task_trace", "aicpu_trace", "fp_point", "bp_point", "ai_core_metrics", "op_trace",
+}
+
+enable_profiling = Option(
+    kind=Bool(), default=False, on=On.ASCEND, instead="mindspore.profiler.Profiler", example="set_context(enable_profiling=True)",
+    since="0.3",
+    doc="Collects what `profiling_options` asks for while the program runs.",
+)
+profiling_options = Option(
+    kind=Profiling(("training_trace", "task_trace", "op_trace"), _OTHER_NAMES, _MEMBERS.__contains__), default="training_trace",
+    on=On.ASCEND, instead="mindspore.profiler.Profiler",
+    example="""set_context(profiling_options='{"output": "data", "training_trace": "on"}')""",
+    since="0.3",
+    doc="What is profiled, and where it is written. The getter answers the text as it was given.",
+)
+
+
+def _switch(doc: str) -> Option:
+    return Option(within="profiling_options", top_level=False, kind=Choice("on", "off"), default="off", on=On.ASCEND, doc=doc,
+                  example="""set_context(profiling_options='{"training_trace": "on"}')""")
+
+
+def _text(doc: str) -> Option:
+    return Option(within="profiling_options", top_level=False, kind=Str(), default="", on=On.ASCEND, doc=doc,
+                  example="""set_context(profiling_options='{"output": "data"}')""")
+
+
+output = _text("The directory for the results.")
+result_path = _text("An older name of `output`.")
+training_trace = _switch("Times of each step: input, forward and backward, reduction of gradients, update.")
+task_trace = _switch("Start and end of each piece of work on the device.")
+aicpu_trace = _switch("What the device's own CPU did with the input data.")
+op_trace = _switch("The cost of single operators.")
+fp_point = _text("The operator that marks the start of the forward pass; found by itself where empty.")
+bp_point = _text("The operator that marks the end of the backward pass; found by itself where empty.")
+ai_core_metrics = Option(
+    within="profiling_options", top_level=False, on=On.ASCEND, default="PipeUtilization",
+    kind=Choice("ArithmeticUtilization", "PipeUtilization", "Memory", "MemoryL0", "ResourceConflictRatio"),
+    example="""set_context(profiling_options='{"ai_core_metrics": "Memory"}')""",
+    doc="Which group of counters of the device's cores is read.",
+)

@@ -1,0 +1,96 @@
+"""Options of the parameter server: `set_ps_context`."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from typing import Any
+
+from torchspore.context.kinds import UINT32, Bool, Choice, Int, Str
+from torchspore.context.option import Option
+from torchspore.errors import OptionTypeError
+
+API = "ps"
+_ROLES = ("MS_NOT_PS", "MS_SCHED", "MS_WORKER", "MS_PSERVER", "MS_SERVER")
+_VARIABLES = {
+    "worker_num": "MS_WORKER_NUM", "server_num": "MS_SERVER_NUM", "scheduler_ip": "MS_SCHED_HOST", "scheduler_port": "MS_SCHED_PORT",
+    "ms_role": "MS_ROLE",
+}
+
+
+def _read_environment(enabled: bool, is_set: Callable[[str], bool]) -> dict[str, Any]:
+    """Gives what the cluster's variables say; they count from the moment that `enable_ps` is True, below what the code has set."""
+    found: dict[str, Any] = {}
+    for name, variable in _VARIABLES.items():
+        written = os.environ.get(variable)
+        if not enabled or written is None or is_set(f"{API}.{name}"):
+            continue
+        if name == "ms_role":
+            found[f"{API}.{name}"] = written if written in _ROLES else "MS_NOT_PS"
+        elif name == "scheduler_ip":
+            found[f"{API}.{name}"] = written
+        else:
+            found[f"{API}.{name}"] = int(written) if written.isdigit() else 0
+    return found
+
+
+enable_ps = Option(
+    kind=Bool(), default=False, implies=_read_environment, example="set_ps_context(enable_ps=True)",
+    since="1.0",
+    doc="Trains with parameters that live on server processes. From then on the variables of the cluster (MS_ROLE and others) count.",
+)
+config_file_path = Option(
+    kind=Str("the path of a file"), default="", example="set_ps_context(config_file_path='recovery.json')",
+    since="1.3",
+    doc="A file that says how servers come back after a fault.",
+)
+enable_ssl = Option(
+    kind=Bool(), default=False, example="set_ps_context(enable_ssl=True)",
+    since="1.5",
+    doc="Encrypts what the processes send each other.",
+)
+client_password = Option(
+    kind=Str(), default="", readable=False, example="set_ps_context(client_password='...')",
+    since="1.5",
+    doc="The password of the client's key; it cannot be read back.",
+)
+server_password = Option(
+    kind=Str(), default="", readable=False, example="set_ps_context(server_password='...')",
+    since="1.5",
+    doc="The password of the server's key; it cannot be read back.",
+)
+worker_num = Option(
+    kind=Int(0, UINT32, outside=OptionTypeError), default=0, example="set_ps_context(worker_num=2)",
+    since="1.3",
+    doc="How many workers there are.",
+)
+server_num = Option(
+    kind=Int(0, UINT32, outside=OptionTypeError), default=0, example="set_ps_context(server_num=1)",
+    since="1.3",
+    doc="How many servers there are.",
+)
+scheduler_ip = Option(
+    kind=Str("an address such as '127.0.0.1'"), default="127.0.0.1", example="set_ps_context(scheduler_ip='127.0.0.1')",
+    since="1.3",
+    doc="The address of the scheduler.",
+)
+scheduler_port = Option(
+    kind=Int(0, 65535, outside=OptionTypeError), default=6667, example="set_ps_context(scheduler_port=6667)",
+    since="1.3",
+    doc="The port of the scheduler.",
+)
+scheduler_manage_port = Option(
+    kind=Int(0, 65535, outside=OptionTypeError), default=11202, example="set_ps_context(scheduler_manage_port=11202)",
+    since="1.3", until="2.6",
+    doc="The port on which the scheduler answered questions about the cluster.",
+)
+ms_role = Option(
+    kind=Choice(*_ROLES), default="MS_NOT_PS", shown_if="ps.enable_ps", example="set_ps_context(ms_role='MS_WORKER')",
+    since="1.3",
+    doc="What this process is: the scheduler, a worker or a server. The getter answers MS_NOT_PS until `enable_ps` is True.",
+)
+server_mode = Option(
+    kind=Choice("PARAMETER_SERVER"), default="", example="set_ps_context(server_mode='PARAMETER_SERVER')",
+    since="1.3",
+    doc="What the servers do.",
+)

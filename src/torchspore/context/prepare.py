@@ -1,0 +1,24 @@
+"""Directories that options name are made when the option is set, so that what cannot be made is refused there and then."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+
+from torchspore.base.paths import make_directory, remove_directories
+from torchspore.errors import OptionPathError
+
+
+def directory(path: str) -> Callable[[], None]:
+    """Makes a directory (mode 0700); gives the function that takes it back. Raises OptionPathError."""
+    try:
+        made = make_directory(path)
+    except OSError as error:
+        raise OptionPathError(f"{path}: this directory cannot be made or written ({error.strerror or type(error).__name__}).\n\n"
+                              "hint: name a directory that you may write to.") from None
+    return lambda: remove_directories(made)
+
+
+def parent(path: str) -> Callable[[], None]:
+    """Makes the directory that a file is to stand in."""
+    return directory(os.path.dirname(os.path.abspath(path)) if path else os.getcwd())
