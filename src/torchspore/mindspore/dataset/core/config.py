@@ -1,0 +1,232 @@
+"""`mindspore.dataset.config`: settings of every data pipeline of this process.
+
+A setting that has no meaning here (shared memory between processes, NUMA, autotuning of C++ threads) is checked, kept and read back;
+its docstring says that nothing acts on it.
+"""
+from __future__ import annotations
+
+import json
+import os
+import random
+from enum import IntEnum
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from torchspore.alias import missing
+from torchspore.base.text import message, short
+from torchspore.engine import random as engine_random
+from torchspore.errors import FileFormatError
+from torchspore.mindspore.dataset.core.validator_helpers import INT32_MAX, UINT32_MAX, check_bool, check_choice, check_int, check_type
+
+_DEFAULT_WORKERS = 8
+
+
+class ErrorSamplesMode(IntEnum):
+    """What a pipeline does with a row whose function raises: stop, replace it by another row, or leave it out."""
+
+    RETURN = 0
+    REPLACE = 1
+    SKIP = 2
+
+
+def _defaults() -> dict[str, Any]:
+    return {
+        "num_parallel_workers": min(_DEFAULT_WORKERS, os.cpu_count() or 1), "prefetch_size": 16, "numa_enable": False,
+        "monitor_sampling_interval": 1000, "callback_timeout": 60, "auto_num_workers": False, "enable_shared_mem": True,
+        "enable_autotune": False, "autotune_interval": 0, "auto_offload": False, "enable_watchdog": True, "fast_recovery": True,
+        "multiprocessing_timeout_interval": 300, "dynamic_shape": False, "debug_mode": False, "sending_batches": 0,
+        "error_samples_mode": ErrorSamplesMode.RETURN, "multiprocessing_start_method": "fork", "video_backend": "CPU",
+        "iterator_mode": {"do_copy": False, "parallel_convert": False},
+    }
+
+
+_values = _defaults()
+_seed: int | None = None
+_seed_of_program: int | None = None  # what `mindspore.set_seed` said when `_seed` was written; a later call there wins
+
+
+def set_seed(seed: int) -> None:
+    """Seeds shuffling, sampling and random transforms, and, as MindSpore does, Python's and NumPy's random numbers.
+
+    Raises TypeError where `seed` is no int, ValueError outside [0, 2**32 - 1].
+    """
+    global _seed, _seed_of_program
+    check_int("set_seed", "seed", seed, 0, UINT32_MAX)
+    _seed, _seed_of_program = seed, engine_random.get_seed()
+    random.seed(seed)
+    np.random.seed(seed)
+
+
+def get_seed() -> int:
+    """The seed in force: the later of this module's and `mindspore.set_seed`'s, 5489 where none was set."""
+    seed = chosen_seed()
+    return 5489 if seed is None else seed
+
+
+def chosen_seed() -> int | None:
+    """The seed that the program set, None where it set none."""
+    program = engine_random.get_seed()
+    return program if program is not None and (_seed is None or program != _seed_of_program) else _seed
+
+
+def fresh_seed() -> int:
+    """The seed that one pipeline starts from: the program's, or 32 bits from the operating system."""
+    seed = chosen_seed()
+    return int.from_bytes(os.urandom(4), "little") if seed is None else seed
+
+
+def set_prefetch_size(size: int) -> None:
+    """How many rows a pipeline may prepare ahead of its reader, from 1."""
+    check_int("set_prefetch_size", "size", size, 1)
+    _values["prefetch_size"] = size
+
+
+def get_prefetch_size() -> int:
+    """How many rows a pipeline may prepare ahead of its reader; 16 by default."""
+    return _values["prefetch_size"]
+
+
+def set_num_parallel_workers(num: int) -> None:
+    """How many threads a `map` of built-in operations uses where it names none, from 1."""
+    check_int("set_num_parallel_workers", "num", num, 1)
+    _values["num_parallel_workers"] = num
+
+
+def get_num_parallel_workers() -> int:
+    """How many threads a `map` uses where it names none; by default 8, or the number of cores where that is smaller."""
+    return _values["num_parallel_workers"]
+
+
+def set_enable_autotune(enable: bool, filepath_prefix: str | None = None) -> None:
+    """Kept and read back; threads are cheap to start here, so there is nothing to tune."""
+    check_bool("set_enable_autotune", "enable", enable)
+    if filepath_prefix is not None:
+        check_type("set_enable_autotune", "filepath_prefix", filepath_prefix, str, "a path without its suffix")
+    _values["enable_autotune"] = enable
+
+
+def set_autotune_interval(interval: int) -> None:
+    """Kept and read back; see `set_enable_autotune`."""
+    check_int("set_autotune_interval", "interval", interval, 0)
+    _values["autotune_interval"] = interval
+
+
+def set_monitor_sampling_interval(interval: int) -> None:
+    """Milliseconds between two samples of MindSpore's monitor; kept and read back."""
+    check_int("set_monitor_sampling_interval", "interval", interval, 1)
+    _values["monitor_sampling_interval"] = interval
+
+
+def set_callback_timeout(timeout: int) -> None:
+    """Seconds that a waiting data callback may take; kept and read back."""
+    check_int("set_callback_timeout", "timeout", timeout, 1)
+    _values["callback_timeout"] = timeout
+
+
+def set_multiprocessing_timeout_interval(interval: int) -> None:
+    """Seconds between two warnings about a slow worker process; kept and read back, workers are threads."""
+    check_int("set_multiprocessing_timeout_interval", "interval", interval, 1, INT32_MAX - 1)
+    _values["multiprocessing_timeout_interval"] = interval
+
+
+def set_multiprocessing_start_method(start_method: str = "fork") -> None:
+    """'fork' or 'spawn'; kept and read back, workers are threads."""
+    check_type("set_multiprocessing_start_method", "start_method", start_method, str, "'fork' or 'spawn'")
+    check_choice("set_multiprocessing_start_method", "start_method", start_method, ("fork", "spawn"))
+    _values["multiprocessing_start_method"] = start_method
+
+
+def set_error_samples_mode(error_samples_mode: ErrorSamplesMode) -> None:
+    """What a pipeline does with a row whose function raises."""
+    check_type("set_error_samples_mode", "error_samples_mode", error_samples_mode, ErrorSamplesMode, "a member of ErrorSamplesMode")
+    _values["error_samples_mode"] = error_samples_mode
+
+
+def set_debug_mode(debug_mode_flag: bool, debug_hook_list: list[Any] | None = None) -> None:
+    """With True, pipelines run in the reader's own thread, so that a debugger stops in the user's functions."""
+    check_bool("set_debug_mode", "debug_mode_flag", debug_mode_flag)
+    if debug_hook_list is not None:
+        check_type("set_debug_mode", "debug_hook_list", debug_hook_list, list, "a list of hooks")
+    _values["debug_mode"] = debug_mode_flag
+
+
+def set_sending_batches(batch_num: int) -> None:
+    """How many batches are sent to a device ahead; kept, a pipeline's reader asks for each."""
+    check_int("set_sending_batches", "batch_num", batch_num, 0)
+    _values["sending_batches"] = batch_num
+
+
+def set_video_backend(backend: str) -> None:
+    """'CPU' or 'Ascend'; kept and read back."""
+    check_choice("set_video_backend", "backend", backend, ("CPU", "Ascend"))
+    _values["video_backend"] = backend
+
+
+def set_iterator_mode(do_copy: bool = False, parallel_convert: bool = False) -> None:
+    """Whether iterators copy what they hand out."""
+    check_bool("set_iterator_mode", "do_copy", do_copy)
+    check_bool("set_iterator_mode", "parallel_convert", parallel_convert)
+    _values["iterator_mode"] = {"do_copy": do_copy, "parallel_convert": parallel_convert}
+
+
+def load(file: str) -> None:
+    """Reads settings from a JSON file whose keys are the names of the setters without `set_`.
+
+    Raises FileNotFoundError where it is missing, FileFormatError where it is no JSON object of known names.
+    """
+    path = Path(file)
+    if not path.is_file():
+        raise FileNotFoundError(message(f"config.load({file!r})", "an existing file of settings"))
+    try:
+        read = json.loads(path.read_text())
+    except ValueError as error:
+        raise FileFormatError(message(f"config.load({file!r})", f"a JSON object ({error})")) from None
+    for name, value in read.items():
+        setter = globals().get(f"set_{name}", globals().get(f"set_{name}".replace("numParallelWorkers", "num_parallel_workers")))
+        if setter is None:
+            raise FileFormatError(message(f"config.load({file!r}): key {short(name)}", "the name of a setting"))
+        setter(value)
+
+
+def _flag(name: str, meaning: str) -> tuple[Any, Any]:
+    def setter(enable: bool) -> None:
+        check_bool(f"set_{name}", "enable", enable)
+        _values[name] = enable
+
+    def getter() -> bool:
+        return _values[name]
+
+    setter.__name__ = setter.__qualname__ = f"set_{name}"
+    getter.__name__ = getter.__qualname__ = f"get_{name}"
+    setter.__doc__ = getter.__doc__ = meaning
+    return setter, getter
+
+
+set_numa_enable, get_numa_enable = _flag("numa_enable", "Binding to NUMA nodes; kept and read back, the operating system places threads.")
+set_enable_shared_mem, get_enable_shared_mem = _flag("enable_shared_mem", "Shared memory between worker processes; kept, threads share all.")
+set_auto_num_workers, get_auto_num_workers = _flag("auto_num_workers", "Choosing the number of workers; kept and read back.")
+set_auto_offload, get_auto_offload = _flag("auto_offload", "Moving transforms to the accelerator; kept, they run on the host.")
+set_enable_watchdog, get_enable_watchdog = _flag("enable_watchdog", "Watching worker processes; kept, threads report their errors.")
+set_fast_recovery, get_fast_recovery = _flag("fast_recovery", "Skipping to a step without repeating random transforms; kept.")
+set_dynamic_shape, get_dynamic_shape = _flag("dynamic_shape", "Batches whose shapes differ; kept, every pipeline takes them.")
+
+
+def _getter(name: str) -> Any:
+    def getter() -> Any:
+        return _values[name]
+
+    getter.__name__ = getter.__qualname__ = f"get_{name}"
+    getter.__doc__ = f"The value that `set_{name}` wrote, or its default."
+    return getter
+
+
+get_enable_autotune, get_autotune_interval = _getter("enable_autotune"), _getter("autotune_interval")
+get_monitor_sampling_interval, get_callback_timeout = _getter("monitor_sampling_interval"), _getter("callback_timeout")
+get_multiprocessing_timeout_interval = _getter("multiprocessing_timeout_interval")
+get_multiprocessing_start_method, get_error_samples_mode = _getter("multiprocessing_start_method"), _getter("error_samples_mode")
+get_debug_mode, get_video_backend, get_iterator_mode = _getter("debug_mode"), _getter("video_backend"), _getter("iterator_mode")
+
+
+__getattr__ = missing(__name__)

@@ -1,0 +1,52 @@
+"""Random numbers of the random transforms.
+
+Inside a pipeline each row of a `map` has a stream of its own, made from the pipeline's seed, the epoch and the row's number: the same seed
+gives the same numbers whatever the number of threads. A transform that is called by hand draws from one stream of the process.
+"""
+from __future__ import annotations
+
+import threading
+
+import numpy as np
+
+from torchspore.mindspore.dataset.core import config
+
+
+class _Thread(threading.local):
+    key: tuple[int, ...] | None = None
+    generator: np.random.Generator | None = None
+
+
+_thread = _Thread()
+_process: tuple[int | None, np.random.Generator] | None = None
+_lock = threading.Lock()
+
+
+def enter_row(key: tuple[int, ...]) -> None:
+    """Says which row this thread works on from now; the stream is made when a transform draws."""
+    _thread.key, _thread.generator = key, None
+
+
+def leave_row() -> None:
+    """Ends what `enter_row` began."""
+    _thread.key = _thread.generator = None
+
+
+def generator() -> np.random.Generator:
+    """The stream that a transform draws from at this moment."""
+    global _process
+    if _thread.generator is not None:
+        return _thread.generator
+    if _thread.key is not None:
+        _thread.generator = np.random.Generator(np.random.PCG64(_thread.key))
+        return _thread.generator
+    seed = config.chosen_seed()
+    with _lock:
+        if _process is None or _process[0] != seed:
+            _process = (seed, np.random.Generator(np.random.PCG64(seed)))
+        return _process[1]
+
+
+def happens(probability: float) -> bool:
+    """True with the given probability."""
+    return generator().random() < probability

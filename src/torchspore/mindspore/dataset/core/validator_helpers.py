@@ -1,0 +1,95 @@
+"""Argument checks of the dataset functions, and the limits that programs import from here.
+
+A wrong Python type is a TypeError, a wrong value a ValueError, as in MindSpore 2.10; the texts are ours.
+"""
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from torchspore.base.text import message, one_of, short
+
+INT8_MIN, INT8_MAX = -128, 127
+INT16_MIN, INT16_MAX = -(2**15), 2**15 - 1
+INT32_MIN, INT32_MAX = -(2**31), 2**31 - 1
+INT64_MIN, INT64_MAX = -(2**63), 2**63 - 1
+UINT8_MIN, UINT8_MAX = 0, 255
+UINT16_MIN, UINT16_MAX = 0, 2**16 - 1
+UINT32_MIN, UINT32_MAX = 0, 2**32 - 1
+UINT64_MIN, UINT64_MAX = 0, 2**64 - 1
+FLOAT_MIN_INTEGER, FLOAT_MAX_INTEGER = -16777216, 16777216
+DOUBLE_MIN_INTEGER, DOUBLE_MAX_INTEGER = -9007199254740992, 9007199254740992
+POS_INT_MIN = 1
+
+
+def check_type(call: str, argument: str, value: Any, types: type | tuple[type, ...], expected: str, *, hint: str | None = None) -> None:
+    """Raises TypeError unless `value` is one of `types`; a bool does not pass for an int."""
+    wanted = types if isinstance(types, tuple) else (types,)
+    if not isinstance(value, wanted) or (isinstance(value, bool) and bool not in wanted):
+        raise TypeError(message(f"{call}({argument}={short(value)})", f"{expected}, got {type(value).__name__}", hint=hint))
+
+
+def check_int(call: str, argument: str, value: Any, low: int, high: int = INT32_MAX, *, hint: str | None = None) -> None:
+    """Raises TypeError unless `value` is an int, ValueError unless it lies in [low, high]."""
+    check_type(call, argument, value, int, "an int", hint=hint)
+    if not low <= value <= high:
+        raise ValueError(message(f"{call}({argument}={value!r})", f"an int from {low} to {high}", hint=hint))
+
+
+def check_number(call: str, argument: str, value: Any, low: float, high: float, *, above: bool = False) -> None:
+    """Raises TypeError unless `value` is a number, ValueError unless it lies in [low, high] (in (low, high] with `above`)."""
+    check_type(call, argument, value, (int, float), "a number")
+    if not low <= value <= high or (above and value == low):
+        raise ValueError(message(f"{call}({argument}={value!r})", f"a number {'above' if above else 'from'} {low:g} to {high:g}"))
+
+
+def check_bool(call: str, argument: str, value: Any) -> None:
+    """Raises TypeError unless `value` is True or False."""
+    check_type(call, argument, value, bool, "True or False")
+
+
+def check_choice(call: str, argument: str, value: Any, choices: Iterable[Any]) -> None:
+    """Raises ValueError unless `value` is one of `choices`."""
+    kept = list(choices)
+    if value not in kept:
+        raise ValueError(message(f"{call}({argument}={short(value)})", one_of(kept)))
+
+
+def check_callable(call: str, argument: str, value: Any) -> None:
+    """Raises TypeError unless `value` can be called."""
+    if not callable(value):
+        raise TypeError(message(f"{call}({argument}={short(value)})", f"a function, got {type(value).__name__}"))
+
+
+def check_columns(call: str, argument: str, value: Any) -> list[str]:
+    """Gives column names as a list: one str or a list of different, non-empty ones."""
+    names = [value] if isinstance(value, str) else value
+    check_type(call, argument, names, (list, tuple), "a column name or a list of them")
+    if not names:
+        raise ValueError(message(f"{call}({argument}={names!r})", "at least one column name"))
+    for name in names:
+        check_type(call, argument, name, str, "column names that are str")
+        if not name:
+            raise ValueError(message(f"{call}({argument}={names!r})", "column names that are not empty"))
+    if len(set(names)) != len(names):
+        raise ValueError(message(f"{call}({argument}={names!r})", "column names that differ from each other"))
+    return list(names)
+
+
+def check_workers(call: str, value: Any) -> None:
+    """Raises unless `num_parallel_workers` is None or at least 1; more than the machine has cores is taken, threads are cheap."""
+    if value is not None:
+        check_int(call, "num_parallel_workers", value, 1)
+
+
+def check_shards(call: str, num_shards: Any, shard_id: Any) -> None:
+    """Raises unless `num_shards` and `shard_id` are both None, or an int and a smaller one."""
+    if num_shards is None and shard_id is None:
+        return
+    if num_shards is None or shard_id is None:
+        written = f"num_shards={num_shards!r}, shard_id={shard_id!r}"
+        raise ValueError(message(f"{call}({written})", "both or neither", hint=f"write {call}(..., num_shards=2, shard_id=0)"))
+    check_int(call, "num_shards", num_shards, 1)
+    check_int(call, "shard_id", shard_id, 0)
+    if shard_id >= num_shards:
+        raise ValueError(message(f"{call}(num_shards={num_shards}, shard_id={shard_id})", f"a shard_id from 0 to {num_shards - 1}"))

@@ -1,0 +1,171 @@
+"""The steps that join rows: `batch` and `padded_batch`."""
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from itertools import islice
+from typing import Any
+
+import numpy as np
+
+from torchspore.base.text import message, short
+from torchspore.mindspore.dataset.core.validator_helpers import check_bool, check_columns, check_int, check_type
+from torchspore.mindspore.dataset.engine.dataset import Dataset
+from torchspore.mindspore.dataset.engine.failures import PipelineError, guarded, name_of
+from torchspore.mindspore.dataset.engine.operations import column_positions
+from torchspore.mindspore.dataset.engine.rows import Row, Run, to_array
+
+
+class BatchInfo:
+    """Which batch a `per_batch_map` or a batch-size function is called for; epochs and batches count from 0."""
+
+    def __init__(self, epoch: int, batch: int) -> None:
+        self._epoch, self._batch = epoch, batch
+
+    def get_batch_num(self) -> int:
+        """The number of this batch within its epoch."""
+        return self._batch
+
+    def get_epoch_num(self) -> int:
+        """The number of this epoch."""
+        return self._epoch
+
+
+class BatchDataset(Dataset):
+    """Rows joined along a new first axis."""
+
+    def __init__(
+        self, input_dataset: Dataset, batch_size: Any, drop_remainder: bool = False, num_parallel_workers: int | None = None,
+        per_batch_map: Callable[..., Any] | None = None, input_columns: Any = None, output_columns: Any = None,
+        python_multiprocessing: bool = False, max_rowsize: Any = None,
+    ) -> None:
+        if not callable(batch_size):
+            if not isinstance(batch_size, int):
+                raise TypeError(message(f"batch(batch_size={short(batch_size)})", "an int or a function of a BatchInfo"))
+            check_int("batch", "batch_size", int(batch_size), 1)
+        check_bool("batch", "drop_remainder", drop_remainder)
+        check_bool("batch", "python_multiprocessing", python_multiprocessing)
+        if per_batch_map is not None and not callable(per_batch_map):
+            raise TypeError(message(f"batch(per_batch_map={short(per_batch_map)})", f"a function, got {type(per_batch_map).__name__}"))
+        super().__init__(input_dataset, num_parallel_workers)
+        self.batch_size, self.drop_remainder, self.per_batch_map = batch_size, drop_remainder, per_batch_map
+        self.input_columns = check_columns("batch", "input_columns", input_columns) if input_columns else []
+        self.output_columns = check_columns("batch", "output_columns", output_columns) if output_columns else []
+
+    def _rows_are_fresh(self) -> bool:
+        return self.per_batch_map is None
+
+    def _columns(self) -> list[str]:
+        columns = self.children[0]._columns()
+        taken = self.input_columns or columns
+        return columns if self.per_batch_map is None else place_outputs(columns, taken, self.output_columns or taken)
+
+    def _size(self) -> int | None:
+        size = self.children[0]._size()
+        if size is None or callable(self.batch_size):
+            return None
+        return size // self.batch_size if self.drop_remainder else -(-size // self.batch_size)
+
+    def get_batch_size(self) -> int:
+        return -1 if callable(self.batch_size) else int(self.batch_size)
+
+    def _epoch(self, run: Run) -> Iterator[Row]:
+        rows = self.children[0]._epoch(run)
+        columns = self.children[0]._columns()
+        number = 0
+        while True:
+            info = BatchInfo(run.epoch, number)
+            size = guarded("batch(batch_size)", self.batch_size, info) if callable(self.batch_size) else self.batch_size
+            taken = list(islice(rows, int(size)))
+            if not taken or (self.drop_remainder and len(taken) < size):
+                return
+            yield self._join(list(zip(*taken)), columns, info)
+            number += 1
+
+    def _join(self, values: list[Any], columns: list[str], info: BatchInfo) -> Row:
+        if self.per_batch_map is None:
+            return tuple(stack(column, name) for column, name in zip(values, columns))
+        where = f"batch(per_batch_map={name_of(self.per_batch_map)})"
+        taken = self.input_columns or columns
+        positions = column_positions("batch", taken, columns)
+        found = guarded(where, self.per_batch_map, *[list(values[position]) for position in positions], info)
+        outputs = self.output_columns or taken
+        results = found if isinstance(found, tuple) else (found,)
+        if len(results) != len(outputs):
+            expected = f"{len(outputs)} results, one for each of {outputs}, got {len(results)}"
+            raise PipelineError(message(where, expected, hint="return a tuple of the columns"))
+        given = {name: _as_batch(value, name, where) for name, value in zip(outputs, results)}
+        kept = {name: values[position] for position, name in enumerate(columns)}
+        return tuple(given[name] if name in given else stack(kept[name], name) for name in self._columns())
+
+
+def place_outputs(columns: list[str], taken: list[str], outputs: list[str]) -> list[str]:
+    """The columns after `taken` became `outputs`: in their places where the numbers agree, else before the others."""
+    if len(taken) == len(outputs):
+        renamed = dict(zip(taken, outputs))
+        placed = [renamed.get(name, name) for name in columns]
+        last = {name: position for position, name in enumerate(placed) if columns[position] in renamed}
+        return [name for position, name in enumerate(placed) if last.get(name, position) == position]
+    return outputs + [name for name in columns if name not in taken and name not in outputs]
+
+
+def _as_batch(value: Any, name: str, where: str) -> np.ndarray:
+    if isinstance(value, (list, tuple)):
+        return stack([to_array(item, where) for item in value], name)
+    return to_array(value, where)
+
+
+def stack(values: Any, name: str) -> Any:
+    """Joins one column's values along a new first axis. Raises RuntimeError where shapes or dtypes differ."""
+    first = values[0]
+    if isinstance(first, dict):
+        return {key: stack([value[key] for value in values], f"{name}[{key!r}]") for key in first}
+    text = first.dtype.kind in "SU"
+    for number, value in enumerate(values):
+        if value.shape != first.shape:
+            hint = f"make them equal in a map, or write padded_batch(..., pad_info={{{name!r}: None}})"
+            what = f"batch: column {name!r} has shape {list(first.shape)} in the batch's first row and {list(value.shape)} in row {number}"
+            raise PipelineError(message(what, "rows of one shape", hint=hint))
+        if value.dtype != first.dtype and not (text and value.dtype.kind == first.dtype.kind):
+            what = f"batch: column {name!r} is {first.dtype} in the batch's first row and {value.dtype} in row {number}"
+            raise PipelineError(message(what, "rows of one dtype", hint=f"convert them in a map: TypeCast(...) on {name!r}"))
+    return np.stack(values)
+
+
+class PaddedBatchDataset(BatchDataset):
+    """Rows joined after filling columns up to one shape."""
+
+    def __init__(
+        self, input_dataset: Dataset, batch_size: int, drop_remainder: bool = False, num_parallel_workers: int | None = None,
+        pad_info: dict[str, Any] | None = None,
+    ) -> None:
+        if pad_info is not None:
+            check_type("padded_batch", "pad_info", pad_info, dict, "a dict from column to (shape, value)")
+            for name, pad in pad_info.items():
+                check_type("padded_batch", "pad_info", name, str, "column names as keys")
+                if pad is not None and not (isinstance(pad, tuple) and len(pad) == 2):
+                    raise TypeError(message(f"padded_batch(pad_info={{{name!r}: {short(pad)}}})", "(shape, value) or None"))
+        super().__init__(input_dataset, batch_size, drop_remainder, num_parallel_workers)
+        self.pad_info = pad_info or {}
+
+    def _join(self, values: list[Any], columns: list[str], info: BatchInfo) -> Row:
+        column_positions("padded_batch", list(self.pad_info), columns)
+        return tuple(
+            stack(_padded(column, name, self.pad_info[name]) if name in self.pad_info else column, name)
+            for column, name in zip(values, columns)
+        )
+
+
+def _padded(values: Any, name: str, pad: tuple[Any, Any] | None) -> list[np.ndarray]:
+    shape, fill = pad or (None, None)
+    rank = values[0].ndim
+    largest = [max(value.shape[axis] for value in values) for axis in range(rank)]
+    if shape is not None and len(shape) != rank:
+        raise PipelineError(message(f"padded_batch: shape {list(shape)} for column {name!r}", f"{rank} sizes, one for each axis"))
+    wanted = largest if shape is None else [size if one is None else one for one, size in zip(shape, largest)]
+    filled = []
+    for value in values:
+        result = np.full(wanted, 0 if fill is None else fill, value.dtype)
+        part = tuple(slice(0, min(size, have)) for size, have in zip(wanted, value.shape))
+        result[part] = value[part]
+        filled.append(result)
+    return filled

@@ -1,0 +1,330 @@
+"""`Dataset`, the base of every source and of every step of a pipeline.
+
+A pipeline is a tree of Datasets that is run by an iterator; nothing is read before that. A step gives the rows of one epoch by `_epoch`
+and keeps what lasts longer than an epoch in the Run. One Dataset may feed several pipelines.
+"""
+from __future__ import annotations
+
+import builtins
+import random
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+from torchspore.base.text import message, short
+from torchspore.mindspore.dataset.core.validator_helpers import (
+    INT32_MAX, check_bool, check_callable, check_columns, check_int, check_type, check_workers,
+)
+from torchspore.mindspore.dataset.engine.rows import Row, Run
+
+
+class Dataset:
+    """Rows of named columns; the methods add steps and give the new pipeline, or start reading it."""
+
+    def __init__(self, children: Any = None, num_parallel_workers: int | None = None, cache: Any = None) -> None:
+        check_workers(type(self).__name__, num_parallel_workers)
+        if cache is not None:
+            raise ValueError(message(f"{type(self).__name__}(cache=...)", "cache=None: the cache server is not in torchspore"))
+        self.children: list[Dataset] = [] if children is None else list(children) if isinstance(children, (list, tuple)) else [children]
+        self.num_parallel_workers = num_parallel_workers
+        self._init_step = 0
+
+    # What a step gives -----------------------------------------------------------------------------------------------------------------
+
+    def _columns(self) -> list[str]:
+        return self.children[0]._columns()
+
+    def _epoch(self, run: Run) -> Iterator[Row]:
+        raise NotImplementedError
+
+    def _size(self) -> int | None:
+        """Rows of an epoch, None where only reading tells."""
+        return self.children[0]._size()
+
+    def _rows_are_fresh(self) -> bool:
+        """Whether nobody else holds the arrays of a row, so that a Tensor may share their memory."""
+        return all(child._rows_are_fresh() for child in self.children) and bool(self.children)
+
+    # Steps -----------------------------------------------------------------------------------------------------------------------------
+
+    def batch(self, batch_size: Any, drop_remainder: bool = False, num_parallel_workers: int | None = None, **kwargs: Any) -> Dataset:
+        """Joins `batch_size` rows to one, along a new first axis; the last one may be smaller unless `drop_remainder`.
+
+        `batch_size` may be a function of a BatchInfo. `per_batch_map(*columns, batch_info)` is given lists of arrays, one for each of
+        `input_columns` (by default all), and gives a tuple of as many values as `output_columns`. Raises TypeError and ValueError for
+        arguments that do not fit, and while reading RuntimeError where rows differ in shape or dtype.
+        """
+        from torchspore.mindspore.dataset.engine.batching import BatchDataset
+
+        return BatchDataset(self, batch_size, drop_remainder, num_parallel_workers, **kwargs)
+
+    def padded_batch(
+        self, batch_size: int, drop_remainder: bool = False, num_parallel_workers: int | None = None, pad_info: dict[str, Any] | None = None
+    ) -> Dataset:
+        """Joins rows like `batch`, after filling the columns of `pad_info` up to one shape.
+
+        `pad_info` maps a column to (shape, value), to None, or a shape of None: the largest of the batch; a value of None is zero.
+        """
+        from torchspore.mindspore.dataset.engine.batching import PaddedBatchDataset
+
+        return PaddedBatchDataset(self, batch_size, drop_remainder, num_parallel_workers, pad_info)
+
+    def map(
+        self, operations: Any, input_columns: Any = None, output_columns: Any = None, num_parallel_workers: int | None = None, **kwargs: Any
+    ) -> Dataset:
+        """Applies a function or transform, or a list of them one after the other, to `input_columns` (by default the first one).
+
+        `output_columns` names the results; where their number differs from that of the inputs, they come before the columns left alone.
+        The threads of `num_parallel_workers` share the rows and keep their order; a Python function runs in one unless more are asked for.
+        """
+        from torchspore.mindspore.dataset.engine.mapping import MapDataset
+
+        return MapDataset(self, operations, input_columns, output_columns, num_parallel_workers, **kwargs)
+
+    def filter(self, predicate: Callable[..., Any], input_columns: Any = None, num_parallel_workers: int | None = None) -> Dataset:
+        """Keeps the rows for which `predicate(*input_columns)` (by default all columns) is true."""
+        from torchspore.mindspore.dataset.engine.operations import FilterDataset
+
+        return FilterDataset(self, predicate, input_columns, num_parallel_workers)
+
+    def shuffle(self, buffer_size: int) -> Dataset:
+        """Gives rows in random order out of a buffer of `buffer_size` (from 2) of them; another order each epoch."""
+        from torchspore.mindspore.dataset.engine.operations import ShuffleDataset
+
+        return ShuffleDataset(self, buffer_size)
+
+    def repeat(self, count: int | None = None) -> Dataset:
+        """Gives all rows `count` times in one epoch; without end for -1 or None."""
+        from torchspore.mindspore.dataset.engine.operations import RepeatDataset
+
+        return RepeatDataset(self, count)
+
+    def take(self, count: int = -1) -> Dataset:
+        """Gives the first `count` rows; all of them for -1."""
+        from torchspore.mindspore.dataset.engine.operations import TakeDataset
+
+        if count == -1 and isinstance(count, int):
+            return self
+        return TakeDataset(self, count)
+
+    def skip(self, count: int) -> Dataset:
+        """Leaves out the first `count` rows."""
+        from torchspore.mindspore.dataset.engine.operations import SkipDataset
+
+        return SkipDataset(self, count)
+
+    def zip(self, datasets: Any) -> Dataset:
+        """Puts the columns of other datasets beside this one's; as long as the shortest. Raises TypeError for what is no Dataset."""
+        from torchspore.mindspore.dataset.engine.operations import ZipDataset
+
+        if isinstance(datasets, tuple):
+            return ZipDataset((self, *datasets))
+        if isinstance(datasets, Dataset):
+            return ZipDataset((self, datasets))
+        raise TypeError(message(f"zip({short(datasets)})", f"a Dataset or a tuple of them, got {type(datasets).__name__}"))
+
+    def concat(self, datasets: Any) -> Dataset:
+        """Gives the rows of this dataset, then those of the others; also written `a + b`."""
+        from torchspore.mindspore.dataset.engine.operations import ConcatDataset
+
+        if not isinstance(datasets, (Dataset, list)):
+            raise TypeError(message(f"concat({short(datasets)})", f"a Dataset or a list of them, got {type(datasets).__name__}"))
+        return ConcatDataset([self, *(datasets if isinstance(datasets, list) else [datasets])])
+
+    def __add__(self, datasets: Any) -> Dataset:
+        return self.concat(datasets)
+
+    def rename(self, input_columns: Any, output_columns: Any) -> Dataset:
+        """Gives columns other names."""
+        from torchspore.mindspore.dataset.engine.operations import RenameDataset
+
+        return RenameDataset(self, input_columns, output_columns)
+
+    def project(self, columns: Any) -> Dataset:
+        """Keeps only `columns`, in that order."""
+        from torchspore.mindspore.dataset.engine.operations import ProjectDataset
+
+        return ProjectDataset(self, columns)
+
+    def apply(self, apply_func: Callable[[Dataset], Dataset]) -> Dataset:
+        """Gives `apply_func(self)`. Raises TypeError where that is no Dataset."""
+        check_callable("apply", "apply_func", apply_func)
+        dataset = apply_func(self)
+        if not isinstance(dataset, Dataset):
+            raise TypeError(message("apply(apply_func)", f"a function that returns a Dataset, it returned {type(dataset).__name__}"))
+        return dataset
+
+    def flat_map(self, func: Callable[..., Dataset]) -> Dataset:
+        """Makes a dataset of each row by `func(*columns)` and joins them all. Reads this dataset at once."""
+        check_callable("flat_map", "func", func)
+        made = []
+        for row in self.create_tuple_iterator(num_epochs=1, output_numpy=True):
+            made.append(func(*row))
+            if not isinstance(made[-1], Dataset):
+                raise TypeError(message("flat_map(func)", f"a function that returns a Dataset, it returned {type(made[-1]).__name__}"))
+        return made[0] if len(made) == 1 else made[0].concat(made[1:])
+
+    def split(self, sizes: list[Any], randomize: bool = True) -> tuple[Dataset, ...]:
+        """Splits into parts of the given numbers of rows, or shares that add up to 1; of a shuffled order with `randomize`.
+
+        Raises ValueError for shares that do not add up to 1, RuntimeError for numbers that do not add up to the size.
+        """
+        check_type("split", "sizes", sizes, list, "a list of ints or of floats")
+        check_bool("split", "randomize", randomize)
+        counts = _split_counts(sizes, self.get_dataset_size())
+        source: Dataset = self
+        if randomize and sum(counts) > 1:
+            from torchspore.mindspore.dataset.engine.operations import ShuffleDataset
+
+            seed = random.randint(0, 2**31 - 1)
+            source = ShuffleDataset(self, sum(counts), fixed_seed=seed)
+        parts, start = [], 0
+        for count in counts:
+            parts.append((source.skip(start) if start else source).take(count))
+            start += count
+        return tuple(parts)
+
+    # Reading -----------------------------------------------------------------------------------------------------------------------------
+
+    def create_dict_iterator(self, num_epochs: int = -1, output_numpy: bool = False, do_copy: bool = False) -> Any:
+        """An iterator of dicts from column name to Tensor (or array with `output_numpy`); one loop over it is one epoch.
+
+        `num_epochs` is the number of loops it is made for, -1 for any number.
+        """
+        from torchspore.mindspore.dataset.engine.iterators import DictIterator
+
+        _check_iterator("create_dict_iterator", num_epochs, output_numpy, do_copy)
+        return DictIterator(self, num_epochs, output_numpy, do_copy)
+
+    def create_tuple_iterator(self, columns: Any = None, num_epochs: int = -1, output_numpy: bool = False, do_copy: bool = False) -> Any:
+        """An iterator of lists of Tensors (or arrays with `output_numpy`), one for each of `columns`; one loop over it is one epoch."""
+        from torchspore.mindspore.dataset.engine.iterators import TupleIterator
+
+        _check_iterator("create_tuple_iterator", num_epochs, output_numpy, do_copy)
+        if columns is not None:
+            columns = check_columns("create_tuple_iterator", "columns", columns)
+        return TupleIterator(self, columns, num_epochs, output_numpy, do_copy)
+
+    def __iter__(self) -> Any:
+        return self.create_tuple_iterator(num_epochs=1)
+
+    # Facts ---------------------------------------------------------------------------------------------------------------------------
+
+    def get_col_names(self) -> list[str]:
+        """The names of the columns, in order."""
+        return list(self._columns())
+
+    def get_dataset_size(self) -> int:
+        """Rows (batches after `batch`) of one epoch; reads the source once where it has no length."""
+        size = self._size()
+        if size is None:
+            run = Run()
+            try:
+                size = builtins.sum(1 for _ in self._epoch(run))
+            finally:
+                run.close()
+        return size
+
+    def __len__(self) -> int:
+        return self.get_dataset_size()
+
+    def get_batch_size(self) -> int:
+        """Rows joined to one by the last `batch`; 1 without one, -1 where it is a function."""
+        return self.children[0].get_batch_size() if self.children else 1
+
+    def get_repeat_count(self) -> int:
+        """The count of the last `repeat`; 1 without one."""
+        return self.children[0].get_repeat_count() if len(self.children) == 1 else 1
+
+    def num_classes(self) -> int | None:
+        """How many classes the labels have, where the source knows."""
+        return self.children[0].num_classes() if self.children else None
+
+    def get_class_indexing(self) -> dict[str, Any]:
+        """From class name to label, where the source knows."""
+        return self.children[0].get_class_indexing() if self.children else {}
+
+    def output_shapes(self, estimate: bool = False) -> list[list[Any]]:
+        """The shape of each column in the first row; with `estimate`, None stands for sizes that differ between rows."""
+        check_bool("output_shapes", "estimate", estimate)
+        rows = self._probe(None if estimate else 1)
+        shapes = [list(value.shape) for value in rows[0]] if rows else []
+        for row in rows[1:]:
+            shapes = [[a if a == b else None for a, b in builtins.zip(shape, value.shape)] for shape, value in builtins.zip(shapes, row)]
+        return shapes
+
+    def output_types(self) -> list[Any]:
+        """The NumPy dtype of each column, read off the first row."""
+        rows = self._probe(1)
+        return [value.dtype for value in rows[0]] if rows else []
+
+    def is_shuffled(self) -> bool:
+        """Whether any part of the pipeline shuffles."""
+        return any(child.is_shuffled() for child in self.children)
+
+    def is_sharded(self) -> bool:
+        """Whether the source is shared between processes."""
+        return any(child.is_sharded() for child in self.children)
+
+    def set_init_step(self, init_step: int) -> None:
+        """Has training start `init_step` steps into the data."""
+        self._init_step = init_step
+
+    def get_init_step(self) -> int:
+        """The step set by `set_init_step`, 0 by default."""
+        return self._init_step
+
+    def reset(self) -> None:
+        """Starts the next epoch; iterators do so by themselves, so nothing is left to do."""
+
+    def _probe(self, count: int | None) -> list[Row]:
+        run = Run()
+        rows = self._epoch(run)
+        try:
+            return [row for _, row in builtins.zip(range(INT32_MAX if count is None else count), rows)]
+        finally:
+            rows.close()  # type: ignore[attr-defined]
+            run.close()
+
+
+def _check_iterator(call: str, num_epochs: Any, output_numpy: Any, do_copy: Any) -> None:
+    check_type(call, "num_epochs", num_epochs, int, "an int")
+    if num_epochs != -1 and num_epochs < 1:
+        raise RuntimeError(message(f"{call}(num_epochs={num_epochs})", "-1 or an int from 1", hint=f"write {call}() for any number of epochs"))
+    check_bool(call, "output_numpy", output_numpy)
+    check_bool(call, "do_copy", do_copy)
+
+
+def _split_counts(sizes: list[Any], size: int) -> list[int]:
+    if not sizes:
+        raise ValueError(message("split([])", "at least one size"))
+    if all(isinstance(one, int) and not isinstance(one, bool) for one in sizes):
+        for one in sizes:
+            check_int("split", "sizes", one, 1)
+        if sum(sizes) != size:
+            raise RuntimeError(message(f"split({sizes})", f"sizes that add up to {size}, the rows of the dataset, not to {sum(sizes)}"))
+        return list(sizes)
+    if not all(isinstance(one, float) for one in sizes):
+        raise ValueError(message(f"split({sizes})", "a list of ints only, or of floats only"))
+    if any(not 0 < one <= 1 for one in sizes) or abs(sum(sizes) - 1) > 1e-9:
+        raise ValueError(message(f"split({sizes})", "shares above 0 that add up to 1"))
+    counts = [round(one * size) for one in sizes]
+    if any(count == 0 for count in counts):
+        raise RuntimeError(message(f"split({sizes})", f"shares that are at least one of the {size} rows"))
+    counts[counts.index(max(counts))] += size - sum(counts)
+    return counts
+
+
+class SourceDataset(Dataset):
+    """Base of the datasets that read from outside."""
+
+    def _rows_are_fresh(self) -> bool:
+        return False
+
+
+def zip(datasets: Iterable[Dataset]) -> Dataset:
+    """Puts the columns of a tuple of datasets beside each other; as long as the shortest of them."""
+    from torchspore.mindspore.dataset.engine.operations import ZipDataset
+
+    if not isinstance(datasets, tuple):
+        raise TypeError(message(f"zip({short(datasets)})", f"a tuple of Datasets, got {type(datasets).__name__}", hint="write zip((a, b))"))
+    return ZipDataset(datasets)

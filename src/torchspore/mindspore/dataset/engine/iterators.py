@@ -1,0 +1,134 @@
+"""The iterators that `create_dict_iterator` and `create_tuple_iterator` give.
+
+Going through one gives the rows of one epoch; the next loop over the same iterator gives the next epoch's.
+"""
+from __future__ import annotations
+
+import weakref
+from collections.abc import Iterator as Rows
+from typing import Any
+
+import numpy as np
+
+from torchspore.base.text import message
+from torchspore.mindspore.dataset.core import config
+from torchspore.mindspore.dataset.engine.rows import Row, Run
+from torchspore.mindspore.dataset.engine.workers import ReadAhead
+
+
+class Iterator:
+    """Gives the rows of `dataset`; each loop is one epoch, `num_epochs` of them (-1: without end).
+
+    Raises RuntimeError where rows are asked for after the last epoch. Threads end with the iterator, by `stop` or with the program.
+    """
+
+    def __init__(self, dataset: Any, num_epochs: int = -1, output_numpy: bool = False, do_copy: bool = False) -> None:
+        self._columns: list[str] = dataset.get_col_names()
+        self._num_epochs, self._output_numpy = num_epochs, output_numpy
+        self._copies = do_copy or not dataset._rows_are_fresh()
+        self._started = 0
+        self._in_epoch = False
+        run = Run()
+        self._reader: Any = _Inline(dataset, run) if config.get_debug_mode() else ReadAhead(_Epochs(dataset, run), config.get_prefetch_size())
+        self._finalizer = weakref.finalize(self, _close, self._reader, run)
+
+    def __iter__(self) -> Iterator:
+        return self
+
+    def __next__(self) -> Any:
+        if not self._in_epoch:
+            if not self._finalizer.alive:
+                raise RuntimeError(message("next(iterator) after stop()", "an iterator that was not stopped"))
+            if 0 < self._num_epochs <= self._started:
+                raise RuntimeError(
+                    message(
+                        f"next(iterator) after its {self._num_epochs} epochs (num_epochs={self._num_epochs})", "an iterator with epochs left",
+                        hint="make a new iterator, or give num_epochs the number of loops over it",
+                    )
+                )
+            self._started += 1
+            self._in_epoch = True
+            self._reader.start_epoch()
+        try:
+            return self._shape(self._reader.next())
+        except StopIteration:
+            self._in_epoch = False
+            if 0 < self._num_epochs <= self._started:
+                self._finalizer()
+            raise
+        except BaseException:
+            self._finalizer()
+            self._in_epoch = False
+            raise
+
+    def stop(self) -> None:
+        """Ends the threads of this iterator."""
+        self._finalizer()
+        self._in_epoch = False
+
+    release = stop
+
+    def _shape(self, row: Row) -> Any:
+        raise NotImplementedError
+
+    def _value(self, value: Any) -> Any:
+        if self._output_numpy:
+            return np.array(value) if self._copies and isinstance(value, np.ndarray) else value
+        if isinstance(value, dict):
+            return {key: self._value(item) for key, item in value.items()}
+        if value.dtype.kind in "SU":
+            return value  # there is no Tensor of text
+        from torchspore.mindspore.common.tensor import Tensor
+
+        return Tensor(value) if self._copies or not value.flags.writeable else Tensor.from_numpy(value)
+
+
+class DictIterator(Iterator):
+    """Gives each row as a dict from column name to value."""
+
+    def _shape(self, row: Row) -> dict[str, Any]:
+        return {name: self._value(value) for name, value in zip(self._columns, row)}
+
+
+class TupleIterator(Iterator):
+    """Gives each row as a list of its values, those of `columns` where it is given."""
+
+    def __init__(self, dataset: Any, columns: Any = None, num_epochs: int = -1, output_numpy: bool = False, do_copy: bool = False) -> None:
+        super().__init__(dataset if columns is None else dataset.project(columns), num_epochs, output_numpy, do_copy)
+
+    def _shape(self, row: Row) -> list[Any]:
+        return [self._value(value) for value in row]
+
+
+class _Epochs:
+    """Starts one epoch after another; holds the dataset, so that the iterator itself can be dropped."""
+
+    def __init__(self, dataset: Any, run: Run) -> None:
+        self.dataset, self.run = dataset, run
+
+    def __call__(self) -> Rows[Row]:
+        yield from self.dataset._epoch(self.run)
+        self.run.epoch += 1
+
+
+class _Inline:
+    """Debug mode: rows are made in the reader's own thread."""
+
+    def __init__(self, dataset: Any, run: Run) -> None:
+        self._epochs = _Epochs(dataset, run)
+        self._rows: Any = None
+
+    def start_epoch(self) -> None:
+        self._rows = self._epochs()
+
+    def next(self) -> Row:
+        return next(self._rows)
+
+    def close(self) -> None:
+        if self._rows is not None:
+            self._rows.close()
+
+
+def _close(reader: Any, run: Run) -> None:
+    reader.close()
+    run.close()

@@ -1,0 +1,160 @@
+"""`map`: functions and transforms on some columns of each row, in threads."""
+from __future__ import annotations
+
+import builtins
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from torchspore.base.text import message, short
+from torchspore.mindspore.dataset.core import config, randomness
+from torchspore.mindspore.dataset.core.validator_helpers import check_bool, check_columns
+from torchspore.mindspore.dataset.engine.batching import place_outputs
+from torchspore.mindspore.dataset.engine.dataset import Dataset
+from torchspore.mindspore.dataset.engine.failures import PipelineError, guarded, name_of
+from torchspore.mindspore.dataset.engine.operations import column_positions
+from torchspore.mindspore.dataset.engine.rows import Row, Run, to_array
+from torchspore.mindspore.dataset.engine.workers import Workers, ordered_map
+
+_TRIED_ROWS = 8
+_WORTH_A_THREAD = 300e-6  # seconds a row; handing a row to a thread and back costs about 50 us
+_CHUNK_SECONDS = 2e-3
+
+
+class MapDataset(Dataset):
+    """Rows after functions were applied to some of their columns.
+
+    Without `num_parallel_workers`, transforms of `dataset.vision` and `dataset.transforms` share the configured number of threads when a
+    row takes long enough to be worth it, and Python functions run in one thread, so that what they count or draw stays in order.
+    `python_multiprocessing`, `max_rowsize`, `offload` are taken and change nothing: workers are threads.
+    """
+
+    def __init__(
+        self, input_dataset: Dataset, operations: Any = None, input_columns: Any = None, output_columns: Any = None,
+        num_parallel_workers: int | None = None, python_multiprocessing: bool = False, cache: Any = None, callbacks: Any = None,
+        max_rowsize: Any = None, offload: bool | None = None, column_order: Any = None,
+    ) -> None:
+        self.operations: list[Any] = list(operations) if isinstance(operations, (list, tuple)) else [operations]
+        for operation in self.operations:
+            if not callable(operation):
+                hint = "write the function without parentheses"
+                raise ValueError(message(f"map(operations={short(operation)})", f"a function or transform, got {type(operation).__name__}", hint=hint))
+        check_bool("map", "python_multiprocessing", python_multiprocessing)
+        if callbacks is not None:
+            raise ValueError(message("map(callbacks=...)", "callbacks=None: data callbacks are not in torchspore yet"))
+        super().__init__(input_dataset, num_parallel_workers, cache)
+        self.input_columns = check_columns("map", "input_columns", input_columns) if input_columns else []
+        self.output_columns = check_columns("map", "output_columns", output_columns) if output_columns else []
+        # 1.x named the order of the result's columns here; 2.x has `project` for it.
+        self._order = check_columns("map", "column_order", column_order) if column_order else []
+
+    def _rows_are_fresh(self) -> bool:
+        return False
+
+    def _names(self) -> tuple[list[str], list[str], list[str]]:
+        columns = self.children[0]._columns()
+        taken = self.input_columns or columns[:1]
+        column_positions("map", taken, columns)
+        return columns, taken, self.output_columns or taken
+
+    def _columns(self) -> list[str]:
+        placed = place_outputs(*self._names())
+        column_positions("map(column_order)", self._order, placed)
+        return self._order or placed
+
+    def _epoch(self, run: Run) -> Iterator[Row]:
+        rows = builtins.enumerate(self.children[0]._epoch(run))
+        apply = self._applier(run)
+        workers = run.keep(self, lambda: self._start_workers(run))
+        builtin = all(getattr(operation, "runs_in_any_order", False) for operation in self.operations)
+        if workers is None or (not builtin and self.num_parallel_workers is None):
+            for item in rows:
+                yield apply(item)
+            return
+        spent = 0.0
+        for number, item in builtins.zip(range(_TRIED_ROWS), rows):
+            start = time.perf_counter()
+            row = apply(item)
+            spent += time.perf_counter() - start if number else 0.0
+            yield row
+        each = spent / (_TRIED_ROWS - 1)
+        if builtin and self.num_parallel_workers is None and each < _WORTH_A_THREAD:
+            for item in rows:
+                yield apply(item)
+            return
+        size = max(1, min(16, int(_CHUNK_SECONDS / max(each, 1e-6))))
+        for chunk in ordered_map(lambda items: _apply_all(apply, items), _chunks(rows, size), workers, 2 * workers.count + 2):
+            for row in chunk:
+                if isinstance(row, Exception):
+                    raise row
+                yield row
+
+    def _start_workers(self, run: Run) -> Workers | None:
+        count = self.num_parallel_workers or config.get_num_parallel_workers()
+        if count < 2 or config.get_debug_mode():
+            return None
+        workers = Workers(count, "torchspore-map")
+        run.on_close(workers.close)
+        return workers
+
+    def _applier(self, run: Run) -> Callable[[tuple[int, Row]], Row]:
+        columns, taken, outputs = self._names()
+        positions = [columns.index(name) for name in taken]
+        placed = self._columns()
+        left = {name: position for position, name in enumerate(columns) if name not in taken}
+        # From where each result column comes: (True, number of the output) or (False, position in the input row).
+        plan = [(True, outputs.index(name)) if name in outputs else (False, left[name]) for name in placed]
+        steps = [(operation, f"map(operations={name_of(operation)}, input_columns={taken})") for operation in self.operations]
+        where = steps[-1][1] if steps else "map"
+        key = (run.seed, run.epoch, _place(self))
+        skipped = config.get_error_samples_mode()
+
+        def apply(item: tuple[int, Row]) -> Row:
+            number, row = item
+            randomness.enter_row((*key, number))
+            try:
+                values: tuple[Any, ...] = tuple(row[position] for position in positions)
+                for operation, name in steps:
+                    found = guarded(name, operation, *values)
+                    values = found if type(found) is tuple else (found,)
+            finally:
+                randomness.leave_row()
+            if len(values) != len(outputs):
+                raise PipelineError(
+                    message(where, f"{len(outputs)} results, one for each of {outputs}, got {len(values)}", hint="name the results in output_columns")
+                )
+            made = [to_array(value, where) for value in values]
+            return tuple([made[index] if new else row[index] for new, index in plan])
+
+        return apply if skipped is config.ErrorSamplesMode.RETURN else _tolerant(apply)
+
+
+def _place(node: Dataset) -> int:
+    """How deep the pipeline below a node is: tells the random streams of two maps apart."""
+    return 1 + max((_place(child) for child in node.children), default=0)
+
+
+def _tolerant(apply: Callable[[tuple[int, Row]], Row]) -> Callable[[tuple[int, Row]], Row]:
+    raise ValueError(
+        message(
+            f"config.set_error_samples_mode({config.get_error_samples_mode()!s})", "ErrorSamplesMode.RETURN: the others are not in torchspore yet"
+        )
+    )
+
+
+def _chunks(items: Iterator[Any], size: int) -> Iterator[list[Any]]:
+    from itertools import islice
+
+    while chunk := list(islice(items, size)):
+        yield chunk
+
+
+def _apply_all(apply: Callable[[Any], Row], items: list[Any]) -> list[Any]:
+    rows: list[Any] = []
+    for item in items:
+        try:
+            rows.append(apply(item))
+        except Exception as error:  # the rows before it are given first
+            rows.append(error)
+            break
+    return rows

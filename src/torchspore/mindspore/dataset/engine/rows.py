@@ -1,0 +1,62 @@
+"""What a row is, and the state of one run through a pipeline.
+
+A row is a tuple with one value for each column: a NumPy array, or a dict that a source gave.
+"""
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from torchspore.mindspore.dataset.core import config
+from torchspore.mindspore.dataset.engine.failures import PipelineError
+
+Row = tuple[Any, ...]
+
+
+class Run:
+    """One iterator's way through a pipeline: the seed, the epoch, and what each node keeps from epoch to epoch."""
+
+    def __init__(self) -> None:
+        self.seed = config.fresh_seed()
+        self.epoch = 0
+        self._kept: dict[int, Any] = {}
+        self._closers: list[Callable[[], None]] = []
+
+    def keep(self, node: Any, make: Callable[[], Any]) -> Any:
+        """The state of `node` in this run, made at the first call."""
+        key = id(node)
+        if key not in self._kept:
+            self._kept[key] = make()
+        return self._kept[key]
+
+    def on_close(self, closer: Callable[[], None]) -> None:
+        """Has `closer` called when the run ends, however it ends."""
+        self._closers.append(closer)
+
+    def close(self) -> None:
+        """Ends the run: its threads stop."""
+        while self._closers:
+            self._closers.pop()()
+
+
+def to_array(value: Any, where: str) -> Any:
+    """A column's value from what a function gave: an array, a Tensor, a PIL image, a number, a str, bytes, a list of these, or a dict."""
+    if type(value) is np.ndarray:
+        if value.dtype.kind == "O":
+            raise PipelineError(f"{where}: expected an array of numbers or of text, got one of Python objects.")
+        return value
+    if isinstance(value, dict):
+        return {key: to_array(item, where) for key, item in value.items()}
+    if hasattr(value, "asnumpy"):
+        return value.asnumpy()
+    if value is None:
+        raise PipelineError(f"{where}: expected a value for each column, got None.\n\nhint: return the value at the end of the function.")
+    try:
+        array = np.asarray(value)
+    except Exception as error:  # a list of unequal lengths
+        raise PipelineError(f"{where}: expected an array, got {type(value).__name__} that makes none ({error}).") from None
+    if array.dtype.kind == "O":
+        raise PipelineError(f"{where}: expected an array, a number or text, got {type(value).__name__}.")
+    return array

@@ -1,0 +1,330 @@
+"""Samplers: which rows of an indexable source are read, and in which order.
+
+The orders for a seed are MindSpore 2.10's own, number for number (`core/random_order.py`).
+"""
+from __future__ import annotations
+
+from collections.abc import Iterator
+from enum import Enum
+from typing import Any
+
+import numpy as np
+
+from torchspore.base.text import message, short
+from torchspore.mindspore.dataset.core import config
+from torchspore.mindspore.dataset.core.random_order import Twister32
+from torchspore.mindspore.dataset.core.validator_helpers import INT64_MAX, check_bool, check_int, check_type
+
+
+class Shuffle(str, Enum):
+    """How a source is shuffled: everything, whole files, or within parts; the last ones change from epoch to epoch or not."""
+
+    GLOBAL = "global"
+    FILES = "files"
+    INFILE = "infile"
+    ADAPTIVE = "adaptive"
+    PARTIAL = "partial"
+
+
+class BuiltinSampler:
+    """Base of the samplers; a child sampler's rows are what this one chooses from. A user's subclass gives `__iter__`."""
+
+    def __init__(self, num_samples: int | None = None) -> None:
+        if num_samples is not None:
+            check_int(type(self).__name__, "num_samples", num_samples, 0, INT64_MAX)
+        self.num_samples = num_samples
+        self.child_sampler: BuiltinSampler | None = None
+        self.dataset_size = 0
+        self.batch_size = 1
+
+    def add_child(self, sampler: BuiltinSampler) -> None:
+        """Makes `sampler` the one whose rows this one chooses from. Raises RuntimeError where there is one already."""
+        if self.child_sampler is not None:
+            raise RuntimeError(message(f"{type(self).__name__}.add_child", "a sampler that has no child yet"))
+        self.child_sampler = sampler
+
+    def get_child(self) -> BuiltinSampler | None:
+        """The sampler that `add_child` took, or None."""
+        return self.child_sampler
+
+    def get_num_samples(self) -> int | None:
+        """The number of rows that this sampler was limited to, None for no limit, the smaller one of it and its child's."""
+        own = self.num_samples or None
+        if self.child_sampler is None:
+            return self.num_samples
+        child = self.child_sampler.get_num_samples() or None
+        known = [count for count in (own, child) if count is not None]
+        return min(known) if known else None
+
+    def is_shuffled(self) -> bool:
+        """Whether a child shuffles."""
+        return self.child_sampler is not None and self.child_sampler.is_shuffled()
+
+    def is_sharded(self) -> bool:
+        """Whether a child takes a share."""
+        return self.child_sampler is not None and self.child_sampler.is_sharded()
+
+    def set_num_rows(self, num_rows: int) -> None:
+        """Tells the sampler how many rows the source has."""
+        self.dataset_size = num_rows
+
+    # What a pipeline calls -----------------------------------------------------------------------------------------------------------
+
+    def open(self) -> dict[str, Any]:
+        """A fresh state, carried from epoch to epoch."""
+        state: dict[str, Any] = {"seed": config.fresh_seed(), "epoch": 0}
+        if self.child_sampler is not None:
+            state["child"] = self.child_sampler.open()
+        return state
+
+    def indices(self, count: int, state: dict[str, Any]) -> Iterator[int]:
+        """The indexes of one epoch over a source of `count` rows; `state` comes from `open` and goes on."""
+        if self.child_sampler is not None:
+            chosen = list(self.child_sampler.indices(count, state["child"]))
+            positions = self._positions(len(chosen), state)
+            found: Iterator[int] = (chosen[position] for position in positions)
+        else:
+            found = iter(self._positions(count, state))
+        state["epoch"] += 1
+        return found
+
+    def length(self, count: int) -> int:
+        """How many indexes one epoch over `count` rows has."""
+        return len(list(self.indices(count, self.open())))
+
+    def _positions(self, count: int, state: dict[str, Any]) -> Any:
+        raise NotImplementedError
+
+    def _limited(self, count: int) -> int:
+        return min(self.num_samples, count) if self.num_samples else count
+
+
+class SequentialSampler(BuiltinSampler):
+    """Rows in their order, from `start_index`."""
+
+    def __init__(self, start_index: int | None = None, num_samples: int | None = None) -> None:
+        if start_index is not None:
+            check_int("SequentialSampler", "start_index", start_index, 0, INT64_MAX)
+        super().__init__(num_samples)
+        self.start_index = start_index
+
+    def _positions(self, count: int, state: dict[str, Any]) -> Any:
+        start = self.start_index or 0
+        return range(start, min(count, start + self._limited(count)))
+
+    def length(self, count: int) -> int:
+        return len(self._positions(count, {})) if self.child_sampler is None else super().length(count)
+
+
+class RandomSampler(BuiltinSampler):
+    """Rows in random order; with `replacement`, each is drawn from all of them again."""
+
+    def __init__(self, replacement: bool = False, num_samples: int | None = None, shuffle: Shuffle = Shuffle.GLOBAL) -> None:
+        check_bool("RandomSampler", "replacement", replacement)
+        super().__init__(num_samples)
+        self.replacement = replacement
+        self.deterministic = False
+        self.reshuffle_each_epoch = True
+        self.shuffle = shuffle
+
+    def is_shuffled(self) -> bool:
+        return True
+
+    def _positions(self, count: int, state: dict[str, Any]) -> Any:
+        seed = state["seed"] + (state["epoch"] if self.reshuffle_each_epoch else 0)
+        twister = Twister32(seed)
+        if self.replacement:
+            return [twister.below(count) for _ in range(self._limited(count))]
+        order = state.get("order")
+        if order is None or len(order) != count:
+            order = state["order"] = list(range(count))
+            twister.shuffle(order)
+        elif self.reshuffle_each_epoch:
+            twister.shuffle(order)  # on top of the last epoch's order, as MindSpore does
+        return order[: self._limited(count)]
+
+    def length(self, count: int) -> int:
+        return self._limited(count) if self.child_sampler is None else super().length(count)
+
+
+class SubsetSampler(BuiltinSampler):
+    """The rows whose indexes are given, in that order."""
+
+    def __init__(self, indices: Any, num_samples: int | None = None) -> None:
+        name = type(self).__name__
+        if isinstance(indices, int) and not isinstance(indices, bool):
+            indices = [indices]
+        if isinstance(indices, (str, bytes)) or not hasattr(indices, "__iter__"):
+            raise TypeError(message(f"{name}(indices={short(indices)})", f"a list of ints, got {type(indices).__name__}"))
+        kept = list(indices)
+        for position, index in enumerate(kept):
+            if not isinstance(index, (int, np.integer)) or isinstance(index, bool):
+                raise TypeError(message(f"{name}(indices=...): indices[{position}] = {short(index)}", "an int"))
+        super().__init__(num_samples)
+        self._indices = [int(index) for index in kept]
+
+    @property
+    def subset_indices(self) -> list[int]:
+        """The indexes that were given."""
+        return list(self._indices)
+
+    def _positions(self, count: int, state: dict[str, Any]) -> Any:
+        chosen = self._indices[: self._limited(len(self._indices))]
+        for index in chosen:
+            if not 0 <= index < count:
+                raise RuntimeError(message(f"{type(self).__name__}: index {index}", f"one from 0 to {count - 1}, the rows of the source"))
+        return chosen
+
+    def get_num_samples(self) -> int | None:
+        given = super().get_num_samples()
+        return min(given, len(self._indices)) if given else len(self._indices)
+
+    def length(self, count: int) -> int:
+        return self._limited(len(self._indices)) if self.child_sampler is None else super().length(count)
+
+
+class SubsetRandomSampler(SubsetSampler):
+    """The rows whose indexes are given, in random order."""
+
+    def is_shuffled(self) -> bool:
+        return True
+
+    def _positions(self, count: int, state: dict[str, Any]) -> Any:
+        order = state.setdefault("order", list(self._indices))
+        for index in order:
+            if not 0 <= index < count:
+                raise RuntimeError(message(f"{type(self).__name__}: index {index}", f"one from 0 to {count - 1}, the rows of the source"))
+        Twister32(state["seed"]).shuffle(order)
+        return order[: self._limited(len(order))]
+
+
+class DistributedSampler(BuiltinSampler):
+    """Every `num_shards`-th row, from row `shard_id`; the shares are filled up to equal length with rows from the start.
+
+    `shuffle` shuffles the source with a seed that all shares have in common. `offset` (0 <= offset < num_shards) shifts the shares, and
+    then the last ones may be a row shorter; -1 means none.
+    """
+
+    def __init__(self, num_shards: int, shard_id: int, shuffle: Any = True, num_samples: int | None = None, offset: int = -1) -> None:
+        check_int("DistributedSampler", "num_shards", num_shards, 1)
+        check_int("DistributedSampler", "shard_id", shard_id, 0)
+        if not isinstance(shuffle, (bool, Shuffle)):
+            raise TypeError(message(f"DistributedSampler(shuffle={short(shuffle)})", "True, False or a member of Shuffle"))
+        check_type("DistributedSampler", "offset", offset, int, "an int")
+        if shard_id >= num_shards:
+            raise ValueError(message(f"DistributedSampler({num_shards}, {shard_id})", f"a shard_id from 0 to {num_shards - 1}"))
+        if offset >= num_shards:
+            raise RuntimeError(message(f"DistributedSampler(offset={offset})", f"an offset below num_shards={num_shards}"))
+        super().__init__(num_samples)
+        self.num_shards, self.shard_id, self.shuffle, self.offset = num_shards, shard_id, shuffle, offset
+
+    def is_shuffled(self) -> bool:
+        return bool(self.shuffle) or super().is_shuffled()
+
+    def is_sharded(self) -> bool:
+        return self.num_shards > 1 or super().is_sharded()
+
+    def set_offset(self, offset: int) -> DistributedSampler:
+        """Shifts the shares and gives the sampler back."""
+        self.offset = offset
+        return self
+
+    def _share(self, count: int) -> range:
+        if self.offset < 0:
+            share = range(self.shard_id, self.shard_id + -(-count // self.num_shards) * self.num_shards, self.num_shards)
+        else:
+            share = range((self.shard_id - self.offset) % self.num_shards, count, self.num_shards)
+        return share[: self.num_samples] if self.num_samples else share
+
+    def _positions(self, count: int, state: dict[str, Any]) -> Any:
+        if not count:
+            return []
+        share = self._share(count)
+        if not self.shuffle:
+            return [position % count for position in share]
+        order = state.setdefault("order", list(range(count)))
+        Twister32(state["seed"] + 1 + state["epoch"]).shuffle(order)
+        return [order[position % count] for position in share]
+
+    def length(self, count: int) -> int:
+        return len(self._share(count)) if self.child_sampler is None else super().length(count)
+
+
+class WeightedRandomSampler(BuiltinSampler):
+    """At most `num_samples` rows drawn with the given weights, with or without putting each back; as in MindSpore the same ones each epoch."""
+
+    def __init__(self, weights: Any, num_samples: int | None = None, replacement: bool = True) -> None:
+        check_type("WeightedRandomSampler", "weights", weights, (list, tuple, np.ndarray), "a list of numbers")
+        for position, weight in enumerate(weights):
+            if not isinstance(weight, (int, float, np.number)) or isinstance(weight, bool):
+                raise TypeError(message(f"WeightedRandomSampler: weights[{position}] = {short(weight)}", "a number"))
+            if weight < 0:
+                raise ValueError(message(f"WeightedRandomSampler: weights[{position}] = {weight!r}", "a number from 0"))
+        check_bool("WeightedRandomSampler", "replacement", replacement)
+        super().__init__(num_samples)
+        self.weights, self.replacement = list(weights), replacement
+
+    def is_shuffled(self) -> bool:
+        return True
+
+    def _positions(self, count: int, state: dict[str, Any]) -> Any:
+        weights = np.asarray(self.weights, np.float64)
+        if not len(weights) or not weights.sum():
+            raise RuntimeError(message("WeightedRandomSampler", "at least one weight above 0"))
+        if len(weights) > count:
+            raise RuntimeError(message(f"WeightedRandomSampler: {len(weights)} weights", f"at most one for each of the {count} rows"))
+        number = self._limited(count)
+        if self.replacement:
+            twister, steps = Twister32(state["seed"]), np.cumsum(weights / weights.sum())
+            drawn = [(twister() + twister() * 2.0**32) / 2.0**64 for _ in range(number)]
+            return np.searchsorted(steps, drawn).clip(max=len(weights) - 1).tolist()
+        if number > int((weights > 0).sum()):
+            raise RuntimeError(message(f"WeightedRandomSampler(num_samples={number}, replacement=False)", "as many weights above 0"))
+        chooser = np.random.Generator(np.random.PCG64(state["seed"]))
+        return chooser.choice(len(weights), number, replace=False, p=weights / weights.sum()).tolist()
+
+    def length(self, count: int) -> int:
+        return self._limited(count) if self.child_sampler is None else super().length(count)
+
+
+class Sampler(BuiltinSampler):
+    """Base of a user's own sampler, which gives the indexes of an epoch by `__iter__`."""
+
+    def __init__(self, num_samples: int | None = None) -> None:
+        super().__init__(num_samples)
+
+    def __iter__(self) -> Iterator[int]:
+        raise NotImplementedError(message(f"{type(self).__name__}.__iter__", "a method that gives the indexes of one epoch"))
+
+    def reset(self) -> None:
+        """Is called before each epoch; a user's sampler may overwrite it."""
+
+    def _positions(self, count: int, state: dict[str, Any]) -> Any:
+        if not hasattr(self, "num_samples"):  # a subclass that did not call its base's constructor
+            self.num_samples = None
+        self.dataset_size = count
+        self.reset()
+        return _user_indices(iter(self), type(self).__name__, count, self.num_samples)
+
+
+class IterSampler(Sampler):
+    """The indexes that any iterable gives, afresh each epoch."""
+
+    def __init__(self, sampler: Any, num_samples: int | None = None) -> None:
+        super().__init__(num_samples)
+        if not hasattr(sampler, "__iter__"):
+            raise TypeError(message(f"IterSampler({short(sampler)})", "something to iterate over"))
+        self.sampler = sampler
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self.sampler)
+
+
+def _user_indices(found: Iterator[Any], name: str, count: int, limit: int | None) -> Iterator[int]:
+    for number, index in enumerate(found):
+        if limit and number >= limit:
+            return
+        value = int(index)
+        if not 0 <= value < count:
+            raise RuntimeError(message(f"{name}: index {value}", f"one from 0 to {count - 1}, the rows of the source"))
+        yield value

@@ -1,0 +1,159 @@
+"""Threads of a pipeline: the one that reads ahead of its consumer, and those that share the work of a `map`.
+
+Every queue is bounded, order is kept, an error comes out where its row would have, and closing ends all threads: they are daemons, and
+joined for a moment so that no function of the user's still runs when the program goes on.
+"""
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future
+from queue import SimpleQueue
+from typing import Any
+
+_JOIN_SECONDS = 2.0
+
+
+class Workers:
+    """`count` threads that run submitted calls."""
+
+    def __init__(self, count: int, name: str) -> None:
+        self._calls: SimpleQueue[Any] = SimpleQueue()
+        self.count = count
+        self._threads = [threading.Thread(target=_work, args=(self._calls,), name=f"{name}-{number}", daemon=True) for number in range(count)]
+        for thread in self._threads:
+            thread.start()
+
+    def submit(self, function: Callable[..., Any], *arguments: Any) -> Future[Any]:
+        """Queues a call; the Future holds what came of it."""
+        future: Future[Any] = Future()
+        self._calls.put((future, function, arguments))
+        return future
+
+    def close(self) -> None:
+        """Ends the threads after the calls that run now."""
+        for _ in self._threads:
+            self._calls.put(None)
+        for thread in self._threads:
+            thread.join(_JOIN_SECONDS)
+
+
+def _work(calls: SimpleQueue[Any]) -> None:
+    while (call := calls.get()) is not None:
+        future, function, arguments = call
+        if not future.set_running_or_notify_cancel():
+            continue
+        try:
+            future.set_result(function(*arguments))
+        except BaseException as error:
+            future.set_exception(error)
+
+
+def ordered_map(function: Callable[[Any], Any], items: Iterable[Any], workers: Workers, ahead: int) -> Iterator[Any]:
+    """Gives `function(item)` for each item in order, with at most `ahead` of them under way."""
+    pending: deque[Future[Any]] = deque()
+    source = iter(items)
+    late: BaseException | None = None
+    try:
+        while late is None:
+            try:
+                item = next(source)
+            except StopIteration:
+                break
+            except Exception as error:  # rows that came before it are given first
+                late = error
+                break
+            pending.append(workers.submit(function, item))
+            if len(pending) >= ahead:
+                yield pending.popleft().result()
+        while pending:
+            yield pending.popleft().result()
+        if late is not None:
+            raise late
+    finally:
+        for future in pending:
+            future.cancel()
+
+
+_END = object()
+
+
+class ReadAhead:
+    """A thread that runs one epoch after another into a queue of `depth` rows; it starts an epoch when it is asked for."""
+
+    def __init__(self, epoch: Callable[[], Iterator[Any]], depth: int) -> None:
+        self._epoch, self._depth = epoch, depth
+        self._rows: deque[Any] = deque()
+        self._changed = threading.Condition()
+        self._wanted = False
+        self._closed = False
+        self._thread: threading.Thread | None = None
+
+    def start_epoch(self) -> None:
+        """Asks for the rows of the next epoch."""
+        with self._changed:
+            self._wanted = True
+            self._changed.notify_all()
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._run, name="torchspore-dataset", daemon=True)
+            self._thread.start()
+
+    def next(self) -> Any:
+        """The next row. Raises StopIteration at the end of the epoch, and what the pipeline raised."""
+        with self._changed:
+            while not self._rows and not self._closed:
+                self._changed.wait()
+            if not self._rows:
+                raise StopIteration
+            row = self._rows.popleft()
+            self._changed.notify_all()
+        if row is _END:
+            raise StopIteration
+        if isinstance(row, _Raised):
+            raise row.error
+        return row
+
+    def close(self) -> None:
+        """Ends the thread and forgets the rows that wait."""
+        with self._changed:
+            self._closed = True
+            self._rows.clear()
+            self._changed.notify_all()
+        if self._thread is not None and self._thread is not threading.current_thread():
+            self._thread.join(_JOIN_SECONDS)
+
+    def _put(self, row: Any) -> bool:
+        with self._changed:
+            while len(self._rows) >= self._depth and not self._closed:
+                self._changed.wait()
+            if not self._closed:
+                self._rows.append(row)
+                self._changed.notify_all()
+            return not self._closed
+
+    def _run(self) -> None:
+        while True:
+            with self._changed:
+                while not self._wanted and not self._closed:
+                    self._changed.wait()
+                if self._closed:
+                    return
+                self._wanted = False
+            rows = None
+            try:
+                rows = self._epoch()
+                for row in rows:
+                    if not self._put(row):
+                        return
+                self._put(_END)
+            except BaseException as error:
+                self._put(_Raised(error))
+            finally:
+                if rows is not None:
+                    rows.close()
+
+
+class _Raised:
+    def __init__(self, error: BaseException) -> None:
+        self.error = error

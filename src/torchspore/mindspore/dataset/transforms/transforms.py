@@ -1,0 +1,256 @@
+"""Transforms of any data: types, one-hot codes, slices, and ways to combine transforms."""
+from __future__ import annotations
+
+from enum import IntEnum
+from typing import Any
+
+import numpy as np
+
+from torchspore.base.text import message, short
+from torchspore.mindspore.dataset.core.operation import PyTensorOperation, TensorOperation, flatten, run_chain
+from torchspore.mindspore.dataset.core.randomness import generator, happens
+from torchspore.mindspore.dataset.core.validator_helpers import check_int, check_number, check_type
+
+
+class Relational(IntEnum):
+    """The comparisons of `Mask`."""
+
+    EQ = 0
+    NE = 1
+    GT = 2
+    GE = 3
+    LT = 4
+    LE = 5
+
+
+def numpy_type(call: str, argument: str, data_type: Any) -> np.dtype:
+    """The NumPy dtype that a MindSpore dtype, a NumPy one, or the name of one means. Raises TypeError for anything else."""
+    from torchspore.mindspore.common import dtype as mstype
+
+    try:
+        if isinstance(data_type, mstype.Type):
+            return np.dtype(mstype.dtype_to_nptype(data_type))
+        return np.dtype(data_type)
+    except TypeError:
+        what = f"{call}({argument}={short(data_type)})"
+        raise TypeError(message(what, "a dtype such as mindspore.float32 or numpy.float32", hint=f"write {call}(mindspore.float32)")) from None
+
+
+class TypeCast(TensorOperation):
+    """Converts to a dtype. Raises TypeError for what is no dtype."""
+
+    def __init__(self, data_type: Any) -> None:
+        self._dtype = numpy_type(type(self).__name__, "data_type", data_type)
+
+    def _apply(self, value: np.ndarray) -> np.ndarray:
+        if value.dtype.kind == "f" and self._dtype.kind in "iu":
+            # Out-of-range values wrap around, as in MindSpore; NumPy leaves them undefined.
+            return value.astype(np.int64).astype(self._dtype)
+        return value.astype(self._dtype)
+
+
+class OneHot(TensorOperation):
+    """Turns class numbers () or (N,) into rows of `num_classes`: 1 at the class, 0 elsewhere; smoothed by `smoothing_rate`.
+
+    The result has the class numbers' dtype, with smoothing float64. Raises RuntimeError for a class number that is not below `num_classes`.
+    """
+
+    def __init__(self, num_classes: int, smoothing_rate: float = 0.0) -> None:
+        check_int("OneHot", "num_classes", num_classes, 1)
+        check_number("OneHot", "smoothing_rate", smoothing_rate, 0, 1)
+        self.num_classes, self.smoothing_rate = num_classes, smoothing_rate
+
+    def _apply(self, value: np.ndarray) -> np.ndarray:
+        if value.dtype.kind not in "iu" or value.ndim > 1:
+            raise RuntimeError(message(f"OneHot of {value.dtype} {list(value.shape)}", "an int or a row of ints"))
+        if value.size and int(value.max()) >= self.num_classes:
+            raise RuntimeError(message(f"OneHot(num_classes={self.num_classes}) of {int(value.max())}", f"a class below {self.num_classes}"))
+        rows = np.zeros((value.size, self.num_classes), value.dtype)
+        for row, number in zip(rows, value.reshape(-1)):
+            if number >= 0:
+                row[number] = 1
+        coded = rows[0] if value.size == 1 else rows
+        if not self.smoothing_rate:
+            return coded
+        return coded * (1.0 - self.smoothing_rate) + self.smoothing_rate / self.num_classes
+
+
+class Fill(TensorOperation):
+    """An array of the same shape and dtype, all of one value."""
+
+    def __init__(self, fill_value: Any) -> None:
+        self._value = np.asarray(fill_value)
+        if self._value.ndim:
+            raise TypeError(message(f"Fill({short(fill_value)})", "one number, text or bytes"))
+
+    def _apply(self, value: np.ndarray) -> np.ndarray:
+        if value.dtype.kind in "SU":
+            return np.full(value.shape, self._value)
+        return np.full(value.shape, self._value.astype(value.dtype))
+
+
+class Concatenate(TensorOperation):
+    """Joins the columns along `axis`, with `prepend` before and `append` after them. Gives one column."""
+
+    def __init__(self, axis: int = 0, prepend: Any = None, append: Any = None) -> None:
+        check_type("Concatenate", "axis", axis, int, "an int")
+        if axis not in (0, -1):
+            raise ValueError(message(f"Concatenate(axis={axis})", "0 or -1"))
+        self.axis, self._before, self._after = axis, prepend, append
+
+    def _apply_all(self, *values: Any) -> tuple[Any, ...]:
+        parts = [np.asarray(self._before)] if self._before is not None else []
+        parts += values
+        if self._after is not None:
+            parts.append(np.asarray(self._after))
+        if any(part.dtype != parts[0].dtype for part in parts):
+            raise RuntimeError(message(f"Concatenate of {[str(part.dtype) for part in parts]}", "one dtype"))
+        return (np.concatenate(parts, self.axis),)
+
+
+class Duplicate(TensorOperation):
+    """Gives a column twice."""
+
+    def _apply_all(self, *values: Any) -> tuple[Any, ...]:
+        if len(values) != 1:
+            raise RuntimeError(message(f"Duplicate of {len(values)} columns", "one column"))
+        return values[0], values[0].copy()
+
+
+class Unique(TensorOperation):
+    """Gives the different values in the order of their first appearance, where each element finds its value, and how often each is there."""
+
+    def _apply_all(self, *values: Any) -> tuple[Any, ...]:
+        if len(values) != 1:
+            raise RuntimeError(message(f"Unique of {len(values)} columns", "one column"))
+        found, first, index, count = np.unique(values[0].reshape(-1), return_index=True, return_inverse=True, return_counts=True)
+        order = np.argsort(first, kind="stable")
+        rank = np.empty_like(order)
+        rank[order] = np.arange(len(order))
+        return found[order], rank[index.reshape(-1)].astype(np.int32), count[order].astype(np.int32)
+
+
+class Mask(TensorOperation):
+    """Compares each element with `constant`; the result has the dtype `dtype`."""
+
+    def __init__(self, operator: Relational, constant: Any, dtype: Any = bool) -> None:
+        check_type("Mask", "operator", operator, Relational, "a member of Relational")
+        check_type("Mask", "constant", constant, (str, float, bool, int, bytes), "a number or text")
+        self._compare = {
+            Relational.EQ: np.equal, Relational.NE: np.not_equal, Relational.GT: np.greater, Relational.GE: np.greater_equal,
+            Relational.LT: np.less, Relational.LE: np.less_equal,
+        }[operator]
+        self._constant, self._dtype = constant, numpy_type("Mask", "dtype", dtype)
+
+    def _apply(self, value: np.ndarray) -> np.ndarray:
+        return self._compare(value, np.asarray(self._constant).astype(value.dtype)).astype(self._dtype)
+
+
+class PadEnd(TensorOperation):
+    """Fills up, or cuts, each axis at its end to `pad_shape` (None leaves an axis); with `pad_value`, 0 or empty text by default."""
+
+    def __init__(self, pad_shape: list[int | None], pad_value: Any = None) -> None:
+        check_type("PadEnd", "pad_shape", pad_shape, list, "a list of sizes")
+        for size in pad_shape:
+            if size is not None:
+                check_int("PadEnd", "pad_shape", size, 1)
+        self._shape, self._value = pad_shape, pad_value
+
+    def _apply(self, value: np.ndarray) -> np.ndarray:
+        if len(self._shape) != value.ndim:
+            raise RuntimeError(message(f"PadEnd({self._shape}) of shape {list(value.shape)}", f"{value.ndim} sizes"))
+        wanted = [have if size is None else size for size, have in zip(self._shape, value.shape)]
+        fill = self._value if self._value is not None else ("" if value.dtype.kind == "U" else b"" if value.dtype.kind == "S" else 0)
+        result = np.full(wanted, fill, value.dtype)
+        part = tuple(slice(0, min(size, have)) for size, have in zip(wanted, value.shape))
+        result[part] = value[part]
+        return result
+
+
+class Slice(TensorOperation):
+    """Takes a part: an int, a list of ints, a slice, None or ... for each axis."""
+
+    def __init__(self, *slices: Any) -> None:
+        for one in slices:
+            if not isinstance(one, (int, list, slice, bool, type(...), type(None))):
+                raise TypeError(message(f"Slice({short(one)})", "ints, lists of ints, slices, None or ..."))
+        self._slices = slices
+
+    def _apply(self, value: np.ndarray) -> np.ndarray:
+        result = value
+        if self._slices and isinstance(self._slices[0], type(...)):
+            return value
+        for axis, one in enumerate(self._slices):
+            if one is None or one is True:
+                continue
+            positions = range(value.shape[axis])[one] if isinstance(one, slice) else one if isinstance(one, list) else [one]
+            result = np.take(result, list(positions), axis)
+        return result
+
+
+class _Combined(PyTensorOperation):
+    """Base of the transforms made of others; they run in one thread where one of them is a Python function."""
+
+    def __init__(self, transforms: Any) -> None:
+        name = type(self).__name__
+        check_type(name, "transforms", transforms, (list, tuple), "a list of functions or transforms")
+        if not transforms:
+            raise ValueError(message(f"{name}([])", "at least one function or transform"))
+        for position, one in enumerate(flatten(transforms)):
+            if not callable(one):
+                raise TypeError(message(f"{name}: transforms[{position}] = {short(one)}", f"a function or transform, got {type(one).__name__}"))
+        self.transforms = transforms
+
+    @property
+    def runs_in_any_order(self) -> bool:  # type: ignore[override]
+        return all(getattr(one, "runs_in_any_order", False) for one in flatten(self.transforms))
+
+    def __call__(self, *values: Any) -> Any:
+        found = self._apply_all(*values)
+        return found[0] if len(found) == 1 else found
+
+
+class Compose(_Combined):
+    """Transforms one after the other."""
+
+    def _apply_all(self, *values: Any) -> tuple[Any, ...]:
+        return run_chain(flatten(self.transforms), values)
+
+    @staticmethod
+    def reduce(operations: Any) -> Any:
+        """The list unchanged: chains are not merged here."""
+        return operations
+
+
+class RandomApply(_Combined):
+    """All of the transforms, one after the other, with probability `prob`; none of them otherwise."""
+
+    def __init__(self, transforms: Any, prob: float = 0.5) -> None:
+        super().__init__(transforms)
+        check_number("RandomApply", "prob", prob, 0, 1)
+        self.prob = prob
+
+    def _apply_all(self, *values: Any) -> tuple[Any, ...]:
+        return run_chain(flatten(self.transforms), values) if happens(self.prob) else values
+
+
+class RandomChoice(_Combined):
+    """One of the transforms, each as likely."""
+
+    def _apply_all(self, *values: Any) -> tuple[Any, ...]:
+        chosen = self.transforms[int(generator().integers(len(self.transforms)))]
+        return run_chain(flatten([chosen]), values)
+
+
+class RandomOrder(_Combined):
+    """All of the transforms in random order."""
+
+    def _apply_all(self, *values: Any) -> tuple[Any, ...]:
+        order = generator().permutation(len(self.transforms))
+        return run_chain(flatten([self.transforms[position] for position in order]), values)
+
+
+def not_random(function: Any) -> Any:
+    """Marks a function as one that draws no random numbers."""
+    function.random = False
+    return function

@@ -1,0 +1,5 @@
+"""The 1.x spelling of `mindspore.dataset.vision` for arrays."""
+from __future__ import annotations
+
+from torchspore.mindspore.dataset.vision.transforms import *
+from torchspore.mindspore.dataset.vision.utils import Border, ConvertMode, ImageBatchFormat, Inter, SliceMode

@@ -1,0 +1,291 @@
+"""Image transforms that change values and leave pixels in their places."""
+from __future__ import annotations
+
+import math
+from numbers import Number
+from typing import Any
+
+import numpy as np
+
+from torchspore.base.text import message, short
+from torchspore.mindspore.dataset.core.validator_helpers import check_bool, check_choice, check_int, check_number, check_type
+from torchspore.mindspore.dataset.vision.pictures import ImageTensorOperation, check_image, gray
+from torchspore.mindspore.dataset.vision.utils import ConvertMode
+
+
+class Rescale(ImageTensorOperation):
+    """`image * rescale + shift`, as float32."""
+
+    def __init__(self, rescale: float, shift: float) -> None:
+        for name, value in (("rescale", rescale), ("shift", shift)):
+            if not isinstance(value, Number) or isinstance(value, bool):
+                raise TypeError(message(f"Rescale({name}={short(value)})", "a number"))
+        self.rescale, self.shift = rescale, shift
+
+    def _apply(self, value: np.ndarray, chosen: Any = None) -> Any:
+        scaled = np.multiply(value, np.float32(self.rescale), dtype=np.float32, casting="unsafe")
+        if self.shift:
+            scaled += np.float32(self.shift)
+        return scaled
+
+
+def _check_means(call: str, mean: Any, std: Any) -> tuple[np.ndarray, np.ndarray]:
+    for name, values in (("mean", mean), ("std", std)):
+        check_type(call, name, values, (list, tuple), "a list with one number for each channel")
+        for value in values:
+            check_number(call, name, value, 0, 255, above=name == "std")
+    if len(mean) != len(std):
+        raise ValueError(message(f"{call}(mean={mean}, std={std})", "lists of one length"))
+    return np.asarray(mean, np.float32), np.asarray(std, np.float32)
+
+
+class Normalize(ImageTensorOperation):
+    """`(image - mean) / std` for each channel, as float32; of (H, W, C), with `is_hwc=False` of (C, H, W).
+
+    Raises RuntimeError where the number of means is neither 1 nor that of the channels.
+    """
+
+    def __init__(self, mean: Any, std: Any, is_hwc: bool = True) -> None:
+        self._mean, self._std = _check_means("Normalize", mean, std)
+        check_bool("Normalize", "is_hwc", is_hwc)
+        self.is_hwc = is_hwc
+
+    def _apply(self, value: np.ndarray, chosen: Any = None) -> Any:
+        check_image("Normalize", value)
+        channels = 1 if value.ndim == 2 else value.shape[2 if self.is_hwc else 0]
+        if len(self._mean) not in (1, channels):
+            hint = None if self.is_hwc else "is_hwc=False is for images (C, H, W)"
+            raise RuntimeError(
+                message(f"Normalize with {len(self._mean)} means of shape {list(value.shape)}", f"1 or {channels}, one for each channel", hint=hint)
+            )
+        shape = (-1,) if self.is_hwc or value.ndim == 2 else (-1, 1, 1)
+        result = np.subtract(value, self._mean.reshape(shape), dtype=np.float32, casting="unsafe")
+        result /= self._std.reshape(shape)
+        return result
+
+
+class NormalizePad(Normalize):
+    """`Normalize`, with a channel of zeros added; of dtype 'float32' or 'float16'."""
+
+    def __init__(self, mean: Any, std: Any, dtype: str = "float32", is_hwc: bool = True) -> None:
+        super().__init__(mean, std, is_hwc)
+        check_type("NormalizePad", "dtype", dtype, str, "'float32' or 'float16'")
+        check_choice("NormalizePad", "dtype", dtype, ("float32", "float16"))
+        self._dtype = np.dtype(dtype)
+
+    def _apply(self, value: np.ndarray, chosen: Any = None) -> Any:
+        check_image("NormalizePad", value)
+        normal = super()._apply(value).astype(self._dtype)
+        normal = normal[..., None] if normal.ndim == 2 else normal
+        zeros = np.zeros_like(normal[..., :1] if self.is_hwc else normal[:1])
+        return np.concatenate([normal, zeros], 2 if self.is_hwc else 0)
+
+
+class Invert(ImageTensorOperation):
+    """`255 - image`."""
+
+    _gives_picture = True
+
+    def _apply(self, value: np.ndarray, chosen: Any = None) -> Any:
+        check_image("Invert", value)
+        return (255 - value).astype(value.dtype)
+
+
+class ConvertColor(ImageTensorOperation):
+    """Another order or number of colour channels, as `convert_mode` (a ConvertMode) says."""
+
+    def __init__(self, convert_mode: ConvertMode) -> None:
+        check_type("ConvertColor", "convert_mode", convert_mode, ConvertMode, "a member of ConvertMode")
+        self.convert_mode = convert_mode
+
+    def _apply(self, value: np.ndarray, chosen: Any = None) -> Any:
+        import cv2
+
+        check_image("ConvertColor", value)
+        try:
+            return cv2.cvtColor(value, getattr(cv2, self.convert_mode.name))
+        except cv2.error:
+            raise RuntimeError(
+                message(f"ConvertColor({self.convert_mode.name}) of shape {list(value.shape)}", "an image with the channels that its name says")
+            ) from None
+
+
+def blend(image: np.ndarray, other: Any, factor: float) -> np.ndarray:
+    """`other + factor * (image - other)`, cut to [0, 255] and rounded to the nearest."""
+    mixed = image.astype(np.float32) * np.float32(factor) + np.asarray(other, np.float32) * np.float32(1 - factor)
+    return np.clip(np.rint(mixed), 0, 255).astype(image.dtype)
+
+
+def adjust_brightness(image: np.ndarray, factor: float) -> np.ndarray:
+    """Black for 0, the image for 1, brighter above."""
+    return blend(image, 0, factor)
+
+
+def adjust_contrast(image: np.ndarray, factor: float) -> np.ndarray:
+    """All of the mean brightness for 0, the image for 1, more contrast above."""
+    return blend(image, int(gray(image).mean() + 0.5), factor)
+
+
+def adjust_saturation(image: np.ndarray, factor: float) -> np.ndarray:
+    """Grey for 0, the image for 1, more colour above."""
+    return blend(image, gray(image)[..., None], factor)
+
+
+def adjust_hue(image: np.ndarray, factor: float) -> np.ndarray:
+    """Turns the colour circle by `factor` (in [-0.5, 0.5]) of a full turn."""
+    import cv2
+
+    hsv = cv2.cvtColor(image, cv2.COLOR_RGB2HSV_FULL)
+    hsv[..., 0] += np.uint8(int(factor * 255) % 256)
+    return cv2.cvtColor(hsv, cv2.COLOR_HSV2RGB_FULL)
+
+
+class _Adjust(ImageTensorOperation):
+    _gives_picture = True
+
+    def __init__(self, factor: float) -> None:
+        self.factor = factor
+
+    def _apply(self, value: np.ndarray, chosen: Any = None) -> Any:
+        check_image(type(self).__name__, value, channels=(3,))
+        return self._adjust(value)
+
+    def _adjust(self, image: np.ndarray) -> np.ndarray:
+        raise NotImplementedError
+
+
+class AdjustBrightness(_Adjust):
+    """Multiplies brightness by `brightness_factor` (from 0)."""
+
+    def __init__(self, brightness_factor: float) -> None:
+        check_number("AdjustBrightness", "brightness_factor", brightness_factor, 0, 16777216)
+        super().__init__(brightness_factor)
+
+    def _adjust(self, image: np.ndarray) -> np.ndarray:
+        return adjust_brightness(image, self.factor)
+
+
+class AdjustContrast(_Adjust):
+    """Multiplies contrast by `contrast_factor` (from 0)."""
+
+    def __init__(self, contrast_factor: float) -> None:
+        check_number("AdjustContrast", "contrast_factor", contrast_factor, 0, 16777216)
+        super().__init__(contrast_factor)
+
+    def _adjust(self, image: np.ndarray) -> np.ndarray:
+        return adjust_contrast(image, self.factor)
+
+
+class AdjustSaturation(_Adjust):
+    """Multiplies saturation by `saturation_factor` (from 0)."""
+
+    def __init__(self, saturation_factor: float) -> None:
+        check_number("AdjustSaturation", "saturation_factor", saturation_factor, 0, 16777216)
+        super().__init__(saturation_factor)
+
+    def _adjust(self, image: np.ndarray) -> np.ndarray:
+        return adjust_saturation(image, self.factor)
+
+
+class AdjustHue(_Adjust):
+    """Turns the colour circle by `hue_factor` in [-0.5, 0.5]."""
+
+    def __init__(self, hue_factor: float) -> None:
+        check_number("AdjustHue", "hue_factor", hue_factor, -0.5, 0.5)
+        super().__init__(hue_factor)
+
+    def _adjust(self, image: np.ndarray) -> np.ndarray:
+        return adjust_hue(image, self.factor)
+
+
+class AutoContrast(ImageTensorOperation):
+    """Stretches each channel to [0, 255], after leaving out `cutoff` percent at both ends and the values of `ignore`."""
+
+    _gives_picture = True
+
+    def __init__(self, cutoff: float = 0.0, ignore: Any = None) -> None:
+        check_number("AutoContrast", "cutoff", cutoff, 0, 100)
+        values = [] if ignore is None else [ignore] if isinstance(ignore, int) else ignore
+        check_type("AutoContrast", "ignore", values, (list, tuple), "an int or a list of them")
+        for value in values:
+            check_int("AutoContrast", "ignore", value, 0, 255)
+        self.cutoff, self.ignore = cutoff, list(values)
+
+    def _apply(self, value: np.ndarray, chosen: Any = None) -> Any:
+        from PIL import Image, ImageOps
+
+        check_image("AutoContrast", value)
+        planes = [value] if value.ndim == 2 else np.moveaxis(value, 2, 0)
+        stretched = [np.asarray(ImageOps.autocontrast(Image.fromarray(np.ascontiguousarray(plane)), self.cutoff, self.ignore)) for plane in planes]
+        return stretched[0] if value.ndim == 2 else np.stack(stretched, 2)
+
+
+class Equalize(ImageTensorOperation):
+    """Makes every brightness of each channel about as frequent."""
+
+    _gives_picture = True
+
+    def _apply(self, value: np.ndarray, chosen: Any = None) -> Any:
+        from PIL import Image, ImageOps
+
+        check_image("Equalize", value)
+        planes = [value] if value.ndim == 2 else np.moveaxis(value, 2, 0)
+        equal = [np.asarray(ImageOps.equalize(Image.fromarray(np.ascontiguousarray(plane)))) for plane in planes]
+        return equal[0] if value.ndim == 2 else np.stack(equal, 2)
+
+
+class Posterize(ImageTensorOperation):
+    """Keeps the upper `bits` (0 to 8) bits of each value."""
+
+    _gives_picture = True
+
+    def __init__(self, bits: int) -> None:
+        check_int("Posterize", "bits", bits, 0, 8)
+        self.bits = bits
+
+    def _apply(self, value: np.ndarray, chosen: Any = None) -> Any:
+        check_image("Posterize", value)
+        return value & np.uint8(256 - (1 << (8 - self.bits)))
+
+
+class Solarize(ImageTensorOperation):
+    """Inverts the values within `threshold`: (low, high), or from one number up to 255."""
+
+    _gives_picture = True
+
+    def __init__(self, threshold: Any) -> None:
+        low, high = (threshold, 255) if isinstance(threshold, (int, float)) else threshold
+        check_number("Solarize", "threshold", low, 0, 255)
+        check_number("Solarize", "threshold", high, 0, 255)
+        if low > high:
+            raise ValueError(message(f"Solarize(threshold={threshold})", "(low, high)"))
+        self.threshold = low, high
+
+    def _apply(self, value: np.ndarray, chosen: Any = None) -> Any:
+        check_image("Solarize", value)
+        low, high = self.threshold
+        return np.where((value >= low) & (value <= high), 255 - value, value).astype(value.dtype)
+
+
+class GaussianBlur(ImageTensorOperation):
+    """Blurs with a Gaussian of odd `kernel_size` (one int, or (width, height)) and `sigma`, by default ((size - 1) / 2 - 1) * 0.3 + 0.8."""
+
+    _gives_picture = True
+
+    def __init__(self, kernel_size: Any, sigma: Any = None) -> None:
+        sizes = [kernel_size] * 2 if isinstance(kernel_size, int) else list(kernel_size)
+        for size in sizes:
+            check_int("GaussianBlur", "kernel_size", size, 1)
+            if size % 2 == 0:
+                raise ValueError(message(f"GaussianBlur(kernel_size={kernel_size})", "odd numbers"))
+        sigmas = [0.0] * 2 if sigma is None else [sigma] * 2 if isinstance(sigma, (int, float)) else list(sigma)
+        for one in sigmas:
+            check_number("GaussianBlur", "sigma", one, 0, math.inf)
+        self.kernel_size = sizes
+        self.sigma = [one or ((size - 1) * 0.5 - 1) * 0.3 + 0.8 for one, size in zip(sigmas, sizes)]
+
+    def _apply(self, value: np.ndarray, chosen: Any = None) -> Any:
+        import cv2
+
+        check_image("GaussianBlur", value)
+        return cv2.GaussianBlur(value, tuple(self.kernel_size), self.sigma[0], sigmaY=self.sigma[1]).reshape(value.shape)

@@ -1,0 +1,222 @@
+"""Image transforms that move pixels: sizes, crops, borders, flips, rotations."""
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from torchspore.base.text import message, short
+from torchspore.mindspore.dataset.core.operation import is_pil
+from torchspore.mindspore.dataset.core.validator_helpers import check_bool, check_int, check_number, check_type
+from torchspore.mindspore.dataset.vision.pictures import ImageTensorOperation, check_image, check_size, to_pil
+from torchspore.mindspore.dataset.vision.utils import Border, Inter
+
+
+def check_inter(call: str, interpolation: Any, name: str = "interpolation") -> None:
+    """Raises TypeError for what is no Inter."""
+    check_type(call, name, interpolation, Inter, "a member of Inter", hint="write Inter.BILINEAR")
+
+
+def resize(image: Any, size: tuple[int, int], interpolation: Inter, call: str = "Resize") -> Any:
+    """An image of `size` (height, width). Arrays go through OpenCV, PIL images through PIL, as in MindSpore's own pipeline."""
+    height, width = size
+    if is_pil(image):
+        from PIL import Image
+
+        kinds = {Inter.NEAREST: 0, Inter.ANTIALIAS: 1, Inter.BILINEAR: 2, Inter.BICUBIC: 3, Inter.AREA: 4, Inter.PILCUBIC: 3}
+        return image.resize((width, height), Image.Resampling(kinds[interpolation]))
+    check_image(call, image)
+    if interpolation is Inter.ANTIALIAS:
+        raise TypeError(message(f"{call}(interpolation=Inter.ANTIALIAS) of an array", "a PIL image", hint="put ToPIL() first, or Decode(to_pil=True)"))
+    if interpolation is Inter.PILCUBIC:
+        if image.dtype != np.uint8:
+            raise RuntimeError(message(f"{call}(interpolation=Inter.PILCUBIC) of {image.dtype}", "uint8"))
+        return np.asarray(resize(to_pil(image), size, Inter.PILCUBIC)).reshape(height, width, *image.shape[2:])
+    import cv2
+
+    kinds = {Inter.NEAREST: cv2.INTER_NEAREST, Inter.BILINEAR: cv2.INTER_LINEAR, Inter.BICUBIC: cv2.INTER_CUBIC, Inter.AREA: cv2.INTER_AREA}
+    if image.shape[:2] == (height, width):
+        return image.copy()
+    try:
+        found = cv2.resize(image, (width, height), interpolation=kinds[interpolation])
+    except cv2.error:
+        raise RuntimeError(message(f"{call} of {image.dtype} {list(image.shape)}", "uint8, int16, uint16, float32 or float64")) from None
+    return found.reshape(height, width, *image.shape[2:])
+
+
+class Resize(ImageTensorOperation):
+    """Resizes to `size`: (height, width), or one int for the shorter side. Raises TypeError and ValueError for sizes that do not fit."""
+
+    def __init__(self, size: Any, interpolation: Inter = Inter.BILINEAR) -> None:
+        check_size("Resize", size)
+        check_inter("Resize", interpolation)
+        self.size, self.interpolation = size, interpolation
+
+    def _one(self, value: Any, chosen: Any) -> Any:
+        return resize(value, self._target(value), self.interpolation)
+
+    def _target(self, value: Any) -> tuple[int, int]:
+        if not isinstance(self.size, int):
+            return self.size[0], self.size[1]
+        if not is_pil(value):
+            check_image("Resize", value)
+        height, width = (value.height, value.width) if is_pil(value) else value.shape[:2]
+        if height < width:
+            return self.size, int(self.size * width / height)
+        return int(self.size * height / width), self.size
+
+
+def crop(image: np.ndarray, top: int, left: int, height: int, width: int) -> np.ndarray:
+    """The part of an image."""
+    return np.ascontiguousarray(image[top : top + height, left : left + width])
+
+
+class CenterCrop(ImageTensorOperation):
+    """The middle of an image, `size` (height, width); black where the image is smaller."""
+
+    _gives_picture = True
+
+    def __init__(self, size: Any) -> None:
+        self.size = check_size("CenterCrop", size)
+
+    def _apply(self, value: np.ndarray, chosen: Any = None) -> Any:
+        check_image("CenterCrop", value)
+        height, width = self.size
+        missing = max(height - value.shape[0], 0), max(width - value.shape[1], 0)
+        if any(missing):
+            top, left = missing[0] // 2, missing[1] // 2
+            value = pad(value, (left, top, missing[1] - left, missing[0] - top), 0, Border.CONSTANT)
+        return crop(value, (value.shape[0] - height) // 2, (value.shape[1] - width) // 2, height, width)
+
+
+class Crop(ImageTensorOperation):
+    """The part of `size` (height, width) whose upper left corner is at `coordinates` (top, left)."""
+
+    _gives_picture = True
+
+    def __init__(self, coordinates: Any, size: Any) -> None:
+        check_type("Crop", "coordinates", coordinates, (list, tuple), "(top, left)")
+        if len(coordinates) != 2:
+            raise TypeError(message(f"Crop(coordinates={short(coordinates)})", "(top, left)"))
+        for one in coordinates:
+            check_int("Crop", "coordinates", one, 0)
+        self.coordinates, self.size = tuple(coordinates), check_size("Crop", size)
+
+    def _apply(self, value: np.ndarray, chosen: Any = None) -> Any:
+        check_image("Crop", value)
+        top, left = self.coordinates
+        if top + self.size[0] > value.shape[0] or left + self.size[1] > value.shape[1]:
+            raise RuntimeError(message(f"Crop({self.coordinates}, {self.size}) of an image {value.shape[0]}x{value.shape[1]}", "a part inside it"))
+        return crop(value, top, left, *self.size)
+
+
+def check_padding(call: str, padding: Any) -> tuple[int, int, int, int]:
+    """A padding as (left, top, right, bottom): one int, (left and right, top and bottom), or all four."""
+    check_type(call, "padding", padding, (int, list, tuple), "an int, two or four of them")
+    sides = [padding] * 4 if isinstance(padding, int) else list(padding)
+    if len(sides) == 2:
+        sides = [sides[0], sides[1], sides[0], sides[1]]
+    if len(sides) != 4:
+        raise ValueError(message(f"{call}(padding={short(padding)})", "an int, two or four of them"))
+    for one in sides:
+        check_int(call, "padding", one, 0)
+    return sides[0], sides[1], sides[2], sides[3]
+
+
+def check_fill(call: str, fill_value: Any) -> Any:
+    """A fill value: one int in [0, 255], or one for each of three channels."""
+    values = list(fill_value) if isinstance(fill_value, (list, tuple)) else [fill_value]
+    if len(values) not in (1, 3):
+        raise TypeError(message(f"{call}(fill_value={short(fill_value)})", "an int or three of them"))
+    for one in values:
+        check_int(call, "fill_value", one, 0, 255)
+    return values[0] if len(values) == 1 else values
+
+
+def pad(image: np.ndarray, sides: tuple[int, int, int, int], fill: Any, mode: Border) -> np.ndarray:
+    """An image with (left, top, right, bottom) more pixels."""
+    left, top, right, bottom = sides
+    widths = ((top, bottom), (left, right), *([(0, 0)] * (image.ndim - 2)))
+    if mode is not Border.CONSTANT:
+        return np.pad(image, widths, mode=mode.value)
+    if not isinstance(fill, list):
+        return np.pad(image, widths, constant_values=fill)
+    result = np.empty((image.shape[0] + top + bottom, image.shape[1] + left + right, *image.shape[2:]), image.dtype)
+    result[...] = np.asarray(fill, image.dtype) if image.ndim == 3 and image.shape[2] == 3 else fill[0]
+    result[top : top + image.shape[0], left : left + image.shape[1]] = image
+    return result
+
+
+class Pad(ImageTensorOperation):
+    """Adds `padding` pixels: one int, (left and right, top and bottom), or (left, top, right, bottom)."""
+
+    _gives_picture = True
+
+    def __init__(self, padding: Any, fill_value: Any = 0, padding_mode: Border = Border.CONSTANT) -> None:
+        self.padding, self.fill_value = check_padding("Pad", padding), check_fill("Pad", fill_value)
+        check_type("Pad", "padding_mode", padding_mode, Border, "a member of Border")
+        self.padding_mode = padding_mode
+
+    def _apply(self, value: np.ndarray, chosen: Any = None) -> Any:
+        check_image("Pad", value)
+        return pad(value, self.padding, self.fill_value, self.padding_mode)
+
+
+class HorizontalFlip(ImageTensorOperation):
+    """Swaps left and right."""
+
+    _gives_picture = True
+
+    def _apply(self, value: np.ndarray, chosen: Any = None) -> Any:
+        check_image("HorizontalFlip", value)
+        return np.ascontiguousarray(value[:, ::-1])
+
+
+class VerticalFlip(ImageTensorOperation):
+    """Swaps top and bottom."""
+
+    _gives_picture = True
+
+    def _apply(self, value: np.ndarray, chosen: Any = None) -> Any:
+        check_image("VerticalFlip", value)
+        return np.ascontiguousarray(value[::-1])
+
+
+def rotate(image: np.ndarray, degrees: float, resample: Inter, expand: bool, center: Any, fill: Any) -> np.ndarray:
+    """An image turned counter-clockwise about `center` (x, y), by default its middle."""
+    import cv2
+
+    kinds = {Inter.NEAREST: cv2.INTER_NEAREST, Inter.BILINEAR: cv2.INTER_LINEAR, Inter.BICUBIC: cv2.INTER_CUBIC, Inter.AREA: cv2.INTER_AREA}
+    height, width = image.shape[:2]
+    middle = ((width - 1) / 2, (height - 1) / 2) if center is None else center
+    matrix = cv2.getRotationMatrix2D(middle, degrees, 1.0)
+    if expand:
+        cosine, sine = abs(matrix[0, 0]), abs(matrix[0, 1])
+        wide, high = round(height * sine + width * cosine), round(height * cosine + width * sine)
+        matrix[:, 2] += wide / 2 - width / 2, high / 2 - height / 2
+        width, height = wide, high
+    filled = fill if isinstance(fill, list) else [fill] * 3
+    turned = cv2.warpAffine(
+        image, matrix, (width, height), flags=kinds[resample], borderMode=cv2.BORDER_CONSTANT, borderValue=[float(one) for one in filled]
+    )
+    return turned.reshape(height, width, *image.shape[2:])
+
+
+class Rotate(ImageTensorOperation):
+    """Turns an image by `degrees` counter-clockwise; with `expand` the image grows to hold all of it."""
+
+    _gives_picture = True
+
+    def __init__(
+        self, degrees: float, resample: Inter = Inter.NEAREST, expand: bool = False, center: Any = None, fill_value: Any = 0
+    ) -> None:
+        check_number("Rotate", "degrees", degrees, -math.inf, math.inf)
+        check_inter("Rotate", resample, "resample")
+        check_bool("Rotate", "expand", expand)
+        self.degrees, self.resample, self.expand, self.center = degrees, resample, expand, center
+        self.fill_value = check_fill("Rotate", fill_value)
+
+    def _apply(self, value: np.ndarray, chosen: Any = None) -> Any:
+        check_image("Rotate", value)
+        return rotate(value, self.degrees, self.resample, self.expand, self.center, self.fill_value)

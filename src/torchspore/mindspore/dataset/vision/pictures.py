@@ -1,0 +1,193 @@
+"""Images as arrays (H, W, C), as PIL images and as encoded files."""
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from torchspore.base.text import message, short
+from torchspore.mindspore.dataset.core.operation import TensorOperation, as_array, is_pil
+from torchspore.mindspore.dataset.core.validator_helpers import check_bool, check_choice, check_int
+from torchspore.mindspore.dataset.transforms.transforms import TypeCast, numpy_type
+
+
+class ImageTensorOperation(TensorOperation):
+    """A transform of images (H, W) or (H, W, C). A PIL image comes out as one where `_gives_picture` says so."""
+
+    _gives_picture = False
+    _name_of_size = "size"
+
+    def _input(self, value: Any) -> Any:
+        if type(value) is np.ndarray or is_pil(value):
+            return value
+        if isinstance(value, (np.ndarray, np.generic)):
+            return np.asarray(value)
+        raise TypeError(message(f"{type(self).__name__}({short(value)})", f"an array or a PIL image, got {type(value).__name__}"))
+
+    def _apply_all(self, *values: Any) -> tuple[Any, ...]:
+        # A random transform does the same to every column, so that an image and its mask stay together.
+        chosen = self._choose(values)
+        return tuple([self._one(value, chosen) for value in values])
+
+    def _choose(self, values: tuple[Any, ...]) -> Any:
+        """The random choices of one call, None for a transform that makes none."""
+        return None
+
+    def _one(self, value: Any, chosen: Any) -> Any:
+        if not is_pil(value):
+            return self._apply(value, chosen)
+        found = self._apply(np.asarray(value), chosen)
+        return to_pil(found) if self._gives_picture else found
+
+    def _apply(self, value: np.ndarray, chosen: Any = None) -> Any:  # type: ignore[override]
+        raise NotImplementedError
+
+
+def check_image(call: str, image: np.ndarray, *, channels: tuple[int, ...] | None = None) -> None:
+    """Raises RuntimeError for what is no image (H, W) or (H, W, C)."""
+    if image.ndim not in (2, 3):
+        raise RuntimeError(
+            message(f"{call} of shape {list(image.shape)}", "an image (H, W) or (H, W, C)", hint="put Decode() first where the column holds files")
+        )
+    if channels is not None and (image.shape[2] if image.ndim == 3 else 1) not in channels:
+        raise RuntimeError(message(f"{call} of shape {list(image.shape)}", f"an image with {' or '.join(map(str, channels))} channels"))
+
+
+def height_width(value: Any) -> tuple[int, int]:
+    """The height and width of an array or PIL image."""
+    return (value.height, value.width) if is_pil(value) else (value.shape[0], value.shape[1])
+
+
+def check_size(call: str, size: Any, *, name: str = "size", high: int = 16777216) -> tuple[int, int]:
+    """A size as (height, width): one int for a square, or a list or tuple of two."""
+    sizes = (size, size) if isinstance(size, int) and not isinstance(size, bool) else size
+    if not isinstance(sizes, (list, tuple)) or len(sizes) != 2:
+        raise TypeError(message(f"{call}({name}={short(size)})", "an int or (height, width)"))
+    for one in sizes:
+        check_int(call, name, one, 1, high)
+    return sizes[0], sizes[1]
+
+
+def decode(data: np.ndarray, where: str) -> np.ndarray:
+    """The RGB picture (H, W, 3) uint8 of an encoded image. Raises RuntimeError where it can't be decoded."""
+    import cv2
+
+    flat = np.ascontiguousarray(data).reshape(-1)
+    image = cv2.imdecode(flat, cv2.IMREAD_COLOR | cv2.IMREAD_IGNORE_ORIENTATION) if flat.dtype == np.uint8 and flat.size else None
+    if image is None:
+        raise RuntimeError(message(f"{where}: {flat.size} bytes", "the bytes of an image file (JPEG, PNG, BMP, TIFF, WebP)"))
+    return cv2.cvtColor(image, cv2.COLOR_BGR2RGB)
+
+
+def to_pil(image: np.ndarray) -> Any:
+    """A PIL image from an array (H, W), (H, W, 1), (H, W, 3) or (H, W, 4)."""
+    from PIL import Image
+
+    if image.ndim == 3 and image.shape[2] == 1:
+        image = image[..., 0]
+    try:
+        return Image.fromarray(image)
+    except TypeError:
+        hint = "convert it: (image * 255).astype(numpy.uint8)"
+        raise TypeError(message(f"ToPIL of {image.dtype} {list(image.shape)}", "uint8 values, for an image of colours", hint=hint)) from None
+
+
+class Decode(TensorOperation):
+    """Decodes the bytes of an image file (uint8, one axis) to an RGB image (H, W, 3); with `to_pil`, to a PIL image.
+
+    Raises TypeError for an array of more axes, RuntimeError for bytes that are no image.
+    """
+
+    def __init__(self, to_pil: bool = False, rgb: bool | None = None) -> None:
+        check_bool("Decode", "to_pil", to_pil)
+        if rgb is not None and not rgb:
+            raise ValueError(message("Decode(rgb=False)", "rgb=True", hint="add ConvertColor(ConvertMode.COLOR_RGB2BGR) for BGR"))
+        self.to_pil = to_pil
+
+    def _input(self, value: Any) -> np.ndarray:
+        if isinstance(value, bytes):
+            return np.frombuffer(value, np.uint8)
+        array = as_array(value, "Decode")
+        if array.ndim != 1:
+            raise TypeError(message(f"Decode of shape {list(array.shape)}", "the bytes of a file, one axis"))
+        return array
+
+    def _apply(self, value: np.ndarray) -> Any:
+        if not self.to_pil:
+            return decode(value, "Decode")
+        import io
+
+        from PIL import Image, UnidentifiedImageError
+
+        try:
+            return Image.open(io.BytesIO(value.tobytes())).convert("RGB")
+        except UnidentifiedImageError:
+            raise RuntimeError(message(f"Decode of {value.size} bytes", "the bytes of an image file")) from None
+
+
+class ToPIL(ImageTensorOperation):
+    """A PIL image from an array (H, W) or (H, W, C)."""
+
+    def _one(self, value: Any, chosen: Any) -> Any:
+        return value if is_pil(value) else self._apply(value)
+
+    def _apply(self, value: np.ndarray, chosen: Any = None) -> Any:
+        check_image("ToPIL", value)
+        return to_pil(value)
+
+
+class ToNumpy(ImageTensorOperation):
+    """An array from a PIL image."""
+
+    def _apply(self, value: np.ndarray, chosen: Any = None) -> Any:
+        return np.array(value)
+
+
+class ToTensor(ImageTensorOperation):
+    """An image (H, W) or (H, W, C) as (C, H, W), divided by 255, of the dtype `output_type`."""
+
+    def __init__(self, output_type: Any = np.float32) -> None:
+        self._dtype = numpy_type("ToTensor", "output_type", output_type)
+
+    def _apply(self, value: np.ndarray, chosen: Any = None) -> Any:
+        check_image("ToTensor", value)
+        planes = value[None] if value.ndim == 2 else value.transpose(2, 0, 1)
+        scaled = np.divide(planes, np.float32(255), dtype=np.float32, casting="unsafe")
+        return np.ascontiguousarray(scaled.astype(self._dtype, copy=False))
+
+
+class ToType(TypeCast):
+    """Converts an image to a dtype."""
+
+
+class HWC2CHW(ImageTensorOperation):
+    """Moves the channels of (H, W, C) to the front: (C, H, W); leaves (H, W) alone."""
+
+    def _apply(self, value: np.ndarray, chosen: Any = None) -> Any:
+        check_image("HWC2CHW", value)
+        return value if value.ndim == 2 else np.ascontiguousarray(value.transpose(2, 0, 1))
+
+
+class Grayscale(ImageTensorOperation):
+    """The brightness of a colour image, in `num_output_channels` (1 or 3) equal channels."""
+
+    _gives_picture = True
+
+    def __init__(self, num_output_channels: int = 1) -> None:
+        check_choice("Grayscale", "num_output_channels", num_output_channels, (1, 3))
+        self.num_output_channels = num_output_channels
+
+    def _apply(self, value: np.ndarray, chosen: Any = None) -> Any:
+        check_image("Grayscale", value)
+        grey = gray(value)
+        return grey if self.num_output_channels == 1 else np.repeat(grey[..., None], 3, 2)
+
+
+def gray(image: np.ndarray) -> np.ndarray:
+    """The brightness (H, W) of an RGB image, as PIL weighs it: (19595 R + 38470 G + 7471 B + 32768) >> 16."""
+    if image.ndim == 2:
+        return image
+    if image.shape[2] == 1:
+        return image[..., 0]
+    wide = image[..., :3].astype(np.int64)
+    return ((wide[..., 0] * 19595 + wide[..., 1] * 38470 + wide[..., 2] * 7471 + 0x8000) >> 16).astype(np.uint8)

@@ -1,0 +1,41 @@
+"""The 1.x spelling of `mindspore.dataset.vision` for PIL images; where 1.x had other defaults, they are kept here.
+
+`Decode` gives a PIL image, `Normalize` and `RandomErasing` work on (C, H, W), `Cutout` is `CutOut` under its old name.
+"""
+from __future__ import annotations
+
+from typing import Any
+
+from torchspore.mindspore.dataset.core.operation import is_pil
+from torchspore.mindspore.dataset.vision import color, pictures, randoms
+from torchspore.mindspore.dataset.vision.transforms import *
+from torchspore.mindspore.dataset.vision.utils import Border, Inter
+
+
+class Decode(pictures.Decode):
+    """Decodes the bytes of an image file to a PIL image."""
+
+    def __init__(self) -> None:
+        super().__init__(to_pil=True)
+
+
+class Normalize(color.Normalize):
+    """`(image - mean) / std` for each channel of (C, H, W)."""
+
+    def __init__(self, mean: Any, std: Any) -> None:
+        super().__init__(mean, std, is_hwc=False)
+
+
+class Cutout(randoms.CutOut):
+    """Blackens squares of an image (C, H, W)."""
+
+    def __init__(self, length: int, num_patches: int = 1) -> None:
+        super().__init__(length, num_patches, is_hwc=False)
+
+
+class ToTensor(pictures.ToTensor):
+    """An image as (C, H, W), divided by 255."""
+
+
+ToPIL = pictures.ToPIL
+__all__ = [name for name in globals() if name[:1].isupper() and name != "Any"]
