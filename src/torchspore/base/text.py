@@ -17,8 +17,8 @@ def message(what: str, expected: str, *, hint: str | None = None) -> str:
 
 
 def with_hint(text: str, hint: str) -> str:
-    """Adds the blank line and the `hint:` line to a message that is already a sentence."""
-    return f"{text}\n\nhint: {hint.rstrip('.')}."
+    """Adds the blank line and the `hint:` line to a message that is already a sentence; a period or a question mark ends it."""
+    return f"{text}\n\nhint: {hint}" + ("" if hint.endswith((".", "?")) else ".")
 
 
 def short(value: object) -> str:

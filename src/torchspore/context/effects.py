@@ -81,6 +81,11 @@ def outcome_of(option: Option) -> Outcome | None:
     return _outcomes.get(option.key) if option.acts else Outcome.not_built()
 
 
+def has_outcome(key: str) -> bool:
+    """Says whether an option has been made to act, or has been read by what runs."""
+    return key in _outcomes
+
+
 def note(section: str, line: str) -> None:
     """Adds a line to a section of `torchspore explain`, once."""
     lines = _notes.setdefault(section, [])
@@ -160,6 +165,8 @@ def engine_loaded() -> None:
     for option, value in STORE.set_options():
         if option.effect is not None:
             run(option, value)
+        elif not option.acts and is_strict() and value != option.default:
+            raise refusal(option.name, Outcome.not_built())
 
 
 def is_engine_loaded() -> bool:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from torchspore.base.suggest import closest
+from torchspore.base.text import with_hint
 from torchspore.context.kinds import Members, Wrong
 from torchspore.context.option import SETTERS, Option
 from torchspore.context.options import ALIASES, OPTIONS, names_of
@@ -46,7 +47,7 @@ def unknown(api: str, name: str, call: str) -> UnknownOption:
         near = closest(name, names_of(api))
         hint = f"did you mean {near}?" if near else "torchspore context lists every option"
     shown = f"{name}=..." if call.startswith("set") or call == "scope" else repr(name)
-    return UnknownOption(f"{call}({shown}): there is no such option.\n\nhint: {hint}" + ("" if hint.endswith("?") else "."))
+    return UnknownOption(with_hint(f"{call}({shown}): there is no such option.", hint))
 
 
 def plan(

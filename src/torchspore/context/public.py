@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from torchspore.base.text import short
+from torchspore.base.text import message, short
 from torchspore.context import plan as _plan
 from torchspore.context.options import OPTIONS
 from torchspore.context.store import STORE
@@ -96,6 +96,41 @@ def reset_ps_context() -> None:
     STORE.reset("ps")
 
 
+def set_offload_context(offload_config: dict[str, Any]) -> None:
+    """Says where data goes that does not fit on the device."""
+    STORE.change("offload", {"offload_config": offload_config}, "set_offload_context")
+
+
+def get_offload_context() -> dict[str, Any]:
+    """Gives what `set_offload_context` was given."""
+    return copy.deepcopy(dict(STORE.get("offload.offload_config")))
+
+
+def set_device(device_target: str, device_id: int | None = None) -> None:
+    """Sets the options `device_target` and, where given, `device_id`."""
+    written: dict[str, object] = {"device_target": device_target}
+    if device_id is not None:
+        written["device_id"] = device_id
+    STORE.change("context", written, "set_device")
+
+
+def get_current_device() -> tuple[str, int]:
+    """Gives (`device_target`, `device_id`) as they act for this thread."""
+    return STORE.get("device_target"), STORE.get("device_id")
+
+
+def set_deterministic(deterministic: bool) -> None:
+    """Sets the option `deterministic` to 'ON' or 'OFF'; it may be called again."""
+    if not isinstance(deterministic, bool):
+        raise OptionTypeError(message(f"set_deterministic({short(deterministic)})", "True or False"))
+    STORE.change("context", {"deterministic": "ON" if deterministic else "OFF"}, "set_deterministic")
+
+
+def set_recursion_limit(recursion_limit: int = 1000) -> None:
+    """Sets the option `max_call_depth`."""
+    STORE.change("context", {"max_call_depth": recursion_limit}, "set_recursion_limit")
+
+
 @contextmanager
 def scope(**kwargs: Any) -> Iterator[None]:
     """Sets options for the block and this thread or task only; what it found acts again at the end, also on an error.
@@ -108,3 +143,15 @@ def scope(**kwargs: Any) -> Iterator[None]:
         yield
     finally:
         STORE.close_scope(token)
+
+
+def _unwrapped(api: str, call: str) -> Callable[..., None]:
+    def setter(**kwargs: Any) -> None:
+        STORE.change(api, kwargs, call)
+
+    return setter
+
+
+# Upstream tests call `set_context.__wrapped__(...)` to get past MindSpore's decorator; here it does the same as the function.
+for _setter, _api in ((set_context, "context"), (set_auto_parallel_context, "auto_parallel"), (set_ps_context, "ps")):
+    _setter.__wrapped__ = _unwrapped(_api, _setter.__name__)  # type: ignore[attr-defined]

@@ -143,6 +143,8 @@ class Store:
                 old = {key: self.get(key) for key in settings}
                 self._write(settings)
                 effects.push([(OPTIONS[key], self.get(key), old[key]) for key in settings if key not in self._forced])
+                if "device_target" in settings and self.get("device_target") != old["device_target"]:
+                    self._push_again(settings)
             except BaseException:
                 if before is not None:
                     self._code, self._acting = before.code, before.acting
@@ -225,6 +227,10 @@ class Store:
                     acting[key] = OPTIONS[key].default_on(device)
         mode = acting.get("mode")
         _scope.set(_Scope(dict(code), acting, next(self._numbers), None if mode is None else mode == 0))
+
+    def _push_again(self, settings: Mapping[str, Setting]) -> None:
+        """Runs the effects of what was set earlier: on another device they may come to something else."""
+        effects.push([(option, value, value) for option, value in self.set_options() if option.key not in settings])
 
     def _is_set(self, key: str) -> bool:
         return self.asked(key) is not None

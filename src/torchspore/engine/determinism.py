@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import importlib
 import os
+from typing import Any
 
 import torch
-import torch.utils.deterministic
 
 from torchspore.context.effects import Outcome
 
@@ -13,6 +14,8 @@ from torchspore.context.effects import Outcome
 _EXPORTED = {"HCCL_DETERMINISTIC": "true", "TE_PARALLEL_COMPILER": "1"}
 _WORKSPACE = "CUBLAS_WORKSPACE_CONFIG"
 
+# torch makes an object of this module when it is imported, which its types do not know.
+_memory: Any = importlib.import_module("torch.utils.deterministic")
 _before: dict[str, bool] = {}
 _workspace_is_ours = False
 
@@ -35,13 +38,13 @@ def _switch_on() -> None:
         _before.update(
             algorithms=torch.are_deterministic_algorithms_enabled(),
             warn_only=torch.is_deterministic_algorithms_warn_only_enabled(),
-            fill=torch.utils.deterministic.fill_uninitialized_memory,
+            fill=_memory.fill_uninitialized_memory,
             cudnn=torch.backends.cudnn.deterministic,
             benchmark=torch.backends.cudnn.benchmark,
         )
     torch.use_deterministic_algorithms(True, warn_only=True)
     # Filling fresh memory hides reads of unset values, costs time and changes no result of a right program.
-    torch.utils.deterministic.fill_uninitialized_memory = False
+    _memory.fill_uninitialized_memory = False
     torch.backends.cudnn.deterministic = True
     torch.backends.cudnn.benchmark = False
     if _WORKSPACE not in os.environ:  # cuBLAS reads it when CUDA starts
@@ -56,7 +59,7 @@ def _switch_off() -> None:
     global _workspace_is_ours
     if _before:
         torch.use_deterministic_algorithms(_before["algorithms"], warn_only=_before["warn_only"])
-        torch.utils.deterministic.fill_uninitialized_memory = _before["fill"]
+        _memory.fill_uninitialized_memory = _before["fill"]
         torch.backends.cudnn.deterministic = _before["cudnn"]
         torch.backends.cudnn.benchmark = _before["benchmark"]
         _before.clear()

@@ -7,6 +7,7 @@ import os
 import sys
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import torch
 
@@ -30,7 +31,11 @@ def count(target: str) -> int:
     if find_spec("torch_npu") is None:
         return 0
     importlib.import_module("torch_npu")  # gives torch its `npu` module; it wants the CANN libraries, hence only when asked
-    return int(torch.npu.device_count())
+    return int(_npu().device_count())
+
+
+def _npu() -> Any:
+    return getattr(torch, "npu")  # noqa: B009 - torch's types do not know the module that torch_npu adds
 
 
 def tell_default() -> None:
@@ -74,7 +79,7 @@ def name() -> str:
         return f"CPU ({os.cpu_count()} cores)"
     if device.type == "cuda":
         return str(torch.cuda.get_device_name(device))
-    return str(torch.npu.get_device_name(device.index))
+    return str(_npu().get_device_name(device.index))
 
 
 def select(target: str) -> Outcome:

@@ -1,0 +1,106 @@
+"""`torchspore explain`: runs a program, then says of each option what its value was, where it came from, and what it did."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from typing import TextIO
+
+from torchspore.base.text import short
+from torchspore.context import effects
+from torchspore.context.option import Option
+from torchspore.context.options import OPTIONS
+from torchspore.context.store import STORE
+
+USAGE = """usage: torchspore explain (script.py | -m module | -c code) [arguments …]
+
+Runs the program as `torchspore run` does, then prints each option that was set or that acted: its value, where the value came from,
+and what came of it here.
+"""
+HEADS = ("option", "value", "from", "outcome")
+
+
+def run(arguments: Sequence[str]) -> int:
+    """The command: the same as `torchspore run --explain`."""
+    if list(arguments) in ([], ["-h"], ["--help"]):
+        print(USAGE, end="")
+        return 0 if arguments else 2
+    from torchspore.cli import run as command
+
+    return command.run(["--explain", *arguments])
+
+
+def show() -> None:
+    """Prints the table to the program's standard output."""
+    table(sys.stdout)
+
+
+def table(stream: TextIO) -> None:
+    """Prints the options, then the sections that other layers noted; with rich on a terminal, as plain columns elsewhere."""
+    if stream.isatty():
+        _rich(stream)
+    else:
+        _plain(stream)
+
+
+def rows() -> list[tuple[str, str, str, str]]:
+    """Gives (option, value, source, outcome) of each option that was set, or that has acted."""
+    found = []
+    for key, option in OPTIONS.items():
+        if option.parent in OPTIONS:
+            continue
+        if STORE.source(key)[0] != "default" or effects.has_outcome(key):
+            found.append((key, short(STORE.get(key)), _source(option), _outcome(option)))
+    return found
+
+
+def _source(option: Option) -> str:
+    source, setting = STORE.source(option.key)
+    where = _relative(setting.where) if setting is not None and setting.where else ""
+    if source == "forced environment":
+        asked = STORE.asked(option.key)
+        told = f"; the program asks for {short(asked.written)}" if asked is not None and setting and asked.value != setting.value else ""
+        return f"{where}, forced{told}"
+    return where or source
+
+
+def _relative(where: str) -> str:
+    path, _, line = where.rpartition(":")
+    if not path:
+        return where
+    near = os.path.relpath(path)
+    return f"{path if near.startswith('..') else near}:{line}"
+
+
+def _outcome(option: Option) -> str:
+    outcome = effects.outcome_of(option)
+    return str(outcome) if outcome is not None else "kept; nothing has looked at it"
+
+
+def _plain(stream: TextIO) -> None:
+    lines = [HEADS, *rows()]
+    widths = [max(len(line[column]) for line in lines) for column in range(3)]
+    for line in lines:
+        cells = [cell.ljust(width) for cell, width in zip(line[:3], widths, strict=True)]
+        print("  ".join([*cells, line[3]]).rstrip(), file=stream)
+    for section, notes in effects.notes().items():
+        print(f"\n{section}", file=stream)
+        for note in notes:
+            print(f"  {note}", file=stream)
+
+
+def _rich(stream: TextIO) -> None:
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    console = Console(file=stream)
+    shown = Table(*HEADS)
+    for row in rows():
+        shown.add_row(*(Text(cell) for cell in row))
+    console.print(shown)
+    for section, notes in effects.notes().items():
+        console.print(Text(f"\n{section}", style="bold"))
+        for note in notes:
+            console.print(Text(f"  {note}"))

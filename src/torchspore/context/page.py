@@ -1,0 +1,76 @@
+"""What the documentation says about an option, out of its declaration."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from torchspore.base.text import short
+from torchspore.context.option import SETTERS, Alias, On, Option, When
+from torchspore.context.options import ALIASES, OPTIONS
+
+
+def acts(item: Option | Alias) -> bool:
+    """Says whether an option, or the one behind an alias, has an effect in this version."""
+    return OPTIONS[item.of].acts if isinstance(item, Alias) else item.acts
+
+
+def counts() -> tuple[int, int]:
+    """Gives how many options act, and how many there are; members and aliases count."""
+    everything: list[Option | Alias] = [*OPTIONS.values(), *ALIASES.values()]
+    return sum(acts(item) for item in everything), len(everything)
+
+
+def facts(item: Option | Alias) -> Iterator[tuple[str, str]]:
+    """Gives (heading, text) of everything that is known about an option."""
+    if isinstance(item, Alias):
+        yield "the same as", OPTIONS[item.of].name
+        yield "MindSpore", _versions(item)
+        return
+    yield "values", item.kind.expected
+    yield "default", _default(item)
+    yield "devices", "all" if item.on is On.ALL else ", ".join(item.on.names())
+    if item.when is not When.ANY_TIME:
+        yield "may change", item.when.value
+    yield "effect", "acts" if item.acts else "not built yet: the value is checked and kept"
+    if item.environment:
+        verb = "wins over the code" if item.wins else "counts where the code sets nothing"
+        yield "environment", f"{', '.join(item.environment)} ({verb})"
+    if item.within is not None:
+        yield "member of", item.within + ("; its own name works too" if item.top_level and item.settable else "")
+    if item.group is not None:
+        yield "also in", f"the JSON file that ascend_config's {item.group}_path names"
+    if _versions(item):
+        yield "MindSpore", _versions(item)
+    if item.instead is not None:
+        yield "newer", item.instead
+    if item.example is not None:
+        yield "example", item.example
+
+
+def plain(item: Option | Alias) -> Iterator[str]:
+    """Gives the lines of an option's page for a terminal."""
+    yield f"{item.name}  ({SETTERS[item.api]})"
+    yield ""
+    yield item.doc
+    yield ""
+    for head, text in facts(item):
+        yield f"  {head:12} {text}"
+
+
+def _default(item: Option) -> str:
+    if not callable(item.default):
+        return short(item.default)
+    if item.name == "runtime_num_threads":
+        return "the number of cores, 30 at most"
+    by_device = {device: item.default_on(device) for device in ("CPU", "GPU", "Ascend")}
+    return ", ".join(f"{value!r} on {device}" for device, value in by_device.items())
+
+
+def _versions(item: Option | Alias) -> str:
+    since, until = item.since, item.until
+    if not since and isinstance(item, Option):
+        owner = OPTIONS.get(item.parent or "")
+        since, until = (owner.since, owner.until) if owner is not None else ("", None)
+    if not since:
+        return ""
+    return f"since {since}, gone after {until}" if until else f"since {since}"

@@ -1,0 +1,93 @@
+"""Inner names of MindSpore's context that upstream programs and tests reach for, over the same store."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from torchspore.context import public
+from torchspore.context.options import names_of
+from torchspore.context.store import STORE
+from torchspore.errors import NotOffered
+
+# What the objects call other than the option: their method's ending -> the option's name.
+_OTHER_NAMES = {
+    "strategy_search_mode": "search_mode",
+    "all_reduce_fusion_split_indices": "all_reduce_fusion_config",
+    "param": "",
+}
+
+
+class Context:
+    """The object behind `mindspore.context._context()`: each option as an attribute, a `get_` and a `set_` method.
+
+    `get_param` and `set_param` take an option's name.
+    """
+
+    _api = "context"
+    _get: Callable[[str], Any] = staticmethod(public.get_context)
+    _set: Callable[..., None] = staticmethod(public.set_context)
+
+    def get_param(self, param: str) -> Any:
+        """Gives an option's value."""
+        return self._get(param)
+
+    def set_param(self, param: str, value: object) -> None:
+        """Sets an option."""
+        self._set(**{param: value})
+
+    def get_jit_config(self) -> dict[str, Any]:
+        """Gives `jit_config` as it was set."""
+        config: dict[str, Any] = public.get_context("jit_config")
+        return config
+
+    def __getattr__(self, name: str) -> Any:
+        """Finds `get_<option>`, `set_<option>`, `get_<option>_is_set` and plain `<option>`."""
+        verb, _, rest = name.partition("_")
+        option = _OTHER_NAMES.get(rest, rest)
+        names = names_of(self._api)
+        if verb == "set" and option in names:
+            return partial(self.set_param, option)
+        if verb == "get" and option in names:
+            return partial(self._get, option)
+        if verb == "get" and option.endswith("_is_set") and option.removesuffix("_is_set") in names:
+            return partial(self._is_set, option.removesuffix("_is_set"))
+        if name in names:
+            return self._get(name)
+        raise NotOffered(f"{type(self).__name__}.{name}: there is no such option or method.")
+
+    def _is_set(self, name: str) -> bool:
+        key = name if self._api == "context" else f"{self._api}.{name}"
+        return STORE.asked(key) is not None
+
+
+class AutoParallelContext(Context):
+    """The object behind `mindspore.parallel._auto_parallel_context.auto_parallel_context()`."""
+
+    _api = "auto_parallel"
+    _get = staticmethod(public.get_auto_parallel_context)
+    _set = staticmethod(public.set_auto_parallel_context)
+
+    def reset(self) -> None:
+        """Puts every option of parallel execution back to its default."""
+        public.reset_auto_parallel_context()
+
+
+K_CONTEXT = Context()
+_AUTO_PARALLEL = AutoParallelContext()
+
+
+def _context() -> Context:
+    """Gives the one context object."""
+    return K_CONTEXT
+
+
+def auto_parallel_context() -> AutoParallelContext:
+    """Gives the one object of parallel execution."""
+    return _AUTO_PARALLEL
+
+
+def get_jit_config() -> dict[str, Any]:
+    """Gives `jit_config` as it was set."""
+    return K_CONTEXT.get_jit_config()
