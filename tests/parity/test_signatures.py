@@ -11,8 +11,11 @@ from parity import signatures
 
 from torchspore.names import listing
 
-# name -> (our parameters, why they differ)
-DIFFERENT: dict[str, tuple[str, str]] = {}
+# name -> why its parameters differ
+DIFFERENT = {
+    "mindspore.dataset.MappableDataset": "a base class: programs subclass neither it nor call it",
+    "mindspore.dataset.SourceDataset": "a base class: programs subclass neither it nor call it",
+}
 
 RECORDED = {f"{module}.{name}": text for module, names in signatures.read().items() for name, text in names.items()}
 # What says nothing: the parameters are hidden behind a decorator or taken apart in the body.
@@ -20,9 +23,11 @@ UNKNOWN = ("*args, **kwargs", "*args")
 OFFERED = sorted(name for name, text in RECORDED.items() if text not in UNKNOWN and listing.has(listing.offered(), name))
 
 
-def agrees(ours: str, theirs: str) -> bool:
+def agrees(ours: str | None, theirs: str) -> bool:
     """Whether our parameters are MindSpore's, with none but optional ones after them."""
-    return ours == theirs or (ours.startswith(theirs) and all("=" in one or "*" in one for one in ours[len(theirs) :].split(", ") if one))
+    if ours is None or not ours.startswith(theirs):
+        return False
+    return all("=" in one or "*" in one for one in ours[len(theirs) :].split(", ") if one)
 
 
 @pytest.mark.parametrize("module", signatures.MODULES)
@@ -32,10 +37,12 @@ def test_signatures(module: str) -> None:
     home = importlib.import_module(module)
     names = [name.rpartition(".")[2] for name in OFFERED if name.rpartition(".")[0] == module]
     found = {f"{module}.{name}": signatures.of(getattr(home, name)) for name in names}
-    expected = {name: DIFFERENT[name][0] if name in DIFFERENT else RECORDED[name] for name in found}
-    wrong = [f"{name}({text})  MindSpore: ({expected[name]})" for name, text in found.items() if not agrees(text, expected[name])]
+    wrong = [f"{name}({text})  MindSpore: ({RECORDED[name]})" for name, text in found.items() if not agrees(text, RECORDED[name])]
+    wrong = [line for line in wrong if line.partition("(")[0] not in DIFFERENT]
     assert not wrong, "\n".join(["", *wrong])
 
 
 def test_a_listed_difference_is_one() -> None:
-    assert not [name for name, (ours, _) in DIFFERENT.items() if RECORDED.get(name) == ours]
+    for name in DIFFERENT:
+        module, _, attribute = name.rpartition(".")
+        assert not agrees(signatures.of(getattr(importlib.import_module(module), attribute)), RECORDED[name]), name

@@ -14,11 +14,11 @@ from types import CodeType, ModuleType, TracebackType
 
 import torchspore
 from torchspore import alias
+from torchspore.errors import TorchsporeError
 
 INTERRUPTED = 128 + signal.SIGINT
-_PACKAGE = Path(torchspore.__file__).resolve().parent
 _RUNNER = (str(Path(__file__).resolve()), "<frozen ", runpy.__file__)
-_FINDER = (str(_PACKAGE / "alias.py"), str(_PACKAGE / "names"), "<frozen importlib")
+_PACKAGE = (str(Path(torchspore.__file__).resolve().parent) + os.sep, "<frozen importlib")
 
 
 def execute(script: str, arguments: Sequence[str] = ()) -> int:
@@ -70,7 +70,7 @@ def _guarded(body: Callable[[], object], argv: list[str], first_path: str) -> in
         return INTERRUPTED
     except BaseException as error:
         _flush()
-        error.__traceback__ = _own_removed(error.__traceback__)
+        error.__traceback__ = _own_removed(error)
         sys.excepthook(type(error), error, error.__traceback__)
         return 1
     _flush()
@@ -92,13 +92,19 @@ def _exit_code(error: SystemExit) -> int:
     return 1
 
 
-def _own_removed(trace: TracebackType | None) -> TracebackType | None:
-    """The traceback without this runner's frames before the user's first line, and without the name finder's at the end."""
+def _own_removed(error: BaseException) -> TracebackType | None:
+    """The error's traceback without this runner's frames before the user's first line.
+
+    Where torchspore itself refuses something, it ends at the user's last line: the way to the refusal explains nothing.
+    """
+    trace = error.__traceback__
     while trace is not None and trace.tb_frame.f_code.co_filename.startswith(_RUNNER):
         trace = trace.tb_next
+    if not isinstance(error, TorchsporeError):
+        return trace
     last, step = None, trace
     while step is not None:
-        if not step.tb_frame.f_code.co_filename.startswith(_FINDER):
+        if not step.tb_frame.f_code.co_filename.startswith(_PACKAGE):
             last = step
         step = step.tb_next
     if last is not None:
