@@ -35,7 +35,7 @@ def count(target: str) -> int:
 
 
 def _npu() -> Any:
-    return getattr(torch, "npu")  # noqa: B009 - torch's types do not know the module that torch_npu adds
+    return getattr(torch, "npu")  # torch's types do not know the module that torch_npu adds
 
 
 def tell_default() -> None:

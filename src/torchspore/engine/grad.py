@@ -42,6 +42,11 @@ class GradFrame(Frame):
         self.stand_for(tensor, value)
         self._written[id(tensor)] = tensor
 
+    def rebind(self, tensor: TensorBase, t: torch.Tensor) -> None:
+        self._values.pop(id(tensor), None)
+        self._written.pop(id(tensor), None)
+        super().rebind(tensor, t)
+
     def host(self, tensor: TensorBase) -> torch.Tensor:
         found = self._values.get(id(tensor))
         return found if found is not None else super().host(tensor)

@@ -64,6 +64,13 @@ class Frame:
         """The values of `tensor`, to be read by Python."""
         return self.outer.host(tensor) if self.outer is not None else self.resolve(tensor)
 
+    def rebind(self, tensor: TensorBase, t: torch.Tensor) -> None:
+        """Gives `tensor` another torch tensor."""
+        if self.outer is not None:
+            self.outer.rebind(tensor, t)
+        else:
+            tensor._t = t.detach()
+
     def attribute_set(self, owner: Any, name: str, value: Any) -> None:
         """Is told of each attribute that a Cell is given inside this frame, before it is written."""
         if self.outer is not None:
@@ -151,7 +158,11 @@ def rebind(tensor: TensorBase, t: torch.Tensor) -> None:
     """Gives `tensor` another torch tensor, of any shape and dtype."""
     global writes
     writes += 1
-    tensor._t = t
+    around = frame()
+    if around is not None:
+        around.rebind(tensor, t)
+    else:
+        tensor._t = t
 
 
 def unwrap(value: Any) -> Any:

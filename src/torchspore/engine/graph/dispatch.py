@@ -1,12 +1,45 @@
-"""Where a call of a Cell, a `@jit` function or a gradient transform becomes a graph."""
+"""Where a call of a Cell, a `@jit` function or a gradient transform becomes a graph: looked up, captured, run, or left to PyNative."""
 from __future__ import annotations
 
+import threading
+import time
+from collections import OrderedDict
 from collections.abc import Callable
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from typing import Any
 
+from torchspore.base.frames import user_line
+from torchspore.context import effects
+from torchspore.context.effects import Outcome
 from torchspore.context.store import STORE
+from torchspore.engine.graph.capture import Capture
+from torchspore.engine.graph.graph import Graph
+from torchspore.engine.graph.key import signature
+from torchspore.engine.graph.refusal import Refusal
+from torchspore.engine.tensor import TensorBase
+
+KEPT = 64
+"""How many keys of one Cell or function are kept, least recently used first to go."""
 
 version = 0
+"""Counts what changes on Cells: while it stands still, their attributes need no look."""
+
+
+@dataclass
+class Entry:
+    """What is known of one key: graphs for different states of the program, and why the last capture was refused."""
+
+    graphs: list[Graph] = field(default_factory=list)
+    refusal: Refusal | None = None
+    refused_at: int = -1
+
+
+class _Local(threading.local):
+    in_pynative = False
+
+
+_local = _Local()
 
 
 def changed() -> None:
@@ -16,13 +49,99 @@ def changed() -> None:
 
 
 def is_graph_mode() -> bool:
-    """Whether this thread runs in GRAPH_MODE."""
-    return STORE.graph_mode
+    """Whether this thread runs in GRAPH_MODE, and not the insides of a call that a graph can't hold."""
+    return STORE.graph_mode and not _local.in_pynative
 
 
 def call(owner: Any, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    return function(*args, **kwargs)
+    """Runs `function(*args, **kwargs)` as a captured graph, captured now if need be; as PyNative where a graph can't hold it."""
+    if _local.in_pynative:
+        return function(*args, **kwargs)
+    flat: list[TensorBase] = []
+    found = _look_up(owner, function, args, kwargs, flat)
+    if isinstance(found, Refusal):
+        _report(owner, found)
+        return _in_pynative(function, args, kwargs)
+    for graph in found.graphs:
+        if graph.matches(version):
+            return graph.run(flat)
+    if found.refusal is not None and found.refused_at == version:
+        return _in_pynative(function, args, kwargs)
+    graph_or_refusal = _capture(owner, found, function, args, kwargs, flat)
+    if isinstance(graph_or_refusal, Graph):
+        return graph_or_refusal.run(flat)
+    out = _in_pynative(function, args, kwargs)
+    found.refusal, found.refused_at = graph_or_refusal, version
+    _report(owner, graph_or_refusal)
+    return out
 
 
 def compile(owner: Any, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-    pass
+    """Captures the graph for these arguments and runs nothing."""
+    flat: list[TensorBase] = []
+    found = _look_up(owner, function, args, kwargs, flat)
+    if isinstance(found, Entry) and not any(graph.matches(version) for graph in found.graphs):
+        _capture(owner, found, function, args, kwargs, flat)
+
+
+def graphs(owner: Any) -> list[Graph]:
+    """All graphs captured of a Cell or function; `str` shows one."""
+    table = getattr(owner, "__dict__", {}).get("_graphs", {})
+    return [graph for entry in table.values() for graph in entry.graphs]
+
+
+def _look_up(owner: Any, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], flat: list[TensorBase]) -> Entry | Refusal:
+    try:
+        given = (signature(args, flat), signature(kwargs, flat) if kwargs else None)
+    except Refusal as refusal:
+        return refusal
+    key = (getattr(function, "__func__", function), given, STORE.snapshot())
+    table: OrderedDict[Any, Entry] = owner.__dict__.setdefault("_graphs", OrderedDict())
+    entry = table.get(key)
+    if entry is None:
+        entry = table[key] = Entry()
+        while len(table) > KEPT:
+            table.popitem(last=False)
+    elif len(table) > 1:
+        table.move_to_end(key)
+    return entry
+
+
+def _capture(owner: Any, entry: Entry, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], flat: list[TensorBase]) -> Graph | Refusal:
+    started = time.perf_counter()
+    try:
+        captured = Capture().run(function, args, kwargs)
+        graph = Graph(captured, flat, time.perf_counter() - started)
+        if not graph.matches(version):
+            return Refusal("reads state that it changes itself")
+    except Refusal as refusal:
+        return refusal
+    entry.graphs.insert(0, graph)
+    del entry.graphs[8:]
+    effects.note("graphs", f"{_name(owner)} at {user_line()}: {graph.operators} operators, {len(captured.lifted)} inputs, captured in {graph.seconds:.2f} s")
+    effects.report("mode", Outcome.applied("calls run as captured graphs; what a graph can't hold runs as PyNative"))
+    return graph
+
+
+def _report(owner: Any, refusal: Refusal) -> None:
+    effects.note("calls that run as PyNative", f"{refusal.line}: {_name(owner)} {refusal.reason}")
+
+
+def _name(owner: Any) -> str:
+    return getattr(owner, "__qualname__", None) or type(owner).__name__
+
+
+def _in_pynative(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    with _pynative():
+        return function(*args, **kwargs)
+
+
+@contextmanager
+def _pynative() -> Any:
+    before, _local.in_pynative = _local.in_pynative, True
+    try:
+        yield
+    finally:
+        _local.in_pynative = before
+
+

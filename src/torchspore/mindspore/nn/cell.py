@@ -7,12 +7,13 @@ from typing import Any
 
 from torchspore.context.store import STORE
 from torchspore.engine import tensor as engine
-from torchspore.engine.graph import dispatch
+from torchspore.engine.graph import dispatch, state, watch
 from torchspore.engine.precision import lowered
 from torchspore.engine.tensor import TensorBase, frame
 from torchspore.mindspore.common.parameter import DEFAULT_NAME, Parameter, ParameterTuple
 from torchspore.mindspore.nn.cell_hooks import CellHooks
 from torchspore.mindspore.nn.cell_tree import CellTree
+from torchspore.mindspore.ops.primitive import Primitive
 
 _set = object.__setattr__
 
@@ -150,7 +151,7 @@ class Cell(CellTree, CellHooks):
         raise AttributeError(f"{type(self).__name__}: expected a method named construct.\n\nhint: define construct(self, x) on {type(self).__name__}.")
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if STORE.graph_mode and not engine.frame():
+        if STORE.graph_mode and engine.frame() is None:
             return dispatch.call(self, self._run, args, kwargs)
         return self._run(*args, **kwargs)
 
@@ -263,3 +264,6 @@ class Cell(CellTree, CellHooks):
 def _indented(text: str) -> str:
     return text.replace("\n", "\n  ")
 
+
+watch.cells_are(Cell)
+state.settle(Cell, Primitive)

@@ -1,0 +1,203 @@
+"""Capture: runs a call once with fake stand-ins and keeps the operators as a graph; nothing real is touched.
+
+A real Tensor that an operator meets becomes an input of the graph when it is first met. Stand-ins belong to the thread that captures,
+so that a live Parameter is never changed and another thread may run the same Cell meanwhile.
+"""
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import torch
+from torch._subclasses.fake_tensor import FakeTensor
+from torch.fx.experimental import proxy_tensor
+from torch.fx.experimental.proxy_tensor import disable_proxy_modes_tracing, make_fx, track_tensor_tree
+from torch.utils._python_dispatch import _disable_current_modes
+
+from torchspore.engine import create
+from torchspore.engine.graph.refusal import Refusal
+from torchspore.engine.graph.watch import Watch, watching
+from torchspore.engine.tensor import Frame, TensorBase, raw, tensors, transform
+
+_one_at_a_time = threading.RLock()        # make_fx keeps its tracer in a module variable
+
+
+@dataclass
+class Captured:
+    """The outcome of a capture: the graph, where its inputs come from, what becomes of its outputs, and the state it depends on."""
+
+    module: torch.fx.GraphModule
+    lifted: list[Any]                      # a Tensor, or a function that gives a torch tensor, for each input
+    result: Any                            # the result with Out and In in the places of Tensors
+    written: list[tuple[Any, str, Any]]    # (owner, attribute, value with Out and In in it) to be written after each run
+    watch: Watch
+    literals: set[int] = field(default_factory=set)
+
+
+@dataclass(frozen=True)
+class Out:
+    """Stands for the output number `index` of the graph."""
+
+    index: int
+
+
+@dataclass(frozen=True)
+class In:
+    """Stands for the Tensor that is the graph's input number `index`."""
+
+    index: int
+
+
+class Capture(Frame):
+    """The frame of a capture."""
+
+    def __init__(self) -> None:
+        self.lifted: list[Any] = []
+        self.literals: set[int] = set()
+        self.watch = Watch()
+        self._places: dict[int, int] = {}           # id(Tensor) -> its place in `lifted`, which keeps it alive
+        self._fakes: list[torch.Tensor] = []
+        self._last: Any = None
+
+    # ---- what operators meet
+
+    def resolve(self, tensor: TensorBase) -> torch.Tensor:
+        t = tensor._t
+        if self._is_mine(t):
+            return t
+        place = self._places.get(id(tensor))
+        if place is None:
+            place = self._places[id(tensor)] = self._lift(tensor, t)
+        return self._fakes[place]
+
+    def _is_mine(self, t: torch.Tensor) -> bool:
+        return isinstance(t, FakeTensor) and t.fake_mode is self.mode
+
+    def _lift(self, source: Any, t: torch.Tensor) -> int:
+        """Makes a new input of the graph; gives its place."""
+        with disable_proxy_modes_tracing(), torch.no_grad():
+            fake = self.mode.from_tensor(t)
+        graph = self.tracer.graph
+        with graph.inserting_after(self._last) if self._last is not None else graph.inserting_before(next(iter(graph.nodes), None)):
+            node = self._last = graph.placeholder(f"in{len(self.lifted)}")
+        track_tensor_tree(fake, torch.fx.Proxy(node, self.tracer), constant=None, tracer=self.tracer)
+        self.lifted.append(source)
+        self._fakes.append(fake)
+        return len(self.lifted) - 1
+
+    def literal(self, data: Any, make: Callable[[], torch.Tensor]) -> torch.Tensor:
+        if isinstance(data, np.ndarray):
+            found = self.watch.arrays.get(id(data))
+            if found is None:
+                raise Refusal("makes a Tensor of a NumPy array that is computed in the call")
+            return self._lifted_values(lambda: create.from_array(found()), make)
+        if isinstance(data, (list, tuple)) and _has_array(data):
+            raise Refusal("makes a Tensor of NumPy arrays that are computed in the call")
+        return self._lifted_values(None, make)
+
+    def _lifted_values(self, source: Callable[[], torch.Tensor] | None, make: Callable[[], torch.Tensor]) -> torch.Tensor:
+        """New values as an input; cloned in the graph, because the program may write into them."""
+        with _disable_current_modes():
+            t = make()
+        place = self._lift(source if source is not None else (lambda: t), t)
+        if source is None:
+            self.literals.add(place)
+        return self._fakes[place].clone()
+
+    # ---- what the program does
+
+    def write(self, tensor: TensorBase, value: torch.Tensor) -> None:
+        with torch.no_grad():
+            self.resolve(tensor).copy_(value)
+
+    def modify(self, tensor: TensorBase, change: Callable[[torch.Tensor], Any]) -> None:
+        change(self.resolve(tensor))
+
+    def rebind(self, tensor: TensorBase, t: torch.Tensor) -> None:
+        if not self._is_mine(tensor._t):
+            raise Refusal("gives a Parameter another shape or dtype")
+        tensor._t = t
+
+    def host(self, tensor: TensorBase) -> torch.Tensor:
+        raise Refusal("reads the values of a Tensor on the host")
+
+    def attribute_set(self, owner: Any, name: str, value: Any) -> None:
+        self.watch.wrote(owner, name)
+
+    # ---- the capture itself
+
+    def run(self, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Captured:
+        """Traces `function(*args, **kwargs)`. Raises Refusal for what a graph can't hold; all state is as before in either case."""
+        self.watch.learn(function)
+
+        def body() -> list[torch.Tensor]:
+            tracing: Any = proxy_tensor._CURRENT_MAKE_FX_TRACER
+            self.tracer, self.mode = tracing.fx_tracer, tracing.fake_tensor_mode
+            with self.open(), watching(self.watch):
+                self.result = function(*args, **kwargs)
+            self._settle()
+            return [t if isinstance(t, torch.Tensor) else raw(t) for t in self._outputs]
+
+        with _one_at_a_time:
+            try:
+                with _disable_current_modes():
+                    module = make_fx(body, tracing_mode="fake", _allow_non_fake_inputs=False)()
+            except BaseException as error:
+                self.watch.restore()
+                self.watch.changed_state()
+                raise self.watch.refusal or _as_refusal(error) from None
+        return Captured(module, self.lifted, self.result, self.written, self.watch, self.literals)
+
+    def _settle(self) -> None:
+        """Puts all state back and turns the Tensors of the result into places of inputs and outputs."""
+        changed = self.watch.restore()
+        reason = self.watch.changed_state()
+        if self.watch.refusal is not None:
+            raise self.watch.refusal
+        if reason is not None:
+            raise Refusal(reason, self._first_line())
+        self._outputs: list[torch.Tensor] = []
+        self._known: dict[int, Out] = {}
+        self.written = []
+        for owner, name, value in changed:
+            if not any(True for _ in tensors(value)):
+                raise Refusal(f"writes the attribute {name!r} of {type(owner).__name__}", self._first_line())
+            self.written.append((owner, name, transform(value, self._placed)))
+        self.result = transform(self.result, self._placed)
+
+    def _placed(self, tensor: TensorBase) -> Out | In:
+        if not self._is_mine(tensor._t):
+            self.resolve(tensor)
+            return In(self._places[id(tensor)])
+        found = self._known.get(id(tensor))
+        if found is None:
+            found = self._known[id(tensor)] = Out(len(self._outputs))
+            self._outputs.append(tensor._t)
+        return found
+
+    def _first_line(self) -> str:
+        code = next(iter(self.watch.codes), None)
+        return f"{code.co_filename}:{code.co_firstlineno}" if code is not None else "<unknown>"
+
+
+def _has_array(data: Any) -> bool:
+    return any(isinstance(item, np.ndarray) or (isinstance(item, (list, tuple)) and _has_array(item)) for item in data)
+
+
+def _as_refusal(error: BaseException) -> BaseException:
+    """What ends the capture: a Refusal for everything but a stop from outside."""
+    if isinstance(error, (Refusal, KeyboardInterrupt, SystemExit, GeneratorExit)):
+        return error
+    from torchspore.base.frames import is_users
+
+    line, step = None, error.__traceback__
+    while step is not None:
+        if is_users(step.tb_frame.f_code.co_filename):
+            line = f"{step.tb_frame.f_code.co_filename}:{step.tb_lineno}"
+        step = step.tb_next
+    if type(error).__name__ in ("DataDependentOutputException", "DynamicOutputShapeException", "GuardOnDataDependentSymNode"):
+        return Refusal("needs the values of a Tensor to go on", line or "<unknown>")
+    return Refusal(f"raises {type(error).__name__}", line or "<unknown>")

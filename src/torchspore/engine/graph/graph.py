@@ -1,0 +1,112 @@
+"""A captured graph that can be run again: inputs gathered, code called, result put together, state checked."""
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import torch
+
+from torchspore.engine import tensor as engine
+from torchspore.engine.graph import passes, straight
+from torchspore.engine.graph.capture import Captured, In, Out
+from torchspore.engine.graph.key import meta
+from torchspore.engine.graph.refusal import Refusal
+from torchspore.engine.graph.state import Read
+from torchspore.engine.tensor import TensorBase, wrap
+
+
+class Graph:
+    """One captured call: `matches` says whether the state that it read is still the same, `run` runs it."""
+
+    def __init__(self, captured: Captured, flat: list[TensorBase], seconds: float) -> None:
+        started = time.perf_counter()
+        self.module = passes.clean(captured.module)
+        _check_generators(self.module)
+        self.code = straight.compile(self.module)
+        self._result, self._written = captured.result, captured.written
+        self._is_simple = isinstance(captured.result, Out)
+        reads = list(captured.watch.reads.values())
+        self._attributes = [read for read in reads if read.is_attribute]
+        self._variables = [read for read in reads if not read.is_attribute and not _is_settled(read)]
+        self._sources = [self._source(item, flat, captured.watch.homes) for item in captured.lifted]
+        self._metas = [meta(item) if isinstance(item, TensorBase) else None for item in captured.lifted]
+        self._seen: tuple[int, int] | None = None
+        self._inputs: list[Any] = []
+        self.operators = sum(node.op == "call_function" for node in self.module.graph.nodes)
+        self.seconds = seconds + time.perf_counter() - started
+        self.runs = 0
+
+    @staticmethod
+    def _source(item: Any, flat: list[TensorBase], homes: dict[int, Read]) -> Any:
+        """Where an input comes from: the place of an argument, what was read, the Tensor itself, or a function."""
+        for place, argument in enumerate(flat):
+            if argument is item:
+                return place
+        return homes.get(id(item), item) if isinstance(item, TensorBase) else item
+
+    def matches(self, version: int) -> bool:
+        """Whether all that the trace read is as it was; `version` counts changes of Cells."""
+        for read in self._variables:
+            if not read.holds():
+                return False
+        now = (version, engine.writes)
+        if now == self._seen and not self._variables:
+            return True
+        if now != self._seen and not all(read.holds() for read in self._attributes):
+            return False
+        inputs: list[Any] = []
+        for source, expected in zip(self._sources, self._metas):
+            found = source.now() if isinstance(source, Read) else source
+            if isinstance(found, TensorBase) and not isinstance(source, int) and meta(found) != expected:
+                return False
+            inputs.append(found)
+        self._inputs, self._seen = inputs, now
+        return True
+
+    def run(self, flat: list[TensorBase]) -> Any:
+        """Runs the graph for these arguments."""
+        self.runs += 1
+        inputs = [flat[i] if i.__class__ is int else i for i in self._inputs]
+        outs = self.code(*[i._t if isinstance(i, TensorBase) else i() for i in inputs])
+        if self._is_simple and not self._written:
+            return wrap(outs[self._result.index])
+        made: dict[int, Any] = {}
+        for owner, name, value in self._written:
+            owner.__dict__[name] = _filled(value, outs, inputs, made)
+        return _filled(self._result, outs, inputs, made)
+
+    def __str__(self) -> str:
+        from torchspore.engine.graph.text import text
+
+        return text(self.module)
+
+
+def _is_settled(read: Read) -> bool:
+    """Whether a variable holds what is only ever replaced by hand: a module or a class."""
+    import types
+
+    return isinstance(read.value, (types.ModuleType, type, types.BuiltinFunctionType))
+
+
+def _filled(value: Any, outs: list[torch.Tensor], inputs: list[Any], made: dict[int, Any]) -> Any:
+    """The nested result with Tensors in the places of outputs and inputs."""
+    if isinstance(value, Out):
+        if value.index not in made:
+            made[value.index] = wrap(outs[value.index])
+        return made[value.index]
+    if isinstance(value, In):
+        return inputs[value.index]
+    if isinstance(value, tuple):
+        items = [_filled(item, outs, inputs, made) for item in value]
+        return type(value)(*items) if hasattr(value, "_fields") else tuple(items)
+    if isinstance(value, list):
+        return [_filled(item, outs, inputs, made) for item in value]
+    if isinstance(value, dict):
+        return {key: _filled(item, outs, inputs, made) for key, item in value.items()}
+    return value
+
+
+def _check_generators(module: torch.fx.GraphModule) -> None:
+    for node in module.graph.nodes:
+        if any(isinstance(value, torch.Generator) for value in (*node.args, *node.kwargs.values())):
+            raise Refusal("draws random numbers with a seed of their own")

@@ -1,0 +1,13 @@
+"""Passes: functions that take a captured graph and give it back, with equal numbers. None drops a write or a random operator."""
+from __future__ import annotations
+
+import torch
+
+from torchspore.engine.graph.passes.constants import real_constants
+from torchspore.engine.graph.passes.dead import drop_dead
+from torchspore.engine.graph.passes.same import drop_same
+
+
+def clean(module: torch.fx.GraphModule) -> torch.fx.GraphModule:
+    """The passes that every level runs."""
+    return drop_dead(drop_same(real_constants(module)))

@@ -1,0 +1,23 @@
+"""Drops values that nobody reads."""
+from __future__ import annotations
+
+import torch
+from torch.fx.node import Node
+
+
+def drop_dead(module: torch.fx.GraphModule) -> torch.fx.GraphModule:
+    """Without pure operators whose result is unused; writes, random operators and inputs stay."""
+    for node in reversed(list(module.graph.nodes)):
+        if node.op in ("call_function", "get_attr") and not node.users and not acts(node):
+            module.graph.erase_node(node)
+    return module
+
+
+def acts(node: Node) -> bool:
+    """Whether the node does something besides giving a value: writes, draws random numbers, or is unknown."""
+    target = node.target
+    if node.op == "get_attr":
+        return False
+    if not isinstance(target, torch._ops.OpOverload):
+        return getattr(target, "__name__", "") != "getitem"
+    return target._schema.is_mutable or torch.Tag.nondeterministic_seeded in target.tags

@@ -1,0 +1,87 @@
+"""Level O0: the captured graph as straight-line calls of ATen's kernels, in one Python function."""
+from __future__ import annotations
+
+import builtins
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch.fx.node import Node
+
+Code = Callable[..., list[Any]]
+
+
+def compile(module: torch.fx.GraphModule) -> Code:
+    """A function (inputs) -> outputs that runs the nodes of the graph one after the other and frees each value after its last use."""
+    nodes = list(module.graph.nodes)
+    names = {node: f"v{i}" for i, node in enumerate(nodes)}
+    bound: dict[str, Any] = {"no_grad": torch.no_grad, "device": torch.device}
+    last = _last_uses(nodes)
+    lines: list[str] = []
+    arguments = [names[node] for node in nodes if node.op == "placeholder"]
+    for node in nodes:
+        if node.op == "call_function":
+            lines.append(f"{names[node]} = {_call(node, names, bound)}")
+        elif node.op == "get_attr":
+            bound[names[node] + "_"] = _attribute(module, str(node.target))
+            lines.append(f"{names[node]} = {names[node]}_")
+        elif node.op == "output":
+            lines.append(f"return {_text(node.args[0], names, bound)}")
+        elif node.op != "placeholder":
+            raise NotImplementedError(f"node {node.op} in a captured graph")
+        gone = [names[other] for other in last.get(node, ()) if node.op != "output"]
+        if gone:
+            lines.append(f"{' = '.join(gone)} = None")
+    source = f"def run({', '.join(arguments)}):\n    with no_grad():\n        " + "\n        ".join(lines) + "\n"
+    exec(builtins.compile(source, "<captured graph>", "exec"), bound)
+    return bound["run"]  # type: ignore[no-any-return]
+
+
+def _last_uses(nodes: list[Node]) -> dict[Node, list[Node]]:
+    """For each node the values that nobody needs after it; inputs are the caller's."""
+    seen: set[Node] = set()
+    found: dict[Node, list[Node]] = {}
+    for node in reversed(nodes):
+        own = [] if node.users or node.op != "call_function" else [node]
+        for other in node.all_input_nodes:
+            if other not in seen:
+                seen.add(other)
+                if other.op != "placeholder":
+                    own.append(other)
+        if own:
+            found[node] = own
+    return found
+
+
+def _call(node: Node, names: dict[Node, str], bound: dict[str, Any]) -> str:
+    target = node.target
+    if getattr(target, "__name__", "") == "getitem" and not isinstance(target, torch._ops.OpOverload):
+        return f"{names[node.args[0]]}[{node.args[1]}]"  # type: ignore[index]
+    function = target._op if isinstance(target, torch._ops.OpOverload) else target
+    name = f"f_{str(getattr(target, 'name', lambda: target)() if isinstance(target, torch._ops.OpOverload) else getattr(target, '__name__', 'f'))}"
+    name = "".join(c if c.isalnum() else "_" for c in name)
+    bound[name] = function
+    given = [_text(a, names, bound) for a in node.args] + [f"{k}={_text(v, names, bound)}" for k, v in node.kwargs.items()]
+    return f"{name}({', '.join(given)})"
+
+
+def _text(value: Any, names: dict[Node, str], bound: dict[str, Any]) -> str:
+    """Python's text for an argument; objects without one are bound to a name."""
+    if isinstance(value, Node):
+        return names[value]
+    if isinstance(value, (list, tuple)):
+        items = ", ".join(_text(item, names, bound) for item in value)
+        return f"[{items}]" if isinstance(value, list) else f"({items},)" if value else "()"
+    if value is None or isinstance(value, (bool, int, str)) or (isinstance(value, float) and value == value and abs(value) != float("inf")):
+        return repr(value)
+    name = f"c{len(bound)}"
+    bound[name] = value
+    return name
+
+
+def _attribute(module: torch.nn.Module, target: str) -> Any:
+    found: Any = module
+    for part in target.split("."):
+        found = getattr(found, part)
+    return found
+

@@ -1,0 +1,211 @@
+"""Watches a trace while it runs: which state it reads, and what it does that a graph can't hold (print, files, clocks)."""
+from __future__ import annotations
+
+import builtins
+import functools
+import io
+import os
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import CodeType, FrameType, FunctionType
+from typing import Any
+
+import numpy as np
+
+from torchspore.base.frames import is_users
+from torchspore.engine.graph.refusal import Refusal
+from torchspore.engine.graph.state import MISSING, Cells, Contents, Randomness, Read, freeze
+from torchspore.engine.tensor import TensorBase
+
+_CLOCKS = {time.time, time.time_ns, time.perf_counter, time.perf_counter_ns, time.monotonic, time.process_time, time.sleep, os.urandom}
+_TALK = {builtins.print: "print", builtins.input: "input", builtins.open: "open"}
+_watched: type | None = None
+_recorder: Watch | None = None
+_thread = 0
+
+
+def cells_are(cls: type) -> None:
+    """Says which class's attributes are watched; called once by the front end."""
+    global _watched
+    _watched = cls
+
+
+class Watch:
+    """The record of one trace."""
+
+    def __init__(self) -> None:
+        self.reads: dict[tuple[int, str], Read] = {}
+        self.written: dict[tuple[int, str], tuple[Any, str, Any]] = {}
+        self.codes: dict[CodeType, None] = {}
+        self.arrays: dict[int, Callable[[], Any]] = {}
+        self.homes: dict[int, Read] = {}
+        self.functions: dict[CodeType, FunctionType] = {}
+        self.contents, self.randomness = Contents(), Randomness()
+        self.refusal: Refusal | None = None
+
+    # ---- reads and writes
+
+    def read(self, holder: Any, name: str, value: Any, is_attribute: bool) -> None:
+        """Keeps that `holder[name]` was read, the first time, unless the trace itself wrote it before."""
+        key = (id(holder), name)
+        if key in self.reads or key in self.written:
+            return
+        found = self.reads[key] = Read(holder, name, value, freeze(value), is_attribute)
+        self.contents.keep(value)
+        self.learn(value)
+        self.place(value, found)
+
+    def place(self, value: Any, read: Read) -> None:
+        """Remembers where a Tensor or an array was found, so that it can be found there again."""
+        if isinstance(value, TensorBase):
+            self.homes.setdefault(id(value), read)
+        elif isinstance(value, np.ndarray):
+            self.arrays.setdefault(id(value), read.now)
+        elif isinstance(value, (list, tuple)):
+            for item in value:
+                if isinstance(item, np.ndarray):
+                    self.arrays.setdefault(id(item), lambda item=item: item)  # type: ignore[misc]
+
+    def wrote(self, owner: Any, name: str) -> None:
+        """Keeps what an attribute of a Cell was before the trace wrote it the first time."""
+        holder = owner.__dict__
+        key = (id(holder), name)
+        if key not in self.written:
+            self.written[key] = (owner, name, holder.get(name, MISSING))
+
+    def restore(self) -> list[tuple[Any, str, Any]]:
+        """Undoes all that the trace wrote; gives (owner, name, value written) for each attribute that is no longer what it was."""
+        changed = []
+        for owner, name, before in self.written.values():
+            now = owner.__dict__.get(name, MISSING)
+            if now is before or (now is not MISSING and before is not MISSING and not isinstance(now, TensorBase) and freeze(now) == freeze(before)):
+                continue
+            changed.append((owner, name, now))
+            if before is MISSING:
+                owner.__dict__.pop(name, None)
+            else:
+                owner.__dict__[name] = before
+        return changed
+
+    def changed_state(self) -> str | None:
+        """Undoes changes of lists, dicts, globals and random states; says what kind it was, or None."""
+        reason = None
+        for read in self.reads.values():
+            key = (id(read.holder), read.name)
+            if key not in self.written and read.now() is not read.value and not read.is_attribute:
+                reason = f"assigns the variable {read.name!r}"
+                if read.value is MISSING:
+                    read.holder.pop(read.name, None)
+                else:
+                    read.holder[read.name] = read.value
+        if self.contents.restore():
+            reason = "changes a list, a dict or an object in place"
+        if self.randomness.was_used():
+            self.randomness.restore()
+            reason = "draws random numbers from Python or NumPy"
+        return reason
+
+    # ---- the hook
+
+    def hook(self, frame: FrameType, event: str, argument: Any) -> None:
+        """`sys.setprofile`'s function."""
+        if event == "call":
+            code = frame.f_code
+            if is_users(code.co_filename) and code not in self.codes:
+                self.codes[code] = None
+                self._enter(frame, code)
+        elif event == "c_call" and (argument in _CLOCKS or argument in _TALK or _is_stream(argument)):
+            if _is_ours(frame):
+                return
+            what = _TALK.get(argument) or ("reads the clock" if argument in _CLOCKS else "writes to a file or the screen")
+            self.refusal = Refusal("calls print" if what == "print" else what)
+            raise self.refusal
+
+    def _enter(self, frame: FrameType, code: CodeType) -> None:
+        variables = frame.f_globals
+        for name in _names(code):
+            if name in variables:
+                self.read(variables, name, variables[name], False)
+        function = self.functions.get(code)
+        if function is not None and function.__closure__:
+            cells = Cells(code.co_freevars, function.__closure__)
+            for name, value in cells.items():
+                self.read(cells, name, value, False)
+
+    def learn(self, function: Any) -> None:
+        """Remembers a function by its code, so that its free variables are found when it runs; also those that it holds itself."""
+        function = getattr(function, "func", function) if isinstance(function, functools.partial) else getattr(function, "__func__", function)
+        if not isinstance(function, FunctionType) or function.__code__ in self.functions:
+            return
+        self.functions[function.__code__] = function
+        for cell in function.__closure__ or ():
+            try:
+                self.learn(cell.cell_contents)
+            except ValueError:
+                continue
+        self.learn(getattr(function, "__wrapped__", None))
+
+
+def _names(code: CodeType) -> Iterator[str]:
+    yield from code.co_names
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from _names(constant)
+
+
+def _is_stream(argument: Any) -> bool:
+    return isinstance(getattr(argument, "__self__", None), io.IOBase) and getattr(argument, "__name__", "") in ("write", "writelines", "flush", "read", "readline")
+
+
+def _is_ours(frame: FrameType | None) -> bool:
+    """Whether torch, torchspore or an import does it, not the user's program nor a library that it calls."""
+    while frame is not None:
+        name = frame.f_code.co_filename
+        if is_users(name):
+            return False
+        if "importlib" in name or "/torch/" in name or "/torchspore/" in name:
+            return True
+        frame = frame.f_back
+    return True
+
+
+@contextmanager
+def watching(watch: Watch) -> Iterator[None]:
+    """Watches this thread; one trace at a time in the process."""
+    global _recorder, _thread
+    before = sys.getprofile()
+    _recorder, _thread = watch, threading.get_ident()
+    if _watched is not None:
+        _watched.__getattribute__ = _noting  # type: ignore[assignment, method-assign]
+    sys.setprofile(watch.hook)
+    try:
+        yield
+    finally:
+        sys.setprofile(before)
+        if _watched is not None:
+            del _watched.__getattribute__
+        _recorder = None
+
+
+def _noting(self: Any, name: str) -> Any:
+    """A Cell's attribute access while a thread traces."""
+    watch = _recorder
+    if watch is None or threading.get_ident() != _thread or name[:2] == "__":
+        return object.__getattribute__(self, name)
+    own = object.__getattribute__(self, "__dict__")
+    if name in own:
+        if name not in ("_params", "_graphs", "_hooks", "_flags"):
+            watch.read(own, name, own[name], True)
+        return object.__getattribute__(self, name)
+    for kept in ("_params", "_cells"):
+        held = own.get(kept)
+        if held is not None and name in held:
+            watch.read(held, name, held[name], True)
+            break
+    else:
+        if not hasattr(type(self), name):
+            watch.read(own, name, MISSING, True)
+    return object.__getattribute__(self, name)
