@@ -1,0 +1,244 @@
+"""MindSpore's checkpoint file, read and written as a stream.
+
+The file is a protobuf message without a head: field 1, repeated, is one parameter { 1 tag: its name, 2 tensor { 1 dims: repeated int64,
+absent for a 0-d tensor, 2 type name, 3 content: little-endian, C order } }. A large parameter comes in several such entries under one tag,
+each with the whole shape. The wire format is written here by hand: protobuf's Python messages hold at most 2 GB, copy the content twice,
+and a message type with these names would clash with real MindSpore's in the same process.
+"""
+from __future__ import annotations
+
+import contextlib
+import os
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, BinaryIO, NamedTuple
+
+import numpy as np
+
+from torchspore.base.text import message
+from torchspore.errors import FileFormatError
+
+PIECE_BYTES = 512 * 2**20
+"""How much of one parameter stands in one entry, as MindSpore writes it."""
+
+_CHECKSUM_MARK = b"crc_num"
+_CHECKSUM_BYTES = 10
+_LENGTH_DELIMITED = 2
+
+NUMPY_TYPES = {
+    "Bool": np.bool_, "Int8": np.int8, "Int16": np.int16, "Int32": np.int32, "Int64": np.int64, "UInt8": np.uint8, "UInt16": np.uint16,
+    "UInt32": np.uint32, "UInt64": np.uint64, "Float16": np.float16, "Float32": np.float32, "Float64": np.float64,
+    "Complex64": np.complex64, "Complex128": np.complex128, "BFloat16": np.uint16,
+}
+"""The type names that a file may hold. BFloat16 stands as the upper 16 bits of float32: NumPy has no such type."""
+
+TEXT = "str"
+
+
+class Entry(NamedTuple):
+    """One parameter: its name, MindSpore's type name, its shape and its values (BFloat16: the bits as uint16; str: a Python str)."""
+
+    name: str
+    type_name: str
+    shape: tuple[int, ...]
+    values: Any
+
+
+# Writing ---------------------------------------------------------------------------------------------------------------------------------
+
+
+def _number(value: int) -> bytes:
+    out = bytearray()
+    while value > 0x7F:
+        out.append(value & 0x7F | 0x80)
+        value >>= 7
+    out.append(value)
+    return bytes(out)
+
+
+def _field(number: int, content: bytes) -> bytes:
+    return bytes([number << 3 | _LENGTH_DELIMITED]) + _number(len(content)) + content
+
+
+def _head(name: str, type_name: str, dims: tuple[int, ...], size: int) -> bytes:
+    """All of an entry but its content of `size` bytes, which follows."""
+    tensor = b"".join(b"\x08" + _number(size) for size in dims) + _field(2, type_name.encode()) + b"\x1a" + _number(size)
+    tag = _field(1, name.encode())
+    inner = tag + b"\x12" + _number(len(tensor) + size) + tensor
+    return b"\x0a" + _number(len(inner) + size) + inner
+
+
+def pieces(entry: Entry) -> Iterator[tuple[bytes, Any]]:
+    """The file's bytes for one parameter: a head and a content, as often as it takes."""
+    if entry.type_name == TEXT:
+        content: Any = entry.values.encode("utf-32-le")
+        dims: tuple[int, ...] = (0,)
+    else:
+        content = memoryview(np.ascontiguousarray(entry.values).reshape(-1)).cast("B") if np.size(entry.values) else b""
+        dims = entry.shape
+    for start in range(0, max(len(content), 1), PIECE_BYTES):
+        part = content[start : start + PIECE_BYTES]
+        yield _head(entry.name, entry.type_name, dims, len(part)), part
+
+
+@contextlib.contextmanager
+def whole_file(path: Path) -> Iterator[BinaryIO]:
+    """A file to write, under a temporary name until it is whole and on the disk; then it takes the place of `path`, read-only.
+
+    An error or Ctrl-C leaves what was at `path` before.
+    """
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        with open(temporary, "wb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        os.chmod(temporary, 0o400)
+        os.replace(temporary, path)
+        _sync_folder(path.parent)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            temporary.unlink()
+        raise
+
+
+def _sync_folder(folder: Path) -> None:
+    with contextlib.suppress(OSError):  # not every system lets a folder be opened
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+
+
+def write(path: Path, entries: Iterator[Entry], checksum: bool = False) -> None:
+    """Writes a checkpoint file; with `checksum`, MindSpore's CRC-32 of all bytes stands at its end."""
+    total = 0
+    with whole_file(path) as file:
+        for entry in entries:
+            for head, content in pieces(entry):
+                file.write(head)
+                file.write(content)
+                if checksum:
+                    total = zlib.crc32(content, zlib.crc32(head, total))
+        if checksum:
+            file.write(_CHECKSUM_MARK + total.to_bytes(_CHECKSUM_BYTES, "big"))
+
+
+# Reading ---------------------------------------------------------------------------------------------------------------------------------
+
+
+class _Damaged(Exception):
+    """The bytes are no checkpoint file; the text says where."""
+
+
+def read(path: Path) -> list[Entry]:
+    """All parameters of a checkpoint file, in its order. Raises FileFormatError, which names the file, for one that is cut short or foreign."""
+    try:
+        content = np.memmap(path, np.uint8, mode="r") if path.stat().st_size else np.empty(0, np.uint8)
+        return _entries(memoryview(content))
+    except _Damaged as error:
+        hint = "save it again, or copy it again from where it came"
+        raise FileFormatError(message(f"{path}: {error}", "a whole checkpoint file of MindSpore", hint=hint)) from None
+
+
+def _entries(content: memoryview) -> list[Entry]:
+    tail = len(_CHECKSUM_MARK) + _CHECKSUM_BYTES
+    if len(content) >= tail and bytes(content[-tail:-_CHECKSUM_BYTES]) == _CHECKSUM_MARK:
+        written = int.from_bytes(content[-_CHECKSUM_BYTES:], "big")
+        content = content[:-tail]
+        if zlib.crc32(content) != written:
+            raise _Damaged("its checksum does not fit its content")
+    found: dict[str, list[tuple[str, tuple[int, ...], memoryview]]] = {}
+    for number, entry in _fields(content, 0, len(content)):
+        if number != 1:
+            raise _Damaged(f"field {number} where only parameters stand")
+        name, parts = _parameter(content, *entry)
+        found.setdefault(name, []).append(parts)
+    return [_joined(name, parts) for name, parts in found.items()]
+
+
+def _read_number(content: memoryview, place: int, end: int) -> tuple[int, int]:
+    value = shift = 0
+    while True:
+        if place >= end or shift > 63:
+            raise _Damaged(f"it ends within a number at byte {place}")
+        byte = content[place]
+        place += 1
+        value |= (byte & 0x7F) << shift
+        shift += 7
+        if byte < 0x80:
+            return value, place
+
+
+def _fields(content: memoryview, place: int, end: int) -> Iterator[tuple[int, Any]]:
+    """The fields of a message: (number, int) or (number, (start, end))."""
+    while place < end:
+        start = place
+        key, place = _read_number(content, place, end)
+        number, kind = key >> 3, key & 7
+        if number and kind == 0:
+            value, place = _read_number(content, place, end)
+            yield number, value
+        elif number and kind == _LENGTH_DELIMITED:
+            size, place = _read_number(content, place, end)
+            if place + size > end:
+                raise _Damaged(f"it is cut short: {size} bytes are announced at byte {start}, {end - place} are there")
+            yield number, (place, place + size)
+            place += size
+        else:
+            raise _Damaged(f"no field of a checkpoint at byte {start}")
+
+
+def _parameter(content: memoryview, start: int, end: int) -> tuple[str, tuple[str, tuple[int, ...], memoryview]]:
+    name = None
+    tensor = None
+    for number, value in _fields(content, start, end):
+        if number == 1 and isinstance(value, tuple):
+            name = _text(content, value)
+        elif number == 2 and isinstance(value, tuple):
+            tensor = value
+    if name is None or tensor is None:
+        raise _Damaged(f"a parameter without a name or a value at byte {start}")
+    dims: list[int] = []
+    type_name = None
+    values = memoryview(b"")
+    for number, value in _fields(content, *tensor):
+        if number == 1 and isinstance(value, int):
+            dims.append(value)
+        elif number == 1:  # the packed form, which other writers of protobuf choose
+            place, stop = value
+            while place < stop:
+                size, place = _read_number(content, place, stop)
+                dims.append(size)
+        elif number == 2 and isinstance(value, tuple):
+            type_name = _text(content, value)
+        elif number == 3 and isinstance(value, tuple):
+            values = content[value[0] : value[1]]
+    if type_name is None:
+        raise _Damaged(f"the parameter {name!r} has no type")
+    return name, (type_name, tuple(dims), values)
+
+
+def _text(content: memoryview, place: tuple[int, int]) -> str:
+    try:
+        return bytes(content[place[0] : place[1]]).decode()
+    except UnicodeDecodeError:
+        raise _Damaged(f"a name that is no text at byte {place[0]}") from None
+
+
+def _joined(name: str, parts: list[tuple[str, tuple[int, ...], memoryview]]) -> Entry:
+    type_name, shape, _ = parts[0]
+    content = b"".join(values for _, _, values in parts)
+    if type_name == TEXT:
+        return Entry(name, TEXT, (), content.decode("utf-32-le"))
+    if type_name not in NUMPY_TYPES:
+        raise _Damaged(f"the parameter {name!r} has the type {type_name!r}, which is none of MindSpore's")
+    dtype = np.dtype(NUMPY_TYPES[type_name]).newbyteorder("<")
+    count = 1
+    for size in shape:
+        count *= size
+    if len(content) != count * dtype.itemsize:
+        raise _Damaged(f"the parameter {name!r} of shape {list(shape)} and type {type_name} has {len(content)} bytes, not {count * dtype.itemsize}")
+    return Entry(name, type_name, shape, np.frombuffer(bytearray(content), dtype).reshape(shape))

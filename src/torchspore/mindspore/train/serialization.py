@@ -1,0 +1,302 @@
+"""Checkpoints: `save_checkpoint`, `load_checkpoint`, `load_param_into_net`, in MindSpore's own file format and in safetensors."""
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from torchspore.base.suggest import closest
+from torchspore.base.text import message, one_of, short
+from torchspore.mindspore.common import dtype as mstype
+from torchspore.mindspore.common.parameter import Parameter
+from torchspore.mindspore.common.tensor import Tensor
+from torchspore.mindspore.nn.cell import Cell
+from torchspore.mindspore.train import checkpoint_file, safetensors_file
+from torchspore.mindspore.train.checkpoint_file import TEXT, Entry
+
+_FLOATS = frozenset({"Float16", "Float32", "Float64", "BFloat16"})
+_INTEGERS = frozenset({"Int8", "Int16", "Int32", "Int64"})
+_writers: list[threading.Thread] = []
+
+
+# Between Tensors and the values of a file ------------------------------------------------------------------------------------------------
+
+
+def to_entry(name: str, value: Any) -> Entry:
+    """A Tensor, array, number, bool or str as an entry of a checkpoint file."""
+    if isinstance(value, str):
+        return Entry(name, TEXT, (), value)
+    if isinstance(value, bool):
+        return Entry(name, "Bool", (), np.array(value))
+    if isinstance(value, int):
+        return Entry(name, "Int64", (), np.array(value, np.int64))
+    if isinstance(value, float):
+        return Entry(name, "Float32", (), np.array(value, np.float32))
+    if isinstance(value, np.ndarray):
+        value = Tensor(value)
+    type_name = str(value.dtype)
+    if type_name not in checkpoint_file.NUMPY_TYPES:
+        raise TypeError(message(f"save_checkpoint: {name!r} of type {type_name}", "a type that a checkpoint can hold"))
+    if type_name == "BFloat16":
+        bits = np.ascontiguousarray(value.astype(mstype.float32).asnumpy()).view(np.uint32) >> 16
+        return Entry(name, type_name, tuple(value.shape), bits.astype(np.uint16))
+    return Entry(name, type_name, tuple(value.shape), value.asnumpy())
+
+
+def to_value(entry: Entry, requires_grad: bool = True) -> Any:
+    """An entry as a Parameter, or the str that it holds."""
+    if entry.type_name == TEXT:
+        return entry.values
+    if entry.type_name == "BFloat16":
+        wide = (entry.values.astype(np.uint32) << 16).view(np.float32).reshape(entry.shape)
+        tensor = Tensor(wide).astype(mstype.bfloat16)
+    else:
+        tensor = Tensor.from_numpy(np.require(entry.values, entry.values.dtype.newbyteorder("="), ["W"]))
+    return Parameter(tensor, name=entry.name, requires_grad=requires_grad)
+
+
+# Saving ----------------------------------------------------------------------------------------------------------------------------------
+
+
+def save_checkpoint(
+    save_obj: Any, ckpt_file_name: str, integrated_save: bool = True, async_save: bool | str = False,
+    append_dict: dict[str, Any] | None = None, enc_key: bytes | None = None, enc_mode: str = "AES-GCM",
+    choice_func: Callable[[str], bool] | None = None, crc_check: bool = False, format: str = "ckpt", **kwargs: Any,
+) -> None:
+    """Saves Parameters to a file that MindSpore reads too.
+
+    `save_obj` is a Cell, a list of {'name': str, 'data': Tensor}, or a dict from name to Tensor. `append_dict` adds numbers, bools, text and
+    Tensors. `choice_func(name)` says what is saved. `format` is 'ckpt' or 'safetensors'; its suffix is added where the name has another.
+    The file is written under another name first, so that it is whole or not there; it is read-only, as MindSpore makes it. With
+    `async_save` a thread writes while the program goes on. Raises TypeError and ValueError for arguments that do not fit,
+    FileNotFoundError where the folder is not there.
+    """
+    _check_save(save_obj, ckpt_file_name, async_save, append_dict, choice_func, format)
+    if enc_key is not None:
+        raise ValueError(message("save_checkpoint(enc_key=...)", "None: encryption is not in torchspore"))
+    path = Path(ckpt_file_name if ckpt_file_name.endswith("." + format) else f"{ckpt_file_name}.{format}").expanduser().absolute()
+    if not path.parent.is_dir():
+        raise FileNotFoundError(message(f"save_checkpoint({ckpt_file_name!r})", f"a folder that exists: {path.parent}"))
+    entries = list(_entries(save_obj, append_dict, choice_func))
+    if not async_save:
+        _write(path, entries, format, crc_check)
+        return
+    # The copies are taken now; the next training step changes the Parameters in place.
+    copies = [entry if entry.type_name == TEXT else entry._replace(values=np.array(entry.values)) for entry in entries]
+    thread = threading.Thread(target=_write, args=(path, copies, format, crc_check), name="torchspore-checkpoint")
+    _writers[:] = [writer for writer in _writers if writer.is_alive()]
+    _writers.append(thread)
+    thread.start()
+
+
+def _check_save(save_obj: Any, name: Any, async_save: Any, append_dict: Any, choice_func: Any, format: Any) -> None:
+    if not isinstance(save_obj, (Cell, list, dict)):
+        raise TypeError(message(f"save_checkpoint({short(save_obj)}, ...)", f"a Cell, a list or a dict, got {type(save_obj).__name__}"))
+    if not isinstance(name, str):
+        raise TypeError(message(f"save_checkpoint(..., {short(name)})", f"a file name, got {type(name).__name__}"))
+    if not isinstance(async_save, (bool, str)):
+        raise TypeError(message(f"save_checkpoint(async_save={short(async_save)})", "True, False, 'thread' or 'process'"))
+    if isinstance(async_save, str) and async_save not in ("thread", "process"):
+        raise ValueError(message(f"save_checkpoint(async_save={async_save!r})", "True, False, 'thread' or 'process'"))
+    if format not in ("ckpt", "safetensors"):
+        raise ValueError(message(f"save_checkpoint(format={short(format)})", one_of(["ckpt", "safetensors"])))
+    if choice_func is not None and not callable(choice_func):
+        raise TypeError(message(f"save_checkpoint(choice_func={short(choice_func)})", "a function of a name"))
+    if append_dict is None:
+        return
+    if not isinstance(append_dict, dict):
+        raise TypeError(message(f"save_checkpoint(append_dict={short(append_dict)})", f"a dict, got {type(append_dict).__name__}"))
+    for key, value in append_dict.items():
+        if not isinstance(key, str) or not isinstance(value, (int, float, bool, str, Tensor)):
+            raise TypeError(message(f"save_checkpoint(append_dict={{{short(key)}: {short(value)}}})", "names with numbers, bools, text or Tensors"))
+
+
+def _entries(save_obj: Any, append_dict: dict[str, Any] | None, choose: Callable[[str], bool] | None) -> Iterator[Entry]:
+    seen: set[str] = set()
+    for name, value in [*_named(save_obj), *(append_dict or {}).items()]:
+        if name in seen or (choose is not None and not choose(name)):
+            continue
+        seen.add(name)
+        yield to_entry(name, value)
+
+
+def _named(save_obj: Any) -> Iterable[tuple[str, Any]]:
+    if isinstance(save_obj, Cell):
+        return [(parameter.name, parameter) for _, parameter in save_obj.parameters_and_names()]
+    if isinstance(save_obj, dict):
+        for name, value in save_obj.items():
+            _check_named(name, value, "{name: Tensor, ...}", (Tensor, np.ndarray, int, float, str))
+        return list(save_obj.items())
+    pairs = []
+    for item in save_obj:
+        if not isinstance(item, dict) or "name" not in item or "data" not in item:
+            raise TypeError(message(f"save_checkpoint([{short(item)}])", "dicts {'name': str, 'data': Tensor}"))
+        _check_named(item["name"], item["data"], "dicts {'name': str, 'data': Tensor}", (Tensor, int, float, str))
+        pairs.append((item["name"], item["data"]))
+    return pairs
+
+
+def _check_named(name: Any, value: Any, expected: str, types: tuple[type, ...]) -> None:
+    if not isinstance(name, str) or not isinstance(value, types):
+        raise TypeError(message(f"save_checkpoint of {short(name)}: {type(value).__name__}", expected))
+
+
+def _write(path: Path, entries: list[Entry], format: str, checksum: bool) -> None:
+    if format == "ckpt":
+        checkpoint_file.write(path, iter(entries), checksum)
+        return
+    safetensors_file.write(path, entries)
+
+
+def async_ckpt_thread_status() -> bool:
+    """Whether a thread of `save_checkpoint(async_save=True)` still writes."""
+    return any(writer.is_alive() for writer in _writers)
+
+
+def wait_for_writers() -> None:
+    """Waits until the threads of `save_checkpoint(async_save=True)` are done."""
+    while _writers:
+        _writers.pop().join()
+
+
+# Loading ---------------------------------------------------------------------------------------------------------------------------------
+
+
+def load_checkpoint(
+    ckpt_file_name: str, net: Cell | None = None, strict_load: bool = False, filter_prefix: Any = None, dec_key: bytes | None = None,
+    dec_mode: str = "AES-GCM", specify_prefix: Any = None, choice_func: Callable[[str], bool] | None = None, crc_check: bool = False,
+    remove_redundancy: bool = False, format: str = "ckpt",
+) -> dict[str, Any]:
+    """The Parameters of a checkpoint file by name, and put into `net` where one is given.
+
+    `specify_prefix` keeps the names that begin so, `filter_prefix` drops them, `choice_func(name)` keeps those it is true for. A checksum in
+    the file is always looked at. Raises ValueError for a missing file, a wrong suffix and where nothing is left; FileFormatError (a
+    ValueError), which names the file, for one that is cut short or foreign: nothing is loaded then.
+    """
+    path = _check_load(ckpt_file_name, format, dec_key)
+    dropped, kept = _prefixes("filter_prefix", filter_prefix), _prefixes("specify_prefix", specify_prefix)
+    loaded = {}
+    for entry in _read(path, format):
+        name = entry.name
+        if (dropped and name.startswith(dropped)) or (kept and not name.startswith(kept)) or (choice_func is not None and not choice_func(name)):
+            continue
+        loaded[name] = to_value(entry)
+    if not loaded:
+        raise ValueError(message(f"load_checkpoint({ckpt_file_name!r})", "at least one parameter, after filter_prefix, specify_prefix and choice_func"))
+    if net is not None:
+        load_param_into_net(net, {name: value for name, value in loaded.items() if isinstance(value, Parameter)}, strict_load, remove_redundancy)
+    return loaded
+
+
+def _check_load(name: Any, format: str, dec_key: Any) -> Path:
+    if not isinstance(name, str):
+        raise TypeError(message(f"load_checkpoint({short(name)})", f"a file name, got {type(name).__name__}"))
+    if dec_key is not None:
+        raise ValueError(message("load_checkpoint(dec_key=...)", "None: encryption is not in torchspore"))
+    if format not in ("ckpt", "safetensors"):
+        raise ValueError(message(f"load_checkpoint(format={short(format)})", one_of(["ckpt", "safetensors"])))
+    if not name.endswith("." + format):
+        hint = "write format='safetensors'" if name.endswith(".safetensors") else f"the file's name must end with .{format}"
+        raise ValueError(message(f"load_checkpoint({name!r}, format={format!r})", f"a file name that ends with .{format}", hint=hint))
+    path = Path(name).expanduser().absolute()
+    if not path.is_file():
+        near = closest(path.name, [other.name for other in path.parent.glob(f"*.{format}")]) if path.parent.is_dir() else None
+        raise ValueError(message(f"load_checkpoint({name!r})", f"a file that exists: {path}", hint=f"there is {near!r}" if near else None))
+    return path
+
+
+def _prefixes(argument: str, value: Any) -> tuple[str, ...]:
+    if value is None:
+        return ()
+    if not isinstance(value, (str, list, tuple)) or not all(isinstance(one, str) for one in value):
+        raise TypeError(message(f"load_checkpoint({argument}={short(value)})", "a str, or a list or tuple of them"))
+    prefixes = (value,) if isinstance(value, str) else tuple(value)
+    if "" in prefixes:
+        raise ValueError(message(f"load_checkpoint({argument}={value!r})", "prefixes that are not empty"))
+    return prefixes
+
+
+def _read(path: Path, format: str) -> list[Entry]:
+    return checkpoint_file.read(path) if format == "ckpt" else safetensors_file.read(path)
+
+
+def load_checkpoint_async(
+    ckpt_file_name: str, net: Cell | None = None, strict_load: bool = False, filter_prefix: Any = None, dec_key: bytes | None = None,
+    dec_mode: str = "AES-GCM", specify_prefix: Any = None, choice_func: Callable[[str], bool] | None = None,
+) -> Future[dict[str, Any]]:
+    """`load_checkpoint` in a thread; `.result()` of what it gives waits for the Parameters and raises what loading raised."""
+    future: Future[dict[str, Any]] = Future()
+    arguments = (ckpt_file_name, net, strict_load, filter_prefix, dec_key, dec_mode, specify_prefix, choice_func)
+
+    def load() -> None:
+        try:
+            future.set_result(load_checkpoint(*arguments))
+        except BaseException as error:
+            future.set_exception(error)
+
+    threading.Thread(target=load, name="torchspore-load", daemon=True).start()
+    return future
+
+
+def load_param_into_net(
+    net: Cell, parameter_dict: dict[str, Parameter], strict_load: bool = False, remove_redundancy: bool = False
+) -> tuple[list[str], list[str]]:
+    """Puts Parameters into the ones of `net` with the same names. Gives the net's names that were not found, and the dict's that were not used.
+
+    Floats are converted to the net's float type and integers to its integer type, unless `strict_load`. Where all names of the dict have one
+    prefix more than the net's, it is taken off. Raises TypeError for wrong types, RuntimeError where a shape or a type does not fit: then
+    nothing is loaded.
+    """
+    if not isinstance(net, Cell):
+        raise TypeError(message(f"load_param_into_net({short(net)}, ...)", f"a Cell, got {type(net).__name__}"))
+    if not isinstance(parameter_dict, dict):
+        raise TypeError(message(f"load_param_into_net(..., {short(parameter_dict)})", f"a dict, got {type(parameter_dict).__name__}"))
+    for name, value in [("strict_load", strict_load), ("remove_redundancy", remove_redundancy)]:
+        if not isinstance(value, bool):
+            raise TypeError(message(f"load_param_into_net({name}={short(value)})", "True or False"))
+    for key, value in parameter_dict.items():
+        if not isinstance(key, str) or not isinstance(value, (Parameter, str)):
+            what = f"load_param_into_net(..., {{{short(key)}: {type(value).__name__}}})"
+            raise TypeError(message(what, "names with Parameters", hint="write mindspore.Parameter(tensor, name=...)"))
+    own = [parameter for _, parameter in net.parameters_and_names()]
+    pairs = [(parameter, parameter_dict[parameter.name]) for parameter in own if parameter.name in parameter_dict]
+    missing = [parameter for parameter in own if parameter.name not in parameter_dict]
+    if missing and not strict_load:
+        found = _with_prefix(missing, parameter_dict)
+        pairs += found
+        taken = {id(parameter) for parameter, _ in found}
+        missing = [parameter for parameter in missing if id(parameter) not in taken]
+    for parameter, value in pairs:
+        _check_fits(parameter, value, strict_load)
+    for parameter, value in pairs:
+        parameter.set_data(value if tuple(value.shape) == tuple(parameter.shape) else value.reshape(parameter.shape))
+    names = {parameter.name for parameter in own}
+    return [parameter.name for parameter in missing], [name for name in parameter_dict if name not in names]
+
+
+def _with_prefix(missing: list[Parameter], parameter_dict: dict[str, Any]) -> list[tuple[Parameter, Any]]:
+    """The pairs that fit once a prefix is put before the net's names."""
+    for parameter in missing:
+        for name in parameter_dict:
+            if name.endswith(parameter.name):
+                prefix = name[: -len(parameter.name)]
+                return [(one, parameter_dict[prefix + one.name]) for one in missing if prefix + one.name in parameter_dict]
+    return []
+
+
+def _check_fits(parameter: Parameter, value: Any, strict: bool) -> None:
+    what = f"load_param_into_net: {parameter.name!r}"
+    if not isinstance(value, Parameter):
+        raise TypeError(message(f"{what} of text", "a Parameter"))
+    have, wanted = str(value.dtype), str(parameter.dtype)
+    same_kind = {have, wanted} <= _FLOATS or {have, wanted} <= _INTEGERS
+    if have != wanted and (strict or not same_kind):
+        raise RuntimeError(message(f"{what} has the type {have} in the checkpoint", f"{wanted}, as in the net"))
+    shapes = tuple(value.shape), tuple(parameter.shape)
+    if shapes[0] != shapes[1] and shapes != ((1,), ()):
+        hint = "the net is built with other sizes than the one that was saved"
+        raise RuntimeError(message(f"{what} has the shape {list(shapes[0])} in the checkpoint", f"{list(shapes[1])}, as in the net", hint=hint))
