@@ -33,6 +33,18 @@ class OptionPathError(TorchsporeError, OSError):
     """A file or directory that an option names cannot be made, read or written."""
 
 
+class OptionPathMissing(OptionPathError, FileNotFoundError):
+    """A directory that an option names cannot be made, because one above it is not there and cannot be made."""
+
+
+class OptionPathBlocked(OptionPathError, NotADirectoryError):
+    """A directory that an option names cannot be made, because a file stands in its way."""
+
+
+class OptionPathForbidden(OptionPathError, PermissionError):
+    """A directory that an option names cannot be made or written by this user."""
+
+
 class LateChange(TorchsporeError, RuntimeError):
     """An option was changed after the point up to which it can act; the message names the line that passed it."""
 

@@ -6,7 +6,12 @@ import os
 from collections.abc import Callable
 
 from torchspore.base.paths import make_directory, remove_directories
-from torchspore.errors import OptionPathError
+from torchspore.errors import OptionPathBlocked, OptionPathError, OptionPathForbidden, OptionPathMissing
+
+_KINDS: dict[type[OSError], type[OptionPathError]] = {
+    FileNotFoundError: OptionPathMissing, NotADirectoryError: OptionPathBlocked, FileExistsError: OptionPathBlocked,
+    PermissionError: OptionPathForbidden,
+}
 
 
 def directory(path: str) -> Callable[[], None]:
@@ -14,8 +19,9 @@ def directory(path: str) -> Callable[[], None]:
     try:
         made = make_directory(path)
     except OSError as error:
-        raise OptionPathError(f"{path}: this directory cannot be made or written ({error.strerror or type(error).__name__}).\n\n"
-                              "hint: name a directory that you may write to.") from None
+        kind = next((ours for theirs, ours in _KINDS.items() if isinstance(error, theirs)), OptionPathError)
+        raise kind(f"{path}: this directory cannot be made or written ({error.strerror or type(error).__name__}).\n\n"
+                   "hint: name a directory that you may write to.") from None
     return lambda: remove_directories(made)
 
 

@@ -103,9 +103,10 @@ class Int(Kind):
     stub = "int"
 
     def __init__(self, low: int | None = None, high: int | None = None, unit: str = "", bools: bool = True,
-                 outside: type[TorchsporeError] = OptionValueError, give: Callable[[int], object] = int, gives: str = "int") -> None:
+                 outside: type[TorchsporeError] = OptionValueError, without: tuple[int, ...] = (),
+                 give: Callable[[int], object] = int, gives: str = "int") -> None:
         self.low, self.high, self.unit, self.bools, self.outside = low, high, unit, bools, outside
-        self.give, self.gives = give, gives
+        self.without, self.give, self.gives = without, give, gives
 
     @property
     def read_stub(self) -> str:
@@ -113,6 +114,9 @@ class Int(Kind):
 
     @property
     def expected(self) -> str:
+        return self._range() + "".join(f", not {number}" for number in self.without)
+
+    def _range(self) -> str:
         unit = f" {self.unit}" if self.unit else ""
         if self.low is None and self.high is None:
             return f"an int{unit}"
@@ -128,6 +132,8 @@ class Int(Kind):
             raise Wrong(self.outside, self.expected, self.low)
         if self.high is not None and value > self.high:
             raise Wrong(self.outside, self.expected, self.high)
+        if value in self.without:
+            raise Wrong(self.outside, self.expected)
         return self.give(value)
 
     def _as_int(self, value: object) -> int | None:

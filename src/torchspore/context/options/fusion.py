@@ -45,7 +45,7 @@ parallel_optimizer_threshold = Option(
     doc="Parameters smaller than this many KB stay whole.",
 )
 optimizer_weight_shard_size = Option(
-    within="parallel_optimizer_config", kind=Int(-1, INT32, bools=False, give=_many), default=-1,
+    within="parallel_optimizer_config", kind=Int(-1, INT32, bools=False, without=(0,), give=_many), default=-1,
     example="set_auto_parallel_context(parallel_optimizer_config={'optimizer_weight_shard_size': 4})",
     since="1.3",
     doc="The largest group among which a weight is cut; -1 for no limit.",

@@ -102,7 +102,9 @@ def _cut_whole_batches(full: bool, is_set: Callable[[str], bool]) -> dict[str, A
 
 
 def _tell_full_batch(strategy: Any, is_set: Callable[[str], bool]) -> dict[str, Any]:
-    return {"auto_parallel.full_batch": strategy == "full_batch"} if isinstance(strategy, str) else {}
+    if not isinstance(strategy, str):
+        return {}  # as measured: a tuple leaves `full_batch` as it is
+    return {"auto_parallel.full_batch": strategy == "full_batch", "auto_parallel.full_batch_is_set": True}
 
 
 full_batch = Option(
