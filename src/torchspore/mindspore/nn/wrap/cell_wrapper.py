@@ -1,0 +1,167 @@
+"""One Cell for a forward pass with its loss, for a training step and for an evaluation step.
+
+A call of TrainOneStepCell is a whole training step, so that in GRAPH_MODE forward, gradient and optimizer are one graph.
+"""
+from __future__ import annotations
+
+from typing import Any
+
+from torchspore.base.text import message, short
+from torchspore.mindspore import ops
+from torchspore.mindspore.common import dtype as mstype
+from torchspore.mindspore.common.parameter import Parameter, ParameterTuple
+from torchspore.mindspore.common.tensor import Tensor
+from torchspore.mindspore.nn.cell import Cell
+from torchspore.mindspore.nn.layer.basic import Identity
+
+
+def _check_cell(call: str, argument: str, value: Any) -> None:
+    if not isinstance(value, Cell):
+        raise TypeError(message(f"{call}({argument}={short(value)})", f"a Cell, got {type(value).__name__}"))
+
+
+class WithLossCell(Cell):
+    """The loss of a network: `loss_fn(backbone(data), label)`. Raises TypeError for a backbone that is no Cell."""
+
+    def __init__(self, backbone: Cell, loss_fn: Any) -> None:
+        super().__init__(auto_prefix=False)
+        _check_cell("WithLossCell", "backbone", backbone)
+        self._backbone = backbone
+        self._loss_fn = loss_fn
+
+    def construct(self, data: Tensor, label: Tensor) -> Any:
+        """The loss for one batch."""
+        return self._loss_fn(self._backbone(data), label)
+
+    @property
+    def backbone_network(self) -> Cell:
+        """The network without its loss."""
+        return self._backbone
+
+
+class WithEvalCell(Cell):
+    """What an evaluation step gives: (loss, outputs, label). With `add_cast_fp32` the outputs are float32."""
+
+    def __init__(self, network: Cell, loss_fn: Any, add_cast_fp32: bool = False) -> None:
+        super().__init__(auto_prefix=False)
+        _check_cell("WithEvalCell", "network", network)
+        if not isinstance(add_cast_fp32, bool):
+            raise TypeError(message(f"WithEvalCell(add_cast_fp32={short(add_cast_fp32)})", "True or False"))
+        self._network = network
+        self._loss_fn = loss_fn
+        self.add_cast_fp32 = add_cast_fp32
+
+    def construct(self, data: Tensor, label: Tensor) -> tuple[Any, Any, Any]:
+        """The loss, the outputs and the label of one batch."""
+        outputs = self._network(data)
+        if self.add_cast_fp32:
+            outputs, label = _as_float32(outputs), _as_float32(label)
+        return self._loss_fn(outputs, label), outputs, label
+
+
+def _as_float32(value: Any) -> Any:
+    if isinstance(value, (tuple, list)):
+        return tuple(_as_float32(one) for one in value)
+    return value.astype(mstype.float32) if value.dtype in (mstype.float16, mstype.bfloat16) else value
+
+
+
+
+class TrainOneStepCell(Cell):
+    """One training step: the loss of `network`, its gradients with respect to the optimizer's Parameters, and the update.
+
+    `sens` (by default 1) multiplies the gradients, as a loss scale does. Calling it with a batch gives the loss, with `return_grad` the
+    pair (loss, dict from Parameter name to gradient). Subclasses find `network`, `optimizer`, `weights`, `grad`, `sens`, `grad_reducer`.
+    """
+
+    def __init__(self, network: Cell, optimizer: Any, sens: Any = None, return_grad: bool = False) -> None:
+        super().__init__(auto_prefix=False)
+        _check_cell("TrainOneStepCell", "network", network)
+        self.network = network
+        self.network.set_grad()
+        self.optimizer = optimizer
+        self.weights = getattr(optimizer, "parameters", None)
+        if self.weights is None:
+            raise TypeError(message(f"TrainOneStepCell(optimizer={short(optimizer)})", "an optimizer, which has parameters"))
+        self.grad = ops.GradOperation(get_by_list=True, sens_param=True)
+        self.grad_no_sens = ops.GradOperation(get_by_list=True)
+        self.sens = 1.0 if sens is None else sens
+        self.return_grad = return_grad
+        if return_grad:
+            self.weights_name = [parameter.name for parameter in self.weights]
+        self.reducer_flag = False
+        self.grad_reducer = Identity()
+
+    def construct(self, *inputs: Any) -> Any:
+        """One step; gives the loss."""
+        loss, grads = self.loss_and_gradients(*inputs)
+        grads = self.grad_reducer(grads)
+        self.optimizer(grads)
+        if self.return_grad:
+            return loss, dict(zip(self.weights_name, grads))
+        return loss
+
+    def loss_and_gradients(self, *inputs: Any) -> tuple[Any, Any]:
+        """The loss, and the gradients times `sens`, from one forward pass."""
+        sens = self.sens
+        if not isinstance(sens, Tensor) and sens == 1:
+            return ops.value_and_grad(self.network, None, self.weights)(*inputs)
+        (_, loss), grads = ops.value_and_grad(lambda *batch: _scaled(self.network(*batch), sens), None, self.weights, has_aux=True)(*inputs)
+        return loss, grads
+
+
+def _scaled(loss: Any, sens: Any) -> tuple[Any, Any]:
+    """(the sum of all outputs times `sens`, the outputs)."""
+    if isinstance(loss, (tuple, list)):
+        parts = [one.sum() * sens for one in loss]
+        total = parts[0]
+        for part in parts[1:]:
+            total = total + part
+        return total, loss
+    return loss * sens, loss
+
+
+class ForwardValueAndGrad(Cell):
+    """The value of `network` and its gradients: of the first input, of all with `get_all`, of `weights` with `get_by_list`.
+
+    With `sens_param` the last argument of a call weighs the output.
+    """
+
+    def __init__(
+        self, network: Any, weights: Any = None, get_all: bool = False, get_by_list: bool = False, sens_param: bool = False
+    ) -> None:
+        super().__init__(auto_prefix=False)
+        if not callable(network):
+            raise TypeError(message(f"ForwardValueAndGrad(network={short(network)})", "a Cell or a function"))
+        for name, value in (("get_all", get_all), ("get_by_list", get_by_list), ("sens_param", sens_param)):
+            if not isinstance(value, bool):
+                raise TypeError(message(f"ForwardValueAndGrad({name}={short(value)})", "True or False"))
+        if get_by_list and not isinstance(weights, (list, tuple, ParameterTuple)):
+            raise TypeError(message("ForwardValueAndGrad(get_by_list=True)", "weights: a list of Parameters"))
+        self.network = network
+        if isinstance(network, Cell):
+            self.network.set_grad()
+        self.weights = weights
+        self.get_all, self.get_by_list, self.sens_param = get_all, get_by_list, sens_param
+        self.grad = ops.GradOperation(get_all=get_all, get_by_list=get_by_list, sens_param=sens_param)
+
+    def construct(self, *inputs: Any) -> tuple[Any, Any]:
+        """(value, gradients)."""
+        weights = self.weights if self.get_by_list else None
+        grads = self.grad(self.network, weights)(*inputs)
+        return self.network(*(inputs[:-1] if self.sens_param else inputs)), grads
+
+
+class ParameterUpdate(Cell):
+    """Writes the Tensor that it is called with into a Parameter. Raises TypeError for what is no Parameter."""
+
+    def __init__(self, param: Parameter) -> None:
+        super().__init__(auto_prefix=False)
+        if not isinstance(param, Parameter):
+            raise TypeError(message(f"ParameterUpdate({short(param)})", f"a Parameter, got {type(param).__name__}"))
+        self._param = param
+
+    def construct(self, x: Tensor) -> Tensor:
+        """Gives `x` back."""
+        ops.assign(self._param, x)
+        return x

@@ -1,0 +1,123 @@
+"""Training steps with a loss scale that follows overflows."""
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from torchspore.base.text import message, short
+from torchspore.mindspore import ops
+from torchspore.mindspore.common import dtype as mstype
+from torchspore.mindspore.common.parameter import Parameter
+from torchspore.mindspore.common.tensor import Tensor
+from torchspore.mindspore.nn.cell import Cell
+from torchspore.mindspore.nn.wrap.cell_wrapper import TrainOneStepCell, _scaled
+
+
+class DynamicLossScaleUpdateCell(Cell):
+    """Divides the loss scale by `scale_factor` after an overflow (down to 1), multiplies it after `scale_window` steps without one.
+
+    Called with (loss_scale, overflow) it changes the Parameter `loss_scale` and gives `overflow` back.
+    """
+
+    def __init__(self, loss_scale_value: float, scale_factor: int, scale_window: int) -> None:
+        super().__init__()
+        self.scale_window = Tensor(scale_window, mstype.int32)
+        self.scale_factor = Tensor(scale_factor, mstype.float32)
+        self.loss_scale_value = loss_scale_value
+        self.cur_iter = Parameter(Tensor(1, mstype.int32), name="current_iterator_step")
+        self.last_overflow_iter = Parameter(Tensor(0, mstype.int32), name="last_overflow_iterator_step")
+
+    def get_loss_scale(self) -> float:
+        """The scale to begin with."""
+        return self.loss_scale_value
+
+    def construct(self, loss_scale: Parameter, overflow: Tensor) -> Tensor:
+        """Updates `loss_scale`; gives whether the step overflowed."""
+        overflowed = overflow.astype(mstype.bool_).reshape(())
+        lower = ops.maximum(loss_scale / self.scale_factor, Tensor(1.0, mstype.float32))
+        after = ops.select(overflowed, lower, loss_scale)
+        since = self.cur_iter - self.last_overflow_iter
+        last = ops.select(overflowed, self.cur_iter, self.last_overflow_iter)
+        grows = ops.logical_and(since >= self.scale_window, ops.logical_not(overflowed))
+        after = ops.select(grows, after * self.scale_factor, after)
+        last = ops.select(grows, self.cur_iter, last)
+        ops.assign(loss_scale, after)
+        ops.assign(self.last_overflow_iter, last)
+        ops.assign(self.cur_iter, self.cur_iter + 1)
+        return overflowed
+
+
+class FixedLossScaleUpdateCell(Cell):
+    """Leaves the loss scale as it is."""
+
+    def __init__(self, loss_scale_value: float) -> None:
+        super().__init__()
+        self.loss_scale_value = loss_scale_value
+
+    def get_loss_scale(self) -> float:
+        """The scale."""
+        return self.loss_scale_value
+
+    def construct(self, _: Any, overflow: Tensor) -> Tensor:
+        """Gives `overflow` back."""
+        return overflow
+
+
+class TrainOneStepWithLossScaleCell(TrainOneStepCell):
+    """A training step that multiplies the loss by a scale, divides the gradients by it, and leaves the update out after an overflow.
+
+    `scale_sense` is a Cell such as DynamicLossScaleUpdateCell, or a Tensor with the scale (0-d or of shape (1,)). Gives (loss, overflow,
+    scale). Raises TypeError and ValueError for another `scale_sense`.
+    """
+
+    def __init__(self, network: Cell, optimizer: Any, scale_sense: Any) -> None:
+        super().__init__(network, optimizer, sens=None)
+        self.loss_scaling_manager = None
+        if isinstance(scale_sense, Cell):
+            self.loss_scaling_manager = scale_sense
+            scale = np.array(scale_sense.get_loss_scale(), np.float32)
+        elif isinstance(scale_sense, Tensor):
+            if tuple(scale_sense.shape) not in ((), (1,)):
+                raise ValueError(message(f"TrainOneStepWithLossScaleCell(scale_sense of shape {list(scale_sense.shape)})", "shape () or (1,)"))
+            scale = scale_sense.asnumpy().astype(np.float32).reshape(())
+        else:
+            what = f"TrainOneStepWithLossScaleCell(scale_sense={short(scale_sense)})"
+            raise TypeError(message(what, f"a Cell or a Tensor, got {type(scale_sense).__name__}"))
+        self.scale_sense = Parameter(Tensor(scale), name="scale_sense", requires_grad=False)
+
+    def construct(self, *inputs: Any) -> tuple[Any, Any, Any]:
+        """One step: (loss, whether it overflowed, the scale it used)."""
+        scale = self.scale_sense * 1.0  # the value of this step: the manager changes the Parameter below
+        (_, loss), grads = ops.value_and_grad(
+            lambda *batch: _scaled(self.network(*batch), scale.astype(mstype.float32)), None, self.weights, has_aux=True
+        )(*inputs)
+        grads = tuple(grad / scale.astype(grad.dtype) for grad in self.grad_reducer(grads))
+        overflow = self.get_overflow_status(None, grads)
+        if self.loss_scaling_manager is not None:
+            overflow = self.loss_scaling_manager(self.scale_sense, overflow)
+        if not overflow:
+            self.optimizer(grads)
+        return loss, overflow, scale
+
+    def get_overflow_status(self, status: Any, compute_output: Any) -> Tensor:
+        """Whether any of the gradients is not finite, as a bool Tensor ()."""
+        finite = None
+        for grad in compute_output:
+            here = ops.isfinite(grad).all()
+            finite = here if finite is None else ops.logical_and(finite, here)
+        return ops.logical_not(finite)
+
+    def process_loss_scale(self, overflow: Tensor) -> Any:
+        """Lets the manager change the scale; gives whether the step overflowed."""
+        return overflow if self.loss_scaling_manager is None else self.loss_scaling_manager(self.scale_sense, overflow)
+
+    def start_overflow_check(self, pre_cond: Any, compute_input: Any) -> tuple[Any, Any]:
+        """Begins looking for overflows; gradients are looked at themselves here, so there is nothing to clear."""
+        return Tensor(False), compute_input
+
+    def set_sense_scale(self, sens: Any) -> None:
+        """Sets the scale. Raises TypeError for what is no Tensor."""
+        if not isinstance(sens, Tensor):
+            raise TypeError(message(f"set_sense_scale({short(sens)})", f"a Tensor, got {type(sens).__name__}"))
+        self.scale_sense.set_data(sens.astype(mstype.float32).reshape(()))
