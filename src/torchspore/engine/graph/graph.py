@@ -73,6 +73,7 @@ class Graph:
         made: dict[int, Any] = {}
         for owner, name, value in self._written:
             owner.__dict__[name] = _filled(value, outs, inputs, made)
+            engine.writes += 1
         return _filled(self._result, outs, inputs, made)
 
     def __str__(self) -> str:

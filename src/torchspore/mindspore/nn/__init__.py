@@ -12,8 +12,11 @@ from torchspore.mindspore.nn.loss import (
     BCELoss, BCEWithLogitsLoss, CrossEntropyLoss, L1Loss, LossBase, MSELoss, NLLLoss, SmoothL1Loss, SoftmaxCrossEntropyWithLogits,
 )
 from torchspore.mindspore.nn.optim import SGD, Adam, AdamWeightDecay, Momentum, Optimizer
+from torchspore.mindspore.nn.wrap import *  # noqa: F403
+from torchspore.mindspore.nn.wrap import __all__ as _wrap_names
 
 __all__ = [
+    *_wrap_names,
     "AdaptiveAvgPool2d", "Adam", "AdamWeightDecay", "AvgPool2d", "BCELoss", "BCEWithLogitsLoss", "BatchNorm1d", "BatchNorm2d", "BatchNorm3d", "Cell",
     "CellDict", "CellList", "ClipByNorm", "Conv1d", "Conv2d", "Conv2dTranspose", "Conv3d", "CrossEntropyLoss", "Dense", "Dropout", "ELU", "Embedding",
     "Flatten", "GELU", "GroupNorm", "HSigmoid", "HSwish", "Identity", "L1Loss", "LayerNorm", "LeakyReLU", "LogSigmoid", "LogSoftmax", "LossBase",

@@ -1,0 +1,27 @@
+"""Runs steps of `programs/NAME.py` in real MindSpore when told how many on standard input; answers with seconds."""
+from __future__ import annotations
+
+import importlib
+import sys
+import time
+
+
+def main() -> None:
+    """The worker's loop."""
+    program, mode = sys.argv[1:]
+    import mindspore
+
+    mindspore.set_context(mode=mindspore.GRAPH_MODE if mode == "graph" else mindspore.PYNATIVE_MODE)
+    step = importlib.import_module(f"programs.{program}").step()
+    step()
+    print("answer 0", flush=True)
+    for line in sys.stdin:
+        started = time.perf_counter()
+        for _ in range(int(line)):
+            out = step()
+        out.asnumpy()
+        print(f"answer {time.perf_counter() - started}", flush=True)
+
+
+if __name__ == "__main__":
+    main()

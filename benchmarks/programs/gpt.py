@@ -1,0 +1,65 @@
+"""A GPT of four layers, width 256, 4 heads, 128 tokens, batch 8, 1,000 words, Adam."""
+import mindspore as ms
+import numpy as np
+from mindspore import nn, ops
+from programs.common import training
+
+
+class Attention(nn.Cell):
+    """Causal self-attention."""
+
+    def __init__(self, width, heads, length):
+        super().__init__()
+        self.heads, self.each = heads, width // heads
+        self.qkv = nn.Dense(width, 3 * width)
+        self.out = nn.Dense(width, width)
+        self.mask = ms.Tensor(np.triu(np.full((length, length), -1e9, np.float32), 1))
+        self.softmax = nn.Softmax()
+
+    def construct(self, x):
+        """What each token takes from those before it."""
+        batch, length, width = x.shape
+        q, k, v = ops.split(self.qkv(x).reshape(batch, length, 3 * self.heads, self.each).transpose(0, 2, 1, 3), self.heads, 1)
+        scores = ops.matmul(q, k.transpose(0, 1, 3, 2)) * (1 / self.each**0.5) + self.mask
+        return self.out(ops.matmul(self.softmax(scores), v).transpose(0, 2, 1, 3).reshape(batch, length, width))
+
+
+class Layer(nn.Cell):
+    """Attention and an MLP, each normalised before and added after."""
+
+    def __init__(self, width, heads, length):
+        super().__init__()
+        self.norm1, self.norm2 = nn.LayerNorm((width,), epsilon=1e-5), nn.LayerNorm((width,), epsilon=1e-5)
+        self.attention = Attention(width, heads, length)
+        self.mlp = nn.SequentialCell(nn.Dense(width, 4 * width), nn.GELU(), nn.Dense(4 * width, width))
+
+    def construct(self, x):
+        """The layer's result."""
+        x = x + self.attention(self.norm1(x))
+        return x + self.mlp(self.norm2(x))
+
+
+class GPT(nn.Cell):
+    """Scores of the next word for each token."""
+
+    def __init__(self, words=1000, length=128, width=256, heads=4, layers=4):
+        super().__init__()
+        self.words = words
+        self.token, self.place = nn.Embedding(words, width), nn.Embedding(length, width)
+        self.places = ms.Tensor(np.arange(length, dtype=np.int32))
+        self.layers = nn.SequentialCell([Layer(width, heads, length) for _ in range(layers)])
+        self.norm = nn.LayerNorm((width,), epsilon=1e-5)
+        self.head = nn.Dense(width, words, has_bias=False)
+
+    def construct(self, ids):
+        """(batch, length) gives (batch * length, words)."""
+        x = self.token(ids) + self.place(self.places)
+        return self.head(self.norm(self.layers(x))).reshape(-1, self.words)
+
+
+def step():
+    """One training step."""
+    net = GPT()
+    ids = np.random.randint(0, 1000, (8, 129)).astype(np.int32)
+    x, y = ms.Tensor(ids[:, :-1].copy()), ms.Tensor(ids[:, 1:].reshape(-1).copy())
+    return training(net, nn.CrossEntropyLoss(), nn.Adam(net.trainable_params(), 1e-3), x, y)

@@ -1,0 +1,88 @@
+"""Timing by turns: all contenders run in one process run, one after the other, again and again; ratios are taken within each round.
+
+A contender is a function that does one step. Real MindSpore, where a Python that has it is named, runs in a process of its own that
+waits while the others run, because it can't live beside torchspore's `import mindspore`.
+"""
+from __future__ import annotations
+
+import argparse
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).parent
+Step = Callable[[], Any]
+
+
+class Elsewhere:
+    """Real MindSpore running `programs/NAME.py` in another process; `seconds(n)` asks it for n steps."""
+
+    def __init__(self, python: str, program: str, mode: str) -> None:
+        self._process = subprocess.Popen(
+            [python, str(HERE / "oracle_worker.py"), program, mode], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
+        )
+        self._answer()
+
+    def seconds(self, steps: int) -> float:
+        """How long `steps` steps took there."""
+        assert self._process.stdin is not None
+        self._process.stdin.write(f"{steps}\n")
+        self._process.stdin.flush()
+        return self._answer()
+
+    def _answer(self) -> float:
+        assert self._process.stdout is not None
+        for line in self._process.stdout:
+            if line.startswith("answer "):
+                return float(line.split()[1])
+        raise RuntimeError("the process with real MindSpore ended")
+
+    def close(self) -> None:
+        """Ends the process."""
+        self._process.kill()
+        self._process.wait()
+
+
+def here(step: Step) -> Callable[[int], float]:
+    """Times n steps in this process."""
+
+    def seconds(steps: int) -> float:
+        started = time.perf_counter()
+        for _ in range(steps):
+            step()
+        return time.perf_counter() - started
+
+    return seconds
+
+
+def compare(title: str, contenders: dict[str, Callable[[int], float]], base: str, seconds: float = 0.4, rounds: int = 9, unit: str = "ms") -> None:
+    """Prints a table: for each contender the median time of a step and its ratio to `base`, with the least and greatest ratio."""
+    steps = {}
+    for name, run in contenders.items():
+        run(3)
+        steps[name] = max(1, int(seconds / max(run(2) / 2, 1e-7)))
+    times: dict[str, list[float]] = {name: [] for name in contenders}
+    for _ in range(rounds):
+        for name, run in contenders.items():
+            times[name].append(run(steps[name]) / steps[name])
+    factor = {"ms": 1e3, "us": 1e6}[unit]
+    print(f"\n### {title}\n\n| contender | {unit} a step | ratio to {base} (median, min .. max of {rounds}) |\n|---|---:|---|")
+    for name, own in times.items():
+        ratios = sorted(a / b for a, b in zip(own, times[base]))
+        print(f"| {name} | {statistics.median(own) * factor:.3f} | {statistics.median(ratios):.2f} ({ratios[0]:.2f} .. {ratios[-1]:.2f}) |")
+    sys.stdout.flush()
+
+
+def arguments(description: str) -> argparse.Namespace:
+    """The options that every benchmark takes."""
+    parser = argparse.ArgumentParser(description=description)
+    parser.add_argument("--oracle", help="a Python that has real MindSpore 2.10, to be measured beside")
+    parser.add_argument("--no-compile", action="store_true", help="leave torch.compile out: its first step takes minutes on two cores")
+    parser.add_argument("--rounds", type=int, default=9)
+    parser.add_argument("--seconds", type=float, default=0.4, help="how long one turn takes")
+    parser.add_argument("--device", default="CPU", choices=("CPU", "GPU", "Ascend"))
+    return parser.parse_args()

@@ -1,0 +1,271 @@
+"""What a graph can't hold runs as PyNative, and says so; everything else runs as a graph. Both give PyNative's numbers over three calls."""
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import mindspore as ms
+import numpy as np
+import pytest
+from mindspore import Tensor, nn, ops
+
+from torchspore.context import effects
+from torchspore.engine.graph import dispatch
+
+COUNT = 5
+
+
+class Base(nn.Cell):
+    def __init__(self) -> None:
+        super().__init__()
+        ms.set_seed(3)
+        self.dense = nn.Dense(4, 4)
+        self.count, self.factor, self.calls = 0, 2.0, []
+        self.hidden = Tensor(np.zeros((2, 4), np.float32))
+        self.table = np.arange(4, dtype=np.float32)
+
+
+class BranchOnTensor(Base):
+    def construct(self, x):
+        return x * 2 if self.dense(x).sum() > 0 else x * 3
+
+
+class AsNumpy(Base):
+    def construct(self, x):
+        return x * float(self.dense(x).asnumpy().sum())
+
+
+class NumpyRandom(Base):
+    def construct(self, x):
+        return self.dense(x) * float(np.random.rand())
+
+
+class PythonRandom(Base):
+    def construct(self, x):
+        return self.dense(x) * random.random()
+
+
+class FreshArray(Base):
+    def construct(self, x):
+        return self.dense(x) + Tensor(np.ones(4, np.float32) * 3)
+
+
+class Prints(Base):
+    def construct(self, x):
+        print("construct runs")
+        return self.dense(x)
+
+
+class WritesAttribute(Base):
+    def construct(self, x):
+        self.count += 1
+        return self.dense(x) * self.count
+
+
+class Appends(Base):
+    def construct(self, x):
+        self.calls.append(1)
+        return self.dense(x) * len(self.calls)
+
+
+class WritesGlobal(Base):
+    def construct(self, x):
+        global COUNT
+        COUNT = COUNT + 1
+        return self.dense(x) * COUNT
+
+
+class Raises(Base):
+    def construct(self, x):
+        if self.factor > 1:
+            raise KeyError("stop")
+        return self.dense(x)
+
+
+class CatchesOwn(Base):
+    def construct(self, x):
+        try:
+            raise KeyError("stop")
+        except KeyError:
+            return self.dense(x)
+
+
+class KeepsTensor(Base):
+    def construct(self, x):
+        self.hidden = self.hidden + self.dense(x)
+        return self.hidden * 1
+
+
+class ChangesParameter(Base):
+    def construct(self, x):
+        self.dense.weight = self.dense.weight + 1
+        return self.dense(x)
+
+
+class HeldArray(Base):
+    def construct(self, x):
+        return self.dense(x) + Tensor(self.table)
+
+
+class Literals(Base):
+    def construct(self, x):
+        return self.dense(x) * Tensor(self.factor) + Tensor([1.0, 2, 3, 4])
+
+
+class Drops(Base):
+    def construct(self, x):
+        ops.dropout(x, 0.5)
+        return ops.dropout(self.dense(x), 0.5)
+
+
+class Normalises(Base):
+    def __init__(self) -> None:
+        super().__init__()
+        self.norm = nn.BatchNorm1d(4)
+        self.set_train()
+
+    def construct(self, x):
+        return self.norm(self.dense(x))
+
+
+class WritesInput(Base):
+    def construct(self, x):
+        x[0] = self.dense(x)[1]
+        return x + 1
+
+
+class Nested(Base):
+    def construct(self, x, scale=1):
+        return {"y": self.dense(x) * scale, "same": [x, None, 3]}["y"]
+
+
+REFUSED = {
+    BranchOnTensor: "reads the values of a Tensor on the host",
+    AsNumpy: "reads the values of a Tensor on the host",
+    NumpyRandom: "draws random numbers from Python or NumPy",
+    PythonRandom: "draws random numbers from Python or NumPy",
+    FreshArray: "makes a Tensor of a NumPy array that is computed in the call",
+    Prints: "calls print",
+    WritesAttribute: "writes the attribute 'count' of WritesAttribute",
+    Appends: "changes a list, a dict or an object in place",
+    WritesGlobal: "assigns the variable 'COUNT'",
+}
+HELD = [CatchesOwn, KeepsTensor, ChangesParameter, HeldArray, Literals, Drops, Normalises, WritesInput, Nested]
+
+
+def three_calls(kind: type[Base], mode: int) -> tuple[list[Any], Base]:
+    global COUNT
+    COUNT = 5
+    ms.set_context(mode=mode)
+    net = kind()
+    random.seed(1)
+    ms.set_seed(5)
+    seen = []
+    for call in range(3):
+        x = Tensor(np.random.RandomState(call).randn(2, 4).astype(np.float32))
+        y = net(x)
+        seen.append([t.asnumpy().copy() for t in (y, x, net.hidden, *net.get_parameters())] + [net.count, len(net.calls), COUNT])
+    return seen, net
+
+
+@pytest.fixture(autouse=True)
+def pynative_after():
+    yield
+    ms.set_context(mode=ms.PYNATIVE_MODE)
+
+
+@pytest.mark.parametrize("kind", [*REFUSED, *HELD])
+def test_both_modes_are_equal_over_three_calls(kind: type[Base]) -> None:
+    eager, _ = three_calls(kind, ms.PYNATIVE_MODE)
+    graphed, net = three_calls(kind, ms.GRAPH_MODE)
+    for one, other in zip(eager, graphed):
+        for a, b in zip(one, other):
+            np.testing.assert_array_equal(a, b)
+    assert len(dispatch.graphs(net)) == (kind in HELD)
+
+
+@pytest.mark.parametrize("kind", REFUSED)
+def test_a_refusal_names_the_line(kind: type[Base]) -> None:
+    three_calls(kind, ms.GRAPH_MODE)
+    lines = [line for line in effects.notes()["calls that run as PyNative"] if f" {kind.__name__} " in line]
+    assert any(REFUSED[kind] in line and f"{__file__}:" in line for line in lines)
+
+
+def test_an_exception_comes_out_as_in_pynative() -> None:
+    ms.set_context(mode=ms.GRAPH_MODE)
+    net = Raises()
+    for _ in range(2):
+        with pytest.raises(KeyError, match="stop"):
+            net(Tensor(np.ones((2, 4), np.float32)))
+    net.factor = 0.5
+    assert net(Tensor(np.ones((2, 4), np.float32))).shape == (2, 4)
+
+
+def test_capture_alone_touches_nothing() -> None:
+    net, x = KeepsTensor(), Tensor(np.ones((2, 4), np.float32))
+    before = [p.asnumpy().copy() for p in net.get_parameters()]
+    state, numpy_state, python_state = ms.ops.rand(1), np.random.get_state()[2], random.getstate()
+    del state
+    net.compile(x)
+    assert all(np.array_equal(a, p.asnumpy()) for a, p in zip(before, net.get_parameters()))
+    assert not net.hidden.asnumpy().any()
+    assert np.random.get_state()[2] == numpy_state and random.getstate() == python_state
+    assert len(dispatch.graphs(net)) == 1
+
+
+def test_a_changed_attribute_captures_again_and_an_old_value_is_found_again() -> None:
+    ms.set_context(mode=ms.GRAPH_MODE)
+    net, x = Literals(), Tensor(np.ones((2, 4), np.float32))
+    first = net(x).asnumpy()
+    net.factor = 3.0
+    assert not np.array_equal(first, net(x).asnumpy())
+    net.factor = 2.0
+    assert np.array_equal(first, net(x).asnumpy())
+    assert len(dispatch.graphs(net)) == 2
+
+
+def test_a_new_tensor_in_an_attribute_is_used_without_a_new_capture() -> None:
+    ms.set_context(mode=ms.GRAPH_MODE)
+    net, x = KeepsTensor(), Tensor(np.ones((2, 4), np.float32))
+    net(x)
+    net.hidden = Tensor(np.full((2, 4), 7, np.float32))
+    np.testing.assert_allclose(net(x).asnumpy() - net.dense(x).asnumpy(), 7, atol=1e-5)
+    assert len(dispatch.graphs(net)) == 1
+
+
+def test_one_graph_per_shape_and_dtype() -> None:
+    ms.set_context(mode=ms.GRAPH_MODE)
+    net = Nested()
+    for shape in ((2, 4), (3, 4), (2, 4)):
+        net(Tensor(np.ones(shape, np.float32)))
+    net(Tensor(np.ones((2, 4), np.float32)), 2)
+    assert len(dispatch.graphs(net)) == 3
+
+
+def test_switching_modes_on_a_live_cell_gives_equal_numbers() -> None:
+    net, x = Normalises(), Tensor(np.random.RandomState(0).randn(2, 4).astype(np.float32))
+    net.set_train(False)
+    results = []
+    for mode in (0, 1, 0, 1, 1, 0):
+        ms.set_context(mode=mode)
+        results.append(net(x).asnumpy())
+    assert all(np.array_equal(results[0], r) for r in results)
+
+
+def test_a_graph_can_be_printed() -> None:
+    net = Nested()
+    net.compile(Tensor(np.ones((2, 4), np.float32)))
+    text = str(dispatch.graphs(net)[0])
+    assert "float32[2, 4] = input" in text and "aten.addmm" in text and text.splitlines()[-1].startswith("return")
+
+
+
+
+def test_copies_drop_their_graphs() -> None:
+    import copy
+    import pickle
+
+    net = Nested()
+    net.compile(Tensor(np.ones((2, 4), np.float32)))
+    assert not dispatch.graphs(copy.deepcopy(net)) and not dispatch.graphs(pickle.loads(pickle.dumps(net)))
+    assert [p.name for p in copy.deepcopy(net).get_parameters()] == [p.name for p in net.get_parameters()]
