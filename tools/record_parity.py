@@ -28,12 +28,14 @@ def record(path: Path, folder: Path) -> None:
 
     assert not hasattr(mindspore, "__torchspore__"), "this is torchspore; records come from real MindSpore"
     cases = parity.load(path)
-    answers = {}
+    answers, failures = {}, []
     for one in cases:
         try:
             answers[one.name] = parity.run(one)
         except Exception as error:
-            raise SystemExit(f"{path.name}: {one.name} raised {type(error).__name__}: {error}") from error
+            failures.append(f"{path.name}: {one.name} raised {type(error).__name__}: {str(error).strip().splitlines()[0]}")
+    if failures:
+        raise SystemExit("\n".join(failures))
     about = {"mindspore": mindspore.__version__, "command": f"tools/record_parity.py {path.stem}"}
     parity.write(folder / f"{path.stem}.npz", answers, about)
     print(f"{path.stem}: {len(answers)} cases")

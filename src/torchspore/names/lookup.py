@@ -110,15 +110,16 @@ def missing(module_name: str) -> Callable[[str], Any]:
 def _answer(module: str, name: str) -> Any:
     """What `module.name` is where the module itself has no such attribute; raises where nothing is known."""
     path = f"{module}.{name}"
-    if not name.startswith("__"):
-        try:
-            return resolve(path)
-        except AttributeError:
-            pass
-        if has_file(path) or is_moved_module(path):
-            return importlib.import_module(_importable(path))
-        if _asked_by_from():
-            raise ModuleNotOffered(text_for(path), name=path)
+    if name.startswith("__"):  # asked for by Python itself, and often
+        raise AttributeError(f"module {module!r} has no attribute {name!r}")
+    try:
+        return resolve(path)
+    except AttributeError:
+        pass
+    if has_file(path) or is_moved_module(path):
+        return importlib.import_module(_importable(path))
+    if _asked_by_from():
+        raise ModuleNotOffered(text_for(path), name=path)
     raise NotOffered(text_for(path), name=name)
 
 
