@@ -104,7 +104,7 @@ def layer(row):
     return found
 
 
-@case(over=LAYERS, rtol=1e-3, atol=1e-4)
+@case(over={name: row for name, row in LAYERS.items() if name != "Dropout_off"}, rtol=1e-3, atol=1e-4)
 def gradient(row):
     make, array = row
     cell = fill(make()).set_train(True)

@@ -2,12 +2,12 @@
 from torchspore.mindspore.common import dtype
 from torchspore.mindspore.common.api import JitConfig, constexpr, jit, jit_class, ms_function, ms_memory_recycle
 from torchspore.mindspore.common.dtype import *  # noqa: F403
-from torchspore.mindspore.common.initializer import Initializer, initializer
+from torchspore.mindspore.common.initializer import Initializer
 from torchspore.mindspore.common.parameter import Parameter, ParameterTuple
 from torchspore.mindspore.common.seed import get_seed, set_seed
 from torchspore.mindspore.common.tensor import Tensor, tensor
 
 __all__ = [
-    "Initializer", "JitConfig", "Parameter", "ParameterTuple", "Tensor", "constexpr", "get_seed", "initializer", "jit", "jit_class",
+    "Initializer", "JitConfig", "Parameter", "ParameterTuple", "Tensor", "constexpr", "get_seed", "jit", "jit_class",
     "ms_function", "ms_memory_recycle", "set_seed", "tensor", *dtype.__all__,
 ]
