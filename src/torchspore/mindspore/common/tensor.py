@@ -221,6 +221,8 @@ class Tensor(TensorBase):
         return id(self)
 
     def __repr__(self) -> str:
+        if self.ndim == 0:
+            return f"Tensor(shape=[], dtype={self.dtype}, value= {self.asnumpy()})"
         text = np.array2string(self.asnumpy(), separator=", ", formatter=_formatter(self._t.dtype.is_floating_point))
         return f"Tensor(shape={list(self.shape)}, dtype={self.dtype}, value={_layout(text, self.ndim)})"
 

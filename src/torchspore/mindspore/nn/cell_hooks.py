@@ -59,17 +59,18 @@ class CellHooks:
 
     def _call_with_hooks(self, call: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         hooks = {kind: list(found.values()) for kind, found in (self._hooks or {}).items()}
-        for hook, with_kwargs in hooks.get("pre", []):
-            got = hook(self, args, kwargs) if with_kwargs else hook(self, args)
-            if got is not None:
-                args, kwargs = got if with_kwargs else (got if isinstance(got, tuple) else (got,), kwargs)
-        if hooks.get("backward") or hooks.get("backward_pre"):
-            call = watch_gradients(
-                self, call, [hook for hook, _ in hooks.get("backward", [])], [hook for hook, _ in hooks.get("backward_pre", [])]
-            )
-        output = call(*args, **kwargs)
-        for hook, with_kwargs in hooks.get("forward", []):
-            got = hook(self, args, kwargs, output) if with_kwargs else hook(self, args, output)
-            output = output if got is None else got
-        return output
 
+        def hooked(*args: Any, **kwargs: Any) -> Any:
+            for hook, with_kwargs in hooks.get("pre", []):
+                got = hook(self, args, kwargs) if with_kwargs else hook(self, args)
+                if got is not None:
+                    args, kwargs = got if with_kwargs else (got if isinstance(got, tuple) else (got,), kwargs)
+            output = call(*args, **kwargs)
+            for hook, with_kwargs in hooks.get("forward", []):
+                got = hook(self, args, kwargs, output) if with_kwargs else hook(self, args, output)
+                output = output if got is None else got
+            return output
+
+        # The gradient's hooks stand outside: they see the gradient of what the forward hooks gave.
+        after, before = ([hook for hook, _ in hooks.get(kind, [])] for kind in ("backward", "backward_pre"))
+        return watch_gradients(self, hooked, after, before)(*args, **kwargs) if after or before else hooked(*args, **kwargs)

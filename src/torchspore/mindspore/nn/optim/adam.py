@@ -3,12 +3,19 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from torchspore.engine import dtypes, optim
 from torchspore.engine.tensor import raw
-from torchspore.mindspore.common.initializer import initializer
 from torchspore.mindspore.common.parameter import Parameter
+from torchspore.mindspore.common.tensor import Tensor
 from torchspore.mindspore.nn.optim.optimizer import Optimizer, _number
 from torchspore.mindspore.ops.state import assign
+
+
+def single(value: float) -> float:
+    """The number as float32 has it: MindSpore computes 1 - beta in float32, which for 0.999 differs in the fifth digit."""
+    return float(np.float32(value))
 
 
 def _check_betas(name: str, beta1: Any, beta2: Any, eps: Any) -> None:
@@ -38,18 +45,17 @@ class Adam(Optimizer):
             if not isinstance(value, bool):
                 raise TypeError(f"Adam({key}={value!r}): expected a bool, got {type(value).__name__}.")
         _refuse("Adam", {"use_amsgrad": use_amsgrad, **kwargs})
-        self.beta1, self.beta2, self.eps, self.use_nesterov = beta1, beta2, float(eps), use_nesterov
-        self.beta1_power = Parameter(initializer(1, [1], dtypes.float32), name="beta1_power", requires_grad=False)
-        self.beta2_power = Parameter(initializer(1, [1], dtypes.float32), name="beta2_power", requires_grad=False)
+        self.beta1, self.beta2, self.eps, self.use_nesterov = single(beta1), single(beta2), float(eps), use_nesterov
+        self.beta1_power = Parameter(Tensor(1, dtypes.float32), name="beta1_power", requires_grad=False)
+        self.beta2_power = Parameter(Tensor(1, dtypes.float32), name="beta2_power", requires_grad=False)
         self.moment1, self.moment2 = self.moments("moment1"), self.moments("moment2")
 
     def construct(self, gradients: Any) -> bool:
         """Updates the Parameters by their gradients."""
         assign(self.beta1_power, self.beta1_power * self.beta1)
         assign(self.beta2_power, self.beta2_power * self.beta2)
-        for parameters, own, rate, decay, group in self.updates(gradients):
-            own = optim.decayed(parameters, own, decay) if group.decays else own
-            rate = optim.corrected(rate, raw(self.beta1_power), raw(self.beta2_power)).reshape(())
+        for parameters, own, rate, _, group in self.updates(gradients):
+            rate = optim.corrected(rate, raw(self.beta1_power), raw(self.beta2_power))
             first, second = ([raw(m[i]) for i in group.places] for m in (self.moment1, self.moment2))
             step = optim.nesterov_adam if self.use_nesterov else optim.adam
             step(parameters, own, first, second, rate, self.beta1, self.beta2, self.eps)
@@ -63,12 +69,12 @@ class AdamWeightDecay(Optimizer):
     def __init__(self, params: Any, learning_rate: Any = 1e-3, beta1: float = 0.9, beta2: float = 0.999, eps: float = 1e-6, weight_decay: Any = 0.0) -> None:
         super().__init__(learning_rate, params, weight_decay)
         _check_betas("AdamWeightDecay", beta1, beta2, eps)
-        self.beta1, self.beta2, self.eps = beta1, beta2, float(eps)
+        self.beta1, self.beta2, self.eps = single(beta1), single(beta2), float(eps)
         self.moments1, self.moments2 = self.moments("adam_m"), self.moments("adam_v")
 
     def construct(self, gradients: Any) -> bool:
         """Updates the Parameters by their gradients."""
-        for parameters, own, rate, decay, group in self.updates(gradients):
+        for parameters, own, rate, decay, group in self.updates(gradients, coupled=False):
             first, second = ([raw(m[i]) for i in group.places] for m in (self.moments1, self.moments2))
             if not isinstance(decay, float):
                 optim.shrink(parameters, rate * decay)

@@ -3,8 +3,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from torchspore.engine import optim
+from torchspore.engine import dtypes, optim
 from torchspore.engine.tensor import raw
+from torchspore.mindspore.common.parameter import Parameter
+from torchspore.mindspore.common.tensor import Tensor
 from torchspore.mindspore.nn.optim.optimizer import Optimizer, _number
 
 
@@ -20,12 +22,12 @@ class Momentum(Optimizer):
         if not isinstance(use_nesterov, bool):
             raise TypeError(f"Momentum(use_nesterov={use_nesterov!r}): expected a bool, got {type(use_nesterov).__name__}.")
         self.share, self.use_nesterov = float(momentum), use_nesterov
+        self.momentum = Parameter(Tensor(momentum, dtypes.float32), name="momentum")
         self.moments = super().moments("moments")
 
     def construct(self, gradients: Any) -> bool:
         """Updates the Parameters by their gradients."""
-        for parameters, own, rate, decay, group in self.updates(gradients):
-            own = optim.decayed(parameters, own, decay) if group.decays else own
+        for parameters, own, rate, _, group in self.updates(gradients):
             moments = [raw(self.moments[i]) for i in group.places]
             if self.share:
                 optim.momentum(parameters, own, moments, rate, self.share, self.use_nesterov)
@@ -52,13 +54,13 @@ class SGD(Optimizer):
         if nesterov and (momentum <= 0 or dampening != 0):
             raise ValueError(f"SGD(nesterov=True, momentum={momentum}, dampening={dampening}): expected a momentum above 0 and no dampening.")
         self.share, self.dampening, self.nesterov = float(momentum), float(dampening), nesterov
+        self.momentum = Parameter(Tensor(momentum, dtypes.float32), name="momentum")
         self.accum = self.moments("accum")
         self.stat = self.moments("stat", "ones")
 
     def construct(self, gradients: Any) -> bool:
         """Updates the Parameters by their gradients."""
-        for parameters, own, rate, decay, group in self.updates(gradients):
-            own = optim.decayed(parameters, own, decay) if group.decays else own
+        for parameters, own, rate, _, group in self.updates(gradients):
             if not self.share:
                 optim.momentum(parameters, own, [], rate, 0.0, False)
                 continue

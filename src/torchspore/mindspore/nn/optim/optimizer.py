@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from torchspore.engine import dtypes, optim
-from torchspore.engine.tensor import raw
+from torchspore.engine.tensor import raw, wrap
 from torchspore.mindspore.common.initializer import initializer
 from torchspore.mindspore.common.parameter import Parameter, ParameterTuple
 from torchspore.mindspore.common.tensor import Tensor
@@ -52,28 +52,33 @@ class Optimizer(Cell):
         given = [{"params": _listed(name, parameters)}] if groups is None else groups
         ordered, placed = _ordered(name, given)
         self.global_step = Parameter(initializer(0, [1], dtypes.int32), name="global_step", requires_grad=False)
+        own_rates = [_rate(name, g["lr"]) if "lr" in g else None for g in given]
+        self.dynamic_lr = any(r is not None and not isinstance(r, float) for r in (rate, *own_rates))
+        rates = [None if r is None else _kept_rate(r, f"learning_rate_group_{i}", self.dynamic_lr) for i, r in enumerate(own_rates)]
+        for i, own in enumerate(rates):
+            if own is not None:
+                setattr(self, f"learning_rate_group_{i}", own)
+        self.learning_rate = _kept_rate(rate, "learning_rate", self.dynamic_lr)
         self.parameters = ParameterTuple(ordered)
         self._parameters = self.parameters
-        self.groups = [self._group(name, g, places, rate, weight_decay) for g, places in zip(given, placed) if places]
+        self.groups = [self._group(name, g, places, own, weight_decay) for g, places, own in zip(given, placed, rates) if places]
         if groups is None:
             self._split_decay(weight_decay)
-        self.learning_rate = _as_parameter(rate)
         self.weight_decay, self.param_length = weight_decay, len(ordered)
-        self.dynamic_lr = any(not isinstance(g.rate, float) for g in self.groups)
         self.is_group_lr = self.is_group and any("lr" in g for g in given)
 
     def _insert_tuple(self, name: str, parameters: ParameterTuple) -> None:
-        # The network's Parameters belong to the network: they are held here, but are not among the optimizer's own.
-        if name in ("parameters", "_parameters"):
+        # The second name of the same tuple adds no Parameters; the network's own are kept under their names, as checkpoints have them.
+        if name == "_parameters":
             self.__dict__[name] = parameters
         else:
             super()._insert_tuple(name, parameters)
 
     def _group(self, name: str, given: dict[str, Any], places: list[int], rate: Any, decay: Any) -> Group:
-        own = _rate(name, given["lr"]) if "lr" in given else rate
         own_decay = given.get("weight_decay", decay)
         _check_decay(name, own_decay)
-        return Group(places, own, own_decay, not isinstance(own_decay, (int, float)) or own_decay > 0, bool(given.get("grad_centralization", False)))
+        own_rate = self.learning_rate if rate is None else rate
+        return Group(places, own_rate, own_decay, not isinstance(own_decay, (int, float)) or own_decay > 0, bool(given.get("grad_centralization", False)))
 
     def _split_decay(self, decay: Any) -> None:
         """Without groups: the Parameters named beta or gamma go into a group of their own, which does not decay."""
@@ -94,31 +99,26 @@ class Optimizer(Cell):
             parameter.requires_grad = False
         return made
 
-    def updates(self, gradients: Any) -> Iterator[tuple[list[Any], list[Any], Any, Any, Group]]:
-        """For each group: torch's parameters, gradients (scaled, centralized), rate (0-d tensor), decay (a float or 0-d tensor), the group."""
+    def updates(self, gradients: Any, coupled: bool = True) -> Iterator[tuple[list[Any], list[Any], Any, Any, Group]]:
+        """For each group: torch's parameters, gradients, rate (0-d tensor), decay (a float or 0-d tensor), the group.
+
+        The gradients are divided by the loss scale, decayed if the decay is `coupled`, then centralized, in MindSpore's order.
+        """
         found = [raw(g) for g in gradients]
         if len(found) != len(self.parameters):
             raise ValueError(f"{type(self).__name__}: expected {len(self.parameters)} gradients, one for each Parameter, got {len(found)}.")
         for group in self.groups:
+            parameters = [raw(self.parameters[i]) for i in group.places]
             own = optim.scaled([found[i] for i in group.places], self.loss_scale)
+            decay = raw(group.decay(self.global_step)).reshape(()) if isinstance(group.decay, Cell) else float(group.decay)
+            if coupled and group.decays:
+                own = optim.decayed(parameters, own, decay)
             if group.centralize:
                 own = [optim.centralized(g) for g in own]
-            rate = self._rate_now(group.rate)
-            decay = raw(group.decay(self.global_step)).reshape(()) if isinstance(group.decay, Cell) else float(group.decay)
-            yield [raw(self.parameters[i]) for i in group.places], own, rate, decay, group
+            yield parameters, own, self._rate_now(group.rate), decay, group
 
     def _rate_now(self, rate: Any) -> Any:
-        if isinstance(rate, float):
-            return raw(self.learning_rate) if not self.is_group_lr else raw(self._constant(rate))
-        if isinstance(rate, Cell):
-            return raw(rate(self.global_step)).reshape(())
-        return optim.scheduled(raw(rate), raw(self.global_step))
-
-    def _constant(self, rate: float) -> Any:
-        kept = self.__dict__.setdefault("_rates", {})
-        if rate not in kept:
-            kept[rate] = Tensor(rate, dtypes.float32)
-        return kept[rate]
+        return raw(rate(self.global_step)).reshape(()) if isinstance(rate, Cell) else raw(rate)
 
     def advance(self) -> None:
         """Counts the step; called after the rates are read."""
@@ -126,12 +126,11 @@ class Optimizer(Cell):
 
     def get_lr(self) -> Any:
         """The rate of the next step; a tuple of them, one for each Parameter, where groups have their own."""
-        from torchspore.engine.tensor import wrap
+        rates = {place: self._shown(group.rate) for group in self.groups for place in group.places}
+        return tuple(rates[i] for i in range(len(self.parameters))) if self.is_group_lr else rates[0]
 
-        if not self.is_group_lr:
-            return wrap(self._rate_now(self.groups[0].rate).clone())
-        rates = {place: wrap(self._rate_now(group.rate).clone()) for group in self.groups for place in group.places}
-        return tuple(rates[i] for i in range(len(self.parameters)))
+    def _shown(self, rate: Any) -> Any:
+        return rate if isinstance(rate, Parameter) else wrap(self._rate_now(rate).clone())
 
     def get_lr_parameter(self, param: Any) -> Any:
         """The rate of one Parameter, or a list of them."""
@@ -141,7 +140,7 @@ class Optimizer(Cell):
         if place is None:
             raise ValueError(f"get_lr_parameter: {getattr(param, 'name', param)!r} is none of this optimizer's Parameters.")
         group = next(g for g in self.groups if place in g.places)
-        return self.learning_rate if isinstance(group.rate, float) and not self.is_group_lr else group.rate
+        return group.rate
 
     @property
     def unique(self) -> bool:
@@ -182,10 +181,25 @@ def _rate(name: str, rate: Any) -> Any:
     raise TypeError(f"{name}(learning_rate={rate!r:.40}): expected a number, rates or a LearningRateSchedule, got {type(rate).__name__}.")
 
 
-def _as_parameter(rate: Any) -> Any:
+class RateTable(Cell):
+    """The learning rate of each step from a Parameter of them, the last one beyond its end."""
+
+    def __init__(self, rates: Any, name: str) -> None:
+        super().__init__(auto_prefix=False)
+        self.learning_rate = Parameter(rates, name=name)
+
+    def construct(self, global_step: Any) -> Any:
+        """The rate of this step."""
+        rates = raw(self.learning_rate)
+        return wrap(optim.scheduled(rates, raw(global_step)) if rates.ndim else rates)
+
+
+def _kept_rate(rate: Any, name: str, dynamic: bool) -> Any:
+    """The rate as a Parameter of the optimizer, the schedule itself, or, where rates change from step to step, a table."""
     if isinstance(rate, Cell):
         return rate
-    return Parameter(Tensor(rate, dtypes.float32) if isinstance(rate, float) else rate, name="learning_rate", requires_grad=False)
+    values = Tensor(rate, dtypes.float32) if isinstance(rate, float) else rate
+    return RateTable(values, name) if dynamic else Parameter(values, name=name)
 
 
 def _listed(name: str, parameters: Any) -> list[Parameter]:
