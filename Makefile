@@ -49,6 +49,7 @@ bench: $(READY)
 
 parity: $(READY) $(ORACLE)
 	$(BIN)/python tools/record_parity.py --python $(ORACLE) --check
+	$(ORACLE) tools/record_signatures.py --check
 
 .oracle/bin/python:
 	$(PYTHON) -m venv .oracle

@@ -191,8 +191,9 @@ DIFFERENCES = [
 BEYOND_CASES = {
     "all_or_nothing": ("A call is applied as a whole or not at all", "the options before the wrong one are applied",
                        "nothing is applied", "after a caught error the context is what it was"),
-    "old_and_new_agree": ("Old and new spellings agree", "`set_recursion_limit` does not show in `get_context('max_call_depth')`, and "
-                          "`set_deterministic` may be called once", "both write the same option, as often as wanted", "one option, one value"),
+    "old_and_new_agree": ("Old and new spellings agree", "`set_recursion_limit` does not show in `get_context('max_call_depth')`, "
+                          "and `set_deterministic` may be called once", "both write the same option, as often as wanted",
+                          "one option, one value"),
     "members_agree": ("Dictionary and member agree", "`jit_config={}` leaves `jit_level` at the value of an earlier call",
                       "an absent member is at its default", "the dictionary that is read back is the one that acts"),
     "reset_strategy": ("`reset_auto_parallel_context` resets `dataset_strategy`", "`[]` after a tuple", "'data_parallel'",
@@ -204,5 +205,6 @@ BEYOND_CASES = {
     "offloading_packed_experts": ("`enable_offloading_packed_experts` is off until it is set", "True in some runs and False in others",
                                   "False", "the documents name no default, and every switch beside it is off"),
     "refused_directory": ("A directory that cannot be made changes nothing", "`save_graphs` of the same call stays set",
-                          "the call is refused as a whole, and what was made is removed", "after a caught error the context is what it was"),
+                          "the call is refused as a whole, and what was made is removed",
+                          "after a caught error the context is what it was"),
 }

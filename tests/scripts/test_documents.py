@@ -1,0 +1,31 @@
+"""The Python blocks of the README and of the guide run."""
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from running import Run
+
+ROOT = Path(__file__).resolve().parents[2]
+DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs" / "guide").glob("*.md")), *sorted((ROOT / "docs" / "concept").glob("*.md"))]
+BLOCKS = [
+    pytest.param(block, id=f"{path.relative_to(ROOT)}:{number}")
+    for path in DOCUMENTS
+    for number, block in enumerate(re.findall(r"^```python\n(.*?)^```", path.read_text(encoding="utf-8"), re.S | re.M))
+]
+
+
+@pytest.mark.parametrize("block", BLOCKS)
+def test_block_runs(block: str, warm: Callable[..., Run], tmp_path: Path) -> None:
+    (tmp_path / "block.py").write_text(block, encoding="utf-8")
+    ended = warm("block.py", cwd=tmp_path)
+    assert ended.code == 0, ended.err
+
+
+def test_links_lead_somewhere() -> None:
+    for path in [*DOCUMENTS, ROOT / "CONTRIBUTING.md", ROOT / "docs" / "architecture.md"]:
+        for target in re.findall(r"\]\(([^)#]+)\)", path.read_text(encoding="utf-8")):
+            if "://" not in target:
+                assert (path.parent / target).exists(), f"{path.relative_to(ROOT)}: {target}"
