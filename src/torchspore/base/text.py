@@ -21,6 +21,11 @@ def with_hint(text: str, hint: str) -> str:
     return f"{text}\n\nhint: {hint}" + ("" if hint.endswith((".", "?")) else ".")
 
 
+def called(call: str, inner: str) -> str:
+    """Shows what was written: `set_context(mode=1)`, and for a file `context.toml: mode=1`."""
+    return f"{call}: {inner}" if "." in call else f"{call}({inner})"
+
+
 def short(value: object) -> str:
     """Shows a value as Python writes it, cut in the middle where it would fill the line."""
     shown = repr(value)

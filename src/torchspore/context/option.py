@@ -61,7 +61,7 @@ class Option:
     settable: bool = True
     readable: bool = True
     group: str | None = None
-    prepare: Callable[[str], Callable[[], None]] | None = None
+    prepare: Callable[[str, str], Callable[[], None]] | None = None
     implies: Callable[[Any, Callable[[str], bool]], dict[str, Any]] | None = None
     shown_if: str | None = None
     late: type[TorchsporeError] | None = None
@@ -113,7 +113,7 @@ class Option:
             hint = f"write {self._written(wrong.right, name)}"
         if hint is None and self.example is not None:
             hint = f"for example {self.example}"
-        return wrong.error(text.message(f"{call or self.setter}({self._written(value, name)})", wrong.expected, hint=hint))
+        return wrong.error(text.message(text.called(call or self.setter, self._written(value, name)), wrong.expected, hint=hint))
 
     def _written(self, value: object, name: str | None) -> str:
         if self.within is None or name is not None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from torchspore.base.suggest import closest
-from torchspore.base.text import with_hint
+from torchspore.base.text import called, with_hint
 from torchspore.context.kinds import Members, Wrong
 from torchspore.context.option import SETTERS, Option
 from torchspore.context.options import ALIASES, OPTIONS, names_of
@@ -45,9 +45,9 @@ def unknown(api: str, name: str, call: str) -> UnknownOption:
             break
     else:
         near = closest(name, names_of(api))
-        hint = f"did you mean {near}?" if near else "torchspore context lists every option"
-    shown = f"{name}=..." if call.startswith("set") or call == "scope" else repr(name)
-    return UnknownOption(with_hint(f"{call}({shown}): there is no such option.", hint))
+        hint = f"did you mean {near}?" if near else "`torchspore context` lists every option"
+    shown = repr(name) if call.startswith("get") else f"{name}=..."
+    return UnknownOption(with_hint(f"{called(call, shown)}: there is no such option.", hint))
 
 
 def plan(
@@ -126,7 +126,7 @@ class _Planner:
             if implied is None:
                 near = closest(str(key), OPTIONS)
                 raise UnknownOption(f"{parsed}: there is no switch {key!r}.\n\n"
-                                    + (f"hint: did you mean {near!r}?" if near else "hint: torchspore context lists every option."))
+                                    + (f"hint: did you mean {near!r}?" if near else "hint: `torchspore context` lists every option."))
             value = implied.parse(raw, str(parsed) if isinstance(parsed, str) and parsed.endswith(".json") else self.call)
             self.settings[key] = Setting(raw, value, self.where)
 

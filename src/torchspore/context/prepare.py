@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable
 
 from torchspore.base.paths import make_directory, remove_directories
+from torchspore.base.text import with_hint
 from torchspore.errors import OptionPathBlocked, OptionPathError, OptionPathForbidden, OptionPathMissing
 
 _KINDS: dict[type[OSError], type[OptionPathError]] = {
@@ -14,17 +15,20 @@ _KINDS: dict[type[OSError], type[OptionPathError]] = {
 }
 
 
-def directory(path: str) -> Callable[[], None]:
-    """Makes a directory (mode 0700); gives the function that takes it back. Raises OptionPathError."""
+def directory(path: str, what: str) -> Callable[[], None]:
+    """Makes a directory (mode 0700); gives the function that takes it back.
+
+    Raises OptionPathError about `what`, the call as the user wrote it.
+    """
     try:
         made = make_directory(path)
     except OSError as error:
         kind = next((ours for theirs, ours in _KINDS.items() if isinstance(error, theirs)), OptionPathError)
-        raise kind(f"{path}: this directory cannot be made or written ({error.strerror or type(error).__name__}).\n\n"
-                   "hint: name a directory that you may write to.") from None
+        reason = f"{what}: {path} cannot be made or written ({error.strerror or type(error).__name__})."
+        raise kind(with_hint(reason, "name a directory that you may write to")) from None
     return lambda: remove_directories(made)
 
 
-def parent(path: str) -> Callable[[], None]:
+def parent(path: str, what: str) -> Callable[[], None]:
     """Makes the directory that a file is to stand in."""
-    return directory(os.path.dirname(os.path.abspath(path)) if path else os.getcwd())
+    return directory(os.path.dirname(os.path.abspath(path)) if path else os.getcwd(), what)

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from torchspore.base.suggest import closest
+from torchspore.context.kinds import Members
 from torchspore.context.option import Option
 from torchspore.context.options import ALIASES, OPTIONS
 from torchspore.context.plan import Setting, plan
@@ -49,7 +50,7 @@ def _forced(environ: Mapping[str, str]) -> Settings:
             if option is None:
                 near = closest(variable.removeprefix(FORCE), by_variable)
                 raise UnknownOption(f"{variable}={written}: there is no such option.\n\n"
-                                    + (f"hint: did you mean {FORCE}{near}?" if near else "hint: torchspore context lists every option."))
+                                    + (f"hint: did you mean {FORCE}{near}?" if near else "hint: `torchspore context` lists every option."))
             _add(settings, option, written, variable)
     if environ.get(DEVICE):
         word = environ[DEVICE]
@@ -69,9 +70,11 @@ def _add(settings: Settings, option: Option, written: str, variable: str) -> Non
         settings[option.key] = Setting(written, value, variable, members)
         return
     before = settings.get(parent.key)
-    held = dict(before.value) if before is not None else {}
+    held = before.value if before is not None else parent.default_on("CPU")
+    if isinstance(parent.kind, Members):
+        held = {**held, option.name: value}
     joined = dict(before.members) if before is not None else {}
-    settings[parent.key] = Setting(written, {**held, option.name: value}, variable, {**joined, option.key: value})
+    settings[parent.key] = Setting(written, held, variable, {**joined, option.key: value})
 
 
 def _nothing(key: str) -> Any:

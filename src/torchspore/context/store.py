@@ -9,10 +9,11 @@ import contextvars
 import itertools
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from torchspore.base.frames import user_line
+from torchspore.base.text import short
 from torchspore.context import effects, sources
 from torchspore.context.option import Option, When
 from torchspore.context.options import OPTIONS
@@ -139,7 +140,7 @@ class Store:
             before = Change(dict(self._code), dict(self._acting)) if scope is None else None
             try:
                 for key, setting in settings.items():
-                    undo += _prepare(OPTIONS[key], setting)
+                    undo += _prepare(OPTIONS[key], setting, call)
                 old = {key: self.get(key) for key in settings}
                 self._write(settings)
                 effects.push([(OPTIONS[key], self.get(key), old[key]) for key in settings if key not in self._forced])
@@ -193,7 +194,7 @@ class Store:
     # -- inside --------------------------------------------------------------------------------------------------------
 
     def _check(self, option: Option, setting: Setting, call: str) -> None:
-        what = f"{call}({option.name}={setting.written!r})"
+        what = f"{call}({option.name}={short(setting.written)})"
         used = effects.first_use()
         if used is not None and option.when is When.BEFORE_DEVICE_USE and setting.value != self.get(option.key):
             raise (option.late or LateChange)(
@@ -260,10 +261,12 @@ class Store:
         self._base_version = next(self._numbers)
 
     def _setting(self, key: str) -> Setting | None:
-        for layer in (self._forced, self._code, self._environment, self._file):
-            if key in layer:
-                return layer[key]
-        return None
+        found = [layer[key] for layer in (self._forced, self._code, self._environment, self._file) if key in layer]
+        if len(found) > 1 and key in self._forced and isinstance(found[0].value, dict):
+            # A forced member joins the members that the code sets.
+            first, second = found[:2]
+            return replace(first, value={**second.value, **first.value}, members={**second.members, **first.members})
+        return found[0] if found else None
 
     def _base(self, key: str) -> Any:
         setting = self._setting(key)
@@ -276,10 +279,11 @@ def _member_value(setting: Setting | None, member: Option, device: str) -> Any:
     return member.default_on(device)
 
 
-def _prepare(option: Option, setting: Setting) -> list[Callable[[], None]]:
+def _prepare(option: Option, setting: Setting, call: str) -> list[Callable[[], None]]:
     """Makes the directories that a setting names; gives the functions that take them back."""
-    undo = [] if option.prepare is None else [option.prepare(setting.value)]
-    return undo + [member.prepare(setting.members[member.key]) for member in option.members.values()
+    what = f"{call}({option.name}={short(setting.written)})"
+    undo = [] if option.prepare is None else [option.prepare(setting.value, what)]
+    return undo + [member.prepare(setting.members[member.key], what) for member in option.members.values()
                    if member.prepare is not None and setting.members.get(member.key)]
 
 

@@ -86,9 +86,9 @@ class Fusion(Kind):
             IntList().parse(config)
         if value["mode"] == "size":
             if isinstance(config, bool) or not isinstance(config, (int, float)):
-                raise Wrong(OptionTypeError, "a size in MB as config")
+                raise Wrong(OptionTypeError, "a size in MB as config", hint="write {'mode': 'size', 'config': 32}")
             if config < 0:
-                raise Wrong(OptionValueError, "a size in MB, 0 or more, as config")
+                raise Wrong(OptionValueError, "a size in MB, 0 or more, as config", hint="write {'mode': 'size', 'config': 32}")
         return {"mode": value["mode"], "config": config}
 
 
@@ -161,7 +161,7 @@ class GraphKernelFlags(Kind):
             name = flag[2:].partition("=")[0]
             if name not in self.known:
                 near = closest(name, self.known)
-                raise self.wrong_value(hint=f"there is no flag {name!r}" + (f"; did you mean --{near}" if near else ""))
+                raise self.wrong_value(hint=f"there is no flag {name!r}" + (f"; did you mean --{near}?" if near else ""))
         return value
 
     def members(self, value: str) -> dict[str, Any]:

@@ -25,7 +25,7 @@ class Levels(Kind):
         if isinstance(value, bool):
             return 2 if value else 0
         if not isinstance(value, int):
-            raise self.wrong_type()
+            raise self.wrong_type(int(value) if isinstance(value, str) and value in ("0", "1", "2", "3") else None)
         if value not in range(4):
             raise self.wrong_value(min(3, max(0, value)))
         return value

@@ -20,7 +20,7 @@ _FLAGS = """
 
 def _boost_wants_o0(config: dict[str, object]) -> None:
     if config.get("infer_boost") == "on" and config.get("jit_level", "O0") != "O0":
-        raise Wrong(OptionValueError, "infer_boost 'on' only together with jit_level 'O0'")
+        raise Wrong(OptionValueError, "infer_boost 'on' only together with jit_level 'O0'", hint="write 'jit_level': 'O0'")
 
 
 jit_syntax_level = Option(
