@@ -97,15 +97,16 @@ class Normal(Initializer):
 
 
 class TruncatedNormal(Initializer):
-    """Normal, but nothing outside of `a` to `b` standard deviations."""
+    """Normal, but nothing outside of `a` to `b`: values, not deviations, so that the defaults cut nothing from a small `sigma`."""
 
     def __init__(self, sigma: float = 0.01, mean: float = 0.0, a: float = -2.0, b: float = 2.0) -> None:
         super().__init__(sigma=sigma, mean=mean, a=a, b=b)
         self.sigma, self.mean, self.a, self.b = sigma, mean, a, b
 
     def _initialize(self, arr: np.ndarray[Any, Any]) -> None:
+        low, high = (self.a - self.mean) / self.sigma, (self.b - self.mean) / self.sigma
         drawn = self._random.standard_normal(arr.shape)
-        while (outside := (drawn < self.a) | (drawn > self.b)).any():
+        while (outside := (drawn < low) | (drawn > high)).any():
             drawn[outside] = self._random.standard_normal(int(outside.sum()))
         arr[...] = drawn * self.sigma + self.mean
 

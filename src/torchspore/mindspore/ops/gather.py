@@ -116,7 +116,7 @@ def topk(input: T, k: int, dim: int | None = None, largest: bool = True, sorted:
 @op(primitive="Sort", init=("axis", "descending"))
 def _sort(x: T, axis: int = -1, descending: bool = False) -> Any:
     """The values in order along `axis` and where they were (int32)."""
-    values, indexes = torch.sort(x, axis, descending, stable=True)
+    values, indexes = torch.sort(x, stable=True, dim=axis, descending=descending)
     return values, indexes.to(torch.int32)
 
 

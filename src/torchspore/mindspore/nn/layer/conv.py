@@ -39,12 +39,16 @@ class _Conv(Cell):
         self.kernel_size, self.stride, self.dilation = (conv.pair(v, self.axes) for v in (kernel_size, stride, dilation))
         self.pad_mode, self.padding, self.data_format, self.weight_init, self.bias_init = pad_mode, padding, data_format, weight_init, bias_init
         first, second = (in_channels, out_channels) if self.transposed else (out_channels, in_channels)
-        shape = [first, second // group, *self.kernel_size]
+        shape = [first, second // group, *self.kernel_of_weight()]
         self.weight = Parameter(initializer(HeUniform(math.sqrt(5)) if weight_init is None else weight_init, shape, dtype), name="weight")
         self.bias = None
         if has_bias:
             bound = 1 / math.sqrt(math.prod(shape[1:]))
             self.bias = Parameter(initializer(Uniform(bound) if bias_init is None else bias_init, [out_channels], dtype), name="bias")
+
+    def kernel_of_weight(self) -> tuple[int, ...]:
+        """The lengths of the weight's last axes."""
+        return self.kernel_size
 
     def extend_repr(self) -> str:
         return (
@@ -67,7 +71,7 @@ class Conv2d(_Conv):
 
 
 class Conv1d(_Conv):
-    """Convolution of sequences (N, in_channels, L) into (N, out_channels, L')."""
+    """Convolution of sequences (N, in_channels, L) into (N, out_channels, L'); weight (out_channels, in_channels / group, 1, kernel)."""
 
     axes = 1
 
@@ -77,9 +81,13 @@ class Conv1d(_Conv):
     ) -> None:
         super().__init__(in_channels, out_channels, kernel_size, stride, pad_mode, padding, dilation, group, has_bias, weight_init, bias_init, "NCL", dtype)
 
+    def kernel_of_weight(self) -> tuple[int, ...]:
+        """MindSpore keeps the weight of a line as that of an image of height 1, and so do its checkpoints."""
+        return 1, *self.kernel_size
+
     def construct(self, x: Any) -> Any:
         """The convolution of x."""
-        return ops.conv1d(x, self.weight, self.bias, self.stride, self.pad_mode, self.padding, self.dilation, self.group)
+        return ops.conv1d(x, ops.squeeze(self.weight, 2), self.bias, self.stride, self.pad_mode, self.padding, self.dilation, self.group)
 
 
 class Conv3d(_Conv):

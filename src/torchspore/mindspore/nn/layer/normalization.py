@@ -64,10 +64,24 @@ class BatchNorm2d(_BatchNorm):
     """Batch normalisation of images (N, C, H, W)."""
 
 
-class BatchNorm3d(_BatchNorm):
-    """Batch normalisation of volumes (N, C, D, H, W)."""
+class BatchNorm3d(Cell):
+    """Batch normalisation of volumes (N, C, D, H, W), by a BatchNorm2d inside it, whose name its parameters carry."""
 
-    ndims = (5,)
+    def __init__(
+        self, num_features: int, eps: float = 1e-5, momentum: float = 0.9, affine: bool = True, gamma_init: Any = "ones", beta_init: Any = "zeros",
+        moving_mean_init: Any = "zeros", moving_var_init: Any = "ones", use_batch_statistics: bool | None = None, dtype: Any = dtypes.float32,
+    ) -> None:
+        super().__init__()
+        self.bn2d = BatchNorm2d(
+            num_features, eps, momentum, affine, gamma_init, beta_init, moving_mean_init, moving_var_init, use_batch_statistics, dtype=dtype,
+        )
+
+    def construct(self, input_x: Any) -> Any:
+        """input_x normalised."""
+        if input_x.ndim != 5:
+            raise ValueError(f"BatchNorm3d: expected an input of 5 axes, got shape {input_x.shape}.")
+        n, c, d, h, w = input_x.shape
+        return ops.reshape(self.bn2d(ops.reshape(input_x, (n, c, d * h, w))), (n, c, d, h, w))
 
 
 class LayerNorm(Cell):
