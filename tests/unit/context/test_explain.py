@@ -1,0 +1,94 @@
+"""`torchspore explain`, `torchspore context`, and the notes of other layers."""
+from __future__ import annotations
+
+import io
+from collections.abc import Callable
+
+import pytest
+from running import Run
+
+from torchspore.cli import context as listing
+from torchspore.cli import explain
+from torchspore.context import effects, page
+from torchspore.context.options import ALIASES, OPTIONS
+from torchspore.context.public import set_context
+
+Program = Callable[..., Run]
+
+
+def test_the_table_of_a_program(run: Callable[..., Run], tmp_path: object) -> None:
+    path = tmp_path / "train.py"  # type: ignore[operator]
+    path.write_text("import mindspore as ms\nms.set_context(device_id=2, enable_graph_kernel=True)\nprint('ran')\n")
+    ran = run("explain", "train.py")
+    assert (ran.code, ran.err) == (0, "")
+    lines = ran.out.splitlines()
+    assert lines[0] == "ran"
+    assert [line.split() for line in lines if line.startswith(("option", "device_id", "enable_graph_kernel"))] == [
+        ["option", "value", "from", "outcome"],
+        ["device_id", "2", "train.py:2", "no", "effect", "here:", "the", "CPU", "has", "no", "index"],
+        ["enable_graph_kernel", "True", "train.py:2", "not", "built", "yet"],
+    ]
+
+
+def test_notes_stand_below_the_table(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(effects, "_notes", {})
+    effects.note("graphs", "Net.construct: 12 operators")
+    effects.note("graphs", "Net.construct: 12 operators")
+    out = io.StringIO()
+    explain.table(out)
+    assert out.getvalue().endswith("\ngraphs\n  Net.construct: 12 operators\n")
+
+
+def test_on_a_terminal_the_table_is_drawn() -> None:
+    class Terminal(io.StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    set_context(max_call_depth=7)
+    out = Terminal()
+    explain.table(out)
+    assert "max_call_depth" in out.getvalue()
+    assert "┃" in out.getvalue()
+
+
+def test_the_listing_has_every_option_and_counts_those_that_act(capsys: pytest.CaptureFixture[str]) -> None:
+    assert listing.run([]) == 0
+    out = capsys.readouterr().out
+    names = {line.strip(" >").split()[0] for line in out.splitlines() if line.startswith("  ")}
+    assert names >= {option.name for option in OPTIONS.values()} | {alias.name for alias in ALIASES.values()}
+    acting, everything = page.counts()
+    marked = [line for line in out.splitlines() if line.startswith("  ") and line[45:49] == "acts"]
+    assert (len(marked), everything) == (acting, len(OPTIONS) + len(ALIASES))
+    last = f"{acting} of {everything} options act; the others are checked and kept, and `torchspore explain` says so of each.\n"
+    assert out.endswith(last)
+
+
+def test_the_page_of_an_option(capsys: pytest.CaptureFixture[str]) -> None:
+    assert listing.run(["pynative_synchronize"]) == 0
+    assert capsys.readouterr().out == (
+        "pynative_synchronize  (set_context)\n\n"
+        "Waits for each operator, so that an error appears at the line that caused it. On the CPU that is always so.\n\n"
+        "  values       True or False\n"
+        "  default      False\n"
+        "  devices      GPU, Ascend\n"
+        "  effect       acts\n"
+        "  MindSpore    since 1.5\n"
+        "  example      set_context(pynative_synchronize=True)\n\n"
+    )
+    assert listing.run(["mirror_mean"]) == 0
+    assert "the same as  gradients_mean" in capsys.readouterr().out
+
+
+def test_the_page_of_an_option_that_is_not_there(capsys: pytest.CaptureFixture[str]) -> None:
+    assert listing.run(["device_tagret"]) == 2
+    assert capsys.readouterr().err == "torchspore context device_tagret: there is no such option.\n\nhint: did you mean device_target?\n"
+
+
+def test_every_declaration_is_complete() -> None:
+    for option in OPTIONS.values():
+        assert option.doc.endswith("."), option.key
+        assert option.doc[0].isupper() or option.doc[0] == "'", option.key
+        default = option.default_on("CPU")
+        assert default is None or option.kind.expected, option.key
+        if option.example is not None and option.settable and option.example.startswith("set_context("):
+            assert option.name in option.example or (option.within or "") in option.example, option.key
