@@ -1,0 +1,113 @@
+"""`mindspore.log`: messages on stderr or in files, as MindSpore's environment names say.
+
+`GLOG_v` is the lowest level shown: 0 debug, 1 info, 2 warning (the default), 3 error, 4 critical. With `GLOG_logtostderr=0`, `GLOG_log_dir`
+is the folder whose `rank_N/logs` takes the messages.
+"""
+from __future__ import annotations
+
+import logging
+import os
+import sys
+import threading
+from logging.handlers import RotatingFileHandler
+from pathlib import Path
+from typing import Any
+
+from torchspore.base.text import message
+
+LOGGER_LEVEL = {"0": "DEBUG", "1": "INFO", "2": "WARNING", "3": "ERROR", "4": "CRITICAL"}
+MAX_BYTES = 50 * 1024 * 1024
+BACKUP_COUNT = 30
+
+GLOBAL_LOGGER: logging.Logger | None = None
+_lock = threading.Lock()
+
+
+class _Line(logging.Formatter):
+    """One message as MindSpore writes it: level, module letter, process, time, place, text."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        when = self.formatTime(record, "%Y-%m-%d-%H:%M:%S") + f".{int(record.msecs):03d}.000"
+        head = f"[{record.levelname}] ME({os.getpid()}:{record.thread},{record.processName}):{when}"
+        return f"{head} [{record.pathname}:{record.lineno}] {record.getMessage()}"
+
+
+def _level() -> str:
+    value = os.environ.get("GLOG_v", "2")
+    if value not in LOGGER_LEVEL:
+        raise ValueError(message(f"GLOG_v={value!r}", "a number from 0 (debug) to 4 (critical)"))
+    return value
+
+
+def _logger() -> logging.Logger:
+    global GLOBAL_LOGGER
+    if GLOBAL_LOGGER is not None:
+        return GLOBAL_LOGGER
+    with _lock:
+        if GLOBAL_LOGGER is None:
+            logger = logging.getLogger("torchspore.mindspore")
+            logger.setLevel(LOGGER_LEVEL[_level()])
+            logger.propagate = False
+            handler = _handler()
+            handler.setFormatter(_Line())
+            logger.addHandler(handler)
+            GLOBAL_LOGGER = logger
+    return GLOBAL_LOGGER
+
+
+def _handler() -> logging.Handler:
+    if os.environ.get("GLOG_logtostderr", "1") != "0":
+        return _Stderr()
+    folder = os.environ.get("GLOG_log_dir")
+    if not folder:
+        raise ValueError(message("GLOG_logtostderr=0 without GLOG_log_dir", "the folder for messages", hint="set GLOG_log_dir=logs"))
+    path = Path(folder).expanduser() / f"rank_{os.environ.get('RANK_ID', '0')}" / "logs" / "mindspore.log"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    return RotatingFileHandler(path, maxBytes=int(os.environ.get("GLOG_log_max", "50")) * 2**20, backupCount=BACKUP_COUNT, delay=True)
+
+
+class _Stderr(logging.Handler):
+    """Writes to what `sys.stderr` is at that moment, so that a redirected one is found."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        print(self.format(record), file=sys.stderr, flush=True)
+
+
+def debug(msg: str, *args: Any, **kwargs: Any) -> None:
+    """Writes a message of level 0."""
+    _logger().debug(msg, *args, stacklevel=2, **kwargs)
+
+
+def info(msg: str, *args: Any, **kwargs: Any) -> None:
+    """Writes a message of level 1."""
+    _logger().info(msg, *args, stacklevel=2, **kwargs)
+
+
+def warning(msg: str, *args: Any, **kwargs: Any) -> None:
+    """Writes a message of level 2."""
+    _logger().warning(msg, *args, stacklevel=2, **kwargs)
+
+
+def error(msg: str, *args: Any, **kwargs: Any) -> None:
+    """Writes a message of level 3."""
+    _logger().error(msg, *args, stacklevel=2, **kwargs)
+
+
+def critical(msg: str, *args: Any, **kwargs: Any) -> None:
+    """Writes a message of level 4."""
+    _logger().critical(msg, *args, stacklevel=2, **kwargs)
+
+
+def get_level() -> str:
+    """The lowest level that is shown, as GLOG_v writes it: '2' by default."""
+    if GLOBAL_LOGGER is None:
+        return _level()
+    return next(number for number, name in LOGGER_LEVEL.items() if name == logging.getLevelName(GLOBAL_LOGGER.level))
+
+
+def get_log_config() -> dict[str, str]:
+    """The settings in force."""
+    config = {"GLOG_v": get_level(), "GLOG_logtostderr": os.environ.get("GLOG_logtostderr", "1")}
+    if config["GLOG_logtostderr"] == "0":
+        config |= {"GLOG_log_dir": os.environ.get("GLOG_log_dir", ""), "GLOG_log_max": os.environ.get("GLOG_log_max", "50")}
+    return config

@@ -1,0 +1,20 @@
+"""What a training calls while it runs."""
+from __future__ import annotations
+
+from torchspore.alias import missing
+from torchspore.mindspore.train.callback import _callback
+from torchspore.mindspore.train.callback._callback import (
+    Callback, CallbackManager, InternalCallbackParam, RunContext, _CallbackManager, _handle_loss, _InternalCallbackParam, _set_cur_net,
+)
+from torchspore.mindspore.train.callback._checkpoint import CheckpointConfig, ModelCheckpoint
+from torchspore.mindspore.train.callback._history import History, LambdaCallback
+from torchspore.mindspore.train.callback._learning_rate import EarlyStopping, LearningRateScheduler, ReduceLROnPlateau
+from torchspore.mindspore.train.callback._loss_monitor import LossMonitor
+from torchspore.mindspore.train.callback._time_monitor import TimeMonitor
+
+__all__ = [
+    "Callback", "CheckpointConfig", "EarlyStopping", "History", "LambdaCallback", "LearningRateScheduler", "LossMonitor", "ModelCheckpoint",
+    "ReduceLROnPlateau", "RunContext", "TimeMonitor",
+]
+
+__getattr__ = missing(__name__)

@@ -1,0 +1,189 @@
+"""`Callback`, what it is told, and the list of callbacks that a training runs."""
+from __future__ import annotations
+
+from contextlib import ExitStack
+from typing import Any
+
+import numpy as np
+
+from torchspore.base.text import message, short
+from torchspore.mindspore.common.tensor import Tensor
+
+CUR_NET: Any = None
+
+
+def set_cur_net(net: Any) -> None:
+    """Remembers the network that runs now."""
+    global CUR_NET
+    CUR_NET = net
+
+
+class InternalCallbackParam(dict):
+    """What a callback can read about the training, as attributes or as items, under MindSpore's names."""
+
+    def __getattr__(self, name: str) -> Any:
+        try:
+            return self[name]
+        except KeyError:
+            raise AttributeError(message(f"cb_params.{name}", f"one of {', '.join(sorted(self))}")) from None
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        self[name] = value
+
+    def __delattr__(self, name: str) -> None:
+        self.pop(name, None)
+
+
+class RunContext:
+    """What each method of a Callback is given: `original_args()` holds the training's state, `request_stop()` ends the training.
+
+    Raises TypeError where it is made of anything but a dict.
+    """
+
+    def __init__(self, original_args: Any) -> None:
+        if not isinstance(original_args, dict):
+            raise TypeError(message(f"RunContext({short(original_args)})", f"a dict, got {type(original_args).__name__}"))
+        self._original_args = original_args
+        self._stop_requested = False
+
+    def original_args(self) -> Any:
+        """The state of the training."""
+        return self._original_args
+
+    def request_stop(self) -> None:
+        """Ends the training after this step or epoch."""
+        self._stop_requested = True
+
+    def get_stop_requested(self) -> bool:
+        """Whether the end was asked for."""
+        return self._stop_requested
+
+
+class Callback:
+    """Base of what a training calls at its beginning and end, at each epoch's and at each step's.
+
+    Overwrite `on_train_begin`, `on_train_epoch_begin`, `on_train_step_begin`, `..._end` and the same with `eval`; or the older `begin`,
+    `epoch_begin`, `step_begin`, `..._end`, which are called for both. It may be used in a `with` block.
+    """
+
+    def __enter__(self) -> Callback:
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        """Is called when the training ends, however it ends."""
+
+    def begin(self, run_context: RunContext) -> None:
+        """Before the first epoch."""
+
+    def epoch_begin(self, run_context: RunContext) -> None:
+        """Before each epoch."""
+
+    def epoch_end(self, run_context: RunContext) -> None:
+        """After each epoch."""
+
+    def step_begin(self, run_context: RunContext) -> None:
+        """Before each step."""
+
+    def step_end(self, run_context: RunContext) -> None:
+        """After each step."""
+
+    def end(self, run_context: RunContext) -> None:
+        """After the last epoch."""
+
+    def on_train_begin(self, run_context: RunContext) -> None:
+        """Before the first epoch of a training."""
+        self.begin(run_context)
+
+    def on_train_epoch_begin(self, run_context: RunContext) -> None:
+        """Before each epoch of a training."""
+        self.epoch_begin(run_context)
+
+    def on_train_epoch_end(self, run_context: RunContext) -> None:
+        """After each epoch of a training."""
+        self.epoch_end(run_context)
+
+    def on_train_step_begin(self, run_context: RunContext) -> None:
+        """Before each step of a training."""
+        self.step_begin(run_context)
+
+    def on_train_step_end(self, run_context: RunContext) -> None:
+        """After each step of a training."""
+        self.step_end(run_context)
+
+    def on_train_end(self, run_context: RunContext) -> None:
+        """After a training."""
+        self.end(run_context)
+
+    def on_eval_begin(self, run_context: RunContext) -> None:
+        """Before an evaluation."""
+        self.begin(run_context)
+
+    def on_eval_epoch_begin(self, run_context: RunContext) -> None:
+        """Before the epoch of an evaluation."""
+        self.epoch_begin(run_context)
+
+    def on_eval_epoch_end(self, run_context: RunContext) -> None:
+        """After the epoch of an evaluation."""
+        self.epoch_end(run_context)
+
+    def on_eval_step_begin(self, run_context: RunContext) -> None:
+        """Before each step of an evaluation."""
+        self.step_begin(run_context)
+
+    def on_eval_step_end(self, run_context: RunContext) -> None:
+        """After each step of an evaluation."""
+        self.step_end(run_context)
+
+    def on_eval_end(self, run_context: RunContext) -> None:
+        """After an evaluation."""
+        self.end(run_context)
+
+
+class CallbackManager(Callback):
+    """Calls every callback of a list in order. Raises TypeError for what is no Callback."""
+
+    def __init__(self, callbacks: Any) -> None:
+        given = [] if callbacks is None else callbacks if isinstance(callbacks, (list, tuple)) else [callbacks]
+        for callback in given:
+            if not isinstance(callback, Callback):
+                raise TypeError(message(f"callbacks={short(callbacks)}", f"a Callback or a list of them, got {type(callback).__name__}"))
+        self._callbacks = list(given)
+        self._stack: ExitStack | None = None
+
+    def __enter__(self) -> CallbackManager:
+        self._stack = ExitStack().__enter__()
+        self._callbacks = [self._stack.enter_context(callback) for callback in self._callbacks]
+        return self
+
+    def __exit__(self, *error: Any) -> Any:
+        return self._stack.__exit__(*error) if self._stack is not None else None
+
+
+def _call_all(name: str) -> Any:
+    def call(self: CallbackManager, run_context: RunContext) -> None:
+        for callback in self._callbacks:
+            getattr(callback, name)(run_context)
+
+    call.__name__ = name
+    call.__doc__ = f"Calls `{name}` of each callback."
+    return call
+
+
+for _name in [name for name in vars(Callback) if not name.startswith("_")]:
+    setattr(CallbackManager, _name, _call_all(_name))
+
+
+def _handle_loss(net_outputs: Any) -> Any:
+    """The loss among a step's outputs, as a number where it is one: the first of a tuple or list, averaged."""
+    if isinstance(net_outputs, (tuple, list)):
+        if net_outputs and isinstance(net_outputs[0], Tensor):
+            return float(np.mean(net_outputs[0].asnumpy()))
+        return net_outputs[0] if net_outputs else None
+    if isinstance(net_outputs, Tensor):
+        return float(np.mean(net_outputs.asnumpy()))
+    if isinstance(net_outputs, dict):
+        return net_outputs.get("loss")
+    return net_outputs
+
+
+_InternalCallbackParam, _CallbackManager, _set_cur_net = InternalCallbackParam, CallbackManager, set_cur_net

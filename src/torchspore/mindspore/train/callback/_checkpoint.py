@@ -1,0 +1,235 @@
+"""`ModelCheckpoint`: saves the network while it trains."""
+from __future__ import annotations
+
+import os
+import re
+import stat
+import time
+from pathlib import Path
+from typing import Any
+
+from torchspore.base.text import message, short
+from torchspore.mindspore.nn.cell import Cell
+from torchspore.mindspore.train.callback._callback import Callback, RunContext
+from torchspore.mindspore.train.checks import check_bool, check_int, check_type
+from torchspore.mindspore.train.serialization import save_checkpoint
+
+
+class CheckpointConfig:
+    """When ModelCheckpoint saves and what it keeps.
+
+    It saves every `save_checkpoint_steps` steps, or, where that is 0 or None, every `save_checkpoint_seconds` seconds; and at the end. It
+    keeps the last `keep_checkpoint_max` files, or, where that is 0 or None, one for each `keep_checkpoint_per_n_minutes`. `saved_network` is
+    saved instead of the training step, `append_info` adds 'epoch_num', 'step_num' or a dict. `exception_save` saves also when the training
+    is broken off by an error or by Ctrl-C.
+    """
+
+    def __init__(
+        self, save_checkpoint_steps: int | None = 1, save_checkpoint_seconds: int | None = 0, keep_checkpoint_max: int | None = 5,
+        keep_checkpoint_per_n_minutes: int | None = 0, integrated_save: bool = True, async_save: bool | str = False,
+        saved_network: Cell | None = None, append_info: list[Any] | None = None, enc_key: bytes | None = None, enc_mode: str = "AES-GCM",
+        exception_save: bool = False, crc_check: bool = False, remove_redundancy: bool = False, format: str = "ckpt", **kwargs: Any,
+    ) -> None:
+        call = "CheckpointConfig"
+        counts = {
+            "save_checkpoint_steps": save_checkpoint_steps, "save_checkpoint_seconds": save_checkpoint_seconds,
+            "keep_checkpoint_max": keep_checkpoint_max, "keep_checkpoint_per_n_minutes": keep_checkpoint_per_n_minutes,
+        }
+        for name, value in counts.items():
+            if value is not None:
+                check_int(call, name, value, 0)
+        if saved_network is not None:
+            check_type(call, "saved_network", saved_network, Cell, "a Cell or None")
+        for name, flag in (("integrated_save", integrated_save), ("exception_save", exception_save), ("crc_check", crc_check)):
+            check_bool(call, name, flag)
+        check_type(call, "async_save", async_save, (bool, str), "True, False, 'thread' or 'process'")
+        if enc_key is not None:
+            raise ValueError(message(f"{call}(enc_key=...)", "None: encryption is not in torchspore"))
+        self._save_checkpoint_steps, self._save_checkpoint_seconds = save_checkpoint_steps, save_checkpoint_seconds
+        self._keep_checkpoint_max, self._keep_checkpoint_per_n_minutes = keep_checkpoint_max, keep_checkpoint_per_n_minutes
+        if save_checkpoint_steps and save_checkpoint_steps > 0:
+            self._save_checkpoint_seconds = None
+        if keep_checkpoint_max and keep_checkpoint_max > 0:
+            self._keep_checkpoint_per_n_minutes = None
+        elif not keep_checkpoint_per_n_minutes:
+            self._keep_checkpoint_max = 1
+        self.integrated_save, self.async_save, self.saved_network = integrated_save, async_save, saved_network
+        self.exception_save, self.crc_check, self.format = exception_save, crc_check, format
+        self._append_dict = _append_dict(append_info)
+
+    save_checkpoint_steps = property(lambda self: self._save_checkpoint_steps, doc="Steps between two files.")
+    save_checkpoint_seconds = property(lambda self: self._save_checkpoint_seconds, doc="Seconds between two files.")
+    keep_checkpoint_max = property(lambda self: self._keep_checkpoint_max, doc="How many files are kept.")
+    keep_checkpoint_per_n_minutes = property(lambda self: self._keep_checkpoint_per_n_minutes, doc="Minutes for each of which a file is kept.")
+    append_dict = property(lambda self: self._append_dict, doc="What is saved besides the network.")
+
+    def get_checkpoint_policy(self) -> dict[str, Any]:
+        """What was decided, as a dict."""
+        return {
+            "save_checkpoint_steps": self._save_checkpoint_steps, "save_checkpoint_seconds": self._save_checkpoint_seconds,
+            "keep_checkpoint_max": self._keep_checkpoint_max, "keep_checkpoint_per_n_minutes": self._keep_checkpoint_per_n_minutes,
+            "saved_network": self.saved_network,
+        }
+
+
+def _append_dict(append_info: list[Any] | None) -> dict[str, Any]:
+    if append_info is None:
+        return {}
+    check_type("CheckpointConfig", "append_info", append_info, list, "a list")
+    added: dict[str, Any] = {}
+    for one in append_info:
+        if isinstance(one, dict):
+            added.update(one)
+        elif one in ("epoch_num", "step_num"):
+            added[one] = 0
+        else:
+            raise ValueError(message(f"CheckpointConfig(append_info=[{short(one)}])", "'epoch_num', 'step_num' or a dict"))
+    return added
+
+
+class ModelCheckpoint(Callback):
+    """Saves the training step (network and optimizer) as `directory`/`prefix`-`epoch`_`step in epoch`.ckpt, as `config` says.
+
+    Where files of this prefix lie there already, a number is put after it: `prefix`_1-.... `prefix` and `directory` may be functions of
+    cb_params. Raises ValueError for a prefix that is no name, TypeError for another config.
+    """
+
+    def __init__(self, prefix: Any = "CKP", directory: Any = None, config: CheckpointConfig | None = None) -> None:
+        super().__init__()
+        if not callable(prefix) and (not isinstance(prefix, str) or "/" in prefix):
+            raise ValueError(message(f"ModelCheckpoint(prefix={short(prefix)})", "a name without '/', or a function of cb_params"))
+        if directory is not None and not callable(directory):
+            check_type("ModelCheckpoint", "directory", directory, (str, os.PathLike), "a path or a function of cb_params")
+        if config is not None:
+            check_type("ModelCheckpoint", "config", config, CheckpointConfig, "a CheckpointConfig")
+        self._given_prefix, self._given_directory = prefix, directory
+        self._config = config or CheckpointConfig()
+        self._prefix = prefix
+        self._directory = None if callable(directory) else Path(directory or os.getcwd()).expanduser().absolute()
+        self._latest_ckpt_file_name = ""
+        self._last_triggered_step = 0
+        self._last_time = self._last_time_for_keep = time.time()
+        self._kept: list[Path] = []
+        self._append = dict(self._config.append_dict)
+        self._offsets = {name: self._append.get(name, 0) for name in ("epoch_num", "step_num") if name in self._append}
+        self._is_named = False
+        self._state: Any = None
+
+    @property
+    def latest_ckpt_file_name(self) -> str:
+        """The path of the file that was saved last, '' before."""
+        return self._latest_ckpt_file_name
+
+    @property
+    def _get_save_checkpoint_steps(self) -> int | None:
+        return self._config.save_checkpoint_steps
+
+    def begin(self, run_context: RunContext) -> None:
+        """Takes the time and settles where files go, so that a folder that can't be made is known before the first step."""
+        self._last_time = self._last_time_for_keep = time.time()
+        self._last_triggered_step = 0
+        self._state = run_context.original_args()
+        self._settle_names(self._state)
+
+    on_eval_begin = Callback.begin
+    on_eval_end = Callback.end
+
+    def on_eval_step_end(self, run_context: RunContext) -> None:
+        """Saves nothing during an evaluation."""
+
+    def step_end(self, run_context: RunContext) -> None:
+        """Saves where it is time to."""
+        self._state = run_context.original_args()
+        self._save_if(self._state, self._is_due(self._state))
+
+    def end(self, run_context: RunContext) -> None:
+        """Saves the last step, and waits until all files are written."""
+        self._state = run_context.original_args()
+        self._save_if(self._state, True)
+        from torchspore.mindspore.train.serialization import wait_for_writers
+
+        wait_for_writers()
+
+    def __exit__(self, error_type: Any, error: Any, trace: Any) -> None:
+        if error is None or not self._config.exception_save or not self._is_named or not self._state:
+            return
+        prefix, self._prefix = self._prefix, f"{self._prefix}_breakpoint"
+        try:
+            self._save_if(self._state, True)
+        finally:
+            self._prefix = prefix
+
+    def _settle_names(self, state: Any) -> None:
+        if self._is_named:
+            return
+        self._is_named = True
+        if callable(self._given_directory):
+            self._directory = Path(self._given_directory(state)).expanduser().absolute()
+        if callable(self._given_prefix):
+            self._prefix = self._given_prefix(state)
+        assert self._directory is not None
+        self._directory.mkdir(parents=True, exist_ok=True)
+        self._prefix = free_prefix(self._directory, self._prefix, self._config.format)
+
+    def _is_due(self, state: Any) -> bool:
+        steps, seconds = self._config.save_checkpoint_steps, self._config.save_checkpoint_seconds
+        if steps and steps > 0:
+            return state.cur_step_num >= self._last_triggered_step + steps
+        if seconds and seconds > 0:
+            return time.time() - self._last_time > seconds
+        return False
+
+    def _save_if(self, state: Any, wanted: bool) -> None:
+        if not wanted or state.cur_step_num == self._last_triggered_step or not state.cur_step_num:
+            return
+        self._settle_names(state)
+        step = (state.cur_step_num - 1) % state.batch_num + 1
+        assert self._directory is not None
+        path = self._directory / f"{self._prefix}-{state.cur_epoch_num}_{step}.{self._config.format}"
+        for name, value in (("epoch_num", state.cur_epoch_num), ("step_num", state.cur_step_num)):
+            if name in self._offsets:
+                self._append[name] = self._offsets[name] + value
+        network = self._config.saved_network or state.train_network
+        config = self._config
+        save_checkpoint(
+            network, str(path), config.integrated_save, config.async_save, self._append or None, crc_check=config.crc_check, format=config.format
+        )
+        self._last_triggered_step = state.cur_step_num
+        self._latest_ckpt_file_name = str(path)
+        state.latest_ckpt_file, state.last_save_ckpt_step = str(path), state.cur_step_num
+        self._forget_old(path)
+        self._last_time = time.time()
+
+    def _forget_old(self, path: Path) -> None:
+        """Removes what is not kept, only after the new file is whole."""
+        most, minutes = self._config.keep_checkpoint_max, self._config.keep_checkpoint_per_n_minutes
+        if path in self._kept:
+            self._kept.remove(path)
+        self._kept.append(path)
+        if most and most > 0:
+            while len(self._kept) > most:
+                _remove(self._kept.pop(0))
+        elif minutes and minutes > 0:
+            if time.time() - self._last_time_for_keep < minutes * 60:
+                for old in self._kept[:-1]:
+                    _remove(old)
+                self._kept = self._kept[-1:]
+            else:
+                self._last_time_for_keep = time.time()
+                self._kept = []
+
+
+def _remove(path: Path) -> None:
+    try:
+        if os.name == "nt":
+            path.chmod(stat.S_IWRITE)
+        path.unlink()
+    except FileNotFoundError:
+        pass  # someone has removed it already
+
+
+def free_prefix(directory: Path, prefix: str, format: str = "ckpt") -> str:
+    """`prefix`, or `prefix`_N with the first N above those whose files lie in `directory`."""
+    pattern = re.compile(rf"{re.escape(prefix)}(?:_(\d+))?-\d+_\d+\.{re.escape(format)}")
+    numbers = [int(found.group(1) or 0) for name in os.listdir(directory) if (found := pattern.fullmatch(name))]
+    return f"{prefix}_{max(numbers) + 1}" if numbers else prefix

@@ -1,0 +1,193 @@
+"""Callbacks that change the learning rate or end the training by what they see."""
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from torchspore.base.text import message, one_of, short
+from torchspore.mindspore.common import dtype as mstype
+from torchspore.mindspore.common.parameter import Parameter
+from torchspore.mindspore.common.tensor import Tensor
+from torchspore.mindspore.train.callback._callback import Callback, RunContext
+from torchspore.mindspore.train.checks import check_bool, check_int, check_type
+from torchspore.mindspore.train.serialization import load_param_into_net
+
+
+def rate_of(optimizer: Any, call: str) -> Parameter:
+    """The one learning rate of an optimizer. Raises ValueError where it has several or a schedule."""
+    rate = getattr(optimizer, "learning_rate", None)
+    if not isinstance(rate, Parameter) or tuple(rate.shape) != ():
+        raise ValueError(message(call, "an optimizer with one constant learning rate"))
+    return rate
+
+
+def shortest(rate: Any) -> float:
+    """A float32 as the shortest decimal number that means it: 0.1, not 0.10000000149."""
+    return float(str(np.float32(rate.asnumpy())))
+
+
+class LearningRateScheduler(Callback):
+    """Sets the learning rate after each step to `learning_rate_function(rate, number of the step from 1)`."""
+
+    def __init__(self, learning_rate_function: Callable[[float, int], float]) -> None:
+        super().__init__()
+        if not callable(learning_rate_function):
+            raise TypeError(message(f"LearningRateScheduler({short(learning_rate_function)})", "a function of (rate, step)"))
+        self.learning_rate_function = learning_rate_function
+
+    def step_end(self, run_context: RunContext) -> None:
+        """Asks for the next rate."""
+        state = run_context.original_args()
+        rate = rate_of(state.optimizer, "LearningRateScheduler")
+        new = self.learning_rate_function(shortest(rate), state.cur_step_num)
+        if isinstance(new, (str, bytes)) or new is None:
+            raise TypeError(message(f"LearningRateScheduler: the function gave {short(new)}", "a number"))
+        rate.set_data(Tensor(float(new), mstype.float32))
+
+
+class _Monitor(Callback):
+    """Base of the callbacks that follow one of the evaluation's results in `Model.fit`."""
+
+    def __init__(self, monitor: str, mode: str, verbose: bool) -> None:
+        super().__init__()
+        name = type(self).__name__
+        check_type(name, "monitor", monitor, str, "the name of a metric, or 'eval_loss'")
+        check_bool(name, "verbose", verbose)
+        if mode not in ("auto", "min", "max"):
+            raise ValueError(message(f"{name}(mode={short(mode)})", one_of(["auto", "min", "max"])))
+        self.monitor, self.mode, self.verbose = monitor, mode, verbose
+        larger = mode == "max" or (mode == "auto" and "acc" in monitor.lower())
+        self._sign = 1.0 if larger else -1.0
+        self.best = -np.inf * self._sign
+
+    def _improves(self, value: float, on: float, by: float) -> bool:
+        return (value - on) * self._sign > by
+
+    def _current(self, run_context: RunContext) -> float | None:
+        """The value that is followed, None after an epoch without an evaluation. Says so once where it is not there at all."""
+        results = run_context.original_args().get("eval_results")
+        if not results:
+            return None
+        value = results.get(self.monitor)
+        if value is None:
+            if not getattr(self, "_said", False):
+                from torchspore.mindspore import log
+
+                self._said = True
+                log.warning("%s(monitor=%r): the evaluation has only %s", type(self).__name__, self.monitor, ", ".join(results))
+            return None
+        return float(np.mean(value))
+
+
+class EarlyStopping(_Monitor):
+    """Ends the training once `monitor` has not become better, by at least `min_delta`, for `patience` evaluations.
+
+    `mode` is 'min', 'max' or 'auto' (max for what has 'acc' in its name). With `baseline` the counting restarts only when it is beaten. With
+    `restore_best_weights` the network gets the values of its best evaluation back.
+    """
+
+    def __init__(
+        self, monitor: str = "eval_loss", min_delta: float = 0, patience: int = 0, verbose: bool = False, mode: str = "auto",
+        baseline: float | None = None, restore_best_weights: bool = False,
+    ) -> None:
+        super().__init__(monitor, mode, verbose)
+        check_type("EarlyStopping", "min_delta", min_delta, (int, float), "a number")
+        check_int("EarlyStopping", "patience", patience, 0)
+        check_bool("EarlyStopping", "restore_best_weights", restore_best_weights)
+        if baseline is not None:
+            check_type("EarlyStopping", "baseline", baseline, (int, float), "a number")
+        self.min_delta, self.patience, self.baseline = abs(min_delta), patience, baseline
+        self.restore_best_weights = restore_best_weights
+        self.wait = self.stopped_epoch = 0
+        self._best_weights: dict[str, Any] = {}
+
+    def on_train_begin(self, run_context: RunContext) -> None:
+        """Starts anew."""
+        self.wait = self.stopped_epoch = 0
+        self.best = -np.inf * self._sign
+        self._best_weights = {}
+
+    def on_train_epoch_end(self, run_context: RunContext) -> None:
+        """Looks at the value and asks for the end where it has stood still too long."""
+        current = self._current(run_context)
+        if current is None:
+            return
+        state = run_context.original_args()
+        if self._improves(current, self.best, self.min_delta):
+            self.best = current
+            if self.restore_best_weights:
+                self._best_weights = {parameter.name: copy.deepcopy(parameter) for _, parameter in state.train_network.parameters_and_names()}
+            if self.baseline is None or self._improves(current, self.baseline, self.min_delta):
+                self.wait = 0
+        else:
+            self.wait += 1
+        if self.wait < self.patience:
+            return
+        self.stopped_epoch = state.cur_epoch_num
+        run_context.request_stop()
+        if self._best_weights:
+            if self.verbose:
+                print("Restoring model weights from the end of the best epoch.", flush=True)
+            load_param_into_net(state.train_network, self._best_weights)
+
+    def on_train_end(self, run_context: RunContext) -> None:
+        """Says when the training was ended."""
+        if self.stopped_epoch and self.verbose:
+            print(f"Epoch {self.stopped_epoch:05d}: early stopping", flush=True)
+
+
+class ReduceLROnPlateau(_Monitor):
+    """Multiplies the learning rate by `factor`, down to `min_lr`, once `monitor` has not become better for `patience` evaluations.
+
+    After a change, `cooldown` evaluations pass before counting begins again.
+    """
+
+    def __init__(
+        self, monitor: str = "eval_loss", factor: float = 0.1, patience: int = 10, verbose: bool = False, mode: str = "auto",
+        min_delta: float = 1e-4, cooldown: int = 0, min_lr: float = 0,
+    ) -> None:
+        super().__init__(monitor, mode, verbose)
+        call = "ReduceLROnPlateau"
+        check_type(call, "factor", factor, (int, float), "a number")
+        if not 0 < factor < 1:
+            raise ValueError(message(f"{call}(factor={factor})", "a number above 0 and below 1"))
+        check_int(call, "patience", patience, 0)
+        check_int(call, "cooldown", cooldown, 0)
+        for name, value in (("min_delta", min_delta), ("min_lr", min_lr)):
+            check_type(call, name, value, (int, float), "a number")
+        self.factor, self.patience, self.cooldown, self.min_lr, self.min_delta = factor, patience, cooldown, min_lr, abs(min_delta)
+        self.wait = self.cooldown_counter = 0
+
+    def on_train_begin(self, run_context: RunContext) -> None:
+        """Starts anew."""
+        self.wait = self.cooldown_counter = 0
+        self.best = -np.inf * self._sign
+
+    def on_train_epoch_end(self, run_context: RunContext) -> None:
+        """Looks at the value and lowers the rate where it has stood still too long."""
+        current = self._current(run_context)
+        if current is None:
+            return
+        if self.cooldown_counter > 0:
+            self.cooldown_counter -= 1
+            self.wait = 0
+        if self._improves(current, self.best, self.min_delta):
+            self.best, self.wait = current, 0
+        elif self.cooldown_counter <= 0:
+            self.wait += 1
+            if self.wait >= self.patience:
+                self._lower(run_context.original_args())
+
+    def _lower(self, state: Any) -> None:
+        rate = rate_of(state.optimizer, "ReduceLROnPlateau")
+        old = shortest(rate)
+        if old <= self.min_lr:
+            return
+        new = max(old * self.factor, self.min_lr)
+        rate.set_data(Tensor(new, mstype.float32))
+        if self.verbose:
+            print(f"Epoch {state.cur_epoch_num:05d}: ReduceLROnPlateau reducing learning rate to {shortest(rate)}.", flush=True)
+        self.cooldown_counter, self.wait = self.cooldown, 0

@@ -1,0 +1,43 @@
+"""`LossMonitor`: the loss as lines of text."""
+from __future__ import annotations
+
+import math
+
+from torchspore.base.text import message
+from torchspore.mindspore.train.callback._callback import Callback, RunContext, _handle_loss
+from torchspore.mindspore.train.checks import check_int
+
+
+class LossMonitor(Callback):
+    """Prints the loss every `per_print_times` steps (0: never), and after an evaluation in `Model.fit` its metrics.
+
+    Raises ValueError where the loss is not finite, which ends the training.
+    """
+
+    def __init__(self, per_print_times: int = 1) -> None:
+        super().__init__()
+        check_int("LossMonitor", "per_print_times", per_print_times, 0)
+        self._per_print_times = per_print_times
+        self._last_print_time = 0
+
+    def on_train_step_end(self, run_context: RunContext) -> None:
+        """Prints the loss where it is time to."""
+        state = run_context.original_args()
+        epoch, step = state.cur_epoch_num, (state.cur_step_num - 1) % state.batch_num + 1
+        if state.cur_step_num <= self._last_print_time:  # the same LossMonitor in another training
+            self._last_print_time = 0
+        due = self._per_print_times != 0 and state.cur_step_num - self._last_print_time >= self._per_print_times
+        # Reading the loss waits for the device: with 0 it is left alone.
+        loss = _handle_loss(state.net_outputs) if due or self._per_print_times == 1 else None
+        if isinstance(loss, float) and not math.isfinite(loss):
+            hint = "a smaller learning rate, or data without NaN"
+            raise ValueError(message(f"epoch: {epoch} step: {step}, loss is {loss}", "a finite loss; the training ends", hint=hint))
+        if due:
+            self._last_print_time = state.cur_step_num
+            print(f"epoch: {epoch} step: {step}, loss is {loss}", flush=True)
+
+    def on_train_epoch_end(self, run_context: RunContext) -> None:
+        """Prints the metrics of an evaluation that `Model.fit` made after this epoch."""
+        state = run_context.original_args()
+        if "eval_results" in state:
+            print(f"Eval result: epoch {state.cur_epoch_num}, metrics: {state.metrics}", flush=True)

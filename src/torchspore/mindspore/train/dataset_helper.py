@@ -1,0 +1,89 @@
+"""A dataset's batches for a training loop of one's own."""
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from torchspore.base.text import message, short
+from torchspore.mindspore.nn.cell import Cell
+from torchspore.mindspore.train.checks import check_bool, check_int, check_type
+
+
+class DatasetHelper:
+    """Goes through a dataset's batches, one epoch for each loop over it.
+
+    `dataset_sink_mode` changes nothing on a device without a data queue: each step is given its batch. Raises TypeError and ValueError for
+    arguments that do not fit.
+    """
+
+    def __init__(self, dataset: Any, dataset_sink_mode: bool = True, sink_size: int = -1, epoch_num: int = 1) -> None:
+        if not hasattr(dataset, "create_tuple_iterator"):
+            raise TypeError(message(f"DatasetHelper({short(dataset)})", f"a Dataset, got {type(dataset).__name__}"))
+        check_bool("DatasetHelper", "dataset_sink_mode", dataset_sink_mode)
+        check_type("DatasetHelper", "sink_size", sink_size, int, "an int")
+        if sink_size < -1 or sink_size == 0:
+            raise ValueError(message(f"DatasetHelper(sink_size={sink_size})", "-1 or an int from 1"))
+        check_type("DatasetHelper", "epoch_num", epoch_num, int, "an int")
+        self._dataset, self._sink_size = dataset, sink_size
+        self._batches = dataset.create_tuple_iterator(num_epochs=epoch_num if epoch_num > 0 else -1)
+
+    def __iter__(self) -> Iterator[Any]:
+        for number, batch in enumerate(self._batches, 1):
+            yield tuple(batch)
+            if number == self._sink_size:
+                return
+
+    def types_shapes(self) -> tuple[list[Any], list[Any]]:
+        """The dtypes and shapes of a batch."""
+        from torchspore.mindspore.common.tensor import Tensor
+
+        row = next(iter(self._dataset.create_tuple_iterator(num_epochs=1)))
+        return [value.dtype for value in row if isinstance(value, Tensor)], [list(value.shape) for value in row]
+
+    def sink_size(self) -> int:
+        """Steps of one loop."""
+        return self._sink_size if self._sink_size > 0 else self._dataset.get_dataset_size()
+
+    def stop_send(self) -> None:
+        """Ends the data's threads."""
+        self._batches.stop()
+
+    release = stop_send
+
+    def continue_send(self) -> None:
+        """The next loop goes on by itself; nothing is left to do."""
+
+
+def connect_network_with_dataset(network: Cell, dataset_helper: DatasetHelper) -> Cell:
+    """The network, for `for batch in dataset_helper: network(*batch)`: without a data queue on the device there is nothing to connect."""
+    check_type("connect_network_with_dataset", "network", network, Cell, "a Cell")
+    check_type("connect_network_with_dataset", "dataset_helper", dataset_helper, DatasetHelper, "a DatasetHelper")
+    return network
+
+
+def data_sink(fn: Any, dataset: Any, sink_size: int = 1, jit_config: Any = None, input_signature: Any = None) -> Any:
+    """A function that runs `fn` on the next `sink_size` batches of `dataset`, again from its start when it ends, and gives the last result."""
+    if not callable(fn):
+        raise TypeError(message(f"data_sink({short(fn)}, ...)", f"a function, got {type(fn).__name__}"))
+    if not hasattr(dataset, "create_tuple_iterator"):
+        raise TypeError(message(f"data_sink(..., {short(dataset)})", f"a Dataset, got {type(dataset).__name__}"))
+    check_int("data_sink", "sink_size", sink_size, 1)
+    if jit_config is not None:
+        from torchspore.mindspore.common.api import jit
+
+        fn = jit(fn)
+    batches = dataset.create_tuple_iterator()
+
+    def next_batch() -> Any:
+        for _ in range(2):
+            for batch in batches:
+                return batch
+        raise ValueError(message("data_sink", "a dataset with at least one batch"))
+
+    def run() -> Any:
+        result = None
+        for _ in range(sink_size):
+            result = fn(*next_batch())
+        return result
+
+    return run

@@ -1,0 +1,49 @@
+"""Metrics: what is measured of a network's outputs."""
+from __future__ import annotations
+
+from typing import Any
+
+from torchspore.alias import missing
+from torchspore.base.suggest import closest
+from torchspore.base.text import message, short
+from torchspore.mindspore.train.metrics.classification import (
+    F1, Accuracy, ConfusionMatrix, Fbeta, Precision, Recall, Top1CategoricalAccuracy, Top5CategoricalAccuracy, TopKCategoricalAccuracy,
+)
+from torchspore.mindspore.train.metrics.error import MAE, MSE, CosineSimilarity, Dice, Loss, Perplexity, auc
+from torchspore.mindspore.train.metrics.metric import EvaluationBase, Metric, rearrange_inputs
+
+_FACTORY: dict[str, type[Metric]] = {
+    "accuracy": Accuracy, "acc": Accuracy, "precision": Precision, "recall": Recall, "F1": F1, "topk": TopKCategoricalAccuracy,
+    "top_1_accuracy": Top1CategoricalAccuracy, "top_5_accuracy": Top5CategoricalAccuracy, "mae": MAE, "mse": MSE, "loss": Loss,
+    "confusion_matrix": ConfusionMatrix, "cosine_similarity": CosineSimilarity, "dice": Dice, "perplexity": Perplexity,
+}
+
+
+def names() -> list[str]:
+    """The names that `get_metric_fn` and `Model(metrics=...)` take."""
+    return sorted(_FACTORY)
+
+
+def get_metric_fn(name: str, *args: Any, **kwargs: Any) -> Metric:
+    """The metric of that name. Raises KeyError for a name that is none."""
+    if name not in _FACTORY:
+        near = closest(str(name), list(_FACTORY))
+        raise KeyError(message(f"metric {name!r}", f"one of {', '.join(names())}", hint=f"write {near!r}" if near else None))
+    return _FACTORY[name](*args, **kwargs)
+
+
+def get_metrics(metrics: Any) -> dict[str, Metric]:
+    """Metrics by name, from None, a set of names, or a dict from name to Metric. Raises TypeError for anything else."""
+    if metrics is None:
+        return {}
+    if isinstance(metrics, dict):
+        for name, metric in metrics.items():
+            if not isinstance(name, str) or not isinstance(metric, Metric):
+                raise TypeError(message(f"metrics={{{short(name)}: {short(metric)}}}", "names with Metrics", hint="write {'accuracy': Accuracy()}"))
+        return metrics
+    if isinstance(metrics, set):
+        return {name: get_metric_fn(name) for name in sorted(metrics)}
+    raise TypeError(message(f"metrics={short(metrics)}", f"None, a set or a dict, got {type(metrics).__name__}", hint="write metrics={'accuracy'}"))
+
+
+__getattr__ = missing(__name__)

@@ -1,0 +1,312 @@
+"""`Model`: trains, evaluates and predicts."""
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from torchspore.base.text import message, one_of, short
+from torchspore.mindspore.common.tensor import Tensor
+from torchspore.mindspore.nn.cell import Cell
+from torchspore.mindspore.nn.optim import Optimizer
+from torchspore.mindspore.nn.wrap.cell_wrapper import WithEvalCell, WithLossCell
+from torchspore.mindspore.train import amp
+from torchspore.mindspore.train.callback._callback import CallbackManager, InternalCallbackParam, RunContext, _handle_loss, set_cur_net
+from torchspore.mindspore.train.checks import check_bool, check_int, check_type
+from torchspore.mindspore.train.loss_scale_manager import LossScaleManager
+from torchspore.mindspore.train.metrics import Loss, get_metrics
+
+_KEYWORDS = ("loss_scale_manager", "keep_batchnorm_fp32", "boost_config_dict", "acc_level")
+
+
+class Model:
+    """A network with its loss, optimizer and metrics.
+
+    `metrics` is a set of names or a dict from name to Metric; they are computed from (loss, outputs, label), or from what `eval_network`
+    gives, where `eval_indexes` says which of its outputs are these three. `amp_level` is the level of mixed precision, `boost_level` is
+    checked and kept. Further arguments: `loss_scale_manager`, `keep_batchnorm_fp32`. Raises TypeError and ValueError for arguments that do
+    not fit.
+    """
+
+    def __init__(
+        self, network: Cell, loss_fn: Any = None, optimizer: Any = None, metrics: Any = None, eval_network: Cell | None = None,
+        eval_indexes: list[int] | None = None, amp_level: str = "O0", boost_level: str = "O0", **kwargs: Any,
+    ) -> None:
+        check_type("Model", "network", network, Cell, "a Cell")
+        if optimizer is not None:
+            check_type("Model", "optimizer", optimizer, Optimizer, "an optimizer")
+        if eval_network is not None:
+            check_type("Model", "eval_network", eval_network, Cell, "a Cell")
+        _check_keywords(amp_level, boost_level, kwargs)
+        self._network, self._loss_fn, self._optimizer = network, loss_fn, optimizer
+        self._amp_level, self._boost_level = amp_level, boost_level
+        self._keywords = {name: kwargs[name] for name in ("loss_scale_manager", "keep_batchnorm_fp32") if name in kwargs}
+        self._train_network = self._build_train_network()
+        self._metric_fns = get_metrics(metrics)
+        self._eval_indexes = _eval_indexes(eval_indexes)
+        self._eval_network = self._build_eval_network(eval_network) if self._metric_fns or eval_network is not None else None
+        self._predict_network = network
+
+    @property
+    def train_network(self) -> Cell:
+        """The Cell of one training step."""
+        return self._train_network
+
+    @property
+    def eval_network(self) -> Cell | None:
+        """The Cell of one evaluation step, None without metrics."""
+        return self._eval_network
+
+    @property
+    def predict_network(self) -> Cell:
+        """The network that predicts."""
+        return self._predict_network
+
+    def _build_train_network(self) -> Cell:
+        if self._optimizer is not None:
+            return amp.build_train_network(self._network, self._optimizer, self._loss_fn, self._amp_level, self._boost_level, **self._keywords)
+        amp.lower_precision(self._network, self._amp_level, self._keywords.get("keep_batchnorm_fp32"))
+        return self._network if self._loss_fn is None else WithLossCell(self._network, self._loss_fn)
+
+    def _build_eval_network(self, given: Cell | None) -> Cell:
+        if given is not None:
+            return given
+        if self._loss_fn is None:
+            hint = "write Model(network, loss_fn, metrics=...)"
+            raise ValueError(message("Model(metrics=...) without eval_network or loss_fn", "one of the two, to evaluate with", hint=hint))
+        self._eval_indexes = [0, 1, 2]
+        return WithEvalCell(self._network, self._loss_fn, self._amp_level in ("O2", "O3"))
+
+    # Training ----------------------------------------------------------------------------------------------------------------------------
+
+    def train(
+        self, epoch: int, train_dataset: Any, callbacks: Any = None, dataset_sink_mode: bool = False, sink_size: int = -1, initial_epoch: int = 0
+    ) -> None:
+        """Trains from `initial_epoch` up to `epoch` epochs; `callbacks` are called on the way, per step also with `dataset_sink_mode`.
+
+        Raises TypeError and ValueError for arguments that do not fit, ValueError for a dataset without rows or with more columns than data and label.
+        """
+        self._check_train("Model.train", epoch, train_dataset, dataset_sink_mode, sink_size, initial_epoch)
+        self._fit(epoch, train_dataset, None, set(), callbacks, dataset_sink_mode, sink_size, initial_epoch)
+
+    def fit(
+        self, epoch: int, train_dataset: Any, valid_dataset: Any = None, valid_frequency: Any = 1, callbacks: Any = None,
+        dataset_sink_mode: bool = False, valid_dataset_sink_mode: bool = False, sink_size: int = -1, initial_epoch: int = 0,
+    ) -> None:
+        """Trains like `train` and evaluates on `valid_dataset` after every `valid_frequency` epochs, or after those in that list."""
+        self._check_train("Model.fit", epoch, train_dataset, dataset_sink_mode, sink_size, initial_epoch)
+        check_bool("Model.fit", "valid_dataset_sink_mode", valid_dataset_sink_mode)
+        evaluated: set[int] = set()
+        if valid_dataset is not None:
+            _check_dataset("Model.fit", "valid_dataset", valid_dataset)
+            if not self._metric_fns:
+                raise ValueError(message("Model.fit(valid_dataset=...) of a Model without metrics", "metrics", hint="write Model(..., metrics={'accuracy'})"))
+            evaluated = _valid_epochs(valid_frequency, epoch, initial_epoch)
+        self._fit(epoch, train_dataset, valid_dataset, evaluated, callbacks, dataset_sink_mode, sink_size, initial_epoch)
+
+    def _check_train(self, call: str, epoch: Any, dataset: Any, sink: Any, sink_size: Any, initial_epoch: Any) -> None:
+        check_int(call, "epoch", epoch, 1)
+        check_bool(call, "dataset_sink_mode", sink)
+        check_int(call, "initial_epoch", initial_epoch, 0)
+        if initial_epoch >= epoch:
+            raise ValueError(message(f"{call}(epoch={epoch}, initial_epoch={initial_epoch})", "an initial_epoch below epoch"))
+        check_type(call, "sink_size", sink_size, int, "an int")
+        if sink_size < -1 or sink_size == 0:
+            raise ValueError(message(f"{call}(sink_size={sink_size})", "-1 or an int from 1"))
+        _check_dataset(call, "train_dataset", dataset)
+
+    def _fit(
+        self, epoch: int, dataset: Any, valid_dataset: Any, evaluated: set[int], callbacks: Any, sink: bool, sink_size: int, initial_epoch: int
+    ) -> None:
+        steps = dataset.get_dataset_size()
+        if steps == 0:
+            raise ValueError(message("Model.train(train_dataset=...)", "a dataset with rows; this one has none"))
+        state = InternalCallbackParam(
+            train_network=self._train_network, epoch_num=epoch - initial_epoch, mode="train", loss_fn=self._loss_fn, optimizer=self._optimizer,
+            loss_scale_mananger=self._keywords.get("loss_scale_manager"), parallel_mode="stand_alone", device_number=1, network=self._network,
+            batch_num=sink_size if sink and sink_size > 0 else steps, train_dataset=dataset, dataset_sink_mode=sink, cur_step_num=0,
+            last_save_ckpt_step=None, latest_ckpt_file=None, initial_step=None, train_dataset_element=None,
+            list_callback=list(CallbackManager(callbacks)._callbacks),
+        )
+        batches = dataset.create_tuple_iterator(num_epochs=epoch - initial_epoch)
+        run = RunContext(state)
+        try:
+            with CallbackManager(callbacks) as called:
+                called.on_train_begin(run)
+                for number in range(initial_epoch + 1, epoch + 1):
+                    self._train_epoch(number, batches, called, run, state)
+                    if number in evaluated and not run.get_stop_requested():
+                        self._eval_in_fit(valid_dataset, callbacks, state)
+                    called.on_train_epoch_end(run)
+                    state.pop("eval_results", None)
+                    state.pop("metrics", None)
+                    if run.get_stop_requested():
+                        break
+                called.on_train_end(run)
+        finally:
+            batches.stop()
+
+    def _train_epoch(self, number: int, batches: Any, called: CallbackManager, run: RunContext, state: Any) -> None:
+        state.cur_epoch_num = number
+        set_cur_net(self._train_network)
+        self._train_network.set_train()
+        called.on_train_epoch_begin(run)
+        for batch in batches:
+            self._check_batch("train_dataset", batch)
+            state.cur_step_num += 1
+            state.train_dataset_element = batch
+            called.on_train_step_begin(run)
+            state.net_outputs = self._train_network(*batch)
+            called.on_train_step_end(run)
+            if run.get_stop_requested():
+                break
+
+    def _check_batch(self, name: str, batch: list[Any]) -> None:
+        if self._loss_fn is not None and len(batch) != 2:
+            hint = "join the columns in a map, or leave loss_fn out and let the network compute the loss"
+            raise ValueError(message(f"Model with loss_fn: {name} has {len(batch)} columns", "two, data and label", hint=hint))
+
+    def _eval_in_fit(self, dataset: Any, callbacks: Any, state: Any) -> None:
+        shown = [one for one in CallbackManager(callbacks)._callbacks if type(one).__name__ == "TimeMonitor"]
+        results, last_loss = self._evaluate(dataset, shown, False)
+        state.metrics = results
+        # EarlyStopping and ReduceLROnPlateau follow 'eval_loss', which is there whatever the metrics are.
+        state.eval_results = {**results, "eval_loss": last_loss}
+
+    # Evaluation --------------------------------------------------------------------------------------------------------------------------
+
+    def eval(self, valid_dataset: Any, callbacks: Any = None, dataset_sink_mode: bool = False) -> dict[str, Any]:
+        """The metrics of a dataset, by name. Raises ValueError without metrics and for a dataset without rows."""
+        check_bool("Model.eval", "dataset_sink_mode", dataset_sink_mode)
+        _check_dataset("Model.eval", "valid_dataset", valid_dataset)
+        if not self._metric_fns:
+            raise ValueError(message("Model.eval of a Model without metrics", "metrics", hint="write Model(..., metrics={'accuracy'})"))
+        return self._evaluate(valid_dataset, callbacks, dataset_sink_mode)[0]
+
+    def _evaluate(self, dataset: Any, callbacks: Any, sink: bool) -> tuple[dict[str, Any], Any]:
+        assert self._eval_network is not None
+        state = InternalCallbackParam(
+            eval_network=self._eval_network, valid_dataset=dataset, batch_num=dataset.get_dataset_size(), mode="eval", cur_step_num=0,
+            list_callback=list(CallbackManager(callbacks)._callbacks), network=self._network, dataset_sink_mode=sink,
+        )
+        for metric in self._metric_fns.values():
+            metric.clear()
+        run = RunContext(state)
+        batches = dataset.create_tuple_iterator(num_epochs=1)
+        self._eval_network.set_train(False)
+        try:
+            with CallbackManager(callbacks) as called:
+                called.on_eval_begin(run)
+                called.on_eval_epoch_begin(run)
+                for batch in batches:
+                    if self._loss_fn is not None and isinstance(self._eval_network, WithEvalCell):
+                        self._check_batch("valid_dataset", batch)
+                    state.cur_step_num += 1
+                    state.eval_dataset_element = batch
+                    called.on_eval_step_begin(run)
+                    state.net_outputs = self._eval_network(*batch)
+                    self._update_metrics(state.net_outputs)
+                    called.on_eval_step_end(run)
+                    if run.get_stop_requested():
+                        break
+                called.on_eval_epoch_end(run)
+                state.metrics = {name: metric.eval() for name, metric in self._metric_fns.items()}
+                called.on_eval_end(run)
+        finally:
+            batches.stop()
+        return state.metrics, _handle_loss(state.get("net_outputs"))
+
+    def _update_metrics(self, outputs: Any) -> None:
+        values = list(outputs) if isinstance(outputs, (tuple, list)) else [outputs]
+        for metric in self._metric_fns.values():
+            if self._eval_indexes:
+                loss, predicted, label = self._eval_indexes
+                metric.update(values[loss]) if isinstance(metric, Loss) else metric.update(values[predicted], values[label])
+            else:
+                metric.update(*values)
+
+    # The rest ----------------------------------------------------------------------------------------------------------------------------
+
+    def predict(self, *predict_data: Any, backend: str | None = None, config: Any = None) -> Any:
+        """The network's output for the given Tensors. Raises TypeError for arrays."""
+        if backend is not None:
+            raise ValueError(message(f"Model.predict(backend={backend!r})", "None: other backends are not in torchspore"))
+        for value in predict_data:
+            _check_input(value)
+        self._predict_network.set_train(False)
+        return self._predict_network(*predict_data)
+
+    def build(self, train_dataset: Any = None, valid_dataset: Any = None, sink_size: int = -1, epoch: int = 1, sink_mode: bool = True) -> None:
+        """In GRAPH_MODE, captures the graphs of the training and evaluation step for the first batch, so that the first step need not."""
+        for name, dataset, network, training in (
+            ("train_dataset", train_dataset, self._train_network, True), ("valid_dataset", valid_dataset, self._eval_network, False),
+        ):
+            if dataset is None:
+                continue
+            _check_dataset("Model.build", name, dataset)
+            if network is not None and _is_graph_mode():
+                network.set_train(training)
+                network.compile(*_first_batch(dataset))
+
+    def infer_predict_layout(self, *predict_data: Any, skip_backend_compile: bool = False) -> Any:
+        """Is for networks that are shared between processes. Raises RuntimeError: they are not in torchspore yet."""
+        raise RuntimeError(message("Model.infer_predict_layout", "the mode semi_auto_parallel or auto_parallel, which is not in torchspore yet"))
+
+    def infer_train_layout(self, train_dataset: Any, dataset_sink_mode: bool = True, sink_size: int = -1) -> Any:
+        """Is for networks that are shared between processes. Raises RuntimeError: they are not in torchspore yet."""
+        raise RuntimeError(message("Model.infer_train_layout", "the mode semi_auto_parallel or auto_parallel, which is not in torchspore yet"))
+
+
+def _check_keywords(amp_level: Any, boost_level: Any, kwargs: dict[str, Any]) -> None:
+    amp.check_level("Model", amp_level)
+    if boost_level not in ("O0", "O1", "O2"):
+        raise ValueError(message(f"Model(boost_level={short(boost_level)})", one_of(("O0", "O1", "O2"))))
+    for name in kwargs:
+        if name not in _KEYWORDS:
+            raise ValueError(message(f"Model({name}=...)", f"an argument that Model has, such as {one_of(_KEYWORDS)}"))
+    if kwargs.get("loss_scale_manager") is not None:
+        check_type("Model", "loss_scale_manager", kwargs["loss_scale_manager"], LossScaleManager, "a loss-scale manager")
+    if kwargs.get("keep_batchnorm_fp32") is not None:
+        check_bool("Model", "keep_batchnorm_fp32", kwargs["keep_batchnorm_fp32"])
+
+
+def _eval_indexes(indexes: Any) -> list[int] | None:
+    if indexes is None:
+        return None
+    if not isinstance(indexes, list) or len(indexes) != 3:
+        raise ValueError(message(f"Model(eval_indexes={short(indexes)})", "the places of loss, output and label: a list of three ints"))
+    return indexes
+
+
+def _check_dataset(call: str, name: str, dataset: Any) -> None:
+    if not hasattr(dataset, "create_tuple_iterator"):
+        raise TypeError(message(f"{call}({name}={short(dataset)})", f"a Dataset, got {type(dataset).__name__}", hint="wrap it: GeneratorDataset(...)"))
+
+
+def _valid_epochs(frequency: Any, epoch: int, initial_epoch: int) -> set[int]:
+    if isinstance(frequency, (list, tuple)):
+        for one in frequency:
+            check_int("Model.fit", "valid_frequency", one, 1)
+        return set(frequency)
+    check_int("Model.fit", "valid_frequency", frequency, 1)
+    return {number for number in range(initial_epoch + 1, epoch + 1) if (number - initial_epoch) % frequency == 0}
+
+
+def _check_input(value: Any) -> None:
+    inside: Iterator[Any] = iter(value.values()) if isinstance(value, dict) else iter(value) if isinstance(value, (tuple, list)) else iter((value,))
+    for one in inside:
+        if one is not None and not isinstance(one, (Tensor, int, float, str)):
+            raise TypeError(message(f"Model.predict of {type(one).__name__}", "Tensors", hint="write mindspore.Tensor(array)"))
+
+
+def _is_graph_mode() -> bool:
+    from torchspore.context.store import STORE
+
+    return STORE.graph_mode
+
+
+def _first_batch(dataset: Any) -> list[Any]:
+    batches = dataset.create_tuple_iterator(num_epochs=1)
+    try:
+        return next(batches)
+    finally:
+        batches.stop()
