@@ -74,8 +74,8 @@ def _relative(where: str) -> str:
 
 
 def _outcome(option: Option) -> str:
-    outcome = effects.outcome_of(option)
-    return str(outcome) if outcome is not None else "kept; nothing has looked at it"
+    outcome = effects.outcome_of(option, STORE.get(option.key))
+    return str(outcome) if outcome is not None else "kept; nothing that looks at it has run"
 
 
 def _plain(stream: TextIO) -> None:

@@ -76,9 +76,19 @@ def report(option_name: str, outcome: Outcome) -> None:
         raise refusal(option_name, outcome)
 
 
-def outcome_of(option: Option) -> Outcome | None:
-    """Gives the last outcome of an option; None where its effect or its reader has not run yet."""
-    return _outcomes.get(option.key) if option.acts else Outcome.not_built()
+def outcome_of(option: Option, value: Any) -> Outcome | None:
+    """Gives the last outcome of an option that has this value; None where its effect or its reader has not run since it was set."""
+    if not option.acts:
+        return Outcome.not_built()
+    if option.key not in _outcomes and option.read_by is not None and value in option.unread:
+        return Outcome.applied(option.unread[value])
+    return _outcomes.get(option.key)
+
+
+def forget(option: Option) -> None:
+    """Drops what a reader reported about an earlier value."""
+    if option.read_by is not None:
+        _outcomes.pop(option.key, None)
 
 
 def has_outcome(key: str) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import enum
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -39,7 +39,7 @@ class Option:
 
     `effect` names the function that makes the value act ("engine.device:select"); `read_by` names the module that looks the value
     up when it works. With neither, the option is stored and its effect is not built yet, and everything that lists it says so.
-    `default` is a value, or a function of the device target.
+    `unread` says for some values what they come to without any reader. `default` is a value, or a function of the device target.
     """
 
     kind: Kind
@@ -48,6 +48,7 @@ class Option:
     on: On = On.ALL
     effect: str | None = None
     read_by: str | None = None
+    unread: Mapping[Any, str] = field(default_factory=dict)
     when: When = When.ANY_TIME
     since: str = ""
     until: str | None = None

@@ -33,14 +33,6 @@ class _Scope:
     graph_mode: bool | None = None
 
 
-@dataclass(frozen=True)
-class Change:
-    """The state to go back to when a change fails."""
-
-    code: dict[str, Setting]
-    acting: dict[str, Any]
-
-
 _scope: contextvars.ContextVar[_Scope | None] = contextvars.ContextVar("torchspore_context_scope", default=None)
 _SCOPE_SHIFT = 2**32
 
@@ -137,7 +129,7 @@ class Store:
                 self._check(OPTIONS[key], setting, call)
             undo: list[Callable[[], None]] = []
             scope = _scope.get()
-            before = Change(dict(self._code), dict(self._acting)) if scope is None else None
+            before = (dict(self._code), dict(self._acting))
             try:
                 for key, setting in settings.items():
                     undo += _prepare(OPTIONS[key], setting, call)
@@ -147,15 +139,15 @@ class Store:
                 if "device_target" in settings and self.get("device_target") != old["device_target"]:
                     self._push_again(settings)
             except BaseException:
-                if before is not None:
-                    self._code, self._acting = before.code, before.acting
-                    self._touch()
-                else:
-                    _scope.set(scope)
+                self._code, self._acting = before
+                self._touch()
+                _scope.set(scope)
                 for step in reversed(undo):
                     step()
                 raise
             for key in settings:
+                if self.get(key) != old[key]:
+                    effects.forget(OPTIONS[key])
                 if key in self._forced:
                     sources.tell_once(OPTIONS[key], settings[key], self._forced[key])
 

@@ -91,7 +91,7 @@ def test_deterministic_gives_equal_bits(program: Program) -> None:
 def test_the_cpu_is_never_waited_for() -> None:
     set_context(pynative_synchronize=True)
     assert not eager.wait_for_each
-    outcome = effects.outcome_of(OPTIONS["pynative_synchronize"])
+    outcome = effects.outcome_of(OPTIONS["pynative_synchronize"], True)
     assert str(outcome) == "no effect here: operators on the CPU run in the caller's thread"
 
 

@@ -30,6 +30,14 @@ def test_the_table_of_a_program(run: Callable[..., Run], tmp_path: object) -> No
     ]
 
 
+def test_a_new_value_forgets_what_was_reported_about_the_old() -> None:
+    set_context(mode=0)
+    effects.report("mode", effects.Outcome.applied("calls run as captured graphs"))
+    assert [row[3] for row in explain.rows() if row[0] == "mode"] == ["applied: calls run as captured graphs"]
+    set_context(mode=1)
+    assert [row[3] for row in explain.rows() if row[0] == "mode"] == ["applied: operators run as Python reaches them"]
+
+
 def test_notes_stand_below_the_table(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(effects, "_notes", {})
     effects.note("graphs", "Net.construct: 12 operators")

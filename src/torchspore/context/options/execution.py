@@ -8,7 +8,7 @@ from torchspore.errors import OptionValueError
 
 mode = Option(
     kind=Named({"GRAPH_MODE": 0, "PYNATIVE_MODE": 1}, none=OptionValueError), default=1, read_by="engine.graph.dispatch",
-    example="set_context(mode=GRAPH_MODE)",
+    unread={1: "operators run as Python reaches them"}, example="set_context(mode=GRAPH_MODE)",
     since="0.1",
     doc="Whether a Cell runs operator by operator (PYNATIVE_MODE) or as one captured graph (GRAPH_MODE). "
         "It may change at any time; the same Cell keeps working and gives the same numbers.",
