@@ -16,7 +16,7 @@ EXACT = {
     "number": lambda: init.initializer(3, (2,), ms.int32),
 }
 RANDOM = {
-    "Normal": lambda: init.Normal(0.5, 1.0),
+    "Normal": lambda: init.Normal(0.05, 0.1),
     "Uniform": lambda: init.Uniform(0.3),
     "TruncatedNormal": lambda: init.TruncatedNormal(0.2, 0.1, -2, 2),
     "HeNormal": lambda: init.HeNormal(),

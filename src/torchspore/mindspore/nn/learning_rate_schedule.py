@@ -1,0 +1,125 @@
+"""Learning rates that depend on the global step, computed inside the training step."""
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from torchspore.engine import dtypes
+from torchspore.mindspore import ops
+from torchspore.mindspore.nn.cell import Cell
+
+
+def positive(name: str, **numbers: Any) -> None:
+    """Raises TypeError for what is no number, ValueError for what is not above 0."""
+    for key, value in numbers.items():
+        if isinstance(value, bool) or not isinstance(value, (int, float)):
+            raise TypeError(f"{name}({key}={value!r}): expected a number, got {type(value).__name__}.")
+        if value <= 0:
+            raise ValueError(f"{name}({key}={value}): expected a number above 0.")
+
+
+class LearningRateSchedule(Cell):
+    """The base of schedules: `construct(global_step)` gives the rate of that step."""
+
+    def construct(self, global_step: Any) -> Any:
+        """The rate of `global_step`; each schedule defines its own."""
+        raise NotImplementedError(f"{type(self).__name__}: expected a method construct(self, global_step).")
+
+
+class _Decay(LearningRateSchedule):
+    """What the decays by steps share: the fraction step / decay_steps, in whole steps if `is_stair`."""
+
+    def __init__(self, learning_rate: float, decay_rate: float, decay_steps: int, is_stair: bool = False) -> None:
+        super().__init__()
+        positive(type(self).__name__, learning_rate=learning_rate, decay_rate=decay_rate, decay_steps=decay_steps)
+        self.learning_rate, self.decay_rate, self.decay_steps, self.is_stair = learning_rate, decay_rate, decay_steps, is_stair
+
+    def fraction(self, global_step: Any) -> Any:
+        """step / decay_steps."""
+        part = ops.cast(global_step, dtypes.float32) / self.decay_steps
+        return ops.floor(part) if self.is_stair else part
+
+
+class ExponentialDecayLR(_Decay):
+    """learning_rate * decay_rate ^ (step / decay_steps)."""
+
+    def construct(self, global_step: Any) -> Any:
+        """The rate of `global_step`."""
+        return self.learning_rate * ops.pow(self.decay_rate, self.fraction(global_step))
+
+
+class NaturalExpDecayLR(_Decay):
+    """learning_rate * exp(-decay_rate * step), the step in whole multiples of decay_steps if `is_stair`."""
+
+    def construct(self, global_step: Any) -> Any:
+        """The rate of `global_step`."""
+        step = ops.cast(global_step, dtypes.float32)
+        if self.is_stair:
+            step = ops.floor(step / self.decay_steps) * self.decay_steps
+        return self.learning_rate * ops.exp(-self.decay_rate * step)
+
+
+class InverseDecayLR(_Decay):
+    """learning_rate / (1 + decay_rate * step / decay_steps)."""
+
+    def construct(self, global_step: Any) -> Any:
+        """The rate of `global_step`."""
+        return self.learning_rate / (1 + self.decay_rate * self.fraction(global_step))
+
+
+class CosineDecayLR(LearningRateSchedule):
+    """Half a cosine from `max_lr` down to `min_lr` over `decay_steps`."""
+
+    def __init__(self, min_lr: float, max_lr: float, decay_steps: int) -> None:
+        super().__init__()
+        if isinstance(min_lr, bool) or not isinstance(min_lr, float):
+            raise TypeError(f"CosineDecayLR(min_lr={min_lr!r}): expected a float, got {type(min_lr).__name__}.")
+        positive("CosineDecayLR", max_lr=max_lr, decay_steps=decay_steps)
+        if not 0 <= min_lr < max_lr:
+            raise ValueError(f"CosineDecayLR(min_lr={min_lr}, max_lr={max_lr}): expected 0 <= min_lr < max_lr.")
+        self.min_lr, self.max_lr, self.decay_steps = min_lr, max_lr, decay_steps
+
+    def construct(self, global_step: Any) -> Any:
+        """The rate of `global_step`."""
+        step = ops.clamp(ops.cast(global_step, dtypes.float32), None, float(self.decay_steps))
+        return self.min_lr + 0.5 * (self.max_lr - self.min_lr) * (1 + ops.cos(step / self.decay_steps * math.pi))
+
+
+class PolynomialDecayLR(LearningRateSchedule):
+    """(learning_rate - end) * (1 - step / decay_steps) ^ power + end; with `update_decay_steps` the period starts again, longer."""
+
+    def __init__(self, learning_rate: float, end_learning_rate: float, decay_steps: int, power: float, update_decay_steps: bool = False) -> None:
+        super().__init__()
+        positive("PolynomialDecayLR", learning_rate=learning_rate, decay_steps=decay_steps, power=power)
+        if not isinstance(end_learning_rate, float) or end_learning_rate < 0:
+            raise ValueError(f"PolynomialDecayLR(end_learning_rate={end_learning_rate!r}): expected a float from 0 on.")
+        self.learning_rate, self.end, self.decay_steps = learning_rate, end_learning_rate, decay_steps
+        self.power, self.update_decay_steps = power, update_decay_steps
+
+    def construct(self, global_step: Any) -> Any:
+        """The rate of `global_step`."""
+        step, period = ops.cast(global_step, dtypes.float32), float(self.decay_steps)
+        if self.update_decay_steps:
+            period = period * ops.maximum(ops.ceil(step / period), 1.0)
+        else:
+            step = ops.clamp(step, None, period)
+        return (self.learning_rate - self.end) * ops.pow(1 - step / period, self.power) + self.end
+
+
+class WarmUpLR(LearningRateSchedule):
+    """Rises in a line to `learning_rate` within `warmup_steps`, and stays there."""
+
+    def __init__(self, learning_rate: float, warmup_steps: int) -> None:
+        super().__init__()
+        positive("WarmUpLR", warmup_steps=warmup_steps)
+        if isinstance(learning_rate, bool) or not isinstance(learning_rate, float) or learning_rate < 0:
+            raise TypeError(f"WarmUpLR(learning_rate={learning_rate!r}): expected a float from 0 on.")
+        self.learning_rate, self.warmup_steps = learning_rate, warmup_steps
+
+    def construct(self, global_step: Any) -> Any:
+        """The rate of `global_step`."""
+        step = ops.clamp(ops.cast(global_step, dtypes.float32), None, float(self.warmup_steps))
+        return self.learning_rate * step / self.warmup_steps
+
+
+__all__ = ["CosineDecayLR", "ExponentialDecayLR", "InverseDecayLR", "NaturalExpDecayLR", "PolynomialDecayLR", "WarmUpLR"]
