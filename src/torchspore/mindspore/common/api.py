@@ -10,6 +10,10 @@ from torchspore.engine import tensor as engine
 from torchspore.engine.graph import dispatch
 
 
+_KNOWN = ("capture_mode", "jit_level", "dynamic", "fullgraph", "backend")
+_OLDER = ("fn", "mode", "input_signature", "hash_args", "jit_config", "compile_once", "infer_boost", "exec_order")
+
+
 class JitConfig:
     """Compile options of one function or Cell, which win over the context's: `jit_level` and what else `jit_config` takes."""
 
@@ -27,19 +31,23 @@ class JitConfig:
 
 
 def jit(
-    function: Callable[..., Any] | None = None, *, fn: Callable[..., Any] | None = None, capture_mode: str = "ast", jit_level: str = "O0", dynamic: int = 0,
-    fullgraph: bool = False, backend: str = "", mode: str = "PIJit", input_signature: Any = None, hash_args: Any = None, jit_config: Any = None,
-    compile_once: bool = False, **options: Any,
+    function: Callable[..., Any] | None = None, *, capture_mode: str = "ast", jit_level: str = "O0", dynamic: int = 0, fullgraph: bool = False,
+    backend: str = "", **options: Any,
 ) -> Any:
     """Runs the decorated function (or method) as one captured graph, in both modes; what a graph can't hold runs as PyNative.
 
     Raises TypeError for what is no function.
     """
-    function = fn if function is None else function
+    function = options.pop("fn", function)
+    unknown = [key for key in options if key not in _OLDER]
+    if unknown:
+        raise TypeError(f"jit({unknown[0]}={options[unknown[0]]!r:.40}): expected one of {', '.join(_KNOWN)}.")
+    for key, value, allowed in (("capture_mode", capture_mode, ("ast", "bytecode", "trace")), ("jit_level", jit_level, ("", "O0", "O1", "O2"))):
+        if value not in allowed:
+            raise ValueError(f"jit({key}={value!r}): expected one of {', '.join(repr(a) for a in allowed if a)}.")
     if function is None:
         return functools.partial(
-            jit, capture_mode=capture_mode, jit_level=jit_level, dynamic=dynamic, fullgraph=fullgraph, backend=backend, mode=mode,
-            input_signature=input_signature, hash_args=hash_args, jit_config=jit_config, compile_once=compile_once, **options,
+            jit, capture_mode=capture_mode, jit_level=jit_level, dynamic=dynamic, fullgraph=fullgraph, backend=backend, **options,
         )
     if not callable(function):
         raise TypeError(f"jit({function!r:.40}): expected a function, got {type(function).__name__}.")

@@ -24,8 +24,15 @@ signed_type = (int8, byte, int16, short, int32, intc, int64, intp, float16, half
 number_type = (*int_type, *uint_type, float16, float32, float64, bfloat16, complex64, complex128, float8_e4m3fn, float8_e5m2)
 all_types = (bool_, *number_type)
 
-dtype_to_nptype = _engine.to_numpy
-pytype_to_dtype = _engine.from_python
+
+def dtype_to_nptype(type_: Type) -> Any:
+    """The NumPy type of a dtype. Raises TypeError where there is none."""
+    return _engine.to_numpy(type_)
+
+
+def pytype_to_dtype(obj: Any) -> Type:
+    """The dtype for a Python or NumPy type. Raises TypeError for anything else."""
+    return _engine.from_python(obj)
 
 
 def dtype_to_pytype(type_: Type) -> Any:
@@ -43,8 +50,7 @@ def type_size_in_bytes(dtype: Type) -> Any:
     return dtype.itemsize
 
 
-def _dtype_to_nptype(type_: Type) -> Any:
-    return _engine.to_numpy(type_)
+_dtype_to_nptype = dtype_to_nptype
 
 
 __all__ = [

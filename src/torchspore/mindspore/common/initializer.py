@@ -186,7 +186,8 @@ class VarianceScaling(Initializer):
             arr[...] = self._random.normal(0, deviation, arr.shape)
         else:
             # Cutting at two deviations shrinks the variance; 0.87962566 is what is left of the deviation.
-            cut = TruncatedNormal(deviation / 0.87962566103423978)
+            wide = deviation / 0.87962566103423978
+            cut = TruncatedNormal(wide, 0.0, -2 * wide, 2 * wide)
             cut._random = self._random
             cut._initialize(arr)
 

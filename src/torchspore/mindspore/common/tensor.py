@@ -301,6 +301,8 @@ def _rebuild(cls: type[Tensor], t: Any, attributes: dict[str, Any]) -> Tensor:
 engine.register(Tensor)
 
 
-def tensor(input_data: Any = None, dtype: Any = None, shape: Any = None, init: Any = None, const_arg: bool = False) -> Tensor:
+def tensor(
+    input_data: Any = None, dtype: Any = None, shape: Any = None, init: Any = None, const_arg: bool = False, device: str | None = None,
+) -> Tensor:
     """A Tensor; the same as calling the class."""
-    return Tensor(input_data, dtype, shape, init, const_arg)
+    return Tensor(input_data, dtype, shape, init, const_arg, device)

@@ -2,16 +2,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
-
 from torchspore.mindspore.nn.learning_rate_schedule import positive
-
-
-def _check(name: str, **numbers: Any) -> None:
-    positive(name, **numbers)
-    for key in ("total_step", "step_per_epoch", "decay_epoch", "warmup_epoch"):
-        if key in numbers and not isinstance(numbers[key], int):
-            raise TypeError(f"{name}({key}={numbers[key]!r}): expected an int, got {type(numbers[key]).__name__}.")
 
 
 def _epochs(total_step: int, step_per_epoch: int) -> list[int]:
@@ -36,27 +27,29 @@ def piecewise_constant_lr(milestone: list[int], learning_rates: list[float]) -> 
 
 def exponential_decay_lr(learning_rate: float, decay_rate: float, total_step: int, step_per_epoch: int, decay_epoch: int, is_stair: bool = False) -> list[float]:
     """learning_rate * decay_rate ^ (epoch / decay_epoch), in whole periods if `is_stair`."""
-    _check("exponential_decay_lr", learning_rate=learning_rate, decay_rate=decay_rate, total_step=total_step, step_per_epoch=step_per_epoch, decay_epoch=decay_epoch)
+    positive("exponential_decay_lr", learning_rate=learning_rate, decay_rate=decay_rate, total_step=total_step, step_per_epoch=step_per_epoch, decay_epoch=decay_epoch)
     return [learning_rate * decay_rate ** (e // decay_epoch if is_stair else e / decay_epoch) for e in _epochs(total_step, step_per_epoch)]
 
 
 def natural_exp_decay_lr(learning_rate: float, decay_rate: float, total_step: int, step_per_epoch: int, decay_epoch: int, is_stair: bool = False) -> list[float]:
     """learning_rate * exp(-decay_rate * epoch), the epoch in whole multiples of decay_epoch if `is_stair`."""
-    _check("natural_exp_decay_lr", learning_rate=learning_rate, decay_rate=decay_rate, total_step=total_step, step_per_epoch=step_per_epoch, decay_epoch=decay_epoch)
+    positive("natural_exp_decay_lr", learning_rate=learning_rate, decay_rate=decay_rate, total_step=total_step, step_per_epoch=step_per_epoch, decay_epoch=decay_epoch)
     return [learning_rate * math.exp(-decay_rate * (e // decay_epoch * decay_epoch if is_stair else e)) for e in _epochs(total_step, step_per_epoch)]
 
 
 def inverse_decay_lr(learning_rate: float, decay_rate: float, total_step: int, step_per_epoch: int, decay_epoch: int, is_stair: bool = False) -> list[float]:
     """learning_rate / (1 + decay_rate * epoch / decay_epoch), in whole periods if `is_stair`."""
-    _check("inverse_decay_lr", learning_rate=learning_rate, decay_rate=decay_rate, total_step=total_step, step_per_epoch=step_per_epoch, decay_epoch=decay_epoch)
+    positive("inverse_decay_lr", learning_rate=learning_rate, decay_rate=decay_rate, total_step=total_step, step_per_epoch=step_per_epoch, decay_epoch=decay_epoch)
     return [learning_rate / (1 + decay_rate * (e // decay_epoch if is_stair else e / decay_epoch)) for e in _epochs(total_step, step_per_epoch)]
 
 
 def cosine_decay_lr(min_lr: float, max_lr: float, total_step: int, step_per_epoch: int, decay_epoch: int) -> list[float]:
     """Half a cosine from `max_lr` down to `min_lr` over `decay_epoch` epochs."""
-    if not isinstance(min_lr, float) or min_lr < 0:
+    if not isinstance(min_lr, float):
+        raise TypeError(f"cosine_decay_lr(min_lr={min_lr!r}): expected a float, got {type(min_lr).__name__}.")
+    if min_lr < 0:
         raise ValueError(f"cosine_decay_lr(min_lr={min_lr!r}): expected a float from 0 on.")
-    _check("cosine_decay_lr", max_lr=max_lr, total_step=total_step, step_per_epoch=step_per_epoch, decay_epoch=decay_epoch)
+    positive("cosine_decay_lr", max_lr=max_lr, total_step=total_step, step_per_epoch=step_per_epoch, decay_epoch=decay_epoch)
     if min_lr >= max_lr:
         raise ValueError(f"cosine_decay_lr(min_lr={min_lr}, max_lr={max_lr}): expected min_lr below max_lr.")
     return [min_lr + 0.5 * (max_lr - min_lr) * (1 + math.cos(math.pi * min(e, decay_epoch) / decay_epoch)) for e in _epochs(total_step, step_per_epoch)]
@@ -66,7 +59,7 @@ def polynomial_decay_lr(
     learning_rate: float, end_learning_rate: float, total_step: int, step_per_epoch: int, decay_epoch: int, power: float, update_decay_epoch: bool = False,
 ) -> list[float]:
     """(learning_rate - end) * (1 - epoch / decay_epoch) ^ power + end; with `update_decay_epoch` the period starts again, longer."""
-    _check("polynomial_decay_lr", learning_rate=learning_rate, total_step=total_step, step_per_epoch=step_per_epoch, decay_epoch=decay_epoch, power=power)
+    positive("polynomial_decay_lr", learning_rate=learning_rate, total_step=total_step, step_per_epoch=step_per_epoch, decay_epoch=decay_epoch, power=power)
     rates = []
     for e in _epochs(total_step, step_per_epoch):
         period = decay_epoch * max(math.ceil(e / decay_epoch), 1) if update_decay_epoch else decay_epoch
@@ -76,7 +69,7 @@ def polynomial_decay_lr(
 
 def warmup_lr(learning_rate: float, total_step: int, step_per_epoch: int, warmup_epoch: int) -> list[float]:
     """Rises in a line to `learning_rate` within `warmup_epoch` epochs, and stays there."""
-    _check("warmup_lr", total_step=total_step, step_per_epoch=step_per_epoch, warmup_epoch=warmup_epoch)
+    positive("warmup_lr", total_step=total_step, step_per_epoch=step_per_epoch, warmup_epoch=warmup_epoch)
     return [learning_rate * min(e, warmup_epoch) / warmup_epoch for e in _epochs(total_step, step_per_epoch)]
 
 

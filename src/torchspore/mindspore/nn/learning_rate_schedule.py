@@ -9,11 +9,15 @@ from torchspore.mindspore import ops
 from torchspore.mindspore.nn.cell import Cell
 
 
+_WHOLE = ("total_step", "step_per_epoch", "decay_epoch", "warmup_epoch", "decay_steps", "warmup_steps", "milestone")
+
+
 def positive(name: str, **numbers: Any) -> None:
     """Raises TypeError for what is no number, ValueError for what is not above 0."""
     for key, value in numbers.items():
-        if isinstance(value, bool) or not isinstance(value, (int, float)):
-            raise TypeError(f"{name}({key}={value!r}): expected a number, got {type(value).__name__}.")
+        whole = key in _WHOLE
+        if isinstance(value, bool) or not isinstance(value, int if whole else (int, float)):
+            raise TypeError(f"{name}({key}={value!r}): expected {'an int' if whole else 'a number'}, got {type(value).__name__}.")
         if value <= 0:
             raise ValueError(f"{name}({key}={value}): expected a number above 0.")
 

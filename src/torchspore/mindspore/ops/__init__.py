@@ -4,7 +4,7 @@ from __future__ import annotations
 from typing import Any
 
 from torchspore.mindspore.ops import (  # noqa: F401
-    activation, arithmetic, array, composite, conv, creation, declare, elementwise, gather, linear_algebra, loss, methods, norm, reduce, state,
+    activation, arithmetic, array, composite, conv, creation, declare, elementwise, linear_algebra, loss, methods, normalization, reduction, selection, state,
 )
 from torchspore.mindspore.ops.composite import HyperMap, Map, MultitypeFuncGraph, Partial, clip_by_global_norm, clip_by_norm, partial
 from torchspore.mindspore.ops.declare import OPERATORS
@@ -12,16 +12,15 @@ from torchspore.mindspore.ops.gradient import GradOperation, get_grad, grad, val
 from torchspore.mindspore.ops.primitive import Primitive, PrimitiveWithCheck, PrimitiveWithInfer, prim_attr_register
 
 ALIASES = {
-    "tensor_add": "add", "subtract": "sub", "multiply": "mul", "divide": "div", "true_divide": "div", "floor_div": "floor_divide", "tensor_div": "div",
+    "tensor_add": "add", "multiply": "mul", "divide": "div",
     "tensor_mul": "mul", "tensor_sub": "sub", "tensor_pow": "pow", "tensor_exp": "exp", "tensor_gt": "greater", "tensor_lt": "less",
     "tensor_ge": "greater_equal", "tensor_le": "less_equal", "gt": "greater", "lt": "less", "ge": "greater_equal", "le": "less_equal", "eq": "equal",
-    "ne": "not_equal", "isequal": "equal", "mod": "floor_mod", "remainder": "floor_mod", "tensor_floordiv": "floor_divide", "tensor_mod": "floor_mod", "absolute": "abs",
-    "negative": "neg", "arccos": "acos", "arcsin": "asin", "arctan": "atan", "gather_d": "gather_elements", "swapdims": "swapaxes",
-    "moveaxis": "movedim", "scalar_cast": "cast", "neg_tensor": "neg", "logical_not_": "logical_not",
+    "ne": "not_equal", "remainder": "floor_mod", "tensor_floordiv": "floor_divide", "absolute": "abs",
+    "negative": "neg", "arccos": "acos", "arctan": "atan", "moveaxis": "movedim",
 }
 """Second names of operators."""
 
-PRIMITIVE_ALIASES = {"RealDiv": "Div", "Gelu": "GeLU", "TensorAdd": "Add", "FloorDiv": "FloorDivide", "Mod": "FloorMod"}
+PRIMITIVE_ALIASES = {"RealDiv": "Div", "Gelu": "GeLU", "TensorAdd": "Add"}
 """Second names of primitives."""
 
 

@@ -49,10 +49,6 @@ def binary(name: str, compute: Callable[..., torch.Tensor], doc: str, scalar_lik
     return operator
 
 
-def _divide(a: Any, b: Any) -> torch.Tensor:
-    return torch.true_divide(a, b)
-
-
 def _power(a: Any, b: Any) -> torch.Tensor:
     """Integers to a negative power are 0, or ±1 where the base is."""
     base = a if isinstance(a, torch.Tensor) else None
@@ -70,17 +66,14 @@ def _both_bool(a: Any, b: Any) -> bool:
     return all(v.dtype is torch.bool if isinstance(v, torch.Tensor) else isinstance(v, bool) for v in (a, b))
 
 
-def _modulo(a: Any, b: Any) -> torch.Tensor:
-    return torch.remainder(a, b)
-
-
 add = op(primitive="Add", raw_arguments=True)(binary("add", torch.add, "Adds `other` to `input`, element by element, with broadcasting."))
 sub = op(primitive="Sub", raw_arguments=True)(binary("sub", _subtract, "Subtracts `other` from `input`, element by element."))
 mul = op(primitive="Mul", raw_arguments=True)(binary("mul", torch.mul, "Multiplies `input` and `other`, element by element.", True))
-div = op(primitive="Div", raw_arguments=True)(binary("div", _divide, "Divides `input` by `other`; integers give float32.", True))
-floor_divide = op(raw_arguments=True)(binary("floor_divide", torch.floor_divide, "Divides and rounds towards minus infinity."))
-floor_mod = op(primitive="FloorMod", raw_arguments=True)(binary("floor_mod", _modulo, "The remainder with the sign of the divisor."))
-pow = op(primitive="Pow", raw_arguments=True)(binary("pow", _power, "Raises `input` to the power `exponent`; a negative power of an integer is 0."))  # noqa: A001
+divided = binary("div", torch.true_divide, "Divides `input` by `other`; integers give float32.", True)
+floor_divide = op(primitive="FloorDiv", raw_arguments=True)(binary("floor_divide", torch.floor_divide, "Divides and rounds towards minus infinity."))
+modulo = binary("floor_mod", torch.remainder, "The remainder with the sign of the divisor.")
+power = binary("pow", _power, "Raises `input` to a power; a negative power of an integer is 0.")
+fmod = op(primitive="Mod", raw_arguments=True)(binary("fmod", torch.fmod, "The remainder with the sign of the dividend."))
 maximum = op(primitive="Maximum", raw_arguments=True)(binary("maximum", lambda a, b: torch.maximum(*_tensors(a, b)), "The larger of the two, element by element."))
 minimum = op(primitive="Minimum", raw_arguments=True)(binary("minimum", lambda a, b: torch.minimum(*_tensors(a, b)), "The smaller of the two, element by element."))
 equal = op(primitive="Equal", raw_arguments=True)(binary("equal", torch.eq, "Whether the two are equal, element by element."))
@@ -106,6 +99,69 @@ def _tensors(a: Any, b: Any) -> tuple[torch.Tensor, torch.Tensor]:
     return a.to(dtype), b.to(dtype)
 
 
+@op(primitive="Div", raw_arguments=True)
+def div(input: Any, other: Any, *, rounding_mode: str | None = None) -> Any:
+    """Divides `input` by `other`; with `rounding_mode` 'floor' or 'trunc' the quotient is rounded that way."""
+    if rounding_mode is None:
+        return divided(input, other)
+    if rounding_mode not in ("floor", "trunc"):
+        raise ValueError(f"div(rounding_mode={rounding_mode!r}): expected None, 'floor' or 'trunc'.")
+    return floor_divide(input, other) if rounding_mode == "floor" else _truncated(input, other)
+
+
+_truncated = binary("div", lambda a, b: torch.div(a, b, rounding_mode="trunc"), "Divides and rounds towards zero.")
+
+
+@op(primitive="Pow", raw_arguments=True)
+def pow(input: Any, exponent: Any) -> Any:  # noqa: A001
+    """Raises `input` to the power `exponent`; a negative power of an integer is 0."""
+    return power(input, exponent)
+
+
+@op(primitive="FloorMod", raw_arguments=True)
+def floor_mod(x: Any, y: Any) -> Any:
+    """The remainder with the sign of the divisor."""
+    return modulo(x, y)
+
+
+@op(raw_arguments=True)
+def tensor_mod(x: Any, y: Any) -> Any:
+    """The remainder with the sign of the divisor."""
+    return modulo(x, y)
+
+
+@op(raw_arguments=True)
+def floor_div(x: Any, y: Any) -> Any:
+    """Divides and rounds towards minus infinity."""
+    return floor_divide(x, y)
+
+
+@op(raw_arguments=True)
+def tensor_div(x: Any, y: Any) -> Any:
+    """Divides x by y; integers give float32."""
+    return divided(x, y)
+
+
+@op(raw_arguments=True)
+def true_divide(dividend: Any, divisor: Any) -> Any:
+    """Divides; integers give float32."""
+    return divided(dividend, divisor)
+
+
+@op(raw_arguments=True)
+def subtract(input: Any, other: Any, *, alpha: Any = 1) -> Any:
+    """input - alpha * other."""
+    return sub(input, other if alpha == 1 else mul(other, alpha))
+
+
+@op(raw_arguments=True)
+def scalar_cast(input_x: Any, input_y: Any) -> Any:
+    """A Python number as the Python type of the dtype `input_y`."""
+    from torchspore.mindspore.common.dtype import dtype_to_pytype
+
+    return dtype_to_pytype(input_y)(input_x)
+
+
 def reflected(function: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
     """The operator with its operands the other way round, for `2 - x`."""
 
@@ -127,9 +183,9 @@ def _comparison(function: Callable[[Any, Any], Any], otherwise: bool) -> Callabl
 
 
 DUNDERS: dict[str, Callable[..., Any]] = {
-    "__add__": add, "__sub__": sub, "__mul__": mul, "__truediv__": div, "__floordiv__": floor_divide, "__mod__": floor_mod,
-    "__pow__": pow, "__radd__": reflected(add), "__rsub__": reflected(sub), "__rmul__": reflected(mul), "__rtruediv__": reflected(div),
-    "__rfloordiv__": reflected(floor_divide), "__rmod__": reflected(floor_mod), "__rpow__": reflected(pow),
+    "__add__": add, "__sub__": sub, "__mul__": mul, "__truediv__": divided, "__floordiv__": floor_divide, "__mod__": modulo,
+    "__pow__": power, "__radd__": reflected(add), "__rsub__": reflected(sub), "__rmul__": reflected(mul), "__rtruediv__": reflected(divided),
+    "__rfloordiv__": reflected(floor_divide), "__rmod__": reflected(modulo), "__rpow__": reflected(power),
     "__lt__": less, "__le__": less_equal, "__gt__": greater, "__ge__": greater_equal,
     "__eq__": _comparison(equal, False), "__ne__": _comparison(not_equal, True),
 }

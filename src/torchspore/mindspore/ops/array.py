@@ -1,6 +1,7 @@
 """Shape, order and parts of Tensors."""
 from __future__ import annotations
 
+import builtins
 from typing import Any
 
 import torch
@@ -51,7 +52,7 @@ def unsqueeze(input: T, dim: int) -> T:
     return input.unsqueeze(dim)
 
 
-@op(primitive="Squeeze", init=("axis",), methods=("squeeze",))
+@op(methods=("squeeze",))
 def squeeze(input: T, axis: Any = None) -> T:
     """Without the axes of length 1 that `axis` names, or without all of them. Raises ValueError where one is longer."""
     if axis is None or axis == ():
@@ -60,6 +61,15 @@ def squeeze(input: T, axis: Any = None) -> T:
         if input.shape[a] != 1:
             raise ValueError(f"axis {a} has length {input.shape[a]}, not 1.")
     return input.squeeze(tuple(sizes(axis)))
+
+
+@op(primitive="Squeeze", init=("axis",))
+def _squeeze(input: T, axis: Any = ()) -> T:
+    """Without the axes of length 1 that `axis` names, or without all of them. Raises ValueError where one is longer."""
+    for a in sizes(axis):
+        if input.shape[a] != 1:
+            raise ValueError(f"axis {a} has length {input.shape[a]}, not 1.")
+    return input.squeeze(tuple(sizes(axis))) if axis != () else input.squeeze()
 
 
 @op()
@@ -127,6 +137,32 @@ def unbind(input: T, dim: int = 0) -> Any:
     return tuple(input.unbind(dim))
 
 
+@op()
+def unstack(input_x: T, axis: int = 0) -> Any:
+    """The slices along `axis`, without it."""
+    return tuple(input_x.unbind(axis))
+
+
+@op(primitive="StridedSlice", init=("begin_mask", "end_mask", "ellipsis_mask", "new_axis_mask", "shrink_axis_mask"))
+def strided_slice(
+    input_x: T, begin: Any, end: Any, strides: Any, begin_mask: int = 0, end_mask: int = 0, ellipsis_mask: int = 0, new_axis_mask: int = 0, shrink_axis_mask: int = 0,
+) -> T:
+    """The part from `begin` to `end` by `strides`; bit i of a mask changes what its axis i means: whole, ..., None, or one element."""
+    index: list[Any] = []
+    for i, (start, stop, step) in enumerate(zip(sizes(begin), sizes(end), sizes(strides))):
+        if ellipsis_mask >> i & 1:
+            index.append(Ellipsis)
+        elif new_axis_mask >> i & 1:
+            index.append(None)
+        elif shrink_axis_mask >> i & 1:
+            index.append(start)
+        else:
+            index.append(builtins.slice(None if begin_mask >> i & 1 else start, None if end_mask >> i & 1 else stop, step))
+    from torchspore.mindspore.ops.indexing import part_of
+
+    return part_of(input_x, tuple(index))
+
+
 @op(methods=("split",))
 def split(tensor: T, split_size_or_sections: Any, axis: int = 0) -> Any:
     """Parts along `axis` of the size given, the last one perhaps smaller, or of the sizes listed."""
@@ -171,10 +207,16 @@ def expand_as(input: T, other: T) -> T:
     return input.expand_as(other)
 
 
-@op(methods=("swapaxes", "swapdims"))
+@op(methods=("swapaxes",))
 def swapaxes(input: T, axis0: int, axis1: int) -> T:
     """With two axes exchanged."""
     return input.swapaxes(axis0, axis1)
+
+
+@op(methods=("swapdims",))
+def swapdims(input: T, dim0: int, dim1: int) -> T:
+    """With two axes exchanged."""
+    return input.swapaxes(dim0, dim1)
 
 
 @op(methods=("moveaxis", "movedim"))
@@ -240,11 +282,11 @@ def size(input_x: T) -> int:
 
 
 @op(primitive="DType")
-def dtype(input_x: T) -> Any:
+def dtype(x: T) -> Any:
     """The dtype of the elements."""
     from torchspore.engine.dtypes import FROM_TORCH
 
-    return FROM_TORCH[input_x.dtype]
+    return FROM_TORCH[x.dtype]
 
 
 @op(primitive="Triu", init=("diagonal",), methods=("triu",))

@@ -151,7 +151,7 @@ def _max_pool(x: T, kernel_size: Size = 1, strides: Size = 1, pad_mode: str = "v
 
 
 @op(primitive="AvgPool", init=("kernel_size", "strides", "pad_mode", "data_format"))
-def _avg_pool(x: T, kernel_size: Size = 1, strides: Size = 1, pad_mode: str = "valid", data_format: str = "NCHW") -> T:
+def _avg_pool(x: T, kernel_size: Size = 1, strides: Size = 1, pad_mode: str = "VALID", data_format: str = "NCHW") -> T:
     """The mean of each window of (N, C, H, W)."""
     return _in_format(lambda t: pool("avg", t, kernel_size, strides, pad_mode), x, data_format)
 

@@ -34,7 +34,32 @@ log = _unary("log", torch.log, "The natural logarithm.", "Log")
 log1p = _unary("log1p", torch.log1p, "log(1 + x).", "Log1p")
 log2 = _unary("log2", torch.log2, "The logarithm to base 2.")
 log10 = _unary("log10", torch.log10, "The logarithm to base 10.")
-sqrt = _unary("sqrt", torch.sqrt, "The square root.", "Sqrt")
+
+
+@op(primitive="Sqrt", methods=("sqrt",))
+def sqrt(x: T) -> T:
+    """The square root."""
+    return torch.sqrt(x)
+
+
+@op(methods=("deg2rad",))
+def deg2rad(x: T) -> T:
+    """Degrees to radians."""
+    return torch.deg2rad(x)
+
+
+@op(methods=("rad2deg",))
+def rad2deg(x: T) -> T:
+    """Radians to degrees."""
+    return torch.rad2deg(x)
+
+
+@op()
+def arcsin(x: T) -> T:
+    """The inverse sine."""
+    return torch.asin(x)
+
+
 rsqrt = _unary("rsqrt", torch.rsqrt, "1 / sqrt(x).", "Rsqrt")
 square = _unary("square", torch.square, "x * x.", "Square")
 reciprocal = _unary("reciprocal", torch.reciprocal, "1 / x.", "Reciprocal")
@@ -65,8 +90,6 @@ logical_not = _unary("logical_not", torch.logical_not, "Whether x is false.", "L
 real = _unary("real", lambda x: torch.real(x).clone(), "The real part.", "Real")
 imag = _unary("imag", lambda x: torch.imag(x).clone() if x.is_complex() else torch.zeros_like(x), "The imaginary part.", "Imag")
 conj = _unary("conj", lambda x: torch.conj_physical(x), "The complex conjugate.", "Conj")
-deg2rad = _unary("deg2rad", torch.deg2rad, "Degrees to radians.")
-rad2deg = _unary("rad2deg", torch.rad2deg, "Radians to degrees.")
 
 
 @op(methods=("round",))

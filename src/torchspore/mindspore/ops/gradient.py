@@ -50,40 +50,43 @@ def _joined(by_position: list[Any], by_weight: list[Any], position: Any, weights
     return (inputs, parameters) if weights is not None else inputs
 
 
-def value_and_grad(fn: Any, grad_position: Any = 0, weights: Any = None, has_aux: bool = False, return_ids: bool = False) -> Callable[..., Any]:
+def value_and_grad(fn: Any, grad_position: Any = 0, weights: Any = None, has_aux: bool = False, return_ids: bool = False, sens_param: bool = False) -> Callable[..., Any]:
     """A function that gives (result of `fn`, gradients).
 
     Gradients are of the inputs at `grad_position` (an int, a tuple or None) and of `weights`; with both, a pair of them. With `has_aux`
-    only the first result is differentiated. Raises ValueError where there is nothing to differentiate by, TypeError for wrong arguments.
+    only the first result is differentiated; with `sens_param` the last argument weighs it. Raises ValueError where there is nothing to differentiate by, TypeError for wrong arguments.
     """
-    return _transform(fn, "value_and_grad", grad_position, weights, has_aux, return_ids, True)
+    return _transform(fn, "value_and_grad", grad_position, weights, has_aux, return_ids, True, sens_param)
 
 
-def grad(fn: Any, grad_position: Any = 0, weights: Any = None, has_aux: bool = False, return_ids: bool = False) -> Callable[..., Any]:
+def grad(fn: Any, grad_position: Any = 0, weights: Any = None, has_aux: bool = False, return_ids: bool = False, sens_param: bool = False) -> Callable[..., Any]:
     """A function that gives the gradients of `fn`, and with `has_aux` also its results from the second on."""
-    return _transform(fn, "grad", grad_position, weights, has_aux, return_ids, False)
+    return _transform(fn, "grad", grad_position, weights, has_aux, return_ids, False, sens_param)
 
 
-def _transform(fn: Any, name: str, grad_position: Any, weights: Any, has_aux: bool, return_ids: bool, with_value: bool) -> Callable[..., Any]:
+def _transform(
+    fn: Any, name: str, grad_position: Any, weights: Any, has_aux: bool, return_ids: bool, with_value: bool, sens_param: bool,
+) -> Callable[..., Any]:
     if not callable(fn):
         raise TypeError(f"{name}({fn!r:.40}): expected a function or a Cell.")
     if grad_position is None and weights is None:
         raise ValueError(f"{name}(grad_position=None, weights=None): expected something to differentiate by.\n\nhint: write weights=net.trainable_params().")
     positions = _positions(grad_position, name)
     parameters, alone = _weights(weights, name)
-    for flag, value in (("has_aux", has_aux), ("return_ids", return_ids)):
+    for flag, value in (("has_aux", has_aux), ("return_ids", return_ids), ("sens_param", sens_param)):
         if not isinstance(value, bool):
             raise TypeError(f"{name}({flag}={value!r}): expected a bool.")
 
     def computed(*args: Any, **kwargs: Any) -> Any:
+        args, sens = (args[:-1], args[-1]) if sens_param else (args, None)
         _check_positions(name, positions, args)
-        result, by_position, by_weight = differentiate(fn, args, kwargs, positions, parameters, None, has_aux)
+        result, by_position, by_weight = differentiate(fn, args, kwargs, positions, parameters, sens, has_aux)
         gradients = _joined(by_position, by_weight, grad_position, weights, alone)
         if return_ids:
             gradients = _with_ids(by_position, by_weight, positions, parameters, grad_position, weights, alone)
         if with_value:
             return result, gradients
-        return (gradients, result[1:] if len(result) > 2 else result[1:]) if has_aux else gradients
+        return (gradients, result[1:]) if has_aux else gradients
 
     @functools.wraps(fn if not isinstance(fn, engine.TensorBase) else type(fn))
     def transformed(*args: Any, **kwargs: Any) -> Any:

@@ -51,6 +51,12 @@ def _reversed(t: torch.Tensor, index: Any) -> tuple[torch.Tensor, Any]:
     return t, tuple(out)
 
 
+def part_of(t: torch.Tensor, index: Any) -> torch.Tensor:
+    """The part that an index of ints, slices (also with negative steps), None and ... names."""
+    t, at = _reversed(t, index)
+    return t[at]
+
+
 def getitem(self: Any, index: Any) -> Any:
     """The part of the Tensor that `index` names; a basic index gives a view. Raises IndexError where it is out of range."""
     if isinstance(index, int) and not isinstance(index, bool):
@@ -58,8 +64,7 @@ def getitem(self: Any, index: Any) -> Any:
         if t.ndim and -t.shape[0] <= index < t.shape[0]:
             return wrap(t[index])
     try:
-        t, at = _reversed(raw(self), _index(self, index))
-        return wrap(t[at])
+        return wrap(part_of(raw(self), _index(self, index)))
     except (IndexError, RuntimeError) as error:
         raise IndexError(f"{place()}x[{index!r:.60}] of shape {tuple(self._t.shape)}: {str(error).splitlines()[0]}") from None
 

@@ -58,7 +58,7 @@ def dense(input: T, weight: T, bias: T | None = None) -> T:
     return F.linear(input, weight, bias)
 
 
-@op(primitive="BiasAdd")
+@op()
 def bias_add(input_x: T, bias: T) -> T:
     """Adds `bias` (shape (C,)) along axis 1 of `input_x` (shape (N, C, ...)).
 
@@ -68,6 +68,13 @@ def bias_add(input_x: T, bias: T) -> T:
     if bias.ndim != 1 or bias.shape[0] != input_x.shape[1]:
         raise ValueError(f"bias has shape {tuple(bias.shape)}, expected ({input_x.shape[1]},), the length of axis 1.")
     return input_x + bias.reshape(-1, *[1] * (input_x.ndim - 2))
+
+
+@op(primitive="BiasAdd", init=("data_format",))
+def _bias_add(input_x: T, bias: T, data_format: str = "NCHW") -> T:
+    """Adds `bias` (shape (C,)) along the channels of `input_x`: axis 1, or the last in data_format 'NHWC'."""
+    same_dtype(input_x, bias)
+    return input_x + (bias if data_format == "NHWC" else bias.reshape(-1, *[1] * (input_x.ndim - 2)))
 
 
 @op(methods=("dot",))

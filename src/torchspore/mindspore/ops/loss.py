@@ -91,12 +91,13 @@ def binary_cross_entropy(logits: T, labels: T, weight: T | None = None, reductio
 
 
 @op()
-def binary_cross_entropy_with_logits(logits: T, label: T, weight: T | None = None, pos_weight: T | None = None, reduction: str = "mean") -> T:
+def binary_cross_entropy_with_logits(input: T, target: T, weight: T | None = None, pos_weight: T | None = None, reduction: str = "mean") -> T:
     """The binary cross entropy of logits."""
-    return F.binary_cross_entropy_with_logits(logits, label, weight, reduction=reduction, pos_weight=pos_weight)
+    return F.binary_cross_entropy_with_logits(input, target, weight, reduction=reduction, pos_weight=pos_weight)
 
 
 @op()
 def kl_div(logits: T, labels: T, reduction: str = "mean") -> T:
     """The Kullback-Leibler divergence of log probabilities and probabilities."""
-    return F.kl_div(logits, labels, reduction=reduction)
+    loss = torch.xlogy(labels, labels) - labels * logits
+    return loss.sum() / logits.shape[0] if reduction == "batchmean" else reduced(loss, reduction)

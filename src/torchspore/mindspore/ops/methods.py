@@ -7,7 +7,7 @@ from torchspore.engine import create, dtypes
 from torchspore.engine import tensor as engine
 from torchspore.engine.tensor import modify, raw, wrap
 from torchspore.mindspore.common.tensor import Tensor
-from torchspore.mindspore.ops import arithmetic, array, elementwise, gather, indexing, reduce
+from torchspore.mindspore.ops import arithmetic, array, elementwise, indexing, reduction, selection
 from torchspore.mindspore.ops.declare import OPERATORS
 
 
@@ -87,13 +87,23 @@ def _extreme(which: Any, pick: Any) -> Any:
 
 def _sum(self: Any, axis: Any = None, dtype: Any = None, keepdims: bool = False, initial: Any = None) -> Any:
     """The sum along `axis`, of which integers stay in int64; `initial` is added."""
-    out = reduce.sum(self, axis, keepdims, dtype=dtype)
+    out = reduction.sum(self, axis, keepdims, dtype=dtype)
     return out if initial is None else out + initial
 
 
 def _mean(self: Any, axis: Any = None, keep_dims: bool = False, *, dtype: Any = None) -> Any:
     """The mean along `axis`; that of integers is an integer."""
-    return reduce.mean(self if dtype is None else _astype(self, dtype), axis, keep_dims)
+    return reduction.mean(self if dtype is None else _astype(self, dtype), axis, keep_dims)
+
+
+def _argmax(self: Any, axis: int | None = None, keepdims: bool = False) -> Any:
+    """The index (int64) of the largest value along `axis`, or in the flat Tensor."""
+    return reduction.argmax(self, axis, keepdims)
+
+
+def _argmin(self: Any, axis: int | None = None, keepdims: bool = False) -> Any:
+    """The index (int32) of the smallest value along `axis`, or in the flat Tensor."""
+    return reduction.argmin(self, axis, keepdims)
 
 
 def _copy(self: Any) -> Any:
@@ -135,7 +145,7 @@ def _itemset(self: Any, *args: Any) -> Any:
 
 def _where(self: Any, condition: Any, y: Any) -> Any:
     """This Tensor where `condition` is true, else `y`."""
-    return gather.where(condition, self, y)
+    return selection.where(condition, self, y)
 
 
 def _requires_grad(self: Any, requires_grad: bool = True) -> Any:
@@ -151,8 +161,8 @@ _METHODS: dict[str, Any] = {
     "type_as": lambda self, other: _astype(self, other.dtype),
     "reshape": _reshape, "view": _reshape, "transpose": _transpose, "permute": _permute, "expand": _expand, "repeat": _repeat, "flatten": _flatten,
     "view_as": lambda self, other: array.reshape(self, other.shape), "reshape_as": lambda self, other: array.reshape(self, other.shape),
-    "max": _extreme(reduce.amax, reduce.max), "min": _extreme(reduce.amin, reduce.min), "sum": _sum, "mean": _mean,
-    "copy": _copy, "clone": _copy, "contiguous": lambda self: wrap(raw(self).contiguous()), "detach": lambda self: wrap(raw(self).detach()),
+    "max": _extreme(reduction.amax, reduction.max), "min": _extreme(reduction.amin, reduction.min), "sum": _sum, "mean": _mean,
+    "argmax": _argmax, "argmin": _argmin, "copy": _copy, "clone": _copy, "contiguous": lambda self: wrap(raw(self).contiguous()), "detach": lambda self: wrap(raw(self).detach()),
     "add": arithmetic.add, "sub": arithmetic.sub, "subtract": arithmetic.sub, "mul": arithmetic.mul, "multiply": arithmetic.mul,
     "div": arithmetic.div, "divide": arithmetic.div, "true_divide": arithmetic.div, "pow": arithmetic.pow, "floor_divide": arithmetic.floor_divide,
     "remainder": arithmetic.floor_mod, "maximum": arithmetic.maximum, "minimum": arithmetic.minimum,

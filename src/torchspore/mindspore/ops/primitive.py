@@ -76,11 +76,11 @@ class PrimitiveWithCheck(Primitive):
     """A primitive of the user's own that also checks its inputs."""
 
 
-def prim_attr_register(function: Callable[..., None]) -> Callable[..., None]:
+def prim_attr_register(fn: Callable[..., None]) -> Callable[..., None]:
     """Decorates a primitive's `__init__`, so that each of its arguments becomes an attribute of the primitive."""
-    parameters = inspect.signature(function)
+    parameters = inspect.signature(fn)
 
-    @functools.wraps(function)
+    @functools.wraps(fn)
     def initialise(self: Primitive, *args: Any, **kwargs: Any) -> None:
         if "attrs" not in self.__dict__:
             Primitive.__init__(self)
@@ -89,7 +89,7 @@ def prim_attr_register(function: Callable[..., None]) -> Callable[..., None]:
         for name, value in list(bound.arguments.items())[1:]:
             self.add_prim_attr(name, value)
             self.init_attrs[name] = value
-        function(self, *args, **kwargs)
+        fn(self, *args, **kwargs)
 
     return initialise
 

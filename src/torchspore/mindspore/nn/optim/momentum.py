@@ -51,6 +51,8 @@ class SGD(Optimizer):
         for key, value in (("momentum", momentum), ("dampening", dampening)):
             if _number("SGD", key, value) < 0:
                 raise ValueError(f"SGD({key}={value}): expected a number from 0 on.")
+        if not isinstance(nesterov, bool):
+            raise TypeError(f"SGD(nesterov={nesterov!r}): expected a bool, got {type(nesterov).__name__}.")
         if nesterov and (momentum <= 0 or dampening != 0):
             raise ValueError(f"SGD(nesterov=True, momentum={momentum}, dampening={dampening}): expected a momentum above 0 and no dampening.")
         self.share, self.dampening, self.nesterov = float(momentum), float(dampening), nesterov

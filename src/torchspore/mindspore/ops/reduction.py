@@ -149,7 +149,7 @@ def _argmin_with_value(input: T, axis: int = 0, keep_dims: bool = False) -> Any:
     return indexes, values
 
 
-@op(methods=("argmax",))
+@op()
 def argmax(input: T, dim: int | None = None, keepdim: bool = False) -> T:
     """The index (int64) of the largest value along `dim`, or in the flat Tensor."""
     return torch.argmax(input, dim, keepdim)
@@ -157,8 +157,8 @@ def argmax(input: T, dim: int | None = None, keepdim: bool = False) -> T:
 
 @op(methods=("argmin",))
 def argmin(input: T, axis: int | None = None, keepdims: bool = False) -> T:
-    """The index (int64) of the smallest value along `axis`, or in the flat Tensor."""
-    return torch.argmin(input, axis, keepdims)
+    """The index (int32) of the smallest value along `axis`, or in the flat Tensor."""
+    return torch.argmin(input, axis, keepdims).to(torch.int32)
 
 
 @op(primitive="Argmax", init=("axis", "output_type"))
@@ -194,9 +194,9 @@ def prod(input: T, axis: Any = None, keep_dims: bool = False, dtype: Any = None)
 
 
 @op(methods=("cumsum",))
-def cumsum(input: T, axis: int, dtype: Any = None) -> T:
+def cumsum(x: T, axis: int, dtype: Any = None) -> T:
     """The running sum along `axis`."""
-    return torch.cumsum(input, axis, dtype=as_dtype(dtype) or (input.dtype if input.dtype is not torch.bool else None))
+    return torch.cumsum(x, axis, dtype=as_dtype(dtype) or (x.dtype if x.dtype is not torch.bool else None))
 
 
 @op(primitive="CumSum", init=("exclusive", "reverse"))

@@ -38,7 +38,10 @@ def gather_elements(input: T, dim: int, index: T) -> T:
     return torch.gather(input, dim, index.long())
 
 
-gather_d = gather_elements
+@op()
+def gather_d(x: T, dim: int, index: T) -> T:
+    """The elements along `dim` that `index` names, in the shape of `index`."""
+    return torch.gather(x, dim, index.long())
 
 
 @op(primitive="GatherNd", methods=("gather_nd",))
