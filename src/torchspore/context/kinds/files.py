@@ -26,6 +26,8 @@ class Path(Kind):
     def parse(self, value: object) -> str:
         if not isinstance(value, str):
             raise self.wrong_type()
+        if "\0" in value:
+            raise self.wrong_value(value.replace("\0", ""))
         if self.not_directory and (not value or os.path.isdir(value)):
             raise Wrong(OptionPathError, "the path of a file, not of a directory")
         return absolute(value) if self.resolve else value
@@ -47,6 +49,8 @@ class Directory(Kind):
             raise self.wrong_type()
         if not value.strip():
             raise self.wrong_value(".")
+        if "\0" in value:
+            raise self.wrong_value(value.replace("\0", ""))
         return absolute(value)
 
 
@@ -69,7 +73,7 @@ class ExistingFile(Kind):
             return value
         if not isinstance(value, str):
             raise Wrong(OptionTypeError, self.expected)
-        if not value or not os.path.exists(value):
+        if not value or "\0" in value or not os.path.exists(value):
             raise self.wrong_value()
         return absolute(value) if self.resolve else value
 
