@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from torchspore.alias import missing
+from torchspore.names import missing
 from torchspore.base.text import message, short
 from torchspore.engine import random as engine_random
 from torchspore.errors import FileFormatError

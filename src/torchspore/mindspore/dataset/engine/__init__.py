@@ -1,7 +1,7 @@
 """Sources, steps, samplers and iterators of data pipelines."""
 from __future__ import annotations
 
-from torchspore.alias import missing
+from torchspore.names import missing
 from torchspore.mindspore.dataset.engine.datasets import *
 from torchspore.mindspore.dataset.engine.iterators import DictIterator, Iterator, TupleIterator
 from torchspore.mindspore.dataset.engine.samplers import (

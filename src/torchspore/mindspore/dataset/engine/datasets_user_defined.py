@@ -39,7 +39,10 @@ def choose_sampler(
     wanted = True if shuffle is None else bool(shuffle)
     if num_shards is not None:
         return DistributedSampler(num_shards, shard_id or 0, shuffle=wanted, num_samples=num_samples)
-    return RandomSampler(num_samples=num_samples) if wanted else SequentialSampler(num_samples=num_samples)
+    if not wanted:
+        return SequentialSampler(num_samples=num_samples)
+    # With num_samples MindSpore puts each row back: some come twice.
+    return RandomSampler(replacement=num_samples is not None, num_samples=num_samples)
 
 
 def as_sampler(call: str, sampler: Any, num_samples: int | None) -> BuiltinSampler:

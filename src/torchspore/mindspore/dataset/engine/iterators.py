@@ -130,5 +130,6 @@ class _Inline:
 
 
 def _close(reader: Any, run: Run) -> None:
+    run.is_closing = True
     reader.close()
     run.close()

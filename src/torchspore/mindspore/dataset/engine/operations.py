@@ -65,12 +65,20 @@ class ShuffleDataset(Dataset):
         draw = Twister64(self._fixed_seed) if self._fixed_seed is not None else run.keep(self, lambda: Twister64(run.seed))
         rows = self.children[0]._epoch(run)
         buffer = list(islice(rows, self.buffer_size))
-        while buffer:
-            position = draw() % len(buffer)
-            chosen, buffer[position] = buffer[position], buffer[-1]
-            buffer.pop()
-            buffer.extend(islice(rows, 1))
-            yield chosen
+        given = 0
+        try:
+            while buffer:
+                position = draw() % len(buffer)
+                chosen, buffer[position] = buffer[position], buffer[-1]
+                buffer.pop()
+                buffer.extend(islice(rows, 1))
+                given += 1
+                yield chosen
+        finally:
+            # A `take` ends an epoch early; MindSpore's reads on, so its next epoch starts as many draws later.
+            if buffer and not run.is_closing:
+                for _ in range((self.children[0]._size() or given) - given):
+                    draw()
 
 
 class RepeatDataset(Dataset):

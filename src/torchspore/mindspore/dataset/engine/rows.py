@@ -21,6 +21,7 @@ class Run:
     def __init__(self) -> None:
         self.seed = config.fresh_seed()
         self.epoch = 0
+        self.is_closing = False
         self._kept: dict[int, Any] = {}
         self._closers: list[Callable[[], None]] = []
 

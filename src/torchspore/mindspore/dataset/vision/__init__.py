@@ -1,7 +1,7 @@
 """Transforms of images."""
 from __future__ import annotations
 
-from torchspore.alias import missing
+from torchspore.names import missing
 from torchspore.mindspore.dataset.vision import c_transforms, py_transforms, transforms, utils
 from torchspore.mindspore.dataset.vision.transforms import *
 from torchspore.mindspore.dataset.vision.utils import Border, ConvertMode, ImageBatchFormat, ImageReadMode, Inter, SliceMode
