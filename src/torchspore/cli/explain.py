@@ -18,6 +18,7 @@ USAGE = """usage: torchspore explain (script.py | -m module | -c code) [argument
 Runs the program as `torchspore run` does, then prints each option that was set or that acted: its value, where the value came from,
 and what came of it here.
 """
+Row = tuple[str, str, str, str]
 HEADS = ("option", "value", "from", "outcome")
 
 
@@ -38,13 +39,16 @@ def show() -> None:
 
 def table(stream: TextIO) -> None:
     """Prints the options, then the sections that other layers noted; with rich on a terminal, as plain columns elsewhere."""
+    found = rows()
+    if not found:
+        print("No option of the context was set; all are at their defaults.", file=stream)
     if stream.isatty():
-        _rich(stream)
+        _rich(found, stream)
     else:
-        _plain(stream)
+        _plain(found, stream)
 
 
-def rows() -> list[tuple[str, str, str, str]]:
+def rows() -> list[Row]:
     """Gives (option, value, source, outcome) of each option that was set, or that has acted."""
     found = []
     for key, option in OPTIONS.items():
@@ -78,9 +82,9 @@ def _outcome(option: Option) -> str:
     return str(outcome) if outcome is not None else "kept; nothing that looks at it has run"
 
 
-def _plain(stream: TextIO) -> None:
-    lines = [HEADS, *rows()]
-    widths = [max(len(line[column]) for line in lines) for column in range(3)]
+def _plain(found: list[Row], stream: TextIO) -> None:
+    lines = [HEADS, *found] if found else []
+    widths = [max((len(line[column]) for line in lines), default=0) for column in range(3)]
     for line in lines:
         cells = [cell.ljust(width) for cell, width in zip(line[:3], widths, strict=True)]
         print("  ".join([*cells, line[3]]).rstrip(), file=stream)
@@ -90,16 +94,17 @@ def _plain(stream: TextIO) -> None:
             print(f"  {note}", file=stream)
 
 
-def _rich(stream: TextIO) -> None:
+def _rich(found: list[Row], stream: TextIO) -> None:
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
     console = Console(file=stream)
     shown = Table(*HEADS)
-    for row in rows():
+    for row in found:
         shown.add_row(*(Text(cell) for cell in row))
-    console.print(shown)
+    if found:
+        console.print(shown)
     for section, notes in effects.notes().items():
         console.print(Text(f"\n{section}", style="bold"))
         for note in notes:

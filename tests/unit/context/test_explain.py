@@ -12,6 +12,7 @@ from torchspore.cli import explain
 from torchspore.context import effects, page
 from torchspore.context.options import ALIASES, OPTIONS
 from torchspore.context.public import set_context
+from torchspore.context.store import STORE
 
 Program = Callable[..., Run]
 
@@ -36,6 +37,15 @@ def test_a_new_value_forgets_what_was_reported_about_the_old() -> None:
     assert [row[3] for row in explain.rows() if row[0] == "mode"] == ["applied: calls run as captured graphs"]
     set_context(mode=1)
     assert [row[3] for row in explain.rows() if row[0] == "mode"] == ["applied: operators run as Python reaches them"]
+
+
+def test_a_program_that_sets_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(effects, "_notes", {})
+    for api in ("context", "auto_parallel", "ps", "offload"):
+        STORE.reset(api)
+    out = io.StringIO()
+    explain.table(out)
+    assert out.getvalue() == "No option of the context was set; all are at their defaults.\n"
 
 
 def test_notes_stand_below_the_table(monkeypatch: pytest.MonkeyPatch) -> None:
