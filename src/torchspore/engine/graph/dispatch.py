@@ -25,6 +25,8 @@ KEPT = 64
 version = 0
 """Counts what changes on Cells: while it stands still, their attributes need no look."""
 
+_APPLIED = Outcome.applied("calls run as captured graphs; what a graph can't hold runs as PyNative")
+
 
 @dataclass
 class Entry:
@@ -119,11 +121,12 @@ def _capture(owner: Any, entry: Entry, function: Callable[..., Any], args: tuple
     entry.graphs.insert(0, graph)
     del entry.graphs[8:]
     effects.note("graphs", f"{_name(owner)} at {user_line()}: {graph.operators} operators, {len(captured.lifted)} inputs, captured in {graph.seconds:.2f} s")
-    effects.report("mode", Outcome.applied("calls run as captured graphs; what a graph can't hold runs as PyNative"))
+    effects.report("mode", _APPLIED)
     return graph
 
 
 def _report(owner: Any, refusal: Refusal) -> None:
+    effects.report("mode", _APPLIED)
     effects.note("calls that run as PyNative", f"{refusal.line}: {_name(owner)} {refusal.reason}")
 
 

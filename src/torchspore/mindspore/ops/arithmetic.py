@@ -18,16 +18,16 @@ from torchspore.mindspore.ops.promote import is_wide, pair, widened
 _new = object.__new__
 
 
-def _slow(function: Callable[..., Any], compute: Callable[..., torch.Tensor], x: Any, y: Any, scalar_like: bool) -> Any:
+def _slow(function: Callable[..., Any], compute: Callable[..., torch.Tensor], x: Any, y: Any, family: str) -> Any:
     """The whole rule: frames, promotion, wide unsigned integers, errors."""
     try:
-        a, b = pair(x, y, scalar_like)
+        a, b = pair(x, y, family)
         return wrap(widened(compute, a, b) if is_wide(a, b) else compute(a, b))
     except (RuntimeError, TypeError, ValueError) as error:
         raise explain(function, (x, y), {}, error) from None
 
 
-def binary(name: str, compute: Callable[..., torch.Tensor], doc: str, scalar_like: bool = False) -> Callable[[Any, Any], Any]:
+def binary(name: str, compute: Callable[..., torch.Tensor], doc: str, family: str = "add") -> Callable[[Any, Any], Any]:
     """Makes the operator `name` of two operands from torch's `compute`."""
 
     def operator(input: Any, other: Any) -> Any:
@@ -41,7 +41,7 @@ def binary(name: str, compute: Callable[..., torch.Tensor], doc: str, scalar_lik
                     return out
             except (AttributeError, RuntimeError):
                 pass
-        return _slow(operator, compute, input, other, scalar_like)
+        return _slow(operator, compute, input, other, family)
 
     operator.__name__ = operator.__qualname__ = name
     operator.__doc__ = doc
@@ -59,7 +59,19 @@ def _power(a: Any, b: Any) -> torch.Tensor:
 
 
 def _subtract(a: Any, b: Any) -> torch.Tensor:
-    return torch.logical_xor(a, b) if _both_bool(a, b) else torch.sub(a, b)
+    """torch refuses truth values here; MindSpore takes them as numbers, and two of them as exclusive or."""
+    if _both_bool(a, b):
+        return torch.logical_xor(*_tensors(a, b))
+    if any(_both_bool(v, v) for v in (a, b)):
+        common = torch.result_type(a, b)
+        a, b = (v.to(common) if isinstance(v, torch.Tensor) else int(v) if isinstance(v, bool) else v for v in (a, b))
+    return torch.sub(a, b)
+
+
+def _floor_divide(a: Any, b: Any) -> torch.Tensor:
+    if _both_bool(a, b):
+        return torch.logical_and(*_tensors(a, b))
+    return torch.floor_divide(a, b)
 
 
 def _both_bool(a: Any, b: Any) -> bool:
@@ -68,20 +80,20 @@ def _both_bool(a: Any, b: Any) -> bool:
 
 add = op(primitive="Add", raw_arguments=True)(binary("add", torch.add, "Adds `other` to `input`, element by element, with broadcasting."))
 sub = op(primitive="Sub", raw_arguments=True)(binary("sub", _subtract, "Subtracts `other` from `input`, element by element."))
-mul = op(primitive="Mul", raw_arguments=True)(binary("mul", torch.mul, "Multiplies `input` and `other`, element by element.", True))
-divided = binary("div", torch.true_divide, "Divides `input` by `other`; integers give float32.", True)
-floor_divide = op(primitive="FloorDiv", raw_arguments=True)(binary("floor_divide", torch.floor_divide, "Divides and rounds towards minus infinity."))
+mul = op(primitive="Mul", raw_arguments=True)(binary("mul", torch.mul, "Multiplies `input` and `other`, element by element.", "mul"))
+divided = binary("div", torch.true_divide, "Divides `input` by `other`; integers give float32.", "div")
+floor_divide = op(primitive="FloorDiv", raw_arguments=True)(binary("floor_divide", _floor_divide, "Divides and rounds towards minus infinity."))
 modulo = binary("floor_mod", torch.remainder, "The remainder with the sign of the divisor.")
 power = binary("pow", _power, "Raises `input` to a power; a negative power of an integer is 0.")
 fmod = op(primitive="Mod", raw_arguments=True)(binary("fmod", torch.fmod, "The remainder with the sign of the dividend."))
 maximum = op(primitive="Maximum", raw_arguments=True)(binary("maximum", lambda a, b: torch.maximum(*_tensors(a, b)), "The larger of the two, element by element."))
 minimum = op(primitive="Minimum", raw_arguments=True)(binary("minimum", lambda a, b: torch.minimum(*_tensors(a, b)), "The smaller of the two, element by element."))
-equal = op(primitive="Equal", raw_arguments=True)(binary("equal", torch.eq, "Whether the two are equal, element by element."))
-not_equal = op(primitive="NotEqual", raw_arguments=True)(binary("not_equal", torch.ne, "Whether the two differ, element by element."))
-less = op(primitive="Less", raw_arguments=True)(binary("less", torch.lt, "Whether `input` < `other`, element by element."))
-less_equal = op(primitive="LessEqual", raw_arguments=True)(binary("less_equal", torch.le, "Whether `input` <= `other`, element by element."))
-greater = op(primitive="Greater", raw_arguments=True)(binary("greater", torch.gt, "Whether `input` > `other`, element by element."))
-greater_equal = op(primitive="GreaterEqual", raw_arguments=True)(binary("greater_equal", torch.ge, "Whether `input` >= `other`, element by element."))
+equal = op(primitive="Equal", raw_arguments=True)(binary("equal", torch.eq, "Whether the two are equal, element by element.", "equal"))
+not_equal = op(primitive="NotEqual", raw_arguments=True)(binary("not_equal", torch.ne, "Whether the two differ, element by element.", "compare"))
+less = op(primitive="Less", raw_arguments=True)(binary("less", torch.lt, "Whether `input` < `other`, element by element.", "compare"))
+less_equal = op(primitive="LessEqual", raw_arguments=True)(binary("less_equal", torch.le, "Whether `input` <= `other`, element by element.", "compare"))
+greater = op(primitive="Greater", raw_arguments=True)(binary("greater", torch.gt, "Whether `input` > `other`, element by element.", "compare"))
+greater_equal = op(primitive="GreaterEqual", raw_arguments=True)(binary("greater_equal", torch.ge, "Whether `input` >= `other`, element by element.", "compare"))
 logical_and = op(primitive="LogicalAnd", raw_arguments=True)(binary("logical_and", lambda a, b: torch.logical_and(*_tensors(a, b)), "Logical and, element by element."))
 logical_or = op(primitive="LogicalOr", raw_arguments=True)(binary("logical_or", lambda a, b: torch.logical_or(*_tensors(a, b)), "Logical or, element by element."))
 logical_xor = op(primitive="LogicalXor", raw_arguments=True)(binary("logical_xor", lambda a, b: torch.logical_xor(*_tensors(a, b)), "Logical exclusive or, element by element."))

@@ -20,8 +20,10 @@ def explain(function: Callable[..., Any], arguments: tuple[Any, ...], keywords: 
     if getattr(error, "explained", False) or "out of memory" in text:
         return error
     kind = type(error)
-    if kind is RuntimeError:
-        kind = TypeError if _TYPE_WORDS.search(text) else ValueError if _SHAPE_WORDS.search(text) else RuntimeError
+    if isinstance(error, NotImplementedError) or (kind is RuntimeError and _TYPE_WORDS.search(text)):
+        kind = TypeError
+    elif kind is RuntimeError:
+        kind = ValueError if _SHAPE_WORDS.search(text) else RuntimeError
     name = getattr(function, "__name__", str(function))
     message = f"{place()}{name}({_given(function, arguments, keywords)}): {_first_sentence(text)}"
     made = kind(message)

@@ -30,37 +30,44 @@ def operand(value: Any) -> Any:
     raise TypeError(f"expected a Tensor or a number, got {type(value).__name__} {str(value)[:40]!r}.")
 
 
-def pair(x: Any, y: Any, scalar_like: bool = False) -> tuple[Any, Any]:
-    """Two operands brought to the dtype in which MindSpore computes. `scalar_like` says that 0-d Tensors do not promote others."""
+def pair(x: Any, y: Any, family: str = "add") -> tuple[Any, Any]:
+    """Two operands brought to the dtype in which MindSpore computes.
+
+    `family` is 'add' (also `-`, `//`, `%`, `**`), 'mul', 'div', 'equal' or 'compare': in 'mul' and 'div' 0-d Tensors do not promote others.
+    """
     a, b = operand(x), operand(y)
-    if not isinstance(a, torch.Tensor):
-        if not isinstance(b, torch.Tensor):
-            return torch.as_tensor(a, device=device.current()), b
-        return (a, b) if b.dtype not in _WIDE else (_as_wide(a, b.dtype), b)
-    if not isinstance(b, torch.Tensor):
-        return (a, b) if a.dtype not in _WIDE else (a, _as_wide(b, a.dtype))
-    if a.dtype is b.dtype:
+    if not isinstance(a, torch.Tensor) and not isinstance(b, torch.Tensor):
+        a = torch.as_tensor(a, device=device.current())
+    if is_wide(a, b):
+        return _wide_pair(a, b, family)
+    if not isinstance(a, torch.Tensor) or not isinstance(b, torch.Tensor) or a.dtype is b.dtype:
         return a, b
-    if a.dtype in _WIDE or b.dtype in _WIDE:
-        return _mixed_wide(a, b)
-    if not scalar_like and (a.ndim == 0) != (b.ndim == 0):
-        common = torch.promote_types(a.dtype, b.dtype)
-        return a.to(common), b.to(common)
-    return a, b
+    common = torch.promote_types(a.dtype, b.dtype)
+    if common is torch.complex32 or (common.is_complex and torch.float16 in (a.dtype, b.dtype) and family in ("mul", "div")):
+        raise _mixed(a, b)
+    return (a.to(common), b.to(common)) if family not in ("mul", "div") and (a.ndim == 0) != (b.ndim == 0) else (a, b)
 
 
-def _as_wide(number: Any, dtype: torch.dtype) -> torch.Tensor:
-    if isinstance(number, float):
-        raise TypeError(f"{dtypes.FROM_TORCH[dtype]} and a float do not mix; cast the Tensor with astype(mindspore.float32).")
-    return torch.tensor(int(number), dtype=dtype, device=device.current())
+def _wide_pair(a: Any, b: Any, family: str) -> tuple[Any, Any]:
+    """Operands one of which is uint16, uint32 or uint64."""
+    wide, other = (a, b) if is_wide(a) else (b, a)
+    if isinstance(other, torch.Tensor):
+        if other.dtype is wide.dtype:
+            return a, b
+        if other.dtype is not torch.bool or family in ("mul", "div", "equal"):
+            raise _mixed(a, b)
+        return a.to(wide.dtype), b.to(wide.dtype)
+    if isinstance(other, float) and family == "div":
+        return tuple(v.to(torch.int64).to(torch.float32) if v is wide else v for v in (a, b))  # type: ignore[return-value]
+    if isinstance(other, bool) or (isinstance(other, int) and family != "add"):
+        number = torch.tensor(int(other), dtype=wide.dtype, device=wide.device)
+        return (a, number) if wide is a else (number, b)
+    raise TypeError(f"{dtypes.FROM_TORCH[wide.dtype]} and the number {other} do not mix; cast the Tensor, for example with astype(mindspore.int64).")
 
 
-def _mixed_wide(a: torch.Tensor, b: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-    if torch.bool in (a.dtype, b.dtype):
-        common = b.dtype if a.dtype is torch.bool else a.dtype
-        return a.to(common), b.to(common)
+def _mixed(a: torch.Tensor, b: torch.Tensor) -> TypeError:
     left, right = dtypes.FROM_TORCH[a.dtype], dtypes.FROM_TORCH[b.dtype]
-    raise TypeError(f"{left} and {right} do not mix; cast one of them, for example with astype(mindspore.int64).")
+    return TypeError(f"{left} and {right} do not mix; cast one of them, for example with astype(mindspore.float32).")
 
 
 def widened(function: Any, a: Any, b: Any) -> torch.Tensor:
