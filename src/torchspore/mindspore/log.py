@@ -3,6 +3,7 @@
 `GLOG_v` is the lowest level shown: 0 debug, 1 info, 2 warning (the default), 3 error, 4 critical. With `GLOG_logtostderr=0`, `GLOG_log_dir`
 is the folder whose `rank_N/logs` takes the messages.
 """
+# ruff: noqa: SIM112  the names are MindSpore's
 from __future__ import annotations
 
 import logging

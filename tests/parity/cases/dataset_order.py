@@ -1,4 +1,5 @@
 """In which order rows come: samplers, shuffling, epochs, seeds, shares."""
+
 from __future__ import annotations
 
 import mindspore as ms
@@ -81,8 +82,16 @@ def child_sampler():
     return {"child": epochs(rows(10, sampler=outer), 1), "added": epochs(added, 1), "used": epochs(used, 1)}
 
 
-@case(over={"default": {}, "off": {"shuffle": False}, "share": {"num_shards": 3, "shard_id": 1}, "samples": {"num_samples": 3},
-            "none": {"num_samples": 0}, "share in order": {"num_shards": 3, "shard_id": 1, "shuffle": False, "num_samples": 2}})
+@case(
+    over={
+        "default": {},
+        "off": {"shuffle": False},
+        "share": {"num_shards": 3, "shard_id": 1},
+        "samples": {"num_samples": 3},
+        "none": {"num_samples": 0},
+        "share in order": {"num_shards": 3, "shard_id": 1, "shuffle": False, "num_samples": 2},
+    }
+)
 def source_arguments(keywords):
     ds.config.set_seed(1)
     dataset = rows(10, **keywords)

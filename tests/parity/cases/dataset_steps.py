@@ -1,4 +1,5 @@
 """What the steps of a pipeline do to rows, columns and sizes, and which arguments they refuse."""
+
 from __future__ import annotations
 
 import mindspore as ms
@@ -32,8 +33,14 @@ def five():
 def look(dataset):
     """Columns, size, dtypes and rows of a dataset."""
     rows = [[np.asarray(value).tolist() for value in row] for row in dataset.create_tuple_iterator(output_numpy=True, num_epochs=1)]
-    return {"columns": dataset.get_col_names(), "size": dataset.get_dataset_size(), "rows": rows, "batch": dataset.get_batch_size(),
-            "repeat": dataset.get_repeat_count(), "types": [str(one) for one in dataset.output_types()]}
+    return {
+        "columns": dataset.get_col_names(),
+        "size": dataset.get_dataset_size(),
+        "rows": rows,
+        "batch": dataset.get_batch_size(),
+        "repeat": dataset.get_repeat_count(),
+        "types": [str(one) for one in dataset.output_types()],
+    }
 
 
 def kind(call):
@@ -75,8 +82,11 @@ STEPS = {
     "map, list": lambda: pairs().take(1).map(lambda a: [1, 2], ["a"]),
     "per batch": lambda: pairs().batch(4, per_batch_map=lambda a, b, info: (a, b)),
     "per batch, more columns": lambda: pairs().batch(
-        4, per_batch_map=lambda a, info: (np.stack(a), np.stack(a) * info.get_batch_num() + info.get_epoch_num()), input_columns=["a"],
-        output_columns=["a", "c"]),
+        4,
+        per_batch_map=lambda a, info: (np.stack(a), np.stack(a) * info.get_batch_num() + info.get_epoch_num()),
+        input_columns=["a"],
+        output_columns=["a", "c"],
+    ),
     "batch size function": lambda: pairs().batch(lambda info: info.get_batch_num() + 1),
     "split in order": lambda: pairs().split([7, 2, 1], randomize=False)[1],
     "generator": lambda: ds.GeneratorDataset(five, ["a"]),
@@ -98,24 +108,47 @@ def step(name):
 
 
 REFUSED = {
-    "batch 0": lambda: pairs().batch(0), "batch text": lambda: pairs().batch("a"), "batch float": lambda: pairs().batch(2.0),
-    "drop 1": lambda: pairs().batch(2, 1), "shuffle 1": lambda: pairs().shuffle(1), "shuffle text": lambda: pairs().shuffle("a"),
-    "repeat 0": lambda: pairs().repeat(0), "repeat text": lambda: pairs().repeat("a"), "repeat True": lambda: pairs().repeat(True),
-    "take 0": lambda: pairs().take(0), "take -2": lambda: pairs().take(-2), "skip -1": lambda: pairs().skip(-1),
-    "rename absent": lambda: look(pairs().rename("q", "z")), "rename uneven": lambda: pairs().rename(["a"], ["b", "c"]),
-    "rename taken": lambda: look(pairs().rename(["a"], ["b"])), "project absent": lambda: pairs().project(["q"]).get_col_names(),
-    "zip same": lambda: look(ds.zip((pairs(), pairs()))), "zip list": lambda: ds.zip([pairs(), pairs()]), "zip one": lambda: ds.zip((pairs(),)),
-    "zip number": lambda: ds.zip((pairs(), 3)), "concat columns": lambda: look(pairs() + pairs().rename("a", "z")),
-    "filter absent": lambda: look(pairs().filter(lambda a: True, "q")), "filter number": lambda: pairs().filter(3),
-    "map number": lambda: pairs().map(3, "a"), "map column number": lambda: pairs().map(len, 3), "map absent": lambda: look(pairs().map(abs, "q")),
-    "map None": lambda: look(pairs().map(lambda a: None, "a")), "map object": lambda: look(pairs().map(lambda a: object(), "a")),
-    "map too many": lambda: look(pairs().map(lambda a: (a, a), "a")), "map too few": lambda: look(pairs().map(lambda a: a, "a", ["x", "y"])),
-    "map raises": lambda: look(pairs().map(lambda a: a.nothing, "a")), "map unknown": lambda: pairs().map(abs, "a", foo=1),
+    "batch 0": lambda: pairs().batch(0),
+    "batch text": lambda: pairs().batch("a"),
+    "batch float": lambda: pairs().batch(2.0),
+    "drop 1": lambda: pairs().batch(2, 1),
+    "shuffle 1": lambda: pairs().shuffle(1),
+    "shuffle text": lambda: pairs().shuffle("a"),
+    "repeat 0": lambda: pairs().repeat(0),
+    "repeat text": lambda: pairs().repeat("a"),
+    "repeat True": lambda: pairs().repeat(True),
+    "take 0": lambda: pairs().take(0),
+    "take -2": lambda: pairs().take(-2),
+    "skip -1": lambda: pairs().skip(-1),
+    "rename absent": lambda: look(pairs().rename("q", "z")),
+    "rename uneven": lambda: pairs().rename(["a"], ["b", "c"]),
+    "rename taken": lambda: look(pairs().rename(["a"], ["b"])),
+    "project absent": lambda: pairs().project(["q"]).get_col_names(),
+    "zip same": lambda: look(ds.zip((pairs(), pairs()))),
+    "zip list": lambda: ds.zip([pairs(), pairs()]),
+    "zip one": lambda: ds.zip((pairs(),)),
+    "zip number": lambda: ds.zip((pairs(), 3)),
+    "concat columns": lambda: look(pairs() + pairs().rename("a", "z")),
+    "filter absent": lambda: look(pairs().filter(lambda a: True, "q")),
+    "filter number": lambda: pairs().filter(3),
+    "map number": lambda: pairs().map(3, "a"),
+    "map column number": lambda: pairs().map(len, 3),
+    "map absent": lambda: look(pairs().map(abs, "q")),
+    "map None": lambda: look(pairs().map(lambda a: None, "a")),
+    "map object": lambda: look(pairs().map(lambda a: object(), "a")),
+    "map too many": lambda: look(pairs().map(lambda a: (a, a), "a")),
+    "map too few": lambda: look(pairs().map(lambda a: a, "a", ["x", "y"])),
+    "map raises": lambda: look(pairs().map(lambda a: a.nothing, "a")),
+    "map unknown": lambda: pairs().map(abs, "a", foo=1),
     "ragged": lambda: look(ds.GeneratorDataset(Ragged(), ["a", "b"], shuffle=False).batch(4)),
-    "split shares": lambda: pairs().split([0.7, 0.7]), "split sizes": lambda: pairs().split([7, 7]),
-    "columns 0": lambda: ds.GeneratorDataset(Pairs(), []), "columns int": lambda: ds.GeneratorDataset(Pairs(), [1]),
-    "columns twice": lambda: ds.GeneratorDataset(Pairs(), ["a", "a"]), "columns none": lambda: ds.GeneratorDataset(Pairs()),
-    "columns too few": lambda: look(ds.GeneratorDataset(Pairs(), ["a"])), "source number": lambda: ds.GeneratorDataset(5, ["a"]),
+    "split shares": lambda: pairs().split([0.7, 0.7]),
+    "split sizes": lambda: pairs().split([7, 7]),
+    "columns 0": lambda: ds.GeneratorDataset(Pairs(), []),
+    "columns int": lambda: ds.GeneratorDataset(Pairs(), [1]),
+    "columns twice": lambda: ds.GeneratorDataset(Pairs(), ["a", "a"]),
+    "columns none": lambda: ds.GeneratorDataset(Pairs()),
+    "columns too few": lambda: look(ds.GeneratorDataset(Pairs(), ["a"])),
+    "source number": lambda: ds.GeneratorDataset(5, ["a"]),
     "shards alone": lambda: ds.GeneratorDataset(Pairs(), ["a", "b"], num_shards=3),
     "shard too large": lambda: ds.GeneratorDataset(Pairs(), ["a", "b"], num_shards=3, shard_id=3),
     "samples text": lambda: ds.GeneratorDataset(Pairs(), ["a", "b"], num_samples="a"),
@@ -124,15 +157,25 @@ REFUSED = {
     "sampler of a generator": lambda: ds.GeneratorDataset(five, ["a"], sampler=ds.SequentialSampler()),
     "sampler number": lambda: ds.GeneratorDataset(Pairs(), ["a", "b"], sampler=3),
     "sample outside": lambda: look(ds.GeneratorDataset(Pairs(), ["a", "b"], sampler=[12])),
-    "numpy output 1": lambda: pairs().create_dict_iterator(output_numpy=1), "epochs 0": lambda: pairs().create_dict_iterator(num_epochs=0),
-    "epochs text": lambda: pairs().create_dict_iterator(num_epochs="a"), "slices number": lambda: ds.NumpySlicesDataset(3),
-    "slices empty": lambda: ds.NumpySlicesDataset([]), "slices uneven": lambda: ds.NumpySlicesDataset(([1, 2], [1, 2, 3])),
-    "slices names": lambda: ds.NumpySlicesDataset([1, 2], ["i", "l"]), "apply number": lambda: pairs().apply(lambda one: 3),
-    "replacement 1": lambda: ds.RandomSampler(replacement=1), "subset text": lambda: ds.SubsetSampler("a"),
-    "subset float": lambda: ds.SubsetSampler([1.5]), "share shuffle 1": lambda: ds.DistributedSampler(2, 0, shuffle=1),
-    "seed -1": lambda: ds.config.set_seed(-1), "seed text": lambda: ds.config.set_seed("a"), "seed True": lambda: ds.config.set_seed(True),
-    "prefetch 0": lambda: ds.config.set_prefetch_size(0), "config workers 0": lambda: ds.config.set_num_parallel_workers(0),
-    "shared memory 1": lambda: ds.config.set_enable_shared_mem(1), "start method": lambda: ds.config.set_multiprocessing_start_method("x"),
+    "numpy output 1": lambda: pairs().create_dict_iterator(output_numpy=1),
+    "epochs 0": lambda: pairs().create_dict_iterator(num_epochs=0),
+    "epochs text": lambda: pairs().create_dict_iterator(num_epochs="a"),
+    "slices number": lambda: ds.NumpySlicesDataset(3),
+    "slices empty": lambda: ds.NumpySlicesDataset([]),
+    "slices uneven": lambda: ds.NumpySlicesDataset(([1, 2], [1, 2, 3])),
+    "slices names": lambda: ds.NumpySlicesDataset([1, 2], ["i", "l"]),
+    "apply number": lambda: pairs().apply(lambda one: 3),
+    "replacement 1": lambda: ds.RandomSampler(replacement=1),
+    "subset text": lambda: ds.SubsetSampler("a"),
+    "subset float": lambda: ds.SubsetSampler([1.5]),
+    "share shuffle 1": lambda: ds.DistributedSampler(2, 0, shuffle=1),
+    "seed -1": lambda: ds.config.set_seed(-1),
+    "seed text": lambda: ds.config.set_seed("a"),
+    "seed True": lambda: ds.config.set_seed(True),
+    "prefetch 0": lambda: ds.config.set_prefetch_size(0),
+    "config workers 0": lambda: ds.config.set_num_parallel_workers(0),
+    "shared memory 1": lambda: ds.config.set_enable_shared_mem(1),
+    "start method": lambda: ds.config.set_multiprocessing_start_method("x"),
 }
 
 
@@ -151,20 +194,43 @@ def past_the_last_epoch():
 @case()
 def tensors():
     row = next(pairs().create_dict_iterator(num_epochs=1))
-    return {"types": {name: type(value).__name__ for name, value in row.items()}, "dtypes": {name: str(value.dtype) for name, value in row.items()}}
+    return {
+        "types": {name: type(value).__name__ for name, value in row.items()},
+        "dtypes": {name: str(value.dtype) for name, value in row.items()},
+    }
 
 
 @case()
 def type_and_shape_of_a_generator():
     dataset = ds.GeneratorDataset(lambda: ((np.zeros(size + 1, np.float32),) for size in range(3)), ["a"]).batch(1)
-    return {"shapes": dataset.output_shapes(), "estimate": dataset.output_shapes(estimate=True), "types": [str(one) for one in dataset.output_types()]}
+    return {
+        "shapes": dataset.output_shapes(),
+        "estimate": dataset.output_shapes(estimate=True),
+        "types": [str(one) for one in dataset.output_types()],
+    }
 
 
 @case()
 def settings():
-    names = ["prefetch_size", "numa_enable", "monitor_sampling_interval", "callback_timeout", "auto_num_workers", "enable_shared_mem",
-             "enable_autotune", "autotune_interval", "auto_offload", "enable_watchdog", "fast_recovery", "multiprocessing_timeout_interval",
-             "dynamic_shape", "debug_mode", "multiprocessing_start_method", "iterator_mode", "video_backend"]
+    names = [
+        "prefetch_size",
+        "numa_enable",
+        "monitor_sampling_interval",
+        "callback_timeout",
+        "auto_num_workers",
+        "enable_shared_mem",
+        "enable_autotune",
+        "autotune_interval",
+        "auto_offload",
+        "enable_watchdog",
+        "fast_recovery",
+        "multiprocessing_timeout_interval",
+        "dynamic_shape",
+        "debug_mode",
+        "multiprocessing_start_method",
+        "iterator_mode",
+        "video_backend",
+    ]
     return {name: getattr(ds.config, f"get_{name}")() for name in names}
 
 

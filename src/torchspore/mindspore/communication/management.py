@@ -53,7 +53,11 @@ def init(backend_name: str | None = None) -> None:
     if count > 1:
         name = next(name for name in _SIZES if os.environ.get(name, "1") != "1")
         raise RuntimeError(
-            message(f"init() with {name}={count}", "one process: several are not in torchspore yet", hint=f"unset {name} to train in one process")
+            message(
+                f"init() with {name}={count}",
+                "one process: several are not in torchspore yet",
+                hint=f"unset {name} to train in one process",
+            )
         )
     GlobalComm.BACKEND = backend_name or "mccl"
     GlobalComm.WORLD_COMM_GROUP = _BACKENDS[GlobalComm.BACKEND]

@@ -5,18 +5,49 @@ from torchspore.alias import missing
 from torchspore.mindspore.train import amp, callback, loss_scale_manager, metrics, model, serialization
 from torchspore.mindspore.train.amp import build_train_network
 from torchspore.mindspore.train.callback import (
-    Callback, CheckpointConfig, EarlyStopping, History, LambdaCallback, LearningRateScheduler, LossMonitor, ModelCheckpoint, ReduceLROnPlateau,
-    RunContext, TimeMonitor,
+    Callback,
+    CheckpointConfig,
+    EarlyStopping,
+    History,
+    LambdaCallback,
+    LearningRateScheduler,
+    LossMonitor,
+    ModelCheckpoint,
+    ReduceLROnPlateau,
+    RunContext,
+    TimeMonitor,
 )
 from torchspore.mindspore.train.dataset_helper import DatasetHelper, connect_network_with_dataset, data_sink
 from torchspore.mindspore.train.loss_scale_manager import DynamicLossScaleManager, FixedLossScaleManager, LossScaleManager
 from torchspore.mindspore.train.metrics import (
-    F1, MAE, MSE, Accuracy, ConfusionMatrix, CosineSimilarity, Dice, Fbeta, Loss, Metric, Perplexity, Precision, Recall, Top1CategoricalAccuracy,
-    Top5CategoricalAccuracy, TopKCategoricalAccuracy, auc, get_metric_fn, names, rearrange_inputs,
+    F1,
+    MAE,
+    MSE,
+    Accuracy,
+    ConfusionMatrix,
+    CosineSimilarity,
+    Dice,
+    Fbeta,
+    Loss,
+    Metric,
+    Perplexity,
+    Precision,
+    Recall,
+    Top1CategoricalAccuracy,
+    Top5CategoricalAccuracy,
+    TopKCategoricalAccuracy,
+    auc,
+    get_metric_fn,
+    names,
+    rearrange_inputs,
 )
 from torchspore.mindspore.train.model import Model
 from torchspore.mindspore.train.serialization import (
-    async_ckpt_thread_status, load_checkpoint, load_checkpoint_async, load_param_into_net, save_checkpoint,
+    async_ckpt_thread_status,
+    load_checkpoint,
+    load_checkpoint_async,
+    load_param_into_net,
+    save_checkpoint,
 )
 
 __getattr__ = missing(__name__)

@@ -134,7 +134,10 @@ class _Damaged(Exception):
 
 
 def read(path: Path) -> list[Entry]:
-    """All parameters of a checkpoint file, in its order. Raises FileFormatError, which names the file, for one that is cut short or foreign."""
+    """All parameters of a checkpoint file, in its order.
+
+    Raises FileFormatError, which names the file, for one that is cut short or foreign.
+    """
     try:
         content = np.memmap(path, np.uint8, mode="r") if path.stat().st_size else np.empty(0, np.uint8)
         return _entries(memoryview(content))
@@ -240,5 +243,7 @@ def _joined(name: str, parts: list[tuple[str, tuple[int, ...], memoryview]]) -> 
     for size in shape:
         count *= size
     if len(content) != count * dtype.itemsize:
-        raise _Damaged(f"the parameter {name!r} of shape {list(shape)} and type {type_name} has {len(content)} bytes, not {count * dtype.itemsize}")
+        raise _Damaged(
+            f"the parameter {name!r} of shape {list(shape)} and type {type_name} has {len(content)} bytes, not {count * dtype.itemsize}"
+        )
     return Entry(name, type_name, shape, np.frombuffer(bytearray(content), dtype).reshape(shape))

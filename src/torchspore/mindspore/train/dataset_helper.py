@@ -62,7 +62,9 @@ def connect_network_with_dataset(network: Cell, dataset_helper: DatasetHelper) -
 
 
 def data_sink(fn: Any, dataset: Any, sink_size: int = 1, jit_config: Any = None, input_signature: Any = None) -> Any:
-    """A function that runs `fn` on the next `sink_size` batches of `dataset`, again from its start when it ends, and gives the last result."""
+    """A function that runs `fn` on the next `sink_size` batches of `dataset`, again from its start when it ends, and gives the last
+    result.
+    """
     if not callable(fn):
         raise TypeError(message(f"data_sink({short(fn)}, ...)", f"a function, got {type(fn).__name__}"))
     if not hasattr(dataset, "create_tuple_iterator"):

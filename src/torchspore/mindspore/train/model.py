@@ -63,7 +63,9 @@ class Model:
 
     def _build_train_network(self) -> Cell:
         if self._optimizer is not None:
-            return amp.build_train_network(self._network, self._optimizer, self._loss_fn, self._amp_level, self._boost_level, **self._keywords)
+            return amp.build_train_network(
+                self._network, self._optimizer, self._loss_fn, self._amp_level, self._boost_level, **self._keywords
+            )
         amp.lower_precision(self._network, self._amp_level, self._keywords.get("keep_batchnorm_fp32"))
         return self._network if self._loss_fn is None else WithLossCell(self._network, self._loss_fn)
 
@@ -79,11 +81,18 @@ class Model:
     # Training ----------------------------------------------------------------------------------------------------------------------------
 
     def train(
-        self, epoch: int, train_dataset: Any, callbacks: Any = None, dataset_sink_mode: bool = False, sink_size: int = -1, initial_epoch: int = 0
+        self,
+        epoch: int,
+        train_dataset: Any,
+        callbacks: Any = None,
+        dataset_sink_mode: bool = False,
+        sink_size: int = -1,
+        initial_epoch: int = 0,
     ) -> None:
         """Trains from `initial_epoch` up to `epoch` epochs; `callbacks` are called on the way, per step also with `dataset_sink_mode`.
 
-        Raises TypeError and ValueError for arguments that do not fit, ValueError for a dataset without rows or with more columns than data and label.
+        Raises TypeError and ValueError for arguments that do not fit, ValueError for a dataset without rows or with more columns than
+        data and label.
         """
         self._check_train("Model.train", epoch, train_dataset, dataset_sink_mode, sink_size, initial_epoch)
         self._fit(epoch, train_dataset, None, set(), callbacks, dataset_sink_mode, sink_size, initial_epoch)
@@ -99,7 +108,11 @@ class Model:
         if valid_dataset is not None:
             _check_dataset("Model.fit", "valid_dataset", valid_dataset)
             if not self._metric_fns:
-                raise ValueError(message("Model.fit(valid_dataset=...) of a Model without metrics", "metrics", hint="write Model(..., metrics={'accuracy'})"))
+                raise ValueError(
+                    message(
+                        "Model.fit(valid_dataset=...) of a Model without metrics", "metrics", hint="write Model(..., metrics={'accuracy'})"
+                    )
+                )
             evaluated = _valid_epochs(valid_frequency, epoch, initial_epoch)
         self._fit(epoch, train_dataset, valid_dataset, evaluated, callbacks, dataset_sink_mode, sink_size, initial_epoch)
 
@@ -115,16 +128,37 @@ class Model:
         _check_dataset(call, "train_dataset", dataset)
 
     def _fit(
-        self, epoch: int, dataset: Any, valid_dataset: Any, evaluated: set[int], callbacks: Any, sink: bool, sink_size: int, initial_epoch: int
+        self,
+        epoch: int,
+        dataset: Any,
+        valid_dataset: Any,
+        evaluated: set[int],
+        callbacks: Any,
+        sink: bool,
+        sink_size: int,
+        initial_epoch: int,
     ) -> None:
         steps = dataset.get_dataset_size()
         if steps == 0:
             raise ValueError(message("Model.train(train_dataset=...)", "a dataset with rows; this one has none"))
         state = InternalCallbackParam(
-            train_network=self._train_network, epoch_num=epoch - initial_epoch, mode="train", loss_fn=self._loss_fn, optimizer=self._optimizer,
-            loss_scale_mananger=self._keywords.get("loss_scale_manager"), parallel_mode="stand_alone", device_number=1, network=self._network,
-            batch_num=sink_size if sink and sink_size > 0 else steps, train_dataset=dataset, dataset_sink_mode=sink, cur_step_num=0,
-            last_save_ckpt_step=None, latest_ckpt_file=None, initial_step=None, train_dataset_element=None,
+            train_network=self._train_network,
+            epoch_num=epoch - initial_epoch,
+            mode="train",
+            loss_fn=self._loss_fn,
+            optimizer=self._optimizer,
+            loss_scale_mananger=self._keywords.get("loss_scale_manager"),
+            parallel_mode="stand_alone",
+            device_number=1,
+            network=self._network,
+            batch_num=sink_size if sink and sink_size > 0 else steps,
+            train_dataset=dataset,
+            dataset_sink_mode=sink,
+            cur_step_num=0,
+            last_save_ckpt_step=None,
+            latest_ckpt_file=None,
+            initial_step=None,
+            train_dataset_element=None,
             list_callback=list(CallbackManager(callbacks)._callbacks),
         )
         batches = dataset.create_tuple_iterator(num_epochs=epoch - initial_epoch)
@@ -166,8 +200,7 @@ class Model:
             raise ValueError(message(f"Model with loss_fn: {name} has {len(batch)} columns", "two, data and label", hint=hint))
 
     def _eval_in_fit(self, dataset: Any, callbacks: Any, state: Any) -> None:
-        shown = [one for one in CallbackManager(callbacks)._callbacks if type(one).__name__ == "TimeMonitor"]
-        results, last_loss = self._evaluate(dataset, shown, False)
+        results, last_loss = self._evaluate(dataset, callbacks, False, InternalCallbackParam(state))
         state.metrics = results
         # EarlyStopping and ReduceLROnPlateau follow 'eval_loss', which is there whatever the metrics are.
         state.eval_results = {**results, "eval_loss": last_loss}
@@ -182,9 +215,11 @@ class Model:
             raise ValueError(message("Model.eval of a Model without metrics", "metrics", hint="write Model(..., metrics={'accuracy'})"))
         return self._evaluate(valid_dataset, callbacks, dataset_sink_mode)[0]
 
-    def _evaluate(self, dataset: Any, callbacks: Any, sink: bool) -> tuple[dict[str, Any], Any]:
+    def _evaluate(self, dataset: Any, callbacks: Any, sink: bool, state: InternalCallbackParam | None = None) -> tuple[dict[str, Any], Any]:
+        """The metrics and the last batch's loss; `state` is a copy of the training's in `fit`."""
         assert self._eval_network is not None
-        state = InternalCallbackParam(
+        state = InternalCallbackParam() if state is None else state
+        state.update(
             eval_network=self._eval_network, valid_dataset=dataset, batch_num=dataset.get_dataset_size(), mode="eval", cur_step_num=0,
             list_callback=list(CallbackManager(callbacks)._callbacks), network=self._network, dataset_sink_mode=sink,
         )
@@ -235,7 +270,9 @@ class Model:
         self._predict_network.set_train(False)
         return self._predict_network(*predict_data)
 
-    def build(self, train_dataset: Any = None, valid_dataset: Any = None, sink_size: int = -1, epoch: int = 1, sink_mode: bool = True) -> None:
+    def build(
+        self, train_dataset: Any = None, valid_dataset: Any = None, sink_size: int = -1, epoch: int = 1, sink_mode: bool = True
+    ) -> None:
         """In GRAPH_MODE, captures the graphs of the training and evaluation step for the first batch, so that the first step need not."""
         for name, dataset, network, training in (
             ("train_dataset", train_dataset, self._train_network, True), ("valid_dataset", valid_dataset, self._eval_network, False),
@@ -249,11 +286,15 @@ class Model:
 
     def infer_predict_layout(self, *predict_data: Any, skip_backend_compile: bool = False) -> Any:
         """Is for networks that are shared between processes. Raises RuntimeError: they are not in torchspore yet."""
-        raise RuntimeError(message("Model.infer_predict_layout", "the mode semi_auto_parallel or auto_parallel, which is not in torchspore yet"))
+        raise RuntimeError(
+            message("Model.infer_predict_layout", "the mode semi_auto_parallel or auto_parallel, which is not in torchspore yet")
+        )
 
     def infer_train_layout(self, train_dataset: Any, dataset_sink_mode: bool = True, sink_size: int = -1) -> Any:
         """Is for networks that are shared between processes. Raises RuntimeError: they are not in torchspore yet."""
-        raise RuntimeError(message("Model.infer_train_layout", "the mode semi_auto_parallel or auto_parallel, which is not in torchspore yet"))
+        raise RuntimeError(
+            message("Model.infer_train_layout", "the mode semi_auto_parallel or auto_parallel, which is not in torchspore yet")
+        )
 
 
 def _check_keywords(amp_level: Any, boost_level: Any, kwargs: dict[str, Any]) -> None:
@@ -279,7 +320,9 @@ def _eval_indexes(indexes: Any) -> list[int] | None:
 
 def _check_dataset(call: str, name: str, dataset: Any) -> None:
     if not hasattr(dataset, "create_tuple_iterator"):
-        raise TypeError(message(f"{call}({name}={short(dataset)})", f"a Dataset, got {type(dataset).__name__}", hint="wrap it: GeneratorDataset(...)"))
+        raise TypeError(
+            message(f"{call}({name}={short(dataset)})", f"a Dataset, got {type(dataset).__name__}", hint="wrap it: GeneratorDataset(...)")
+        )
 
 
 def _valid_epochs(frequency: Any, epoch: int, initial_epoch: int) -> set[int]:
@@ -292,7 +335,9 @@ def _valid_epochs(frequency: Any, epoch: int, initial_epoch: int) -> set[int]:
 
 
 def _check_input(value: Any) -> None:
-    inside: Iterator[Any] = iter(value.values()) if isinstance(value, dict) else iter(value) if isinstance(value, (tuple, list)) else iter((value,))
+    inside: Iterator[Any] = (
+        iter(value.values()) if isinstance(value, dict) else iter(value) if isinstance(value, (tuple, list)) else iter((value,))
+    )
     for one in inside:
         if one is not None and not isinstance(one, (Tensor, int, float, str)):
             raise TypeError(message(f"Model.predict of {type(one).__name__}", "Tensors", hint="write mindspore.Tensor(array)"))

@@ -1,6 +1,7 @@
 """The safetensors file: 8 bytes of length, a JSON head of names, types, shapes and places, then all values, little-endian in C order.
 
-The library's NumPy functions have no bfloat16, which checkpoints hold, and its lower ones change from version to version; the format is fixed.
+The library's NumPy functions have no bfloat16, which checkpoints hold, and its lower ones change from version to version; the format is
+fixed.
 """
 from __future__ import annotations
 

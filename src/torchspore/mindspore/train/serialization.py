@@ -69,7 +69,8 @@ def save_checkpoint(
 ) -> None:
     """Saves Parameters to a file that MindSpore reads too.
 
-    `save_obj` is a Cell, a list of {'name': str, 'data': Tensor}, or a dict from name to Tensor. `append_dict` adds numbers, bools, text and
+    `save_obj` is a Cell, a list of {'name': str, 'data': Tensor}, or a dict from name to Tensor. `append_dict` adds numbers, bools, text
+    and
     Tensors. `choice_func(name)` says what is saved. `format` is 'ckpt' or 'safetensors'; its suffix is added where the name has another.
     The file is written under another name first, so that it is whole or not there; it is read-only, as MindSpore makes it. With
     `async_save` a thread writes while the program goes on. Raises TypeError and ValueError for arguments that do not fit,
@@ -112,7 +113,9 @@ def _check_save(save_obj: Any, name: Any, async_save: Any, append_dict: Any, cho
         raise TypeError(message(f"save_checkpoint(append_dict={short(append_dict)})", f"a dict, got {type(append_dict).__name__}"))
     for key, value in append_dict.items():
         if not isinstance(key, str) or not isinstance(value, (int, float, bool, str, Tensor)):
-            raise TypeError(message(f"save_checkpoint(append_dict={{{short(key)}: {short(value)}}})", "names with numbers, bools, text or Tensors"))
+            raise TypeError(
+                message(f"save_checkpoint(append_dict={{{short(key)}: {short(value)}}})", "names with numbers, bools, text or Tensors")
+            )
 
 
 def _entries(save_obj: Any, append_dict: dict[str, Any] | None, choose: Callable[[str], bool] | None) -> Iterator[Entry]:
@@ -173,7 +176,8 @@ def load_checkpoint(
 ) -> dict[str, Any]:
     """The Parameters of a checkpoint file by name, and put into `net` where one is given.
 
-    `specify_prefix` keeps the names that begin so, `filter_prefix` drops them, `choice_func(name)` keeps those it is true for. A checksum in
+    `specify_prefix` keeps the names that begin so, `filter_prefix` drops them, `choice_func(name)` keeps those it is true for. A checksum
+    in
     the file is always looked at. Raises ValueError for a missing file, a wrong suffix and where nothing is left; FileFormatError (a
     ValueError), which names the file, for one that is cut short or foreign: nothing is loaded then.
     """
@@ -182,13 +186,21 @@ def load_checkpoint(
     loaded = {}
     for entry in _read(path, format):
         name = entry.name
-        if (dropped and name.startswith(dropped)) or (kept and not name.startswith(kept)) or (choice_func is not None and not choice_func(name)):
+        if (
+            (dropped and name.startswith(dropped))
+            or (kept and not name.startswith(kept))
+            or (choice_func is not None and not choice_func(name))
+        ):
             continue
         loaded[name] = to_value(entry)
     if not loaded:
-        raise ValueError(message(f"load_checkpoint({ckpt_file_name!r})", "at least one parameter, after filter_prefix, specify_prefix and choice_func"))
+        raise ValueError(
+            message(f"load_checkpoint({ckpt_file_name!r})", "at least one parameter, after filter_prefix, specify_prefix and choice_func")
+        )
     if net is not None:
-        load_param_into_net(net, {name: value for name, value in loaded.items() if isinstance(value, Parameter)}, strict_load, remove_redundancy)
+        load_param_into_net(
+            net, {name: value for name, value in loaded.items() if isinstance(value, Parameter)}, strict_load, remove_redundancy
+        )
     return loaded
 
 
@@ -245,9 +257,11 @@ def load_checkpoint_async(
 def load_param_into_net(
     net: Cell, parameter_dict: dict[str, Parameter], strict_load: bool = False, remove_redundancy: bool = False
 ) -> tuple[list[str], list[str]]:
-    """Puts Parameters into the ones of `net` with the same names. Gives the net's names that were not found, and the dict's that were not used.
+    """Puts Parameters into the ones of `net` with the same names. Gives the net's names that were not found, and the dict's that were not
+    used.
 
-    Floats are converted to the net's float type and integers to its integer type, unless `strict_load`. Where all names of the dict have one
+    Floats are converted to the net's float type and integers to its integer type, unless `strict_load`. Where all names of the dict have
+    one
     prefix more than the net's, it is taken off. Raises TypeError for wrong types, RuntimeError where a shape or a type does not fit: then
     nothing is loaded.
     """
@@ -299,4 +313,6 @@ def _check_fits(parameter: Parameter, value: Any, strict: bool) -> None:
     shapes = tuple(value.shape), tuple(parameter.shape)
     if shapes[0] != shapes[1] and shapes != ((1,), ()):
         hint = "the net is built with other sizes than the one that was saved"
-        raise RuntimeError(message(f"{what} has the shape {list(shapes[0])} in the checkpoint", f"{list(shapes[1])}, as in the net", hint=hint))
+        raise RuntimeError(
+            message(f"{what} has the shape {list(shapes[0])} in the checkpoint", f"{list(shapes[1])}, as in the net", hint=hint)
+        )

@@ -14,11 +14,11 @@ from typing import Any
 
 import numpy as np
 
-from torchspore.names import missing
 from torchspore.base.text import message, short
 from torchspore.engine import random as engine_random
 from torchspore.errors import FileFormatError
 from torchspore.mindspore.dataset.core.validator_helpers import INT32_MAX, UINT32_MAX, check_bool, check_choice, check_int, check_type
+from torchspore.names import missing
 
 _DEFAULT_WORKERS = 8
 
@@ -205,7 +205,9 @@ def _flag(name: str, meaning: str) -> tuple[Any, Any]:
 
 
 set_numa_enable, get_numa_enable = _flag("numa_enable", "Binding to NUMA nodes; kept and read back, the operating system places threads.")
-set_enable_shared_mem, get_enable_shared_mem = _flag("enable_shared_mem", "Shared memory between worker processes; kept, threads share all.")
+set_enable_shared_mem, get_enable_shared_mem = _flag(
+    "enable_shared_mem", "Shared memory between worker processes; kept, threads share all."
+)
 set_auto_num_workers, get_auto_num_workers = _flag("auto_num_workers", "Choosing the number of workers; kept and read back.")
 set_auto_offload, get_auto_offload = _flag("auto_offload", "Moving transforms to the accelerator; kept, they run on the host.")
 set_enable_watchdog, get_enable_watchdog = _flag("enable_watchdog", "Watching worker processes; kept, threads report their errors.")

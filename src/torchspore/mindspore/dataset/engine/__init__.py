@@ -1,13 +1,20 @@
 """Sources, steps, samplers and iterators of data pipelines."""
 from __future__ import annotations
 
-from torchspore.names import missing
 from torchspore.mindspore.dataset.engine.datasets import *
 from torchspore.mindspore.dataset.engine.iterators import DictIterator, Iterator, TupleIterator
 from torchspore.mindspore.dataset.engine.samplers import (
-    BuiltinSampler, DistributedSampler, IterSampler, RandomSampler, Sampler, SequentialSampler, Shuffle, SubsetRandomSampler, SubsetSampler,
+    BuiltinSampler,
+    DistributedSampler,
+    IterSampler,
+    RandomSampler,
+    Sampler,
+    SequentialSampler,
+    Shuffle,
+    SubsetRandomSampler,
+    SubsetSampler,
     WeightedRandomSampler,
 )
-
+from torchspore.names import missing
 
 __getattr__ = missing(__name__)

@@ -12,7 +12,13 @@ from typing import Any
 
 from torchspore.base.text import message, short
 from torchspore.mindspore.dataset.core.validator_helpers import (
-    INT32_MAX, check_bool, check_callable, check_columns, check_int, check_type, check_workers,
+    INT32_MAX,
+    check_bool,
+    check_callable,
+    check_columns,
+    check_int,
+    check_type,
+    check_workers,
 )
 from torchspore.mindspore.dataset.engine.rows import Row, Run
 
@@ -289,7 +295,9 @@ class Dataset:
 def _check_iterator(call: str, num_epochs: Any, output_numpy: Any, do_copy: Any) -> None:
     check_type(call, "num_epochs", num_epochs, int, "an int")
     if num_epochs != -1 and num_epochs < 1:
-        raise RuntimeError(message(f"{call}(num_epochs={num_epochs})", "-1 or an int from 1", hint=f"write {call}() for any number of epochs"))
+        raise RuntimeError(
+            message(f"{call}(num_epochs={num_epochs})", "-1 or an int from 1", hint=f"write {call}() for any number of epochs")
+        )
     check_bool(call, "output_numpy", output_numpy)
     check_bool(call, "do_copy", do_copy)
 

@@ -10,13 +10,25 @@ import numpy as np
 
 from torchspore.base.text import message, short
 from torchspore.mindspore.dataset.core.validator_helpers import (
-    INT64_MAX, check_bool, check_columns, check_int, check_shards, check_type, check_workers,
+    INT64_MAX,
+    check_bool,
+    check_columns,
+    check_int,
+    check_shards,
+    check_type,
+    check_workers,
 )
 from torchspore.mindspore.dataset.engine.dataset import SourceDataset
 from torchspore.mindspore.dataset.engine.failures import PipelineError, failed, name_of
 from torchspore.mindspore.dataset.engine.rows import Row, Run, to_array
 from torchspore.mindspore.dataset.engine.samplers import (
-    BuiltinSampler, DistributedSampler, IterSampler, RandomSampler, SequentialSampler, Shuffle, SubsetSampler,
+    BuiltinSampler,
+    DistributedSampler,
+    IterSampler,
+    RandomSampler,
+    SequentialSampler,
+    Shuffle,
+    SubsetSampler,
 )
 from torchspore.mindspore.dataset.engine.workers import Workers, ordered_map
 
@@ -140,7 +152,9 @@ class GeneratorDataset(MappableDataset):
         check_bool(call, "python_multiprocessing", python_multiprocessing)
         check_workers(call, num_parallel_workers)
         if batch_sampler is not None or collate_fn is not None:
-            raise ValueError(message(f"{call}(batch_sampler=..., collate_fn=...)", "None: they are not in torchspore yet", hint="use .batch(...)"))
+            raise ValueError(
+                message(f"{call}(batch_sampler=..., collate_fn=...)", "None: they are not in torchspore yet", hint="use .batch(...)")
+            )
         self._indexable = hasattr(source, "__getitem__") and hasattr(source, "__len__")
         if not self._indexable:
             if sampler is not None:

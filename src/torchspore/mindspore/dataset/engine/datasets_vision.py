@@ -50,7 +50,11 @@ class MnistDataset(MappableDataset):
 
     def _read_files(self) -> tuple[np.ndarray, np.ndarray]:
         if self._data is None:
-            parts = [read_pair(self.dataset_dir, name) for name in self._files[self.usage] if self.usage != "all" or _present(self.dataset_dir, name)]
+            parts = [
+                read_pair(self.dataset_dir, name)
+                for name in self._files[self.usage]
+                if self.usage != "all" or _present(self.dataset_dir, name)
+            ]
             if not parts:
                 read_pair(self.dataset_dir, "train")  # raises, and names the file
             self._data = np.concatenate([images for images, _ in parts]), np.concatenate([labels for _, labels in parts])
@@ -108,7 +112,9 @@ def _read_idx(path: Path, magic: int, rank: int) -> np.ndarray:
         raise FileFormatError(message(f"{path}: {len(content)} bytes", f"a head of {head} bytes; the file is cut short"))
     found, *shape = struct.unpack(f">{1 + rank}I", content[:head])
     if found != magic:
-        raise FileFormatError(message(f"{path}: magic number {found}", f"{magic}, as {'image' if rank == 3 else 'label'} files of MNIST have"))
+        raise FileFormatError(
+            message(f"{path}: magic number {found}", f"{magic}, as {'image' if rank == 3 else 'label'} files of MNIST have")
+        )
     size = int(np.prod(shape, dtype=np.int64))
     if len(content) - head != size:
         state = "the file is cut short" if len(content) - head < size else "the file is too long"
@@ -228,7 +234,9 @@ class ImageFolderDataset(MappableDataset):
                     raise RuntimeError(message(f"ImageFolderDataset(class_indexing): {name!r}", f"a folder in {self.dataset_dir}"))
                 found += [(path, label) for path in sorted(folder.rglob("*")) if path.suffix.lower() in self.extensions]
             if not found:
-                raise RuntimeError(message(f"ImageFolderDataset({str(self.dataset_dir)!r})", f"images in its folders ({', '.join(self.extensions)})"))
+                raise RuntimeError(
+                    message(f"ImageFolderDataset({str(self.dataset_dir)!r})", f"images in its folders ({', '.join(self.extensions)})")
+                )
             self._found = found
         return self._found
 

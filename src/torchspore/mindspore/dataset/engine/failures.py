@@ -24,9 +24,14 @@ def failed(where: str, error: BaseException) -> PipelineError:
     """The error to raise for `error`, which a user's function raised inside the operation `where`."""
     if isinstance(error, PipelineError):
         return error
-    place = next((f"{frame.filename}:{frame.lineno}: " for frame in reversed(traceback.extract_tb(error.__traceback__)) if is_users(frame.filename)), "")
+    place = next(
+        (f"{frame.filename}:{frame.lineno}: " for frame in reversed(traceback.extract_tb(error.__traceback__)) if is_users(frame.filename)),
+        "",
+    )
     text = str(error) or "no message"
-    return PipelineError(f"{place}{type(error).__name__}: {text}\n{where}: expected a function that returns, it raised {type(error).__name__}.")
+    return PipelineError(
+        f"{place}{type(error).__name__}: {text}\n{where}: expected a function that returns, it raised {type(error).__name__}."
+    )
 
 
 def guarded(where: str, call: Callable[..., Any], *arguments: Any) -> Any:

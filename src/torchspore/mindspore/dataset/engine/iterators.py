@@ -29,7 +29,9 @@ class Iterator:
         self._started = 0
         self._in_epoch = False
         run = Run()
-        self._reader: Any = _Inline(dataset, run) if config.get_debug_mode() else ReadAhead(_Epochs(dataset, run), config.get_prefetch_size())
+        self._reader: Any = (
+            _Inline(dataset, run) if config.get_debug_mode() else ReadAhead(_Epochs(dataset, run), config.get_prefetch_size())
+        )
         self._finalizer = weakref.finalize(self, _close, self._reader, run)
 
     def __iter__(self) -> Iterator:
@@ -42,7 +44,8 @@ class Iterator:
             if 0 < self._num_epochs <= self._started:
                 raise RuntimeError(
                     message(
-                        f"next(iterator) after its {self._num_epochs} epochs (num_epochs={self._num_epochs})", "an iterator with epochs left",
+                        f"next(iterator) after its {self._num_epochs} epochs (num_epochs={self._num_epochs})",
+                        "an iterator with epochs left",
                         hint="make a new iterator, or give num_epochs the number of loops over it",
                     )
                 )

@@ -38,7 +38,9 @@ class MapDataset(Dataset):
         for operation in self.operations:
             if not callable(operation):
                 hint = "write the function without parentheses"
-                raise ValueError(message(f"map(operations={short(operation)})", f"a function or transform, got {type(operation).__name__}", hint=hint))
+                raise ValueError(
+                    message(f"map(operations={short(operation)})", f"a function or transform, got {type(operation).__name__}", hint=hint)
+                )
         check_bool("map", "python_multiprocessing", python_multiprocessing)
         if callbacks is not None:
             raise ValueError(message("map(callbacks=...)", "callbacks=None: data callbacks are not in torchspore yet"))
@@ -121,7 +123,11 @@ class MapDataset(Dataset):
                 randomness.leave_row()
             if len(values) != len(outputs):
                 raise PipelineError(
-                    message(where, f"{len(outputs)} results, one for each of {outputs}, got {len(values)}", hint="name the results in output_columns")
+                    message(
+                        where,
+                        f"{len(outputs)} results, one for each of {outputs}, got {len(values)}",
+                        hint="name the results in output_columns",
+                    )
                 )
             made = [to_array(value, where) for value in values]
             return tuple([made[index] if new else row[index] for new, index in plan])
@@ -137,7 +143,8 @@ def _place(node: Dataset) -> int:
 def _tolerant(apply: Callable[[tuple[int, Row]], Row]) -> Callable[[tuple[int, Row]], Row]:
     raise ValueError(
         message(
-            f"config.set_error_samples_mode({config.get_error_samples_mode()!s})", "ErrorSamplesMode.RETURN: the others are not in torchspore yet"
+            f"config.set_error_samples_mode({config.get_error_samples_mode()!s})",
+            "ErrorSamplesMode.RETURN: the others are not in torchspore yet",
         )
     )
 

@@ -251,7 +251,10 @@ class DistributedSampler(BuiltinSampler):
 
 
 class WeightedRandomSampler(BuiltinSampler):
-    """At most `num_samples` rows drawn with the given weights, with or without putting each back; as in MindSpore the same ones each epoch."""
+    """At most `num_samples` rows drawn with the given weights, with or without putting each back.
+
+    As in MindSpore the same ones each epoch.
+    """
 
     def __init__(self, weights: Any, num_samples: int | None = None, replacement: bool = True) -> None:
         check_type("WeightedRandomSampler", "weights", weights, (list, tuple, np.ndarray), "a list of numbers")

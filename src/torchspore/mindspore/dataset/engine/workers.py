@@ -21,7 +21,9 @@ class Workers:
     def __init__(self, count: int, name: str) -> None:
         self._calls: SimpleQueue[Any] = SimpleQueue()
         self.count = count
-        self._threads = [threading.Thread(target=_work, args=(self._calls,), name=f"{name}-{number}", daemon=True) for number in range(count)]
+        self._threads = [
+            threading.Thread(target=_work, args=(self._calls,), name=f"{name}-{number}", daemon=True) for number in range(count)
+        ]
         for thread in self._threads:
             thread.start()
 

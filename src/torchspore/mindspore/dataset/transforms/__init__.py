@@ -1,12 +1,24 @@
 """Transforms of any data."""
 from __future__ import annotations
 
-from torchspore.names import missing
 from torchspore.mindspore.dataset.transforms import c_transforms, py_transforms, transforms
 from torchspore.mindspore.dataset.transforms.transforms import (
-    Compose, Concatenate, Duplicate, Fill, Mask, OneHot, PadEnd, RandomApply, RandomChoice, RandomOrder, Relational, Slice, TypeCast, Unique,
+    Compose,
+    Concatenate,
+    Duplicate,
+    Fill,
+    Mask,
+    OneHot,
+    PadEnd,
+    RandomApply,
+    RandomChoice,
+    RandomOrder,
+    Relational,
+    Slice,
+    TypeCast,
+    Unique,
     not_random,
 )
-
+from torchspore.names import missing
 
 __getattr__ = missing(__name__)

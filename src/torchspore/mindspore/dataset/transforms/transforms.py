@@ -33,7 +33,9 @@ def numpy_type(call: str, argument: str, data_type: Any) -> np.dtype:
         return np.dtype(data_type)
     except TypeError:
         what = f"{call}({argument}={short(data_type)})"
-        raise TypeError(message(what, "a dtype such as mindspore.float32 or numpy.float32", hint=f"write {call}(mindspore.float32)")) from None
+        raise TypeError(
+            message(what, "a dtype such as mindspore.float32 or numpy.float32", hint=f"write {call}(mindspore.float32)")
+        ) from None
 
 
 class TypeCast(TensorOperation):
@@ -64,7 +66,9 @@ class OneHot(TensorOperation):
         if value.dtype.kind not in "iu" or value.ndim > 1:
             raise RuntimeError(message(f"OneHot of {value.dtype} {list(value.shape)}", "an int or a row of ints"))
         if value.size and int(value.max()) >= self.num_classes:
-            raise RuntimeError(message(f"OneHot(num_classes={self.num_classes}) of {int(value.max())}", f"a class below {self.num_classes}"))
+            raise RuntimeError(
+                message(f"OneHot(num_classes={self.num_classes}) of {int(value.max())}", f"a class below {self.num_classes}")
+            )
         rows = np.zeros((value.size, self.num_classes), value.dtype)
         for row, number in zip(rows, value.reshape(-1)):
             if number >= 0:
@@ -118,7 +122,9 @@ class Duplicate(TensorOperation):
 
 
 class Unique(TensorOperation):
-    """Gives the different values in the order of their first appearance, where each element finds its value, and how often each is there."""
+    """Gives the different values in the order of their first appearance, where each element finds its value, and how often each is
+    there.
+    """
 
     def _apply_all(self, *values: Any) -> tuple[Any, ...]:
         if len(values) != 1:
@@ -198,7 +204,9 @@ class _Combined(PyTensorOperation):
             raise ValueError(message(f"{name}([])", "at least one function or transform"))
         for position, one in enumerate(flatten(transforms)):
             if not callable(one):
-                raise TypeError(message(f"{name}: transforms[{position}] = {short(one)}", f"a function or transform, got {type(one).__name__}"))
+                raise TypeError(
+                    message(f"{name}: transforms[{position}] = {short(one)}", f"a function or transform, got {type(one).__name__}")
+                )
         self.transforms = transforms
 
     @property

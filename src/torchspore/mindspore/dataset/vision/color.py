@@ -9,7 +9,7 @@ import numpy as np
 
 from torchspore.base.text import message, short
 from torchspore.mindspore.dataset.core.validator_helpers import check_bool, check_choice, check_int, check_number, check_type
-from torchspore.mindspore.dataset.vision.pictures import ImageTensorOperation, check_image, gray
+from torchspore.mindspore.dataset.vision.pictures import ImageTensorOperation, check_image
 from torchspore.mindspore.dataset.vision.utils import ConvertMode
 
 
@@ -56,7 +56,11 @@ class Normalize(ImageTensorOperation):
         if len(self._mean) not in (1, channels):
             hint = None if self.is_hwc else "is_hwc=False is for images (C, H, W)"
             raise RuntimeError(
-                message(f"Normalize with {len(self._mean)} means of shape {list(value.shape)}", f"1 or {channels}, one for each channel", hint=hint)
+                message(
+                    f"Normalize with {len(self._mean)} means of shape {list(value.shape)}",
+                    f"1 or {channels}, one for each channel",
+                    hint=hint,
+                )
             )
         shape = (-1,) if self.is_hwc or value.ndim == 2 else (-1, 1, 1)
         result = np.subtract(value, self._mean.reshape(shape), dtype=np.float32, casting="unsafe")
@@ -106,14 +110,24 @@ class ConvertColor(ImageTensorOperation):
             return cv2.cvtColor(value, getattr(cv2, self.convert_mode.name))
         except cv2.error:
             raise RuntimeError(
-                message(f"ConvertColor({self.convert_mode.name}) of shape {list(value.shape)}", "an image with the channels that its name says")
+                message(
+                    f"ConvertColor({self.convert_mode.name}) of shape {list(value.shape)}", "an image with the channels that its name says"
+                )
             ) from None
 
 
-def blend(image: np.ndarray, other: Any, factor: float) -> np.ndarray:
-    """`other + factor * (image - other)`, cut to [0, 255] and rounded to the nearest."""
-    mixed = image.astype(np.float32) * np.float32(factor) + np.asarray(other, np.float32) * np.float32(1 - factor)
-    return np.clip(np.rint(mixed), 0, 255).astype(image.dtype)
+def blend(image: np.ndarray, other: np.ndarray | int, factor: float) -> np.ndarray:
+    """`other + factor * (image - other)`, cut to [0, 255] and rounded to the nearest, by OpenCV's own rule for halves."""
+    import cv2
+
+    single = float(np.float32(factor))  # MindSpore hands the factor on as a float32
+    return cv2.addWeighted(np.broadcast_to(np.uint8(other), image.shape).copy(), 1.0 - single, image, single, 0).reshape(image.shape)
+
+
+def _brightness(image: np.ndarray) -> np.ndarray:
+    import cv2
+
+    return cv2.cvtColor(image, cv2.COLOR_RGB2GRAY)
 
 
 def adjust_brightness(image: np.ndarray, factor: float) -> np.ndarray:
@@ -123,12 +137,12 @@ def adjust_brightness(image: np.ndarray, factor: float) -> np.ndarray:
 
 def adjust_contrast(image: np.ndarray, factor: float) -> np.ndarray:
     """All of the mean brightness for 0, the image for 1, more contrast above."""
-    return blend(image, int(gray(image).mean() + 0.5), factor)
+    return blend(image, int(np.rint(_brightness(image).mean())), factor)
 
 
 def adjust_saturation(image: np.ndarray, factor: float) -> np.ndarray:
     """Grey for 0, the image for 1, more colour above."""
-    return blend(image, gray(image)[..., None], factor)
+    return blend(image, _brightness(image)[..., None], factor)
 
 
 def adjust_hue(image: np.ndarray, factor: float) -> np.ndarray:
@@ -216,7 +230,9 @@ class AutoContrast(ImageTensorOperation):
 
         check_image("AutoContrast", value)
         planes = [value] if value.ndim == 2 else np.moveaxis(value, 2, 0)
-        stretched = [np.asarray(ImageOps.autocontrast(Image.fromarray(np.ascontiguousarray(plane)), self.cutoff, self.ignore)) for plane in planes]
+        stretched = [
+            np.asarray(ImageOps.autocontrast(Image.fromarray(np.ascontiguousarray(plane)), self.cutoff, self.ignore)) for plane in planes
+        ]
         return stretched[0] if value.ndim == 2 else np.stack(stretched, 2)
 
 
@@ -226,11 +242,11 @@ class Equalize(ImageTensorOperation):
     _gives_picture = True
 
     def _apply(self, value: np.ndarray, chosen: Any = None) -> Any:
-        from PIL import Image, ImageOps
+        import cv2
 
         check_image("Equalize", value)
         planes = [value] if value.ndim == 2 else np.moveaxis(value, 2, 0)
-        equal = [np.asarray(ImageOps.equalize(Image.fromarray(np.ascontiguousarray(plane)))) for plane in planes]
+        equal = [cv2.equalizeHist(np.ascontiguousarray(plane)) for plane in planes]
         return equal[0] if value.ndim == 2 else np.stack(equal, 2)
 
 

@@ -28,7 +28,9 @@ def resize(image: Any, size: tuple[int, int], interpolation: Inter, call: str = 
         return image.resize((width, height), Image.Resampling(kinds[interpolation]))
     check_image(call, image)
     if interpolation is Inter.ANTIALIAS:
-        raise TypeError(message(f"{call}(interpolation=Inter.ANTIALIAS) of an array", "a PIL image", hint="put ToPIL() first, or Decode(to_pil=True)"))
+        raise TypeError(
+            message(f"{call}(interpolation=Inter.ANTIALIAS) of an array", "a PIL image", hint="put ToPIL() first, or Decode(to_pil=True)")
+        )
     if interpolation is Inter.PILCUBIC:
         if image.dtype != np.uint8:
             raise RuntimeError(message(f"{call}(interpolation=Inter.PILCUBIC) of {image.dtype}", "uint8"))
@@ -85,7 +87,7 @@ class CenterCrop(ImageTensorOperation):
         height, width = self.size
         missing = max(height - value.shape[0], 0), max(width - value.shape[1], 0)
         if any(missing):
-            top, left = missing[0] // 2, missing[1] // 2
+            top, left = -(-missing[0] // 2), -(-missing[1] // 2)
             value = pad(value, (left, top, missing[1] - left, missing[0] - top), 0, Border.CONSTANT)
         return crop(value, (value.shape[0] - height) // 2, (value.shape[1] - width) // 2, height, width)
 
@@ -107,7 +109,9 @@ class Crop(ImageTensorOperation):
         check_image("Crop", value)
         top, left = self.coordinates
         if top + self.size[0] > value.shape[0] or left + self.size[1] > value.shape[1]:
-            raise RuntimeError(message(f"Crop({self.coordinates}, {self.size}) of an image {value.shape[0]}x{value.shape[1]}", "a part inside it"))
+            raise RuntimeError(
+                message(f"Crop({self.coordinates}, {self.size}) of an image {value.shape[0]}x{value.shape[1]}", "a part inside it")
+            )
         return crop(value, top, left, *self.size)
 
 
@@ -187,20 +191,44 @@ def rotate(image: np.ndarray, degrees: float, resample: Inter, expand: bool, cen
     """An image turned counter-clockwise about `center` (x, y), by default its middle."""
     import cv2
 
-    kinds = {Inter.NEAREST: cv2.INTER_NEAREST, Inter.BILINEAR: cv2.INTER_LINEAR, Inter.BICUBIC: cv2.INTER_CUBIC, Inter.AREA: cv2.INTER_AREA}
     height, width = image.shape[:2]
     middle = ((width - 1) / 2, (height - 1) / 2) if center is None else center
     matrix = cv2.getRotationMatrix2D(middle, degrees, 1.0)
     if expand:
         cosine, sine = abs(matrix[0, 0]), abs(matrix[0, 1])
-        wide, high = round(height * sine + width * cosine), round(height * cosine + width * sine)
+        wide, high = height * sine + width * cosine, height * cosine + width * sine
         matrix[:, 2] += wide / 2 - width / 2, high / 2 - height / 2
-        width, height = wide, high
+        width, height = round(wide), round(high)
     filled = fill if isinstance(fill, list) else [fill] * 3
-    turned = cv2.warpAffine(
-        image, matrix, (width, height), flags=kinds[resample], borderMode=cv2.BORDER_CONSTANT, borderValue=[float(one) for one in filled]
+    whole, part = _places(cv2.invertAffineTransform(matrix), width, height, resample)
+    kinds = {Inter.NEAREST: cv2.INTER_NEAREST, Inter.BILINEAR: cv2.INTER_LINEAR, Inter.BICUBIC: cv2.INTER_CUBIC}
+    turned = cv2.remap(
+        image,
+        whole,
+        part,
+        kinds.get(resample, cv2.INTER_LINEAR),
+        borderMode=cv2.BORDER_CONSTANT,
+        borderValue=[float(one) for one in filled],
     )
     return turned.reshape(height, width, *image.shape[2:])
+
+
+def _places(inverse: np.ndarray, width: int, height: int, resample: Inter) -> tuple[np.ndarray, np.ndarray | None]:
+    """For each pixel of the result, the pixel (x, y) of the image that it comes from, and the place within it in 32 x 32 steps.
+
+    These are the fixed-point numbers of OpenCV 4's warpAffine, which MindSpore uses; OpenCV 5 rounds in another way.
+    """
+    scale = 1024
+    step = 1 if resample is Inter.NEAREST else 32
+    rows, columns = np.arange(height)[:, None], np.arange(width)[None]
+    found = []
+    for along, down, start in inverse:
+        base = np.rint((down * rows + start) * scale).astype(np.int64) + scale // step // 2
+        found.append((base + np.rint(along * columns * scale).astype(np.int64)) >> (10 if step == 1 else 5))
+    x, y = found
+    if step == 1:
+        return np.stack([x, y], -1).astype(np.int16), None
+    return np.stack([x >> 5, y >> 5], -1).astype(np.int16), ((y & 31) * 32 + (x & 31)).astype(np.uint16)
 
 
 class Rotate(ImageTensorOperation):

@@ -47,7 +47,11 @@ def check_image(call: str, image: np.ndarray, *, channels: tuple[int, ...] | Non
     """Raises RuntimeError for what is no image (H, W) or (H, W, C)."""
     if image.ndim not in (2, 3):
         raise RuntimeError(
-            message(f"{call} of shape {list(image.shape)}", "an image (H, W) or (H, W, C)", hint="put Decode() first where the column holds files")
+            message(
+                f"{call} of shape {list(image.shape)}",
+                "an image (H, W) or (H, W, C)",
+                hint="put Decode() first where the column holds files",
+            )
         )
     if channels is not None and (image.shape[2] if image.ndim == 3 else 1) not in channels:
         raise RuntimeError(message(f"{call} of shape {list(image.shape)}", f"an image with {' or '.join(map(str, channels))} channels"))
@@ -89,7 +93,9 @@ def to_pil(image: np.ndarray) -> Any:
         return Image.fromarray(image)
     except TypeError:
         hint = "convert it: (image * 255).astype(numpy.uint8)"
-        raise TypeError(message(f"ToPIL of {image.dtype} {list(image.shape)}", "uint8 values, for an image of colours", hint=hint)) from None
+        raise TypeError(
+            message(f"ToPIL of {image.dtype} {list(image.shape)}", "uint8 values, for an image of colours", hint=hint)
+        ) from None
 
 
 class Decode(TensorOperation):

@@ -223,7 +223,11 @@ class RandomColorAdjust(ImageTensorOperation):
             (color.adjust_brightness, self.brightness, 1), (color.adjust_contrast, self.contrast, 1),
             (color.adjust_saturation, self.saturation, 1), (color.adjust_hue, self.hue, 0),
         ]
-        return [(changes[place][0], drawn.uniform(*changes[place][1])) for place in drawn.permutation(4) if changes[place][1] != (changes[place][2],) * 2]
+        return [
+            (changes[place][0], drawn.uniform(*changes[place][1]))
+            for place in drawn.permutation(4)
+            if changes[place][1] != (changes[place][2],) * 2
+        ]
 
     def _apply(self, value: np.ndarray, chosen: Any = None) -> Any:
         check_image("RandomColorAdjust", value, channels=(3,))
@@ -296,7 +300,13 @@ class RandomErasing(ImageTensorOperation):
     """
 
     def __init__(
-        self, prob: float = 0.5, scale: Any = (0.02, 0.33), ratio: Any = (0.3, 3.3), value: Any = 0, inplace: bool = False, max_attempts: int = 10
+        self,
+        prob: float = 0.5,
+        scale: Any = (0.02, 0.33),
+        ratio: Any = (0.3, 3.3),
+        value: Any = 0,
+        inplace: bool = False,
+        max_attempts: int = 10,
     ) -> None:
         self.prob = check_probability("RandomErasing", prob)
         self.scale, self.ratio = check_range("RandomErasing", "scale", scale), check_range("RandomErasing", "ratio", ratio, 1e-9)

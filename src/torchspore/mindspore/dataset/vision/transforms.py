@@ -1,13 +1,37 @@
 """MindSpore's module of this name: every image transform."""
+
+# ruff: noqa: F401, F403, F405
 from __future__ import annotations
 
 from torchspore.mindspore.dataset.vision.color import (
-    AdjustBrightness, AdjustContrast, AdjustHue, AdjustSaturation, AutoContrast, ConvertColor, Equalize, GaussianBlur, Invert, Normalize,
-    NormalizePad, Posterize, Rescale, Solarize,
+    AdjustBrightness,
+    AdjustContrast,
+    AdjustHue,
+    AdjustSaturation,
+    AutoContrast,
+    ConvertColor,
+    Equalize,
+    GaussianBlur,
+    Invert,
+    Normalize,
+    NormalizePad,
+    Posterize,
+    Rescale,
+    Solarize,
 )
 from torchspore.mindspore.dataset.vision.geometry import CenterCrop, Crop, HorizontalFlip, Pad, Resize, Rotate, VerticalFlip
 from torchspore.mindspore.dataset.vision.pictures import HWC2CHW, Decode, Grayscale, ImageTensorOperation, ToNumpy, ToPIL, ToTensor, ToType
 from torchspore.mindspore.dataset.vision.randoms import (
-    CutOut, RandomColor, RandomColorAdjust, RandomCrop, RandomCropDecodeResize, RandomErasing, RandomGrayscale, RandomHorizontalFlip,
-    RandomResize, RandomResizedCrop, RandomRotation, RandomVerticalFlip,
+    CutOut,
+    RandomColor,
+    RandomColorAdjust,
+    RandomCrop,
+    RandomCropDecodeResize,
+    RandomErasing,
+    RandomGrayscale,
+    RandomHorizontalFlip,
+    RandomResize,
+    RandomResizedCrop,
+    RandomRotation,
+    RandomVerticalFlip,
 )

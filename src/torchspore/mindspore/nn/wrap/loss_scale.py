@@ -79,7 +79,9 @@ class TrainOneStepWithLossScaleCell(TrainOneStepCell):
             scale = np.array(scale_sense.get_loss_scale(), np.float32)
         elif isinstance(scale_sense, Tensor):
             if tuple(scale_sense.shape) not in ((), (1,)):
-                raise ValueError(message(f"TrainOneStepWithLossScaleCell(scale_sense of shape {list(scale_sense.shape)})", "shape () or (1,)"))
+                raise ValueError(
+                    message(f"TrainOneStepWithLossScaleCell(scale_sense of shape {list(scale_sense.shape)})", "shape () or (1,)")
+                )
             scale = scale_sense.asnumpy().astype(np.float32).reshape(())
         else:
             what = f"TrainOneStepWithLossScaleCell(scale_sense={short(scale_sense)})"

@@ -4,7 +4,14 @@ from __future__ import annotations
 from torchspore.alias import missing
 from torchspore.mindspore.train.callback import _callback
 from torchspore.mindspore.train.callback._callback import (
-    Callback, CallbackManager, InternalCallbackParam, RunContext, _CallbackManager, _handle_loss, _InternalCallbackParam, _set_cur_net,
+    Callback,
+    CallbackManager,
+    InternalCallbackParam,
+    RunContext,
+    _CallbackManager,
+    _handle_loss,
+    _InternalCallbackParam,
+    _set_cur_net,
 )
 from torchspore.mindspore.train.callback._checkpoint import CheckpointConfig, ModelCheckpoint
 from torchspore.mindspore.train.callback._history import History, LambdaCallback

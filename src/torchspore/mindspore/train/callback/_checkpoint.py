@@ -19,7 +19,8 @@ class CheckpointConfig:
     """When ModelCheckpoint saves and what it keeps.
 
     It saves every `save_checkpoint_steps` steps, or, where that is 0 or None, every `save_checkpoint_seconds` seconds; and at the end. It
-    keeps the last `keep_checkpoint_max` files, or, where that is 0 or None, one for each `keep_checkpoint_per_n_minutes`. `saved_network` is
+    keeps the last `keep_checkpoint_max` files, or, where that is 0 or None, one for each `keep_checkpoint_per_n_minutes`. `saved_network`
+    is
     saved instead of the training step, `append_info` adds 'epoch_num', 'step_num' or a dict. `exception_save` saves also when the training
     is broken off by an error or by Ctrl-C.
     """
@@ -60,7 +61,9 @@ class CheckpointConfig:
     save_checkpoint_steps = property(lambda self: self._save_checkpoint_steps, doc="Steps between two files.")
     save_checkpoint_seconds = property(lambda self: self._save_checkpoint_seconds, doc="Seconds between two files.")
     keep_checkpoint_max = property(lambda self: self._keep_checkpoint_max, doc="How many files are kept.")
-    keep_checkpoint_per_n_minutes = property(lambda self: self._keep_checkpoint_per_n_minutes, doc="Minutes for each of which a file is kept.")
+    keep_checkpoint_per_n_minutes = property(
+        lambda self: self._keep_checkpoint_per_n_minutes, doc="Minutes for each of which a file is kept."
+    )
     append_dict = property(lambda self: self._append_dict, doc="What is saved besides the network.")
 
     def get_checkpoint_policy(self) -> dict[str, Any]:
@@ -192,7 +195,13 @@ class ModelCheckpoint(Callback):
         network = self._config.saved_network or state.train_network
         config = self._config
         save_checkpoint(
-            network, str(path), config.integrated_save, config.async_save, self._append or None, crc_check=config.crc_check, format=config.format
+            network,
+            str(path),
+            config.integrated_save,
+            config.async_save,
+            self._append or None,
+            crc_check=config.crc_check,
+            format=config.format,
         )
         self._last_triggered_step = state.cur_step_num
         self._latest_ckpt_file_name = str(path)

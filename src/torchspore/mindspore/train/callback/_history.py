@@ -10,7 +10,9 @@ from torchspore.mindspore.train.callback._callback import Callback, RunContext
 
 
 class History(Callback):
-    """Keeps the last output of the network and, in `Model.fit`, the metrics of each epoch: `history[name]` is a list, `epoch['epoch']` too."""
+    """Keeps the last output of the network and, in `Model.fit`, the metrics of each epoch: `history[name]` is a list,
+    `epoch['epoch']` too.
+    """
 
     def __init__(self) -> None:
         super().__init__()

@@ -85,7 +85,8 @@ class _Monitor(Callback):
 class EarlyStopping(_Monitor):
     """Ends the training once `monitor` has not become better, by at least `min_delta`, for `patience` evaluations.
 
-    `mode` is 'min', 'max' or 'auto' (max for what has 'acc' in its name). With `baseline` the counting restarts only when it is beaten. With
+    `mode` is 'min', 'max' or 'auto' (max for what has 'acc' in its name). With `baseline` the counting restarts only when it is beaten.
+    With
     `restore_best_weights` the network gets the values of its best evaluation back.
     """
 
@@ -119,7 +120,9 @@ class EarlyStopping(_Monitor):
         if self._improves(current, self.best, self.min_delta):
             self.best = current
             if self.restore_best_weights:
-                self._best_weights = {parameter.name: copy.deepcopy(parameter) for _, parameter in state.train_network.parameters_and_names()}
+                self._best_weights = {
+                    parameter.name: copy.deepcopy(parameter) for _, parameter in state.train_network.parameters_and_names()
+                }
             if self.baseline is None or self._improves(current, self.baseline, self.min_delta):
                 self.wait = 0
         else:

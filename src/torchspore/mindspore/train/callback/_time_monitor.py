@@ -23,6 +23,17 @@ class TimeMonitor(Callback):
         self.epoch_time = time.time()
         self._waiting_since = self.epoch_time
         self._waited = 0.0
+        self._training_epoch = (self.epoch_time, 0.0)
+
+    def on_eval_epoch_begin(self, run_context: RunContext) -> None:
+        """Starts the clock of an evaluation, which in `Model.fit` lies within an epoch of training."""
+        self._training_epoch = (self.epoch_time, self._waited)
+        self.epoch_begin(run_context)
+
+    def on_eval_epoch_end(self, run_context: RunContext) -> None:
+        """Prints the line of an evaluation and goes on with the training's clock."""
+        self.epoch_end(run_context)
+        self.epoch_time, self._waited = self._training_epoch
 
     def epoch_begin(self, run_context: RunContext) -> None:
         """Starts the clock."""

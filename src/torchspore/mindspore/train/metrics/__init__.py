@@ -7,7 +7,15 @@ from torchspore.alias import missing
 from torchspore.base.suggest import closest
 from torchspore.base.text import message, short
 from torchspore.mindspore.train.metrics.classification import (
-    F1, Accuracy, ConfusionMatrix, Fbeta, Precision, Recall, Top1CategoricalAccuracy, Top5CategoricalAccuracy, TopKCategoricalAccuracy,
+    F1,
+    Accuracy,
+    ConfusionMatrix,
+    Fbeta,
+    Precision,
+    Recall,
+    Top1CategoricalAccuracy,
+    Top5CategoricalAccuracy,
+    TopKCategoricalAccuracy,
 )
 from torchspore.mindspore.train.metrics.error import MAE, MSE, CosineSimilarity, Dice, Loss, Perplexity, auc
 from torchspore.mindspore.train.metrics.metric import EvaluationBase, Metric, rearrange_inputs
@@ -39,11 +47,15 @@ def get_metrics(metrics: Any) -> dict[str, Metric]:
     if isinstance(metrics, dict):
         for name, metric in metrics.items():
             if not isinstance(name, str) or not isinstance(metric, Metric):
-                raise TypeError(message(f"metrics={{{short(name)}: {short(metric)}}}", "names with Metrics", hint="write {'accuracy': Accuracy()}"))
+                raise TypeError(
+                    message(f"metrics={{{short(name)}: {short(metric)}}}", "names with Metrics", hint="write {'accuracy': Accuracy()}")
+                )
         return metrics
     if isinstance(metrics, set):
         return {name: get_metric_fn(name) for name in sorted(metrics)}
-    raise TypeError(message(f"metrics={short(metrics)}", f"None, a set or a dict, got {type(metrics).__name__}", hint="write metrics={'accuracy'}"))
+    raise TypeError(
+        message(f"metrics={short(metrics)}", f"None, a set or a dict, got {type(metrics).__name__}", hint="write metrics={'accuracy'}")
+    )
 
 
 __getattr__ = missing(__name__)

@@ -26,7 +26,10 @@ class Accuracy(EvaluationBase):
         if self._type == "classification":
             right = predicted.argmax(axis=1) == label
         else:
-            right = np.all(np.moveaxis(predicted, 1, -1).reshape(-1, predicted.shape[1]) == np.moveaxis(label, 1, -1).reshape(-1, label.shape[1]), axis=1)
+            right = np.all(
+                np.moveaxis(predicted, 1, -1).reshape(-1, predicted.shape[1]) == np.moveaxis(label, 1, -1).reshape(-1, label.shape[1]),
+                axis=1,
+            )
         self._correct_num += int(right.sum())
         self._total_num += int(right.size)
 
@@ -74,10 +77,10 @@ class _PerClass(EvaluationBase):
         raise NotImplementedError
 
     def eval(self, average: bool = False) -> Any:
-        """The value of each class as an array (C,); their mean with `average`, and for multilabel."""
+        """The value of each class as an array (C,), for multilabel of each sample; their mean with `average`."""
         self._need(self._has_data)
         values = self._true_positives / (self._divisor + 1e-20)
-        return float(values.mean()) if average or self._type == "multilabel" else values
+        return float(values.mean()) if average else values
 
 
 class Precision(_PerClass):
@@ -190,18 +193,19 @@ class Top5CategoricalAccuracy(TopKCategoricalAccuracy):
 class ConfusionMatrix(Metric):
     """How often each class (row) was answered by each (column), as an array (C, C).
 
-    `normalize` is 'no_norm', 'label' (rows add up to 1), 'prediction' (columns do) or 'all'. Scores of two classes are compared with
+    `normalize` is 'no_norm', 'target' (rows add up to 1; MindSpore's documents call it 'label'), 'prediction' (columns do) or 'all'.
+    Scores of two classes are compared with
     `threshold` where they come as one number a sample.
     """
 
-    _KINDS = ("no_norm", "label", "prediction", "all", None)
+    _KINDS = ("no_norm", "target", "label", "prediction", "all", None)
 
     def __init__(self, num_classes: int, normalize: str | None = "no_norm", threshold: float = 0.5) -> None:
         super().__init__()
         if not isinstance(num_classes, int) or num_classes < 1:
             raise ValueError(message(f"ConfusionMatrix(num_classes={short(num_classes)})", "an int from 1"))
         if normalize not in self._KINDS:
-            raise ValueError(message(f"ConfusionMatrix(normalize={short(normalize)})", "'no_norm', 'label', 'prediction' or 'all'"))
+            raise ValueError(message(f"ConfusionMatrix(normalize={short(normalize)})", "'no_norm', 'target', 'prediction' or 'all'"))
         self.num_classes, self.normalize, self.threshold = num_classes, normalize, threshold
         self.clear()
 
@@ -213,7 +217,9 @@ class ConfusionMatrix(Metric):
     def update(self, *inputs: Any) -> None:
         predicted, label = self._take(inputs)
         if predicted.ndim not in (label.ndim, label.ndim + 1):
-            raise ValueError(message(f"ConfusionMatrix.update of shapes {list(predicted.shape)} and {list(label.shape)}", "(N, ...) or (N, C, ...)"))
+            raise ValueError(
+                message(f"ConfusionMatrix.update of shapes {list(predicted.shape)} and {list(label.shape)}", "(N, ...) or (N, C, ...)")
+            )
         if predicted.ndim == label.ndim + 1:
             predicted = predicted.argmax(axis=1)
         elif predicted.dtype.kind == "f":
@@ -231,5 +237,5 @@ class ConfusionMatrix(Metric):
         if self.normalize in ("no_norm", None):
             return matrix
         with np.errstate(invalid="ignore", divide="ignore"):
-            axis = {"label": 1, "prediction": 0, "all": None}[str(self.normalize)]
+            axis = {"target": 1, "label": 1, "prediction": 0, "all": None}[str(self.normalize)]
             return np.nan_to_num(matrix / matrix.sum(axis=axis, keepdims=True))

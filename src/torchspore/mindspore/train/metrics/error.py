@@ -25,7 +25,9 @@ class _MeanError(Metric):
     def update(self, *inputs: Any) -> None:
         predicted, label = self._take(inputs)
         if label.size != predicted.size:
-            raise ValueError(message(f"{type(self).__name__}.update of shapes {list(predicted.shape)} and {list(label.shape)}", "two of one size"))
+            raise ValueError(
+                message(f"{type(self).__name__}.update of shapes {list(predicted.shape)} and {list(label.shape)}", "two of one size")
+            )
         self._error_sum += float(self._errors(predicted, label.reshape(predicted.shape)).sum())
         self._samples_num += int(label.shape[0])
 
@@ -100,7 +102,9 @@ class Perplexity(Metric):
             raise ValueError(message(f"Perplexity.update of {len(given[0])} outputs and {len(given[1])} labels", "as many of both"))
         for predicted, label in zip(*given):
             if label.size != predicted.size / predicted.shape[-1]:
-                raise ValueError(message(f"Perplexity.update of shapes {list(predicted.shape)} and {list(label.shape)}", "(..., C) and (...)"))
+                raise ValueError(
+                    message(f"Perplexity.update of shapes {list(predicted.shape)} and {list(label.shape)}", "(..., C) and (...)")
+                )
             classes = label.reshape(-1).astype(np.int64)
             chosen = predicted.reshape(-1, predicted.shape[-1])[np.arange(classes.size), classes]
             count = classes.size
@@ -152,7 +156,10 @@ class CosineSimilarity(Metric):
 
 
 class Dice(Metric):
-    """Twice the overlap divided by the sum of squares of both, over a batch, averaged over batches; `smooth` avoids a division by zero."""
+    """Twice the overlap divided by the sum of squares of both, for each batch; their sum divided by the number of rows, as in MindSpore.
+
+    `smooth` avoids a division by zero. To have the mean over batches, give each batch as one row (1, ...).
+    """
 
     def __init__(self, smooth: float = 1e-5) -> None:
         super().__init__()
@@ -173,7 +180,7 @@ class Dice(Metric):
         overlap = float(np.dot(predicted.reshape(-1), label.reshape(-1)))
         squares = float(np.dot(predicted.reshape(-1), predicted.reshape(-1))) + float(np.dot(label.reshape(-1), label.reshape(-1)))
         self._dice_coeff_sum += 2 * overlap / (squares + self.smooth)
-        self._samples_num += 1
+        self._samples_num += int(label.shape[0])
 
     def eval(self) -> float:
         self._need(self._samples_num)

@@ -97,7 +97,9 @@ class EvaluationBase(Metric):
         if predicted.shape != label.shape or predicted.ndim < 2:
             raise ValueError(message(what, "two of the same shape (N, C, ...)"))
         if not np.isin(predicted, (0, 1)).all() or not np.isin(label, (0, 1)).all():
-            raise ValueError(message(f"{name}(eval_type='multilabel').update", "zeros and ones", hint="compare with a threshold first: (output > 0.5)"))
+            raise ValueError(
+                message(f"{name}(eval_type='multilabel').update", "zeros and ones", hint="compare with a threshold first: (output > 0.5)")
+            )
         return predicted, label
 
 
