@@ -23,7 +23,7 @@ def main() -> None:
         "torch: relu": turns.here(lambda: torch.relu(other)), "torchspore: ops.relu": turns.here(lambda: ops.relu(own)),
         "torchspore: an empty Cell": turns.here(lambda: cell(own)),
     }
-    away = turns.Elsewhere(options.oracle, add.__name__.rpartition(".")[2], "pynative") if options.oracle else None
+    away = turns.Elsewhere(options.oracle, "oracle_worker.py", add.__name__.rpartition(".")[2], "pynative") if options.oracle else None
     if away:
         contenders["MindSpore 2.10: a + a"] = away.seconds
     turns.compare("one operator on two floats", contenders, "torch: a + a", min(options.seconds, 0.1), options.rounds, "us")

@@ -1,7 +1,7 @@
 """Timing by turns: all contenders run in one process run, one after the other, again and again; ratios are taken within each round.
 
-A contender is a function that does one step. Real MindSpore, where a Python that has it is named, runs in a process of its own that
-waits while the others run, because it can't live beside torchspore's `import mindspore`.
+A contender is a function that does one step. Some run in processes of their own, which wait while the others run: torch as people write
+it, because loading torchspore's engine changes how the process keeps memory, and real MindSpore, where a Python that has it is named.
 """
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ Step = Callable[[], Any]
 
 
 class Elsewhere:
-    """Real MindSpore running `programs/NAME.py` in another process; `seconds(n)` asks it for n steps."""
+    """Steps in another process: `worker` is a file of this folder that answers how long n steps took."""
 
-    def __init__(self, python: str, program: str, mode: str) -> None:
+    def __init__(self, python: str, worker: str, *arguments: str) -> None:
         self._process = subprocess.Popen(
-            [python, str(HERE / "oracle_worker.py"), program, mode], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
+            [python, str(HERE / worker), *arguments], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
         )
         self._answer()
 
@@ -39,7 +39,7 @@ class Elsewhere:
         for line in self._process.stdout:
             if line.startswith("answer "):
                 return float(line.split()[1])
-        raise RuntimeError("the process with real MindSpore ended")
+        raise RuntimeError(f"the process {self._process.args} ended")
 
     def close(self) -> None:
         """Ends the process."""

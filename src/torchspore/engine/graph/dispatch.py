@@ -27,6 +27,9 @@ version = 0
 
 _APPLIED = Outcome.applied("calls run as captured graphs; what a graph can't hold runs as PyNative")
 
+era = 0
+"""Counts what makes all graphs void."""
+
 
 @dataclass
 class Entry:
@@ -48,6 +51,13 @@ def changed() -> None:
     """Is told whenever an attribute, a Parameter or a Cell is set on a Cell."""
     global version
     version += 1
+
+
+def forget() -> None:
+    """Is told what changes how Cells are called (hooks, another dtype to compute in): no graph captured before is used again."""
+    global version, era
+    version += 1
+    era += 1
 
 
 def is_graph_mode() -> bool:
@@ -97,7 +107,7 @@ def _look_up(owner: Any, function: Callable[..., Any], args: tuple[Any, ...], kw
         given = (signature(args, flat), signature(kwargs, flat) if kwargs else None)
     except Refusal as refusal:
         return refusal
-    key = (getattr(function, "__func__", function), given, STORE.snapshot())
+    key = (getattr(function, "__func__", function), given, STORE.snapshot(), era)
     table: OrderedDict[Any, Entry] = owner.__dict__.setdefault("_graphs", OrderedDict())
     entry = table.get(key)
     if entry is None:

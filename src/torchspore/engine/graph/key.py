@@ -52,6 +52,6 @@ def _of_tensor(tensor: TensorBase, flat: list[TensorBase]) -> Any:
 def meta(tensor: TensorBase) -> Any:
     """What a graph depends on of an input that is no argument."""
     t = tensor._t
-    return (t.shape, t.stride(), t.dtype, t.device)
+    return (t.shape, t.stride(), t.dtype, t.device, tensor.__dict__.get("_requires_grad"))
 
 

@@ -54,7 +54,7 @@ def jit(
     if hasattr(function, "construct"):
         return _jit_cell(function)
 
-    @functools.wraps(function)
+    @functools.wraps(function, updated=())
     def compiled(*args: Any, **kwargs: Any) -> Any:
         if engine.frame() is not None:
             return function(*args, **kwargs)

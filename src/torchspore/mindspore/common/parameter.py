@@ -5,7 +5,7 @@ import copy
 from collections.abc import Iterable
 from typing import Any
 
-from torchspore.engine import create, dtypes
+from torchspore.engine import create
 from torchspore.engine import tensor as engine
 from torchspore.engine.tensor import TensorBase, raw, rebind, write
 from torchspore.mindspore.common.tensor import Tensor
@@ -53,6 +53,18 @@ class Parameter(Tensor):
         self._name = value
 
     @property
+    def requires_grad(self) -> bool:
+        """Whether optimizers train it."""
+        return self._requires_grad  # type: ignore[no-any-return]
+
+    @requires_grad.setter
+    def requires_grad(self, value: bool) -> None:
+        if not isinstance(value, bool):
+            raise TypeError(f"Parameter {self.name!r}: requires_grad={value!r}: expected a bool, got {type(value).__name__}.")
+        self._requires_grad = value
+        engine.writes += 1
+
+    @property
     def inited_param(self) -> Parameter:
         """The Parameter with its initial values: itself."""
         return self
@@ -72,18 +84,9 @@ class Parameter(Tensor):
         return engine.wrap(raw(self))  # type: ignore[no-any-return]
 
     def set_data(self, data: Any, slice_shape: bool = False) -> Parameter:
-        """Takes over the values of `data`, also of another shape; the old dtype stays. Gives itself back.
-
-        Raises TypeError where a float would be stored in an integer Parameter.
-        """
+        """Takes over the values of `data`, also of another shape; the old dtype stays. Gives itself back."""
         source = raw(data) if isinstance(data, TensorBase) else create.from_data(data)
-        if source.dtype is not self._t.dtype:
-            if source.dtype.is_floating_point and not self._t.dtype.is_floating_point:
-                raise TypeError(
-                    f"Parameter {self.name!r}: set_data of {dtypes.FROM_TORCH[source.dtype]} into {self.dtype} would lose digits."
-                    "\n\nhint: cast the data with astype first."
-                )
-            source = source.to(self._t.dtype)
+        source = source.to(self._t.dtype)
         if source.shape == self._t.shape:
             write(self, source)
         else:

@@ -22,7 +22,6 @@ class Tensor(TensorBase):
 
     __slots__ = ()
     __parameter__ = False
-    __array_priority__ = 100
 
     def __init__(
         self, input_data: Any = None, dtype: Any = None, shape: Any = None, init: Any = None, const_arg: bool = False, device: str | None = None,

@@ -221,7 +221,7 @@ class Cell(CellTree, CellHooks):
             raise ValueError(f"to_float({dst_type!r}): expected mindspore.float16, float32 or bfloat16.")
         for _, cell in self.cells_and_names():
             cell.__dict__["_lower"] = dtypes.to_torch(dst_type)
-        dispatch.changed()
+        dispatch.forget()
         return self
 
     def set_jit_config(self, jit_config: Any) -> None:

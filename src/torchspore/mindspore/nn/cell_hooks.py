@@ -21,7 +21,7 @@ class HookHandle:
     def remove(self) -> None:
         """Takes the hook away; a second time does nothing."""
         self._hooks.pop(self._number, None)
-        dispatch.changed()
+        dispatch.forget()
 
 
 class CellHooks:
@@ -48,7 +48,7 @@ class CellHooks:
     def _register(self, kind: str, hook: Callable[..., Any], with_kwargs: bool) -> HookHandle:
         if not callable(hook):
             raise TypeError(f"hook {hook!r}: expected a function.")
-        dispatch.changed()
+        dispatch.forget()
         if self._hooks is None:
             self.__dict__["_hooks"] = {}
         assert self._hooks is not None

@@ -8,7 +8,7 @@ from typing import Any
 from torchspore.engine import tensor as engine
 from torchspore.engine.grad import differentiate
 from torchspore.engine.graph import dispatch
-from torchspore.engine.tensor import TensorBase, tensors
+from torchspore.engine.tensor import tensors
 from torchspore.mindspore.common.parameter import Parameter
 
 
@@ -33,6 +33,11 @@ def _weights(weights: Any, function: str) -> tuple[list[Parameter], bool]:
     return found, False
 
 
+
+
+def _named_after(fn: Any) -> Callable[[Any], Any]:
+    """`functools.wraps` without the attributes: those of a Cell are its network, and a graph belongs to one function."""
+    return functools.wraps(fn if hasattr(fn, "__name__") else type(fn), updated=())
 
 
 def _run(owner: Any, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -88,7 +93,7 @@ def _transform(
             return result, gradients
         return (gradients, result[1:]) if has_aux else gradients
 
-    @functools.wraps(fn if not isinstance(fn, engine.TensorBase) else type(fn))
+    @_named_after(fn)
     def transformed(*args: Any, **kwargs: Any) -> Any:
         return _run(transformed, computed, args, kwargs)
 
@@ -154,7 +159,7 @@ class GradOperation:
             _, by_position, by_weight = differentiate(fn, args, kwargs, positions, parameters, sens)
             return self._result(by_position, by_weight, isinstance(weights, Parameter))
 
-        @functools.wraps(fn if not isinstance(fn, TensorBase) else type(fn))
+        @_named_after(fn)
         def gradient(*args: Any, **kwargs: Any) -> Any:
             return _run(gradient, computed, args, kwargs)
 

@@ -1,0 +1,36 @@
+"""Training steps in torch as people write them by hand."""
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+Loss = Callable[..., torch.Tensor]
+
+
+def torch_step(model: torch.nn.Module, loss: Loss, optimizer: torch.optim.Optimizer, batch: tuple[torch.Tensor, ...]) -> Callable[[], Any]:
+    """One eager training step."""
+
+    def step() -> torch.Tensor:
+        optimizer.zero_grad()
+        value = loss(model(batch[0]), batch[1])
+        value.backward()
+        optimizer.step()
+        return value
+
+    return step
+
+
+def compiled_step(model: torch.nn.Module, loss: Loss, optimizer: torch.optim.Optimizer, batch: tuple[torch.Tensor, ...]) -> Callable[[], Any]:
+    """The same with the forward and backward pass compiled by torch.compile."""
+    forward = torch.compile(lambda x, y: loss(model(x), y))
+
+    def step() -> torch.Tensor:
+        optimizer.zero_grad()
+        value = forward(*batch)
+        value.backward()
+        optimizer.step()
+        return value
+
+    return step
