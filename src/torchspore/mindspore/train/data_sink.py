@@ -1,6 +1,6 @@
 """MindSpore's module of this name."""
 
-# ruff: noqa: F401, F403, F405
+# ruff: noqa: F401
 from __future__ import annotations
 
 from torchspore.mindspore.train.dataset_helper import data_sink

@@ -1,6 +1,6 @@
 """MindSpore's module of this name: every Dataset and step."""
 
-# ruff: noqa: F401, F403, F405
+# ruff: noqa: F401
 from __future__ import annotations
 
 from torchspore.mindspore.dataset.engine.batching import BatchDataset, BatchInfo, PaddedBatchDataset

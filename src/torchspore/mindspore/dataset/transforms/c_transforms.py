@@ -1,6 +1,6 @@
 """The 1.x spelling of `mindspore.dataset.transforms`; one set of transforms serves both spellings."""
 
-# ruff: noqa: F401, F403, F405
+# ruff: noqa: F401
 from __future__ import annotations
 
 from torchspore.mindspore.dataset.transforms.transforms import (

@@ -1,6 +1,6 @@
 """The 1.x spelling of `mindspore.dataset.vision` for arrays."""
 
-# ruff: noqa: F401, F403, F405
+# ruff: noqa: F401, F403
 from __future__ import annotations
 
 from torchspore.mindspore.dataset.vision.transforms import *

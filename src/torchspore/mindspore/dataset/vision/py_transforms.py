@@ -2,7 +2,7 @@
 
 `Decode` gives a PIL image, `Normalize` and `RandomErasing` work on (C, H, W), `Cutout` is `CutOut` under its old name.
 """
-# ruff: noqa: F401, F403, F405
+# ruff: noqa: F401, F403
 from __future__ import annotations
 
 from typing import Any

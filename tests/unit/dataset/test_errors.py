@@ -1,0 +1,194 @@
+"""Every message of the data pipelines that a user can meet, whole."""
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import mindspore as ms
+import mindspore.dataset as ds
+import mindspore.dataset.transforms as transforms
+import mindspore.dataset.vision as vision
+import numpy as np
+import pytest
+
+IMAGE = np.zeros((6, 5, 3), np.uint8)
+
+
+def pairs() -> ds.Dataset:
+    return ds.NumpySlicesDataset((np.arange(4), np.arange(4.0)), ["a", "b"], shuffle=False)
+
+
+def read(dataset: ds.Dataset) -> Any:
+    return list(dataset.create_tuple_iterator(output_numpy=True, num_epochs=1))
+
+
+def ragged() -> ds.Dataset:
+    return ds.GeneratorDataset([(np.zeros(size),) for size in (1, 2)], ["a"], shuffle=False)
+
+
+MESSAGES: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
+    "batch 0": (lambda: pairs().batch(0), ValueError, "batch(batch_size=0): expected an int from 1 to 2147483647."),
+    "batch text": (lambda: pairs().batch("a"), TypeError, "batch(batch_size='a'): expected an int or a function of a BatchInfo."),
+    "drop 1": (lambda: pairs().batch(2, 1), TypeError, "batch(drop_remainder=1): expected True or False, got int."),
+    "shuffle 1": (
+        lambda: pairs().shuffle(1),
+        ValueError,
+        "shuffle(buffer_size=1): expected an int from 2 to 2147483647.\n\nhint: leave shuffle out for rows in their order.",
+    ),
+    "repeat 0": (lambda: pairs().repeat(0), ValueError, "repeat(0): expected -1 for without end, or an int from 1 to 2147483647."),
+    "take 0": (lambda: pairs().take(0), ValueError, "take(0): expected -1 for all rows, or an int from 1 to 2147483647."),
+    "skip": (lambda: pairs().skip(-1), ValueError, "skip(count=-1): expected an int from 0 to 2147483647."),
+    "filter 3": (lambda: pairs().filter(3), TypeError, "filter(predicate=3): expected a function, got int."),
+    "map 3": (
+        lambda: pairs().map(3, "a"),
+        ValueError,
+        "map(operations=3): expected a function or transform, got int.\n\nhint: write the function without parentheses.",
+    ),
+    "map column": (
+        lambda: read(pairs().map(abs, "aa")),
+        RuntimeError,
+        "map: column 'aa': expected one of the dataset's columns ['a', 'b'].\n\nhint: write 'a'.",
+    ),
+    "map None": (
+        lambda: read(pairs().map(lambda a: None, "a")),
+        RuntimeError,
+        "map(operations=<lambda>, input_columns=['a']): expected a value for each column, got None.\n\n"
+        "hint: return the value at the end of the function.",
+    ),
+    "map object": (
+        lambda: read(pairs().map(lambda a: object(), "a")),
+        RuntimeError,
+        "map(operations=<lambda>, input_columns=['a']): expected an array, a number or text, got object.",
+    ),
+    "map two": (
+        lambda: read(pairs().map(lambda a: (a, a), "a")),
+        RuntimeError,
+        "map(operations=<lambda>, input_columns=['a']): expected 1 results, one for each of ['a'], got 2.\n\n"
+        "hint: name the results in output_columns.",
+    ),
+    "ragged": (
+        lambda: read(ragged().batch(2)),
+        RuntimeError,
+        "batch: column 'a' has shape [1] in the batch's first row and [2] in row 1: expected rows of one shape.\n\n"
+        "hint: make them equal in a map, or write padded_batch(..., pad_info={'a': None}).",
+    ),
+    "rename": (lambda: pairs().rename(["a"], ["b", "c"]), ValueError, "rename(['a'], ['b', 'c']): expected as many new names as old ones."),
+    "rename taken": (
+        lambda: pairs().rename("a", "b").get_col_names(),
+        RuntimeError,
+        "rename to 'b': expected a name that is not yet one of ['a', 'b'].",
+    ),
+    "zip one": (lambda: ds.zip((pairs(),)), ValueError, "zip of 1 datasets: expected at least two."),
+    "zip same": (
+        lambda: read(ds.zip((pairs(), pairs()))),
+        RuntimeError,
+        "zip: column 'a' in two of the datasets: expected columns of different names.\n\nhint: rename it: dataset.rename('a', 'a_2').",
+    ),
+    "concat": (
+        lambda: read(pairs() + pairs().rename("a", "z")),
+        RuntimeError,
+        "concat: columns ['z', 'b']: expected the first dataset's columns ['a', 'b'], in that order.",
+    ),
+    "split": (lambda: pairs().split([0.5, 0.6]), ValueError, "split([0.5, 0.6]): expected shares above 0 that add up to 1."),
+    "epochs": (
+        lambda: pairs().create_dict_iterator(num_epochs=0),
+        RuntimeError,
+        "create_dict_iterator(num_epochs=0): expected -1 or an int from 1.\n\nhint: write create_dict_iterator() for any number of epochs.",
+    ),
+    "columns": (
+        lambda: ds.GeneratorDataset([1]),
+        ValueError,
+        "GeneratorDataset(column_names=None): expected column_names.\n\nhint: write GeneratorDataset(source, ['data', 'label']).",
+    ),
+    "too few columns": (
+        lambda: read(ds.GeneratorDataset([(1, 2)], ["a"], shuffle=False)),
+        RuntimeError,
+        "GeneratorDataset(source=list): expected 1 values a row, one for each of ['a'], got 2.",
+    ),
+    "shards": (
+        lambda: ds.GeneratorDataset([1], ["a"], num_shards=2),
+        ValueError,
+        "GeneratorDataset(num_shards=2, shard_id=None): expected both or neither.\n\n"
+        "hint: write GeneratorDataset(..., num_shards=2, shard_id=0).",
+    ),
+    "sampler and shuffle": (
+        lambda: ds.MnistDataset("/", sampler=ds.SequentialSampler(), shuffle=True),
+        RuntimeError,
+        "MnistDataset(sampler=..., shuffle=True): expected one of the two.\n\nhint: leave shuffle out.",
+    ),
+    "subset": (lambda: ds.SubsetSampler([1.5]), TypeError, "SubsetSampler(indices=...): indices[0] = 1.5: expected an int."),
+    "seed": (lambda: ds.config.set_seed(-1), ValueError, "set_seed(seed=-1): expected an int from 0 to 4294967295."),
+    "error samples": (
+        lambda: ds.config.set_error_samples_mode(1),
+        TypeError,
+        "set_error_samples_mode(error_samples_mode=1): expected a member of ErrorSamplesMode, got int.",
+    ),
+    "usage": (lambda: ds.MnistDataset("/", usage="x"), ValueError, "MnistDataset(usage='x'): expected 'train', 'test' or 'all'."),
+    "folder": (
+        lambda: ds.ImageFolderDataset("/nowhere"),
+        ValueError,
+        "ImageFolderDataset(dataset_dir='/nowhere'): expected a folder that exists (looked for /nowhere).",
+    ),
+    "cache": (
+        lambda: ds.MnistDataset("/", cache=3),
+        ValueError,
+        "MnistDataset(cache=...): expected cache=None: the cache server is not in torchspore.",
+    ),
+    "resize": (lambda: vision.Resize([1, 2, 3]), TypeError, "Resize(size=[1, 2, 3]): expected an int or (height, width)."),
+    "a row": (
+        lambda: vision.Resize(3)(np.zeros(3, np.uint8)),
+        RuntimeError,
+        "Resize of shape [3]: expected an image (H, W) or (H, W, C).\n\nhint: put Decode() first where the column holds files.",
+    ),
+    "normalize": (
+        lambda: vision.Normalize([1.0, 2.0], [1.0, 1.0])(IMAGE),
+        RuntimeError,
+        "Normalize with 2 means of shape [6, 5, 3]: expected 1 or 3, one for each channel.",
+    ),
+    "crop": (
+        lambda: vision.RandomCrop(9)(IMAGE),
+        RuntimeError,
+        "RandomCrop(size=(9, 9)) of an image 6x5: expected an image that is not smaller.\n\nhint: write pad_if_needed=True.",
+    ),
+    "decode": (
+        lambda: vision.Decode()(np.zeros(5, np.uint8)),
+        RuntimeError,
+        "Decode: 5 bytes: expected the bytes of an image file (JPEG, PNG, BMP, TIFF, WebP).",
+    ),
+    "a Tensor": (
+        lambda: vision.Rescale(1.0, 0.0)(ms.Tensor([1.0])),
+        TypeError,
+        "Rescale(Tensor(shape=[1], dtype=Float32, value= [ 1.00000000e+00])): expected an array or a PIL image, got Tensor.",
+    ),
+    "one hot": (lambda: transforms.OneHot(2)(np.array(2)), RuntimeError, "OneHot(num_classes=2) of 2: expected a class below 2."),
+    "type": (
+        lambda: transforms.TypeCast("zz"),
+        TypeError,
+        "TypeCast(data_type='zz'): expected a dtype such as mindspore.float32 or numpy.float32.\n\nhint: write TypeCast(mindspore.float32).",
+    ),
+    "compose": (lambda: transforms.Compose([]), ValueError, "Compose([]): expected at least one function or transform."),
+}
+
+
+@pytest.mark.parametrize("name", MESSAGES)
+def test_message(name: str) -> None:
+    call, kind, text = MESSAGES[name]
+    with pytest.raises(kind) as caught:
+        call()
+    assert str(caught.value) == text
+
+
+def test_settings_file(tmp_path: Path) -> None:
+    path = tmp_path / "settings.json"
+    path.write_text('{"prefetch_size": 7}')
+    try:
+        ds.config.load(str(path))
+        assert ds.config.get_prefetch_size() == 7
+    finally:
+        ds.config.set_prefetch_size(16)
+    path.write_text("{")
+    with pytest.raises(ValueError, match="expected a JSON object"):
+        ds.config.load(str(path))
+    with pytest.raises(FileNotFoundError):
+        ds.config.load(str(tmp_path / "absent.json"))
