@@ -1,4 +1,5 @@
 """Every message of the data pipelines that a user can meet, whole."""
+
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -165,7 +166,8 @@ MESSAGES: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
     "type": (
         lambda: transforms.TypeCast("zz"),
         TypeError,
-        "TypeCast(data_type='zz'): expected a dtype such as mindspore.float32 or numpy.float32.\n\nhint: write TypeCast(mindspore.float32).",
+        "TypeCast(data_type='zz'): expected a dtype such as mindspore.float32 or numpy.float32.\n\n"
+        "hint: write TypeCast(mindspore.float32).",
     ),
     "compose": (lambda: transforms.Compose([]), ValueError, "Compose([]): expected at least one function or transform."),
 }

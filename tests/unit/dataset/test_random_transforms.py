@@ -1,4 +1,5 @@
 """Random transforms: the same seed gives the same images whatever the threads, and each does what its name says."""
+
 from __future__ import annotations
 
 import io

@@ -1,4 +1,5 @@
 """Sources that read files: MNIST, CIFAR, folders of images; and what they say of files that are not right."""
+
 from __future__ import annotations
 
 import struct

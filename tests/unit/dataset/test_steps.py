@@ -1,4 +1,5 @@
 """Steps that the parity cases do not reach."""
+
 from __future__ import annotations
 
 import mindspore as ms
@@ -63,9 +64,15 @@ def test_what_a_dataset_knows_of_itself() -> None:
 def test_step_classes_are_offered() -> None:
     source = ds.NumpySlicesDataset(np.arange(3), ["a"], shuffle=False)
     made = [
-        ds.MapDataset(source, lambda a: a, "a"), ds.FilterDataset(source, lambda a: True), ds.RepeatDataset(source, 1),
-        ds.ShuffleDataset(source, 2), ds.SkipDataset(source, 0), ds.TakeDataset(source, 3), ds.RenameDataset(source, "a", "b"),
-        ds.ProjectDataset(source, "a"), ds.ZipDataset((source, source.rename("a", "b"))),
+        ds.MapDataset(source, lambda a: a, "a"),
+        ds.FilterDataset(source, lambda a: True),
+        ds.RepeatDataset(source, 1),
+        ds.ShuffleDataset(source, 2),
+        ds.SkipDataset(source, 0),
+        ds.TakeDataset(source, 3),
+        ds.RenameDataset(source, "a", "b"),
+        ds.ProjectDataset(source, "a"),
+        ds.ZipDataset((source, source.rename("a", "b"))),
     ]
     assert [one.get_dataset_size() for one in made] == [3] * 9
     info = ds.BatchInfo(2, 5)

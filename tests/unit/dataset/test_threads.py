@@ -1,4 +1,5 @@
 """Pipelines run in threads: order, bounds, errors and early ends, and no thread is left."""
+
 from __future__ import annotations
 
 import threading

@@ -1,4 +1,5 @@
 """One process: rank 0 of 1; more are refused in words. And the messages of `mindspore.log`."""
+
 from __future__ import annotations
 
 import mindspore.communication as communication
@@ -30,7 +31,8 @@ def test_several_processes_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(RuntimeError) as caught:
         communication.init("hccl")
     assert str(caught.value) == (
-        "init() with RANK_SIZE=8: expected one process: several are not in torchspore yet.\n\nhint: unset RANK_SIZE to train in one process."
+        "init() with RANK_SIZE=8: expected one process: several are not in torchspore yet.\n\n"
+        "hint: unset RANK_SIZE to train in one process."
     )
 
 

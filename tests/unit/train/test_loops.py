@@ -1,4 +1,5 @@
 """Loops of one's own, loss scales, mixed precision, an interrupted training."""
+
 from __future__ import annotations
 
 import os
@@ -158,7 +159,8 @@ data = ds.GeneratorDataset(rows, ["x", "y"], num_samples=100000)
 data.get_dataset_size = lambda: 1000
 batches = data.batch(2)
 batches.get_dataset_size = lambda: 1000
-Model(net, nn.MSELoss(), nn.SGD(net.trainable_params(), 0.1)).train(100, batches, [ModelCheckpoint("net", ".", CheckpointConfig(1, keep_checkpoint_max=2)), Slow()])
+saver = ModelCheckpoint("net", ".", CheckpointConfig(1, keep_checkpoint_max=2))
+Model(net, nn.MSELoss(), nn.SGD(net.trainable_params(), 0.1)).train(100, batches, [saver, Slow()])
 """
 
 
