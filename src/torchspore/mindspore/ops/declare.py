@@ -15,6 +15,7 @@ from torchspore.engine import tensor as engine
 from torchspore.engine.tensor import TensorBase, raw, unwrap, wrap, wrap_all
 from torchspore.mindspore.ops.explain import explain
 from torchspore.mindspore.ops.primitive import Primitive, primitive_class
+from torchspore.mindspore.ops.wide import widening
 
 Body = TypeVar("Body", bound=Callable[..., Any])
 
@@ -46,7 +47,9 @@ def op(
 
     def declare(body: Body) -> Body:
         name = body.__name__
-        function = body if raw_arguments else _bridge(body)
+        function = body if raw_arguments else _bridge(widening(body))
+        if name.startswith("_"):
+            function.shown_as = primitive or methods[0]  # type: ignore[attr-defined]
         made = primitive_class(primitive, function, init) if primitive else None
         OPERATORS[name] = Operator(name, function, body, made, methods)
         return function  # type: ignore[return-value]
@@ -76,5 +79,5 @@ def _bridge(body: Callable[..., Any]) -> Callable[..., Any]:
 
 
 _NESTED = frozenset({list, tuple, dict})
-_EXPLAINED = (RuntimeError, TypeError, ValueError, IndexError)
+_EXPLAINED = (RuntimeError, TypeError, ValueError, IndexError, AttributeError, KeyError)
 

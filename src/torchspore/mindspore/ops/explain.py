@@ -1,4 +1,4 @@
-"""Errors of operators: the user's line first, then what was given and what torch found wrong with it."""
+"""Errors of operators: the user's line first, then the call with its shapes, what was expected, and a hint."""
 from __future__ import annotations
 
 import inspect
@@ -7,28 +7,34 @@ from collections.abc import Callable
 from typing import Any
 
 from torchspore.base.frames import user_frame
+from torchspore.base.text import with_hint
 from torchspore.engine import dtypes
 from torchspore.engine.tensor import TensorBase
+from torchspore.mindspore.ops.reasons import Reason, is_torch, reason
 
-_TYPE_WORDS = re.compile(r"dtype|scalar type|same type|must be Tensor|not implemented for '|Expected.*type|unexpected keyword|missing \d|positional argument|argument '", re.I)
-_SHAPE_WORDS = re.compile(r"size|shape|dimension|dim |index|broadcast|number of channels|channels|kernel|mat1|must match|out of range|range", re.I)
+LONGEST = 60
 
 
 def explain(function: Callable[..., Any], arguments: tuple[Any, ...], keywords: dict[str, Any], error: Exception) -> Exception:
-    """The error to raise in place of torch's `error`; one of our own passes through as it is."""
-    text = str(error)
-    if getattr(error, "explained", False) or "out of memory" in text:
+    """The error to raise in place of torch's `error`; one of our own keeps its kind and its words."""
+    if getattr(error, "explained", False) or "out of memory" in str(error):
         return error
-    kind = type(error)
-    if isinstance(error, NotImplementedError) or (kind is RuntimeError and _TYPE_WORDS.search(text)):
-        kind = TypeError
-    elif kind is RuntimeError:
-        kind = ValueError if _SHAPE_WORDS.search(text) else RuntimeError
-    name = getattr(function, "__name__", str(function))
-    message = f"{place()}{name}({_given(function, arguments, keywords)}): {_first_sentence(text)}"
-    made = kind(message)
+    given = _given(function, arguments, keywords)
+    kind, sentence, hint = _reason(function, given, error)
+    text = f"{place()}{name_of(function)}({', '.join(f'{key}: {shown(value)}' for key, value in given.items())}): {sentence}"
+    made = kind(text if hint is None else with_hint(text, hint))
     made.explained = True  # type: ignore[attr-defined]
     return made
+
+
+def _reason(function: Callable[..., Any], given: dict[str, Any], error: Exception) -> Reason:
+    text = str(error)
+    if re.search(r"positional argument|unexpected keyword|multiple values for", text) and "()" in text:
+        return TypeError, f"expected {name_of(function)}{signature_of(function)}.", None
+    if not is_torch(error):
+        sentence, _, hint = text.partition("\n\nhint: ")
+        return type(error), sentence if sentence.endswith(".") else sentence + ".", hint or None
+    return reason(function.__name__, given, error)
 
 
 def place() -> str:
@@ -37,13 +43,25 @@ def place() -> str:
     return f"{found[0]}:{found[1]}: " if found else ""
 
 
-def _given(function: Callable[..., Any], arguments: tuple[Any, ...], keywords: dict[str, Any]) -> str:
+def name_of(function: Callable[..., Any]) -> str:
+    """The operator's public name: that of its function, or of its primitive where it has only that."""
+    return getattr(function, "shown_as", None) or getattr(function, "__name__", str(function))
+
+
+def signature_of(function: Callable[..., Any]) -> str:
+    """The parameters with their defaults, without types: `(input, axis=-1)`."""
+    signature = inspect.signature(function)
+    bare = [p.replace(annotation=inspect.Parameter.empty) for p in signature.parameters.values()]
+    return str(signature.replace(parameters=bare, return_annotation=inspect.Signature.empty))
+
+
+def _given(function: Callable[..., Any], arguments: tuple[Any, ...], keywords: dict[str, Any]) -> dict[str, Any]:
     try:
-        names = list(inspect.signature(function).parameters)
+        names = [p.name for p in inspect.signature(function).parameters.values() if p.kind is not p.VAR_POSITIONAL]
     except (TypeError, ValueError):
         names = []
     names += [f"argument {i}" for i in range(len(names), len(arguments))]
-    return ", ".join(f"{name}: {shown(value)}" for name, value in [*zip(names, arguments), *keywords.items()])
+    return {**dict(zip(names, arguments)), **keywords}
 
 
 def shown(value: Any) -> str:
@@ -53,11 +71,5 @@ def shown(value: Any) -> str:
         return f"{dtypes.FROM_TORCH.get(t.dtype, t.dtype)}{list(t.shape)}"
     if isinstance(value, (list, tuple)) and any(isinstance(item, TensorBase) for item in value):
         return "(" + ", ".join(shown(item) for item in value) + ")"
-    text = repr(value)
-    return text if len(text) <= 60 else text[:57] + "..."
-
-
-def _first_sentence(text: str) -> str:
-    lines = [line for line in text.splitlines() if line.strip()]
-    first = lines[0].strip() if lines else "failed"
-    return first if first.endswith(".") else first + "."
+    text = " ".join(repr(value).split())
+    return text if len(text) <= LONGEST else text[: LONGEST - 3] + "..."

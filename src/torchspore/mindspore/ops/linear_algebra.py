@@ -15,7 +15,7 @@ T = torch.Tensor
 def same_dtype(a: T, b: T) -> None:
     """Raises TypeError where the dtypes differ: MindSpore does not promote here."""
     if a.dtype is not b.dtype:
-        raise TypeError(f"dtypes differ, {FROM_TORCH[a.dtype]} and {FROM_TORCH[b.dtype]}; cast one with astype.")
+        raise TypeError(f"expected one dtype, got {FROM_TORCH[a.dtype]} and {FROM_TORCH[b.dtype]}.\n\nhint: cast one of them, for example with astype(mindspore.float32).")
 
 
 @op(methods=("matmul", "__matmul__"))

@@ -13,7 +13,7 @@ class Primitive:
     Users subclass it too, with `@prim_attr_register` on their `__init__`.
     """
 
-    _repr_ignore_list = ("input_names", "output_names")
+    _repr_ignore_list = ("input_names", "output_names", "in_strategy")
 
     def __init__(self, name: str | None = None) -> None:
         self.name = name or type(self).__name__
@@ -56,8 +56,8 @@ class Primitive:
 
     def shard(self, in_strategy: Any = None, out_strategy: Any = None) -> Primitive:
         """Keeps the sharding strategies for semi-automatic parallel runs; gives the primitive back."""
-        self.in_strategy, self.out_strategy = in_strategy, out_strategy
-        return self
+        self.out_strategy = out_strategy
+        return self.add_prim_attr("in_strategy", in_strategy)
 
     def recompute(self, mode: bool = True) -> Primitive:
         """Keeps whether this operator is computed again in the backward pass; gives the primitive back."""
@@ -86,6 +86,7 @@ def prim_attr_register(fn: Callable[..., None]) -> Callable[..., None]:
             Primitive.__init__(self)
         bound = parameters.bind(self, *args, **kwargs)
         bound.apply_defaults()
+        self.init_attrs = {}
         for name, value in list(bound.arguments.items())[1:]:
             self.add_prim_attr(name, value)
             self.init_attrs[name] = value

@@ -1,0 +1,221 @@
+"""What is wrong with the arguments of an operator, in our words: rules that read torch's complaint and the shapes."""
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from torchspore.engine.dtypes import FROM_TORCH
+from torchspore.engine.tensor import TensorBase, tensors
+
+Reason = tuple[type[Exception], str, str | None]
+"""The kind of error, the sentence after the call, and a hint or None."""
+
+_KINDS = {
+    "Half": "Float16", "Float": "Float32", "Double": "Float64", "BFloat16": "BFloat16", "Byte": "UInt8", "Char": "Int8", "Short": "Int16", "Int": "Int32",
+    "Long": "Int64", "Bool": "Bool", "ComplexFloat": "Complex64", "ComplexDouble": "Complex128", "UInt16": "UInt16", "UInt32": "UInt32", "UInt64": "UInt64",
+}
+_CAST = "cast one of them, for example with astype(mindspore.float32)"
+_PRODUCTS = frozenset({"matmul", "_matmul", "_batch_matmul", "bmm", "mm", "dense"})
+
+
+def shape_of(value: Any) -> tuple[int, ...]:
+    """The shape of a Tensor, without a look at its values."""
+    return tuple(value._t.shape)
+
+
+def reason(name: str, given: dict[str, Any], error: Exception) -> Reason:
+    """Why the operator `name` can't take the arguments `given`, of which torch says `error`."""
+    text = str(error)
+    for known in (_mixed_dtypes, _not_a_tensor, _product, _by_pattern):
+        found = known(name, given, text)
+        if found is not None:
+            return found
+    return _rest(error, text)
+
+
+def _mixed_dtypes(name: str, given: dict[str, Any], text: str) -> Reason | None:
+    if not re.search(r"scalar type|same dtype|same type|Input type|Promotion for uint", text):
+        return None
+    kinds = list(dict.fromkeys(str(FROM_TORCH[t._t.dtype]) for t in tensors(list(given.values()))))
+    if len(kinds) > 1:
+        return TypeError, f"expected one dtype, got {' and '.join(kinds)}.", _CAST
+    return TypeError, f"expected another dtype than {kinds[0] if kinds else 'this'}.", "cast it first, for example with astype(mindspore.int32)"
+
+
+def _not_a_tensor(name: str, given: dict[str, Any], text: str) -> Reason | None:
+    if not re.search(r"must be (\w+ of )?Tensor|has no attribute|invalid combination of arguments|dtype\('|but found element|must be tensor", text, re.I):
+        return None
+    for key, value in given.items():
+        if not isinstance(value, (TensorBase, int, float, str, bool, type(None))) and not any(True for _ in tensors(value)):
+            return TypeError, f"expected a Tensor as {key}, got {type(value).__name__}.", f"write Tensor({key})"
+    for key, value in given.items():
+        if not isinstance(value, TensorBase):
+            return TypeError, f"expected a Tensor as {key}, got {type(value).__name__}.", None
+    return None
+
+
+def _product(name: str, given: dict[str, Any], text: str) -> Reason | None:
+    """Matrix products: the inner lengths."""
+    found = [(key, value) for key, value in given.items() if isinstance(value, TensorBase)]
+    if name not in _PRODUCTS or len(found) < 2:
+        return None
+    (first, a), (second, b) = found[:2]
+    x, y = shape_of(a), shape_of(b)
+    if name == "dense":
+        if len(y) != 2 or not x or x[-1] == y[1]:
+            return None
+        return ValueError, f"expected an input whose last axis is {y[1]}, as {second} of shape {y} has it, got shape {x}.", None
+    if name in ("mm", "_matmul") and (len(x) != 2 or len(y) != 2):
+        return ValueError, f"expected two matrices, got shapes {x} and {y}.", "ops.matmul also takes batches and vectors"
+    if not x or not y:
+        return ValueError, f"expected at least one axis, got shapes {x} and {y}.", "write a * b for the product with a number"
+    if given.get("transpose_a"):
+        x = (*x[:-2], *reversed(x[-2:]))
+    if given.get("transpose_b"):
+        y = (*y[:-2], *reversed(y[-2:]))
+    inner = y[-2] if len(y) > 1 else y[0]
+    if x[-1] == inner:
+        return ValueError, f"expected batch axes that broadcast, got shapes {x} and {y}.", None
+    fits = len(y) > 1 and y[-1] == x[-1]
+    hint = f"transpose {second}: {second}.swapaxes(-1, -2)" if fits else f"transpose {first}: {first}.swapaxes(-1, -2)" if len(x) > 1 and x[-2] == inner else None
+    return ValueError, f"expected as many rows in {second} as {first} has columns: shapes {x} and {y} have {inner} and {x[-1]}.", hint
+
+
+def _channels(match: re.Match[str], given: dict[str, Any]) -> tuple[str, str | None]:
+    wanted, got = match.groups()
+    shape = shape_of(next(tensors(list(given.values()))))
+    last = len(shape) == 4 and str(shape[-1]) == wanted
+    hint = "the input looks like (N, H, W, C); transpose it with x.transpose(0, 3, 1, 2)" if last else "in_channels of the layer is the length of axis 1 of its input"
+    return f"expected {wanted} channels on axis 1, got {got}.", hint
+
+
+def _broadcast(match: re.Match[str], given: dict[str, Any]) -> tuple[str, str | None]:
+    a, b, axis = match.groups()
+    shapes = [str(shape_of(t)) for t in tensors(list(given.values()))]
+    shown = f", got {' and '.join(shapes)}" if len(shapes) > 1 else ""
+    return f"expected shapes that broadcast{shown}: on axis {axis} they have {a} and {b}.", None
+
+
+def _shapes(match: re.Match[str], given: dict[str, Any]) -> tuple[str, str | None]:
+    shapes = dict.fromkeys(str(shape_of(t)) for t in tensors(list(given.values())))
+    rest = " but on the axis along which they are put together" if "except" in match.string else ""
+    return f"expected equal shapes{rest}, got {' and '.join(shapes)}.", None
+
+
+def _elements(match: re.Match[str], given: dict[str, Any]) -> tuple[str, str | None]:
+    shape, size = match.groups()
+    return f"expected a shape of {size} elements, got ({shape}).", "write -1 for the one length that follows from the others" if "-1" not in shape else None
+
+
+def _classes(match: re.Match[str], given: dict[str, Any]) -> tuple[str, str | None]:
+    logits = shape_of(next(tensors(list(given.values()))))
+    return f"expected classes from 0 to {logits[1 if len(logits) > 1 else 0] - 1}, got {match[1]}.", None
+
+
+def _rows(match: re.Match[str], given: dict[str, Any]) -> tuple[str, str | None]:
+    shapes = [shape_of(t) for t in tensors(list(given.values()))][:2]
+    return f"expected one label for each row of logits, got shapes {' and '.join(map(str, shapes))}.", None
+
+
+def _rank(match: re.Match[str], given: dict[str, Any]) -> tuple[str, str | None]:
+    shape = shape_of(next(tensors(list(given.values()))))
+    return f"expected {match[1]} axes, got shape {shape}.", "put an axis of length 1 in front with x.expand_dims(0)" if len(shape) < 4 else None
+
+
+def _dims(match: re.Match[str], given: dict[str, Any]) -> tuple[str, str | None]:
+    return f"expected an order of all {match[1]} axes, got {match[2]}.", None
+
+
+_Say = Callable[[re.Match[str], dict[str, Any]], tuple[str, str | None]]
+
+
+def _says(template: str, hint: str | None = None) -> _Say:
+    return lambda match, given: (template.format(*match.groups()), hint)
+
+
+_PATTERNS: tuple[tuple[re.Pattern[str], type[Exception], _Say], ...] = tuple((re.compile(pattern, re.S), kind, say) for pattern, kind, say in (
+    (r"The size of tensor a \((\d+)\) must match the size of tensor b \((\d+)\) at non-singleton dimension (\d+)", ValueError, _broadcast),
+    (r"to have (\d+) channels, but got (\d+) channels", ValueError, _channels),
+    (r"Sizes of tensors must match|expects each tensor to be equal size|Tensors must have same number of dimensions", ValueError, _shapes),
+    (r"shape '\[([-\d, ]*)\]' is invalid for input of size (\d+)", ValueError, _elements),
+    (r"Dimension out of range \(expected to be in range of \[(-?\d+), (-?\d+)\], but got (-?\d+)\)", ValueError, _says("expected an axis from {} to {}, got {}.")),
+    (r"index (-?\d+) is out of bounds for dimension (\d+) with size (\d+)", IndexError, _says("index {} is beyond axis {}, which has {} elements.")),
+    (r"index (-?\d+) is out of bounds for \w+ ?(\d+)? ?with size (\d+)", IndexError, _says("index {0} is beyond the axis, which has {2} elements.")),
+    (r"index out of range", IndexError, _says("an index is beyond the axis.", "indexes go from 0 to the length of the axis - 1")),
+    (r"too many indices for tensor of dimension (\d+)", IndexError, _says("expected at most {} indexes, one for each axis.")),
+    (r"[Tt]arget (-?\d+) is out of bounds", ValueError, _classes),
+    (r"batch_size|Expected target size", ValueError, _rows),
+    (r"Calculated padded input size per channel: \(([\dx ]+)\)\. Kernel size: \(([\dx ]+)\)", ValueError,
+     _says("expected an input at least as large as the kernel: it is {}, the kernel {}.", "pad_mode='same' pads as much as it takes")),
+    (r"input image \(T?:? ?.*smaller than|Output size is too small|output size is too small", ValueError,
+     _says("expected an input at least as large as the kernel.", "a smaller kernel_size, or pad_mode='same'")),
+    (r"Expected (\d)D(?: \(unbatched\))? or (?:\d)D", ValueError, _rank),
+    (r"normalized_shape=\[([\d, ]+)\].*got input of size\[([\d, ]+)\]", ValueError, _says("expected an input that ends with the axes ({0}), got shape ({1}).")),
+    (r"should contain (\d+) elements not (\d+)", ValueError, _says("expected {1} channels on axis 1, got {0}.", "num_features of the layer is the length of axis 1 of its input")),
+    (r"[Nn]umber of channels in input.*num_groups.*\[([\d, ]+)\].*num_groups=(\d+)", ValueError, _says("expected channels that {1} groups divide, got shape ({0}).")),
+    (r"more than 1 value per channel", ValueError, _says("expected more than one value for each channel while training.", "a larger batch, or set_train(False)")),
+    (r"input\.dim\(\) = (\d+) is not equal to len\(dims\) = (\d+)", ValueError, _dims),
+    (r"[Dd]uplicate dims|repeated dim|dim \d+ appears multiple times", ValueError, _says("expected each axis once.")),
+    (r"expanded size of the tensor \((\d+)\) must match the existing size \((\d+)\) at non-singleton dimension (\d+)", ValueError,
+     _says("expected a shape that it broadcasts to: on axis {2} it has {1}, not {0} and not 1.")),
+    (r"number of sizes provided.*\((\d+)\) must be greater or equal to the number of dimensions in the tensor \((\d+)\)", ValueError,
+     _says("expected at least {1} axes in the shape, got {0}.")),
+    (r"value tensor of shape \[([\d, ]*)\] cannot be broadcast to indexing result of shape \[([\d, ]*)\]", ValueError,
+     _says("expected values of shape ({1}), or that broadcast to it, got ({0}).")),
+    (r"shape of the mask \[([\d, ]*)\] at index (\d+) does not match the shape of the indexed tensor \[([\d, ]*)\]", IndexError,
+     _says("expected a mask of the Tensor's shape ({2}), got ({0}).")),
+    (r"split_size.*sum exactly to (\d+).*=\[([\d, ]*)\]", ValueError, _says("expected sizes that sum to {0}, got {1}.")),
+    (r"zero-element|numel\(\) == 0|non-zero size", ValueError, _says("expected at least one element.")),
+    (r"integer division or modulo by zero|ZeroDivisionError", ZeroDivisionError, _says("integers can't be divided by zero.")),
+    (r"singular", ValueError, _says("expected a matrix that has an inverse; this one is singular.")),
+    (r"selected index k out of range|k not in range", ValueError, _says("expected k up to the length of the axis.")),
+))
+
+
+def _by_pattern(name: str, given: dict[str, Any], text: str) -> Reason | None:
+    refused = re.search(r"not implemented for '(\w+)'|not supported for (\w+)|for (?:dtype|type) (?:torch\.)?(\w+)|Got: (\w+)$", text)
+    if refused is not None:
+        kind = next(group for group in refused.groups() if group)
+        return TypeError, f"expected another dtype than {_KINDS.get(kind, kind)}.", "cast it first, for example with astype(mindspore.float32)"
+    for pattern, error, say in _PATTERNS:
+        match = pattern.search(text)
+        if match is not None:
+            return (error, *say(match, given))
+    return None
+
+
+_FOREIGN = re.compile(r"aten|mat1|torch|\bself\b|tensor a\b|at::|c10|Tensor\.\w+\(|TORCH_|unsqueeze|non-singleton|\bdim\b", re.I)
+_SHAPES = re.compile(r"size|shape|dimension|dim |index|broadcast|kernel|match|range|axis|negative", re.I)
+_TYPES = re.compile(r"dtype|type|argument|Expected.*Tensor", re.I)
+
+
+def _rest(error: Exception, text: str) -> Reason:
+    """What no rule knows: the kind by the words, and torch's first sentence where it needs no translation."""
+    kind: type[Exception] = type(error)
+    if kind in (AttributeError, KeyError):
+        kind = TypeError
+    elif isinstance(error, NotImplementedError):
+        kind = TypeError
+    elif kind is RuntimeError:
+        kind = ValueError if _SHAPES.search(text) else TypeError if _TYPES.search(text) else RuntimeError
+    first = next((line.strip() for line in text.splitlines() if line.strip()), "")
+    first = re.split(r"(?<=\w)\. (?=[A-Z])", first)[0]
+    if not first or _FOREIGN.search(first):
+        first = {TypeError: "the arguments' types do not fit", ValueError: "the shapes or values do not fit", IndexError: "an index is out of range"}.get(kind, "it can't be computed")
+    return kind, first if first.endswith(".") else first + ".", None
+
+
+def is_torch(error: Exception) -> bool:
+    """Whether `error` speaks in torch's or Python's words; the operators' own TypeErrors and ValueErrors say things in ours."""
+    if not isinstance(error, (TypeError, ValueError)) or isinstance(error, torch.OutOfMemoryError):
+        return True
+    where = error.__traceback__
+    while where is not None and where.tb_next is not None:
+        where = where.tb_next
+    if where is not None and "/torchspore/" not in where.tb_frame.f_code.co_filename:
+        return True
+    words = r"must be (\w+ of )?(Tensor|int|float|tuple|bool|a number)|invalid combination|positional argument|unexpected keyword|argument '|object is not|not iterable|unsupported operand|object has no|can't be interpreted|cannot be interpreted|has no len|int\(\) argument|must be real number|not subscriptable|could not determine"
+    return re.search(words, str(error)) is not None
