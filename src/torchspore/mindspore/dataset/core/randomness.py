@@ -22,14 +22,16 @@ _process: tuple[int | None, np.random.Generator] | None = None
 _lock = threading.Lock()
 
 
-def enter_row(key: tuple[int, ...]) -> None:
-    """Says which row this thread works on from now; the stream is made when a transform draws."""
-    _thread.key, _thread.generator = key, None
+def enter_row(key: tuple[int, ...], stream: np.random.Generator | None = None) -> None:
+    """Says which row this thread works on from now; its stream goes on, or is made when a transform draws."""
+    _thread.key, _thread.generator = key, stream
 
 
-def leave_row() -> None:
-    """Ends what `enter_row` began."""
+def leave_row() -> np.random.Generator | None:
+    """Ends what `enter_row` began; gives the row's stream, for a later step of the same row."""
+    stream = _thread.generator
     _thread.key = _thread.generator = None
+    return stream
 
 
 def generator() -> np.random.Generator:

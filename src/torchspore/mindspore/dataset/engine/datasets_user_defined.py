@@ -75,6 +75,8 @@ def as_sampler(call: str, sampler: Any, num_samples: int | None) -> BuiltinSampl
 class MappableDataset(SourceDataset):
     """A source whose rows are read by index, in the order of a sampler. Subclasses give `_count` and `_read`."""
 
+    _indexable = True
+
     def __init__(
         self, call: str, num_parallel_workers: int | None, sampler: Any, num_samples: int | None, shuffle: Any, num_shards: int | None,
         shard_id: int | None, cache: Any = None,

@@ -46,7 +46,7 @@ class MnistDataset(MappableDataset):
 
     def _read(self, index: int) -> Row:
         images, labels = self._read_files()
-        return images[index], labels[index]
+        return images[index], labels[index, ...]
 
     def _read_files(self) -> tuple[np.ndarray, np.ndarray]:
         if self._data is None:

@@ -9,6 +9,7 @@ from typing import Any
 from torchspore.base.text import message, short
 from torchspore.mindspore.dataset.core import config, randomness
 from torchspore.mindspore.dataset.core.validator_helpers import check_bool, check_columns
+from torchspore.mindspore.dataset.engine import blocks
 from torchspore.mindspore.dataset.engine.batching import place_outputs
 from torchspore.mindspore.dataset.engine.dataset import Dataset
 from torchspore.mindspore.dataset.engine.failures import PipelineError, guarded, name_of
@@ -66,30 +67,39 @@ class MapDataset(Dataset):
 
     def _epoch(self, run: Run) -> Iterator[Row]:
         rows = builtins.enumerate(self.children[0]._epoch(run))
-        apply = self._applier(run)
+        plan = _Plan(self, run)
         workers = run.keep(self, lambda: self._start_workers(run))
         builtin = all(getattr(operation, "runs_in_any_order", False) for operation in self.operations)
         if workers is None or (not builtin and self.num_parallel_workers is None):
-            for item in rows:
-                yield apply(item)
+            yield from self._in_this_thread(rows, plan, builtin)
             return
         spent = 0.0
         for number, item in builtins.zip(range(_TRIED_ROWS), rows):
             start = time.perf_counter()
-            row = apply(item)
+            row = plan.apply(item)
             spent += time.perf_counter() - start if number else 0.0
             yield row
         each = spent / (_TRIED_ROWS - 1)
         if builtin and self.num_parallel_workers is None and each < _WORTH_A_THREAD:
-            for item in rows:
-                yield apply(item)
+            yield from self._in_this_thread(rows, plan, builtin)
             return
         size = max(1, min(16, int(_CHUNK_SECONDS / max(each, 1e-6))))
-        for chunk in ordered_map(lambda items: _apply_all(apply, items), _chunks(rows, size), workers, 2 * workers.count + 2):
+        chunks = _chunks(rows, size)
+        for chunk in ordered_map(lambda items: _apply_all(plan.apply, items), chunks, workers, 2 * workers.count + 2):
             for row in chunk:
                 if isinstance(row, Exception):
                     raise row
                 yield row
+
+    def _in_this_thread(self, rows: Iterator[tuple[int, Row]], plan: _Plan, builtin: bool) -> Iterator[Row]:
+        if not (builtin and len(plan.positions) == len(plan.outputs) == 1 and blocks.can_stack(self.operations) and _reads_by_index(self)):
+            for item in rows:
+                yield plan.apply(item)
+            return
+        for block, error in blocks.collect(rows):
+            yield from plan.apply_block(block)
+            if error is not None:
+                raise error
 
     def _start_workers(self, run: Run) -> Workers | None:
         count = self.num_parallel_workers or config.get_num_parallel_workers()
@@ -99,54 +109,68 @@ class MapDataset(Dataset):
         run.on_close(workers.close)
         return workers
 
-    def _applier(self, run: Run) -> Callable[[tuple[int, Row]], Row]:
-        columns, taken, outputs = self._names()
-        positions = [columns.index(name) for name in taken]
-        placed = self._columns()
+
+class _Plan:
+    """How one epoch's rows are mapped: where the inputs stand, and from where each result column comes."""
+
+    def __init__(self, node: MapDataset, run: Run) -> None:
+        columns, taken, self.outputs = node._names()
+        self.positions = [columns.index(name) for name in taken]
         left = {name: position for position, name in enumerate(columns) if name not in taken}
-        # From where each result column comes: (True, number of the output) or (False, position in the input row).
-        plan = [(True, outputs.index(name)) if name in outputs else (False, left[name]) for name in placed]
-        steps = [(operation, f"map(operations={name_of(operation)}, input_columns={taken})") for operation in self.operations]
-        where = steps[-1][1] if steps else "map"
-        key = (run.seed, run.epoch, _place(self))
-        skipped = config.get_error_samples_mode()
+        # For each result column: (True, number of the output) or (False, position in the input row).
+        self._sources = [(True, self.outputs.index(name)) if name in self.outputs else (False, left[name]) for name in node._columns()]
+        self._operations = node.operations
+        self._steps = [(operation, f"map(operations={name_of(operation)}, input_columns={taken})") for operation in node.operations]
+        self._where = self._steps[-1][1] if self._steps else "map"
+        self._key = (run.seed, run.epoch, _place(node))
+        if config.get_error_samples_mode() is not config.ErrorSamplesMode.RETURN:
+            mode = config.get_error_samples_mode()
+            raise ValueError(
+                message(f"config.set_error_samples_mode({mode!s})", "ErrorSamplesMode.RETURN: the others are not in torchspore yet")
+            )
 
-        def apply(item: tuple[int, Row]) -> Row:
-            number, row = item
-            randomness.enter_row((*key, number))
-            try:
-                values: tuple[Any, ...] = tuple(row[position] for position in positions)
-                for operation, name in steps:
-                    found = guarded(name, operation, *values)
-                    values = found if type(found) is tuple else (found,)
-            finally:
-                randomness.leave_row()
-            if len(values) != len(outputs):
-                raise PipelineError(
-                    message(
-                        where,
-                        f"{len(outputs)} results, one for each of {outputs}, got {len(values)}",
-                        hint="name the results in output_columns",
-                    )
-                )
-            made = [to_array(value, where) for value in values]
-            return tuple([made[index] if new else row[index] for new, index in plan])
+    def apply(self, item: tuple[int, Row]) -> Row:
+        """One row after all operations."""
+        number, row = item
+        randomness.enter_row((*self._key, number))
+        try:
+            values: tuple[Any, ...] = tuple([row[position] for position in self.positions])
+            for operation, name in self._steps:
+                found = guarded(name, operation, *values)
+                values = found if type(found) is tuple else (found,)
+        finally:
+            randomness.leave_row()
+        return self._row(row, values)
 
-        return apply if skipped is config.ErrorSamplesMode.RETURN else _tolerant(apply)
+    def apply_block(self, block: list[tuple[int, Row]]) -> Iterator[Row]:
+        """Several rows after all operations, together; one by one where that raises, so that the error is the right row's."""
+        position = self.positions[0]
+        try:
+            values = blocks.run(self._operations, [row[position] for _, row in block], [(*self._key, number) for number, _ in block])
+        except Exception:
+            randomness.leave_row()
+            for item in block:
+                yield self.apply(item)
+            return
+        for (_, row), value in builtins.zip(block, values):
+            yield self._row(row, value if type(value) is tuple else (value,))
+
+    def _row(self, row: Row, values: tuple[Any, ...]) -> Row:
+        if len(values) != len(self.outputs):
+            expected = f"{len(self.outputs)} results, one for each of {self.outputs}, got {len(values)}"
+            raise PipelineError(message(self._where, expected, hint="name the results in output_columns"))
+        made = [to_array(value, self._where) for value in values]
+        return tuple([made[index] if new else row[index] for new, index in self._sources])
+
+
+def _reads_by_index(node: Dataset) -> bool:
+    """Whether every source below is read by index."""
+    return all(_reads_by_index(child) for child in node.children) if node.children else getattr(node, "_indexable", False)
 
 
 def _place(node: Dataset) -> int:
     """How deep the pipeline below a node is: tells the random streams of two maps apart."""
     return 1 + max((_place(child) for child in node.children), default=0)
-
-
-def _tolerant(apply: Callable[[tuple[int, Row]], Row]) -> Callable[[tuple[int, Row]], Row]:
-    raise ValueError(
-        message(
-            f"config.set_error_samples_mode({config.get_error_samples_mode()!s})",
-            "ErrorSamplesMode.RETURN: the others are not in torchspore yet",
-        )
-    )
 
 
 def _chunks(items: Iterator[Any], size: int) -> Iterator[list[Any]]:

@@ -50,6 +50,8 @@ class TypeCast(TensorOperation):
             return value.astype(np.int64).astype(self._dtype)
         return value.astype(self._dtype)
 
+    _apply_stack = _apply
+
 
 class OneHot(TensorOperation):
     """Turns class numbers () or (N,) into rows of `num_classes`: 1 at the class, 0 elsewhere; smoothed by `smoothing_rate`.

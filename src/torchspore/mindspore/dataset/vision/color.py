@@ -23,7 +23,10 @@ class Rescale(ImageTensorOperation):
         self.rescale, self.shift = rescale, shift
 
     def _apply(self, value: np.ndarray, chosen: Any = None) -> Any:
-        scaled = np.multiply(value, np.float32(self.rescale), dtype=np.float32, casting="unsafe")
+        return self._apply_stack(value)
+
+    def _apply_stack(self, values: np.ndarray) -> np.ndarray:
+        scaled = np.multiply(values, np.float32(self.rescale), dtype=np.float32, casting="unsafe")
         if self.shift:
             scaled += np.float32(self.shift)
         return scaled
@@ -62,10 +65,17 @@ class Normalize(ImageTensorOperation):
                     hint=hint,
                 )
             )
-        shape = (-1,) if self.is_hwc or value.ndim == 2 else (-1, 1, 1)
-        result = np.subtract(value, self._mean.reshape(shape), dtype=np.float32, casting="unsafe")
+        return self._normal(value, (-1,) if self.is_hwc or value.ndim == 2 else (-1, 1, 1))
+
+    def _normal(self, values: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
+        result = np.subtract(values, self._mean.reshape(shape), dtype=np.float32, casting="unsafe")
         result /= self._std.reshape(shape)
         return result
+
+    def _apply_stack(self, values: np.ndarray) -> np.ndarray:
+        if values.ndim != 4 or len(self._mean) not in (1, values.shape[3 if self.is_hwc else 1]):
+            raise ValueError  # the row by itself says what is wrong
+        return self._normal(values, (-1,) if self.is_hwc else (-1, 1, 1))
 
 
 class NormalizePad(Normalize):
@@ -76,6 +86,9 @@ class NormalizePad(Normalize):
         check_type("NormalizePad", "dtype", dtype, str, "'float32' or 'float16'")
         check_choice("NormalizePad", "dtype", dtype, ("float32", "float16"))
         self._dtype = np.dtype(dtype)
+
+    def _apply_stack(self, values: np.ndarray) -> np.ndarray:
+        raise ValueError  # each row by itself
 
     def _apply(self, value: np.ndarray, chosen: Any = None) -> Any:
         check_image("NormalizePad", value)

@@ -58,6 +58,10 @@ class Resize(ImageTensorOperation):
     def _one(self, value: Any, chosen: Any) -> Any:
         return resize(value, self._target(value), self.interpolation)
 
+    def _apply_stack(self, values: np.ndarray) -> np.ndarray:
+        size = self._target(values[0])
+        return np.stack([resize(value, size, self.interpolation) for value in values])
+
     def _target(self, value: Any) -> tuple[int, int]:
         if not isinstance(self.size, int):
             return self.size[0], self.size[1]

@@ -161,6 +161,13 @@ class ToTensor(ImageTensorOperation):
         scaled = np.divide(planes, np.float32(255), dtype=np.float32, casting="unsafe")
         return np.ascontiguousarray(scaled.astype(self._dtype, copy=False))
 
+    def _apply_stack(self, values: np.ndarray) -> np.ndarray:
+        if values.ndim not in (3, 4):
+            raise ValueError  # the row by itself says what is wrong
+        planes = values[:, None] if values.ndim == 3 else values.transpose(0, 3, 1, 2)
+        scaled = np.divide(planes, np.float32(255), dtype=np.float32, casting="unsafe")
+        return np.ascontiguousarray(scaled.astype(self._dtype, copy=False))
+
 
 class ToType(TypeCast):
     """Converts an image to a dtype."""
@@ -172,6 +179,11 @@ class HWC2CHW(ImageTensorOperation):
     def _apply(self, value: np.ndarray, chosen: Any = None) -> Any:
         check_image("HWC2CHW", value)
         return value if value.ndim == 2 else np.ascontiguousarray(value.transpose(2, 0, 1))
+
+    def _apply_stack(self, values: np.ndarray) -> np.ndarray:
+        if values.ndim not in (3, 4):
+            raise ValueError  # the row by itself says what is wrong
+        return values if values.ndim == 3 else np.ascontiguousarray(values.transpose(0, 3, 1, 2))
 
 
 class Grayscale(ImageTensorOperation):

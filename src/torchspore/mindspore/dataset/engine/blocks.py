@@ -1,0 +1,74 @@
+"""Several rows of a `map` at once.
+
+A transform of a small image costs more in Python calls than in arithmetic. Where a transform says how it works on a stack of rows
+(`_apply_stack`) and the rows have one shape and dtype, they go through it together; any other step takes them one by one. The numbers are
+the same. Only rows of sources that are read by index are collected: a generator may wait for what the program does with the last row.
+"""
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from torchspore.mindspore.dataset.core import randomness
+
+ROWS = 32
+_SECONDS = 5e-3
+
+
+def can_stack(operations: list[Any]) -> bool:
+    """Whether it is worth collecting rows for these steps."""
+    return any(hasattr(operation, "_apply_stack") for operation in operations)
+
+
+def collect(rows: Iterator[Any], most: int = ROWS) -> Iterator[tuple[list[Any], BaseException | None]]:
+    """Blocks of rows, smaller where reading takes long; with the last one, what the source raised."""
+    while True:
+        block: list[Any] = []
+        start = time.perf_counter()
+        error = None
+        ended = False
+        while len(block) < most and not ended:
+            try:
+                block.append(next(rows))
+            except StopIteration:
+                ended = True
+            except Exception as raised:
+                error, ended = raised, True
+            if time.perf_counter() - start > _SECONDS:
+                break
+        if block or error is not None:
+            yield block, error
+        if ended:
+            return
+
+
+def run(operations: list[Any], values: list[Any], keys: list[tuple[int, ...]]) -> list[Any]:
+    """Each value after all operations; `keys` tell the random streams of the rows."""
+    current: Any = values
+    streams: list[Any] = [None] * len(values)
+    for operation in operations:
+        apply: Callable[[np.ndarray], np.ndarray] | None = getattr(operation, "_apply_stack", None)
+        if apply is not None:
+            current = _stacked(current)
+            if type(current) is np.ndarray:
+                current = apply(current)
+                continue
+        found = []
+        for number, key in enumerate(keys):
+            randomness.enter_row(key, streams[number])
+            found.append(operation(current[number, ...] if type(current) is np.ndarray else current[number]))
+            streams[number] = randomness.leave_row()
+        current = found
+    return [current[number, ...] for number in range(len(values))] if type(current) is np.ndarray else current
+
+
+def _stacked(values: Any) -> Any:
+    if type(values) is np.ndarray:
+        return values
+    first = values[0]
+    if all(type(value) is np.ndarray and value.shape == first.shape and value.dtype == first.dtype for value in values):
+        return np.stack(values)
+    return values
