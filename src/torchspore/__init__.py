@@ -5,7 +5,7 @@ Importing this module imports no torch and installs nothing; `install()` makes `
 from __future__ import annotations
 
 __version__ = "0.1.0"
-__all__ = ["__version__", "install", "uninstall"]
+__all__ = ["__version__", "graphs", "install", "uninstall"]
 
 
 def install() -> None:
@@ -16,6 +16,13 @@ def install() -> None:
     from torchspore import alias
 
     alias.install()
+
+
+def graphs(owner: object) -> list[object]:
+    """The graphs captured so far of a Cell, a `@jit` function or a gradient function; `print` shows one."""
+    from torchspore.engine.graph import dispatch
+
+    return list(dispatch.graphs(owner))
 
 
 def uninstall() -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 _PACKAGE = str(Path(__file__).resolve().parents[1]) + "/"
 _LIBRARY = sysconfig.get_paths()["stdlib"] + "/"
-_FOREIGN = ("/site-packages/torch/", "/site-packages/torch_npu/")
+_FOREIGN = tuple(f"/site-packages/{name}/" for name in ("torch", "torch_npu", "torchgen", "functorch", "sympy", "mpmath", "numpy"))
 
 _verdicts: dict[str, bool] = {}
 

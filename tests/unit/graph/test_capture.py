@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from mindspore import Tensor, nn, ops
 
+import torchspore
 from torchspore.context import effects
 from torchspore.engine.graph import dispatch
 
@@ -255,7 +256,7 @@ def test_switching_modes_on_a_live_cell_gives_equal_numbers() -> None:
 def test_a_graph_can_be_printed() -> None:
     net = Nested()
     net.compile(Tensor(np.ones((2, 4), np.float32)))
-    text = str(dispatch.graphs(net)[0])
+    text = str(torchspore.graphs(net)[0])
     assert "float32[2, 4] = input" in text and "aten.addmm" in text and text.splitlines()[-1].startswith("return")
 
 

@@ -28,6 +28,7 @@ class Graph:
         reads = list(captured.watch.reads.values())
         self._attributes = [read for read in reads if read.is_attribute]
         self._variables = [read for read in reads if not read.is_attribute and not _is_settled(read)]
+        self._rereads = any(isinstance(read.value, TensorBase) for read in self._variables)
         self._sources = [self._source(item, flat, captured.watch.homes) for item in captured.lifted]
         self._metas = [meta(item) if isinstance(item, TensorBase) else None for item in captured.lifted]
         self._seen: tuple[int, int] | None = None
@@ -50,7 +51,7 @@ class Graph:
             if not read.holds():
                 return False
         now = (version, engine.writes)
-        if now == self._seen and not self._variables:
+        if now == self._seen and not self._rereads:
             return True
         if now != self._seen and not all(read.holds() for read in self._attributes):
             return False

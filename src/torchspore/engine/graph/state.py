@@ -74,6 +74,10 @@ class Read:
     value: Any
     frozen: Any
     is_attribute: bool
+    is_constant: bool = False              # then only another object can make a difference
+
+    def __post_init__(self) -> None:
+        self.is_constant = is_constant(self.value) and not isinstance(self.value, TensorBase)
 
     def now(self) -> Any:
         """What is there now."""
@@ -81,10 +85,12 @@ class Read:
 
     def holds(self) -> bool:
         """Whether it is as it was; a Tensor may be another one, its own check follows."""
-        now = self.now()
+        now = self.holder.get(self.name, MISSING)
+        if now is self.value and self.is_constant:
+            return True
         if isinstance(self.value, TensorBase):
             return isinstance(now, TensorBase)
-        return (now is self.value and is_constant(now)) or freeze(now) == self.frozen
+        return bool(freeze(now) == self.frozen)
 
 
 class Cells(MutableMapping[str, Any]):

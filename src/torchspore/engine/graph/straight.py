@@ -8,33 +8,43 @@ from typing import Any
 import torch
 from torch.fx.node import Node
 
+from torchspore.engine.graph import bindings
+
 Code = Callable[..., list[Any]]
 
 
 def compile(module: torch.fx.GraphModule) -> Code:
     """A function (inputs) -> outputs that runs the nodes of the graph one after the other and frees each value after its last use."""
+    text, bound = source(module)
+    exec(builtins.compile(text, "<captured graph>", "exec"), bound)
+    return bound["run"]
+
+
+def source(module: torch.fx.GraphModule) -> tuple[str, dict[str, Any]]:
+    """The Python text of the function, and the operators and constants that it names."""
     nodes = list(module.graph.nodes)
     names = {node: f"v{i}" for i, node in enumerate(nodes)}
-    bound: dict[str, Any] = {"no_grad": torch.no_grad, "device": torch.device}
+    bound: dict[str, Any] = {"no_grad": torch.no_grad}
     last = _last_uses(nodes)
-    lines: list[str] = []
+    lines = [line for node in nodes for line in _lines(module, node, names, bound, last.get(node, []))]
     arguments = [names[node] for node in nodes if node.op == "placeholder"]
-    for node in nodes:
-        if node.op == "call_function":
-            lines.append(f"{names[node]} = {_call(node, names, bound)}")
-        elif node.op == "get_attr":
-            bound[names[node] + "_"] = _attribute(module, str(node.target))
-            lines.append(f"{names[node]} = {names[node]}_")
-        elif node.op == "output":
-            lines.append(f"return {_text(node.args[0], names, bound)}")
-        elif node.op != "placeholder":
-            raise NotImplementedError(f"node {node.op} in a captured graph")
-        gone = [names[other] for other in last.get(node, ()) if node.op != "output"]
-        if gone:
-            lines.append(f"{' = '.join(gone)} = None")
-    source = f"def run({', '.join(arguments)}):\n    with no_grad():\n        " + "\n        ".join(lines) + "\n"
-    exec(builtins.compile(source, "<captured graph>", "exec"), bound)
-    return bound["run"]  # type: ignore[no-any-return]
+    return f"def run({', '.join(arguments)}):\n    with no_grad():\n        " + "\n        ".join(lines) + "\n", bound
+
+
+def _lines(module: torch.fx.GraphModule, node: Node, names: dict[Node, str], bound: dict[str, Any], gone: list[Node]) -> list[str]:
+    """The lines for one node: what it computes, and what is freed after it."""
+    if node.op == "placeholder":
+        return []
+    if node.op == "output":
+        return [f"return {_text(node.args[0], names, bound)}"]
+    if node.op == "get_attr":
+        bound[names[node] + "_"] = _attribute(module, str(node.target))
+        line = f"{names[node]} = {names[node]}_"
+    elif node.op == "call_function":
+        line = f"{names[node]} = {_call(node, names, bound)}"
+    else:
+        raise NotImplementedError(f"node {node.op} in a captured graph")
+    return [line, f"{' = '.join(names[other] for other in gone)} = None"] if gone else [line]
 
 
 def _last_uses(nodes: list[Node]) -> dict[Node, list[Node]]:
@@ -57,10 +67,9 @@ def _call(node: Node, names: dict[Node, str], bound: dict[str, Any]) -> str:
     target = node.target
     if getattr(target, "__name__", "") == "getitem" and not isinstance(target, torch._ops.OpOverload):
         return f"{names[node.args[0]]}[{node.args[1]}]"  # type: ignore[index]
-    function = target._op if isinstance(target, torch._ops.OpOverload) else target
     name = f"f_{str(getattr(target, 'name', lambda: target)() if isinstance(target, torch._ops.OpOverload) else getattr(target, '__name__', 'f'))}"
     name = "".join(c if c.isalnum() else "_" for c in name)
-    bound[name] = function
+    bound[name] = bindings.function(target)
     given = [_text(a, names, bound) for a in node.args] + [f"{k}={_text(v, names, bound)}" for k, v in node.kwargs.items()]
     return f"{name}({', '.join(given)})"
 

@@ -114,7 +114,7 @@ class Watch:
         """`sys.setprofile`'s function."""
         if event == "call":
             code = frame.f_code
-            if is_users(code.co_filename) and code not in self.codes:
+            if code not in self.codes and is_users(code.co_filename) and not self._is_torchs(frame.f_back):
                 self.codes[code] = None
                 self._enter(frame, code)
         elif event == "c_call" and (argument in _CLOCKS or argument in _TALK or _is_stream(argument)):
@@ -134,6 +134,17 @@ class Watch:
             cells = Cells(code.co_freevars, function.__closure__)
             for name, value in cells.items():
                 self.read(cells, name, value, False)
+
+    def _is_torchs(self, frame: FrameType | None) -> bool:
+        """Whether torch calls, for itself: what it uses there is no state of the program."""
+        while frame is not None:
+            name = frame.f_code.co_filename
+            if frame.f_code in self.codes or "/torchspore/" in name:
+                return False
+            if "/torch/" in name or "importlib" in name:
+                return True
+            frame = frame.f_back
+        return False
 
     def learn(self, function: Any) -> None:
         """Remembers a function by its code, so that its free variables are found when it runs; also those that it holds itself."""

@@ -5,9 +5,11 @@ import torch
 
 from torchspore.engine.graph.passes.constants import real_constants
 from torchspore.engine.graph.passes.dead import drop_dead
+from torchspore.engine.graph.passes.in_place import overwrite
 from torchspore.engine.graph.passes.same import drop_same
+from torchspore.engine.graph.passes.views import cancel_views
 
 
 def clean(module: torch.fx.GraphModule) -> torch.fx.GraphModule:
     """The passes that every level runs."""
-    return drop_dead(drop_same(real_constants(module)))
+    return overwrite(drop_dead(cancel_views(drop_same(real_constants(module)))))

@@ -1,0 +1,97 @@
+"""Passes: what each does to a graph, and that the numbers stay equal."""
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+from torch.fx.experimental.proxy_tensor import make_fx
+
+from torchspore.engine.graph import straight
+from torchspore.engine.graph.passes import clean
+from torchspore.engine.graph.passes.dead import drop_dead
+from torchspore.engine.graph.passes.in_place import overwrite
+from torchspore.engine.graph.passes.same import drop_same
+from torchspore.engine.graph.passes.views import cancel_views
+
+
+def traced(function: Callable[..., Any], *inputs: torch.Tensor) -> torch.fx.GraphModule:
+    return make_fx(function, tracing_mode="fake")(*inputs)
+
+
+def targets(module: torch.fx.GraphModule) -> list[str]:
+    return [str(node.target) for node in module.graph.nodes if node.op == "call_function"]
+
+
+def results(module: torch.fx.GraphModule, *inputs: torch.Tensor) -> list[torch.Tensor]:
+    torch.manual_seed(0)
+    return straight.compile(module)(*[t.clone() for t in inputs])
+
+
+def test_drop_dead_keeps_writes_and_random_operators() -> None:
+    def function(x: torch.Tensor) -> list[torch.Tensor]:
+        torch.exp(x)
+        torch.rand_like(x)
+        x.add_(1)
+        return [x * 2]
+
+    module = traced(function, torch.ones(3))
+    assert [t.split(".")[1] for t in targets(module)] == ["exp", "rand_like", "add_", "mul"]
+    assert [t.split(".")[1] for t in targets(drop_dead(module))] == ["rand_like", "add_", "mul"]
+
+
+def test_drop_same_takes_detach_away() -> None:
+    module = traced(lambda x: [x.detach() * 2], torch.ones(3))
+    assert targets(module) == ["aten.detach.default", "aten.mul.Tensor"]
+    assert targets(drop_same(module)) == ["aten.mul.Tensor"]
+
+
+def test_cancel_views_takes_two_transposes_away() -> None:
+    module = traced(lambda x: [x.t().t() + 1, x.t()], torch.ones(2, 3))
+    assert targets(drop_dead(cancel_views(module))).count("aten.t.default") == 1
+
+
+CONV = (torch.randn(2, 3, 8, 8), torch.randn(4, 3, 3, 3))
+
+
+@pytest.mark.parametrize(("function", "inputs", "written"), [
+    (lambda x, w: [torch.relu(torch.conv2d(x, w))], CONV, ["aten.relu_.default"]),
+    (lambda x, w: [torch.relu(x)], CONV, []),                                                  # an input is not ours to write into
+    (lambda x, w: [torch.relu(c := torch.conv2d(x, w)), c], CONV, []),                         # somebody reads it again
+    (lambda x, w: [torch.relu(torch.conv2d(x, w).view(-1))], CONV, []),                        # a view has another's memory
+    (lambda x, w: [torch.mm(x, w) + torch.ones(1, 3)], (torch.randn(2, 3), torch.randn(3, 3)), ["aten.add_.Tensor"]),
+    (lambda x, w: [torch.mm(x, w) + x[:1].unsqueeze(0)], (torch.randn(3, 3), torch.randn(3, 3)), []),     # the shape grows
+    (lambda x, w: [(m := torch.mm(x, w)) + m], (torch.randn(3, 3), torch.randn(3, 3)), []),
+    (lambda x, w: [torch.mm(x, w) + torch.randn(3, 3).double()], (torch.randn(3, 3), torch.randn(3, 3)), []),
+])  # fmt: skip
+def test_overwrite_only_where_nobody_can_tell(function: Any, inputs: tuple[torch.Tensor, ...], written: list[str]) -> None:
+    before, after = traced(function, *inputs), overwrite(traced(function, *inputs))
+    assert [t for t in targets(after) if t.rpartition(".")[0].endswith("_")] == written
+    for a, b in zip(results(before, *inputs), results(after, *inputs)):
+        assert torch.equal(a, b)
+
+
+def test_all_passes_keep_the_numbers_and_the_caller_s_tensors() -> None:
+    def step(x: torch.Tensor, w: torch.Tensor) -> list[torch.Tensor]:
+        with torch.enable_grad():
+            leaf = w.detach().requires_grad_()
+            loss = torch.relu(torch.nn.functional.dropout(x @ leaf.t(), 0.5)).sum()
+            (gradient,) = torch.autograd.grad(loss, [leaf])
+        w.sub_(gradient * 0.1)
+        return [loss.detach()]
+
+    x, w = torch.randn(4, 3), torch.randn(5, 3)
+    plain, mended = w.clone(), w.clone()
+    module = traced(step, x, w)
+    torch.manual_seed(0)
+    first = straight.compile(module)(x, plain)
+    torch.manual_seed(0)
+    second = straight.compile(clean(traced(step, x, w)))(x, mended)
+    assert torch.equal(first[0], second[0]) and torch.equal(plain, mended) and not torch.equal(w, mended)
+
+
+def test_straight_line_code_frees_values_after_their_last_use() -> None:
+    module = clean(traced(lambda x: [torch.exp(torch.sin(x)) + 1], torch.ones(3)))
+    code = straight.source(module)[0]
+    assert "= None" in code and code.index("f_aten__sin") < code.index("f_aten__exp")
