@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import copy
+import itertools
 from collections.abc import Iterable
 from typing import Any
 
@@ -11,6 +12,7 @@ from torchspore.engine.tensor import TensorBase, raw, rebind, write
 from torchspore.mindspore.common.tensor import Tensor
 
 DEFAULT_NAME = "Parameter"
+_unnamed = itertools.count()
 
 
 class Parameter(Tensor):
@@ -34,20 +36,20 @@ class Parameter(Tensor):
                 self.init = default_input.__dict__["init"]
         else:
             self._t = create.from_data(default_input)
-        self.name = name if name is not None else DEFAULT_NAME
+        self.name = name
         self.requires_grad = requires_grad
         self.layerwise_parallel, self.parallel_optimizer, self.storage_format = layerwise_parallel, parallel_optimizer, storage_format
         self.is_init, self.sliced, self.cache_enable, self.comm_fusion = False, False, False, 1
 
     @property
     def name(self) -> str:
-        """The name that stands in checkpoints."""
+        """The name that stands in checkpoints; `Parameter#7` until a Cell or the program gives one."""
         return self._name  # type: ignore[no-any-return]
 
     @name.setter
     def name(self, value: str | None) -> None:
         if value is None:
-            value = DEFAULT_NAME
+            value = f"{DEFAULT_NAME}#{next(_unnamed)}"
         if not isinstance(value, str):
             raise TypeError(f"Parameter(name={value!r}): expected a str, got {type(value).__name__}.\n\nhint: write name='weight'.")
         self._name = value
@@ -63,6 +65,11 @@ class Parameter(Tensor):
             raise TypeError(f"Parameter {self.name!r}: requires_grad={value!r}: expected a bool, got {type(value).__name__}.")
         self._requires_grad = value
         engine.writes += 1
+
+    @property
+    def is_unnamed(self) -> bool:
+        """Whether neither a Cell nor the program has given it a name."""
+        return self._name.startswith(f"{DEFAULT_NAME}#")
 
     @property
     def inited_param(self) -> Parameter:
@@ -128,7 +135,7 @@ class ParameterTuple(tuple[Parameter, ...]):
                 raise TypeError(f"ParameterTuple: expected Parameters, got {type(parameter).__name__}.")
             if id(parameter) not in known:
                 known.add(id(parameter))
-                if parameter.name in seen and parameter.name != DEFAULT_NAME:
+                if parameter.name in seen:
                     raise ValueError(f"ParameterTuple: the name {parameter.name!r} comes twice.\n\nhint: give each Parameter a name of its own.")
                 seen.add(parameter.name)
         return tuple.__new__(cls, data)

@@ -10,7 +10,7 @@ from torchspore.engine import tensor as engine
 from torchspore.engine.graph import dispatch, state, watch
 from torchspore.engine.precision import lowered
 from torchspore.engine.tensor import TensorBase, frame
-from torchspore.mindspore.common.parameter import DEFAULT_NAME, Parameter, ParameterTuple
+from torchspore.mindspore.common.parameter import Parameter, ParameterTuple
 from torchspore.mindspore.nn.cell_hooks import CellHooks
 from torchspore.mindspore.nn.cell_tree import CellTree
 from torchspore.mindspore.ops.primitive import Primitive
@@ -97,7 +97,7 @@ class Cell(CellTree, CellHooks):
     def _insert_tuple(self, name: str, parameters: ParameterTuple) -> None:
         own = self._owner(name)
         for position, parameter in enumerate(parameters):
-            key = parameter.name if parameter.name != DEFAULT_NAME else f"{name}.{position}"
+            key = f"{name}.{position}" if parameter.is_unnamed else parameter.name
             self.insert_param_to_cell(key, parameter, check_name_contain_dot=False)
         own[name] = parameters
 
@@ -125,7 +125,7 @@ class Cell(CellTree, CellHooks):
             raise KeyError(f"{type(self).__name__}.{param_name} exists already.\n\nhint: give the Parameter another name.")
         if param is not None and not isinstance(param, Parameter):
             raise TypeError(f"insert_param_to_cell({param_name!r}): expected a Parameter, got {type(param).__name__}.")
-        if param is not None and param.name == DEFAULT_NAME:
+        if param is not None and param.is_unnamed:
             param.name = param_name
         own.pop(param_name, None)
         own["_params"][param_name] = param

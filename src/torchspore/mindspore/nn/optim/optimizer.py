@@ -143,6 +143,12 @@ class Optimizer(Cell):
         return group.rate
 
     @property
+    def decay_flags(self) -> tuple[bool, ...]:
+        """Whether weight decay acts on each Parameter."""
+        flags = {place: group.decays for group in self.groups for place in group.places}
+        return tuple(flags[i] for i in range(len(self.parameters)))
+
+    @property
     def unique(self) -> bool:
         """Whether sparse gradients would be made unique; there are none here."""
         return True

@@ -1,0 +1,103 @@
+"""Gradients that a Cell defines itself, in `bprop`."""
+from __future__ import annotations
+
+import mindspore as ms
+import pytest
+from mindspore import Tensor, nn
+
+
+class Own(nn.Cell):
+    """x * y, whose gradients are ten and a hundred times the weight."""
+
+    def construct(self, x, y):
+        return x * y
+
+    def bprop(self, x, y, out, dout):
+        return dout * 10, dout * 100
+
+
+class Around(nn.Cell):
+    def __init__(self):
+        super().__init__()
+        self.own = Own()
+
+    def construct(self, x, y):
+        return self.own(x * 2, y) * 3
+
+
+class Outer(nn.Cell):
+    """A gradient of its own around a Cell that has one too: only the outer one counts."""
+
+    def __init__(self):
+        super().__init__()
+        self.own = Own()
+
+    def construct(self, x, y):
+        return self.own(x, y)
+
+    def bprop(self, x, y, out, dout):
+        return dout * 7, out
+
+
+class Several(nn.Cell):
+    def construct(self, x, y):
+        return x * y, x + y
+
+    def bprop(self, x, y, out, dout):
+        return dout[0] * 10, dout[1] * 100
+
+
+class UsesGrad(nn.Cell):
+    def __init__(self):
+        super().__init__()
+        self.own = Own()
+
+    def construct(self, x, y):
+        return ms.grad(self.own, (0, 1))(x, y)
+
+
+X, Y = Tensor(2.0), Tensor(5.0)
+
+
+def gradients(cell):
+    return [float(g) for g in ms.grad(cell, (0, 1))(X, Y)]
+
+
+def test_it_is_used(mode: int) -> None:
+    assert gradients(Own()) == [10, 100] and float(Own()(X, Y)) == 10
+
+
+def test_it_is_used_inside_another_cell(mode: int) -> None:
+    assert gradients(Around()) == [60, 300]
+
+
+def test_the_outermost_counts(mode: int) -> None:
+    assert gradients(Outer()) == [7, 10]
+
+
+def test_several_results(mode: int) -> None:
+    net = Several()
+
+    def weighed(x, y):
+        first, second = net(x, y)
+        return first * 2 + second * 3
+
+    assert [float(g) for g in ms.grad(weighed, (0, 1))(X, Y)] == [20, 300]
+
+
+def test_a_transform_inside_a_cell(mode: int) -> None:
+    net = UsesGrad()
+    assert [float(g) for g in net(X, Y)] == [10, 100]
+    assert [float(g) for g in net(X, Y)] == [10, 100]
+
+
+def test_one_gradient_too_few_is_refused() -> None:
+    class Short(nn.Cell):
+        def construct(self, x, y):
+            return x * y
+
+        def bprop(self, x, y, out, dout):
+            return dout
+
+    with pytest.raises(TypeError, match="expected 2 gradients, one for each input of construct, got 1"):
+        gradients(Short())

@@ -1,0 +1,154 @@
+"""State of Cells in both modes: attributes that change, Parameters that are assigned, the order of it."""
+from __future__ import annotations
+
+import mindspore as ms
+import numpy as np
+import pytest
+from mindspore import Parameter, Tensor, nn, ops
+
+
+class Scaled(nn.Cell):
+    def __init__(self):
+        super().__init__()
+        self.factor, self.shift, self.count = 2, Tensor([10.0]), 0
+
+    def construct(self, x):
+        self.count = self.count + 1
+        return x * self.factor + self.shift + self.count
+
+
+def test_a_changed_attribute_is_used_by_the_next_call(mode: int) -> None:
+    net, x = Scaled(), Tensor([1.0])
+    assert net(x).asnumpy().tolist() == [13]
+    net.factor = 5
+    assert net(x).asnumpy().tolist() == [17]
+    net.shift = Tensor([0.0])
+    assert net(x).asnumpy().tolist() == [8]
+    assert net.count == 3
+
+
+def test_training_is_false_at_birth_and_set_everywhere() -> None:
+    net = nn.SequentialCell(nn.Dense(2, 2), nn.Dropout(p=0.5))
+    assert not net.training and not net[1].training
+    assert net.set_train() is net and net[1].training
+    net.set_train(False)
+    assert not net[0].training
+
+
+def test_dropout_follows_training(mode: int) -> None:
+    net, x = nn.Dropout(p=0.5), Tensor(np.ones(1000, np.float32))
+    assert float(net(x).sum()) == 1000
+    net.set_train()
+    assert 300 < int((net(x) == 0).sum()) < 700
+    net.set_train(False)
+    assert float(net(x).sum()) == 1000
+
+
+class Adds(nn.Cell):
+    def __init__(self):
+        super().__init__()
+        self.w = Parameter(Tensor([1.0]), name="w")
+
+    def construct(self, x):
+        self.w = self.w + x
+        return self.w * 10
+
+
+def test_assigning_an_attribute_updates_the_parameter(mode: int) -> None:
+    net, kept = Adds(), None
+    kept = net.w
+    assert [float(net(Tensor([2.0]))) for _ in range(3)] == [30, 50, 70]
+    assert net.w is kept and isinstance(net.w, Parameter) and float(net.w) == 7 and net.w.name == "w"
+
+
+class Ordered(nn.Cell):
+    """Reads, assigns and reads again; `depend` asks for what Python's order gives anyway."""
+
+    def __init__(self):
+        super().__init__()
+        self.w = Parameter(Tensor([1.0]), name="w")
+
+    def construct(self, x):
+        before = self.w * 1
+        done = ops.assign(self.w, x)
+        between = ops.depend(self.w, done) * 1
+        ops.assign_add(self.w, x)
+        ops.assign_sub(self.w, Tensor([1.0]))
+        return before, between, self.w * 1
+
+
+def test_assignments_keep_the_order_of_the_program(mode: int) -> None:
+    net = Ordered()
+    assert [float(t) for t in net(Tensor([4.0]))] == [1, 4, 7]
+    assert [float(t) for t in net(Tensor([5.0]))] == [7, 5, 9]
+    assert float(net.w) == 9
+
+
+class KeepsInput(nn.Cell):
+    def construct(self, x):
+        x[0] = 7.0
+        return x.sum()
+
+
+def test_a_write_to_an_input_is_seen_at_once_and_by_the_caller(mode: int) -> None:
+    x = Tensor([1.0, 2.0])
+    assert float(KeepsInput()(x)) == 9
+    assert x.asnumpy().tolist() == [7, 2]
+
+
+class Hooked(nn.Cell):
+    def __init__(self):
+        super().__init__()
+        self.dense = nn.Dense(2, 2, weight_init="ones", bias_init="zeros")
+
+    def construct(self, x):
+        return self.dense(x)
+
+
+def test_hooks_see_what_passes_and_may_replace_it() -> None:
+    net, seen = Hooked(), []
+    handles = [
+        net.dense.register_forward_pre_hook(lambda cell, inputs: seen.append(("pre", inputs[0].asnumpy().tolist()))),
+        net.dense.register_forward_hook(lambda cell, inputs, output: seen.append(("after", output.asnumpy().tolist()))),
+        net.dense.register_backward_pre_hook(lambda cell, gradients: seen.append(("pre backward", gradients[0].asnumpy().tolist()))),
+        net.dense.register_backward_hook(
+            lambda cell, inner, outer: seen.append(("backward", inner[0].asnumpy().tolist(), outer[0].asnumpy().tolist()))
+        ),
+    ]
+    gradient = ms.grad(net)(Tensor([[1.0, 2.0]]))
+    assert seen == [
+        ("pre", [[1, 2]]), ("after", [[3, 3]]), ("pre backward", [[1, 1]]), ("backward", [[2, 2]], [[1, 1]]),
+    ]
+    assert gradient.asnumpy().tolist() == [[2, 2]]
+    for handle in handles:
+        handle.remove()
+        handle.remove()
+    net(Tensor([[1.0, 2.0]]))
+    assert len(seen) == 4
+
+
+def test_hooks_that_give_something_back_replace_it(mode: int) -> None:
+    net = Hooked()
+    net.dense.register_forward_pre_hook(lambda cell, inputs: (inputs[0] * 2,))
+    net.dense.register_forward_hook(lambda cell, inputs, output: output + 1)
+    net.dense.register_backward_hook(lambda cell, inner, outer: (inner[0] * 100,))
+    assert net(Tensor([[1.0, 2.0]])).asnumpy().tolist() == [[7, 7]]
+    assert ms.grad(net)(Tensor([[1.0, 2.0]])).asnumpy().tolist() == [[400, 400]]
+
+
+class Half(nn.Cell):
+    def __init__(self):
+        super().__init__()
+        self.dense = nn.Dense(2, 2).to_float(ms.float16)
+        self.last = nn.Dense(2, 2)
+
+    def construct(self, x):
+        return self.dense(x)
+
+
+def test_to_float_computes_in_half_and_does_not_cast_back(mode: int) -> None:
+    net = Half()
+    out = net(Tensor(np.ones((1, 2), np.float32)))
+    assert out.dtype == ms.float16 and net.dense.weight.dtype == ms.float32
+    with pytest.raises(TypeError):
+        net.last(out)

@@ -1,0 +1,91 @@
+"""Where MindSpore's optimizers are not torch's: eps, decay by name, rates by step, and where ours differ from 2.10 on purpose."""
+from __future__ import annotations
+
+import mindspore as ms
+import numpy as np
+import pytest
+from mindspore import Parameter, Tensor, nn
+
+
+def steps(make, value, gradient, count=1, name="w"):
+    """The Parameter's values after each of `count` steps with one gradient."""
+    parameter = Parameter(Tensor(value, ms.float32), name=name)
+    optimizer, seen = make([parameter]), []
+    for _ in range(count):
+        optimizer((Tensor(gradient, ms.float32),))
+        seen.append(parameter.asnumpy().copy())
+    return np.array(seen)
+
+
+def test_adam_adds_eps_after_the_correction(mode: int) -> None:
+    found = steps(lambda p: nn.Adam(p, 1.0, eps=1.0), [0.0], [1.0])
+    np.testing.assert_allclose(found, [[-0.03065324]], rtol=1e-5)
+
+
+def test_adam_weight_decay_corrects_nothing(mode: int) -> None:
+    found = steps(lambda p: nn.AdamWeightDecay(p, 0.1, weight_decay=0.0), [0.0], [1.0])
+    np.testing.assert_allclose(found, [[-0.1 * 0.1 / (np.sqrt(0.001) + 1e-6)]], rtol=1e-4)
+
+
+def test_names_with_beta_and_gamma_do_not_decay(mode: int) -> None:
+    named = [Parameter(Tensor([1.0]), name=name) for name in ("dense.weight", "bn.gamma", "bn.beta")]
+    optimizer = nn.Momentum(named, 0.1, 0.9, weight_decay=0.5)
+    optimizer(tuple(Tensor([0.0]) for _ in named))
+    np.testing.assert_allclose([float(p) for p in named], [0.95, 1, 1], rtol=1e-6)
+    assert optimizer.decay_flags == (True, False, False)
+
+
+def test_groups_decay_as_they_say(mode: int) -> None:
+    weight, gamma = Parameter(Tensor([1.0]), name="weight"), Parameter(Tensor([1.0]), name="gamma")
+    optimizer = nn.SGD([{"params": [gamma], "weight_decay": 0.5, "lr": 0.2}, {"params": [weight]}], 0.1)
+    optimizer((Tensor([0.0]), Tensor([0.0])))
+    assert float(gamma) == pytest.approx(0.9) and float(weight) == 1
+
+
+@pytest.mark.parametrize("rates", [[0.1, 0.2, 0.3], Tensor([0.1, 0.2, 0.3]), np.array([0.1, 0.2, 0.3], np.float32)])
+def test_rates_are_read_before_the_step_is_counted(rates: object, mode: int) -> None:
+    found = steps(lambda p: nn.SGD(p, rates), [1.0], [1.0], 4)
+    np.testing.assert_allclose(found[:, 0], [0.9, 0.7, 0.4, 0.1], atol=1e-6)
+
+
+class ByStep(nn.learning_rate_schedule.LearningRateSchedule):
+    def construct(self, global_step):
+        return (global_step.astype(ms.float32) + 1) * 0.1
+
+
+def test_a_schedule_is_asked_before_the_step_is_counted(mode: int) -> None:
+    found = steps(lambda p: nn.SGD(p, ByStep()), [1.0], [1.0], 3)
+    np.testing.assert_allclose(found[:, 0], [0.9, 0.7, 0.4], atol=1e-6)
+
+
+def test_the_loss_scale_divides_the_gradients(mode: int) -> None:
+    found = steps(lambda p: nn.Momentum(p, 0.1, 0.9, loss_scale=100.0), [1.0], [100.0])
+    np.testing.assert_allclose(found, [[0.9]], rtol=1e-6)
+
+
+@pytest.mark.parametrize("make", [
+    lambda p: nn.Momentum(p, 0.1, 0.9, use_nesterov=True), lambda p: nn.SGD(p, 0.1, 0.9, nesterov=True),
+], ids=["Momentum", "SGD"])
+def test_nesterov_follows_the_documented_formula(make: object, mode: int) -> None:
+    value, moment, expected = 1.0, 0.0, []
+    for _ in range(3):
+        moment = 0.9 * moment + 1
+        value -= 0.1 * (1 + 0.9 * moment)
+        expected.append(value)
+    np.testing.assert_allclose(steps(make, [1.0], [1.0], 3)[:, 0], expected, rtol=1e-5)
+
+
+@pytest.mark.parametrize("shape", [(2, 2), (2, 16), (1, 2, 1, 2)])
+def test_gradients_of_every_shape_are_centralized(shape: tuple[int, ...], mode: int) -> None:
+    gradient = np.arange(np.prod(shape), dtype=np.float32).reshape(shape)
+    found = steps(lambda p: nn.Momentum([{"params": p, "grad_centralization": True}], 0.1, 0.0), np.zeros(shape), gradient)
+    expected = -0.1 * (gradient - gradient.mean(tuple(range(1, len(shape))), keepdims=True))
+    np.testing.assert_allclose(found[0], expected, atol=1e-6)
+
+
+def test_the_global_step_counts(mode: int) -> None:
+    parameter = Parameter(Tensor([1.0]), name="w")
+    optimizer = nn.SGD([parameter], 0.1)
+    for _ in range(3):
+        optimizer((Tensor([1.0]),))
+    assert optimizer.global_step.asnumpy().tolist() == [3] and optimizer.global_step.dtype == ms.int32

@@ -1,0 +1,77 @@
+"""Operators in class form: their constructors' arguments, attributes, and those that a program defines itself."""
+from __future__ import annotations
+
+import mindspore as ms
+import numpy as np
+from mindspore import Tensor, nn, ops
+from mindspore.ops import Primitive, PrimitiveWithInfer, prim_attr_register
+from mindspore.ops import operations as P
+
+
+def test_constructor_arguments_belong_to_the_primitive(mode: int) -> None:
+    x = Tensor([[1.0, 2.0]])
+    assert P.ReduceSum(keep_dims=True)(x, 1).asnumpy().tolist() == [[3]]
+    assert P.ReduceSum()(x, 1).asnumpy().tolist() == [3]
+    assert P.MatMul(transpose_b=True)(x, x).asnumpy().tolist() == [[5]]
+    assert P.ReduceSum(True).keep_dims is True
+
+
+class Affine(Primitive):
+    @prim_attr_register
+    def __init__(self, a, b=2):
+        self.add_prim_attr("c", 3)
+
+    def __call__(self, x):
+        return x * self.a + self.b + self.c
+
+
+class Inferred(PrimitiveWithInfer):
+    @prim_attr_register
+    def __init__(self, k):
+        pass
+
+    def infer_shape(self, x):
+        return x
+
+    def __call__(self, x):
+        return x * self.k
+
+
+def test_a_primitive_of_the_programs_own() -> None:
+    own = Affine(5)
+    assert own(Tensor([1.0])).asnumpy().tolist() == [10]
+    assert own.name == "Affine" and own.attrs == {"a": 5, "b": 2, "c": 3} and own.init_attrs == {"a": 5, "b": 2}
+    assert str(own) == "Prim[Affine]<a=5, b=2, c=3>"
+    assert Inferred(3).k == 3 and Inferred(3)(Tensor([2.0])).asnumpy().tolist() == [6]
+
+
+def test_attributes_can_be_added_and_taken_away() -> None:
+    own = Affine(1)
+    assert own.add_prim_attr("tag", "x") is own and own.tag == "x"
+    assert own.del_prim_attr("tag") is own and "tag" not in own.attrs
+    assert own.set_device("CPU") is own and own.set_prim_instance_name("mine").instance_name == "mine"
+    own.init_prim_io_names(["x"], ["y"])
+    assert own.input_names == ["x"] and "input_names" not in str(own)
+
+
+def test_shard_keeps_the_strategy_and_changes_no_number() -> None:
+    add = P.Add()
+    assert add.shard(((1,), (1,))) is add and add.attrs["in_strategy"] == ((1,), (1,))
+    assert add(Tensor([1.0]), Tensor([2.0])).asnumpy().tolist() == [3]
+    assert add.recompute() is add and add.attrs["recompute"] is True
+
+
+class Uses(nn.Cell):
+    def __init__(self):
+        super().__init__()
+        self.own, self.sum = Affine(2), P.ReduceSum(keep_dims=True)
+
+    def construct(self, x):
+        return self.sum(self.own(x), 0)
+
+
+def test_primitives_inside_cells(mode: int) -> None:
+    net = Uses()
+    for _ in range(2):
+        assert net(Tensor(np.array([1.0, 2.0], np.float32))).asnumpy().tolist() == [16]
+    assert ms.grad(net)(Tensor([1.0])).asnumpy().tolist() == [2] and ops.Primitive is Primitive

@@ -1,0 +1,34 @@
+"""One seed starts every stream of random numbers."""
+from __future__ import annotations
+
+import mindspore as ms
+import numpy as np
+from mindspore import Tensor, nn, ops
+from mindspore.common.initializer import Normal, initializer
+
+
+def test_the_seed_is_numpys_too() -> None:
+    ms.set_seed(5)
+    first = np.random.rand(3)
+    ms.set_seed(5)
+    assert (np.random.rand(3) == first).all() and ms.get_seed() == 5
+
+
+def test_two_initializers_after_one_seed_differ_and_the_same_seed_repeats_them() -> None:
+    def drawn():
+        ms.set_seed(7)
+        return [initializer(Normal(), [100], ms.float32).asnumpy().tobytes() for _ in range(2)]
+
+    first = drawn()
+    assert first[0] != first[1] and first == drawn()
+
+
+def test_layers_and_operators_repeat_their_bits(mode: int) -> None:
+    def drawn():
+        ms.set_seed(9)
+        net = nn.SequentialCell(nn.Dense(8, 8), nn.Dropout(p=0.5)).set_train()
+        x = Tensor(np.ones((4, 8), np.float32))
+        return [net(x).asnumpy().tobytes(), net(x).asnumpy().tobytes(), ops.rand(3).asnumpy().tobytes(), ops.randn(3).asnumpy().tobytes()]
+
+    first = drawn()
+    assert first == drawn() and first[0] != first[1]
