@@ -128,3 +128,39 @@ def test_less_used_transforms() -> None:
     assert vision.Resize((8, 9), vision.Inter.PILCUBIC)(IMAGE).shape == (8, 9, 3)
     assert {vision.ImageBatchFormat.NCHW.value, vision.SliceMode.DROP.value, vision.ImageReadMode.COLOR.value} == {1, 2}
     assert transforms.not_random(len if False else lambda image: image).random is False
+
+
+MORE = {
+    "RandomInvert": vision.RandomInvert(),
+    "RandomEqualize": vision.RandomEqualize(),
+    "RandomAutoContrast": vision.RandomAutoContrast(5.0),
+    "RandomPosterize": vision.RandomPosterize((1, 8)),
+    "RandomSolarize": vision.RandomSolarize((10, 200)),
+    "RandomSharpness": vision.RandomSharpness(),
+    "RandomAffine": vision.RandomAffine(20, (-0.1, 0.1, -0.1, 0.1), (0.8, 1.2), (-5, 5)),
+    "RandomSelectSubpolicy": vision.RandomSelectSubpolicy(
+        [[(vision.Invert(), 0.5)], [(vision.HorizontalFlip(), 0.7), (vision.Posterize(2), 1)]]
+    ),
+}
+
+
+@pytest.mark.parametrize("name", MORE)
+def test_more_threads_do_not_change_the_numbers(name: str) -> None:
+    first = epochs(MORE[name], None, 3)
+    assert np.array_equal(first, epochs(MORE[name], 4, 3))
+    assert not np.array_equal(first, epochs(MORE[name], None, 4))
+    assert first.shape[2:] == IMAGE.shape
+
+
+def test_affine_without_change_is_the_image() -> None:
+    assert np.array_equal(vision.RandomAffine(0)(IMAGE), IMAGE)
+    shifted = vision.RandomAffine(0, (0.1, 0.1))(IMAGE)
+    assert np.array_equal(shifted[:, 2:], IMAGE[:, :-2]) and (shifted[:, :2] == 0).all()
+
+
+def test_ranges_are_checked() -> None:
+    with pytest.raises(ValueError) as caught:
+        vision.RandomPosterize((5, 2))
+    assert str(caught.value) == "RandomPosterize(bits=(5, 2)): expected (min, max), the smaller number first."
+    with pytest.raises(ValueError):
+        vision.RandomSelectSubpolicy([])

@@ -1,7 +1,6 @@
 """`mindspore.communication`: processes that train together."""
 from __future__ import annotations
 
-from torchspore.alias import missing
 from torchspore.mindspore.communication import management
 from torchspore.mindspore.communication.management import (
     HCCL_WORLD_COMM_GROUP,
@@ -21,5 +20,6 @@ from torchspore.mindspore.communication.management import (
     init,
     release,
 )
+from torchspore.names import missing
 
 __getattr__ = missing(__name__)

@@ -1,7 +1,6 @@
 """`mindspore.train`: Model, callbacks, metrics, checkpoints."""
 from __future__ import annotations
 
-from torchspore.alias import missing
 from torchspore.mindspore.train import amp, callback, loss_scale_manager, metrics, model, serialization
 from torchspore.mindspore.train.amp import build_train_network
 from torchspore.mindspore.train.callback import (
@@ -49,5 +48,6 @@ from torchspore.mindspore.train.serialization import (
     load_param_into_net,
     save_checkpoint,
 )
+from torchspore.names import missing
 
 __getattr__ = missing(__name__)

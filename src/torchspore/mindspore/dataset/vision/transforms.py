@@ -21,6 +21,18 @@ from torchspore.mindspore.dataset.vision.color import (
 )
 from torchspore.mindspore.dataset.vision.geometry import CenterCrop, Crop, HorizontalFlip, Pad, Resize, Rotate, VerticalFlip
 from torchspore.mindspore.dataset.vision.pictures import HWC2CHW, Decode, Grayscale, ImageTensorOperation, ToNumpy, ToPIL, ToTensor, ToType
+from torchspore.mindspore.dataset.vision.random_tones import (
+    AdjustGamma,
+    AdjustSharpness,
+    RandomAffine,
+    RandomAutoContrast,
+    RandomEqualize,
+    RandomInvert,
+    RandomPosterize,
+    RandomSelectSubpolicy,
+    RandomSharpness,
+    RandomSolarize,
+)
 from torchspore.mindspore.dataset.vision.randoms import (
     CutOut,
     RandomColor,

@@ -1,7 +1,6 @@
 """What a training calls while it runs."""
 from __future__ import annotations
 
-from torchspore.alias import missing
 from torchspore.mindspore.train.callback import _callback
 from torchspore.mindspore.train.callback._callback import (
     Callback,
@@ -18,6 +17,7 @@ from torchspore.mindspore.train.callback._history import History, LambdaCallback
 from torchspore.mindspore.train.callback._learning_rate import EarlyStopping, LearningRateScheduler, ReduceLROnPlateau
 from torchspore.mindspore.train.callback._loss_monitor import LossMonitor
 from torchspore.mindspore.train.callback._time_monitor import TimeMonitor
+from torchspore.names import missing
 
 __all__ = [
     "Callback", "CheckpointConfig", "EarlyStopping", "History", "LambdaCallback", "LearningRateScheduler", "LossMonitor", "ModelCheckpoint",

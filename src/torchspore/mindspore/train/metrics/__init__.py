@@ -3,7 +3,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from torchspore.alias import missing
 from torchspore.base.suggest import closest
 from torchspore.base.text import message, short
 from torchspore.mindspore.train.metrics.classification import (
@@ -19,6 +18,7 @@ from torchspore.mindspore.train.metrics.classification import (
 )
 from torchspore.mindspore.train.metrics.error import MAE, MSE, CosineSimilarity, Dice, Loss, Perplexity, auc
 from torchspore.mindspore.train.metrics.metric import EvaluationBase, Metric, rearrange_inputs
+from torchspore.names import missing
 
 _FACTORY: dict[str, type[Metric]] = {
     "accuracy": Accuracy, "acc": Accuracy, "precision": Precision, "recall": Recall, "F1": F1, "topk": TopKCategoricalAccuracy,
