@@ -270,3 +270,12 @@ def test_copies_drop_their_graphs() -> None:
     net.compile(Tensor(np.ones((2, 4), np.float32)))
     assert not dispatch.graphs(copy.deepcopy(net)) and not dispatch.graphs(pickle.loads(pickle.dumps(net)))
     assert [p.name for p in copy.deepcopy(net).get_parameters()] == [p.name for p in net.get_parameters()]
+
+
+def test_what_a_kernel_refuses_names_the_operator_and_the_line() -> None:
+    ms.set_context(mode=ms.GRAPH_MODE)
+    net = nn.Embedding(5, 3)
+    net(Tensor([1, 2]))
+    with pytest.raises(IndexError, match=r"test_capture\.py:\d+: gather\(input_params: Float32\[5, 3\]"):
+        net(Tensor([1, 9]))
+    assert net(Tensor([3, 4])).shape == (2, 3)

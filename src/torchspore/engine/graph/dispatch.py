@@ -76,16 +76,25 @@ def call(owner: Any, function: Callable[..., Any], args: tuple[Any, ...], kwargs
         return _in_pynative(function, args, kwargs)
     for graph in found.graphs:
         if graph.matches(version):
-            return graph.run(flat)
+            return _run(graph, flat, function, args, kwargs)
     if found.refusal is not None and found.refused_at == version:
         return _in_pynative(function, args, kwargs)
     graph_or_refusal = _capture(owner, found, function, args, kwargs, flat)
     if isinstance(graph_or_refusal, Graph):
-        return graph_or_refusal.run(flat)
+        return _run(graph_or_refusal, flat, function, args, kwargs)
     out = _in_pynative(function, args, kwargs)
     found.refusal, found.refused_at = graph_or_refusal, version
     _report(owner, graph_or_refusal)
     return out
+
+
+def _run(graph: Graph, flat: list[TensorBase], function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Runs the graph. What a kernel refuses (an index beyond a table) is raised again by PyNative, which knows the operator and the line."""
+    try:
+        return graph.run(flat)
+    except (IndexError, RuntimeError, ValueError, TypeError):
+        _in_pynative(function, args, kwargs)
+        raise
 
 
 def compile(owner: Any, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
