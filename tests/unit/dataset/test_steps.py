@@ -89,3 +89,12 @@ def test_the_seed_of_the_program_and_of_the_data() -> None:
     assert ds.config.get_seed() == 12
     ms.set_seed(13)
     assert ds.config.get_seed() == 13
+
+
+def test_padding_rows_make_even_shares() -> None:
+    source = ds.NumpySlicesDataset(np.arange(3), ["x"], shuffle=False)
+    joined = source + ds.PaddedDataset([{"x": np.array(9)}])
+    joined.use_sampler(ds.DistributedSampler(2, 1, shuffle=False))
+    assert numbers(joined) == [1, 9]
+    with np.testing.assert_raises(ValueError):
+        ds.PaddedDataset([])
