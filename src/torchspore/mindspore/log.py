@@ -49,6 +49,7 @@ def _logger() -> logging.Logger:
             logger = logging.getLogger("torchspore.mindspore")
             logger.setLevel(LOGGER_LEVEL[_level()])
             logger.propagate = False
+            logger.handlers.clear()
             handler = _handler()
             handler.setFormatter(_Line())
             logger.addHandler(handler)

@@ -302,7 +302,8 @@ class _Slices:
 class PaddedDataset(GeneratorDataset):
     """Rows that fill a dataset up to a number that divides evenly: `dataset + PaddedDataset(rows)`, then `use_sampler` of a share.
 
-    `padded_samples` is a list of dicts from column name to array, all with the same keys. Raises TypeError and ValueError for anything else.
+    `padded_samples` is a list of dicts from column name to array, all with the same keys. Raises TypeError and ValueError for anything
+    else.
     """
 
     def __init__(self, padded_samples: list[dict[str, np.ndarray]]) -> None:
