@@ -61,6 +61,9 @@ def _bridge(body: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(body)
     def operator(*arguments: Any, **keywords: Any) -> Any:
         try:
+            if len(arguments) == 1 and not keywords and not engine.active and isinstance(arguments[0], TensorBase):
+                out = body(arguments[0]._t)
+                return wrap(out) if out.__class__ is torch.Tensor else wrap_all(out)
             if keywords:
                 keywords = {key: unwrap(value) for key, value in keywords.items()}
             out = body(
