@@ -185,3 +185,10 @@ def test_interrupted_by_the_keyboard(tmp_path: Path) -> None:
     assert 1 <= len(kept) <= 3
     for name in kept:
         assert set(ms.load_checkpoint(str(tmp_path / name))) >= {"weight", "bias"}
+
+
+def test_files_go_to_the_folder_of_the_moment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    net, _ = parts()
+    train.Model(net, nn.MSELoss(), nn.SGD(net.trainable_params(), 0.1)).train(1, batches(), [train.ModelCheckpoint()])
+    assert sorted(os.listdir(tmp_path)) == ["CKP-1_1.ckpt", "CKP-1_2.ckpt"]

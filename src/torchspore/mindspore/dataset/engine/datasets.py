@@ -6,7 +6,10 @@ from __future__ import annotations
 from torchspore.mindspore.dataset.engine.batching import BatchDataset, BatchInfo, PaddedBatchDataset
 from torchspore.mindspore.dataset.engine.dataset import Dataset, SourceDataset, zip
 from torchspore.mindspore.dataset.engine.datasets_user_defined import (
-    GeneratorDataset, MappableDataset, NumpySlicesDataset, PaddedDataset,
+    GeneratorDataset,
+    MappableDataset,
+    NumpySlicesDataset,
+    PaddedDataset,
 )
 from torchspore.mindspore.dataset.engine.datasets_vision import (
     Cifar10Dataset,
