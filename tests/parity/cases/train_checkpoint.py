@@ -1,4 +1,5 @@
 """The very bytes of checkpoint files with appended values, text, bfloat16, 0-d and empty tensors, and a checksum; what is refused."""
+
 from __future__ import annotations
 
 import os
@@ -28,7 +29,9 @@ def net():
 FILES = {
     "cell": lambda path: ms.save_checkpoint(net(), path),
     "appended": lambda path: ms.save_checkpoint(
-        net(), path, append_dict={"epoch": 3, "rate": 0.1, "done": True, "note": "Zürich", "state": ms.Tensor([1, 2]), "one": ms.Tensor(2.5)}
+        net(),
+        path,
+        append_dict={"epoch": 3, "rate": 0.1, "done": True, "note": "Zürich", "state": ms.Tensor([1, 2]), "one": ms.Tensor(2.5)},
     ),
     "bfloat16": lambda path: ms.save_checkpoint([{"name": "b", "data": ms.Tensor([1.5, -2.25, 3e38], ms.bfloat16)}], path),
     "0-d": lambda path: ms.save_checkpoint([{"name": "z", "data": ms.Tensor(2.0)}], path),
@@ -98,7 +101,9 @@ def refused(name):
 
 @case()
 def loading_into_a_net():
-    given = {name: ms.Parameter(ms.Tensor(value), name=name) for name, value in {"weight": WEIGHT, "other": np.ones(2, np.float32)}.items()}
+    given = {
+        name: ms.Parameter(ms.Tensor(value), name=name) for name, value in {"weight": WEIGHT, "other": np.ones(2, np.float32)}.items()
+    }
     one = net()
     first = ms.load_param_into_net(one, given)
     prefixed = ms.load_param_into_net(net(), {f"head.{name}": value for name, value in given.items()})
