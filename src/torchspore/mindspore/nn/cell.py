@@ -13,6 +13,7 @@ from torchspore.engine.tensor import TensorBase, frame
 from torchspore.mindspore.common.parameter import Parameter, ParameterTuple
 from torchspore.mindspore.nn.cell_hooks import CellHooks
 from torchspore.mindspore.nn.cell_tree import CellTree
+from torchspore.mindspore.ops.explain import wrong_arguments
 from torchspore.mindspore.ops.primitive import Primitive
 
 _set = object.__setattr__
@@ -159,7 +160,13 @@ class Cell(CellTree, CellHooks):
         own = self.__dict__
         if own["_hooks"] is not None or own["_lower"] is not None or own["_bprop"] is not None:
             return self._run_whole(*args, **kwargs)
-        return self.construct(*args, **kwargs)
+        try:
+            return self.construct(*args, **kwargs)
+        except TypeError:
+            misfit = wrong_arguments(self, args, kwargs)
+            if misfit is None:
+                raise
+            raise misfit from None
 
     def _run_whole(self, *args: Any, **kwargs: Any) -> Any:
         """The call with everything that a plain Cell lacks: hooks, a dtype to compute in, a gradient of the user's own."""

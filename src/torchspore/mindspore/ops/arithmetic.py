@@ -117,7 +117,7 @@ def div(input: Any, other: Any, *, rounding_mode: str | None = None) -> Any:
     if rounding_mode is None:
         return divided(input, other)
     if rounding_mode not in ("floor", "trunc"):
-        raise ValueError(f"div(rounding_mode={rounding_mode!r}): expected None, 'floor' or 'trunc'.")
+        raise explain(div, (input, other), {"rounding_mode": rounding_mode}, ValueError("expected rounding_mode None, 'floor' or 'trunc'."))
     return floor_divide(input, other) if rounding_mode == "floor" else _truncated(input, other)
 
 

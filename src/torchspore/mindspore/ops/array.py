@@ -59,7 +59,7 @@ def squeeze(input: T, axis: Any = None) -> T:
         return input.squeeze()
     for a in sizes(axis):
         if input.shape[a] != 1:
-            raise ValueError(f"axis {a} has length {input.shape[a]}, not 1.")
+            raise ValueError(f"expected an axis of length 1, axis {a} has {input.shape[a]}.")
     return input.squeeze(tuple(sizes(axis)))
 
 
@@ -68,7 +68,7 @@ def _squeeze(input: T, axis: Any = ()) -> T:
     """Without the axes of length 1 that `axis` names, or without all of them. Raises ValueError where one is longer."""
     for a in sizes(axis):
         if input.shape[a] != 1:
-            raise ValueError(f"axis {a} has length {input.shape[a]}, not 1.")
+            raise ValueError(f"expected an axis of length 1, axis {a} has {input.shape[a]}.")
     return input.squeeze(tuple(sizes(axis))) if axis != () else input.squeeze()
 
 
@@ -173,7 +173,7 @@ def split(tensor: T, split_size_or_sections: Any, axis: int = 0) -> Any:
 def _split(input_x: T, axis: int = 0, output_num: int = 1) -> Any:
     """`output_num` equal parts along `axis`."""
     if input_x.shape[axis] % output_num:
-        raise ValueError(f"axis {axis} has length {input_x.shape[axis]}, which {output_num} parts do not divide.")
+        raise ValueError(f"expected a number of parts that divides {input_x.shape[axis]}, the length of axis {axis}, got {output_num}.")
     return tuple(torch.split(input_x, input_x.shape[axis] // output_num, axis))
 
 

@@ -123,6 +123,8 @@ def conv_transpose2d(input: T, weight: T, bias: T | None = None, stride: Size = 
 def pool(kind: str, x: T, kernel_size: Size, stride: Size, pad_mode: str, padding: Any = 0, ceil_mode: bool = False, count_include_pad: bool = True) -> T:
     """Pooling over the last axes by 'max' or 'avg'; with pad_mode 'same' an average counts only what was there."""
     count = x.ndim - 2
+    if not 1 <= count <= 3:
+        raise ValueError(f"expected an input such as (N, C, H, W), got shape {tuple(x.shape)}.")
     kernel, stride = pair(kernel_size, count), pair(stride, count)
     call = {"max": (F.max_pool1d, F.max_pool2d, F.max_pool3d), "avg": (F.avg_pool1d, F.avg_pool2d, F.avg_pool3d)}[kind][count - 1]
     mode = pad_mode.lower()

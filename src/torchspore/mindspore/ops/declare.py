@@ -64,15 +64,13 @@ def _bridge(body: Callable[..., Any]) -> Callable[..., Any]:
             if len(arguments) == 1 and not keywords and not engine.active and isinstance(arguments[0], TensorBase):
                 out = body(arguments[0]._t)
                 return wrap(out) if out.__class__ is torch.Tensor else wrap_all(out)
-            if keywords:
-                keywords = {key: unwrap(value) for key, value in keywords.items()}
             out = body(
                 *[
                     (raw(a) if engine.active else a._t) if isinstance(a, TensorBase)
                     else unwrap(a) if a.__class__ in _NESTED else a
                     for a in arguments
                 ],
-                **keywords,
+                **({key: unwrap(value) for key, value in keywords.items()} if keywords else keywords),
             )
         except _EXPLAINED as error:
             raise explain(operator, arguments, keywords, error) from None

@@ -56,12 +56,34 @@ def signature_of(function: Callable[..., Any]) -> str:
 
 
 def _given(function: Callable[..., Any], arguments: tuple[Any, ...], keywords: dict[str, Any]) -> dict[str, Any]:
+    """What was passed, by the names of the parameters, less what equals the defaults: layers pass all of them."""
+    given: dict[str, Any] = {}
+    rest = list(arguments)
+    for parameter in inspect.signature(function).parameters.values():
+        if parameter.kind is parameter.VAR_POSITIONAL:
+            given.update({f"{parameter.name}[{i}]": value for i, value in enumerate(rest)})
+            rest = []
+        elif rest and parameter.kind is not parameter.KEYWORD_ONLY:
+            value = rest.pop(0)
+            if not _is_default(value, parameter.default):
+                given[parameter.name] = value
+    given.update({f"argument {len(arguments) - len(rest) + i}": value for i, value in enumerate(rest)})
+    return {**given, **keywords}
+
+
+def _is_default(value: Any, default: Any) -> bool:
+    return value is default or (isinstance(value, (int, float, str, tuple)) and type(value) is type(default) and value == default)
+
+
+def wrong_arguments(cell: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> TypeError | None:
+    """The error for a Cell whose `construct` does not take these arguments, None where it does."""
     try:
-        names = [p.name for p in inspect.signature(function).parameters.values() if p.kind is not p.VAR_POSITIONAL]
-    except (TypeError, ValueError):
-        names = []
-    names += [f"argument {i}" for i in range(len(names), len(arguments))]
-    return {**dict(zip(names, arguments)), **keywords}
+        inspect.signature(cell.construct).bind(*args, **kwargs)
+    except TypeError:
+        name = type(cell).__name__
+        given = ", ".join([*map(shown, args), *(f"{key}={shown(value)}" for key, value in kwargs.items())])
+        return TypeError(f"{place()}{name}({given}): expected {name}.construct{signature_of(cell.construct)}.")
+    return None
 
 
 def shown(value: Any) -> str:

@@ -6,9 +6,11 @@ from typing import Any
 import numpy as np
 import torch
 
+from torchspore.base.text import with_hint
 from torchspore.engine import create
 from torchspore.engine.tensor import TensorBase, modify, raw, wrap
-from torchspore.mindspore.ops.explain import place
+from torchspore.mindspore.ops.explain import place, shown
+from torchspore.mindspore.ops.reasons import is_torch, reason
 
 
 def _index(tensor: TensorBase, index: Any) -> Any:
@@ -29,7 +31,7 @@ def _part(tensor: TensorBase, part: Any) -> Any:
         return slice(*(None if v is None else int(v) for v in (part.start, part.stop, part.step)))
     if isinstance(part, (int, np.integer)) or part is None or part is Ellipsis or isinstance(part, (bool, range)):
         return list(part) if isinstance(part, range) else part
-    raise TypeError(f"{place()}index {part!r:.40} of type {type(part).__name__}: expected ints, slices, None, ..., lists, bools or Tensors.")
+    raise TypeError(f"expected ints, slices, None, ..., lists, bools or Tensors, got {type(part).__name__}.")
 
 
 def _reversed(t: torch.Tensor, index: Any) -> tuple[torch.Tensor, Any]:
@@ -65,8 +67,8 @@ def getitem(self: Any, index: Any) -> Any:
             return wrap(t[index])
     try:
         return wrap(part_of(raw(self), _index(self, index)))
-    except (IndexError, RuntimeError) as error:
-        raise IndexError(f"{place()}x[{index!r:.60}] of shape {tuple(self._t.shape)}: {str(error).splitlines()[0]}") from None
+    except (IndexError, RuntimeError, TypeError) as error:
+        raise _explained(self, f"x[{_written(index)}]", error) from None
 
 
 def setitem(self: Any, index: Any, value: Any) -> None:
@@ -79,6 +81,18 @@ def setitem(self: Any, index: Any, value: Any) -> None:
         if isinstance(source, torch.Tensor):
             source = source.to(self._t.dtype)
         modify(self, lambda t: t.__setitem__(at, source))
-    except (IndexError, RuntimeError) as error:
-        kind = IndexError if isinstance(error, IndexError) else ValueError
-        raise kind(f"{place()}x[{index!r:.60}] = ... on shape {tuple(self._t.shape)}: {str(error).splitlines()[0]}") from None
+    except (IndexError, RuntimeError, TypeError) as error:
+        raise _explained(self, f"x[{_written(index)}] = {shown(value)}", error) from None
+
+
+def _written(index: Any) -> str:
+    return ", ".join(map(shown, index)) if isinstance(index, tuple) else shown(index)
+
+
+def _explained(tensor: TensorBase, written: str, error: Exception) -> Exception:
+    """The error for a part of `tensor` that is not there, or can't be written."""
+    if not is_torch(error):
+        return type(error)(f"{place()}{written}: {error}")
+    kind, sentence, hint = reason("index", {"x": tensor}, error)
+    text = f"{place()}{written} of shape {tuple(tensor._t.shape)}: {sentence}"
+    return kind(text if hint is None else with_hint(text, hint))

@@ -66,7 +66,7 @@ def bias_add(input_x: T, bias: T) -> T:
     """
     same_dtype(input_x, bias)
     if bias.ndim != 1 or bias.shape[0] != input_x.shape[1]:
-        raise ValueError(f"bias has shape {tuple(bias.shape)}, expected ({input_x.shape[1]},), the length of axis 1.")
+        raise ValueError(f"expected a bias of shape ({input_x.shape[1]},), the length of axis 1, got {tuple(bias.shape)}.")
     return input_x + bias.reshape(-1, *[1] * (input_x.ndim - 2))
 
 

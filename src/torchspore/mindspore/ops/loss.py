@@ -15,7 +15,7 @@ T = torch.Tensor
 def class_indexes(labels: T) -> T:
     """Labels as int64; raises TypeError for unsigned integers beyond uint8, which MindSpore refuses as class numbers."""
     if labels.dtype not in (torch.int32, torch.int64, torch.int16, torch.int8, torch.uint8):
-        raise TypeError(f"labels are {FROM_TORCH[labels.dtype]}; expected Int32 or Int64, for example labels.astype(mindspore.int32).")
+        raise TypeError(f"expected classes as Int32 or Int64, got {FROM_TORCH[labels.dtype]}.\n\nhint: write labels.astype(mindspore.int32).")
     return labels.long()
 
 

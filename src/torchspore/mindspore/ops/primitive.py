@@ -106,7 +106,12 @@ def primitive_class(name: str, function: Callable[..., Any], init: tuple[str, ..
     direct = list(parameters)[: len(called)] == called
 
     def __init__(self: Primitive, *args: Any, **kwargs: Any) -> None:
-        bound = made.bind(*args, **kwargs)
+        try:
+            bound = made.bind(*args, **kwargs)
+        except TypeError:
+            given = ", ".join([*map(repr, args), *(f"{key}={value!r}" for key, value in kwargs.items())])
+            bare = made.replace(parameters=[p.replace(annotation=inspect.Parameter.empty) for p in made.parameters.values()])
+            raise TypeError(f"{name}({given}): expected {name}{bare}.") from None
         bound.apply_defaults()
         Primitive.__init__(self, name)
         self._arguments = dict(bound.arguments)

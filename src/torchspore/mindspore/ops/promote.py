@@ -27,7 +27,8 @@ def operand(value: Any) -> Any:
         return value.item()
     if isinstance(value, (list, tuple)):
         return torch.tensor(value, device=device.current())
-    raise TypeError(f"expected a Tensor or a number, got {type(value).__name__} {str(value)[:40]!r}.")
+    hint = "\n\nhint: write Tensor(array) for a NumPy array." if isinstance(value, np.ndarray) else ""
+    raise TypeError(f"expected Tensors or numbers, got {type(value).__name__}.{hint}")
 
 
 def pair(x: Any, y: Any, family: str = "add") -> tuple[Any, Any]:
@@ -62,12 +63,12 @@ def _wide_pair(a: Any, b: Any, family: str) -> tuple[Any, Any]:
     if isinstance(other, bool) or (isinstance(other, int) and family != "add"):
         number = torch.tensor(int(other), dtype=wide.dtype, device=wide.device)
         return (a, number) if wide is a else (number, b)
-    raise TypeError(f"{dtypes.FROM_TORCH[wide.dtype]} and the number {other} do not mix; cast the Tensor, for example with astype(mindspore.int64).")
+    raise TypeError(f"expected one dtype, got {dtypes.FROM_TORCH[wide.dtype]} and the number {other}.\n\nhint: cast the Tensor, for example with astype(mindspore.int64).")
 
 
 def _mixed(a: torch.Tensor, b: torch.Tensor) -> TypeError:
     left, right = dtypes.FROM_TORCH[a.dtype], dtypes.FROM_TORCH[b.dtype]
-    return TypeError(f"{left} and {right} do not mix; cast one of them, for example with astype(mindspore.float32).")
+    return TypeError(f"expected one dtype, got {left} and {right}.\n\nhint: cast one of them, for example with astype(mindspore.float32).")
 
 
 def widened(function: Any, a: Any, b: Any) -> torch.Tensor:

@@ -1,6 +1,7 @@
 """What is wrong with the arguments of an operator, in our words: rules that read torch's complaint and the shapes."""
 from __future__ import annotations
 
+import dis
 import re
 from collections.abc import Callable
 from typing import Any
@@ -17,6 +18,7 @@ _KINDS = {
     "Half": "Float16", "Float": "Float32", "Double": "Float64", "BFloat16": "BFloat16", "Byte": "UInt8", "Char": "Int8", "Short": "Int16", "Int": "Int32",
     "Long": "Int64", "Bool": "Bool", "ComplexFloat": "Complex64", "ComplexDouble": "Complex128", "UInt16": "UInt16", "UInt32": "UInt32", "UInt64": "UInt64",
 }
+_FLOAT = "cast it first, for example with astype(mindspore.float32)"
 _CAST = "cast one of them, for example with astype(mindspore.float32)"
 _PRODUCTS = frozenset({"matmul", "_matmul", "_batch_matmul", "bmm", "mm", "dense"})
 
@@ -46,8 +48,12 @@ def _mixed_dtypes(name: str, given: dict[str, Any], text: str) -> Reason | None:
 
 
 def _not_a_tensor(name: str, given: dict[str, Any], text: str) -> Reason | None:
-    if not re.search(r"must be (\w+ of )?Tensor|has no attribute|invalid combination of arguments|dtype\('|but found element|must be tensor", text, re.I):
+    if not re.search(r"must be (\w+ of )?Tensor|has no attribute|invalid combination of arguments|dtype\('|as element|must be tensor", text, re.I):
         return None
+    for key, value in given.items():
+        others = [item for item in value if not isinstance(item, TensorBase)] if isinstance(value, (list, tuple)) else []
+        if others and "as element" in text:
+            return TypeError, f"expected Tensors in {key}, got {type(others[0]).__name__}.", f"write Tensor({key}[0])"
     for key, value in given.items():
         if not isinstance(value, (TensorBase, int, float, str, bool, type(None))) and not any(True for _ in tensors(value)):
             return TypeError, f"expected a Tensor as {key}, got {type(value).__name__}.", f"write Tensor({key})"
@@ -125,6 +131,12 @@ def _rank(match: re.Match[str], given: dict[str, Any]) -> tuple[str, str | None]
     return f"expected {match[1]} axes, got shape {shape}.", "put an axis of length 1 in front with x.expand_dims(0)" if len(shape) < 4 else None
 
 
+def _axes(match: re.Match[str], given: dict[str, Any]) -> tuple[str, str | None]:
+    wanted = {"Expected 1-D": "1 axis", "1D tensors expected": "1 axis", "Supports 1D or 2D": "1 or 2 axes", "at least 2 dimensions": "at least 2 axes"}
+    shapes = [str(shape_of(t)) for t in tensors(list(given.values()))]
+    return f"expected {wanted.get(match[0], 'matrices, 2 axes')}, got shape {' and '.join(shapes)}.", None
+
+
 def _dims(match: re.Match[str], given: dict[str, Any]) -> tuple[str, str | None]:
     return f"expected an order of all {match[1]} axes, got {match[2]}.", None
 
@@ -144,7 +156,7 @@ _PATTERNS: tuple[tuple[re.Pattern[str], type[Exception], _Say], ...] = tuple((re
     (r"Dimension out of range \(expected to be in range of \[(-?\d+), (-?\d+)\], but got (-?\d+)\)", ValueError, _says("expected an axis from {} to {}, got {}.")),
     (r"index (-?\d+) is out of bounds for dimension (\d+) with size (\d+)", IndexError, _says("index {} is beyond axis {}, which has {} elements.")),
     (r"index (-?\d+) is out of bounds for \w+ ?(\d+)? ?with size (\d+)", IndexError, _says("index {0} is beyond the axis, which has {2} elements.")),
-    (r"index out of range", IndexError, _says("an index is beyond the axis.", "indexes go from 0 to the length of the axis - 1")),
+    (r"(?<!tuple )index out of range", IndexError, _says("an index is beyond the axis.", "indexes go from 0 to the length of the axis - 1")),
     (r"too many indices for tensor of dimension (\d+)", IndexError, _says("expected at most {} indexes, one for each axis.")),
     (r"[Tt]arget (-?\d+) is out of bounds", ValueError, _classes),
     (r"batch_size|Expected target size", ValueError, _rows),
@@ -152,7 +164,8 @@ _PATTERNS: tuple[tuple[re.Pattern[str], type[Exception], _Say], ...] = tuple((re
      _says("expected an input at least as large as the kernel: it is {}, the kernel {}.", "pad_mode='same' pads as much as it takes")),
     (r"input image \(T?:? ?.*smaller than|Output size is too small|output size is too small", ValueError,
      _says("expected an input at least as large as the kernel.", "a smaller kernel_size, or pad_mode='same'")),
-    (r"Expected (\d)D(?: \(unbatched\))? or (?:\d)D", ValueError, _rank),
+    (r"Expected (?:\dD(?: \(unbatched\))? or )?(\d)D", ValueError, _rank),
+    (r"[Ee]xpected 3D or 4D", ValueError, _rank),
     (r"normalized_shape=\[([\d, ]+)\].*got input of size\[([\d, ]+)\]", ValueError, _says("expected an input that ends with the axes ({0}), got shape ({1}).")),
     (r"should contain (\d+) elements not (\d+)", ValueError, _says("expected {1} channels on axis 1, got {0}.", "num_features of the layer is the length of axis 1 of its input")),
     (r"[Nn]umber of channels in input.*num_groups.*\[([\d, ]+)\].*num_groups=(\d+)", ValueError, _says("expected channels that {1} groups divide, got shape ({0}).")),
@@ -170,6 +183,32 @@ _PATTERNS: tuple[tuple[re.Pattern[str], type[Exception], _Say], ...] = tuple((re
     (r"split_size.*sum exactly to (\d+).*=\[([\d, ]*)\]", ValueError, _says("expected sizes that sum to {0}, got {1}.")),
     (r"zero-element|numel\(\) == 0|non-zero size", ValueError, _says("expected at least one element.")),
     (r"integer division or modulo by zero|ZeroDivisionError", ZeroDivisionError, _says("integers can't be divided by zero.")),
+    (r"only support floating point", TypeError, _says("expected floating-point numbers.", _FLOAT)),
+    (r"Boolean inputs? not supported|bool.* not supported", TypeError, _says("expected numbers, got truth values.", _FLOAT)),
+    (r"tuple index out of range", ValueError, _says("expected an axis that the Tensor has.")),
+    (r"non-empty", ValueError, _says("expected at least one Tensor.")),
+    (r"greater than 0, got:? (-?\d+)", ValueError, _says("expected a number from 1 on, got {}.")),
+    (r"negative dimension (-?\d+)", ValueError, _says("expected lengths from 0 on, got {}.")),
+    (r"Order (\S+) not supported", ValueError, _says("expected another ord than {}.")),
+    (r"target size .* different to the input size", ValueError, _shapes),
+    (r"between 0 and 1$", ValueError, _says("expected probabilities, numbers from 0 to 1.", "binary_cross_entropy_with_logits takes logits")),
+    (r"weight of shape \[([\d, ]+)\] and normalized_shape = \[([\d, ]+)\]", ValueError, _says("expected an input that ends with the axes ({0}), got ({1}).")),
+    (r"probability has to be between 0 and 1, but got (\S+)", ValueError, _says("expected a probability from 0 to 1, got {}.")),
+    (r"can't assign a (\w+)", TypeError, _says("expected a number, a list, an array or a Tensor, got {}.")),
+    (r"contracted dimensions need to match, but first has size (\d+) .* second has size (\d+)", ValueError, _says("expected equal lengths, got {} and {}.")),
+    (r"(?:expected|Expected) a matrix|Expected 1-D|Supports 1D or 2D|at least 2 dimensions|must be (?:a )?matri|1D tensors expected", ValueError, _axes),
+    (r"divisible by 2", ValueError, _says("expected an even number of paddings, before and after for each axis.")),
+    (r"for the modes: .*\(got (\S+)\)", ValueError, _says("expected a mode that fits the input's axes, got {}.")),
+    (r"step must be nonzero", ValueError, _says("expected a step other than 0.")),
+    (r"inconsistent with step sign", ValueError, _says("expected a step that leads from start to end.")),
+    (r"steps must be non-negative", ValueError, _says("expected a number of steps from 0 on.")),
+    (r"argument '(\w+)'.* must be ([\w ]+), not (\w+)", TypeError, _says("expected {1} as {0}, got {2}.")),
+    (r"parameter numbers = (\d+),? and channel size = (\d+)", ValueError, _says("expected one weight or {1}, one for each channel, got {0}.")),
+    (r"Halving dimension must be even, but dimension (\d+) is size (\d+)", ValueError, _says("expected an even length on axis {}, got {}.")),
+    (r"indexing must be one of", ValueError, _says("expected indexing 'xy' or 'ij'.")),
+    (r"repeats must have the same size|repeats must be 0-dim or 1-dim|Repeats must be", ValueError, _says("expected one count from 0 on for each element along the axis.")),
+    (r"start \((-?\d+)\) \+ length \((-?\d+)\) exceeds dimension size \((\d+)\)", ValueError, _says("expected a part within {2} elements, got {1} from {0} on.")),
+    (r"only one dimension can be inferred", ValueError, _says("expected -1 for one length at most.")),
     (r"singular", ValueError, _says("expected a matrix that has an inverse; this one is singular.")),
     (r"selected index k out of range|k not in range", ValueError, _says("expected k up to the length of the axis.")),
 ))
@@ -177,9 +216,9 @@ _PATTERNS: tuple[tuple[re.Pattern[str], type[Exception], _Say], ...] = tuple((re
 
 def _by_pattern(name: str, given: dict[str, Any], text: str) -> Reason | None:
     refused = re.search(r"not implemented for '(\w+)'|not supported for (\w+)|for (?:dtype|type) (?:torch\.)?(\w+)|Got: (\w+)$", text)
-    if refused is not None:
-        kind = next(group for group in refused.groups() if group)
-        return TypeError, f"expected another dtype than {_KINDS.get(kind, kind)}.", "cast it first, for example with astype(mindspore.float32)"
+    kind = next((group for group in refused.groups() if group), "") if refused is not None else ""
+    if kind in _KINDS or kind in _KINDS.values():
+        return TypeError, f"expected another dtype than {_KINDS.get(kind, kind)}.", _FLOAT
     for pattern, error, say in _PATTERNS:
         match = pattern.search(text)
         if match is not None:
@@ -202,20 +241,19 @@ def _rest(error: Exception, text: str) -> Reason:
     elif kind is RuntimeError:
         kind = ValueError if _SHAPES.search(text) else TypeError if _TYPES.search(text) else RuntimeError
     first = next((line.strip() for line in text.splitlines() if line.strip()), "")
-    first = re.split(r"(?<=\w)\. (?=[A-Z])", first)[0]
+    first = re.sub(r"^\w+\(\):? ", "", re.split(r"(?<=\w)\. (?=[A-Z])", first)[0])
     if not first or _FOREIGN.search(first):
         first = {TypeError: "the arguments' types do not fit", ValueError: "the shapes or values do not fit", IndexError: "an index is out of range"}.get(kind, "it can't be computed")
     return kind, first if first.endswith(".") else first + ".", None
 
 
 def is_torch(error: Exception) -> bool:
-    """Whether `error` speaks in torch's or Python's words; the operators' own TypeErrors and ValueErrors say things in ours."""
-    if not isinstance(error, (TypeError, ValueError)) or isinstance(error, torch.OutOfMemoryError):
-        return True
+    """Whether `error` came out of torch or Python; what a `raise` of ours said is in our words already."""
     where = error.__traceback__
-    while where is not None and where.tb_next is not None:
+    if where is None:
+        return False
+    while where.tb_next is not None:
         where = where.tb_next
-    if where is not None and "/torchspore/" not in where.tb_frame.f_code.co_filename:
-        return True
-    words = r"must be (\w+ of )?(Tensor|int|float|tuple|bool|a number)|invalid combination|positional argument|unexpected keyword|argument '|object is not|not iterable|unsupported operand|object has no|can't be interpreted|cannot be interpreted|has no len|int\(\) argument|must be real number|not subscriptable|could not determine"
-    return re.search(words, str(error)) is not None
+    code = where.tb_frame.f_code
+    raised = dis.opname[code.co_code[where.tb_lasti]] == "RAISE_VARARGS"
+    return not raised or "/torchspore/" not in code.co_filename

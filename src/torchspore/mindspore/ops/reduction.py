@@ -113,7 +113,7 @@ def amin(input: T, axis: Axis = None, keepdims: bool = False, *, initial: Any = 
 def _extreme(reduce: Any, choose: Any, x: T, axis: Axis, keepdims: bool, initial: Any, where: Any) -> T:
     if where is not None:
         if initial is None:
-            raise ValueError("where comes without initial: expected both.")
+            raise ValueError("expected initial beside where.\n\nhint: initial is what counts where the mask is False.")
         x = torch.where(where, x, torch.as_tensor(initial, dtype=x.dtype, device=x.device))
     out = reduce(x, axes_of(x, axis), keepdims)
     return out if initial is None else choose(out, torch.as_tensor(initial, dtype=x.dtype, device=x.device))

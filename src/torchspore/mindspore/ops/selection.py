@@ -5,6 +5,7 @@ from typing import Any
 
 import torch
 
+from torchspore.engine.dtypes import FROM_TORCH
 from torchspore.mindspore.ops.declare import op
 
 T = torch.Tensor
@@ -24,6 +25,8 @@ def _gather(input_params: T, input_indices: T, axis: int, batch_dims: int = 0) -
 
 def _take(params: T, indices: T, axis: Any, batch_dims: int) -> T:
     axis = int(axis) % params.ndim
+    if indices.is_floating_point() or indices.dtype is torch.bool:
+        raise TypeError(f"expected integers as indexes, got {FROM_TORCH[indices.dtype]}.\n\nhint: write indices.astype(mindspore.int32).")
     if batch_dims:
         flat = indices.reshape(*indices.shape[:batch_dims], -1).long()
         taken = [_take(p, i, axis - 1, batch_dims - 1) for p, i in zip(params, indices)]

@@ -14,7 +14,7 @@ from torchspore.mindspore.ops.explain import explain
 def _values(variable: TensorBase, value: Any) -> torch.Tensor:
     source = raw(value) if isinstance(value, TensorBase) else create.from_data(value)
     if source.shape != variable._t.shape:
-        raise ValueError(f"the value has shape {tuple(source.shape)}, the variable {tuple(variable._t.shape)}.")
+        raise ValueError(f"expected a value of the variable's shape {tuple(variable._t.shape)}, got {tuple(source.shape)}.")
     return source.to(variable._t.dtype)
 
 

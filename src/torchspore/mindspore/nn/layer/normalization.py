@@ -8,6 +8,7 @@ from torchspore.mindspore import ops
 from torchspore.mindspore.common.initializer import initializer
 from torchspore.mindspore.common.parameter import Parameter
 from torchspore.mindspore.nn.cell import Cell
+from torchspore.mindspore.ops.explain import place
 
 
 class _BatchNorm(Cell):
@@ -40,7 +41,7 @@ class _BatchNorm(Cell):
     def construct(self, x: Any) -> Any:
         """x normalised."""
         if x.ndim not in self.ndims:
-            raise ValueError(f"{type(self).__name__}: expected an input of {' or '.join(map(str, self.ndims))} axes, got shape {x.shape}.")
+            raise ValueError(f"{place()}{type(self).__name__}: expected an input of {' or '.join(map(str, self.ndims))} axes, got shape {x.shape}.")
         batch = self.training if self.use_batch_statistics is None else self.use_batch_statistics
         if self.format == "NHWC":
             x = ops.transpose(x, (0, 3, 1, 2))
@@ -79,7 +80,7 @@ class BatchNorm3d(Cell):
     def construct(self, input_x: Any) -> Any:
         """input_x normalised."""
         if input_x.ndim != 5:
-            raise ValueError(f"BatchNorm3d: expected an input of 5 axes, got shape {input_x.shape}.")
+            raise ValueError(f"{place()}BatchNorm3d: expected an input of 5 axes, got shape {input_x.shape}.")
         n, c, d, h, w = input_x.shape
         return ops.reshape(self.bn2d(ops.reshape(input_x, (n, c, d * h, w))), (n, c, d, h, w))
 
