@@ -1,8 +1,9 @@
-"""Random state: one seed for torch, NumPy, initializers and datasets, as `mindspore.set_seed` promises."""
+"""Random state: one seed for torch, NumPy, Python, initializers and datasets, as `mindspore.set_seed` promises."""
 from __future__ import annotations
 
 import hashlib
 import os
+import random
 import threading
 
 import numpy as np
@@ -11,16 +12,20 @@ import torch
 _lock = threading.Lock()
 _seed: int | None = None
 _counts: dict[str, int] = {}
+seedings = 0
+"""How often `set_seed` was called: who keeps a seed of its own sees by it which came later."""
 
 
 def set_seed(seed: int) -> None:
-    """Starts every stream afresh from `seed`: torch's and NumPy's global generators, and those that `derive` feeds."""
-    global _seed
+    """Starts every stream afresh from `seed`: the global generators of torch, NumPy and Python, and those that `derive` feeds."""
+    global _seed, seedings
     with _lock:
         _seed = seed
+        seedings += 1
         _counts.clear()
     torch.manual_seed(seed)
     np.random.seed(seed % 2**32)
+    random.seed(seed)
 
 
 def get_seed() -> int | None:

@@ -32,3 +32,20 @@ def test_layers_and_operators_repeat_their_bits(mode: int) -> None:
 
     first = drawn()
     assert first == drawn() and first[0] != first[1]
+
+
+def test_set_seed_also_seeds_python() -> None:
+    import random
+
+    ms.set_seed(5)
+    first = random.random()
+    ms.set_seed(5)
+    assert random.random() == first
+
+
+def test_the_later_of_two_seeds_holds_for_datasets() -> None:
+    ms.set_seed(1)
+    ms.dataset.config.set_seed(2)
+    assert ms.dataset.config.get_seed() == 2
+    ms.set_seed(1)
+    assert ms.dataset.config.get_seed() == 1

@@ -5,7 +5,7 @@ from torchspore.engine import random
 
 
 def set_seed(seed: int) -> None:
-    """Starts all random streams from `seed`: operators, NumPy, initializers, datasets.
+    """Starts all random streams from `seed`: operators, NumPy, Python, initializers, datasets.
 
     Raises TypeError for what is no int, ValueError below 0.
     """

@@ -44,7 +44,7 @@ def _defaults() -> dict[str, Any]:
 
 _values = _defaults()
 _seed: int | None = None
-_seed_of_program: int | None = None  # what `mindspore.set_seed` said when `_seed` was written; a later call there wins
+_seedings = 0  # how often `mindspore.set_seed` had been called when `_seed` was written; a later call there wins
 
 
 def set_seed(seed: int) -> None:
@@ -52,9 +52,9 @@ def set_seed(seed: int) -> None:
 
     Raises TypeError where `seed` is no int, ValueError outside [0, 2**32 - 1].
     """
-    global _seed, _seed_of_program
+    global _seed, _seedings
     check_int("set_seed", "seed", seed, 0, UINT32_MAX)
-    _seed, _seed_of_program = seed, engine_random.get_seed()
+    _seed, _seedings = seed, engine_random.seedings
     random.seed(seed)
     np.random.seed(seed)
 
@@ -68,7 +68,7 @@ def get_seed() -> int:
 def chosen_seed() -> int | None:
     """The seed that the program set, None where it set none."""
     program = engine_random.get_seed()
-    return program if program is not None and (_seed is None or program != _seed_of_program) else _seed
+    return program if program is not None and (_seed is None or engine_random.seedings != _seedings) else _seed
 
 
 def fresh_seed() -> int:
