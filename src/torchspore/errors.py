@@ -45,6 +45,13 @@ class OptionPathForbidden(OptionPathError, PermissionError):
     """A directory that an option names cannot be made or written by this user."""
 
 
+class NameRefused(TorchsporeError, KeyError):
+    """A Cell, a list of activations or a parameter group was asked for a name that is taken, or that it does not know."""
+
+    def __str__(self) -> str:
+        return str(self.args[0])
+
+
 class LateChange(TorchsporeError, RuntimeError):
     """An option was changed after the point up to which it can act; the message names the line that passed it."""
 

@@ -63,9 +63,12 @@ def _from_sequence(data: Sequence[Any], wanted: torch.dtype | None) -> torch.Ten
             raise TypeError("Tensor of a list: expected Tensors only or numbers only, got both.\n\nhint: use ops.stack for Tensors.")
         stacked = torch.stack([raw(item) for item in data])
         return stacked if wanted is None else stacked.to(wanted)
-    array = np.array(data)
+    try:
+        array = np.array(data)
+    except ValueError:
+        raise ValueError(f"Tensor({str(data)[:60]}): expected rows of equal length.") from None
     if array.dtype == object:
-        raise TypeError(f"Tensor({str(data)[:60]}): expected rows of equal length that hold numbers.")
+        raise TypeError(f"Tensor({str(data)[:60]}): expected numbers or truth values.")
     if wanted is None and array.dtype == np.float64:
         wanted = torch.float32
     return from_array(array, wanted)

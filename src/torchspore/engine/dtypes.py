@@ -185,6 +185,8 @@ def to_torch(wanted: Any) -> torch.dtype:
         return to_torch(named(wanted))
     elif wanted is float:
         return torch.float32
+    elif wanted is None:  # NumPy would take it for float64
+        pass
     elif isinstance(wanted, type) and wanted in _FROM_PYTHON:
         return to_torch(_FROM_PYTHON[wanted])
     else:
@@ -202,7 +204,7 @@ def to_numpy(wanted: Type) -> Any:
     if wanted is bfloat16:
         found = sys.modules.get("ml_dtypes")
         return found.bfloat16 if found is not None else np.float32
-    raise TypeError(f"dtype {wanted!r}: NumPy has no counterpart.")
+    raise TypeError(f"dtype {wanted!r}: expected one that NumPy has, such as mindspore.float32.")
 
 
 def from_python(wanted: Any) -> Type:

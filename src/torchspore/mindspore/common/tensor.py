@@ -24,7 +24,8 @@ class Tensor(TensorBase):
     __parameter__ = False
 
     def __init__(
-        self, input_data: Any = None, dtype: Any = None, shape: Any = None, init: Any = None, const_arg: bool = False, device: str | None = None,
+        self, input_data: Any = None, dtype: Any = None, shape: Any = None, init: Any = None, const_arg: bool = False,
+        device: str | None = None,
     ) -> None:
         if dtype is not None:
             _check_dtype(dtype)
@@ -179,7 +180,9 @@ class Tensor(TensorBase):
 
     def _single(self, what: str) -> Any:
         if self._t.numel() != 1:
-            raise ValueError(f"{what}: expected a Tensor of one element, got shape {self.shape}.\n\nhint: use .asnumpy() for all of them, or index one.")
+            raise ValueError(
+                f"{what}: expected a Tensor of one element, got shape {self.shape}.\n\nhint: use .asnumpy() for all of them, or index one."
+            )
         return create.host(self)
 
     def __bool__(self) -> bool:
@@ -197,7 +200,7 @@ class Tensor(TensorBase):
     def __index__(self) -> int:
         single = self._single("index")
         if single.is_floating_point():
-            raise TypeError(f"a Tensor of {self.dtype} as an index: expected integers.")
+            raise TypeError(f"a Tensor as an index: expected integers, got {self.dtype}.")
         return int(single)
 
     def __round__(self, digits: int = 0) -> Any:
@@ -205,12 +208,12 @@ class Tensor(TensorBase):
 
     def __len__(self) -> int:
         if self._t.ndim == 0:
-            raise TypeError("len(Tensor): a 0-d Tensor has no length.")
+            raise TypeError("len(Tensor): expected at least one axis, got a 0-d Tensor.")
         return self._t.shape[0]
 
     def __iter__(self) -> Iterator[Tensor]:
         if self._t.ndim == 0:
-            raise TypeError("iteration over a 0-d Tensor.")
+            raise TypeError("iter(Tensor): expected at least one axis, got a 0-d Tensor.")
         return iter([self[i] for i in range(self._t.shape[0])])  # type: ignore[index]
 
     def __contains__(self, element: Any) -> bool:

@@ -10,6 +10,7 @@ from torchspore.engine import tensor as engine
 from torchspore.engine.graph import dispatch, state, watch
 from torchspore.engine.precision import lowered
 from torchspore.engine.tensor import TensorBase, frame
+from torchspore.errors import NameRefused
 from torchspore.mindspore.common.parameter import Parameter, ParameterTuple
 from torchspore.mindspore.nn.cell_hooks import CellHooks
 from torchspore.mindspore.nn.cell_tree import CellTree
@@ -44,7 +45,9 @@ class Cell(CellTree, CellHooks):
             if found is not None and name in found:
                 return found[name]
         if "_params" not in own and name in ("_params", "_cells", "training", "_hooks"):
-            raise AttributeError(f"{type(self).__name__}: attributes are read before super().__init__() was called.\n\nhint: call super().__init__() first.")
+            raise AttributeError(
+                f"{type(self).__name__}: attributes are read before super().__init__() was called.\n\nhint: call super().__init__() first."
+            )
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}.")
 
     def __setattr__(self, name: str, value: Any) -> None:
@@ -63,7 +66,9 @@ class Cell(CellTree, CellHooks):
             self._assign_parameter(name, value)
         elif "_cells" in own and name in own["_cells"]:
             if value is not None:
-                raise TypeError(f"{type(self).__name__}.{name}: expected a Cell or None in place of the Cell there, got {type(value).__name__}.")
+                raise TypeError(
+                    f"{type(self).__name__}.{name}: expected a Cell or None in place of the Cell there, got {type(value).__name__}."
+                )
             own["_cells"][name] = None
         elif isinstance(getattr(type(self), name, None), property):
             _set(self, name, value)
@@ -109,7 +114,8 @@ class Cell(CellTree, CellHooks):
             self._params[name] = None
         else:
             raise TypeError(
-                f"{type(self).__name__}.{name}: expected a Parameter, a Tensor or None in place of the Parameter there, got {type(value).__name__}."
+                f"{type(self).__name__}.{name}: expected a Parameter, a Tensor or None in place of the Parameter there, got "
+                f"{type(value).__name__}."
             )
 
     def insert_param_to_cell(self, param_name: str, param: Parameter | None, check_name_contain_dot: bool = True) -> None:
@@ -121,9 +127,9 @@ class Cell(CellTree, CellHooks):
         if not param_name:
             raise ValueError("insert_param_to_cell(''): expected a name.")
         if check_name_contain_dot and "." in param_name:
-            raise KeyError(f"insert_param_to_cell({param_name!r}): expected a name without a dot.")
+            raise NameRefused(f"insert_param_to_cell({param_name!r}): expected a name without a dot.")
         if param_name in own.get("_cells", ()) or (param_name not in own["_params"] and hasattr(type(self), param_name)):
-            raise KeyError(f"{type(self).__name__}.{param_name} exists already.\n\nhint: give the Parameter another name.")
+            raise NameRefused(f"{type(self).__name__}.{param_name} exists already.\n\nhint: give the Parameter another name.")
         if param is not None and not isinstance(param, Parameter):
             raise TypeError(f"insert_param_to_cell({param_name!r}): expected a Parameter, got {type(param).__name__}.")
         if param is not None and param.is_unnamed:
@@ -141,7 +147,7 @@ class Cell(CellTree, CellHooks):
         if not isinstance(child_cell, Cell):
             raise TypeError(f"insert_child_to_cell({child_name!r}): expected a Cell, got {type(child_cell).__name__}.")
         if child_name in self._cells or hasattr(self, child_name):
-            raise KeyError(f"{type(self).__name__}.{child_name} exists already.\n\nhint: give the Cell another name.")
+            raise NameRefused(f"{type(self).__name__}.{child_name} exists already.\n\nhint: give the Cell another name.")
         dispatch.changed()
         self._cells[child_name] = child_cell
 
@@ -149,7 +155,9 @@ class Cell(CellTree, CellHooks):
 
     def construct(self, *args: Any, **kwargs: Any) -> Any:
         """What this Cell computes; each network defines its own."""
-        raise AttributeError(f"{type(self).__name__}: expected a method named construct.\n\nhint: define construct(self, x) on {type(self).__name__}.")
+        raise AttributeError(
+            f"{type(self).__name__}: expected a method named construct.\n\nhint: define construct(self, x) on {type(self).__name__}."
+        )
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if STORE.graph_mode and engine.frame() is None:

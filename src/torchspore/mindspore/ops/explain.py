@@ -52,7 +52,7 @@ def signature_of(function: Callable[..., Any]) -> str:
     """The parameters with their defaults, without types: `(input, axis=-1)`."""
     signature = inspect.signature(function)
     bare = [p.replace(annotation=inspect.Parameter.empty) for p in signature.parameters.values()]
-    return str(signature.replace(parameters=bare, return_annotation=inspect.Signature.empty))
+    return str(signature.replace(parameters=bare, return_annotation=inspect.Signature.empty)).replace("=torch.", "=mindspore.")
 
 
 def _given(function: Callable[..., Any], arguments: tuple[Any, ...], keywords: dict[str, Any]) -> dict[str, Any]:

@@ -55,16 +55,21 @@ def _joined(by_position: list[Any], by_weight: list[Any], position: Any, weights
     return (inputs, parameters) if weights is not None else inputs
 
 
-def value_and_grad(fn: Any, grad_position: Any = 0, weights: Any = None, has_aux: bool = False, return_ids: bool = False, sens_param: bool = False) -> Callable[..., Any]:
+def value_and_grad(
+    fn: Any, grad_position: Any = 0, weights: Any = None, has_aux: bool = False, return_ids: bool = False, sens_param: bool = False,
+) -> Callable[..., Any]:
     """A function that gives (result of `fn`, gradients).
 
     Gradients are of the inputs at `grad_position` (an int, a tuple or None) and of `weights`; with both, a pair of them. With `has_aux`
-    only the first result is differentiated; with `sens_param` the last argument weighs it. Raises ValueError where there is nothing to differentiate by, TypeError for wrong arguments.
+    only the first result is differentiated; with `sens_param` the last argument weighs it. Raises ValueError where there is nothing to
+    differentiate by, TypeError for wrong arguments.
     """
     return _transform(fn, "value_and_grad", grad_position, weights, has_aux, return_ids, True, sens_param)
 
 
-def grad(fn: Any, grad_position: Any = 0, weights: Any = None, has_aux: bool = False, return_ids: bool = False, sens_param: bool = False) -> Callable[..., Any]:
+def grad(
+    fn: Any, grad_position: Any = 0, weights: Any = None, has_aux: bool = False, return_ids: bool = False, sens_param: bool = False,
+) -> Callable[..., Any]:
     """A function that gives the gradients of `fn`, and with `has_aux` also its results from the second on."""
     return _transform(fn, "grad", grad_position, weights, has_aux, return_ids, False, sens_param)
 
@@ -80,7 +85,7 @@ def _transform(
     parameters, alone = _weights(weights, name)
     for flag, value in (("has_aux", has_aux), ("return_ids", return_ids), ("sens_param", sens_param)):
         if not isinstance(value, bool):
-            raise TypeError(f"{name}({flag}={value!r}): expected a bool.")
+            raise TypeError(f"{name}({flag}={value!r}): expected a bool, got {type(value).__name__}.")
 
     def computed(*args: Any, **kwargs: Any) -> Any:
         args, sens = (args[:-1], args[-1]) if sens_param else (args, None)
@@ -100,7 +105,10 @@ def _transform(
     return transformed
 
 
-def _with_ids(by_position: list[Any], by_weight: list[Any], positions: Sequence[int], parameters: list[Parameter], position: Any, weights: Any, alone: bool) -> Any:
+def _with_ids(
+    by_position: list[Any], by_weight: list[Any], positions: Sequence[int], parameters: list[Parameter], position: Any, weights: Any,
+    alone: bool,
+) -> Any:
     first = [(p, g) for p, g in zip(positions, by_position)]
     second = [(w.name, g) for w, g in zip(parameters, by_weight)]
     return _joined(first, second, position, weights, alone)
@@ -127,9 +135,9 @@ def get_grad(gradients: Any, identifier: Any) -> Any:
 def _check_positions(name: str, positions: Sequence[int], args: tuple[Any, ...]) -> None:
     for position in positions:
         if position >= len(args):
-            raise ValueError(f"{name}(grad_position={position}): the call has only {len(args)} positional arguments.")
+            raise ValueError(f"{name}(grad_position={position}): expected a position from 0 to {len(args) - 1}; the call has {len(args)} positional arguments.")
         if not any(True for _ in tensors(args[position])):
-            raise TypeError(f"{name}: argument {position} is {type(args[position]).__name__}, not a Tensor.\n\nhint: pass Tensor({args[position]!r:.20}).")
+            raise TypeError(f"{name}: expected a Tensor as argument {position}, got {type(args[position]).__name__}.\n\nhint: write Tensor({args[position]!r:.20}).")
 
 
 class GradOperation:
@@ -142,7 +150,7 @@ class GradOperation:
     def __init__(self, get_all: bool = False, get_by_list: bool = False, sens_param: bool = False) -> None:
         for flag, value in (("get_all", get_all), ("get_by_list", get_by_list), ("sens_param", sens_param)):
             if not isinstance(value, bool):
-                raise TypeError(f"GradOperation({flag}={value!r}): expected a bool.")
+                raise TypeError(f"GradOperation({flag}={value!r}): expected a bool, got {type(value).__name__}.")
         self.get_all, self.get_by_list, self.sens_param = get_all, get_by_list, sens_param
 
     def __call__(self, fn: Any, weights: Any = None) -> Callable[..., Any]:

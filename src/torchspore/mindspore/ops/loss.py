@@ -15,19 +15,25 @@ T = torch.Tensor
 def class_indexes(labels: T) -> T:
     """Labels as int64; raises TypeError for unsigned integers beyond uint8, which MindSpore refuses as class numbers."""
     if labels.dtype not in (torch.int32, torch.int64, torch.int16, torch.int8, torch.uint8):
-        raise TypeError(f"expected classes as Int32 or Int64, got {FROM_TORCH[labels.dtype]}.\n\nhint: write labels.astype(mindspore.int32).")
+        raise TypeError(
+            f"expected classes as Int32 or Int64, got {FROM_TORCH[labels.dtype]}.\n\nhint: write labels.astype(mindspore.int32)."
+        )
     return labels.long()
 
 
 @op()
-def cross_entropy(input: T, target: T, weight: T | None = None, ignore_index: int = -100, reduction: str = "mean", label_smoothing: float = 0.0) -> T:
+def cross_entropy(
+    input: T, target: T, weight: T | None = None, ignore_index: int = -100, reduction: str = "mean", label_smoothing: float = 0.0,
+) -> T:
     """The cross entropy of logits (N, C, ...) and classes (N, ...) or probabilities (N, C, ...)."""
     target = target if target.is_floating_point() else class_indexes(target)
     return F.cross_entropy(input, target, weight, ignore_index=ignore_index, reduction=reduction, label_smoothing=label_smoothing)
 
 
 @op()
-def nll_loss(inputs: T, target: T, weight: T | None = None, ignore_index: int = -100, reduction: str = "mean", label_smoothing: float = 0.0) -> T:
+def nll_loss(
+    inputs: T, target: T, weight: T | None = None, ignore_index: int = -100, reduction: str = "mean", label_smoothing: float = 0.0,
+) -> T:
     """The negative log likelihood of log probabilities (N, C, ...) and classes (N, ...)."""
     return F.nll_loss(inputs, class_indexes(target), weight, ignore_index=ignore_index, reduction=reduction)
 
@@ -69,12 +75,18 @@ def l1_loss(input: T, target: T, reduction: str = "mean") -> T:
 @op()
 def smooth_l1_loss(input: T, target: T, beta: float = 1.0, reduction: str = "none") -> T:
     """Squared below `beta`, absolute above it."""
-    return F.smooth_l1_loss(input, target, reduction=reduction, beta=beta)
+    return _smooth(input, target, beta, reduction)
 
 
 @op(primitive="SmoothL1Loss", init=("beta", "reduction"))
 def _smooth_l1(logits: T, labels: T, beta: float = 1.0, reduction: str = "none") -> T:
     """Squared below `beta`, absolute above it."""
+    return _smooth(logits, labels, beta, reduction)
+
+
+def _smooth(logits: T, labels: T, beta: float, reduction: str) -> T:
+    if logits.shape != labels.shape:
+        raise ValueError(f"expected equal shapes, got {tuple(logits.shape)} and {tuple(labels.shape)}.")
     return F.smooth_l1_loss(logits, labels, reduction=reduction, beta=beta)
 
 
@@ -91,7 +103,9 @@ def binary_cross_entropy(logits: T, labels: T, weight: T | None = None, reductio
 
 
 @op()
-def binary_cross_entropy_with_logits(input: T, target: T, weight: T | None = None, pos_weight: T | None = None, reduction: str = "mean") -> T:
+def binary_cross_entropy_with_logits(
+    input: T, target: T, weight: T | None = None, pos_weight: T | None = None, reduction: str = "mean",
+) -> T:
     """The binary cross entropy of logits."""
     return F.binary_cross_entropy_with_logits(input, target, weight, reduction=reduction, pos_weight=pos_weight)
 

@@ -6,8 +6,6 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-import torch
-
 from torchspore.engine.dtypes import FROM_TORCH
 from torchspore.engine.tensor import TensorBase, tensors
 
@@ -15,8 +13,10 @@ Reason = tuple[type[Exception], str, str | None]
 """The kind of error, the sentence after the call, and a hint or None."""
 
 _KINDS = {
-    "Half": "Float16", "Float": "Float32", "Double": "Float64", "BFloat16": "BFloat16", "Byte": "UInt8", "Char": "Int8", "Short": "Int16", "Int": "Int32",
-    "Long": "Int64", "Bool": "Bool", "ComplexFloat": "Complex64", "ComplexDouble": "Complex128", "UInt16": "UInt16", "UInt32": "UInt32", "UInt64": "UInt64",
+    "Half": "Float16", "Float": "Float32", "Double": "Float64", "BFloat16": "BFloat16", "Byte": "UInt8", "Char": "Int8", "Short": "Int16",
+    "Int": "Int32",
+    "Long": "Int64", "Bool": "Bool", "ComplexFloat": "Complex64", "ComplexDouble": "Complex128", "UInt16": "UInt16", "UInt32": "UInt32",
+    "UInt64": "UInt64",
 }
 _FLOAT = "cast it first, for example with astype(mindspore.float32)"
 _CAST = "cast one of them, for example with astype(mindspore.float32)"
@@ -48,7 +48,9 @@ def _mixed_dtypes(name: str, given: dict[str, Any], text: str) -> Reason | None:
 
 
 def _not_a_tensor(name: str, given: dict[str, Any], text: str) -> Reason | None:
-    if not re.search(r"must be (\w+ of )?Tensor|has no attribute|invalid combination of arguments|dtype\('|as element|must be tensor", text, re.I):
+    if not re.search(
+        r"must be (\w+ of )?Tensor|has no attribute|invalid combination of arguments|dtype\('|as element|must be tensor", text, re.I,
+    ):
         return None
     for key, value in given.items():
         others = [item for item in value if not isinstance(item, TensorBase)] if isinstance(value, (list, tuple)) else []
@@ -132,7 +134,10 @@ def _rank(match: re.Match[str], given: dict[str, Any]) -> tuple[str, str | None]
 
 
 def _axes(match: re.Match[str], given: dict[str, Any]) -> tuple[str, str | None]:
-    wanted = {"Expected 1-D": "1 axis", "1D tensors expected": "1 axis", "Supports 1D or 2D": "1 or 2 axes", "at least 2 dimensions": "at least 2 axes"}
+    wanted = {
+        "Expected 1-D": "1 axis", "1D tensors expected": "1 axis", "Supports 1D or 2D": "1 or 2 axes",
+        "at least 2 dimensions": "at least 2 axes",
+    }
     shapes = [str(shape_of(t)) for t in tensors(list(given.values()))]
     return f"expected {wanted.get(match[0], 'matrices, 2 axes')}, got shape {' and '.join(shapes)}.", None
 
@@ -148,15 +153,29 @@ def _says(template: str, hint: str | None = None) -> _Say:
     return lambda match, given: (template.format(*match.groups()), hint)
 
 
-_PATTERNS: tuple[tuple[re.Pattern[str], type[Exception], _Say], ...] = tuple((re.compile(pattern, re.S), kind, say) for pattern, kind, say in (
+_PATTERNS: tuple[
+    tuple[re.Pattern[str], type[Exception], _Say], ...,
+] = tuple((re.compile(pattern, re.S), kind, say) for pattern, kind, say in (
     (r"The size of tensor a \((\d+)\) must match the size of tensor b \((\d+)\) at non-singleton dimension (\d+)", ValueError, _broadcast),
     (r"to have (\d+) channels, but got (\d+) channels", ValueError, _channels),
     (r"Sizes of tensors must match|expects each tensor to be equal size|Tensors must have same number of dimensions", ValueError, _shapes),
     (r"shape '\[([-\d, ]*)\]' is invalid for input of size (\d+)", ValueError, _elements),
-    (r"Dimension out of range \(expected to be in range of \[(-?\d+), (-?\d+)\], but got (-?\d+)\)", ValueError, _says("expected an axis from {} to {}, got {}.")),
-    (r"index (-?\d+) is out of bounds for dimension (\d+) with size (\d+)", IndexError, _says("index {} is beyond axis {}, which has {} elements.")),
-    (r"index (-?\d+) is out of bounds for \w+ ?(\d+)? ?with size (\d+)", IndexError, _says("index {0} is beyond the axis, which has {2} elements.")),
-    (r"(?<!tuple )index out of range", IndexError, _says("an index is beyond the axis.", "indexes go from 0 to the length of the axis - 1")),
+    (
+        r"Dimension out of range \(expected to be in range of \[(-?\d+), (-?\d+)\], but got (-?\d+)\)", ValueError,
+        _says("expected an axis from {} to {}, got {}."),
+    ),
+    (
+        r"index (-?\d+) is out of bounds for dimension (\d+) with size (\d+)", IndexError,
+        _says("index {} is beyond axis {}, which has {} elements."),
+    ),
+    (
+        r"index (-?\d+) is out of bounds for \w+ ?(\d+)? ?with size (\d+)", IndexError,
+        _says("index {0} is beyond the axis, which has {2} elements."),
+    ),
+    (
+        r"(?<!tuple )index out of range", IndexError,
+        _says("an index is beyond the axis.", "indexes go from 0 to the length of the axis - 1"),
+    ),
     (r"too many indices for tensor of dimension (\d+)", IndexError, _says("expected at most {} indexes, one for each axis.")),
     (r"[Tt]arget (-?\d+) is out of bounds", ValueError, _classes),
     (r"batch_size|Expected target size", ValueError, _rows),
@@ -166,10 +185,22 @@ _PATTERNS: tuple[tuple[re.Pattern[str], type[Exception], _Say], ...] = tuple((re
      _says("expected an input at least as large as the kernel.", "a smaller kernel_size, or pad_mode='same'")),
     (r"Expected (?:\dD(?: \(unbatched\))? or )?(\d)D", ValueError, _rank),
     (r"[Ee]xpected 3D or 4D", ValueError, _rank),
-    (r"normalized_shape=\[([\d, ]+)\].*got input of size\[([\d, ]+)\]", ValueError, _says("expected an input that ends with the axes ({0}), got shape ({1}).")),
-    (r"should contain (\d+) elements not (\d+)", ValueError, _says("expected {1} channels on axis 1, got {0}.", "num_features of the layer is the length of axis 1 of its input")),
-    (r"[Nn]umber of channels in input.*num_groups.*\[([\d, ]+)\].*num_groups=(\d+)", ValueError, _says("expected channels that {1} groups divide, got shape ({0}).")),
-    (r"more than 1 value per channel", ValueError, _says("expected more than one value for each channel while training.", "a larger batch, or set_train(False)")),
+    (
+        r"normalized_shape=\[([\d, ]+)\].*got input of size\[([\d, ]+)\]", ValueError,
+        _says("expected an input that ends with the axes ({0}), got shape ({1})."),
+    ),
+    (
+        r"should contain (\d+) elements not (\d+)", ValueError,
+        _says("expected {1} channels on axis 1, got {0}.", "num_features of the layer is the length of axis 1 of its input"),
+    ),
+    (
+        r"[Nn]umber of channels in input.*num_groups.*\[([\d, ]+)\].*num_groups=(\d+)", ValueError,
+        _says("expected channels that {1} groups divide, got shape ({0})."),
+    ),
+    (
+        r"more than 1 value per channel", ValueError,
+        _says("expected more than one value for each channel while training.", "a larger batch, or set_train(False)"),
+    ),
     (r"input\.dim\(\) = (\d+) is not equal to len\(dims\) = (\d+)", ValueError, _dims),
     (r"[Dd]uplicate dims|repeated dim|dim \d+ appears multiple times", ValueError, _says("expected each axis once.")),
     (r"expanded size of the tensor \((\d+)\) must match the existing size \((\d+)\) at non-singleton dimension (\d+)", ValueError,
@@ -184,30 +215,64 @@ _PATTERNS: tuple[tuple[re.Pattern[str], type[Exception], _Say], ...] = tuple((re
     (r"zero-element|numel\(\) == 0|non-zero size", ValueError, _says("expected at least one element.")),
     (r"integer division or modulo by zero|ZeroDivisionError", ZeroDivisionError, _says("integers can't be divided by zero.")),
     (r"only support floating point", TypeError, _says("expected floating-point numbers.", _FLOAT)),
-    (r"Boolean inputs? not supported|bool.* not supported", TypeError, _says("expected numbers, got truth values.", _FLOAT)),
+    (
+        r"Bool(?:ean)? inputs? not supported|bool.* not supported|not support bool", TypeError,
+        _says("expected numbers, got truth values.", _FLOAT),
+    ),
+    (
+        r"Boolean value of Tensor|(\d+) elements cannot be converted to Scalar", TypeError,
+        _says("expected one number or truth value, got a Tensor of several."),
+    ),
+    (r"isIntegral", TypeError, _says("expected an int.")),
+    (r"At least one of 'min' or 'max'", ValueError, _says("expected min, max or both.")),
+    (r"n_sample <= 0", ValueError, _says("expected a number of samples from 1 on.")),
     (r"tuple index out of range", ValueError, _says("expected an axis that the Tensor has.")),
     (r"non-empty", ValueError, _says("expected at least one Tensor.")),
     (r"greater than 0, got:? (-?\d+)", ValueError, _says("expected a number from 1 on, got {}.")),
     (r"negative dimension (-?\d+)", ValueError, _says("expected lengths from 0 on, got {}.")),
     (r"Order (\S+) not supported", ValueError, _says("expected another ord than {}.")),
     (r"target size .* different to the input size", ValueError, _shapes),
-    (r"between 0 and 1$", ValueError, _says("expected probabilities, numbers from 0 to 1.", "binary_cross_entropy_with_logits takes logits")),
-    (r"weight of shape \[([\d, ]+)\] and normalized_shape = \[([\d, ]+)\]", ValueError, _says("expected an input that ends with the axes ({0}), got ({1}).")),
+    (
+        r"between 0 and 1$", ValueError,
+        _says("expected probabilities, numbers from 0 to 1.", "binary_cross_entropy_with_logits takes logits"),
+    ),
+    (
+        r"weight of shape \[([\d, ]+)\] and normalized_shape = \[([\d, ]+)\]", ValueError,
+        _says("expected an input that ends with the axes ({0}), got ({1})."),
+    ),
     (r"probability has to be between 0 and 1, but got (\S+)", ValueError, _says("expected a probability from 0 to 1, got {}.")),
     (r"can't assign a (\w+)", TypeError, _says("expected a number, a list, an array or a Tensor, got {}.")),
-    (r"contracted dimensions need to match, but first has size (\d+) .* second has size (\d+)", ValueError, _says("expected equal lengths, got {} and {}.")),
-    (r"(?:expected|Expected) a matrix|Expected 1-D|Supports 1D or 2D|at least 2 dimensions|must be (?:a )?matri|1D tensors expected", ValueError, _axes),
+    (
+        r"contracted dimensions need to match, but first has size (\d+) .* second has size (\d+)", ValueError,
+        _says("expected equal lengths, got {} and {}."),
+    ),
+    (
+        r"(?:expected|Expected) a matrix|Expected 1-D|Supports 1D or 2D|at least 2 dimensions|must be (?:a )?matri|1D tensors expected",
+        ValueError, _axes,
+    ),
     (r"divisible by 2", ValueError, _says("expected an even number of paddings, before and after for each axis.")),
     (r"for the modes: .*\(got (\S+)\)", ValueError, _says("expected a mode that fits the input's axes, got {}.")),
     (r"step must be nonzero", ValueError, _says("expected a step other than 0.")),
     (r"inconsistent with step sign", ValueError, _says("expected a step that leads from start to end.")),
     (r"steps must be non-negative", ValueError, _says("expected a number of steps from 0 on.")),
     (r"argument '(\w+)'.* must be ([\w ]+), not (\w+)", TypeError, _says("expected {1} as {0}, got {2}.")),
-    (r"parameter numbers = (\d+),? and channel size = (\d+)", ValueError, _says("expected one weight or {1}, one for each channel, got {0}.")),
-    (r"Halving dimension must be even, but dimension (\d+) is size (\d+)", ValueError, _says("expected an even length on axis {}, got {}.")),
+    (
+        r"parameter numbers = (\d+),? and channel size = (\d+)", ValueError,
+        _says("expected one weight or {1}, one for each channel, got {0}."),
+    ),
+    (
+        r"Halving dimension must be even, but dimension (\d+) is size (\d+)", ValueError,
+        _says("expected an even length on axis {}, got {}."),
+    ),
     (r"indexing must be one of", ValueError, _says("expected indexing 'xy' or 'ij'.")),
-    (r"repeats must have the same size|repeats must be 0-dim or 1-dim|Repeats must be", ValueError, _says("expected one count from 0 on for each element along the axis.")),
-    (r"start \((-?\d+)\) \+ length \((-?\d+)\) exceeds dimension size \((\d+)\)", ValueError, _says("expected a part within {2} elements, got {1} from {0} on.")),
+    (
+        r"repeats must have the same size|repeats must be 0-dim or 1-dim|Repeats must be", ValueError,
+        _says("expected one count from 0 on for each element along the axis."),
+    ),
+    (
+        r"start \((-?\d+)\) \+ length \((-?\d+)\) exceeds dimension size \((\d+)\)", ValueError,
+        _says("expected a part within {2} elements, got {1} from {0} on."),
+    ),
     (r"only one dimension can be inferred", ValueError, _says("expected -1 for one length at most.")),
     (r"singular", ValueError, _says("expected a matrix that has an inverse; this one is singular.")),
     (r"selected index k out of range|k not in range", ValueError, _says("expected k up to the length of the axis.")),
@@ -234,16 +299,17 @@ _TYPES = re.compile(r"dtype|type|argument|Expected.*Tensor", re.I)
 def _rest(error: Exception, text: str) -> Reason:
     """What no rule knows: the kind by the words, and torch's first sentence where it needs no translation."""
     kind: type[Exception] = type(error)
-    if kind in (AttributeError, KeyError):
-        kind = TypeError
-    elif isinstance(error, NotImplementedError):
+    if kind in (AttributeError, KeyError) or isinstance(error, NotImplementedError):
         kind = TypeError
     elif kind is RuntimeError:
         kind = ValueError if _SHAPES.search(text) else TypeError if _TYPES.search(text) else RuntimeError
     first = next((line.strip() for line in text.splitlines() if line.strip()), "")
     first = re.sub(r"^\w+\(\):? ", "", re.split(r"(?<=\w)\. (?=[A-Z])", first)[0])
     if not first or _FOREIGN.search(first):
-        first = {TypeError: "the arguments' types do not fit", ValueError: "the shapes or values do not fit", IndexError: "an index is out of range"}.get(kind, "it can't be computed")
+        first = {
+            TypeError: "the arguments' types do not fit", ValueError: "the shapes or values do not fit",
+            IndexError: "an index is out of range",
+        }.get(kind, "it can't be computed")
     return kind, first if first.endswith(".") else first + ".", None
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 from typing import Any
 
 from torchspore.engine import dtypes
+from torchspore.errors import NameRefused
 from torchspore.mindspore import ops
 from torchspore.mindspore.common.initializer import HeUniform, Uniform, initializer
 from torchspore.mindspore.common.parameter import Parameter
@@ -17,7 +18,8 @@ class Dense(Cell):
     """
 
     def __init__(
-        self, in_channels: int, out_channels: int, weight_init: Any = None, bias_init: Any = None, has_bias: bool = True, activation: Any = None,
+        self, in_channels: int, out_channels: int, weight_init: Any = None, bias_init: Any = None, has_bias: bool = True,
+        activation: Any = None,
         dtype: Any = dtypes.float32,
     ) -> None:
         super().__init__()
@@ -136,7 +138,9 @@ class Pad(Cell):
         if mode not in ("CONSTANT", "REFLECT", "SYMMETRIC"):
             raise ValueError(f"Pad(mode={mode!r}): expected 'CONSTANT', 'REFLECT' or 'SYMMETRIC'.")
         if not isinstance(paddings, tuple):
-            raise TypeError(f"Pad(paddings={paddings!r:.40}): expected a tuple of (before, after) for each axis, got {type(paddings).__name__}.")
+            raise TypeError(
+                f"Pad(paddings={paddings!r:.40}): expected a tuple of (before, after) for each axis, got {type(paddings).__name__}."
+            )
         if any(len(row) != 2 for row in paddings):
             raise ValueError(f"Pad(paddings={paddings!r:.40}): expected (before, after) for each axis.")
         self.paddings, self.mode = paddings, mode
@@ -167,5 +171,5 @@ def get_activation(name: str | None, prim_name: str | None = None) -> Any:
     if name is None:
         return None
     if name not in ACTIVATIONS:
-        raise KeyError(f"get_activation({name!r}): expected one of {', '.join(ACTIVATIONS)}.")
+        raise NameRefused(f"get_activation({name!r}): expected one of {', '.join(ACTIVATIONS)}.")
     return ACTIVATIONS[name]()

@@ -36,7 +36,8 @@ class Adam(Optimizer):
     """
 
     def __init__(
-        self, params: Any, learning_rate: Any = 1e-3, beta1: float = 0.9, beta2: float = 0.999, eps: float = 1e-8, use_locking: bool = False,
+        self, params: Any, learning_rate: Any = 1e-3, beta1: float = 0.9, beta2: float = 0.999, eps: float = 1e-8,
+        use_locking: bool = False,
         use_nesterov: bool = False, weight_decay: Any = 0.0, loss_scale: float = 1.0, use_amsgrad: bool = False, **kwargs: Any,
     ) -> None:
         super().__init__(learning_rate, params, weight_decay, loss_scale)
@@ -66,7 +67,9 @@ class Adam(Optimizer):
 class AdamWeightDecay(Optimizer):
     """Adam without bias correction and with decoupled weight decay: p -= rate * (m / (sqrt(v) + eps) + weight_decay * p)."""
 
-    def __init__(self, params: Any, learning_rate: Any = 1e-3, beta1: float = 0.9, beta2: float = 0.999, eps: float = 1e-6, weight_decay: Any = 0.0) -> None:
+    def __init__(
+        self, params: Any, learning_rate: Any = 1e-3, beta1: float = 0.9, beta2: float = 0.999, eps: float = 1e-6, weight_decay: Any = 0.0,
+    ) -> None:
         super().__init__(learning_rate, params, weight_decay)
         _check_betas("AdamWeightDecay", beta1, beta2, eps)
         self.beta1, self.beta2, self.eps = single(beta1), single(beta2), float(eps)
@@ -79,7 +82,9 @@ class AdamWeightDecay(Optimizer):
             if not isinstance(decay, float):
                 optim.shrink(parameters, rate * decay)
                 decay = 0.0
-            optim.adam(parameters, own, first, second, rate, self.beta1, self.beta2, self.eps, decay if group.decays else 0.0, decoupled=True)
+            optim.adam(
+                parameters, own, first, second, rate, self.beta1, self.beta2, self.eps, decay if group.decays else 0.0, decoupled=True,
+            )
         self.advance()
         return True
 
@@ -87,6 +92,8 @@ class AdamWeightDecay(Optimizer):
 def _refuse(name: str, wanted: dict[str, Any]) -> None:
     for key, value in wanted.items():
         if key not in ("use_amsgrad", "use_lazy", "use_offload"):
-            raise TypeError(f"{name}({key}={value!r}): there is no such argument.")
+            raise TypeError(f"{name}({key}={value!r}): expected one of use_amsgrad, use_lazy, use_offload.")
         if value:
-            raise NotImplementedError(f"{name}({key}=True): not in torchspore yet.\n\nhint: leave it out; the plain formula gives the same minimum.")
+            raise NotImplementedError(
+                f"{name}({key}=True): not in torchspore yet.\n\nhint: leave it out; the plain formula gives the same minimum."
+            )

@@ -9,6 +9,7 @@ import numpy as np
 
 from torchspore.engine import dtypes, optim
 from torchspore.engine.tensor import raw, wrap
+from torchspore.errors import NameRefused
 from torchspore.mindspore.common.initializer import initializer
 from torchspore.mindspore.common.parameter import Parameter, ParameterTuple
 from torchspore.mindspore.common.tensor import Tensor
@@ -78,7 +79,10 @@ class Optimizer(Cell):
         own_decay = given.get("weight_decay", decay)
         _check_decay(name, own_decay)
         own_rate = self.learning_rate if rate is None else rate
-        return Group(places, own_rate, own_decay, not isinstance(own_decay, (int, float)) or own_decay > 0, bool(given.get("grad_centralization", False)))
+        return Group(
+            places, own_rate, own_decay, not isinstance(own_decay, (int, float)) or own_decay > 0,
+            bool(given.get("grad_centralization", False)),
+        )
 
     def _split_decay(self, decay: Any) -> None:
         """Without groups: the Parameters named beta or gamma go into a group of their own, which does not decay."""
@@ -210,10 +214,12 @@ def _kept_rate(rate: Any, name: str, dynamic: bool) -> Any:
 
 def _listed(name: str, parameters: Any) -> list[Parameter]:
     if isinstance(parameters, (Parameter, str)) or not isinstance(parameters, Iterable):
-        raise TypeError(f"{name}(parameters={type(parameters).__name__}): expected a list of Parameters.\n\nhint: write net.trainable_params().")
+        raise TypeError(
+            f"{name}(parameters={type(parameters).__name__}): expected a list of Parameters.\n\nhint: write net.trainable_params()."
+        )
     found = list(parameters)
     if not found:
-        raise ValueError(f"{name}: there are no Parameters to train.\n\nhint: check requires_grad.")
+        raise ValueError(f"{name}(parameters=[]): expected at least one Parameter.\n\nhint: check their requires_grad.")
     for parameter in found:
         if not isinstance(parameter, Parameter):
             raise TypeError(f"{name}(parameters=...): expected Parameters, got {type(parameter).__name__}.")
@@ -228,7 +234,7 @@ def _groups(name: str, parameters: Any) -> list[dict[str, Any]] | None:
             raise TypeError(f"{name}(parameters=...): expected groups only, got {type(group).__name__} among them.")
         unknown = [key for key in group if key not in _GROUP_KEYS]
         if unknown or ("params" not in group and "order_params" not in group):
-            raise KeyError(f"{name}: group with {', '.join(group)}: expected the keys {', '.join(_GROUP_KEYS)}.")
+            raise NameRefused(f"{name}: group with {', '.join(group)}: expected the keys {', '.join(_GROUP_KEYS)}.")
     return list(parameters)
 
 
@@ -241,7 +247,9 @@ def _ordered(name: str, groups: list[dict[str, Any]]) -> tuple[list[Parameter], 
     names: set[str] = set()
     for i, parameter in enumerate(everything):
         if id(parameter) in place or parameter.name in names:
-            raise ValueError(f"{name}: two Parameters are named {parameter.name!r}, or one comes twice.\n\nhint: give each a name of its own.")
+            raise ValueError(
+                f"{name}: two Parameters are named {parameter.name!r}, or one comes twice.\n\nhint: give each a name of its own."
+            )
         place[id(parameter)] = i
         names.add(parameter.name)
     missing = [p.name for own in listed for p in own if id(p) not in place]
