@@ -22,7 +22,9 @@ def torch_step(model: torch.nn.Module, loss: Loss, optimizer: torch.optim.Optimi
     return step
 
 
-def compiled_step(model: torch.nn.Module, loss: Loss, optimizer: torch.optim.Optimizer, batch: tuple[torch.Tensor, ...]) -> Callable[[], Any]:
+def compiled_step(
+    model: torch.nn.Module, loss: Loss, optimizer: torch.optim.Optimizer, batch: tuple[torch.Tensor, ...],
+) -> Callable[[], Any]:
     """The same with the forward and backward pass compiled by torch.compile."""
     forward = torch.compile(lambda x, y: loss(model(x), y))
 

@@ -59,7 +59,9 @@ def here(step: Step) -> Callable[[int], float]:
     return seconds
 
 
-def compare(title: str, contenders: dict[str, Callable[[int], float]], base: str, seconds: float = 0.4, rounds: int = 9, unit: str = "ms") -> None:
+def compare(
+    title: str, contenders: dict[str, Callable[[int], float]], base: str, seconds: float = 0.4, rounds: int = 9, unit: str = "ms",
+) -> None:
     """Prints a table: for each contender the median time of a step and its ratio to `base`, with the least and greatest ratio."""
     steps = {}
     for name, run in contenders.items():

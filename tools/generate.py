@@ -13,7 +13,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT / "src"), str(ROOT / "tests"), str(ROOT / "tools")]
 
-import generate_reference  # noqa: E402  (the paths are set just above)
+import generate_reference  # noqa: E402
 import generate_stubs  # noqa: E402
 
 

@@ -19,7 +19,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "tests"))
 
-from parity import case as parity  # noqa: E402  (tests/ is put on the path just above)
+from parity import case as parity  # noqa: E402
 
 
 def record(path: Path, folder: Path) -> None:

@@ -15,7 +15,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "tools")]
 
-from parity import signatures  # noqa: E402  (tests/ is put on the path just above)
+from parity import signatures  # noqa: E402
 from walk_names import public_names  # noqa: E402
 
 

@@ -2,6 +2,7 @@
 import mindspore as ms
 import numpy as np
 from mindspore import nn
+
 from programs.common import training
 
 

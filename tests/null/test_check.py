@@ -84,7 +84,9 @@ from mindspore.nn import _private
 def test_whole_report(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "folder").mkdir()
-    (tmp_path / "folder" / "b.py").write_text("from mindspore import nn, context\nnn.Conv3d(1)\ncontext.set_context(device_targt='CPU', mode=0)\n")
+    (tmp_path / "folder" / "b.py").write_text(
+        "from mindspore import nn, context\nnn.Conv3d(1)\ncontext.set_context(device_targt='CPU', mode=0)\n"
+    )
     (tmp_path / "folder" / "a.py").write_text("import mindspore as ms\nms.nn.Conv2d(1)\n")
     (tmp_path / "folder" / "old.py").write_text("print 'hello'\n")
     assert check.run(["folder"]) == 1

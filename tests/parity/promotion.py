@@ -10,14 +10,17 @@ from typing import Any
 import numpy as np
 
 DTYPES = (
-    "bool_", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float16", "bfloat16", "float32", "float64", "complex64", "complex128",
+    "bool_", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float16", "bfloat16", "float32", "float64",
+    "complex64", "complex128",
 )
 OPERATORS = {
-    "+": operator.add, "-": operator.sub, "*": operator.mul, "/": operator.truediv, "//": operator.floordiv, "%": operator.mod, "**": operator.pow,
+    "+": operator.add, "-": operator.sub, "*": operator.mul, "/": operator.truediv, "//": operator.floordiv, "%": operator.mod,
+    "**": operator.pow,
     "==": operator.eq, "!=": operator.ne, "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,
 }
 SCALARS = {
-    "True": True, "2": 2, "2.5": 2.5, "np.bool_": np.bool_(True), "np.int32": np.int32(2), "np.int64": np.int64(2), "np.float32": np.float32(2.5),
+    "True": True, "2": 2, "2.5": 2.5, "np.bool_": np.bool_(True), "np.int32": np.int32(2), "np.int64": np.int64(2),
+    "np.float32": np.float32(2.5),
     "np.float64": np.float64(2.5),
 }
 
@@ -30,7 +33,8 @@ def groups() -> list[tuple[str, str]]:
 def names(symbol: str, left: str) -> list[str]:
     """The cases of one group."""
     own = [f"{left} {symbol} {zero}{right}" for right in DTYPES for zero in ("", "0d ")]
-    return own + [name for text in SCALARS for name in (f"{left} {symbol} {text}", *([f"{text} {symbol} {left}"] if not text.startswith("np.") else []))]
+    own += [f"{left} {symbol} {text}" for text in SCALARS]
+    return own + [f"{text} {symbol} {left}" for text in SCALARS if not text.startswith("np.")]
 
 
 def answers(ms: Any, symbol: str, left: str, only: str | None = None) -> dict[str, str]:

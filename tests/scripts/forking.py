@@ -15,7 +15,7 @@ from typing import Any
 import torchspore
 
 torchspore.install()
-import mindspore  # noqa: E402, F401  (the alias must stand first)
+import mindspore  # noqa: E402, F401
 
 
 def in_child(request: dict[str, Any], out: int, err: int) -> int:

@@ -109,7 +109,9 @@ def test_missing_name_says_so(code: str, kind: type[Exception]) -> None:
 def test_missing_name_is_shown_at_the_users_line(warm: Callable[..., Run], tmp_path: Path) -> None:
     (tmp_path / "old.py").write_text("import mindspore\nfrom mindspore.nn import Conv7d\n")
     lines = warm("old.py", cwd=tmp_path).err.splitlines()
-    assert lines[:3] == ["Traceback (most recent call last):", '  File "old.py", line 2, in <module>', "    from mindspore.nn import Conv7d"]
+    assert lines[:3] == [
+        "Traceback (most recent call last):", '  File "old.py", line 2, in <module>', "    from mindspore.nn import Conv7d",
+    ]
     assert lines[3] == f"torchspore.errors.ModuleNotOffered: {MISSING}"
     assert len(lines) <= 12
 

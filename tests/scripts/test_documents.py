@@ -1,4 +1,4 @@
-"""The Python blocks of the README and of the guide run."""
+"""The Python blocks of the README and of the guide run, those of a page one after another."""
 from __future__ import annotations
 
 import re
@@ -10,17 +10,17 @@ from running import Run
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs" / "guide").glob("*.md")), *sorted((ROOT / "docs" / "concept").glob("*.md"))]
-BLOCKS = [
-    pytest.param(block, id=f"{path.relative_to(ROOT)}:{number}")
+PAGES = {
+    str(path.relative_to(ROOT)): "\n".join(blocks)
     for path in DOCUMENTS
-    for number, block in enumerate(re.findall(r"^```python\n(.*?)^```", path.read_text(encoding="utf-8"), re.S | re.M))
-]
+    if (blocks := re.findall(r"^```python\n(.*?)^```", path.read_text(encoding="utf-8"), re.S | re.M))
+}
 
 
-@pytest.mark.parametrize("block", BLOCKS)
-def test_block_runs(block: str, warm: Callable[..., Run], tmp_path: Path) -> None:
-    (tmp_path / "block.py").write_text(block, encoding="utf-8")
-    ended = warm("block.py", cwd=tmp_path)
+@pytest.mark.parametrize("page", PAGES)
+def test_blocks_run_one_after_another(page: str, warm: Callable[..., Run], tmp_path: Path) -> None:
+    (tmp_path / "blocks.py").write_text(PAGES[page], encoding="utf-8")
+    ended = warm("blocks.py", cwd=tmp_path)
     assert ended.code == 0, ended.err
 
 

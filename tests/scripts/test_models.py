@@ -11,7 +11,9 @@ import pytest
 BENCHMARKS = Path(__file__).resolve().parents[2] / "benchmarks"
 
 
-@pytest.mark.parametrize("program", ["mlp", "lenet", pytest.param("resnet18", marks=pytest.mark.slow), pytest.param("gpt", marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "program", ["mlp", "lenet", pytest.param("resnet18", marks=pytest.mark.slow), pytest.param("gpt", marks=pytest.mark.slow)],
+)
 def test_the_loss_falls_alike_in_both_modes(program: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(str(BENCHMARKS))
     losses = {}

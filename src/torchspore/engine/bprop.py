@@ -51,7 +51,7 @@ def with_gradient(call: Callable[..., Any], bprop: Callable[..., Any]) -> Callab
             got = bprop(*_with(args, inputs), result, sens)
             return _gradients(got, args, inputs)
 
-        outputs = _Custom.apply(forward, backward, structure, *[raw(t) for t in found])  # type: ignore[no-untyped-call]
+        outputs = _Custom.apply(forward, backward, structure, *[raw(t) for t in found])
         return _with(structure["result"], outputs)
 
     return computed
@@ -77,7 +77,9 @@ def _gradients(got: Any, args: tuple[Any, ...], inputs: Sequence[torch.Tensor]) 
     return [g if g is not None and is_differentiable(i) else None for g, i in zip(flat, inputs)]
 
 
-def watch_gradients(cell: Any, call: Callable[..., Any], after: Sequence[Callable[..., Any]], before: Sequence[Callable[..., Any]]) -> Callable[..., Any]:
+def watch_gradients(
+    cell: Any, call: Callable[..., Any], after: Sequence[Callable[..., Any]], before: Sequence[Callable[..., Any]],
+) -> Callable[..., Any]:
     """`call` with hooks on its gradients: `before(cell, grad_output)` first, `after(cell, grad_input, grad_output)` last."""
 
     def computed(*args: Any, **kwargs: Any) -> Any:
@@ -118,5 +120,5 @@ def _through(structure: Any, change: Callable[[tuple[Any, ...]], tuple[Any, ...]
     def backward(inputs: Any, outputs: Any, gradients: Sequence[torch.Tensor]) -> list[Any]:
         return [raw(g) for g in change(tuple(wrap(g) for g in gradients))]
 
-    outputs = dict(zip(map(id, found), _Custom.apply(same, backward, {}, *[raw(t) for t in found])))  # type: ignore[no-untyped-call]
+    outputs = dict(zip(map(id, found), _Custom.apply(same, backward, {}, *[raw(t) for t in found])))
     return transform(structure, lambda t: wrap(outputs[id(t)]) if id(t) in outputs else t)

@@ -92,7 +92,7 @@ def to_numpy(tensor: TensorBase) -> np.ndarray[Any, Any]:
     t = host(tensor)
     if t.is_conj() or t.is_neg():
         t = t.resolve_conj().resolve_neg()
-    if t.dtype is torch.bfloat16 or t.dtype.itemsize == 1 and t.dtype.is_floating_point:
+    if t.dtype is torch.bfloat16 or (t.dtype.itemsize == 1 and t.dtype.is_floating_point):
         return t.to(torch.float32).numpy()
     return t.numpy()
 

@@ -107,7 +107,8 @@ def differentiate(
 ) -> tuple[Any, list[Any], list[Any]]:
     """Calls `function(*arguments, **keywords)` and gives (its result, gradients by position, gradients by weight).
 
-    A position whose argument is no Tensor is left out (None). An input that the result does not depend on gets zeros. A result of several values, or one that
+    A position whose argument is no Tensor is left out (None). An input that the result does not depend on gets zeros. A result of several
+    values, or one that
     is not scalar, is summed, or weighted by `sens`. With `has_aux` only the first value of the result is differentiated.
     """
     nested, own = is_recording(), GradFrame()
@@ -140,7 +141,7 @@ def _inputs(argument: Any, own: GradFrame, taken: dict[int, torch.Tensor]) -> tu
         leaf = _leaf(tensor)
         leaves.append(leaf)
         if id(tensor) in taken:
-            return wrap(leaf)  # type: ignore[no-any-return]
+            return wrap(leaf)
         taken[id(tensor)] = leaf
         own.stand_for(tensor, leaf)
         return tensor

@@ -1,4 +1,6 @@
-"""The formulas of MindSpore's optimizers on lists of torch tensors, in place, by torch's fused kernels where these give the same numbers."""
+"""The formulas of MindSpore's optimizers on lists of torch tensors, in place, by torch's fused kernels where these give the same
+numbers.
+"""
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -25,18 +27,22 @@ def decayed(parameters: Tensors, gradients: Tensors, weight_decay: torch.Tensor 
 
 
 def momentum(
-    parameters: Tensors, gradients: Tensors, moments: Tensors, rate: torch.Tensor, share: float, nesterov: bool, decay: float = 0.0, dampening: float = 0.0,
+    parameters: Tensors, gradients: Tensors, moments: Tensors, rate: torch.Tensor, share: float, nesterov: bool, decay: float = 0.0,
+    dampening: float = 0.0,
     is_first: bool = False,
 ) -> None:
     """v = share * v + g; p -= rate * v, or with `nesterov` p -= rate * (g + share * v)."""
     torch._fused_sgd_(
-        list(parameters), like_parameters(parameters, gradients), list(moments) if share else [], weight_decay=decay, momentum=share, lr=rate,
+        list(parameters), like_parameters(
+            parameters, gradients,
+        ), list(moments) if share else [], weight_decay=decay, momentum=share, lr=rate,
         dampening=dampening, nesterov=nesterov, maximize=False, is_first_step=is_first,
     )
 
 
 def adam(
-    parameters: Tensors, gradients: Tensors, first: Tensors, second: Tensors, rate: torch.Tensor, beta1: float, beta2: float, eps: float, decay: float = 0.0,
+    parameters: Tensors, gradients: Tensors, first: Tensors, second: Tensors, rate: torch.Tensor, beta1: float, beta2: float, eps: float,
+    decay: float = 0.0,
     decoupled: bool = False,
 ) -> None:
     """m and v as usual; p -= rate * m / (sqrt(v) + eps), with `decoupled` also p -= rate * decay * p.
@@ -46,7 +52,9 @@ def adam(
     late = torch.full((), _LATE, device=parameters[0].device)
     kernel = torch._fused_adamw_ if decoupled else torch._fused_adam_
     kernel(
-        list(parameters), like_parameters(parameters, gradients), list(first), list(second), [], [late] * len(parameters), lr=rate, beta1=beta1, beta2=beta2,
+        list(parameters), like_parameters(
+            parameters, gradients,
+        ), list(first), list(second), [], [late] * len(parameters), lr=rate, beta1=beta1, beta2=beta2,
         weight_decay=decay, eps=eps, amsgrad=False, maximize=False,
     )
 

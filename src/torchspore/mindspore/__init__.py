@@ -4,21 +4,23 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-import torchspore.engine  # noqa: F401  the engine makes the options act that were set before
-from torchspore.alias import missing
+import torchspore.engine
 from torchspore.mindspore import common, context, nn, ops
-from torchspore.mindspore.common import *  # noqa: F403
+from torchspore.mindspore.common import *
 from torchspore.mindspore.common import dtype as dtype
 from torchspore.mindspore.common.dtype import dtype_to_nptype, dtype_to_pytype, pytype_to_dtype
-from torchspore.mindspore.context import *  # noqa: F403
+from torchspore.mindspore.context import *
 from torchspore.mindspore.ops import get_grad, grad, value_and_grad
+from torchspore.names import missing
 
 _LAZY = {
     "train": (
         "Model", "Callback", "LossMonitor", "TimeMonitor", "ModelCheckpoint", "CheckpointConfig", "LearningRateScheduler", "EarlyStopping",
-        "ReduceLROnPlateau", "History", "LambdaCallback", "RunContext", "FixedLossScaleManager", "DynamicLossScaleManager", "LossScaleManager",
+        "ReduceLROnPlateau", "History", "LambdaCallback", "RunContext", "FixedLossScaleManager", "DynamicLossScaleManager",
+        "LossScaleManager",
         "save_checkpoint", "load_checkpoint", "load_param_into_net", "load_checkpoint_async", "data_sink", "connect_network_with_dataset",
-        "Metric", "Accuracy", "Loss", "MAE", "MSE", "Precision", "Recall", "F1", "Fbeta", "Top1CategoricalAccuracy", "Top5CategoricalAccuracy",
+        "Metric", "Accuracy", "Loss", "MAE", "MSE", "Precision", "Recall", "F1", "Fbeta", "Top1CategoricalAccuracy",
+        "Top5CategoricalAccuracy",
         "TopKCategoricalAccuracy", "ConfusionMatrix", "ConfusionMatrixMetric", "BleuScore", "CosineSimilarity", "Dice", "HausdorffDistance",
         "MeanSurfaceDistance", "RootMeanSquareDistance", "OcclusionSensitivity", "Perplexity", "ROC", "auc", "names", "get_metric_fn",
         "rearrange_inputs", "get_metrics",
@@ -45,6 +47,7 @@ def __getattr__(name: str) -> Any:
 
 
 __all__ = [
-    "common", "context", "dtype", "dtype_to_nptype", "dtype_to_pytype", "get_grad", "grad", "nn", "ops", "pytype_to_dtype", "value_and_grad",
+    "common", "context", "dtype", "dtype_to_nptype", "dtype_to_pytype", "get_grad", "grad", "nn", "ops", "pytype_to_dtype",
+    "value_and_grad",
     *common.__all__, *context.__all__, *_HOMES,
 ]

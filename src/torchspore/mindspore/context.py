@@ -1,7 +1,6 @@
 """`mindspore.context`: the setters, getters and constants of the context."""
 from torchspore.context import public as _public
 from torchspore.context.public import *  # noqa: F403
-from torchspore.context.upstream import K_CONTEXT, _context, get_jit_config
 
 __all__ = [
     name for name, value in vars(_public).items()

@@ -3,7 +3,7 @@
 `GLOG_v` is the lowest level shown: 0 debug, 1 info, 2 warning (the default), 3 error, 4 critical. With `GLOG_logtostderr=0`, `GLOG_log_dir`
 is the folder whose `rank_N/logs` takes the messages.
 """
-# ruff: noqa: SIM112  the names are MindSpore's
+
 from __future__ import annotations
 
 import logging
@@ -34,7 +34,7 @@ class _Line(logging.Formatter):
 
 
 def _level() -> str:
-    value = os.environ.get("GLOG_v", "2")
+    value = os.environ.get("GLOG_v", "2")  # noqa: SIM112
     if value not in LOGGER_LEVEL:
         raise ValueError(message(f"GLOG_v={value!r}", "a number from 0 (debug) to 4 (critical)"))
     return value
@@ -58,14 +58,14 @@ def _logger() -> logging.Logger:
 
 
 def _handler() -> logging.Handler:
-    if os.environ.get("GLOG_logtostderr", "1") != "0":
+    if os.environ.get("GLOG_logtostderr", "1") != "0":  # noqa: SIM112
         return _Stderr()
-    folder = os.environ.get("GLOG_log_dir")
+    folder = os.environ.get("GLOG_log_dir")  # noqa: SIM112
     if not folder:
         raise ValueError(message("GLOG_logtostderr=0 without GLOG_log_dir", "the folder for messages", hint="set GLOG_log_dir=logs"))
     path = Path(folder).expanduser() / f"rank_{os.environ.get('RANK_ID', '0')}" / "logs" / "mindspore.log"
     path.parent.mkdir(parents=True, exist_ok=True)
-    return RotatingFileHandler(path, maxBytes=int(os.environ.get("GLOG_log_max", "50")) * 2**20, backupCount=BACKUP_COUNT, delay=True)
+    return RotatingFileHandler(path, maxBytes=int(os.environ.get("GLOG_log_max", "50")) * 2**20, backupCount=BACKUP_COUNT, delay=True)  # noqa: SIM112
 
 
 class _Stderr(logging.Handler):
@@ -109,7 +109,7 @@ def get_level() -> str:
 
 def get_log_config() -> dict[str, str]:
     """The settings in force."""
-    config = {"GLOG_v": get_level(), "GLOG_logtostderr": os.environ.get("GLOG_logtostderr", "1")}
+    config = {"GLOG_v": get_level(), "GLOG_logtostderr": os.environ.get("GLOG_logtostderr", "1")}  # noqa: SIM112
     if config["GLOG_logtostderr"] == "0":
-        config |= {"GLOG_log_dir": os.environ.get("GLOG_log_dir", ""), "GLOG_log_max": os.environ.get("GLOG_log_max", "50")}
+        config |= {"GLOG_log_dir": os.environ.get("GLOG_log_dir", ""), "GLOG_log_max": os.environ.get("GLOG_log_max", "50")}  # noqa: SIM112
     return config

@@ -63,4 +63,4 @@ def one_seed_gives_equal_bits():
     for _ in range(2):
         ms.set_seed(5)
         made.append([init.initializer(name, (3, 3), ms.float32).init_data().asnumpy() for name in ("normal", "he_uniform", "normal")])
-    return {"same": all((a == b).all() for a, b in zip(made[0], made[1])), "two_differ": bool((made[0][0] != made[0][2]).any())}  # noqa: B905
+    return {"same": all((a == b).all() for a, b in zip(made[0], made[1])), "two_differ": bool((made[0][0] != made[0][2]).any())}

@@ -121,7 +121,10 @@ def activation(name):
     return {"output": cell(ms.Tensor(ROWS)).asnumpy(), "names": [name for name, _ in cell.parameters_and_names()]}
 
 
-@case(over={name: name for name in ["relu", "sigmoid", "tanh", "softmax", "gelu", "leakyrelu", "elu", "relu6", "hswish", "logsoftmax"]}, atol=1e-5)
+@case(
+    over={name: name for name in ["relu", "sigmoid", "tanh", "softmax", "gelu", "leakyrelu", "elu", "relu6", "hswish", "logsoftmax"]},
+    atol=1e-5,
+)
 def by_name(name):
     return {"output": nn.get_activation(name)(ms.Tensor(ROWS)).asnumpy()}
 

@@ -83,5 +83,7 @@ def with_options():
         "beta": nn.SmoothL1Loss(beta=0.5, reduction="sum")(scores, ms.Tensor(OTHER)).asnumpy(),
         "SmoothL1Loss": ops.SmoothL1Loss(beta=0.5)(scores, ms.Tensor(OTHER)).asnumpy(),
         "binary_cross_entropy": ops.binary_cross_entropy(ms.Tensor(SHARES), ms.Tensor(FLAGS), ms.Tensor(FLAGS * 0 + 2)).asnumpy(),
-        "with_logits": ops.binary_cross_entropy_with_logits(scores, ms.Tensor(FLAGS), ms.Tensor(FLAGS * 0 + 2), ms.Tensor(FLAGS * 0 + 1)).asnumpy(),
+        "with_logits": ops.binary_cross_entropy_with_logits(
+            scores, ms.Tensor(FLAGS), ms.Tensor(FLAGS * 0 + 2), ms.Tensor(FLAGS * 0 + 1),
+        ).asnumpy(),
     }

@@ -43,7 +43,9 @@ def steps(make):
     order = [[one.name for one in parameters].index(one.name) for one in optimizer.parameters]
     rates = []
     for gradients in GRADIENTS:
-        rates.append(np.asarray(optimizer.get_lr()[0].asnumpy() if isinstance(optimizer.get_lr(), (tuple, list)) else optimizer.get_lr().asnumpy()))
+        rates.append(
+            np.asarray(optimizer.get_lr()[0].asnumpy() if isinstance(optimizer.get_lr(), (tuple, list)) else optimizer.get_lr().asnumpy())
+        )
         optimizer(tuple(ms.Tensor(gradients[index]) for index in order))
     return {
         **{one.name: one.asnumpy() for one in parameters},
@@ -89,9 +91,13 @@ def schedules(make):
 
 
 @case(over={
-    "types": [lambda: nn.cosine_decay_lr("0.1", 0.1, 6, 2, 2), lambda: nn.exponential_decay_lr(0.1, 0.9, 6.0, 2, 1), lambda: nn.WarmUpLR(0.1, 4.0)],
+    "types": [
+        lambda: nn.cosine_decay_lr("0.1", 0.1, 6, 2, 2), lambda: nn.exponential_decay_lr(0.1, 0.9, 6.0, 2, 1),
+        lambda: nn.WarmUpLR(0.1, 4.0),
+    ],
     "values": [lambda: nn.cosine_decay_lr(0.2, 0.1, 6, 2, 2), lambda: nn.piecewise_constant_lr([5, 2], [0.1, 0.1]),
-               lambda: nn.piecewise_constant_lr([5], [0.1, 0.1]), lambda: nn.PolynomialDecayLR(0.1, 0.2, 4, 0.5), lambda: nn.warmup_lr(0.1, 0, 2, 2)],
+               lambda: nn.piecewise_constant_lr([5], [0.1, 0.1]), lambda: nn.PolynomialDecayLR(0.1, 0.2, 4, 0.5),
+               lambda: nn.warmup_lr(0.1, 0, 2, 2)],
 })  # fmt: skip
 def refused(calls):
     return {"errors": [raised(call) for call in calls]}

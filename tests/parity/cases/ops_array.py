@@ -143,10 +143,13 @@ def written():
 @case()
 def made():
     return {
-        "zeros": ops.zeros((2, 3), ms.int32).asnumpy(), "ones": ops.ones((2,), ms.float16).asnumpy(), "full": ops.full((2, 2), 3.5, dtype=ms.float32).asnumpy(),
+        "zeros": ops.zeros((2, 3), ms.int32).asnumpy(), "ones": ops.ones((2,), ms.float16).asnumpy(), "full": ops.full(
+            (2, 2), 3.5, dtype=ms.float32,
+        ).asnumpy(),
         "Zeros": ops.Zeros()((2,), ms.float32).asnumpy(), "Ones": ops.Ones()((2,), ms.int64).asnumpy(),
         "fill": ops.fill(ms.float32, (2,), 4).asnumpy(), "Fill": ops.Fill()(ms.float32, (2, 2), 1).asnumpy(),
-        "full_like": ops.full_like(tensor(M), 2).asnumpy(), "eye": ops.eye(2, 3, ms.float32).asnumpy(), "Eye": ops.Eye()(2, 2, ms.int32).asnumpy(),
+        "full_like": ops.full_like(tensor(M), 2).asnumpy(), "eye": ops.eye(2, 3, ms.float32).asnumpy(),
+        "Eye": ops.Eye()(2, 2, ms.int32).asnumpy(),
         "arange": ops.arange(1, 7, 2).asnumpy(), "range": ops.range(0, 5, 2).asnumpy(),
         "Range": ops.Range()(ms.Tensor(0), ms.Tensor(4), ms.Tensor(1)).asnumpy(),
         "linspace": ops.linspace(0.0, 1.0, 5).asnumpy(),

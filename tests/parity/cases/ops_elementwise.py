@@ -17,7 +17,9 @@ INTEGERS = np.array([[12, 7], [-5, 0]], np.int32)
 MORE = np.array([[10, 3], [6, -1]], np.int32)
 
 UNARY = {
-    **dict.fromkeys("abs absolute ceil cos cosh erf erfc exp expm1 floor neg negative round sigmoid sign sin sinh square tan tanh trunc".split(), X),
+    **dict.fromkeys(
+        "abs absolute ceil cos cosh erf erfc exp expm1 floor neg negative round sigmoid sign sin sinh square tan tanh trunc".split(), X,
+    ),
     **dict.fromkeys("atan arctan asinh deg2rad rad2deg relu relu6 gelu elu selu celu leaky_relu silu mish softsign".split(), X),
     **dict.fromkeys("hardsigmoid hardswish hardshrink softshrink logsigmoid log_softmax softmax softplus".split(), X),
     **dict.fromkeys("log log10 log1p log2 sqrt rsqrt reciprocal lgamma digamma".split(), POSITIVE),
@@ -28,7 +30,9 @@ UNARY = {
     **dict.fromkeys("tensor_exp identity ones_like zeros_like".split(), X),
 }
 PRIMITIVES = {
-    **dict.fromkeys("Abs Ceil Cos Cosh Erf Erfc Exp Expm1 Floor Neg Round Sigmoid Sign Sin Sinh Square Tan Tanh Trunc Atan Asinh".split(), X),
+    **dict.fromkeys(
+        "Abs Ceil Cos Cosh Erf Erfc Exp Expm1 Floor Neg Round Sigmoid Sign Sin Sinh Square Tan Tanh Trunc Atan Asinh".split(), X,
+    ),
     **dict.fromkeys("ReLU ReLU6 GeLU Elu SeLU Mish Softsign Softplus HSigmoid HSwish HShrink SoftShrink LogSoftmax Softmax".split(), X),
     **dict.fromkeys("Log Log1p Sqrt Rsqrt Reciprocal Lgamma Digamma".split(), POSITIVE),
     **dict.fromkeys("Asin ACos Atanh Erfinv".split(), INSIDE),

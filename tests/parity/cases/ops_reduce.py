@@ -45,7 +45,10 @@ def reduce_method(name):
 @case(graph=True)
 def logical():
     x = tensor(B)
-    return {"all": ops.all(x).asnumpy(), "any": ops.any(x, axis=0).asnumpy(), "method": x.all(axis=1).asnumpy(), "any_method": x.any().asnumpy()}
+    return {
+        "all": ops.all(x).asnumpy(), "any": ops.any(x, axis=0).asnumpy(), "method": x.all(axis=1).asnumpy(),
+        "any_method": x.any().asnumpy(),
+    }
 
 
 @case()

@@ -17,7 +17,9 @@ def given(net) -> None:
 
 def lenet():
     net = nn.SequentialCell(
-        nn.Conv2d(1, 6, 5, pad_mode="valid"), nn.ReLU(), nn.MaxPool2d(2, 2), nn.Conv2d(6, 16, 5, pad_mode="valid"), nn.ReLU(), nn.MaxPool2d(2, 2),
+        nn.Conv2d(1, 6, 5, pad_mode="valid"), nn.ReLU(), nn.MaxPool2d(2, 2), nn.Conv2d(
+            6, 16, 5, pad_mode="valid",
+        ), nn.ReLU(), nn.MaxPool2d(2, 2),
         nn.Flatten(), nn.Dense(256, 32, bias_init="zeros"), nn.ReLU(), nn.Dense(32, 10, bias_init="zeros"),
     )
     return net, nn.SoftmaxCrossEntropyWithLogits(sparse=True, reduction="mean"), (8, 1, 28, 28)
@@ -76,7 +78,9 @@ class Words(nn.Cell):
 NETS = {
     "lenet_momentum": (lenet, lambda p: nn.Momentum(p, 0.05, 0.9)),
     "lenet_adam": (lenet, lambda p: nn.Adam(p, 0.01)),
-    "residual_momentum": (lambda: (Residual(), nn.CrossEntropyLoss(), (8, 3, 16, 16)), lambda p: nn.Momentum(p, 0.05, 0.9, weight_decay=1e-3)),
+    "residual_momentum": (
+        lambda: (Residual(), nn.CrossEntropyLoss(), (8, 3, 16, 16)), lambda p: nn.Momentum(p, 0.05, 0.9, weight_decay=1e-3),
+    ),
     "words_adamw": (lambda: (Words(), nn.CrossEntropyLoss(), None), lambda p: nn.AdamWeightDecay(p, 0.01, weight_decay=0.1)),
 }
 
@@ -94,4 +98,6 @@ def steps(made):
         x = rng.randn(*shape).astype(np.float32) if shape else rng.randint(0, 20, (8, 6)).astype(np.int32)
         losses.append(float(cell(ms.Tensor(x), ms.Tensor(rng.randint(0, 10, 8).astype(np.int32))).asnumpy()))
     lengths = [[p.name, float(np.abs(p.asnumpy()).sum())] for p in net.get_parameters()]
-    return {"losses": np.array(losses, np.float32), "names": [n for n, _ in lengths], "lengths": np.array([v for _, v in lengths], np.float32)}
+    return {
+        "losses": np.array(losses, np.float32), "names": [n for n, _ in lengths], "lengths": np.array([v for _, v in lengths], np.float32),
+    }

@@ -10,9 +10,11 @@ _aten = torch.ops.aten
 
 DIRECT: dict[Any, Callable[..., Any]] = {
     _aten.mm.default: torch.mm, _aten.bmm.default: torch.bmm, _aten.addmm.default: torch.addmm, _aten.relu.default: torch.relu,
-    _aten.relu_.default: torch.relu_, _aten.t.default: torch.t, _aten.view.default: torch.Tensor.view, _aten._unsafe_view.default: torch.Tensor.view,
+    _aten.relu_.default: torch.relu_, _aten.t.default: torch.t, _aten.view.default: torch.Tensor.view,
+    _aten._unsafe_view.default: torch.Tensor.view,
     _aten.permute.default: torch.permute, _aten.transpose.int: torch.transpose, _aten.unsqueeze.default: torch.unsqueeze,
-    _aten.expand.default: torch.Tensor.expand, _aten.sum.dim_IntList: torch.sum, _aten.add.Tensor: torch.add, _aten.add_.Tensor: torch.Tensor.add_,
+    _aten.expand.default: torch.Tensor.expand, _aten.sum.dim_IntList: torch.sum, _aten.add.Tensor: torch.add,
+    _aten.add_.Tensor: torch.Tensor.add_,
     _aten.sub.Tensor: torch.sub, _aten.mul.Tensor: torch.mul, _aten.div.Tensor: torch.div, _aten.convolution.default: torch.convolution,
     _aten._softmax.default: torch._softmax, _aten._log_softmax.default: torch._log_softmax, _aten.tanh.default: torch.tanh,
     _aten.sigmoid.default: torch.sigmoid, _aten.copy_.default: torch.Tensor.copy_, _aten.clone.default: torch.clone,

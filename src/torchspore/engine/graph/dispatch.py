@@ -89,7 +89,10 @@ def call(owner: Any, function: Callable[..., Any], args: tuple[Any, ...], kwargs
 
 
 def _run(graph: Graph, flat: list[TensorBase], function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Runs the graph. What a kernel refuses (an index beyond a table) is raised again by PyNative, which knows the operator and the line."""
+    """Runs the graph.
+
+    What a kernel refuses (an index beyond a table) is raised again by PyNative, which knows the operator and the line.
+    """
     try:
         return graph.run(flat)
     except (IndexError, RuntimeError, ValueError, TypeError):
@@ -111,7 +114,9 @@ def graphs(owner: Any) -> list[Graph]:
     return [graph for entry in table.values() for graph in entry.graphs]
 
 
-def _look_up(owner: Any, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], flat: list[TensorBase]) -> Entry | Refusal:
+def _look_up(
+    owner: Any, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], flat: list[TensorBase],
+) -> Entry | Refusal:
     try:
         given = (signature(args, flat), signature(kwargs, flat) if kwargs else None)
     except Refusal as refusal:
@@ -128,7 +133,9 @@ def _look_up(owner: Any, function: Callable[..., Any], args: tuple[Any, ...], kw
     return entry
 
 
-def _capture(owner: Any, entry: Entry, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], flat: list[TensorBase]) -> Graph | Refusal:
+def _capture(
+    owner: Any, entry: Entry, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], flat: list[TensorBase],
+) -> Graph | Refusal:
     started = time.perf_counter()
     try:
         captured = Capture().run(function, args, kwargs)
@@ -139,7 +146,10 @@ def _capture(owner: Any, entry: Entry, function: Callable[..., Any], args: tuple
         return refusal
     entry.graphs.insert(0, graph)
     del entry.graphs[8:]
-    effects.note("graphs", f"{_name(owner)} at {user_line()}: {graph.operators} operators, {len(captured.lifted)} inputs, captured in {graph.seconds:.2f} s")
+    effects.note(
+        "graphs",
+        f"{_name(owner)} at {user_line()}: {graph.operators} operators, {len(captured.lifted)} inputs, captured in {graph.seconds:.2f} s",
+    )
     effects.report("mode", _APPLIED)
     return graph
 

@@ -1,7 +1,6 @@
 """The key of a call: what must be equal for a captured graph to be used again."""
 from __future__ import annotations
 
-
 from typing import Any
 
 import numpy as np

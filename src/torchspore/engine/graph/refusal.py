@@ -5,7 +5,10 @@ from torchspore.base.frames import user_line
 
 
 class Refusal(BaseException):
-    """The call can't be captured; it runs as PyNative instead. Not an Exception, so that a program's own `except Exception` lets it pass."""
+    """The call can't be captured; it runs as PyNative instead.
+
+    Not an Exception, so that a program's own `except Exception` lets it pass.
+    """
 
     def __init__(self, reason: str, line: str | None = None) -> None:
         super().__init__(reason)

@@ -36,7 +36,9 @@ def freeze(value: Any, depth: int = 4) -> Any:
     if kind in (list, tuple) or isinstance(value, (list, tuple)):
         return (kind, *[freeze(item, depth - 1) for item in value]) if len(value) <= _LIMIT else (kind, len(value), Same(value))
     if isinstance(value, dict):
-        return (kind, *[(freeze(key, depth - 1), freeze(item, depth - 1)) for key, item in value.items()]) if len(value) <= _LIMIT else Same(value)
+        return (
+            kind, *[(freeze(key, depth - 1), freeze(item, depth - 1)) for key, item in value.items()],
+        ) if len(value) <= _LIMIT else Same(value)
     if isinstance(value, (set, frozenset)):
         return kind, frozenset(id(item) if not isinstance(item, _PLAIN) else item for item in value)
     if isinstance(value, np.ndarray):
@@ -62,7 +64,7 @@ class Same:
 
 def is_constant(value: Any) -> bool:
     """Whether `value` can't change by itself: then only its name can be given another one."""
-    return isinstance(value, (*_PLAIN, TensorBase, types.FunctionType, type)) or isinstance(value, tuple(_SETTLED))
+    return isinstance(value, (*_PLAIN, TensorBase, types.FunctionType, type, *_SETTLED))
 
 
 @dataclass

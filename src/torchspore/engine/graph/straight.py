@@ -67,8 +67,8 @@ def _call(node: Node, names: dict[Node, str], bound: dict[str, Any]) -> str:
     target = node.target
     if getattr(target, "__name__", "") == "getitem" and not isinstance(target, torch._ops.OpOverload):
         return f"{names[node.args[0]]}[{node.args[1]}]"  # type: ignore[index]
-    name = f"f_{str(getattr(target, 'name', lambda: target)() if isinstance(target, torch._ops.OpOverload) else getattr(target, '__name__', 'f'))}"
-    name = "".join(c if c.isalnum() else "_" for c in name)
+    shown = target.name() if isinstance(target, torch._ops.OpOverload) else getattr(target, "__name__", "call")
+    name = "f_" + "".join(c if c.isalnum() else "_" for c in shown)
     bound[name] = bindings.function(target)
     given = [_text(a, names, bound) for a in node.args] + [f"{k}={_text(v, names, bound)}" for k, v in node.kwargs.items()]
     return f"{name}({', '.join(given)})"

@@ -25,7 +25,9 @@ def _kind(node: Node) -> str:
     value = node.meta.get("val")
     if isinstance(value, torch.Tensor):
         return f"{str(value.dtype).removeprefix('torch.')}{list(value.shape)}"
-    return "(" + ", ".join(f"{str(v.dtype).removeprefix('torch.')}{list(v.shape)}" for v in value if isinstance(v, torch.Tensor)) + ")" if isinstance(value, (list, tuple)) else "?"
+    return "(" + ", ".join(
+        f"{str(v.dtype).removeprefix('torch.')}{list(v.shape)}" for v in value if isinstance(v, torch.Tensor)
+    ) + ")" if isinstance(value, (list, tuple)) else "?"
 
 
 def _value(value: Any) -> str:

@@ -81,7 +81,9 @@ class Watch:
         changed = []
         for owner, name, before in self.written.values():
             now = owner.__dict__.get(name, MISSING)
-            if now is before or (now is not MISSING and before is not MISSING and not isinstance(now, TensorBase) and freeze(now) == freeze(before)):
+            if now is before or (
+                now is not MISSING and before is not MISSING and not isinstance(now, TensorBase) and freeze(now) == freeze(before)
+            ):
                 continue
             changed.append((owner, name, now))
             if before is MISSING:
@@ -148,7 +150,9 @@ class Watch:
 
     def learn(self, function: Any) -> None:
         """Remembers a function by its code, so that its free variables are found when it runs; also those that it holds itself."""
-        function = getattr(function, "func", function) if isinstance(function, functools.partial) else getattr(function, "__func__", function)
+        function = getattr(function, "func", function) if isinstance(function, functools.partial) else getattr(
+            function, "__func__", function,
+        )
         if not isinstance(function, FunctionType) or function.__code__ in self.functions:
             return
         self.functions[function.__code__] = function
@@ -168,7 +172,9 @@ def _names(code: CodeType) -> Iterator[str]:
 
 
 def _is_stream(argument: Any) -> bool:
-    return isinstance(getattr(argument, "__self__", None), io.IOBase) and getattr(argument, "__name__", "") in ("write", "writelines", "flush", "read", "readline")
+    return isinstance(getattr(argument, "__self__", None), io.IOBase) and getattr(argument, "__name__", "") in (
+        "write", "writelines", "flush", "read", "readline",
+    )
 
 
 def _is_ours(frame: FrameType | None) -> bool:

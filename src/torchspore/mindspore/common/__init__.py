@@ -1,7 +1,7 @@
 """`mindspore.common`: Tensor, Parameter, dtypes, seeds, `jit`."""
 from torchspore.mindspore.common import dtype
 from torchspore.mindspore.common.api import JitConfig, constexpr, jit, jit_class, ms_function, ms_memory_recycle
-from torchspore.mindspore.common.dtype import *  # noqa: F403
+from torchspore.mindspore.common.dtype import *
 from torchspore.mindspore.common.initializer import Initializer
 from torchspore.mindspore.common.parameter import Parameter, ParameterTuple
 from torchspore.mindspore.common.seed import get_seed, set_seed

@@ -9,7 +9,6 @@ from typing import Any
 from torchspore.engine import tensor as engine
 from torchspore.engine.graph import dispatch
 
-
 _KNOWN = ("capture_mode", "jit_level", "dynamic", "fullgraph", "backend")
 _OLDER = ("fn", "mode", "input_signature", "hash_args", "jit_config", "compile_once", "infer_boost", "exec_order")
 
@@ -17,7 +16,10 @@ _OLDER = ("fn", "mode", "input_signature", "hash_args", "jit_config", "compile_o
 class JitConfig:
     """Compile options of one function or Cell, which win over the context's: `jit_level` and what else `jit_config` takes."""
 
-    def __init__(self, jit_level: str = "", exc_mode: str = "auto", jit_syntax_level: str = "", debug_level: str = "RELEASE", infer_boost: str = "off", **kwargs: Any) -> None:
+    def __init__(
+        self, jit_level: str = "", exc_mode: str = "auto", jit_syntax_level: str = "", debug_level: str = "RELEASE",
+        infer_boost: str = "off", **kwargs: Any,
+    ) -> None:
         for key, value, allowed in (
             ("jit_level", jit_level, ("", "O0", "O1", "O2")), ("exc_mode", exc_mode, ("auto", "sink", "no_sink")),
             ("jit_syntax_level", jit_syntax_level, ("", "STRICT", "LAX")), ("debug_level", debug_level, ("RELEASE", "DEBUG")),
@@ -26,12 +28,14 @@ class JitConfig:
             if value not in allowed:
                 raise ValueError(f"JitConfig({key}={value!r}): expected one of {', '.join(repr(a) for a in allowed if a)}.")
         self.jit_config_dict = {
-            "jit_level": jit_level, "exc_mode": exc_mode, "jit_syntax_level": jit_syntax_level, "debug_level": debug_level, "infer_boost": infer_boost, **kwargs,
+            "jit_level": jit_level, "exc_mode": exc_mode, "jit_syntax_level": jit_syntax_level, "debug_level": debug_level,
+            "infer_boost": infer_boost, **kwargs,
         }
 
 
 def jit(
-    function: Callable[..., Any] | None = None, *, capture_mode: str = "ast", jit_level: str = "O0", dynamic: int = 0, fullgraph: bool = False,
+    function: Callable[..., Any] | None = None, *, capture_mode: str = "ast", jit_level: str = "O0", dynamic: int = 0,
+    fullgraph: bool = False,
     backend: str = "", **options: Any,
 ) -> Any:
     """Runs the decorated function (or method) as one captured graph, in both modes; what a graph can't hold runs as PyNative.
@@ -42,7 +46,9 @@ def jit(
     unknown = [key for key in options if key not in _OLDER]
     if unknown:
         raise TypeError(f"jit({unknown[0]}={options[unknown[0]]!r:.40}): expected one of {', '.join(_KNOWN)}.")
-    for key, value, allowed in (("capture_mode", capture_mode, ("ast", "bytecode", "trace")), ("jit_level", jit_level, ("", "O0", "O1", "O2"))):
+    for key, value, allowed in (
+        ("capture_mode", capture_mode, ("ast", "bytecode", "trace")), ("jit_level", jit_level, ("", "O0", "O1", "O2")),
+    ):
         if value not in allowed:
             raise ValueError(f"jit({key}={value!r}): expected one of {', '.join(repr(a) for a in allowed if a)}.")
     if function is None:
@@ -86,7 +92,9 @@ def jit_class(cls: type) -> type:
     return cls
 
 
-def constexpr(fn: Callable[..., Any] | None = None, get_instance: bool = True, name: str | None = None, reuse_result: bool = True, check: bool = True) -> Any:
+def constexpr(
+    fn: Callable[..., Any] | None = None, get_instance: bool = True, name: str | None = None, reuse_result: bool = True, check: bool = True,
+) -> Any:
     """Marks a function that is computed once while a graph is captured; Python runs then anyway."""
     if fn is None:
         return lambda function: function

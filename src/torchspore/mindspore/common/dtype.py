@@ -5,14 +5,50 @@ from typing import Any
 
 from torchspore.engine import dtypes as _engine
 from torchspore.engine.dtypes import (
-    Bool, Complex, Float, Int, List, Number, Slice, String, TensorType, Tuple, Type, TypeNone, UInt,
-    bfloat16, bool_, complex64, complex128, float8_e4m3fn, float8_e5m2, float16, float32, float64, float_, int8, int16, int32, int64,
-    int_, list_, number, string, tensor_type, tuple_, type_none, uint, uint8, uint16, uint32, uint64,
+    Bool,
+    Complex,
+    Float,
+    Int,
+    List,
+    Number,
+    Slice,
+    String,
+    TensorType,
+    Tuple,
+    Type,
+    TypeNone,
+    UInt,
+    bfloat16,
+    bool_,
+    complex64,
+    complex128,
+    float8_e4m3fn,
+    float8_e5m2,
+    float16,
+    float32,
+    float64,
+    float_,
+    int8,
+    int16,
+    int32,
+    int64,
+    int_,
+    list_,
+    number,
+    string,
+    tensor_type,
+    tuple_,
+    type_none,
+    uint,
+    uint8,
+    uint16,
+    uint32,
+    uint64,
 )
 
-bool = bool_  # noqa: A001
-half, single, double, float = float16, float32, float64, float32  # noqa: A001
-byte, short, intc, long, intp, int = int8, int16, int32, int64, int64, int32  # noqa: A001
+bool = bool_
+half, single, double, float = float16, float32, float64, float32
+byte, short, intc, long, intp, int = int8, int16, int32, int64, int64, int32
 ubyte, ushort, uintc, uintp = uint8, uint16, uint32, uint64
 cfloat, cdouble = complex64, complex128
 
@@ -20,7 +56,9 @@ int_type = (int8, int16, int32, int64)
 uint_type = (uint8, uint16, uint32, uint64)
 float_type = (float16, float32, float64, bfloat16, float8_e4m3fn, float8_e5m2)
 complex_type = (complex64, complex128)
-signed_type = (int8, byte, int16, short, int32, intc, int64, intp, float16, half, float32, single, float64, double, bfloat16, complex64, complex128)
+signed_type = (
+    int8, byte, int16, short, int32, intc, int64, intp, float16, half, float32, single, float64, double, bfloat16, complex64, complex128,
+)
 number_type = (*int_type, *uint_type, float16, float32, float64, bfloat16, complex64, complex128, float8_e4m3fn, float8_e5m2)
 all_types = (bool_, *number_type)
 
@@ -41,7 +79,10 @@ def dtype_to_pytype(type_: Type) -> Any:
     from builtins import float as python_float
     from builtins import int as python_int
 
-    kinds = ((Bool, python_bool), ((Int, UInt), python_int), (Complex, complex), (String, str), (List, list), (Tuple, tuple), (TypeNone, type(None)))
+    kinds = (
+        (Bool, python_bool), ((Int, UInt), python_int), (Complex, complex), (String, str), (List, list), (Tuple, tuple),
+        (TypeNone, type(None)),
+    )
     return next((python for kind, python in kinds if isinstance(type_, kind)), python_float)
 
 
@@ -58,6 +99,7 @@ __all__ = [
     "all_types", "bfloat16", "bool", "bool_", "byte", "cdouble", "cfloat", "complex64", "complex128", "complex_type", "double",
     "dtype_to_nptype", "dtype_to_pytype", "float", "float16", "float32", "float64", "float8_e4m3fn", "float8_e5m2", "float_", "float_type",
     "half", "int", "int16", "int32", "int64", "int8", "int_", "int_type", "intc", "intp", "list_", "long", "number", "number_type",
-    "pytype_to_dtype", "short", "signed_type", "single", "string", "tensor_type", "tuple_", "type_none", "type_size_in_bytes", "ubyte", "uint",
+    "pytype_to_dtype", "short", "signed_type", "single", "string", "tensor_type", "tuple_", "type_none", "type_size_in_bytes", "ubyte",
+    "uint",
     "uint16", "uint32", "uint64", "uint8", "uint_type", "uintc", "uintp", "ushort",
 ]

@@ -173,7 +173,9 @@ class VarianceScaling(Initializer):
         if mode not in ("fan_in", "fan_out", "fan_avg"):
             raise ValueError(f"VarianceScaling(mode={mode!r}): expected 'fan_in', 'fan_out' or 'fan_avg'.")
         if distribution not in ("uniform", "truncated_normal", "untruncated_normal"):
-            raise ValueError(f"VarianceScaling(distribution={distribution!r}): expected 'uniform', 'truncated_normal' or 'untruncated_normal'.")
+            raise ValueError(
+                f"VarianceScaling(distribution={distribution!r}): expected 'uniform', 'truncated_normal' or 'untruncated_normal'."
+            )
         self.scale, self.mode, self.distribution = scale, mode, distribution
 
     def _initialize(self, arr: np.ndarray[Any, Any]) -> None:
@@ -258,7 +260,8 @@ _BY_NAME: dict[str, type[Initializer]] = {
     "zero": Zero, "zeros": Zero, "one": One, "ones": One, "uniform": Uniform, "normal": Normal, "truncatednormal": TruncatedNormal,
     "truncated_normal": TruncatedNormal, "xavieruniform": XavierUniform, "xavier_uniform": XavierUniform, "xaviernormal": XavierNormal,
     "xavier_normal": XavierNormal, "heuniform": HeUniform, "he_uniform": HeUniform, "henormal": HeNormal, "he_normal": HeNormal,
-    "orthogonal": Orthogonal, "dirac": Dirac, "identity": Identity, "variancescaling": VarianceScaling, "constant": Constant, "sparse": Sparse,
+    "orthogonal": Orthogonal, "dirac": Dirac, "identity": Identity, "variancescaling": VarianceScaling, "constant": Constant,
+    "sparse": Sparse,
 }
 
 
@@ -289,6 +292,7 @@ def initializer(init: Any, shape: Any = None, dtype: Any = dtypes.float32) -> Te
 
 
 __all__ = [
-    "Constant", "Dirac", "HeNormal", "HeUniform", "Identity", "Initializer", "Normal", "One", "Orthogonal", "Sparse", "TruncatedNormal", "Uniform",
+    "Constant", "Dirac", "HeNormal", "HeUniform", "Identity", "Initializer", "Normal", "One", "Orthogonal", "Sparse", "TruncatedNormal",
+    "Uniform",
     "VarianceScaling", "XavierNormal", "XavierUniform", "Zero", "initializer",
 ]

@@ -136,7 +136,9 @@ class ParameterTuple(tuple[Parameter, ...]):
             if id(parameter) not in known:
                 known.add(id(parameter))
                 if parameter.name in seen:
-                    raise ValueError(f"ParameterTuple: the name {parameter.name!r} comes twice.\n\nhint: give each Parameter a name of its own.")
+                    raise ValueError(
+                        f"ParameterTuple: the name {parameter.name!r} comes twice.\n\nhint: give each Parameter a name of its own."
+                    )
                 seen.add(parameter.name)
         return tuple.__new__(cls, data)
 

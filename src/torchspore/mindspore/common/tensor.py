@@ -31,7 +31,10 @@ class Tensor(TensorBase):
             _check_dtype(dtype)
         if init is not None:
             if shape is None or dtype is None:
-                raise ValueError("Tensor(init=...): expected shape and dtype beside it.\n\nhint: write Tensor(shape=(2, 3), dtype=mindspore.float32, init=One()).")
+                raise ValueError(
+                    "Tensor(init=...): expected shape and dtype beside it."
+                    "\n\nhint: write Tensor(shape=(2, 3), dtype=mindspore.float32, init=One())."
+                )
             sizes = (shape,) if isinstance(shape, int) else tuple(shape)
             self._t = create.from_data(init.values(sizes), dtype)
             self.init = init
@@ -163,7 +166,10 @@ class Tensor(TensorBase):
     def from_numpy(array: np.ndarray[Any, Any]) -> Tensor:
         """A Tensor that shares the memory of `array`. Raises TypeError where it is no NumPy array."""
         if not isinstance(array, np.ndarray):
-            raise TypeError(f"Tensor.from_numpy({array!r:.40}): expected a NumPy array, got {type(array).__name__}.\n\nhint: write Tensor({array!r:.40}).")
+            raise TypeError(
+                f"Tensor.from_numpy({array!r:.40}): expected a NumPy array, got {type(array).__name__}."
+                f"\n\nhint: write Tensor({array!r:.40})."
+            )
         return wrap(create.from_array(array, share=True))  # type: ignore[no-any-return]
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> np.ndarray[Any, Any]:

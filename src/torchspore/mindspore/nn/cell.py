@@ -88,7 +88,10 @@ class Cell(CellTree, CellHooks):
 
     def _owner(self, name: str) -> dict[str, Any]:
         if "_params" not in self.__dict__:
-            raise AttributeError(f"{type(self).__name__}.{name} is set before super().__init__() was called.\n\nhint: call super().__init__() first in __init__.")
+            raise AttributeError(
+                f"{type(self).__name__}.{name} is set before super().__init__() was called."
+                "\n\nhint: call super().__init__() first in __init__."
+            )
         return self.__dict__
 
     def _insert_cell(self, name: str, cell: Cell) -> None:

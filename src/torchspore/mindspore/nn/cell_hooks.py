@@ -42,7 +42,9 @@ class CellHooks:
         return self._register("backward", hook_fn, False)
 
     def register_backward_pre_hook(self, hook_fn: Callable[..., Any]) -> HookHandle:
-        """Calls `hook_fn(cell, grad_output)` before the backward pass of this Cell; what it gives back, if not None, replaces grad_output."""
+        """Calls `hook_fn(cell, grad_output)` before the backward pass of this Cell; what it gives back, if not None, replaces
+        grad_output.
+        """
         return self._register("backward_pre", hook_fn, False)
 
     def _register(self, kind: str, hook: Callable[..., Any], with_kwargs: bool) -> HookHandle:

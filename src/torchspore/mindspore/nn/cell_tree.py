@@ -117,7 +117,8 @@ class CellTree:
         for parameter in self.get_parameters():
             if parameter.name in seen:
                 raise ValueError(
-                    f"{type(self).__name__}: two Parameters are named {parameter.name!r}.\n\nhint: give one of them another name, Parameter(..., name='...')."
+                    f"{type(self).__name__}: two Parameters are named {parameter.name!r}."
+                    "\n\nhint: give one of them another name, Parameter(..., name='...')."
                 )
             seen.add(parameter.name)
 

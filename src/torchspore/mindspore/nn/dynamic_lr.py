@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import math
+
 from torchspore.mindspore.nn.learning_rate_schedule import positive
 
 
@@ -25,22 +26,42 @@ def piecewise_constant_lr(milestone: list[int], learning_rates: list[float]) -> 
     return rates
 
 
-def exponential_decay_lr(learning_rate: float, decay_rate: float, total_step: int, step_per_epoch: int, decay_epoch: int, is_stair: bool = False) -> list[float]:
+def exponential_decay_lr(
+    learning_rate: float, decay_rate: float, total_step: int, step_per_epoch: int, decay_epoch: int, is_stair: bool = False,
+) -> list[float]:
     """learning_rate * decay_rate ^ (epoch / decay_epoch), in whole periods if `is_stair`."""
-    positive("exponential_decay_lr", learning_rate=learning_rate, decay_rate=decay_rate, total_step=total_step, step_per_epoch=step_per_epoch, decay_epoch=decay_epoch)
+    positive(
+        "exponential_decay_lr", learning_rate=learning_rate, decay_rate=decay_rate, total_step=total_step, step_per_epoch=step_per_epoch,
+        decay_epoch=decay_epoch,
+    )
     return [learning_rate * decay_rate ** (e // decay_epoch if is_stair else e / decay_epoch) for e in _epochs(total_step, step_per_epoch)]
 
 
-def natural_exp_decay_lr(learning_rate: float, decay_rate: float, total_step: int, step_per_epoch: int, decay_epoch: int, is_stair: bool = False) -> list[float]:
+def natural_exp_decay_lr(
+    learning_rate: float, decay_rate: float, total_step: int, step_per_epoch: int, decay_epoch: int, is_stair: bool = False,
+) -> list[float]:
     """learning_rate * exp(-decay_rate * epoch), the epoch in whole multiples of decay_epoch if `is_stair`."""
-    positive("natural_exp_decay_lr", learning_rate=learning_rate, decay_rate=decay_rate, total_step=total_step, step_per_epoch=step_per_epoch, decay_epoch=decay_epoch)
-    return [learning_rate * math.exp(-decay_rate * (e // decay_epoch * decay_epoch if is_stair else e)) for e in _epochs(total_step, step_per_epoch)]
+    positive(
+        "natural_exp_decay_lr", learning_rate=learning_rate, decay_rate=decay_rate, total_step=total_step, step_per_epoch=step_per_epoch,
+        decay_epoch=decay_epoch,
+    )
+    return [
+        learning_rate * math.exp(-decay_rate * (e // decay_epoch * decay_epoch if is_stair else e))
+        for e in _epochs(total_step, step_per_epoch)
+    ]
 
 
-def inverse_decay_lr(learning_rate: float, decay_rate: float, total_step: int, step_per_epoch: int, decay_epoch: int, is_stair: bool = False) -> list[float]:
+def inverse_decay_lr(
+    learning_rate: float, decay_rate: float, total_step: int, step_per_epoch: int, decay_epoch: int, is_stair: bool = False,
+) -> list[float]:
     """learning_rate / (1 + decay_rate * epoch / decay_epoch), in whole periods if `is_stair`."""
-    positive("inverse_decay_lr", learning_rate=learning_rate, decay_rate=decay_rate, total_step=total_step, step_per_epoch=step_per_epoch, decay_epoch=decay_epoch)
-    return [learning_rate / (1 + decay_rate * (e // decay_epoch if is_stair else e / decay_epoch)) for e in _epochs(total_step, step_per_epoch)]
+    positive(
+        "inverse_decay_lr", learning_rate=learning_rate, decay_rate=decay_rate, total_step=total_step, step_per_epoch=step_per_epoch,
+        decay_epoch=decay_epoch,
+    )
+    return [
+        learning_rate / (1 + decay_rate * (e // decay_epoch if is_stair else e / decay_epoch)) for e in _epochs(total_step, step_per_epoch)
+    ]
 
 
 def cosine_decay_lr(min_lr: float, max_lr: float, total_step: int, step_per_epoch: int, decay_epoch: int) -> list[float]:
@@ -52,14 +73,21 @@ def cosine_decay_lr(min_lr: float, max_lr: float, total_step: int, step_per_epoc
     positive("cosine_decay_lr", max_lr=max_lr, total_step=total_step, step_per_epoch=step_per_epoch, decay_epoch=decay_epoch)
     if min_lr >= max_lr:
         raise ValueError(f"cosine_decay_lr(min_lr={min_lr}, max_lr={max_lr}): expected min_lr below max_lr.")
-    return [min_lr + 0.5 * (max_lr - min_lr) * (1 + math.cos(math.pi * min(e, decay_epoch) / decay_epoch)) for e in _epochs(total_step, step_per_epoch)]
+    return [
+        min_lr + 0.5 * (max_lr - min_lr) * (1 + math.cos(math.pi * min(e, decay_epoch) / decay_epoch))
+        for e in _epochs(total_step, step_per_epoch)
+    ]
 
 
 def polynomial_decay_lr(
-    learning_rate: float, end_learning_rate: float, total_step: int, step_per_epoch: int, decay_epoch: int, power: float, update_decay_epoch: bool = False,
+    learning_rate: float, end_learning_rate: float, total_step: int, step_per_epoch: int, decay_epoch: int, power: float,
+    update_decay_epoch: bool = False,
 ) -> list[float]:
     """(learning_rate - end) * (1 - epoch / decay_epoch) ^ power + end; with `update_decay_epoch` the period starts again, longer."""
-    positive("polynomial_decay_lr", learning_rate=learning_rate, total_step=total_step, step_per_epoch=step_per_epoch, decay_epoch=decay_epoch, power=power)
+    positive(
+        "polynomial_decay_lr", learning_rate=learning_rate, total_step=total_step, step_per_epoch=step_per_epoch, decay_epoch=decay_epoch,
+        power=power,
+    )
     rates = []
     for e in _epochs(total_step, step_per_epoch):
         period = decay_epoch * max(math.ceil(e / decay_epoch), 1) if update_decay_epoch else decay_epoch
@@ -74,5 +102,6 @@ def warmup_lr(learning_rate: float, total_step: int, step_per_epoch: int, warmup
 
 
 __all__ = [
-    "cosine_decay_lr", "exponential_decay_lr", "inverse_decay_lr", "natural_exp_decay_lr", "piecewise_constant_lr", "polynomial_decay_lr", "warmup_lr",
+    "cosine_decay_lr", "exponential_decay_lr", "inverse_decay_lr", "natural_exp_decay_lr", "piecewise_constant_lr", "polynomial_decay_lr",
+    "warmup_lr",
 ]

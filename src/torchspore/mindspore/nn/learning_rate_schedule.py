@@ -8,7 +8,6 @@ from torchspore.engine import dtypes
 from torchspore.mindspore import ops
 from torchspore.mindspore.nn.cell import Cell
 
-
 _WHOLE = ("total_step", "step_per_epoch", "decay_epoch", "warmup_epoch", "decay_steps", "warmup_steps", "milestone")
 
 
@@ -92,7 +91,9 @@ class CosineDecayLR(LearningRateSchedule):
 class PolynomialDecayLR(LearningRateSchedule):
     """(learning_rate - end) * (1 - step / decay_steps) ^ power + end; with `update_decay_steps` the period starts again, longer."""
 
-    def __init__(self, learning_rate: float, end_learning_rate: float, decay_steps: int, power: float, update_decay_steps: bool = False) -> None:
+    def __init__(
+        self, learning_rate: float, end_learning_rate: float, decay_steps: int, power: float, update_decay_steps: bool = False,
+    ) -> None:
         super().__init__()
         positive("PolynomialDecayLR", learning_rate=learning_rate, decay_steps=decay_steps, power=power)
         if not isinstance(end_learning_rate, float) or end_learning_rate < 0:

@@ -3,8 +3,22 @@ from __future__ import annotations
 
 from typing import Any
 
-from torchspore.mindspore.ops import (  # noqa: F401
-    activation, arithmetic, array, composite, conv, creation, declare, elementwise, linear_algebra, loss, methods, normalization, reduction, selection, state,
+from torchspore.mindspore.ops import (
+    activation,
+    arithmetic,
+    array,
+    composite,
+    conv,
+    creation,
+    declare,
+    elementwise,
+    linear_algebra,
+    loss,
+    methods,
+    normalization,
+    reduction,
+    selection,
+    state,
 )
 from torchspore.mindspore.ops.composite import HyperMap, Map, MultitypeFuncGraph, Partial, clip_by_global_norm, clip_by_norm, partial
 from torchspore.mindspore.ops.declare import OPERATORS
@@ -14,8 +28,9 @@ from torchspore.mindspore.ops.primitive import Primitive, PrimitiveWithCheck, Pr
 ALIASES = {
     "tensor_add": "add", "multiply": "mul", "divide": "div",
     "tensor_mul": "mul", "tensor_sub": "sub", "tensor_pow": "pow", "tensor_exp": "exp", "tensor_gt": "greater", "tensor_lt": "less",
-    "tensor_ge": "greater_equal", "tensor_le": "less_equal", "gt": "greater", "lt": "less", "ge": "greater_equal", "le": "less_equal", "eq": "equal",
-    "ne": "not_equal", "remainder": "floor_mod", "tensor_floordiv": "floor_divide", "absolute": "abs",
+    "tensor_ge": "greater_equal", "tensor_le": "less_equal", "gt": "greater", "lt": "less", "ge": "greater_equal", "le": "less_equal",
+    "eq": "equal",
+    "ne": "not_equal", "tensor_floordiv": "floor_divide", "absolute": "abs",
     "negative": "neg", "arccos": "acos", "arctan": "atan", "moveaxis": "movedim",
 }
 """Second names of operators."""

@@ -82,25 +82,52 @@ add = op(primitive="Add", raw_arguments=True)(binary("add", torch.add, "Adds `ot
 sub = op(primitive="Sub", raw_arguments=True)(binary("sub", _subtract, "Subtracts `other` from `input`, element by element."))
 mul = op(primitive="Mul", raw_arguments=True)(binary("mul", torch.mul, "Multiplies `input` and `other`, element by element.", "mul"))
 divided = binary("div", torch.true_divide, "Divides `input` by `other`; integers give float32.", "div")
-floor_divide = op(primitive="FloorDiv", raw_arguments=True)(binary("floor_divide", _floor_divide, "Divides and rounds towards minus infinity."))
+floor_divide = op(primitive="FloorDiv", raw_arguments=True)(
+    binary("floor_divide", _floor_divide, "Divides and rounds towards minus infinity.")
+)
+remainder = op(raw_arguments=True)(binary("remainder", torch.remainder, "The remainder with the sign of the divisor."))
 modulo = binary("floor_mod", torch.remainder, "The remainder with the sign of the divisor.")
 power = binary("pow", _power, "Raises `input` to a power; a negative power of an integer is 0.")
 fmod = op(primitive="Mod", raw_arguments=True)(binary("fmod", torch.fmod, "The remainder with the sign of the dividend."))
-maximum = op(primitive="Maximum", raw_arguments=True)(binary("maximum", lambda a, b: torch.maximum(*_tensors(a, b)), "The larger of the two, element by element."))
-minimum = op(primitive="Minimum", raw_arguments=True)(binary("minimum", lambda a, b: torch.minimum(*_tensors(a, b)), "The smaller of the two, element by element."))
+maximum = op(primitive="Maximum", raw_arguments=True)(
+    binary("maximum", lambda a, b: torch.maximum(*_tensors(a, b)), "The larger of the two, element by element.")
+)
+minimum = op(primitive="Minimum", raw_arguments=True)(
+    binary("minimum", lambda a, b: torch.minimum(*_tensors(a, b)), "The smaller of the two, element by element.")
+)
 equal = op(primitive="Equal", raw_arguments=True)(binary("equal", torch.eq, "Whether the two are equal, element by element.", "equal"))
-not_equal = op(primitive="NotEqual", raw_arguments=True)(binary("not_equal", torch.ne, "Whether the two differ, element by element.", "compare"))
+not_equal = op(primitive="NotEqual", raw_arguments=True)(
+    binary("not_equal", torch.ne, "Whether the two differ, element by element.", "compare")
+)
 less = op(primitive="Less", raw_arguments=True)(binary("less", torch.lt, "Whether `input` < `other`, element by element.", "compare"))
-less_equal = op(primitive="LessEqual", raw_arguments=True)(binary("less_equal", torch.le, "Whether `input` <= `other`, element by element.", "compare"))
-greater = op(primitive="Greater", raw_arguments=True)(binary("greater", torch.gt, "Whether `input` > `other`, element by element.", "compare"))
-greater_equal = op(primitive="GreaterEqual", raw_arguments=True)(binary("greater_equal", torch.ge, "Whether `input` >= `other`, element by element.", "compare"))
-logical_and = op(primitive="LogicalAnd", raw_arguments=True)(binary("logical_and", lambda a, b: torch.logical_and(*_tensors(a, b)), "Logical and, element by element."))
-logical_or = op(primitive="LogicalOr", raw_arguments=True)(binary("logical_or", lambda a, b: torch.logical_or(*_tensors(a, b)), "Logical or, element by element."))
-logical_xor = op(primitive="LogicalXor", raw_arguments=True)(binary("logical_xor", lambda a, b: torch.logical_xor(*_tensors(a, b)), "Logical exclusive or, element by element."))
+less_equal = op(primitive="LessEqual", raw_arguments=True)(
+    binary("less_equal", torch.le, "Whether `input` <= `other`, element by element.", "compare")
+)
+greater = op(primitive="Greater", raw_arguments=True)(
+    binary("greater", torch.gt, "Whether `input` > `other`, element by element.", "compare")
+)
+greater_equal = op(primitive="GreaterEqual", raw_arguments=True)(
+    binary("greater_equal", torch.ge, "Whether `input` >= `other`, element by element.", "compare")
+)
+logical_and = op(primitive="LogicalAnd", raw_arguments=True)(
+    binary("logical_and", lambda a, b: torch.logical_and(*_tensors(a, b)), "Logical and, element by element.")
+)
+logical_or = op(primitive="LogicalOr", raw_arguments=True)(
+    binary("logical_or", lambda a, b: torch.logical_or(*_tensors(a, b)), "Logical or, element by element.")
+)
+logical_xor = op(primitive="LogicalXor", raw_arguments=True)(
+    binary("logical_xor", lambda a, b: torch.logical_xor(*_tensors(a, b)), "Logical exclusive or, element by element.")
+)
 
-bitwise_and = op(primitive="BitwiseAnd", raw_arguments=True)(binary("bitwise_and", lambda a, b: torch.bitwise_and(a, b), "And of the bits; logical and of truth values."))
-bitwise_or = op(primitive="BitwiseOr", raw_arguments=True)(binary("bitwise_or", lambda a, b: torch.bitwise_or(a, b), "Or of the bits; logical or of truth values."))
-bitwise_xor = op(primitive="BitwiseXor", raw_arguments=True)(binary("bitwise_xor", lambda a, b: torch.bitwise_xor(a, b), "Exclusive or of the bits."))
+bitwise_and = op(primitive="BitwiseAnd", raw_arguments=True)(
+    binary("bitwise_and", lambda a, b: torch.bitwise_and(a, b), "And of the bits; logical and of truth values.")
+)
+bitwise_or = op(primitive="BitwiseOr", raw_arguments=True)(
+    binary("bitwise_or", lambda a, b: torch.bitwise_or(a, b), "Or of the bits; logical or of truth values.")
+)
+bitwise_xor = op(primitive="BitwiseXor", raw_arguments=True)(
+    binary("bitwise_xor", lambda a, b: torch.bitwise_xor(a, b), "Exclusive or of the bits.")
+)
 
 
 def _tensors(a: Any, b: Any) -> tuple[torch.Tensor, torch.Tensor]:
@@ -125,7 +152,7 @@ _truncated = binary("div", lambda a, b: torch.div(a, b, rounding_mode="trunc"), 
 
 
 @op(primitive="Pow", raw_arguments=True)
-def pow(input: Any, exponent: Any) -> Any:  # noqa: A001
+def pow(input: Any, exponent: Any) -> Any:
     """Raises `input` to the power `exponent`; a negative power of an integer is 0."""
     return power(input, exponent)
 
@@ -196,7 +223,8 @@ def _comparison(function: Callable[[Any, Any], Any], otherwise: bool) -> Callabl
 
 DUNDERS: dict[str, Callable[..., Any]] = {
     "__add__": add, "__sub__": sub, "__mul__": mul, "__truediv__": divided, "__floordiv__": floor_divide, "__mod__": modulo,
-    "__pow__": power, "__radd__": reflected(add), "__rsub__": reflected(sub), "__rmul__": reflected(mul), "__rtruediv__": reflected(divided),
+    "__pow__": power, "__radd__": reflected(add), "__rsub__": reflected(sub), "__rmul__": reflected(mul),
+    "__rtruediv__": reflected(divided),
     "__rfloordiv__": reflected(floor_divide), "__rmod__": reflected(modulo), "__rpow__": reflected(power),
     "__lt__": less, "__le__": less_equal, "__gt__": greater, "__ge__": greater_equal,
     "__eq__": _comparison(equal, False), "__ne__": _comparison(not_equal, True),

@@ -145,7 +145,8 @@ def unstack(input_x: T, axis: int = 0) -> Any:
 
 @op(primitive="StridedSlice", init=("begin_mask", "end_mask", "ellipsis_mask", "new_axis_mask", "shrink_axis_mask"))
 def strided_slice(
-    input_x: T, begin: Any, end: Any, strides: Any, begin_mask: int = 0, end_mask: int = 0, ellipsis_mask: int = 0, new_axis_mask: int = 0, shrink_axis_mask: int = 0,
+    input_x: T, begin: Any, end: Any, strides: Any, begin_mask: int = 0, end_mask: int = 0, ellipsis_mask: int = 0, new_axis_mask: int = 0,
+    shrink_axis_mask: int = 0,
 ) -> T:
     """The part from `begin` to `end` by `strides`; bit i of a mask changes what its axis i means: whole, ..., None, or one element."""
     index: list[Any] = []
@@ -166,7 +167,9 @@ def strided_slice(
 @op(methods=("split",))
 def split(tensor: T, split_size_or_sections: Any, axis: int = 0) -> Any:
     """Parts along `axis` of the size given, the last one perhaps smaller, or of the sizes listed."""
-    return tuple(torch.split(tensor, split_size_or_sections if isinstance(split_size_or_sections, int) else list(split_size_or_sections), axis))
+    return tuple(
+        torch.split(tensor, split_size_or_sections if isinstance(split_size_or_sections, int) else list(split_size_or_sections), axis)
+    )
 
 
 @op(primitive="Split", init=("axis", "output_num"))
@@ -256,7 +259,7 @@ def narrow(input: T, axis: int, start: int, length: int) -> T:
 
 
 @op(primitive="Slice")
-def slice(input_x: T, begin: Any, size: Any) -> T:  # noqa: A001
+def slice(input_x: T, begin: Any, size: Any) -> T:
     """The part that begins at `begin` and has `size`; -1 means to the end."""
     for axis, (start, length) in enumerate(zip(sizes(begin), sizes(size))):
         input_x = torch.narrow(input_x, axis, start, input_x.shape[axis] - start if length == -1 else length)

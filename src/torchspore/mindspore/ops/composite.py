@@ -12,7 +12,10 @@ from torchspore.engine.tensor import TensorBase, raw, wrap
 from torchspore.mindspore.ops.gradient import GradOperation as GradOperation
 from torchspore.mindspore.ops.primitive import Primitive
 
-_TYPE_NAMES = {"Tensor": TensorBase, "Number": (int, float), "Int": int, "Float": float, "Bool": bool, "String": str, "Function": object, "Tuple": tuple, "List": list}
+_TYPE_NAMES = {
+    "Tensor": TensorBase, "Number": (int, float), "Int": int, "Float": float, "Bool": bool, "String": str, "Function": object,
+    "Tuple": tuple, "List": list,
+}
 
 
 class MultitypeFuncGraph:
@@ -36,7 +39,9 @@ class MultitypeFuncGraph:
             if len(types) == len(args) and all(_is_of(a, t) for a, t in zip(args, types)):
                 return function(*args)
         kinds = ", ".join(type(a).__name__ for a in args)
-        raise TypeError(f"MultitypeFuncGraph {self.name!r}: no function is registered for ({kinds}).\n\nhint: @{self.name}.register({kinds}).")
+        raise TypeError(
+            f"MultitypeFuncGraph {self.name!r}: no function is registered for ({kinds}).\n\nhint: @{self.name}.register({kinds})."
+        )
 
 
 def _is_of(value: Any, kind: Any) -> bool:

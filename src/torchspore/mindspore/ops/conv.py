@@ -56,19 +56,28 @@ def convolve(count: int, x: T, weight: T, bias: T | None, stride: Any, pad_mode:
 
 
 @op()
-def conv1d(input: T, weight: T, bias: T | None = None, stride: Size = 1, pad_mode: str = "valid", padding: Any = 0, dilation: Size = 1, groups: int = 1) -> T:
+def conv1d(
+    input: T, weight: T, bias: T | None = None, stride: Size = 1, pad_mode: str = "valid", padding: Any = 0, dilation: Size = 1,
+    groups: int = 1,
+) -> T:
     """Convolution of (N, C, L) with weight (out, C / groups, K)."""
     return convolve(1, input, weight, bias, stride, pad_mode, padding, dilation, groups)
 
 
 @op()
-def conv2d(input: T, weight: T, bias: T | None = None, stride: Size = 1, pad_mode: str = "valid", padding: Any = 0, dilation: Size = 1, groups: int = 1) -> T:
+def conv2d(
+    input: T, weight: T, bias: T | None = None, stride: Size = 1, pad_mode: str = "valid", padding: Any = 0, dilation: Size = 1,
+    groups: int = 1,
+) -> T:
     """Convolution of (N, C, H, W) with weight (out, C / groups, KH, KW)."""
     return convolve(2, input, weight, bias, stride, pad_mode, padding, dilation, groups)
 
 
 @op()
-def conv3d(input: T, weight: T, bias: T | None = None, stride: Size = 1, pad_mode: str = "valid", padding: Any = 0, dilation: Size = 1, groups: int = 1) -> T:
+def conv3d(
+    input: T, weight: T, bias: T | None = None, stride: Size = 1, pad_mode: str = "valid", padding: Any = 0, dilation: Size = 1,
+    groups: int = 1,
+) -> T:
     """Convolution of (N, C, D, H, W) with weight (out, C / groups, KD, KH, KW)."""
     return convolve(3, input, weight, bias, stride, pad_mode, padding, dilation, groups)
 
@@ -85,7 +94,9 @@ def _conv2d(
     return out.permute(0, 2, 3, 1) if data_format == "NHWC" else out
 
 
-def convolve_transposed(x: T, weight: T, bias: T | None, stride: Any, pad_mode: str, padding: Any, output_padding: Any, dilation: Any, groups: int) -> T:
+def convolve_transposed(
+    x: T, weight: T, bias: T | None, stride: Any, pad_mode: str, padding: Any, output_padding: Any, dilation: Any, groups: int,
+) -> T:
     """A transposed convolution over the last axes; weight (in, out / groups, kernel...)."""
     count = weight.ndim - 2
     stride, dilation, kernel = pair(stride, count), pair(dilation, count), weight.shape[2:]
@@ -115,12 +126,18 @@ def _cropped(x: T, pads: list[int]) -> T:
 
 
 @op()
-def conv_transpose2d(input: T, weight: T, bias: T | None = None, stride: Size = 1, padding: Size = 0, output_padding: Size = 0, groups: int = 1, dilation: Size = 1) -> T:
+def conv_transpose2d(
+    input: T, weight: T, bias: T | None = None, stride: Size = 1, padding: Size = 0, output_padding: Size = 0, groups: int = 1,
+    dilation: Size = 1,
+) -> T:
     """Transposed convolution of (N, C, H, W) with weight (C, out / groups, KH, KW)."""
     return F.conv_transpose2d(input, weight, bias, stride, padding, output_padding, groups, dilation)
 
 
-def pool(kind: str, x: T, kernel_size: Size, stride: Size, pad_mode: str, padding: Any = 0, ceil_mode: bool = False, count_include_pad: bool = True) -> T:
+def pool(
+    kind: str, x: T, kernel_size: Size, stride: Size, pad_mode: str, padding: Any = 0, ceil_mode: bool = False,
+    count_include_pad: bool = True,
+) -> T:
     """Pooling over the last axes by 'max' or 'avg'; with pad_mode 'same' an average counts only what was there."""
     count = x.ndim - 2
     if not 1 <= count <= 3:
@@ -163,13 +180,19 @@ def _in_format(function: Any, x: T, data_format: str) -> T:
 
 
 @op()
-def max_pool2d(x: T, kernel_size: Size, stride: Size = None, padding: Size = 0, dilation: Size = 1, return_indices: bool = False, ceil_mode: bool = False) -> Any:
+def max_pool2d(
+    x: T, kernel_size: Size, stride: Size = None, padding: Size = 0, dilation: Size = 1, return_indices: bool = False,
+    ceil_mode: bool = False,
+) -> Any:
     """The largest value in each window of (N, C, H, W), and with `return_indices` where it lay (int64)."""
     return F.max_pool2d(x, kernel_size, stride, padding, dilation, ceil_mode, return_indices)
 
 
 @op()
-def avg_pool2d(input_x: T, kernel_size: Size = 1, stride: Size = 1, padding: Any = 0, ceil_mode: bool = False, count_include_pad: bool = True, divisor_override: int = 0) -> T:
+def avg_pool2d(
+    input_x: T, kernel_size: Size = 1, stride: Size = 1, padding: Any = 0, ceil_mode: bool = False, count_include_pad: bool = True,
+    divisor_override: int = 0,
+) -> T:
     """The mean of each window of (N, C, H, W)."""
     return F.avg_pool2d(input_x, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override or None)
 
@@ -228,7 +251,8 @@ def _nearest(length: int, wanted: int, align: bool, half: bool, device: Any) -> 
 
 @op()
 def interpolate(
-    input: T, size: Any = None, scale_factor: Any = None, mode: str = "nearest", align_corners: bool | None = None, recompute_scale_factor: bool | None = None,
+    input: T, size: Any = None, scale_factor: Any = None, mode: str = "nearest", align_corners: bool | None = None,
+    recompute_scale_factor: bool | None = None,
 ) -> T:
     """Values at another size; `mode` is 'nearest', 'linear', 'bilinear', 'bicubic', 'trilinear', 'area' or 'nearest-exact'."""
     return F.interpolate(input, size, scale_factor, mode, align_corners, recompute_scale_factor)
@@ -254,13 +278,18 @@ def _linear(x: T, axis: int, wanted: int) -> T:
 
 
 @op()
-def conv_transposed(input: T, weight: T, bias: T | None, stride: Any, pad_mode: str, padding: Any, output_padding: Any, dilation: Any, groups: int) -> T:
+def conv_transposed(
+    input: T, weight: T, bias: T | None, stride: Any, pad_mode: str, padding: Any, output_padding: Any, dilation: Any, groups: int,
+) -> T:
     """A transposed convolution with MindSpore's pad modes, for the layers."""
     same_dtype(input, weight)
     return convolve_transposed(input, weight, bias, stride, pad_mode, padding, output_padding, dilation, groups)
 
 
 @op()
-def pooling(input: T, kind: str, kernel_size: Size, stride: Size, pad_mode: str, padding: Any = 0, ceil_mode: bool = False, count_include_pad: bool = True) -> T:
+def pooling(
+    input: T, kind: str, kernel_size: Size, stride: Size, pad_mode: str, padding: Any = 0, ceil_mode: bool = False,
+    count_include_pad: bool = True,
+) -> T:
     """Pooling by 'max' or 'avg' with MindSpore's pad modes, for the layers."""
     return pool(kind, input, kernel_size, stride, pad_mode, padding, ceil_mode, count_include_pad)

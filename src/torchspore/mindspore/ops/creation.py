@@ -82,7 +82,7 @@ def arange(start: Any = 0, end: Any = None, step: Any = 1, *, dtype: Any = None)
 
 
 @op(primitive="Range", init=("maxlen",))
-def range(start: Any, end: Any, step: Any, maxlen: int = 1000000) -> T:  # noqa: A001
+def range(start: Any, end: Any, step: Any, maxlen: int = 1000000) -> T:
     """The numbers from `start` up to, without, `end`, by `step`."""
     return torch.arange(*(v.item() if isinstance(v, T) else v for v in (start, end, step)), device=device.current())
 

@@ -10,7 +10,9 @@ from torchspore.mindspore.ops.declare import op
 T = torch.Tensor
 
 
-def _unary(name: str, compute: Callable[[T], T], doc: str, primitive: str | None = None, methods: tuple[str, ...] | None = None) -> Callable[[T], T]:
+def _unary(
+    name: str, compute: Callable[[T], T], doc: str, primitive: str | None = None, methods: tuple[str, ...] | None = None,
+) -> Callable[[T], T]:
     def body(input: T) -> T:
         return compute(input)
 
@@ -24,7 +26,7 @@ def _floating(compute: Callable[[T], T]) -> Callable[[T], T]:
     return lambda x: compute(x if x.is_floating_point() or x.is_complex() else x.to(torch.float32))
 
 
-abs = _unary("abs", torch.abs, "The absolute value.", "Abs", ("abs", "absolute", "__abs__"))  # noqa: A001
+abs = _unary("abs", torch.abs, "The absolute value.", "Abs", ("abs", "absolute", "__abs__"))
 absolute = abs
 neg = _unary("neg", torch.neg, "The negative.", "Neg", ("neg", "negative", "__neg__"))
 negative = neg
@@ -93,7 +95,7 @@ conj = _unary("conj", lambda x: torch.conj_physical(x), "The complex conjugate."
 
 
 @op(methods=("round",))
-def round(input: T, *, decimals: int = 0) -> T:  # noqa: A001
+def round(input: T, *, decimals: int = 0) -> T:
     """The nearest integer, halves to the even one; to `decimals` digits."""
     return torch.round(input, decimals=decimals) if decimals else torch.round(input)
 

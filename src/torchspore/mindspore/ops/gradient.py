@@ -17,7 +17,10 @@ def _positions(grad_position: Any, function: str) -> tuple[int, ...]:
         return ()
     found = (grad_position,) if isinstance(grad_position, int) and not isinstance(grad_position, bool) else grad_position
     if not isinstance(found, tuple) or not all(isinstance(p, int) and p >= 0 for p in found):
-        raise TypeError(f"{function}(grad_position={grad_position!r}): expected None, an int from 0 on or a tuple of them.\n\nhint: write grad_position=(0, 1).")
+        raise TypeError(
+            f"{function}(grad_position={grad_position!r}): expected None, an int from 0 on or a tuple of them."
+            "\n\nhint: write grad_position=(0, 1)."
+        )
     return found
 
 
@@ -80,7 +83,10 @@ def _transform(
     if not callable(fn):
         raise TypeError(f"{name}({fn!r:.40}): expected a function or a Cell.")
     if grad_position is None and weights is None:
-        raise ValueError(f"{name}(grad_position=None, weights=None): expected something to differentiate by.\n\nhint: write weights=net.trainable_params().")
+        raise ValueError(
+            f"{name}(grad_position=None, weights=None): expected something to differentiate by."
+            "\n\nhint: write weights=net.trainable_params()."
+        )
     positions = _positions(grad_position, name)
     parameters, alone = _weights(weights, name)
     for flag, value in (("has_aux", has_aux), ("return_ids", return_ids), ("sens_param", sens_param)):
@@ -135,9 +141,15 @@ def get_grad(gradients: Any, identifier: Any) -> Any:
 def _check_positions(name: str, positions: Sequence[int], args: tuple[Any, ...]) -> None:
     for position in positions:
         if position >= len(args):
-            raise ValueError(f"{name}(grad_position={position}): expected a position from 0 to {len(args) - 1}; the call has {len(args)} positional arguments.")
+            raise ValueError(
+                f"{name}(grad_position={position}): expected a position from 0 to {len(args) - 1}; "
+                f"the call has {len(args)} positional arguments."
+            )
         if not any(True for _ in tensors(args[position])):
-            raise TypeError(f"{name}: expected a Tensor as argument {position}, got {type(args[position]).__name__}.\n\nhint: write Tensor({args[position]!r:.20}).")
+            raise TypeError(
+                f"{name}: expected a Tensor as argument {position}, got {type(args[position]).__name__}."
+                f"\n\nhint: write Tensor({args[position]!r:.20})."
+            )
 
 
 class GradOperation:

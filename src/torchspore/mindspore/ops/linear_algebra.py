@@ -15,12 +15,18 @@ T = torch.Tensor
 def same_dtype(a: T, b: T) -> None:
     """Raises TypeError where the dtypes differ: MindSpore does not promote here."""
     if a.dtype is not b.dtype:
-        raise TypeError(f"expected one dtype, got {FROM_TORCH[a.dtype]} and {FROM_TORCH[b.dtype]}.\n\nhint: cast one of them, for example with astype(mindspore.float32).")
+        raise TypeError(
+            f"expected one dtype, got {FROM_TORCH[a.dtype]} and {FROM_TORCH[b.dtype]}."
+            "\n\nhint: cast one of them, for example with astype(mindspore.float32)."
+        )
 
 
 @op(methods=("matmul", "__matmul__"))
 def matmul(input: T, other: T) -> T:
-    """The matrix product, with the batch axes broadcast. Raises TypeError where the dtypes differ, ValueError where the shapes do not fit."""
+    """The matrix product, with the batch axes broadcast.
+
+    Raises TypeError where the dtypes differ, ValueError where the shapes do not fit.
+    """
     same_dtype(input, other)
     return torch.matmul(input, other)
 

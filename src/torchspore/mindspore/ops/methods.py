@@ -75,7 +75,9 @@ def _flatten(self: Any, order: str = "C", *, start_dim: int = 0, end_dim: int = 
 
 
 def _extreme(which: Any, pick: Any) -> Any:
-    def method(self: Any, axis: Any = None, keepdims: bool = False, *, initial: Any = None, where: Any = True, return_indices: bool = False) -> Any:
+    def method(
+        self: Any, axis: Any = None, keepdims: bool = False, *, initial: Any = None, where: Any = True, return_indices: bool = False,
+    ) -> Any:
         mask = None if where is True else where
         if return_indices and axis is not None:
             return pick(self, axis, keepdims)
@@ -156,15 +158,21 @@ def _requires_grad(self: Any, requires_grad: bool = True) -> Any:
 
 _METHODS: dict[str, Any] = {
     "astype": _astype, "to": _to, "type": lambda self, dtype=None: str(self.dtype) if dtype is None else _astype(self, dtype),
-    "float": _caster(dtypes.float32), "half": _caster(dtypes.float16), "double": _caster(dtypes.float64), "bfloat16": _caster(dtypes.bfloat16),
-    "int": _caster(dtypes.int32), "long": _caster(dtypes.int64), "short": _caster(dtypes.int16), "byte": _caster(dtypes.uint8), "bool": _caster(dtypes.bool_),
+    "float": _caster(dtypes.float32), "half": _caster(dtypes.float16), "double": _caster(dtypes.float64),
+    "bfloat16": _caster(dtypes.bfloat16),
+    "int": _caster(dtypes.int32), "long": _caster(dtypes.int64), "short": _caster(dtypes.int16), "byte": _caster(dtypes.uint8),
+    "bool": _caster(dtypes.bool_),
     "type_as": lambda self, other: _astype(self, other.dtype),
-    "reshape": _reshape, "view": _reshape, "transpose": _transpose, "permute": _permute, "expand": _expand, "repeat": _repeat, "flatten": _flatten,
+    "reshape": _reshape, "view": _reshape, "transpose": _transpose, "permute": _permute, "expand": _expand, "repeat": _repeat,
+    "flatten": _flatten,
     "view_as": lambda self, other: array.reshape(self, other.shape), "reshape_as": lambda self, other: array.reshape(self, other.shape),
     "max": _extreme(reduction.amax, reduction.max), "min": _extreme(reduction.amin, reduction.min), "sum": _sum, "mean": _mean,
-    "argmax": _argmax, "argmin": _argmin, "copy": _copy, "clone": _copy, "contiguous": lambda self: wrap(raw(self).contiguous()), "detach": lambda self: wrap(raw(self).detach()),
+    "argmax": _argmax, "argmin": _argmin, "copy": _copy, "clone": _copy, "contiguous": lambda self: wrap(
+        raw(self).contiguous()
+    ), "detach": lambda self: wrap(raw(self).detach()),
     "add": arithmetic.add, "sub": arithmetic.sub, "subtract": arithmetic.sub, "mul": arithmetic.mul, "multiply": arithmetic.mul,
-    "div": arithmetic.div, "divide": arithmetic.div, "true_divide": arithmetic.div, "pow": arithmetic.pow, "floor_divide": arithmetic.floor_divide,
+    "div": arithmetic.div, "divide": arithmetic.div, "true_divide": arithmetic.div, "pow": arithmetic.pow,
+    "floor_divide": arithmetic.floor_divide,
     "remainder": arithmetic.floor_mod, "maximum": arithmetic.maximum, "minimum": arithmetic.minimum,
     "eq": arithmetic.equal, "equal": arithmetic.equal, "ne": arithmetic.not_equal, "not_equal": arithmetic.not_equal,
     "lt": arithmetic.less, "less": arithmetic.less, "le": arithmetic.less_equal, "less_equal": arithmetic.less_equal,
@@ -174,7 +182,8 @@ _METHODS: dict[str, Any] = {
     "__rand__": arithmetic.reflected(arithmetic.bitwise_and), "__ror__": arithmetic.reflected(arithmetic.bitwise_or),
     "__rxor__": arithmetic.reflected(arithmetic.bitwise_xor), "__pos__": lambda self: self,
     "bitwise_and": arithmetic.bitwise_and, "bitwise_or": arithmetic.bitwise_or, "bitwise_xor": arithmetic.bitwise_xor,
-    "add_": _in_place(arithmetic.add), "sub_": _in_place(arithmetic.sub), "mul_": _in_place(arithmetic.mul), "div_": _in_place(arithmetic.div),
+    "add_": _in_place(arithmetic.add), "sub_": _in_place(arithmetic.sub), "mul_": _in_place(arithmetic.mul),
+    "div_": _in_place(arithmetic.div),
     "clamp_": _in_place(elementwise.clamp), "copy_": lambda self, src, non_blocking=False: _in_place(lambda _, value: value)(self, src),
     "fill_": _fill_in_place, "zero_": lambda self: _fill_in_place(self, 0),
     "new_zeros": _new_filled(0), "new_ones": _new_filled(1),

@@ -12,7 +12,9 @@ T = torch.Tensor
 
 
 @op()
-def batch_norm(input_x: T, running_mean: T, running_var: T, weight: T, bias: T, training: bool = False, momentum: float = 0.1, eps: float = 1e-5) -> T:
+def batch_norm(
+    input_x: T, running_mean: T, running_var: T, weight: T, bias: T, training: bool = False, momentum: float = 0.1, eps: float = 1e-5,
+) -> T:
     """Normalised over all axes but axis 1; in training the running values take in the share `momentum` of the batch's."""
     return F.batch_norm(input_x, running_mean, running_var, weight, bias, training, momentum, eps)
 
@@ -45,7 +47,7 @@ def dropout(input: T, p: float = 0.5, training: bool = True, seed: int | None = 
 
 
 @op(primitive="Dropout", init=("keep_prob", "Seed0", "Seed1"))
-def _dropout(x: T, keep_prob: float = 0.5, Seed0: int = 0, Seed1: int = 0) -> Any:  # noqa: N803
+def _dropout(x: T, keep_prob: float = 0.5, Seed0: int = 0, Seed1: int = 0) -> Any:
     """The input with each element kept with probability `keep_prob` and divided by it, and the mask."""
     mask = torch.rand_like(x) < keep_prob
     return x * mask / keep_prob, mask.to(x.dtype)

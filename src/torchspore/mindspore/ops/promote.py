@@ -63,7 +63,10 @@ def _wide_pair(a: Any, b: Any, family: str) -> tuple[Any, Any]:
     if isinstance(other, bool) or (isinstance(other, int) and family != "add"):
         number = torch.tensor(int(other), dtype=wide.dtype, device=wide.device)
         return (a, number) if wide is a else (number, b)
-    raise TypeError(f"expected one dtype, got {dtypes.FROM_TORCH[wide.dtype]} and the number {other}.\n\nhint: cast the Tensor, for example with astype(mindspore.int64).")
+    raise TypeError(
+        f"expected one dtype, got {dtypes.FROM_TORCH[wide.dtype]} and the number {other}."
+        "\n\nhint: cast the Tensor, for example with astype(mindspore.int64)."
+    )
 
 
 def _mixed(a: torch.Tensor, b: torch.Tensor) -> TypeError:

@@ -43,7 +43,7 @@ def integer_mean(x: T, axes: tuple[int, ...], keep_dims: bool) -> T:
 
 
 @op(methods=("sum",))
-def sum(input: T, dim: Axis = None, keepdim: bool = False, *, dtype: Any = None) -> T:  # noqa: A001
+def sum(input: T, dim: Axis = None, keepdim: bool = False, *, dtype: Any = None) -> T:
     """The sum along `dim`; integers sum up in int64."""
     return torch.sum(input, axes_of(input, dim), keepdim, dtype=as_dtype(dtype))
 
@@ -87,13 +87,13 @@ def _reduce_any(x: T, axis: Axis = (), keep_dims: bool = False) -> T:
 
 
 @op(methods=("all",))
-def all(input: T, axis: Axis = None, keep_dims: bool = False) -> T:  # noqa: A001
+def all(input: T, axis: Axis = None, keep_dims: bool = False) -> T:
     """Whether all are true along `axis`."""
     return torch.all(input, axes_of(input, axis), keep_dims) if input.ndim else input.to(torch.bool)
 
 
 @op(methods=("any",))
-def any(input: T, axis: Axis = None, keep_dims: bool = False) -> T:  # noqa: A001
+def any(input: T, axis: Axis = None, keep_dims: bool = False) -> T:
     """Whether any is true along `axis`."""
     return torch.any(input, axes_of(input, axis), keep_dims) if input.ndim else input.to(torch.bool)
 
@@ -120,7 +120,7 @@ def _extreme(reduce: Any, choose: Any, x: T, axis: Axis, keepdims: bool, initial
 
 
 @op(raw_arguments=False)
-def max(input: T, axis: int | None = None, keepdims: bool = False, *, initial: Any = None, where: Any = None) -> Any:  # noqa: A001
+def max(input: T, axis: int | None = None, keepdims: bool = False, *, initial: Any = None, where: Any = None) -> Any:
     """Without `axis` the largest value and index 0; else the largest values along it and their indexes (int64)."""
     if axis is None:
         return torch.amax(input, axes_of(input, None)), torch.zeros((), dtype=torch.int64, device=input.device)
@@ -128,7 +128,7 @@ def max(input: T, axis: int | None = None, keepdims: bool = False, *, initial: A
 
 
 @op()
-def min(input: T, axis: int | None = None, keepdims: bool = False, *, initial: Any = None, where: Any = None) -> Any:  # noqa: A001
+def min(input: T, axis: int | None = None, keepdims: bool = False, *, initial: Any = None, where: Any = None) -> Any:
     """Without `axis` the smallest value and index 0; else the smallest values along it and their indexes (int64)."""
     if axis is None:
         return torch.amin(input, axes_of(input, None)), torch.zeros((), dtype=torch.int64, device=input.device)

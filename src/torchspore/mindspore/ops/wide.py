@@ -16,8 +16,10 @@ _VALUES: dict[str, tuple[int, ...]] = {
     **dict.fromkeys(("argmax", "argmin", "_argmax_primitive", "_argmin_primitive"), ()),
     **dict.fromkeys(("_argmax_with_value", "_argmin_with_value"), (1,)),
     **dict.fromkeys((
-        "amax", "amin", "max", "min", "_reduce_max", "_reduce_min", "sum", "_reduce_sum", "prod", "_reduce_prod", "cumsum", "_cumsum", "gather", "_gather",
-        "gather_elements", "gather_d", "flip", "_reverse", "topk", "_topk", "clamp", "clip", "clip_by_value", "square", "relu", "logical_not",
+        "amax", "amin", "max", "min", "_reduce_max", "_reduce_min", "sum", "_reduce_sum", "prod", "_reduce_prod", "cumsum", "_cumsum",
+        "gather", "_gather",
+        "gather_elements", "gather_d", "flip", "_reverse", "topk", "_topk", "clamp", "clip", "clip_by_value", "square", "relu",
+        "logical_not",
     ), (0,)),
 }
 """The operators, and which of their results hold values; the others are indexes."""

@@ -9,9 +9,11 @@ from torch.fx.node import Node
 _aten = torch.ops.aten
 _OVERWRITES = {_aten.relu.default: _aten.relu_.default, _aten.add.Tensor: _aten.add_.Tensor}
 _FRESH = {
-    _aten.convolution.default, _aten.addmm.default, _aten.mm.default, _aten.bmm.default, _aten.add.Tensor, _aten.mul.Tensor, _aten.sub.Tensor,
+    _aten.convolution.default, _aten.addmm.default, _aten.mm.default, _aten.bmm.default, _aten.add.Tensor, _aten.mul.Tensor,
+    _aten.sub.Tensor,
     _aten.div.Tensor, _aten.threshold_backward.default, _aten.convolution_backward.default, _aten.max_pool2d_with_indices.default,
-    _aten.native_layer_norm.default, _aten._native_batch_norm_legit.default, _aten._native_batch_norm_legit.no_stats, _aten.native_batch_norm.default,
+    _aten.native_layer_norm.default, _aten._native_batch_norm_legit.default, _aten._native_batch_norm_legit.no_stats,
+    _aten.native_batch_norm.default,
     _aten._softmax.default, _aten.native_batch_norm_backward.default,
 }
 """Operators whose results are memory of their own."""

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from torchspore.base.text import message, short
+from torchspore.engine import dtypes
 from torchspore.mindspore.dataset.core.operation import PyTensorOperation, TensorOperation, flatten, run_chain
 from torchspore.mindspore.dataset.core.randomness import generator, happens
 from torchspore.mindspore.dataset.core.validator_helpers import check_int, check_number, check_type
@@ -141,7 +142,7 @@ class Unique(TensorOperation):
 class Mask(TensorOperation):
     """Compares each element with `constant`; the result has the dtype `dtype`."""
 
-    def __init__(self, operator: Relational, constant: Any, dtype: Any = bool) -> None:
+    def __init__(self, operator: Relational, constant: Any, dtype: Any = dtypes.bool_) -> None:
         check_type("Mask", "operator", operator, Relational, "a member of Relational")
         check_type("Mask", "constant", constant, (str, float, bool, int, bytes), "a number or text")
         self._compare = {

@@ -2,13 +2,13 @@
 
 `Decode` gives a PIL image, `Normalize` and `RandomErasing` work on (C, H, W), `Cutout` is `CutOut` under its old name.
 """
-# ruff: noqa: F401, F403
+# ruff: noqa: F401
 from __future__ import annotations
 
 from typing import Any
 
 from torchspore.mindspore.dataset.vision import color, pictures, randoms
-from torchspore.mindspore.dataset.vision.transforms import *
+from torchspore.mindspore.dataset.vision.transforms import *  # noqa: F403
 from torchspore.mindspore.dataset.vision.utils import Border, Inter
 
 

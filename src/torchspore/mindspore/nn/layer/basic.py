@@ -109,7 +109,8 @@ class Embedding(Cell):
         padding_idx: int | None = None,
     ) -> None:
         super().__init__()
-        self.vocab_size, self.embedding_size, self.use_one_hot, self.dtype, self.padding_idx = vocab_size, embedding_size, use_one_hot, dtype, padding_idx
+        self.vocab_size, self.embedding_size = vocab_size, embedding_size
+        self.use_one_hot, self.dtype, self.padding_idx = use_one_hot, dtype, padding_idx
         table = initializer(embedding_table, [vocab_size, embedding_size], dtype)
         if padding_idx is not None:
             if not 0 <= padding_idx < vocab_size:

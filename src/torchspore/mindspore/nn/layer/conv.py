@@ -19,8 +19,10 @@ class _Conv(Cell):
     transposed = False
 
     def __init__(
-        self, in_channels: int, out_channels: int, kernel_size: Any, stride: Any = 1, pad_mode: str = "same", padding: Any = 0, dilation: Any = 1,
-        group: int = 1, has_bias: bool = False, weight_init: Any = None, bias_init: Any = None, data_format: str = "NCHW", dtype: Any = dtypes.float32,
+        self, in_channels: int, out_channels: int, kernel_size: Any, stride: Any = 1, pad_mode: str = "same", padding: Any = 0,
+        dilation: Any = 1,
+        group: int = 1, has_bias: bool = False, weight_init: Any = None, bias_init: Any = None, data_format: str = "NCHW",
+        dtype: Any = dtypes.float32,
     ) -> None:
         super().__init__()
         name = type(self).__name__
@@ -37,7 +39,8 @@ class _Conv(Cell):
             raise ValueError(f"{name}(padding={padding}): it needs pad_mode='pad', not {pad_mode!r}.")
         self.in_channels, self.out_channels, self.group, self.has_bias = in_channels, out_channels, group, has_bias
         self.kernel_size, self.stride, self.dilation = (conv.pair(v, self.axes) for v in (kernel_size, stride, dilation))
-        self.pad_mode, self.padding, self.data_format, self.weight_init, self.bias_init = pad_mode, padding, data_format, weight_init, bias_init
+        self.pad_mode, self.padding = pad_mode, padding
+        self.data_format, self.weight_init, self.bias_init = data_format, weight_init, bias_init
         first, second = (in_channels, out_channels) if self.transposed else (out_channels, in_channels)
         shape = [first, second // group, *self.kernel_of_weight()]
         self.weight = Parameter(initializer(HeUniform(math.sqrt(5)) if weight_init is None else weight_init, shape, dtype), name="weight")
@@ -52,7 +55,8 @@ class _Conv(Cell):
 
     def extend_repr(self) -> str:
         return (
-            f"input_channels={self.in_channels}, output_channels={self.out_channels}, kernel_size={self.kernel_size}, stride={self.stride}, "
+            f"input_channels={self.in_channels}, output_channels={self.out_channels}, kernel_size={self.kernel_size}, "
+            f"stride={self.stride}, "
             f"pad_mode={self.pad_mode}, padding={self.padding}, dilation={self.dilation}, group={self.group}, has_bias={self.has_bias}"
         )
 
@@ -76,10 +80,14 @@ class Conv1d(_Conv):
     axes = 1
 
     def __init__(
-        self, in_channels: int, out_channels: int, kernel_size: int, stride: int = 1, pad_mode: str = "same", padding: Any = 0, dilation: int = 1,
+        self, in_channels: int, out_channels: int, kernel_size: int, stride: int = 1, pad_mode: str = "same", padding: Any = 0,
+        dilation: int = 1,
         group: int = 1, has_bias: bool = False, weight_init: Any = None, bias_init: Any = None, dtype: Any = dtypes.float32,
     ) -> None:
-        super().__init__(in_channels, out_channels, kernel_size, stride, pad_mode, padding, dilation, group, has_bias, weight_init, bias_init, "NCL", dtype)
+        super().__init__(
+            in_channels, out_channels, kernel_size, stride, pad_mode, padding, dilation, group, has_bias, weight_init, bias_init, "NCL",
+            dtype,
+        )
 
     def kernel_of_weight(self) -> tuple[int, ...]:
         """MindSpore keeps the weight of a line as that of an image of height 1, and so do its checkpoints."""
@@ -96,10 +104,15 @@ class Conv3d(_Conv):
     axes = 3
 
     def __init__(
-        self, in_channels: int, out_channels: int, kernel_size: Any, stride: Any = 1, pad_mode: str = "same", padding: Any = 0, dilation: Any = 1,
-        group: int = 1, has_bias: bool = False, weight_init: Any = None, bias_init: Any = None, data_format: str = "NCDHW", dtype: Any = dtypes.float32,
+        self, in_channels: int, out_channels: int, kernel_size: Any, stride: Any = 1, pad_mode: str = "same", padding: Any = 0,
+        dilation: Any = 1,
+        group: int = 1, has_bias: bool = False, weight_init: Any = None, bias_init: Any = None, data_format: str = "NCDHW",
+        dtype: Any = dtypes.float32,
     ) -> None:
-        super().__init__(in_channels, out_channels, kernel_size, stride, pad_mode, padding, dilation, group, has_bias, weight_init, bias_init, data_format, dtype)
+        super().__init__(
+            in_channels, out_channels, kernel_size, stride, pad_mode, padding, dilation, group, has_bias, weight_init, bias_init,
+            data_format, dtype,
+        )
 
     def construct(self, x: Any) -> Any:
         """The convolution of x."""
@@ -112,10 +125,15 @@ class Conv2dTranspose(_Conv):
     transposed = True
 
     def __init__(
-        self, in_channels: int, out_channels: int, kernel_size: Any, stride: Any = 1, pad_mode: str = "same", padding: Any = 0, output_padding: Any = 0,
-        dilation: Any = 1, group: int = 1, has_bias: bool = False, weight_init: Any = None, bias_init: Any = None, dtype: Any = dtypes.float32,
+        self, in_channels: int, out_channels: int, kernel_size: Any, stride: Any = 1, pad_mode: str = "same", padding: Any = 0,
+        output_padding: Any = 0,
+        dilation: Any = 1, group: int = 1, has_bias: bool = False, weight_init: Any = None, bias_init: Any = None,
+        dtype: Any = dtypes.float32,
     ) -> None:
-        super().__init__(in_channels, out_channels, kernel_size, stride, pad_mode, padding, dilation, group, has_bias, weight_init, bias_init, "NCHW", dtype)
+        super().__init__(
+            in_channels, out_channels, kernel_size, stride, pad_mode, padding, dilation, group, has_bias, weight_init, bias_init, "NCHW",
+            dtype,
+        )
         self.output_padding = output_padding
 
     def construct(self, x: Any) -> Any:

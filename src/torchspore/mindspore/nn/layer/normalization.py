@@ -14,13 +14,15 @@ from torchspore.mindspore.ops.explain import place
 class _BatchNorm(Cell):
     """Normalises over all axes but axis 1.
 
-    `momentum` is the share of the running values that is *kept*. `use_batch_statistics` None: the batch's while training, else the running ones.
+    `momentum` is the share of the running values that is *kept*. `use_batch_statistics` None: the batch's while training, else the running
+    ones.
     """
 
     ndims: tuple[int, ...] = (4,)
 
     def __init__(
-        self, num_features: int, eps: float = 1e-5, momentum: float = 0.9, affine: bool = True, gamma_init: Any = "ones", beta_init: Any = "zeros",
+        self, num_features: int, eps: float = 1e-5, momentum: float = 0.9, affine: bool = True, gamma_init: Any = "ones",
+        beta_init: Any = "zeros",
         moving_mean_init: Any = "zeros", moving_var_init: Any = "ones", use_batch_statistics: bool | None = None, data_format: str = "NCHW",
         dtype: Any = dtypes.float32,
     ) -> None:
@@ -32,7 +34,8 @@ class _BatchNorm(Cell):
             raise ValueError(f"{name}(num_features={num_features}): expected an int from 1 on.")
         if not 0 <= momentum <= 1:
             raise ValueError(f"{name}(momentum={momentum}): expected a number from 0 to 1.")
-        self.num_features, self.eps, self.momentum, self.use_batch_statistics, self.format = num_features, eps, momentum, use_batch_statistics, data_format
+        self.num_features, self.eps = num_features, eps
+        self.momentum, self.use_batch_statistics, self.format = momentum, use_batch_statistics, data_format
         self.moving_mean = Parameter(initializer(moving_mean_init, num_features, dtype), name="mean", requires_grad=False)
         self.moving_variance = Parameter(initializer(moving_var_init, num_features, dtype), name="variance", requires_grad=False)
         self.gamma = Parameter(initializer(gamma_init, num_features, dtype), name="gamma", requires_grad=affine)
@@ -41,7 +44,9 @@ class _BatchNorm(Cell):
     def construct(self, x: Any) -> Any:
         """x normalised."""
         if x.ndim not in self.ndims:
-            raise ValueError(f"{place()}{type(self).__name__}: expected an input of {' or '.join(map(str, self.ndims))} axes, got shape {x.shape}.")
+            raise ValueError(
+                f"{place()}{type(self).__name__}: expected an input of {' or '.join(map(str, self.ndims))} axes, got shape {x.shape}."
+            )
         batch = self.training if self.use_batch_statistics is None else self.use_batch_statistics
         if self.format == "NHWC":
             x = ops.transpose(x, (0, 3, 1, 2))
@@ -69,12 +74,15 @@ class BatchNorm3d(Cell):
     """Batch normalisation of volumes (N, C, D, H, W), by a BatchNorm2d inside it, whose name its parameters carry."""
 
     def __init__(
-        self, num_features: int, eps: float = 1e-5, momentum: float = 0.9, affine: bool = True, gamma_init: Any = "ones", beta_init: Any = "zeros",
-        moving_mean_init: Any = "zeros", moving_var_init: Any = "ones", use_batch_statistics: bool | None = None, dtype: Any = dtypes.float32,
+        self, num_features: int, eps: float = 1e-5, momentum: float = 0.9, affine: bool = True, gamma_init: Any = "ones",
+        beta_init: Any = "zeros",
+        moving_mean_init: Any = "zeros", moving_var_init: Any = "ones", use_batch_statistics: bool | None = None,
+        dtype: Any = dtypes.float32,
     ) -> None:
         super().__init__()
         self.bn2d = BatchNorm2d(
-            num_features, eps, momentum, affine, gamma_init, beta_init, moving_mean_init, moving_var_init, use_batch_statistics, dtype=dtype,
+            num_features, eps, momentum, affine, gamma_init, beta_init, moving_mean_init, moving_var_init, use_batch_statistics,
+            dtype=dtype,
         )
 
     def construct(self, input_x: Any) -> Any:
@@ -89,13 +97,18 @@ class LayerNorm(Cell):
     """Normalises over the axes from `begin_norm_axis` on, whose lengths are `normalized_shape`."""
 
     def __init__(
-        self, normalized_shape: Any, begin_norm_axis: int = -1, begin_params_axis: int = -1, gamma_init: Any = "ones", beta_init: Any = "zeros",
+        self, normalized_shape: Any, begin_norm_axis: int = -1, begin_params_axis: int = -1, gamma_init: Any = "ones",
+        beta_init: Any = "zeros",
         epsilon: float = 1e-7, dtype: Any = dtypes.float32,
     ) -> None:
         super().__init__()
         if not isinstance(normalized_shape, (tuple, list)):
-            raise TypeError(f"LayerNorm(normalized_shape={normalized_shape!r}): expected a tuple or a list, got {type(normalized_shape).__name__}.\n\nhint: write ({normalized_shape},).")
-        self.normalized_shape, self.begin_norm_axis, self.begin_params_axis, self.epsilon = normalized_shape, begin_norm_axis, begin_params_axis, epsilon
+            raise TypeError(
+                f"LayerNorm(normalized_shape={normalized_shape!r}): expected a tuple or a list, got {type(normalized_shape).__name__}."
+                f"\n\nhint: write ({normalized_shape},)."
+            )
+        self.normalized_shape, self.begin_norm_axis = normalized_shape, begin_norm_axis
+        self.begin_params_axis, self.epsilon = begin_params_axis, epsilon
         self.gamma = Parameter(initializer(gamma_init, normalized_shape, dtype), name="gamma")
         self.beta = Parameter(initializer(beta_init, normalized_shape, dtype), name="beta")
 
@@ -106,7 +119,8 @@ class LayerNorm(Cell):
 
     def extend_repr(self) -> str:
         return (
-            f"normalized_shape={self.normalized_shape}, begin_norm_axis={self.begin_norm_axis}, begin_params_axis={self.begin_params_axis}, "
+            f"normalized_shape={self.normalized_shape}, begin_norm_axis={self.begin_norm_axis}, "
+            f"begin_params_axis={self.begin_params_axis}, "
             f"gamma={self.gamma}, beta={self.beta}"
         )
 
@@ -115,7 +129,8 @@ class GroupNorm(Cell):
     """Normalises over the channels of each group and all later axes."""
 
     def __init__(
-        self, num_groups: int, num_channels: int, eps: float = 1e-5, affine: bool = True, gamma_init: Any = "ones", beta_init: Any = "zeros",
+        self, num_groups: int, num_channels: int, eps: float = 1e-5, affine: bool = True, gamma_init: Any = "ones",
+        beta_init: Any = "zeros",
         dtype: Any = dtypes.float32,
     ) -> None:
         super().__init__()

@@ -13,7 +13,10 @@ class _Pool(Cell):
 
     kind = "max"
 
-    def __init__(self, kernel_size: Any = 1, stride: Any = 1, pad_mode: str = "valid", padding: Any = 0, ceil_mode: bool = False, data_format: str = "NCHW") -> None:
+    def __init__(
+        self, kernel_size: Any = 1, stride: Any = 1, pad_mode: str = "valid", padding: Any = 0, ceil_mode: bool = False,
+        data_format: str = "NCHW",
+    ) -> None:
         super().__init__()
         name = type(self).__name__
         if pad_mode.upper() not in ("SAME", "VALID", "PAD"):
@@ -23,7 +26,8 @@ class _Pool(Cell):
                 raise TypeError(f"{name}({key}={value!r}): expected an int or a tuple of ints, got {type(value).__name__}.")
             if any(v < 1 for v in ((value,) if isinstance(value, int) else value)):
                 raise ValueError(f"{name}({key}={value!r}): expected ints from 1 on.")
-        self.kernel_size, self.stride, self.pad_mode, self.padding, self.ceil_mode, self.format = kernel_size, stride, pad_mode, padding, ceil_mode, data_format
+        self.kernel_size, self.stride, self.pad_mode = kernel_size, stride, pad_mode
+        self.padding, self.ceil_mode, self.format = padding, ceil_mode, data_format
         self.count_include_pad = True
 
     def construct(self, x: Any) -> Any:
@@ -41,7 +45,8 @@ class MaxPool2d(_Pool):
     """The largest value in each window of (N, C, H, W)."""
 
     def __init__(
-        self, kernel_size: Any = 1, stride: Any = 1, pad_mode: str = "valid", padding: Any = 0, dilation: Any = 1, return_indices: bool = False,
+        self, kernel_size: Any = 1, stride: Any = 1, pad_mode: str = "valid", padding: Any = 0, dilation: Any = 1,
+        return_indices: bool = False,
         ceil_mode: bool = False, data_format: str = "NCHW",
     ) -> None:
         super().__init__(kernel_size, stride, pad_mode, padding, ceil_mode, data_format)
@@ -60,7 +65,8 @@ class AvgPool2d(_Pool):
     kind = "avg"
 
     def __init__(
-        self, kernel_size: Any = 1, stride: Any = 1, pad_mode: str = "valid", padding: Any = 0, ceil_mode: bool = False, count_include_pad: bool = True,
+        self, kernel_size: Any = 1, stride: Any = 1, pad_mode: str = "valid", padding: Any = 0, ceil_mode: bool = False,
+        count_include_pad: bool = True,
         divisor_override: int | None = None, data_format: str = "NCHW",
     ) -> None:
         super().__init__(kernel_size, stride, pad_mode, padding, ceil_mode, data_format)
@@ -69,7 +75,9 @@ class AvgPool2d(_Pool):
     def construct(self, x: Any) -> Any:
         """The pooled x."""
         if self.divisor_override is not None:
-            return ops.avg_pool2d(x, self.kernel_size, self.stride, self.padding, self.ceil_mode, self.count_include_pad, self.divisor_override)
+            return ops.avg_pool2d(
+                x, self.kernel_size, self.stride, self.padding, self.ceil_mode, self.count_include_pad, self.divisor_override,
+            )
         return super().construct(x)
 
 

@@ -57,7 +57,9 @@ class SmoothL1Loss(LossBase):
 
 
 class SoftmaxCrossEntropyWithLogits(LossBase):
-    """The cross entropy of logits (N, C) and classes (N,) if `sparse`, else probabilities (N, C); 'none' unless `reduction` says otherwise."""
+    """The cross entropy of logits (N, C) and classes (N,) if `sparse`, else probabilities (N, C); 'none' unless `reduction` says
+    otherwise.
+    """
 
     def __init__(self, sparse: bool = False, reduction: str = "none") -> None:
         super().__init__(reduction)

@@ -14,7 +14,8 @@ class Momentum(Optimizer):
     """v = momentum * v + g; p -= rate * v, or with `use_nesterov` p -= rate * (g + momentum * v). The state is named `moments.*`."""
 
     def __init__(
-        self, params: Any, learning_rate: Any, momentum: float, weight_decay: Any = 0.0, loss_scale: float = 1.0, use_nesterov: bool = False,
+        self, params: Any, learning_rate: Any, momentum: float, weight_decay: Any = 0.0, loss_scale: float = 1.0,
+        use_nesterov: bool = False,
     ) -> None:
         super().__init__(learning_rate, params, weight_decay, loss_scale)
         if _number("Momentum", "momentum", momentum) < 0:
@@ -44,7 +45,8 @@ class SGD(Optimizer):
     """
 
     def __init__(
-        self, params: Any, learning_rate: Any = 0.1, momentum: float = 0.0, dampening: float = 0.0, weight_decay: Any = 0.0, nesterov: bool = False,
+        self, params: Any, learning_rate: Any = 0.1, momentum: float = 0.0, dampening: float = 0.0, weight_decay: Any = 0.0,
+        nesterov: bool = False,
         loss_scale: float = 1.0,
     ) -> None:
         super().__init__(learning_rate, params, weight_decay, loss_scale)
@@ -54,7 +56,9 @@ class SGD(Optimizer):
         if not isinstance(nesterov, bool):
             raise TypeError(f"SGD(nesterov={nesterov!r}): expected a bool, got {type(nesterov).__name__}.")
         if nesterov and (momentum <= 0 or dampening != 0):
-            raise ValueError(f"SGD(nesterov=True, momentum={momentum}, dampening={dampening}): expected a momentum above 0 and no dampening.")
+            raise ValueError(
+                f"SGD(nesterov=True, momentum={momentum}, dampening={dampening}): expected a momentum above 0 and no dampening."
+            )
         self.share, self.dampening, self.nesterov = float(momentum), float(dampening), nesterov
         self.momentum = Parameter(Tensor(momentum, dtypes.float32), name="momentum")
         self.accum = self.moments("accum")
