@@ -163,11 +163,11 @@ _FROM_PYTHON: dict[type, Type] = {
 
 
 def named(name: str) -> Type:
-    """The dtype of this `name` (`'float32'`, `'bool'`, …); raises ValueError where there is none."""
+    """The dtype of this `name` (`'float32'`, `'bool'`, …); raises TypeError where there is none."""
     aliases = {"bool_": "bool", "half": "float16", "single": "float32", "double": "float64", "string": "string_"}
     found = _BY_NAME.get(aliases.get(name, name))
     if found is None:
-        raise ValueError(f"dtype {name!r}: expected one of {', '.join(str(t._name) for t in STORED)}.")
+        raise TypeError(f"dtype {name!r}: expected one of {', '.join(str(t._name) for t in STORED)}.")
     return found
 
 

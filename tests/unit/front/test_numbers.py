@@ -53,6 +53,7 @@ def test_std_and_var_are_the_populations() -> None:
     assert float(x.std()) == pytest.approx(np.std([1, 2, 3, 4]))
     assert float(x.var()) == pytest.approx(1.25)
     assert float(ops.std(x)) == pytest.approx(np.std([1, 2, 3, 4]))
+    assert float(Tensor(np.array([1, 2, 3, 4], np.int32)).std()) == pytest.approx(np.std([1, 2, 3, 4]))
     assert float(x.std(ddof=1)) == pytest.approx(np.std([1, 2, 3, 4], ddof=1))
 
 

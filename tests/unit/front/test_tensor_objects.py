@@ -60,6 +60,8 @@ def test_what_python_asks_of_one_element() -> None:
 def test_text() -> None:
     assert repr(Tensor(2)) == "Tensor(shape=[], dtype=Int64, value= 2)"
     assert repr(Tensor([1, 2])) == "Tensor(shape=[2], dtype=Int64, value= [1, 2])"
+    assert repr(Tensor(2.0)) == "Tensor(shape=[], dtype=Float32, value= 2)"
+    assert repr(Tensor(0.123456789)) == "Tensor(shape=[], dtype=Float32, value= 0.123457)"
     assert str(Tensor([1, 2])) == "[1 2]"
     assert repr(ms.Parameter(Tensor([1.0]), name="w")) == "Parameter (name=w, shape=(1,), dtype=Float32, requires_grad=True)"
 

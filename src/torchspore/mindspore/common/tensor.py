@@ -230,7 +230,8 @@ class Tensor(TensorBase):
 
     def __repr__(self) -> str:
         if self.ndim == 0:
-            return f"Tensor(shape=[], dtype={self.dtype}, value= {self.asnumpy()})"
+            value = self.asnumpy()
+            return f"Tensor(shape=[], dtype={self.dtype}, value= {f'{value:g}' if value.dtype.kind == 'f' else value})"
         text = np.array2string(self.asnumpy(), separator=", ", formatter=_formatter(self._t.dtype.is_floating_point))
         return f"Tensor(shape={list(self.shape)}, dtype={self.dtype}, value={_layout(text, self.ndim)})"
 

@@ -12,6 +12,8 @@ T = torch.Tensor
 @op(primitive="ReLU", methods=("relu",))
 def relu(input: T, inplace: bool = False) -> T:
     """max(x, 0)."""
+    if input.dtype is torch.bool:
+        return input.clone()
     return input.relu_() if inplace else torch.relu(input)
 
 

@@ -31,7 +31,7 @@ def _part(tensor: TensorBase, part: Any) -> Any:
         return slice(*(None if v is None else int(v) for v in (part.start, part.stop, part.step)))
     if isinstance(part, (int, np.integer)) or part is None or part is Ellipsis or isinstance(part, (bool, range)):
         return list(part) if isinstance(part, range) else part
-    raise TypeError(f"expected ints, slices, None, ..., lists, bools or Tensors, got {type(part).__name__}.")
+    raise IndexError(f"expected ints, slices, None, ..., lists, bools or Tensors, got {type(part).__name__}.")
 
 
 def _reversed(t: torch.Tensor, index: Any) -> tuple[torch.Tensor, Any]:

@@ -97,8 +97,8 @@ def dot(input: T, other: T) -> T:
 
 @op(methods=("outer",))
 def outer(input: T, vec2: T) -> T:
-    """The products of all pairs of two vectors."""
-    return torch.outer(input, vec2)
+    """The products of all pairs of two vectors; other shapes are laid out flat."""
+    return torch.outer(input.reshape(-1), vec2.reshape(-1))
 
 
 @op()

@@ -209,7 +209,7 @@ _PATTERNS: tuple[
      _says("expected at least {1} axes in the shape, got {0}.")),
     (r"value tensor of shape \[([\d, ]*)\] cannot be broadcast to indexing result of shape \[([\d, ]*)\]", ValueError,
      _says("expected values of shape ({1}), or that broadcast to it, got ({0}).")),
-    (r"shape of the mask \[([\d, ]*)\] at index (\d+) does not match the shape of the indexed tensor \[([\d, ]*)\]", IndexError,
+    (r"shape of the mask \[([\d, ]*)\] at index (\d+) does not match the shape of the indexed tensor \[([\d, ]*)\]", ValueError,
      _says("expected a mask of the Tensor's shape ({2}), got ({0}).")),
     (r"split_size.*sum exactly to (\d+).*=\[([\d, ]*)\]", ValueError, _says("expected sizes that sum to {0}, got {1}.")),
     (r"zero-element|numel\(\) == 0|non-zero size", ValueError, _says("expected at least one element.")),

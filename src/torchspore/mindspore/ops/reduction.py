@@ -1,6 +1,7 @@
 """Reductions along axes."""
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import torch
@@ -112,14 +113,20 @@ def amin(input: T, axis: Axis = None, keepdims: bool = False, *, initial: Any = 
 
 def _extreme(reduce: Any, choose: Any, x: T, axis: Axis, keepdims: bool, initial: Any, where: Any) -> T:
     if where is not None:
-        if initial is None:
-            raise ValueError("expected initial beside where.\n\nhint: initial is what counts where the mask is False.")
-        x = torch.where(where, x, torch.as_tensor(initial, dtype=x.dtype, device=x.device))
+        fill = _end(x.dtype, choose is torch.minimum) if initial is None else initial
+        x = torch.where(where, x, torch.as_tensor(fill, dtype=x.dtype, device=x.device))
     out = reduce(x, axes_of(x, axis), keepdims)
     return out if initial is None else choose(out, torch.as_tensor(initial, dtype=x.dtype, device=x.device))
 
 
-@op(raw_arguments=False)
+def _end(dtype: torch.dtype, upper: bool) -> Any:
+    """The largest or the smallest value of a dtype."""
+    if dtype.is_floating_point:
+        return math.inf if upper else -math.inf
+    return upper if dtype is torch.bool else torch.iinfo(dtype).max if upper else torch.iinfo(dtype).min
+
+
+@op()
 def max(input: T, axis: int | None = None, keepdims: bool = False, *, initial: Any = None, where: Any = None) -> Any:
     """Without `axis` the largest value and index 0; else the largest values along it and their indexes (int64)."""
     if axis is None:
@@ -173,16 +180,20 @@ def _argmin_primitive(input_x: T, axis: int = -1, output_type: Any = torch.int32
     return torch.argmin(input_x, axis).to(as_dtype(output_type))
 
 
+def _floats(x: T) -> T:
+    return x if x.is_floating_point() or x.is_complex() else x.to(torch.float32)
+
+
 @op(methods=("std",))
 def std(input: T, axis: Axis = None, ddof: int = 0, keepdims: bool = False) -> T:
     """The standard deviation along `axis`, of the population unless `ddof` says otherwise."""
-    return torch.std(input, axes_of(input, axis), correction=int(ddof), keepdim=keepdims)
+    return torch.std(_floats(input), axes_of(input, axis), correction=int(ddof), keepdim=keepdims)
 
 
 @op(methods=("var",))
 def var(input: T, axis: Axis = None, ddof: int = 0, keepdims: bool = False) -> T:
     """The variance along `axis`, of the population unless `ddof` says otherwise."""
-    return torch.var(input, axes_of(input, axis), correction=int(ddof), keepdim=keepdims)
+    return torch.var(_floats(input), axes_of(input, axis), correction=int(ddof), keepdim=keepdims)
 
 
 @op(methods=("prod",))

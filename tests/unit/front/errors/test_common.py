@@ -117,7 +117,7 @@ BAD = {
     "length": Bad(lambda: len(Tensor(1.0)), TypeError, "len(Tensor)", "expected at least one axis, got a 0-d Tensor."),
     "iterate": Bad(lambda: list(Tensor(1.0)), TypeError, "iter(Tensor)", "expected at least one axis, got a 0-d Tensor."),
     "astype": Bad(
-        lambda: z(2).astype("x"), ValueError,
+        lambda: z(2).astype("x"), TypeError,
         "dtype 'x'",
         "expected one of bool, int8, int16, int32, int64, uint8, uint16, uint32, uint64, float16, float32, float64, "
         "bfloat16, complex64, complex128, float8_e4m3fn, float8_e5m2.",

@@ -87,18 +87,6 @@ BAD = {
         "argmax(input: Float32[2], dim: 5)",
         "expected an axis from -1 to 0, got 5.",
     ),
-    "where": Bad(
-        lambda: z(2).max(where=Tensor([True, False])), ValueError,
-        "amax(input: Float32[2], initial: None, where: Bool[2])",
-        "expected initial beside where.",
-        "initial is what counts where the mask is False.",
-    ),
-    "std_int": Bad(
-        lambda: z(2, d=np.int32).std(), TypeError,
-        "std(input: Int32[2])",
-        "expected floating-point numbers.",
-        "cast it first, for example with astype(mindspore.float32).",
-    ),
     "reduce_list": Bad(
         lambda: ops.sum([1.0, 2.0]), TypeError,
         "sum(input: [1.0, 2.0])",

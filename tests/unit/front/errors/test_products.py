@@ -125,11 +125,6 @@ BAD = {
         "einsum(equation: 'ij,jk', operands[0]: Float32[2, 3], operands[1]: Float32[2, 3])",
         "subscript j has size 2 for operand 1 which does not broadcast with previously seen size 3.",
     ),
-    "outer": Bad(
-        lambda: ops.outer(z(2, 2), z(2)), ValueError,
-        "outer(input: Float32[2, 2], vec2: Float32[2])",
-        "expected 1 axis, got shape (2, 2) and (2,).",
-    ),
     "dot": Bad(
         lambda: ops.dot(z(2), z(3)), ValueError,
         "dot(input: Float32[2], other: Float32[3])",

@@ -187,17 +187,17 @@ BAD = {
         "expected at most 2 indexes, one for each axis.",
     ),
     "idxs": Bad(
-        lambda: z(2)['a'], TypeError,
+        lambda: z(2)['a'], IndexError,
         "x['a']",
         "expected ints, slices, None, ..., lists, bools or Tensors, got str.",
     ),
     "idxf": Bad(
-        lambda: z(2)[1.5], TypeError,
+        lambda: z(2)[1.5], IndexError,
         "x[1.5]",
         "expected ints, slices, None, ..., lists, bools or Tensors, got float.",
     ),
     "mask": Bad(
-        lambda: z(2)[Tensor([True, False, True])], IndexError,
+        lambda: z(2)[Tensor([True, False, True])], ValueError,
         "x[Bool[3]] of shape (2,)",
         "expected a mask of the Tensor's shape (2), got (3).",
     ),
@@ -222,7 +222,7 @@ BAD = {
         "expected a number, a list, an array or a Tensor, got str.",
     ),
     "idxd": Bad(
-        lambda: z(2)[{}], TypeError,
+        lambda: z(2)[{}], IndexError,
         "x[{}]",
         "expected ints, slices, None, ..., lists, bools or Tensors, got dict.",
     ),
