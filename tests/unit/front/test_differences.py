@@ -1,0 +1,170 @@
+"""Where the front end differs from MindSpore 2.10 on purpose: one test for each point of docs/differences.md."""
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+
+import mindspore as ms
+import numpy as np
+import pytest
+from mindspore import Parameter, Tensor, nn, ops
+
+DOCUMENT = Path(__file__).parents[3] / "docs" / "differences.md"
+
+
+def test_every_point_of_the_document_has_its_test() -> None:
+    own = DOCUMENT.read_text(encoding="utf-8").split("<!-- context: end -->")[1]
+    named = set(re.findall(r"`(test_\w+)`", own.partition("## Tensors, Cells and gradients")[2].partition("\n## ")[0]))
+    here = {name for name in vars(sys.modules[__name__]) if name.startswith("test_")} - {"test_every_point_of_the_document_has_its_test"}
+    assert named == here
+
+
+def test_each_position_has_its_own_gradient() -> None:
+    x = Tensor(3.0)
+    assert [float(g) for g in ms.grad(lambda a, b: a * a * b, (0, 1))(x, x)] == [18, 9]
+
+
+def test_an_assignment_leaves_the_value_that_was_read(mode: int) -> None:
+    p = Parameter(Tensor(1.0), name="p")
+
+    def assigning(x):
+        y = p * p * x
+        ops.assign(p, p + 1)
+        return y
+
+    assert float(ms.grad(assigning, None, p)(Tensor(3.0))) == 6 and float(p) == 2
+
+
+def test_equality_with_numpy_scalars_and_lists_is_by_element() -> None:
+    x = Tensor([1.0, 2.0])
+    assert (x == np.float32(2)).asnumpy().tolist() == [False, True]
+    assert (x != np.float64(2)).asnumpy().tolist() == [True, False]
+    assert (x == [1, 5]).asnumpy().tolist() == [True, False]
+    with pytest.raises(TypeError):
+        x == np.ones(2)  # noqa: B015
+
+
+def test_a_mean_of_integers_is_computed_in_float64() -> None:
+    assert int(Tensor(np.array([1, 2, 4_000_000_000], np.uint32)).mean()) == 1_333_333_334
+
+
+def test_operators_take_more_dtypes() -> None:
+    wide, truth = Tensor(np.array([3, 1], np.uint32)), Tensor([True, False])
+    assert ops.sort(wide)[0].asnumpy().tolist() == [1, 3] and ops.roll(wide, 1, 0).asnumpy().tolist() == [1, 3]
+    assert Tensor([1.0, 2.0, 3.0, 4.0])[wide].asnumpy().tolist() == [4, 2]
+    assert ops.cumsum(truth, 0).asnumpy().tolist() == [1, 1] and bool(ops.max(truth, 0)[0])
+
+
+def test_integers_are_not_divided_by_zero() -> None:
+    with pytest.raises(ZeroDivisionError):
+        Tensor([1]) // Tensor([0])
+
+
+def test_a_singular_matrix_has_no_inverse() -> None:
+    with pytest.raises(ValueError):
+        ops.inverse(Tensor([[0.0, 0.0], [0.0, 0.0]]))
+
+
+def test_labels_must_be_as_many_as_rows() -> None:
+    with pytest.raises(ValueError):
+        ops.nll_loss(Tensor(np.zeros((2, 3), np.float32)), Tensor([0]))
+
+
+def test_one_value_for_a_channel_trains_no_batch_norm() -> None:
+    norm = nn.BatchNorm1d(3).set_train()
+    with pytest.raises(ValueError):
+        norm(Tensor(np.zeros((1, 3), np.float32)))
+    assert np.isfinite(norm.moving_variance.asnumpy()).all()
+
+
+@pytest.mark.parametrize(("call", "kind"), [
+    (lambda: ops.matmul(Tensor(np.zeros((2, 3))), Tensor(np.zeros((2, 3)))), ValueError),
+    (lambda: nn.Conv2d(3, 4, 3)(Tensor(np.zeros((1, 4, 8, 8), np.float32))), ValueError),
+    (lambda: ops.gather(Tensor([1.0]), Tensor([5]), 0), IndexError),
+    (lambda: ops.cross_entropy(Tensor(np.zeros((1, 3), np.float32)), Tensor([7])), ValueError),
+])
+def test_no_runtime_errors_about_shapes_and_values(call: object, kind: type[Exception]) -> None:
+    with pytest.raises(kind) as caught:
+        call()
+    assert not isinstance(caught.value, RuntimeError)
+
+
+def test_a_bprop_with_too_few_gradients_is_a_type_error() -> None:
+    class Short(nn.Cell):
+        def construct(self, x, y):
+            return x * y
+
+        def bprop(self, x, y, out, dout):
+            return dout
+
+    with pytest.raises(TypeError):
+        ms.grad(Short(), (0, 1))(Tensor(1.0), Tensor(2.0))
+
+
+def test_a_strided_slice_of_two_axes_has_a_gradient(mode: int) -> None:
+    x = Tensor(np.zeros((2, 3, 4), np.float32))
+    assert float(ms.grad(lambda x: x[0:2:2, 1:3:2].sum())(x).sum()) == 4
+
+
+def updated(make, shape, gradient):
+    parameter = Parameter(Tensor(np.zeros(shape, np.float32)), name="w")
+    make(parameter)((Tensor(gradient),))
+    return parameter.asnumpy()
+
+
+def test_momentum_with_nesterov_looks_ahead(mode: int) -> None:
+    found = updated(lambda p: nn.Momentum([p], 0.1, 0.9, use_nesterov=True), (1,), np.ones(1, np.float32))
+    np.testing.assert_allclose(found, [-0.19], rtol=1e-6)
+
+
+def test_gradients_of_every_shape_are_centralized(mode: int) -> None:
+    for shape in ((2, 2), (2, 16), (2, 16, 1, 2)):
+        gradient = np.arange(np.prod(shape), dtype=np.float32).reshape(shape)
+        found = updated(lambda p: nn.Momentum([{"params": [p], "grad_centralization": True}], 0.1, 0.0), shape, gradient)
+        np.testing.assert_allclose(found.reshape(shape[0], -1).sum(1), 0, atol=1e-4)
+
+
+class Changing(nn.Cell):
+    def __init__(self):
+        super().__init__()
+        self.factor, self.shift = 2, Tensor([10.0])
+
+    def construct(self, x):
+        part = x[0:1]
+        part[0] = 1.0
+        return x * self.factor + self.shift
+
+
+def test_graph_mode_sees_changed_attributes(mode: int) -> None:
+    net = Changing()
+    assert net(Tensor([0.0])).asnumpy().tolist() == [12]
+    net.factor = 5
+    assert net(Tensor([0.0])).asnumpy().tolist() == [15]
+    net.shift = Tensor([0.0])
+    assert net(Tensor([0.0])).asnumpy().tolist() == [5]
+
+
+def test_graph_mode_writes_views_and_inputs(mode: int) -> None:
+    x = Tensor([0.0, 0.0])
+    assert Changing()(x).asnumpy().tolist() == [12, 10]
+    assert x.asnumpy().tolist() == [1, 0]
+
+
+class Refused(nn.Cell):
+    """What 2.10 can't compile: lambdas in a list, and a text that depends on a Tensor."""
+
+    def __init__(self):
+        super().__init__()
+        self.steps = [lambda x: x + 1, lambda x: x * 2]
+
+    def construct(self, x):
+        for step in self.steps:
+            x = step(x)
+        name = "large" if x.sum() > 10 else "small"
+        return x * 10 if name == "large" else x
+
+
+def test_graph_mode_runs_what_it_cannot_compile(mode: int) -> None:
+    net = Refused()
+    assert net(Tensor([1.0])).asnumpy().tolist() == [4] and net(Tensor([9.0])).asnumpy().tolist() == [200]
