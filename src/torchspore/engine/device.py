@@ -11,13 +11,19 @@ from typing import Any
 
 import torch
 
+from torchspore.base.frames import user_line
 from torchspore.base.versions import installed
+from torchspore.context import effects
 from torchspore.context.effects import Outcome
 from torchspore.context.store import STORE
+from torchspore.engine import tensor as engine
 from torchspore.errors import DeviceNotFound
 
 _TYPES = {"CPU": "cpu", "GPU": "cuda", "Ascend": "npu"}
 _A_DEVICE = {"GPU": "a GPU", "Ascend": "an Ascend device"}
+
+awaits_use = False
+"""Whether the first operator on an accelerator is still to come."""
 
 _cached: tuple[int, torch.device] = (-1, torch.device("cpu"))
 
@@ -43,6 +49,7 @@ def tell_default() -> None:
     target = next((target for target in ("Ascend", "GPU") if count(target)), "CPU")
     if target != "CPU":
         STORE.learn_default("device_target", target)
+        await_use(True)
 
 
 def current() -> torch.device:
@@ -82,10 +89,26 @@ def name() -> str:
     return str(_npu().get_device_name(device.index))
 
 
+def await_use(wanted: bool) -> None:
+    """Makes operators report their results, until the first one lies on an accelerator: from then on the device can't change."""
+    global awaits_use
+    if wanted != awaits_use:
+        awaits_use = wanted
+        engine.follow_operators(wanted)
+
+
+def used(t: object) -> None:
+    """Marks the device as used, at the user's line, where an operator's result lies on an accelerator."""
+    if isinstance(t, torch.Tensor) and t.device.type != "cpu":
+        effects.device_used(user_line() or "<unknown>")
+        await_use(False)
+
+
 def select(target: str) -> Outcome:
     """Makes a `device_target` act; raises DeviceNotFound with the way out where this machine lacks it."""
     if not count(target):
         raise DeviceNotFound(_absent(target))
+    await_use(target != "CPU")
     if target == "CPU":
         return Outcome.applied(f"operators run on the CPU, {os.cpu_count()} cores")
     return Outcome.applied(f"operators run on {_TYPES[target]}")

@@ -13,7 +13,8 @@ from typing import Any
 import torch
 
 active = 0
-"""How many frames are open in all threads: one plain integer on the hot path, the thread-local only when it is not zero."""
+"""How many frames are open in all threads, and what else wants to see every operator: one plain integer on the hot path, the
+thread-local only when it is not zero."""
 
 _lock = threading.Lock()
 
@@ -90,6 +91,13 @@ class Frame:
             _local.frame = self.outer
             with _lock:
                 active -= 1
+
+
+def follow_operators(wanted: bool) -> None:
+    """Makes every operator take its long path, which tells `engine.eager.after` of its result, or no longer."""
+    global active
+    with _lock:
+        active += 1 if wanted else -1
 
 
 def frame() -> Frame | None:

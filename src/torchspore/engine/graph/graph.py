@@ -6,6 +6,7 @@ from typing import Any
 
 import torch
 
+from torchspore.engine import eager
 from torchspore.engine import tensor as engine
 from torchspore.engine.graph import passes, straight
 from torchspore.engine.graph.capture import Captured, In, Out
@@ -69,6 +70,8 @@ class Graph:
         self.runs += 1
         inputs = [flat[i] if i.__class__ is int else i for i in self._inputs]
         outs = self.code(*[i._t if isinstance(i, TensorBase) else i() for i in inputs])
+        if engine.active:
+            eager.after(outs)
         if self._is_simple and not self._written:
             return wrap(outs[self._result.index])
         made: dict[int, Any] = {}

@@ -9,6 +9,7 @@ from typing import Any
 
 import torch
 
+from torchspore.engine import eager
 from torchspore.engine import tensor as engine
 from torchspore.engine.tensor import TensorBase, wrap
 from torchspore.mindspore.ops.declare import op
@@ -22,8 +23,13 @@ def _slow(function: Callable[..., Any], compute: Callable[..., torch.Tensor], x:
     """The whole rule: frames, promotion, wide unsigned integers, errors."""
     try:
         a, b = pair(x, y, family)
-        return wrap(widened(compute, a, b) if is_wide(a, b) else compute(a, b))
+        out = widened(compute, a, b) if is_wide(a, b) else compute(a, b)
+        if engine.active:
+            eager.after(out)
+        return wrap(out)
     except (RuntimeError, TypeError, ValueError) as error:
+        if isinstance(error, RuntimeError) and eager.bring((x, y)):
+            return function(x, y)
         raise explain(function, (x, y), {}, error) from None
 
 

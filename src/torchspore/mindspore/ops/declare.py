@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 
 import torch
 
+from torchspore.engine import eager
 from torchspore.engine import tensor as engine
 from torchspore.engine.tensor import TensorBase, raw, unwrap, wrap, wrap_all
 from torchspore.mindspore.ops.explain import explain
@@ -72,7 +73,11 @@ def _bridge(body: Callable[..., Any]) -> Callable[..., Any]:
                 ],
                 **({key: unwrap(value) for key, value in keywords.items()} if keywords else keywords),
             )
+            if engine.active:
+                eager.after(out)
         except _EXPLAINED as error:
+            if isinstance(error, RuntimeError) and eager.bring((arguments, keywords)):
+                return operator(*arguments, **keywords)
             raise explain(operator, arguments, keywords, error) from None
         return wrap(out) if out.__class__ is torch.Tensor else wrap_all(out)
 

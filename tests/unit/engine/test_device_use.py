@@ -1,0 +1,69 @@
+"""What happens around operators on an accelerator, with torch's `meta` device standing for one: it computes nothing, but lies elsewhere."""
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import mindspore as ms
+import pytest
+import torch
+from mindspore import Tensor, nn, ops
+
+from torchspore.context import effects
+from torchspore.engine import device, eager
+from torchspore.engine import tensor as engine
+
+
+@pytest.fixture
+def elsewhere(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setattr(device, "current", lambda: torch.device("meta"))
+    monkeypatch.setattr(effects, "_first_use", None)
+    before = engine.active
+    device.await_use(True)
+    yield
+    device.await_use(False)
+    assert engine.active == before
+
+
+def test_a_tensor_born_on_the_host_moves_when_it_is_needed(elsewhere: None) -> None:
+    early = engine.wrap(torch.ones(2, 3))
+    late = Tensor([[1.0, 2.0, 3.0]])
+    assert (early._t.device.type, late._t.device.type) == ("cpu", "meta")
+    assert (early + late).shape == (2, 3) and early._t.device.type == "meta"
+    weight = engine.wrap(torch.ones(3, 4))
+    assert ops.matmul(late, weight).shape == (1, 4) and weight._t.device.type == "meta"
+
+
+def test_a_network_born_on_the_host_moves_too(elsewhere: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as host:
+        host.setattr(device, "current", lambda: torch.device("cpu"))
+        net = nn.Dense(3, 2)
+    assert net(Tensor([[1.0, 2.0, 3.0]])).shape == (1, 2)
+    assert {p._t.device.type for p in net.get_parameters()} == {"meta"}
+
+
+def test_the_first_operator_marks_the_device_as_used_and_making_a_tensor_does_not(elsewhere: None) -> None:
+    x = Tensor([1.0])
+    assert effects.first_use() is None
+    x + x
+    assert f"{__file__}:" in str(effects.first_use()) and not device.awaits_use
+
+
+def test_each_operator_is_waited_for_where_the_device_has_a_queue(monkeypatch: pytest.MonkeyPatch) -> None:
+    waits: list[int] = []
+    monkeypatch.setattr(device, "has_queue", lambda: True)
+    monkeypatch.setattr(torch.accelerator, "synchronize", lambda: waits.append(1))
+    x = Tensor([[1.0, 2.0]])
+    eager.synchronize(True)
+    try:
+        ops.relu(x + x)
+        ops.matmul(x, x.T)
+    finally:
+        eager.synchronize(False)
+    x + x
+    assert len(waits) == 4
+
+
+def test_the_cpu_waits_for_nothing() -> None:
+    ms.set_context(pynative_synchronize=True)
+    assert not eager.wait_for_each and engine.active == 0
+    ms.set_context(pynative_synchronize=False)
