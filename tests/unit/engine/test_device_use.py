@@ -29,8 +29,8 @@ def test_a_tensor_born_on_the_host_moves_when_it_is_needed(elsewhere: None) -> N
     late = Tensor([[1.0, 2.0, 3.0]])
     assert (early._t.device.type, late._t.device.type) == ("cpu", "meta")
     assert (early + late).shape == (2, 3) and early._t.device.type == "meta"
-    weight = engine.wrap(torch.ones(4, 3))
-    assert ops.dense(late, weight).shape == (1, 4) and weight._t.device.type == "meta"
+    bias = engine.wrap(torch.ones(3))
+    assert ops.dense(late, Tensor([[1.0, 2.0, 3.0]] * 3), bias).shape == (1, 3) and bias._t.device.type == "meta"
 
 
 def test_a_network_born_on_the_host_moves_too(elsewhere: None, monkeypatch: pytest.MonkeyPatch) -> None:
