@@ -278,7 +278,7 @@ def _linear(x: T, axis: int, wanted: int) -> T:
 
 
 @op()
-def conv_transposed(
+def _conv_transposed(
     input: T, weight: T, bias: T | None, stride: Any, pad_mode: str, padding: Any, output_padding: Any, dilation: Any, groups: int,
 ) -> T:
     """A transposed convolution with MindSpore's pad modes, for the layers."""
@@ -287,7 +287,7 @@ def conv_transposed(
 
 
 @op()
-def pooling(
+def _pooling(
     input: T, kind: str, kernel_size: Size, stride: Size, pad_mode: str, padding: Any = 0, ceil_mode: bool = False,
     count_include_pad: bool = True,
 ) -> T:

@@ -50,7 +50,7 @@ def op(
         name = body.__name__
         function = body if raw_arguments else _bridge(widening(body))
         if name.startswith("_"):
-            function.shown_as = primitive or methods[0]  # type: ignore[attr-defined]
+            function.shown_as = primitive or (methods[0] if methods else name.strip("_"))  # type: ignore[attr-defined]
         made = primitive_class(primitive, function, init) if primitive else None
         OPERATORS[name] = Operator(name, function, body, made, methods)
         return function  # type: ignore[return-value]

@@ -138,7 +138,7 @@ class Conv2dTranspose(_Conv):
 
     def construct(self, x: Any) -> Any:
         """The transposed convolution of x."""
-        return conv.conv_transposed(
+        return conv._conv_transposed(
             x, self.weight, self.bias, self.stride, self.pad_mode, self.padding, self.output_padding, self.dilation, self.group
         )
 
