@@ -68,6 +68,8 @@ def test_version_of_choice(warm: Callable[..., Run], tmp_path: Path) -> None:
         ("from mindspore.nn.layer.basic import Dense as found", "mindspore.nn.Dense"),
         ("from mindspore.nn.optim import Momentum as found", "mindspore.nn.Momentum"),
         ("from mindspore.train.model import Model as found", "mindspore.train.Model"),
+        ("from mindspore.nn import Loss as found", "mindspore.train.Loss"),
+        ("from mindspore.nn.metrics import Accuracy as found", "mindspore.train.Accuracy"),
         ("from mindspore.train.model import ParallelMode as found", "mindspore.context.ParallelMode"),
         ("from mindspore.train.serialization import load_checkpoint as found", "mindspore.load_checkpoint"),
         ("from mindspore.train.callback import LossMonitor as found", "mindspore.train.LossMonitor"),

@@ -85,7 +85,15 @@ MODULES: dict[str, tuple[str, ...]] = {
 }
 """A module that has no file here answers with its homes' names, and so does every module below it."""
 
+_METRICS = (
+    "Accuracy", "BleuScore", "ConfusionMatrix", "ConfusionMatrixMetric", "CosineSimilarity", "Dice", "F1", "Fbeta", "HausdorffDistance", "Loss",
+    "MAE", "MSE", "MeanSurfaceDistance", "Metric", "OcclusionSensitivity", "Perplexity", "Precision", "ROC", "Recall", "RootMeanSquareDistance",
+    "Top1CategoricalAccuracy", "Top5CategoricalAccuracy", "TopKCategoricalAccuracy", "auc", "get_metric_fn", "names", "rearrange_inputs",
+)
+
 NAMES: dict[str, str] = {
+    # Metrics stood in nn until 1.8; 2.10 answers there still.
+    **{f"mindspore.nn.{name}": f"mindspore.train.{name}" for name in _METRICS},
     # Operators renamed between 1.0 and 1.2.
     "mindspore.ops.BatchMatmul": "mindspore.ops.BatchMatMul",
     "mindspore.ops.GatherV2": "mindspore.ops.Gather",
