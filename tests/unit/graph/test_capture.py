@@ -279,3 +279,25 @@ def test_what_a_kernel_refuses_names_the_operator_and_the_line() -> None:
     with pytest.raises(IndexError, match=r"test_capture\.py:\d+: gather\(input_params: Float32\[5, 3\]"):
         net(Tensor([1, 9]))
     assert net(Tensor([3, 4])).shape == (2, 3)
+
+
+def test_what_keeps_changing_is_not_captured_for_ever() -> None:
+    ms.set_context(mode=ms.GRAPH_MODE)
+    net, x = Nested(), Tensor(np.ones((2, 4), np.float32))
+    plain = net.construct(x).asnumpy()
+    for step in range(1, 21):
+        np.testing.assert_allclose(net(x, float(step)).asnumpy(), plain * step, rtol=1e-5)
+    assert len(dispatch.graphs(net)) == dispatch.WASTED
+    assert any("keeps changing" in line and "Nested" in line for line in effects.notes()["calls that run as PyNative"])
+    net(x, 1.0)
+    assert len(dispatch.graphs(net)) == dispatch.WASTED
+
+
+def test_a_graph_that_served_again_lets_new_ones_be_captured() -> None:
+    ms.set_context(mode=ms.GRAPH_MODE)
+    net = Nested()
+    for _ in range(2):
+        for rows in range(1, 13):
+            net(Tensor(np.ones((rows, 4), np.float32)))
+            net(Tensor(np.ones((rows, 4), np.float32)))
+    assert len(dispatch.graphs(net)) == 12

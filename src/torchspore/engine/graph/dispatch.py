@@ -22,6 +22,9 @@ from torchspore.engine.tensor import TensorBase
 KEPT = 64
 """How many keys of one Cell or function are kept, least recently used first to go."""
 
+WASTED = 8
+"""After so many captures in a row that served one call each, new ones are not made: something keeps changing."""
+
 version = 0
 """Counts what changes on Cells: while it stands still, their attributes need no look."""
 
@@ -38,6 +41,18 @@ class Entry:
     graphs: list[Graph] = field(default_factory=list)
     refusal: Refusal | None = None
     refused_at: int = -1
+
+
+class Table(OrderedDict[Any, Entry]):
+    """The keys of one Cell or function, and the graphs that were captured last."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.recent: list[Graph] = []
+
+    def keeps_changing(self) -> bool:
+        """Whether the last captures served one call each."""
+        return len(self.recent) == WASTED and all(graph.runs <= 1 for graph in self.recent)
 
 
 class _Local(threading.local):
@@ -122,7 +137,7 @@ def _look_up(
     except Refusal as refusal:
         return refusal
     key = (getattr(function, "__func__", function), given, STORE.snapshot(), era)
-    table: OrderedDict[Any, Entry] = owner.__dict__.setdefault("_graphs", OrderedDict())
+    table: Table = owner.__dict__.setdefault("_graphs", Table())
     entry = table.get(key)
     if entry is None:
         entry = table[key] = Entry()
@@ -137,6 +152,9 @@ def _capture(
     owner: Any, entry: Entry, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], flat: list[TensorBase],
 ) -> Graph | Refusal:
     started = time.perf_counter()
+    table: Table = owner.__dict__["_graphs"]
+    if table.keeps_changing():
+        return Refusal(f"is called with something that keeps changing: {WASTED} captures in a row served one call each")
     try:
         captured = Capture().run(function, args, kwargs)
         graph = Graph(captured, flat, time.perf_counter() - started)
@@ -146,6 +164,7 @@ def _capture(
         return refusal
     entry.graphs.insert(0, graph)
     del entry.graphs[8:]
+    table.recent = [*table.recent[1 - WASTED:], graph]
     effects.note(
         "graphs",
         f"{_name(owner)} at {user_line()}: {graph.operators} operators, {len(captured.lifted)} inputs, captured in {graph.seconds:.2f} s",
