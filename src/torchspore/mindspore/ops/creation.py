@@ -164,6 +164,6 @@ def bernoulli(input: T, p: Any = 0.5, seed: int | None = None) -> T:
 
 @op(methods=("multinomial",))
 def multinomial(input: T, num_samples: int, replacement: bool = True, seed: int | None = None) -> T:
-    """Indexes (int64) drawn with the weights given, along the last axis."""
+    """Indexes (int32) drawn with the weights given, along the last axis."""
     source = None if seed is None else torch.Generator(input.device).manual_seed(int(seed))
-    return torch.multinomial(input, num_samples, replacement, generator=source)
+    return torch.multinomial(input, num_samples, replacement, generator=source).to(torch.int32)
