@@ -36,6 +36,7 @@ BAD = {
         "write Tensor([1.0, 2.0], mindspore.float32).",
     ),
     "tensor_ragged": Bad(lambda: Tensor([[1], [1, 2]]), ValueError, "Tensor([[1], [1, 2]])", "expected rows of equal length."),
+    "tensor_none": Bad(lambda: Tensor([None, 1]), TypeError, "Tensor([None, 1])", "expected numbers or truth values."),
     "tensor_mixed": Bad(
         lambda: Tensor([z(1), 2]), TypeError,
         "Tensor of a list",

@@ -46,6 +46,12 @@ BAD = {
         "expected one dtype, got UInt32 and the number 1.5.",
         "cast the Tensor, for example with astype(mindspore.int64).",
     ),
+    "complex_half": Bad(
+        lambda: z(2, d=np.float16) * z(2, d=np.complex64), TypeError,
+        "mul(input: Float16[2], other: Complex64[2])",
+        "expected one dtype, got Float16 and Complex64.",
+        "cast one of them, for example with astype(mindspore.float32).",
+    ),
     "div": Bad(
         lambda: ops.div(z(2), z(2), rounding_mode='up'), ValueError,
         "div(input: Float32[2], other: Float32[2], rounding_mode: 'up')",

@@ -1,0 +1,49 @@
+"""What the Cells of a training step say of bad arguments."""
+from __future__ import annotations
+
+import pytest
+from messages import Bad, check
+from mindspore import Parameter, Tensor, nn
+
+NET = nn.ReLU()
+STEP = "TrainOneStepWithLossScaleCell"
+
+
+def sgd():
+    return nn.SGD([Parameter(Tensor([1.0, 2.0]), name="w")], 0.1)
+
+
+BAD = {
+    "loss cell": Bad(lambda: nn.WithLossCell(3, NET), TypeError, "WithLossCell(backbone=3)", "expected a Cell, got int."),
+    "eval flag": Bad(
+        lambda: nn.WithEvalCell(NET, nn.MSELoss(), 1), TypeError, "WithEvalCell(add_cast_fp32=1)", "expected True or False.",
+    ),
+    "step": Bad(
+        lambda: nn.TrainOneStepCell(NET, 3), TypeError, "TrainOneStepCell(optimizer=3)", "expected an optimizer, which has parameters.",
+    ),
+    "forward": Bad(lambda: nn.ForwardValueAndGrad(3), TypeError, "ForwardValueAndGrad(network=3)", "expected a Cell or a function."),
+    "forward flag": Bad(
+        lambda: nn.ForwardValueAndGrad(NET, get_all=1), TypeError, "ForwardValueAndGrad(get_all=1)", "expected True or False.",
+    ),
+    "forward weights": Bad(
+        lambda: nn.ForwardValueAndGrad(NET, get_by_list=True), TypeError,
+        "ForwardValueAndGrad(get_by_list=True)", "expected weights: a list of Parameters.",
+    ),
+    "update": Bad(lambda: nn.ParameterUpdate(3), TypeError, "ParameterUpdate(3)", "expected a Parameter, got int."),
+    "scale shape": Bad(
+        lambda: nn.TrainOneStepWithLossScaleCell(NET, sgd(), Tensor([1.0, 2.0])), ValueError,
+        f"{STEP}(scale_sense of shape [2])", "expected shape () or (1,).",
+    ),
+    "scale type": Bad(
+        lambda: nn.TrainOneStepWithLossScaleCell(NET, sgd(), "a"), TypeError, f"{STEP}(scale_sense='a')", "expected a Cell or a Tensor, got str.",
+    ),
+    "set scale": Bad(
+        lambda: nn.TrainOneStepWithLossScaleCell(NET, sgd(), Tensor(1.0)).set_sense_scale(3), TypeError,
+        "set_sense_scale(3)", "expected a Tensor, got int.",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_the_message(name: str) -> None:
+    check(BAD[name])
