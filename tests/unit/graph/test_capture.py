@@ -301,3 +301,45 @@ def test_a_graph_that_served_again_lets_new_ones_be_captured() -> None:
             net(Tensor(np.ones((rows, 4), np.float32)))
             net(Tensor(np.ones((rows, 4), np.float32)))
     assert len(dispatch.graphs(net)) == 12
+
+
+class Settings:
+    def __init__(self) -> None:
+        self.factor = 2.0
+
+
+class Configured(Base):
+    def __init__(self) -> None:
+        super().__init__()
+        self.settings, self.scales = Settings(), [1.0, 2.0]
+
+    def construct(self, x):
+        return x * self.settings.factor * self.scales[1]
+
+
+def test_a_change_inside_a_list_or_an_object_is_seen() -> None:
+    ms.set_context(mode=ms.GRAPH_MODE)
+    net, x = Configured(), Tensor([1.0])
+    assert float(net(x)) == 4.0
+    net.settings.factor = 3.0
+    assert float(net(x)) == 6.0
+    net.scales[1] = 5.0
+    assert float(net(x)) == 15.0
+    assert len(dispatch.graphs(net)) == 3
+
+
+class Remembers(nn.Cell):
+    def __init__(self) -> None:
+        super().__init__()
+        self.kept = Tensor([10.0])
+
+    def construct(self, x):
+        return x - self.kept
+
+
+def test_an_argument_that_is_also_an_attribute_is_not_taken_for_it_later() -> None:
+    ms.set_context(mode=ms.GRAPH_MODE)
+    net = Remembers()
+    assert float(net(net.kept)) == 0.0
+    assert float(net(Tensor([1.0]))) == -9.0
+    assert float(net(net.kept)) == 0.0

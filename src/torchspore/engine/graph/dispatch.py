@@ -90,7 +90,7 @@ def call(owner: Any, function: Callable[..., Any], args: tuple[Any, ...], kwargs
         _report(owner, found)
         return _in_pynative(function, args, kwargs)
     for graph in found.graphs:
-        if graph.matches(version):
+        if graph.matches(version, flat):
             return _run(graph, flat, function, args, kwargs)
     if found.refusal is not None and found.refused_at == version:
         return _in_pynative(function, args, kwargs)
@@ -119,7 +119,7 @@ def compile(owner: Any, function: Callable[..., Any], args: tuple[Any, ...], kwa
     """Captures the graph for these arguments and runs nothing."""
     flat: list[TensorBase] = []
     found = _look_up(owner, function, args, kwargs, flat)
-    if isinstance(found, Entry) and not any(graph.matches(version) for graph in found.graphs):
+    if isinstance(found, Entry) and not any(graph.matches(version, flat) for graph in found.graphs):
         _capture(owner, found, function, args, kwargs, flat)
 
 
@@ -158,7 +158,7 @@ def _capture(
     try:
         captured = Capture().run(function, args, kwargs)
         graph = Graph(captured, flat, time.perf_counter() - started)
-        if not graph.matches(version):
+        if not graph.matches(version, flat):
             return Refusal("reads state that it changes itself")
     except Refusal as refusal:
         return refusal

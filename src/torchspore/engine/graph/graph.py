@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import time
+import types
 from typing import Any
 
 import torch
@@ -26,9 +27,11 @@ class Graph:
         self.code = straight.compile(self.module)
         self._result, self._written = captured.result, captured.written
         self._is_simple = isinstance(captured.result, Out)
-        reads = list(captured.watch.reads.values())
+        reads = [read for read in captured.watch.reads.values() if not _is_settled(read)]
+        # A change of what an attribute names is counted (`version`); a change inside a list, a dict or an object is not.
         self._attributes = [read for read in reads if read.is_attribute]
-        self._variables = [read for read in reads if not read.is_attribute and not _is_settled(read)]
+        self._variables = [read for read in reads if not read.is_attribute or not (read.is_constant or read.name == "_cells")]
+        self._twice = _found_twice(captured, flat)
         self._rereads = any(isinstance(read.value, TensorBase) for read in self._variables)
         self._sources = [self._source(item, flat, captured.watch.homes) for item in captured.lifted]
         self._metas = [meta(item) if isinstance(item, TensorBase) else None for item in captured.lifted]
@@ -46,10 +49,13 @@ class Graph:
                 return place
         return homes.get(id(item), item) if isinstance(item, TensorBase) else item
 
-    def matches(self, version: int) -> bool:
-        """Whether all that the trace read is as it was; `version` counts changes of Cells."""
+    def matches(self, version: int, flat: list[TensorBase]) -> bool:
+        """Whether all that the trace read is as it was; `version` counts changes of Cells, `flat` are the Tensors of the call."""
         for read in self._variables:
             if not read.holds():
+                return False
+        for place, read in self._twice:
+            if read.now() is not flat[place]:
                 return False
         now = (version, engine.writes)
         if now == self._seen and not self._rereads:
@@ -88,9 +94,14 @@ class Graph:
 
 def _is_settled(read: Read) -> bool:
     """Whether a variable holds what is only ever replaced by hand: a module or a class."""
-    import types
+    return not read.is_attribute and isinstance(read.value, (types.ModuleType, type, types.BuiltinFunctionType))
 
-    return isinstance(read.value, (types.ModuleType, type, types.BuiltinFunctionType))
+
+def _found_twice(captured: Captured, flat: list[TensorBase]) -> list[tuple[int, Read]]:
+    """The arguments that the trace also found in an attribute or variable: the graph has one input for both."""
+    lifted = {id(item) for item in captured.lifted}
+    homes = captured.watch.homes
+    return [(place, homes[id(item)]) for place, item in enumerate(flat) if id(item) in lifted and id(item) in homes]
 
 
 def _filled(value: Any, outs: list[torch.Tensor], inputs: list[Any], made: dict[int, Any]) -> Any:

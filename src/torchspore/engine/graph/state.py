@@ -64,7 +64,9 @@ class Same:
 
 def is_constant(value: Any) -> bool:
     """Whether `value` can't change by itself: then only its name can be given another one."""
-    return isinstance(value, (*_PLAIN, TensorBase, types.FunctionType, type, *_SETTLED))
+    if type(value) is tuple or isinstance(value, tuple):
+        return all(is_constant(item) for item in value)
+    return isinstance(value, (*_PLAIN, TensorBase, *_SETTLED))
 
 
 @dataclass

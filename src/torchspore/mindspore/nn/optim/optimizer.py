@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from torchspore.engine import dtypes, optim
+from torchspore.engine.graph import state
 from torchspore.engine.tensor import raw, wrap
 from torchspore.errors import NameRefused
 from torchspore.mindspore.common.initializer import initializer
@@ -19,7 +20,7 @@ from torchspore.mindspore.ops.state import assign_add
 _GROUP_KEYS = ("params", "lr", "weight_decay", "grad_centralization", "order_params")
 
 
-@dataclass
+@dataclass(frozen=True)
 class Group:
     """Parameters that are updated alike: their places in the optimizer's order, rate, decay and whether gradients are centralized."""
 
@@ -156,6 +157,9 @@ class Optimizer(Cell):
     def unique(self) -> bool:
         """Whether sparse gradients would be made unique; there are none here."""
         return True
+
+
+state.settle(Group)
 
 
 def _number(name: str, key: str, value: Any) -> float:
