@@ -4,7 +4,7 @@ from __future__ import annotations
 import mindspore as ms
 import numpy as np
 import pytest
-from mindspore import Tensor, ops
+from mindspore import Tensor, nn, ops
 from mindspore.ops import operations as P
 
 MADE = {
@@ -98,7 +98,7 @@ def test_a_zero_d_tensor_promotes_like_any_other() -> None:
     assert (Tensor(np.ones(2, np.int32)) / 2).dtype == ms.float32
 
 
-def test_uint32_is_widened_computed_and_narrowed() -> None:
+def test_uint32_is_widened_computed_and_narrowed(mode: int) -> None:
     x, y = (Tensor(np.array(values, np.uint32)) for values in ([1, 2, 4_000_000_000], [1, 3, 5]))
     assert (x + y).dtype == ms.uint32 and (x + y).asnumpy().tolist() == [2, 5, 4_000_000_005 % 2**32]
     assert (x > y).asnumpy().tolist() == [False, False, True]
@@ -125,3 +125,17 @@ def test_uint32_class_numbers_are_refused_where_mindspore_refuses_them() -> None
     ):
         with pytest.raises(TypeError):
             call()
+
+
+class Unsigned(nn.Cell):
+    def construct(self, x):
+        values, places = ops.max(x, 0)
+        return x.max(), x.sum(), ops.cumsum(x, 0), ops.argmax(x), values, places, ops.clamp(x, 1, 3), ops.gather(x, Tensor([1, 0]), 0)
+
+
+def test_uint32_inside_a_cell(mode: int) -> None:
+    net, x = Unsigned(), Tensor(np.array([7, 2], np.uint32))
+    for _ in range(2):
+        found = net(x)
+        assert [t.asnumpy().tolist() for t in found] == [7, 9, [7, 9], 0, 7, 0, [3, 2], [2, 7]]
+        assert [t.dtype for t in found] == [ms.uint32] * 3 + [ms.int64, ms.uint32, ms.int64] + [ms.uint32] * 2

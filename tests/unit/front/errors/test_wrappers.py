@@ -35,7 +35,8 @@ BAD = {
         f"{STEP}(scale_sense of shape [2])", "expected shape () or (1,).",
     ),
     "scale type": Bad(
-        lambda: nn.TrainOneStepWithLossScaleCell(NET, sgd(), "a"), TypeError, f"{STEP}(scale_sense='a')", "expected a Cell or a Tensor, got str.",
+        lambda: nn.TrainOneStepWithLossScaleCell(NET, sgd(), "a"), TypeError,
+        f"{STEP}(scale_sense='a')", "expected a Cell or a Tensor, got str.",
     ),
     "set scale": Bad(
         lambda: nn.TrainOneStepWithLossScaleCell(NET, sgd(), Tensor(1.0)).set_sense_scale(3), TypeError,
