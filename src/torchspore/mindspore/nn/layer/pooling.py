@@ -34,7 +34,9 @@ class _Pool(Cell):
         """The pooled x."""
         if self.format == "NHWC":
             x = ops.transpose(x, (0, 3, 1, 2))
-        out = conv._pooling(x, self.kind, self.kernel_size, self.stride, self.pad_mode, self.padding, self.ceil_mode, self.count_include_pad)
+        out = conv._pooling(
+            x, self.kind, self.kernel_size, self.stride, self.pad_mode, self.padding, self.ceil_mode, self.count_include_pad,
+        )
         return ops.transpose(out, (0, 2, 3, 1)) if self.format == "NHWC" else out
 
     def extend_repr(self) -> str:
