@@ -195,6 +195,7 @@ def test_pytest_plugin(tmp_path: Path) -> None:
 def test_processes_that_are_spawned_find_it_too(tmp_path: Path) -> None:
     (tmp_path / "spawns.py").write_text(
         "import multiprocessing\nimport mindspore\n\ndef version(_):\n    return mindspore.__torchspore__\n\n"
-        "if __name__ == '__main__':\n    with multiprocessing.get_context('spawn').Pool(1) as pool:\n        print(pool.map(version, [0]))\n"
+        "if __name__ == '__main__':\n    with multiprocessing.get_context('spawn').Pool(1) as pool:\n"
+        "        print(pool.map(version, [0]))\n"
     )
     assert running.torchspore("spawns.py", cwd=tmp_path) == Run(0, f"['{torchspore.__version__}']\n", "")

@@ -1,6 +1,7 @@
 """`torchspore run`: programs run as `python` would run them, and what can't be run is said in full."""
 from __future__ import annotations
 
+import re
 import signal
 import subprocess
 import sys
@@ -92,7 +93,8 @@ def test_interrupt_is_a_clean_end(tmp_path: Path) -> None:
     assert process.stdout.readline() == "started\n"
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=30)
-    assert (process.returncode, out, err) == (130, "", "interrupted at long.py:4\n")
+    assert (process.returncode, out) == (130, "")
+    assert re.fullmatch(r"interrupted at long\.py:[234]\n", err)
 
 
 def test_device_is_set_before_the_program_starts(run: RunFixture) -> None:

@@ -44,7 +44,8 @@ def _mixed_dtypes(name: str, given: dict[str, Any], text: str) -> Reason | None:
     kinds = list(dict.fromkeys(str(FROM_TORCH[t._t.dtype]) for t in tensors(list(given.values()))))
     if len(kinds) > 1:
         return TypeError, f"expected one dtype, got {' and '.join(kinds)}.", _CAST
-    return TypeError, f"expected another dtype than {kinds[0] if kinds else 'this'}.", "cast it first, for example with astype(mindspore.int32)"
+    given_kind = kinds[0] if kinds else "this"
+    return TypeError, f"expected another dtype than {given_kind}.", "cast it first, for example with astype(mindspore.int32)"
 
 
 def _not_a_tensor(name: str, given: dict[str, Any], text: str) -> Reason | None:
@@ -88,7 +89,8 @@ def _product(name: str, given: dict[str, Any], text: str) -> Reason | None:
     if x[-1] == inner:
         return ValueError, f"expected batch axes that broadcast, got shapes {x} and {y}.", None
     fits = len(y) > 1 and y[-1] == x[-1]
-    hint = f"transpose {second}: {second}.swapaxes(-1, -2)" if fits else f"transpose {first}: {first}.swapaxes(-1, -2)" if len(x) > 1 and x[-2] == inner else None
+    turned = second if fits else first if len(x) > 1 and x[-2] == inner else None
+    hint = None if turned is None else f"transpose {turned}: {turned}.swapaxes(-1, -2)"
     return ValueError, f"expected as many rows in {second} as {first} has columns: shapes {x} and {y} have {inner} and {x[-1]}.", hint
 
 
@@ -96,7 +98,9 @@ def _channels(match: re.Match[str], given: dict[str, Any]) -> tuple[str, str | N
     wanted, got = match.groups()
     shape = shape_of(next(tensors(list(given.values()))))
     last = len(shape) == 4 and str(shape[-1]) == wanted
-    hint = "the input looks like (N, H, W, C); transpose it with x.transpose(0, 3, 1, 2)" if last else "in_channels of the layer is the length of axis 1 of its input"
+    hint = "in_channels of the layer is the length of axis 1 of its input"
+    if last:
+        hint = "the input looks like (N, H, W, C); transpose it with x.transpose(0, 3, 1, 2)"
     return f"expected {wanted} channels on axis 1, got {got}.", hint
 
 
@@ -115,7 +119,8 @@ def _shapes(match: re.Match[str], given: dict[str, Any]) -> tuple[str, str | Non
 
 def _elements(match: re.Match[str], given: dict[str, Any]) -> tuple[str, str | None]:
     shape, size = match.groups()
-    return f"expected a shape of {size} elements, got ({shape}).", "write -1 for the one length that follows from the others" if "-1" not in shape else None
+    hint = None if "-1" in shape else "write -1 for the one length that follows from the others"
+    return f"expected a shape of {size} elements, got ({shape}).", hint
 
 
 def _classes(match: re.Match[str], given: dict[str, Any]) -> tuple[str, str | None]:
@@ -130,7 +135,8 @@ def _rows(match: re.Match[str], given: dict[str, Any]) -> tuple[str, str | None]
 
 def _rank(match: re.Match[str], given: dict[str, Any]) -> tuple[str, str | None]:
     shape = shape_of(next(tensors(list(given.values()))))
-    return f"expected {match[1]} axes, got shape {shape}.", "put an axis of length 1 in front with x.expand_dims(0)" if len(shape) < 4 else None
+    hint = "put an axis of length 1 in front with x.expand_dims(0)" if len(shape) < 4 else None
+    return f"expected {match[1]} axes, got shape {shape}.", hint
 
 
 def _axes(match: re.Match[str], given: dict[str, Any]) -> tuple[str, str | None]:
