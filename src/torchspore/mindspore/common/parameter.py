@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Iterable
 from typing import Any
 
-from torchspore.engine import create
+from torchspore.engine import create, dtypes
 from torchspore.engine import tensor as engine
 from torchspore.engine.tensor import TensorBase, raw, rebind, write
 from torchspore.mindspore.common.tensor import Tensor
@@ -35,7 +35,11 @@ class Parameter(Tensor):
             if "init" in default_input.__dict__:
                 self.init = default_input.__dict__["init"]
         else:
-            self._t = create.from_data(default_input)
+            if isinstance(default_input, bool):
+                raise ValueError(
+                    f"Parameter({default_input}): expected a number, got a truth value.\n\nhint: write Tensor({default_input})."
+                )
+            self._t = create.from_data(default_input, dtypes.int32 if isinstance(default_input, int) else None)
         self.name = name
         self.requires_grad = requires_grad
         self.layerwise_parallel, self.parallel_optimizer, self.storage_format = layerwise_parallel, parallel_optimizer, storage_format

@@ -77,7 +77,7 @@ def _subtract(a: Any, b: Any) -> torch.Tensor:
 def _floor_divide(a: Any, b: Any) -> torch.Tensor:
     if _both_bool(a, b):
         return torch.logical_and(*_tensors(a, b))
-    return torch.floor_divide(a, b)
+    return torch.div(a, b, rounding_mode="floor")  # torch.floor_divide has no gradient
 
 
 def _both_bool(a: Any, b: Any) -> bool:

@@ -306,8 +306,8 @@ def tril(input: T, diagonal: int = 0) -> T:
 
 @op(methods=("diag",))
 def diag(input: T) -> T:
-    """The diagonal of a matrix, or the matrix with this diagonal."""
-    return torch.diag(input)
+    """The matrix with this diagonal; of an input of n axes a Tensor of 2 n."""
+    return torch.diag(input.reshape(-1)).reshape(*input.shape, *input.shape)
 
 
 @op(methods=("diagonal",))

@@ -15,9 +15,21 @@ from torchspore.mindspore.ops.reasons import is_torch, reason
 
 def _index(tensor: TensorBase, index: Any) -> Any:
     """A MindSpore index as torch takes it: Tensors and arrays as int64 or bool, lists as Tensors."""
-    if isinstance(index, tuple):
-        return tuple(_part(tensor, part) for part in index)
-    return _part(tensor, index)
+    if isinstance(index, list) and any(not isinstance(part, (int, np.integer)) for part in index):
+        index = tuple(index)  # as NumPy took it before 1.23: a list of lists, slices or Tensors is one index for each axis
+    if not isinstance(index, tuple):
+        return _part(tensor, index)
+    parts = [_part(tensor, part) for part in index]
+    if any(isinstance(part, (torch.Tensor, list)) and (isinstance(part, list) or part.ndim) for part in parts):
+        parts = [_place(part, raw(tensor).device) for part in parts]
+    return tuple(parts)
+
+
+def _place(part: Any, device: torch.device) -> Any:
+    """An int beside index Tensors counts as one of them, which decides where their axis goes; torch takes it out first."""
+    if isinstance(part, torch.Tensor) and not part.ndim and part.dtype is not torch.bool:
+        return part.reshape(1)
+    return torch.full((1,), int(part), dtype=torch.int64, device=device) if isinstance(part, int) and not isinstance(part, bool) else part
 
 
 def _part(tensor: TensorBase, part: Any) -> Any:

@@ -1,14 +1,16 @@
 """The methods that operators give to Tensor: those named in their declarations, and those whose arguments differ from the function's."""
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 from torchspore.engine import create, dtypes
 from torchspore.engine import tensor as engine
 from torchspore.engine.tensor import modify, raw, wrap
 from torchspore.mindspore.common.tensor import Tensor
-from torchspore.mindspore.ops import arithmetic, array, elementwise, indexing, reduction, selection
+from torchspore.mindspore.ops import activation, arithmetic, array, elementwise, indexing, reduction, selection
 from torchspore.mindspore.ops.declare import OPERATORS
+from torchspore.mindspore.ops.explain import place
 
 
 def attach() -> None:
@@ -74,23 +76,88 @@ def _flatten(self: Any, order: str = "C", *, start_dim: int = 0, end_dim: int = 
     return array.flatten(self, order, start_dim=start_dim, end_dim=end_dim)
 
 
+def _spelled(function: Any, **spellings: str) -> Any:
+    """The method with its keywords also under their other names: MindSpore takes `axis` and `dim`, `keepdims` and `keepdim`."""
+
+    @functools.wraps(function)
+    def method(self: Any, *args: Any, **kwargs: Any) -> Any:
+        if kwargs:
+            kwargs = {spellings.get(key, key): value for key, value in kwargs.items()}
+        return function(self, *args, **kwargs)
+
+    return method
+
+
+_EXTREME_DEFAULTS: dict[str, Any] = {"axis": None, "keepdims": False, "initial": None, "where": True, "return_indices": False}
+
+
 def _extreme(which: Any, pick: Any) -> Any:
-    def method(
-        self: Any, axis: Any = None, keepdims: bool = False, *, initial: Any = None, where: Any = True, return_indices: bool = False,
-    ) -> Any:
+    """`max` and `min`: by position or by `dim` the values and their indexes, by `axis` the values alone."""
+
+    def by_axis(self: Any, axis: Any, keepdims: bool, initial: Any, where: Any, return_indices: bool) -> Any:
         mask = None if where is True else where
-        if return_indices and axis is not None:
-            return pick(self, axis, keepdims)
+        if isinstance(axis, int) and initial is None and mask is None:
+            values, indexes = pick(self, axis, keepdims)
+            return (values, indexes) if return_indices else values
         return which(self, axis, keepdims, initial=initial, where=mask)
+
+    def method(self: Any, *args: Any, **kwargs: Any) -> Any:
+        if "dim" in kwargs or (args and isinstance(args[0], int)):
+            dim, keepdim = (*args, kwargs.pop("dim", None))[0], args[1] if len(args) > 1 else False
+            return pick(self, dim, kwargs.pop("keepdim", kwargs.pop("keepdims", keepdim)), **kwargs)
+        given = dict(zip(("axis", "keepdims"), args)) | kwargs
+        unknown = given.keys() - _EXTREME_DEFAULTS.keys()
+        if unknown:
+            raise TypeError(f"{place()}Tensor.{pick.__name__}({min(unknown)}=...): expected {', '.join(_EXTREME_DEFAULTS)}.")
+        return by_axis(self, **(_EXTREME_DEFAULTS | given))
 
     method.__doc__ = which.__doc__
     return method
 
 
 def _sum(self: Any, axis: Any = None, dtype: Any = None, keepdims: bool = False, initial: Any = None) -> Any:
-    """The sum along `axis`, of which integers stay in int64; `initial` is added."""
+    """The sum along `axis`, of which integers stay in int64; `initial` is added. A bool as the second argument is `keepdims`."""
+    if isinstance(dtype, bool):
+        dtype, keepdims = None, dtype
     out = reduction.sum(self, axis, keepdims, dtype=dtype)
     return out if initial is None else out + initial
+
+
+def _scaled(function: Any) -> Any:
+    """`add` and `sub` with the factor `alpha` on the other operand."""
+
+    def method(self: Any, other: Any, *, alpha: Any = 1) -> Any:
+        return function(self, other if alpha == 1 else arithmetic.mul(other, alpha) if isinstance(other, Tensor) else other * alpha)
+
+    method.__doc__ = function.__doc__
+    return method
+
+
+def _take(self: Any, indices: Any, axis: int | None = None, mode: str = "clip") -> Any:
+    """The elements (or along `axis` the slices) that `indices` names; beyond the ends 'clip' takes the last and 'wrap' counts on."""
+    if mode not in ("clip", "wrap"):
+        raise ValueError(f"Tensor.take(mode={mode!r}): expected 'clip' or 'wrap'.")
+    source = self.reshape(-1) if axis is None else self
+    length = source.shape[0 if axis is None else axis]
+    at = indices % length if mode == "wrap" else elementwise.clamp(indices, 0, length - 1)
+    return selection.gather(source, at, 0 if axis is None else axis)
+
+
+def _ptp(self: Any, axis: Any = None, keepdims: bool = False) -> Any:
+    """The largest value less the smallest along `axis`."""
+    return reduction.amax(self, axis, keepdims) - reduction.amin(self, axis, keepdims)
+
+
+def _fill(self: Any, value: Any) -> Any:
+    """A Tensor of this shape and dtype that holds `value` everywhere."""
+    return wrap(create.filled(self.shape, value, self.dtype))
+
+
+def _gather(self: Any, *args: Any, **kwargs: Any) -> Any:
+    """`gather(input_indices, axis, batch_dims)` gives slices, `gather(dim, index)` elements."""
+    if "dim" in kwargs or "index" in kwargs or isinstance(args[0], int):
+        return selection.gather_elements(self, *args, **kwargs)
+    return selection.gather(self, *args, **kwargs)
 
 
 def _mean(self: Any, axis: Any = None, keep_dims: bool = False, *, dtype: Any = None) -> Any:
@@ -166,11 +233,21 @@ _METHODS: dict[str, Any] = {
     "reshape": _reshape, "view": _reshape, "transpose": _transpose, "permute": _permute, "expand": _expand, "repeat": _repeat,
     "flatten": _flatten,
     "view_as": lambda self, other: array.reshape(self, other.shape), "reshape_as": lambda self, other: array.reshape(self, other.shape),
-    "max": _extreme(reduction.amax, reduction.max), "min": _extreme(reduction.amin, reduction.min), "sum": _sum, "mean": _mean,
-    "argmax": _argmax, "argmin": _argmin, "copy": _copy, "clone": _copy, "contiguous": lambda self: wrap(
+    "max": _extreme(reduction.amax, reduction.max), "min": _extreme(reduction.amin, reduction.min), "gather": _gather,
+    "sum": _spelled(_sum, dim="axis", keepdim="keepdims"), "mean": _spelled(_mean, dim="axis", keepdim="keep_dims"),
+    "prod": _spelled(reduction.prod, dim="axis", keepdim="keep_dims"), "cumsum": _spelled(reduction.cumsum, dim="axis"),
+    "std": _spelled(reduction.std, dim="axis", keepdim="keepdims"), "var": _spelled(reduction.var, dim="axis", keepdim="keepdims"),
+    "all": _spelled(reduction.all, dim="axis", keepdim="keep_dims"), "any": _spelled(reduction.any, dim="axis", keepdim="keep_dims"),
+    "sort": _spelled(selection.sort, dim="axis"), "argsort": _spelled(selection.argsort, dim="axis"),
+    "split": _spelled(array.split, dim="axis", split_size="split_size_or_sections"), "fmod": arithmetic.fmod,
+    "softmax": lambda self, axis=-1, *, dtype=None: activation.softmax(self, axis, dtype=dtype),
+    "take": _take, "ptp": _ptp, "fill": _fill,
+    "argmax": _spelled(_argmax, dim="axis", keepdim="keepdims"), "argmin": _argmin,
+    "copy": _copy, "clone": _copy, "contiguous": lambda self: wrap(
         raw(self).contiguous()
     ), "detach": lambda self: wrap(raw(self).detach()),
-    "add": arithmetic.add, "sub": arithmetic.sub, "subtract": arithmetic.sub, "mul": arithmetic.mul, "multiply": arithmetic.mul,
+    "add": _scaled(arithmetic.add), "sub": _scaled(arithmetic.sub), "subtract": _scaled(arithmetic.sub),
+    "mul": arithmetic.mul, "multiply": arithmetic.mul,
     "div": arithmetic.div, "divide": arithmetic.div, "true_divide": arithmetic.div, "pow": arithmetic.pow,
     "floor_divide": arithmetic.floor_divide,
     "remainder": arithmetic.floor_mod, "maximum": arithmetic.maximum, "minimum": arithmetic.minimum,

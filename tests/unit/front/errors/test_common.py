@@ -139,6 +139,10 @@ BAD = {
         "expected one that NumPy has, such as mindspore.float32.",
     ),
     "pytype": Bad(lambda: ms.pytype_to_dtype("abc"), TypeError, "'abc'", "expected a Python or NumPy type such as float or np.float32."),
+    "parameter_truth": Bad(
+        lambda: Parameter(True), ValueError,
+        "Parameter(True)", "expected a number, got a truth value.", "write Tensor(True).",
+    ),
     "parameter_name": Bad(
         lambda: Parameter(z(2), name=3), TypeError,
         "Parameter(name=3)",

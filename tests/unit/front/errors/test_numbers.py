@@ -115,6 +115,10 @@ BAD = {
         "cumsum(x: Float32[2], axis: 4)",
         "expected an axis from -1 to 0, got 4.",
     ),
+    "max keyword": Bad(
+        lambda: z(2).max(foo=1), TypeError,
+        "Tensor.max(foo=...)", "expected axis, keepdims, initial, where, return_indices.",
+    ),
     "topk": Bad(
         lambda: ops.topk(z(2), 5), ValueError,
         "topk(input: Float32[2], k: 5)",

@@ -151,11 +151,6 @@ BAD = {
         "triu(input: Float32[2])",
         "expected at least 2 axes, got shape (2,).",
     ),
-    "diag": Bad(
-        lambda: ops.diag(z(2, 2, 2)), ValueError,
-        "diag(input: Float32[2, 2, 2])",
-        "expected 1 or 2 axes, got shape (2, 2, 2).",
-    ),
     "unstack": Bad(
         lambda: ops.unstack(z(2), 5), ValueError,
         "unstack(input_x: Float32[2], axis: 5)",
