@@ -89,3 +89,14 @@ def test_the_global_step_counts(mode: int) -> None:
     for _ in range(3):
         optimizer((Tensor([1.0]),))
     assert optimizer.global_step.asnumpy().tolist() == [3] and optimizer.global_step.dtype == ms.int32
+
+
+@pytest.mark.parametrize("make", [
+    lambda p: nn.Adam(p, 0.1), lambda p: nn.SGD(p, 0.1), lambda p: nn.Momentum(p, 0.1, 0.9), lambda p: nn.AdamWeightDecay(p, 0.1),
+])
+def test_state_counts_as_trainable(make: object, mode: int) -> None:
+    # As seen in 2.10: trainable_params() of a TrainOneStepCell lists the optimizer's state too.
+    net = nn.Dense(2, 1)
+    step = nn.TrainOneStepCell(net, make(net.trainable_params()))
+    assert [p.name for p in step.trainable_params()] == [p.name for p in step.get_parameters()]
+    assert len(step.trainable_params()) > 3

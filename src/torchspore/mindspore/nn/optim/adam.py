@@ -47,8 +47,8 @@ class Adam(Optimizer):
                 raise TypeError(f"Adam({key}={value!r}): expected a bool, got {type(value).__name__}.")
         _refuse("Adam", {"use_amsgrad": use_amsgrad, **kwargs})
         self.beta1, self.beta2, self.eps, self.use_nesterov = single(beta1), single(beta2), float(eps), use_nesterov
-        self.beta1_power = Parameter(Tensor(1, dtypes.float32), name="beta1_power", requires_grad=False)
-        self.beta2_power = Parameter(Tensor(1, dtypes.float32), name="beta2_power", requires_grad=False)
+        self.beta1_power = Parameter(Tensor(1, dtypes.float32), name="beta1_power")
+        self.beta2_power = Parameter(Tensor(1, dtypes.float32), name="beta2_power")
         self.moment1, self.moment2 = self.moments("moment1"), self.moments("moment2")
 
     def construct(self, gradients: Any) -> bool:

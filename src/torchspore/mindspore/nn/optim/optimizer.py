@@ -53,7 +53,7 @@ class Optimizer(Cell):
         rate = _rate(name, learning_rate)
         given = [{"params": _listed(name, parameters)}] if groups is None else groups
         ordered, placed = _ordered(name, given)
-        self.global_step = Parameter(initializer(0, [1], dtypes.int32), name="global_step", requires_grad=False)
+        self.global_step = Parameter(initializer(0, [1], dtypes.int32), name="global_step")
         own_rates = [_rate(name, g["lr"]) if "lr" in g else None for g in given]
         self.dynamic_lr = any(r is not None and not isinstance(r, float) for r in (rate, *own_rates))
         rates = [None if r is None else _kept_rate(r, f"learning_rate_group_{i}", self.dynamic_lr) for i, r in enumerate(own_rates)]
@@ -99,10 +99,7 @@ class Optimizer(Cell):
 
     def moments(self, prefix: str, init: Any = "zeros") -> ParameterTuple:
         """One Parameter of state for each Parameter, named `prefix.name`."""
-        made = self.parameters.clone(prefix, init)
-        for parameter in made:
-            parameter.requires_grad = False
-        return made
+        return self.parameters.clone(prefix, init)
 
     def updates(self, gradients: Any, coupled: bool = True) -> Iterator[tuple[list[Any], list[Any], Any, Any, Group]]:
         """For each group: torch's parameters, gradients, rate (0-d tensor), decay (a float or 0-d tensor), the group.
