@@ -113,6 +113,7 @@ NAMES: dict[str, str] = {
     # Names of 1.x at the top.
     "mindspore.ms_class": "mindspore.jit_class",
     "mindspore.ms_function": "mindspore.jit",
+    "mindspore.ops.constexpr": "mindspore.common.constexpr",
     "mindspore.common.api.ms_function": "mindspore.jit",
     "mindspore.common.ms_function": "mindspore.jit",
     "mindspore.common.api._executor": "mindspore.common.api._cell_graph_executor",

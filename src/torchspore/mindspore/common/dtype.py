@@ -95,7 +95,7 @@ _dtype_to_nptype = dtype_to_nptype
 
 
 __all__ = [
-    "Bool", "Complex", "Float", "Int", "List", "Number", "Slice", "String", "TensorType", "Tuple", "Type", "TypeNone", "UInt",
+    "Bool", "Complex", "Float", "Int", "List", "Number", "Slice", "String", "TensorType", "Tuple", "Type",
     "all_types", "bfloat16", "bool", "bool_", "byte", "cdouble", "cfloat", "complex64", "complex128", "complex_type", "double",
     "dtype_to_nptype", "dtype_to_pytype", "float", "float16", "float32", "float64", "float8_e4m3fn", "float8_e5m2", "float_", "float_type",
     "half", "int", "int16", "int32", "int64", "int8", "int_", "int_type", "intc", "intp", "list_", "long", "number", "number_type",
