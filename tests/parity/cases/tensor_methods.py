@@ -49,18 +49,18 @@ WRITTEN = {
 }
 
 
-@case(over=METHODS)
+@case(over=METHODS, graph=True)
 def method(call):
     found = call(Tensor(BOX))
     return {str(i): part.asnumpy() for i, part in enumerate(found if isinstance(found, tuple) else [found])}
 
 
-@case(over=READ)
+@case(over=READ, graph=True)
 def read(call):
     return {"part": call(Tensor(BOX)).asnumpy()}
 
 
-@case(over=WRITTEN)
+@case(over=WRITTEN, graph=True)
 def written(pair):
     index, value = pair
     x = Tensor(BOX)

@@ -37,7 +37,7 @@ def _part(tensor: TensorBase, part: Any) -> Any:
         t = raw(part)
         return t if t.dtype is torch.bool else t.long()
     if isinstance(part, (list, np.ndarray)):
-        t = create.from_data(np.asarray(part) if not any(isinstance(p, TensorBase) for p in part) else list(part))
+        t = create.from_data(part)
         return t if t.dtype is torch.bool else t.long()
     if isinstance(part, slice):
         return slice(*(None if v is None else int(v) for v in (part.start, part.stop, part.step)))
@@ -78,7 +78,10 @@ def getitem(self: Any, index: Any) -> Any:
         if t.ndim and -t.shape[0] <= index < t.shape[0]:
             return wrap(t[index])
     try:
-        return wrap(part_of(raw(self), _index(self, index)))
+        at = _index(self, index)
+        if isinstance(at, torch.Tensor) and not at.ndim and at.dtype is not torch.bool:
+            return wrap(raw(self)[at.reshape(1)].squeeze(0))  # torch would read the number on the host
+        return wrap(part_of(raw(self), at))
     except (IndexError, RuntimeError, TypeError) as error:
         raise _explained(self, f"x[{_written(index)}]", error) from None
 
@@ -87,8 +90,12 @@ def setitem(self: Any, index: Any, value: Any) -> None:
     """Writes `value` into the part that `index` names, in place."""
     try:
         at = _index(self, index)
+        if isinstance(at, torch.Tensor) and not at.ndim and at.dtype is not torch.bool:
+            at = at.reshape(1)
         source = raw(value) if isinstance(value, TensorBase) else value
-        if isinstance(source, (list, tuple, np.ndarray, np.generic)):
+        if isinstance(source, (list, tuple)) and not any(isinstance(item, TensorBase) for item in source):
+            source = create.from_data(list(source), self.dtype)  # not by way of an array: a graph holds a list's numbers
+        elif isinstance(source, (list, tuple, np.ndarray, np.generic)):
             source = create.from_data(source if isinstance(source, np.ndarray) else np.asarray(source))
         if isinstance(source, torch.Tensor):
             source = source.to(self._t.dtype)
