@@ -36,7 +36,7 @@ def _part(tensor: TensorBase, part: Any) -> Any:
     if isinstance(part, TensorBase):
         t = raw(part)
         return t if t.dtype is torch.bool else t.long()
-    if isinstance(part, (list, np.ndarray)):
+    if isinstance(part, (list, tuple, np.ndarray)):
         t = create.from_data(part)
         return t if t.dtype is torch.bool else t.long()
     if isinstance(part, slice):
