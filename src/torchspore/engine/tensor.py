@@ -72,6 +72,11 @@ class Frame:
         else:
             tensor._t = t.detach()
 
+    def born(self, cell: Any) -> None:
+        """Is told of each Cell that is made inside this frame, before it has an attribute."""
+        if self.outer is not None:
+            self.outer.born(cell)
+
     def attribute_set(self, owner: Any, name: str, value: Any) -> None:
         """Is told of each attribute that a Cell is given inside this frame, before it is written."""
         if self.outer is not None:

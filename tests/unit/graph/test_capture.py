@@ -135,6 +135,22 @@ class WritesInput(Base):
         return x + 1
 
 
+class MakesCells(Base):
+    """The zoo's clip_grad makes its ClipByNorm in the call."""
+
+    def construct(self, x):
+        class Halves(nn.Cell):
+            def __init__(self, by):
+                self.early = 0.5
+                super().__init__()
+                self.by, self.inner = by, nn.SequentialCell(nn.ReLU(), nn.Softmax(-1))
+
+            def construct(self, y):
+                return self.inner(y) * self.by * self.early
+
+        return Halves(self.factor)(nn.ClipByNorm()(self.dense(x), Tensor([0.5])))
+
+
 class Nested(Base):
     def construct(self, x, scale=1):
         return {"y": self.dense(x) * scale, "same": [x, None, 3]}["y"]
@@ -151,7 +167,7 @@ REFUSED = {
     Appends: "changes a list, a dict or an object in place",
     WritesGlobal: "assigns the variable 'COUNT'",
 }
-HELD = [CatchesOwn, KeepsTensor, ChangesParameter, HeldArray, Literals, Drops, Normalises, WritesInput, Nested]
+HELD = [CatchesOwn, KeepsTensor, ChangesParameter, HeldArray, Literals, Drops, Normalises, WritesInput, MakesCells, Nested]
 
 
 def three_calls(kind: type[Base], mode: int) -> tuple[list[Any], Base]:

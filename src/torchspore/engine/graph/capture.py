@@ -12,14 +12,11 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch._subclasses.fake_tensor import FakeTensor
-from torch.fx.experimental import proxy_tensor
-from torch.fx.experimental.proxy_tensor import disable_proxy_modes_tracing, make_fx, track_tensor_tree
-from torch.utils._python_dispatch import _disable_current_modes
 
 from torchspore.engine import create
 from torchspore.engine.graph.refusal import Refusal
 from torchspore.engine.graph.watch import Watch, watching
+from torchspore.engine.private import FakeTensor, current_trace, disable_proxy_modes_tracing, make_fx, track_tensor_tree, without_modes
 from torchspore.engine.tensor import Frame, TensorBase, raw, tensors, transform
 
 _one_at_a_time = threading.RLock()        # make_fx keeps its tracer in a module variable
@@ -100,7 +97,7 @@ class Capture(Frame):
 
     def _lifted_values(self, source: Callable[[], torch.Tensor] | None, make: Callable[[], torch.Tensor]) -> torch.Tensor:
         """New values as an input; cloned in the graph, because the program may write into them."""
-        with _disable_current_modes():
+        with without_modes():
             t = make()
         place = self._lift(source if source is not None else (lambda: t), t)
         if source is None:
@@ -124,6 +121,9 @@ class Capture(Frame):
     def host(self, tensor: TensorBase) -> torch.Tensor:
         raise Refusal("reads the values of a Tensor on the host")
 
+    def born(self, cell: Any) -> None:
+        self.watch.born[id(cell)] = cell
+
     def attribute_set(self, owner: Any, name: str, value: Any) -> None:
         self.watch.wrote(owner, name)
 
@@ -134,8 +134,7 @@ class Capture(Frame):
         self.watch.learn(function)
 
         def body() -> list[torch.Tensor]:
-            tracing: Any = proxy_tensor._CURRENT_MAKE_FX_TRACER
-            self.tracer, self.mode = tracing.fx_tracer, tracing.fake_tensor_mode
+            self.tracer, self.mode = current_trace()
             with self.open(), watching(self.watch):
                 self.result = function(*args, **kwargs)
             self._settle()
@@ -143,7 +142,7 @@ class Capture(Frame):
 
         with _one_at_a_time:
             try:
-                with _disable_current_modes():
+                with without_modes():
                     module = make_fx(body, tracing_mode="fake", _allow_non_fake_inputs=False)()
             except BaseException as error:
                 self.watch.restore()

@@ -39,6 +39,8 @@ class Watch:
     def __init__(self) -> None:
         self.reads: dict[tuple[int, str], Read] = {}
         self.written: dict[tuple[int, str], tuple[Any, str, Any]] = {}
+        self.born: dict[int, Any] = {}
+        """Cells made by the trace itself, by id: what they hold is no state of the program."""
         self.codes: dict[CodeType, None] = {}
         self.arrays: dict[int, Callable[[], Any]] = {}
         self.homes: dict[int, Read] = {}
@@ -73,13 +75,15 @@ class Watch:
         """Keeps what an attribute of a Cell was before the trace wrote it the first time."""
         holder = owner.__dict__
         key = (id(holder), name)
-        if key not in self.written:
+        if key not in self.written and id(owner) not in self.born:
             self.written[key] = (owner, name, holder.get(name, MISSING))
 
     def restore(self) -> list[tuple[Any, str, Any]]:
         """Undoes all that the trace wrote; gives (owner, name, value written) for each attribute that is no longer what it was."""
         changed = []
         for owner, name, before in self.written.values():
+            if id(owner) in self.born:  # given an attribute before Cell.__init__ ran
+                continue
             now = owner.__dict__.get(name, MISSING)
             if now is before or (
                 now is not MISSING and before is not MISSING and not isinstance(now, TensorBase) and freeze(now) == freeze(before)
@@ -210,7 +214,7 @@ def watching(watch: Watch) -> Iterator[None]:
 def _noting(self: Any, name: str) -> Any:
     """A Cell's attribute access while a thread traces."""
     watch = _recorder
-    if watch is None or threading.get_ident() != _thread or name[:2] == "__":
+    if watch is None or threading.get_ident() != _thread or name[:2] == "__" or id(self) in watch.born:
         return object.__getattribute__(self, name)
     own = object.__getattribute__(self, "__dict__")
     if name in own:

@@ -28,6 +28,9 @@ class Cell(CellTree, CellHooks):
     """
 
     def __init__(self, auto_prefix: bool = True, flags: dict[str, Any] | None = None) -> None:
+        around = frame()
+        if around is not None:
+            around.born(self)
         _set(self, "_params", OrderedDict())
         _set(self, "_cells", OrderedDict())
         self.__dict__.update(
