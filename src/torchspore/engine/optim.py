@@ -7,6 +7,8 @@ from collections.abc import Sequence
 
 import torch
 
+from torchspore.engine import private
+
 Tensors = Sequence[torch.Tensor]
 
 # torch's fused Adam corrects the bias by its step count; so late a step has nothing left to correct, which is MindSpore's formula
@@ -23,7 +25,7 @@ def decayed(parameters: Tensors, gradients: Tensors, weight_decay: torch.Tensor 
     """gradient + weight_decay * parameter."""
     if isinstance(weight_decay, torch.Tensor):
         return [g + p * weight_decay.to(g.dtype) for p, g in zip(parameters, gradients)]
-    return list(torch._foreach_add(list(gradients), list(parameters), alpha=weight_decay))
+    return list(private.add_all(list(gradients), list(parameters), alpha=weight_decay))
 
 
 def momentum(
@@ -32,7 +34,7 @@ def momentum(
     is_first: bool = False,
 ) -> None:
     """v = share * v + g; p -= rate * v, or with `nesterov` p -= rate * (g + share * v)."""
-    torch._fused_sgd_(
+    private.fused_sgd(
         list(parameters), like_parameters(
             parameters, gradients,
         ), list(moments) if share else [], weight_decay=decay, momentum=share, lr=rate,
@@ -50,7 +52,7 @@ def adam(
     `rate` already holds the bias correction where there is one.
     """
     late = torch.full((), _LATE, device=parameters[0].device)
-    kernel = torch._fused_adamw_ if decoupled else torch._fused_adam_
+    kernel = private.fused_adamw if decoupled else private.fused_adam
     kernel(
         list(parameters), like_parameters(
             parameters, gradients,
@@ -86,7 +88,7 @@ def centralized(gradient: torch.Tensor) -> torch.Tensor:
 
 def scaled(gradients: Tensors, scale: float) -> list[torch.Tensor]:
     """The gradients divided by the loss scale."""
-    return list(gradients) if scale == 1.0 else list(torch._foreach_mul(list(gradients), 1.0 / scale))
+    return list(gradients) if scale == 1.0 else list(private.multiply_all(list(gradients), 1.0 / scale))
 
 
 def dampened(gradients: Tensors, firsts: Tensors, dampening: float) -> tuple[list[torch.Tensor], Tensors]:
@@ -96,7 +98,7 @@ def dampened(gradients: Tensors, firsts: Tensors, dampening: float) -> tuple[lis
 
 def clear(states: Tensors) -> None:
     """Zeros everywhere, in place."""
-    torch._foreach_zero_(list(states))
+    private.zero_all(list(states))
 
 
 def shrink(parameters: Tensors, share: torch.Tensor) -> None:

@@ -6,6 +6,8 @@ from typing import Any
 
 import torch
 
+from torchspore.engine import private
+
 _aten = torch.ops.aten
 
 DIRECT: dict[Any, Callable[..., Any]] = {
@@ -16,9 +18,9 @@ DIRECT: dict[Any, Callable[..., Any]] = {
     _aten.expand.default: torch.Tensor.expand, _aten.sum.dim_IntList: torch.sum, _aten.add.Tensor: torch.add,
     _aten.add_.Tensor: torch.Tensor.add_,
     _aten.sub.Tensor: torch.sub, _aten.mul.Tensor: torch.mul, _aten.div.Tensor: torch.div, _aten.convolution.default: torch.convolution,
-    _aten._softmax.default: torch._softmax, _aten._log_softmax.default: torch._log_softmax, _aten.tanh.default: torch.tanh,
+    _aten._softmax.default: private.softmax, _aten._log_softmax.default: private.log_softmax, _aten.tanh.default: torch.tanh,
     _aten.sigmoid.default: torch.sigmoid, _aten.copy_.default: torch.Tensor.copy_, _aten.clone.default: torch.clone,
-    _aten.native_layer_norm.default: torch.native_layer_norm, _aten.gelu.default: torch._C._nn.gelu, _aten.rsqrt.default: torch.rsqrt,
+    _aten.native_layer_norm.default: torch.native_layer_norm, _aten.gelu.default: private.gelu, _aten.rsqrt.default: torch.rsqrt,
     _aten.exp.default: torch.exp, _aten.log.default: torch.log, _aten.sqrt.default: torch.sqrt, _aten.neg.default: torch.neg,
 }
 """Operators whose Python function takes the same arguments in the same order."""
@@ -29,4 +31,4 @@ def function(target: Any) -> Callable[..., Any]:
     found = DIRECT.get(target)
     if found is not None:
         return found
-    return target._op if isinstance(target, torch._ops.OpOverload) else target
+    return private.kernel_of(target)

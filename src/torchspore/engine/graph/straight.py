@@ -9,6 +9,7 @@ import torch
 from torch.fx.node import Node
 
 from torchspore.engine.graph import bindings
+from torchspore.engine.private import is_operator
 
 Code = Callable[..., list[Any]]
 
@@ -65,9 +66,9 @@ def _last_uses(nodes: list[Node]) -> dict[Node, list[Node]]:
 
 def _call(node: Node, names: dict[Node, str], bound: dict[str, Any]) -> str:
     target = node.target
-    if getattr(target, "__name__", "") == "getitem" and not isinstance(target, torch._ops.OpOverload):
+    if getattr(target, "__name__", "") == "getitem" and not is_operator(target):
         return f"{names[node.args[0]]}[{node.args[1]}]"  # type: ignore[index]
-    shown = target.name() if isinstance(target, torch._ops.OpOverload) else getattr(target, "__name__", "call")
+    shown = target.name() if is_operator(target) else getattr(target, "__name__", "call")
     name = "f_" + "".join(c if c.isalnum() else "_" for c in shown)
     bound[name] = bindings.function(target)
     given = [_text(a, names, bound) for a in node.args] + [f"{k}={_text(v, names, bound)}" for k, v in node.kwargs.items()]

@@ -2,9 +2,9 @@
 from __future__ import annotations
 
 import torch
-from torch._subclasses.fake_tensor import FakeTensor
 
 from torchspore.engine.graph.refusal import Refusal
+from torchspore.engine.private import FakeTensor
 
 
 def real_constants(module: torch.fx.GraphModule) -> torch.fx.GraphModule:

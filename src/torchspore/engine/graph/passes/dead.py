@@ -4,6 +4,8 @@ from __future__ import annotations
 import torch
 from torch.fx.node import Node
 
+from torchspore.engine.private import is_operator
+
 
 def drop_dead(module: torch.fx.GraphModule) -> torch.fx.GraphModule:
     """Without pure operators whose result is unused; writes, random operators and inputs stay."""
@@ -18,6 +20,6 @@ def acts(node: Node) -> bool:
     target = node.target
     if node.op == "get_attr":
         return False
-    if not isinstance(target, torch._ops.OpOverload):
+    if not is_operator(target):
         return getattr(target, "__name__", "") != "getitem"
     return target._schema.is_mutable or torch.Tag.nondeterministic_seeded in target.tags

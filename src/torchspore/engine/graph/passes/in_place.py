@@ -6,6 +6,8 @@ from typing import Any
 import torch
 from torch.fx.node import Node
 
+from torchspore.engine.private import is_operator
+
 _aten = torch.ops.aten
 _OVERWRITES = {_aten.relu.default: _aten.relu_.default, _aten.add.Tensor: _aten.add_.Tensor}
 _FRESH = {
@@ -41,7 +43,7 @@ def _is_fresh(node: Node) -> bool:
     """Whether the value has memory of its own, also as one of several results."""
     if node.op != "call_function":
         return False
-    if getattr(node.target, "__name__", "") == "getitem" and not isinstance(node.target, torch._ops.OpOverload):
+    if getattr(node.target, "__name__", "") == "getitem" and not is_operator(node.target):
         return _is_fresh(node.args[0])  # type: ignore[arg-type]
     return node.target in _FRESH
 
