@@ -49,3 +49,22 @@ def names_of_the_top():
     found["generic"] = [[one.__name__, issubclass(one, dtype.Type)] for one in generic]
     found["bytes"] = [dtype.type_size_in_bytes(one) for one in (ms.float16, ms.float32, ms.int64, ms.bool_)]
     return found
+
+
+@case()
+def rearranged():
+    class Metric(ms.train.Metric):
+        def clear(self):
+            self.seen = None
+
+        @ms.train.rearrange_inputs
+        def update(self, *inputs):
+            self.seen = list(inputs)
+
+        def eval(self):
+            return self.seen
+
+    metric = Metric()
+    metric.set_indexes([2, 0])
+    metric.update("a", "b", "c")
+    return {"seen": metric.eval()}
