@@ -172,5 +172,8 @@ def _difference(expected: Any, found: Any, rtol: float, atol: float) -> str | No
         return None
     with numpy.errstate(invalid="ignore", over="ignore"):
         distance = numpy.abs(found.astype(numpy.complex128) - expected.astype(numpy.complex128))
-    worst = numpy.unravel_index(int(numpy.nanargmax(distance)), distance.shape) if not numpy.isnan(distance).all() else ()
+    # A number where NaN is expected, or the other way round, is as far apart as can be; NaN beside NaN is equal.
+    one_is_nan = numpy.isnan(found) != numpy.isnan(expected)
+    distance = numpy.where(one_is_nan, numpy.inf, numpy.nan_to_num(distance, nan=0.0))
+    worst = numpy.unravel_index(int(distance.argmax()), distance.shape)
     return f"at {tuple(int(index) for index in worst)}: {expected[worst]!r} expected, {found[worst]!r} found"

@@ -57,3 +57,8 @@ def test_it_trains(mode: str, warm: Callable[..., Run], tmp_path: Path) -> None:
     assert (tmp_path / "output" / "lenet.ckpt").stat().st_size > 200_000
     assert re.search(r"^option +value +from +outcome$", ended.out, re.M)
     assert re.search(r"^mode +" + ("0" if mode == "GRAPH" else "1") + " ", ended.out, re.M)
+    if mode == "GRAPH":
+        shown = re.search(r"^\$ torchspore explain .*\n(.*\n.*)\n```", (ROOT / "README.md").read_text(encoding="utf-8"), re.M)
+        assert shown is not None
+        printed = [" ".join(line.replace(f"{ROOT}/", "").split()) for line in lines]
+        assert all(" ".join(line.split()) in printed for line in shown[1].splitlines()), "README.md shows another table than explain prints"
