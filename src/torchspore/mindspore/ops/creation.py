@@ -5,6 +5,7 @@ from typing import Any
 
 import torch
 
+from torchspore.base.text import message, short
 from torchspore.engine import device
 from torchspore.mindspore.ops.activation import as_dtype
 from torchspore.mindspore.ops.array import sizes
@@ -167,3 +168,16 @@ def multinomial(input: T, num_samples: int, replacement: bool = True, seed: int 
     """Indexes (int32) drawn with the weights given, along the last axis."""
     source = None if seed is None else torch.Generator(input.device).manual_seed(int(seed))
     return torch.multinomial(input, num_samples, replacement, generator=source).to(torch.int32)
+
+
+@op(primitive="TupleToArray")
+def tuple_to_array(input_x: Any) -> T:
+    """The numbers of a tuple as a Tensor: float32 where one of them is a float, else int32. Raises TypeError for anything else.
+
+    >>> ops.tuple_to_array((1, 2, 3)).dtype
+    mindspore.int32
+    """
+    if not isinstance(input_x, tuple) or not all(isinstance(item, (bool, int, float)) for item in input_x):
+        raise TypeError(message(f"tuple_to_array({short(input_x)})", "a tuple of numbers", hint="write Tensor(...) for other data"))
+    dtype = torch.float32 if any(isinstance(item, float) for item in input_x) else torch.int32
+    return torch.tensor(input_x, dtype=dtype, device=device.current())
