@@ -143,8 +143,8 @@ def test_uint32_inside_a_cell(mode: int) -> None:
 
 def test_tuple_to_array_is_int32_or_float32(mode: int) -> None:
     for given, dtype in (((1, 2, 3), ms.int32), ((1.5, 2), ms.float32), ((True,), ms.int32)):  # as seen in 2.10
-        made = ops.tuple_to_array(given)
-        assert (made.dtype, made.asnumpy().tolist()) == (dtype, list(map(float, given)))
+        for made in (ops.tuple_to_array(given), P.TupleToArray()(given)):
+            assert (made.dtype, made.asnumpy().tolist()) == (dtype, list(map(float, given)))
     with pytest.raises(TypeError) as caught:
         ops.tuple_to_array([1])
     assert str(caught.value).endswith("tuple_to_array([1]): expected a tuple of numbers.\n\nhint: write Tensor(...) for other data.")
