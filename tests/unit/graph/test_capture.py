@@ -151,6 +151,12 @@ class MakesCells(Base):
         return Halves(self.factor)(nn.ClipByNorm()(self.dense(x), Tensor([0.5])))
 
 
+class GivesItselfACell(Base):
+    def construct(self, x):
+        self.extra = nn.ReLU()
+        return self.extra(self.dense(x))
+
+
 class Nested(Base):
     def construct(self, x, scale=1):
         return {"y": self.dense(x) * scale, "same": [x, None, 3]}["y"]
@@ -164,6 +170,7 @@ REFUSED = {
     FreshArray: "makes a Tensor of a NumPy array that is computed in the call",
     Prints: "calls print",
     WritesAttribute: "writes the attribute 'count' of WritesAttribute",
+    GivesItselfACell: "changes a list, a dict or an object in place",
     Appends: "changes a list, a dict or an object in place",
     WritesGlobal: "assigns the variable 'COUNT'",
 }

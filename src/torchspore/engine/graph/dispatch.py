@@ -13,6 +13,7 @@ from torchspore.base.frames import user_line
 from torchspore.context import effects
 from torchspore.context.effects import Outcome
 from torchspore.context.store import STORE
+from torchspore.engine.dtypes import FROM_TORCH
 from torchspore.engine.graph.capture import Capture
 from torchspore.engine.graph.graph import Graph
 from torchspore.engine.graph.key import signature
@@ -167,10 +168,17 @@ def _capture(
     table.recent = [*table.recent[1 - WASTED:], graph]
     effects.note(
         "graphs",
-        f"{_name(owner)} at {user_line()}: {graph.operators} operators, {len(captured.lifted)} inputs, captured in {graph.seconds:.2f} s",
+        f"{_name(owner)}({_shapes(flat)}) at {user_line()}: "
+        f"{graph.operators} operators, {len(captured.lifted)} inputs, captured in {graph.seconds:.2f} s",
     )
     effects.report("mode", _APPLIED)
     return graph
+
+
+def _shapes(flat: list[TensorBase]) -> str:
+    """The first arguments in a few words: what tells one graph of a Cell from another."""
+    shown = [f"{FROM_TORCH[t._t.dtype]}{list(t._t.shape)}" for t in flat[:3]]
+    return ", ".join(shown + ["..."] * (len(flat) > 3))
 
 
 def _report(owner: Any, refusal: Refusal) -> None:

@@ -77,6 +77,9 @@ class Watch:
         key = (id(holder), name)
         if key not in self.written and id(owner) not in self.born:
             self.written[key] = (owner, name, holder.get(name, MISSING))
+            for kept in ("_cells", "_params"):
+                if kept in holder:
+                    self.contents.keep(holder[kept], 1)
 
     def restore(self) -> list[tuple[Any, str, Any]]:
         """Undoes all that the trace wrote; gives (owner, name, value written) for each attribute that is no longer what it was."""
