@@ -25,7 +25,7 @@ is kept, as torchspore's engine arranges it (`TORCHSPORE_MALLOC=0` turns that of
 def main() -> None:
     """Runs every benchmark in a process of its own and gathers the tables."""
     arguments = sys.argv[1:]
-    oracle = "Real MindSpore 2.10 runs in a process of its own on the same cores.\n" if "--oracle" in arguments else ""
+    oracle = "Real MindSpore 2.10 runs in a process of its own on the same cores; the others rest meanwhile, but its figures vary most.\n" if "--oracle" in arguments else ""
     shown = " ".join("PYTHON" if before == "--oracle" else word for before, word in zip(["", *arguments], arguments))
     page = [HEAD.format(
         command=f"python benchmarks/report.py {shown}".strip(), cores=os.cpu_count(), machine=platform.machine(), torch=torch.__version__,
