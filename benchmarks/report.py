@@ -21,11 +21,13 @@ process that torchspore has not touched: it is the denominator. *Same malloc thr
 is kept, as torchspore's engine arranges it (`TORCHSPORE_MALLOC=0` turns that off), and says how much of the difference is that.
 {oracle}"""
 
+ORACLE = "Real MindSpore 2.10 runs in a process of its own on the same cores; the others rest meanwhile, but its figures vary most.\n"
+
 
 def main() -> None:
     """Runs every benchmark in a process of its own and gathers the tables."""
     arguments = sys.argv[1:]
-    oracle = "Real MindSpore 2.10 runs in a process of its own on the same cores; the others rest meanwhile, but its figures vary most.\n" if "--oracle" in arguments else ""
+    oracle = ORACLE if "--oracle" in arguments else ""
     shown = " ".join("PYTHON" if before == "--oracle" else word for before, word in zip(["", *arguments], arguments))
     page = [HEAD.format(
         command=f"python benchmarks/report.py {shown}".strip(), cores=os.cpu_count(), machine=platform.machine(), torch=torch.__version__,
