@@ -11,7 +11,7 @@ import torch
 
 HERE = Path(__file__).parent
 PAGE = HERE.parent / "docs" / "performance.md"
-BENCHMARKS = ("mlp", "lenet", "resnet18", "gpt", "dispatch", "context")
+BENCHMARKS = ("mlp", "lenet", "resnet18", "gpt", "dispatch", "imports", "context")
 HEAD = """# Performance
 
 Made by `{command}` on {cores} cores ({machine}), torch {torch}, Python {python}. Do not edit.

@@ -16,6 +16,8 @@ from typing import Any
 
 HERE = Path(__file__).parent
 Step = Callable[[], Any]
+Seconds = Callable[[int], float]
+"""How long n steps took."""
 
 
 class Elsewhere:
@@ -61,6 +63,7 @@ def here(step: Step) -> Callable[[int], float]:
 
 def compare(
     title: str, contenders: dict[str, Callable[[int], float]], base: str, seconds: float = 0.4, rounds: int = 9, unit: str = "ms",
+    what: str = "a step",
 ) -> None:
     """Prints a table: for each contender the median time of a step and its ratio to `base`, with the least and greatest ratio."""
     steps = {}
@@ -72,7 +75,7 @@ def compare(
         for name, run in contenders.items():
             times[name].append(run(steps[name]) / steps[name])
     factor = {"ms": 1e3, "us": 1e6}[unit]
-    print(f"\n### {title}\n\n| contender | {unit} a step | ratio to {base} (median, min .. max of {rounds}) |\n|---|---:|---|")
+    print(f"\n### {title}\n\n| contender | {unit} {what} | ratio to {base} (median, min .. max of {rounds}) |\n|---|---:|---|")
     for name, own in times.items():
         ratios = sorted(a / b for a, b in zip(own, times[base]))
         print(f"| {name} | {statistics.median(own) * factor:.3f} | {statistics.median(ratios):.2f} ({ratios[0]:.2f} .. {ratios[-1]:.2f}) |")

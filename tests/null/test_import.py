@@ -23,6 +23,7 @@ def test_install_loads_no_torch() -> None:
     assert in_process(code) == "False False\n"
 
 
-def test_import_takes_less_than_20_ms() -> None:
-    code = "import time; start = time.perf_counter(); import torchspore; print(time.perf_counter() - start)"
-    assert min(float(in_process(code)) for _ in range(5)) < 0.020
+def test_import_loads_one_module_of_ours() -> None:
+    """What it costs is measured in benchmarks/imports.py; here is why it costs nothing."""
+    code = "import sys; before = set(sys.modules); import torchspore; print(*sorted(set(sys.modules) - before))"
+    assert in_process(code).split() == ["__future__", "torchspore"]
