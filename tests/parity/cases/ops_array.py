@@ -30,6 +30,8 @@ SHAPES = {
     "unsqueeze": lambda x: ops.unsqueeze(x, 0),
     "squeeze": lambda x: ops.squeeze(ops.expand_dims(x, 1)),
     "Squeeze": lambda x: ops.Squeeze(1)(ops.ExpandDims()(x, 1)),
+    "squeeze_longer": lambda x: ops.squeeze(ops.expand_dims(x, 1), (0, 1)),
+    "Squeeze_longer": lambda x: ops.Squeeze((0, 1))(ops.expand_dims(x, 1)),
     "flatten": lambda x: ops.flatten(x),
     "Flatten": lambda x: ops.Flatten()(x),
     "ravel": lambda x: ops.ravel(x),
