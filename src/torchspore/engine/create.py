@@ -21,7 +21,7 @@ def from_data(data: Any, dtype: Any = None) -> torch.Tensor:
         return raw(data).to(wanted) if wanted is not None and wanted is not raw(data).dtype else raw(data).clone()
     around = frame()
     if around is not None:
-        return around.literal(data, lambda: _make(data, wanted))
+        return around.literal(data, lambda values: _make(values, wanted))
     return _make(data, wanted)
 
 

@@ -108,8 +108,8 @@ def differentiate(
     """Calls `function(*arguments, **keywords)` and gives (its result, gradients by position, gradients by weight).
 
     A position whose argument is no Tensor is left out (None). An input that the result does not depend on gets zeros. A result of several
-    values, or one that
-    is not scalar, is summed, or weighted by `sens`. With `has_aux` only the first value of the result is differentiated.
+    values, or one that is not scalar, is summed, or weighted by `sens`. With `has_aux` only the first value of the result is
+    differentiated.
     """
     nested, own = is_recording(), GradFrame()
     arguments = list(arguments)

@@ -57,9 +57,9 @@ class Frame:
         else:
             change(tensor._t)
 
-    def literal(self, data: Any, make: Callable[[], torch.Tensor]) -> torch.Tensor:
+    def literal(self, data: Any, make: Callable[[Any], torch.Tensor]) -> torch.Tensor:
         """The torch tensor for `data` that the program wrote down or computed outside of operators."""
-        return self.outer.literal(data, make) if self.outer is not None else make()
+        return self.outer.literal(data, make) if self.outer is not None else make(data)
 
     def host(self, tensor: TensorBase) -> torch.Tensor:
         """The values of `tensor`, to be read by Python."""

@@ -108,6 +108,13 @@ class HeldArray(Base):
         return self.dense(x) + Tensor(self.table)
 
 
+class HeldArrayCast(Base):
+    """The array is float32 and the Tensor made of it is not: a later run makes it in the dtype that was asked for."""
+
+    def construct(self, x):
+        return self.dense(x) + Tensor(self.table, ms.float64)
+
+
 class Literals(Base):
     def construct(self, x):
         return self.dense(x) * Tensor(self.factor) + Tensor([1.0, 2, 3, 4])
@@ -174,7 +181,7 @@ REFUSED = {
     Appends: "changes a list, a dict or an object in place",
     WritesGlobal: "assigns the variable 'COUNT'",
 }
-HELD = [CatchesOwn, KeepsTensor, ChangesParameter, HeldArray, Literals, Drops, Normalises, WritesInput, MakesCells, Nested]
+HELD = [CatchesOwn, KeepsTensor, ChangesParameter, HeldArray, HeldArrayCast, Literals, Drops, Normalises, WritesInput, MakesCells, Nested]
 
 
 def three_calls(kind: type[Base], mode: int) -> tuple[list[Any], Base]:

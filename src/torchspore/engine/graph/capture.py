@@ -7,13 +7,12 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import torch
 
-from torchspore.engine import create
 from torchspore.engine.graph.refusal import Refusal
 from torchspore.engine.graph.watch import Watch, watching
 from torchspore.engine.private import FakeTensor, current_trace, disable_proxy_modes_tracing, make_fx, track_tensor_tree, without_modes
@@ -31,7 +30,6 @@ class Captured:
     result: Any                            # the result with Out and In in the places of Tensors
     written: list[tuple[Any, str, Any]]    # (owner, attribute, value with Out and In in it) to be written after each run
     watch: Watch
-    literals: set[int] = field(default_factory=set)
 
 
 @dataclass(frozen=True)
@@ -53,7 +51,6 @@ class Capture(Frame):
 
     def __init__(self) -> None:
         self.lifted: list[Any] = []
-        self.literals: set[int] = set()
         self.watch = Watch()
         self._places: dict[int, int] = {}           # id(Tensor) -> its place in `lifted`, which keeps it alive
         self._fakes: list[torch.Tensor] = []
@@ -85,23 +82,23 @@ class Capture(Frame):
         self._fakes.append(fake)
         return len(self.lifted) - 1
 
-    def literal(self, data: Any, make: Callable[[], torch.Tensor]) -> torch.Tensor:
+    def literal(self, data: Any, make: Callable[[Any], torch.Tensor]) -> torch.Tensor:
         if isinstance(data, np.ndarray):
             found = self.watch.arrays.get(id(data))
             if found is None:
                 raise Refusal("makes a Tensor of a NumPy array that is computed in the call")
-            return self._lifted_values(lambda: create.from_array(found()), make)
+            return self._lifted_values(lambda: make(found()))
         if isinstance(data, (list, tuple)) and _has_array(data):
             raise Refusal("makes a Tensor of NumPy arrays that are computed in the call")
-        return self._lifted_values(None, make)
+        with without_modes():
+            t = make(data)
+        return self._lifted_values(lambda: t)
 
-    def _lifted_values(self, source: Callable[[], torch.Tensor] | None, make: Callable[[], torch.Tensor]) -> torch.Tensor:
+    def _lifted_values(self, source: Callable[[], torch.Tensor]) -> torch.Tensor:
         """New values as an input; cloned in the graph, because the program may write into them."""
         with without_modes():
-            t = make()
-        place = self._lift(source if source is not None else (lambda: t), t)
-        if source is None:
-            self.literals.add(place)
+            t = source()
+        place = self._lift(source, t)
         return self._fakes[place].clone()
 
     # ---- what the program does
@@ -148,7 +145,7 @@ class Capture(Frame):
                 self.watch.restore()
                 self.watch.changed_state()
                 raise self.watch.refusal or _as_refusal(error) from None
-        return Captured(module, self.lifted, self.result, self.written, self.watch, self.literals)
+        return Captured(module, self.lifted, self.result, self.written, self.watch)
 
     def _settle(self) -> None:
         """Puts all state back and turns the Tensors of the result into places of inputs and outputs."""

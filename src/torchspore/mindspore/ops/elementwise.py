@@ -21,11 +21,6 @@ def _unary(
     return op(primitive=primitive, methods=(name,) if methods is None else methods)(body)
 
 
-def _floating(compute: Callable[[T], T]) -> Callable[[T], T]:
-    """torch computes integers in float32 already; this names the intent where a method would refuse them."""
-    return lambda x: compute(x if x.is_floating_point() or x.is_complex() else x.to(torch.float32))
-
-
 abs = _unary("abs", torch.abs, "The absolute value.", "Abs", ("abs", "absolute", "__abs__"))
 absolute = abs
 neg = _unary("neg", torch.neg, "The negative.", "Neg", ("neg", "negative", "__neg__"))
