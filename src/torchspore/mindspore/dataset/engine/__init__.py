@@ -3,18 +3,7 @@ from __future__ import annotations
 
 from torchspore.mindspore.dataset.engine.datasets import *
 from torchspore.mindspore.dataset.engine.iterators import DictIterator, Iterator, TupleIterator
-from torchspore.mindspore.dataset.engine.samplers import (
-    BuiltinSampler,
-    DistributedSampler,
-    IterSampler,
-    RandomSampler,
-    Sampler,
-    SequentialSampler,
-    Shuffle,
-    SubsetRandomSampler,
-    SubsetSampler,
-    WeightedRandomSampler,
-)
+from torchspore.mindspore.dataset.engine.samplers import *
 from torchspore.names import missing
 
 __getattr__ = missing(__name__)

@@ -331,3 +331,9 @@ def _user_indices(found: Iterator[Any], name: str, count: int, limit: int | None
         if not 0 <= value < count:
             raise RuntimeError(message(f"{name}: index {value}", f"one from 0 to {count - 1}, the rows of the source"))
         yield value
+
+
+__all__ = [
+    "BuiltinSampler", "DistributedSampler", "IterSampler", "RandomSampler", "Sampler", "SequentialSampler",
+    "Shuffle", "SubsetRandomSampler", "SubsetSampler", "WeightedRandomSampler",
+]
