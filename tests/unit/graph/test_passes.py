@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch.fx.experimental.proxy_tensor import make_fx
 
-from torchspore.engine.graph import straight
+from torchspore.engine.graph.levels import straight
 from torchspore.engine.graph.passes import clean
 from torchspore.engine.graph.passes.dead import drop_dead
 from torchspore.engine.graph.passes.in_place import overwrite

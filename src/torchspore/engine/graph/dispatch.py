@@ -14,6 +14,7 @@ from torchspore.context import effects
 from torchspore.context.effects import Outcome
 from torchspore.context.store import STORE
 from torchspore.engine.dtypes import FROM_TORCH
+from torchspore.engine.graph import levels
 from torchspore.engine.graph.capture import Capture
 from torchspore.engine.graph.graph import Graph
 from torchspore.engine.graph.key import signature
@@ -39,6 +40,7 @@ era = 0
 class Entry:
     """What is known of one key: graphs for different states of the program, and why the last capture was refused."""
 
+    settings: levels.Settings
     graphs: list[Graph] = field(default_factory=list)
     refusal: Refusal | None = None
     refused_at: int = -1
@@ -137,11 +139,12 @@ def _look_up(
         given = (signature(args, flat), signature(kwargs, flat) if kwargs else None)
     except Refusal as refusal:
         return refusal
-    key = (getattr(function, "__func__", function), given, STORE.snapshot(), era)
+    settings = levels.settings(owner, function)
+    key = (getattr(function, "__func__", function), given, STORE.snapshot(), settings, era)
     table: Table = owner.__dict__.setdefault("_graphs", Table())
     entry = table.get(key)
     if entry is None:
-        entry = table[key] = Entry()
+        entry = table[key] = Entry(settings)
         while len(table) > KEPT:
             table.popitem(last=False)
     elif len(table) > 1:
@@ -158,7 +161,7 @@ def _capture(
         return Refusal(f"is called with something that keeps changing: {WASTED} captures in a row served one call each")
     try:
         captured = Capture().run(function, args, kwargs)
-        graph = Graph(captured, flat, time.perf_counter() - started)
+        graph = Graph(captured, flat, time.perf_counter() - started, entry.settings)
         if not graph.matches(version, flat):
             return Refusal("reads state that it changes itself")
     except Refusal as refusal:

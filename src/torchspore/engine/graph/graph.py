@@ -1,6 +1,7 @@
 """A captured graph that can be run again: inputs gathered, code called, result put together, state checked."""
 from __future__ import annotations
 
+import functools
 import time
 import types
 from typing import Any
@@ -9,7 +10,7 @@ import torch
 
 from torchspore.engine import eager
 from torchspore.engine import tensor as engine
-from torchspore.engine.graph import passes, straight
+from torchspore.engine.graph import levels, passes
 from torchspore.engine.graph.capture import Captured, In, Out
 from torchspore.engine.graph.key import meta
 from torchspore.engine.graph.refusal import Refusal
@@ -20,11 +21,10 @@ from torchspore.engine.tensor import TensorBase, wrap
 class Graph:
     """One captured call: `matches` says whether the state that it read is still the same, `run` runs it."""
 
-    def __init__(self, captured: Captured, flat: list[TensorBase], seconds: float) -> None:
+    def __init__(self, captured: Captured, flat: list[TensorBase], seconds: float, settings: levels.Settings) -> None:
         started = time.perf_counter()
         self.module = passes.clean(captured.module)
         _check_generators(self.module)
-        self.code = straight.compile(self.module)
         self._result, self._written = captured.result, captured.written
         self._is_simple = isinstance(captured.result, Out)
         reads = [read for read in captured.watch.reads.values() if not _is_settled(read)]
@@ -37,9 +37,16 @@ class Graph:
         self._metas = [meta(item) if isinstance(item, TensorBase) else None for item in captured.lifted]
         self._seen: tuple[int, int] | None = None
         self._inputs: list[Any] = []
+        self.settings = settings
+        self.code = levels.compile(self.module, functools.partial(self._examples, flat), settings)
         self.operators = sum(node.op == "call_function" for node in self.module.graph.nodes)
         self.seconds = seconds + time.perf_counter() - started
         self.runs = 0
+
+    def _examples(self, flat: list[TensorBase]) -> list[torch.Tensor]:
+        """The real tensors of the inputs as they are now."""
+        found = [flat[s] if isinstance(s, int) else s.now() if isinstance(s, Read) else s for s in self._sources]
+        return [item._t if isinstance(item, TensorBase) else item() for item in found]
 
     @staticmethod
     def _source(item: Any, flat: list[TensorBase], homes: dict[int, Read]) -> Any:

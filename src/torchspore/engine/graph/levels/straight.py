@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch.fx.node import Node
 
-from torchspore.engine.graph import bindings
+from torchspore.engine.graph.levels import bindings
 from torchspore.engine.private import is_operator
 
 Code = Callable[..., list[Any]]

@@ -1,0 +1,45 @@
+"""How a graph is to be compiled: a Cell's own JitConfig or a jit function's, and where these say nothing the context."""
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from torchspore.context.store import STORE
+
+
+@dataclass(frozen=True, eq=False)
+class Settings:
+    """The switches that `compile` looks at. `settings` gives the same object for the same values, so that a key compares it by identity."""
+
+    level: str = "O0"
+    infer_boost: bool = False
+    layout: bool = True
+    """Whether convolutions may run channels-last; `disable_format_transform` forbids it."""
+    deterministic: bool = False
+
+
+_made = functools.cache(Settings)
+_of_context: dict[int, Settings] = {}
+
+
+def settings(owner: Any, function: Any = None) -> Settings:
+    """The settings for a call of `owner` (a Cell or jit function); `function` is what runs, a method under `jit` has options of its own."""
+    own = getattr(function, "_jit_config", None) or getattr(owner, "__dict__", {}).get("_jit_config")
+    if own:
+        return _with(own)
+    version = STORE.version
+    found = _of_context.get(version)
+    if found is None:
+        if len(_of_context) > 64:
+            _of_context.clear()
+        found = _of_context[version] = _with({})
+    return found
+
+
+def _with(own: Mapping[str, Any]) -> Settings:
+    """The context's values where `own` has none."""
+    level = own.get("jit_level") or STORE.get("jit_level") or "O0"
+    boost = own["infer_boost"] if "infer_boost" in own else STORE.get("infer_boost")
+    return _made(level, boost == "on", not STORE.get("disable_format_transform"), STORE.get("deterministic") == "ON")
