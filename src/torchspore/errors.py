@@ -67,6 +67,8 @@ class DeviceNotFound(TorchsporeError, RuntimeError):
 class StrictRefusal(TorchsporeError, RuntimeError):
     """With TORCHSPORE_STRICT=1, an option that would have no effect here is an error."""
 
+    explained = True       # an operator that happens to be running adds nothing to it
+
 
 class NotOffered(TorchsporeError, AttributeError):
     """MindSpore has this name, torchspore does not yet, or nobody does; the message says which."""

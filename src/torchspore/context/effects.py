@@ -10,10 +10,13 @@ import importlib
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from torchspore.context.option import Option
 from torchspore.errors import EffectRefused, StrictRefusal
+
+if TYPE_CHECKING:
+    from torchspore.context.store import Store
 
 APPLIED, NO_EFFECT, REFUSED, NOT_BUILT = "applied", "no effect here", "refused", "not built yet"
 
@@ -49,11 +52,14 @@ class Outcome:
         return f"{self.state}: {self.text}" if self.text else self.state
 
 
+NO_GRAPH = Outcome.no_effect("PYNATIVE_MODE compiles no graph")
 Effect = Callable[[Any], Outcome]
 
 _outcomes: dict[str, Outcome] = {}
 _notes: dict[str, list[str]] = {}
 _first_use: str | None = None
+expect_graph: Callable[[str], None] | None = None
+"""The engine's function that watches for operators outside of graphs."""
 _loaded = False
 
 
@@ -82,6 +88,8 @@ def outcome_of(option: Option, value: Any) -> Outcome | None:
         return Outcome.not_built()
     if option.key not in _outcomes and option.read_by is not None and value in option.unread:
         return Outcome.applied(option.unread[value])
+    if option.key not in _outcomes and option.graph_only and not _store().graph_mode:
+        return NO_GRAPH
     return _outcomes.get(option.key)
 
 
@@ -148,6 +156,7 @@ def push(changes: list[tuple[Option, Any, Any]]) -> None:
     done: list[tuple[Option, Any]] = []
     try:
         for option, new, old in changes:
+            _expect_graph(option, new)
             if option.effect is not None:
                 before = _outcomes.get(option.key)
                 done.append((option, old))
@@ -170,13 +179,24 @@ def engine_loaded() -> None:
     if _loaded:
         return
     _loaded = True
-    from torchspore.context.store import STORE  # the store needs this module first
-
-    for option, value in STORE.set_options():
+    for option, value in _store().set_options():
+        _expect_graph(option, value)
         if option.effect is not None:
             run(option, value)
         elif not option.acts and is_strict() and value != option.default:
             raise refusal(option.name, Outcome.not_built())
+
+
+def _store() -> Store:
+    from torchspore.context.store import STORE  # the store needs this module first
+
+    return STORE
+
+
+def _expect_graph(option: Option, value: Any) -> None:
+    """Has strict mode look, at the first operator that runs outside of a graph, whether an option for graphs is set."""
+    if option.graph_only and value != option.default and is_strict() and expect_graph is not None:
+        expect_graph(option.key)
 
 
 def is_engine_loaded() -> bool:

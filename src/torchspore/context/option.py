@@ -39,7 +39,8 @@ class Option:
 
     `effect` names the function that makes the value act ("engine.device:select"); `read_by` names the module that looks the value
     up when it works. With neither, the option is stored and its effect is not built yet, and everything that lists it says so.
-    `unread` says for some values what they come to without any reader. `default` is a value, or a function of the device target.
+    `unread` says for some values what they come to without any reader; `graph_only` that only a graph's capture reads the option, so
+    that it comes to nothing in PYNATIVE_MODE. `default` is a value, or a function of the device target.
     """
 
     kind: Kind
@@ -57,6 +58,7 @@ class Option:
     environment: tuple[str, ...] = ()
     wins: bool = False
     in_graph_key: bool = False
+    graph_only: bool = False
     within: str | None = None
     top_level: bool = True
     settable: bool = True

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from torchspore.context import effects
-from torchspore.engine import device, memory
+from torchspore.engine import device, eager, memory
 
 device.tell_default()
+effects.expect_graph = eager.expect_graph
 effects.engine_loaded()
 effects.note("memory", memory.keep_freed_blocks())

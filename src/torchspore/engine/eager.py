@@ -6,12 +6,17 @@ from typing import Any
 
 import torch
 
+from torchspore.context import effects
 from torchspore.context.effects import Outcome
+from torchspore.context.options import OPTIONS
+from torchspore.context.store import STORE
 from torchspore.engine import device
 from torchspore.engine import tensor as engine
 from torchspore.engine.tensor import TensorBase, tensors
 
 wait_for_each = False
+_graph_options: set[str] = set()
+"""Options that only graphs read and that strict mode watches."""
 
 
 def synchronize(wanted: bool) -> Outcome:
@@ -37,6 +42,23 @@ def after(out: Any) -> None:
             device.used(t)
     if wait_for_each:
         torch.accelerator.synchronize()
+    if _graph_options and not STORE.graph_mode and engine.frame() is None:
+        _miss_graph()
+
+
+def expect_graph(key: str) -> None:
+    """Makes the first operator that runs in PYNATIVE_MODE, where the option `key` has no effect, an error of strict mode."""
+    if not _graph_options:
+        engine.follow_operators(True)
+    _graph_options.add(key)
+
+
+def _miss_graph() -> None:
+    found = [key for key in sorted(_graph_options) if STORE.get(key) != OPTIONS[key].default]
+    _graph_options.clear()
+    engine.follow_operators(False)
+    for key in found:
+        effects.report(key, effects.NO_GRAPH)
 
 
 def bring(arguments: Any) -> bool:

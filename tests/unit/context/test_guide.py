@@ -5,7 +5,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-GUIDE = Path(__file__).resolve().parents[3] / "docs" / "guide" / "context.md"
+GUIDE = Path(__file__).resolve().parents[3] / "docs" / "guides" / "context.md"
 
 
 def test_the_guides_blocks_run() -> None:

@@ -77,7 +77,7 @@ sys_mem_reuse = Option(
 )
 precompile_only = Option(
     kind=Bool(), default=False, wins=True, environment=("MS_DEV_PRECOMPILE_ONLY",), example="set_context(precompile_only=True)",
-    since="0.1", until="2.6",
+    read_by="engine.graph.dispatch", graph_only=True, since="0.1", until="2.6",
     doc="Compiles in Graph mode and does not run; the call gives None.",
 )
 reserve_class_name_in_scope = Option(

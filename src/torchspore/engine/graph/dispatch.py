@@ -32,6 +32,8 @@ version = 0
 
 _APPLIED = Outcome.applied("calls run as captured graphs; what a graph can't hold runs as PyNative")
 
+_COMPILED = Outcome.applied("calls in GRAPH_MODE compile, run nothing and give None")
+
 era = 0
 """Counts what makes all graphs void."""
 
@@ -87,6 +89,9 @@ def call(owner: Any, function: Callable[..., Any], args: tuple[Any, ...], kwargs
     """Runs `function(*args, **kwargs)` as a captured graph, captured now if need be; as PyNative where a graph can't hold it."""
     if _local.in_pynative:
         return function(*args, **kwargs)
+    if STORE.get("precompile_only"):
+        effects.report("precompile_only", _COMPILED)
+        return compile(owner, function, args, kwargs)
     flat: list[TensorBase] = []
     found = _look_up(owner, function, args, kwargs, flat)
     if isinstance(found, Refusal):
@@ -123,7 +128,9 @@ def compile(owner: Any, function: Callable[..., Any], args: tuple[Any, ...], kwa
     flat: list[TensorBase] = []
     found = _look_up(owner, function, args, kwargs, flat)
     if isinstance(found, Entry) and not any(graph.matches(version, flat) for graph in found.graphs):
-        _capture(owner, found, function, args, kwargs, flat)
+        made = _capture(owner, found, function, args, kwargs, flat)
+        if isinstance(made, Refusal):
+            _report(owner, made)
 
 
 def graphs(owner: Any) -> list[Graph]:
