@@ -6,8 +6,12 @@ from typing import Any
 
 import torch
 
+from torchspore.context import effects
+from torchspore.context.effects import Outcome
+from torchspore.context.store import STORE
+from torchspore.engine.dtypes import FROM_TORCH
 from torchspore.engine.grad import is_differentiable, is_recording
-from torchspore.engine.tensor import TensorBase, raw, tensors, transform, wrap
+from torchspore.engine.tensor import raw, tensors, transform, wrap
 
 
 class _Custom(torch.autograd.Function):
@@ -28,10 +32,11 @@ class _Custom(torch.autograd.Function):
         return (None, None, None, *ctx.gradient(inputs, outputs, given))
 
 
-def with_gradient(call: Callable[..., Any], bprop: Callable[..., Any]) -> Callable[..., Any]:
+def with_gradient(call: Callable[..., Any], bprop: Callable[..., Any], net: str) -> Callable[..., Any]:
     """`call` whose gradient is `bprop(*inputs, output, gradient_of_output)`, which gives one gradient for each input.
 
-    Raises TypeError where it gives another number of them.
+    Raises RuntimeError where there are too few or where one can't be summed to the shape of its input. With `check_bprop` raises
+    ValueError for any other shape, TypeError for another dtype, another number of gradients, or what is no Tensor. `net` names the Cell.
     """
 
     def computed(*args: Any, **kwargs: Any) -> Any:
@@ -49,7 +54,11 @@ def with_gradient(call: Callable[..., Any], bprop: Callable[..., Any]) -> Callab
             result = _with(structure["result"], outputs)
             sens = _with(structure["result"], gradients)
             got = bprop(*_with(args, inputs), result, sens)
-            return _gradients(got, args, inputs)
+            got = got if isinstance(got, (tuple, list)) else (got,)
+            if STORE.get("check_bprop"):
+                effects.report("check_bprop", Outcome.applied("gradients of a Cell's own bprop are checked"))
+                _check(got, args, inputs, bprop, net)
+            return _gradients(got, args, inputs, bprop, net)
 
         outputs = _Custom.apply(forward, backward, structure, *[raw(t) for t in found])
         return _with(structure["result"], outputs)
@@ -63,18 +72,60 @@ def _with(structure: Any, values: Sequence[torch.Tensor]) -> Any:
     return transform(structure, lambda _: wrap(next(given)))
 
 
-def _gradients(got: Any, args: tuple[Any, ...], inputs: Sequence[torch.Tensor]) -> list[Any]:
-    if isinstance(got, TensorBase):
-        got = (got,)
-    if not isinstance(got, (tuple, list)) or len(got) < len(args):
-        count = len(got) if isinstance(got, (tuple, list)) else 1
-        raise TypeError(f"bprop: expected {len(args)} gradients, one for each input of construct, got {count}.")
+def _gradients(got: Sequence[Any], args: tuple[Any, ...], inputs: Sequence[torch.Tensor], bprop: Any, net: str) -> list[Any]:
+    """One gradient, or None, for each of `inputs`, the Tensors in `args`."""
+    if len(got) < len(args):
+        raise _wrong(RuntimeError, bprop, net, f"expected {len(args)} gradients, one for each argument of construct, got {len(got)}")
     flat: list[Any] = []
     for argument, gradient in zip(args, got):
         own = list(tensors(argument))
         given = list(tensors(gradient)) if own else []
         flat += [raw(g) for g in given] + [None] * (len(own) - len(given))
+    for place, (t, g) in enumerate(zip(inputs, flat)):
+        if g is not None and not _sums_to(g.shape, t.shape):
+            raise _wrong(
+                RuntimeError, bprop, net, f"gradient {place} has the shape {tuple(g.shape)}, expected {tuple(t.shape)} or what sums to it",
+            )
     return [g if g is not None and is_differentiable(i) else None for g, i in zip(flat, inputs)]
+
+
+def _sums_to(shape: torch.Size, wanted: torch.Size) -> bool:
+    """Whether a gradient of `shape` can be summed over the axes along which an input of the shape `wanted` was broadcast."""
+    if len(shape) < len(wanted):
+        return False
+    return all(w in (1, s) for s, w in zip(reversed(shape), reversed(wanted)))
+
+
+def _check(got: Sequence[Any], args: tuple[Any, ...], inputs: Sequence[torch.Tensor], bprop: Any, net: str) -> None:
+    """`check_bprop`: one gradient for each argument, of its shape and dtype."""
+    if len(got) != len(args):
+        raise _wrong(TypeError, bprop, net, f"expected {len(args)} gradients, one for each argument of construct, got {len(got)}")
+    given = iter(inputs)
+    for place, (argument, gradient) in enumerate(zip(args, got)):
+        wanted = [next(given) for _ in tensors(argument)]
+        found = list(tensors(gradient))
+        if len(found) != len(wanted):
+            raise _wrong(TypeError, bprop, net, f"gradient {place} is {_kind(gradient)}, expected {_kind(argument)}")
+        for g, t in zip((raw(f) for f in found), wanted):
+            if g.shape != t.shape:
+                raise _wrong(ValueError, bprop, net, f"gradient {place} has the shape {tuple(g.shape)}, expected {tuple(t.shape)}")
+            if g.dtype is not t.dtype:
+                raise _wrong(TypeError, bprop, net, f"gradient {place} has the dtype {FROM_TORCH[g.dtype]}, expected {FROM_TORCH[t.dtype]}")
+
+
+def _kind(value: Any) -> str:
+    count = sum(1 for _ in tensors(value))
+    if isinstance(value, (tuple, list)):
+        return f"a {type(value).__name__} of {count} Tensors"
+    return "a Tensor" if count else f"{value!r:.20} of type {type(value).__name__}"
+
+
+def _wrong(kind: type[Exception], bprop: Callable[..., Any], net: str, sentence: str) -> Exception:
+    code = getattr(bprop, "__code__", None)
+    where = f"\n\nhint: bprop is at {code.co_filename}:{code.co_firstlineno}." if code is not None else ""
+    error = kind(f"For user defined method 'bprop' of net {net!r}: {sentence}.{where}")
+    error.final = True  # type: ignore[attr-defined]  # a graph can't be made of it, nor does PyNative know better
+    return error
 
 
 def watch_gradients(

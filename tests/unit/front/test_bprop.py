@@ -99,5 +99,5 @@ def test_one_gradient_too_few_is_refused() -> None:
         def bprop(self, x, y, out, dout):
             return dout
 
-    with pytest.raises(TypeError, match="expected 2 gradients, one for each input of construct, got 1"):
+    with pytest.raises(RuntimeError, match="expected 2 gradients, one for each argument of construct, got 1"):
         gradients(Short())

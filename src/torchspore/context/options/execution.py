@@ -33,12 +33,12 @@ max_call_depth = Option(
 )
 check_bprop = Option(
     kind=Bool(), default=False, in_graph_key=True, example="set_context(check_bprop=True)",
-    since="0.5",
+    read_by="engine.bprop", since="0.5",
     doc="Checks that a Cell's own bprop gives gradients of the shape and dtype of its inputs.",
 )
 grad_for_scalar = Option(
     kind=Bool(), default=False, in_graph_key=True, example="set_context(grad_for_scalar=True)",
-    since="1.2", until="2.6",
+    read_by="engine.graph.scalars", graph_only=True, since="1.2", until="2.6",
     doc="Allows gradients with respect to Python numbers.",
 )
 enable_reduce_precision = Option(

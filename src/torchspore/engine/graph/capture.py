@@ -185,7 +185,7 @@ def _has_array(data: Any) -> bool:
 
 def _as_refusal(error: BaseException) -> BaseException:
     """What ends the capture: a Refusal for everything but a stop from outside."""
-    if isinstance(error, (Refusal, KeyboardInterrupt, SystemExit, GeneratorExit)):
+    if isinstance(error, (Refusal, KeyboardInterrupt, SystemExit, GeneratorExit)) or getattr(error, "final", False):
         return error
     from torchspore.base.frames import is_users
 

@@ -188,7 +188,7 @@ class Cell(CellTree, CellHooks):
         if self._bprop is not None:
             from torchspore.engine.bprop import with_gradient
 
-            call = with_gradient(self.construct, self.bprop)
+            call = with_gradient(self.construct, self.bprop, type(self).__name__)
         if self._lower is not None:
             call = lowered(call, self._lower, Parameter)
         return call(*args, **kwargs) if self._hooks is None else self._call_with_hooks(call, args, kwargs)

@@ -7,7 +7,7 @@ from typing import Any
 
 from torchspore.engine import tensor as engine
 from torchspore.engine.grad import differentiate
-from torchspore.engine.graph import dispatch
+from torchspore.engine.graph import dispatch, scalars
 from torchspore.engine.tensor import tensors
 from torchspore.mindspore.common.parameter import Parameter
 
@@ -51,7 +51,8 @@ def _run(owner: Any, function: Callable[..., Any], args: tuple[Any, ...], kwargs
 
 
 def _joined(by_position: list[Any], by_weight: list[Any], position: Any, weights: Any, alone: bool) -> Any:
-    inputs = by_position[0] if isinstance(position, int) else tuple(by_position)
+    """What the caller gets; a gradient that is the only one of the inputs stands alone, whatever `grad_position` was."""
+    inputs = by_position[0] if len(by_position) == 1 else tuple(by_position)
     parameters = by_weight[0] if alone else tuple(by_weight)
     if position is None:
         return parameters
@@ -96,10 +97,12 @@ def _transform(
     def computed(*args: Any, **kwargs: Any) -> Any:
         args, sens = (args[:-1], args[-1]) if sens_param else (args, None)
         _check_positions(name, positions, args)
-        result, by_position, by_weight = differentiate(fn, args, kwargs, positions, parameters, sens, has_aux)
+        args = scalars.lift(args, positions)
+        found = _of_tensors(positions, args)
+        result, by_position, by_weight = differentiate(fn, args, kwargs, found, parameters, sens, has_aux)
         gradients = _joined(by_position, by_weight, grad_position, weights, alone)
         if return_ids:
-            gradients = _with_ids(by_position, by_weight, positions, parameters, grad_position, weights, alone)
+            gradients = _with_ids(by_position, by_weight, found, parameters, grad_position, weights, alone)
         if with_value:
             return result, gradients
         return (gradients, result[1:]) if has_aux else gradients
@@ -145,11 +148,11 @@ def _check_positions(name: str, positions: Sequence[int], args: tuple[Any, ...])
                 f"{name}(grad_position={position}): expected a position from 0 to {len(args) - 1}; "
                 f"the call has {len(args)} positional arguments."
             )
-        if not any(True for _ in tensors(args[position])):
-            raise TypeError(
-                f"{name}: expected a Tensor as argument {position}, got {type(args[position]).__name__}."
-                f"\n\nhint: write Tensor({args[position]!r:.20})."
-            )
+
+
+def _of_tensors(positions: Sequence[int], args: tuple[Any, ...]) -> list[int]:
+    """The positions whose argument holds a Tensor; gradients of all else are left out."""
+    return [position for position in positions if any(True for _ in tensors(args[position]))]
 
 
 class GradOperation:
@@ -173,9 +176,9 @@ class GradOperation:
                 if sens is None:
                     args, sens = args[:-1], args[-1]
             parameters = self._parameters(fn, weights)
-            positions = [i for i, a in enumerate(args) if any(True for _ in tensors(a))]
-            if not self.get_all:
-                positions = positions[:1] if not self.get_by_list else []
+            wanted = range(len(args)) if self.get_all else [] if self.get_by_list else [0][:len(args)]
+            args = scalars.lift(args, wanted)
+            positions = _of_tensors(wanted, args)
             _, by_position, by_weight = differentiate(fn, args, kwargs, positions, parameters, sens)
             return self._result(by_position, by_weight, isinstance(weights, Parameter))
 

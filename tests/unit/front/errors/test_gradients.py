@@ -5,20 +5,11 @@ import mindspore as ms
 import numpy as np
 import pytest
 from messages import Bad, check
-from mindspore import Tensor, nn, ops
+from mindspore import Tensor, ops
 
 
 def z(*shape, d=np.float32):
     return Tensor(np.zeros(shape, d))
-
-
-class Short(nn.Cell):
-
-    def construct(self, x, y):
-        return x * y
-
-    def bprop(self, x, y, out, dout):
-        return dout
 
 
 def graph(x):
@@ -67,12 +58,6 @@ BAD = {
         "grad(grad_position=3)",
         "expected a position from 0 to 0; the call has 1 positional arguments.",
     ),
-    "number": Bad(
-        lambda: ms.grad(lambda x: x)(3.0), TypeError,
-        "grad",
-        "expected a Tensor as argument 0, got float.",
-        "write Tensor(3.0).",
-    ),
     "get_grad": Bad(
         lambda: ms.get_grad((0, z(1)), 5), ValueError,
         "get_grad(5)",
@@ -80,11 +65,6 @@ BAD = {
         "differentiate with return_ids=True.",
     ),
     "operation": Bad(lambda: ops.GradOperation(get_all=1), TypeError, "GradOperation(get_all=1)", "expected a bool, got int."),
-    "bprop": Bad(
-        lambda: ms.grad(Short(), (0, 1))(z(1), z(1)), TypeError,
-        "bprop",
-        "expected 2 gradients, one for each input of construct, got 1.",
-    ),
     "multitype": Bad(
         lambda: graph("a"), TypeError,
         "MultitypeFuncGraph 'found'",
