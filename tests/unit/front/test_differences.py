@@ -90,18 +90,6 @@ def test_no_runtime_errors_about_shapes_and_values(call: object, kind: type[Exce
     assert not isinstance(caught.value, RuntimeError)
 
 
-def test_a_bprop_with_too_few_gradients_is_a_type_error() -> None:
-    class Short(nn.Cell):
-        def construct(self, x, y):
-            return x * y
-
-        def bprop(self, x, y, out, dout):
-            return dout
-
-    with pytest.raises(TypeError):
-        ms.grad(Short(), (0, 1))(Tensor(1.0), Tensor(2.0))
-
-
 def test_a_strided_slice_of_two_axes_has_a_gradient(mode: int) -> None:
     x = Tensor(np.zeros((2, 3, 4), np.float32))
     assert float(ms.grad(lambda x: x[0:2:2, 1:3:2].sum())(x).sum()) == 4
