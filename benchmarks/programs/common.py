@@ -12,3 +12,9 @@ def training(net: Any, loss: Any, optimizer: Any, *batch: Any) -> Callable[[], A
     cell = nn.TrainOneStepCell(nn.WithLossCell(net, loss), optimizer)
     cell.set_train()
     return lambda: cell(*batch)
+
+
+def inference(net: Any, *batch: Any) -> Callable[[], Any]:
+    """A function that does one forward pass of a trained net."""
+    net.set_train(False)
+    return lambda: net(*batch)

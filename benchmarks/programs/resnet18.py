@@ -3,7 +3,7 @@ import mindspore as ms
 import numpy as np
 from mindspore import nn
 
-from programs.common import training
+from programs.common import inference, training
 
 
 class Block(nn.Cell):
@@ -50,9 +50,24 @@ class ResNet18(nn.Cell):
         return self.fc(self.flatten(self.mean(self.blocks(x))))
 
 
-def step():
+def step(size=64, batch=16):
     """One training step."""
     net = ResNet18()
-    x = ms.Tensor(np.random.rand(16, 3, 64, 64).astype(np.float32))
-    y = ms.Tensor(np.random.randint(0, 10, 16).astype(np.int32))
+    x = ms.Tensor(np.random.rand(batch, 3, size, size).astype(np.float32))
+    y = ms.Tensor(np.random.randint(0, 10, batch).astype(np.int32))
     return training(net, nn.CrossEntropyLoss(), nn.Momentum(net.trainable_params(), 0.01, 0.9), x, y)
+
+
+def step_224():
+    """One training step on large images."""
+    return step(224, 8)
+
+
+def infer(size=64, batch=16):
+    """One forward pass."""
+    return inference(ResNet18(), ms.Tensor(np.random.rand(batch, 3, size, size).astype(np.float32)))
+
+
+def infer_224():
+    """One forward pass on large images."""
+    return infer(224, 8)

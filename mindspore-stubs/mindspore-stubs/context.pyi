@@ -132,7 +132,7 @@ class _Context(TypedDict, total=False):
     conv_wgrad_algo: Literal['normal', 'performance', 'algo_0', 'algo_1', 'algo_3', 'fft', 'fft_tiling', 'winograd_nonfused']  # The algorithm of a convolution's gradient with respect to its weight.
     conv_allow_tf32: bool  # Whether convolutions of float32 may use TF32, which is faster and keeps 10 bits of the fraction.
     matmul_allow_tf32: bool  # Whether matrix products of float32 may use TF32.
-    disable_format_transform: bool  # Keeps images in the order NCHW where the engine would change it to NHWC.
+    disable_format_transform: bool  # Keeps images in the order NCHW in memory, where graphs of level O1 and O2 would take NHWC if that is faster.
     aoe_tune_mode: Literal['online', 'offline']  # Tunes operators while the program runs (online), or keeps the graphs for a later run of the tuner (offline).
     aoe_config: _AoeConfig  # Details of the tuner.
     ascend_config: _AscendConfig  # Details of Ascend devices.

@@ -13,6 +13,7 @@ from torch.utils._python_dispatch import _disable_current_modes as without_modes
 
 fused_sgd, fused_adam, fused_adamw = torch._fused_sgd_, torch._fused_adam_, torch._fused_adamw_
 add_all, multiply_all, zero_all = torch._foreach_add, torch._foreach_mul, torch._foreach_zero_
+onednn_linear = torch.ops.mkldnn._linear_pointwise.default._op
 softmax, log_softmax, gelu = torch._softmax, torch._log_softmax, torch._C._nn.gelu
 
 
@@ -35,5 +36,5 @@ def kernel_of(target: Any) -> Callable[..., Any]:
 __all__ = [
     "FakeTensor", "add_all", "current_trace", "disable_proxy_modes_tracing", "fused_adam", "fused_adamw", "fused_sgd", "gelu",
     "is_operator",
-    "kernel_of", "log_softmax", "make_fx", "multiply_all", "softmax", "track_tensor_tree", "without_modes", "zero_all",
+    "kernel_of", "log_softmax", "make_fx", "multiply_all", "onednn_linear", "softmax", "track_tensor_tree", "without_modes", "zero_all",
 ]

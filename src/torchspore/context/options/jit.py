@@ -31,12 +31,13 @@ jit_syntax_level = Option(
         "known while compiling, LAX as much as possible.",
 )
 jit_config = Option(
-    kind=Members(whole=_boost_wants_o0), default={}, in_graph_key=True, example="set_context(jit_config={'jit_level': 'O1'})",
+    kind=Members(whole=_boost_wants_o0), default={}, in_graph_key=True, read_by="engine.graph.levels",
+    example="set_context(jit_config={'jit_level': 'O1'})",
     since="2.3",
     doc="How Cells and jit functions are compiled. A JitConfig on a Cell wins over it.",
 )
 jit_level = Option(
-    within="jit_config", kind=Choice("O0", "O1", "O2", no_str=OptionValueError), default="",
+    within="jit_config", kind=Choice("O0", "O1", "O2", no_str=OptionValueError), default="", read_by="engine.graph.levels",
     example="set_context(jit_config={'jit_level': 'O1'})",
     since="2.3",
     doc="How hard a graph is optimised. O0 compiles fast, O1 fuses operators where that wins, O2 takes whatever the machine has.",

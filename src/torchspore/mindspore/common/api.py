@@ -6,11 +6,28 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
+from torchspore.base.suggest import closest
+from torchspore.base.text import with_hint
 from torchspore.engine import tensor as engine
 from torchspore.engine.graph import dispatch
 
 _KNOWN = ("capture_mode", "jit_level", "dynamic", "fullgraph", "backend")
 _OLDER = ("fn", "mode", "input_signature", "hash_args", "jit_config", "compile_once", "infer_boost", "exec_order")
+_CHOICES = {
+    "jit_level": ("", "O0", "O1", "O2"), "exc_mode": ("auto", "sink", "no_sink"), "jit_syntax_level": ("", "STRICT", "COMPATIBLE", "LAX"),
+    "debug_level": ("RELEASE", "DEBUG"), "infer_boost": ("on", "off"), "capture_mode": ("ast", "bytecode", "trace"),
+}
+_CONTEXTS = "".join(["O", "0"])       # equal to "O0", MindSpore's default, and another object: whoever writes 'O0' means it
+
+
+def _check(call: str, **given: Any) -> None:
+    """Raises ValueError for a value that an option does not take."""
+    for key, value in given.items():
+        allowed = _CHOICES[key]
+        if value not in allowed:
+            text = f"{call}({key}={value!r:.40}): expected one of {', '.join(repr(a) for a in allowed if a)}."
+            near = closest(str(value), allowed)
+            raise ValueError(with_hint(text, f"write {key}={near!r}") if near else text)
 
 
 class JitConfig:
@@ -20,13 +37,11 @@ class JitConfig:
         self, jit_level: str = "", exc_mode: str = "auto", jit_syntax_level: str = "", debug_level: str = "RELEASE",
         infer_boost: str = "off", **kwargs: Any,
     ) -> None:
-        for key, value, allowed in (
-            ("jit_level", jit_level, ("", "O0", "O1", "O2")), ("exc_mode", exc_mode, ("auto", "sink", "no_sink")),
-            ("jit_syntax_level", jit_syntax_level, ("", "STRICT", "LAX")), ("debug_level", debug_level, ("RELEASE", "DEBUG")),
-            ("infer_boost", infer_boost, ("on", "off")),
-        ):
-            if value not in allowed:
-                raise ValueError(f"JitConfig({key}={value!r}): expected one of {', '.join(repr(a) for a in allowed if a)}.")
+        _check("JitConfig", jit_level=jit_level, exc_mode=exc_mode, jit_syntax_level=jit_syntax_level, debug_level=debug_level,
+               infer_boost=infer_boost)
+        if infer_boost == "on" and jit_level not in ("", "O0"):
+            raise ValueError(f"JitConfig(infer_boost='on', jit_level={jit_level!r}): expected infer_boost 'on' only together with "
+                             "jit_level 'O0'.\n\nhint: write jit_level='O0'.")
         self.jit_config_dict = {
             "jit_level": jit_level, "exc_mode": exc_mode, "jit_syntax_level": jit_syntax_level, "debug_level": debug_level,
             "infer_boost": infer_boost, **kwargs,
@@ -34,7 +49,7 @@ class JitConfig:
 
 
 def jit(
-    function: Callable[..., Any] | None = None, *, capture_mode: str = "ast", jit_level: str = "O0", dynamic: int = 0,
+    function: Callable[..., Any] | None = None, *, capture_mode: str = "ast", jit_level: str = _CONTEXTS, dynamic: int = 0,
     fullgraph: bool = False,
     backend: str = "", **options: Any,
 ) -> Any:
@@ -46,11 +61,7 @@ def jit(
     unknown = [key for key in options if key not in _OLDER]
     if unknown:
         raise TypeError(f"jit({unknown[0]}={options[unknown[0]]!r:.40}): expected one of {', '.join(_KNOWN)}.")
-    for key, value, allowed in (
-        ("capture_mode", capture_mode, ("ast", "bytecode", "trace")), ("jit_level", jit_level, ("", "O0", "O1", "O2")),
-    ):
-        if value not in allowed:
-            raise ValueError(f"jit({key}={value!r}): expected one of {', '.join(repr(a) for a in allowed if a)}.")
+    _check("jit", capture_mode=capture_mode, jit_level=jit_level)
     if function is None:
         return functools.partial(
             jit, capture_mode=capture_mode, jit_level=jit_level, dynamic=dynamic, fullgraph=fullgraph, backend=backend, **options,
@@ -67,7 +78,21 @@ def jit(
         owner = getattr(args[0], "__dict__", None) is not None and inspect.isfunction(function) and args and _is_method(args[0], function)
         return dispatch.call(args[0] if owner else compiled, function, args, kwargs)
 
+    compiled._jit_config = _options(jit_level, options)  # type: ignore[attr-defined]
+    if inspect.isfunction(function) and compiled._jit_config:  # type: ignore[attr-defined]
+        function._jit_config = compiled._jit_config  # type: ignore[attr-defined]    # of a method: the graph belongs to the Cell
     return compiled
+
+
+def _options(jit_level: str, others: dict[str, Any]) -> dict[str, Any]:
+    """What was written beside the function; where nothing was, the context decides."""
+    given = others.get("jit_config") or {}
+    own = dict(getattr(given, "jit_config_dict", given))
+    if jit_level is not _CONTEXTS:
+        own["jit_level"] = jit_level
+    if "infer_boost" in others:
+        own["infer_boost"] = others["infer_boost"]
+    return own
 
 
 def _is_method(first: Any, function: Any) -> bool:

@@ -26,7 +26,7 @@ _of_context: dict[int, Settings] = {}
 
 def settings(owner: Any, function: Any = None) -> Settings:
     """The settings for a call of `owner` (a Cell or jit function); `function` is what runs, a method under `jit` has options of its own."""
-    own = getattr(function, "_jit_config", None) or getattr(owner, "__dict__", {}).get("_jit_config")
+    own = getattr(owner, "__dict__", {}).get("_jit_config") or getattr(function, "_jit_config", None)
     if own:
         return _with(own)
     version = STORE.version

@@ -9,7 +9,9 @@ from torchspore.engine.graph.passes.in_place import overwrite
 from torchspore.engine.graph.passes.same import drop_same
 from torchspore.engine.graph.passes.views import cancel_views
 
+__all__ = ["clean", "overwrite"]
+
 
 def clean(module: torch.fx.GraphModule) -> torch.fx.GraphModule:
-    """The passes that every level runs."""
-    return overwrite(drop_dead(cancel_views(drop_same(real_constants(module)))))
+    """The passes that every level runs first. `overwrite` comes last of all, when the form of the graph is settled."""
+    return drop_dead(cancel_views(drop_same(real_constants(module))))

@@ -1,0 +1,62 @@
+"""BERT-base (Devlin et al., 2018): 12 layers, width 768, 12 heads, batch 4 x 128 tokens, forward pass."""
+import mindspore as ms
+import numpy as np
+from mindspore import nn, ops
+
+from programs.common import inference
+
+
+class Attention(nn.Cell):
+    """Self-attention over all tokens."""
+
+    def __init__(self, width, heads):
+        super().__init__()
+        self.heads, self.each = heads, width // heads
+        self.query, self.key, self.value = nn.Dense(width, width), nn.Dense(width, width), nn.Dense(width, width)
+        self.out = nn.Dense(width, width)
+        self.softmax = nn.Softmax()
+
+    def construct(self, x):
+        """What each token takes from the others."""
+        batch, length, width = x.shape
+        shape = (batch, length, self.heads, self.each)
+        q = self.query(x).reshape(shape).transpose(0, 2, 1, 3)
+        k = self.key(x).reshape(shape).transpose(0, 2, 3, 1)
+        v = self.value(x).reshape(shape).transpose(0, 2, 1, 3)
+        scores = self.softmax(ops.matmul(q, k) * (1 / self.each**0.5))
+        return self.out(ops.matmul(scores, v).transpose(0, 2, 1, 3).reshape(batch, length, width))
+
+
+class Layer(nn.Cell):
+    """Attention and an MLP, each added and normalised after."""
+
+    def __init__(self, width, heads):
+        super().__init__()
+        self.attention = Attention(width, heads)
+        self.norm1, self.norm2 = nn.LayerNorm((width,), epsilon=1e-12), nn.LayerNorm((width,), epsilon=1e-12)
+        self.mlp = nn.SequentialCell(nn.Dense(width, 4 * width), nn.GELU(approximate=False), nn.Dense(4 * width, width))
+
+    def construct(self, x):
+        """The layer's result."""
+        x = self.norm1(x + self.attention(x))
+        return self.norm2(x + self.mlp(x))
+
+
+class Bert(nn.Cell):
+    """The encoder: token numbers to hidden states."""
+
+    def __init__(self, words=30522, length=128, width=768, heads=12, layers=12):
+        super().__init__()
+        self.token, self.place = nn.Embedding(words, width), nn.Embedding(length, width)
+        self.places = ms.Tensor(np.arange(length, dtype=np.int32))
+        self.norm = nn.LayerNorm((width,), epsilon=1e-12)
+        self.layers = nn.SequentialCell([Layer(width, heads) for _ in range(layers)])
+
+    def construct(self, ids):
+        """(batch, length) gives (batch, length, width)."""
+        return self.layers(self.norm(self.token(ids) + self.place(self.places)))
+
+
+def infer():
+    """One forward pass."""
+    return inference(Bert(), ms.Tensor(np.random.randint(0, 30522, (4, 128)).astype(np.int32)))

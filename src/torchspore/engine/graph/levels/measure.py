@@ -1,0 +1,76 @@
+"""Measures forms of one graph on copies of its real inputs: nothing live is written, no random state is disturbed."""
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+
+LONGEST = 0.4
+"""About how many seconds one form is run for; each is run twice at least."""
+MOST = 12
+"""How often a form is run at most."""
+
+Runs = Callable[..., list[Any]]
+Tensor = torch.Tensor
+Inputs = Callable[[], list[Tensor]]
+"""Gives the real tensors of a graph's inputs. They are the program's own and must not be written to."""
+
+
+@contextmanager
+def undisturbed() -> Iterator[None]:
+    """Puts torch's random state back."""
+    with torch.random.fork_rng(), torch.no_grad():
+        yield
+
+
+@contextmanager
+def same_seed() -> Iterator[None]:
+    """Lets each form draw the same random numbers; for use within `undisturbed`."""
+    torch.manual_seed(0)
+    yield
+
+
+def copy(t: torch.Tensor) -> torch.Tensor:
+    """The same values and strides in memory of its own, also where elements share memory (expanded tensors)."""
+    extent = 1 + sum((size - 1) * stride for size, stride in zip(t.shape, t.stride())) if t.numel() else 0
+    return torch.as_strided(torch.as_strided(t.detach(), (extent,), (1,), t.storage_offset()).clone(), t.shape, t.stride())
+
+
+def differs(ours: Sequence[Any], theirs: Sequence[Any]) -> float:
+    """The greatest difference, as a share of the greatest value of each tensor."""
+    worst = 0.0
+    for a, b in zip(ours, theirs):
+        if not isinstance(a, torch.Tensor) or not a.numel():
+            continue
+        a, b = a.double() if not a.is_complex() else a.abs().double(), b.double() if not b.is_complex() else b.abs().double()
+        both = torch.isfinite(a) & torch.isfinite(b)
+        if not torch.equal(torch.isfinite(a), torch.isfinite(b)):
+            return float("inf")
+        a, b = a[both], b[both]
+        if a.numel():
+            worst = max(worst, float((a - b).abs().max() / (a.abs().max() + 1e-12)))
+    return worst
+
+
+def seconds(codes: dict[str, Runs], inputs: list[torch.Tensor]) -> dict[str, float]:
+    """The least time of one run of each, taking turns; all were run once before."""
+    best = dict.fromkeys(codes, float("inf"))
+    spent = dict.fromkeys(codes, 0.0)
+    for turn in range(MOST):
+        for name, code in codes.items():
+            if turn >= 2 and spent[name] > LONGEST:
+                continue
+            started = time.perf_counter()
+            code(*inputs)
+            _wait(inputs)
+            took = time.perf_counter() - started
+            best[name], spent[name] = min(best[name], took), spent[name] + took
+    return best
+
+
+def _wait(inputs: list[torch.Tensor]) -> None:
+    if any(t.device.type != "cpu" for t in inputs):
+        torch.accelerator.synchronize()

@@ -1,0 +1,58 @@
+"""Which matrix products oneDNN computes faster than torch's BLAS on this machine: each shape is measured once in a process."""
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import torch
+
+from torchspore.engine import private
+from torchspore.engine.graph.passes.linear import LINEAR, Wanted
+
+__all__ = ["LINEAR", "Wanted", "is_large", "prefers_onednn"]
+
+WORTH = 0.92
+"""oneDNN is taken where it needs at most this share of the time: less is noise."""
+SMALL = 2**15
+"""Products of fewer multiplications are calls and no work: they stay as they are."""
+
+_known: dict[Any, bool] = {}
+
+
+def prefers_onednn(left: torch.Tensor, right: torch.Tensor, added: torch.Tensor | None) -> bool:
+    """Whether oneDNN is the faster one for operands of these shapes and strides; measures if it is not known yet."""
+    if not is_large(left, right, added):
+        return False
+    key = (tuple(left.shape), left.stride(), tuple(right.shape), right.stride(), added is None, torch.get_num_threads())
+    found = _known.get(key)
+    if found is None:
+        found = _known[key] = _measured(left, right, added)
+    return found
+
+
+def is_large(left: torch.Tensor, right: torch.Tensor, added: torch.Tensor | None) -> bool:
+    """The rule where nothing may be measured, because a choice by time could give other bits in another run."""
+    return left.shape[0] * left.shape[1] * right.shape[1] >= SMALL
+
+
+def _measured(left: torch.Tensor, right: torch.Tensor, added: torch.Tensor | None) -> bool:
+    with private.without_modes(), torch.no_grad():
+        x, y = (torch.empty_strided(t.shape, t.stride()).fill_(0.5) for t in (left, right))
+        b = None if added is None else torch.ones(added.shape)
+        turned = y.t()
+        if b is None:
+            ways = [lambda: torch.mm(x, y), lambda: private.onednn_linear(x, turned, None, "none", [], "")]
+        else:
+            ways = [lambda: torch.addmm(b, x, y), lambda: private.onednn_linear(x, turned, b, "none", [], "")]
+        best = [float("inf")] * 2
+        spent = 0.0
+        for turn in range(20):
+            for place, way in enumerate(ways):
+                started = time.perf_counter()
+                way()
+                took = time.perf_counter() - started
+                spent += took
+                best[place] = min(best[place], took)
+            if turn >= 2 and spent > 0.04:
+                break
+    return best[1] < WORTH * best[0]

@@ -1,0 +1,172 @@
+"""Levels: which one a call gets, that each gives O0's numbers, and that measuring disturbs nothing."""
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import mindspore as ms
+import numpy as np
+import pytest
+import torch
+from mindspore import Tensor, nn, ops
+
+from torchspore.engine.graph import dispatch, levels
+from torchspore.engine.graph.levels import choice, measure
+
+
+@pytest.fixture(autouse=True)
+def as_before() -> Iterator[None]:
+    yield
+    ms.set_context(mode=ms.PYNATIVE_MODE, jit_config={}, disable_format_transform=False, deterministic="OFF")
+
+
+class Images(nn.Cell):
+    """Convolution, batch norm, pooling, dropout and dense layers."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.conv, self.conv2 = nn.Conv2d(3, 16, 3, has_bias=True), nn.Conv2d(16, 16, 3)
+        self.norm, self.drop, self.pool = nn.BatchNorm2d(16), nn.Dropout(p=0.3), nn.MaxPool2d(2, 2)
+        self.fc, self.fc2 = nn.Dense(16 * 8 * 8, 64), nn.Dense(64, 5)
+
+    def construct(self, x):
+        h = self.pool(ops.relu(self.conv2(ops.relu(self.norm(self.conv(x))))))
+        return self.fc2(self.drop(ops.relu(self.fc(h.reshape(h.shape[0], -1)))))
+
+
+class Words(nn.Cell):
+    """Embedding, attention, layer norm, gelu."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.table, self.norm = nn.Embedding(50, 64), nn.LayerNorm((64,))
+        self.q, self.k, self.v, self.mlp = (nn.Dense(64, 64) for _ in range(4))
+        self.gelu, self.out = nn.GELU(), nn.Dense(64, 5)
+
+    def construct(self, ids):
+        x = self.table(ids)
+        scores = ops.softmax(ops.matmul(self.q(x), self.k(x).transpose(0, 2, 1)) * 0.1)
+        x = self.norm(x + ops.matmul(scores, self.v(x)))
+        return self.out((x + self.gelu(self.mlp(x))).mean(1))
+
+
+def images() -> tuple[Any, Any]:
+    return Images(), Tensor(np.random.RandomState(0).randn(8, 3, 16, 16).astype(np.float32))
+
+
+def words() -> tuple[Any, Any]:
+    return Words(), Tensor(np.random.RandomState(0).randint(0, 50, (8, 32)).astype(np.int32))
+
+
+def trained(make: Any, level: str, mode: int = ms.GRAPH_MODE) -> tuple[list[float], list[np.ndarray], Any]:
+    """The losses and the state of three steps."""
+    ms.set_context(mode=mode, jit_config={"jit_level": level})
+    ms.set_seed(7)
+    net, x = make()
+    optimizer = nn.Momentum(net.trainable_params(), 0.01, 0.9) if make is images else nn.Adam(net.trainable_params(), 1e-3)
+    cell = nn.TrainOneStepCell(nn.WithLossCell(net, nn.CrossEntropyLoss()), optimizer)
+    cell.set_train()
+    y = Tensor(np.random.RandomState(1).randint(0, 5, 8).astype(np.int32))
+    ms.set_seed(11)
+    losses = [float(cell(x, y)) for _ in range(3)]
+    return losses, [p.asnumpy().copy() for p in (*net.get_parameters(), *optimizer.get_parameters())], cell
+
+
+@pytest.mark.parametrize("make", [images, words])
+def test_o0_gives_pynative_s_bits_and_o1_its_numbers(make: Any) -> None:
+    plain, state, _ = trained(make, "O0", ms.PYNATIVE_MODE)
+    losses, zero, _ = trained(make, "O0")
+    assert losses == plain and all(np.array_equal(a, b) for a, b in zip(state, zero))
+    losses, one, cell = trained(make, "O1")
+    np.testing.assert_allclose(losses, plain, rtol=1e-5)
+    for a, b in zip(state, one):
+        np.testing.assert_allclose(a, b, atol=1e-4 * max(1.0, np.abs(a).max()))
+    assert len(dispatch.graphs(cell)) == 1
+
+
+def test_a_cell_s_own_config_wins_over_the_context_s() -> None:
+    ms.set_context(jit_config={"jit_level": "O1"})
+    net = nn.Dense(2, 2)
+    assert levels.settings(net).level == "O1" and levels.settings(net) is levels.settings(nn.Dense(2, 2))
+    net.set_jit_config(ms.JitConfig(jit_level="O0"))
+    assert levels.settings(net).level == "O0"
+    ms.set_context(jit_config={})
+    assert levels.settings(nn.Dense(2, 2)) == levels.settings(net)
+
+
+def test_a_jit_function_s_own_level_wins_and_o0_may_be_meant() -> None:
+    ms.set_context(jit_config={"jit_level": "O1"})
+
+    def body(x: Any) -> Any:
+        return x * 2
+
+    def level(function: Any) -> str:
+        return levels.settings(function).level
+
+    assert level(ms.jit(lambda x: x)) == "O1"
+    assert level(ms.jit(body, jit_level="O2")) == "O2" and level(ms.jit(body, jit_level="O0")) == "O0"
+    assert level(ms.jit(body, jit_config=ms.JitConfig(jit_level="O2"))) == "O2"
+
+
+def test_another_level_is_another_graph_of_the_same_cell() -> None:
+    ms.set_context(mode=ms.GRAPH_MODE)
+    net, x = nn.Dense(3, 2), Tensor(np.ones((2, 3), np.float32))
+    answers = []
+    for level in ("O0", "O1", "O0"):
+        ms.set_context(jit_config={"jit_level": level})
+        answers.append(net(x).asnumpy())
+    np.testing.assert_allclose(answers[0], answers[1], rtol=1e-5)
+    assert len(dispatch.graphs(net)) == 2
+    net.set_jit_config({"jit_level": "O2"})
+    net(x)
+    assert len(dispatch.graphs(net)) == 3
+
+
+def test_measuring_writes_nothing_and_draws_nothing() -> None:
+    net, x = images()
+    net.set_train()
+    before = [p.asnumpy().copy() for p in net.get_parameters()]
+    ms.set_context(jit_config={"jit_level": "O1"})
+    state = torch.get_rng_state()
+    net.compile(x)
+    assert torch.equal(state, torch.get_rng_state())
+    assert all(np.array_equal(a, p.asnumpy()) for a, p in zip(before, net.get_parameters()))
+
+
+def test_copies_keep_strides_and_share_no_memory() -> None:
+    base = torch.arange(24.0).reshape(2, 3, 4)
+    for t in (base, base.transpose(0, 2), base[:, 1], base[0, :, :1].expand(3, 5), torch.empty(0, 3), torch.tensor(1.0)):
+        own = measure.copy(t)
+        assert torch.equal(own, t) and own.stride() == t.stride() and (not t.numel() or own.data_ptr() != t.data_ptr())
+
+
+def test_a_form_with_other_numbers_or_an_error_is_left_out() -> None:
+    def wrong(x: torch.Tensor) -> list[torch.Tensor]:
+        return [x * 2.1]
+
+    def broken(x: torch.Tensor) -> list[torch.Tensor]:
+        raise RuntimeError("no kernel")
+
+    def slow(x: torch.Tensor) -> list[torch.Tensor]:
+        for _ in range(50):
+            x * 2
+        return [x * 2]
+
+    forms = [choice.Form("slow", lambda: slow), choice.Form("wrong", lambda: wrong), choice.Form("broken", lambda: broken)]
+    assert choice.fastest(forms, lambda: [torch.ones(1000)]).name == "slow"
+    forms.append(choice.Form("fast", lambda: lambda x: [x + x]))
+    assert choice.fastest(forms, lambda: [torch.ones(1000)]).name == "fast"
+
+
+@pytest.mark.parametrize(("act", "text"), [
+    (lambda: ms.JitConfig(jit_level="o1"), "JitConfig(jit_level='o1'): expected one of 'O0', 'O1', 'O2'.\n\nhint: write jit_level='O1'."),
+    (lambda: ms.jit(lambda x: x, jit_level="02"), "jit(jit_level='02'): expected one of 'O0', 'O1', 'O2'."),
+    (lambda: ms.JitConfig(jit_level="O1", infer_boost="on"), "JitConfig(infer_boost='on', jit_level='O1'): expected infer_boost 'on' only "
+     "together with jit_level 'O0'.\n\nhint: write jit_level='O0'."),
+    (lambda: ms.set_context(jit_config={"jit_level": "o2"}), "set_context(jit_config={'jit_level': 'o2'}): expected 'O0', 'O1' or 'O2'.\n\n"
+     "hint: write jit_config={'jit_level': 'O2'}."),
+])  # fmt: skip
+def test_what_no_level_takes(act: Any, text: str) -> None:
+    with pytest.raises(ValueError) as caught:
+        act()
+    assert str(caught.value) == text
