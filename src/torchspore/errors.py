@@ -70,6 +70,12 @@ class StrictRefusal(TorchsporeError, RuntimeError):
     explained = True       # an operator that happens to be running adds nothing to it
 
 
+class CallsTooDeep(TorchsporeError, RecursionError):
+    """Calls of Cells and functions nest deeper than `max_call_depth` allows while a graph is captured."""
+
+    final = True
+
+
 class NotOffered(TorchsporeError, AttributeError):
     """MindSpore has this name, torchspore does not yet, or nobody does; the message says which."""
 

@@ -28,7 +28,7 @@ pynative_synchronize = Option(
 )
 max_call_depth = Option(
     kind=Int(1), default=1000, example="set_context(max_call_depth=1000)",
-    since="0.7",
+    read_by="engine.graph.depth", graph_only=True, since="0.7",
     doc="How deep calls of Cells and functions may nest while a graph is captured. `set_recursion_limit` sets the same option.",
 )
 check_bprop = Option(

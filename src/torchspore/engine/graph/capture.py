@@ -196,4 +196,6 @@ def _as_refusal(error: BaseException) -> BaseException:
         step = step.tb_next
     if type(error).__name__ in ("DataDependentOutputException", "DynamicOutputShapeException", "GuardOnDataDependentSymNode"):
         return Refusal("needs the values of a Tensor to go on", line or "<unknown>")
-    return Refusal(f"raises {type(error).__name__}", line or "<unknown>")
+    refusal = Refusal(f"raises {type(error).__name__}", line or "<unknown>")
+    refusal.needs_room = isinstance(error, RecursionError)
+    return refusal

@@ -14,8 +14,8 @@ from torchspore.context import effects
 from torchspore.context.effects import Outcome
 from torchspore.context.store import STORE
 from torchspore.engine.dtypes import FROM_TORCH
-from torchspore.engine.graph import levels
-from torchspore.engine.graph.capture import Capture
+from torchspore.engine.graph import depth, levels
+from torchspore.engine.graph.capture import Capture, Captured
 from torchspore.engine.graph.graph import Graph
 from torchspore.engine.graph.key import signature
 from torchspore.engine.graph.refusal import Refusal
@@ -46,6 +46,7 @@ class Entry:
     graphs: list[Graph] = field(default_factory=list)
     refusal: Refusal | None = None
     refused_at: int = -1
+    is_deep: bool = False                  # calls nest deeper than Python's own limit allows
 
 
 class Table(OrderedDict[Any, Entry]):
@@ -101,11 +102,11 @@ def call(owner: Any, function: Callable[..., Any], args: tuple[Any, ...], kwargs
         if graph.matches(version, flat):
             return _run(graph, flat, function, args, kwargs)
     if found.refusal is not None and found.refused_at == version:
-        return _in_pynative(function, args, kwargs)
+        return _in_pynative(function, args, kwargs, found.is_deep)
     graph_or_refusal = _capture(owner, found, function, args, kwargs, flat)
     if isinstance(graph_or_refusal, Graph):
         return _run(graph_or_refusal, flat, function, args, kwargs)
-    out = _in_pynative(function, args, kwargs)
+    out = _in_pynative(function, args, kwargs, found.is_deep)
     found.refusal, found.refused_at = graph_or_refusal, version
     _report(owner, graph_or_refusal)
     return out
@@ -167,7 +168,7 @@ def _capture(
     if table.keeps_changing():
         return Refusal(f"is called with something that keeps changing: {WASTED} captures in a row served one call each")
     try:
-        captured = Capture().run(function, args, kwargs)
+        captured = _captured(entry, function, args, kwargs)
         graph = Graph(captured, flat, time.perf_counter() - started, entry.settings)
         if not graph.matches(version, flat):
             return Refusal("reads state that it changes itself")
@@ -185,6 +186,18 @@ def _capture(
     return graph
 
 
+def _captured(entry: Entry, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Captured:
+    """Captures the call; where Python's limit of nested calls is met, once more with a larger stack."""
+    if not entry.is_deep:
+        try:
+            return Capture().run(function, args, kwargs)
+        except Refusal as refusal:
+            if not refusal.needs_room:
+                raise
+        entry.is_deep = True
+    return depth.with_room(lambda: Capture().run(function, args, kwargs))
+
+
 def _shapes(flat: list[TensorBase]) -> str:
     """The first arguments in a few words: what tells one graph of a Cell from another."""
     shown = [f"{FROM_TORCH[t._t.dtype]}{list(t._t.shape)}" for t in flat[:3]]
@@ -200,7 +213,9 @@ def _name(owner: Any) -> str:
     return getattr(owner, "__qualname__", None) or type(owner).__name__
 
 
-def _in_pynative(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def _in_pynative(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], is_deep: bool = False) -> Any:
+    if is_deep:
+        return depth.with_room(lambda: _in_pynative(function, args, kwargs))
     with _pynative():
         return function(*args, **kwargs)
 

@@ -10,6 +10,8 @@ class Refusal(BaseException):
     Not an Exception, so that a program's own `except Exception` lets it pass.
     """
 
+    needs_room = False             # calls nest deeper than Python allows on this stack
+
     def __init__(self, reason: str, line: str | None = None) -> None:
         super().__init__(reason)
         self.reason = reason

@@ -15,10 +15,12 @@ from typing import Any
 
 import numpy as np
 
-from torchspore.base.frames import is_users
+from torchspore.base.frames import is_users, user_line
+from torchspore.engine.graph import depth
 from torchspore.engine.graph.refusal import Refusal
 from torchspore.engine.graph.state import MISSING, Cells, Contents, Randomness, Read, freeze
 from torchspore.engine.tensor import TensorBase
+from torchspore.errors import CallsTooDeep
 
 _CLOCKS = {time.time, time.time_ns, time.perf_counter, time.perf_counter_ns, time.monotonic, time.process_time, time.sleep, os.urandom}
 _TALK = {builtins.print: "print", builtins.input: "input", builtins.open: "open"}
@@ -46,7 +48,9 @@ class Watch:
         self.homes: dict[int, Read] = {}
         self.functions: dict[CodeType, FunctionType] = {}
         self.contents, self.randomness = Contents(), Randomness()
-        self.refusal: Refusal | None = None
+        self.refusal: BaseException | None = None
+        self._depth, self._deepest = 0, depth.limit()
+        self._counted: dict[CodeType, bool] = {}
 
     # ---- reads and writes
 
@@ -123,15 +127,33 @@ class Watch:
         """`sys.setprofile`'s function."""
         if event == "call":
             code = frame.f_code
+            if self._counts(code, frame):
+                self._depth += 1
+                if self._depth > self._deepest:
+                    self.refusal = _too_deep(self._deepest)
+                    raise self.refusal
             if code not in self.codes and is_users(code.co_filename) and not self._is_torchs(frame.f_back):
                 self.codes[code] = None
                 self._enter(frame, code)
+        elif event == "return":
+            self._depth -= self._counted.get(frame.f_code, False)
         elif event == "c_call" and (argument in _CLOCKS or argument in _TALK or _is_stream(argument)):
             if _is_ours(frame):
                 return
             what = _TALK.get(argument) or ("reads the clock" if argument in _CLOCKS else "writes to a file or the screen")
             self.refusal = Refusal("calls print" if what == "print" else what)
             raise self.refusal
+
+    def _counts(self, code: CodeType, frame: FrameType) -> bool:
+        """Whether a call of this code is one level of `max_call_depth`: a Cell's construct or a function of the user's."""
+        found = self._counted.get(code)
+        if found is None:
+            name = code.co_name
+            users = is_users(code.co_filename) and (name[0] != "<" or name == "<lambda>")
+            if users and code.co_filename == "<string>":  # `python -c`; or a dataclass's methods, which Python makes of text
+                users = frame.f_globals.get("__name__") == "__main__"
+            found = self._counted[code] = name == "construct" or (users and not self._is_torchs(frame.f_back))
+        return found
 
     def _enter(self, frame: FrameType, code: CodeType) -> None:
         variables = frame.f_globals
@@ -169,6 +191,14 @@ class Watch:
             except ValueError:
                 continue
         self.learn(getattr(function, "__wrapped__", None))
+
+
+def _too_deep(limit: int) -> CallsTooDeep:
+    line = user_line()
+    return CallsTooDeep(
+        f"{line + ': ' if line else ''}max_call_depth={limit}: calls of Cells and functions nest deeper than that."
+        f"\n\nhint: write set_context(max_call_depth={2 * limit}) if they should, or end the recursion."
+    )
 
 
 def _names(code: CodeType) -> Iterator[str]:

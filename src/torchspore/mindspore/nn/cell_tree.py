@@ -35,13 +35,16 @@ class CellTree:
     def cells_and_names(self, cells: Any = None, name_prefix: str = "") -> Iterator[tuple[str, Any]]:
         """This Cell and all inside it, each once, with their dotted names."""
         seen = cells if cells is not None else set()
-        if id(self) in seen:
-            return
-        seen.add(id(self))
-        yield name_prefix, self
-        for name, cell in self._cells.items():
-            if cell is not None:
-                yield from cell.cells_and_names(seen, f"{name_prefix}.{name}" if name_prefix else name)
+        left: list[tuple[str, Any]] = [(name_prefix, self)]
+        while left:  # no recursion: nets may be thousands of Cells deep
+            prefix, cell = left.pop()
+            if id(cell) in seen:
+                continue
+            seen.add(id(cell))
+            yield prefix, cell
+            left += [
+                (f"{prefix}.{name}" if prefix else name, inner) for name, inner in reversed(cell._cells.items()) if inner is not None
+            ]
 
     def get_sub_cell(self, target: str) -> Cell:
         """The Cell of the dotted name `target`. Raises AttributeError where there is none."""
