@@ -122,7 +122,7 @@ def differentiate(
             arguments[position], found = _inputs(arguments[position], own, leaves)
             inputs.append(found)
         with own.open():
-            result = function(*arguments, **keywords)
+            result = own.callee(function)(*arguments, **keywords)
             differentiated = result[0] if has_aux else result
             wanted = [leaf for found in inputs for leaf in tensors_of(found)] + [leaves[id(w)] for w in weights]
             gradients = iter(_gradients(differentiated, wanted, sens, nested))

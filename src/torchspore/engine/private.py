@@ -1,15 +1,23 @@
 """The one file that touches torch's private modules and functions; a new torch is looked at here first."""
 from __future__ import annotations
 
-from collections.abc import Callable
+import os
+import shlex
+import signal
+import subprocess
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any, TypeGuard
 
 import torch
 from torch._ops import OpOverload
-from torch._subclasses.fake_tensor import FakeTensor
+from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
 from torch.fx.experimental import proxy_tensor as _proxy_tensor
 from torch.fx.experimental.proxy_tensor import disable_proxy_modes_tracing, make_fx, track_tensor_tree
 from torch.utils._python_dispatch import _disable_current_modes as without_modes
+from torch.utils._python_dispatch import _pop_mode as pop_mode
+from torch.utils._python_dispatch import _push_mode as push_mode
 
 fused_sgd, fused_adam, fused_adamw = torch._fused_sgd_, torch._fused_adam_, torch._fused_adamw_
 add_all, multiply_all, zero_all = torch._foreach_add, torch._foreach_mul, torch._foreach_zero_
@@ -23,6 +31,11 @@ def current_trace() -> tuple[Any, Any]:
     return tracing.fx_tracer, tracing.fake_tensor_mode
 
 
+def proxy_of(t: torch.Tensor, tracer: Any) -> torch.fx.Proxy:
+    """What stands for `t` in the trace that the tracer makes."""
+    return _proxy_tensor.get_proxy_slot(t, tracer).proxy
+
+
 def is_operator(target: Any) -> TypeGuard[OpOverload]:
     """Whether the target of a graph's node is an ATen operator (not `getitem`, say)."""
     return isinstance(target, OpOverload)
@@ -33,8 +46,81 @@ def kernel_of(target: Any) -> Callable[..., Any]:
     return target._op if isinstance(target, OpOverload) else target
 
 
+class NoCompiler(RuntimeError):
+    """No C++ compiler was found."""
+
+
+def inductor(module: torch.fx.GraphModule, inputs: list[Any], options: dict[str, Any]) -> Callable[..., list[Any]]:
+    """The graph, which writes into none of its inputs, as one function compiled by Inductor; `inputs` are fake tensors.
+
+    Raises NoCompiler where there is none, and whatever goes wrong in Inductor or the compiler.
+    """
+    from torch._guards import TracingContext, tracing
+    from torch._inductor import compile_fx, config, cpp_builder, exc
+    from torch._inductor.decomposition import select_decomp_table
+    from torch._inductor.virtualized import V
+
+    mode = FakeTensorMode()
+    with without_modes(), torch.no_grad(), torch.random.fork_rng(), config.patch(options), _compiler_apart(cpp_builder):
+        with mode:
+            fakes = [torch.empty_strided(t.shape, t.stride(), dtype=t.dtype, device=t.device) for t in inputs]
+            plain = make_fx(torch.fx.Interpreter(module).run, decomposition_table=select_decomp_table())(*fakes)
+        try:
+            with V.set_fake_mode(mode), tracing(TracingContext(mode)):
+                code: Any = compile_fx.compile_fx_inner(plain, fakes, is_inference=True)
+        except exc.InductorError as error:
+            if isinstance(error.inner_exception, exc.InvalidCxxCompiler):
+                raise NoCompiler("g++ or what CXX names") from None
+            raise
+        except exc.InvalidCxxCompiler:
+            raise NoCompiler("g++ or what CXX names") from None
+
+    def run(*tensors: torch.Tensor) -> list[Any]:
+        return code(list(tensors))
+
+    return run
+
+
+@contextmanager
+def _compiler_apart(cpp_builder: Any) -> Iterator[None]:
+    """Runs the C++ compiler in a process group of its own, which an interrupt ends whole, and gives its output its name when it is done."""
+    before = cpp_builder.run_compile_cmd
+    cpp_builder.run_compile_cmd = _run_apart
+    try:
+        yield
+    finally:
+        cpp_builder.run_compile_cmd = before
+
+
+def _run_apart(command: str, cwd: str) -> None:
+    from torch._inductor.exc import CppCompileError
+
+    words = shlex.split(command)
+    output = words.index("-o") + 1 if "-o" in words else None
+    final = words[output] if output is not None else ""
+    if output is not None:
+        words[output] = aside = f"{final}.{os.getpid()}.{threading.get_ident()}"
+    process = subprocess.Popen(words, cwd=cwd, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True)
+    try:
+        said = process.communicate()[0].decode(errors="replace")
+        if process.returncode:
+            raise CppCompileError(words, said or f"it ended with {process.returncode}")
+        if output is not None:
+            os.replace(os.path.join(cwd, aside), os.path.join(cwd, final))
+    except BaseException:
+        try:
+            os.killpg(process.pid, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
+        process.wait()
+        if output is not None and os.path.exists(os.path.join(cwd, aside)):
+            os.remove(os.path.join(cwd, aside))
+        raise
+
+
 __all__ = [
-    "FakeTensor", "add_all", "current_trace", "disable_proxy_modes_tracing", "fused_adam", "fused_adamw", "fused_sgd", "gelu",
+    "FakeTensor", "FakeTensorMode", "NoCompiler", "add_all", "current_trace", "disable_proxy_modes_tracing", "fused_adam", "fused_adamw", "fused_sgd", "gelu", "inductor",
     "is_operator",
-    "kernel_of", "log_softmax", "make_fx", "multiply_all", "onednn_linear", "softmax", "track_tensor_tree", "without_modes", "zero_all",
+    "kernel_of", "log_softmax", "make_fx", "multiply_all", "onednn_linear", "pop_mode", "proxy_of", "push_mode", "softmax", "track_tensor_tree",
+    "without_modes", "zero_all",
 ]

@@ -72,6 +72,10 @@ class Frame:
         else:
             tensor._t = t.detach()
 
+    def callee(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """What to call for a function of the program's that an operator or transform calls."""
+        return self.outer.callee(function) if self.outer is not None else function
+
     def born(self, cell: Any) -> None:
         """Is told of each Cell that is made inside this frame, before it has an attribute."""
         if self.outer is not None:

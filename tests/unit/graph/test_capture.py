@@ -170,7 +170,6 @@ class Nested(Base):
 
 
 REFUSED = {
-    BranchOnTensor: "reads the values of a Tensor on the host",
     AsNumpy: "reads the values of a Tensor on the host",
     NumpyRandom: "draws random numbers from Python or NumPy",
     PythonRandom: "draws random numbers from Python or NumPy",
@@ -181,7 +180,7 @@ REFUSED = {
     Appends: "changes a list, a dict or an object in place",
     WritesGlobal: "assigns the variable 'COUNT'",
 }
-HELD = [CatchesOwn, KeepsTensor, ChangesParameter, HeldArray, HeldArrayCast, Literals, Drops, Normalises, WritesInput, MakesCells, Nested]
+HELD = [BranchOnTensor, CatchesOwn, KeepsTensor, ChangesParameter, HeldArray, HeldArrayCast, Literals, Drops, Normalises, WritesInput, MakesCells, Nested]
 
 
 def three_calls(kind: type[Base], mode: int) -> tuple[list[Any], Base]:

@@ -13,10 +13,12 @@ from typing import Any
 import numpy as np
 import torch
 
+from torchspore.engine.graph import control
 from torchspore.engine.graph.refusal import Refusal
 from torchspore.engine.graph.watch import Watch, watching
+from torchspore.engine.number import Number
 from torchspore.engine.private import FakeTensor, current_trace, disable_proxy_modes_tracing, make_fx, track_tensor_tree, without_modes
-from torchspore.engine.tensor import Frame, TensorBase, raw, tensors, transform
+from torchspore.engine.tensor import Frame, TensorBase, tensors, transform
 
 _one_at_a_time = threading.RLock()        # make_fx keeps its tracer in a module variable
 
@@ -37,6 +39,7 @@ class Out:
     """Stands for the output number `index` of the graph."""
 
     index: int
+    is_number: bool = False                # it is given as a Python number
 
 
 @dataclass(frozen=True)
@@ -49,9 +52,11 @@ class In:
 class Capture(Frame):
     """The frame of a capture."""
 
-    def __init__(self) -> None:
+    def __init__(self, converts: bool = False) -> None:
+        """With `converts` the source of what runs is converted, so that Tensors may decide branches and loops."""
         self.lifted: list[Any] = []
         self.watch = Watch()
+        self.watch.converts = converts
         self._places: dict[int, int] = {}           # id(Tensor) -> its place in `lifted`, which keeps it alive
         self._fakes: list[torch.Tensor] = []
         self._last: Any = None
@@ -72,15 +77,27 @@ class Capture(Frame):
 
     def _lift(self, source: Any, t: torch.Tensor) -> int:
         """Makes a new input of the graph; gives its place."""
+        fake = self._stand_in(source, t)
+        self._track(fake)
+        self.lifted.append(source)
+        self._fakes.append(fake)
+        return len(self.lifted) - 1
+
+    def _stand_in(self, source: Any, t: torch.Tensor) -> torch.Tensor:
+        """The fake for a new input."""
         with disable_proxy_modes_tracing(), torch.no_grad():
-            fake = self.mode.from_tensor(t)
+            return self.mode.from_tensor(t)  # type: ignore[no-any-return]
+
+    def _track(self, fake: torch.Tensor) -> None:
+        """Makes `fake` the next input of the graph."""
         graph = self.tracer.graph
         with graph.inserting_after(self._last) if self._last is not None else graph.inserting_before(next(iter(graph.nodes), None)):
             node = self._last = graph.placeholder(f"in{len(self.lifted)}")
         track_tensor_tree(fake, torch.fx.Proxy(node, self.tracer), constant=None, tracer=self.tracer)
-        self.lifted.append(source)
-        self._fakes.append(fake)
-        return len(self.lifted) - 1
+
+    def _more_outputs(self, outputs: list[torch.Tensor]) -> list[torch.Tensor]:
+        """What the graph gives after the program's outputs."""
+        return []
 
     def literal(self, data: Any, make: Callable[[Any], torch.Tensor]) -> torch.Tensor:
         if isinstance(data, np.ndarray):
@@ -116,7 +133,7 @@ class Capture(Frame):
         tensor._t = t
 
     def host(self, tensor: TensorBase) -> torch.Tensor:
-        raise Refusal("reads the values of a Tensor on the host")
+        raise _needs_values("reads the values of a Tensor on the host")
 
     def born(self, cell: Any) -> None:
         self.watch.born[id(cell)] = cell
@@ -129,23 +146,36 @@ class Capture(Frame):
     def run(self, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Captured:
         """Traces `function(*args, **kwargs)`. Raises Refusal for what a graph can't hold; all state is as before in either case."""
         self.watch.learn(function)
+        self.watch.contents.keep((args, kwargs), 5)
+        function = self.callee(function)
 
         def body() -> list[torch.Tensor]:
             self.tracer, self.mode = current_trace()
             with self.open(), watching(self.watch):
                 self.result = function(*args, **kwargs)
             self._settle()
-            return [t if isinstance(t, torch.Tensor) else raw(t) for t in self._outputs]
+            return [*self._outputs, *self._more_outputs(self._outputs)]
 
         with _one_at_a_time:
             try:
                 with without_modes():
                     module = make_fx(body, tracing_mode="fake", _allow_non_fake_inputs=False)()
+                if self.watch.converts:
+                    module = control.lowered(module)
             except BaseException as error:
                 self.watch.restore()
                 self.watch.changed_state()
-                raise self.watch.refusal or _as_refusal(error) from None
+                raise self.watch.refusal or self._lost(error) or _as_refusal(error) from None
+            finally:
+                control.forget()
         return Captured(module, self.lifted, self.result, self.written, self.watch)
+
+    def callee(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        return control.converted(function, self.watch) if self.watch.converts else function
+
+    def _lost(self, error: BaseException) -> Refusal | None:
+        """Why a local name has no value, where that ended the capture and a branch or loop on a Tensor is to blame."""
+        return self.watch.lost.get(error.name or "") if isinstance(error, NameError) else None
 
     def _settle(self) -> None:
         """Puts all state back and turns the Tensors of the result into places of inputs and outputs."""
@@ -170,13 +200,19 @@ class Capture(Frame):
             return In(self._places[id(tensor)])
         found = self._known.get(id(tensor))
         if found is None:
-            found = self._known[id(tensor)] = Out(len(self._outputs))
+            found = self._known[id(tensor)] = Out(len(self._outputs), isinstance(tensor, Number))
             self._outputs.append(tensor._t)
         return found
 
     def _first_line(self) -> str:
         code = next(iter(self.watch.codes), None)
         return f"{code.co_filename}:{code.co_firstlineno}" if code is not None else "<unknown>"
+
+
+def _needs_values(reason: str, line: str | None = None) -> Refusal:
+    refusal = Refusal(reason, line)
+    refusal.needs_values = True
+    return refusal
 
 
 def _has_array(data: Any) -> bool:
@@ -195,7 +231,7 @@ def _as_refusal(error: BaseException) -> BaseException:
             line = f"{step.tb_frame.f_code.co_filename}:{step.tb_lineno}"
         step = step.tb_next
     if type(error).__name__ in ("DataDependentOutputException", "DynamicOutputShapeException", "GuardOnDataDependentSymNode"):
-        return Refusal("needs the values of a Tensor to go on", line or "<unknown>")
+        return _needs_values("needs the values of a Tensor to go on", line or "<unknown>")
     refusal = Refusal(f"raises {type(error).__name__}", line or "<unknown>")
     refusal.needs_room = isinstance(error, RecursionError)
     return refusal

@@ -46,6 +46,7 @@ class Entry:
     graphs: list[Graph] = field(default_factory=list)
     refusal: Refusal | None = None
     refused_at: int = -1
+    converts: bool = False                 # Tensors decide branches or loops, so its source is converted
     is_deep: bool = False                  # calls nest deeper than Python's own limit allows
 
 
@@ -190,12 +191,24 @@ def _captured(entry: Entry, function: Callable[..., Any], args: tuple[Any, ...],
     """Captures the call; where Python's limit of nested calls is met, once more with a larger stack."""
     if not entry.is_deep:
         try:
-            return Capture().run(function, args, kwargs)
+            return _captured_once(entry, function, args, kwargs)
         except Refusal as refusal:
             if not refusal.needs_room:
                 raise
         entry.is_deep = True
-    return depth.with_room(lambda: Capture().run(function, args, kwargs))
+    return depth.with_room(lambda: _captured_once(entry, function, args, kwargs))
+
+
+def _captured_once(entry: Entry, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Captured:
+    """Captures the call as it stands; where a Tensor decides what it does, once more with its source converted."""
+    try:
+        return Capture(converts=entry.converts).run(function, args, kwargs)
+    except Refusal as refusal:
+        if entry.converts or not refusal.needs_values:
+            raise
+    captured = Capture(converts=True).run(function, args, kwargs)
+    entry.converts = True
+    return captured
 
 
 def _shapes(flat: list[TensorBase]) -> str:

@@ -26,7 +26,7 @@ class Graph:
         self.module = passes.clean(captured.module)
         _check_generators(self.module)
         self._result, self._written = captured.result, captured.written
-        self._is_simple = isinstance(captured.result, Out)
+        self._is_simple = isinstance(captured.result, Out) and not captured.result.is_number
         reads = [read for read in captured.watch.reads.values() if not _is_settled(read)]
         # A change of what an attribute names is counted (`version`); a change inside a list, a dict or an object is not.
         self._attributes = [read for read in reads if read.is_attribute]
@@ -38,10 +38,13 @@ class Graph:
         self._seen: tuple[int, int] | None = None
         self._inputs: list[Any] = []
         self.settings = settings
-        self.code = levels.compile(self.module, functools.partial(self._examples, flat), settings)
+        self.code = self._compiled(flat)
         self.operators = sum(node.op == "call_function" for node in self.module.graph.nodes)
         self.seconds = seconds + time.perf_counter() - started
         self.runs = 0
+
+    def _compiled(self, flat: list[TensorBase]) -> levels.Code:
+        return levels.compile(self.module, functools.partial(self._examples, flat), self.settings)
 
     def _examples(self, flat: list[TensorBase]) -> list[torch.Tensor]:
         """The real tensors of the inputs as they are now."""
@@ -85,6 +88,10 @@ class Graph:
         outs = self.code(*[i._t if isinstance(i, TensorBase) else i() for i in inputs])
         if engine.active:
             eager.after(outs)
+        return self._result_of(outs, inputs)
+
+    def _result_of(self, outs: list[torch.Tensor], inputs: list[Any]) -> Any:
+        """Puts the result together and writes what the trace wrote to attributes."""
         if self._is_simple and not self._written:
             return wrap(outs[self._result.index])
         made: dict[int, Any] = {}
@@ -114,6 +121,8 @@ def _found_twice(captured: Captured, flat: list[TensorBase]) -> list[tuple[int, 
 def _filled(value: Any, outs: list[torch.Tensor], inputs: list[Any], made: dict[int, Any]) -> Any:
     """The nested result with Tensors in the places of outputs and inputs."""
     if isinstance(value, Out):
+        if value.is_number:
+            return outs[value.index].item()
         if value.index not in made:
             made[value.index] = wrap(outs[value.index])
         return made[value.index]

@@ -10,7 +10,10 @@ class Refusal(BaseException):
     Not an Exception, so that a program's own `except Exception` lets it pass.
     """
 
+    needs_values = False           # a branch or a number depends on the values of a Tensor: converted source may hold it
     needs_room = False             # calls nest deeper than Python allows on this stack
+
+    is_deep = False                # the call must run with a larger stack
 
     def __init__(self, reason: str, line: str | None = None) -> None:
         super().__init__(reason)

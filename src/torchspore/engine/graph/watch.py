@@ -16,14 +16,14 @@ from typing import Any
 import numpy as np
 
 from torchspore.base.frames import is_users, user_line
-from torchspore.engine.graph import depth
+from torchspore.engine.graph import control, depth
 from torchspore.engine.graph.refusal import Refusal
 from torchspore.engine.graph.state import MISSING, Cells, Contents, Randomness, Read, freeze
 from torchspore.engine.tensor import TensorBase
 from torchspore.errors import CallsTooDeep
 
 _CLOCKS = {time.time, time.time_ns, time.perf_counter, time.perf_counter_ns, time.monotonic, time.process_time, time.sleep, os.urandom}
-_TALK = {builtins.print: "print", builtins.input: "input", builtins.open: "open"}
+_TALK = {builtins.print: "calls print", builtins.input: "calls input", builtins.open: "opens a file"}
 _watched: type | None = None
 _recorder: Watch | None = None
 _thread = 0
@@ -49,6 +49,10 @@ class Watch:
         self.functions: dict[CodeType, FunctionType] = {}
         self.contents, self.randomness = Contents(), Randomness()
         self.refusal: BaseException | None = None
+        self.converts = False
+        """Whether the source of what runs is converted."""
+        self.lost: dict[str, Refusal] = {}
+        """The local names that a branch or loop on a Tensor leaves without a value, and why."""
         self._depth, self._deepest = 0, depth.limit()
         self._counted: dict[CodeType, bool] = {}
 
@@ -141,8 +145,12 @@ class Watch:
             if _is_ours(frame):
                 return
             what = _TALK.get(argument) or ("reads the clock" if argument in _CLOCKS else "writes to a file or the screen")
-            self.refusal = Refusal("calls print" if what == "print" else what)
-            raise self.refusal
+            raise self.refuse(what)
+
+    def refuse(self, what: str) -> Refusal:
+        """Keeps why the trace ends, in case that the program catches it."""
+        self.refusal = refusal = Refusal(what)
+        return refusal
 
     def _counts(self, code: CodeType, frame: FrameType) -> bool:
         """Whether a call of this code is one level of `max_call_depth`: a Cell's construct or a function of the user's."""
@@ -234,20 +242,44 @@ def watching(watch: Watch) -> Iterator[None]:
     _recorder, _thread = watch, threading.get_ident()
     if _watched is not None:
         _watched.__getattribute__ = _noting  # type: ignore[assignment, method-assign]
+    for function in _TALK:
+        setattr(builtins, function.__name__, _guarded(function))
     sys.setprofile(watch.hook)
     try:
         yield
     finally:
         sys.setprofile(before)
+        for function in _TALK:
+            setattr(builtins, function.__name__, function)
         if _watched is not None:
             del _watched.__getattribute__
         _recorder = None
 
 
+def _guarded(function: Any) -> Callable[..., Any]:
+    """`print`, `input` or `open` while a thread traces.
+
+    Python takes a profile hook out once it has raised; what runs in a `finally` after that would talk.
+    """
+
+    @functools.wraps(function)
+    def talk(*args: Any, **kwargs: Any) -> Any:
+        watch = _recorder
+        if watch is None or threading.get_ident() != _thread or _is_ours(sys._getframe(1)):
+            return function(*args, **kwargs)
+        raise watch.refuse(_TALK[function])
+
+    return talk
+
+
 def _noting(self: Any, name: str) -> Any:
     """A Cell's attribute access while a thread traces."""
     watch = _recorder
-    if watch is None or threading.get_ident() != _thread or name[:2] == "__" or id(self) in watch.born:
+    if watch is None or threading.get_ident() != _thread or name[:2] == "__":
+        return object.__getattribute__(self, name)
+    if name == "construct" and watch.converts:
+        return control.converted(object.__getattribute__(self, name), watch)
+    if id(self) in watch.born:
         return object.__getattribute__(self, name)
     own = object.__getattribute__(self, "__dict__")
     if name in own:

@@ -9,19 +9,23 @@ import torch
 from torch.fx.node import Node
 
 from torchspore.engine.graph.levels import bindings
+from torchspore.engine.graph.passes.in_place import overwrite
 from torchspore.engine.private import is_operator
 
 Code = Callable[..., list[Any]]
 
 
-def compile(module: torch.fx.GraphModule) -> Code:
-    """A function (inputs) -> outputs that runs the nodes of the graph one after the other and frees each value after its last use."""
-    text, bound = source(module)
+def compile(module: torch.fx.GraphModule, inner: bool = False) -> Code:
+    """A function (inputs) -> outputs that runs the nodes of the graph one after the other and frees each value after its last use.
+
+    With `inner` it is called by the code of a graph around it, where no gradients are recorded already.
+    """
+    text, bound = source(module, inner)
     exec(builtins.compile(text, "<captured graph>", "exec"), bound)
     return bound["run"]
 
 
-def source(module: torch.fx.GraphModule) -> tuple[str, dict[str, Any]]:
+def source(module: torch.fx.GraphModule, inner: bool = False) -> tuple[str, dict[str, Any]]:
     """The Python text of the function, and the operators and constants that it names."""
     nodes = list(module.graph.nodes)
     names = {node: f"v{i}" for i, node in enumerate(nodes)}
@@ -29,7 +33,8 @@ def source(module: torch.fx.GraphModule) -> tuple[str, dict[str, Any]]:
     last = _last_uses(nodes)
     lines = [line for node in nodes for line in _lines(module, node, names, bound, last.get(node, []))]
     arguments = [names[node] for node in nodes if node.op == "placeholder"]
-    return f"def run({', '.join(arguments)}):\n    with no_grad():\n        " + "\n        ".join(lines) + "\n", bound
+    head = f"def run({', '.join(arguments)}):\n    {'if True' if inner else 'with no_grad()'}:\n        "
+    return head + "\n        ".join(lines) + "\n", bound
 
 
 def _lines(module: torch.fx.GraphModule, node: Node, names: dict[Node, str], bound: dict[str, Any], gone: list[Node]) -> list[str]:
@@ -68,7 +73,7 @@ def _call(node: Node, names: dict[Node, str], bound: dict[str, Any]) -> str:
     target = node.target
     if getattr(target, "__name__", "") == "getitem" and not is_operator(target):
         return f"{names[node.args[0]]}[{node.args[1]}]"  # type: ignore[index]
-    shown = target.name() if is_operator(target) else getattr(target, "__name__", "call")
+    shown = target.name() if is_operator(target) else f"{getattr(target, '__name__', 'call')}_{id(target)}"
     name = "f_" + "".join(c if c.isalnum() else "_" for c in shown)
     bound[name] = bindings.function(target)
     given = [_text(a, names, bound) for a in node.args] + [f"{k}={_text(v, names, bound)}" for k, v in node.kwargs.items()]
@@ -85,7 +90,7 @@ def _text(value: Any, names: dict[Node, str], bound: dict[str, Any]) -> str:
     if value is None or isinstance(value, (bool, int, str)) or (isinstance(value, float) and value == value and abs(value) != float("inf")):
         return repr(value)
     name = f"c{len(bound)}"
-    bound[name] = value
+    bound[name] = compile(overwrite(value), True) if isinstance(value, torch.fx.GraphModule) else value
     return name
 
 

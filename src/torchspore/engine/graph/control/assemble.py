@@ -1,0 +1,122 @@
+"""Puts the graph of a part into the form in which a branch or loop calls it: (inputs, gradients) -> (outputs, gradients)."""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch.fx.node import Node
+
+from torchspore.engine.graph.control.join import NOTHING, Source
+from torchspore.engine.graph.control.part import BACKWARD, Outcome
+
+_aten = torch.ops.aten
+@dataclass
+class Shape:
+    """What the graph of a part takes and gives."""
+
+    inputs: list[torch.Tensor]
+    """Stand-ins of the inputs, or the tensors themselves."""
+    outputs: list[torch.Tensor]
+    seeds: list[int] = field(default_factory=list)
+    """The outputs for which a gradient comes in, after the inputs."""
+    wanted: list[int] = field(default_factory=list)
+    """The inputs whose gradients go out, after the outputs."""
+
+
+class Assembly:
+    """The making of one graph."""
+
+    def __init__(self, part: Outcome, shape: Shape, at: Sequence[int | None]) -> None:
+        """`at` says for each input of the part which input of the new graph it is, None where the part does not use it."""
+        self._part, self._shape, self._at = part, shape, at
+        self._graph = torch.fx.Graph()
+        self._env: dict[Node, Node] = {}
+
+    def run(self, sources: Sequence[Source], contiguous: Sequence[bool]) -> torch.fx.GraphModule:
+        """The graph whose outputs are `sources`."""
+        shape, graph = self._shape, self._graph
+        self._inputs = [self._new(graph.placeholder(f"in{i}"), t) for i, t in enumerate(shape.inputs)]
+        self._seeds = {i: self._new(graph.placeholder(f"d{i}"), shape.outputs[i], True) for i in shape.seeds}
+        gave: list[Node] = []
+        module: Any = self._part.module
+        if module is not None:
+            gave = self._copy(module, sources)
+        outs = [self._output(s, meta, flat, gave) for s, meta, flat in zip(sources, shape.outputs, contiguous)]
+        gradients = [self._gradient(i, sources, gave) for i in shape.wanted]
+        graph.output([*outs, *gradients])
+        return torch.fx.GraphModule(module if module is not None else torch.nn.Module(), graph)
+
+    def _copy(self, module: torch.fx.GraphModule, sources: Sequence[Source]) -> list[Node]:
+        """Copies the part's nodes; gives what it gives."""
+        placeholders = [node for node in module.graph.nodes if node.op == "placeholder"]
+        count = len(self._part.inputs)
+        for node, place in zip(placeholders[:count], self._at):
+            if place is not None:
+                self._env[node] = self._inputs[place]
+        for index, node in zip(self._part.seeds, placeholders[count:]):
+            given = [
+                self._cast(self._seeds[i], self._part.metas[index], True) for i, source in enumerate(sources)
+                if source.index == index and i in self._seeds
+            ]
+            self._env[node] = self._sum(given, self._part.metas[index])
+        gave: list[Node] = []
+        for node in module.graph.nodes:
+            if node.op == "output":
+                gave = [self._env[n] for n in node.args[0]]
+            elif node.op != "placeholder":
+                self._env[node] = self._graph.node_copy(node, lambda n: self._env[n])
+        return gave
+
+    def _output(self, source: Source, meta: torch.Tensor, contiguous: bool, gave: list[Node]) -> Node:
+        if source.index is not None:
+            node = self._cast(gave[source.index], meta, False)
+        elif source.outside is not None:
+            node = self._cast(self._inputs[self._position(source.outside)], meta, False)
+        else:
+            return self._full(meta, 0 if source.value is NOTHING else source.value, False)
+        if contiguous:
+            node = self._new(self._graph.call_function(_aten.clone.default, (node,), {"memory_format": torch.contiguous_format}), meta)
+        return node
+
+    def _gradient(self, wanted: int, sources: Sequence[Source], gave: list[Node]) -> Node:
+        """The gradient of one input: from the part's graph, and from outputs that are this very input."""
+        found = []
+        first = len(self._part.metas)
+        if self._part.seeds:
+            found += [gave[first + i] for i, place in enumerate(self._part.wanted) if self._at[place] == wanted]
+        meta = self._shape.inputs[wanted]
+        for i, source in enumerate(sources):
+            if source.outside is not None and i in self._seeds and self._position(source.outside) == wanted:
+                found.append(self._cast(self._seeds[i], meta, True))
+        return self._sum(found, meta)
+
+    # ---- nodes
+
+    def _position(self, t: torch.Tensor) -> int:
+        return next(i for i, other in enumerate(self._shape.inputs) if other is t)
+
+    def _new(self, node: Node, meta: torch.Tensor, backward: bool = False) -> Node:
+        node.meta["val"] = meta
+        if backward:
+            node.meta[BACKWARD] = True
+        return node
+
+    def _sum(self, nodes: list[Node], meta: torch.Tensor) -> Node:
+        if not nodes:
+            return self._full(meta, 0, True)
+        total = nodes[0]
+        for node in nodes[1:]:
+            total = self._new(self._graph.call_function(_aten.add.Tensor, (total, node)), meta, True)
+        return total
+
+    def _full(self, meta: torch.Tensor, value: Any, backward: bool) -> Node:
+        keywords = {"dtype": meta.dtype, "device": getattr(meta, "at", meta.device), "pin_memory": False}
+        return self._new(self._graph.call_function(_aten.full.default, (list(meta.shape), value), keywords), meta, backward)
+
+    def _cast(self, node: Node, meta: torch.Tensor, backward: bool) -> Node:
+        value = node.meta.get("val")
+        if not isinstance(value, torch.Tensor) or value.dtype is meta.dtype:
+            return node
+        return self._new(self._graph.call_function(_aten._to_copy.default, (node,), {"dtype": meta.dtype}), meta, backward)

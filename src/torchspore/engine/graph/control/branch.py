@@ -1,0 +1,212 @@
+"""An `if` on a Tensor inside a capture: both ways are captured, and their results joined."""
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from torchspore.base.frames import user_line
+from torchspore.engine import tensor as engine
+from torchspore.engine.grad import is_differentiable
+from torchspore.engine.graph.capture import Capture
+from torchspore.engine.graph.control import part
+from torchspore.engine.graph.control.assemble import Assembly, Shape
+from torchspore.engine.graph.control.join import Join, Mismatch, Slot, filled
+from torchspore.engine.graph.control.part import BACKWARD, Outcome
+from torchspore.engine.graph.control.places import UNBOUND, Local, Places, Written
+from torchspore.engine.graph.control.records import Record, emit, stand_in
+from torchspore.engine.graph.refusal import Refusal
+from torchspore.engine.private import make_fx, without_modes
+from torchspore.engine.tensor import raw
+
+
+@dataclass(eq=False)
+class Branch(Record):
+    """A branch: two graphs of one shape."""
+
+    then: torch.fx.GraphModule
+    otherwise: torch.fx.GraphModule
+    shape: Shape
+    back: BranchBack | None = None
+
+    def graphs(self) -> list[torch.fx.GraphModule]:
+        return [self.then, self.otherwise]
+
+    def gradient(self, inputs: Sequence[torch.Tensor], gradients: list[torch.Tensor]) -> list[torch.Tensor | None]:
+        if self.back is None:
+            self.back = BranchBack([self.shape.inputs[i] for i in self.shape.wanted], self)
+        return scattered(emit(self.back, [*inputs, *gradients]), self.shape.wanted, len(inputs), 1)
+
+
+@dataclass(eq=False)
+class BranchBack(Record):
+    """The gradient of a branch."""
+
+    of: Branch
+    again: Branch | None = None
+
+    def gradient(self, inputs: Sequence[torch.Tensor], gradients: list[torch.Tensor]) -> list[torch.Tensor | None]:
+        """Of second order: the gradient as a branch of its own, with a gradient."""
+        if self.again is None:
+            shape = self.of.shape
+            count = len(shape.outputs)
+            taken = [*shape.inputs, *[shape.outputs[i] for i in shape.seeds]]
+            then, otherwise = (derivative(module, taken, count) for module in (self.of.then, self.of.otherwise))
+            seeds = list(range(len(self.metas)))
+            wanted = [i for i, t in enumerate(taken) if is_differentiable(t)]
+            self.again = Branch(self.metas, then, otherwise, Shape(taken, self.metas, seeds, wanted))
+        return self.again.gradient(inputs, gradients)
+
+
+def scattered(found: Sequence[torch.Tensor], wanted: Sequence[int], count: int, shift: int) -> list[torch.Tensor | None]:
+    """`found` at the positions `wanted`, moved by `shift`, of a list of `count`."""
+    out: list[torch.Tensor | None] = [None] * count
+    for position, t in zip(wanted, found):
+        out[position + shift] = t
+    return out
+
+
+def derivative(module: torch.fx.GraphModule, taken: list[torch.Tensor], skip: int) -> torch.fx.GraphModule:
+    """From the graph of a part the graph (what it takes, gradients of its outputs after the first `skip`) -> those outputs, and the
+    gradients of everything differentiable that it takes.
+    """
+    names: set[str] = set()
+    given = len(taken)
+
+    def both(*tensors: torch.Tensor) -> list[torch.Tensor]:
+        from torchspore.engine.private import current_trace
+
+        with torch.enable_grad():
+            at = [t.detach().requires_grad_(is_differentiable(t)) for t in tensors[:given]]
+            outs = module(*at)[skip:]
+            leaves = [t for t in at if t.requires_grad]
+            names.update(node.name for node in current_trace()[0].graph.nodes)
+            pairs = [(o, g) for o, g in zip(outs, tensors[given:]) if o.requires_grad]
+            got: Sequence[Any] = [None] * len(leaves)
+            if pairs:
+                got = torch.autograd.grad([o for o, _ in pairs], leaves, [g for _, g in pairs], allow_unused=True)
+        return [*[o.detach() for o in outs], *[torch.zeros_like(t) if g is None else g for t, g in zip(leaves, got)]]
+
+    with torch.no_grad():
+        metas = [*taken, *[node.meta["val"] for node in _outputs(module)[skip:]]]
+        examples = [torch.empty_strided(m.shape, m.stride(), dtype=m.dtype, device=getattr(m, "at", m.device)) for m in metas]
+    with without_modes():
+        made = make_fx(both, tracing_mode="fake")(*examples)
+    for node in made.graph.nodes:
+        if node.name not in names and node.op != "output":
+            node.meta[BACKWARD] = True
+    for node in [n for n in made.graph.nodes if n.op == "placeholder"][given:]:
+        node.meta[BACKWARD] = True
+    return made
+
+
+def _outputs(module: torch.fx.GraphModule) -> list[Any]:
+    return list(next(node for node in reversed(module.graph.nodes) if node.op == "output").args[0])
+
+
+def on_tensor(around: Capture, test: Any, then: Callable[[], Any], otherwise: Callable[[], Any], live: Iterable[str]) -> Any:
+    """The `if`: captures both ways, joins what they give and leave behind, and puts a branch into the trace."""
+    line = user_line()
+    places = Places((then, otherwise))  # type: ignore[arg-type]
+    left, right = part.trace(then, around, places), part.trace(otherwise, around, places)
+    if left.raised is not None and right.raised is not None:
+        raise Refusal(f"raises {type(left.raised).__name__}", line)
+    join = Join(left, right)
+    value, changes = _joined(join, left, right, set(live), around, line)
+    if not join.slots and not any(acts(side) for side in (left, right)):
+        results: list[torch.Tensor] = []
+    else:
+        results = _emit(raw(test).reshape(()), join.slots, left, right)
+    for place, structure in changes:
+        leave(place, filled(structure, results))
+    return filled(value, results)
+
+
+def acts(side: Outcome) -> bool:
+    """Whether the side does something besides giving values."""
+    from torchspore.engine.graph.passes.dead import acts as node_acts
+
+    return side.module is None or any(node.op == "call_function" and node_acts(node) for node in side.module.graph.nodes)
+
+
+def leave(place: Any, value: Any) -> None:
+    """Puts what a branch or loop leaves into its place, so that the frames around see it."""
+    if isinstance(place, Written):
+        engine.write(place.tensor, raw(value))
+    else:
+        place.set(value)
+
+
+def _joined(join: Join, left: Outcome, right: Outcome, live: set[str], around: Capture, line: str | None) -> tuple[Any, list[Any]]:
+    """The joined result, and (place, structure) for each place that a side changed."""
+    if left.raised is not None or right.raised is not None:
+        side = right if left.raised is not None else left
+        pick = (lambda v: join._one_sided(v, side is right))
+        return pick(side.value), [(place, pick(now)) for place, _, now in side.changes.values()]
+    try:
+        value = join.value(left.value, right.value)
+    except Mismatch as found:
+        raise Refusal(f"gives two kinds of result, as a Tensor decides:\n{found}", line) from None
+    changes = []
+    for key in [*left.changes, *[k for k in right.changes if k not in left.changes]]:
+        place, before, _ = (left.changes.get(key) or right.changes[key])
+        a = left.changes[key][2] if key in left.changes else before
+        b = right.changes[key][2] if key in right.changes else before
+        if isinstance(place, Local) and not place.foreign and place.name not in live:
+            continue
+        try:
+            if (a is UNBOUND) != (b is UNBOUND):
+                raise Mismatch(f"  one way:   {'no value' if a is UNBOUND else 'a value'}\n"
+                               f"  the other: {'no value' if b is UNBOUND else 'a value'}")
+            changes.append((place, join.value(a, b)))
+        except Mismatch as found:
+            reason = Refusal(f"gives {place} two kinds of value, as a Tensor decides:\n{found}", line)
+            if not isinstance(place, Local):
+                raise reason from None
+            around.watch.lost[place.name] = reason
+            changes.append((place, UNBOUND))
+    return value, changes
+
+
+def _emit(test: torch.Tensor, slots: list[Slot], left: Outcome, right: Outcome) -> list[torch.Tensor]:
+    inputs: list[torch.Tensor] = []
+
+    def position(t: torch.Tensor) -> int:
+        for i, other in enumerate(inputs):
+            if other is t:
+                return i
+        inputs.append(t)
+        return len(inputs) - 1
+
+    at = [[position(t) for t in side.inputs] for side in (left, right)]
+    for slot in slots:
+        for source in (slot.left, slot.right):
+            if source.outside is not None:
+                position(source.outside)
+    recording = torch.is_grad_enabled() and any(t.requires_grad for t in inputs)
+    metas = [slot.meta for slot in slots]
+    shape = Shape(
+        inputs, metas, [i for i, m in enumerate(metas) if recording and is_differentiable(m)],
+        [i for i, t in enumerate(inputs) if recording and t.requires_grad],
+    )
+    flat = [slot.contiguous for slot in slots]
+    modules = []
+    for side, places, sources in ((left, at[0], [s.left for s in slots]), (right, at[1], [s.right for s in slots])):
+        modules.append(Assembly(side, shape, places).run(sources, flat) if side.raised is None else _raising(side, shape))
+    shape.inputs = [stand_in(t) for t in inputs]
+    return emit(Branch(metas, modules[0], modules[1], shape), [test, *inputs])
+
+
+def _raising(side: Outcome, shape: Shape) -> torch.fx.GraphModule:
+    """The graph of a way that raises."""
+    from torchspore.engine.graph.control.join import Source
+    from torchspore.engine.graph.control.run import fail
+
+    made = Assembly(Outcome(), shape, []).run([Source()] * len(shape.outputs), [False] * len(shape.outputs))
+    first = next(node for node in made.graph.nodes if node.op != "placeholder")
+    with made.graph.inserting_before(first):
+        made.graph.call_function(fail, (f"{type(side.raised).__name__}: {side.raised}",))
+    made.recompile()
+    return made

@@ -1,0 +1,160 @@
+"""The state of a loop of the graph: which names, containers and attributes a round changes, and how each round hands them to the next."""
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+
+from torchspore.engine.graph.control.join import NOTHING, Mismatch, Place, Source, _is_equal, holds, sides
+from torchspore.engine.graph.control.part import Outcome
+from torchspore.engine.graph.control.records import stand_in
+from torchspore.engine.number import Number, is_plain, number
+from torchspore.engine.tensor import TensorBase, raw, wrap
+
+
+class Again(Exception):
+    """More of the state turned out to vary: the body is to be captured once more."""
+
+
+@dataclass
+class Slot:
+    """One tensor of the state: what the program meets for it in a round, and where it is found after the round."""
+
+    start: TensorBase
+    """A Tensor or Number of its own, on the value before the first round."""
+    after: Source = field(default_factory=Source)
+    is_read: bool = True
+
+
+class State:
+    """All slots of a loop."""
+
+    def __init__(self) -> None:
+        self.slots: list[Slot] = []
+
+    def enter(self, before: Any, after: Any, part: Outcome) -> Any:
+        """The structure `before` with slots where a round makes it differ from `after`. Raises Mismatch."""
+        if before is after or before is NOTHING or isinstance(before, Place):
+            return before
+        if is_plain(before) and is_plain(after):
+            if type(before) is type(after) and (before == after or before != before):
+                return before
+            if isinstance(before, bool) or isinstance(after, bool):
+                if type(before) is not type(after):
+                    raise Mismatch(sides(before, after))
+            return self._add(number(float(before) if isinstance(after, float) else before))
+        if isinstance(after, TensorBase) and is_plain(before):
+            return self._from_number(before, after, part)
+        if isinstance(before, Number):
+            return self._add(Number(alias(raw(before))))
+        if isinstance(before, TensorBase):
+            return self._add(wrap(alias(raw(before))))
+        if type(before) is type(after) and isinstance(before, (list, tuple)) and len(before) == len(after):
+            found = [self.enter(x, y, part) for x, y in zip(before, after)]
+            return type(before)(*found) if hasattr(before, "_fields") else type(before)(found)
+        if isinstance(before, dict) and type(before) is type(after) and list(before) == list(after):
+            return {key: self.enter(value, after[key], part) for key, value in before.items()}
+        if _is_equal(before, after):
+            return before
+        raise Mismatch(_rounds(before, after))
+
+    def _from_number(self, before: Any, after: TensorBase, part: Outcome) -> Place:
+        meta = meta_of(part, after)
+        if meta.ndim:
+            raise Mismatch(_rounds(before, after))
+        if isinstance(after, Number):
+            return self._add(Number(torch.full((), before, dtype=meta.dtype)))
+        if not holds(meta.dtype, before):
+            raise Mismatch(_rounds(before, after))
+        return self._add(wrap(torch.full((), before, dtype=meta.dtype, device=meta.at)))  # type: ignore[attr-defined]
+
+    def _add(self, start: TensorBase, is_read: bool = True) -> Place:
+        self.slots.append(Slot(start, is_read=is_read))
+        return Place(len(self.slots) - 1, isinstance(start, Number))
+
+    # ---- after a round
+
+    def match(self, structure: Any, after: Any, part: Outcome) -> None:
+        """Notes where each slot of `structure` is found after a round. Raises Again where a constant turns out to vary, or Mismatch."""
+        if isinstance(structure, Place):
+            self._match_slot(self.slots[structure.index], after, part)
+        elif structure is after:
+            return
+        elif isinstance(structure, (list, tuple)) and type(structure) is type(after) and len(structure) == len(after):
+            for x, y in zip(structure, after):
+                self.match(x, y, part)
+        elif isinstance(structure, dict) and type(structure) is type(after) and list(structure) == list(after):
+            for key, value in structure.items():
+                self.match(value, after[key], part)
+        elif is_plain(structure) and type(structure) is type(after) and structure == after:
+            return
+        elif isinstance(structure, TensorBase) or isinstance(after, TensorBase) or (is_plain(structure) and is_plain(after)):
+            raise Again
+        elif not _is_equal(structure, after):
+            raise Mismatch(_rounds(structure, after))
+
+    def _match_slot(self, slot: Slot, after: Any, part: Outcome) -> None:
+        start = slot.start
+        meta = stand_in(raw(start))
+        if isinstance(after, TensorBase):
+            found = meta_of(part, after)
+            if isinstance(start, Number) and isinstance(after, Number) and meta.dtype is torch.int64 and found.dtype is torch.float64:
+                slot.start = Number(raw(start).to(torch.float64))
+                raise Again
+            if isinstance(start, Number) and not isinstance(after, Number) and found.ndim == 0:
+                slot.start = wrap(raw(start).to(found.dtype))
+                raise Again
+            if found.shape != meta.shape or found.dtype is not meta.dtype:
+                raise Mismatch(_rounds(start, after))
+            index = part.outs.get(id(after))
+            slot.after = Source(index=index) if index is not None else Source(outside=raw(after))
+        elif is_plain(after) and not meta.ndim and holds(meta.dtype, after):
+            slot.after = Source(value=after)
+        elif is_plain(after) and isinstance(start, Number) and meta.dtype is torch.int64 and isinstance(after, float):
+            slot.start = Number(raw(start).to(torch.float64))
+            raise Again
+        else:
+            raise Mismatch(_rounds(start, after))
+
+    def met(self, structure: Any) -> Any:
+        """What the program meets in a round: the slots' own Tensors in the places."""
+        if isinstance(structure, Place):
+            return self.slots[structure.index].start
+        if isinstance(structure, tuple):
+            items = [self.met(item) for item in structure]
+            return type(structure)(*items) if hasattr(structure, "_fields") else type(structure)(items)
+        if isinstance(structure, list):
+            return [self.met(item) for item in structure]
+        if isinstance(structure, dict):
+            return {key: self.met(item) for key, item in structure.items()}
+        return structure
+
+    def result(self, value: Any, part: Outcome) -> Any:
+        """Slots for what a `return` inside the loop gives, which is nothing before the first round."""
+        from torchspore.engine.tensor import transform
+
+        def place(tensor: TensorBase) -> Place:
+            meta = meta_of(part, tensor)
+            zeros = torch.zeros(meta.shape, dtype=meta.dtype, device=meta.at)  # type: ignore[attr-defined]
+            made = self._add(Number(zeros) if isinstance(tensor, Number) else wrap(zeros), False)
+            self._match_slot(self.slots[made.index], tensor, part)
+            return made
+
+        return transform(value, place)
+
+
+def alias(t: torch.Tensor) -> torch.Tensor:
+    """`t` under another name, which costs nothing when the graph runs."""
+    return torch.ops.aten.alias.default(t)
+
+
+def meta_of(part: Outcome, tensor: TensorBase) -> torch.Tensor:
+    """Shape, dtype and device of a Tensor that a part gives."""
+    index = part.outs.get(id(tensor))
+    return part.metas[index] if index is not None else stand_in(raw(tensor))
+
+
+def _rounds(before: Any, after: Any) -> str:
+    lines = sides(before, after).splitlines()
+    return f"  before a round: {lines[0].split(':', 1)[1].strip()}\n  after it:       {lines[1].split(':', 1)[1].strip()}"

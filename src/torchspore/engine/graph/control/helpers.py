@@ -1,0 +1,232 @@
+"""What converted source calls, as `_cf`: each helper does what Python does, but for a Tensor in a capture, of which the graph decides."""
+from __future__ import annotations
+
+import functools
+import operator
+from collections.abc import Callable, Iterable
+from types import FunctionType, MethodType
+from typing import Any
+
+import torch
+
+from torchspore.base.frames import is_users
+from torchspore.engine.graph.control import branch, convert, loop, part
+from torchspore.engine.graph.control.join import NOTHING
+from torchspore.engine.graph.control.records import Check, emit
+from torchspore.engine.graph.refusal import Refusal
+from torchspore.engine.number import Number
+from torchspore.engine.tensor import TensorBase, raw
+
+__all__ = [
+    "NOTHING", "and_", "call", "chain", "ended", "for_", "holds", "if_", "not_", "or_", "pick", "returned", "same", "truth", "while_",
+]
+
+_COMPARE: dict[str, Callable[[Any, Any], Any]] = {
+    "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge, "==": operator.eq, "!=": operator.ne, "is": operator.is_,
+    "is not": operator.is_not, "in": lambda a, b: a in b, "not in": lambda a, b: a not in b,
+}
+_RUNNING = 0
+
+
+def _decides(test: Any) -> bool:
+    """Whether the graph must decide by `test`: a Tensor of one element, in a capture."""
+    return isinstance(test, TensorBase) and test._t.numel() == 1 and part.current() is not None
+
+
+# ---- expressions
+
+def if_(test: Any, then: Callable[[], Any], otherwise: Callable[[], Any], live: Iterable[str] = ()) -> Any:
+    """`if`: calls one of the two; `live` are the names that they assign and that are read later."""
+    if _decides(test):
+        return branch.on_tensor(part.current(), test, then, otherwise, live)  # type: ignore[arg-type]
+    return then() if test else otherwise()
+
+
+pick = if_
+
+
+def and_(first: Any, *others: Callable[[], Any]) -> Any:
+    """`and`."""
+    value = first
+    for other in others:
+        if _decides(value):
+            value = if_(value, other, lambda value=value: value)  # type: ignore[misc]
+        elif not value:
+            return value
+        else:
+            value = other()
+    return value
+
+
+def or_(first: Any, *others: Callable[[], Any]) -> Any:
+    """`or`."""
+    value = first
+    for other in others:
+        if _decides(value):
+            value = if_(value, lambda value=value: value, other)  # type: ignore[misc]
+        elif value:
+            return value
+        else:
+            value = other()
+    return value
+
+
+def not_(value: Any) -> Any:
+    """`not`."""
+    return Number(torch.logical_not(raw(value)).reshape(())) if _decides(value) else not value
+
+
+def chain(signs: tuple[str, ...], first: Any, *others: Callable[[], Any]) -> Any:
+    """`a < b < c`: each operand is computed once, and only if it matters."""
+    second = others[0]()
+    verdict = _COMPARE[signs[0]](first, second)
+    if len(signs) == 1:
+        return verdict
+    return and_(verdict, lambda: chain(signs[1:], second, *others[1:]))
+
+
+def same(value: Any, expected: int) -> Any:
+    """Whether a number is `expected`."""
+    return value == expected
+
+
+def truth(test: Any) -> Any:
+    """The test of an `if` that has to stay Python's."""
+    if _decides(test):
+        raise Refusal("leaves a `try`, `with` or `match` block by an `if` that a Tensor decides")
+    return test
+
+
+def holds(test: Any, said: Callable[[], Any] | None) -> Any:
+    """The test of an `assert`; one on a Tensor is made when the graph runs."""
+    if not _decides(test):
+        return test
+    emit(Check([], f"AssertionError: {said() if said is not None else ''}"), [raw(test)])
+    return True
+
+
+# ---- loops
+
+def while_(test: Callable[[], Any], body: Callable[[], Any], live: Iterable[str] = ()) -> tuple[Any, Any]:
+    """`while`: gives (0, NOTHING) where the test ended it, (1, NOTHING) after a break, (2, value) after a return."""
+    left: tuple[Any, Any] = (_RUNNING, NOTHING)
+    while True:
+        go_on = test()
+        if _decides(go_on):
+            return _graph_loop(left, go_on, test, body, live)
+        if not go_on:
+            return left
+        left = _round(left, body, live)
+        if not isinstance(left[0], TensorBase) and left[0] != _RUNNING:
+            return left
+
+
+def _graph_loop(
+    left: tuple[Any, Any], go_on: Any, _cf_test: Callable[[], Any], _cf_body: Callable[[], Any], live: Iterable[str],
+) -> tuple[Any, Any]:
+    """The rest of a loop whose test is a Tensor; Python may have run the first rounds, and a Tensor may have ended it there."""
+    around = part.current()
+    assert around is not None
+    if not _decides(left[0]):
+        return loop.on_tensor(around, go_on, _cf_test, _cf_body, live)
+    return if_(same(left[0], _RUNNING), lambda: while_(_cf_test, _cf_body, live), lambda: left, live)
+
+
+def for_(iterable: Any, set_: Callable[[Any], Any], body: Callable[[], Any], live: Iterable[str] = ()) -> tuple[Any, Any]:
+    """`for`: as `while_`."""
+    if isinstance(iterable, TensorRange):
+        return _count(iterable, set_, body, live)
+    left: tuple[Any, Any] = (_RUNNING, NOTHING)
+    for item in iterable:
+        left = _round(left, _with(set_, item, body), live)
+        if not isinstance(left[0], TensorBase) and left[0] != _RUNNING:
+            return left
+    return left
+
+
+def _with(_cf_set: Callable[[Any], Any], _cf_item: Any, _cf_body: Callable[[], Any]) -> Callable[[], Any]:
+    def step() -> Any:
+        _cf_set(_cf_item)
+        return _cf_body()
+
+    return step
+
+
+def _round(left: tuple[Any, Any], body: Callable[[], Any], live: Iterable[str]) -> tuple[Any, Any]:
+    """One more round of a loop that Python counts; where a Tensor may have ended it, the graph decides whether it runs."""
+    if not _decides(left[0]):
+        return body()
+    return if_(same(left[0], _RUNNING), body, lambda: left, live)
+
+
+class TensorRange:
+    """`range` with a bound that is a Tensor."""
+
+    def __init__(self, start: Any, stop: Any, step: int) -> None:
+        self.start, self.stop, self.step = start, stop, step
+
+
+def range_(*bounds: Any) -> Any:
+    """`range`."""
+    if not any(_decides(bound) for bound in bounds):
+        return range(*bounds)
+    start, stop, step = (0, bounds[0], 1) if len(bounds) == 1 else (*bounds, 1)[:3]
+    if isinstance(step, TensorBase) or not step:
+        raise Refusal("counts with a step that is a Tensor")
+    return TensorRange(_integer(start), _integer(stop), step)
+
+
+def _integer(value: Any) -> Any:
+    if not isinstance(value, TensorBase):
+        return operator.index(value)
+    t = raw(value)
+    if t.dtype.is_floating_point or t.dtype.is_complex:
+        raise TypeError("range: expected integers, got a Tensor of floating-point numbers.")
+    return Number(t.reshape(()).to(torch.int64))
+
+
+def _count(span: TensorRange, _cf_set: Callable[[Any], Any], _cf_body: Callable[[], Any], live: Iterable[str]) -> tuple[Any, Any]:
+    position, _cf_stop, _cf_step = span.start, span.stop, span.step
+
+    def test() -> Any:
+        return position < _cf_stop if _cf_step > 0 else position > _cf_stop
+
+    def body() -> Any:
+        nonlocal position
+        _cf_set(position)
+        position = position + _cf_step
+        return _cf_body()
+
+    return while_(test, body, (*live, "position"))
+
+
+def returned(left: tuple[Any, Any]) -> Any:
+    """Whether a loop was left by a return."""
+    return left[0] == 2
+
+
+def ended(left: tuple[Any, Any]) -> Any:
+    """Whether a loop came to its end, so that its `else` runs."""
+    return left[0] == _RUNNING
+
+
+# ---- calls
+
+def call(function: Any) -> Any:
+    """What to call for `function`: the converted form of a function of the user's, anything else as it is."""
+    kind = type(function)
+    if kind is FunctionType:
+        return convert.converted(function) if is_users(function.__code__.co_filename) else function
+    if kind is MethodType:
+        inner = function.__func__
+        is_convertible = type(inner) is FunctionType and is_users(inner.__code__.co_filename)
+        return convert.bound(function) if is_convertible else function
+    if kind is functools.partial:
+        return functools.partial(call(function.func), *function.args, **function.keywords)
+    try:
+        return _BUILTINS.get(function, function)
+    except TypeError:
+        return function
+
+
+_BUILTINS: dict[Any, Any] = {range: range_}

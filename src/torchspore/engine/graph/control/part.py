@@ -1,0 +1,272 @@
+"""The capture of one part of a branch or loop as a graph of its own, inside the capture around it.
+
+What the part reads from outside becomes inputs of its graph, found in the frames around it. Under a gradient transform the graph also
+computes, from gradients of its results, the gradients of its inputs. What the part changes besides its result is put back and told.
+"""
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from types import FunctionType
+from typing import Any
+
+import torch
+from torch.fx.node import Node
+
+from torchspore.engine import tensor as engine
+from torchspore.engine.grad import is_differentiable, is_recording
+from torchspore.engine.graph.capture import Capture
+from torchspore.engine.graph.control.places import Attribute, Place, Places, Written
+from torchspore.engine.graph.control.records import stand_in
+from torchspore.engine.graph.refusal import Refusal
+from torchspore.engine.private import (
+    current_trace,
+    disable_proxy_modes_tracing,
+    make_fx,
+    pop_mode,
+    push_mode,
+    track_tensor_tree,
+    without_modes,
+)
+from torchspore.engine.tensor import TensorBase, frame, raw, tensors, wrap
+
+BACKWARD = "backward"
+"""The mark, in a node's `meta`, of what belongs to the gradient."""
+
+
+def current() -> Capture | None:
+    """The capture that this thread is in, the innermost one."""
+    around = frame()
+    while around is not None and not isinstance(around, Capture):
+        around = around.outer
+    return around
+
+
+@dataclass
+class Outcome:
+    """What a part came to: its graph, its result, what it changed; or the exception that it raised."""
+
+    value: Any = None
+    changes: dict[Any, tuple[Place, Any, Any]] = field(default_factory=dict)
+    """By key of the place: (place, what was there, what the part left there)."""
+    module: torch.fx.GraphModule | None = None
+    inputs: list[torch.Tensor] = field(default_factory=list)
+    """The torch tensors of the frames around that the graph takes."""
+    homes: dict[int, int] = field(default_factory=dict)
+    """id(Tensor from outside) -> its place among `inputs`."""
+    outs: dict[int, int] = field(default_factory=dict)
+    """id(Tensor in the result or the changes) -> its place among the graph's outputs."""
+    metas: list[torch.Tensor] = field(default_factory=list)
+    """Stand-ins of the outputs, for shapes and dtypes."""
+    seeds: list[int] = field(default_factory=list)
+    """The outputs that have a gradient; the graph takes one tensor for each, after its inputs."""
+    wanted: list[int] = field(default_factory=list)
+    """The inputs whose gradients the graph gives after its outputs."""
+    raised: BaseException | None = None
+    kept: list[Any] = field(default_factory=list)
+
+
+class Part(Capture):
+    """The frame of one part."""
+
+    def __init__(self, around: Capture) -> None:
+        self.lifted, self.watch = [], around.watch
+        self._places: dict[int, int] = {}
+        self._fakes: list[torch.Tensor] = []
+        self._last: Any = None
+        self._records = is_recording() and torch.is_grad_enabled()
+        self._values: dict[int, torch.Tensor] = {}
+        self._written: list[TensorBase] = []
+        self._attributes: dict[Any, tuple[Attribute, Any]] = {}
+        self._wanted: list[int] = []
+        self._inputs: list[torch.Tensor] = []
+        self._modes: list[Any] = []
+        self._state: dict[int, TensorBase] = {}
+        self._given: list[tuple[TensorBase, TensorBase]] = []
+
+    def force(self, state: list[TensorBase]) -> None:
+        """Says which Tensors are the state of a loop: they have gradients from the second round on, if not before."""
+        self._state = {id(tensor): tensor for tensor in state}
+
+    def give(self, tensor: TensorBase, value: TensorBase) -> None:
+        """Says that `tensor` has the values of `value` when the part begins."""
+        self._given.append((tensor, value))
+
+    # ---- what operators meet
+
+    def resolve(self, tensor: TensorBase) -> torch.Tensor:
+        found = self._values.get(id(tensor))
+        return found if found is not None else super().resolve(tensor)
+
+    def _lift(self, source: Any, t: torch.Tensor) -> int:
+        if isinstance(source, TensorBase):
+            t = self._outside(lambda: raw(source))
+        with disable_proxy_modes_tracing(), torch.no_grad():
+            fake = torch.empty_strided(t.shape, t.stride(), dtype=t.dtype, device=t.device)
+        track_tensor_tree(fake, torch.fx.Proxy(self._placeholder(f"in{len(self._inputs)}"), self.tracer), constant=None, tracer=self.tracer)
+        if self._records and (t.requires_grad or (id(source) in self._state and is_differentiable(t))):
+            fake = fake.detach().requires_grad_()
+            self._wanted.append(len(self._inputs))
+        self.lifted.append(source)
+        self._inputs.append(t)
+        self._fakes.append(fake)
+        return len(self._fakes) - 1
+
+    def _placeholder(self, name: str) -> Node:
+        graph = self.tracer.graph
+        with graph.inserting_after(self._last) if self._last is not None else graph.inserting_before(next(iter(graph.nodes), None)):
+            self._last = graph.placeholder(name)
+        return self._last
+
+    def literal(self, data: Any, make: Callable[[Any], torch.Tensor]) -> torch.Tensor:
+        t = self._outside(lambda: self.outer.literal(data, make))  # type: ignore[union-attr]
+        return self._fakes[self._lift(None, t)].clone()
+
+    def _outside(self, function: Callable[[], Any]) -> Any:
+        """What `function` gives in the frame and the trace around this part."""
+        inner, engine._local.frame = engine._local.frame, self.outer
+        try:
+            with without_modes(), _modes(self._modes):
+                return function()
+        finally:
+            engine._local.frame = inner
+
+    # ---- what the program does
+
+    def write(self, tensor: TensorBase, value: torch.Tensor) -> None:
+        if not self._records or self._is_mine(tensor._t):
+            super().write(tensor, value)
+            return
+        here = self.resolve(tensor)
+        self._set(tensor, value.expand(here.shape).to(here.dtype).clone())
+
+    def modify(self, tensor: TensorBase, change: Callable[[torch.Tensor], Any]) -> None:
+        if not self._records or self._is_mine(tensor._t):
+            super().modify(tensor, change)
+            return
+        value = self.resolve(tensor).clone()
+        change(value)
+        self._set(tensor, value)
+
+    def _set(self, tensor: TensorBase, value: torch.Tensor) -> None:
+        if id(tensor) not in self._values:
+            self._written.append(tensor)
+        self._values[id(tensor)] = value
+
+    def attribute_set(self, owner: Any, name: str, value: Any) -> None:
+        super().attribute_set(owner, name, value)
+        place = Attribute(owner, name)
+        if id(owner) not in self.watch.born:
+            self._attributes.setdefault(place.key, (place, place.get()))
+
+    # ---- the capture itself
+
+    def trace(self, function: Callable[[], Any], places: Places) -> Outcome:
+        """Captures `function()`; puts back what it changes. Raises Refusal; an exception of the program is an outcome."""
+        out = Outcome()
+        forward: set[str] = set()
+
+        def body() -> list[torch.Tensor]:
+            self.tracer, self.mode = current_trace()
+            with self.open():
+                for tensor, value in self._given:
+                    self._set(tensor, self.resolve(value))
+                out.value = function()
+                results = self._finish(out, places)
+                forward.update(node.name for node in self.tracer.graph.nodes)
+                gradients = self._gradients(out, results)
+            return [*results, *gradients]
+
+        try:
+            with without_modes() as modes:
+                self._modes = list(modes)
+                out.module = make_fx(body, tracing_mode="fake", _allow_non_fake_inputs=False)()
+        except Exception as error:
+            if not _is_programs(error):
+                raise
+            out.raised = error
+        finally:
+            places.restore()
+            self._restore()
+        if out.module is not None:
+            for node in out.module.graph.nodes:
+                if node.name not in forward and node.op != "output":
+                    node.meta[BACKWARD] = True
+        out.inputs, out.wanted = self._inputs, self._wanted
+        out.homes = dict(self._places)
+        out.kept += self.lifted
+        return out
+
+    def _restore(self) -> None:
+        for place, before in self._attributes.values():
+            place.put(before)
+
+    def _finish(self, out: Outcome, places: Places) -> list[torch.Tensor]:
+        """Notes the changes and the results; gives the torch tensors of all Tensors in them."""
+        found: list[tuple[Place, Any, Any]] = list(places.changes())
+        found += [(place, before, place.get()) for place, before in self._attributes.values() if place.get() is not before]
+        found += [(Written(tensor), tensor, wrap(self._values[id(tensor)])) for tensor in self._written if id(tensor) not in self._state]
+        out.changes = {place.key: (place, before, now) for place, before, now in found}
+        results: list[torch.Tensor] = []
+        changed_state = [tensor for tensor in self._written if id(tensor) in self._state]
+        for tensor in tensors([out.value, *[items(now) for _, _, now in found], changed_state]):
+            if id(tensor) not in out.outs:
+                t = self.resolve(tensor)
+                out.outs[id(tensor)] = len(results)
+                out.kept.append(tensor)
+                results.append(t)
+        with disable_proxy_modes_tracing(), torch.no_grad():
+            out.metas = [stand_in(t) for t in results]
+        return results
+
+    def _gradients(self, out: Outcome, results: list[torch.Tensor]) -> list[torch.Tensor]:
+        if not self._records:
+            return []
+        out.seeds = [i for i, t in enumerate(results) if t.requires_grad and is_differentiable(t)]
+        leaves = [self._fakes[i] for i in self._wanted]
+        if not out.seeds or not leaves:
+            out.seeds = []
+            return []
+        seeds = []
+        for i in out.seeds:
+            with disable_proxy_modes_tracing(), torch.no_grad():
+                fake = torch.empty(results[i].shape, dtype=results[i].dtype, device=results[i].device)
+            track_tensor_tree(fake, torch.fx.Proxy(self._placeholder(f"d{i}"), self.tracer), constant=None, tracer=self.tracer)
+            seeds.append(fake)
+        got = torch.autograd.grad([results[i] for i in out.seeds], leaves, seeds, allow_unused=True)
+        return [torch.zeros_like(leaf) if g is None else g for leaf, g in zip(leaves, got)]
+
+
+def trace(function: FunctionType | Callable[[], Any], around: Capture, places: Places) -> Outcome:
+    """Captures `function()` as a part inside `around`."""
+    return Part(around).trace(function, places)
+
+
+def items(value: Any) -> Any:
+    """What to look for Tensors in: the items of a set too."""
+    return list(value) if isinstance(value, set) else value
+
+
+@contextmanager
+def _modes(modes: list[Any]) -> Iterator[None]:
+    """Runs its block under the dispatch modes that were in force around the part."""
+    for mode in reversed(modes):
+        push_mode(mode)
+    try:
+        yield
+    finally:
+        for _ in modes:
+            pop_mode()
+
+
+def _is_programs(error: Exception) -> bool:
+    """Whether the program itself raised `error`, by `raise` or by what it did with Python values; not an operator."""
+    from torchspore.base.frames import is_users
+
+    if getattr(error, "explained", False) or isinstance(error, Refusal):
+        return False
+    step = error.__traceback__
+    while step is not None and step.tb_next is not None:
+        step = step.tb_next
+    return step is not None and is_users(step.tb_frame.f_code.co_filename)

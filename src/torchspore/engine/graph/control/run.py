@@ -1,0 +1,115 @@
+"""What runs in the place of branches and loops: plain functions that call compiled graphs.
+
+A graph here is a function (*tensors) -> list of tensors. The `keeping` forms run forward parts whose outputs end with what the
+gradient needs, and hand it on as one opaque value.
+"""
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+Code = Callable[..., list[Any]]
+Tensors = list[torch.Tensor]
+
+
+class Raised(RuntimeError):
+    """A branch that raises was taken, or an assert failed: PyNative runs the call again and says it in the user's words."""
+
+
+def branch(test: torch.Tensor, inputs: Tensors, then: Code, otherwise: Code) -> list[Any]:
+    """The results of the graph that `test` picks."""
+    return then(*inputs) if test.item() else otherwise(*inputs)
+
+
+def branch_keeping(test: torch.Tensor, inputs: Tensors, then: Code, otherwise: Code, count: int) -> list[Any]:
+    """The same; after the first `count` results comes one value for `branch_back`."""
+    picked = bool(test.item())
+    found = then(*inputs) if picked else otherwise(*inputs)
+    return [*found[:count], (picked, found[count:])]
+
+
+def branch_back(kept: tuple[bool, list[Any]], gradients: Tensors, then: Code, otherwise: Code) -> list[Any]:
+    """The gradients of the inputs of a branch."""
+    picked, saved = kept
+    return then(*saved, *gradients) if picked else otherwise(*saved, *gradients)
+
+
+def loop(test: torch.Tensor, state: Tensors, inputs: Tensors, body: Code) -> list[Any]:
+    """Repeats `state, test = body(state, inputs)` while `test` is true."""
+    go_on: Any = test
+    while go_on.item():
+        *state, go_on = body(*state, *inputs)
+    return state
+
+
+def loop_keeping(test: torch.Tensor, state: Tensors, inputs: Tensors, body: Code) -> list[Any]:
+    """The same; after the state comes one value for `loop_back`, with what each round keeps."""
+    count, go_on, history = len(state), test, []
+    while go_on.item():
+        found = body(*state, *inputs)
+        state, go_on = found[:count], found[count]
+        history.append(found[count + 1:])
+    return [*state, history]
+
+
+def loop_back(history: list[list[Any]], gradients: Tensors, inputs: Tensors, body: Code) -> list[Any]:
+    """The gradients of the state and of `inputs`, those that have one; `body` gives them for one round."""
+    count = len(gradients)
+    total: list[Any] = []
+    for position, saved in enumerate(reversed(history)):
+        found = body(*saved, *gradients)
+        gradients = found[:count]
+        if position == 0:
+            total = found[count:]
+        elif position == 1:
+            total = [torch.add(a, b) for a, b in zip(total, found[count:])]
+        else:
+            for a, b in zip(total, found[count:]):
+                a.add_(b)
+    return [*gradients, *(total if history else [torch.zeros_like(t) for t in inputs])]
+
+
+def loop_back_again(
+    test: torch.Tensor, state: Tensors, inputs: Tensors, ends: Tensors, at_start: Tensors, at_inputs: Tensors, body: Code, back: Code,
+    second: Code, places: tuple[list[int], list[int]],
+) -> list[Any]:
+    """The gradients of `loop_back` by state, inputs and the gradients it was given, for gradients of its results.
+
+    `back` (state, inputs, a) -> (gradients of state and inputs); `second` (state, inputs, a, c, d) -> their gradients by a, state and
+    inputs. `places` are the positions of the state and inputs that have gradients.
+    """
+    of_state, of_inputs = places
+    go_on, states = test, []
+    while go_on.item():
+        states.append(state)
+        *state, go_on = body(*state, *inputs)
+    adjoints = [ends]
+    for before in reversed(states):
+        adjoints.append(back(*before, *inputs, *adjoints[-1])[:len(of_state)])
+    adjoints.reverse()
+    dual, direct = at_start, []
+    total = [torch.zeros_like(inputs[i]) for i in of_inputs]
+    for before, adjoint in zip(states, adjoints[1:]):
+        found = second(*before, *inputs, *adjoint, *dual, *at_inputs)
+        dual, more = found[:len(of_state)], found[2 * len(of_state):]
+        direct.append(found[len(of_state):2 * len(of_state)])
+        total = [a + b for a, b in zip(total, more)]
+    tail = [torch.zeros_like(t) for t in ends]
+    for before, own in zip(reversed(states), reversed(direct)):
+        found = back(*before, *inputs, *tail)
+        tail = [a + b for a, b in zip(own, found)]
+        total = [a + b for a, b in zip(total, found[len(of_state):])]
+    return [*tail, *total, *dual]
+
+
+def check(test: torch.Tensor, text: str) -> None:
+    """Raises where an assert on a Tensor does not hold."""
+    if not test.item():
+        raise Raised(text)
+
+
+def fail(text: str) -> None:
+    """Raises: the branch does."""
+    raise Raised(text)

@@ -1,0 +1,147 @@
+"""The source of a function as a syntax tree, sure to be the source of what runs."""
+from __future__ import annotations
+import __future__ as futures
+
+import ast
+import dis
+import inspect
+import textwrap
+from collections.abc import Iterator
+from types import CodeType, FunctionType
+from typing import Any
+
+_FUTURES = 0
+for _name in futures.all_feature_names:
+    _FUTURES |= getattr(futures, _name).compiler_flag
+
+_JUMPS = {*dis.hasjrel, *dis.hasjabs}
+
+Definition = ast.FunctionDef | ast.Lambda
+
+
+class NoSource(Exception):
+    """The function can't be read; the text says why."""
+
+
+def definition(function: FunctionType) -> Definition:
+    """The syntax tree of `function`, with the line numbers of its file. Raises NoSource."""
+    code = function.__code__
+    lines, first = _lines(function)
+    tree = _parsed(lines)
+    ast.increment_lineno(tree, max(first, 1) - 1)
+    found = [node for node in ast.walk(tree) if _may_be(node, code)]
+    if len(found) > 1:
+        found = [node for node in found if _is(node, code, class_of(function))] or found
+    if len(found) != 1:
+        raise NoSource("its source is not at hand")
+    node = found[0]
+    assert isinstance(node, (ast.FunctionDef, ast.Lambda))
+    if not any(isinstance(part, ast.Assert) for part in ast.walk(node)) and not _is(node, code, class_of(function)):
+        raise NoSource("its source has changed since it was loaded")  # asserts are left out: pytest writes them anew
+    return node
+
+
+def class_of(function: FunctionType) -> str | None:
+    """The name of the class in whose body `function` was defined, which `self.__name` needs."""
+    parts = function.__qualname__.split(".")
+    return parts[-2] if len(parts) > 1 and parts[-2].isidentifier() else None
+
+
+def flags(code: CodeType) -> int:
+    """The `from __future__` flags that `code` was compiled with."""
+    return code.co_flags & _FUTURES
+
+
+def codes(code: CodeType) -> Iterator[CodeType]:
+    """`code` and all code objects inside it."""
+    yield code
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from codes(constant)
+
+
+def _lines(function: FunctionType) -> tuple[list[str], int]:
+    kept = getattr(function, "source", None)
+    if isinstance(kept, tuple) and len(kept) == 2:
+        return list(kept[0]), int(kept[1])
+    try:
+        lines, _ = inspect.findsource(function.__code__)
+    except (OSError, TypeError, IndexError):
+        raise NoSource("its source is not at hand") from None
+    start = function.__code__.co_firstlineno - 1
+    if function.__name__ == "<lambda>":
+        return _statement(lines, start)
+    try:
+        return inspect.getblock(lines[start:]), start + 1
+    except (SyntaxError, IndentationError):
+        raise NoSource("its source is not at hand") from None
+
+
+def _statement(lines: list[str], start: int) -> tuple[list[str], int]:
+    """The lines of the statement that holds the lambda of line `start` (from 0)."""
+    for first in range(start, max(start - 20, -1), -1):
+        for end in range(start + 1, min(start + 20, len(lines)) + 1):
+            try:
+                _parsed(lines[first:end])
+            except NoSource:
+                continue
+            return lines[first:end], first + 1
+    raise NoSource("its source is not at hand")
+
+
+def _parsed(lines: list[str]) -> ast.Module:
+    text = textwrap.dedent("".join(line if line.endswith("\n") else line + "\n" for line in lines))
+    try:
+        return ast.parse(text)
+    except SyntaxError:
+        raise NoSource("its source is not at hand") from None
+
+
+def _may_be(node: ast.AST, code: CodeType) -> bool:
+    if isinstance(node, ast.FunctionDef):
+        first = node.decorator_list[0].lineno if node.decorator_list else node.lineno
+        return node.name == code.co_name and code.co_firstlineno in (first, node.lineno)
+    return isinstance(node, ast.Lambda) and code.co_name == "<lambda>" and node.lineno == code.co_firstlineno
+
+
+def _is(node: ast.AST, code: CodeType, class_name: str | None) -> bool:
+    """Whether `node` compiles to what `code` does."""
+    assert isinstance(node, (ast.FunctionDef, ast.Lambda))
+    made = compiled(node, code, class_name, code.co_freevars)
+    return made is not None and _essence(made) == _essence(code)
+
+
+def _essence(code: CodeType) -> list[tuple[str, Any]]:
+    """What a code object does; less what depends on whether the module's imports were in sight when it was compiled."""
+    return [
+        (step.opname.replace("METHOD", "ATTR"), step.argval if isinstance(step.argval, (str, int, float)) and step.opcode not in _JUMPS else None)
+        for step in dis.get_instructions(code) if step.opname not in ("PUSH_NULL", "PRECALL", "CALL", "CALL_FUNCTION", "CALL_METHOD")
+    ]
+
+
+def compiled(node: Definition, code: CodeType, class_name: str | None, free: tuple[str, ...]) -> CodeType | None:
+    """The code object of `node` alone, in a scope where `free` are free variables; None where it can't be found again."""
+    inner: ast.stmt
+    if isinstance(node, ast.Lambda):
+        inner = ast.copy_location(ast.Expr(node), node)
+    else:
+        inner = ast.copy_location(ast.FunctionDef(
+            name=node.name, args=node.args, body=node.body, decorator_list=[], returns=None, type_comment=None,
+            **({"type_params": []} if hasattr(node, "type_params") else {}),
+        ), node)
+    if class_name is not None:
+        inner = ast.ClassDef(
+            name=class_name, bases=[], keywords=[], body=[inner], decorator_list=[],
+            **({"type_params": []} if hasattr(node, "type_params") else {}),
+        )
+    names = "".join(f"{name} = " for name in free)
+    outer = ast.parse("def scope():\n" + (f"    if 0: {names}None\n" if free else "") + "    pass")
+    scope = outer.body[0]
+    assert isinstance(scope, ast.FunctionDef)
+    scope.body[-1:] = [inner]
+    whole = compile(ast.fix_missing_locations(outer), code.co_filename, "exec", flags(code), dont_inherit=True)
+    name = "<lambda>" if isinstance(node, ast.Lambda) else node.name
+    for found in codes(whole):
+        if found.co_name == name and found.co_firstlineno == node.lineno:
+            return found
+    return None
