@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import importlib
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -86,7 +86,7 @@ def outcome_of(option: Option, value: Any) -> Outcome | None:
     """Gives the last outcome of an option that has this value; None where its effect or its reader has not run since it was set."""
     if not option.acts:
         return Outcome.not_built()
-    if option.key not in _outcomes and option.read_by is not None and value in option.unread:
+    if option.key not in _outcomes and option.read_by is not None and isinstance(value, Hashable) and value in option.unread:
         return Outcome.applied(option.unread[value])
     if option.key not in _outcomes and option.graph_only and not _store().graph_mode:
         return NO_GRAPH

@@ -14,11 +14,14 @@ from torchspore.context import effects
 from torchspore.context.effects import Outcome
 from torchspore.context.store import STORE
 from torchspore.engine.dtypes import FROM_TORCH
-from torchspore.engine.graph import depth, levels
+from torchspore.engine.graph import depth, levels, log
 from torchspore.engine.graph.capture import Capture, Captured
 from torchspore.engine.graph.graph import Graph
 from torchspore.engine.graph.key import signature
+from torchspore.engine.graph.parts.recorded import RecordedCapture, RecordedGraph
 from torchspore.engine.graph.refusal import Refusal
+from torchspore.engine import tensor as engine
+from torchspore.engine.grad import GradFrame
 from torchspore.engine.tensor import TensorBase
 
 KEPT = 64
@@ -27,12 +30,23 @@ KEPT = 64
 WASTED = 8
 """After so many captures in a row that served one call each, new ones are not made: something keeps changing."""
 
+FEW = 6
+"""A graph of fewer operators gains less than its look-up costs: inside a call that runs in parts such Cells run as PyNative."""
+
+TRIED = 3
+"""After so many refusals of one key the program's state is not asked any more whether it has changed."""
+
 version = 0
 """Counts what changes on Cells: while it stands still, their attributes need no look."""
 
 _APPLIED = Outcome.applied("calls run as captured graphs; what a graph can't hold runs as PyNative")
 
 _COMPILED = Outcome.applied("calls in GRAPH_MODE compile, run nothing and give None")
+
+parting = 0
+"""How many calls run in parts, in all threads."""
+
+_counting = threading.Lock()
 
 era = 0
 """Counts what makes all graphs void."""
@@ -46,6 +60,7 @@ class Entry:
     graphs: list[Graph] = field(default_factory=list)
     refusal: Refusal | None = None
     refused_at: int = -1
+    refusals: int = 0
     converts: bool = False                 # Tensors decide branches or loops, so its source is converted
     is_deep: bool = False                  # calls nest deeper than Python's own limit allows
 
@@ -57,6 +72,11 @@ class Table(OrderedDict[Any, Entry]):
         super().__init__()
         self.recent: list[Graph] = []
 
+    def is_small(self) -> bool:
+        """Whether all graphs here have too few operators to gain anything."""
+        found = [graph.operators for entry in self.values() for graph in entry.graphs]
+        return bool(found) and max(found) < FEW
+
     def keeps_changing(self) -> bool:
         """Whether the last captures served one call each."""
         return len(self.recent) == WASTED and all(graph.runs <= 1 for graph in self.recent)
@@ -64,6 +84,8 @@ class Table(OrderedDict[Any, Entry]):
 
 class _Local(threading.local):
     in_pynative = False
+    parted: Any = None             # the Cell whose construct is to run in parts
+    in_parts = 0
 
 
 _local = _Local()
@@ -95,25 +117,55 @@ def call(owner: Any, function: Callable[..., Any], args: tuple[Any, ...], kwargs
         effects.report("precompile_only", _COMPILED)
         return compile(owner, function, args, kwargs)
     flat: list[TensorBase] = []
+    found = find(owner, function, args, kwargs, flat)
+    if isinstance(found, Graph):
+        return run(found, flat, function, args, kwargs)
+    if found.needs_room:
+        return depth.with_room(lambda: _in_parts(owner, function, args, kwargs))
+    return _in_parts(owner, function, args, kwargs)
+
+
+def enter(owner: Any, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Runs a call that may lie inside other calls: as a graph at the top or in a call that runs in parts, else as part of what is around."""
+    if _local.in_pynative or not (engine.frame() is None or is_recorded()):
+        return function(*args, **kwargs)
+    if not _local.in_parts:
+        return call(owner, function, args, kwargs)
+    table: Table | None = owner.__dict__.get("_graphs")
+    if table:
+        if table.is_small():
+            return _in_pynative(function, args, kwargs)
+    return call(owner, function, args, kwargs)
+
+
+def is_recorded() -> bool:
+    """Whether PyNative takes a gradient of first order around this call, and nothing else is around it."""
+    around = engine.frame()
+    return isinstance(around, GradFrame) and around.outer is None
+
+
+def find(
+    owner: Any, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], flat: list[TensorBase],
+) -> Graph | Refusal:
+    """The graph for a call, captured now if need be, or why there is none. Appends the Tensors among the arguments to `flat`."""
     found = _look_up(owner, function, args, kwargs, flat)
     if isinstance(found, Refusal):
         _report(owner, found)
-        return _in_pynative(function, args, kwargs)
+        return found
     for graph in found.graphs:
         if graph.matches(version, flat):
-            return _run(graph, flat, function, args, kwargs)
-    if found.refusal is not None and found.refused_at == version:
-        return _in_pynative(function, args, kwargs, found.is_deep)
-    graph_or_refusal = _capture(owner, found, function, args, kwargs, flat)
-    if isinstance(graph_or_refusal, Graph):
-        return _run(graph_or_refusal, flat, function, args, kwargs)
-    out = _in_pynative(function, args, kwargs, found.is_deep)
-    found.refusal, found.refused_at = graph_or_refusal, version
-    _report(owner, graph_or_refusal)
-    return out
+            return graph
+    if found.refusal is not None and (found.refused_at == version or found.refusals >= TRIED):
+        return found.refusal
+    made = _capture(owner, found, function, args, kwargs, flat)
+    if isinstance(made, Refusal):
+        found.refusal, found.refused_at, found.refusals = made, version, found.refusals + 1
+        made.is_deep = found.is_deep
+        _report(owner, made)
+    return made
 
 
-def _run(graph: Graph, flat: list[TensorBase], function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def run(graph: Graph, flat: list[TensorBase], function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Runs the graph.
 
     What a kernel refuses (an index beyond a table) is raised again by PyNative, which knows the operator and the line.
@@ -149,7 +201,7 @@ def _look_up(
     except Refusal as refusal:
         return refusal
     settings = levels.settings(owner, function)
-    key = (getattr(function, "__func__", function), given, STORE.snapshot(), settings, era)
+    key = (getattr(function, "__func__", function), given, STORE.snapshot(), settings, era, engine.frame() is not None)
     table: Table = owner.__dict__.setdefault("_graphs", Table())
     entry = table.get(key)
     if entry is None:
@@ -169,8 +221,12 @@ def _capture(
     if table.keeps_changing():
         return Refusal(f"is called with something that keeps changing: {WASTED} captures in a row served one call each")
     try:
-        captured = _captured(entry, function, args, kwargs)
-        graph = Graph(captured, flat, time.perf_counter() - started, entry.settings)
+        capture, captured = _captured(entry, function, args, kwargs)
+        seconds = time.perf_counter() - started
+        if isinstance(capture, RecordedCapture):
+            graph: Graph = RecordedGraph(captured, flat, seconds, entry.settings, capture)
+        else:
+            graph = Graph(captured, flat, seconds, entry.settings)
         if not graph.matches(version, flat):
             return Refusal("reads state that it changes itself")
     except Refusal as refusal:
@@ -187,28 +243,31 @@ def _capture(
     return graph
 
 
-def _captured(entry: Entry, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Captured:
+def _captured(entry: Entry, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Capture, Captured]:
     """Captures the call; where Python's limit of nested calls is met, once more with a larger stack."""
+    kind = RecordedCapture if engine.frame() is not None else Capture
+
+    def capture() -> tuple[Capture, Captured]:
+        """As it stands; where a Tensor decides what it does, once more with its source converted."""
+        made: Capture = Capture(converts=True) if entry.converts else kind()
+        try:
+            return made, made.run(function, args, kwargs)
+        except Refusal as refusal:
+            if entry.converts or not refusal.needs_values or kind is not Capture:
+                raise
+            made = Capture(converts=True)
+            captured = made.run(function, args, kwargs)
+        entry.converts = True
+        return made, captured
+
     if not entry.is_deep:
         try:
-            return _captured_once(entry, function, args, kwargs)
+            return capture()
         except Refusal as refusal:
             if not refusal.needs_room:
                 raise
         entry.is_deep = True
-    return depth.with_room(lambda: _captured_once(entry, function, args, kwargs))
-
-
-def _captured_once(entry: Entry, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Captured:
-    """Captures the call as it stands; where a Tensor decides what it does, once more with its source converted."""
-    try:
-        return Capture(converts=entry.converts).run(function, args, kwargs)
-    except Refusal as refusal:
-        if entry.converts or not refusal.needs_values:
-            raise
-    captured = Capture(converts=True).run(function, args, kwargs)
-    entry.converts = True
-    return captured
+    return depth.with_room(capture)
 
 
 def _shapes(flat: list[TensorBase]) -> str:
@@ -226,9 +285,41 @@ def _name(owner: Any) -> str:
     return getattr(owner, "__qualname__", None) or type(owner).__name__
 
 
-def _in_pynative(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], is_deep: bool = False) -> Any:
-    if is_deep:
-        return depth.with_room(lambda: _in_pynative(function, args, kwargs))
+def _in_parts(owner: Any, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Runs a call that no graph holds: what can't be captured in Python, the Cells and statements around it as graphs of their own."""
+    global parting
+    before = _local.parted
+    with _counting:
+        parting += 1
+    _local.parted, _local.in_parts = owner, _local.in_parts + 1
+    try:
+        return _parts_of(function)(*args, **kwargs)
+    finally:
+        with _counting:
+            parting -= 1
+        _local.parted, _local.in_parts = before, _local.in_parts - 1
+
+
+def _parts_of(function: Callable[..., Any]) -> Callable[..., Any]:
+    from torchspore.engine.graph.parts.run import of  # it runs its pieces through this file
+
+    return of(function)
+
+
+def part(function: Callable[..., Any]) -> Callable[..., Any]:
+    """`function`, which a call calls: in parts where that call runs in parts."""
+    return _parts_of(function) if parting and _local.in_parts and not _local.in_pynative else function
+
+
+def construct_of(cell: Any) -> Callable[..., Any]:
+    """A Cell's construct: in parts where its call runs in parts."""
+    if _local.parted is not cell or _local.in_pynative:
+        return cell.construct  # type: ignore[no-any-return]
+    _local.parted = None
+    return _parts_of(cell.construct)
+
+
+def _in_pynative(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     with _pynative():
         return function(*args, **kwargs)
 

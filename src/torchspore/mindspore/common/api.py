@@ -73,7 +73,7 @@ def jit(
 
     @functools.wraps(function, updated=())
     def compiled(*args: Any, **kwargs: Any) -> Any:
-        if engine.frame() is not None:
+        if engine.frame() is not None and not dispatch.is_recorded():
             return function(*args, **kwargs)
         owner = getattr(args[0], "__dict__", None) is not None and inspect.isfunction(function) and args and _is_method(args[0], function)
         return dispatch.call(args[0] if owner else compiled, function, args, kwargs)

@@ -166,8 +166,8 @@ class Cell(CellTree, CellHooks):
         )
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if STORE.graph_mode and engine.frame() is None:
-            return dispatch.call(self, self._run, args, kwargs)
+        if STORE.graph_mode:
+            return dispatch.enter(self, self._run, args, kwargs)
         return self._run(*args, **kwargs)
 
     def _run(self, *args: Any, **kwargs: Any) -> Any:
@@ -175,6 +175,8 @@ class Cell(CellTree, CellHooks):
         if own["_hooks"] is not None or own["_lower"] is not None or own["_bprop"] is not None:
             return self._run_whole(*args, **kwargs)
         try:
+            if dispatch.parting:
+                return dispatch.construct_of(self)(*args, **kwargs)
             return self.construct(*args, **kwargs)
         except TypeError:
             misfit = wrong_arguments(self, args, kwargs)
@@ -184,7 +186,7 @@ class Cell(CellTree, CellHooks):
 
     def _run_whole(self, *args: Any, **kwargs: Any) -> Any:
         """The call with everything that a plain Cell lacks: hooks, a dtype to compute in, a gradient of the user's own."""
-        call: Callable[..., Any] = self.construct
+        call: Callable[..., Any] = dispatch.construct_of(self) if dispatch.parting else self.construct
         if self._bprop is not None:
             from torchspore.engine.bprop import with_gradient
 

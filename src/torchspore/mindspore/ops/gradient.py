@@ -99,7 +99,7 @@ def _transform(
         _check_positions(name, positions, args)
         args = scalars.lift(args, positions)
         found = _of_tensors(positions, args)
-        result, by_position, by_weight = differentiate(fn, args, kwargs, found, parameters, sens, has_aux)
+        result, by_position, by_weight = differentiate(dispatch.part(fn), args, kwargs, found, parameters, sens, has_aux)
         gradients = _joined(by_position, by_weight, grad_position, weights, alone)
         if return_ids:
             gradients = _with_ids(by_position, by_weight, found, parameters, grad_position, weights, alone)
@@ -179,7 +179,7 @@ class GradOperation:
             wanted = range(len(args)) if self.get_all else [] if self.get_by_list else [0][:len(args)]
             args = scalars.lift(args, wanted)
             positions = _of_tensors(wanted, args)
-            _, by_position, by_weight = differentiate(fn, args, kwargs, positions, parameters, sens)
+            _, by_position, by_weight = differentiate(dispatch.part(fn), args, kwargs, positions, parameters, sens)
             return self._result(by_position, by_weight, isinstance(weights, Parameter))
 
         @_named_after(fn)

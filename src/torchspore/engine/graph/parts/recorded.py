@@ -1,0 +1,192 @@
+"""Graphs inside a gradient that PyNative takes: captured with their gradient, cut into a forward and a backward half, run under autograd.
+
+A call that runs in parts may lie inside `grad` or `value_and_grad`. Its graphs are then steps of torch's tape: the forward half gives the
+results and what the backward half needs, so that nothing is computed twice.
+"""
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch.fx.node import Node
+
+from torchspore.engine import eager
+from torchspore.engine import tensor as engine
+from torchspore.engine.grad import is_differentiable
+from torchspore.engine.graph import levels, passes
+from torchspore.engine.graph.capture import Capture, Captured
+from torchspore.engine.graph.graph import Graph
+from torchspore.engine.graph.refusal import Refusal
+from torchspore.engine.private import disable_proxy_modes_tracing, without_modes
+from torchspore.engine.tensor import TensorBase, raw
+
+BACKWARD = "backward"
+"""The mark, in a node's `meta`, of what belongs to the gradient."""
+
+
+class RecordedCapture(Capture):
+    """A capture whose inputs may be recorded by the gradient transform around it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._leaves: list[torch.Tensor] = []
+        self._plain: list[torch.Tensor] = []
+        self.recorded: set[int] = set()
+        """The inputs that the transform around records."""
+        self.leaves: list[int] = []
+        """Those of them that the outputs depend on."""
+        self.seeds: list[int] = []
+        """The outputs that a gradient comes in for."""
+
+    def _stand_in(self, source: Any, t: torch.Tensor) -> torch.Tensor:
+        if isinstance(source, TensorBase) and self.outer is not None:
+            t = self.outer.resolve(source)
+        with without_modes():
+            plain = t.detach()
+        with disable_proxy_modes_tracing(), torch.no_grad():
+            fake: torch.Tensor = self.mode.from_tensor(plain)
+            if t.requires_grad:
+                fake.requires_grad_()
+        if t.requires_grad:
+            self._leaves.append(fake)
+            self.leaves.append(len(self.lifted))
+            self.recorded.add(len(self.lifted))
+        else:
+            self._plain.append(fake)
+        return fake
+
+    def write(self, tensor: TensorBase, value: torch.Tensor) -> None:
+        if self.resolve(tensor).requires_grad and not self._is_mine(tensor._t):
+            raise Refusal("assigns to a Parameter whose gradient is taken")
+        super().write(tensor, value)
+
+    def _more_outputs(self, outputs: list[torch.Tensor]) -> list[torch.Tensor]:
+        if any(fake.requires_grad for fake in self._plain):
+            raise Refusal("writes what a gradient is taken of into a Tensor from outside")
+        self.seeds = [i for i, t in enumerate(outputs) if t.requires_grad and is_differentiable(t)]
+        before = set(self.tracer.graph.nodes)
+        if not self.seeds or not self._leaves:
+            self.seeds = []
+            return []
+        seeds = []
+        for i in self.seeds:
+            with disable_proxy_modes_tracing(), torch.no_grad():
+                fake = torch.empty(outputs[i].shape, dtype=outputs[i].dtype, device=outputs[i].device)
+            self._track(fake)
+            seeds.append(fake)
+        found = torch.autograd.grad([outputs[i] for i in self.seeds], self._leaves, seeds, allow_unused=True)
+        for node in self.tracer.graph.nodes:
+            if node not in before:
+                node.meta[BACKWARD] = True
+        self.leaves = [place for place, g in zip(self.leaves, found) if g is not None]
+        return [g for g in found if g is not None]
+
+
+class RecordedGraph(Graph):
+    """A graph that is a step of torch's tape."""
+
+    def __init__(self, captured: Captured, flat: list[TensorBase], seconds: float, settings: levels.Settings, capture: RecordedCapture) -> None:
+        self._capture = capture
+        super().__init__(captured, flat, seconds, settings)
+
+    def matches(self, version: int, flat: list[TensorBase]) -> bool:
+        """Also whether the transform around records the same inputs."""
+        if not super().matches(version, flat):
+            return False
+        recorded = self._capture.recorded
+        return all(
+            raw(flat[i] if i.__class__ is int else i).requires_grad == (place in recorded)
+            for place, i in enumerate(self._inputs) if i.__class__ is int or isinstance(i, TensorBase)
+        )
+
+    def _compiled(self, flat: list[TensorBase]) -> Callable[..., list[Any]]:
+        capture = self._capture
+        if not capture.seeds:
+            return levels.compile(self.module, lambda: self._examples(flat), self.settings)
+        forward, backward, count = halves(self.module, len(capture.lifted), len(capture.leaves))
+        forward_code = levels.compile(passes.clean(forward), lambda: self._examples(flat), self.settings)
+        backward_code = levels.compile(passes.clean(backward), lambda: examples(backward), self.settings)
+        leaves, seeds = tuple(capture.leaves), tuple(capture.seeds)
+
+        def code(*inputs: torch.Tensor) -> list[Any]:
+            return list(_Step.apply(forward_code, backward_code, count, leaves, seeds, *inputs))
+
+        return code
+
+    def run(self, flat: list[TensorBase]) -> Any:
+        """Runs the graph, recorded by the gradient transform around it."""
+        self.runs += 1
+        inputs = [flat[i] if i.__class__ is int else i for i in self._inputs]
+        outs = self.code(*[raw(i) if isinstance(i, TensorBase) else i() for i in inputs])
+        if engine.active:
+            eager.after(outs)
+        return self._result_of(outs, inputs)
+
+
+class _Step(torch.autograd.Function):
+    """One graph on torch's tape."""
+
+    @staticmethod
+    def forward(ctx: Any, forward: Any, backward: Any, count: int, leaves: Any, seeds: Any, *inputs: torch.Tensor) -> Any:
+        found = forward(*inputs)
+        outputs, kept = found[:count], found[count:]
+        ctx.places = [isinstance(k, torch.Tensor) for k in kept]
+        ctx.save_for_backward(*[k for k in kept if isinstance(k, torch.Tensor)])
+        ctx.others = [k for k in kept if not isinstance(k, torch.Tensor)]
+        ctx.backward_code, ctx.leaves, ctx.seeds, ctx.count = backward, leaves, seeds, len(inputs)
+        ctx.metas = [(outputs[i].shape, outputs[i].dtype, outputs[i].device) for i in seeds]
+        ctx.mark_non_differentiable(*[o for i, o in enumerate(outputs) if i not in seeds])
+        ctx.set_materialize_grads(False)
+        return tuple(outputs)
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Any) -> Any:
+        saved, others = iter(ctx.saved_tensors), iter(ctx.others)
+        kept = [next(saved) if is_tensor else next(others) for is_tensor in ctx.places]
+        given = [
+            torch.zeros(shape, dtype=dtype, device=device) if gradients[i] is None else gradients[i].contiguous()
+            for i, (shape, dtype, device) in zip(ctx.seeds, ctx.metas)
+        ]
+        found = iter(ctx.backward_code(*kept, *given))
+        return (None, None, None, None, None, *[next(found) if i in ctx.leaves else None for i in range(ctx.count)])
+
+
+def halves(module: torch.fx.GraphModule, inputs: int, gradients: int) -> tuple[torch.fx.GraphModule, torch.fx.GraphModule, int]:
+    """Cuts a graph (inputs, seeds) -> (outputs, gradients) in two; also says how many outputs there are.
+
+    The forward half gives the outputs and then all that the backward half needs; that takes this and the seeds.
+    """
+    nodes = list(module.graph.nodes)
+    placeholders = [node for node in nodes if node.op == "placeholder"]
+    seeds = set(placeholders[inputs:])
+    given = list(nodes[-1].args[0])
+    outputs, wanted = given[:len(given) - gradients], given[len(given) - gradients:]
+    late = {node for node in nodes if node.meta.get(BACKWARD) or node in seeds}
+    needed = [node for node in nodes if node not in late and node.op not in ("output", "get_attr") and (
+        any(user in late for user in node.users) or node in wanted)]
+    forward, first = torch.fx.Graph(), {}
+    for node in nodes[:-1]:
+        if node not in late:
+            first[node] = forward.node_copy(node, lambda n: first[n])
+    forward.output([first[node] if isinstance(node, Node) else node for node in (*outputs, *needed)])
+    backward, second = torch.fx.Graph(), {}
+    for node in (*needed, *placeholders[inputs:]):
+        second[node] = backward.placeholder(f"in{len(second)}")
+        second[node].meta = dict(node.meta)
+    for node in nodes[:-1]:
+        if (node in late and node not in seeds) or node.op == "get_attr":
+            second[node] = backward.node_copy(node, lambda n: second[n])
+    backward.output([second[node] for node in wanted])
+    return torch.fx.GraphModule(module, forward), torch.fx.GraphModule(module, backward), len(outputs)
+
+
+def examples(module: torch.fx.GraphModule) -> list[torch.Tensor]:
+    """Made-up inputs of the shapes that a graph expects, to measure it with."""
+    found = []
+    for node in module.graph.nodes:
+        if node.op == "placeholder":
+            value = node.meta["val"]
+            made = torch.empty_strided(value.shape, value.stride(), dtype=value.dtype, device=value.device)
+            found.append(made.normal_() if value.is_floating_point() else made.zero_())
+    return found

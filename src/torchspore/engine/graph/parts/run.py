@@ -1,0 +1,167 @@
+"""Runs functions in parts, and learns at each call which of their statements can be captured."""
+from __future__ import annotations
+
+import threading
+import weakref
+from collections.abc import Callable
+from types import CellType, CodeType, FunctionType, MethodType
+from typing import Any
+
+from torchspore.base.frames import is_users
+from torchspore.context import effects
+from torchspore.engine.graph import dispatch, log
+from torchspore.engine.graph.control import names, source
+from torchspore.engine.graph.control.places import UNBOUND
+from torchspore.engine.graph.graph import Graph
+from torchspore.engine.graph.parts.plan import Plan
+from torchspore.engine.graph.parts.split import HELPER, Piece, Splitter
+from torchspore.engine.graph.refusal import Refusal
+from torchspore.engine.tensor import TensorBase
+
+SETTLED = 3
+"""After so many calls a piece no longer grows by its neighbours."""
+
+REWRITES = 64
+"""How often a function is split anew while its statements become known."""
+
+_plans: dict[CodeType, Plan | None] = {}
+_runners: weakref.WeakKeyDictionary[FunctionType, Runner] = weakref.WeakKeyDictionary()
+_lock = threading.RLock()
+
+
+def of(function: Callable[..., Any]) -> Callable[..., Any]:
+    """`function` in a form that runs in parts; itself where it is none of the program's own or its source can't be read."""
+    if isinstance(function, MethodType):
+        found = of(function.__func__)
+        return function if found is function.__func__ else MethodType(found, function.__self__)
+    if not isinstance(function, FunctionType) or not is_users(function.__code__.co_filename):
+        return function
+    with _lock:
+        runner = _runners.get(function)
+        if runner is None:
+            plan = _plan(function)
+            if plan is None:
+                return function
+            runner = _runners[function] = Runner(function, plan)
+        return runner.current()
+
+
+def _plan(function: FunctionType) -> Plan | None:
+    code = function.__code__
+    if code not in _plans:
+        try:
+            definition = source.definition(function)
+            _plans[code] = Plan(code, definition) if isinstance(definition, source.ast.FunctionDef) and names.can_convert(definition) else None
+        except source.NoSource as error:
+            log.event("refused", f"{code.co_filename}:{code.co_firstlineno}: {code.co_qualname if hasattr(code, 'co_qualname') else code.co_name} "
+                      f"runs as PyNative whole, because {error}")
+            _plans[code] = None
+    return _plans[code]
+
+
+class Region:
+    """The statements of one piece: run as a graph where they can be."""
+
+    def __init__(self, plan: Plan, piece: Piece, function: FunctionType, label: str) -> None:
+        self.plan, self.piece, self.function = plan, piece, function
+        self.__qualname__ = label
+        self._calls = 0
+        self._is_small = False
+
+    def __call__(self, args: tuple[Any, ...]) -> Any:
+        if self._is_small:
+            return self.function(*args)
+        flat: list[TensorBase] = []
+        found = dispatch.find(self, self.function, args, {}, flat)
+        if isinstance(found, Graph):
+            self.plan.held(self.piece.statements)
+            self._calls += 1
+            self._is_small = self._calls == SETTLED and found.operators < dispatch.FEW
+            return dispatch.run(found, flat, self.function, args, {})
+        self._refused(found)
+        return self.function(*args)
+
+    def _refused(self, refusal: Refusal) -> None:
+        self.plan.refused(self.piece.statements, refusal.reason)
+        if len(self.piece.statements) == 1:
+            line = f"{self.plan.code.co_filename}:{self.piece.first}"
+            log.event("seam", f"{line}: {refusal.reason}")
+            effects.note("seams between graphs", f"{line}: {self.__qualname__.split(' ')[0]} {refusal.reason}")
+
+
+class Runner:
+    """The split form of one function object."""
+
+    def __init__(self, function: FunctionType, plan: Plan) -> None:
+        self._plan = plan
+        self._function: weakref.ref[FunctionType] = weakref.ref(function)
+        self._version = -1
+        self._rewrites = 0
+        self._regions: dict[Any, Region] = {}
+        self._split: FunctionType | None = None
+
+    def current(self) -> FunctionType:
+        """The split form for what is known now."""
+        if self._split is None or (self._version != self._plan.version and self._rewrites < REWRITES):
+            self._split = self._written()
+        return self._split
+
+    def regions(self) -> list[Region]:
+        """The pieces of the split form of now."""
+        return list(self._regions.values())
+
+    def _written(self) -> FunctionType:
+        function = self._function()
+        assert function is not None
+        self._version = self._plan.version
+        self._rewrites += 1
+        splitter = Splitter(self._plan)
+        definition = splitter.function()
+        kept, self._regions = self._regions, {}
+        helper = Helper()
+        for piece in splitter.pieces:
+            key = (piece.statements, piece.takes, piece.gives)
+            region = kept.get(key)
+            if region is None:
+                lines = f"line {piece.first}" if piece.first == piece.last else f"lines {piece.first}-{piece.last}"
+                made = _made(function, piece.definition, helper)
+                region = Region(self._plan, piece, made, f"{function.__qualname__} {lines}")
+            self._regions[key] = region
+            helper.regions.append(region)
+        made = _made(function, definition, helper)
+        made.__defaults__, made.__kwdefaults__ = function.__defaults__, function.__kwdefaults__
+        return made
+
+
+class Helper:
+    """What one split form knows as `_cf_parts`."""
+
+    unbound = UNBOUND
+
+    def __init__(self) -> None:
+        self.regions: list[Region] = []
+
+    def run(self, number: int, args: tuple[Any, ...]) -> Any:
+        """Runs the piece `number`."""
+        return self.regions[number](args)
+
+    def call(self, function: Any) -> Any:
+        """`function`, in parts where it is one of the program's own."""
+        return of(function) if isinstance(function, (FunctionType, MethodType)) else function
+
+
+def _made(function: FunctionType, definition: Any, helper: Helper) -> FunctionType:
+    """A function from a definition, in the scope of `function`: its globals, its free variables themselves."""
+    code = function.__code__
+    compiled = source.compiled(definition, code, source.class_of(function), (*code.co_freevars, HELPER))
+    assert compiled is not None
+    cells = {**dict(zip(code.co_freevars, function.__closure__ or ())), HELPER: CellType(helper)}
+    made = FunctionType(compiled, function.__globals__, definition.name, None, tuple(cells[n] for n in compiled.co_freevars))
+    made.__qualname__, made.__module__ = function.__qualname__, function.__module__
+    return made
+
+
+def graphs(function: FunctionType) -> list[Graph]:
+    """The graphs between the seams of a function."""
+    runner = _runners.get(function)
+    return [graph for region in (runner.regions() if runner is not None else []) for graph in dispatch.graphs(region)]

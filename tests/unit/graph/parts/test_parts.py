@@ -1,0 +1,188 @@
+"""A call that no single graph can hold runs in parts: the same prints, exceptions, numbers and gradients as in PyNative, and graphs between."""
+from __future__ import annotations
+
+from typing import Any
+
+import mindspore as ms
+import numpy as np
+import pytest
+from mindspore import Tensor, nn, ops
+
+from torchspore.context import effects
+from torchspore.engine.graph.parts import run
+
+
+class Base(nn.Cell):
+    def __init__(self) -> None:
+        super().__init__()
+        ms.set_seed(3)
+        self.first, self.second, self.norm = nn.Dense(4, 4), nn.Dense(4, 4), nn.LayerNorm((4,))
+        self.calls, self.seen = 0, []
+
+    def scaled(self, x):
+        return x * 2
+
+
+class Prints(Base):
+    def construct(self, x):
+        h = ops.relu(self.first(x) * 2 + 1)
+        h = self.norm(h) + x
+        print("sum", round(float(h.sum().asnumpy()), 3))
+        y = ops.tanh(self.second(h))
+        z = y * y + ops.sigmoid(h) - x
+        return self.norm(z) * 3 + y
+
+
+class NumpyInTheMiddle(Base):
+    def construct(self, x):
+        h = self.norm(ops.relu(self.first(x)))
+        scale = float(np.abs(h.asnumpy()).max())
+        y = self.norm(self.second(h) / scale)
+        return y * y + ops.sin(h)
+
+
+class Counts(Base):
+    def construct(self, x):
+        self.calls += 1
+        h = self.norm(ops.relu(self.first(x) + 1)) * 2
+        return ops.sigmoid(self.second(h)) * self.calls
+
+
+class LoopWithPrint(Base):
+    def construct(self, x):
+        total = x * 0
+        for i, layer in enumerate((self.first, self.second, self.first)):
+            x = ops.tanh(self.norm(layer(x)) * 2 + total)
+            total = total + x * (i + 1)
+            if i == 1:
+                print("layer", i)
+                continue
+            total = ops.relu(total) + self.norm(x)
+        return total
+
+
+class Collects(Base):
+    def construct(self, x):
+        kept = []
+        for layer in (self.first, self.second):
+            x = ops.relu(self.norm(layer(x)) + 1)
+            kept.append(x)
+        self.seen.append(len(kept))
+        return ops.stack(kept).sum(0) * kept[0] + ops.exp(-x) * 3
+
+
+class Tries(Base):
+    def construct(self, x):
+        try:
+            h = self.norm(self.first(x)) * 2 + ops.sin(x)
+            print("before")
+            raise KeyError("inside")
+        except KeyError as error:
+            print("caught", error)
+            h = self.norm(self.second(x)) + 1
+        finally:
+            print("done")
+        return ops.relu(h) * ops.sigmoid(h) + x
+
+
+def noisy(x, factor=1.5):
+    y = ops.tanh(x) * factor + ops.sigmoid(x) * 2
+    print("noisy")
+    return y * y + ops.exp(-y) - x
+
+
+class CallsAFunction(Base):
+    def construct(self, x):
+        h = self.norm(ops.relu(self.first(x)))
+        h = noisy(h, factor=2.0)
+        return self.scaled(h) + ops.relu(self.second(h))
+
+
+class Inherits(Prints):
+    def construct(self, x):
+        print("below")
+        y = super().construct(x)
+        return ops.relu(y) * self.__class__.__name__.count("h")
+
+
+class ReturnsEarly(Base):
+    def construct(self, x):
+        h = self.norm(ops.relu(self.first(x) + 1))
+        print("shape", h.shape)
+        if self.training:
+            return h * 2 + ops.sin(h)
+        with_bias = ops.tanh(h) + ops.sigmoid(h) * 2 - x
+        return with_bias * self.norm(with_bias)
+
+
+class Closes(Base):
+    def construct(self, x):
+        h = self.norm(ops.relu(self.first(x)))
+
+        def inner(v):
+            return v * 2 + h
+
+        print("closure")
+        y = inner(ops.tanh(h) + x)
+        return self.norm(y) + ops.sigmoid(self.second(y)) * 3
+
+
+class InnerPrints(Base):
+    def __init__(self) -> None:
+        super().__init__()
+        self.inner = Prints()
+
+    def construct(self, x):
+        h = ops.tanh(self.first(x)) * 2 + self.norm(x)
+        h = self.inner(h)
+        return self.norm(h) + ops.sigmoid(self.second(h)) * 2
+
+
+class SometimesUnbound(Base):
+    def construct(self, x, late=False):
+        if late:
+            extra = ops.sin(x)
+        h = self.norm(ops.relu(self.first(x)))
+        print("late", late)
+        if late:
+            h = h + extra * 2 + ops.cos(extra)
+        return self.norm(h) * 2 + ops.exp(-h)
+
+
+KINDS = [
+    Prints, NumpyInTheMiddle, Counts, LoopWithPrint, Collects, Tries, CallsAFunction, Inherits, ReturnsEarly, Closes, InnerPrints,
+    SometimesUnbound,
+]
+
+
+def values(kind: type[Base], mode: int, gradient: bool) -> tuple[list[Any], Base]:
+    ms.set_context(mode=mode)
+    net, out = kind(), []
+    for call in range(6):
+        x = Tensor(np.random.RandomState(call).randn(2, 4).astype(np.float32))
+        if gradient:
+            value, (dx, dw) = ms.value_and_grad(net, 0, net.trainable_params())(x)
+            out.append([t.asnumpy() for t in (value, dx, *dw)])
+        else:
+            out.append([net(x).asnumpy()])
+    return out, net
+
+
+@pytest.fixture(autouse=True)
+def pynative_after():
+    yield
+    ms.set_context(mode=ms.PYNATIVE_MODE)
+
+
+@pytest.mark.parametrize("gradient", [False, True], ids=["values", "gradients"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_parts_do_what_pynative_does(kind: type[Base], gradient: bool, capsys: pytest.CaptureFixture[str]) -> None:
+    eager, one = values(kind, ms.PYNATIVE_MODE, gradient)
+    said = capsys.readouterr().out
+    graphed, other = values(kind, ms.GRAPH_MODE, gradient)
+    assert capsys.readouterr().out == said
+    for a, b in zip(eager, graphed):
+        for left, right in zip(a, b):
+            np.testing.assert_allclose(left, right, rtol=1e-6, atol=1e-7)
+    assert (one.calls, one.seen) == (other.calls, other.seen)
+    assert run.graphs(kind.construct), "something was captured"
