@@ -6,12 +6,12 @@ from collections.abc import Callable
 from typing import Any
 
 from torchspore.context.store import STORE
-from torchspore.engine import tensor as engine
 from torchspore.engine.graph import dispatch, state, watch
 from torchspore.engine.precision import lowered
 from torchspore.engine.tensor import TensorBase, frame
 from torchspore.errors import NameRefused
 from torchspore.mindspore.common.parameter import Parameter, ParameterTuple
+from torchspore.mindspore.common.recompute import check_options
 from torchspore.mindspore.nn.cell_hooks import CellHooks
 from torchspore.mindspore.nn.cell_tree import CellTree
 from torchspore.mindspore.ops.explain import wrong_arguments
@@ -35,8 +35,8 @@ class Cell(CellTree, CellHooks):
         _set(self, "_cells", OrderedDict())
         self.__dict__.update(
             _auto_prefix=auto_prefix, training=False, requires_grad=False, _hooks=None, _bprop=getattr(type(self), "bprop", None),
-            _flags=dict(flags or {}), _lower=None, cls_name=type(self).__name__, _param_prefix="", _scope=None, _jit_config={},
-            cell_type=None, instance_name="",
+            _flags=dict(flags or {}), _lower=None, _recompute=None, cls_name=type(self).__name__, _param_prefix="", _scope=None,
+            _jit_config={}, cell_type=None, instance_name="",
         )
 
     # ---- attributes
@@ -172,7 +172,7 @@ class Cell(CellTree, CellHooks):
 
     def _run(self, *args: Any, **kwargs: Any) -> Any:
         own = self.__dict__
-        if own["_hooks"] is not None or own["_lower"] is not None or own["_bprop"] is not None:
+        if own["_hooks"] is not None or own["_lower"] is not None or own["_bprop"] is not None or own["_recompute"] is not None:
             return self._run_whole(*args, **kwargs)
         try:
             if dispatch.parting:
@@ -185,7 +185,7 @@ class Cell(CellTree, CellHooks):
             raise misfit from None
 
     def _run_whole(self, *args: Any, **kwargs: Any) -> Any:
-        """The call with everything that a plain Cell lacks: hooks, a dtype to compute in, a gradient of the user's own."""
+        """The call with everything that a plain Cell lacks: hooks, a dtype to compute in, a gradient of its own, values computed again."""
         call: Callable[..., Any] = dispatch.construct_of(self) if dispatch.parting else self.construct
         if self._bprop is not None:
             from torchspore.engine.bprop import with_gradient
@@ -193,6 +193,10 @@ class Cell(CellTree, CellHooks):
             call = with_gradient(self.construct, self.bprop, type(self).__name__)
         if self._lower is not None:
             call = lowered(call, self._lower, Parameter)
+        if self._recompute is not None:
+            from torchspore.engine.recompute import recomputed
+
+            call = recomputed(call, type(self).__name__, **self._recompute)
         return call(*args, **kwargs) if self._hooks is None else self._call_with_hooks(call, args, kwargs)
 
     def compile(self, *args: Any, **kwargs: Any) -> None:
@@ -246,6 +250,18 @@ class Cell(CellTree, CellHooks):
             cell.__dict__["_lower"] = dtypes.to_torch(dst_type)
         dispatch.forget()
         return self
+
+    def recompute(
+        self, *, use_reentrant: bool = True, output_recompute: bool = False, early_stop: bool = True, context_fn: Any = None, **kwargs: Any,
+    ) -> None:
+        """Computes what is inside this Cell again in the backward pass, instead of keeping it: less memory for more time.
+
+        The numbers are the same, random ones too. `context_fn` gives two contexts, for the first and the second run. The other options
+        are about how MindSpore does it, or about several devices, and change nothing here. Raises TypeError and ValueError for wrong ones.
+        """
+        check_options(use_reentrant, output_recompute, early_stop, context_fn, kwargs)
+        self.__dict__["_recompute"] = {"contexts": context_fn}
+        dispatch.forget()
 
     def set_jit_config(self, jit_config: Any) -> None:
         """Keeps compile options for this Cell, which win over the context's."""

@@ -5,6 +5,7 @@ import torch
 
 from torchspore.engine.graph.passes.constants import real_constants
 from torchspore.engine.graph.passes.dead import drop_dead
+from torchspore.engine.graph.passes.idle import drop_idle_states
 from torchspore.engine.graph.passes.in_place import overwrite
 from torchspore.engine.graph.passes.same import drop_same
 from torchspore.engine.graph.passes.views import cancel_views
@@ -14,4 +15,4 @@ __all__ = ["clean", "overwrite"]
 
 def clean(module: torch.fx.GraphModule) -> torch.fx.GraphModule:
     """The passes that every level runs first. `overwrite` comes last of all, when the form of the graph is settled."""
-    return drop_dead(cancel_views(drop_same(real_constants(module))))
+    return drop_dead(cancel_views(drop_same(drop_idle_states(real_constants(module)))))
