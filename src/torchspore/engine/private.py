@@ -22,6 +22,8 @@ from torch.utils._python_dispatch import _push_mode as push_mode
 fused_sgd, fused_adam, fused_adamw = torch._fused_sgd_, torch._fused_adam_, torch._fused_adamw_
 add_all, multiply_all, zero_all = torch._foreach_add, torch._foreach_mul, torch._foreach_zero_
 onednn_linear = torch.ops.mkldnn._linear_pointwise.default._op
+written = torch._C._increment_version
+"""Counts a write into each of these tensors, which torch's fused optimizers and batch norm leave uncounted."""
 softmax, log_softmax, gelu = torch._softmax, torch._log_softmax, torch._C._nn.gelu
 
 
@@ -29,6 +31,16 @@ def current_trace() -> tuple[Any, Any]:
     """The tracer of the `make_fx` that runs now, and its fake mode."""
     tracing: Any = _proxy_tensor._CURRENT_MAKE_FX_TRACER
     return tracing.fx_tracer, tracing.fake_tensor_mode
+
+
+def backward_node() -> Any:
+    """The node of the backward pass that runs now in this thread, or None."""
+    return torch._C._current_autograd_node()
+
+
+def next_sequence_number() -> int:
+    """The number that the next node of the backward pass will have."""
+    return torch.autograd._get_sequence_nr()  # type: ignore[attr-defined]
 
 
 def proxy_of(t: torch.Tensor, tracer: Any) -> torch.fx.Proxy:
@@ -119,8 +131,7 @@ def _run_apart(command: str, cwd: str) -> None:
 
 
 __all__ = [
-    "FakeTensor", "FakeTensorMode", "NoCompiler", "add_all", "current_trace", "disable_proxy_modes_tracing", "fused_adam", "fused_adamw", "fused_sgd", "gelu", "inductor",
-    "is_operator",
-    "kernel_of", "log_softmax", "make_fx", "multiply_all", "onednn_linear", "pop_mode", "proxy_of", "push_mode", "softmax", "track_tensor_tree",
-    "without_modes", "zero_all",
+    "add_all", "backward_node", "current_trace", "disable_proxy_modes_tracing", "FakeTensor", "FakeTensorMode", "fused_adam", "fused_adamw",
+    "fused_sgd", "gelu", "inductor", "is_operator", "kernel_of", "log_softmax", "make_fx", "multiply_all", "next_sequence_number",
+    "NoCompiler", "onednn_linear", "pop_mode", "proxy_of", "push_mode", "softmax", "track_tensor_tree", "without_modes", "written", "zero_all",
 ]

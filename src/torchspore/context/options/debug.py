@@ -86,8 +86,8 @@ reserve_class_name_in_scope = Option(
     doc="Whether the names of a graph's nodes hold the class of each Cell beside its attribute name.",
 )
 debug_level = Option(
-    kind=Named({"RELEASE": 0, "DEBUG": 1}), default=0, example="set_context(debug_level=DEBUG)",
-    since="2.3",
+    kind=Named({"RELEASE": 0, "DEBUG": 1}), default=0, in_graph_key=True, example="set_context(debug_level=DEBUG)",
+    read_by="engine.graph.origin", graph_only=True, since="2.3",
     doc="How much a compiled graph remembers about where it came from: DEBUG keeps more and compiles more slowly.",
 )
 enable_dump = Option(

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from torchspore.engine.graph import control
+from torchspore.engine.graph import control, origin
 from torchspore.engine.graph.refusal import Refusal
 from torchspore.engine.graph.watch import Watch, watching
 from torchspore.engine.number import Number
@@ -151,6 +151,7 @@ class Capture(Frame):
 
         def body() -> list[torch.Tensor]:
             self.tracer, self.mode = current_trace()
+            origin.attach(self.tracer)
             with self.open(), watching(self.watch):
                 self.result = function(*args, **kwargs)
             self._settle()
@@ -225,13 +226,15 @@ def _as_refusal(error: BaseException) -> BaseException:
         return error
     from torchspore.base.frames import is_users
 
-    line, step = None, error.__traceback__
+    lines, step = [], error.__traceback__
     while step is not None:
         if is_users(step.tb_frame.f_code.co_filename):
-            line = f"{step.tb_frame.f_code.co_filename}:{step.tb_lineno}"
+            lines.append(f"{step.tb_frame.f_code.co_filename}:{step.tb_lineno}")
         step = step.tb_next
+    line = lines[-1] if lines else None
     if type(error).__name__ in ("DataDependentOutputException", "DynamicOutputShapeException", "GuardOnDataDependentSymNode"):
         return _needs_values("needs the values of a Tensor to go on", line or "<unknown>")
     refusal = Refusal(f"raises {type(error).__name__}", line or "<unknown>")
     refusal.needs_room = isinstance(error, RecursionError)
+    refusal.stack += lines if refusal.stack else []
     return refusal

@@ -278,7 +278,7 @@ def _shapes(flat: list[TensorBase]) -> str:
 
 def _report(owner: Any, refusal: Refusal) -> None:
     effects.report("mode", _APPLIED)
-    effects.note("calls that run as PyNative", f"{refusal.line}: {_name(owner)} {refusal.reason}")
+    effects.note("calls that run as PyNative", f"{refusal.line}: {_name(owner)} {refusal.reason}{refusal.calls()}")
 
 
 def _name(owner: Any) -> str:

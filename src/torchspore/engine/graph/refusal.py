@@ -1,7 +1,10 @@
 """What ends a capture: something that a graph can't hold."""
 from __future__ import annotations
 
+import sys
+
 from torchspore.base.frames import user_line
+from torchspore.engine.graph import origin
 
 
 class Refusal(BaseException):
@@ -19,3 +22,10 @@ class Refusal(BaseException):
         super().__init__(reason)
         self.reason = reason
         self.line = line if line is not None else user_line() or "<unknown>"
+        self.stack = origin.stack_of(sys._getframe(1)) if origin.is_kept() else []
+        """The user's lines that led there, outermost first, where `debug_level` keeps them."""
+
+    def calls(self) -> str:
+        """`, called from a.py:3, b.py:7`, or nothing where no calls are known."""
+        outer = [line for line in self.stack if line != self.line]
+        return f", called from {', '.join(reversed(outer))}" if outer else ""

@@ -8,7 +8,7 @@ from torch.fx.node import Node
 
 
 def text(module: torch.fx.GraphModule) -> str:
-    """One line for each value: its name, dtype and shape, the operator and what it reads."""
+    """One line for each value: its name, dtype and shape, the operator and what it reads; where it comes from, if the graph kept that."""
     lines = []
     for node in module.graph.nodes:
         if node.op == "placeholder":
@@ -17,8 +17,15 @@ def text(module: torch.fx.GraphModule) -> str:
             lines.append(f"return {_value(node.args[0])}")
         else:
             given = ", ".join([_value(a) for a in node.args] + [f"{k}={_value(v)}" for k, v in node.kwargs.items()])
-            lines.append(f"%{node.name}: {_kind(node)} = {node.target}({given})")
+            lines.append(f"%{node.name}: {_kind(node)} = {node.target}({given}){_origin(node)}")
     return "\n".join(lines)
+
+
+def _origin(node: Node) -> str:
+    if "line" not in node.meta:
+        return ""
+    backward = " backward of" if node.meta.get("backward") else ""
+    return f"  #{backward} {node.meta['line']} in {node.meta['scope']}"
 
 
 def _kind(node: Node) -> str:

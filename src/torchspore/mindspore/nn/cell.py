@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from torchspore.context.store import STORE
-from torchspore.engine.graph import dispatch, state, watch
+from torchspore.engine.graph import dispatch, origin, state, watch
 from torchspore.engine.precision import lowered
 from torchspore.engine.tensor import TensorBase, frame
 from torchspore.errors import NameRefused
@@ -305,4 +305,5 @@ def _indented(text: str) -> str:
 
 
 watch.cells_are(Cell)
+origin.cells_run(Cell._run.__code__)
 state.settle(Cell, Primitive)

@@ -16,6 +16,7 @@ from torch.fx.node import Node
 
 from torchspore.engine import tensor as engine
 from torchspore.engine.grad import is_differentiable, is_recording
+from torchspore.engine.graph import origin
 from torchspore.engine.graph.capture import Capture
 from torchspore.engine.graph.control.places import Attribute, Place, Places, Written
 from torchspore.engine.graph.control.records import stand_in
@@ -169,6 +170,7 @@ class Part(Capture):
 
         def body() -> list[torch.Tensor]:
             self.tracer, self.mode = current_trace()
+            origin.attach(self.tracer)
             with self.open():
                 for tensor, value in self._given:
                     self._set(tensor, self.resolve(value))
