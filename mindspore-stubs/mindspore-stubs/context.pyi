@@ -15,7 +15,7 @@ DEBUG: Final = 1
 
 class _JitConfig(TypedDict, total=False):
     jit_level: Literal['O0', 'O1', 'O2']  # How hard a graph is optimised.
-    infer_boost: Literal['on', 'off']  # Compiles for inference only.
+    infer_boost: Literal['on', 'off']  # Compiles for inference only: batch norms folded, weights packed; training is refused.
 
 class _GpuConfig(TypedDict, total=False):
     conv_fprop_algo: Literal['normal', 'performance', 'implicit_gemm', 'precomp_gemm', 'gemm', 'direct', 'fft', 'fft_tiling', 'winograd', 'winograd_nonfused', 'implicit_precomp_gemm']  # The algorithm of convolutions going forward: the library's guess, the fastest of a trial, or one by name.
@@ -106,7 +106,7 @@ class _Context(TypedDict, total=False):
     jit_syntax_level: Literal[0, 1, 2]  # How much Python may stand in what is compiled.
     jit_config: _JitConfig  # How Cells and jit functions are compiled.
     jit_level: Literal['O0', 'O1', 'O2']  # How hard a graph is optimised.
-    infer_boost: Literal['on', 'off']  # Compiles for inference only.
+    infer_boost: Literal['on', 'off']  # Compiles for inference only: batch norms folded, weights packed; training is refused.
     exec_order: Literal['bfs', 'dfs']  # In which order the operators of a graph run: by layers of the graph, or each branch to its end.
     enable_graph_kernel: bool  # Fuses neighbouring operators of a graph into generated kernels.
     graph_kernel_flags: str  # Details of the fusion of operators.

@@ -76,6 +76,13 @@ class CallsTooDeep(TorchsporeError, RecursionError):
     final = True
 
 
+class InferenceOnly(TorchsporeError, RuntimeError):
+    """`infer_boost` compiles for inference, and the graph trains: it computes gradients or writes into Parameters."""
+
+    explained = True
+    final = True
+
+
 class NotOffered(TorchsporeError, AttributeError):
     """MindSpore has this name, torchspore does not yet, or nobody does; the message says which."""
 
@@ -90,3 +97,19 @@ class FileFormatError(TorchsporeError, ValueError):
 
 class EffectRefused(TorchsporeError, RuntimeError):
     """A value is right, but it cannot be made to act on this machine; the message says why."""
+
+
+class CompileError(TorchsporeError, RuntimeError):
+    """Something that can't be part of one graph, where jit_syntax_level STRICT or COMPATIBLE asks for one; the message says what to write."""
+
+
+class CompileTypeError(CompileError, TypeError):
+    """The same, for branches that give different kinds of values and for attributes that a graph can't set."""
+
+
+class CompileAttributeError(CompileError, AttributeError):
+    """The same, where the values of a Tensor are asked for while the graph is compiled."""
+
+
+class CompileNameError(CompileError, UnboundLocalError):
+    """The same, for a local name that only one way through an `if` or loop on a Tensor gives a value."""

@@ -40,6 +40,7 @@ def momentum(
         ), list(moments) if share else [], weight_decay=decay, momentum=share, lr=rate,
         dampening=dampening, nesterov=nesterov, maximize=False, is_first_step=is_first,
     )
+    private.written(list(parameters))
 
 
 def adam(
@@ -59,6 +60,7 @@ def adam(
         ), list(first), list(second), [], [late] * len(parameters), lr=rate, beta1=beta1, beta2=beta2,
         weight_decay=decay, eps=eps, amsgrad=False, maximize=False,
     )
+    private.written(list(parameters))
 
 
 def nesterov_adam(

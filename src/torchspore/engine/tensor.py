@@ -138,6 +138,9 @@ _class: type[TensorBase] = TensorBase
 writes = 0
 """Raised whenever a Tensor is given another torch tensor (new shape, dtype, storage): captured graphs look at it."""
 
+uncounted = 0
+"""Counts steps of batch norms in training, whose writes into running statistics torch does not count in the tensors' `_version`."""
+
 
 def register(cls: type[TensorBase]) -> None:
     """Says which class `wrap` makes; called once by the front end."""

@@ -152,10 +152,12 @@ def test_a_form_with_other_numbers_or_an_error_is_left_out() -> None:
             x * 2
         return [x * 2]
 
-    forms = [choice.Form("slow", lambda: slow), choice.Form("wrong", lambda: wrong), choice.Form("broken", lambda: broken)]
-    assert choice.fastest(forms, lambda: [torch.ones(1000)]).name == "slow"
-    forms.append(choice.Form("fast", lambda: lambda x: [x + x]))
-    assert choice.fastest(forms, lambda: [torch.ones(1000)]).name == "fast"
+    race = choice.Race(lambda: [torch.ones(1000)])
+    for name, code in (("slow", slow), ("wrong", wrong), ("broken", broken)):
+        race.enter(name, lambda code=code: code)
+    assert race.best() == "slow"
+    race.enter("fast", lambda: lambda x: [x + x])
+    assert race.best() == "fast"
 
 
 @pytest.mark.parametrize(("act", "text"), [

@@ -25,7 +25,8 @@ def _boost_wants_o0(config: dict[str, object]) -> None:
 
 jit_syntax_level = Option(
     kind=Named({"STRICT": 0, "COMPATIBLE": 1, "LAX": 2}), default=2, in_graph_key=True,
-    environment=("MS_DEV_JIT_SYNTAX_LEVEL",), example="set_context(jit_syntax_level=STRICT)",
+    environment=("MS_DEV_JIT_SYNTAX_LEVEL",), read_by="engine.graph.dispatch", graph_only=True,
+    example="set_context(jit_syntax_level=STRICT)",
     since="2.1",
     doc="How much Python may stand in what is compiled. STRICT allows what fits into one graph, COMPATIBLE also containers and prints "
         "known while compiling, LAX as much as possible.",
@@ -43,10 +44,11 @@ jit_level = Option(
     doc="How hard a graph is optimised. O0 compiles fast, O1 fuses operators where that wins, O2 takes whatever the machine has.",
 )
 infer_boost = Option(
-    within="jit_config", kind=Choice("on", "off", no_str=OptionValueError), default="off",
+    within="jit_config", kind=Choice("on", "off", no_str=OptionValueError), default="off", read_by="engine.graph.levels",
+    unread={"off": "graphs serve training and inference"},
     example="set_context(jit_config={'infer_boost': 'on'})",
     since="2.3",
-    doc="Compiles for inference only. It goes with jit_level O0.",
+    doc="Compiles for inference only: batch norms folded, weights packed; training is refused. It goes with jit_level O0.",
 )
 exec_order = Option(
     kind=Choice("bfs", "dfs", no_str=OptionValueError), default="bfs", in_graph_key=True, example="set_context(exec_order='bfs')",

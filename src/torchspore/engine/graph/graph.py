@@ -15,6 +15,7 @@ from torchspore.engine.graph.capture import Captured, In, Out
 from torchspore.engine.graph.key import meta
 from torchspore.engine.graph.refusal import Refusal
 from torchspore.engine.graph.state import Read
+from torchspore.engine.number import Number
 from torchspore.engine.tensor import TensorBase, wrap
 
 
@@ -34,6 +35,7 @@ class Graph:
         self._twice = _found_twice(captured, flat)
         self._rereads = any(isinstance(read.value, TensorBase) for read in self._variables)
         self._sources = [self._source(item, flat, captured.watch.homes) for item in captured.lifted]
+        self.inputs = captured.lifted
         self._metas = [meta(item) if isinstance(item, TensorBase) else None for item in captured.lifted]
         self._seen: tuple[int, int] | None = None
         self._inputs: list[Any] = []
@@ -44,7 +46,8 @@ class Graph:
         self.runs = 0
 
     def _compiled(self, flat: list[TensorBase]) -> levels.Code:
-        return levels.compile(self.module, functools.partial(self._examples, flat), self.settings)
+        held = frozenset(p for p, s in enumerate(self._sources) if isinstance(s, (Read, TensorBase)))
+        return levels.compile(self.module, functools.partial(self._examples, flat), self.settings, held)
 
     def _examples(self, flat: list[TensorBase]) -> list[torch.Tensor]:
         """The real tensors of the inputs as they are now."""
@@ -80,6 +83,10 @@ class Graph:
             inputs.append(found)
         self._inputs, self._seen = inputs, now
         return True
+
+    def changed(self) -> list[Read]:
+        """What the trace read and is no longer as it was."""
+        return [read for read in self._attributes if not read.holds()]
 
     def run(self, flat: list[TensorBase]) -> Any:
         """Runs the graph for these arguments."""
@@ -127,7 +134,8 @@ def _filled(value: Any, outs: list[torch.Tensor], inputs: list[Any], made: dict[
             made[value.index] = wrap(outs[value.index])
         return made[value.index]
     if isinstance(value, In):
-        return inputs[value.index]
+        found = inputs[value.index]
+        return found._t.item() if isinstance(found, Number) else found
     if isinstance(value, tuple):
         items = [_filled(item, outs, inputs, made) for item in value]
         return type(value)(*items) if hasattr(value, "_fields") else tuple(items)

@@ -78,18 +78,20 @@ def jit(
         owner = getattr(args[0], "__dict__", None) is not None and inspect.isfunction(function) and args and _is_method(args[0], function)
         return dispatch.call(args[0] if owner else compiled, function, args, kwargs)
 
-    compiled._jit_config = _options(jit_level, options)  # type: ignore[attr-defined]
+    compiled._jit_config = _options(jit_level, options, fullgraph)  # type: ignore[attr-defined]
     if inspect.isfunction(function) and compiled._jit_config:  # type: ignore[attr-defined]
         function._jit_config = compiled._jit_config  # type: ignore[attr-defined]    # of a method: the graph belongs to the Cell
     return compiled
 
 
-def _options(jit_level: str, others: dict[str, Any]) -> dict[str, Any]:
-    """What was written beside the function; where nothing was, the context decides."""
+def _options(jit_level: str, others: dict[str, Any], fullgraph: bool) -> dict[str, Any]:
+    """What was written beside the function; where nothing was, the context decides. `fullgraph` is syntax level STRICT."""
     given = others.get("jit_config") or {}
     own = dict(getattr(given, "jit_config_dict", given))
     if jit_level is not _CONTEXTS:
         own["jit_level"] = jit_level
+    if fullgraph:
+        own["jit_syntax_level"] = "STRICT"
     if "infer_boost" in others:
         own["infer_boost"] = others["infer_boost"]
     return own

@@ -6,6 +6,7 @@ from typing import Any
 import torch
 import torch.nn.functional as F
 
+from torchspore.engine import tensor as engine
 from torchspore.mindspore.ops.declare import op
 
 T = torch.Tensor
@@ -16,7 +17,10 @@ def batch_norm(
     input_x: T, running_mean: T, running_var: T, weight: T, bias: T, training: bool = False, momentum: float = 0.1, eps: float = 1e-5,
 ) -> T:
     """Normalised over all axes but axis 1; in training the running values take in the share `momentum` of the batch's."""
-    return F.batch_norm(input_x, running_mean, running_var, weight, bias, training, momentum, eps)
+    out = F.batch_norm(input_x, running_mean, running_var, weight, bias, training, momentum, eps)
+    if training and running_mean is not None:
+        engine.uncounted += 1
+    return out
 
 
 @op()

@@ -1,8 +1,7 @@
-"""Forms of one graph, measured; the fastest that gives the same numbers is kept."""
+"""Forms of one graph race on copies of its inputs; one that gives other numbers than the first does not count."""
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from torchspore.engine.graph import log
 from torchspore.engine.graph.levels import measure
@@ -15,71 +14,58 @@ NEAR = 2e-3
 NEAR_STATE = 0.5
 """The same for what the graph writes into: where a relu tips over at a sum rounded otherwise, a whole gradient is there or not there."""
 
-
-@dataclass
-class Form:
-    """One way to run a graph. `make` may raise: then this form is none."""
-
-    name: str
-    make: Callable[[], Code]
+Tensors = list[measure.Tensor]
 
 
-@dataclass
-class Chosen:
-    """The outcome: which form, its code, and the least seconds of a run of each that was measured."""
+class Race:
+    """Forms that were entered, with the least seconds of a run of each; nothing live is written, no random state is disturbed."""
 
-    name: str
-    code: Code
-    seconds: dict[str, float]
+    def __init__(self, inputs: measure.Inputs) -> None:
+        self.codes: dict[str, Code] = {}
+        self.seconds: dict[str, float] = {}
+        with measure.undisturbed():
+            self._inputs = [measure.copy(t) for t in inputs()]
+        self._expected: tuple[Tensors, Tensors] | None = None
 
+    def enter(self, name: str, make: Callable[[], Code]) -> None:
+        """Makes a form and runs it; it stays if its numbers are those of the first, which stays in any case."""
+        with measure.undisturbed():
+            code = make()
+            try:
+                found = self._run(code)
+            except (RuntimeError, AssertionError) as error:    # Inductor asserts strides
+                if self._expected is None:
+                    raise
+                log.event("level", f"{name} is left out: {str(error).splitlines()[0]:.120}")
+                return
+            if self._expected is None:
+                self._expected = found
+            off, off_state = (measure.differs(*pair) for pair in zip(self._expected, found))
+            if off > NEAR or off_state > NEAR_STATE:
+                log.event("level", f"{name} is left out: its numbers are off by {off:.1e} and {off_state:.1e}")
+                return
+            self.codes[name] = code
 
-def fastest(forms: list[Form], inputs: measure.Inputs) -> Chosen:
-    """The fastest of the forms, by runs on copies of the inputs; the first is the yardstick for numbers and must run."""
-    with measure.undisturbed():
-        own = [measure.copy(t) for t in inputs()]
-        codes = {forms[0].name: forms[0].make()}
-        expected, state = _tried(codes[forms[0].name], own)
-        for form in forms[1:]:
-            code = _made(form)
-            if code is not None and _agrees(form.name, code, own, expected, state):
-                codes[form.name] = code
-        del expected, state
-        if len(codes) == 1:
-            return Chosen(forms[0].name, codes[forms[0].name], {})
-        times = measure.seconds(codes, own)
-    best = forms[0].name
-    for name, took in times.items():
-        if took < WORTH * times[best]:
-            best = name
-    log.event("level", "measured " + ", ".join(f"{name} {took * 1e3:.3f} ms" for name, took in times.items()) + f"; kept {best}")
-    return Chosen(best, codes[best], times)
+    def __str__(self) -> str:
+        return ", ".join(f"{name} {took * 1e3:.3f} ms" for name, took in self.seconds.items())
 
+    def inputs(self) -> Tensors:
+        """Copies of the inputs."""
+        return [measure.copy(t) for t in self._inputs]
 
-def _tried(code: Code, inputs: list[measure.Tensor]) -> tuple[list[measure.Tensor], list[measure.Tensor]]:
-    own = [measure.copy(t) for t in inputs]
-    with measure.same_seed():
-        return code(*own), own
+    def _run(self, code: Code) -> tuple[Tensors, Tensors]:
+        own = self.inputs()
+        with measure.same_seed():
+            return code(*own), own
 
-
-def _made(form: Form) -> Code | None:
-    try:
-        return form.make()
-    except NotImplementedError as error:
-        log.event("level", f"{form.name} is left out: {error}")
-        return None
-
-
-def _agrees(
-    name: str, code: Code, inputs: list[measure.Tensor], expected: list[measure.Tensor], state: list[measure.Tensor],
-) -> bool:
-    """Whether the form gives the numbers of the first."""
-    try:
-        outs, own = _tried(code, inputs)
-    except RuntimeError as error:
-        log.event("level", f"{name} is left out: {str(error).splitlines()[0]:.120}")
-        return False
-    off, off_state = measure.differs(expected, outs), measure.differs(state, own)
-    if off > NEAR or off_state > NEAR_STATE:
-        log.event("level", f"{name} is left out: its numbers are off by {off:.1e} and {off_state:.1e}")
-        return False
-    return True
+    def best(self) -> str:
+        """The name of the fastest form, all of them measured in turns."""
+        if len(self.codes) > 1 or not self.seconds:
+            with measure.undisturbed():
+                for name, took in measure.seconds(self.codes, self._inputs).items():
+                    self.seconds[name] = min(took, self.seconds.get(name, took))
+        best = next(iter(self.codes))
+        for name, took in self.seconds.items():
+            if took < WORTH * self.seconds[best]:
+                best = name
+        return best

@@ -1,21 +1,59 @@
 """A captured graph becomes code, at the level that the settings ask for."""
 from __future__ import annotations
 
+import functools
+
 import torch
 
+from torchspore.base.frames import user_line
 from torchspore.context import effects
 from torchspore.context.effects import Outcome
-from torchspore.engine.graph import passes
-from torchspore.engine.graph.levels import fused, measure, straight
+from torchspore.engine.graph import log, passes
+from torchspore.engine.graph.levels import boost, fused, measure, products, straight
+from torchspore.engine.graph.levels.choice import Race
 from torchspore.engine.graph.levels.settings import Settings
 from torchspore.engine.graph.levels.straight import Code
+from torchspore.engine.graph.passes.copy import copied
+from torchspore.errors import InferenceOnly
 
 Inputs = measure.Inputs
 
 
-def compile(module: torch.fx.GraphModule, inputs: Inputs, settings: Settings) -> Code:
-    """The code of a cleaned graph. `inputs` is asked only where something is measured; what it gives is never written to."""
-    if settings.level == "O0":
-        effects.report("jit_level", Outcome.applied("O0: each graph is a straight line of the kernels that PyNative calls"))
-        return straight.compile(passes.overwrite(module))
-    return fused.compile(module, inputs, settings)
+def compile(module: torch.fx.GraphModule, inputs: Inputs, settings: Settings, held: frozenset[int] = frozenset()) -> Code:
+    """The code of a cleaned graph.
+
+    `inputs` is asked only where something is measured; what it gives is never written to. `held` are the places of inputs that the
+    program keeps (Parameters, Tensors in attributes), which seldom change: what hangs on them alone may be computed once.
+    """
+    if settings.infer_boost:
+        return _boosted(module, inputs, settings, held)
+    if settings.level != "O0":
+        return fused.compile(module, inputs, settings, held)
+    effects.report("jit_level", Outcome.applied("O0: each graph is a straight line of the kernels that PyNative calls"))
+    effects.report("disable_format_transform", Outcome.applied("level O0 keeps the layout of PyNative's kernels in any case"))
+    return straight.compile(passes.overwrite(module))
+
+
+def _boosted(module: torch.fx.GraphModule, inputs: Inputs, settings: Settings, held: frozenset[int]) -> Code:
+    """The graph for inference alone, where that is faster. Raises InferenceOnly where the graph trains."""
+    reason = boost.trains(module, held)
+    if reason is not None:
+        raise InferenceOnly(
+            f"{user_line()}: infer_boost 'on' compiles for inference only, and this call {reason}.\n\n"
+            "hint: train with jit_config={'infer_boost': 'off'}, and call set_train(False) on a net for inference.",
+        )
+    plain = functools.partial(straight.compile, passes.overwrite(copied(module)))
+    wanted = products.is_large if settings.deterministic else products.prefers_onednn
+    code = boost.prepared(module, held, wanted, settings.layout)
+    if code is None:
+        effects.report("infer_boost", Outcome.applied("nothing in the graph hangs on weights alone"))
+        return plain()
+    effects.report("infer_boost", Outcome.applied("batch norms are folded and weights packed; new weights are seen"))
+    if settings.deterministic:
+        return code
+    race = Race(inputs)
+    race.enter("O0", plain)
+    race.enter("boosted", lambda: code)
+    best = race.best()
+    log.event("level", f"kept {best} of {race}")
+    return race.codes[best]

@@ -18,6 +18,8 @@ class Settings:
     layout: bool = True
     """Whether convolutions may run channels-last; `disable_format_transform` forbids it."""
     deterministic: bool = False
+    syntax: str = "LAX"
+    """How much Python may stand in what is compiled: STRICT, COMPATIBLE or LAX."""
 
 
 _made = functools.cache(Settings)
@@ -42,4 +44,8 @@ def _with(own: Mapping[str, Any]) -> Settings:
     """The context's values where `own` has none."""
     level = own.get("jit_level") or STORE.get("jit_level") or "O0"
     boost = own["infer_boost"] if "infer_boost" in own else STORE.get("infer_boost")
-    return _made(level, boost == "on", not STORE.get("disable_format_transform"), STORE.get("deterministic") == "ON")
+    return _made(level, boost == "on", not STORE.get("disable_format_transform"), STORE.get("deterministic") == "ON", _syntax(own))
+
+
+def _syntax(own: Mapping[str, Any]) -> str:
+    return own.get("jit_syntax_level") or ("STRICT", "COMPATIBLE", "LAX")[STORE.get("jit_syntax_level")]

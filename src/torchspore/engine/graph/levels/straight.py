@@ -8,8 +8,10 @@ from typing import Any
 import torch
 from torch.fx.node import Node
 
+from torchspore.engine import private
 from torchspore.engine.graph.levels import bindings
 from torchspore.engine.graph.passes.in_place import overwrite
+from torchspore.engine.graph.passes.writes import writes
 from torchspore.engine.private import is_operator
 
 Code = Callable[..., list[Any]]
@@ -50,7 +52,18 @@ def _lines(module: torch.fx.GraphModule, node: Node, names: dict[Node, str], bou
         line = f"{names[node]} = {_call(node, names, bound)}"
     else:
         raise NotImplementedError(f"node {node.op} in a captured graph")
-    return [line, f"{' = '.join(names[other] for other in gone)} = None"] if gone else [line]
+    lines = [line]
+    uncounted = [names[item] for item in writes(node)] if _is_uncounted(node) else []
+    if uncounted:
+        bound["written"] = private.written
+        lines.append(f"written([{', '.join(uncounted)}])")
+    return [*lines, f"{' = '.join(names[other] for other in gone)} = None"] if gone else lines
+
+
+def _is_uncounted(node: Node) -> bool:
+    """Whether the operator writes and torch does not count it in the tensors' `_version`, which packed weights go by."""
+    name = getattr(node.target, "_opname", "")
+    return name.startswith("_fused_") or name == "native_batch_norm"
 
 
 def _last_uses(nodes: list[Node]) -> dict[Node, list[Node]]:

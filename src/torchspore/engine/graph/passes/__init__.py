@@ -10,7 +10,7 @@ from torchspore.engine.graph.passes.in_place import overwrite
 from torchspore.engine.graph.passes.same import drop_same
 from torchspore.engine.graph.passes.views import cancel_views
 
-__all__ = ["clean", "overwrite"]
+__all__ = ["clean", "drop_dead", "overwrite"]
 
 
 def clean(module: torch.fx.GraphModule) -> torch.fx.GraphModule:

@@ -1,0 +1,98 @@
+"""Convolutions and linears of inference by oneDNN with weights in its own order, and what follows them computed on the way out."""
+from __future__ import annotations
+
+import torch
+from torch.fx.node import Node
+
+from torchspore.engine.graph.passes.linear import LINEAR
+
+_aten, _mkldnn = torch.ops.aten, torch.ops.mkldnn
+_CONVOLUTION = _aten.convolution.default
+_PACKED = _mkldnn._convolution_pointwise.default
+_RELU = {_aten.relu.default, _aten.relu_.default}
+
+
+def pack(module: torch.fx.GraphModule, held: set[Node]) -> torch.fx.GraphModule:
+    """With the weights that depend on nothing but `held` packed, and relu and the addition of a like image computed by the convolution."""
+    for node in list(module.graph.nodes):
+        if node.op != "call_function":
+            continue
+        if node.target is _CONVOLUTION and _is_fit(node) and node.args[1] in held:
+            _pack_convolution(module, node)
+        elif node.target is LINEAR and node.args[1] in held:
+            _pack_linear(module, node)
+    _fuse(module)
+    return module
+
+
+def _is_fit(node: Node) -> bool:
+    value = node.meta.get("val")
+    return isinstance(value, torch.Tensor) and value.dim() == 4 and value.dtype is torch.float32 and not node.args[6]
+
+
+def _pack_convolution(module: torch.fx.GraphModule, node: Node) -> None:
+    x, weight, bias, stride, padding, dilation, _, _, groups = node.args
+    size = list(x.meta["val"].shape)  # type: ignore[union-attr]
+    with module.graph.inserting_before(node):
+        packed = module.graph.call_function(
+            _mkldnn._reorder_convolution_weight.default, (weight, padding, stride, dilation, groups, size),
+        )
+        new = module.graph.call_function(_PACKED, (x, packed, bias, padding, stride, dilation, groups, "none", [], ""))
+    new.meta = dict(node.meta)
+    node.replace_all_uses_with(new)
+    module.graph.erase_node(node)
+
+
+def _pack_linear(module: torch.fx.GraphModule, node: Node) -> None:
+    x, weight, *rest = node.args
+    with module.graph.inserting_before(node):
+        packed = module.graph.call_function(_mkldnn._reorder_linear_weight.default, (weight, x.meta["val"].shape[0]))  # type: ignore[union-attr]
+    node.args = (x, packed, *rest)
+
+
+# ---- what follows
+
+def _fuse(module: torch.fx.GraphModule) -> None:
+    places = {node: place for place, node in enumerate(module.graph.nodes)}
+    for node in list(module.graph.nodes):
+        if node.op != "call_function":
+            continue
+        if node.target is _aten.add.Tensor and not node.kwargs:
+            _fuse_add(module, node, places)
+        elif node.target in _RELU:
+            _fuse_relu(module, node)
+
+
+def _fuse_relu(module: torch.fx.GraphModule, node: Node) -> None:
+    before = node.args[0]
+    if not isinstance(before, Node) or len(before.users) != 1:
+        return
+    if before.target is _PACKED and before.args[7] == "none":
+        before.args = (*before.args[:7], "relu", [], "")
+    elif before.target is _mkldnn._convolution_pointwise.binary and before.args[10] is None:
+        before.args = (*before.args[:10], "relu", [], "")
+    else:
+        return
+    node.replace_all_uses_with(before)
+    module.graph.erase_node(node)
+
+
+def _fuse_add(module: torch.fx.GraphModule, node: Node, places: dict[Node, int]) -> None:
+    """conv(x) + other as one call, made where both are known: the later of two convolutions takes the addition."""
+    found = [item for item in node.args[:2] if isinstance(item, Node) and item.target is _PACKED and item.args[7] == "none"
+             and len(item.users) == 1]
+    if not found or node.args[0] is node.args[1]:
+        return
+    conv = max(found, key=lambda item: places.get(item, 0))
+    other = node.args[1] if node.args[0] is conv else node.args[0]
+    if not isinstance(other, Node) or other.op == "placeholder" or other.meta["val"].shape != conv.meta["val"].shape:
+        return
+    x, weight, bias, padding, stride, dilation, groups = conv.args[:7]
+    with module.graph.inserting_before(node):
+        new = module.graph.call_function(_mkldnn._convolution_pointwise.binary, (
+            x, other, weight, bias, padding, stride, dilation, groups, "add", 1.0, None, [], None,
+        ))
+    new.meta = dict(node.meta)
+    node.replace_all_uses_with(new)
+    module.graph.erase_node(node)
+    module.graph.erase_node(conv)
