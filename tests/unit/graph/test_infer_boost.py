@@ -12,11 +12,13 @@ from mindspore import Tensor, nn, ops
 
 from torchspore.context import effects
 from torchspore.engine.graph import dispatch
+from torchspore.engine.graph.levels import choices
 from torchspore.errors import InferenceOnly
 
 
 @pytest.fixture(autouse=True)
 def boosted() -> Iterator[None]:
+    choices.forget()
     ms.set_context(mode=ms.GRAPH_MODE, jit_config={"jit_level": "O0", "infer_boost": "on"})
     yield
     ms.set_context(mode=ms.PYNATIVE_MODE, jit_config={}, deterministic="OFF")

@@ -11,11 +11,12 @@ import torch
 from mindspore import Tensor, nn, ops
 
 from torchspore.engine.graph import dispatch, levels
-from torchspore.engine.graph.levels import choice, measure
+from torchspore.engine.graph.levels import choice, choices, measure
 
 
 @pytest.fixture(autouse=True)
 def as_before() -> Iterator[None]:
+    choices.forget()
     yield
     ms.set_context(mode=ms.PYNATIVE_MODE, jit_config={}, disable_format_transform=False, deterministic="OFF")
 
@@ -158,6 +159,49 @@ def test_a_form_with_other_numbers_or_an_error_is_left_out() -> None:
     assert race.best() == "slow"
     race.enter("fast", lambda: lambda x: [x + x])
     assert race.best() == "fast"
+
+
+def test_an_equal_graph_is_not_measured_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    first = trained(words, "O1")
+    monkeypatch.setattr(measure, "seconds", lambda *args: pytest.fail("measured"))
+    second = trained(words, "O1")
+    assert first[0] == second[0]
+
+
+def test_a_store_is_told_choices_and_asked_for_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Kept(dict[str, str]):
+        find, keep = dict.get, dict.__setitem__
+
+    monkeypatch.setattr(choices, "store", Kept())
+    first = trained(images, "O1")
+    assert choices.store
+    choices.forget()
+    monkeypatch.setattr(measure, "seconds", lambda *args: pytest.fail("measured"))
+    assert trained(images, "O1")[0] == first[0]
+
+
+def test_disable_format_transform_keeps_images_as_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(choice.Race, "best", lambda race: race.seconds.setdefault(list(race.codes)[-1], 1.0) and list(race.codes)[-1])
+    monkeypatch.setattr("torchspore.engine.graph.levels.fusion.fused", lambda *args: None)
+    strides: list[tuple[int, ...]] = []
+
+    class Watch(torch.utils._python_dispatch.TorchDispatchMode):
+        def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            if func is torch.ops.aten.convolution.default:
+                strides.append(args[0].stride())
+            return func(*args, **(kwargs or {}))
+
+    net, x = images()
+    net.set_train(False)
+    answers = []
+    for disabled, last in ((False, 1), (True, 256)):
+        ms.set_context(mode=ms.GRAPH_MODE, jit_config={"jit_level": "O1"}, disable_format_transform=disabled)
+        net(x)
+        strides.clear()
+        with Watch():
+            answers.append(net(x).asnumpy())
+        assert [s[1] for s in strides] == [last, last]
+    np.testing.assert_allclose(*answers, rtol=1e-4, atol=1e-6)
 
 
 @pytest.mark.parametrize(("act", "text"), [

@@ -9,8 +9,9 @@ from torchspore.base.frames import user_line
 from torchspore.context import effects
 from torchspore.context.effects import Outcome
 from torchspore.engine.graph import log, passes
-from torchspore.engine.graph.levels import boost, fused, measure, products, straight
+from torchspore.engine.graph.levels import boost, choices, fused, measure, products, straight
 from torchspore.engine.graph.levels.choice import Race
+from torchspore.engine.graph.levels.fingerprint import fingerprint
 from torchspore.engine.graph.levels.settings import Settings
 from torchspore.engine.graph.levels.straight import Code
 from torchspore.engine.graph.passes.copy import copied
@@ -51,9 +52,13 @@ def _boosted(module: torch.fx.GraphModule, inputs: Inputs, settings: Settings, h
     effects.report("infer_boost", Outcome.applied("batch norms are folded and weights packed; new weights are seen"))
     if settings.deterministic:
         return code
-    race = Race(inputs)
-    race.enter("O0", plain)
-    race.enter("boosted", lambda: code)
-    best = race.best()
-    log.event("level", f"kept {best} of {race}")
-    return race.codes[best]
+    key = fingerprint(module, settings)
+    best = choices.find(key)
+    if best is None:
+        race = Race(inputs)
+        race.enter("O0", plain)
+        race.enter("boosted", lambda: code)
+        best = race.best()
+        choices.keep(key, best)
+        log.event("level", f"kept {best} of {race}")
+    return code if best == "boosted" else plain()

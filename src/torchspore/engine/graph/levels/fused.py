@@ -8,8 +8,9 @@ import torch
 from torchspore.context import effects
 from torchspore.context.effects import Outcome
 from torchspore.engine.graph import log, passes
-from torchspore.engine.graph.levels import boost, fusion, measure, products, straight
+from torchspore.engine.graph.levels import boost, choices, fusion, measure, products, straight
 from torchspore.engine.graph.levels.choice import Race
+from torchspore.engine.graph.levels.fingerprint import fingerprint
 from torchspore.engine.graph.levels.settings import Settings
 from torchspore.engine.graph.levels.straight import Code
 from torchspore.engine.graph.passes.copy import copied
@@ -18,41 +19,84 @@ from torchspore.engine.graph.passes.linear import fuse_activations, onednn_linea
 from torchspore.engine.graph.passes.restride import restrided
 
 Module = torch.fx.GraphModule
+PLAIN, PRODUCTS, LAYOUT, FUSED, PREPARED = "O0", "oneDNN products", "channels last", "fused kernels, ", "weights prepared"
 
 
 def compile(module: Module, inputs: measure.Inputs, settings: Settings, held: frozenset[int] = frozenset()) -> Code:
-    """The fastest form that gives O0's numbers."""
+    """The fastest form that gives O0's numbers; what was fastest for an equal graph before is taken without a look."""
     if settings.deterministic:
-        return _by_rule(module, settings)
-    modules = {"O0": module}
-    tuned = _tuned(module, products.prefers_onednn)
-    if tuned is not None:
-        modules["oneDNN products"] = tuned
-    if settings.layout and has_images(module):
-        modules["channels last"] = channels_last(copied(tuned or module))
+        # What is chosen by time could be another kernel in the next run and give other bits: here a rule decides.
+        return _lines(_tuned(module, products.is_large) or module)
+    forms = Forms(module, inputs, settings, held)
+    effects.report("jit_level", Outcome.applied(f"{settings.level}: the fastest of several forms of each graph is kept"))
+    if has_images(module):
+        effects.report("disable_format_transform", Outcome.applied(
+            "channels last is tried and kept where it is faster" if settings.layout else "images stay in the order NCHW",
+        ))
+    key = fingerprint(module, settings)
+    known = choices.find(key)
+    if known is not None:
+        code = forms.code(known)
+        if code is not None:
+            log.event("level", f"{known}, as measured before")
+            return code
+    best, code = _raced(forms, inputs)
+    choices.keep(key, best)
+    return code
+
+
+def _raced(forms: Forms, inputs: measure.Inputs) -> tuple[str, Code]:
     race = Race(inputs)
-    for name, form in modules.items():
-        race.enter(name, functools.partial(_lines, form))
+    for name in forms.simple():
+        race.enter(name, functools.partial(_lines, forms.modules[name]))
     best = race.best()
-    with measure.undisturbed():
-        restrided(modules[best], race.inputs())
-    with_kernels = fusion.fused(modules[best], settings.level, race.seconds[best])
-    if with_kernels is not None:
-        race.enter("fused kernels, " + best, functools.partial(_lines, with_kernels))
-        best = race.best()
-    if settings.level == "O2" and boost.trains(module, held) is None:
-        ready = boost.prepared(module, held, products.prefers_onednn, settings.layout)
-        if ready is not None:
-            race.enter("weights prepared", lambda: ready)
-            best = race.best()
+    kernels = forms.with_kernels(best, race.seconds[best])
+    for name, code in ((FUSED + best, kernels), (PREPARED, forms.prepared())):
+        if code is not None:
+            race.enter(name, functools.partial(_given, code))
+    best = race.best()
     log.event("level", f"kept {best} of {race}")
-    _tell(settings, "channels last" in modules)
-    return race.codes[best]
+    return best, race.codes[best]
 
 
-def _by_rule(module: Module, settings: Settings) -> Code:
-    """What is chosen by time could be another kernel in the next run and give other bits: here a rule decides."""
-    return _lines(_tuned(module, products.is_large) or module)
+class Forms:
+    """The ways in which one graph can be run, made when they are asked for."""
+
+    def __init__(self, module: Module, inputs: measure.Inputs, settings: Settings, held: frozenset[int]) -> None:
+        self._inputs, self._settings, self._held = inputs, settings, held
+        self.modules = {PLAIN: module}
+
+    def simple(self) -> list[str]:
+        """Makes the forms that need no compiler; gives their names."""
+        module = self.modules[PLAIN]
+        tuned = _tuned(module, products.prefers_onednn)
+        if tuned is not None:
+            self.modules[PRODUCTS] = tuned
+        if self._settings.layout and has_images(module):
+            self.modules[LAYOUT] = channels_last(copied(tuned or module))
+        return list(self.modules)
+
+    def with_kernels(self, base: str, seconds: float) -> Code | None:
+        """A simple form with compiled clusters; `seconds` is what it takes without."""
+        with measure.undisturbed():
+            restrided(self.modules[base], [measure.copy(t) for t in self._inputs()])
+        found = fusion.fused(self.modules[base], self._settings.level, seconds)
+        return None if found is None else _lines(found)
+
+    def prepared(self) -> Code | None:
+        """At O2, for inference: values that hang on weights alone are computed once."""
+        if self._settings.level != "O2" or boost.trains(self.modules[PLAIN], self._held) is not None:
+            return None
+        return boost.prepared(self.modules[PLAIN], self._held, products.prefers_onednn, self._settings.layout)
+
+    def code(self, name: str) -> Code | None:
+        """The form of this name; None where it can't be made here."""
+        if name == PREPARED:
+            return self.prepared()
+        base = name.removeprefix(FUSED)
+        if base not in self.simple():
+            return None
+        return _lines(self.modules[base]) if base == name else self.with_kernels(base, 0.0)
 
 
 def _tuned(module: Module, wanted: products.Wanted) -> Module | None:
@@ -67,7 +111,5 @@ def _lines(module: Module) -> Code:
     return straight.compile(passes.overwrite(copied(module)))
 
 
-def _tell(settings: Settings, had_layout: bool) -> None:
-    effects.report("jit_level", Outcome.applied(f"{settings.level}: the fastest of several forms of each graph is kept"))
-    if had_layout:
-        effects.report("disable_format_transform", Outcome.applied("channels last is tried and kept where it is faster"))
+def _given(code: Code) -> Code:
+    return code

@@ -10,7 +10,8 @@ import torch
 from torch.fx.node import Node
 
 from torchspore.engine.graph import log
-from torchspore.engine.graph.levels import inductor, straight
+from torchspore.engine.graph.levels import choices, inductor, straight
+from torchspore.engine.graph.levels.fingerprint import of_text, signature
 from torchspore.engine.graph.passes.clusters import Cluster, clusters, is_view, put_in, taken_out
 from torchspore.engine.private import is_operator, without_modes
 
@@ -38,8 +39,8 @@ _MOVES = ["cat", "stack", "constant_pad_nd"]
 _HEAVY = {*_POINTWISE, *_REDUCTIONS, *_MOVES}
 _FREE = {"ones_like", "zeros_like", "full_like", "full", "zeros", "ones"}
 
-_kernels: dict[str, inductor.Kernel | None] = {}
-"""For each cluster by its text the kernel that won, or None: layers that are alike are compiled once."""
+_kernels: dict[str, inductor.Kernel] = {}
+"""For each cluster by its fingerprint the kernel that won: layers that are alike are compiled once."""
 
 
 def is_fusable(node: Node) -> bool:
@@ -82,7 +83,7 @@ def fused(module: torch.fx.GraphModule, level: str, total: float) -> torch.fx.Gr
     for text, like in _alike(module).items():
         if not inductor.is_there():
             return None
-        kernel = _known(level + text, like, level, total)
+        kernel = _known(of_text("cluster", level + text), like, level, total)
         if kernel is not None:
             kept += [(cluster, kernel) for cluster in like.clusters]
     return put_in(module, kept) if kept else None
@@ -103,40 +104,30 @@ def _is_work(cluster: Cluster) -> bool:
     return bool(cluster.outputs) and any(name in _HEAVY and name not in _FREE for name in names)
 
 
-def _known(text: str, like: Like, level: str, total: float) -> inductor.Kernel | None:
-    if text in _kernels:
-        return _kernels[text]
+def _known(key: str, like: Like, level: str, total: float) -> inductor.Kernel | None:
+    """The kernel for clusters of this kind, where it is known or found out now to be the faster way."""
+    if key in _kernels:
+        return _kernels[key]
+    known = choices.find(key)
+    if known == "operators":
+        return None
+    found = inductor.kernel(like.part, level) if known == "kernel" else _measured(like, key, level, total)
+    if found is not None:
+        _kernels[key] = found
+    return found
+
+
+def _measured(like: Like, key: str, level: str, total: float) -> inductor.Kernel | None:
     with without_modes(), torch.no_grad(), torch.random.fork_rng():
         like.inputs = [_values(node.meta["val"]) for node in like.part.graph.nodes if node.op == "placeholder"]
         like.seconds = _seconds(straight.compile(like.part), like.inputs)
         if like.seconds < SHORTEST or like.seconds * len(like.clusters) < SHARE * total:
             return None                       # not kept: in another graph it may be worth while
-        found = _kernels[text] = _winner(like, level)
+        found = _winner(like, level)
     like.inputs = []
+    if inductor.is_there():
+        choices.keep(key, "operators" if found is None else "kernel")
     return found
-
-
-def signature(module: torch.fx.GraphModule) -> str:
-    """All that a kernel depends on: operators, constants, and the shape, strides and dtype of each input."""
-    names = {node: f"%{place}" for place, node in enumerate(module.graph.nodes)}
-    lines = []
-    for node in module.graph.nodes:
-        if node.op == "placeholder":
-            value = node.meta["val"]
-            lines.append(f"{names[node]} {tuple(value.shape)} {value.stride()} {value.dtype} {value.device}")
-        else:
-            lines.append(f"{names[node]} {node.target} {_shown(node.args, names)} {_shown(node.kwargs, names)}")
-    return "\n".join(lines)
-
-
-def _shown(value: Any, names: dict[Node, str]) -> str:
-    if isinstance(value, Node):
-        return names[value]
-    if isinstance(value, (list, tuple)):
-        return "[" + ", ".join(_shown(item, names) for item in value) + "]"
-    if isinstance(value, dict):
-        return "{" + ", ".join(f"{key}: {_shown(item, names)}" for key, item in value.items()) + "}"
-    return repr(value)
 
 
 def _winner(like: Like, level: str) -> inductor.Kernel | None:

@@ -2,11 +2,12 @@
 from __future__ import annotations
 
 import time
-from typing import Any
 
 import torch
 
 from torchspore.engine import private
+from torchspore.engine.graph.levels import choices
+from torchspore.engine.graph.levels.fingerprint import of_text
 from torchspore.engine.graph.passes.linear import LINEAR, Wanted
 
 __all__ = ["LINEAR", "Wanted", "is_large", "prefers_onednn"]
@@ -16,18 +17,17 @@ WORTH = 0.92
 SMALL = 2**15
 """Products of fewer multiplications are calls and no work: they stay as they are."""
 
-_known: dict[Any, bool] = {}
-
 
 def prefers_onednn(left: torch.Tensor, right: torch.Tensor, added: torch.Tensor | None) -> bool:
     """Whether oneDNN is the faster one for operands of these shapes and strides; measures if it is not known yet."""
     if not is_large(left, right, added):
         return False
-    key = (tuple(left.shape), left.stride(), tuple(right.shape), right.stride(), added is None, torch.get_num_threads())
-    found = _known.get(key)
-    if found is None:
-        found = _known[key] = _measured(left, right, added)
-    return found
+    key = of_text("product", f"{tuple(left.shape)} {left.stride()} {tuple(right.shape)} {right.stride()} {added is None}")
+    known = choices.find(key)
+    if known is None:
+        known = "oneDNN" if _measured(left, right, added) else "BLAS"
+        choices.keep(key, known)
+    return known == "oneDNN"
 
 
 def is_large(left: torch.Tensor, right: torch.Tensor, added: torch.Tensor | None) -> bool:

@@ -31,7 +31,7 @@ def source(module: torch.fx.GraphModule, inner: bool = False) -> tuple[str, dict
     """The Python text of the function, and the operators and constants that it names."""
     nodes = list(module.graph.nodes)
     names = {node: f"v{i}" for i, node in enumerate(nodes)}
-    bound: dict[str, Any] = {"no_grad": torch.no_grad}
+    bound: dict[str, Any] = {"__name__": __name__, "no_grad": torch.no_grad}
     last = _last_uses(nodes)
     lines = [line for node in nodes for line in _lines(module, node, names, bound, last.get(node, []))]
     arguments = [names[node] for node in nodes if node.op == "placeholder"]

@@ -31,7 +31,7 @@ def clusters(module: torch.fx.GraphModule, is_fusable: Callable[[Node], bool]) -
     """The groups, none of which waits for a result of its own that comes back from an operator outside."""
     nodes = list(module.graph.nodes)
     before, written = _order(nodes)
-    fusable = {node for node in nodes if node.op == "call_function" and is_fusable(node) and not (is_view(node) and root(node) in written)}
+    fusable = {node for node in nodes if node.op == "call_function" and is_fusable(node) and root(node) not in written}
     fusable = _with_their_items(nodes, fusable)
     level: dict[Node, int] = {}
     leader: dict[Node, Node] = {}

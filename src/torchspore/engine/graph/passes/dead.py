@@ -7,6 +7,7 @@ import torch
 from torch.fx.node import Node
 
 from torchspore.engine.graph.control import records
+from torchspore.engine.graph.passes.writes import writes
 from torchspore.engine.private import is_operator
 
 
@@ -32,4 +33,4 @@ def acts(node: Node) -> bool:
     if target is torch.ops.torchspore.control.default:
         record = records.RECORDS[node.args[1]]  # type: ignore[index]
         return record.acts or any(acts(inner) for graph in record.graphs() for inner in graph.graph.nodes if inner.op == "call_function")
-    return target._schema.is_mutable or torch.Tag.nondeterministic_seeded in target.tags
+    return target._schema.is_mutable or torch.Tag.nondeterministic_seeded in target.tags or bool(writes(node))

@@ -1,0 +1,51 @@
+"""What was measured once and need not be measured again: which form of a graph, which kernel for a cluster or a product.
+
+This is all that is worth keeping between processes, beside Inductor's own directory (TORCHINDUCTOR_CACHE_DIR), in which the compiled
+kernels lie under the hash of their source. A store on disk sets `store` to an object with the same two methods: `find` is asked where
+memory has no answer, `keep` is told each new choice. Keys are fingerprints (fingerprint.py): they hold all that a choice hangs on, the
+torch version and the CPU included, so that a foreign or old entry is never found.
+"""
+from __future__ import annotations
+
+from typing import Protocol
+
+LIMIT = 20_000
+"""Choices kept in memory; then all are forgotten."""
+
+
+class Store(Protocol):
+    """Where choices are kept for the next process."""
+
+    def find(self, key: str) -> str | None:
+        """The choice that was kept under this key."""
+
+    def keep(self, key: str, choice: str) -> None:
+        """Keeps a choice."""
+
+
+store: Store | None = None
+_known: dict[str, str] = {}
+
+
+def find(key: str) -> str | None:
+    """The choice made before for this key, in this process or, with a store, in an earlier one."""
+    found = _known.get(key)
+    if found is None and store is not None:
+        found = store.find(key)
+        if found is not None:
+            _known[key] = found
+    return found
+
+
+def keep(key: str, choice: str) -> None:
+    """Keeps a choice for graphs that come."""
+    if len(_known) >= LIMIT:
+        _known.clear()
+    _known[key] = choice
+    if store is not None:
+        store.keep(key, choice)
+
+
+def forget() -> None:
+    """Forgets all choices of this process."""
+    _known.clear()

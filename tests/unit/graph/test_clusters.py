@@ -1,0 +1,143 @@
+"""Clusters: what goes together, that nothing overtakes a write, and that numbers stay equal with kernels in their place."""
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+from torch.fx.experimental.proxy_tensor import make_fx
+
+from torchspore.engine.graph.levels import fusion, measure, straight
+from torchspore.engine.graph.passes.clusters import clusters, put_in, taken_out
+from torchspore.engine.graph.passes.dead import drop_dead
+from torchspore.engine.graph.passes.fold import fold_norms
+from torchspore.engine.graph.passes.hoist import hoist
+from torchspore.engine.graph.passes.writes import writes
+
+
+def traced(function: Callable[..., Any], *inputs: torch.Tensor) -> torch.fx.GraphModule:
+    return drop_dead(make_fx(function, tracing_mode="fake")(*inputs))
+
+
+def groups(module: torch.fx.GraphModule) -> list[list[str]]:
+    return [[str(node.target).split(".")[-2] for node in c.nodes if "aten" in str(node.target)] for c in clusters(module, fusion.is_fusable)]
+
+
+def with_kernels(module: torch.fx.GraphModule) -> torch.fx.GraphModule:
+    """Every cluster replaced by the straight-line code of itself."""
+    found = clusters(module, fusion.is_fusable)
+    return put_in(module, [(c, straight.compile(taken_out(c))) for c in found])
+
+
+def run(module: torch.fx.GraphModule, inputs: tuple[torch.Tensor, ...]) -> list[torch.Tensor]:
+    own = [measure.copy(t) for t in inputs]
+    torch.manual_seed(0)
+    return [*straight.compile(module)(*own), *own]
+
+
+A, B = torch.randn(4, 4), torch.randn(4, 4)
+
+
+def around(x: torch.Tensor, w: torch.Tensor) -> list[torch.Tensor]:
+    """The second addition waits for the product, which waits for the first: one cluster of both would wait for itself."""
+    y = torch.relu(x) + 1
+    return [torch.sigmoid(y + torch.mm(y, w)) * y]
+
+
+def writing(x: torch.Tensor, w: torch.Tensor) -> list[torch.Tensor]:
+    """What is read before the write must not be read after it."""
+    before = torch.exp(x)
+    x.mul_(2)
+    return [before + torch.exp(x) + w]
+
+
+def viewing(x: torch.Tensor, w: torch.Tensor) -> list[torch.Tensor]:
+    """A write through a view of an input."""
+    total = x * 3
+    x[0].copy_(w[1])
+    return [total * x, x.t() + 1]
+
+
+def drawing(x: torch.Tensor, w: torch.Tensor) -> list[torch.Tensor]:
+    """Random numbers stay in order."""
+    a = torch.rand_like(x) + x
+    b = torch.rand_like(x) * 2
+    return [a * b, a - w]
+
+
+def norming(x: torch.Tensor, w: torch.Tensor) -> list[torch.Tensor]:
+    """Batch norm in training writes its running statistics."""
+    image = torch.relu(x).reshape(1, 4, 2, 2).expand(3, 4, 2, 2) * torch.arange(3.0).reshape(3, 1, 1, 1)
+    return [torch.relu(torch.nn.functional.batch_norm(image, w[0], w[1].abs(), training=True)) + 1]
+
+
+@pytest.mark.parametrize("function", [around, writing, viewing, drawing, norming])
+def test_kernels_in_place_keep_numbers_and_writes(function: Any) -> None:
+    module = traced(function, A, B)
+    for a, b in zip(run(module, (A, B)), run(with_kernels(module), (A, B))):
+        assert torch.equal(a, b)
+
+
+def test_what_goes_together() -> None:
+    assert groups(traced(around, A, B)) == [["relu", "add"], ["add", "sigmoid", "mul"]]
+    assert groups(traced(writing, A, B)) == [["exp"], ["add", "exp", "add"]] or len(groups(traced(writing, A, B))) >= 2
+
+
+def statistics(x: torch.Tensor, mean: torch.Tensor, variance: torch.Tensor) -> list[torch.Tensor]:
+    torch.nn.functional.batch_norm(x, mean, variance, training=True)
+    return [x + 1]
+
+
+def test_a_batch_norm_in_training_is_no_dead_code() -> None:
+    module = traced(statistics, torch.randn(5, 3), torch.zeros(3), torch.ones(3))
+    norms = [node for node in module.graph.nodes if "batch_norm" in str(node.target)]
+    assert len(norms) == 1 and [item.name for item in writes(norms[0])] == ["mean_1", "variance_1"]
+
+
+def test_running_statistics_are_written_by_a_kernel_too() -> None:
+    def function(x: torch.Tensor, mean: torch.Tensor, variance: torch.Tensor) -> list[torch.Tensor]:
+        return [torch.relu(torch.nn.functional.batch_norm(x, mean, variance, training=True)) * 2]
+
+    inputs = (torch.randn(5, 3), torch.zeros(3), torch.ones(3))
+    module = traced(function, *inputs)
+    changed = with_kernels(module)
+    assert not any("batch_norm" in str(node.target) for node in changed.graph.nodes)
+    for a, b in zip(run(module, inputs), run(changed, inputs)):
+        torch.testing.assert_close(a, b)
+
+
+def normed(x: torch.Tensor, w: torch.Tensor, b: torch.Tensor, g: torch.Tensor) -> list[torch.Tensor]:
+    y = torch.nn.functional.conv2d(x, w, b)
+    return [torch.nn.functional.batch_norm(y, b, g.abs() + 0.5, g, b, training=False)]
+
+
+IMAGE = (torch.randn(2, 3, 6, 6), torch.randn(4, 3, 3, 3), torch.randn(4), torch.randn(4))
+
+
+def test_fold_norms_takes_the_norm_away() -> None:
+    module = traced(normed, *IMAGE)
+    expected = run(module, IMAGE)
+    changed = fold_norms(module)
+    assert not any("batch_norm" in str(node.target) for node in changed.graph.nodes)
+    torch.testing.assert_close(run(changed, IMAGE)[0], expected[0], rtol=1e-4, atol=1e-5)
+
+
+def test_hoist_takes_out_what_hangs_on_weights_alone() -> None:
+    module = fold_norms(traced(normed, *IMAGE))
+    found = hoist(module, frozenset({1, 2, 3}))
+    assert found is not None and found.taken == [1, 2, 3]
+    names = [str(node.target) for node in found.rest.graph.nodes if node.op == "call_function"]
+    assert names == ["aten.convolution.default"]
+    given = straight.compile(found.first)(*IMAGE[1:])
+    torch.testing.assert_close(straight.compile(found.rest)(*IMAGE, *given), run(module, IMAGE)[:1])
+    assert hoist(module, frozenset()) is None
+
+
+def test_hoist_leaves_weights_that_the_graph_writes() -> None:
+    def function(x: torch.Tensor, w: torch.Tensor) -> list[torch.Tensor]:
+        y = x + torch.exp(w)
+        w.add_(1)
+        return [y]
+
+    assert hoist(traced(function, A, B), frozenset({1})) is None
