@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from torchspore.engine.graph import control, origin
+from torchspore.engine.graph import binary, control, origin
 from torchspore.engine.graph.refusal import Refusal
 from torchspore.engine.graph.watch import Watch, watching
 from torchspore.engine.number import Number
@@ -169,6 +169,7 @@ class Capture(Frame):
                 raise self.watch.refusal or self._lost(error) or _as_refusal(error) from None
             finally:
                 control.forget()
+                binary.keep(self.watch.codes)
         return Captured(module, self.lifted, self.result, self.written, self.watch)
 
     def callee(self, function: Callable[..., Any]) -> Callable[..., Any]:

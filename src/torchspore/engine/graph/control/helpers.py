@@ -10,6 +10,7 @@ from typing import Any
 import torch
 
 from torchspore.base.frames import is_users
+from torchspore.engine.graph import binary
 from torchspore.engine.graph.control import branch, convert, loop, part
 from torchspore.engine.graph.control.join import NOTHING
 from torchspore.engine.graph.control.records import Check, emit
@@ -214,6 +215,7 @@ def ended(left: tuple[Any, Any]) -> Any:
 
 def call(function: Any) -> Any:
     """What to call for `function`: the converted form of a function of the user's, anything else as it is."""
+    function = binary.readable(function)
     kind = type(function)
     if kind is FunctionType:
         return convert.converted(function) if is_users(function.__code__.co_filename) else function

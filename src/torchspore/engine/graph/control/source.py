@@ -25,8 +25,18 @@ class NoSource(Exception):
 
 def definition(function: FunctionType) -> Definition:
     """The syntax tree of `function`, with the line numbers of its file. Raises NoSource."""
+    try:
+        return _definition(function, *_lines(function))
+    except NoSource:
+        # `support_binary` keeps the source in the function; the file comes first, because it may have been edited since.
+        kept = getattr(function, "source", None)
+        if not (isinstance(kept, tuple) and len(kept) == 2):
+            raise
+        return _definition(function, list(kept[0]), int(kept[1]))
+
+
+def _definition(function: FunctionType, lines: list[str], first: int) -> Definition:
     code = function.__code__
-    lines, first = _lines(function)
     tree = _parsed(lines)
     ast.increment_lineno(tree, max(first, 1) - 1)
     found = [node for node in ast.walk(tree) if _may_be(node, code)]
@@ -61,9 +71,6 @@ def codes(code: CodeType) -> Iterator[CodeType]:
 
 
 def _lines(function: FunctionType) -> tuple[list[str], int]:
-    kept = getattr(function, "source", None)
-    if isinstance(kept, tuple) and len(kept) == 2:
-        return list(kept[0]), int(kept[1])
     try:
         lines, _ = inspect.findsource(function.__code__)
     except (OSError, TypeError, IndexError):
