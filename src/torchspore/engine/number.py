@@ -20,6 +20,11 @@ class Number(TensorBase):
     def __init__(self, t: torch.Tensor) -> None:
         self._t = t
 
+    @property  # type: ignore[misc]
+    def __class__(self) -> type:
+        """The Python type that it stands for, as `isinstance` sees it; `type()` tells the truth."""
+        return KINDS[self._t.dtype]
+
     def __hash__(self) -> int:
         return id(self)
 

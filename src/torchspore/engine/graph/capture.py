@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from torchspore.engine.graph import binary, control, origin
+from torchspore.engine.graph import binary, control, numbers, origin
 from torchspore.engine.graph.refusal import Refusal
 from torchspore.engine.graph.watch import Watch, watching
 from torchspore.engine.number import Number
@@ -57,6 +57,7 @@ class Capture(Frame):
         self.lifted: list[Any] = []
         self.watch = Watch()
         self.watch.converts = converts
+        self.numbers: dict[Any, Any] = {}           # attributes whose Python numbers are inputs of the graph
         self._places: dict[int, int] = {}           # id(Tensor) -> its place in `lifted`, which keeps it alive
         self._fakes: list[torch.Tensor] = []
         self._last: Any = None
@@ -86,7 +87,7 @@ class Capture(Frame):
     def _stand_in(self, source: Any, t: torch.Tensor) -> torch.Tensor:
         """The fake for a new input."""
         with disable_proxy_modes_tracing(), torch.no_grad():
-            return self.mode.from_tensor(t)  # type: ignore[no-any-return]
+            return self.mode.from_tensor(t)
 
     def _track(self, fake: torch.Tensor) -> None:
         """Makes `fake` the next input of the graph."""
@@ -153,6 +154,7 @@ class Capture(Frame):
             self.tracer, self.mode = current_trace()
             origin.attach(self.tracer)
             with self.open(), watching(self.watch):
+                self._lift_numbers()
                 self.result = function(*args, **kwargs)
             self._settle()
             return [*self._outputs, *self._more_outputs(self._outputs)]
@@ -171,6 +173,14 @@ class Capture(Frame):
                 control.forget()
                 binary.keep(self.watch.codes)
         return Captured(module, self.lifted, self.result, self.written, self.watch)
+
+    def _lift_numbers(self) -> None:
+        """Makes stand-ins for the attributes that are to be inputs."""
+        for key, (holder, name) in self.numbers.items():
+            value = holder.get(name)
+            if type(value) in (int, float):
+                stand_in = Number(self._lifted_values(numbers.source(holder, name)))
+                self.watch.stand_for(key, holder, name, value, stand_in)
 
     def callee(self, function: Callable[..., Any]) -> Callable[..., Any]:
         return control.converted(function, self.watch) if self.watch.converts else function
@@ -192,7 +202,12 @@ class Capture(Frame):
         self.written = []
         for owner, name, value in changed:
             if not any(True for _ in tensors(value)):
-                raise Refusal(f"writes the attribute {name!r} of {type(owner).__name__}", self._first_line())
+                refusal = Refusal(f"writes the attribute {name!r} of {type(owner).__name__}", self._first_line())
+                refusal.numbers = tuple(
+                    (owner.__dict__, name) for owner, name, value in changed
+                    if type(value) in (int, float) and type(owner.__dict__.get(name)) is type(value)
+                )
+                raise refusal
             self.written.append((owner, name, transform(value, self._placed)))
         self.result = transform(self.result, self._placed)
 

@@ -3,26 +3,30 @@ from __future__ import annotations
 
 import threading
 import time
+import warnings
 from collections import OrderedDict
 from collections.abc import Callable
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from torchspore.base.frames import user_line
+from torchspore.base.frames import user_frame, user_line
 from torchspore.context import effects
 from torchspore.context.effects import Outcome
 from torchspore.context.store import STORE
+from torchspore.engine import tensor as engine
 from torchspore.engine.dtypes import FROM_TORCH
-from torchspore.engine.graph import depth, levels, log
+from torchspore.engine.grad import GradFrame
+from torchspore.engine.graph import depth, levels
 from torchspore.engine.graph.capture import Capture, Captured
+from torchspore.engine.graph.control import strict
 from torchspore.engine.graph.graph import Graph
 from torchspore.engine.graph.key import signature
+from torchspore.engine.graph.numbers import Numbers, placed
 from torchspore.engine.graph.parts.recorded import RecordedCapture, RecordedGraph
 from torchspore.engine.graph.refusal import Refusal
-from torchspore.engine import tensor as engine
-from torchspore.engine.grad import GradFrame
-from torchspore.engine.tensor import TensorBase
+from torchspore.engine.number import Number
+from torchspore.engine.tensor import TensorBase, transform
 
 KEPT = 64
 """How many keys of one Cell or function are kept, least recently used first to go."""
@@ -32,6 +36,9 @@ WASTED = 8
 
 FEW = 6
 """A graph of fewer operators gains less than its look-up costs: inside a call that runs in parts such Cells run as PyNative."""
+
+DEEPEST = 16
+"""So many calls that run in parts may lie in each other; what is deeper runs as PyNative, because each is tried as a graph first."""
 
 TRIED = 3
 """After so many refusals of one key the program's state is not asked any more whether it has changed."""
@@ -48,6 +55,8 @@ parting = 0
 
 _counting = threading.Lock()
 
+_NONE: frozenset[int] = frozenset()
+
 era = 0
 """Counts what makes all graphs void."""
 
@@ -57,6 +66,8 @@ class Entry:
     """What is known of one key: graphs for different states of the program, and why the last capture was refused."""
 
     settings: levels.Settings
+    form: Any = None                       # what tells calls of this form from others, but for the values of numbers
+    lifted: frozenset[int] = _NONE         # the numbers among the arguments that are inputs of the graph
     graphs: list[Graph] = field(default_factory=list)
     refusal: Refusal | None = None
     refused_at: int = -1
@@ -71,6 +82,8 @@ class Table(OrderedDict[Any, Entry]):
     def __init__(self) -> None:
         super().__init__()
         self.recent: list[Graph] = []
+        self.numbers = Numbers()
+        self.has_warned = False
 
     def is_small(self) -> bool:
         """Whether all graphs here have too few operators to gain anything."""
@@ -120,21 +133,33 @@ def call(owner: Any, function: Callable[..., Any], args: tuple[Any, ...], kwargs
     found = find(owner, function, args, kwargs, flat)
     if isinstance(found, Graph):
         return run(found, flat, function, args, kwargs)
+    syntax = levels.settings(owner, function).syntax
+    if syntax != "LAX":
+        _refuse(owner, found, function, args, kwargs, syntax)
     if found.needs_room:
         return depth.with_room(lambda: _in_parts(owner, function, args, kwargs))
     return _in_parts(owner, function, args, kwargs)
 
 
+def _refuse(
+    owner: Any, refusal: Refusal, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], syntax: str,
+) -> None:
+    """Raises the compile error for what was refused; where the program itself raises, its own error."""
+    if refusal.reason.startswith("raises"):
+        _in_pynative(function, args, kwargs)
+    raise strict.error(_name(owner), refusal, syntax)
+
+
 def enter(owner: Any, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Runs a call that may lie inside other calls: as a graph at the top or in a call that runs in parts, else as part of what is around."""
+    """Runs a call that may lie inside other calls: as a graph at the top or in a call that runs in parts, else within what is around."""
     if _local.in_pynative or not (engine.frame() is None or is_recorded()):
         return function(*args, **kwargs)
+    if _local.in_parts > DEEPEST:
+        return _in_pynative(function, args, kwargs)
     if not _local.in_parts:
         return call(owner, function, args, kwargs)
-    table: Table | None = owner.__dict__.get("_graphs")
-    if table:
-        if table.is_small():
-            return _in_pynative(function, args, kwargs)
+    if _table(owner).is_small():
+        return _in_pynative(function, args, kwargs)
     return call(owner, function, args, kwargs)
 
 
@@ -152,6 +177,8 @@ def find(
     if isinstance(found, Refusal):
         _report(owner, found)
         return found
+    if found.lifted:
+        args, kwargs = placed((args, kwargs), found.lifted, flat)
     for graph in found.graphs:
         if graph.matches(version, flat):
             return graph
@@ -159,10 +186,20 @@ def find(
         return found.refusal
     made = _capture(owner, found, function, args, kwargs, flat)
     if isinstance(made, Refusal):
+        if found.lifted:
+            _table(owner).numbers.fix(found.form)
+            flat.clear()
+            plain_args, plain_kwargs = _plain(args, kwargs)
+            return find(owner, function, plain_args, plain_kwargs, flat)
         found.refusal, found.refused_at, found.refusals = made, version, found.refusals + 1
-        made.is_deep = found.is_deep
+        made.needs_room = found.is_deep
         _report(owner, made)
     return made
+
+
+def _plain(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """The arguments with Python numbers in the places of lifted ones."""
+    return transform((args, kwargs), lambda t: t._t.item() if isinstance(t, Number) else t)
 
 
 def run(graph: Graph, flat: list[TensorBase], function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -172,7 +209,7 @@ def run(graph: Graph, flat: list[TensorBase], function: Callable[..., Any], args
     """
     try:
         return graph.run(flat)
-    except (IndexError, RuntimeError, ValueError, TypeError):
+    except (IndexError, RuntimeError, ValueError, TypeError, ZeroDivisionError):
         _in_pynative(function, args, kwargs)
         raise
 
@@ -185,6 +222,8 @@ def compile(owner: Any, function: Callable[..., Any], args: tuple[Any, ...], kwa
         made = _capture(owner, found, function, args, kwargs, flat)
         if isinstance(made, Refusal):
             _report(owner, made)
+            if found.settings.syntax != "LAX":
+                raise strict.error(_name(owner), made, found.settings.syntax)
 
 
 def graphs(owner: Any) -> list[Graph]:
@@ -196,16 +235,20 @@ def graphs(owner: Any) -> list[Graph]:
 def _look_up(
     owner: Any, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], flat: list[TensorBase],
 ) -> Entry | Refusal:
+    numbers: list[Any] = []
     try:
-        given = (signature(args, flat), signature(kwargs, flat) if kwargs else None)
+        given = (signature(args, flat, numbers), signature(kwargs, flat, numbers) if kwargs else None)
     except Refusal as refusal:
         return refusal
     settings = levels.settings(owner, function)
-    key = (getattr(function, "__func__", function), given, STORE.snapshot(), settings, era, engine.frame() is not None)
-    table: Table = owner.__dict__.setdefault("_graphs", Table())
+    form: Any = (getattr(function, "__func__", function), given, STORE.snapshot(), settings, era, engine.frame() is not None)
+    table, lifted, key = _table(owner), _NONE, form
+    if numbers:
+        lifted = table.numbers.lifted(form, tuple(numbers))
+        key = (form, lifted, *[value for place, value in enumerate(numbers) if place not in lifted])
     entry = table.get(key)
     if entry is None:
-        entry = table[key] = Entry(settings)
+        entry = table[key] = Entry(settings, form, lifted)
         while len(table) > KEPT:
             table.popitem(last=False)
     elif len(table) > 1:
@@ -213,49 +256,91 @@ def _look_up(
     return entry
 
 
+def _table(owner: Any) -> Table:
+    return owner.__dict__.setdefault("_graphs", Table())
+
+
 def _capture(
     owner: Any, entry: Entry, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], flat: list[TensorBase],
 ) -> Graph | Refusal:
-    started = time.perf_counter()
-    table: Table = owner.__dict__["_graphs"]
+    strict.report(entry.settings.syntax)
+    table = _table(owner)
     if table.keeps_changing():
-        return Refusal(f"is called with something that keeps changing: {WASTED} captures in a row served one call each")
-    try:
-        capture, captured = _captured(entry, function, args, kwargs)
-        seconds = time.perf_counter() - started
-        if isinstance(capture, RecordedCapture):
-            graph: Graph = RecordedGraph(captured, flat, seconds, entry.settings, capture)
-        else:
-            graph = Graph(captured, flat, seconds, entry.settings)
-        if not graph.matches(version, flat):
-            return Refusal("reads state that it changes itself")
-    except Refusal as refusal:
+        refusal = Refusal(f"is called with something that keeps changing: {WASTED} captures in a row served one call each")
+        if not getattr(owner, "is_piece", False):
+            _warn(table, f"{refusal.line}: {_name(owner)} {refusal.reason}.\n\nhint: {_what_changes(table)}")
         return refusal
+    if entry.graphs:
+        table.numbers.see(read for graph in entry.graphs for read in graph.changed())
+    try:
+        graph = _graph(entry, table.numbers, function, args, kwargs, flat)
+    except Refusal as refusal:
+        if not table.numbers.lift(refusal.numbers) and not table.numbers.attributes:
+            return refusal
+        try:
+            graph = _graph(entry, table.numbers, function, args, kwargs, flat)
+        except Refusal:
+            table.numbers.fix_attributes()
+            return refusal
     entry.graphs.insert(0, graph)
     del entry.graphs[8:]
     table.recent = [*table.recent[1 - WASTED:], graph]
-    effects.note(
-        "graphs",
-        f"{_name(owner)}({_shapes(flat)}) at {user_line()}: "
-        f"{graph.operators} operators, {len(captured.lifted)} inputs, captured in {graph.seconds:.2f} s",
-    )
+    line = f"{_name(owner)}({_shapes(flat)}) at {user_line()}: {graph.operators} operators, {len(graph.inputs)} inputs"
+    effects.note("graphs", f"{line}, captured in {graph.seconds:.2f} s")
     effects.report("mode", _APPLIED)
     return graph
 
 
-def _captured(entry: Entry, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Capture, Captured]:
+def _warn(table: Table, text: str) -> None:
+    if not table.has_warned:
+        table.has_warned = True
+        file, line, _ = user_frame() or ("<unknown>", 1, "")
+        warnings.warn_explicit(text, UserWarning, file, line)
+
+
+def _what_changes(table: Table) -> str:
+    """What to write instead, for what kept a Cell or function from using a graph again."""
+    reads = [read for graph in table.recent for read in graph.changed()]
+    if reads:
+        return f"the attribute {reads[-1].name!r} is another one at each call; make it a Tensor."
+    return "pass what changes as a Tensor, or keep shapes the same from call to call."
+
+
+def _graph(
+    entry: Entry, numbers: Numbers, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], flat: list[TensorBase],
+) -> Graph:
+    """Captures the call and compiles what was captured. Raises Refusal."""
+    started = time.perf_counter()
+    capture, captured = _captured(entry, numbers, function, args, kwargs)
+    strict.check(captured.watch.codes, entry.settings.syntax)
+    seconds = time.perf_counter() - started
+    if isinstance(capture, RecordedCapture):
+        graph: Graph = RecordedGraph(captured, flat, seconds, entry.settings, capture)
+    else:
+        graph = Graph(captured, flat, seconds, entry.settings)
+    if not graph.matches(version, flat):
+        raise Refusal("reads state that it changes itself")
+    return graph
+
+
+def _captured(
+    entry: Entry, numbers: Numbers, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any],
+) -> tuple[Capture, Captured]:
     """Captures the call; where Python's limit of nested calls is met, once more with a larger stack."""
     kind = RecordedCapture if engine.frame() is not None else Capture
 
     def capture() -> tuple[Capture, Captured]:
         """As it stands; where a Tensor decides what it does, once more with its source converted."""
-        made: Capture = Capture(converts=True) if entry.converts else kind()
+        made: Capture = _converting(entry) if entry.converts else kind()
+        made.numbers = numbers.attributes
         try:
             return made, made.run(function, args, kwargs)
         except Refusal as refusal:
-            if entry.converts or not refusal.needs_values or kind is not Capture:
+            may_help = refusal.needs_values or (entry.settings.syntax == "COMPATIBLE" and refusal.reason == "calls print")
+            if entry.converts or not may_help or kind is not Capture:
                 raise
-            made = Capture(converts=True)
+            made = _converting(entry)
+            made.numbers = numbers.attributes
             captured = made.run(function, args, kwargs)
         entry.converts = True
         return made, captured
@@ -268,6 +353,12 @@ def _captured(entry: Entry, function: Callable[..., Any], args: tuple[Any, ...],
                 raise
         entry.is_deep = True
     return depth.with_room(capture)
+
+
+def _converting(entry: Entry) -> Capture:
+    made = Capture(converts=True)
+    made.watch.says = entry.settings.syntax == "COMPATIBLE"
+    return made
 
 
 def _shapes(flat: list[TensorBase]) -> str:
@@ -314,7 +405,7 @@ def part(function: Callable[..., Any]) -> Callable[..., Any]:
 def construct_of(cell: Any) -> Callable[..., Any]:
     """A Cell's construct: in parts where its call runs in parts."""
     if _local.parted is not cell or _local.in_pynative:
-        return cell.construct  # type: ignore[no-any-return]
+        return cell.construct
     _local.parted = None
     return _parts_of(cell.construct)
 

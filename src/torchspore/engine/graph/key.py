@@ -11,22 +11,26 @@ from torchspore.engine.tensor import TensorBase
 _PLAIN = (int, float, complex, str, bytes, bool, type(None))
 
 
-def signature(value: Any, flat: list[TensorBase]) -> Any:
+def signature(value: Any, flat: list[TensorBase], numbers: list[Any]) -> Any:
     """What counts of an argument: of a Tensor shape, strides, dtype, device and which alias which, of all else its value.
 
-    Appends the Tensors in it to `flat`. Raises Refusal for a mutable object that can't be compared.
+    Appends the Tensors in it to `flat`, and the ints and floats, of which only the type counts here, to `numbers`. Raises Refusal for a
+    mutable object that can't be compared.
     """
     kind = type(value)
     if isinstance(value, TensorBase):
         return _of_tensor(value, flat)
+    if kind is int or kind is float:
+        numbers.append(value)
+        return kind
     if kind in _PLAIN:
         return (kind, value)
     if kind is tuple or kind is list:
-        return (kind, *[signature(item, flat) for item in value])
+        return (kind, *[signature(item, flat, numbers) for item in value])
     if kind is dict:
-        return (kind, *[(key, signature(item, flat)) for key, item in value.items()])
+        return (kind, *[(key, signature(item, flat, numbers)) for key, item in value.items()])
     if isinstance(value, tuple):
-        return (kind, *[signature(item, flat) for item in value])
+        return (kind, *[signature(item, flat, numbers) for item in value])
     if isinstance(value, (np.ndarray, list, dict, set)):
         raise Refusal(f"is given an argument of type {kind.__name__}")
     try:

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import sys
+from typing import Any
 
 from torchspore.base.frames import user_line
 from torchspore.engine.graph import origin
@@ -16,7 +17,11 @@ class Refusal(BaseException):
     needs_values = False           # a branch or a number depends on the values of a Tensor: converted source may hold it
     needs_room = False             # calls nest deeper than Python allows on this stack
 
+    hint = ""                      # what to write instead, where the reason has a better answer than its kind
     is_deep = False                # the call must run with a larger stack
+
+    numbers: tuple[Any, ...] = ()
+    """Attributes, (`__dict__`, name), that hold Python numbers which the call writes: as inputs of the graph they might do."""
 
     def __init__(self, reason: str, line: str | None = None) -> None:
         super().__init__(reason)

@@ -17,6 +17,7 @@ import numpy as np
 
 from torchspore.base.frames import is_users, user_line
 from torchspore.engine.graph import control, depth
+from torchspore.engine.graph.numbers import OfType
 from torchspore.engine.graph.refusal import Refusal
 from torchspore.engine.graph.state import MISSING, Cells, Contents, Randomness, Read, freeze
 from torchspore.engine.tensor import TensorBase
@@ -47,8 +48,11 @@ class Watch:
         self.arrays: dict[int, Callable[[], Any]] = {}
         self.homes: dict[int, Read] = {}
         self.functions: dict[CodeType, FunctionType] = {}
+        self.numbers: dict[tuple[int, str], Any] = {}
         self.contents, self.randomness = Contents(), Randomness()
         self.refusal: BaseException | None = None
+        self.says = False
+        """Whether prints of what is known while compiling become part of the graph."""
         self.converts = False
         """Whether the source of what runs is converted."""
         self.lost: dict[str, Refusal] = {}
@@ -57,6 +61,11 @@ class Watch:
         self._counted: dict[CodeType, bool] = {}
 
     # ---- reads and writes
+
+    def stand_for(self, key: tuple[int, str], holder: Any, name: str, value: Any, stand_in: Any) -> None:
+        """From now on `stand_in` is read where the attribute holds a Python number; of that only the type counts."""
+        self.numbers[key] = stand_in
+        self.reads[key] = Read(holder, name, value, OfType(type(value)), True)
 
     def read(self, holder: Any, name: str, value: Any, is_attribute: bool) -> None:
         """Keeps that `holder[name]` was read, the first time, unless the trace itself wrote it before."""
@@ -283,6 +292,9 @@ def _noting(self: Any, name: str) -> Any:
         return object.__getattribute__(self, name)
     own = object.__getattribute__(self, "__dict__")
     if name in own:
+        key = (id(own), name)
+        if key in watch.numbers and key not in watch.written:
+            return watch.numbers[key]
         if name not in ("_params", "_graphs", "_hooks", "_flags"):
             watch.read(own, name, own[name], True)
         return object.__getattribute__(self, name)

@@ -11,6 +11,7 @@ import numpy as np
 import torch
 
 from torchspore.engine import device, dtypes
+from torchspore.engine.number import Number, as_operand
 from torchspore.engine.tensor import TensorBase, raw
 
 _WIDE = frozenset({torch.uint16, torch.uint32, torch.uint64})
@@ -37,6 +38,8 @@ def pair(x: Any, y: Any, family: str = "add") -> tuple[Any, Any]:
     `family` is 'add' (also `-`, `//`, `%`, `**`), 'mul', 'div', 'equal' or 'compare': in 'mul' and 'div' 0-d Tensors do not promote others.
     """
     a, b = operand(x), operand(y)
+    if isinstance(x, Number) != isinstance(y, Number):
+        a, b = (as_operand(x, b), b) if isinstance(x, Number) else (a, as_operand(y, a))
     if not isinstance(a, torch.Tensor) and not isinstance(b, torch.Tensor):
         a = torch.as_tensor(a, device=device.current())
     if is_wide(a, b):

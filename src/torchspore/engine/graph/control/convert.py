@@ -17,8 +17,8 @@ from torchspore.engine.graph.control.statements import converted as converted_de
 
 _made: dict[CodeType, CodeType | str] = {}
 """For each code object the converted one, or why there is none."""
-_ours: set[CodeType] = set()
-"""Every code object that the converter made: it needs no conversion."""
+_ours: dict[CodeType, CodeType] = {}
+"""Every code object that the converter made, which needs no conversion, and what it was made of."""
 
 
 def converted(function: FunctionType) -> FunctionType:
@@ -55,9 +55,9 @@ def bound(method: MethodType) -> MethodType:
     return MethodType(converted(function), method.__self__) if isinstance(function, FunctionType) else method
 
 
-def is_converted(code: CodeType) -> bool:
-    """Whether `code` was made here."""
-    return code in _ours
+def original(code: CodeType) -> CodeType:
+    """The code of the user's function that `code` was made of; `code` itself where it was not made here."""
+    return _ours.get(code, code)
 
 
 def _closure(function: FunctionType, code: CodeType) -> tuple[CellType, ...]:
@@ -94,7 +94,7 @@ def _code(function: FunctionType) -> CodeType | str:
     if new is None:
         return "its source is not at hand"
     new = _named(new, code)
-    _ours.update(source.codes(new))
+    _ours.update(dict.fromkeys(source.codes(new), code))
     return new
 
 

@@ -1,6 +1,7 @@
 """What converted source calls, as `_cf`: each helper does what Python does, but for a Tensor in a capture, of which the graph decides."""
 from __future__ import annotations
 
+import builtins
 import functools
 import operator
 from collections.abc import Callable, Iterable
@@ -11,12 +12,13 @@ import torch
 
 from torchspore.base.frames import is_users
 from torchspore.engine.graph import binary
+from torchspore.engine.graph.capture import Capture
 from torchspore.engine.graph.control import branch, convert, loop, part
 from torchspore.engine.graph.control.join import NOTHING
-from torchspore.engine.graph.control.records import Check, emit
+from torchspore.engine.graph.control.records import Check, Say, emit
 from torchspore.engine.graph.refusal import Refusal
-from torchspore.engine.number import Number
-from torchspore.engine.tensor import TensorBase, raw
+from torchspore.engine.number import Number, number
+from torchspore.engine.tensor import TensorBase, raw, tensors
 
 __all__ = [
     "NOTHING", "and_", "call", "chain", "ended", "for_", "holds", "if_", "not_", "or_", "pick", "returned", "same", "truth", "while_",
@@ -27,6 +29,10 @@ _COMPARE: dict[str, Callable[[Any, Any], Any]] = {
     "is not": operator.is_not, "in": lambda a, b: a in b, "not in": lambda a, b: a not in b,
 }
 _RUNNING = 0
+_UNROLLED = 6
+"""So many rounds that a Tensor may have ended stand one after the other in the graph; if there are more, the rest is a loop of the graph."""
+_MANY = 24
+"""The same for a `for` over a range, whose number may be needed as a Python number."""
 
 
 def _decides(test: Any) -> bool:
@@ -39,7 +45,7 @@ def _decides(test: Any) -> bool:
 def if_(test: Any, then: Callable[[], Any], otherwise: Callable[[], Any], live: Iterable[str] = ()) -> Any:
     """`if`: calls one of the two; `live` are the names that they assign and that are read later."""
     if _decides(test):
-        return branch.on_tensor(part.current(), test, then, otherwise, live)  # type: ignore[arg-type]
+        return branch.on_tensor(_around(), test, then, otherwise, live)
     return then() if test else otherwise()
 
 
@@ -111,26 +117,38 @@ def holds(test: Any, said: Callable[[], Any] | None) -> Any:
 def while_(test: Callable[[], Any], body: Callable[[], Any], live: Iterable[str] = ()) -> tuple[Any, Any]:
     """`while`: gives (0, NOTHING) where the test ended it, (1, NOTHING) after a break, (2, value) after a return."""
     left: tuple[Any, Any] = (_RUNNING, NOTHING)
+    open_rounds = 0
     while True:
         go_on = test()
-        if _decides(go_on):
+        if _decides(go_on) or (go_on and open_rounds == _UNROLLED):
             return _graph_loop(left, go_on, test, body, live)
         if not go_on:
             return left
         left = _round(left, body, live)
-        if not isinstance(left[0], TensorBase) and left[0] != _RUNNING:
+        if isinstance(left[0], TensorBase):
+            open_rounds += 1
+        elif left[0] != _RUNNING:
             return left
 
 
 def _graph_loop(
     left: tuple[Any, Any], go_on: Any, _cf_test: Callable[[], Any], _cf_body: Callable[[], Any], live: Iterable[str],
 ) -> tuple[Any, Any]:
-    """The rest of a loop whose test is a Tensor; Python may have run the first rounds, and a Tensor may have ended it there."""
+    """The rest of a loop as one of the graph; Python has run the first rounds, and a Tensor may have ended it there."""
+    if not _decides(left[0]):
+        return loop.on_tensor(_around(), go_on, _cf_test, _cf_body, live)
+
+    def rest() -> tuple[Any, Any]:
+        go_on = _cf_test()
+        return loop.on_tensor(_around(), go_on if _decides(go_on) else number(bool(go_on)), _cf_test, _cf_body, live)
+
+    return if_(same(left[0], _RUNNING), rest, lambda: left, live)  # type: ignore[no-any-return]
+
+
+def _around() -> Capture:
     around = part.current()
     assert around is not None
-    if not _decides(left[0]):
-        return loop.on_tensor(around, go_on, _cf_test, _cf_body, live)
-    return if_(same(left[0], _RUNNING), lambda: while_(_cf_test, _cf_body, live), lambda: left, live)
+    return around
 
 
 def for_(iterable: Any, set_: Callable[[Any], Any], body: Callable[[], Any], live: Iterable[str] = ()) -> tuple[Any, Any]:
@@ -138,11 +156,23 @@ def for_(iterable: Any, set_: Callable[[Any], Any], body: Callable[[], Any], liv
     if isinstance(iterable, TensorRange):
         return _count(iterable, set_, body, live)
     left: tuple[Any, Any] = (_RUNNING, NOTHING)
-    for item in iterable:
+    for position, item in enumerate(iterable):
+        if isinstance(iterable, range) and _decides(left[0]) and len(iterable) - position > _MANY:
+            return _rest_of_range(left, iterable[position:], set_, body, live)
         left = _round(left, _with(set_, item, body), live)
         if not isinstance(left[0], TensorBase) and left[0] != _RUNNING:
             return left
     return left
+
+
+def _rest_of_range(
+    left: tuple[Any, Any], span: range, _cf_set: Callable[[Any], Any], _cf_body: Callable[[], Any], live: Iterable[str],
+) -> tuple[Any, Any]:
+    """The rounds of a long loop that a Tensor may have ended: one loop of the graph."""
+    def rest() -> tuple[Any, Any]:
+        return _count(TensorRange(number(span.start), span.stop, span.step), _cf_set, _cf_body, live)
+
+    return if_(same(left[0], _RUNNING), rest, lambda: left, live)  # type: ignore[no-any-return]
 
 
 def _with(_cf_set: Callable[[Any], Any], _cf_item: Any, _cf_body: Callable[[], Any]) -> Callable[[], Any]:
@@ -215,11 +245,15 @@ def ended(left: tuple[Any, Any]) -> Any:
 
 def call(function: Any) -> Any:
     """What to call for `function`: the converted form of a function of the user's, anything else as it is."""
+    if function is builtins.print:  # while a capture watches, another function than at other times
+        return say
     function = binary.readable(function)
     kind = type(function)
     if kind is FunctionType:
         return convert.converted(function) if is_users(function.__code__.co_filename) else function
     if kind is MethodType:
+        if isinstance(function.__self__, TensorBase) and function.__name__ == "item":
+            return item(function.__self__)
         inner = function.__func__
         is_convertible = type(inner) is FunctionType and is_users(inner.__code__.co_filename)
         return convert.bound(function) if is_convertible else function
@@ -231,4 +265,45 @@ def call(function: Any) -> Any:
         return function
 
 
-_BUILTINS: dict[Any, Any] = {range: range_}
+def say(*values: Any, sep: str | None = " ", end: str | None = "\n", **others: Any) -> None:
+    """`print`: where the syntax level allows it, of what is known now, each time when the graph runs."""
+    around = part.current()
+    if around is None or not around.watch.says or others or any(True for _ in tensors(values)):
+        print(*values, sep=sep, end=end, **others)
+        return
+    text = (" " if sep is None else sep).join(map(str, values)) + ("\n" if end is None else end)
+    emit(Say([], text), [])
+
+
+def to_float(*values: Any) -> Any:
+    """`float`."""
+    return _number(values[0], torch.float64) if len(values) == 1 and _decides(values[0]) else float(*values)
+
+
+def to_int(*values: Any, **others: Any) -> Any:
+    """`int`."""
+    return _number(values[0], torch.int64) if len(values) == 1 and not others and _decides(values[0]) else int(*values, **others)
+
+
+def to_bool(*values: Any) -> Any:
+    """`bool`."""
+    return _number(values[0], torch.bool) if len(values) == 1 and _decides(values[0]) else bool(*values)
+
+
+def _number(value: TensorBase, dtype: torch.dtype) -> Number:
+    t = raw(value).detach()
+    if t.dtype.is_complex:
+        raise TypeError("expected a real number, got a complex Tensor.")
+    return Number(t.reshape(()).to(dtype))
+
+
+def item(tensor: TensorBase) -> Callable[[], Any]:
+    """`tensor.item`."""
+    dtype = tensor._t.dtype
+    if not _decides(tensor) or dtype.is_complex:
+        return tensor.item  # type: ignore[attr-defined, no-any-return]
+    kind = torch.float64 if dtype.is_floating_point else torch.bool if dtype is torch.bool else torch.int64
+    return lambda: _number(tensor, kind)
+
+
+_BUILTINS: dict[Any, Any] = {range: range_, int: to_int, float: to_float, bool: to_bool}

@@ -122,7 +122,7 @@ class _Tracing:
         from torchspore.engine.graph.control.helpers import and_, same
 
         code, value = self._body()
-        go_on = self._test() if code.__class__ is int and code == 0 else and_(same(code, 0), self._test)
+        go_on = self._test() if type(code) is int and code == 0 else and_(same(code, 0), self._test)
         return go_on, (code, value)
 
     def _round(self) -> Outcome:
@@ -227,7 +227,7 @@ class _Tracing:
 
     def _exit(self, code: Any, value: Any, outcome: Outcome) -> tuple[Any, Any]:
         """The structure of how the loop ended."""
-        if code.__class__ is int and code == 0:
+        if type(code) is int and code == 0:
             return 0, NOTHING
         from torchspore.engine.number import number
 

@@ -11,7 +11,7 @@ from torch.fx.node import Node
 from torchspore.engine.graph.control import run
 from torchspore.engine.graph.control.branch import Branch, BranchBack
 from torchspore.engine.graph.control.loop import Loop, LoopBack, LoopBackAgain
-from torchspore.engine.graph.control.records import OPERATOR, RECORDS, Check, Record
+from torchspore.engine.graph.control.records import OPERATOR, RECORDS, Check, Record, Say
 from torchspore.engine.graph.control.split import only, split
 from torchspore.engine.graph.passes.dead import drop_dead
 
@@ -86,6 +86,9 @@ class _Rewrite:
         """Puts the direct calls in."""
         if isinstance(record, Check):
             self._call(self._node, run.check, (self._inputs[0], record.text))
+            self._graph.erase_node(self._node)
+        elif isinstance(record, Say):
+            self._call(self._node, run.say, (record.text,))
             self._graph.erase_node(self._node)
         elif isinstance(record, Branch):
             self._branch(record.then, record.otherwise, len(record.metas), 0)

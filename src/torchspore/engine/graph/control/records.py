@@ -93,6 +93,17 @@ OPERATOR = torch.ops.torchspore.control.default
 
 
 @dataclass(eq=False)
+class Say(Record):
+    """A print of what is known while compiling; it has no inputs."""
+
+    text: str
+
+    @property
+    def acts(self) -> bool:
+        return True
+
+
+@dataclass(eq=False)
 class Check(Record):
     """An assert; the only input is its test."""
 

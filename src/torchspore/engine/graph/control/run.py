@@ -5,6 +5,7 @@ gradient needs, and hand it on as one opaque value.
 """
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -108,6 +109,11 @@ def check(test: torch.Tensor, text: str) -> None:
     """Raises where an assert on a Tensor does not hold."""
     if not test.item():
         raise Raised(text)
+
+
+def say(text: str) -> None:
+    """Prints."""
+    sys.stdout.write(text)
 
 
 def fail(text: str) -> None:

@@ -17,8 +17,9 @@ from torchspore.engine.grad import is_differentiable
 from torchspore.engine.graph import levels, passes
 from torchspore.engine.graph.capture import Capture, Captured
 from torchspore.engine.graph.graph import Graph
+from torchspore.engine.graph.passes.writes import writes
 from torchspore.engine.graph.refusal import Refusal
-from torchspore.engine.private import disable_proxy_modes_tracing, without_modes
+from torchspore.engine.private import disable_proxy_modes_tracing, is_operator, without_modes
 from torchspore.engine.tensor import TensorBase, raw
 
 BACKWARD = "backward"
@@ -86,9 +87,12 @@ class RecordedCapture(Capture):
 class RecordedGraph(Graph):
     """A graph that is a step of torch's tape."""
 
-    def __init__(self, captured: Captured, flat: list[TensorBase], seconds: float, settings: levels.Settings, capture: RecordedCapture) -> None:
+    def __init__(
+        self, captured: Captured, flat: list[TensorBase], seconds: float, settings: levels.Settings, capture: RecordedCapture,
+    ) -> None:
         self._capture = capture
         super().__init__(captured, flat, seconds, settings)
+        self._written_inputs = written_inputs(self.module)
 
     def matches(self, version: int, flat: list[TensorBase]) -> bool:
         """Also whether the transform around records the same inputs."""
@@ -96,8 +100,8 @@ class RecordedGraph(Graph):
             return False
         recorded = self._capture.recorded
         return all(
-            raw(flat[i] if i.__class__ is int else i).requires_grad == (place in recorded)
-            for place, i in enumerate(self._inputs) if i.__class__ is int or isinstance(i, TensorBase)
+            raw(tensor).requires_grad == (place in recorded)
+            for place, tensor in enumerate(flat[i] if isinstance(i, int) else i for i in self._inputs) if isinstance(tensor, TensorBase)
         )
 
     def _compiled(self, flat: list[TensorBase]) -> Callable[..., list[Any]]:
@@ -118,10 +122,31 @@ class RecordedGraph(Graph):
         """Runs the graph, recorded by the gradient transform around it."""
         self.runs += 1
         inputs = [flat[i] if i.__class__ is int else i for i in self._inputs]
+        for place in self._written_inputs:
+            if isinstance(inputs[place], TensorBase):
+                engine.modify(inputs[place], _as_it_is)  # the transform around hands out a copy, and writes it back when it ends
         outs = self.code(*[raw(i) if isinstance(i, TensorBase) else i() for i in inputs])
         if engine.active:
             eager.after(outs)
         return self._result_of(outs, inputs)
+
+
+def _as_it_is(t: torch.Tensor) -> None:
+    """A change that changes nothing."""
+
+
+def written_inputs(module: torch.fx.GraphModule) -> list[int]:
+    """The inputs that a graph writes into, itself or through a view."""
+    placeholders = [node for node in module.graph.nodes if node.op == "placeholder"]
+    base: dict[Node, Node] = {node: node for node in placeholders}
+    found: set[Node] = set()
+    for node in module.graph.nodes:
+        if node.op == "call_function" and is_operator(node.target):
+            found.update(base[w] for w in writes(node) if w in base)
+            first = node.args[0] if node.args else None
+            if isinstance(first, Node) and first in base and any(r.alias_info is not None for r in node.target._schema.returns):
+                base[node] = base[first]
+    return [place for place, node in enumerate(placeholders) if node in found]
 
 
 class _Step(torch.autograd.Function):
@@ -165,12 +190,13 @@ def halves(module: torch.fx.GraphModule, inputs: int, gradients: int) -> tuple[t
     late = {node for node in nodes if node.meta.get(BACKWARD) or node in seeds}
     needed = [node for node in nodes if node not in late and node.op not in ("output", "get_attr") and (
         any(user in late for user in node.users) or node in wanted)]
-    forward, first = torch.fx.Graph(), {}
+    first: dict[Node, Node] = {}
+    second: dict[Node, Node] = {}
+    forward, backward = torch.fx.Graph(), torch.fx.Graph()
     for node in nodes[:-1]:
         if node not in late:
             first[node] = forward.node_copy(node, lambda n: first[n])
     forward.output([first[node] if isinstance(node, Node) else node for node in (*outputs, *needed)])
-    backward, second = torch.fx.Graph(), {}
     for node in (*needed, *placeholders[inputs:]):
         second[node] = backward.placeholder(f"in{len(second)}")
         second[node].meta = dict(node.meta)

@@ -1,6 +1,7 @@
 """Runs functions in parts, and learns at each call which of their statements can be captured."""
 from __future__ import annotations
 
+import ast
 import threading
 import weakref
 from collections.abc import Callable
@@ -51,16 +52,18 @@ def _plan(function: FunctionType) -> Plan | None:
     if code not in _plans:
         try:
             definition = source.definition(function)
-            _plans[code] = Plan(code, definition) if isinstance(definition, source.ast.FunctionDef) and names.can_convert(definition) else None
+            can_be_split = isinstance(definition, ast.FunctionDef) and names.can_convert(definition)
+            _plans[code] = Plan(code, definition) if can_be_split else None
         except source.NoSource as error:
-            log.event("refused", f"{code.co_filename}:{code.co_firstlineno}: {code.co_qualname if hasattr(code, 'co_qualname') else code.co_name} "
-                      f"runs as PyNative whole, because {error}")
+            log.event("refused", f"{code.co_filename}:{code.co_firstlineno}: {code.co_name} runs as PyNative whole, because {error}")
             _plans[code] = None
     return _plans[code]
 
 
 class Region:
     """The statements of one piece: run as a graph where they can be."""
+
+    is_piece = True
 
     def __init__(self, plan: Plan, piece: Piece, function: FunctionType, label: str) -> None:
         self.plan, self.piece, self.function = plan, piece, function

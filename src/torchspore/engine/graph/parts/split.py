@@ -11,6 +11,8 @@ from torchspore.engine.graph.control.build import located, name
 from torchspore.engine.graph.parts.plan import Place, Plan, place
 
 HELPER = "_cf_parts"
+_BINDING = (ast.Assign, ast.AugAssign, ast.AnnAssign, ast.FunctionDef, ast.ClassDef, ast.Import, ast.ImportFrom, ast.Expr)
+_DEFINITIONS = (ast.FunctionDef, ast.ClassDef, ast.AsyncFunctionDef)
 _BLOCKS = ("body", "orelse", "finalbody")
 
 
@@ -33,10 +35,9 @@ class Splitter:
         self.plan = plan
         function = plan.definition
         assert isinstance(function, ast.FunctionDef)
-        self._arguments = [
-            a.arg for a in (*function.args.posonlyargs, *function.args.args, function.args.vararg, *function.args.kwonlyargs, function.args.kwarg)
-            if a is not None
-        ]
+        given = function.args
+        every = (*given.posonlyargs, *given.args, given.vararg, *given.kwonlyargs, given.kwarg)
+        self._arguments = [a.arg for a in every if a is not None]
         declared = names.declared(function.body, ast.Global) | names.declared(function.body, ast.Nonlocal)
         self._locals = (set(self._arguments) | names.stored(function.body)) - declared
         self.pieces: list[Piece] = []
@@ -119,11 +120,11 @@ class Splitter:
         bound = definite | (_targets(statement) & self._locals)
         for field in ast.iter_fields(statement):
             key, value = field
-            if key in _BLOCKS and isinstance(value, list) and not isinstance(statement, (ast.FunctionDef, ast.ClassDef, ast.AsyncFunctionDef)):
+            if key in _BLOCKS and isinstance(value, list) and not isinstance(statement, _DEFINITIONS):
                 setattr(made, key, self._block(value, bound, inside))
             elif key == "handlers":
                 made.handlers = [self._handler(h, bound, inside) for h in value]  # type: ignore[attr-defined]
-            elif isinstance(statement, (ast.FunctionDef, ast.ClassDef, ast.AsyncFunctionDef, ast.Match)):
+            elif isinstance(statement, (*_DEFINITIONS, ast.Match)):
                 continue
             elif isinstance(value, ast.AST):
                 setattr(made, key, _Calls().visit(copy.deepcopy(value)))
@@ -175,7 +176,7 @@ def _surely_stored(statements: Sequence[ast.stmt]) -> set[str]:
     """The names that have a value once the statements have run."""
     found: set[str] = set()
     for statement in statements:
-        if isinstance(statement, (ast.Assign, ast.AugAssign, ast.AnnAssign, ast.FunctionDef, ast.ClassDef, ast.Import, ast.ImportFrom, ast.Expr)):
+        if isinstance(statement, _BINDING):
             if not (isinstance(statement, ast.AnnAssign) and statement.value is None):
                 found |= names.stored([statement])
         elif isinstance(statement, ast.If):
