@@ -36,3 +36,15 @@ def compiled_step(
         return value
 
     return step
+
+
+def inference(model: torch.nn.Module, x: torch.Tensor, compiled: bool) -> Callable[[], Any]:
+    """One forward pass without gradients."""
+    model.eval()
+    forward = torch.compile(model) if compiled else model
+
+    def step() -> torch.Tensor:
+        with torch.no_grad():
+            return forward(x)
+
+    return step

@@ -2,19 +2,21 @@
 from __future__ import annotations
 
 import importlib
+import json
 import sys
 import time
 
 
 def main() -> None:
     """The worker's loop."""
-    program, mode = sys.argv[1:]
+    program, mode, what, sizes = (*sys.argv[1:], "step", "{}")[:4]
     import mindspore
 
     mindspore.set_context(mode=mindspore.GRAPH_MODE if mode == "graph" else mindspore.PYNATIVE_MODE)
-    step = importlib.import_module(f"programs.{program}").step()
-    step()
-    print("answer 0", flush=True)
+    step = getattr(importlib.import_module(f"programs.{program}"), what)(**json.loads(sizes))
+    started = time.perf_counter()
+    step().asnumpy()
+    print(f"answer {time.perf_counter() - started}", flush=True)
     for line in sys.stdin:
         started = time.perf_counter()
         for _ in range(int(line)):

@@ -25,7 +25,7 @@ class Block(nn.Module):
         return torch.relu(self.bn2(self.conv2(torch.relu(self.bn1(self.conv1(x))))) + around)
 
 
-def make(fused: bool) -> tuple[Any, ...]:
+def make(fused: bool, size: int = 64, batch: int = 16) -> tuple[Any, ...]:
     """ResNet-18 written by hand in torch."""
     blocks: list[nn.Module] = []
     inputs = 64
@@ -37,7 +37,7 @@ def make(fused: bool) -> tuple[Any, ...]:
         nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(512, 10),
     )
     optimizer = torch.optim.SGD(model.parameters(), 0.01, 0.9, fused=fused or None)
-    return model, nn.CrossEntropyLoss(), optimizer, (torch.rand(16, 3, 64, 64), torch.randint(0, 10, (16,)))
+    return model, nn.CrossEntropyLoss(), optimizer, (torch.rand(batch, 3, size, size), torch.randint(0, 10, (batch,)))
 
 
 if __name__ == "__main__":

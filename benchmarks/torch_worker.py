@@ -2,21 +2,27 @@
 from __future__ import annotations
 
 import importlib
+import json
 import sys
 import time
 
 import torch
-from handwritten import torch_step
+from handwritten import compiled_step, inference, torch_step
 
 
 def main() -> None:
-    """The worker's loop; arguments: the benchmark's module, the device."""
-    name, device = sys.argv[1:]
+    """The worker's loop; arguments: the benchmark's module, the device, `step` or `infer`, its sizes as JSON, `eager` or `compile`."""
+    name, device, what, sizes, how = (*sys.argv[1:], "step", "{}", "eager")[:5] if len(sys.argv) == 3 else sys.argv[1:]
     torch.manual_seed(0)
     with torch.device(device):
-        step = torch_step(*importlib.import_module(name).make(False))
+        made = importlib.import_module(name).make(False, **json.loads(sizes))
+    if what == "infer":
+        step = inference(made[0], made[3][0], how == "compile")
+    else:
+        step = (compiled_step if how == "compile" else torch_step)(*made)
+    started = time.perf_counter()
     step()
-    print("answer 0", flush=True)
+    print(f"answer {time.perf_counter() - started}", flush=True)
     for line in sys.stdin:
         started = time.perf_counter()
         for _ in range(int(line)):

@@ -6,6 +6,7 @@ it, because loading torchspore's engine changes how the process keeps memory, an
 from __future__ import annotations
 
 import argparse
+import os
 import statistics
 import subprocess
 import sys
@@ -15,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 HERE = Path(__file__).parent
+SLOW = 3.0
 Step = Callable[[], Any]
 Seconds = Callable[[int], float]
 """How long n steps took."""
@@ -23,11 +25,13 @@ Seconds = Callable[[int], float]
 class Elsewhere:
     """Steps in another process: `worker` is a file of this folder that answers how long n steps took."""
 
-    def __init__(self, python: str, worker: str, *arguments: str) -> None:
+    def __init__(self, python: str, worker: str, *arguments: str, environment: dict[str, str] | None = None) -> None:
         self._process = subprocess.Popen(
             [python, str(HERE / worker), *arguments], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
+            env={**os.environ, **(environment or {})},
         )
-        self._answer()
+        self.first = self._answer()
+        """Seconds of the first step, compilation included, where the worker says so."""
 
     def seconds(self, steps: int) -> float:
         """How long `steps` steps took there."""
@@ -64,22 +68,30 @@ def here(step: Step) -> Callable[[int], float]:
 def compare(
     title: str, contenders: dict[str, Callable[[int], float]], base: str, seconds: float = 0.4, rounds: int = 9, unit: str = "ms",
     what: str = "a step",
-) -> None:
-    """Prints a table: for each contender the median time of a step and its ratio to `base`, with the least and greatest ratio."""
-    steps = {}
+) -> dict[str, list[float]]:
+    """Prints a table: for each contender the median time of a step and its ratio to `base`, with the least and greatest ratio.
+
+    Gives the seconds of a step, one for each round. Who needs more than SLOW seconds takes part in two rounds.
+    """
+    steps, turns_of = {}, {}
     for name, run in contenders.items():
-        run(3)
-        steps[name] = max(1, int(seconds / max(run(2) / 2, 1e-7)))
+        took = run(1)
+        if took < SLOW:
+            run(2)
+            took = run(2) / 2
+        steps[name], turns_of[name] = max(1, int(seconds / max(took, 1e-7))), rounds if took < SLOW else min(2, rounds)
     times: dict[str, list[float]] = {name: [] for name in contenders}
-    for _ in range(rounds):
+    for turn in range(rounds):
         for name, run in contenders.items():
-            times[name].append(run(steps[name]) / steps[name])
+            if turn < turns_of[name]:
+                times[name].append(run(steps[name]) / steps[name])
     factor = {"ms": 1e3, "us": 1e6}[unit]
     print(f"\n### {title}\n\n| contender | {unit} {what} | ratio to {base} (median, min .. max of {rounds}) |\n|---|---:|---|")
     for name, own in times.items():
         ratios = sorted(a / b for a, b in zip(own, times[base]))
         print(f"| {name} | {statistics.median(own) * factor:.3f} | {statistics.median(ratios):.2f} ({ratios[0]:.2f} .. {ratios[-1]:.2f}) |")
     sys.stdout.flush()
+    return times
 
 
 def arguments(description: str) -> argparse.Namespace:

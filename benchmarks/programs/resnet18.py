@@ -58,16 +58,6 @@ def step(size=64, batch=16):
     return training(net, nn.CrossEntropyLoss(), nn.Momentum(net.trainable_params(), 0.01, 0.9), x, y)
 
 
-def step_224():
-    """One training step on large images."""
-    return step(224, 8)
-
-
 def infer(size=64, batch=16):
     """One forward pass."""
     return inference(ResNet18(), ms.Tensor(np.random.rand(batch, 3, size, size).astype(np.float32)))
-
-
-def infer_224():
-    """One forward pass on large images."""
-    return infer(224, 8)

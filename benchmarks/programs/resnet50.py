@@ -64,11 +64,6 @@ def step(size=224, batch=8):
     return training(net, nn.CrossEntropyLoss(), nn.Momentum(net.trainable_params(), 0.01, 0.9), x, y)
 
 
-def step_64():
-    """One training step on small images."""
-    return step(64, 16)
-
-
 def infer(size=224, batch=8):
     """One forward pass."""
     return inference(ResNet50(), ms.Tensor(np.random.rand(batch, 3, size, size).astype(np.float32)))

@@ -1,0 +1,187 @@
+"""Graph mode beside torch eager, torch.compile, jax.jit and MindSpore 2.10.
+
+    python benchmarks/graph.py [--quick] [--jax PYTHON] [--oracle PYTHON] [--nets mlp,gpt]
+
+Each contender has a process of its own, with an empty cache of compiled kernels; all take turns in one run.
+"""
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+import sys
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import turns
+
+EAGER, COMPILE, JAX = "torch eager", "torch.compile", "jax.jit"
+OURS = ("PyNative", "O0", "O1", "O2")
+
+
+@dataclass
+class Net:
+    """A line of the benchmark: which program, training step or inference, at which sizes."""
+
+    title: str
+    program: str
+    what: str = "step"
+    sizes: dict[str, int] = field(default_factory=dict)
+    is_quick: bool = True
+
+    @property
+    def name(self) -> str:
+        """What `--nets` calls it."""
+        return "-".join([self.program, *(["infer"] if self.what == "infer" else []), *([str(self.sizes["size"])] if self.sizes else [])])
+
+
+NETS = [
+    Net("MLP 784-512-512-10, batch 128, training step", "mlp"), Net("LeNet-5, batch 64, training step", "lenet"),
+    Net("GPT of four layers, width 256, batch 8 x 128, training step", "gpt"),
+    Net("ResNet-18 on 64x64, batch 16, training step", "resnet18", sizes={"size": 64, "batch": 16}),
+    Net("ResNet-18 on 224x224, batch 8, training step", "resnet18", sizes={"size": 224, "batch": 8}, is_quick=False),
+    Net("ResNet-50 on 64x64, batch 16, training step", "resnet50", sizes={"size": 64, "batch": 16}, is_quick=False),
+    Net("ResNet-50 on 224x224, batch 8, training step", "resnet50", sizes={"size": 224, "batch": 8}, is_quick=False),
+    Net("ResNet-18 on 64x64, batch 16, inference", "resnet18", "infer", {"size": 64, "batch": 16}),
+    Net("ResNet-18 on 224x224, batch 8, inference", "resnet18", "infer", {"size": 224, "batch": 8}, is_quick=False),
+    Net("ResNet-50 on 224x224, batch 8, inference", "resnet50", "infer", {"size": 224, "batch": 8}, is_quick=False),
+    Net("BERT-base, batch 4 x 128, inference", "bert", "infer"),
+]
+
+
+def main() -> None:
+    """Measures every net and prints the tables."""
+    options = _options()
+    wanted = options.nets.split(",") if options.nets else [net.name for net in NETS if net.is_quick or not options.quick]
+    unknown = set(wanted) - {net.name for net in NETS}
+    if unknown:
+        raise SystemExit(f"--nets {unknown.pop()}: expected some of {', '.join(net.name for net in NETS)}")
+    firsts: dict[str, dict[str, float]] = {}
+    ratios: dict[str, dict[str, list[float]]] = {}
+    for net in NETS:
+        if net.name in wanted:
+            firsts[net.title], ratios[net.title] = measured(net, options)
+    _print_ratios(ratios)
+    _print_firsts(firsts)
+    overhead(options)
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--jax", help="a Python that has jax")
+    parser.add_argument("--oracle", help="a Python that has real MindSpore 2.10")
+    parser.add_argument("--no-compile", action="store_true", help="leave torch.compile out")
+    parser.add_argument("--quick", action="store_true", help="the smaller nets, fewer rounds")
+    parser.add_argument("--nets", help="names with commas between")
+    parser.add_argument("--rounds", type=int)
+    parser.add_argument("--seconds", type=float, default=0.4, help="how long one turn takes")
+    parser.add_argument("--device", default="CPU", choices=("CPU", "GPU"))
+    options = parser.parse_args()
+    options.rounds = options.rounds or (4 if options.quick else 7)
+    return options
+
+
+def measured(net: Net, options: argparse.Namespace) -> tuple[dict[str, float], dict[str, list[float]]]:
+    """Seconds of each contender's first step, and of a step in each round."""
+    processes: dict[str, turns.Elsewhere] = {}
+    with tempfile.TemporaryDirectory() as folder:
+        for name, start in _contenders(net, options, folder).items():
+            try:
+                processes[name] = start()
+            except RuntimeError as error:      # one contender that fails is left out of the table, and said
+                print(f"{net.name}: {name} did not start: {error}", file=sys.stderr)
+        try:
+            times = turns.compare(net.title, {name: p.seconds for name, p in processes.items()}, EAGER, options.seconds, options.rounds)
+        finally:
+            for process in processes.values():
+                process.close()
+    return {name: process.first for name, process in processes.items()}, times
+
+
+def _contenders(net: Net, options: argparse.Namespace, folder: str) -> dict[str, Callable[[], turns.Elsewhere]]:
+    sizes, device = json.dumps(net.sizes), "cuda" if options.device == "GPU" else "cpu"
+
+    def ours(how: str) -> Callable[[], turns.Elsewhere]:
+        return lambda: turns.Elsewhere(sys.executable, "spore_worker.py", net.program, net.what, sizes, how, environment={
+            "TORCHINDUCTOR_CACHE_DIR": f"{folder}/{how}", "TORCHSPORE_FORCE_DEVICE_TARGET": options.device,
+        })
+
+    def torchs(how: str) -> Callable[[], turns.Elsewhere]:
+        return lambda: turns.Elsewhere(sys.executable, "torch_worker.py", net.program, device, net.what, sizes, how, environment={
+            "TORCHINDUCTOR_CACHE_DIR": f"{folder}/{how}",
+        })
+
+    found = {EAGER: torchs("eager")}
+    if not options.no_compile:
+        found[COMPILE] = torchs("compile")
+    if options.jax:
+        found[JAX] = lambda: turns.Elsewhere(options.jax, "jax_worker.py", net.program, net.what, sizes)
+    for how in (*OURS, *(["boost"] if net.what == "infer" else [])):
+        found[f"torchspore {how}"] = ours(how)
+    if options.oracle:
+        found["MindSpore 2.10 graph"] = lambda: turns.Elsewhere(options.oracle, "oracle_worker.py", net.program, "graph", net.what, sizes)
+    return found
+
+
+def _print_ratios(times: dict[str, dict[str, list[float]]]) -> None:
+    """Each level beside the best of the others, within each round."""
+    print("\n### Levels beside the best of torch eager, torch.compile and jax.jit\n")
+    names = list(dict.fromkeys(name for own in times.values() for name in own if name.startswith("torchspore")))
+    print("| net | best of the others | " + " | ".join(name.removeprefix("torchspore ") for name in names) + " |")
+    print("|---|---|" + "---|" * len(names))
+    for title, own in times.items():
+        others = {name: seconds for name, seconds in own.items() if name in (EAGER, COMPILE, JAX)}
+        best = [min(round_) for round_ in zip(*others.values())]
+        winner = min(others, key=lambda name: statistics.median(others[name]))
+        print(f"| {title} | {winner} | " + " | ".join(_ratio(own.get(name, []), best) for name in names) + " |")
+
+
+def _ratio(own: list[float], best: list[float]) -> str:
+    ratios = sorted(a / b for a, b in zip(own, best))
+    return f"{statistics.median(ratios):.2f} ({ratios[0]:.2f} .. {ratios[-1]:.2f})" if ratios else "-"
+
+
+def _print_firsts(firsts: dict[str, dict[str, float]]) -> None:
+    print("\n### Seconds of the first step, everything compiled anew\n")
+    names = list(dict.fromkeys(name for own in firsts.values() for name in own))
+    print("| net | " + " | ".join(names) + " |")
+    print("|---|" + "---:|" * len(names))
+    for title, own in firsts.items():
+        print(f"| {title} | " + " | ".join(f"{own[name]:.1f}" if name in own else "-" for name in names) + " |")
+
+
+def overhead(options: argparse.Namespace) -> None:
+    """What a call of a compiled Cell costs beyond its kernels, in this process."""
+    import torchspore
+
+    torchspore.install()
+    import mindspore as ms
+    from mindspore import nn
+
+    ms.set_context(mode=ms.GRAPH_MODE)
+    x, y = ms.ops.ones((2, 8)), ms.Tensor([1, 0], ms.int32)
+    net = nn.SequentialCell(nn.Dense(8, 8), nn.ReLU(), nn.Dense(8, 8), nn.ReLU(), nn.Dense(8, 2))
+    cell = nn.TrainOneStepCell(nn.WithLossCell(net, nn.CrossEntropyLoss()), nn.Momentum(net.trainable_params(), 0.1, 0.9))
+    for title, called, arguments in (("inference", net, (x,)), ("training step", cell, (x, y))):
+        called(*arguments)
+        (graph,) = torchspore.graphs(called)
+        code, seen = graph.code, []
+
+        def watched(*inputs, code=code, seen=seen):
+            seen[:] = inputs
+            return code(*inputs)
+
+        graph.code = watched
+        called(*arguments)
+        graph.code = code
+        times = turns.compare(f"A call of a compiled Cell (a tiny MLP, {title})", {
+            "its code alone": turns.here(lambda code=code, seen=seen: code(*seen)),
+            "the call": turns.here(lambda called=called, arguments=arguments: called(*arguments)),
+        }, "its code alone", 0.1, options.rounds, "us", "a call")
+        extra = sorted(a - b for a, b in zip(times["the call"], times["its code alone"]))
+        print(f"\nbeyond its kernels: {statistics.median(extra) * 1e6:.1f} us ({extra[0] * 1e6:.1f} .. {extra[-1] * 1e6:.1f})")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,33 @@
+"""Runs steps of `programs/NAME.py` in torchspore when told how many on standard input; answers with seconds, the first call's first."""
+from __future__ import annotations
+
+import importlib
+import json
+import sys
+import time
+
+import torchspore
+
+
+def main() -> None:
+    """The worker's loop; arguments: the program, `step` or `infer`, its sizes as JSON, and PyNative, O0, O1, O2 or boost."""
+    program, what, sizes, how = sys.argv[1:]
+    torchspore.install()
+    import mindspore
+
+    config = {"jit_level": "O0", "infer_boost": "on"} if how == "boost" else {} if how == "PyNative" else {"jit_level": how}
+    mindspore.set_context(mode=mindspore.PYNATIVE_MODE if how == "PyNative" else mindspore.GRAPH_MODE, jit_config=config)
+    step = getattr(importlib.import_module(f"programs.{program}"), what)(**json.loads(sizes))
+    started = time.perf_counter()
+    step().asnumpy()
+    print(f"answer {time.perf_counter() - started}", flush=True)
+    for line in sys.stdin:
+        started = time.perf_counter()
+        for _ in range(int(line)):
+            out = step()
+        out.asnumpy()
+        print(f"answer {time.perf_counter() - started}", flush=True)
+
+
+if __name__ == "__main__":
+    main()
