@@ -78,23 +78,23 @@ dump_as_text = Option(
 )
 enable_compile_cache = Option(
     kind=Bool(), default=None, environment=("MS_COMPILER_CACHE_ENABLE",), example="set_context(enable_compile_cache=True)",
-    since="2.1",
+    read_by="engine.graph.cache", graph_only=True, since="2.1",
     doc="Keeps compiled graphs on disk and uses them again while the program's source stays the same. "
         "The getter answers None until it is set.",
 )
 compile_cache_path = Option(
     kind=Path(), default="", environment=("MS_COMPILER_CACHE_PATH",), example="set_context(compile_cache_path='cache')",
-    since="1.6",
+    read_by="engine.graph.cache", graph_only=True, since="1.6",
     doc="Where compiled graphs are kept; the working directory where it is empty.",
 )
 save_compile_cache = Option(
     kind=Bool(), default=False, instead="enable_compile_cache", example="set_context(save_compile_cache=True)",
-    since="1.3", until="2.6",
+    read_by="engine.graph.cache", graph_only=True, since="1.3", until="2.6",
     doc="Compiles in any case and keeps the compiled graphs on disk.",
 )
 load_compile_cache = Option(
     kind=Bool(), default=False, instead="enable_compile_cache", example="set_context(load_compile_cache=True)",
-    since="1.3", until="2.6",
+    read_by="engine.graph.cache", graph_only=True, since="1.3", until="2.6",
     doc="Uses compiled graphs from disk without a look at whether the source has changed.",
 )
 auto_tune_mode = Option(

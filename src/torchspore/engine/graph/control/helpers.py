@@ -30,7 +30,7 @@ _COMPARE: dict[str, Callable[[Any, Any], Any]] = {
 }
 _RUNNING = 0
 _UNROLLED = 6
-"""So many rounds that a Tensor may have ended stand one after the other in the graph; if there are more, the rest is a loop of the graph."""
+"""So many rounds that a Tensor may have ended stand one after the other in the graph; if there are more, the rest is a loop there."""
 _MANY = 24
 """The same for a `for` over a range, whose number may be needed as a Python number."""
 
@@ -142,7 +142,7 @@ def _graph_loop(
         go_on = _cf_test()
         return loop.on_tensor(_around(), go_on if _decides(go_on) else number(bool(go_on)), _cf_test, _cf_body, live)
 
-    return if_(same(left[0], _RUNNING), rest, lambda: left, live)  # type: ignore[no-any-return]
+    return if_(same(left[0], _RUNNING), rest, lambda: left, live)
 
 
 def _around() -> Capture:
@@ -172,7 +172,7 @@ def _rest_of_range(
     def rest() -> tuple[Any, Any]:
         return _count(TensorRange(number(span.start), span.stop, span.step), _cf_set, _cf_body, live)
 
-    return if_(same(left[0], _RUNNING), rest, lambda: left, live)  # type: ignore[no-any-return]
+    return if_(same(left[0], _RUNNING), rest, lambda: left, live)
 
 
 def _with(_cf_set: Callable[[Any], Any], _cf_item: Any, _cf_body: Callable[[], Any]) -> Callable[[], Any]:
@@ -301,7 +301,7 @@ def item(tensor: TensorBase) -> Callable[[], Any]:
     """`tensor.item`."""
     dtype = tensor._t.dtype
     if not _decides(tensor) or dtype.is_complex:
-        return tensor.item  # type: ignore[attr-defined, no-any-return]
+        return tensor.item  # type: ignore[attr-defined]
     kind = torch.float64 if dtype.is_floating_point else torch.bool if dtype is torch.bool else torch.int64
     return lambda: _number(tensor, kind)
 

@@ -179,7 +179,7 @@ class Places:
 
     def changes(self) -> list[tuple[Local | Contents, Any, Any]]:
         """What is no longer as it was: (place, what was there, what is there)."""
-        found = []
+        found: list[tuple[Local | Contents, Any, Any]] = []
         for place, before in self._before:
             now = place.get()
             if isinstance(place, Contents):

@@ -121,7 +121,10 @@ def _is(node: ast.AST, code: CodeType, class_name: str | None) -> bool:
 def _essence(code: CodeType) -> list[tuple[str, Any]]:
     """What a code object does; less what depends on whether the module's imports were in sight when it was compiled."""
     return [
-        (step.opname.replace("METHOD", "ATTR"), step.argval if isinstance(step.argval, (str, int, float)) and step.opcode not in _JUMPS else None)
+        (
+            step.opname.replace("METHOD", "ATTR"),
+            step.argval if isinstance(step.argval, (str, int, float)) and step.opcode not in _JUMPS else None,
+        )
         for step in dis.get_instructions(code) if step.opname not in ("PUSH_NULL", "PRECALL", "CALL", "CALL_FUNCTION", "CALL_METHOD")
     ]
 
@@ -134,15 +137,17 @@ def compiled(node: Definition, code: CodeType, class_name: str | None, free: tup
     else:
         inner = ast.copy_location(ast.FunctionDef(
             name=node.name, args=node.args, body=node.body, decorator_list=[], returns=None, type_comment=None,
-            **({"type_params": []} if hasattr(node, "type_params") else {}),
+            **_no_parameters(),
         ), node)
     if class_name is not None:
         inner = ast.ClassDef(
             name=class_name, bases=[], keywords=[], body=[inner], decorator_list=[],
-            **({"type_params": []} if hasattr(node, "type_params") else {}),
+            **_no_parameters(),
         )
     names = "".join(f"{name} = " for name in free)
-    outer = ast.parse("def scope():\n" + (f"    if 0: {names}None\n" if free else "") + "    pass")
+    own = {class_name if class_name is not None else getattr(node, "name", None)} - {None, *free}
+    head = "".join(f"    global {name}\n" for name in own)  # what calls itself by name finds itself among the globals
+    outer = ast.parse("def scope():\n" + head + (f"    if 0: {names}None\n" if free else "") + "    pass")
     scope = outer.body[0]
     assert isinstance(scope, ast.FunctionDef)
     scope.body[-1:] = [inner]
@@ -152,3 +157,8 @@ def compiled(node: Definition, code: CodeType, class_name: str | None, free: tup
         if found.co_name == name and found.co_firstlineno == node.lineno:
             return found
     return None
+
+
+def _no_parameters() -> dict[str, Any]:
+    """The field that Python 3.12 added to definitions."""
+    return {"type_params": []} if "type_params" in ast.FunctionDef._fields else {}
