@@ -10,7 +10,7 @@ import torch
 
 from torchspore.engine import eager
 from torchspore.engine import tensor as engine
-from torchspore.engine.graph import levels, passes
+from torchspore.engine.graph import cache, levels, passes
 from torchspore.engine.graph.capture import Captured, In, Out
 from torchspore.engine.graph.key import meta
 from torchspore.engine.graph.refusal import Refusal
@@ -31,7 +31,11 @@ class Graph:
         reads = [read for read in captured.watch.reads.values() if not _is_settled(read)]
         # A change of what an attribute names is counted (`version`); a change inside a list, a dict or an object is not.
         self._attributes = [read for read in reads if read.is_attribute]
-        self._variables = [read for read in reads if not read.is_attribute or not (read.is_constant or read.name == "_cells")]
+        # A Tensor given to an attribute is counted too, and so is another torch tensor in a Tensor (`engine.writes`).
+        self._variables = [
+            read for read in reads
+            if not read.is_attribute or not (read.is_constant or read.name == "_cells" or isinstance(read.value, TensorBase))
+        ]
         self._twice = _found_twice(captured, flat)
         self._rereads = any(isinstance(read.value, TensorBase) for read in self._variables)
         self._sources = [self._source(item, flat, captured.watch.homes) for item in captured.lifted]
@@ -40,7 +44,9 @@ class Graph:
         self._seen: tuple[int, int] | None = None
         self._inputs: list[Any] = []
         self.settings = settings
-        self.code = self._compiled(flat)
+        self._fits = captured.fits
+        with cache.open(self.module, captured.watch.codes, settings) as self.module:
+            self.code = self._compiled(flat)
         self.operators = sum(node.op == "call_function" for node in self.module.graph.nodes)
         self.seconds = seconds + time.perf_counter() - started
         self.runs = 0
@@ -72,7 +78,7 @@ class Graph:
                 return False
         now = (version, engine.writes)
         if now == self._seen and not self._rereads:
-            return True
+            return self._fits is None or self._fits(self._examples(flat))
         if now != self._seen and not all(read.holds() for read in self._attributes):
             return False
         inputs: list[Any] = []
@@ -82,7 +88,7 @@ class Graph:
                 return False
             inputs.append(found)
         self._inputs, self._seen = inputs, now
-        return True
+        return self._fits is None or self._fits(self._examples(flat))
 
     def changed(self) -> list[Read]:
         """What the trace read and is no longer as it was."""
