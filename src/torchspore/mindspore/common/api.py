@@ -10,6 +10,7 @@ from torchspore.base.suggest import closest
 from torchspore.base.text import with_hint
 from torchspore.engine import tensor as engine
 from torchspore.engine.graph import dispatch
+from torchspore.engine.graph.cache import folder
 
 _KNOWN = ("capture_mode", "jit_level", "dynamic", "fullgraph", "backend")
 _OLDER = ("fn", "mode", "input_signature", "hash_args", "jit_config", "compile_once", "infer_boost", "exec_order")
@@ -133,3 +134,12 @@ def ms_memory_recycle() -> None:
     import gc
 
     gc.collect()
+
+
+def _warn(text: str) -> None:
+    from torchspore.mindspore import log
+
+    log.warning(text)
+
+
+folder.tell = _warn

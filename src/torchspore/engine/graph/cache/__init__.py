@@ -1,0 +1,204 @@
+"""The compile cache: what a second process need not measure and compile again.
+
+The trace is made in any case: it is cheap, and so a changed script, attribute or option never runs stale. Kept under
+`<compile_cache_path>/rank_N/graph_cache` are the captured graphs with the scripts that they came from, what was measured for them
+(levels/choices.py) and Inductor's own directory; all of it under a name that changes with versions, the compiler and its flags.
+"""
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from types import CodeType
+from typing import Any
+
+import torch
+
+from torchspore.context import effects
+from torchspore.context.effects import Outcome
+from torchspore.context.store import STORE
+from torchspore.engine.graph.cache import written
+from torchspore.engine.graph.cache.folder import Folder, say
+from torchspore.engine.graph.levels import choices
+from torchspore.engine.graph.levels.fingerprint import fingerprint
+from torchspore.engine.graph.levels.settings import Settings
+
+_folders: dict[Path, Folder] = {}
+_FORCED = "MS_DEV_FORCE_USE_COMPILE_CACHE"
+
+
+class _Choices:
+    """What `levels.choices` asks and tells."""
+
+    def __init__(self, folder: Folder, reads: bool, writes: bool) -> None:
+        self._folder, self._reads, self._writes = folder, reads, writes
+
+    def find(self, key: str) -> str | None:
+        found = self._folder.read("choices", key) if self._reads else None
+        return None if found is None else found.decode()
+
+    def keep(self, key: str, choice: str) -> None:
+        if self._writes:
+            self._folder.write("choices", key, choice.encode())
+
+
+def current() -> Folder | None:
+    """The folder that the context names, made and tried; None where the cache is off or can't be used."""
+    if not (STORE.get("enable_compile_cache") or STORE.get("save_compile_cache") or _loads()):
+        if STORE.get("compile_cache_path"):
+            effects.report("compile_cache_path", Outcome.no_effect("enable_compile_cache is off"))
+        return None
+    rank = torch.distributed.get_rank() if torch.distributed.is_available() and torch.distributed.is_initialized() else 0
+    root = Path(STORE.get("compile_cache_path") or ".").absolute() / f"rank_{rank}" / "graph_cache"
+    found = _folders.get(root)
+    if found is None:
+        found = _folders[root] = Folder(root)
+        found.prepare()
+    _report(found)
+    return found if found.usable else None
+
+
+@contextlib.contextmanager
+def open(module: torch.fx.GraphModule, codes: Iterable[CodeType], settings: Settings) -> Iterator[torch.fx.GraphModule]:
+    """Compiles its block with the cache at hand, if it is on; gives the graph to compile, which `load_compile_cache` may replace.
+
+    `codes` are the user's functions that the trace ran, the outermost first.
+    """
+    found = current()
+    if found is None:
+        yield module
+        return
+    ran = [code for code in codes if code.co_filename != "<string>"]     # which dataclasses' methods have for a file
+    name = f"{getattr(ran[0], 'co_qualname', ran[0].co_name)} of {ran[0].co_filename}" if ran else "a net of library layers"
+    scripts = sorted({code.co_filename for code in ran})
+    reads, writes = not STORE.get("save_compile_cache"), bool(STORE.get("enable_compile_cache") or STORE.get("save_compile_cache"))
+    entry = _Entry(found, module, name, scripts, settings)
+    before, choices.store = choices.store, _Choices(found, reads, writes)
+    try:
+        with _inductor_in(found.kernels()):
+            stored = entry.stored() if _loads() else None
+            if _loads() and stored is None:
+                say(f"compile cache: there is no graph of {name} for these inputs in {found.root}; it is compiled.")
+            elif stored is None:
+                entry.compare()
+            yield stored if stored is not None else module
+    finally:
+        choices.store = before
+    if writes:
+        entry.keep()
+        found.sweep()
+
+
+class _Entry:
+    """A graph in the folder: under the name of its callable and the shapes of its inputs."""
+
+    def __init__(self, found: Folder, module: torch.fx.GraphModule, name: str, scripts: list[str], settings: Settings) -> None:
+        self._folder, self._module, self._name, self._settings = found, module, name, settings
+        self._scripts = {path: _hash(path) for path in scripts}
+        inputs = [written._meta(node.meta.get("val")) for node in module.graph.nodes if node.op == "placeholder"]
+        self._key = hashlib.sha256(repr((name, inputs, settings, STORE.snapshot())).encode()).hexdigest()
+
+    def compare(self) -> None:
+        """Says in the log what the folder knows of this graph: nothing, the same, or another form of its script."""
+        held = self._held()
+        if held is None:
+            say(f"compile cache: nothing is kept for {self._name} in {self._folder.root}; all of it is compiled.")
+        elif held["scripts"] != self._scripts:
+            changed = [path for path, digest in self._scripts.items() if held["scripts"].get(path) != digest] or sorted(held["scripts"])
+            say(f"compile cache: {', '.join(changed)} has changed since {self._name} was kept; it is compiled again.")
+        elif held["fingerprint"] != fingerprint(self._module, self._settings):
+            say(f"compile cache: {self._name} became another graph; it is compiled again.")
+        else:
+            say(f"compile cache: {self._name} is found in {self._folder.root}; its kernels are loaded.")
+
+    def stored(self) -> torch.fx.GraphModule | None:
+        """The graph as it was kept, whatever the script says now; None where there is none that fits these inputs and results."""
+        held = self._held()
+        if held is None or held["graph"] is None:
+            return None
+        try:
+            found = written.read(held["graph"])
+        except (KeyError, TypeError, ValueError, AttributeError, RuntimeError):
+            self._folder.drop("graphs", self._key, "is no graph")
+            return None
+        if _ends(found) != _ends(self._module):
+            return None
+        say(f"compile cache: {self._name} runs as it was kept in {self._folder.root}, without a look at its script.")
+        return found
+
+    def _held(self) -> dict[str, Any] | None:
+        contents = self._folder.read("graphs", self._key)
+        if contents is None:
+            return None
+        try:
+            held = json.loads(contents)
+            return {name: held[name] for name in ("scripts", "fingerprint", "graph")}
+        except (ValueError, KeyError, TypeError):
+            self._folder.drop("graphs", self._key, "is no entry of this cache")
+            return None
+
+    def keep(self) -> None:
+        """Puts the graph into the folder and writes the hash over all its scripts."""
+        from torchspore.engine.graph.text import text
+
+        try:
+            graph = written.write(self._module)
+        except written.Unwritable as reason:
+            graph = None
+            effects.note("compile cache", f"{self._name}: the graph can't be kept for load_compile_cache ({reason})")
+        entry = {
+            "name": self._name, "scripts": self._scripts, "fingerprint": fingerprint(self._module, self._settings),
+            "text": text(self._module).splitlines(), "graph": graph,
+        }
+        self._folder.write("graphs", self._key, json.dumps(entry, indent=1).encode())
+        if self._folder.usable:
+            told = hashlib.sha256("\n".join(f"{path} {digest}" for path, digest in self._scripts.items()).encode()).hexdigest()
+            self._folder.put("compile_dependency.hash", told)
+
+
+def _loads() -> bool:
+    return bool(STORE.get("load_compile_cache")) or os.environ.get(_FORCED, "") == "1"
+
+
+def _ends(module: torch.fx.GraphModule) -> Any:
+    """The shapes and dtypes of what goes into a graph and of what comes out."""
+    nodes = list(module.graph.nodes)
+    inputs = [written._meta(node.meta.get("val")) for node in nodes if node.op == "placeholder"]
+    return inputs, [written._meta(node.meta.get("val")) for node in nodes[-1].args[0]]
+
+
+def _hash(path: str) -> str:
+    try:
+        return hashlib.sha256(Path(path).read_bytes()).hexdigest()
+    except OSError:
+        return ""
+
+
+@contextlib.contextmanager
+def _inductor_in(path: Path) -> Iterator[None]:
+    """Makes `path` Inductor's directory for a while; one that the user chose stays."""
+    name = "TORCHINDUCTOR_CACHE_DIR"
+    before = os.environ.get(name)
+    os.environ[name] = str(path)
+    try:
+        yield
+    finally:
+        if before is None:
+            os.environ.pop(name, None)
+        else:
+            os.environ[name] = before
+
+
+def _report(found: Folder) -> None:
+    if not found.usable:
+        outcome = Outcome.no_effect(f"{found.root} can't be used")
+    else:
+        outcome = Outcome.applied(f"graphs and kernels are kept in {found.root}")
+    for key in ("enable_compile_cache", "compile_cache_path", "save_compile_cache", "load_compile_cache"):
+        if STORE.get(key) and (key != "load_compile_cache" or not found.usable):
+            effects.report(key, outcome)
+    if STORE.get("load_compile_cache") and found.usable:
+        effects.report("load_compile_cache", Outcome.applied(f"graphs are taken from {found.root} as they were kept"))

@@ -1,0 +1,214 @@
+"""The folder of the compile cache: where it is, how files get into it whole, what it may hold, and what happens when it can't be used."""
+from __future__ import annotations
+
+import contextlib
+import errno
+import functools
+import hashlib
+import os
+import platform
+import shlex
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import torch
+
+from torchspore.context import effects
+from torchspore.engine.graph import log
+
+LIMIT = "TORCHSPORE_CACHE_LIMIT"
+_UNITS = {"": 1, "B": 1, "KB": 1 << 10, "MB": 1 << 20, "GB": 1 << 30, "TB": 1 << 40}
+_DEFAULT = 4 << 30
+
+tell: Callable[[str], None] | None = None
+"""Where messages go that a user must see; the front end sets it to `mindspore.log.warning`."""
+_said: set[str] = set()
+
+
+def say(text: str, once: str | None = None) -> None:
+    """Tells the user in the log; with `once` only the first time that this key comes."""
+    if once is not None:
+        if once in _said:
+            return
+        _said.add(once)
+    log.event("cache", text)
+    effects.note("compile cache", text)
+    if tell is not None:
+        tell(text)
+
+
+class Folder:
+    """`<path>/rank_N/graph_cache`. What can't be read or written is told once, and the program goes on without."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.usable = True
+        self._swept = 0.0
+
+    def prepare(self) -> bool:
+        """Makes the folder and tries to write into it; whether that went well."""
+        try:
+            for part in ("graphs", "choices", "kernels"):
+                (self.root / part / surroundings()).mkdir(parents=True, exist_ok=True)
+            self._put(self.root / "graphs" / ".probe", b"")
+        except OSError as error:
+            self._fail(error)
+        return self.usable
+
+    def kernels(self) -> Path:
+        """Inductor's own directory."""
+        return self.root / "kernels" / surroundings()
+
+    def path(self, part: str, key: str) -> Path:
+        """Where the entry of a key lies."""
+        return self.root / part / surroundings() / key
+
+    def read(self, part: str, key: str) -> bytes | None:
+        """The contents of an entry, None where there is none or it is damaged: then it is told and dropped."""
+        path = self.path(part, key)
+        try:
+            held = path.read_bytes()
+            with contextlib.suppress(OSError):
+                os.utime(path)
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            self._fail(error)
+            return None
+        digest, separator, contents = held.partition(b"\n")
+        if separator and digest == _digest(key, contents):
+            return contents
+        self.drop(part, key, "is damaged")
+        return None
+
+    def drop(self, part: str, key: str, why: str) -> None:
+        """Takes out an entry that can't be used, and says so once for the folder."""
+        say(f"compile cache: {self.path(part, key)} {why}; it is compiled again.", once=f"damaged {self.root}")
+        with contextlib.suppress(OSError):
+            self.path(part, key).unlink()
+
+    def write(self, part: str, key: str, contents: bytes) -> None:
+        """Puts an entry in, whole or not at all."""
+        if not self.usable:
+            return
+        try:
+            self._put(self.path(part, key), _digest(key, contents) + b"\n" + contents)
+        except OSError as error:
+            self._fail(error)
+
+    def put(self, name: str, text: str) -> None:
+        """Writes a file of the folder itself."""
+        try:
+            self._put(self.root / name, text.encode())
+        except OSError as error:
+            self._fail(error)
+
+    def _put(self, path: Path, contents: bytes) -> None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=".new-")
+        try:
+            with os.fdopen(handle, "wb") as file:
+                file.write(contents)
+            os.replace(temporary, path)
+        except BaseException:
+            with contextlib.suppress(OSError):
+                os.unlink(temporary)
+            raise
+
+    def _fail(self, error: OSError) -> None:
+        self.usable = False
+        hint = "free some space" if error.errno == errno.ENOSPC else "set compile_cache_path to a folder that can be written"
+        say(
+            f"compile cache: {self.root} can't be used ({error.strerror or error}); graphs are compiled without it.\n\nhint: {hint}.",
+            once=f"unusable {self.root}",
+        )
+
+    @contextlib.contextmanager
+    def locked(self, wait: bool = True) -> Iterator[bool]:
+        """Holds the folder's lock, which processes share; gives whether it was got."""
+        try:
+            import fcntl
+        except ImportError:                       # Windows: files are still replaced whole
+            yield True
+            return
+        with open(self.root / ".lock", "wb") as file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+            except BlockingIOError:
+                yield False
+                return
+            yield True
+
+    def sweep(self) -> None:
+        """Takes out what was used longest ago until the folder is within its limit; at most every few seconds, by one process at a time."""
+        if not self.usable or time.monotonic() - self._swept < 2:
+            return
+        self._swept = time.monotonic()
+        try:
+            with self.locked(wait=False) as got:
+                if got:
+                    self._shrink(limit())
+        except OSError as error:
+            self._fail(error)
+
+    def _shrink(self, most: int) -> None:
+        found = []
+        for folder, _, names in os.walk(self.root):
+            for name in names:
+                path = Path(folder, name)
+                with contextlib.suppress(OSError):
+                    status = path.stat()
+                    found.append((max(status.st_atime, status.st_mtime), status.st_size, path))
+        total = sum(size for _, size, _ in found)
+        gone = 0
+        for _, size, path in sorted(found):
+            if total <= most:
+                break
+            if path.name in (".lock", "compile_dependency.hash"):
+                continue
+            with contextlib.suppress(OSError):
+                path.unlink()
+                total, gone = total - size, gone + 1
+        if gone:
+            log.event("cache", f"{gone} files used longest ago are taken out of {self.root}: the limit is {most} bytes")
+
+
+def limit() -> int:
+    """The most bytes that the folder may hold: TORCHSPORE_CACHE_LIMIT, as in `500MB`; 4GB without it."""
+    written = os.environ.get(LIMIT, "").strip().upper()
+    number = written.rstrip("BKMGT ")
+    try:
+        return int(float(number) * _UNITS[written[len(number):].strip()]) if written else _DEFAULT
+    except (ValueError, KeyError):
+        say(f"{LIMIT}={written}: expected a size such as 500MB; 4GB is taken.", once=LIMIT)
+        return _DEFAULT
+
+
+def _digest(key: str, contents: bytes) -> bytes:
+    return hashlib.sha256(key.encode() + b"\n" + contents).hexdigest().encode()
+
+
+@functools.cache
+def surroundings() -> str:
+    """A short name for all that compiled code hangs on beside the graph: versions, the compiler and its flags, Inductor's settings."""
+    compiler = os.environ.get("CXX", "g++")
+    try:
+        said = subprocess.run([*shlex.split(compiler), "--version"], capture_output=True, text=True, timeout=20).stdout
+    except (OSError, subprocess.SubprocessError, ValueError):
+        said = ""
+    flags = sorted(
+        f"{name}={value}" for name, value in os.environ.items()
+        if name in ("CXXFLAGS", "CPPFLAGS", "LDFLAGS") or (name.startswith("TORCHINDUCTOR_") and name != "TORCHINDUCTOR_CACHE_DIR")
+    )
+    told = [_own_files(), torch.__version__, platform.python_version(), platform.machine(), compiler, said, *flags]
+    return hashlib.sha256("\n".join(told).encode()).hexdigest()[:16]
+
+
+def _own_files() -> str:
+    """Size and time of torchspore's own files: a version under work changes without another number."""
+    root = Path(__file__).parents[3]
+    found = sorted(root.rglob("*.py"))
+    return " ".join(f"{path.relative_to(root)}:{(status := path.stat()).st_size}:{status.st_mtime_ns}" for path in found)
