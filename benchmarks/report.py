@@ -1,4 +1,7 @@
-"""Runs all benchmarks and writes docs/performance.md: `python benchmarks/report.py [--oracle PYTHON] [--no-compile]`."""
+"""Runs all benchmarks and writes docs/performance.md.
+
+`python benchmarks/report.py [--oracle PYTHON] [--jax PYTHON] [--quick] [--no-compile]`
+"""
 from __future__ import annotations
 
 import os
@@ -11,7 +14,7 @@ import torch
 
 HERE = Path(__file__).parent
 PAGE = HERE.parent / "docs" / "performance.md"
-BENCHMARKS = ("mlp", "lenet", "resnet18", "gpt", "dispatch", "imports", "context")
+BENCHMARKS = ("graph", "mlp", "lenet", "resnet18", "gpt", "dispatch", "imports", "context")
 HEAD = """# Performance
 
 Made by `{command}` on {cores} cores ({machine}), torch {torch}, Python {python}. Do not edit.
@@ -28,13 +31,13 @@ def main() -> None:
     """Runs every benchmark in a process of its own and gathers the tables."""
     arguments = sys.argv[1:]
     oracle = ORACLE if "--oracle" in arguments else ""
-    shown = " ".join("PYTHON" if before == "--oracle" else word for before, word in zip(["", *arguments], arguments))
+    shown = " ".join("PYTHON" if before in ("--oracle", "--jax") else word for before, word in zip(["", *arguments], arguments))
     page = [HEAD.format(
         command=f"python benchmarks/report.py {shown}".strip(), cores=os.cpu_count(), machine=platform.machine(), torch=torch.__version__,
         python=platform.python_version(), oracle=oracle,
     )]  # fmt: skip
     for name in BENCHMARKS:
-        given = [word for before, word in zip(["", *arguments], arguments) if name != "context" or "--oracle" in (before, word)]
+        given = _given(name, arguments)
         ended = subprocess.run([sys.executable, str(HERE / f"{name}.py"), *given], capture_output=True, text=True)
         if ended.returncode:
             raise SystemExit(f"benchmarks/{name}.py: {ended.stderr.strip().splitlines()[-1]}")
@@ -42,6 +45,17 @@ def main() -> None:
         text = ended.stdout.strip()
         page.append((text.replace("###", "##") if "###" in text else f"## {name}\n\n```text\n{text}\n```") + "\n")
     PAGE.write_text("\n".join(page), encoding="utf-8")
+
+
+def _given(name: str, arguments: list[str]) -> list[str]:
+    """The arguments that a benchmark takes: `--jax` and `--quick` are for graph.py alone, context.py wants the oracle alone."""
+    found: list[str] = []
+    words = iter(arguments)
+    for word in words:
+        pair = [word] if word in ("--quick", "--no-compile") else [word, next(words, "")]
+        only = {"--jax": name == "graph", "--quick": name == "graph"}.get(word, name != "context" or word == "--oracle")
+        found += pair if only else []
+    return found
 
 
 if __name__ == "__main__":

@@ -21,7 +21,8 @@ def traced(function: Callable[..., Any], *inputs: torch.Tensor) -> torch.fx.Grap
 
 
 def groups(module: torch.fx.GraphModule) -> list[list[str]]:
-    return [[str(node.target).split(".")[-2] for node in c.nodes if "aten" in str(node.target)] for c in clusters(module, fusion.is_fusable)]
+    found = clusters(module, fusion.is_fusable)
+    return [[str(node.target).split(".")[-2] for node in cluster.nodes if "aten" in str(node.target)] for cluster in found]
 
 
 def with_kernels(module: torch.fx.GraphModule) -> torch.fx.GraphModule:

@@ -6,15 +6,14 @@ import functools
 import torch
 
 from torchspore.base.frames import user_line
-from torchspore.context import effects
-from torchspore.context.effects import Outcome
 from torchspore.engine.graph import log, passes
-from torchspore.engine.graph.levels import boost, choices, fused, measure, products, straight
+from torchspore.engine.graph.levels import boost, choices, fused, measure, products, straight, tell
 from torchspore.engine.graph.levels.choice import Race
 from torchspore.engine.graph.levels.fingerprint import fingerprint
 from torchspore.engine.graph.levels.settings import Settings
 from torchspore.engine.graph.levels.straight import Code
 from torchspore.engine.graph.passes.copy import copied
+from torchspore.engine.graph.passes.layout import has_images
 from torchspore.errors import InferenceOnly
 
 Inputs = measure.Inputs
@@ -30,8 +29,8 @@ def compile(module: torch.fx.GraphModule, inputs: Inputs, settings: Settings, he
         return _boosted(module, inputs, settings, held)
     if settings.level != "O0":
         return fused.compile(module, inputs, settings, held)
-    effects.report("jit_level", Outcome.applied("O0: each graph is a straight line of the kernels that PyNative calls"))
-    effects.report("disable_format_transform", Outcome.applied("level O0 keeps the layout of PyNative's kernels in any case"))
+    tell.level("O0: each graph is a straight line of the kernels that PyNative calls")
+    tell.layout(settings, False)
     return straight.compile(passes.overwrite(module))
 
 
@@ -47,9 +46,10 @@ def _boosted(module: torch.fx.GraphModule, inputs: Inputs, settings: Settings, h
     wanted = products.is_large if settings.deterministic else products.prefers_onednn
     code = boost.prepared(module, held, wanted, settings.layout)
     if code is None:
-        effects.report("infer_boost", Outcome.applied("nothing in the graph hangs on weights alone"))
+        tell.boost("nothing in the graph hangs on weights alone")
         return plain()
-    effects.report("infer_boost", Outcome.applied("batch norms are folded and weights packed; new weights are seen"))
+    tell.boost("batch norms are folded and weights packed; new weights are seen")
+    tell.layout(settings, has_images(module))
     if settings.deterministic:
         return code
     key = fingerprint(module, settings)

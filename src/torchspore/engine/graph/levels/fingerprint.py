@@ -65,7 +65,9 @@ def _constant(value: torch.Tensor) -> str:
 
 
 def _target(target: Any) -> str:
-    return str(target) if is_operator(target) or isinstance(target, str) else f"{target.__module__}.{getattr(target, '__qualname__', target)}"
+    if is_operator(target) or isinstance(target, str):
+        return str(target)
+    return f"{target.__module__}.{getattr(target, '__qualname__', target)}"
 
 
 def _shown(value: Any, names: dict[Node, str]) -> str:

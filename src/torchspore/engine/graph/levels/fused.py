@@ -5,10 +5,8 @@ import functools
 
 import torch
 
-from torchspore.context import effects
-from torchspore.context.effects import Outcome
 from torchspore.engine.graph import log, passes
-from torchspore.engine.graph.levels import boost, choices, fusion, measure, products, straight
+from torchspore.engine.graph.levels import boost, choices, fusion, measure, products, straight, tell
 from torchspore.engine.graph.levels.choice import Race
 from torchspore.engine.graph.levels.fingerprint import fingerprint
 from torchspore.engine.graph.levels.settings import Settings
@@ -26,13 +24,11 @@ def compile(module: Module, inputs: measure.Inputs, settings: Settings, held: fr
     """The fastest form that gives O0's numbers; what was fastest for an equal graph before is taken without a look."""
     if settings.deterministic:
         # What is chosen by time could be another kernel in the next run and give other bits: here a rule decides.
+        tell.level(f"{settings.level}: deterministic is ON, a rule chooses kernels and nothing is measured")
         return _lines(_tuned(module, products.is_large) or module)
     forms = Forms(module, inputs, settings, held)
-    effects.report("jit_level", Outcome.applied(f"{settings.level}: the fastest of several forms of each graph is kept"))
-    if has_images(module):
-        effects.report("disable_format_transform", Outcome.applied(
-            "channels last is tried and kept where it is faster" if settings.layout else "images stay in the order NCHW",
-        ))
+    tell.level(f"{settings.level}: the fastest of several forms of each graph is kept")
+    tell.layout(settings, has_images(module))
     key = fingerprint(module, settings)
     known = choices.find(key)
     if known is not None:
