@@ -12,6 +12,7 @@ from torchspore.engine.graph.levels import measure, straight
 from torchspore.engine.graph.passes.copy import copied
 from torchspore.engine.graph.passes.layout import channels_last, has_images
 from torchspore.engine.graph.passes.linear import fuse_activations, onednn_linears
+from torchspore.engine.graph.passes.pool import pool_channels_last
 
 LINEAR = "mkldnn._linear_pointwise.default"
 
@@ -104,6 +105,23 @@ def test_channels_last_keeps_numbers_strides_of_results_and_writes() -> None:
         torch.testing.assert_close(a, b)
         assert a.stride() == b.stride()
     assert not torch.equal(ours[1], inputs[1])
+
+
+@pytest.mark.parametrize(("shape", "turned"), [((4, 8, 32, 32), True), ((4, 2, 64, 64), False), ((2, 8, 8, 8), False)])
+def test_large_poolings_run_with_channels_last_to_the_bit(shape: tuple[int, ...], turned: bool) -> None:
+    def function(x: torch.Tensor) -> list[torch.Tensor]:
+        with torch.enable_grad():
+            leaf = x.detach().requires_grad_()
+            y = torch.max_pool2d(torch.relu(leaf), 3, 2, 1)
+            (gradient,) = torch.autograd.grad(y.square().sum(), [leaf])
+        return [y.detach(), gradient]
+
+    x = torch.randn(shape)
+    module = traced(function, x)
+    changed = pool_channels_last(copied(module))
+    assert ("aten.contiguous.default" in targets(changed)) == turned
+    for a, b in zip(results(module, x), results(changed, x)):
+        assert torch.equal(a, b) and a.stride() == b.stride()
 
 
 def test_a_copy_leaves_the_original_as_it_is() -> None:

@@ -31,7 +31,7 @@ def compile(module: torch.fx.GraphModule, inputs: Inputs, settings: Settings, he
         return fused.compile(module, inputs, settings, held)
     tell.level("O0: each graph is a straight line of the kernels that PyNative calls")
     tell.layout(settings, False)
-    return straight.compile(passes.overwrite(module))
+    return straight.compile(passes.overwrite(passes.pool_channels_last(module)))
 
 
 def _boosted(module: torch.fx.GraphModule, inputs: Inputs, settings: Settings, held: frozenset[int]) -> Code:
@@ -42,7 +42,7 @@ def _boosted(module: torch.fx.GraphModule, inputs: Inputs, settings: Settings, h
             f"{user_line()}: infer_boost 'on' compiles for inference only, and this call {reason}.\n\n"
             "hint: train with jit_config={'infer_boost': 'off'}, and call set_train(False) on a net for inference.",
         )
-    plain = functools.partial(straight.compile, passes.overwrite(copied(module)))
+    plain = functools.partial(straight.compile, passes.overwrite(passes.pool_channels_last(copied(module))))
     wanted = products.is_large if settings.deterministic else products.prefers_onednn
     code = boost.prepared(module, held, wanted, settings.layout)
     if code is None:

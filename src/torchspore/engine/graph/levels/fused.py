@@ -25,7 +25,7 @@ def compile(module: Module, inputs: measure.Inputs, settings: Settings, held: fr
     if settings.deterministic:
         # What is chosen by time could be another kernel in the next run and give other bits: here a rule decides.
         tell.level(f"{settings.level}: deterministic is ON, a rule chooses kernels and nothing is measured")
-        return _lines(_tuned(module, products.is_large) or module)
+        return _lines(passes.pool_channels_last(copied(_tuned(module, products.is_large) or module)))
     forms = Forms(module, inputs, settings, held)
     tell.level(f"{settings.level}: the fastest of several forms of each graph is kept")
     tell.layout(settings, has_images(module))
@@ -59,15 +59,15 @@ class Forms:
     """The ways in which one graph can be run, made when they are asked for."""
 
     def __init__(self, module: Module, inputs: measure.Inputs, settings: Settings, held: frozenset[int]) -> None:
-        self._inputs, self._settings, self._held = inputs, settings, held
-        self.modules = {PLAIN: module}
+        self._module, self._inputs, self._settings, self._held = module, inputs, settings, held
+        self.modules = {PLAIN: passes.pool_channels_last(copied(module))}
 
     def simple(self) -> list[str]:
         """Makes the forms that need no compiler; gives their names."""
-        module = self.modules[PLAIN]
+        module = self._module
         tuned = _tuned(module, products.prefers_onednn)
         if tuned is not None:
-            self.modules[PRODUCTS] = tuned
+            self.modules[PRODUCTS] = passes.pool_channels_last(copied(tuned))
         if self._settings.layout and has_images(module):
             self.modules[LAYOUT] = channels_last(copied(tuned or module))
         return list(self.modules)
@@ -81,9 +81,9 @@ class Forms:
 
     def prepared(self) -> Code | None:
         """At O2, for inference: values that hang on weights alone are computed once."""
-        if self._settings.level != "O2" or boost.trains(self.modules[PLAIN], self._held) is not None:
+        if self._settings.level != "O2" or boost.trains(self._module, self._held) is not None:
             return None
-        return boost.prepared(self.modules[PLAIN], self._held, products.prefers_onednn, self._settings.layout)
+        return boost.prepared(self._module, self._held, products.prefers_onednn, self._settings.layout)
 
     def code(self, name: str) -> Code | None:
         """The form of this name; None where it can't be made here."""

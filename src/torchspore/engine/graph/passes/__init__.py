@@ -7,10 +7,11 @@ from torchspore.engine.graph.passes.constants import real_constants
 from torchspore.engine.graph.passes.dead import drop_dead
 from torchspore.engine.graph.passes.idle import drop_idle_states
 from torchspore.engine.graph.passes.in_place import overwrite
+from torchspore.engine.graph.passes.pool import pool_channels_last
 from torchspore.engine.graph.passes.same import drop_same
 from torchspore.engine.graph.passes.views import cancel_views
 
-__all__ = ["clean", "drop_dead", "overwrite"]
+__all__ = ["clean", "drop_dead", "overwrite", "pool_channels_last"]
 
 
 def clean(module: torch.fx.GraphModule) -> torch.fx.GraphModule:
