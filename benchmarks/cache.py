@@ -70,7 +70,7 @@ def run(name: str, folder: str) -> tuple[float, float, int]:
     import os
 
     ran = subprocess.run(
-        [sys.executable, __file__, name, folder], capture_output=True, text=True, check=True,
+        [sys.executable, __file__, "--child", name, folder], capture_output=True, text=True, check=True,
         env={**os.environ, "TORCHSPORE_LOG": "graph", "GLOG_v": "3"},
     )
     seconds, loss = ran.stdout.split()
@@ -78,8 +78,8 @@ def run(name: str, folder: str) -> tuple[float, float, int]:
 
 
 def main() -> None:
-    if len(sys.argv) == 3:
-        first_step(sys.argv[1], sys.argv[2])
+    if "--child" in sys.argv:
+        first_step(*sys.argv[2:])
         return
     print(f"{'':9} first process        second process       times faster")
     for name in sys.argv[1:] or PROGRAMS:

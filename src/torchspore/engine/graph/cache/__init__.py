@@ -96,10 +96,14 @@ class _Entry:
     """A graph in the folder: under the name of its callable and the shapes of its inputs."""
 
     def __init__(self, found: Folder, module: torch.fx.GraphModule, name: str, scripts: list[str], settings: Settings) -> None:
-        self._folder, self._module, self._name, self._settings = found, module, name, settings
+        self._folder, self._module, self._name = found, module, name
         self._scripts = {path: _hash(path) for path in scripts}
         inputs = [written._meta(node.meta.get("val")) for node in module.graph.nodes if node.op == "placeholder"]
-        self._key = hashlib.sha256(repr((name, inputs, settings, STORE.snapshot())).encode()).hexdigest()
+        self._fingerprint = fingerprint(module, settings)
+        # Without a script of the user's nothing but the graph tells one net from another.
+        called = name if scripts else self._fingerprint
+        self._key = hashlib.sha256(repr((called, inputs, settings, STORE.snapshot())).encode()).hexdigest()
+        self._contents = self._told()
 
     def compare(self) -> None:
         """Says in the log what the folder knows of this graph: nothing, the same, or another form of its script."""
@@ -109,7 +113,7 @@ class _Entry:
         elif held["scripts"] != self._scripts:
             changed = [path for path, digest in self._scripts.items() if held["scripts"].get(path) != digest] or sorted(held["scripts"])
             say(f"compile cache: {', '.join(changed)} has changed since {self._name} was kept; it is compiled again.")
-        elif held["fingerprint"] != fingerprint(self._module, self._settings):
+        elif held["fingerprint"] != self._fingerprint:
             say(f"compile cache: {self._name} became another graph; it is compiled again.")
         else:
             say(f"compile cache: {self._name} is found in {self._folder.root}; its kernels are loaded.")
@@ -142,6 +146,13 @@ class _Entry:
 
     def keep(self) -> None:
         """Puts the graph into the folder and writes the hash over all its scripts."""
+        self._folder.write("graphs", self._key, self._contents)
+        if self._folder.usable:
+            told = hashlib.sha256("\n".join(f"{path} {digest}" for path, digest in self._scripts.items()).encode()).hexdigest()
+            self._folder.put("compile_dependency.hash", told)
+
+    def _told(self) -> bytes:
+        """The graph as it is before it is compiled: that may change it."""
         from torchspore.engine.graph.text import text
 
         try:
@@ -150,13 +161,10 @@ class _Entry:
             graph = None
             effects.note("compile cache", f"{self._name}: the graph can't be kept for load_compile_cache ({reason})")
         entry = {
-            "name": self._name, "scripts": self._scripts, "fingerprint": fingerprint(self._module, self._settings),
-            "text": text(self._module).splitlines(), "graph": graph,
+            "name": self._name, "scripts": self._scripts, "fingerprint": self._fingerprint, "text": text(self._module).splitlines(),
+            "graph": graph,
         }
-        self._folder.write("graphs", self._key, json.dumps(entry, indent=1).encode())
-        if self._folder.usable:
-            told = hashlib.sha256("\n".join(f"{path} {digest}" for path, digest in self._scripts.items()).encode()).hexdigest()
-            self._folder.put("compile_dependency.hash", told)
+        return json.dumps(entry, separators=(",", ":")).encode()
 
 
 def _loads() -> bool:

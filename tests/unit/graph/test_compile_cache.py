@@ -1,0 +1,300 @@
+"""The compile cache: what it holds, when it is used, and what happens when it can't be."""
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import mindspore as ms
+import numpy as np
+import pytest
+import running
+from mindspore import Tensor, nn, ops
+from running import Run
+
+from torchspore.cli import explain
+from torchspore.context import effects
+from torchspore.engine.graph import cache
+from torchspore.engine.graph.cache import folder, written
+from torchspore.engine.graph.levels import choices
+
+Program = Callable[..., Run]
+
+NET = """
+from mindspore import nn, ops
+class Net(nn.Cell):
+    def __init__(self):
+        super().__init__()
+        self.dense = nn.Dense(64, 64, weight_init="ones", bias_init="zeros")
+    def construct(self, x):
+        return ops.gelu(self.dense(x) * 2).sum()
+"""
+MAIN = """
+import numpy as np, time
+import mindspore as ms
+from mindspore import Tensor
+ms.set_context(mode=ms.GRAPH_MODE, {options})
+from net import Net
+print(float(Net()(Tensor(np.full((256, 64), 0.01, np.float32)))))
+"""
+PLACE = "cache/rank_0/graph_cache"
+FIRST = 'nothing is kept for Net.construct of {net}'
+HIT = 'Net.construct of {net} is found in'
+CHANGED = '{net} has changed since Net.construct of {net} was kept'
+
+
+class Small(nn.Cell):
+    def construct(self, x):
+        return ops.relu(x) * 2 + 1
+
+
+X = Tensor(np.arange(-2, 2, dtype=np.float32))
+
+
+@pytest.fixture
+def program(tmp_path: Path) -> Path:
+    (tmp_path / "net.py").write_text(NET)
+    return tmp_path
+
+
+ON = "enable_compile_cache=True, compile_cache_path='cache'"
+
+
+def once(run: Program, program: Path, options: str = ON, **extra: str) -> tuple[str, str]:
+    """What the program printed, and what the cache said in the log."""
+    (program / "main.py").write_text(MAIN.format(options=options))
+    ran = run("run", "main.py", extra=extra, timeout=300)
+    assert ran.code == 0, ran.err
+    return ran.out.strip(), "\n".join(line.partition("compile cache: ")[2] for line in ran.err.splitlines() if "compile cache: " in line)
+
+
+def told(text: str, program: Path) -> str:
+    return text.format(net=program / "net.py")
+
+
+def test_the_three_moments_are_in_the_log(run: Program, program: Path) -> None:
+    out, said = once(run, program)
+    assert said.startswith(told(FIRST, program))
+    assert re.fullmatch(r"[0-9a-f]{64}", (program / PLACE / "compile_dependency.hash").read_text())
+    before = (program / PLACE / "compile_dependency.hash").read_text()
+    assert once(run, program)[0] == out
+    assert once(run, program)[1].startswith(told(HIT, program))
+    (program / "net.py").write_text(NET.replace("* 2", "* 3"))
+    changed, said = once(run, program)
+    assert said.startswith(told(CHANGED, program)) and float(changed) > float(out)
+    assert (program / PLACE / "compile_dependency.hash").read_text() != before
+    assert once(run, program)[1].startswith(told(HIT, program))
+
+
+def test_the_environment_switches_it_on(run: Program, program: Path) -> None:
+    once(run, program, "", MS_COMPILER_CACHE_ENABLE="1", MS_COMPILER_CACHE_PATH="elsewhere")
+    assert (program / "elsewhere/rank_0/graph_cache/compile_dependency.hash").exists()
+    once(run, program, "enable_compile_cache=True")
+    assert (program / "rank_0/graph_cache/compile_dependency.hash").exists()
+
+
+def test_load_takes_the_graph_as_it_was_kept(run: Program, program: Path) -> None:
+    save, load = "save_compile_cache=True, compile_cache_path='cache'", "load_compile_cache=True, compile_cache_path='cache'"
+    out, _ = once(run, program, save)
+    (program / "net.py").write_text(NET.replace("* 2", "* 3"))
+    old, said = once(run, program, load)
+    assert old == out and "runs as it was kept" in said
+    new, _ = once(run, program, save)
+    assert new != out
+    assert once(run, program, load)[0] == new
+    assert once(run, program, ON, MS_DEV_FORCE_USE_COMPILE_CACHE="1")[0] == new
+
+
+def test_load_without_a_graph_that_fits_compiles(run: Program, program: Path) -> None:
+    options = "load_compile_cache=True, compile_cache_path='cache'"
+    out, said = once(run, program, options)
+    assert said.startswith("there is no graph of Net.construct")
+    once(run, program, "save_compile_cache=True, compile_cache_path='cache'")
+    (program / "net.py").write_text(NET.replace(".sum()", ""))
+    (program / "main.py").write_text(MAIN.format(options=options))
+    assert float(out) != 0
+    ran = run("run", "main.py")
+    assert ran.code == 1 and "there is no graph of Net.construct" in ran.err  # the new result is no number, so that float fails
+
+
+@pytest.fixture
+def cached(tmp_path: Path) -> Iterator[Path]:
+    choices.forget()
+    ms.set_context(mode=ms.GRAPH_MODE, enable_compile_cache=True, compile_cache_path=str(tmp_path))
+    yield tmp_path / PLACE.removeprefix("cache/")
+    ms.set_context(mode=ms.PYNATIVE_MODE, enable_compile_cache=False, compile_cache_path="", save_compile_cache=False)
+    choices.forget()
+
+
+def entries(place: Path, part: str = "graphs") -> list[Path]:
+    return [path for path in (place / part).rglob("*") if path.is_file() and not path.name.startswith(".")]
+
+
+def notes() -> list[str]:
+    return effects.notes().get("compile cache", [])
+
+
+def test_explain_says_where(cached: Path) -> None:
+    Small()(X)
+    rows = {row[0]: row[3] for row in explain.rows()}
+    assert rows["enable_compile_cache"] == rows["compile_cache_path"] == f"applied: graphs and kernels are kept in {cached}"
+
+
+def test_a_path_without_the_switch_has_no_effect(cached: Path) -> None:
+    ms.set_context(enable_compile_cache=False)
+    Small()(X)
+    assert not cached.exists()
+    assert {row[0]: row[3] for row in explain.rows()}["compile_cache_path"] == "no effect here: enable_compile_cache is off"
+
+
+def test_precompile_only_warms_it(cached: Path) -> None:
+    ms.set_context(precompile_only=True)
+    try:
+        assert Small()(X) is None
+    finally:
+        ms.set_context(precompile_only=False)
+    assert len(entries(cached)) == 1
+
+
+def test_a_damaged_entry_is_told_once_and_made_again(cached: Path) -> None:
+    Small()(X)
+    (entry,) = entries(cached)
+    whole = entry.read_bytes()
+    entry.write_bytes(whole[: len(whole) // 2])
+    assert Small()(X).asnumpy().tolist() == [1, 1, 1, 3]
+    assert any("is damaged; it is compiled again" in note for note in notes())
+    assert entry.read_bytes() == whole
+
+
+def test_a_foreign_file_in_the_place_of_an_entry_is_no_entry(cached: Path) -> None:
+    Small()(X)
+    (entry,) = entries(cached)
+    contents = b"[1, 2]"
+    digest = hashlib.sha256(entry.name.encode() + b"\n" + contents).hexdigest().encode()
+    entry.write_bytes(digest + b"\n" + contents)
+    assert Small()(X).asnumpy().tolist() == [1, 1, 1, 3]
+    assert entry.read_bytes() != digest + b"\n" + contents
+
+
+@pytest.mark.parametrize("change", [
+    lambda: ms.set_context(deterministic="ON"), lambda: ms.set_context(jit_config={"jit_level": "O1"}),
+])
+def test_another_option_in_the_key_is_another_entry(cached: Path, change: Callable[[], None]) -> None:
+    Small()(X)
+    change()
+    try:
+        Small()(X)
+    finally:
+        ms.set_context(deterministic="OFF", jit_config={"jit_level": "O0"})
+    assert len(entries(cached)) == 2
+
+
+def test_another_dtype_or_shape_is_another_entry(cached: Path) -> None:
+    for x in (X, X.astype(ms.float64), Tensor(np.ones((2, 2), np.float32))):
+        Small()(x)
+    assert len(entries(cached)) == 3
+
+
+@pytest.mark.parametrize(("name", "value"), [("CXXFLAGS", "-O1"), ("CXX", "clang++"), ("TORCHINDUCTOR_FREEZING", "1")])
+def test_another_compiler_or_flag_is_another_place(monkeypatch: pytest.MonkeyPatch, name: str, value: str) -> None:
+    before = folder.surroundings.__wrapped__()
+    assert folder.surroundings.__wrapped__() == before
+    monkeypatch.setenv(name, value)
+    assert folder.surroundings.__wrapped__() != before
+
+
+def test_another_torch_or_torchspore_is_another_place(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = folder.surroundings.__wrapped__()
+    monkeypatch.setattr("torch.__version__", "2.99.0")
+    other = folder.surroundings.__wrapped__()
+    monkeypatch.setattr(folder, "_own_files", lambda: "one file is longer")
+    assert len({before, other, folder.surroundings.__wrapped__()}) == 3
+
+
+def test_a_folder_that_can_not_be_made_is_told_once(tmp_path: Path, cached: Path) -> None:
+    (tmp_path / "taken").write_text("")
+    ms.set_context(compile_cache_path=str(tmp_path / "taken"))
+    for _ in range(2):
+        assert Small()(X).shape == (4,)
+    said = [note for note in notes() if str(tmp_path / "taken") in note]
+    assert len(said) == 1 and said[0].endswith("hint: set compile_cache_path to a folder that can be written.")
+    assert {row[0]: row[3] for row in explain.rows()}["enable_compile_cache"].startswith("no effect here: ")
+
+
+def test_a_full_disk_is_told_once(cached: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    Small()(X)
+
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "replace", full)
+    for shape in (2, 3):
+        assert Small()(Tensor(np.ones(shape, np.float32))).shape == (shape,)
+    said = [note for note in notes() if "No space left on device" in note]
+    assert len(said) == 1 and said[0].endswith("hint: free some space.")
+    assert not list(cached.rglob(".new-*"))
+
+
+def test_the_limit_holds(cached: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(folder.time, "monotonic", iter(range(0, 10000, 10)).__next__)
+    for size in range(1, 9):
+        Small()(Tensor(np.ones(size, np.float32)))
+    assert len(entries(cached)) == 8
+    times = sorted(entries(cached), key=lambda path: path.stat().st_mtime_ns)
+    for age, path in enumerate(times):
+        os.utime(path, (1000 + age, 1000 + age))
+    total = sum(path.stat().st_size for path in entries(cached))
+    monkeypatch.setenv("TORCHSPORE_CACHE_LIMIT", f"{total // 2}")
+    Small()(Tensor(np.ones(9, np.float32)))
+    left = entries(cached)
+    assert sum(path.stat().st_size for path in left) <= total // 2 and 0 < len(left) < 8
+    assert not set(times[:4]) & set(left), "those used longest ago go first"
+
+
+@pytest.mark.parametrize(("text", "size"), [("500MB", 500 << 20), ("1.5 GB", 3 << 29), ("100", 100), ("", 4 << 30), ("lots", 4 << 30)])
+def test_the_limit_is_a_size(monkeypatch: pytest.MonkeyPatch, text: str, size: int) -> None:
+    monkeypatch.setenv("TORCHSPORE_CACHE_LIMIT", text)
+    assert folder.limit() == size
+
+
+def test_a_graph_comes_back_from_its_text(cached: Path) -> None:
+    import torchspore
+
+    net = nn.SequentialCell(nn.Dense(4, 4), nn.BatchNorm1d(4), nn.Dropout(p=0.5))
+    step = nn.TrainOneStepCell(nn.WithLossCell(net, nn.MSELoss()), nn.Adam(net.trainable_params())).set_train()
+    x = Tensor(np.ones((2, 4), np.float32))
+    step(x, x)
+    (graph,) = torchspore.graphs(step)
+    again = written.read(written.write(graph.module))
+    assert written.write(again) == written.write(graph.module)
+
+
+@pytest.mark.slow
+@pytest.mark.sample
+def test_two_processes_share_a_folder(program: Path) -> None:
+    (program / "main.py").write_text(MAIN.format(
+        options="enable_compile_cache=True, compile_cache_path='cache', jit_config={'jit_level': 'O1'}",
+    ))
+    command = [sys.executable, "-m", "torchspore", "run", "main.py"]
+    both = [
+        subprocess.Popen(command, cwd=program, env=running.environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        for _ in range(2)
+    ]
+    ended = [(process.communicate(timeout=600), process.returncode) for process in both]
+    assert [code for _, code in ended] == [0, 0], ended
+    printed = float(ended[0][0][0])
+    assert float(ended[1][0][0]) == pytest.approx(printed, rel=1e-6)
+    assert not list((program / PLACE).rglob(".new-*"))
+    warm = running.torchspore("run", "main.py", cwd=program, extra={"TORCHSPORE_LOG": "graph"}, timeout=300)
+    assert float(warm.out) == pytest.approx(printed, rel=1e-6) and "as measured before" in warm.err and "compile: a kernel" not in warm.err
+
+
+def test_it_is_off_by_default(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert cache.current() is None
+    Small().compile(X)
+    assert not list(tmp_path.iterdir())
