@@ -76,7 +76,7 @@ def _from_sequence(data: Sequence[Any], wanted: torch.dtype | None) -> torch.Ten
 
 def filled(shape: Any, value: Any, dtype: Any) -> torch.Tensor:
     """A tensor of `shape` that holds `value` everywhere."""
-    sizes = (int(shape),) if isinstance(shape, int) else tuple(int(s) for s in shape)
+    sizes = (int(shape),) if isinstance(shape, int) else tuple(length(s) for s in shape)
     return torch.full(sizes, value, dtype=dtypes.to_torch(dtype), device=device.current())
 
 
@@ -96,3 +96,7 @@ def to_numpy(tensor: TensorBase) -> np.ndarray[Any, Any]:
         return t.to(torch.float32).numpy()
     return t.numpy()
 
+
+def length(value: Any) -> int:
+    """An axis length as an int; one that a graph leaves open stays a symbol."""
+    return value if isinstance(value, torch.SymInt) else int(value)  # type: ignore[return-value]

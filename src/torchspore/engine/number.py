@@ -1,6 +1,7 @@
 """A Python number that a graph computes: it has Python's arithmetic, in 64 bits, and a Tensor takes it as it takes a Python number."""
 from __future__ import annotations
 
+import functools
 import operator
 from collections.abc import Callable
 from typing import Any
@@ -88,12 +89,19 @@ def _torch(value: Any) -> torch.Tensor | None:
     return raw(number(value)) if is_plain(value) else None
 
 
+def _fits(left: Number, right: Any, to_float: bool) -> bool:
+    """Whether `right` can be computed with as it stands: torch then comes to the dtype that Python's rules give."""
+    return is_plain(right) and not isinstance(right, bool) and (to_float or left._t.dtype is torch.float64 or isinstance(right, int))
+
+
 def _define(sign: str, compute: Callable[[torch.Tensor, torch.Tensor], torch.Tensor], to_float: bool = False) -> None:
     def apply(left: Any, right: Any) -> Any:
-        a, b = _torch(left), _torch(right)
+        a, b = _torch(left), right if isinstance(left, Number) and _fits(left, right, to_float) else _torch(right)
         if a is None or b is None:
             return NotImplemented
-        common = torch.float64 if to_float or torch.float64 in (a.dtype, b.dtype) else torch.int64
+        common = torch.float64 if to_float or torch.float64 in (a.dtype, getattr(b, "dtype", None)) else torch.int64
+        if not isinstance(b, torch.Tensor):
+            return Number(compute(a.to(common), b))
         return Number(compute(a.to(common), b.to(common)))
 
     setattr(Number, f"__{sign}__", lambda self, other: apply(self, other))
@@ -105,10 +113,23 @@ def _power(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
     return torch.pow(a, b)
 
 
-for _sign, _compute in {
+_Compute = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
+_COMPUTE: dict[str, _Compute] = {
     "add": torch.add, "sub": torch.sub, "mul": torch.mul, "mod": torch.remainder, "pow": _power, "lt": torch.lt, "le": torch.le,
     "gt": torch.gt, "ge": torch.ge, "eq": torch.eq, "ne": torch.ne,
-    "floordiv": lambda a, b: torch.div(a, b, rounding_mode="floor"),
-}.items():
+    "floordiv": functools.partial(torch.div, rounding_mode="floor"),
+}
+for _sign, _compute in _COMPUTE.items():
     _define(_sign, _compute)
 _define("truediv", torch.div, to_float=True)
+
+
+class MutableInt(int):
+    """An int that `mutable` marks: an input of the graph from the first call on."""
+
+
+class MutableFloat(float):
+    """A float that `mutable` marks: an input of the graph from the first call on."""
+
+
+MUTABLE = (MutableInt, MutableFloat)

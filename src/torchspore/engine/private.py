@@ -48,6 +48,13 @@ def proxy_of(t: torch.Tensor, tracer: Any) -> torch.fx.Proxy:
     return _proxy_tensor.get_proxy_slot(t, tracer).proxy
 
 
+def sizes_as_symbols(t: torch.Tensor, axes: tuple[int, ...]) -> Any:
+    """What tells a fake mode which axes of `t` have a symbol for their length."""
+    from torch.fx.experimental.symbolic_shapes import DimDynamic, StatelessSymbolicContext  # it loads sympy
+
+    return StatelessSymbolicContext(dynamic_sizes=[DimDynamic.DYNAMIC if axis in axes else DimDynamic.STATIC for axis in range(t.ndim)])
+
+
 def is_operator(target: Any) -> TypeGuard[OpOverload]:
     """Whether the target of a graph's node is an ATen operator (not `getitem`, say)."""
     return isinstance(target, OpOverload)
@@ -133,5 +140,6 @@ def _run_apart(command: str, cwd: str) -> None:
 __all__ = [
     "add_all", "backward_node", "current_trace", "disable_proxy_modes_tracing", "FakeTensor", "FakeTensorMode", "fused_adam", "fused_adamw",
     "fused_sgd", "gelu", "inductor", "is_operator", "kernel_of", "log_softmax", "make_fx", "multiply_all", "next_sequence_number",
-    "NoCompiler", "onednn_linear", "pop_mode", "proxy_of", "push_mode", "softmax", "track_tensor_tree", "without_modes", "written", "zero_all",
+    "NoCompiler", "onednn_linear", "pop_mode", "proxy_of", "push_mode", "sizes_as_symbols", "softmax", "track_tensor_tree", "without_modes", "written",
+    "zero_all",
 ]

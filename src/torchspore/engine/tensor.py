@@ -42,6 +42,10 @@ class Frame:
         """The torch tensor to compute with for `tensor`."""
         return self.outer.resolve(tensor) if self.outer is not None else tensor._t
 
+    def measured(self, tensor: TensorBase) -> torch.Tensor:
+        """The torch tensor whose lengths count for `tensor`: they are numbers, but for axes that a graph leaves open."""
+        return self.outer.measured(tensor) if self.outer is not None else tensor._t
+
     def write(self, tensor: TensorBase, value: torch.Tensor) -> None:
         """Gives `tensor` the values of `value`, which has its shape and dtype."""
         if self.outer is not None:
@@ -130,6 +134,15 @@ def raw(tensor: TensorBase) -> torch.Tensor:
         around = _local.frame
         if around is not None:
             return around.resolve(tensor)
+    return tensor._t
+
+
+def measured(tensor: TensorBase) -> torch.Tensor:
+    """The torch tensor to read lengths from."""
+    if active:
+        around = _local.frame
+        if around is not None:
+            return around.measured(tensor)
     return tensor._t
 
 

@@ -6,18 +6,27 @@ so that a live Parameter is never changed and another thread may run the same Ce
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import torch
 
-from torchspore.engine.graph import binary, control, numbers, origin
+from torchspore.engine.graph import binary, control, numbers, origin, shapes
 from torchspore.engine.graph.refusal import Refusal
+from torchspore.engine.graph.shapes import Axes
 from torchspore.engine.graph.watch import Watch, watching
 from torchspore.engine.number import Number
-from torchspore.engine.private import FakeTensor, current_trace, disable_proxy_modes_tracing, make_fx, track_tensor_tree, without_modes
+from torchspore.engine.private import (
+    FakeTensor,
+    current_trace,
+    disable_proxy_modes_tracing,
+    make_fx,
+    sizes_as_symbols,
+    track_tensor_tree,
+    without_modes,
+)
 from torchspore.engine.tensor import Frame, TensorBase, tensors, transform
 
 _one_at_a_time = threading.RLock()        # make_fx keeps its tracer in a module variable
@@ -32,6 +41,7 @@ class Captured:
     result: Any                            # the result with Out and In in the places of Tensors
     written: list[tuple[Any, str, Any]]    # (owner, attribute, value with Out and In in it) to be written after each run
     watch: Watch
+    fits: shapes.Fits | None = None
 
 
 @dataclass(frozen=True)
@@ -57,6 +67,7 @@ class Capture(Frame):
         self.lifted: list[Any] = []
         self.watch = Watch()
         self.watch.converts = converts
+        self.axes: dict[int, Axes] = {}             # by id of a Tensor, the axes whose lengths are symbols
         self.numbers: dict[Any, Any] = {}           # attributes whose Python numbers are inputs of the graph
         self._places: dict[int, int] = {}           # id(Tensor) -> its place in `lifted`, which keeps it alive
         self._fakes: list[torch.Tensor] = []
@@ -73,6 +84,9 @@ class Capture(Frame):
             place = self._places[id(tensor)] = self._lift(tensor, t)
         return self._fakes[place]
 
+    def measured(self, tensor: TensorBase) -> torch.Tensor:
+        return self.resolve(tensor) if id(tensor) in self.axes else tensor._t
+
     def _is_mine(self, t: torch.Tensor) -> bool:
         return isinstance(t, FakeTensor) and t.fake_mode is self.mode
 
@@ -86,8 +100,11 @@ class Capture(Frame):
 
     def _stand_in(self, source: Any, t: torch.Tensor) -> torch.Tensor:
         """The fake for a new input."""
+        axes = self.axes.get(id(source))
         with disable_proxy_modes_tracing(), torch.no_grad():
-            return self.mode.from_tensor(t)
+            if axes is not None:
+                return self.mode.from_tensor(t, symbolic_context=sizes_as_symbols(t, axes))
+            return self.mode.from_tensor(t, static_shapes=True)
 
     def _track(self, fake: torch.Tensor) -> None:
         """Makes `fake` the next input of the graph."""
@@ -162,17 +179,19 @@ class Capture(Frame):
         with _one_at_a_time:
             try:
                 with without_modes():
-                    module = make_fx(body, tracing_mode="fake", _allow_non_fake_inputs=False)()
+                    module = make_fx(body, tracing_mode="symbolic" if self.axes else "fake", _allow_non_fake_inputs=False)()
                 if self.watch.converts:
                     module = control.lowered(module)
             except BaseException as error:
                 self.watch.restore()
                 self.watch.changed_state()
-                raise self.watch.refusal or self._lost(error) or _as_refusal(error) from None
+                raise control.explained(self.watch.refusal or self._lost(error) or _as_refusal(error), self.watch) from None
             finally:
                 control.forget()
                 binary.keep(self.watch.codes)
-        return Captured(module, self.lifted, self.result, self.written, self.watch)
+        open_ = [place for place, item in enumerate(self.lifted) if id(item) in self.axes]
+        fits = shapes.Fits(self.mode.shape_env, self._fakes, open_) if open_ else None
+        return Captured(module, self.lifted, self.result, self.written, self.watch, fits)
 
     def _lift_numbers(self) -> None:
         """Makes stand-ins for the attributes that are to be inputs."""
@@ -210,6 +229,8 @@ class Capture(Frame):
                 raise refusal
             self.written.append((owner, name, transform(value, self._placed)))
         self.result = transform(self.result, self._placed)
+        if self.axes and (shapes.holds_symbols(self.result) or shapes.holds_symbols([value for _, _, value in self.written])):
+            raise Refusal("gives a length that is open")
 
     def _placed(self, tensor: TensorBase) -> Out | In:
         if not self._is_mine(tensor._t):

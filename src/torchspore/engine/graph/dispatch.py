@@ -17,7 +17,7 @@ from torchspore.context.store import STORE
 from torchspore.engine import tensor as engine
 from torchspore.engine.dtypes import FROM_TORCH
 from torchspore.engine.grad import GradFrame
-from torchspore.engine.graph import depth, levels
+from torchspore.engine.graph import depth, levels, log, shapes
 from torchspore.engine.graph.capture import Capture, Captured
 from torchspore.engine.graph.control import strict
 from torchspore.engine.graph.graph import Graph
@@ -56,6 +56,7 @@ parting = 0
 _counting = threading.Lock()
 
 _NONE: frozenset[int] = frozenset()
+_NO_AXES: dict[int, shapes.Axes] = {}
 
 era = 0
 """Counts what makes all graphs void."""
@@ -67,6 +68,7 @@ class Entry:
 
     settings: levels.Settings
     form: Any = None                       # what tells calls of this form from others, but for the values of numbers
+    is_open: bool = False                  # some axes of the arguments may have any length
     lifted: frozenset[int] = _NONE         # the numbers among the arguments that are inputs of the graph
     graphs: list[Graph] = field(default_factory=list)
     refusal: Refusal | None = None
@@ -237,7 +239,8 @@ def _look_up(
 ) -> Entry | Refusal:
     numbers: list[Any] = []
     try:
-        given = (signature(args, flat, numbers), signature(kwargs, flat, numbers) if kwargs else None)
+        axes = shapes.declared(owner, args) if "_open_inputs" in owner.__dict__ and engine.frame() is None else _NO_AXES
+        given = (signature(args, flat, numbers, axes), signature(kwargs, flat, numbers) if kwargs else None)
     except Refusal as refusal:
         return refusal
     settings = levels.settings(owner, function)
@@ -248,7 +251,7 @@ def _look_up(
         key = (form, lifted, *[value for place, value in enumerate(numbers) if place not in lifted])
     entry = table.get(key)
     if entry is None:
-        entry = table[key] = Entry(settings, form, lifted)
+        entry = table[key] = Entry(settings, form=form, lifted=lifted, is_open=bool(axes))
         while len(table) > KEPT:
             table.popitem(last=False)
     elif len(table) > 1:
@@ -273,12 +276,14 @@ def _capture(
     if entry.graphs:
         table.numbers.see(read for graph in entry.graphs for read in graph.changed())
     try:
-        graph = _graph(entry, table.numbers, function, args, kwargs, flat)
+        graph = _graph(owner, entry, function, args, kwargs, flat)
     except Refusal as refusal:
+        if entry.is_open:
+            return _of_this_length(owner, entry, refusal, function, args, kwargs, flat)
         if not table.numbers.lift(refusal.numbers) and not table.numbers.attributes:
             return refusal
         try:
-            graph = _graph(entry, table.numbers, function, args, kwargs, flat)
+            graph = _graph(owner, entry, function, args, kwargs, flat)
         except Refusal:
             table.numbers.fix_attributes()
             return refusal
@@ -289,6 +294,19 @@ def _capture(
     effects.note("graphs", f"{line}, captured in {graph.seconds:.2f} s")
     effects.report("mode", _APPLIED)
     return graph
+
+
+def _of_this_length(
+    owner: Any, entry: Entry, refusal: Refusal, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any],
+    flat: list[TensorBase],
+) -> Graph | Refusal:
+    """The graph for the lengths of now alone, where none can be made for all lengths."""
+    log.event("again", f"{refusal.line}: {_name(owner)} {refusal.reason}: one graph for each length")
+    owner.__dict__.pop("_open_inputs", None)
+    found = find(owner, function, args, kwargs, [])
+    if isinstance(found, Graph):
+        found.matches(version, flat)
+    return found
 
 
 def _warn(table: Table, text: str) -> None:
@@ -306,12 +324,16 @@ def _what_changes(table: Table) -> str:
     return "pass what changes as a Tensor, or keep shapes the same from call to call."
 
 
+def _axes(entry: Entry, owner: Any, args: tuple[Any, ...]) -> dict[int, shapes.Axes]:
+    return shapes.declared(owner, args) if entry.is_open else _NO_AXES
+
+
 def _graph(
-    entry: Entry, numbers: Numbers, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], flat: list[TensorBase],
+    owner: Any, entry: Entry, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], flat: list[TensorBase],
 ) -> Graph:
     """Captures the call and compiles what was captured. Raises Refusal."""
     started = time.perf_counter()
-    capture, captured = _captured(entry, numbers, function, args, kwargs)
+    capture, captured = _captured(owner, entry, _table(owner).numbers, function, args, kwargs)
     strict.check(captured.watch.codes, entry.settings.syntax)
     seconds = time.perf_counter() - started
     if isinstance(capture, RecordedCapture):
@@ -324,7 +346,7 @@ def _graph(
 
 
 def _captured(
-    entry: Entry, numbers: Numbers, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any],
+    owner: Any, entry: Entry, numbers: Numbers, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any],
 ) -> tuple[Capture, Captured]:
     """Captures the call; where Python's limit of nested calls is met, once more with a larger stack."""
     kind = RecordedCapture if engine.frame() is not None else Capture
@@ -333,6 +355,7 @@ def _captured(
         """As it stands; where a Tensor decides what it does, once more with its source converted."""
         made: Capture = _converting(entry) if entry.converts else kind()
         made.numbers = numbers.attributes
+        made.axes = _axes(entry, owner, args)
         try:
             return made, made.run(function, args, kwargs)
         except Refusal as refusal:
@@ -341,6 +364,7 @@ def _captured(
                 raise
             made = _converting(entry)
             made.numbers = numbers.attributes
+            made.axes = _axes(entry, owner, args)
             captured = made.run(function, args, kwargs)
         entry.converts = True
         return made, captured

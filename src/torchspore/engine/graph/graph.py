@@ -1,6 +1,7 @@
 """A captured graph that can be run again: inputs gathered, code called, result put together, state checked."""
 from __future__ import annotations
 
+import dataclasses
 import functools
 import time
 import types
@@ -43,7 +44,7 @@ class Graph:
         self._metas = [meta(item) if isinstance(item, TensorBase) else None for item in captured.lifted]
         self._seen: tuple[int, int] | None = None
         self._inputs: list[Any] = []
-        self.settings = settings
+        self.settings = settings if captured.fits is None else dataclasses.replace(settings, level="O0")  # open lengths are not compiled
         self._fits = captured.fits
         with cache.open(self.module, captured.watch.codes, settings) as self.module:
             self.code = self._compiled(flat)

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from torchspore.engine.graph.state import Read
-from torchspore.engine.number import Number, number
+from torchspore.engine.number import MUTABLE, Number, number
 
 VALUES = 3
 """So many different values make a number one that changes."""
@@ -42,7 +42,8 @@ class Numbers:
         """Which of the numbers `given`, in calls of this form, are inputs of the graph."""
         found = self._arguments.get(form)
         if found is None:
-            found = self._arguments[form] = _Arguments(given, [{value} for value in given])
+            marked = frozenset(place for place, value in enumerate(given) if type(value) in MUTABLE)
+            found = self._arguments[form] = _Arguments(given, [{value} for value in given], lifted=marked)
         elif found.last != given:
             found.last = given
             for place, value in enumerate(given):
@@ -107,7 +108,7 @@ def placed(value: Any, lifted: frozenset[int], made: list[Any]) -> Any:
     def walk(item: Any) -> Any:
         nonlocal count
         kind = type(item)
-        if kind is int or kind is float:
+        if kind is int or kind is float or kind in MUTABLE:
             count += 1
             if count not in lifted:
                 return item

@@ -232,15 +232,22 @@ def _is_stream(argument: Any) -> bool:
 
 
 def _is_ours(frame: FrameType | None) -> bool:
-    """Whether torch, torchspore or an import does it, not the user's program nor a library that it calls."""
+    """Whether torch, torchspore or an import does it, not the user's program nor a library that it calls.
+
+    What a log handler does is done by who logs: torch logs while it traces, and pytest has handlers of its own.
+    """
+    found: bool | None = None
     while frame is not None:
         name = frame.f_code.co_filename
-        if is_users(name):
-            return False
-        if "importlib" in name or "/torch/" in name or "/torchspore/" in name:
-            return True
+        if "/logging/" in name:
+            found = None
+        elif found is None:
+            if is_users(name):
+                found = False
+            elif "importlib" in name or "/torch/" in name or "/torchspore/" in name:
+                found = True
         frame = frame.f_back
-    return True
+    return found is not False
 
 
 @contextmanager

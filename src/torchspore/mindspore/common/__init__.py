@@ -4,11 +4,12 @@ from torchspore.mindspore.common.api import JitConfig, constexpr, jit, jit_class
 from torchspore.mindspore.common.dtype import *
 from torchspore.mindspore.common.initializer import Initializer
 from torchspore.mindspore.common.parameter import Parameter, ParameterTuple
+from torchspore.mindspore.common.mutable import mutable
 from torchspore.mindspore.common.recompute import recompute
 from torchspore.mindspore.common.seed import get_seed, set_seed
 from torchspore.mindspore.common.tensor import Tensor, tensor
 
 __all__ = [
     "Initializer", "JitConfig", "Parameter", "ParameterTuple", "Tensor", "constexpr", "get_seed", "jit", "jit_class",
-    "ms_function", "ms_memory_recycle", "recompute", "set_seed", "tensor", *dtype.__all__,
+    "ms_function", "ms_memory_recycle", "mutable", "recompute", "set_seed", "tensor", *dtype.__all__,
 ]

@@ -8,7 +8,7 @@ import numpy as np
 
 from torchspore.engine import create, dtypes
 from torchspore.engine import tensor as engine
-from torchspore.engine.tensor import TensorBase, raw, rebind, wrap
+from torchspore.engine.tensor import TensorBase, measured, raw, rebind, wrap
 
 
 class Tensor(TensorBase):
@@ -54,7 +54,7 @@ class Tensor(TensorBase):
     @property
     def shape(self) -> tuple[int, ...]:
         """The lengths along the axes."""
-        return tuple(self._t.shape)
+        return tuple(measured(self).shape)
 
     @property
     def dtype(self) -> dtypes.Type:
@@ -69,7 +69,7 @@ class Tensor(TensorBase):
     @property
     def size(self) -> int:
         """How many elements there are."""
-        return self._t.numel()
+        return measured(self).numel()
 
     @property
     def itemsize(self) -> int:
@@ -79,12 +79,12 @@ class Tensor(TensorBase):
     @property
     def nbytes(self) -> int:
         """Bytes of all elements."""
-        return self._t.numel() * self._t.element_size()
+        return measured(self).numel() * self._t.element_size()
 
     @property
     def strides(self) -> tuple[int, ...]:
         """Bytes from one element to the next along each axis."""
-        return tuple(s * self._t.element_size() for s in self._t.stride())
+        return tuple(s * self._t.element_size() for s in measured(self).stride())
 
     @property
     def device(self) -> str:
@@ -105,7 +105,7 @@ class Tensor(TensorBase):
 
     def numel(self) -> int:
         """How many elements there are."""
-        return self._t.numel()
+        return measured(self).numel()
 
     nelement = numel
 
@@ -115,7 +115,7 @@ class Tensor(TensorBase):
 
     def stride(self, dim: int | None = None) -> Any:
         """Elements from one to the next along each axis, or along `dim`."""
-        return self._t.stride() if dim is None else self._t.stride(dim)
+        return measured(self).stride() if dim is None else measured(self).stride(dim)
 
     def storage_offset(self) -> int:
         """Where in its storage it begins, in elements."""
@@ -185,7 +185,7 @@ class Tensor(TensorBase):
     # ---- Python's protocols
 
     def _single(self, what: str) -> Any:
-        if self._t.numel() != 1:
+        if measured(self).numel() != 1:
             raise ValueError(
                 f"{what}: expected a Tensor of one element, got shape {self.shape}.\n\nhint: use .asnumpy() for all of them, or index one."
             )
@@ -215,12 +215,12 @@ class Tensor(TensorBase):
     def __len__(self) -> int:
         if self._t.ndim == 0:
             raise TypeError("len(Tensor): expected at least one axis, got a 0-d Tensor.")
-        return self._t.shape[0]
+        return measured(self).shape[0]
 
     def __iter__(self) -> Iterator[Tensor]:
         if self._t.ndim == 0:
             raise TypeError("iter(Tensor): expected at least one axis, got a 0-d Tensor.")
-        return iter([self[i] for i in range(self._t.shape[0])])  # type: ignore[index]
+        return iter([self[i] for i in range(measured(self).shape[0])])  # type: ignore[index]
 
     def __contains__(self, element: Any) -> bool:
         return bool((self == element).any())  # type: ignore[attr-defined]

@@ -1,6 +1,7 @@
 """`nn.Cell`: the base of networks. What it owns and how it is called; walks and names are in `cell_tree.py`, hooks in `cell_hooks.py`."""
 from __future__ import annotations
 
+import inspect
 from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any
@@ -206,6 +207,27 @@ class Cell(CellTree, CellHooks):
     def compile_and_run(self, *args: Any, **kwargs: Any) -> Any:
         """Runs the Cell as a captured graph, whatever the mode."""
         return dispatch.call(self, self._run, args, kwargs)
+
+    def set_inputs(self, *inputs: Any, **kwargs: Any) -> None:
+        """Says what this Cell will be called with: `Tensor(shape=[None, 3], dtype=...)` leaves the first axis open.
+
+        One graph then serves every length of an open axis. A None in the place of an input says nothing about it. Raises TypeError for an
+        input by a name that construct does not have, ValueError for more inputs than it takes.
+        """
+        parameters = list(inspect.signature(self.construct).parameters.values())
+        names = [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+        if len(inputs) > len(names) and not any(p.kind is p.VAR_POSITIONAL for p in parameters):
+            raise ValueError(f"{type(self).__name__}.set_inputs: expected at most {len(names)} inputs, as construct takes, got {len(inputs)}.")
+        for name in kwargs:
+            if name not in names:
+                raise TypeError(f"{type(self).__name__}.set_inputs({name}=...): expected one of {', '.join(names)}.")
+        declared = [*inputs, *[kwargs.get(name) for name in names[len(inputs):]]]
+        self.__dict__["_inputs"] = self.__dict__["_open_inputs"] = tuple(declared)
+        dispatch.forget()
+
+    def get_inputs(self) -> tuple[Any, ...] | None:
+        """What `set_inputs` said, or None."""
+        return self.__dict__.get("_inputs")
 
     # ---- flags
 

@@ -220,7 +220,7 @@ def _comparison(function: Callable[[Any, Any], Any], otherwise: bool) -> Callabl
     """`==` and `!=` on a Tensor: with something that is no number at all they answer `otherwise`."""
 
     def operator(self: Any, other: Any) -> Any:
-        if not isinstance(other, (TensorBase, int, float, complex)) and not hasattr(other, "dtype"):
+        if not isinstance(other, (TensorBase, int, float, complex, torch.SymInt, torch.SymFloat)) and not hasattr(other, "dtype"):
             return otherwise if not isinstance(other, (list, tuple)) else function(self, other)
         return function(self, other)
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import torch
 
+from torchspore.engine.create import length
 from torchspore.mindspore.ops.declare import op
 
 T = torch.Tensor
@@ -19,7 +20,7 @@ def sizes(values: tuple[Any, ...] | Any) -> list[int]:
         return [values]
     if len(values) == 1 and isinstance(values[0], (tuple, list, T)):
         return sizes(values[0])
-    return [int(v) for v in values]
+    return [length(v) for v in values]
 
 
 @op(primitive="Reshape")
@@ -253,8 +254,8 @@ def narrow(input: T, axis: int, start: int, length: int) -> T:
 @op(primitive="Slice")
 def slice(input_x: T, begin: Any, size: Any) -> T:
     """The part that begins at `begin` and has `size`; -1 means to the end."""
-    for axis, (start, length) in enumerate(zip(sizes(begin), sizes(size))):
-        input_x = torch.narrow(input_x, axis, start, input_x.shape[axis] - start if length == -1 else length)
+    for axis, (start, count) in enumerate(zip(sizes(begin), sizes(size))):
+        input_x = torch.narrow(input_x, axis, start, input_x.shape[axis] - start if count == -1 else count)
     return input_x.clone()
 
 

@@ -40,7 +40,7 @@ def _part(tensor: TensorBase, part: Any) -> Any:
         t = create.from_data(part)
         return t if t.dtype is torch.bool else t.long()
     if isinstance(part, slice):
-        return slice(*(None if v is None else int(v) for v in (part.start, part.stop, part.step)))
+        return slice(*(None if v is None else create.length(v) for v in (part.start, part.stop, part.step)))
     if isinstance(part, (int, np.integer)) or part is None or part is Ellipsis or isinstance(part, (bool, range)):
         return list(part) if isinstance(part, range) else part
     raise IndexError(f"expected ints, slices, None, ..., lists, bools or Tensors, got {type(part).__name__}.")

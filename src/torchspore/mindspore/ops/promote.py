@@ -22,7 +22,7 @@ def operand(value: Any) -> Any:
     """What torch computes with for one operand: a torch tensor or a Python number. Raises TypeError for anything else."""
     if isinstance(value, TensorBase):
         return raw(value)
-    if isinstance(value, (bool, int, float, complex)):
+    if isinstance(value, (bool, int, float, complex, torch.SymInt, torch.SymFloat)):
         return value
     if isinstance(value, np.generic):
         return value.item()

@@ -5,6 +5,7 @@ from typing import Any
 
 import torch
 
+from torchspore.engine.create import length
 from torchspore.engine.dtypes import FROM_TORCH
 from torchspore.mindspore.ops.declare import op
 
@@ -154,7 +155,7 @@ def index_select(input: T, axis: int, index: T) -> T:
 @op(primitive="ScatterNd")
 def scatter_nd(indices: T, updates: T, shape: Any) -> T:
     """Zeros of `shape` with `updates` added at the rows of `indices`."""
-    out = torch.zeros([int(s) for s in shape], dtype=updates.dtype, device=updates.device)
+    out = torch.zeros([length(s) for s in shape], dtype=updates.dtype, device=updates.device)
     return out.index_put(tuple(indices.long().unbind(-1)), updates, accumulate=True)
 
 

@@ -1,0 +1,57 @@
+"""Axes of any length: `set_inputs` with `Tensor(shape=[None, ...])` gives one graph for all lengths.
+
+The trace runs with symbols for those lengths (torch's ShapeEnv). What it had to assume of them is checked at each call: a graph that a
+length does not fit is captured again, and a trace that can't do without the numbers is made for each length.
+"""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+
+from torchspore.engine.tensor import TensorBase
+
+Axes = tuple[int, ...]
+"""The axes of one Tensor that may have any length."""
+
+
+_SYMBOLS = (torch.SymInt, torch.SymFloat, torch.SymBool)
+
+
+def holds_symbols(value: Any) -> bool:
+    """Whether a length that is a symbol stands in a nested value."""
+    if isinstance(value, (list, tuple)):
+        return any(holds_symbols(item) for item in value)
+    return any(holds_symbols(item) for item in value.values()) if isinstance(value, dict) else isinstance(value, _SYMBOLS)
+
+
+def declared(owner: Any, args: Sequence[Any]) -> dict[int, Axes]:
+    """By id of the Tensor, the axes that `set_inputs` left open; of contiguous Tensors, and of those of two elements or more.
+
+    torch knows 0 and 1 by themselves: such lengths have graphs of their own.
+    """
+    kept = owner.__dict__.get("_open_inputs")
+    if not kept:
+        return {}
+    found = {}
+    for argument, like in zip(args, kept):
+        shape = getattr(like, "symbolic", None)
+        if shape is not None and isinstance(argument, TensorBase) and argument._t.is_contiguous():
+            sizes = argument._t.shape
+            axes = tuple(axis for axis, size in enumerate(shape) if size is None and sizes[axis] > 1)
+            if axes:
+                found[id(argument)] = axes
+    return found
+
+
+class Fits:
+    """Whether the inputs of a graph have lengths that its trace allowed for."""
+
+    def __init__(self, environment: Any, fakes: Sequence[torch.Tensor], places: Sequence[int]) -> None:
+        """`places` are the inputs that have open axes, `fakes` the stand-ins of all."""
+        code = environment.produce_guards_expression([fakes[place] for place in places], ignore_static=False) or "True"
+        self._environment, self._places, self._code = environment, places, compile(code, "<lengths>", "eval")
+
+    def __call__(self, inputs: Sequence[torch.Tensor]) -> bool:
+        return bool(self._environment.evaluate_guards_expression(self._code, [inputs[place] for place in self._places]))

@@ -1,0 +1,39 @@
+"""`mutable`: marks what a graph must not take as a constant."""
+from __future__ import annotations
+
+from typing import Any
+
+from torchspore.engine.number import MutableFloat, MutableInt
+from torchspore.engine.tensor import TensorBase
+
+
+def mutable(input_data: Any, dynamic_len: bool = False) -> Any:
+    """`input_data`, whose numbers are inputs of a graph from the first call on; Tensors are so in any case.
+
+    It is an int, a float, a Tensor, or a list, tuple or dict of such. `dynamic_len` is for lists and tuples that change their length: each
+    length has a graph of its own here. Raises TypeError for anything else, ValueError for `dynamic_len` with what has no length.
+
+    >>> mutable((Tensor([1.0]), 2))[1]
+    2
+    """
+    if not isinstance(dynamic_len, bool):
+        raise TypeError(f"mutable(dynamic_len={dynamic_len!r:.40}): expected a bool, got {type(dynamic_len).__name__}.")
+    if dynamic_len and not isinstance(input_data, (list, tuple)):
+        raise ValueError(f"mutable(dynamic_len=True): expected a list or tuple beside it, got {type(input_data).__name__}.")
+    return _marked(input_data)
+
+
+def _marked(value: Any) -> Any:
+    if isinstance(value, TensorBase) or isinstance(value, bool):
+        return value
+    if isinstance(value, int):
+        return MutableInt(value)
+    if isinstance(value, float):
+        return MutableFloat(value)
+    if isinstance(value, (list, tuple)):
+        return type(value)(_marked(item) for item in value)
+    if isinstance(value, dict):
+        return {key: _marked(item) for key, item in value.items()}
+    raise TypeError(
+        f"mutable({value!r:.40}): expected an int, a float, a Tensor, or a list, tuple or dict of them, got {type(value).__name__}."
+    )

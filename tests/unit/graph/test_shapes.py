@@ -1,0 +1,137 @@
+"""One graph for all lengths of an axis that `set_inputs` leaves open."""
+from __future__ import annotations
+
+from typing import Any
+
+import mindspore as ms
+import numpy as np
+import pytest
+from mindspore import Tensor, nn, ops
+
+from torchspore.engine.graph import dispatch
+
+
+class Mlp(nn.Cell):
+    def __init__(self) -> None:
+        super().__init__()
+        self.net = nn.SequentialCell(nn.Dense(6, 8), nn.ReLU(), nn.LayerNorm((8,)), nn.Dense(8, 3))
+
+    def construct(self, x):
+        return ops.softmax(self.net(x), -1)
+
+
+class Conv(nn.Cell):
+    def __init__(self) -> None:
+        super().__init__()
+        self.net = nn.SequentialCell(nn.Conv2d(3, 4, 3), nn.BatchNorm2d(4), nn.ReLU(), nn.MaxPool2d(2, 2), nn.Flatten(), nn.Dense(4 * 3 * 3, 5))
+
+    def construct(self, x):
+        return self.net(x)
+
+
+class Attention(nn.Cell):
+    def __init__(self) -> None:
+        super().__init__()
+        self.q, self.k, self.v, self.out = (nn.Dense(8, 8) for _ in range(4))
+        self.embedding = nn.Embedding(11, 8)
+
+    def construct(self, ids):
+        x = self.embedding(ids)
+        batch, length, width = x.shape
+        q, k, v = (layer(x).reshape(batch, length, 2, width // 2).transpose(0, 2, 1, 3) for layer in (self.q, self.k, self.v))
+        scores = ops.matmul(q, k.transpose(0, 1, 3, 2)) / (width // 2) ** 0.5
+        mask = ops.triu(ops.ones((length, length), ms.float32), 1) * -1e4
+        y = ops.matmul(ops.softmax(scores + mask, -1), v).transpose(0, 2, 1, 3).reshape(batch, length, width)
+        return self.out(y).mean(1)
+
+
+class Sums(nn.Cell):
+    def construct(self, x):
+        total = ops.cumsum(x, 0) * x.shape[0] + ops.arange(x.shape[0]).astype(ms.float32).expand_dims(1)
+        return ops.concat((total, x[1:]), 0).sum() / x.shape[0], total[::2], ops.zeros_like(x) - 1, x.reshape(-1)
+
+
+class Branches(nn.Cell):
+    """A branch on the length: two graphs, one for each side."""
+
+    def construct(self, x):
+        if x.shape[0] > 5:
+            return x * 2
+        return x - 1
+
+
+class TellsLength(nn.Cell):
+    """Gives the length as a Python number, which no graph for all lengths can."""
+
+    def construct(self, x):
+        return x * 2, x.shape[0]
+
+
+CASES: dict[type[nn.Cell], Any] = {
+    Mlp: ([None, 6], lambda n: np.random.RandomState(n).randn(n, 6).astype(np.float32)),
+    Conv: ([None, 3, 6, 6], lambda n: np.random.RandomState(n).randn(n, 3, 6, 6).astype(np.float32)),
+    Attention: ([None, None], lambda n: np.random.RandomState(n).randint(0, 11, (3, n)).astype(np.int32)),
+    Sums: ([None, 2], lambda n: np.random.RandomState(n).randn(n, 2).astype(np.float32)),
+    Branches: ([None, 2], lambda n: np.random.RandomState(n).randn(n, 2).astype(np.float32)),
+    TellsLength: ([None, 2], lambda n: np.random.RandomState(n).randn(n, 2).astype(np.float32)),
+}
+GRAPHS = {Branches: 2, Sums: 2, TellsLength: 7}       # Sums: the length 2 leaves one row, which torch knows by itself
+LENGTHS = (4, 7, 2, 9, 12, 3, 5)
+
+
+@pytest.fixture(autouse=True)
+def pynative_after():
+    yield
+    ms.set_context(mode=ms.PYNATIVE_MODE)
+
+
+@pytest.mark.parametrize("kind", CASES)
+def test_one_graph_serves_every_length(kind: type[nn.Cell]) -> None:
+    shape, make = CASES[kind]
+    ms.set_seed(2)
+    net = kind()
+    net.set_inputs(Tensor(shape=shape, dtype=Tensor(make(2)).dtype))
+    for length in LENGTHS:
+        x = Tensor(make(length))
+        results = []
+        for mode in (ms.PYNATIVE_MODE, ms.GRAPH_MODE):
+            ms.set_context(mode=mode)
+            found = net(x)
+            results.append(found if isinstance(found, tuple) else (found,))
+        for a, b in zip(*results):
+            np.testing.assert_allclose(*(v.asnumpy() if isinstance(v, Tensor) else v for v in (a, b)), rtol=1e-5, atol=1e-6)
+            assert type(a) is type(b)
+    assert len(dispatch.graphs(net)) == GRAPHS.get(kind, 1)
+
+
+def test_a_length_of_one_has_a_graph_of_its_own() -> None:
+    ms.set_context(mode=ms.GRAPH_MODE)
+    net = Mlp()
+    net.set_inputs(Tensor(shape=[None, 6], dtype=ms.float32))
+    for length in (1, 5, 1, 6):
+        assert net(ops.ones((length, 6))).shape == (length, 3)
+    assert len(dispatch.graphs(net)) == 2
+
+
+def test_mutable_numbers_are_inputs_from_the_first_call() -> None:
+    ms.set_context(mode=ms.GRAPH_MODE)
+
+    @ms.jit
+    def scaled(x, pair):
+        return x * pair[0] + pair[1]
+
+    for i in range(5):
+        assert scaled(Tensor([1.0]), ms.mutable((i, 0.5))).asnumpy() == [i + 0.5]
+    assert len(dispatch.graphs(scaled)) == 1
+
+
+@pytest.mark.parametrize(("call", "error", "text"), [
+    (lambda: ms.mutable("a"), TypeError, "mutable('a'): expected an int, a float, a Tensor, or a list, tuple or dict of them, got str."),
+    (lambda: ms.mutable(1, True), ValueError, "mutable(dynamic_len=True): expected a list or tuple beside it, got int."),
+    (lambda: Sums().set_inputs(None, None), ValueError, "Sums.set_inputs: expected at most 1 inputs, as construct takes, got 2."),
+    (lambda: Sums().set_inputs(y=None), TypeError, "Sums.set_inputs(y=...): expected one of x."),
+])
+def test_wrong_calls_say_what_was_expected(call: Any, error: type[Exception], text: str) -> None:
+    with pytest.raises(error) as raised:
+        call()
+    assert str(raised.value) == text
