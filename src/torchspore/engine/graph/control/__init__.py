@@ -10,6 +10,7 @@ from typing import Any
 import torch
 
 from torchspore.engine.graph.control import records
+from torchspore.engine.graph.refusal import Refusal
 
 
 def lowered(module: torch.fx.GraphModule) -> torch.fx.GraphModule:
@@ -26,6 +27,19 @@ def converted(function: Callable[..., Any], watch: Any) -> Callable[..., Any]:
     made = call(function)
     watch.learn(made)
     return made
+
+
+def explained(error: BaseException, watch: Any) -> BaseException:
+    """`error`; where it is a Refusal because source could not be converted, with the reason for that."""
+    if watch.converts and isinstance(error, Refusal) and error.needs_values:
+        from torchspore.engine.graph.control.convert import reasons
+
+        for code, reason in reasons(watch.codes).items():
+            lines = {line for _, _, line in code.co_lines() if line is not None}
+            file, _, line = error.line.rpartition(":")
+            if file == code.co_filename and line.isdigit() and int(line) in lines:
+                error.reason += f" in {code.co_name}, which can't be converted, because {reason}"
+    return error
 
 
 def forget() -> None:

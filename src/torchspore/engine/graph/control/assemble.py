@@ -10,6 +10,7 @@ from torch.fx.node import Node
 
 from torchspore.engine.graph.control.join import NOTHING, Source
 from torchspore.engine.graph.control.part import BACKWARD, Outcome
+from torchspore.engine.private import without_modes
 
 _aten = torch.ops.aten
 @dataclass
@@ -33,6 +34,7 @@ class Assembly:
         self._part, self._shape, self._at = part, shape, at
         self._graph = torch.fx.Graph()
         self._env: dict[Node, Node] = {}
+        self._constants: dict[str, torch.Tensor] = {}
 
     def run(self, sources: Sequence[Source], contiguous: Sequence[bool]) -> torch.fx.GraphModule:
         """The graph whose outputs are `sources`."""
@@ -46,7 +48,8 @@ class Assembly:
         outs = [self._output(s, meta, flat, gave) for s, meta, flat in zip(sources, shape.outputs, contiguous)]
         gradients = [self._gradient(i, sources, gave) for i in shape.wanted]
         graph.output([*outs, *gradients])
-        return torch.fx.GraphModule(module if module is not None else torch.nn.Module(), graph)
+        root = module if module is not None else torch.nn.Module()
+        return torch.fx.GraphModule({**_attributes(root), **self._constants}, graph)
 
     def _copy(self, module: torch.fx.GraphModule, sources: Sequence[Source]) -> list[Node]:
         """Copies the part's nodes; gives what it gives."""
@@ -74,6 +77,8 @@ class Assembly:
             node = self._cast(gave[source.index], meta, False)
         elif source.outside is not None:
             node = self._cast(self._inputs[self._position(source.outside)], meta, False)
+        elif source.is_fixed:
+            return self._constant(meta, source.value)
         else:
             return self._full(meta, 0 if source.value is NOTHING else source.value, False)
         if contiguous:
@@ -115,8 +120,21 @@ class Assembly:
         keywords = {"dtype": meta.dtype, "device": getattr(meta, "at", meta.device), "pin_memory": False}
         return self._new(self._graph.call_function(_aten.full.default, (list(meta.shape), value), keywords), meta, backward)
 
+    def _constant(self, meta: torch.Tensor, value: Any) -> Node:
+        """A number that is made once."""
+        name = f"_number{len(self._constants)}"
+        with without_modes():
+            self._constants[name] = torch.full((), value, dtype=meta.dtype)
+        return self._new(self._graph.get_attr(name), meta)
+
     def _cast(self, node: Node, meta: torch.Tensor, backward: bool) -> Node:
         value = node.meta.get("val")
         if not isinstance(value, torch.Tensor) or value.dtype is meta.dtype:
             return node
         return self._new(self._graph.call_function(_aten._to_copy.default, (node,), {"dtype": meta.dtype}), meta, backward)
+
+
+def _attributes(module: torch.nn.Module) -> dict[str, Any]:
+    """The constants and graphs that a module holds."""
+    names = [*module.__dict__, *dict(module.named_buffers(recurse=False)), *dict(module.named_parameters())]
+    return {name: getattr(module, name) for name in names if name.startswith(("_tensor_constant", "_number", "lifted"))}

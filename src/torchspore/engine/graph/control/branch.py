@@ -18,6 +18,7 @@ from torchspore.engine.graph.control.part import BACKWARD, Outcome
 from torchspore.engine.graph.control.places import UNBOUND, Local, Places, Written
 from torchspore.engine.graph.control.records import Record, emit, stand_in
 from torchspore.engine.graph.refusal import Refusal
+from torchspore.engine.number import Number
 from torchspore.engine.private import make_fx, without_modes
 from torchspore.engine.tensor import raw
 
@@ -74,6 +75,7 @@ def derivative(module: torch.fx.GraphModule, taken: list[torch.Tensor], skip: in
     """
     names: set[str] = set()
     given = len(taken)
+    module = _undetached(module)
 
     def both(*tensors: torch.Tensor) -> list[torch.Tensor]:
         from torchspore.engine.private import current_trace
@@ -81,13 +83,14 @@ def derivative(module: torch.fx.GraphModule, taken: list[torch.Tensor], skip: in
         with torch.enable_grad():
             at = [t.detach().requires_grad_(is_differentiable(t)) for t in tensors[:given]]
             outs = module(*at)[skip:]
+            plain = [o.detach() for o in outs]
             leaves = [t for t in at if t.requires_grad]
             names.update(node.name for node in current_trace()[0].graph.nodes)
             pairs = [(o, g) for o, g in zip(outs, tensors[given:]) if o.requires_grad]
             got: Sequence[Any] = [None] * len(leaves)
             if pairs:
                 got = torch.autograd.grad([o for o, _ in pairs], leaves, [g for _, g in pairs], allow_unused=True)
-        return [*[o.detach() for o in outs], *[torch.zeros_like(t) if g is None else g for t, g in zip(leaves, got)]]
+        return [*plain, *[torch.zeros_like(t) if g is None else g for t, g in zip(leaves, got)]]
 
     with torch.no_grad():
         metas = [*taken, *[node.meta["val"] for node in _outputs(module)[skip:]]]
@@ -99,6 +102,21 @@ def derivative(module: torch.fx.GraphModule, taken: list[torch.Tensor], skip: in
             node.meta[BACKWARD] = True
     for node in [n for n in made.graph.nodes if n.op == "placeholder"][given:]:
         node.meta[BACKWARD] = True
+    return made
+
+
+def _undetached(module: torch.fx.GraphModule) -> torch.fx.GraphModule:
+    """A copy without the `detach` that autograd puts around results it keeps for a gradient: they do not stop a further one."""
+    graph = torch.fx.Graph()
+    graph.output(graph.graph_copy(module.graph, {}))
+    made = torch.fx.GraphModule(module, graph)
+    detach = torch.ops.aten.detach.default
+    for node in reversed(list(graph.nodes)):
+        is_kept = BACKWARD in node.meta or (node.users and all(BACKWARD in user.meta for user in node.users))
+        if node.target is detach and is_kept:
+            node.replace_all_uses_with(node.args[0])
+            graph.erase_node(node)
+    made.recompile()
     return made
 
 
@@ -115,13 +133,50 @@ def on_tensor(around: Capture, test: Any, then: Callable[[], Any], otherwise: Ca
         raise Refusal(f"raises {type(left.raised).__name__}", line)
     join = Join(left, right)
     value, changes = _joined(join, left, right, set(live), around, line)
-    if not join.slots and not any(acts(side) for side in (left, right)):
-        results: list[torch.Tensor] = []
+    results: list[torch.Tensor]
+    flags = _flags(join.slots)
+    if flags and not any(acts(side) for side in (left, right)):
+        t = scalar(test)
+        truth = t if t.dtype is torch.bool else t != 0
+        results = [truth if is_true else torch.logical_not(truth) for is_true in flags]
+    elif not join.slots and not any(acts(side) for side in (left, right)):
+        results = []
     else:
-        results = _emit(raw(test).reshape(()), join.slots, left, right)
+        results = _emit(scalar(test), join.slots, left, right)
     for place, structure in changes:
         leave(place, filled(structure, results))
     return filled(value, results)
+
+
+def both(around: Capture, value: Any, other: Callable[[], Any], combine: Callable[[torch.Tensor, torch.Tensor], torch.Tensor]) -> Any:
+    """`and` or `or` of a Tensor and what `other` gives: computed both where that costs less than to decide."""
+    is_and = combine is torch.logical_and
+    if raw(value).dtype is torch.bool:
+        seen = part.trace(other, around, Places((other,)))  # type: ignore[arg-type]
+        if _is_cheap(seen):
+            return Number(combine(scalar(value), scalar(other())))
+        if type(seen.value) is bool and not seen.changes and not acts(seen):
+            return value if seen.value is is_and else seen.value
+    same = (lambda: value)
+    return on_tensor(around, value, other if is_and else same, same if is_and else other, ())
+
+
+_COMPARISONS = {
+    getattr(torch.ops.aten, name).default for name in ("logical_not", "logical_and", "logical_or")
+} | {
+    getattr(getattr(torch.ops.aten, name), kind) for name in ("lt", "le", "gt", "ge", "eq", "ne") for kind in ("Scalar", "Tensor")
+}
+
+
+def _is_cheap(side: Outcome) -> bool:
+    """Whether a part only compares numbers: then nothing is lost if it is computed in vain."""
+    if side.module is None or side.changes or not isinstance(side.value, Number) or len(side.metas) != 1:
+        return False
+    steps = [node for node in side.module.graph.nodes if node.op not in ("placeholder", "output")]
+    free = (torch.ops.aten.full.default, torch.ops.aten._to_copy.default, torch.ops.aten.scalar_tensor.default)
+    return side.metas[0].dtype is torch.bool and len(steps) <= 4 and all(
+        node.target in _COMPARISONS or node.target in free for node in steps
+    )
 
 
 def acts(side: Outcome) -> bool:
@@ -129,6 +184,19 @@ def acts(side: Outcome) -> bool:
     from torchspore.engine.graph.passes.dead import acts as node_acts
 
     return side.module is None or any(node.op == "call_function" and node_acts(node) for node in side.module.graph.nodes)
+
+
+def scalar(test: Any) -> torch.Tensor:
+    """The 0-d tensor of a test, which has one element."""
+    t = raw(test)
+    return t.reshape(()) if t.ndim else t
+
+
+def _flags(slots: list[Slot]) -> list[bool]:
+    """For results that only say which way was taken what they say of the first, empty where there are others."""
+    if not all(slot.left.is_fixed and slot.right.is_fixed and isinstance(slot.left.value, bool) for slot in slots):
+        return []
+    return [slot.left.value for slot in slots]
 
 
 def leave(place: Any, value: Any) -> None:

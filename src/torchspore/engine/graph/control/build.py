@@ -35,8 +35,11 @@ def assign(target: str, value: ast.expr) -> ast.stmt:
     return ast.Assign([ast.Name(target, ast.Store())], value)
 
 
-def leave(code: int, value: ast.expr | None = None) -> ast.Return:
-    """How the body of a loop says that it ended: (0, nothing) to go on, (1, nothing) for break, (2, value) for return."""
+def leave(code: bool | int, value: ast.expr | None = None) -> ast.Return:
+    """How the body of a loop says that it ended: (True, nothing) to go on, (False, nothing) for break.
+
+    Where the loop has a return: (0, nothing) to go on, (1, nothing) for break, (2, value) for return.
+    """
     nothing = ast.Attribute(name("_cf"), "NOTHING", ast.Load())
     return ast.Return(ast.Tuple([ast.Constant(code), value or (ast.Constant(None) if code == 2 else nothing)], ast.Load()))
 

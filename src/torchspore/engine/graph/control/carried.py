@@ -110,7 +110,7 @@ class State:
             index = part.outs.get(id(after))
             slot.after = Source(index=index) if index is not None else Source(outside=raw(after))
         elif is_plain(after) and not meta.ndim and holds(meta.dtype, after):
-            slot.after = Source(value=after)
+            slot.after = Source(value=after, is_fixed=isinstance(start, Number))
         elif is_plain(after) and isinstance(start, Number) and meta.dtype is torch.int64 and isinstance(after, float):
             slot.start = Number(raw(start).to(torch.float64))
             raise Again

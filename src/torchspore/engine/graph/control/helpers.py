@@ -21,14 +21,13 @@ from torchspore.engine.number import Number, number
 from torchspore.engine.tensor import TensorBase, raw, tensors
 
 __all__ = [
-    "NOTHING", "and_", "call", "chain", "ended", "for_", "holds", "if_", "not_", "or_", "pick", "returned", "same", "truth", "while_",
+    "NOTHING", "and_", "call", "chain", "ended", "for_", "holds", "if_", "not_", "or_", "pick", "returned", "running", "truth", "while_",
 ]
 
 _COMPARE: dict[str, Callable[[Any, Any], Any]] = {
     "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge, "==": operator.eq, "!=": operator.ne, "is": operator.is_,
     "is not": operator.is_not, "in": lambda a, b: a in b, "not in": lambda a, b: a not in b,
 }
-_RUNNING = 0
 _UNROLLED = 6
 """So many rounds that a Tensor may have ended stand one after the other in the graph; if there are more, the rest is a loop there."""
 _MANY = 24
@@ -57,7 +56,7 @@ def and_(first: Any, *others: Callable[[], Any]) -> Any:
     value = first
     for other in others:
         if _decides(value):
-            value = if_(value, other, lambda value=value: value)  # type: ignore[misc]
+            value = branch.both(_around(), value, other, torch.logical_and)
         elif not value:
             return value
         else:
@@ -70,7 +69,7 @@ def or_(first: Any, *others: Callable[[], Any]) -> Any:
     value = first
     for other in others:
         if _decides(value):
-            value = if_(value, lambda value=value: value, other)  # type: ignore[misc]
+            value = branch.both(_around(), value, other, torch.logical_or)
         elif value:
             return value
         else:
@@ -80,7 +79,7 @@ def or_(first: Any, *others: Callable[[], Any]) -> Any:
 
 def not_(value: Any) -> Any:
     """`not`."""
-    return Number(torch.logical_not(raw(value)).reshape(())) if _decides(value) else not value
+    return Number(torch.logical_not(branch.scalar(value))) if _decides(value) else not value
 
 
 def chain(signs: tuple[str, ...], first: Any, *others: Callable[[], Any]) -> Any:
@@ -92,9 +91,9 @@ def chain(signs: tuple[str, ...], first: Any, *others: Callable[[], Any]) -> Any
     return and_(verdict, lambda: chain(signs[1:], second, *others[1:]))
 
 
-def same(value: Any, expected: int) -> Any:
-    """Whether a number is `expected`."""
-    return value == expected
+def running(code: Any) -> Any:
+    """Whether a loop goes on after a round that ended with `code`."""
+    return code if isinstance(code, bool) else code == 0
 
 
 def truth(test: Any) -> Any:
@@ -115,8 +114,8 @@ def holds(test: Any, said: Callable[[], Any] | None) -> Any:
 # ---- loops
 
 def while_(test: Callable[[], Any], body: Callable[[], Any], live: Iterable[str] = ()) -> tuple[Any, Any]:
-    """`while`: gives (0, NOTHING) where the test ended it, (1, NOTHING) after a break, (2, value) after a return."""
-    left: tuple[Any, Any] = (_RUNNING, NOTHING)
+    """`while`: gives how it ended, as the body says it (see build.leave)."""
+    left: tuple[Any, Any] = (True, NOTHING)
     open_rounds = 0
     while True:
         go_on = test()
@@ -127,7 +126,7 @@ def while_(test: Callable[[], Any], body: Callable[[], Any], live: Iterable[str]
         left = _round(left, body, live)
         if isinstance(left[0], TensorBase):
             open_rounds += 1
-        elif left[0] != _RUNNING:
+        elif not running(left[0]):
             return left
 
 
@@ -142,7 +141,7 @@ def _graph_loop(
         go_on = _cf_test()
         return loop.on_tensor(_around(), go_on if _decides(go_on) else number(bool(go_on)), _cf_test, _cf_body, live)
 
-    return if_(same(left[0], _RUNNING), rest, lambda: left, live)
+    return if_(running(left[0]), rest, lambda: left, live)
 
 
 def _around() -> Capture:
@@ -155,12 +154,12 @@ def for_(iterable: Any, set_: Callable[[Any], Any], body: Callable[[], Any], liv
     """`for`: as `while_`."""
     if isinstance(iterable, TensorRange):
         return _count(iterable, set_, body, live)
-    left: tuple[Any, Any] = (_RUNNING, NOTHING)
+    left: tuple[Any, Any] = (True, NOTHING)
     for position, item in enumerate(iterable):
         if isinstance(iterable, range) and _decides(left[0]) and len(iterable) - position > _MANY:
             return _rest_of_range(left, iterable[position:], set_, body, live)
         left = _round(left, _with(set_, item, body), live)
-        if not isinstance(left[0], TensorBase) and left[0] != _RUNNING:
+        if not isinstance(left[0], TensorBase) and not running(left[0]):
             return left
     return left
 
@@ -172,7 +171,7 @@ def _rest_of_range(
     def rest() -> tuple[Any, Any]:
         return _count(TensorRange(number(span.start), span.stop, span.step), _cf_set, _cf_body, live)
 
-    return if_(same(left[0], _RUNNING), rest, lambda: left, live)
+    return if_(running(left[0]), rest, lambda: left, live)
 
 
 def _with(_cf_set: Callable[[Any], Any], _cf_item: Any, _cf_body: Callable[[], Any]) -> Callable[[], Any]:
@@ -187,7 +186,7 @@ def _round(left: tuple[Any, Any], body: Callable[[], Any], live: Iterable[str]) 
     """One more round of a loop that Python counts; where a Tensor may have ended it, the graph decides whether it runs."""
     if not _decides(left[0]):
         return body()
-    return if_(same(left[0], _RUNNING), body, lambda: left, live)
+    return if_(running(left[0]), body, lambda: left, live)
 
 
 class TensorRange:
@@ -238,7 +237,7 @@ def returned(left: tuple[Any, Any]) -> Any:
 
 def ended(left: tuple[Any, Any]) -> Any:
     """Whether a loop came to its end, so that its `else` runs."""
-    return left[0] == _RUNNING
+    return running(left[0])
 
 
 # ---- calls

@@ -35,6 +35,8 @@ class Source:
     index: int | None = None
     outside: torch.Tensor | None = None
     value: Any = NOTHING
+    is_fixed: bool = False
+    """The number stands for a Python number, into which nobody can write."""
 
 
 @dataclass
@@ -91,7 +93,7 @@ class Join:
                 raise Mismatch(sides(a, b))
             if a == b or (a != a and b != b):
                 return a
-            return self._slot(Source(value=a), Source(value=b), _number_meta(a), True)
+            return self._slot(Source(value=a, is_fixed=True), Source(value=b, is_fixed=True), _number_meta(a), True)
         kinds = [_kind(v) for v in (a, b)]
         if None in kinds:
             raise Mismatch(sides(a, b))
@@ -108,8 +110,8 @@ class Join:
         meta = self._meta(side, tensor)
         if meta.ndim or not holds(meta.dtype, plain):
             raise Mismatch(sides(a, b))
-        here, there = self._source(side, tensor), Source(value=plain)
         is_number = isinstance(tensor, Number) and type(plain) is KINDS[meta.dtype]
+        here, there = self._source(side, tensor), Source(value=plain, is_fixed=is_number)
         return self._slot(here if tensor is a else there, there if tensor is a else here, meta, is_number)
 
     def _one_sided(self, value: Any, is_right: bool) -> Any:

@@ -11,13 +11,14 @@ from torchspore.base.frames import user_line
 from torchspore.engine.grad import is_differentiable, is_recording
 from torchspore.engine.graph.capture import Capture
 from torchspore.engine.graph.control.assemble import Assembly, Shape
-from torchspore.engine.graph.control.branch import derivative, leave, scattered
+from torchspore.engine.graph.control.branch import derivative, leave, scalar, scattered
 from torchspore.engine.graph.control.carried import Again, State
 from torchspore.engine.graph.control.join import NOTHING, Mismatch, Source, filled
 from torchspore.engine.graph.control.part import Outcome, Part
 from torchspore.engine.graph.control.places import UNBOUND, Attribute, Local, Places, Written
 from torchspore.engine.graph.control.records import Record, emit, stand_in
 from torchspore.engine.graph.refusal import Refusal
+from torchspore.engine.number import is_plain, number
 from torchspore.engine.tensor import TensorBase, raw
 
 _ROUNDS = 12
@@ -104,7 +105,7 @@ class _Tracing:
             raise Refusal("has a loop whose state does not settle", self._line)
         again, (code, value) = outcome.value
         exit_structure = self._exit(code, value, outcome)
-        results = self._emit(raw(go_on).reshape(()), again, outcome)
+        results = self._emit(scalar(go_on), again, outcome)
         for place, _, structure in self._carried.values():
             leave(place, filled(structure, results))
         for key, (place, _, _) in outcome.changes.items():
@@ -119,10 +120,10 @@ class _Tracing:
     # ---- one round
 
     def _step(self) -> Any:
-        from torchspore.engine.graph.control.helpers import and_, same
+        from torchspore.engine.graph.control.helpers import and_, running
 
         code, value = self._body()
-        go_on = self._test() if type(code) is int and code == 0 else and_(same(code, 0), self._test)
+        go_on = self._test() if is_plain(code) and running(code) else and_(running(code), self._test)
         return go_on, (code, value)
 
     def _round(self) -> Outcome:
@@ -227,11 +228,11 @@ class _Tracing:
 
     def _exit(self, code: Any, value: Any, outcome: Outcome) -> tuple[Any, Any]:
         """The structure of how the loop ended."""
-        if type(code) is int and code == 0:
-            return 0, NOTHING
-        from torchspore.engine.number import number
-
-        place = self._state._add(number(0), False)
+        if is_plain(code) and code in (True, 0):
+            return code, NOTHING
+        if "_exit" not in self._live:
+            return True, NOTHING
+        place = self._state._add(number(True if isinstance(code, bool) else 0), False)
         self._state.match(place, code, outcome)
         return place, self._state.result(value, outcome) if value is not NOTHING else NOTHING
 

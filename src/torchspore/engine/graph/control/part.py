@@ -81,6 +81,7 @@ class Part(Capture):
         self._written: list[TensorBase] = []
         self._attributes: dict[Any, tuple[Attribute, Any]] = {}
         self._wanted: list[int] = []
+        self._leaves: set[str] = set()
         self._inputs: list[torch.Tensor] = []
         self._modes: list[Any] = []
         self._state: dict[int, TensorBase] = {}
@@ -108,6 +109,7 @@ class Part(Capture):
         track_tensor_tree(fake, torch.fx.Proxy(self._placeholder(f"in{len(self._inputs)}"), self.tracer), constant=None, tracer=self.tracer)
         if self._records and (t.requires_grad or (id(source) in self._state and is_differentiable(t))):
             fake = fake.detach().requires_grad_()
+            self._leaves.add(next(reversed(self.tracer.graph.nodes)).name)
             self._wanted.append(len(self._inputs))
         self.lifted.append(source)
         self._inputs.append(t)
@@ -192,9 +194,12 @@ class Part(Capture):
             places.restore()
             self._restore()
         if out.module is not None:
-            for node in out.module.graph.nodes:
+            for node in list(out.module.graph.nodes):
                 if node.name not in forward and node.op != "output":
                     node.meta[BACKWARD] = True
+                if node.name in self._leaves:  # a leaf is its input, in the graph as for gradients of higher order
+                    node.replace_all_uses_with(node.args[0])
+                    out.module.graph.erase_node(node)
         out.inputs, out.wanted = self._inputs, self._wanted
         out.homes = dict(self._places)
         out.kept += self.lifted

@@ -4,6 +4,7 @@ The operator never runs: it gives the shapes of results while a graph is traced,
 """
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -15,6 +16,8 @@ from torchspore.engine.graph.refusal import Refusal
 
 RECORDS: dict[int, Record] = {}
 """What the traces of now hold; emptied when the outermost has ended."""
+
+_numbers = itertools.count()    # never used twice: torch remembers the shapes that an operator gave for its arguments
 
 
 @dataclass(eq=False)
@@ -75,7 +78,7 @@ control.register_autograd(_backward, setup_context=_setup)
 
 def emit(record: Record, inputs: Sequence[torch.Tensor]) -> list[torch.Tensor]:
     """Puts a call of `record` into the trace of now; gives its results."""
-    number = len(RECORDS)
+    number = next(_numbers)
     RECORDS[number] = record
     return list(control(list(inputs), number))
 

@@ -34,12 +34,19 @@ def _results(module: torch.fx.GraphModule) -> list[Node]:
 
 
 def only(module: torch.fx.GraphModule, outputs: list[int], again: bool = False) -> torch.fx.GraphModule:
-    """The graph with just these outputs. With `again` it computes once more what was computed before, which random numbers forbid."""
+    """The graph with just these outputs, of the forward part.
+
+    With `again` they are gradients, and it computes once more what was computed before, which random numbers forbid.
+    """
     made = copied(module)
     results = _results(made)
     end = next(node for node in reversed(made.graph.nodes) if node.op == "output")
     end.args = ([results[i] for i in outputs],)
     drop_dead(made)
+    if not again:
+        for node in list(made.graph.nodes):
+            if node.op == "placeholder" and BACKWARD in node.meta:
+                made.graph.erase_node(node)
     if again and any(_draws(node) for node in made.graph.nodes):
         raise Refusal("draws random numbers where a gradient of second order computes them again")
     return _finished(made)

@@ -10,7 +10,7 @@ import ast
 from torchspore.engine.graph.control import build, names
 from torchspore.engine.graph.control.expressions import Expressions
 
-_GO_ON, _BREAK, _RETURN = 0, 1, 2
+_RETURN = 2
 
 
 class Function:
@@ -26,7 +26,7 @@ class Function:
         self._expressions = Expressions(self._parameters[0] if self._parameters else None, converted)
         inner = [part for part in names.own(node.body) if isinstance(part, (ast.FunctionDef, ast.Lambda, ast.ClassDef))]
         self._kept = names.read(inner)          # what functions inside read counts at any time
-        self._loops = 0
+        self._loops: list[bool] = []            # for each loop around, whether it has a return inside
         self._count = 0
 
     def run(self) -> ast.FunctionDef:
@@ -126,10 +126,11 @@ class Function:
         """The loop, and statements to follow it that are still to be converted."""
         n = self._number()
         inside = live | names.read([node]) | self._kept
-        self._loops += 1
-        body = self._inner(f"_cf_body{n}", node.body, self._block(node.body, [build.leave(_GO_ON)], inside))
-        self._loops -= 1
-        wanted = build.strings(names.stored([node]) & inside)
+        returns = any(names.has_return(part) for part in node.body)
+        self._loops.append(returns)
+        body = self._inner(f"_cf_body{n}", node.body, self._block(node.body, [self._leave(False)], inside))
+        self._loops.pop()
+        wanted = build.strings(names.stored([node]) & inside | ({"_exit"} if returns or node.orelse else set()))
         if isinstance(node, ast.While):
             made: list[ast.stmt] = [
                 self._inner(f"_cf_test{n}", [ast.Expr(node.test)], [ast.Return(self._value(node.test))]), body,
@@ -143,12 +144,15 @@ class Function:
             ))]
         left = build.name(f"_cf_exit{n}")
         following: list[ast.stmt] = []
-        if any(names.has_return(part) for part in node.body):
+        if returns:
             value = ast.Subscript(left, ast.Constant(1), ast.Load())
             following.append(ast.If(build.helper("returned", left), [ast.Return(value)], []))
         if node.orelse:
             following.append(ast.If(build.helper("ended", left), node.orelse, []))
         return made, build.located(following, node)
+
+    def _leave(self, is_break: bool) -> ast.Return:
+        return build.leave(int(is_break) if self._loops[-1] else not is_break)
 
     # ---- everything else
 
@@ -159,7 +163,7 @@ class Function:
             value = self._value(node.value) if node.value is not None else None
             return [build.leave(_RETURN, value) if self._loops else ast.Return(value)]
         if isinstance(node, (ast.Break, ast.Continue)):
-            return [build.leave(_BREAK if isinstance(node, ast.Break) else _GO_ON)]
+            return [self._leave(isinstance(node, ast.Break))]
         if isinstance(node, (ast.Global, ast.Nonlocal)):
             return []
         if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
