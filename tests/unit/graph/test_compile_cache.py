@@ -273,6 +273,13 @@ def test_a_graph_comes_back_from_its_text(cached: Path) -> None:
     assert written.write(again) == written.write(graph.module)
 
 
+def test_graphs_with_open_lengths_pass_by(cached: Path) -> None:
+    net = Small()
+    net.set_inputs(Tensor(shape=[None], dtype=ms.float32))
+    assert [net(Tensor(np.ones(length, np.float32))).shape for length in (2, 3)] == [(2,), (3,)]
+    assert not entries(cached)
+
+
 @pytest.mark.slow
 @pytest.mark.sample
 def test_two_processes_share_a_folder(program: Path) -> None:

@@ -68,7 +68,7 @@ def open(module: torch.fx.GraphModule, codes: Iterable[CodeType], settings: Sett
     `codes` are the user's functions that the trace ran, the outermost first.
     """
     found = current()
-    if found is None:
+    if found is None or not _is_fixed(module):
         yield module
         return
     ran = [code for code in codes if code.co_filename != "<string>"]     # which dataclasses' methods have for a file
@@ -169,6 +169,13 @@ class _Entry:
 
 def _loads() -> bool:
     return bool(STORE.get("load_compile_cache")) or os.environ.get(_FORCED, "") == "1"
+
+
+def _is_fixed(module: torch.fx.GraphModule) -> bool:
+    """Whether all lengths are numbers: open ones are not compiled, so that nothing is worth keeping."""
+    values = [node.meta.get("val") for node in module.graph.nodes]
+    flat = [v for value in values for v in (value if isinstance(value, (list, tuple)) else [value]) if isinstance(v, torch.Tensor)]
+    return all(type(length) is int for value in flat for length in (*value.shape, *value.stride()))
 
 
 def _ends(module: torch.fx.GraphModule) -> Any:
