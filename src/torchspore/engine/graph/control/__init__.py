@@ -4,6 +4,7 @@ What a capture needs of it stands here; the rest is loaded when a capture conver
 """
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -27,6 +28,12 @@ def converted(function: Callable[..., Any], watch: Any) -> Callable[..., Any]:
     made = call(function)
     watch.learn(made)
     return made
+
+
+def name_in(error: NameError) -> str:
+    """The name that has no value."""
+    found = re.search(r"'(\w+)'", str(error))
+    return error.name or (found.group(1) if found else "")
 
 
 def explained(error: BaseException, watch: Any) -> BaseException:

@@ -225,9 +225,12 @@ def _joined(join: Join, left: Outcome, right: Outcome, live: set[str], around: C
         if isinstance(place, Local) and not place.foreign and place.name not in live:
             continue
         try:
-            if (a is UNBOUND) != (b is UNBOUND):
-                raise Mismatch(f"  one way:   {'no value' if a is UNBOUND else 'a value'}\n"
-                               f"  the other: {'no value' if b is UNBOUND else 'a value'}")
+            if (a is UNBOUND) != (b is UNBOUND) and isinstance(place, Local):
+                around.watch.lost[place.name] = Refusal(
+                    f"reads {place.name!r}, which only one way through an `if` on a Tensor gives a value", line,
+                )
+                changes.append((place, UNBOUND))
+                continue
             changes.append((place, join.value(a, b)))
         except Mismatch as found:
             reason = Refusal(f"gives {place} two kinds of value, as a Tensor decides:\n{found}", line)

@@ -18,6 +18,7 @@ from torchspore.engine import tensor as engine
 from torchspore.engine.grad import is_differentiable, is_recording
 from torchspore.engine.graph import origin
 from torchspore.engine.graph.capture import Capture
+from torchspore.engine.graph.control import name_in
 from torchspore.engine.graph.control.places import Attribute, Place, Places, Written
 from torchspore.engine.graph.control.records import stand_in
 from torchspore.engine.graph.refusal import Refusal
@@ -187,7 +188,7 @@ class Part(Capture):
                 self._modes = list(modes)
                 out.module = make_fx(body, tracing_mode="fake", _allow_non_fake_inputs=False)()
         except Exception as error:
-            if not _is_programs(error):
+            if not _is_programs(error) or (isinstance(error, NameError) and name_in(error) in self.watch.lost):
                 raise
             out.raised = error
         finally:

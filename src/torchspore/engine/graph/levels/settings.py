@@ -4,6 +4,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Mapping
 from dataclasses import dataclass
+from types import FunctionType
 from typing import Any
 
 from torchspore.context.store import STORE
@@ -28,7 +29,9 @@ _of_context: dict[int, Settings] = {}
 
 def settings(owner: Any, function: Any = None) -> Settings:
     """The settings for a call of `owner` (a Cell or jit function); `function` is what runs, a method under `jit` has options of its own."""
-    own = getattr(owner, "__dict__", {}).get("_jit_config") or getattr(function, "_jit_config", None)
+    own = getattr(owner, "__dict__", {}).get("_jit_config")
+    if not own and not isinstance(owner, FunctionType):
+        own = getattr(function, "_jit_config", None)
     if own:
         return _with(own)
     version = STORE.version

@@ -1,0 +1,215 @@
+"""What STRICT and COMPATIBLE refuse, in the words a user meets; LAX runs it all."""
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import mindspore as ms
+import numpy as np
+import pytest
+from mindspore import JitConfig, Tensor, nn, ops
+
+import torchspore
+from torchspore.context import effects
+from torchspore.errors import CompileError
+
+X = Tensor(np.array([1.0, 2.0, 3.0], np.float32))
+HOST = "compute with the Tensor itself, by operators of mindspore.ops, or leave jit_syntax_level at LAX."
+JOIN = "let both ways give the same structure, shape and dtype, for example with .astype or ops.where."
+
+
+@pytest.fixture(autouse=True)
+def lax_again() -> Iterator[None]:
+    yield
+    ms.set_context(mode=ms.PYNATIVE_MODE, jit_syntax_level=ms.LAX)
+
+
+def at(level: str, function: Callable[[Any], Any]) -> Any:
+    ms.set_context(jit_syntax_level={"STRICT": 0, "COMPATIBLE": 1, "LAX": 2}[level])
+    return ms.jit(lambda x: function(x))(X)
+
+
+def host_read(x):
+    return x * float(x.asnumpy().sum())  # HERE
+
+
+def lists(x):
+    return x * x.tolist()[0]  # HERE
+
+
+def prints(x):
+    print("shape", x.shape)  # HERE
+    return x
+
+
+def tries(x):
+    try:  # HERE
+        return x + 1
+    except ValueError:
+        return x
+
+
+def imports(x):
+    import math  # HERE
+    return x * math.pi
+
+
+def makes_set(x):
+    return x * len({1, 2})  # HERE
+
+
+def formats(x):
+    return x, f"{x.shape}"  # HERE
+
+
+def shapes_differ(x):
+    if x.sum() > 0:  # HERE
+        return x
+    return x[:2]
+
+
+def dtypes_differ(x):
+    if x.sum() > 0:  # HERE
+        y = x
+    else:
+        y = x.astype(ms.int32)
+    return y
+
+
+def kinds_differ(x):
+    if x.sum() > 0:  # HERE
+        y = (x, x)
+    else:
+        y = x
+    return y
+
+
+def undefined(x):
+    if x.sum() > 0:  # HERE
+        y = x * 2
+    return y
+
+
+def list_grows(x):
+    found = []
+    while x.sum() > 1:  # HERE
+        found.append(x)
+        x = x / 2
+    return found
+
+
+REFUSED = {
+    host_read: (AttributeError, f"reads the values of a Tensor on the host, which jit_syntax_level STRICT does not allow.\n\nhint: {HOST}"),
+    lists: (AttributeError, f"reads the values of a Tensor on the host, which jit_syntax_level STRICT does not allow.\n\nhint: {HOST}"),
+    prints: (RuntimeError, "calls print, which jit_syntax_level STRICT does not allow.\n\nhint: print the results of the call; COMPATIBLE "
+             "allows prints of what is known while compiling."),
+    tries: (RuntimeError, "has `try`, which jit_syntax_level STRICT does not allow.\n\nhint: test with `if` what could go wrong, or leave "
+            "jit_syntax_level at LAX."),
+    imports: (RuntimeError, "has `import`, which jit_syntax_level STRICT does not allow.\n\nhint: import at the top of the file, or leave "
+              "jit_syntax_level at LAX."),
+    makes_set: (RuntimeError, "has a set, which jit_syntax_level STRICT does not allow.\n\nhint: write a tuple or a list, or leave "
+                "jit_syntax_level at LAX."),
+    formats: (RuntimeError, "has an f-string, which jit_syntax_level STRICT does not allow.\n\nhint: format outside of the call, or leave "
+              "jit_syntax_level at LAX."),
+    shapes_differ: (
+        TypeError, "gives two kinds of result, as a Tensor decides, which jit_syntax_level STRICT does not allow:\n"
+        "  one way:   a Tensor of shape (3,) and dtype Float32\n  the other: a Tensor of shape (2,) and dtype Float32"
+        f"\n\nhint: {JOIN}",
+    ),
+    dtypes_differ: (
+        TypeError, "gives y two kinds of value, as a Tensor decides, which jit_syntax_level STRICT does not allow:\n"
+        "  one way:   a Tensor of shape (3,) and dtype Float32\n  the other: a Tensor of shape (3,) and dtype Int32"
+        f"\n\nhint: {JOIN}",
+    ),
+    kinds_differ: (
+        TypeError, "gives y two kinds of value, as a Tensor decides, which jit_syntax_level STRICT does not allow:\n"
+        "  one way:   a tuple of 2: a Tensor of shape (3,) and dtype Float32, a Tensor of shape (3,) and dtype Float32\n"
+        f"  the other: a Tensor of shape (3,) and dtype Float32\n\nhint: {JOIN}",
+    ),
+    undefined: (
+        UnboundLocalError, "reads 'y', which only one way through an `if` on a Tensor gives a value, which jit_syntax_level STRICT does "
+        "not allow.\n\nhint: give the name a value before it.",
+    ),
+    list_grows: (
+        TypeError, "gives what is in the list two kinds of value in a loop that a Tensor ends, which jit_syntax_level STRICT does not "
+        "allow:\n  before a round: []\n  after it:       a list of 1: a Tensor of shape (3,) and dtype Float32\n\n"
+        f"hint: {JOIN}",
+    ),
+}
+
+
+def line_of(function: Callable[[Any], Any]) -> int:
+    lines = Path(__file__).read_text(encoding="utf-8").splitlines()
+    return next(i for i in range(function.__code__.co_firstlineno, len(lines) + 1) if "# HERE" in lines[i - 1])
+
+
+@pytest.mark.parametrize("function", REFUSED, ids=lambda f: f.__name__)
+def test_strict_refuses_and_says_what_to_write(function: Callable[[Any], Any]) -> None:
+    kind, text = REFUSED[function]
+    with pytest.raises(kind) as caught:
+        at("STRICT", function)
+    assert isinstance(caught.value, CompileError) and isinstance(caught.value, RuntimeError)
+    where, said = str(caught.value).split(": ", 1)
+    assert where == f"{__file__}:{line_of(function)}"
+    assert re.sub(r"^\S+ ", "", said) == text
+    assert str(caught.value).count("\n") < 20
+
+
+@pytest.mark.parametrize("function", REFUSED, ids=lambda f: f.__name__)
+def test_lax_runs_it(function: Callable[[Any], Any]) -> None:
+    expected, found = function(X), at("LAX", function)
+    assert repr(found) == repr(expected)
+
+
+@pytest.mark.parametrize("function", [tries, imports, makes_set, formats], ids=lambda f: f.__name__)
+def test_compatible_takes_what_stays_in_python(function: Callable[[Any], Any]) -> None:
+    assert repr(at("COMPATIBLE", function)) == repr(function(X))
+
+
+def test_compatible_prints_what_is_known_at_each_call(capsys: pytest.CaptureFixture[str]) -> None:
+    ms.set_context(jit_syntax_level=1)
+    call = ms.jit(prints)
+    call(X), call(X)
+    assert capsys.readouterr().out == "shape (3,)\n" * 2
+    assert len(torchspore.graphs(call)) == 1
+
+
+def test_fullgraph_is_strict_for_one_function() -> None:
+    with pytest.raises(CompileError):
+        ms.jit(host_read, fullgraph=True)(X)
+    assert ms.jit(host_read)(X).asnumpy().tolist() == [6.0, 12.0, 18.0]
+
+
+class Reads(nn.Cell):
+    def construct(self, x):
+        return x * float(x.asnumpy().sum())
+
+
+def test_a_cells_own_level_wins() -> None:
+    ms.set_context(mode=ms.GRAPH_MODE)
+    net = Reads()
+    net.set_jit_config(JitConfig(jit_syntax_level="STRICT"))
+    with pytest.raises(CompileError, match="Reads reads the values of a Tensor"):
+        net(X)
+    ms.set_context(jit_syntax_level=ms.STRICT)
+    other = Reads()
+    other.set_jit_config(JitConfig(jit_syntax_level="LAX"))
+    assert other(X).asnumpy().tolist() == [6.0, 12.0, 18.0]
+    with pytest.raises(CompileError):
+        Reads()(X)
+
+
+def test_strict_lets_the_programs_own_errors_through() -> None:
+    def wrong(x):
+        return ops.matmul(x, ops.ones((5, 5)))
+
+    with pytest.raises(ValueError) as caught:
+        at("STRICT", wrong)
+    assert not isinstance(caught.value, CompileError)
+
+
+def test_it_is_reported() -> None:
+    at("STRICT", lambda x: x * 2)
+    assert effects._outcomes["jit_syntax_level"].text.startswith("STRICT: a call is one graph")
