@@ -156,3 +156,19 @@ def test_a_deterministic_run_does_not_measure(net: Any, monkeypatch: pytest.Monk
     monkeypatch.setattr(measure, "seconds", lambda *args: pytest.fail("measured"))
     np.testing.assert_allclose(net(X).asnumpy(), plain(net), rtol=1e-4, atol=1e-5)
     assert len(dispatch.graphs(net)) == 1
+
+
+@pytest.mark.parametrize("level", ["O1", "O2"])
+def test_higher_levels_prepare_weights_for_inference_too(net: Any, level: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    from torchspore.engine.graph.levels import choice, fusion
+
+    monkeypatch.setattr(choice.Race, "best", lambda race: race.seconds.setdefault(list(race.codes)[-1], 1.0) and list(race.codes)[-1])
+    monkeypatch.setattr(fusion, "_winner", lambda like, level: None)
+    ms.set_context(jit_config={"jit_level": level})
+    first = net(X).asnumpy()
+    np.testing.assert_allclose(first, plain(net), rtol=1e-4, atol=1e-5)
+    net.conv1.weight.set_data(net.conv1.weight * 2)
+    assert not np.allclose(net(X).asnumpy(), first)
+    np.testing.assert_allclose(net(X).asnumpy(), plain(net), rtol=1e-4, atol=1e-5)
+    net.set_train()
+    assert net(X).shape == (8, 5)

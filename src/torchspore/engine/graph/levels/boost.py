@@ -9,7 +9,7 @@ from torchspore.engine.graph.levels.straight import Code
 from torchspore.engine.graph.passes.clusters import root
 from torchspore.engine.graph.passes.copy import copied
 from torchspore.engine.graph.passes.fold import fold_norms
-from torchspore.engine.graph.passes.hoist import hoist, steady
+from torchspore.engine.graph.passes.hoist import Hoisted, hoist, steady
 from torchspore.engine.graph.passes.layout import channels_last, has_images
 from torchspore.engine.graph.passes.linear import fuse_activations, onednn_linears
 from torchspore.engine.graph.passes.pack import pack
@@ -19,18 +19,19 @@ from torchspore.engine.private import is_operator
 Module = torch.fx.GraphModule
 
 
-def prepared(module: Module, places: frozenset[int], wanted: products.Wanted, layout: bool) -> Code | None:
-    """The boosted code; None where no value of the graph hangs on weights alone. `places` says which inputs the program holds."""
+def hoisted(module: Module, places: frozenset[int], wanted: products.Wanted, layout: bool) -> Hoisted | None:
+    """The boosted graphs; None where no value hangs on weights alone. `places` says which inputs the program holds."""
     changed = fold_norms(onednn_linears(copied(module), wanted))
     if has_images(changed) and layout:
         changed = channels_last(changed)
     if is_on_cpu(module):
-        changed = pack(changed, steady(changed, places))
-    found = hoist(passes.drop_dead(fuse_activations(changed)), places)
-    if found is None:
-        return None
-    rest = straight.compile(passes.overwrite(found.rest))
-    return held.code(found, straight.compile(found.first, True), rest)
+        changed = pack(changed, steady(changed, places), layout)
+    return hoist(passes.drop_dead(fuse_activations(changed)), places)
+
+
+def code(found: Hoisted) -> Code:
+    """Runs the first graph when weights have changed, the rest at each call."""
+    return held.code(found, straight.compile(found.first, True), straight.compile(passes.overwrite(copied(found.rest))))
 
 
 def is_on_cpu(module: Module) -> bool:

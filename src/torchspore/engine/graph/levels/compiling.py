@@ -44,12 +44,13 @@ def _boosted(module: torch.fx.GraphModule, inputs: Inputs, settings: Settings, h
         )
     plain = functools.partial(straight.compile, passes.overwrite(passes.pool_channels_last(copied(module))))
     wanted = products.is_large if settings.deterministic else products.prefers_onednn
-    code = boost.prepared(module, held, wanted, settings.layout)
-    if code is None:
+    found = boost.hoisted(module, held, wanted, settings.layout)
+    if found is None:
         tell.boost("nothing in the graph hangs on weights alone")
         return plain()
     tell.boost("batch norms are folded and weights packed; new weights are seen")
     tell.layout(settings, has_images(module))
+    code = boost.code(found)
     if settings.deterministic:
         return code
     key = fingerprint(module, settings)

@@ -1,6 +1,7 @@
 """Levels O1 and O2: forms of the graph with faster kernels, measured once on copies of the real inputs; never slower than O0."""
 from __future__ import annotations
 
+import dataclasses
 import functools
 
 import torch
@@ -12,6 +13,7 @@ from torchspore.engine.graph.levels.fingerprint import fingerprint
 from torchspore.engine.graph.levels.settings import Settings
 from torchspore.engine.graph.levels.straight import Code
 from torchspore.engine.graph.passes.copy import copied
+from torchspore.engine.graph.passes.inner import change_inner
 from torchspore.engine.graph.passes.layout import channels_last, has_images
 from torchspore.engine.graph.passes.linear import fuse_activations, onednn_linears
 from torchspore.engine.graph.passes.restride import restrided
@@ -45,14 +47,20 @@ def _raced(forms: Forms, inputs: measure.Inputs) -> tuple[str, Code]:
     race = Race(inputs)
     for name in forms.simple():
         race.enter(name, functools.partial(_lines, forms.modules[name]))
+    _enter(race, PREPARED, forms.prepared())
     best = race.best()
-    kernels = forms.with_kernels(best, race.seconds[best])
-    for name, code in ((FUSED + best, kernels), (PREPARED, forms.prepared())):
-        if code is not None:
-            race.enter(name, functools.partial(_given, code))
+    if best != PREPARED:
+        _enter(race, FUSED + best, forms.with_kernels(best, race.seconds[best]))
+    elif forms.is_thorough:
+        _enter(race, FUSED + PREPARED, forms.prepared(race.seconds[best]))
     best = race.best()
     log.event("level", f"kept {best} of {race}")
     return best, race.codes[best]
+
+
+def _enter(race: Race, name: str, code: Code | None) -> None:
+    if code is not None:
+        race.enter(name, lambda: code)
 
 
 class Forms:
@@ -79,16 +87,33 @@ class Forms:
         found = fusion.fused(self.modules[base], self._settings.level, seconds)
         return None if found is None else _lines(found)
 
-    def prepared(self) -> Code | None:
-        """At O2, for inference: values that hang on weights alone are computed once."""
-        if self._settings.level != "O2" or boost.trains(self._module, self._held) is not None:
+    @property
+    def is_thorough(self) -> bool:
+        """Whether the longer search is wanted."""
+        return self._settings.level == "O2"
+
+    def prepared(self, seconds: float | None = None) -> Code | None:
+        """For inference: values that hang on weights alone are computed once. Given `seconds`, what that takes, with compiled clusters."""
+        if boost.trains(self._module, self._held) is not None:
             return None
-        return boost.prepared(self._module, self._held, products.prefers_onednn, self._settings.layout)
+        found = boost.hoisted(self._module, self._held, products.prefers_onednn, self._settings.layout)
+        if found is None:
+            return None
+        if seconds is None:
+            return boost.code(found)
+        with measure.undisturbed():
+            own = [measure.copy(t) for t in self._inputs()]
+            given = straight.compile(found.first)(*[own[place] for place in found.taken])
+            restrided(found.rest, [*own, *given])
+        rest = fusion.fused(found.rest, self._settings.level, seconds)
+        return None if rest is None else boost.code(dataclasses.replace(found, rest=rest))
 
     def code(self, name: str) -> Code | None:
         """The form of this name; None where it can't be made here."""
         if name == PREPARED:
             return self.prepared()
+        if name == FUSED + PREPARED:
+            return self.prepared(0.0)
         base = name.removeprefix(FUSED)
         if base not in self.simple():
             return None
@@ -98,14 +123,11 @@ class Forms:
 def _tuned(module: Module, wanted: products.Wanted) -> Module | None:
     """The graph with products by oneDNN; None where there is nothing to change."""
     changed = onednn_linears(copied(module), wanted)
-    if not any(node.target is products.LINEAR for node in changed.graph.nodes):
+    inside = change_inner(changed, lambda inner: _tuned(inner, wanted))
+    if not inside and not any(node.target is products.LINEAR for node in changed.graph.nodes):
         return None
     return fuse_activations(changed)
 
 
 def _lines(module: Module) -> Code:
     return straight.compile(passes.overwrite(copied(module)))
-
-
-def _given(code: Code) -> Code:
-    return code

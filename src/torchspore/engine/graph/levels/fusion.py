@@ -13,12 +13,16 @@ from torchspore.engine.graph import log
 from torchspore.engine.graph.levels import choices, inductor, straight
 from torchspore.engine.graph.levels.fingerprint import of_text, signature
 from torchspore.engine.graph.passes.clusters import Cluster, clusters, is_view, put_in, taken_out
+from torchspore.engine.graph.passes.copy import copied
+from torchspore.engine.graph.passes.inner import change_inner
 from torchspore.engine.private import is_operator, without_modes
 
 WORTH = 0.9
 """A compiled kernel is taken where it needs at most this share of the time of the operators."""
 SHORTEST = 15e-6
 """Seconds: clusters that take less are left as they are; compiling a kernel takes seconds."""
+LOOPS = 10
+"""How often the body of a loop is taken to run when its share of the time is guessed."""
 SHARE = 0.01
 """Clusters that are alike and take a smaller share of the graph's time, all together, are left as they are."""
 
@@ -79,6 +83,8 @@ def fused(module: torch.fx.GraphModule, level: str, total: float) -> torch.fx.Gr
 
     The strides in `meta` must be the ones that occur.
     """
+    module = copied(module)
+    inside = change_inner(module, lambda inner: fused(inner, level, total / LOOPS))
     kept: list[tuple[Cluster, inductor.Kernel]] = []
     for text, like in _alike(module).items():
         if not inductor.is_there():
@@ -86,7 +92,7 @@ def fused(module: torch.fx.GraphModule, level: str, total: float) -> torch.fx.Gr
         kernel = _known(of_text("cluster", level + text), like, level, total)
         if kernel is not None:
             kept += [(cluster, kernel) for cluster in like.clusters]
-    return put_in(module, kept) if kept else None
+    return put_in(module, kept) if kept else module if inside else None
 
 
 def _alike(module: torch.fx.GraphModule) -> dict[str, Like]:

@@ -12,12 +12,15 @@ _PACKED = _mkldnn._convolution_pointwise.default
 _RELU = {_aten.relu.default, _aten.relu_.default}
 
 
-def pack(module: torch.fx.GraphModule, held: set[Node]) -> torch.fx.GraphModule:
-    """With the weights that depend on nothing but `held` packed, and relu and the addition of a like image computed by the convolution."""
+def pack(module: torch.fx.GraphModule, held: set[Node], images: bool = True) -> torch.fx.GraphModule:
+    """With the weights that depend on nothing but `held` packed, and relu and the addition of a like image computed by the convolution.
+
+    oneDNN's convolution with packed weights gives images with channels last; without `images` only linears are packed.
+    """
     for node in list(module.graph.nodes):
         if node.op != "call_function":
             continue
-        if node.target is _CONVOLUTION and _is_fit(node) and node.args[1] in held:
+        if images and node.target is _CONVOLUTION and _is_fit(node) and node.args[1] in held:
             _pack_convolution(module, node)
         elif node.target is LINEAR and node.args[1] in held:
             _pack_linear(module, node)
