@@ -62,3 +62,24 @@ def test_pynative_synchronize_raises_at_the_guilty_line(run: Callable[..., Run])
     )
     ended = run("-c", text)
     assert ended.code == 1 and "<string>:5" in ended.err and "not reached" not in ended.out
+
+
+LEVEL = """
+import numpy as np, mindspore as ms
+from mindspore import nn
+ms.set_context(mode=0, device_target="GPU", jit_config={{"jit_level": "{level}"}})
+ms.set_seed(1)
+net = nn.SequentialCell(nn.Conv2d(1, 4, 3), nn.BatchNorm2d(4), nn.ReLU(), nn.Flatten(), nn.Dense(256, 5))
+cell = nn.TrainOneStepCell(nn.WithLossCell(net, nn.CrossEntropyLoss()), nn.Momentum(net.trainable_params(), 0.01, 0.9))
+cell.set_train()
+rng = np.random.RandomState(0)
+for _ in range(5):
+    x, y = ms.Tensor(rng.randn(8, 1, 8, 8).astype(np.float32)), ms.Tensor(rng.randint(0, 5, 8).astype(np.int32))
+    print(f"{{float(cell(x, y)):.4f}}")
+"""
+
+
+@pytest.mark.parametrize("level", ["O1", "O2"])
+def test_levels_give_o0_s_numbers_on_the_gpu(run: Callable[..., Run], level: str) -> None:
+    plain = [float(line) for line in lines(run, LEVEL.format(level="O0"))]
+    assert [float(line) for line in lines(run, LEVEL.format(level=level))] == pytest.approx(plain, abs=2e-3)

@@ -217,7 +217,9 @@ class Cell(CellTree, CellHooks):
         parameters = list(inspect.signature(self.construct).parameters.values())
         names = [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
         if len(inputs) > len(names) and not any(p.kind is p.VAR_POSITIONAL for p in parameters):
-            raise ValueError(f"{type(self).__name__}.set_inputs: expected at most {len(names)} inputs, as construct takes, got {len(inputs)}.")
+            raise ValueError(
+                f"{type(self).__name__}.set_inputs: expected at most {len(names)} inputs, as construct takes, got {len(inputs)}."
+            )
         for name in kwargs:
             if name not in names:
                 raise TypeError(f"{type(self).__name__}.set_inputs({name}=...): expected one of {', '.join(names)}.")
@@ -288,6 +290,11 @@ class Cell(CellTree, CellHooks):
     def set_jit_config(self, jit_config: Any) -> None:
         """Keeps compile options for this Cell, which win over the context's."""
         self._jit_config = dict(getattr(jit_config, "jit_config_dict", jit_config))
+
+    @property
+    def jit_config_dict(self) -> dict[str, Any]:
+        """This Cell's own compile options; empty where the context decides."""
+        return self._jit_config
 
     @property
     def bprop_debug(self) -> bool:

@@ -45,6 +45,9 @@ class Model:
         self._eval_indexes = _eval_indexes(eval_indexes)
         self._eval_network = self._build_eval_network(eval_network) if self._metric_fns or eval_network is not None else None
         self._predict_network = network
+        for made in (self._train_network, self._eval_network):
+            if made is not None and made is not network and network.jit_config_dict:
+                made.set_jit_config(network.jit_config_dict)
 
     @property
     def train_network(self) -> Cell:

@@ -7,7 +7,7 @@ import functools
 import torch
 
 from torchspore.engine.graph import log, passes
-from torchspore.engine.graph.levels import boost, choices, fusion, measure, products, straight, tell
+from torchspore.engine.graph.levels import boost, choices, cuda, fusion, measure, products, straight, tell
 from torchspore.engine.graph.levels.choice import Race
 from torchspore.engine.graph.levels.fingerprint import fingerprint
 from torchspore.engine.graph.levels.settings import Settings
@@ -20,6 +20,7 @@ from torchspore.engine.graph.passes.restride import restrided
 
 Module = torch.fx.GraphModule
 PLAIN, PRODUCTS, LAYOUT, FUSED, PREPARED = "O0", "oneDNN products", "channels last", "fused kernels, ", "weights prepared"
+RECORDED = "one launch, "
 
 
 def compile(module: Module, inputs: measure.Inputs, settings: Settings, held: frozenset[int] = frozenset()) -> Code:
@@ -53,6 +54,8 @@ def _raced(forms: Forms, inputs: measure.Inputs) -> tuple[str, Code]:
         _enter(race, FUSED + best, forms.with_kernels(best, race.seconds[best]))
     elif forms.is_thorough:
         _enter(race, FUSED + PREPARED, forms.prepared(race.seconds[best]))
+    if forms.is_thorough:
+        _enter(race, RECORDED + race.best(), forms.recorded(race.codes[race.best()]))
     best = race.best()
     log.event("level", f"kept {best} of {race}")
     return best, race.codes[best]
@@ -108,8 +111,15 @@ class Forms:
         rest = fusion.fused(found.rest, self._settings.level, seconds)
         return None if rest is None else boost.code(dataclasses.replace(found, rest=rest))
 
+    def recorded(self, code: Code) -> Code | None:
+        """On a GPU a form as one launch."""
+        return cuda.recorded(code, self._held) if cuda.is_fit(self._module) else None
+
     def code(self, name: str) -> Code | None:
         """The form of this name; None where it can't be made here."""
+        if name.startswith(RECORDED):
+            found = self.code(name.removeprefix(RECORDED))
+            return None if found is None else self.recorded(found)
         if name == PREPARED:
             return self.prepared()
         if name == FUSED + PREPARED:

@@ -79,7 +79,8 @@ def _is_fixed(v: torch.Tensor) -> bool:
 
 
 def fused(module: torch.fx.GraphModule, level: str, total: float) -> torch.fx.GraphModule | None:
-    """The graph with the kernels that won, compiled now; None where none does. `total`: seconds that the graph takes without.
+    """The graph with the kernels that won, compiled now; None where none does. `total`: seconds that the graph takes without; 0 where
+    this form was chosen before, so that only clusters count for which a kernel was chosen too.
 
     The strides in `meta` must be the ones that occur.
     """
@@ -115,7 +116,7 @@ def _known(key: str, like: Like, level: str, total: float) -> inductor.Kernel | 
     if key in _kernels:
         return _kernels[key]
     known = choices.find(key)
-    if known == "operators":
+    if known == "operators" or (known is None and not total):
         return None
     found = inductor.kernel(like.part, level) if known == "kernel" else _measured(like, key, level, total)
     if found is not None:
