@@ -13,6 +13,7 @@ from typing import Any, TypeGuard
 import torch
 from torch._ops import OpOverload
 from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
+from torch.fx._lazy_graph_module import _use_lazy_graph_module as lazy_graphs
 from torch.fx.experimental import proxy_tensor as _proxy_tensor
 from torch.fx.experimental.proxy_tensor import disable_proxy_modes_tracing, make_fx, track_tensor_tree
 from torch.utils._python_dispatch import _disable_current_modes as without_modes
@@ -25,6 +26,22 @@ onednn_linear = torch.ops.mkldnn._linear_pointwise.default._op
 written = torch._C._increment_version
 """Counts a write into each of these tensors, which torch's fused optimizers and batch norm leave uncounted."""
 softmax, log_softmax, gelu = torch._softmax, torch._log_softmax, torch._C._nn.gelu
+
+
+@contextmanager
+def around_operators(run: Callable[..., Any]) -> Iterator[None]:
+    """Lets `run(operator, *arguments)` run what torch's Python does for each operator that a trace meets."""
+    mode: Any = _proxy_tensor.ProxyTorchDispatchMode
+    before = mode.__torch_dispatch__
+
+    def dispatch(self: Any, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        return run(before, self, function, types, args, kwargs)
+
+    mode.__torch_dispatch__ = dispatch
+    try:
+        yield
+    finally:
+        mode.__torch_dispatch__ = before
 
 
 def current_trace() -> tuple[Any, Any]:
@@ -138,8 +155,8 @@ def _run_apart(command: str, cwd: str) -> None:
 
 
 __all__ = [
-    "add_all", "backward_node", "current_trace", "disable_proxy_modes_tracing", "FakeTensor", "FakeTensorMode", "fused_adam", "fused_adamw",
-    "fused_sgd", "gelu", "inductor", "is_operator", "kernel_of", "log_softmax", "make_fx", "multiply_all", "next_sequence_number",
-    "NoCompiler", "onednn_linear", "pop_mode", "proxy_of", "push_mode", "sizes_as_symbols", "softmax", "track_tensor_tree", "without_modes", "written",
-    "zero_all",
+    "add_all", "around_operators", "backward_node", "current_trace", "disable_proxy_modes_tracing", "FakeTensor", "FakeTensorMode",
+    "fused_adam", "fused_adamw", "fused_sgd", "gelu", "inductor", "is_operator", "kernel_of", "lazy_graphs", "log_softmax", "make_fx",
+    "multiply_all", "next_sequence_number", "NoCompiler", "onednn_linear", "pop_mode", "proxy_of", "push_mode", "sizes_as_symbols",
+    "softmax", "track_tensor_tree", "without_modes", "written", "zero_all",
 ]

@@ -20,6 +20,7 @@ from torchspore.engine.graph import control, depth
 from torchspore.engine.graph.numbers import OfType
 from torchspore.engine.graph.refusal import Refusal
 from torchspore.engine.graph.state import MISSING, Cells, Contents, Randomness, Read, freeze
+from torchspore.engine.private import around_operators
 from torchspore.engine.tensor import TensorBase
 from torchspore.errors import CallsTooDeep
 
@@ -194,6 +195,15 @@ class Watch:
             frame = frame.f_back
         return False
 
+    @contextmanager
+    def heard(self) -> Iterator[None]:
+        """Runs its block, which is the program's, watched again inside a quiet one."""
+        sys.setprofile(self.hook)
+        try:
+            yield
+        finally:
+            sys.setprofile(None)
+
     def learn(self, function: Any) -> None:
         """Remembers a function by its code, so that its free variables are found when it runs; also those that it holds itself."""
         function = getattr(function, "func", function) if isinstance(function, functools.partial) else getattr(
@@ -241,7 +251,7 @@ def _is_ours(frame: FrameType | None) -> bool:
         name = frame.f_code.co_filename
         if "/logging/" in name:
             found = None
-        elif found is None:
+        elif found is None and "/torchspore/engine/graph/control/helpers" not in name:  # which calls what converted source calls
             if is_users(name):
                 found = False
             elif "importlib" in name or "/torch/" in name or "/torchspore/" in name:
@@ -262,7 +272,8 @@ def watching(watch: Watch) -> Iterator[None]:
         setattr(builtins, function.__name__, _guarded(function))
     sys.setprofile(watch.hook)
     try:
-        yield
+        with around_operators(_unwatched):
+            yield
     finally:
         sys.setprofile(before)
         for function in _TALK:
@@ -270,6 +281,29 @@ def watching(watch: Watch) -> Iterator[None]:
         if _watched is not None:
             del _watched.__getattribute__
         _recorder = None
+
+
+def _unwatched(function: Callable[..., Any], *arguments: Any) -> Any:
+    """What torch does for one operator is not the program's: unwatched it takes a third of the time."""
+    hook = sys.getprofile()
+    if hook is None:
+        return function(*arguments)
+    sys.setprofile(None)
+    try:
+        return function(*arguments)
+    finally:
+        sys.setprofile(hook)
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """Runs its block unwatched: work of the capture itself."""
+    hook = sys.getprofile()
+    sys.setprofile(None)
+    try:
+        yield
+    finally:
+        sys.setprofile(hook)
 
 
 def _guarded(function: Any) -> Callable[..., Any]:

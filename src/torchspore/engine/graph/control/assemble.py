@@ -10,6 +10,7 @@ from torch.fx.node import Node
 
 from torchspore.engine.graph.control.join import NOTHING, Source
 from torchspore.engine.graph.control.part import BACKWARD, Outcome
+from torchspore.engine.graph.control.sub_graph import SubGraph
 from torchspore.engine.private import without_modes
 
 _aten = torch.ops.aten
@@ -49,7 +50,7 @@ class Assembly:
         gradients = [self._gradient(i, sources, gave) for i in shape.wanted]
         graph.output([*outs, *gradients])
         root = module if module is not None else torch.nn.Module()
-        return torch.fx.GraphModule({**_attributes(root), **self._constants}, graph)
+        return SubGraph({**_attributes(root), **self._constants}, graph)
 
     def _copy(self, module: torch.fx.GraphModule, sources: Sequence[Source]) -> list[Node]:
         """Copies the part's nodes; gives what it gives."""

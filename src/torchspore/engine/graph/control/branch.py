@@ -17,7 +17,9 @@ from torchspore.engine.graph.control.join import Join, Mismatch, Slot, filled
 from torchspore.engine.graph.control.part import BACKWARD, Outcome
 from torchspore.engine.graph.control.places import UNBOUND, Local, Places, Written
 from torchspore.engine.graph.control.records import Record, emit, stand_in
+from torchspore.engine.graph.control.sub_graph import SubGraph
 from torchspore.engine.graph.refusal import Refusal
+from torchspore.engine.graph.watch import quiet
 from torchspore.engine.number import Number
 from torchspore.engine.private import make_fx, without_modes
 from torchspore.engine.tensor import raw
@@ -109,14 +111,13 @@ def _undetached(module: torch.fx.GraphModule) -> torch.fx.GraphModule:
     """A copy without the `detach` that autograd puts around results it keeps for a gradient: they do not stop a further one."""
     graph = torch.fx.Graph()
     graph.output(graph.graph_copy(module.graph, {}))
-    made = torch.fx.GraphModule(module, graph)
+    made = SubGraph(module, graph)
     detach = torch.ops.aten.detach.default
     for node in reversed(list(graph.nodes)):
         is_kept = BACKWARD in node.meta or (node.users and all(BACKWARD in user.meta for user in node.users))
         if node.target is detach and is_kept:
             node.replace_all_uses_with(node.args[0])
             graph.erase_node(node)
-    made.recompile()
     return made
 
 
@@ -126,6 +127,11 @@ def _outputs(module: torch.fx.GraphModule) -> list[Any]:
 
 def on_tensor(around: Capture, test: Any, then: Callable[[], Any], otherwise: Callable[[], Any], live: Iterable[str]) -> Any:
     """The `if`: captures both ways, joins what they give and leave behind, and puts a branch into the trace."""
+    with quiet():
+        return _on_tensor(around, test, then, otherwise, live)
+
+
+def _on_tensor(around: Capture, test: Any, then: Callable[[], Any], otherwise: Callable[[], Any], live: Iterable[str]) -> Any:
     line = user_line()
     places = Places((then, otherwise))  # type: ignore[arg-type]
     left, right = part.trace(then, around, places), part.trace(otherwise, around, places)
@@ -217,7 +223,7 @@ def _joined(join: Join, left: Outcome, right: Outcome, live: set[str], around: C
         value = join.value(left.value, right.value)
     except Mismatch as found:
         raise Refusal(f"gives two kinds of result, as a Tensor decides:\n{found}", line) from None
-    changes = []
+    changes: list[tuple[Any, Any]] = []
     for key in [*left.changes, *[k for k in right.changes if k not in left.changes]]:
         place, before, _ = (left.changes.get(key) or right.changes[key])
         a = left.changes[key][2] if key in left.changes else before
@@ -279,5 +285,4 @@ def _raising(side: Outcome, shape: Shape) -> torch.fx.GraphModule:
     first = next(node for node in made.graph.nodes if node.op != "placeholder")
     with made.graph.inserting_before(first):
         made.graph.call_function(fail, (f"{type(side.raised).__name__}: {side.raised}",))
-    made.recompile()
     return made

@@ -18,6 +18,7 @@ from torchspore.engine.graph.control.part import Outcome, Part
 from torchspore.engine.graph.control.places import UNBOUND, Attribute, Local, Places, Written
 from torchspore.engine.graph.control.records import Record, emit, stand_in
 from torchspore.engine.graph.refusal import Refusal
+from torchspore.engine.graph.watch import quiet
 from torchspore.engine.number import is_plain, number
 from torchspore.engine.tensor import TensorBase, raw
 
@@ -83,7 +84,8 @@ def on_tensor(
     around: Capture, go_on: Any, test: Callable[[], Any], body: Callable[[], Any], live: Iterable[str],
 ) -> tuple[Any, Any]:
     """The loop from here on, with `go_on` the first test; gives how it ended, as the body says it."""
-    return _Tracing(around, test, body, set(live)).run(go_on)
+    with quiet():
+        return _Tracing(around, test, body, set(live)).run(go_on)
 
 
 class _Tracing:

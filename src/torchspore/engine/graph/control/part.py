@@ -22,9 +22,11 @@ from torchspore.engine.graph.control import name_in
 from torchspore.engine.graph.control.places import Attribute, Place, Places, Written
 from torchspore.engine.graph.control.records import stand_in
 from torchspore.engine.graph.refusal import Refusal
+from torchspore.engine.graph.watch import quiet
 from torchspore.engine.private import (
     current_trace,
     disable_proxy_modes_tracing,
+    lazy_graphs,
     make_fx,
     pop_mode,
     push_mode,
@@ -177,14 +179,15 @@ class Part(Capture):
             with self.open():
                 for tensor, value in self._given:
                     self._set(tensor, self.resolve(value))
-                out.value = function()
+                with self.watch.heard():
+                    out.value = function()
                 results = self._finish(out, places)
                 forward.update(node.name for node in self.tracer.graph.nodes)
                 gradients = self._gradients(out, results)
             return [*results, *gradients]
 
         try:
-            with without_modes() as modes:
+            with quiet(), without_modes() as modes, lazy_graphs(True):
                 self._modes = list(modes)
                 out.module = make_fx(body, tracing_mode="fake", _allow_non_fake_inputs=False)()
         except Exception as error:

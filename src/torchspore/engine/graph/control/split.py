@@ -8,16 +8,10 @@ from torch.fx.node import Node
 
 from torchspore.engine.graph import passes
 from torchspore.engine.graph.control.part import BACKWARD
+from torchspore.engine.graph.control.sub_graph import SubGraph
 from torchspore.engine.graph.passes.dead import acts, drop_dead
 from torchspore.engine.graph.refusal import Refusal
 from torchspore.engine.private import is_operator
-
-
-class SubGraph(torch.fx.GraphModule):
-    """A graph that a node of another one calls; it stands among that node's arguments."""
-
-    def __repr__(self) -> str:
-        return "subgraph"
 
 
 def copied(module: torch.fx.GraphModule) -> torch.fx.GraphModule:
@@ -102,9 +96,7 @@ def _needed(nodes: list[Node], gradients: list[Node]) -> set[Node]:
 
 
 def _finished(module: Any) -> torch.fx.GraphModule:
-    made = passes.clean(module)
-    made.recompile()
-    return made
+    return passes.clean(module)
 
 
 def _draws(node: Node) -> bool:
