@@ -18,6 +18,16 @@ def install() -> None:
     alias.install()
 
 
+def load_ipython_extension(ipython: object) -> None:
+    """What `%load_ext torchspore` calls in a notebook: the same as `install()`."""
+    install()
+
+
+def unload_ipython_extension(ipython: object) -> None:
+    """What `%unload_ext torchspore` calls."""
+    uninstall()
+
+
 def graphs(owner: object) -> list[object]:
     """The graphs captured so far of a Cell, a `@jit` function or a gradient function; `print` shows one."""
     from torchspore.engine.graph import dispatch

@@ -100,7 +100,7 @@ class EffectRefused(TorchsporeError, RuntimeError):
 
 
 class CompileError(TorchsporeError, RuntimeError):
-    """Something that can't be part of one graph, where jit_syntax_level STRICT or COMPATIBLE asks for one; the message says what to write."""
+    """What can't be part of one graph, where jit_syntax_level STRICT or COMPATIBLE asks for one; the message says what to write."""
 
 
 class CompileTypeError(CompileError, TypeError):

@@ -225,7 +225,7 @@ def test_both_modes_are_equal_over_three_calls(kind: type[Base]) -> None:
 @pytest.mark.parametrize("kind", REFUSED)
 def test_a_refusal_names_the_line(kind: type[Base]) -> None:
     three_calls(kind, ms.GRAPH_MODE)
-    lines = [line for line in effects.notes()["calls that run as PyNative"] if f" {kind.__name__} " in line]
+    lines = [line for line in effects.notes()["calls that run in parts"] if f" {kind.__name__} " in line]
     assert any(REFUSED[kind] in line and f"{__file__}:" in line for line in lines)
 
 

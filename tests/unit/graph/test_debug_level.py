@@ -109,11 +109,11 @@ def test_a_change_captures_again(debug: None) -> None:
 
 def test_a_refusal_tells_the_calls_that_led_there(debug: None) -> None:
     Looks()(X)
-    told = [note for note in effects.notes()["calls that run as PyNative"] if note.startswith(line("inner"))]
+    told = [note for note in effects.notes()["calls that run in parts"] if note.startswith(line("inner"))]
     assert any(f", called from {line('outer')}, " in note for note in told)
     ms.set_context(debug_level=ms.RELEASE)
     Looks()(X)
-    assert any("called from" not in note for note in effects.notes()["calls that run as PyNative"] if note.startswith(line("inner")))
+    assert any("called from" not in note for note in effects.notes()["calls that run in parts"] if note.startswith(line("inner")))
 
 
 def test_explain_says_what_is_kept(debug: None) -> None:

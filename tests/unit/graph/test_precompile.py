@@ -93,7 +93,7 @@ def test_what_can_not_be_captured_does_not_run_either() -> None:
 
     assert Prints()(Tensor([1.0])) is None
     assert not ran
-    assert any("Prints" in line for line in effects.notes()["calls that run as PyNative"])
+    assert any("Prints" in line for line in effects.notes()["calls that run in parts"])
 
 
 def test_no_memory_of_the_size_of_parameters_or_activations_is_kept() -> None:
@@ -105,7 +105,7 @@ def test_no_memory_of_the_size_of_parameters_or_activations_is_kept() -> None:
     made = held() - before
     assert other(*arguments) is None
     gc.collect()
-    assert held() - before == made
+    assert held() - before <= made
 
 
 def held() -> int:

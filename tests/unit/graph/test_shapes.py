@@ -23,7 +23,8 @@ class Mlp(nn.Cell):
 class Conv(nn.Cell):
     def __init__(self) -> None:
         super().__init__()
-        self.net = nn.SequentialCell(nn.Conv2d(3, 4, 3), nn.BatchNorm2d(4), nn.ReLU(), nn.MaxPool2d(2, 2), nn.Flatten(), nn.Dense(4 * 3 * 3, 5))
+        first = (nn.Conv2d(3, 4, 3), nn.BatchNorm2d(4), nn.ReLU(), nn.MaxPool2d(2, 2))
+        self.net = nn.SequentialCell(*first, nn.Flatten(), nn.Dense(4 * 3 * 3, 5))
 
     def construct(self, x):
         return self.net(x)

@@ -17,7 +17,7 @@ from torchspore.context.store import STORE
 from torchspore.engine import tensor as engine
 from torchspore.engine.dtypes import FROM_TORCH
 from torchspore.engine.grad import GradFrame
-from torchspore.engine.graph import depth, levels, log, shapes
+from torchspore.engine.graph import depth, levels, log, report, shapes
 from torchspore.engine.graph.capture import Capture, Captured
 from torchspore.engine.graph.control import strict
 from torchspore.engine.graph.graph import Graph
@@ -273,6 +273,7 @@ def _capture(
         if not getattr(owner, "is_piece", False):
             _warn(table, f"{refusal.line}: {_name(owner)} {refusal.reason}.\n\nhint: {_what_changes(table)}")
         return refusal
+    why = report.why(entry, table)
     if entry.graphs:
         table.numbers.see(read for graph in entry.graphs for read in graph.changed())
     try:
@@ -290,8 +291,7 @@ def _capture(
     entry.graphs.insert(0, graph)
     del entry.graphs[8:]
     table.recent = [*table.recent[1 - WASTED:], graph]
-    line = f"{_name(owner)}({_shapes(flat)}) at {user_line()}: {graph.operators} operators, {len(graph.inputs)} inputs"
-    effects.note("graphs", f"{line}, captured in {graph.seconds:.2f} s")
+    _tell(owner, entry, graph, flat, why)
     effects.report("mode", _APPLIED)
     return graph
 
@@ -385,6 +385,16 @@ def _converting(entry: Entry) -> Capture:
     return made
 
 
+def _tell(owner: Any, entry: Entry, graph: Graph, flat: list[TensorBase], why: str) -> None:
+    """Says in `explain` and in the log what was captured, and why not for the first time."""
+    text = (
+        f"{user_line()}: {_name(owner)}({_shapes(flat)}): {graph.operators} operators, {len(graph.inputs)} inputs, "
+        f"{entry.settings.level}, ready in {graph.seconds:.2f} s{why and ', again because ' + why}"
+    )
+    effects.note("graphs", text)
+    log.event("again" if why else "capture", text)
+
+
 def _shapes(flat: list[TensorBase]) -> str:
     """The first arguments in a few words: what tells one graph of a Cell from another."""
     shown = [f"{FROM_TORCH[t._t.dtype]}{list(t._t.shape)}" for t in flat[:3]]
@@ -393,7 +403,10 @@ def _shapes(flat: list[TensorBase]) -> str:
 
 def _report(owner: Any, refusal: Refusal) -> None:
     effects.report("mode", _APPLIED)
-    effects.note("calls that run as PyNative", f"{refusal.line}: {_name(owner)} {refusal.reason}{refusal.calls()}")
+    if not getattr(owner, "is_piece", False):
+        text = f"{refusal.line}: {_name(owner)} {refusal.reason}{refusal.calls()}"
+        effects.note("calls that run in parts", text)
+        log.event("refused", text)
 
 
 def _name(owner: Any) -> str:

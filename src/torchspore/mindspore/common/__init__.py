@@ -3,8 +3,8 @@ from torchspore.mindspore.common import dtype
 from torchspore.mindspore.common.api import JitConfig, constexpr, jit, jit_class, ms_function, ms_memory_recycle
 from torchspore.mindspore.common.dtype import *
 from torchspore.mindspore.common.initializer import Initializer
-from torchspore.mindspore.common.parameter import Parameter, ParameterTuple
 from torchspore.mindspore.common.mutable import mutable
+from torchspore.mindspore.common.parameter import Parameter, ParameterTuple
 from torchspore.mindspore.common.recompute import recompute
 from torchspore.mindspore.common.seed import get_seed, set_seed
 from torchspore.mindspore.common.tensor import Tensor, tensor

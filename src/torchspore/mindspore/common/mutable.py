@@ -24,7 +24,7 @@ def mutable(input_data: Any, dynamic_len: bool = False) -> Any:
 
 
 def _marked(value: Any) -> Any:
-    if isinstance(value, TensorBase) or isinstance(value, bool):
+    if isinstance(value, (TensorBase, bool)):
         return value
     if isinstance(value, int):
         return MutableInt(value)

@@ -163,7 +163,8 @@ class Normalises(Base):
 
 
 KINDS = [
-    Normalises, Prints, NumpyInTheMiddle, Counts, LoopWithPrint, Collects, Tries, CallsAFunction, Inherits, ReturnsEarly, Closes, InnerPrints,
+    Normalises,
+    Prints, NumpyInTheMiddle, Counts, LoopWithPrint, Collects, Tries, CallsAFunction, Inherits, ReturnsEarly, Closes, InnerPrints,
     SometimesUnbound,
 ]
 
