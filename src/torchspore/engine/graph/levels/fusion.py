@@ -79,7 +79,7 @@ def _is_fixed(v: torch.Tensor) -> bool:
 
 
 def fused(module: torch.fx.GraphModule, level: str, total: float) -> torch.fx.GraphModule | None:
-    """The graph with the kernels that won, compiled now; None where none does. `total`: seconds that the graph takes without; 0 where
+    """The graph with the kernels that won, compiled now; None where none does. `total`: seconds that the graph takes without, or 0 where
     this form was chosen before, so that only clusters count for which a kernel was chosen too.
 
     The strides in `meta` must be the ones that occur.
