@@ -6,7 +6,7 @@ so that a live Parameter is never changed and another thread may run the same Ce
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -206,7 +206,7 @@ class Capture(Frame):
 
     def _lost(self, error: BaseException) -> Refusal | None:
         """Why a local name has no value, where that ended the capture and a branch or loop on a Tensor is to blame."""
-        return self.watch.lost.get(error.name or "") if isinstance(error, NameError) else None
+        return self.watch.lost.get(control.name_in(error)) if isinstance(error, NameError) else None
 
     def _settle(self) -> None:
         """Puts all state back and turns the Tensors of the result into places of inputs and outputs."""

@@ -46,7 +46,7 @@ TRIED = 3
 version = 0
 """Counts what changes on Cells: while it stands still, their attributes need no look."""
 
-_APPLIED = Outcome.applied("calls run as captured graphs; what a graph can't hold runs as PyNative")
+_APPLIED = Outcome.applied("calls run as captured graphs; what a graph can't hold runs in parts")
 
 _COMPILED = Outcome.applied("calls in GRAPH_MODE compile, run nothing and give None")
 
@@ -353,16 +353,16 @@ def _captured(
 
     def capture() -> tuple[Capture, Captured]:
         """As it stands; where a Tensor decides what it does, once more with its source converted."""
-        made: Capture = _converting(entry) if entry.converts else kind()
+        made: Capture = _converting(entry, kind) if entry.converts else kind()
         made.numbers = numbers.attributes
         made.axes = _axes(entry, owner, args)
         try:
             return made, made.run(function, args, kwargs)
         except Refusal as refusal:
             may_help = refusal.needs_values or (entry.settings.syntax == "COMPATIBLE" and refusal.reason == "calls print")
-            if entry.converts or not may_help or kind is not Capture:
+            if entry.converts or not may_help:
                 raise
-            made = _converting(entry)
+            made = _converting(entry, kind)
             made.numbers = numbers.attributes
             made.axes = _axes(entry, owner, args)
             captured = made.run(function, args, kwargs)
@@ -379,8 +379,9 @@ def _captured(
     return depth.with_room(capture)
 
 
-def _converting(entry: Entry) -> Capture:
-    made = Capture(converts=True)
+def _converting(entry: Entry, kind: type[Capture]) -> Capture:
+    made = kind()
+    made.watch.converts = True
     made.watch.says = entry.settings.syntax == "COMPATIBLE"
     return made
 

@@ -54,7 +54,7 @@ def jit(
     fullgraph: bool = False,
     backend: str = "", **options: Any,
 ) -> Any:
-    """Runs the decorated function (or method) as one captured graph, in both modes; what a graph can't hold runs as PyNative.
+    """Runs the decorated function (or method) as one captured graph, in both modes; what a graph can't hold runs in parts.
 
     Raises TypeError for what is no function.
     """
@@ -74,8 +74,9 @@ def jit(
 
     @functools.wraps(function, updated=())
     def compiled(*args: Any, **kwargs: Any) -> Any:
-        if engine.frame() is not None and not dispatch.is_recorded():
-            return function(*args, **kwargs)
+        around = engine.frame()
+        if around is not None and not dispatch.is_recorded():
+            return around.callee(function)(*args, **kwargs)
         owner = getattr(args[0], "__dict__", None) is not None and inspect.isfunction(function) and args and _is_method(args[0], function)
         return dispatch.call(args[0] if owner else compiled, function, args, kwargs)
 

@@ -23,7 +23,8 @@ class Writer:
     def text(self, name: str) -> str:
         """The source."""
         self._lines = [f"def {name}(x):", "    a, b, c, n = x, x * W, x - W, 0"]
-        self._block(1, 3, False)
+        self._random.choice((self._if, self._while, self._for))(1, 2, False)
+        self._block(1, 2, False)
         self._lines.append(f"    return a + 2 * b - c * {self._random.choice(('W', '0.5', 'x'))} + n")
         return "\n".join(self._lines) + "\n"
 

@@ -147,7 +147,7 @@ def test_an_assert_on_a_tensor() -> None:
         return x * W
 
     assert checked(tensor([1, 1, 1])).asnumpy().tolist() == [0.5, -1.0, 2.0]
-    with pytest.raises(AssertionError, match="^too large"):
+    with pytest.raises(AssertionError, match=r"^too large"):
         checked(tensor(X))
     assert one_graph(checked)
 
@@ -266,3 +266,24 @@ def test_a_function_without_source_runs_as_pynative() -> None:
             ms.jit(module.lost)(tensor([1]))
     finally:
         ms.set_context(jit_syntax_level=ms.LAX)
+
+
+@pytest.mark.parametrize("level", ["O0", "O1"])
+def test_a_jit_function_inside_a_gradient_that_pynative_takes(level: str) -> None:
+    def mixed_up(x):
+        y = x * W * x if x.sum() > 0 else ops.exp(x)
+        i = Tensor(0)
+        while i < 3:
+            y = ops.tanh(y * x)
+            i = i + 1
+        return y.sum()
+
+    call = ms.jit(mixed_up, jit_level=level)
+    change, expected = ops.value_and_grad(call), ops.value_and_grad(mixed_up)
+    whole = ms.jit(lambda x: change(x))
+    for values in (X, [-1.0, -2.0, -3.0]):
+        wanted = flat(expected(tensor(values)))
+        for found in (change(tensor(values)), whole(tensor(values))):
+            for a, b in zip(flat(found), wanted):
+                np.testing.assert_allclose(a, b, rtol=1e-5)
+    assert one_graph(call) and one_graph(whole)

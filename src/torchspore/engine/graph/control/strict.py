@@ -15,7 +15,7 @@ from torchspore.errors import CompileAttributeError, CompileError, CompileNameEr
 _SAID = {
     "STRICT": "STRICT: a call is one graph, or an error",
     "COMPATIBLE": "COMPATIBLE: a call is one graph, or an error; containers and prints of what is known while compiling are allowed",
-    "LAX": "LAX: what a graph can't hold runs as PyNative",
+    "LAX": "LAX: what a graph can't hold runs in parts",
 }
 
 _LAX = "or leave jit_syntax_level at LAX"

@@ -27,7 +27,7 @@ def compile(module: torch.fx.GraphModule, inputs: Inputs, settings: Settings, he
     """
     if settings.infer_boost:
         return _boosted(module, inputs, settings, held)
-    if settings.level != "O0":
+    if settings.level != "O0" and not _takes_kept_values(module):
         return fused.compile(module, inputs, settings, held)
     tell.level("O0: each graph is a straight line of the kernels that PyNative calls")
     tell.layout(settings, False)
@@ -63,3 +63,8 @@ def _boosted(module: torch.fx.GraphModule, inputs: Inputs, settings: Settings, h
         choices.keep(key, best)
         log.event("level", f"kept {best} of {race}")
     return code if best == "boosted" else plain()
+
+
+def _takes_kept_values(module: torch.fx.GraphModule) -> bool:
+    """Whether it is the gradient of a branch or loop whose forward half runs elsewhere: nothing can be measured without that."""
+    return any(node.op == "placeholder" and node.meta.get("val") is None for node in module.graph.nodes)
