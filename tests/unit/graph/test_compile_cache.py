@@ -13,6 +13,7 @@ import mindspore as ms
 import numpy as np
 import pytest
 import running
+import torch
 from mindspore import Tensor, nn, ops
 from running import Run
 
@@ -21,6 +22,7 @@ from torchspore.context import effects
 from torchspore.engine.graph import cache
 from torchspore.engine.graph.cache import folder, written
 from torchspore.engine.graph.levels import choices
+from torchspore.engine.graph.passes.restride import layouts, restrided, with_layouts
 
 Program = Callable[..., Run]
 
@@ -271,6 +273,15 @@ def test_a_graph_comes_back_from_its_text(cached: Path) -> None:
     (graph,) = torchspore.graphs(step)
     again = written.read(written.write(graph.module))
     assert written.write(again) == written.write(graph.module)
+
+
+def test_strides_come_back_from_their_text() -> None:
+    module = torch.fx.symbolic_trace(lambda x: torch.relu(x.transpose(0, 1)).sum(0))
+    restrided(module, [torch.ones(3, 4)])
+    other = torch.fx.symbolic_trace(lambda x: torch.relu(x.transpose(0, 1)).sum(0))
+    assert with_layouts(other, layouts(module))
+    assert [n.meta["val"].stride() for n in other.graph.nodes if "val" in n.meta] == [(4, 1), (1, 4), (1, 4), (1,), (1,)]
+    assert not with_layouts(other, "[]") and not with_layouts(other, "no text of ours")
 
 
 def test_graphs_with_open_lengths_pass_by(cached: Path) -> None:

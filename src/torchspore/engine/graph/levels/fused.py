@@ -9,14 +9,14 @@ import torch
 from torchspore.engine.graph import log, passes
 from torchspore.engine.graph.levels import boost, choices, cuda, fusion, measure, products, straight, tell
 from torchspore.engine.graph.levels.choice import Race
-from torchspore.engine.graph.levels.fingerprint import fingerprint
+from torchspore.engine.graph.levels.fingerprint import fingerprint, of_text, signature
 from torchspore.engine.graph.levels.settings import Settings
 from torchspore.engine.graph.levels.straight import Code
 from torchspore.engine.graph.passes.copy import copied
 from torchspore.engine.graph.passes.inner import change_inner
 from torchspore.engine.graph.passes.layout import channels_last, has_images
 from torchspore.engine.graph.passes.linear import fuse_activations, onednn_linears
-from torchspore.engine.graph.passes.restride import restrided
+from torchspore.engine.graph.passes.restride import layouts, restrided, with_layouts
 
 Module = torch.fx.GraphModule
 PLAIN, PRODUCTS, LAYOUT, FUSED, PREPARED = "O0", "oneDNN products", "channels last", "fused kernels, ", "weights prepared"
@@ -85,8 +85,7 @@ class Forms:
 
     def with_kernels(self, base: str, seconds: float) -> Code | None:
         """A simple form with compiled clusters; `seconds` is what it takes without."""
-        with measure.undisturbed():
-            restrided(self.modules[base], [measure.copy(t) for t in self._inputs()])
+        _restride(self.modules[base], self._inputs)
         found = fusion.fused(self.modules[base], self._settings.level, seconds)
         return None if found is None else _lines(found)
 
@@ -128,6 +127,16 @@ class Forms:
         if base not in self.simple():
             return None
         return _lines(self.modules[base]) if base == name else self.with_kernels(base, 0.0)
+
+
+def _restride(module: Module, inputs: measure.Inputs) -> None:
+    """Works out the strides of all values by a run, or takes what a run of an equal graph told."""
+    key = of_text("strides", signature(module))
+    known = choices.find(key)
+    if known is None or not with_layouts(module, known):
+        with measure.undisturbed():
+            restrided(module, [measure.copy(t) for t in inputs()])
+        choices.keep(key, layouts(module))
 
 
 def _tuned(module: Module, wanted: products.Wanted) -> Module | None:
