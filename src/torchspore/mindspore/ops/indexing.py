@@ -8,6 +8,7 @@ import torch
 
 from torchspore.base.text import with_hint
 from torchspore.engine import create
+from torchspore.engine import tensor as engine
 from torchspore.engine.tensor import TensorBase, modify, raw, wrap
 from torchspore.mindspore.ops.explain import place, shown
 from torchspore.mindspore.ops.reasons import is_torch, reason
@@ -73,7 +74,7 @@ def part_of(t: torch.Tensor, index: Any) -> torch.Tensor:
 
 def getitem(self: Any, index: Any) -> Any:
     """The part of the Tensor that `index` names; a basic index gives a view. Raises IndexError where it is out of range."""
-    if isinstance(index, int) and not isinstance(index, bool):
+    if isinstance(index, int) and not isinstance(index, (bool, TensorBase)):  # a number of a graph is both
         t = raw(self)
         if t.ndim and -t.shape[0] <= index < t.shape[0]:
             return wrap(t[index])
@@ -81,9 +82,29 @@ def getitem(self: Any, index: Any) -> Any:
         at = _index(self, index)
         if isinstance(at, torch.Tensor) and not at.ndim and at.dtype is not torch.bool:
             return wrap(raw(self)[at.reshape(1)].squeeze(0))  # torch would read the number on the host
+        if engine.active and isinstance(at, tuple) and any(map(_is_scalar, at)):
+            if all(_is_scalar(part) or isinstance(part, (int, slice)) for part in at):
+                return wrap(_one_by_one(raw(self), at))
         return wrap(part_of(raw(self), at))
     except (IndexError, RuntimeError, TypeError) as error:
         raise _explained(self, f"x[{_written(index)}]", error) from None
+
+
+def _is_scalar(part: Any) -> bool:
+    return isinstance(part, torch.Tensor) and not part.ndim and part.dtype is not torch.bool
+
+
+def _one_by_one(t: torch.Tensor, at: tuple[Any, ...]) -> torch.Tensor:
+    """The part at ints, slices and 0-d Tensors, of which a graph reads none on the host."""
+    axis = 0
+    for part in at:
+        before = (slice(None),) * axis
+        if isinstance(part, torch.Tensor):
+            t = t[(*before, part.reshape(1))].squeeze(axis)
+        else:
+            t = t[(*before, part)]
+            axis += isinstance(part, slice)
+    return t
 
 
 def setitem(self: Any, index: Any, value: Any) -> None:

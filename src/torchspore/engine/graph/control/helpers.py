@@ -305,4 +305,24 @@ def item(tensor: TensorBase) -> Callable[[], Any]:
     return lambda: _number(tensor, kind)
 
 
-_BUILTINS: dict[Any, Any] = {range: range_, int: to_int, float: to_float, bool: to_bool}
+def largest(*values: Any, **others: Any) -> Any:
+    """`max`."""
+    return _extreme(max, operator.gt, values, others)
+
+
+def smallest(*values: Any, **others: Any) -> Any:
+    """`min`."""
+    return _extreme(min, operator.lt, values, others)
+
+
+def _extreme(builtin: Callable[..., Any], beats: Callable[[Any, Any], Any], values: tuple[Any, ...], others: dict[str, Any]) -> Any:
+    items = values[0] if len(values) == 1 and isinstance(values[0], (list, tuple)) else values
+    if others or len(items) < 2 or not any(_decides(item) for item in items):
+        return builtin(*values, **others)
+    found = items[0]
+    for item in items[1:]:
+        found = if_(beats(item, found), lambda item=item: item, lambda found=found: found)  # type: ignore[misc]
+    return found
+
+
+_BUILTINS: dict[Any, Any] = {max: largest, min: smallest, range: range_, int: to_int, float: to_float, bool: to_bool}

@@ -25,7 +25,7 @@ class Function:
         self._outer = names.declared(node.body, ast.Nonlocal)
         self._expressions = Expressions(self._parameters[0] if self._parameters else None, converted)
         inner = [part for part in names.own(node.body) if isinstance(part, (ast.FunctionDef, ast.Lambda, ast.ClassDef))]
-        self._kept = names.read(inner)          # what functions inside read counts at any time
+        self._kept = names.read(inner) | self._outer          # what other functions may read counts at any time
         self._loops: list[bool] = []            # for each loop around, whether it has a return inside
         self._count = 0
 

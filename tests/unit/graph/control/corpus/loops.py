@@ -291,9 +291,45 @@ def zero_and_more(x):
     return y
 
 
+def two_indices(x):
+    rows, i = TABLE * x, Tensor(0)
+    y = x * 0
+    while i < 3:
+        y = y + rows[i, 2] * rows[1:3, i].sum() + rows[-1, i]
+        i = i + 1
+    return y
+
+
+def index_of_a_range(x):
+    y = x
+    for i in range((x > 0).sum()):
+        y = y + x[i] * TABLE[i, 1]
+    return y
+
+
+def long_python_loop(x):
+    for i in range(100):
+        x = x * 0.99 + 0.01 * i
+        if x.sum() > 30:
+            break
+    return x
+
+
+def added_in_place(x):
+    y = x * 1
+    i = 0
+    while i < 3:
+        y += W
+        if y.sum() > 8:
+            break
+        i += 1
+    return y
+
+
 FUNCTIONS = [
     halve, counted, tensor_counter, zero_times, nested_loops, break_out, break_in_while_true, continue_on, break_and_continue,
     python_for_with_break, python_for_with_continue, python_while_with_break, for_else, while_else, tensor_range, tensor_range_with_start,
     tensor_range_down, tensor_range_with_break, over_rows, over_list, over_zip, over_dict, branch_in_loop, loop_in_branch, float_state,
     sum_from_number, temporary_names, newton, index_by_counter, zero_and_more,
+    two_indices, index_of_a_range, long_python_loop, added_in_place,
 ]

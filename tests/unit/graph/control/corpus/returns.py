@@ -168,8 +168,63 @@ def _helper(a, by=1.0, *, swap=False):
     return -a if swap else a
 
 
+def largest_and_smallest(x):
+    return max(x.sum(), x.mean(), W.max()) * x + min(x[0], x[1])
+
+
+def inner_function_writes_outer_name(x):
+    total = x * 0
+
+    def add(v):
+        nonlocal total
+        if v.sum() > 0:
+            total = total + v
+        else:
+            total = total - v * W
+
+    add(x)
+    add(-x * 2)
+    return total
+
+
+def deleted_name(x):
+    t = x * 2
+    if x.sum() > 0:
+        del t
+        t = x * W
+    return t
+
+
+def walrus(x):
+    if (s := x.sum()) > 0:
+        return x * s
+    return x - s
+
+
+def in_try_and_with(x):
+    try:
+        if x.max() > 1:
+            x = x * 2
+        for _ in range(2):
+            if x.sum() > 3:
+                x = x * W
+    finally:
+        x = x + 1
+    with np.errstate(all="ignore"):
+        if x.min() < 0:
+            x = x - 1
+    return x
+
+
+def starred(x, *more, by=1.0, **named):
+    if x.sum() > by:
+        return x * len(more) + W
+    return x * named.get("scale", 2.0)
+
+
 FUNCTIONS = [
     early, early_in_nested, from_while, from_for, from_nested_loops, from_tensor_loop_in_python_loop, several_values, nothing_in_loop,
     conditional, conditional_numbers, conditional_nested, both, either, negated, chained, mixed_with_python, value_of_and, asserted,
-    through_lambda, through_comprehension, recursion, with_defaults,
+    through_lambda, through_comprehension, recursion, with_defaults, largest_and_smallest, inner_function_writes_outer_name, deleted_name,
+    walrus, in_try_and_with, starred,
 ]
