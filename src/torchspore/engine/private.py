@@ -86,8 +86,12 @@ class NoCompiler(RuntimeError):
     """No C++ compiler was found."""
 
 
-def inductor(module: torch.fx.GraphModule, inputs: list[Any], options: dict[str, Any]) -> Callable[..., list[Any]]:
+def inductor(
+    module: torch.fx.GraphModule, inputs: list[Any], options: dict[str, Any], in_one: bool = False,
+) -> Callable[..., list[Any]]:
     """The graph, which writes into none of its inputs, as one function compiled by Inductor; `inputs` are fake tensors.
+
+    With `in_one` the calls of other kernels are C++ too, so that the whole graph is one launch.
 
     Raises NoCompiler where there is none, and whatever goes wrong in Inductor or the compiler.
     """
@@ -103,7 +107,7 @@ def inductor(module: torch.fx.GraphModule, inputs: list[Any], options: dict[str,
             plain = make_fx(torch.fx.Interpreter(module).run, decomposition_table=select_decomp_table())(*fakes)
         try:
             with V.set_fake_mode(mode), tracing(TracingContext(mode)):
-                code: Any = compile_fx.compile_fx_inner(plain, fakes, is_inference=True)
+                code: Any = compile_fx.compile_fx_inner(plain, fakes, is_inference=True, cpp_wrapper=in_one)
         except exc.InductorError as error:
             if isinstance(error.inner_exception, exc.InvalidCxxCompiler):
                 raise NoCompiler("g++ or what CXX names") from None

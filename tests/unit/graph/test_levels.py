@@ -204,6 +204,18 @@ def test_disable_format_transform_keeps_images_as_they_are(monkeypatch: pytest.M
     np.testing.assert_allclose(*answers, rtol=1e-4, atol=1e-6)
 
 
+def test_a_form_that_comes_late_is_compared_on_the_same_inputs() -> None:
+    def step(x: torch.Tensor) -> list[torch.Tensor]:
+        x.mul_(2)
+        return [x + 1]
+
+    race = choice.Race(lambda: [torch.ones(10)])
+    race.enter("one", lambda: step)
+    race.best()
+    race.enter("other", lambda: lambda x: [x.add_(x) + 1])
+    assert list(race.codes) == ["one", "other"]
+
+
 @pytest.mark.parametrize(("act", "text"), [
     (lambda: ms.JitConfig(jit_level="o1"), "JitConfig(jit_level='o1'): expected one of 'O0', 'O1', 'O2'.\n\nhint: write jit_level='O1'."),
     (lambda: ms.jit(lambda x: x, jit_level="02"), "jit(jit_level='02'): expected one of 'O0', 'O1', 'O2'."),

@@ -20,7 +20,7 @@ from torchspore.engine.graph.passes.restride import layouts, restrided, with_lay
 
 Module = torch.fx.GraphModule
 PLAIN, PRODUCTS, LAYOUT, FUSED, PREPARED = "O0", "oneDNN products", "channels last", "fused kernels, ", "weights prepared"
-RECORDED = "one launch, "
+LAUNCH, RECORDED = "one launch", "recorded, "
 
 
 def compile(module: Module, inputs: measure.Inputs, settings: Settings, held: frozenset[int] = frozenset()) -> Code:
@@ -55,6 +55,7 @@ def _raced(forms: Forms, inputs: measure.Inputs) -> tuple[str, Code]:
     elif forms.is_thorough:
         _enter(race, FUSED + PREPARED, forms.prepared(race.seconds[best]))
     if forms.is_thorough:
+        _enter(race, LAUNCH, forms.in_one())
         _enter(race, RECORDED + race.best(), forms.recorded(race.codes[race.best()]))
     best = race.best()
     log.event("level", f"kept {best} of {race}")
@@ -110,6 +111,13 @@ class Forms:
         rest = fusion.fused(found.rest, self._settings.level, seconds)
         return None if rest is None else boost.code(dataclasses.replace(found, rest=rest))
 
+    def in_one(self) -> Code | None:
+        """All in one C++ launch, where Inductor can write that."""
+        module = copied(self._module)
+        _restride(module, self._inputs)
+        found = fusion.in_one(module)
+        return None if found is None else _lines(found)
+
     def recorded(self, code: Code) -> Code | None:
         """On a GPU a form as one launch."""
         return cuda.recorded(code, self._held) if cuda.is_fit(self._module) else None
@@ -119,6 +127,8 @@ class Forms:
         if name.startswith(RECORDED):
             found = self.code(name.removeprefix(RECORDED))
             return None if found is None else self.recorded(found)
+        if name == LAUNCH:
+            return self.in_one()
         if name == PREPARED:
             return self.prepared()
         if name == FUSED + PREPARED:

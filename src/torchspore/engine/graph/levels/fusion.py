@@ -64,6 +64,30 @@ def _has_tensors(node: Node) -> bool:
                for v in values)
 
 
+def in_one(module: torch.fx.GraphModule) -> torch.fx.GraphModule | None:
+    """The graph with all that neither writes nor draws random numbers as one C++ launch, or few; None where that can't be had."""
+    kept: list[tuple[Cluster, inductor.Kernel]] = []
+    for cluster in clusters(module, _is_pure):
+        if _is_work(cluster, _is_any):
+            kernel = inductor.one_launch(taken_out(cluster))
+            if kernel is None:
+                return None
+            kept.append((cluster, kernel))
+    return put_in(module, kept) if kept else None
+
+
+def _is_pure(node: Node) -> bool:
+    target = node.target
+    return (
+        is_operator(target) and target.namespace == "aten" and not target._schema.is_mutable and _has_tensors(node)
+        and torch.Tag.nondeterministic_seeded not in target.tags
+    )
+
+
+def _is_any(name: str) -> bool:
+    return name not in _FREE
+
+
 @dataclass
 class Like:
     """Clusters that are alike: one of them as a graph, its inputs, and the seconds that its operators take one by one."""
@@ -106,9 +130,13 @@ def _alike(module: torch.fx.GraphModule) -> dict[str, Like]:
     return found
 
 
-def _is_work(cluster: Cluster) -> bool:
-    names = [node.target._opname for node in cluster.nodes if is_operator(node.target)]
-    return bool(cluster.outputs) and any(name in _HEAVY and name not in _FREE for name in names)
+def _is_generated(name: str) -> bool:
+    return name in _HEAVY and name not in _FREE
+
+
+def _is_work(cluster: Cluster, counts: Callable[[str], bool] = _is_generated) -> bool:
+    names = [node.target._opname for node in cluster.nodes if is_operator(node.target) and not is_view(node)]
+    return bool(cluster.outputs) and any(map(counts, names))
 
 
 def _known(key: str, like: Like, level: str, total: float) -> inductor.Kernel | None:

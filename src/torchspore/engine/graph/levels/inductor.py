@@ -46,6 +46,21 @@ def kernel(module: torch.fx.GraphModule, level: str) -> Kernel | None:
     return None
 
 
+def one_launch(module: torch.fx.GraphModule) -> Kernel | None:
+    """One C++ function for a graph with no writes in it, calls of other kernels included; None where Inductor can't write it."""
+    if _broken is not None:
+        return None
+    started = time.perf_counter()
+    inputs = [node.meta["val"] for node in module.graph.nodes if node.op == "placeholder"]
+    try:
+        found = private.inductor(module, inputs, _options("O1"), True)
+    except Exception as error:                # not every kernel can be called from its C++: other forms are there
+        log.event("level", f"one launch is left out: {_first_line(error)}")
+        return None
+    log.event("compile", f"one launch for {_shown(module)} in {time.perf_counter() - started:.1f} s")
+    return found
+
+
 def _say() -> None:
     text = f"jit_level O1 and O2 write kernels of their own, and {_broken}; graphs run without them."
     print(f"torchspore: {user_line()}: {text}", file=sys.stderr)
