@@ -6,7 +6,6 @@ import time
 import warnings
 from collections import OrderedDict
 from collections.abc import Callable
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -34,7 +33,7 @@ KEPT = 64
 WASTED = 8
 """After so many captures in a row that served one call each, new ones are not made: something keeps changing."""
 
-FEW = 6
+FEW = 16
 """A graph of fewer operators gains less than its look-up costs: inside a call that runs in parts such Cells run as PyNative."""
 
 DEEPEST = 16
@@ -85,12 +84,10 @@ class Table(OrderedDict[Any, Entry]):
         super().__init__()
         self.recent: list[Graph] = []
         self.numbers = Numbers()
+        self.refused_in: tuple[int, Any] | None = None
+        """The era, and the state of the context, in which no call could be captured: they are no longer tried."""
+        self.is_small = False      # all graphs here have too few operators to gain anything
         self.has_warned = False
-
-    def is_small(self) -> bool:
-        """Whether all graphs here have too few operators to gain anything."""
-        found = [graph.operators for entry in self.values() for graph in entry.graphs]
-        return bool(found) and max(found) < FEW
 
     def keeps_changing(self) -> bool:
         """Whether the last captures served one call each."""
@@ -131,6 +128,9 @@ def call(owner: Any, function: Callable[..., Any], args: tuple[Any, ...], kwargs
     if STORE.get("precompile_only"):
         effects.report("precompile_only", _COMPILED)
         return compile(owner, function, args, kwargs)
+    table = _table(owner)
+    if table.refused_in is not None and table.refused_in == (era, STORE.snapshot()):
+        return _in_parts(owner, function, args, kwargs)
     flat: list[TensorBase] = []
     found = find(owner, function, args, kwargs, flat)
     if isinstance(found, Graph):
@@ -148,7 +148,7 @@ def _refuse(
 ) -> None:
     """Raises the compile error for what was refused; where the program itself raises, its own error."""
     if refusal.reason.startswith("raises"):
-        _in_pynative(function, args, kwargs)
+        in_pynative(function, args, kwargs)
     raise strict.error(_name(owner), refusal, syntax)
 
 
@@ -157,11 +157,11 @@ def enter(owner: Any, function: Callable[..., Any], args: tuple[Any, ...], kwarg
     if _local.in_pynative or not (engine.frame() is None or is_recorded()):
         return function(*args, **kwargs)
     if _local.in_parts > DEEPEST:
-        return _in_pynative(function, args, kwargs)
+        return in_pynative(function, args, kwargs)
     if not _local.in_parts:
         return call(owner, function, args, kwargs)
-    if _table(owner).is_small():
-        return _in_pynative(function, args, kwargs)
+    if _table(owner).is_small:
+        return in_pynative(function, args, kwargs)
     return call(owner, function, args, kwargs)
 
 
@@ -194,6 +194,9 @@ def find(
             plain_args, plain_kwargs = _plain(args, kwargs)
             return find(owner, function, plain_args, plain_kwargs, flat)
         found.refusal, found.refused_at, found.refusals = made, version, found.refusals + 1
+        table = _table(owner)
+        if found.refusals >= TRIED and found.settings.syntax == "LAX" and not found.is_deep and not table.recent:
+            table.refused_in = (era, STORE.snapshot())
         made.needs_room = found.is_deep
         _report(owner, made)
     return made
@@ -212,7 +215,7 @@ def run(graph: Graph, flat: list[TensorBase], function: Callable[..., Any], args
     try:
         return graph.run(flat)
     except (IndexError, RuntimeError, ValueError, TypeError, ZeroDivisionError):
-        _in_pynative(function, args, kwargs)
+        in_pynative(function, args, kwargs)
         raise
 
 
@@ -290,6 +293,7 @@ def _capture(
             return refusal
     entry.graphs.insert(0, graph)
     del entry.graphs[8:]
+    table.is_small = graph.operators < FEW and (table.is_small or not table.recent)
     table.recent = [*table.recent[1 - WASTED:], graph]
     _tell(owner, entry, graph, flat, why)
     effects.report("mode", _APPLIED)
@@ -448,16 +452,11 @@ def construct_of(cell: Any) -> Callable[..., Any]:
     return _parts_of(cell.construct)
 
 
-def _in_pynative(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    with _pynative():
-        return function(*args, **kwargs)
-
-
-@contextmanager
-def _pynative() -> Any:
+def in_pynative(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Runs a call operator by operator, whatever the mode."""
     before, _local.in_pynative = _local.in_pynative, True
     try:
-        yield
+        return function(*args, **kwargs)
     finally:
         _local.in_pynative = before
 

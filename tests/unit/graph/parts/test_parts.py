@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from mindspore import Tensor, nn, ops
 
-from torchspore.engine.graph.parts import run
+from torchspore.context import effects
 
 
 class Base(nn.Cell):
@@ -197,6 +197,7 @@ def test_parts_do_what_pynative_does(kind: type[Base], gradient: bool, capsys: p
     assert capsys.readouterr().out == said
     for a, b in zip(eager, graphed):
         for left, right in zip(a, b):
-            np.testing.assert_allclose(left, right, rtol=1e-6, atol=1e-7)
+            np.testing.assert_allclose(left, right, rtol=1e-5, atol=1e-6)  # gradients are added up in another order
     assert (one.calls, one.seen) == (other.calls, other.seen)
-    assert run.graphs(kind.construct) or kind is Counts, "something was captured"  # a counter is an input of the whole graph
+    pieces = [line for line in effects.notes()["graphs"] if f" {kind.__name__}.construct line" in line]
+    assert pieces or kind is Counts, "something was captured"  # Counts: a counter is an input of the whole graph

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import ast
 import threading
+import time
 import weakref
 from collections.abc import Callable
 from types import CellType, CodeType, FunctionType, MethodType
@@ -21,6 +22,9 @@ from torchspore.engine.tensor import TensorBase
 
 SETTLED = 3
 """After so many calls a piece no longer grows by its neighbours."""
+
+TURNS = 5
+"""How often each form of a piece is timed."""
 
 REWRITES = 64
 """How often a function is split anew while its statements become known."""
@@ -69,20 +73,38 @@ class Region:
         self.plan, self.piece, self.function = plan, piece, function
         self.__qualname__ = label
         self._calls = 0
-        self._is_small = False
+        self._seconds: dict[bool, list[float]] = {True: [], False: []}
+        """How long calls took as a graph, and in Python; until it is known which is faster."""
+        self.is_slower: bool | None = None
 
     def __call__(self, args: tuple[Any, ...]) -> Any:
-        if self._is_small:
-            return self.function(*args)
+        if self.is_slower:
+            return dispatch.in_pynative(self.function, args, {})
+        self._calls += 1
+        if self.is_slower is None and self._calls > SETTLED:
+            return self._measured(args)
+        return self._as_graph(args)
+
+    def _as_graph(self, args: tuple[Any, ...]) -> Any:
         flat: list[TensorBase] = []
         found = dispatch.find(self, self.function, args, {}, flat)
         if isinstance(found, Graph):
             self.plan.held(self.piece.statements)
-            self._calls += 1
-            self._is_small = self._calls == SETTLED and found.operators < dispatch.FEW
             return dispatch.run(found, flat, self.function, args, {})
         self._refused(found)
         return self.function(*args)
+
+    def _measured(self, args: tuple[Any, ...]) -> Any:
+        """Runs in the one form or the other by turns, and takes the faster one in the end: a short piece gains less than its look-up costs."""
+        as_graph = len(self._seconds[True]) <= len(self._seconds[False])
+        started = time.perf_counter()
+        result = self._as_graph(args) if as_graph else dispatch.in_pynative(self.function, args, {})
+        self._seconds[as_graph].append(time.perf_counter() - started)
+        if len(self._seconds[False]) == TURNS:
+            self.is_slower = min(self._seconds[True]) > min(self._seconds[False])
+            if self.is_slower:
+                log.event("seam", f"{self.plan.code.co_filename}:{self.piece.first}: {self.__qualname__} is faster in Python")
+        return result
 
     def _refused(self, refusal: Refusal) -> None:
         self.plan.refused(self.piece.statements, refusal.reason)
@@ -104,14 +126,14 @@ class Runner:
         self._split: FunctionType | None = None
 
     def current(self) -> FunctionType:
-        """The split form for what is known now."""
+        """The split form for what is known now; the function itself where Python is faster in every piece."""
+        if self._regions and all(region.is_slower for region in self._regions.values()):
+            function = self._function()
+            assert function is not None
+            return function
         if self._split is None or (self._version != self._plan.version and self._rewrites < REWRITES):
             self._split = self._written()
         return self._split
-
-    def regions(self) -> list[Region]:
-        """The pieces of the split form of now."""
-        return list(self._regions.values())
 
     def _written(self) -> FunctionType:
         function = self._function()
@@ -162,9 +184,3 @@ def _made(function: FunctionType, definition: Any, helper: Helper) -> FunctionTy
     made = FunctionType(compiled, function.__globals__, definition.name, None, tuple(cells[n] for n in compiled.co_freevars))
     made.__qualname__, made.__module__ = function.__qualname__, function.__module__
     return made
-
-
-def graphs(function: FunctionType) -> list[Graph]:
-    """The graphs between the seams of a function."""
-    runner = _runners.get(function)
-    return [graph for region in (runner.regions() if runner is not None else []) for graph in dispatch.graphs(region)]
