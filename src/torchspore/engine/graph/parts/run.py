@@ -95,7 +95,7 @@ class Region:
         return self.function(*args)
 
     def _measured(self, args: tuple[Any, ...]) -> Any:
-        """Runs in the one form or the other by turns, and takes the faster one in the end: a short piece gains less than its look-up costs."""
+        """Runs in one form or the other by turns, and takes the faster one in the end: a short piece gains less than its look-up."""
         as_graph = len(self._seconds[True]) <= len(self._seconds[False])
         started = time.perf_counter()
         result = self._as_graph(args) if as_graph else dispatch.in_pynative(self.function, args, {})
