@@ -6,6 +6,7 @@ import shlex
 import signal
 import subprocess
 import threading
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, TypeGuard
@@ -95,6 +96,12 @@ def inductor(
 
     Raises NoCompiler where there is none, and whatever goes wrong in Inductor or the compiler.
     """
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")           # torch warns of its own modules when it loads and runs these
+        return _inductor(module, inputs, options, in_one)
+
+
+def _inductor(module: torch.fx.GraphModule, inputs: list[Any], options: dict[str, Any], in_one: bool) -> Callable[..., list[Any]]:
     from torch._guards import TracingContext, tracing
     from torch._inductor import compile_fx, config, cpp_builder, exc
     from torch._inductor.decomposition import select_decomp_table

@@ -261,3 +261,20 @@ def test_branches_and_loops_are_worked_on_too(monkeypatch: pytest.MonkeyPatch) -
         answers.append(net(x).asnumpy())
     np.testing.assert_array_equal(answers[0], answers[1])
     np.testing.assert_allclose(answers[0], answers[2], rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.slow
+def test_o2_runs_a_small_step_as_one_launch(monkeypatch: pytest.MonkeyPatch) -> None:
+    taken: list[str] = []
+
+    def last(race: Any) -> str:
+        taken[:] = list(race.codes)
+        return race.seconds.setdefault(taken[-1], 1.0) and taken[-1]
+
+    monkeypatch.setattr(choice.Race, "best", last)
+    plain, state, _ = trained(words, "O0")
+    losses, two, _ = trained(words, "O2")
+    assert taken[-1] == "one launch"
+    np.testing.assert_allclose(losses, plain, rtol=1e-5)
+    for a, b in zip(state, two):
+        np.testing.assert_allclose(a, b, atol=1e-4 * max(1.0, np.abs(a).max()))
