@@ -221,7 +221,8 @@ class Capture(Frame):
         self.written = []
         for owner, name, value in changed:
             if not any(True for _ in tensors(value)):
-                refusal = Refusal(f"writes the attribute {name!r} of {type(owner).__name__}", self._first_line())
+                line = self.watch.lines.get((id(owner.__dict__), name)) or self._first_line()
+                refusal = Refusal(f"writes the attribute {name!r} of {type(owner).__name__}", line)
                 refusal.numbers = tuple(
                     (owner.__dict__, name) for owner, name, value in changed
                     if type(value) in (int, float) and type(owner.__dict__.get(name)) is type(value)
@@ -243,7 +244,7 @@ class Capture(Frame):
         return found
 
     def _first_line(self) -> str:
-        code = next(iter(self.watch.codes), None)
+        code = next((code for code in self.watch.codes if code.co_filename != "<string>"), None)
         return f"{code.co_filename}:{code.co_firstlineno}" if code is not None else "<unknown>"
 
 

@@ -50,6 +50,8 @@ class Watch:
         self.homes: dict[int, Read] = {}
         self.functions: dict[CodeType, FunctionType] = {}
         self.numbers: dict[tuple[int, str], Any] = {}
+        self.lines: dict[tuple[int, str], str | None] = {}
+        """Where each attribute was first written."""
         self.contents, self.randomness = Contents(), Randomness()
         self.refusal: BaseException | None = None
         self.says = False
@@ -95,6 +97,7 @@ class Watch:
         key = (id(holder), name)
         if key not in self.written and id(owner) not in self.born:
             self.written[key] = (owner, name, holder.get(name, MISSING))
+            self.lines[key] = user_line()
             for kept in ("_cells", "_params"):
                 if kept in holder:
                     self.contents.keep(holder[kept], 1)

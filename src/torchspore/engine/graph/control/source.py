@@ -25,6 +25,9 @@ class NoSource(Exception):
 
 def definition(function: FunctionType) -> Definition:
     """The syntax tree of `function`, with the line numbers of its file. Raises NoSource."""
+    made: Definition | None = getattr(function, "_cf_definition", None)
+    if made is not None:                                        # a piece of a function that runs in parts
+        return made
     try:
         return _definition(function, *_lines(function))
     except NoSource:

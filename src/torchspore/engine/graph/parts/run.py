@@ -150,6 +150,7 @@ class Runner:
             if region is None:
                 lines = f"line {piece.first}" if piece.first == piece.last else f"lines {piece.first}-{piece.last}"
                 made = _made(function, piece.definition, helper)
+                made.__dict__["_cf_definition"] = piece.definition
                 region = Region(self._plan, piece, made, f"{function.__qualname__} {lines}")
             self._regions[key] = region
             helper.regions.append(region)
