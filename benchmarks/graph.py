@@ -153,12 +153,15 @@ def _print_firsts(firsts: dict[str, dict[str, float]]) -> None:
 
 def overhead(options: argparse.Namespace) -> None:
     """What a call of a compiled Cell costs beyond its kernels, in this process."""
+    import torch
+
     import torchspore
 
     torchspore.install()
     import mindspore as ms
     from mindspore import nn
 
+    torch.set_num_threads(1)               # waiting for other threads is no part of a call
     ms.set_context(mode=ms.GRAPH_MODE)
     x, y = ms.ops.ones((2, 8)), ms.Tensor([1, 0], ms.int32)
     net = nn.SequentialCell(nn.Dense(8, 8), nn.ReLU(), nn.Dense(8, 8), nn.ReLU(), nn.Dense(8, 2))
