@@ -45,7 +45,7 @@ size: $(READY)
 	$(BIN)/python tools/size.py
 
 bench: $(READY)
-	for file in dispatch imports context mlp lenet resnet18 gpt; do $(BIN)/python benchmarks/$$file.py || exit 1; done
+	for file in graph dispatch imports context mlp lenet resnet18 gpt; do $(BIN)/python benchmarks/$$file.py || exit 1; done
 
 parity: $(READY) $(ORACLE)
 	$(BIN)/python tools/record_parity.py --python $(ORACLE) --check

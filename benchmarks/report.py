@@ -1,11 +1,12 @@
-"""Runs all benchmarks and writes docs/performance.md.
+"""Runs benchmarks and writes docs/performance.md: `python benchmarks/report.py [--only graph,cache] [OPTIONS OF THE BENCHMARKS]`.
 
-`python benchmarks/report.py [--oracle PYTHON] [--jax PYTHON] [--quick] [--no-compile]`
+Each benchmark has a part of the page, with the command that made it; `--only` leaves the other parts as they are.
 """
 from __future__ import annotations
 
 import os
 import platform
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -14,37 +15,52 @@ import torch
 
 HERE = Path(__file__).parent
 PAGE = HERE.parent / "docs" / "performance.md"
-BENCHMARKS = ("graph", "mlp", "lenet", "resnet18", "gpt", "dispatch", "imports", "context")
+BENCHMARKS = (
+    "graph", "control", "parts", "cache", "recompute", "debug_level", "mlp", "lenet", "resnet18", "gpt", "dispatch", "imports", "context",
+)
 HEAD = """# Performance
 
-Made by `{command}` on {cores} cores ({machine}), torch {torch}, Python {python}. Do not edit.
-
-Contenders take turns in one run; a ratio is taken within each round. *torch eager* is the step written by hand as people write it, in a
-process that torchspore has not touched: it is the denominator. *Same malloc thresholds* is the same step in a process where freed memory
-is kept, as torchspore's engine arranges it (`TORCHSPORE_MALLOC=0` turns that off), and says how much of the difference is that.
-{oracle}"""
-
-ORACLE = "Real MindSpore 2.10 runs in a process of its own on the same cores; the others rest meanwhile, but its figures vary most.\n"
+Written by `benchmarks/report.py`; do not edit. Contenders take turns in one run; a ratio is taken within each round. *torch eager* is the
+step written by hand as people write it, in a process that torchspore has not touched. *Same malloc thresholds* is the same step in a
+process where freed memory is kept, as torchspore's engine arranges it (`TORCHSPORE_MALLOC=0` turns that off). Real MindSpore 2.10, where it
+stands in a table, runs in a process of its own on the same cores; its figures vary most.
+"""
 
 
 def main() -> None:
-    """Runs every benchmark in a process of its own and gathers the tables."""
+    """Runs the benchmarks that are asked for, each in a process of its own, and puts their tables into the page."""
     arguments = sys.argv[1:]
-    oracle = ORACLE if "--oracle" in arguments else ""
-    shown = " ".join("PYTHON" if before in ("--oracle", "--jax") else word for before, word in zip(["", *arguments], arguments))
-    page = [HEAD.format(
-        command=f"python benchmarks/report.py {shown}".strip(), cores=os.cpu_count(), machine=platform.machine(), torch=torch.__version__,
-        python=platform.python_version(), oracle=oracle,
-    )]  # fmt: skip
-    for name in BENCHMARKS:
+    wanted = BENCHMARKS
+    if "--only" in arguments:
+        at = arguments.index("--only")
+        wanted = tuple(arguments[at + 1].split(","))
+        del arguments[at:at + 2]
+    for name in wanted:
         given = _given(name, arguments)
         ended = subprocess.run([sys.executable, str(HERE / f"{name}.py"), *given], capture_output=True, text=True)
         if ended.returncode:
             raise SystemExit(f"benchmarks/{name}.py: {ended.stderr.strip().splitlines()[-1]}")
         print(ended.stdout, flush=True)
-        text = ended.stdout.strip()
-        page.append((text.replace("###", "##") if "###" in text else f"## {name}\n\n```text\n{text}\n```") + "\n")
-    PAGE.write_text("\n".join(page), encoding="utf-8")
+        put(name, given, ended.stdout)
+
+
+def put(name: str, given: list[str], text: str) -> None:
+    """Puts what a benchmark printed into its part of the page."""
+    shown = " ".join("PYTHON" if before in ("--oracle", "--jax") else word for before, word in zip(["", *given], given))
+    text = text.strip()
+    tables = text.replace("###", "##") if "###" in text else f"## {name}\n\n```text\n{text}\n```"
+    machine = f"{os.cpu_count()} cores ({platform.machine()}), torch {torch.__version__}, Python {platform.python_version()}"
+    command = f"python benchmarks/{name}.py {shown}".strip()
+    parts = _parts()
+    parts[name] = f"<!-- {name} -->\nMade by `{command}` on {machine}.\n\n{tables}\n"
+    ordered = [parts[key] for key in BENCHMARKS if key in parts]
+    PAGE.write_text("\n".join([HEAD, *ordered]), encoding="utf-8")
+
+
+def _parts() -> dict[str, str]:
+    """The parts that the page has, by the name of their benchmark."""
+    found = re.split(r"^<!-- (\w+) -->\n", PAGE.read_text(encoding="utf-8") if PAGE.exists() else "", flags=re.MULTILINE)[1:]
+    return {name: f"<!-- {name} -->\n{text.rstrip()}\n" for name, text in zip(found[::2], found[1::2])}
 
 
 def _given(name: str, arguments: list[str]) -> list[str]:
