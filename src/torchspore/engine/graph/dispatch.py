@@ -156,11 +156,7 @@ def enter(owner: Any, function: Callable[..., Any], args: tuple[Any, ...], kwarg
     """Runs a call that may lie inside other calls: as a graph at the top or in a call that runs in parts, else within what is around."""
     if _local.in_pynative or not (engine.frame() is None or is_recorded()):
         return function(*args, **kwargs)
-    if _local.in_parts > DEEPEST:
-        return in_pynative(function, args, kwargs)
-    if not _local.in_parts:
-        return call(owner, function, args, kwargs)
-    if _table(owner).is_small:
+    if _local.in_parts and (_local.in_parts > DEEPEST or _table(owner).is_small):
         return in_pynative(function, args, kwargs)
     return call(owner, function, args, kwargs)
 
@@ -328,10 +324,6 @@ def _what_changes(table: Table) -> str:
     return "pass what changes as a Tensor, or keep shapes the same from call to call."
 
 
-def _axes(entry: Entry, owner: Any, args: tuple[Any, ...]) -> dict[int, shapes.Axes]:
-    return shapes.declared(owner, args) if entry.is_open else _NO_AXES
-
-
 def _graph(
     owner: Any, entry: Entry, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], flat: list[TensorBase],
 ) -> Graph:
@@ -355,20 +347,24 @@ def _captured(
     """Captures the call; where Python's limit of nested calls is met, once more with a larger stack."""
     kind = RecordedCapture if engine.frame() is not None else Capture
 
+    def new(converts: bool) -> Capture:
+        made = kind()
+        made.watch.converts = converts
+        made.watch.says = converts and entry.settings.syntax == "COMPATIBLE"
+        made.numbers = numbers.attributes
+        made.axes = shapes.declared(owner, args) if entry.is_open else _NO_AXES
+        return made
+
     def capture() -> tuple[Capture, Captured]:
         """As it stands; where a Tensor decides what it does, once more with its source converted."""
-        made: Capture = _converting(entry, kind) if entry.converts else kind()
-        made.numbers = numbers.attributes
-        made.axes = _axes(entry, owner, args)
+        made = new(entry.converts)
         try:
             return made, made.run(function, args, kwargs)
         except Refusal as refusal:
             may_help = refusal.needs_values or (entry.settings.syntax == "COMPATIBLE" and refusal.reason == "calls print")
             if entry.converts or not may_help:
                 raise
-            made = _converting(entry, kind)
-            made.numbers = numbers.attributes
-            made.axes = _axes(entry, owner, args)
+            made = new(True)
             captured = made.run(function, args, kwargs)
         entry.converts = True
         return made, captured
@@ -381,13 +377,6 @@ def _captured(
                 raise
         entry.is_deep = True
     return depth.with_room(capture)
-
-
-def _converting(entry: Entry, kind: type[Capture]) -> Capture:
-    made = kind()
-    made.watch.converts = True
-    made.watch.says = entry.settings.syntax == "COMPATIBLE"
-    return made
 
 
 def _tell(owner: Any, entry: Entry, graph: Graph, flat: list[TensorBase], why: str) -> None:

@@ -48,7 +48,11 @@ def only(module: torch.fx.GraphModule, outputs: list[int], again: bool = False) 
 
 def split(module: torch.fx.GraphModule, outputs: list[int], gradients: list[int]) -> tuple[torch.fx.GraphModule, torch.fx.GraphModule]:
     """(inputs -> outputs and what is kept, kept and incoming gradients -> gradients)."""
-    whole = copied(module)
+    return halves(copied(module), outputs, gradients)
+
+
+def halves(whole: torch.fx.GraphModule, outputs: list[int], gradients: list[int]) -> tuple[torch.fx.GraphModule, torch.fx.GraphModule]:
+    """The same of a graph that is lowered already."""
     results = _results(whole)
     nodes = [node for node in whole.graph.nodes if node.op != "output"]
     forward = [node for node in nodes if BACKWARD not in node.meta]

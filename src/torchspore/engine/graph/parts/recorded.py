@@ -14,16 +14,15 @@ from torch.fx.node import Node
 from torchspore.engine import eager
 from torchspore.engine import tensor as engine
 from torchspore.engine.grad import is_differentiable
-from torchspore.engine.graph import levels, passes
+from torchspore.engine.graph import levels
 from torchspore.engine.graph.capture import Capture, Captured
+from torchspore.engine.graph.control.part import BACKWARD
+from torchspore.engine.graph.control.split import halves
 from torchspore.engine.graph.graph import Graph
 from torchspore.engine.graph.passes.writes import writes
 from torchspore.engine.graph.refusal import Refusal
 from torchspore.engine.private import disable_proxy_modes_tracing, is_operator, without_modes
 from torchspore.engine.tensor import TensorBase, raw
-
-BACKWARD = "backward"
-"""The mark, in a node's `meta`, of what belongs to the gradient."""
 
 
 class RecordedCapture(Capture):
@@ -108,9 +107,11 @@ class RecordedGraph(Graph):
         capture = self._capture
         if not capture.seeds:
             return levels.compile(self.module, lambda: self._examples(flat), self.settings)
-        forward, backward, count = halves(self.module, len(capture.lifted), len(capture.leaves))
-        forward_code = levels.compile(passes.clean(forward), lambda: self._examples(flat), self.settings)
-        backward_code = levels.compile(passes.clean(backward), lambda: examples(backward), self.settings)
+        results = [node for node in self.module.graph.nodes if node.op == "output"][-1].args[0]
+        count = len(results) - len(capture.leaves)
+        forward, backward = halves(self.module, list(range(count)), list(range(count, len(results))))
+        forward_code = levels.compile(forward, lambda: self._examples(flat), self.settings)
+        backward_code = levels.compile(backward, lambda: examples(backward), self.settings)
         leaves, seeds = tuple(capture.leaves), tuple(capture.seeds)
 
         def code(*inputs: torch.Tensor) -> list[Any]:
@@ -175,36 +176,6 @@ class _Step(torch.autograd.Function):
         ]
         found = iter(ctx.backward_code(*kept, *given))
         return (None, None, None, None, None, *[next(found) if i in ctx.leaves else None for i in range(ctx.count)])
-
-
-def halves(module: torch.fx.GraphModule, inputs: int, gradients: int) -> tuple[torch.fx.GraphModule, torch.fx.GraphModule, int]:
-    """Cuts a graph (inputs, seeds) -> (outputs, gradients) in two; also says how many outputs there are.
-
-    The forward half gives the outputs and then all that the backward half needs; that takes this and the seeds.
-    """
-    nodes = list(module.graph.nodes)
-    placeholders = [node for node in nodes if node.op == "placeholder"]
-    seeds = set(placeholders[inputs:])
-    given = list(nodes[-1].args[0])
-    outputs, wanted = given[:len(given) - gradients], given[len(given) - gradients:]
-    late = {node for node in nodes if node.meta.get(BACKWARD) or node in seeds}
-    needed = [node for node in nodes if node not in late and node.op not in ("output", "get_attr") and (
-        any(user in late for user in node.users) or node in wanted)]
-    first: dict[Node, Node] = {}
-    second: dict[Node, Node] = {}
-    forward, backward = torch.fx.Graph(), torch.fx.Graph()
-    for node in nodes[:-1]:
-        if node not in late:
-            first[node] = forward.node_copy(node, lambda n: first[n])
-    forward.output([first[node] if isinstance(node, Node) else node for node in (*outputs, *needed)])
-    for node in (*needed, *placeholders[inputs:]):
-        second[node] = backward.placeholder(f"in{len(second)}")
-        second[node].meta = dict(node.meta)
-    for node in nodes[:-1]:
-        if (node in late and node not in seeds) or node.op == "get_attr":
-            second[node] = backward.node_copy(node, lambda n: second[n])
-    backward.output([second[node] for node in wanted])
-    return torch.fx.GraphModule(module, forward), torch.fx.GraphModule(module, backward), len(outputs)
 
 
 def examples(module: torch.fx.GraphModule) -> list[torch.Tensor]:
