@@ -6,12 +6,12 @@ from __future__ import annotations
 
 import json
 import sys
-import time
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+import turns
 
 Array = Any
 Params = dict[str, Any]
@@ -222,15 +222,7 @@ def main() -> None:
         def step() -> Array:
             return compiled(params, state, x)
 
-    started = time.perf_counter()
-    step().block_until_ready()
-    print(f"answer {time.perf_counter() - started}", flush=True)
-    for line in sys.stdin:
-        started = time.perf_counter()
-        for _ in range(int(line)):
-            out = step()
-        out.block_until_ready()
-        print(f"answer {time.perf_counter() - started}", flush=True)
+    turns.serve(step, lambda out: out.block_until_ready())
 
 
 if __name__ == "__main__":

@@ -4,7 +4,8 @@ from __future__ import annotations
 import importlib
 import json
 import sys
-import time
+
+import turns
 
 
 def main() -> None:
@@ -14,15 +15,7 @@ def main() -> None:
 
     mindspore.set_context(mode=mindspore.GRAPH_MODE if mode == "graph" else mindspore.PYNATIVE_MODE)
     step = getattr(importlib.import_module(f"programs.{program}"), what)(**json.loads(sizes))
-    started = time.perf_counter()
-    step().asnumpy()
-    print(f"answer {time.perf_counter() - started}", flush=True)
-    for line in sys.stdin:
-        started = time.perf_counter()
-        for _ in range(int(line)):
-            out = step()
-        out.asnumpy()
-        print(f"answer {time.perf_counter() - started}", flush=True)
+    turns.serve(step, lambda out: out.asnumpy())
 
 
 if __name__ == "__main__":

@@ -4,7 +4,8 @@ from __future__ import annotations
 import importlib
 import json
 import sys
-import time
+
+import turns
 
 import torchspore
 
@@ -18,15 +19,7 @@ def main() -> None:
     config = {"jit_level": "O0", "infer_boost": "on"} if how == "boost" else {} if how == "PyNative" else {"jit_level": how}
     mindspore.set_context(mode=mindspore.PYNATIVE_MODE if how == "PyNative" else mindspore.GRAPH_MODE, jit_config=config)
     step = getattr(importlib.import_module(f"programs.{program}"), what)(**json.loads(sizes))
-    started = time.perf_counter()
-    step().asnumpy()
-    print(f"answer {time.perf_counter() - started}", flush=True)
-    for line in sys.stdin:
-        started = time.perf_counter()
-        for _ in range(int(line)):
-            out = step()
-        out.asnumpy()
-        print(f"answer {time.perf_counter() - started}", flush=True)
+    turns.serve(step, lambda out: out.asnumpy())
 
 
 if __name__ == "__main__":

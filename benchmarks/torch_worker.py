@@ -4,9 +4,9 @@ from __future__ import annotations
 import importlib
 import json
 import sys
-import time
 
 import torch
+import turns
 from handwritten import compiled_step, inference, torch_step
 
 
@@ -20,16 +20,7 @@ def main() -> None:
         step = inference(made[0], made[3][0], how == "compile")
     else:
         step = (compiled_step if how == "compile" else torch_step)(*made)
-    started = time.perf_counter()
-    step()
-    print(f"answer {time.perf_counter() - started}", flush=True)
-    for line in sys.stdin:
-        started = time.perf_counter()
-        for _ in range(int(line)):
-            step()
-        if device != "cpu":
-            torch.accelerator.synchronize()
-        print(f"answer {time.perf_counter() - started}", flush=True)
+    turns.serve(step, lambda out: torch.accelerator.synchronize() if device != "cpu" else None)
 
 
 if __name__ == "__main__":

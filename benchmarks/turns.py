@@ -53,6 +53,24 @@ class Elsewhere:
         self._process.wait()
 
 
+def serve(step: Step, wait: Callable[[Any], Any]) -> None:
+    """The other end of `Elsewhere`: answers how long the first step took, then how long as many took as a line of standard input says.
+
+    `wait` is given what the last step gave, and returns when that is there.
+    """
+
+    def answer(steps: int) -> None:
+        started = time.perf_counter()
+        for _ in range(steps):
+            out = step()
+        wait(out)
+        print(f"answer {time.perf_counter() - started}", flush=True)
+
+    answer(1)
+    for line in sys.stdin:
+        answer(int(line))
+
+
 def here(step: Step) -> Callable[[int], float]:
     """Times n steps in this process."""
 
