@@ -1,13 +1,12 @@
 """Passes that choose other kernels: what each does to a graph, and that the numbers stay equal."""
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import pytest
 import torch
-from torch.fx.experimental.proxy_tensor import make_fx
 
+from tests.unit.graph.test_passes import targets, traced
 from torchspore.engine.graph.levels import measure, straight
 from torchspore.engine.graph.passes.copy import copied
 from torchspore.engine.graph.passes.layout import channels_last, has_images
@@ -15,14 +14,6 @@ from torchspore.engine.graph.passes.linear import fuse_activations, onednn_linea
 from torchspore.engine.graph.passes.pool import pool_channels_last
 
 LINEAR = "mkldnn._linear_pointwise.default"
-
-
-def traced(function: Callable[..., Any], *inputs: torch.Tensor) -> torch.fx.GraphModule:
-    return make_fx(function, tracing_mode="fake")(*inputs)
-
-
-def targets(module: torch.fx.GraphModule) -> list[str]:
-    return [str(node.target) for node in module.graph.nodes if node.op == "call_function"]
 
 
 def results(module: torch.fx.GraphModule, *inputs: torch.Tensor) -> list[torch.Tensor]:
