@@ -2,7 +2,8 @@
 
     python benchmarks/graph.py [--quick] [--jax PYTHON] [--oracle PYTHON] [--nets mlp,gpt]
 
-Each contender has a process of its own, with an empty cache of compiled kernels; all take turns in one run.
+Each contender has a process of its own, with an empty cache of compiled kernels; all take turns in one run. *The others* are torch eager,
+torch.compile and jax.jit.
 """
 from __future__ import annotations
 
@@ -51,20 +52,17 @@ NETS = [
 
 
 def main() -> None:
-    """Measures every net and prints the tables."""
+    """Measures the nets that are asked for and what a call costs."""
     options = _options()
     wanted = options.nets.split(",") if options.nets else [net.name for net in NETS if net.is_quick or not options.quick]
-    unknown = set(wanted) - {net.name for net in NETS}
+    unknown = set(wanted) - {"overhead", *(net.name for net in NETS)}
     if unknown:
-        raise SystemExit(f"--nets {unknown.pop()}: expected some of {', '.join(net.name for net in NETS)}")
-    firsts: dict[str, dict[str, float]] = {}
-    ratios: dict[str, dict[str, list[float]]] = {}
+        raise SystemExit(f"--nets {unknown.pop()}: expected some of {', '.join(net.name for net in NETS)}, overhead")
     for net in NETS:
         if net.name in wanted:
-            firsts[net.title], ratios[net.title] = measured(net, options)
-    _print_ratios(ratios)
-    _print_firsts(firsts)
-    overhead(options)
+            measured(net, options)
+    if not options.nets or "overhead" in wanted:
+        overhead(options)
 
 
 def _options() -> argparse.Namespace:
@@ -82,8 +80,8 @@ def _options() -> argparse.Namespace:
     return options
 
 
-def measured(net: Net, options: argparse.Namespace) -> tuple[dict[str, float], dict[str, list[float]]]:
-    """Seconds of each contender's first step, and of a step in each round."""
+def measured(net: Net, options: argparse.Namespace) -> None:
+    """Measures one net and prints its table."""
     processes: dict[str, turns.Elsewhere] = {}
     with tempfile.TemporaryDirectory() as folder:
         for name, start in _contenders(net, options, folder).items():
@@ -92,11 +90,24 @@ def measured(net: Net, options: argparse.Namespace) -> tuple[dict[str, float], d
             except RuntimeError as error:      # one contender that fails is left out of the table, and said
                 print(f"{net.name}: {name} did not start: {error}", file=sys.stderr)
         try:
-            times = turns.compare(net.title, {name: p.seconds for name, p in processes.items()}, EAGER, options.seconds, options.rounds)
+            times = turns.taken({name: process.seconds for name, process in processes.items()}, options.seconds, options.rounds)
         finally:
             for process in processes.values():
                 process.close()
-    return {name: process.first for name, process in processes.items()}, times
+    _print(net.title, times, {name: process.first for name, process in processes.items()})
+
+
+def _print(title: str, times: dict[str, list[float]], firsts: dict[str, float]) -> None:
+    """One line for each contender: its step beside torch eager's and beside the best of the others within each round, its first step."""
+    others = [own for name, own in times.items() if name in (EAGER, COMPILE, JAX)]
+    best = [min(round_) for round_ in zip(*others)]
+    print(f"\n### {title}\n")
+    print(f"| contender | ms a step | ratio to {EAGER} (median, min .. max) | ratio to the best of the others | s, first step |")
+    print("|---|---:|---|---|---:|")
+    for name, own in times.items():
+        beside = turns.ratio(own, best) if name.startswith("torchspore") else ""
+        print(f"| {name} | {statistics.median(own) * 1e3:.3f} | {turns.ratio(own, times[EAGER])} | {beside} | {firsts[name]:.1f} |")
+    sys.stdout.flush()
 
 
 def _contenders(net: Net, options: argparse.Namespace, folder: str) -> dict[str, Callable[[], turns.Elsewhere]]:
@@ -122,33 +133,6 @@ def _contenders(net: Net, options: argparse.Namespace, folder: str) -> dict[str,
     if options.oracle:
         found["MindSpore 2.10 graph"] = lambda: turns.Elsewhere(options.oracle, "oracle_worker.py", net.program, "graph", net.what, sizes)
     return found
-
-
-def _print_ratios(times: dict[str, dict[str, list[float]]]) -> None:
-    """Each level beside the best of the others, within each round."""
-    print("\n### Levels beside the best of torch eager, torch.compile and jax.jit\n")
-    names = list(dict.fromkeys(name for own in times.values() for name in own if name.startswith("torchspore")))
-    print("| net | best of the others | " + " | ".join(name.removeprefix("torchspore ") for name in names) + " |")
-    print("|---|---|" + "---|" * len(names))
-    for title, own in times.items():
-        others = {name: seconds for name, seconds in own.items() if name in (EAGER, COMPILE, JAX)}
-        best = [min(round_) for round_ in zip(*others.values())]
-        winner = min(others, key=lambda name: statistics.median(others[name]))
-        print(f"| {title} | {winner} | " + " | ".join(_ratio(own.get(name, []), best) for name in names) + " |")
-
-
-def _ratio(own: list[float], best: list[float]) -> str:
-    ratios = sorted(a / b for a, b in zip(own, best))
-    return f"{statistics.median(ratios):.2f} ({ratios[0]:.2f} .. {ratios[-1]:.2f})" if ratios else "-"
-
-
-def _print_firsts(firsts: dict[str, dict[str, float]]) -> None:
-    print("\n### Seconds of the first step, everything compiled anew\n")
-    names = list(dict.fromkeys(name for own in firsts.values() for name in own))
-    print("| net | " + " | ".join(names) + " |")
-    print("|---|" + "---:|" * len(names))
-    for title, own in firsts.items():
-        print(f"| {title} | " + " | ".join(f"{own[name]:.1f}" if name in own else "-" for name in names) + " |")
 
 
 def overhead(options: argparse.Namespace) -> None:

