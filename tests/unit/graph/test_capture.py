@@ -11,7 +11,7 @@ from mindspore import Tensor, nn, ops
 
 import torchspore
 from torchspore.context import effects
-from torchspore.engine.graph import dispatch
+from torchspore.engine.graph import dispatch, table
 
 COUNT = 5
 
@@ -330,9 +330,9 @@ def test_what_keeps_changing_is_not_captured_for_ever_and_said_once() -> None:
         for count in range(1, 21):
             assert net(x, count).shape == (2 * count, 4)
     assert len(said) == 1
-    assert len(dispatch.graphs(net)) == dispatch.WASTED
+    assert len(dispatch.graphs(net)) == table.WASTED
     net(x, 1)
-    assert len(dispatch.graphs(net)) == dispatch.WASTED
+    assert len(dispatch.graphs(net)) == table.WASTED
 
 
 def test_a_graph_that_served_again_lets_new_ones_be_captured() -> None:

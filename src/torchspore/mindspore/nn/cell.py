@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from torchspore.context.store import STORE
-from torchspore.engine.graph import dispatch, origin, state, watch
+from torchspore.engine.graph import dispatch, origin, state, table, watch, within
 from torchspore.engine.precision import lowered
 from torchspore.engine.tensor import TensorBase, frame
 from torchspore.errors import NameRefused
@@ -55,7 +55,7 @@ class Cell(CellTree, CellHooks):
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}.")
 
     def __setattr__(self, name: str, value: Any) -> None:
-        dispatch.changed()
+        table.changed()
         around = frame()
         if around is not None:
             around.attribute_set(self, name, value)
@@ -80,7 +80,7 @@ class Cell(CellTree, CellHooks):
             own[name] = value
 
     def __delattr__(self, name: str) -> None:
-        dispatch.changed()
+        table.changed()
         for kept in (self._params, self._cells, self.__dict__):
             if name in kept:
                 del kept[name]
@@ -155,7 +155,7 @@ class Cell(CellTree, CellHooks):
             raise TypeError(f"insert_child_to_cell({child_name!r}): expected a Cell, got {type(child_cell).__name__}.")
         if child_name in self._cells or hasattr(self, child_name):
             raise NameRefused(f"{type(self).__name__}.{child_name} exists already.\n\nhint: give the Cell another name.")
-        dispatch.changed()
+        table.changed()
         self._cells[child_name] = child_cell
 
     # ---- the call
@@ -176,8 +176,8 @@ class Cell(CellTree, CellHooks):
         if own["_hooks"] is not None or own["_lower"] is not None or own["_bprop"] is not None or own["_recompute"] is not None:
             return self._run_whole(*args, **kwargs)
         try:
-            if dispatch.parting:
-                return dispatch.construct_of(self)(*args, **kwargs)
+            if within.parting:
+                return within.construct_of(self)(*args, **kwargs)
             return self.construct(*args, **kwargs)
         except TypeError:
             misfit = wrong_arguments(self, args, kwargs)
@@ -187,7 +187,7 @@ class Cell(CellTree, CellHooks):
 
     def _run_whole(self, *args: Any, **kwargs: Any) -> Any:
         """The call with everything that a plain Cell lacks: hooks, a dtype to compute in, a gradient of its own, values computed again."""
-        call: Callable[..., Any] = dispatch.construct_of(self) if dispatch.parting else self.construct
+        call: Callable[..., Any] = within.construct_of(self) if within.parting else self.construct
         if self._bprop is not None:
             from torchspore.engine.bprop import with_gradient
 
@@ -225,7 +225,7 @@ class Cell(CellTree, CellHooks):
                 raise TypeError(f"{type(self).__name__}.set_inputs({name}=...): expected one of {', '.join(names)}.")
         declared = [*inputs, *[kwargs.get(name) for name in names[len(inputs):]]]
         self.__dict__["_inputs"] = self.__dict__["_open_inputs"] = tuple(declared)
-        dispatch.forget()
+        table.forget()
 
     def get_inputs(self) -> tuple[Any, ...] | None:
         """What `set_inputs` said, or None."""
@@ -272,7 +272,7 @@ class Cell(CellTree, CellHooks):
             raise ValueError(f"to_float({dst_type!r}): expected mindspore.float16, float32 or bfloat16.")
         for _, cell in self.cells_and_names():
             cell.__dict__["_lower"] = dtypes.to_torch(dst_type)
-        dispatch.forget()
+        table.forget()
         return self
 
     def recompute(
@@ -285,7 +285,7 @@ class Cell(CellTree, CellHooks):
         """
         check_options(use_reentrant, output_recompute, early_stop, context_fn, kwargs)
         self.__dict__["_recompute"] = {"contexts": context_fn}
-        dispatch.forget()
+        table.forget()
 
     def set_jit_config(self, jit_config: Any) -> None:
         """Keeps compile options for this Cell, which win over the context's."""

@@ -7,7 +7,7 @@ from typing import Any
 
 from torchspore.engine import tensor as engine
 from torchspore.engine.grad import differentiate
-from torchspore.engine.graph import dispatch, scalars
+from torchspore.engine.graph import dispatch, scalars, within
 from torchspore.engine.tensor import tensors
 from torchspore.mindspore.common.parameter import Parameter
 
@@ -45,7 +45,7 @@ def _named_after(fn: Any) -> Callable[[Any], Any]:
 
 def _run(owner: Any, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Runs the transform at once, or as a captured graph where GRAPH_MODE asks for it."""
-    if dispatch.is_graph_mode() and not engine.frame():
+    if within.is_graph_mode() and not engine.frame():
         return dispatch.call(owner, function, args, kwargs)
     return function(*args, **kwargs)
 
@@ -99,7 +99,7 @@ def _transform(
         _check_positions(name, positions, args)
         args = scalars.lift(args, positions)
         found = _of_tensors(positions, args)
-        result, by_position, by_weight = differentiate(dispatch.part(fn), args, kwargs, found, parameters, sens, has_aux)
+        result, by_position, by_weight = differentiate(within.part(fn), args, kwargs, found, parameters, sens, has_aux)
         gradients = _joined(by_position, by_weight, grad_position, weights, alone)
         if return_ids:
             gradients = _with_ids(by_position, by_weight, found, parameters, grad_position, weights, alone)
@@ -179,7 +179,7 @@ class GradOperation:
             wanted = range(len(args)) if self.get_all else [] if self.get_by_list else [0][:len(args)]
             args = scalars.lift(args, wanted)
             positions = _of_tensors(wanted, args)
-            _, by_position, by_weight = differentiate(dispatch.part(fn), args, kwargs, positions, parameters, sens)
+            _, by_position, by_weight = differentiate(within.part(fn), args, kwargs, positions, parameters, sens)
             return self._result(by_position, by_weight, isinstance(weights, Parameter))
 
         @_named_after(fn)

@@ -11,7 +11,7 @@ from typing import Any
 
 from torchspore.base.frames import is_users
 from torchspore.context import effects
-from torchspore.engine.graph import dispatch, log
+from torchspore.engine.graph import dispatch, log, within
 from torchspore.engine.graph.control import names, source
 from torchspore.engine.graph.control.places import UNBOUND
 from torchspore.engine.graph.graph import Graph
@@ -79,7 +79,7 @@ class Region:
 
     def __call__(self, args: tuple[Any, ...]) -> Any:
         if self.is_slower:
-            return dispatch.in_pynative(self.function, args, {})
+            return within.in_pynative(self.function, args, {})
         self._calls += 1
         if self.is_slower is None and self._calls > SETTLED:
             return self._measured(args)
@@ -98,7 +98,7 @@ class Region:
         """Runs in one form or the other by turns, and takes the faster one in the end: a short piece gains less than its look-up."""
         as_graph = len(self._seconds[True]) <= len(self._seconds[False])
         started = time.perf_counter()
-        result = self._as_graph(args) if as_graph else dispatch.in_pynative(self.function, args, {})
+        result = self._as_graph(args) if as_graph else within.in_pynative(self.function, args, {})
         self._seconds[as_graph].append(time.perf_counter() - started)
         if len(self._seconds[False]) == TURNS:
             self.is_slower = min(self._seconds[True]) > min(self._seconds[False])

@@ -1,0 +1,162 @@
+"""A call becomes a graph: captured, compiled, entered among the graphs of its key, and told."""
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+from torchspore.base.frames import user_frame, user_line
+from torchspore.context import effects
+from torchspore.context.effects import Outcome
+from torchspore.engine import tensor as engine
+from torchspore.engine.dtypes import FROM_TORCH
+from torchspore.engine.graph import depth, log, report, shapes, table
+from torchspore.engine.graph.capture import Capture, Captured
+from torchspore.engine.graph.control import strict
+from torchspore.engine.graph.graph import Graph
+from torchspore.engine.graph.numbers import Numbers
+from torchspore.engine.graph.parts.recorded import RecordedCapture, RecordedGraph
+from torchspore.engine.graph.refusal import Refusal
+from torchspore.engine.graph.table import Entry, Table
+from torchspore.engine.tensor import TensorBase
+
+FEW = 16
+"""A graph of fewer operators gains less than its look-up costs: inside a call that runs in parts such Cells run as PyNative."""
+
+APPLIED = Outcome.applied("calls run as captured graphs; what a graph can't hold runs in parts")
+
+
+def capture(
+    owner: Any, entry: Entry, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], flat: list[TensorBase],
+) -> Graph | Refusal:
+    """A new graph for the call; a Refusal where none can hold it."""
+    strict.report(entry.settings.syntax)
+    own = table.table_of(owner)
+    if own.keeps_changing():
+        refusal = Refusal(f"is called with something that keeps changing: {table.WASTED} captures in a row served one call each")
+        if not getattr(owner, "is_piece", False):
+            _warn(own, f"{refusal.line}: {name(owner)} {refusal.reason}.\n\nhint: {_what_changes(own)}")
+        return refusal
+    why = report.why(entry, own)
+    if entry.graphs:
+        own.numbers.see(read for graph in entry.graphs for read in graph.changed())
+    try:
+        graph = _graph(owner, entry, function, args, kwargs, flat)
+    except Refusal as refusal:
+        if entry.is_open:
+            return refusal
+        if not own.numbers.lift(refusal.numbers) and not own.numbers.attributes:
+            return refusal
+        try:
+            graph = _graph(owner, entry, function, args, kwargs, flat)
+        except Refusal:
+            own.numbers.fix_attributes()
+            return refusal
+    entry.graphs.insert(0, graph)
+    del entry.graphs[8:]
+    own.is_small = graph.operators < FEW and (own.is_small or not own.recent)
+    own.recent = [*own.recent[1 - table.WASTED:], graph]
+    _tell(owner, entry, graph, flat, why)
+    effects.report("mode", APPLIED)
+    return graph
+
+
+def _warn(own: Table, text: str) -> None:
+    if not own.has_warned:
+        own.has_warned = True
+        file, line, _ = user_frame() or ("<unknown>", 1, "")
+        warnings.warn_explicit(text, UserWarning, file, line)
+
+
+def _what_changes(own: Table) -> str:
+    """What to write instead, for what kept a Cell or function from using a graph again."""
+    reads = [read for graph in own.recent for read in graph.changed()]
+    if reads:
+        return f"the attribute {reads[-1].name!r} is another one at each call; make it a Tensor."
+    return "pass what changes as a Tensor, or keep shapes the same from call to call."
+
+
+def _graph(
+    owner: Any, entry: Entry, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], flat: list[TensorBase],
+) -> Graph:
+    """Captures the call and compiles what was captured. Raises Refusal."""
+    started = time.perf_counter()
+    capture, captured = _captured(owner, entry, table.table_of(owner).numbers, function, args, kwargs)
+    strict.check(captured.watch.codes, entry.settings.syntax)
+    seconds = time.perf_counter() - started
+    if isinstance(capture, RecordedCapture):
+        graph: Graph = RecordedGraph(captured, flat, seconds, entry.settings, capture)
+    else:
+        graph = Graph(captured, flat, seconds, entry.settings)
+    if not graph.matches(table.version, flat):
+        raise Refusal("reads state that it changes itself")
+    return graph
+
+
+def _captured(
+    owner: Any, entry: Entry, numbers: Numbers, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any],
+) -> tuple[Capture, Captured]:
+    """Captures the call; where Python's limit of nested calls is met, once more with a larger stack."""
+    kind = RecordedCapture if engine.frame() is not None else Capture
+
+    def new(converts: bool) -> Capture:
+        made = kind()
+        made.watch.converts = converts
+        made.watch.says = converts and entry.settings.syntax == "COMPATIBLE"
+        made.numbers = numbers.attributes
+        made.axes = shapes.declared(owner, args) if entry.is_open else table.NO_AXES
+        return made
+
+    def capture() -> tuple[Capture, Captured]:
+        """As it stands; where a Tensor decides what it does, once more with its source converted."""
+        made = new(entry.converts)
+        try:
+            return made, made.run(function, args, kwargs)
+        except Refusal as refusal:
+            may_help = refusal.needs_values or (entry.settings.syntax == "COMPATIBLE" and refusal.reason == "calls print")
+            if entry.converts or not may_help:
+                raise
+            made = new(True)
+            captured = made.run(function, args, kwargs)
+        entry.converts = True
+        return made, captured
+
+    if not entry.is_deep:
+        try:
+            return capture()
+        except Refusal as refusal:
+            if not refusal.needs_room:
+                raise
+        entry.is_deep = True
+    return depth.with_room(capture)
+
+
+def _tell(owner: Any, entry: Entry, graph: Graph, flat: list[TensorBase], why: str) -> None:
+    """Says in `explain` and in the log what was captured, and why not for the first time."""
+    text = (
+        f"{user_line()}: {name(owner)}({_shapes(flat)}): {graph.operators} operators, {len(graph.inputs)} inputs, "
+        f"{entry.settings.level}, ready in {graph.seconds:.2f} s{why and ', again because ' + why}"
+    )
+    effects.note("graphs", text)
+    log.event("again" if why else "capture", text)
+
+
+def _shapes(flat: list[TensorBase]) -> str:
+    """The first arguments in a few words: what tells one graph of a Cell from another."""
+    shown = [f"{FROM_TORCH[t._t.dtype]}{list(t._t.shape)}" for t in flat[:3]]
+    return ", ".join(shown + ["..."] * (len(flat) > 3))
+
+
+def refused(owner: Any, refusal: Refusal) -> None:
+    """Says in `explain` and in the log why a call is no graph."""
+    effects.report("mode", APPLIED)
+    if not getattr(owner, "is_piece", False):
+        text = f"{refusal.line}: {name(owner)} {refusal.reason}{refusal.calls()}"
+        effects.note("calls that run in parts", text)
+        log.event("refused", text)
+
+
+def name(owner: Any) -> str:
+    """What a user knows a Cell or function by."""
+    return getattr(owner, "__qualname__", None) or type(owner).__name__
