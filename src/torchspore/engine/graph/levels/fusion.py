@@ -12,9 +12,10 @@ from torch.fx.node import Node
 from torchspore.engine.graph import log
 from torchspore.engine.graph.levels import choices, inductor, straight
 from torchspore.engine.graph.levels.fingerprint import of_text, signature
-from torchspore.engine.graph.passes.clusters import Cluster, clusters, is_view, put_in, taken_out
+from torchspore.engine.graph.passes.clusters import Cluster, clusters, put_in, taken_out
 from torchspore.engine.graph.passes.copy import copied
 from torchspore.engine.graph.passes.inner import change_inner
+from torchspore.engine.graph.passes.views import is_view
 from torchspore.engine.private import is_operator, without_modes
 
 WORTH = 0.9
@@ -26,7 +27,7 @@ LOOPS = 10
 SHARE = 0.01
 """Clusters that are alike and take a smaller share of the graph's time, all together, are left as they are."""
 
-_POINTWISE = """
+POINTWISE = """
     add sub mul div rsub neg abs relu sigmoid tanh exp exp2 expm1 log log1p log2 sqrt rsqrt reciprocal square sin cos erf pow sign
     floor ceil round trunc clamp clamp_min clamp_max minimum maximum where eq ne lt le gt ge logical_and logical_or logical_not
     bitwise_and bitwise_or bitwise_not gelu gelu_backward threshold_backward sigmoid_backward tanh_backward silu silu_backward
@@ -34,13 +35,13 @@ _POINTWISE = """
     softplus_backward mish masked_fill lerp addcmul addcdiv fmod remainder isnan isinf _to_copy clone ones_like zeros_like
     full_like full zeros ones fill
 """.split()
-_REDUCTIONS = """
+REDUCTIONS = """
     sum mean amax amin var var_mean native_layer_norm native_layer_norm_backward _softmax _softmax_backward_data _log_softmax
     _log_softmax_backward_data native_batch_norm native_batch_norm_backward native_group_norm native_group_norm_backward
     max_pool2d_with_indices avg_pool2d avg_pool2d_backward
 """.split()
-_MOVES = ["cat", "stack", "constant_pad_nd"]
-_HEAVY = {*_POINTWISE, *_REDUCTIONS, *_MOVES}
+MOVES = ["cat", "stack", "constant_pad_nd"]
+_HEAVY = {*POINTWISE, *REDUCTIONS, *MOVES}
 _FREE = {"ones_like", "zeros_like", "full_like", "full", "zeros", "ones"}
 
 _kernels: dict[str, inductor.Kernel] = {}

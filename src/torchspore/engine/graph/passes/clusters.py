@@ -1,7 +1,6 @@
 """Groups of neighbouring operators that one generated kernel could compute, and how to put such a kernel in their place."""
 from __future__ import annotations
 
-import heapq
 import operator
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -10,12 +9,13 @@ from typing import Any
 import torch
 from torch.fx.node import Node
 
+from torchspore.engine.graph.passes.order import dependencies, in_order
+from torchspore.engine.graph.passes.views import root
 from torchspore.engine.graph.passes.writes import writes
-from torchspore.engine.private import is_operator
 
 _aten = torch.ops.aten
-_VIEWS = {_aten.view.default, _aten._unsafe_view.default, _aten.permute.default, _aten.transpose.int, _aten.t.default, _aten.expand.default,
-          _aten.unsqueeze.default, _aten.squeeze.dim, _aten.slice.Tensor, _aten.select.int, _aten.split.Tensor, _aten.reshape.default}
+
+_NOTHING: set[Node] = set()
 
 
 @dataclass
@@ -25,29 +25,37 @@ class Cluster:
     nodes: list[Node]
     inputs: list[Node]
     outputs: list[Node]
+    layer: int = 0
+    """Clusters of one layer never wait for each other."""
 
 
-def clusters(module: torch.fx.GraphModule, is_fusable: Callable[[Node], bool]) -> list[Cluster]:
-    """The groups, none of which waits for a result of its own that comes back from an operator outside."""
+def clusters(
+    module: torch.fx.GraphModule, is_fusable: Callable[[Node], bool], is_apart: Callable[[Node, Node], bool] | None = None,
+) -> list[Cluster]:
+    """The groups, none of which waits for a result of its own that comes back from an operator outside.
+
+    `is_apart` says of a fusable node and one that reads it whether a new group begins between them.
+    """
     nodes = list(module.graph.nodes)
-    before, written = _order(nodes)
+    before, written = dependencies(nodes)
     fusable = {node for node in nodes if node.op == "call_function" and is_fusable(node) and root(node) not in written}
     fusable = _with_their_items(nodes, fusable)
     level: dict[Node, int] = {}
     leader: dict[Node, Node] = {}
     for node in nodes:
         here = node in fusable
-        level[node] = max((level[p] + ((p in fusable) != here) for p in before[node]), default=0)
+        apart = {p for p in node.all_input_nodes if p in fusable and is_apart(p, node)} if here and is_apart is not None else _NOTHING
+        level[node] = max((level[p] + ((p in fusable) != here or p in apart) for p in before[node]), default=0)
         if here:
             leader[node] = node
             for p in node.all_input_nodes:
-                if p in fusable and level[p] == level[node]:
+                if p in fusable and p not in apart and level[p] == level[node]:
                     leader[_lead(leader, p)] = _lead(leader, node)
     groups: dict[Node, list[Node]] = {}
     for node in nodes:
         if node in fusable:
             groups.setdefault(_lead(leader, node), []).append(node)
-    return [_cluster(group) for group in groups.values()]
+    return [joined(group, level[group[0]]) for group in groups.values()]
 
 
 def _lead(leader: dict[Node, Node], node: Node) -> Node:
@@ -62,65 +70,11 @@ def _with_their_items(nodes: list[Node], fusable: set[Node]) -> set[Node]:
     return fusable | {n for n in nodes if n.op == "call_function" and n.target is operator.getitem and n.args[0] in fusable}
 
 
-def _cluster(group: list[Node]) -> Cluster:
+def joined(group: list[Node], layer: int = 0) -> Cluster:
+    """The cluster of these nodes, which are in the order of their graph."""
     inside = set(group)
     inputs = dict.fromkeys(p for node in group for p in node.all_input_nodes if p not in inside)
-    return Cluster(group, list(inputs), [node for node in group if any(user not in inside for user in node.users)])
-
-
-# ---- order: data, and writes
-
-def is_view(node: Node) -> bool:
-    """Whether the result shares memory with the first argument."""
-    return node.target in _VIEWS
-
-
-def root(node: Node) -> Node:
-    """The node whose memory a view shows."""
-    while node.op == "call_function" and node.args and isinstance(node.args[0], Node) and (is_view(node) or (
-        node.target is operator.getitem and is_view(node.args[0])
-    )):
-        node = node.args[0]
-    return node
-
-
-def _order(nodes: list[Node]) -> tuple[dict[Node, list[Node]], set[Node]]:
-    """For each node those that must run before it, and all memory that is written."""
-    written = {root(item) for node in nodes for item in writes(node)}
-    before: dict[Node, list[Node]] = {}
-    touched: dict[Node, list[Node]] = {item: [] for item in written}
-    writer: dict[Node, Node] = {}
-    barrier: Node | None = None
-    for place, node in enumerate(nodes):
-        needed = list(node.all_input_nodes)
-        if _is_unknown(node):
-            needed, barrier = nodes[:place], node
-            before[node] = needed
-            continue
-        if barrier is not None and node.op != "placeholder":
-            needed.append(barrier)
-        own = {root(item) for item in writes(node)}
-        roots = {r for r in (*(root(item) for item in node.all_input_nodes), root(node)) if r in written}
-        for item in roots:
-            if item in own:
-                needed += touched[item]
-                touched[item] = []
-                writer[item] = node
-            elif item in writer:
-                needed.append(writer[item])
-            touched[item].append(node)
-        before[node] = needed
-    return before, written
-
-
-def _is_unknown(node: Node) -> bool:
-    """Control flow, random numbers, the end: nothing moves across."""
-    if node.op == "output":
-        return True
-    if node.op != "call_function" or node.target is operator.getitem:
-        return False
-    target = node.target
-    return not is_operator(target) or target.namespace == "torchspore" or torch.Tag.nondeterministic_seeded in target.tags
+    return Cluster(group, list(inputs), [node for node in group if any(user not in inside for user in node.users)], layer)
 
 
 # ---- taking out, putting in
@@ -145,7 +99,7 @@ def taken_out(cluster: Cluster) -> torch.fx.GraphModule:
 def put_in(module: torch.fx.GraphModule, kernels: Iterable[tuple[Cluster, Callable[..., Any]]]) -> torch.fx.GraphModule:
     """With each cluster as one call of its kernel, which takes its inputs and gives a list of outputs."""
     nodes = list(module.graph.nodes)
-    before, _ = _order(nodes)
+    before, _ = dependencies(nodes)
     unit: dict[Node, int] = {node: place for place, node in enumerate(nodes)}
     held: dict[int, tuple[Cluster, Callable[..., Any]]] = {}
     for cluster, kernel in kernels:
@@ -155,7 +109,7 @@ def put_in(module: torch.fx.GraphModule, kernels: Iterable[tuple[Cluster, Callab
             unit[node] = place
     graph = torch.fx.Graph()
     names: dict[Node, Node] = {}
-    for place in _sorted(nodes, before, unit):
+    for place in in_order(unit, before, lambda place: place):
         if place in held:
             _call(graph, names, *held[place])
         else:
@@ -165,6 +119,7 @@ def put_in(module: torch.fx.GraphModule, kernels: Iterable[tuple[Cluster, Callab
 
 def _call(graph: torch.fx.Graph, names: dict[Node, Node], cluster: Cluster, kernel: Callable[..., Any]) -> None:
     call = graph.call_function(kernel, tuple(names[item] for item in cluster.inputs))
+    call.meta["is_kernel"] = True
     for place, node in enumerate(cluster.outputs):
         names[node] = graph.call_function(operator.getitem, (call, place))
         names[node].meta = dict(node.meta)
@@ -173,26 +128,3 @@ def _call(graph: torch.fx.Graph, names: dict[Node, Node], cluster: Cluster, kern
         for item in writes(node):
             graph.call_function(_aten.copy_.default, (names[item], graph.call_function(operator.getitem, (call, place))))
             place += 1
-
-
-def _sorted(nodes: list[Node], before: dict[Node, list[Node]], unit: dict[Node, int]) -> list[int]:
-    """The units in an order that respects `before`, as near to the old one as can be."""
-    needs: dict[int, set[int]] = {place: set() for place in unit.values()}
-    gives: dict[int, set[int]] = {place: set() for place in unit.values()}
-    for node in nodes:
-        for other in before[node]:
-            if unit[other] != unit[node]:
-                needs[unit[node]].add(unit[other])
-                gives[unit[other]].add(unit[node])
-    ready = [place for place, found in needs.items() if not found]
-    heapq.heapify(ready)
-    order = []
-    while ready:
-        place = heapq.heappop(ready)
-        order.append(place)
-        for later in gives[place]:
-            needs[later].discard(place)
-            if not needs[later]:
-                heapq.heappush(ready, later)
-    assert len(order) == len(needs), "clusters wait for each other"
-    return order

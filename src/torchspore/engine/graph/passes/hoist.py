@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import torch
 from torch.fx.node import Node
 
-from torchspore.engine.graph.passes.clusters import is_view, root
 from torchspore.engine.graph.passes.dead import acts
+from torchspore.engine.graph.passes.views import is_view, root
 from torchspore.engine.graph.passes.writes import writes
 
 
