@@ -38,14 +38,14 @@ class Levels(Kind):
 
 save_graphs = Option(
     kind=Levels(), default=0, wins=True, environment=("MS_DEV_SAVE_GRAPHS",), example="set_context(save_graphs=2)",
-    since="0.1",
-    doc="How much is written about each graph that is compiled: 0 nothing, 1 the main stages, 2 every pass, 3 also drawings. "
-        "True is 2 with drawings of the main stages.",
+    read_by="engine.graph.saved", graph_only=True, unread={0: "nothing is written"}, since="0.1",
+    doc="How much is written about each graph that is compiled: 0 nothing, 1 the main stages and a page to look at them, 2 also the steps of "
+        "the back end and each branch and loop, 3 also every pass, and drawings of all. True is 2 with drawings of the main stages.",
 )
 save_graphs_path = Option(
     kind=Directory(), default=".", wins=True, environment=("MS_DEV_SAVE_GRAPHS_PATH",), prepare=prepare.directory,
     example="set_context(save_graphs_path='graphs')",
-    since="0.1",
+    read_by="engine.graph.saved", graph_only=True, since="0.1",
     doc="The directory for what `save_graphs` writes; it is made when the option is set.",
 )
 print_file_path = Option(
@@ -82,7 +82,7 @@ precompile_only = Option(
 )
 reserve_class_name_in_scope = Option(
     kind=Bool(none=OptionValueError), default=True, in_graph_key=True, example="set_context(reserve_class_name_in_scope=False)",
-    since="0.1",
+    read_by="engine.graph.origin", graph_only=True, since="0.1",
     doc="Whether the names of a graph's nodes hold the class of each Cell beside its attribute name.",
 )
 debug_level = Option(

@@ -15,6 +15,7 @@ import torch
 
 from torchspore.engine.graph import binary, control, numbers, origin, shapes
 from torchspore.engine.graph.refusal import Refusal
+from torchspore.engine.graph.saved import stages
 from torchspore.engine.graph.shapes import Axes
 from torchspore.engine.graph.watch import Watch, watching
 from torchspore.engine.number import Number
@@ -180,8 +181,10 @@ class Capture(Frame):
             try:
                 with without_modes():
                     module = make_fx(body, tracing_mode="symbolic" if self.axes else "fake", _allow_non_fake_inputs=False)()
+                stages.traced(module, self.lifted, function, args, kwargs)
                 if self.watch.converts:
                     module = control.lowered(module)
+                stages.keep("control_flow", module)
             except BaseException as error:
                 self.watch.restore()
                 self.watch.changed_state()

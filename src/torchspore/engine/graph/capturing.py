@@ -11,13 +11,14 @@ from torchspore.context import effects
 from torchspore.context.effects import Outcome
 from torchspore.engine import tensor as engine
 from torchspore.engine.dtypes import FROM_TORCH
-from torchspore.engine.graph import depth, log, report, shapes, table
+from torchspore.engine.graph import depth, log, origin, report, shapes, table
 from torchspore.engine.graph.capture import Capture, Captured
 from torchspore.engine.graph.control import strict
 from torchspore.engine.graph.graph import Graph
 from torchspore.engine.graph.numbers import Numbers
 from torchspore.engine.graph.parts.recorded import RecordedCapture, RecordedGraph
 from torchspore.engine.graph.refusal import Refusal
+from torchspore.engine.graph.saved import opening
 from torchspore.engine.graph.table import Entry, Table
 from torchspore.engine.tensor import TensorBase
 
@@ -80,7 +81,14 @@ def _what_changes(own: Table) -> str:
 def _graph(
     owner: Any, entry: Entry, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], flat: list[TensorBase],
 ) -> Graph:
-    """Captures the call and compiles what was captured. Raises Refusal."""
+    """Captures the call and compiles what was captured; saves the stages where `save_graphs` says so. Raises Refusal."""
+    with opening.recorded(name(owner), entry.settings.told()), origin.kept(entry.settings.debug):
+        return _made(owner, entry, function, args, kwargs, flat)
+
+
+def _made(
+    owner: Any, entry: Entry, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], flat: list[TensorBase],
+) -> Graph:
     started = time.perf_counter()
     capture, captured = _captured(owner, entry, table.table_of(owner).numbers, function, args, kwargs)
     strict.check(captured.watch.codes, entry.settings.syntax)

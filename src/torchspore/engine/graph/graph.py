@@ -15,6 +15,7 @@ from torchspore.engine.graph import cache, levels, passes
 from torchspore.engine.graph.capture import Captured, In, Out
 from torchspore.engine.graph.key import meta
 from torchspore.engine.graph.refusal import Refusal
+from torchspore.engine.graph.saved import stages
 from torchspore.engine.graph.state import Read
 from torchspore.engine.number import Number
 from torchspore.engine.tensor import TensorBase, wrap
@@ -25,8 +26,10 @@ class Graph:
 
     def __init__(self, captured: Captured, flat: list[TensorBase], seconds: float, settings: levels.Settings) -> None:
         started = time.perf_counter()
-        self.module = passes.clean(captured.module)
+        self.module = passes.clean(captured.module, stages.keep_pass)
+        stages.keep("optimize", self.module)
         _check_generators(self.module)
+        stages.keep("validate", self.module)
         self._result, self._written = captured.result, captured.written
         self._is_simple = isinstance(captured.result, Out) and not captured.result.is_number
         reads = [read for read in captured.watch.reads.values() if not _is_settled(read)]

@@ -24,7 +24,7 @@ def text(module: torch.fx.GraphModule) -> str:
 def _origin(node: Node) -> str:
     if "line" not in node.meta:
         return ""
-    backward = " backward of" if node.meta.get("backward") else ""
+    backward = " backward of" if node.meta.get("gradient") else ""
     return f"  #{backward} {node.meta['line']} in {node.meta['scope']}"
 
 

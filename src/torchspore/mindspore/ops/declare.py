@@ -7,14 +7,16 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable
 from dataclasses import dataclass
+from types import CodeType, FrameType
 from typing import Any, TypeVar
 
 import torch
 
-from torchspore.engine import eager
+from torchspore.engine import eager, lacking
 from torchspore.engine import tensor as engine
+from torchspore.engine.graph import origin
 from torchspore.engine.tensor import TensorBase, raw, unwrap, wrap, wrap_all
-from torchspore.mindspore.ops.explain import explain
+from torchspore.mindspore.ops.explain import explain, lacks_kernel, name_of
 from torchspore.mindspore.ops.primitive import Primitive, primitive_class
 from torchspore.mindspore.ops.wide import widening
 
@@ -53,6 +55,8 @@ def op(
             function.shown_as = primitive or (methods[0] if methods else name.strip("_"))  # type: ignore[attr-defined]
         made = primitive_class(primitive, function, init) if primitive else None
         OPERATORS[name] = Operator(name, function, body, made, methods)
+        if raw_arguments:
+            _codes[body.__code__] = name
         return function  # type: ignore[return-value]
 
     return declare
@@ -78,10 +82,40 @@ def _bridge(body: Callable[..., Any]) -> Callable[..., Any]:
         except _EXPLAINED as error:
             if isinstance(error, RuntimeError) and eager.bring((arguments, keywords)):
                 return operator(*arguments, **keywords)
+            if lacking.is_said_by(error) and lacking.dtype_of((arguments, keywords)) is not None:
+                return _without_kernel(operator, arguments, keywords, error)
             raise explain(operator, arguments, keywords, error) from None
         return wrap(out) if out.__class__ is torch.Tensor else wrap_all(out)
 
     return operator
+
+
+def _operator_of(frame: FrameType) -> str | None:
+    """The operator that a frame runs: by its primitive's name, else its function's in the same spelling, `CrossEntropy`."""
+    name = _codes.get(frame.f_code)
+    if name is None:
+        return None
+    made = frame.f_locals.get("operator")          # of what one factory made, each names itself by a free variable
+    name = getattr(made, "__name__", name)
+    declared = OPERATORS.get(name)
+    return declared.primitive.__name__ if declared is not None and declared.primitive else name.strip("_").title().replace("_", "")
+
+
+_codes: dict[CodeType, str] = {_bridge(len).__code__: ""}  # type: ignore[attr-defined]
+"""The code of operators' functions, with a name of one that it runs."""
+origin.operators_run(_operator_of)
+def _without_kernel(operator: Callable[..., Any], arguments: tuple[Any, ...], keywords: dict[str, Any], error: Exception) -> Any:
+    """What the operator gives in float32, cast back. Raises LacksKernel where no cast may be put in."""
+    dtype = lacking.dtype_of((arguments, keywords))
+    assert dtype is not None
+    if not lacking.may_cast():
+        raise lacks_kernel(operator, arguments, keywords, dtype) from None
+    try:
+        out = operator(*lacking.widened(arguments), **lacking.widened(keywords))
+    except Exception:                      # float32 is refused too: that dtype is not what is wrong
+        raise explain(operator, arguments, keywords, error) from None
+    lacking.tell([f"{name_of(operator)} in {lacking.kind(dtype)}"])
+    return lacking.narrowed(out, dtype)
 
 
 _NESTED = frozenset({list, tuple, dict})

@@ -8,6 +8,7 @@ from typing import Any
 import torch
 from torch.fx.node import Node
 
+from torchspore.engine.graph import origin
 from torchspore.engine.graph.control import run
 from torchspore.engine.graph.control.branch import Branch, BranchBack
 from torchspore.engine.graph.control.loop import Loop, LoopBack, LoopBackAgain
@@ -205,6 +206,7 @@ def _mark_like(old: Node, *made: Node) -> None:
     from torchspore.engine.graph.control.part import BACKWARD
 
     for node in made:
+        origin.inherit(node, old)
         if BACKWARD in old.meta:
             node.meta[BACKWARD] = True
 

@@ -14,6 +14,7 @@ from torchspore.engine.graph.passes.layout import channels_last, has_images
 from torchspore.engine.graph.passes.linear import fuse_activations, onednn_linears
 from torchspore.engine.graph.passes.pack import pack
 from torchspore.engine.graph.passes.writes import writes
+from torchspore.engine.graph.saved import stages
 from torchspore.engine.private import is_operator
 
 Module = torch.fx.GraphModule
@@ -31,7 +32,8 @@ def hoisted(module: Module, places: frozenset[int], wanted: products.Wanted, lay
 
 def code(found: Hoisted) -> Code:
     """Runs the first graph when weights have changed, the rest at each call."""
-    return held.code(found, straight.compile(found.first, True), straight.compile(passes.overwrite(copied(found.rest))))
+    rest = passes.overwrite(copied(found.rest))
+    return stages.shown(held.code(found, straight.compile(found.first, True), straight.compile(rest)), rest)
 
 
 def is_on_cpu(module: Module) -> bool:

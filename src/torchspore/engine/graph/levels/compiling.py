@@ -14,6 +14,7 @@ from torchspore.engine.graph.levels.settings import Settings
 from torchspore.engine.graph.levels.straight import Code
 from torchspore.engine.graph.passes.copy import copied
 from torchspore.engine.graph.passes.layout import has_images
+from torchspore.engine.graph.saved import stages
 from torchspore.errors import InferenceOnly
 
 Inputs = measure.Inputs
@@ -26,13 +27,24 @@ def compile(module: torch.fx.GraphModule, inputs: Inputs, settings: Settings, he
     program keeps (Parameters, Tensors in attributes), which seldom change: what hangs on them alone may be computed once.
     """
     module = prepared(module, settings)
+    stages.keep("backend_pass", module)
+    code = _code(module, inputs, settings, held)
+    stages.emitted(code, module)
+    return code
+
+
+def _code(module: torch.fx.GraphModule, inputs: Inputs, settings: Settings, held: frozenset[int]) -> Code:
     if settings.infer_boost:
         return _boosted(module, inputs, settings, held)
     if settings.level != "O0" and not _takes_kept_values(module):
         return fused.compile(module, inputs, settings, held)
     tell.level("O0: each graph is a straight line of the kernels that PyNative calls")
     tell.layout(settings, False)
-    return straight.compile(passes.overwrite(passes.pool_channels_last(module)))
+    module = passes.pool_channels_last(module)
+    stages.keep("pool_channels_last", module)
+    module = passes.overwrite(module)
+    stages.keep("overwrite", module)
+    return straight.compile(module)
 
 
 def prepared(module: torch.fx.GraphModule, settings: Settings) -> torch.fx.GraphModule:

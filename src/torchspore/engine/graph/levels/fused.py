@@ -17,6 +17,7 @@ from torchspore.engine.graph.passes.inner import change_inner
 from torchspore.engine.graph.passes.layout import channels_last, has_images
 from torchspore.engine.graph.passes.linear import fuse_activations, onednn_linears
 from torchspore.engine.graph.passes.restride import layouts, restrided, with_layouts
+from torchspore.engine.graph.saved import stages
 
 Module = torch.fx.GraphModule
 PLAIN, PRODUCTS, LAYOUT, FUSED, PREPARED = "O0", "oneDNN products", "channels last", "fused kernels, ", "weights prepared"
@@ -120,7 +121,7 @@ class Forms:
 
     def recorded(self, code: Code) -> Code | None:
         """On a GPU a form as one launch."""
-        return cuda.recorded(code, self._held) if cuda.is_fit(self._module) else None
+        return stages.shown(cuda.recorded(code, self._held), stages.graph_of(code)) if cuda.is_fit(self._module) else None
 
     def code(self, name: str) -> Code | None:
         """The form of this name; None where it can't be made here."""

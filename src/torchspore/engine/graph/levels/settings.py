@@ -21,6 +21,15 @@ class Settings:
     deterministic: bool = False
     syntax: str = "LAX"
     """How much Python may stand in what is compiled: STRICT, COMPATIBLE or LAX."""
+    debug: bool = False
+    """Whether graphs and refusals keep where they come from; `debug_level`."""
+
+    def told(self) -> dict[str, str]:
+        """The compile options as the head of a saved graph names them."""
+        return {
+            "debug_level": "DEBUG" if self.debug else "RELEASE", "exc_mode": "auto", "infer_boost": "on" if self.infer_boost else "off",
+            "jit_level": self.level, "jit_syntax_level": self.syntax,
+        }
 
 
 _made = functools.cache(Settings)
@@ -47,7 +56,13 @@ def _with(own: Mapping[str, Any]) -> Settings:
     """The context's values where `own` has none."""
     level = own.get("jit_level") or STORE.get("jit_level") or "O0"
     boost = own["infer_boost"] if "infer_boost" in own else STORE.get("infer_boost")
-    return _made(level, boost == "on", not STORE.get("disable_format_transform"), STORE.get("deterministic") == "ON", _syntax(own))
+    return _made(
+        level, boost == "on", not STORE.get("disable_format_transform"), STORE.get("deterministic") == "ON", _syntax(own), _debug(own),
+    )
+
+
+def _debug(own: Mapping[str, Any]) -> bool:
+    return own["debug_level"] == "DEBUG" if "debug_level" in own else bool(STORE.get("debug_level"))
 
 
 def _syntax(own: Mapping[str, Any]) -> str:

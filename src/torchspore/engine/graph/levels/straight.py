@@ -12,6 +12,7 @@ from torchspore.engine import private
 from torchspore.engine.graph.levels import bindings
 from torchspore.engine.graph.passes.in_place import overwrite
 from torchspore.engine.graph.passes.writes import writes
+from torchspore.engine.graph.saved import stages
 from torchspore.engine.private import is_operator
 
 Code = Callable[..., list[Any]]
@@ -24,7 +25,7 @@ def compile(module: torch.fx.GraphModule, inner: bool = False) -> Code:
     """
     text, bound = source(module, inner)
     exec(builtins.compile(text, "<captured graph>", "exec"), bound)
-    return bound["run"]
+    return bound["run"] if inner else stages.shown(bound["run"], module)
 
 
 def source(module: torch.fx.GraphModule, inner: bool = False) -> tuple[str, dict[str, Any]]:

@@ -21,6 +21,7 @@ from torchspore.engine.graph.control.split import halves
 from torchspore.engine.graph.graph import Graph
 from torchspore.engine.graph.passes.writes import writes
 from torchspore.engine.graph.refusal import Refusal
+from torchspore.engine.graph.saved import stages
 from torchspore.engine.private import disable_proxy_modes_tracing, is_operator, without_modes
 from torchspore.engine.tensor import TensorBase, raw
 
@@ -110,7 +111,9 @@ class RecordedGraph(Graph):
         results = [node for node in self.module.graph.nodes if node.op == "output"][-1].args[0]
         count = len(results) - len(capture.leaves)
         forward, backward = halves(self.module, list(range(count)), list(range(count, len(results))))
+        stages.part("forward")
         forward_code = levels.compile(forward, lambda: self._examples(flat), self.settings)
+        stages.part("backward")
         backward_code = levels.compile(backward, lambda: examples(backward), self.settings)
         leaves, seeds = tuple(capture.leaves), tuple(capture.seeds)
 

@@ -1,6 +1,8 @@
 """Passes: functions that take a captured graph and give it back, with equal numbers. None drops a write or a random operator."""
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import torch
 
 from torchspore.engine.graph.passes.constants import real_constants
@@ -14,6 +16,16 @@ from torchspore.engine.graph.passes.views import cancel_views
 __all__ = ["clean", "drop_dead", "overwrite", "pool_channels_last"]
 
 
-def clean(module: torch.fx.GraphModule) -> torch.fx.GraphModule:
-    """The passes that every level runs first. `overwrite` comes last of all, when the form of the graph is settled."""
-    return drop_dead(cancel_views(drop_same(drop_idle_states(real_constants(module)))))
+_CLEAN = (real_constants, drop_idle_states, drop_same, cancel_views, drop_dead)
+
+
+def clean(module: torch.fx.GraphModule, after: Callable[[str, torch.fx.GraphModule], None] | None = None) -> torch.fx.GraphModule:
+    """The passes that every level runs first; `after` is told the name of each and what it gave.
+
+    `overwrite` comes last of all, when the form of the graph is settled.
+    """
+    for change in _CLEAN:
+        module = change(module)
+        if after is not None:
+            after(change.__name__, module)
+    return module

@@ -8,9 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Protocol
+from typing import Any, Protocol, TypeVar
 
 import torch
+
+Code = TypeVar("Code")
 
 
 class Recording(Protocol):
@@ -18,6 +20,15 @@ class Recording(Protocol):
 
     def keep(self, name: str, module: torch.fx.GraphModule) -> None:
         """Takes the graph as it is now."""
+
+    def keep_pass(self, name: str, module: torch.fx.GraphModule) -> None:
+        """Takes the graph as it is after a pass."""
+
+    def traced(self, module: torch.fx.GraphModule, lifted: list[Any], function: Any, args: tuple[Any, ...], kwargs: Any) -> None:
+        """Takes the trace of a call, and the Tensors that are its inputs."""
+
+    def part(self, name: str) -> None:
+        """Is told that one half of the graph follows."""
 
 
 _recording: ContextVar[Recording | None] = ContextVar("torchspore_recording", default=None)
@@ -28,6 +39,48 @@ def keep(name: str, module: torch.fx.GraphModule) -> None:
     recording = _recording.get()
     if recording is not None:
         recording.keep(name, module)
+
+
+def traced(module: torch.fx.GraphModule, lifted: list[Any], function: Any, args: tuple[Any, ...], kwargs: Any) -> None:
+    """Records the trace of `function(*args, **kwargs)`; `lifted` are the Tensors that are its inputs."""
+    recording = _recording.get()
+    if recording is not None:
+        recording.traced(module, lifted, function, args, kwargs)
+
+
+def keep_pass(name: str, module: torch.fx.GraphModule) -> None:
+    """Records the graph as it is after one pass of those that every level runs."""
+    recording = _recording.get()
+    if recording is not None:
+        recording.keep_pass(name, module)
+
+
+def part(name: str) -> None:
+    """Says that what is compiled from now on is one half of the graph, `forward` or `backward`."""
+    recording = _recording.get()
+    if recording is not None:
+        recording.part(name)
+
+
+def shown(code: Code, module: torch.fx.GraphModule | None) -> Code:
+    """`code`, which runs `module`: that is remembered where a recording wants to show what runs."""
+    if _recording.get() is not None:
+        code.graph = module  # type: ignore[attr-defined]
+    return code
+
+
+def graph_of(code: Any) -> torch.fx.GraphModule | None:
+    """What `shown` remembered for a code."""
+    return getattr(code, "graph", None)
+
+
+def emitted(code: Any, module: torch.fx.GraphModule) -> None:
+    """Records what the code of a compiled graph runs; `module` where the code does not say."""
+    recording = _recording.get()
+    if recording is not None:
+        final = graph_of(code) or module
+        recording.keep("task_emit", final)
+        recording.keep("execute", final)
 
 
 def current() -> Recording | None:

@@ -1,0 +1,88 @@
+"""The directory that `save_graphs_path` names: files get in whole, numbered through; what can't be written is told once."""
+from __future__ import annotations
+
+import contextlib
+import errno
+import itertools
+import os
+import tempfile
+import warnings
+from pathlib import Path
+
+import torch
+
+from torchspore.base.frames import user_frame
+from torchspore.base.paths import PRIVATE
+from torchspore.context.store import STORE
+
+_READ_ONLY = 0o400
+_numbers: dict[Path, itertools.count[int]] = {}
+_told: set[Path] = set()
+
+
+def rank() -> str:
+    """`rank_2` in a distributed run, `rank_0` in one process."""
+    return f"rank_{torch.distributed.get_rank() if is_distributed() else 0}"
+
+
+def is_distributed() -> bool:
+    """Whether this process is one of several."""
+    return torch.distributed.is_available() and torch.distributed.is_initialized()
+
+
+class Folder:
+    """Where the files of this process go: the directory itself, in a distributed run `rank_N` in it."""
+
+    def __init__(self) -> None:
+        root = Path(STORE.get("save_graphs_path") or ".").absolute()
+        self.root = root / rank() if is_distributed() else root
+        self.usable = True
+        self.files = 0
+
+    def put(self, stem: str, ending: str, text: str) -> str:
+        """Writes `<stem>_<number>.<ending>`, mode 0400, and gives its name within the directory; empty where that can't be done.
+
+        `stem` may name a directory in it, `verbose_ir_files/hwopt_pool`.
+        """
+        number = next(_numbers.setdefault(self.root, itertools.count()))
+        name = f"{stem}_{number:04d}.{ending}"
+        return name if self.replace(name, text, _READ_ONLY) else ""
+
+    def replace(self, name: str, text: str, mode: int = 0o600) -> bool:
+        """Puts a file in, whole or not at all: what was there stays readable until then. Says whether that went well."""
+        if not self.usable:
+            return False
+        path = self.root / name
+        try:
+            path.parent.mkdir(mode=PRIVATE, parents=True, exist_ok=True)
+            _put(path, text, mode)
+        except OSError as error:
+            self._fail(error)
+            return False
+        self.files += 1
+        return True
+
+    def _fail(self, error: OSError) -> None:
+        self.usable = False
+        if self.root in _told:
+            return
+        _told.add(self.root)
+        is_full = error.errno in (errno.ENOSPC, errno.EDQUOT)
+        hint = "free some space" if is_full else "set save_graphs_path to a directory that can be written"
+        file, line, _ = user_frame() or ("<unknown>", 1, "")
+        text = (f"save_graphs: {self.root} can't be written ({error.strerror or type(error).__name__}); the program goes on and what was "
+                f"saved before stays.\n\nhint: {hint}.")
+        warnings.warn_explicit(text, UserWarning, file, line)
+
+
+def _put(path: Path, text: str, mode: int) -> None:
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=".new-")
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            file.write(text)
+        os.chmod(temporary, mode)
+        os.replace(temporary, path)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.unlink(temporary)
+        raise
