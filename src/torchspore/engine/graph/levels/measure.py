@@ -13,6 +13,9 @@ LONGEST = 0.4
 MOST = 12
 """How often a form is run at most."""
 
+SPREAD = 8.0
+"""Units in the last place."""
+
 Runs = Callable[..., list[Any]]
 Tensor = torch.Tensor
 Inputs = Callable[[], list[Tensor]]
@@ -37,6 +40,14 @@ def copy(t: torch.Tensor) -> torch.Tensor:
     """The same values and strides in memory of its own, also where elements share memory (expanded tensors)."""
     extent = 1 + sum((size - 1) * stride for size, stride in zip(t.shape, t.stride())) if t.numel() else 0
     return torch.as_strided(torch.as_strided(t.detach(), (extent,), (1,), t.storage_offset()).clone(), t.shape, t.stride())
+
+
+def rounded_otherwise(t: Tensor) -> Tensor:
+    """A copy with each number moved up or down, at random, by SPREAD: what a sum of a thousand products may be off by."""
+    found = copy(t)
+    if t.is_floating_point() and t.dim():
+        found += found * torch.where(torch.rand(t.shape, device=t.device) < 0.5, SPREAD, -SPREAD).to(t.dtype) * torch.finfo(t.dtype).eps
+    return found
 
 
 def differs(ours: Sequence[Any], theirs: Sequence[Any]) -> float:

@@ -14,6 +14,8 @@ __all__ = ["LINEAR", "Wanted", "is_large", "prefers_onednn"]
 
 WORTH = 0.92
 """oneDNN is taken where it needs at most this share of the time: less is noise."""
+LEAST, LONGEST = 6, 0.04
+"""Turns that both ways get, and seconds after which they get no more: a wrong choice costs every step to come."""
 SMALL = 2**15
 """Products of fewer multiplications are calls and no work: they stay as they are."""
 
@@ -46,6 +48,8 @@ def _measured(left: torch.Tensor, right: torch.Tensor, added: torch.Tensor | Non
             ways = [lambda: torch.addmm(b, x, y), lambda: private.onednn_linear(x, turned, b, "none", [], "")]
         best = [float("inf")] * 2
         spent = 0.0
+        for way in ways:
+            way()
         for turn in range(20):
             for place, way in enumerate(ways):
                 started = time.perf_counter()
@@ -53,6 +57,6 @@ def _measured(left: torch.Tensor, right: torch.Tensor, added: torch.Tensor | Non
                 took = time.perf_counter() - started
                 spent += took
                 best[place] = min(best[place], took)
-            if turn >= 2 and spent > 0.04:
+            if turn >= LEAST and spent > LONGEST:
                 break
     return best[1] < WORTH * best[0]
