@@ -52,6 +52,10 @@ class NameRefused(TorchsporeError, KeyError):
         return str(self.args[0])
 
 
+class LacksKernel(TorchsporeError, TypeError):
+    """The device has no kernel for an operator in this dtype, and `enable_reduce_precision` is off, so that no cast is put in."""
+
+
 class LateChange(TorchsporeError, RuntimeError):
     """An option was changed after the point up to which it can act; the message names the line that passed it."""
 

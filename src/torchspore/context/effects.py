@@ -86,11 +86,23 @@ def outcome_of(option: Option, value: Any) -> Outcome | None:
     """Gives the last outcome of an option that has this value; None where its effect or its reader has not run since it was set."""
     if not option.acts:
         return Outcome.not_built()
+    if option.effect is None and option.read_by is None:
+        return _of_members(option, value)
     if option.key not in _outcomes and option.read_by is not None and isinstance(value, Hashable) and value in option.unread:
         return Outcome.applied(option.unread[value])
     if option.key not in _outcomes and option.graph_only and not _store().graph_mode:
         return NO_GRAPH
     return _outcomes.get(option.key)
+
+
+def _of_members(option: Option, value: Any) -> Outcome | None:
+    """What came of the members that a dictionary holds: one state where all have it, else each with its own."""
+    found = [(name, outcome_of(member, _store().get(member.key))) for name, member in option.members.items() if name in (value or {})]
+    known = [(name, outcome) for name, outcome in found if outcome is not None]
+    states = {outcome.state for _, outcome in known}
+    if len(states) > 1:
+        return Outcome(APPLIED if APPLIED in states else NO_EFFECT, "; ".join(f"{name} {outcome}" for name, outcome in known))
+    return Outcome(states.pop(), "; ".join(f"{name}: {outcome.text}" for name, outcome in known)) if states else None
 
 
 def forget(option: Option) -> None:

@@ -88,7 +88,7 @@ class Option:
     @property
     def acts(self) -> bool:
         """Whether the option has an effect in this version of torchspore."""
-        return self.effect is not None or self.read_by is not None
+        return self.effect is not None or self.read_by is not None or any(member.acts for member in self.members.values())
 
     @property
     def setter(self) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from torchspore.base import text
+from torchspore.base.suggest import closest
 from torchspore.errors import OptionTypeError, OptionValueError, TorchsporeError
 
 _TRUE = {"1", "true", "on", "yes"}
@@ -229,13 +230,13 @@ class Choice(Kind):
     def parse(self, value: object) -> Any:
         self.refuse_none(value)
         if not isinstance(value, str):
-            raise Wrong(self.no_str, self.expected, self._near(str(value)))
+            raise Wrong(self.no_str, self.expected, self._meant(str(value)))
         word = self.also.get(value, value)
         if word not in self.words:
-            raise self.wrong_value(self._near(value))
+            raise self.wrong_value(self._meant(value) or closest(value, [word for word in self.words if len(word) > 4]))
         return self.reads.get(word, word)
 
-    def _near(self, value: str) -> str | None:
+    def _meant(self, value: str) -> str | None:
         wanted = value.strip().lower()
         if wanted in _TRUE | _FALSE and set(self.words) == {"ON", "OFF"}:
             return "ON" if wanted in _TRUE else "OFF"
@@ -243,7 +244,7 @@ class Choice(Kind):
 
     def parse_text(self, written: str) -> Any:
         word = written.strip()
-        return self.parse(word if word in (*self.words, *self.also) else (self._near(word) or word))
+        return self.parse(word if word in (*self.words, *self.also) else (self._meant(word) or word))
 
 
 class Size(Kind):

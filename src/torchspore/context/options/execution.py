@@ -42,14 +42,16 @@ grad_for_scalar = Option(
     doc="Allows gradients with respect to Python numbers.",
 )
 enable_reduce_precision = Option(
-    kind=Bool(), default=True, on=On.ASCEND, in_graph_key=True, example="set_context(enable_reduce_precision=True)",
+    kind=Bool(), default=True, in_graph_key=True, read_by="engine.lacking", example="set_context(enable_reduce_precision=False)",
+    unread={True: "operators that lack a kernel in their dtype compute in float32 and are cast back"},
     since="0.1",
     doc="Lets an operator run in a lower precision where the device lacks the one asked for. Otherwise that is an error.",
 )
 enable_auto_mixed_precision = Option(
-    kind=Bool(), default=False, on=On.ASCEND, in_graph_key=True, example="set_context(enable_auto_mixed_precision=True)",
+    kind=Bool(), default=False, in_graph_key=True, read_by="engine.graph.precision", graph_only=True,
+    unread={False: "no policy is chosen by itself"}, example="set_context(enable_auto_mixed_precision=True)",
     since="0.1",
-    doc="An early switch for mixed precision over the whole program.",
+    doc="Mixed precision over the whole program: the policy allow_mix_precision of `precision_mode`, where that is not set.",
 )
 enable_sparse = Option(
     kind=Bool(), default=False, instead="nothing: sparse Tensors need no switch", example="set_context(enable_sparse=True)",

@@ -12,11 +12,11 @@ from typing import Any, TypeVar
 
 import torch
 
-from torchspore.engine import eager
+from torchspore.engine import eager, lacking
 from torchspore.engine import tensor as engine
 from torchspore.engine.graph import origin
 from torchspore.engine.tensor import TensorBase, raw, unwrap, wrap, wrap_all
-from torchspore.mindspore.ops.explain import explain
+from torchspore.mindspore.ops.explain import explain, lacks_kernel, name_of
 from torchspore.mindspore.ops.primitive import Primitive, primitive_class
 from torchspore.mindspore.ops.wide import widening
 
@@ -82,6 +82,8 @@ def _bridge(body: Callable[..., Any]) -> Callable[..., Any]:
         except _EXPLAINED as error:
             if isinstance(error, RuntimeError) and eager.bring((arguments, keywords)):
                 return operator(*arguments, **keywords)
+            if lacking.is_said_by(error) and lacking.dtype_of((arguments, keywords)) is not None:
+                return _without_kernel(operator, arguments, keywords, error)
             raise explain(operator, arguments, keywords, error) from None
         return wrap(out) if out.__class__ is torch.Tensor else wrap_all(out)
 
@@ -102,6 +104,20 @@ def _operator_of(frame: FrameType) -> str | None:
 _codes: dict[CodeType, str] = {_bridge(len).__code__: ""}  # type: ignore[attr-defined]
 """The code of operators' functions, with a name of one that it runs."""
 origin.operators_run(_operator_of)
+def _without_kernel(operator: Callable[..., Any], arguments: tuple[Any, ...], keywords: dict[str, Any], error: Exception) -> Any:
+    """What the operator gives in float32, cast back. Raises LacksKernel where no cast may be put in."""
+    dtype = lacking.dtype_of((arguments, keywords))
+    assert dtype is not None
+    if not lacking.may_cast():
+        raise lacks_kernel(operator, arguments, keywords, dtype) from None
+    try:
+        out = operator(*lacking.widened(arguments), **lacking.widened(keywords))
+    except Exception:                      # float32 is refused too: that dtype is not what is wrong
+        raise explain(operator, arguments, keywords, error) from None
+    lacking.tell([f"{name_of(operator)} in {lacking.kind(dtype)}"])
+    return lacking.narrowed(out, dtype)
+
+
 _NESTED = frozenset({list, tuple, dict})
 _EXPLAINED = (RuntimeError, TypeError, ValueError, IndexError, AttributeError, KeyError)
 

@@ -8,8 +8,9 @@ from typing import Any
 
 from torchspore.base.frames import user_frame
 from torchspore.base.text import with_hint
-from torchspore.engine import dtypes
+from torchspore.engine import dtypes, lacking
 from torchspore.engine.tensor import TensorBase
+from torchspore.errors import LacksKernel
 from torchspore.mindspore.ops.reasons import Reason, is_torch, reason
 
 LONGEST = 60
@@ -23,6 +24,15 @@ def explain(function: Callable[..., Any], arguments: tuple[Any, ...], keywords: 
     kind, sentence, hint = _reason(function, given, error)
     text = f"{place()}{name_of(function)}({', '.join(f'{key}: {shown(value)}' for key, value in given.items())}): {sentence}"
     made = kind(text if hint is None else with_hint(text, hint))
+    made.explained = True  # type: ignore[attr-defined]
+    return made
+
+
+def lacks_kernel(function: Callable[..., Any], arguments: tuple[Any, ...], keywords: dict[str, Any], dtype: Any) -> LacksKernel:
+    """The error for an operator without a kernel for `dtype`, where no cast may be put in."""
+    given = _given(function, arguments, keywords)
+    call = f"{place()}{name_of(function)}({', '.join(f'{key}: {shown(value)}' for key, value in given.items())})"
+    made = LacksKernel(with_hint(f"{call}: {lacking.sentence(dtype)}", lacking.HINT))
     made.explained = True  # type: ignore[attr-defined]
     return made
 

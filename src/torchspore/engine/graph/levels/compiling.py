@@ -6,7 +6,7 @@ import functools
 import torch
 
 from torchspore.base.frames import user_line
-from torchspore.engine.graph import log, passes
+from torchspore.engine.graph import log, passes, precision
 from torchspore.engine.graph.levels import boost, choices, fused, measure, products, straight, tell
 from torchspore.engine.graph.levels.choice import Race
 from torchspore.engine.graph.levels.fingerprint import fingerprint
@@ -49,6 +49,9 @@ def _code(module: torch.fx.GraphModule, inputs: Inputs, settings: Settings, held
 
 def prepared(module: torch.fx.GraphModule, settings: Settings) -> torch.fx.GraphModule:
     """The graph after the steps that switches ask for, whatever the level: precision, memory, graph kernels, in this order."""
+    if precision.is_wanted(module, settings):
+        module = precision.apply(module, settings)
+        stages.keep("precision", module)
     return module
 
 

@@ -23,6 +23,16 @@ class Settings:
     """How much Python may stand in what is compiled: STRICT, COMPATIBLE or LAX."""
     debug: bool = False
     """Whether graphs and refusals keep where they come from; `debug_level`."""
+    precision: str = ""
+    """The policy of `precision_mode`; empty where operators keep the dtypes that the program gives them."""
+    is_auto_mixed: bool = False
+    """Whether `enable_auto_mixed_precision` chose that policy."""
+    reduces: bool = True
+    """Whether an operator without a kernel in its dtype may compute in another one; `enable_reduce_precision`."""
+    saves_memory: bool = False
+    """Whether memory goes before speed; `memory_optimize_level` O1."""
+    reuses_memory: bool = True
+    """Whether values share memory one after the other; `sys.mem_reuse`."""
 
     def told(self) -> dict[str, str]:
         """The compile options as the head of a saved graph names them."""
@@ -58,7 +68,18 @@ def _with(own: Mapping[str, Any]) -> Settings:
     boost = own["infer_boost"] if "infer_boost" in own else STORE.get("infer_boost")
     return _made(
         level, boost == "on", not STORE.get("disable_format_transform"), STORE.get("deterministic") == "ON", _syntax(own), _debug(own),
+        **_steps(),
     )
+
+
+def _steps() -> dict[str, Any]:
+    """What the context says of the steps that change a graph."""
+    asked = STORE.get("precision_mode")
+    is_auto = not asked and bool(STORE.get("enable_auto_mixed_precision"))
+    return {
+        "precision": "allow_mix_precision" if is_auto else asked, "is_auto_mixed": is_auto, "reduces": STORE.get("enable_reduce_precision"),
+        "saves_memory": STORE.get("memory_optimize_level") == 1, "reuses_memory": STORE.get("env_config_path.sys.mem_reuse"),
+    }
 
 
 def _debug(own: Mapping[str, Any]) -> bool:

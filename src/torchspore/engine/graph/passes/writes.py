@@ -20,10 +20,15 @@ def writes(node: Node) -> list[Node]:
     found: list[Node] = []
     if node.target._schema.is_mutable:
         for argument, value in zip(node.target._schema.arguments, node.args):
-            if argument.alias_info is not None and argument.alias_info.is_write:
+            if argument.alias_info is not None and argument.alias_info.is_write and not _only_reads(node, argument.name):
                 found += [item for item in (value if isinstance(value, (list, tuple)) else [value]) if isinstance(item, Node)]
         found += [value for key, value in node.kwargs.items() if isinstance(value, Node) and _is_written(node.target, key)]
     return found
+
+
+def _only_reads(node: Node, name: str) -> bool:
+    """Whether a fused optimizer reads these gradients, though its schema says that it writes them: it does where it scales them."""
+    return name == "grads" and node.target._opname.startswith("_fused_") and node.kwargs.get("grad_scale") is None  # type: ignore[union-attr]
 
 
 def _is_written(target: Any, name: str) -> bool:

@@ -9,6 +9,7 @@ import numpy as np
 
 from torchspore.engine import dtypes, optim
 from torchspore.engine.graph import state
+from torchspore.engine.graph.precision import step
 from torchspore.engine.tensor import raw, wrap
 from torchspore.errors import NameRefused
 from torchspore.mindspore.common.initializer import initializer
@@ -106,6 +107,10 @@ class Optimizer(Cell):
 
         The gradients are divided by the loss scale, decayed if the decay is `coupled`, then centralized, in MindSpore's order.
         """
+        with step.marked():
+            yield from self._updates(gradients, coupled)
+
+    def _updates(self, gradients: Any, coupled: bool) -> Iterator[tuple[list[Any], list[Any], Any, Any, Group]]:
         found = [raw(g) for g in gradients]
         if len(found) != len(self.parameters):
             raise ValueError(f"{type(self).__name__}: expected {len(self.parameters)} gradients, one for each Parameter, got {len(found)}.")
