@@ -17,6 +17,9 @@ class _JitConfig(TypedDict, total=False):
     jit_level: Literal['O0', 'O1', 'O2']  # How hard a graph is optimised.
     infer_boost: Literal['on', 'off']  # Compiles for inference only: batch norms folded, weights packed; training is refused.
 
+class _AoeConfig(TypedDict, total=False):
+    job_type: Literal['1', '2']  # What is tuned: '1' the graph as a whole, '2' its operators one by one.
+
 class _GpuConfig(TypedDict, total=False):
     conv_fprop_algo: Literal['normal', 'performance', 'implicit_gemm', 'precomp_gemm', 'gemm', 'direct', 'fft', 'fft_tiling', 'winograd', 'winograd_nonfused', 'implicit_precomp_gemm']  # The algorithm of convolutions going forward: the library's guess, the fastest of a trial, or one by name.
     conv_dgrad_algo: Literal['normal', 'performance', 'algo_0', 'algo_1', 'fft', 'fft_tiling', 'winograd', 'winograd_nonfused']  # The algorithm of a convolution's gradient with respect to its input.
@@ -24,11 +27,8 @@ class _GpuConfig(TypedDict, total=False):
     conv_allow_tf32: bool  # Whether convolutions of float32 may use TF32, which is faster and keeps 10 bits of the fraction.
     matmul_allow_tf32: bool  # Whether matrix products of float32 may use TF32.
 
-class _AoeConfig(TypedDict, total=False):
-    job_type: Literal['1', '2']  # What is tuned: '1' parts of the graph, '2' single operators.
-
 class _AscendConfig(TypedDict, total=False):
-    precision_mode: Literal['force_fp16', 'allow_fp32_to_fp16', 'allow_mix_precision', 'must_keep_origin_dtype', 'force_fp32', 'allow_fp32_to_bf16', 'allow_mix_precision_fp16', 'allow_mix_precision_bf16']  # Which operators may leave float32 for float16 or bfloat16.
+    precision_mode: Literal['force_fp16', 'allow_fp32_to_fp16', 'allow_mix_precision', 'must_keep_origin_dtype', 'force_fp32', 'allow_fp32_to_bf16', 'allow_mix_precision_fp16', 'allow_mix_precision_bf16']  # Which operators of a graph compute in another dtype than the program gives them, on every device.
     jit_compile: bool  # Whether operators are compiled as they are met, or taken from the ready-made ones.
     atomic_clean_policy: Literal[0, 1]  # Whether memory of operators that add in place is cleared all at once (0) or one by one (1).
     matmul_allow_hf32: bool  # Whether matrix products of float32 may use HF32, which is faster and less precise.
@@ -91,7 +91,7 @@ class _Context(TypedDict, total=False):
     op_timeout: int  # The longest that one operator may run before the program is ended.
     runtime_num_threads: int  # How many threads the CPU kernels may use.
     inter_op_parallel_num: int  # How many operators of a graph may run at the same time.
-    memory_optimize_level: Literal['O0', 'O1']  # Whether the memory of a graph is planned ahead: O0 puts speed first, O1 memory.
+    memory_optimize_level: Literal['O0', 'O1']  # O0 puts speed first, O1 memory: an optimizer's steps run as soon as their gradients are there, and forward values that are cheap for their size are computed again for the backward pass instead of kept.
     memory_offload: Literal['ON', 'OFF']  # Whether idle data moves to host memory when device memory runs short.
     mode: Literal[0, 1]  # Whether a Cell runs operator by operator (PYNATIVE_MODE) or as one captured graph (GRAPH_MODE).
     deterministic: Literal['ON', 'OFF']  # Whether equal inputs give equal bits, run for run.
@@ -100,7 +100,7 @@ class _Context(TypedDict, total=False):
     check_bprop: bool  # Checks that a Cell's own bprop gives gradients of the shape and dtype of its inputs.
     grad_for_scalar: bool  # Allows gradients with respect to Python numbers.
     enable_reduce_precision: bool  # Lets an operator run in a lower precision where the device lacks the one asked for.
-    enable_auto_mixed_precision: bool  # An early switch for mixed precision over the whole program.
+    enable_auto_mixed_precision: bool  # Mixed precision over the whole program: the policy allow_mix_precision of `precision_mode`, where that is not set.
     enable_sparse: bool  # An early switch that allowed sparse Tensors and gradients.
     support_binary: bool  # Keeps the source of Cells where a compiled .pyc or .so finds it, so that Graph mode can read it.
     jit_syntax_level: Literal[0, 1, 2]  # How much Python may stand in what is compiled.
@@ -108,14 +108,16 @@ class _Context(TypedDict, total=False):
     jit_level: Literal['O0', 'O1', 'O2']  # How hard a graph is optimised.
     infer_boost: Literal['on', 'off']  # Compiles for inference only: batch norms folded, weights packed; training is refused.
     exec_order: Literal['bfs', 'dfs']  # In which order the operators of a graph run: by layers of the graph, or each branch to its end.
-    enable_graph_kernel: bool  # Fuses neighbouring operators of a graph into generated kernels.
-    graph_kernel_flags: str  # Details of the fusion of operators.
     enable_compile_cache: bool  # Keeps compiled graphs on disk and uses them again while the program's source stays the same.
     compile_cache_path: str  # Where compiled graphs are kept; the working directory where it is empty.
     save_compile_cache: bool  # Compiles in any case and keeps the compiled graphs on disk.
     load_compile_cache: bool  # Uses compiled graphs from disk without a look at whether the source has changed.
-    auto_tune_mode: Literal['NO_TUNE', 'RL', 'GA', 'RL,GA', 'GA,RL']  # Searches for the fastest form of each operator: by reinforcement learning, by a genetic algorithm, or both.
-    save_graphs: bool | Literal[0, 1, 2, 3]  # How much is written about each graph that is compiled: 0 nothing, 1 the main stages, 2 every pass, 3 also drawings.
+    enable_graph_kernel: bool  # Fuses neighbouring operators of a graph into generated kernels, as the `opt_level` of `graph_kernel_flags` says, which is then 2.
+    graph_kernel_flags: str  # Details of the fusion of operators.
+    auto_tune_mode: Literal['NO_TUNE', 'RL', 'GA', 'RL,GA', 'GA,RL']  # Searches for the fastest form of each graph while it is compiled: by reinforcement learning, by a genetic algorithm, or by both, in the order written.
+    aoe_tune_mode: Literal['online', 'offline']  # Searches for the fastest form of each graph when it is compiled (online), or keeps the graphs for `torchspore tune` (offline).
+    aoe_config: _AoeConfig  # Details of the tuner.
+    save_graphs: bool | Literal[0, 1, 2, 3]  # How much is written about each graph that is compiled: 0 nothing, 1 the main stages and a page to look at them, 2 also the steps of the back end and each branch and loop, 3 also every pass, and drawings of all.
     save_graphs_path: str  # The directory for what `save_graphs` writes; it is made when the option is set.
     print_file_path: str  # The file that ops.Print writes to in place of the screen; `parse_print` reads it.
     env_config_path: str  # A JSON file that configures the recorder of running data and the reuse of memory.
@@ -133,8 +135,6 @@ class _Context(TypedDict, total=False):
     conv_allow_tf32: bool  # Whether convolutions of float32 may use TF32, which is faster and keeps 10 bits of the fraction.
     matmul_allow_tf32: bool  # Whether matrix products of float32 may use TF32.
     disable_format_transform: bool  # Keeps images in the order NCHW in memory, where graphs of level O1 and O2 would take NHWC if that is faster.
-    aoe_tune_mode: Literal['online', 'offline']  # Tunes operators while the program runs (online), or keeps the graphs for a later run of the tuner (offline).
-    aoe_config: _AoeConfig  # Details of the tuner.
     ascend_config: _AscendConfig  # Details of Ascend devices.
     hccl_watchdog: bool  # Whether a thread watches the collectives and ends the program when one has failed.
     topo_order: dict[str, Any]  # In which order the operators of a graph run, by the graph's name.
@@ -215,10 +215,6 @@ def get_context(attr_key: Literal['infer_boost']) -> Literal['on', 'off']: ...
 @overload
 def get_context(attr_key: Literal['exec_order']) -> Literal['bfs', 'dfs']: ...
 @overload
-def get_context(attr_key: Literal['enable_graph_kernel']) -> bool: ...
-@overload
-def get_context(attr_key: Literal['graph_kernel_flags']) -> str: ...
-@overload
 def get_context(attr_key: Literal['enable_compile_cache']) -> bool | None: ...
 @overload
 def get_context(attr_key: Literal['compile_cache_path']) -> str: ...
@@ -227,7 +223,15 @@ def get_context(attr_key: Literal['save_compile_cache']) -> bool: ...
 @overload
 def get_context(attr_key: Literal['load_compile_cache']) -> bool: ...
 @overload
+def get_context(attr_key: Literal['enable_graph_kernel']) -> bool: ...
+@overload
+def get_context(attr_key: Literal['graph_kernel_flags']) -> str: ...
+@overload
 def get_context(attr_key: Literal['auto_tune_mode']) -> Literal['NO_TUNE', 'RL', 'GA', 'RL,GA', 'GA,RL']: ...
+@overload
+def get_context(attr_key: Literal['aoe_tune_mode']) -> str: ...
+@overload
+def get_context(attr_key: Literal['aoe_config']) -> dict[str, Any]: ...
 @overload
 def get_context(attr_key: Literal['save_graphs']) -> int: ...
 @overload
@@ -264,10 +268,6 @@ def get_context(attr_key: Literal['conv_allow_tf32']) -> bool: ...
 def get_context(attr_key: Literal['matmul_allow_tf32']) -> bool: ...
 @overload
 def get_context(attr_key: Literal['disable_format_transform']) -> bool: ...
-@overload
-def get_context(attr_key: Literal['aoe_tune_mode']) -> str: ...
-@overload
-def get_context(attr_key: Literal['aoe_config']) -> dict[str, Any]: ...
 @overload
 def get_context(attr_key: Literal['ascend_config']) -> dict[str, Any]: ...
 @overload

@@ -25,6 +25,7 @@ def thrown_at(api: str, name: str) -> list[Any]:
     return THROWN + [{member: value} for member in members for value in THROWN]
 
 
+@pytest.mark.filterwarnings("ignore:graph_kernel_flags")
 @pytest.mark.parametrize("api", SETTERS)
 def test_anything(api: str) -> None:
     for name in names_of(api):

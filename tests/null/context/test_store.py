@@ -174,12 +174,12 @@ def test_late_changes_are_refused_with_the_line_of_the_first_use() -> None:
 
 def test_strict_refuses_what_is_not_built(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TORCHSPORE_STRICT", "1")
-    c.set_context(enable_graph_kernel=False, mode=0)
+    c.set_context(op_timeout=900, mode=0)
     with pytest.raises(StrictRefusal) as caught:
-        c.set_context(mode=1, enable_graph_kernel=True)
+        c.set_context(mode=1, op_timeout=9)
     assert str(caught.value) == (
-        "enable_graph_kernel: not built yet, and TORCHSPORE_STRICT=1 makes that an error.\n\n"
-        "hint: leave enable_graph_kernel at its default here, or unset TORCHSPORE_STRICT."
+        "op_timeout: not built yet, and TORCHSPORE_STRICT=1 makes that an error.\n\n"
+        "hint: leave op_timeout at its default here, or unset TORCHSPORE_STRICT."
     )
     assert c.get_context("mode") == 0
     with pytest.raises(StrictRefusal):
@@ -261,7 +261,7 @@ def test_the_recorders_file(tmp_path: Path) -> None:
 
 
 def test_texts_with_members() -> None:
-    c.set_context(graph_kernel_flags="--opt_level=9 --dump_as_text", profiling_options='{"output": "d", "aicpu": "on"}')
+    c.set_context(graph_kernel_flags="--opt_level=3 --dump_as_text", profiling_options='{"output": "d", "aicpu": "on"}')
     assert (STORE.get("graph_kernel_flags.opt_level"), STORE.get("graph_kernel_flags.dump_as_text")) == (3, True)
     assert (STORE.get("profiling_options.output"), STORE.get("profiling_options.aicpu_trace")) == ("d", "on")
     c.set_context(profiling_options="training_trace:op_trace")

@@ -23,7 +23,6 @@ DROPPED = (
 )
 UNCHECKED = {
     ("save_graphs", "plain", "-1"): "ValueError",
-    ("graph_kernel_flags", "plain", '"garbage"'): "ValueError",
     ("jit_level", "top level", '"O7"'): "ValueError",
     ("infer_boost", "top level", '"zz"'): "ValueError",
     ("host_scheduling_max_threshold", "bypassed", "{'host_scheduling_max_threshold':-1}"): "ValueError",

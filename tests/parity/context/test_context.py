@@ -81,6 +81,7 @@ def cases_of(key: str) -> list[Case]:
     return [case for case in differences.RECORD["cases"] if case["key"] == key]
 
 
+@pytest.mark.filterwarnings("ignore:graph_kernel_flags")
 @pytest.mark.parametrize("key", list(dict.fromkeys(case["key"] for case in differences.RECORD["cases"])))
 def test_cases(key: str) -> None:
     for case in cases_of(key):

@@ -19,15 +19,15 @@ Program = Callable[..., Run]
 
 def test_the_table_of_a_program(run: Callable[..., Run], tmp_path: object) -> None:
     path = tmp_path / "train.py"  # type: ignore[operator]
-    path.write_text("import mindspore as ms\nms.set_context(device_id=2, enable_graph_kernel=True)\nprint('ran')\n")
+    path.write_text("import mindspore as ms\nms.set_context(device_id=2, op_timeout=9)\nprint('ran')\n")
     ran = run("explain", "train.py")
     assert (ran.code, ran.err) == (0, "")
     lines = ran.out.splitlines()
     assert lines[0] == "ran"
-    assert [line.split() for line in lines if line.startswith(("option", "device_id", "enable_graph_kernel"))] == [
+    assert [line.split() for line in lines if line.startswith(("option", "device_id", "op_timeout"))] == [
         ["option", "value", "from", "outcome"],
         ["device_id", "2", "train.py:2", "no", "effect", "here:", "the", "CPU", "has", "no", "index"],
-        ["enable_graph_kernel", "True", "train.py:2", "not", "built", "yet"],
+        ["op_timeout", "9", "train.py:2", "not", "built", "yet"],
     ]
 
 

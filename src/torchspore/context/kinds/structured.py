@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import itertools
 import json
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from torchspore.base import text
-from torchspore.base.suggest import closest
 from torchspore.context.kinds.plain import Kind, Wrong
 from torchspore.errors import OptionKeyError, OptionTypeError, OptionValueError
 
@@ -138,44 +137,6 @@ class Overlap(Kind):
         if value and not {word.strip() for word in value.split(",")} <= set(self.words):
             raise self.wrong_value()
         return value
-
-
-class GraphKernelFlags(Kind):
-    """A text of flags such as '--opt_level=2 --dump_as_text'; a flag without a value means true."""
-
-    stub = "str"
-
-    def __init__(self, known: Collection[str]) -> None:
-        self.known = known
-
-    @property
-    def expected(self) -> str:
-        return "flags such as '--opt_level=2 --dump_as_text'"
-
-    def parse(self, value: object) -> str:
-        if not isinstance(value, str):
-            raise self.wrong_type()
-        for flag in value.split():
-            if not flag.startswith("--"):
-                raise self.wrong_value(hint=f"a flag begins with two dashes, {flag!r} does not")
-            name = flag[2:].partition("=")[0]
-            if name not in self.known:
-                near = closest(name, self.known)
-                raise self.wrong_value(hint=f"there is no flag {name!r}" + (f"; did you mean --{near}?" if near else ""))
-        return value
-
-    def members(self, value: str) -> dict[str, Any]:
-        """Gives the flags that are options of their own, by name."""
-        flags = {name: (given if sign else "true") for name, sign, given in (flag[2:].partition("=") for flag in value.split())}
-        found: dict[str, Any] = {}
-        if "opt_level" in flags:
-            level = flags["opt_level"]
-            if not level.isdigit():
-                raise self.wrong_value(hint="write --opt_level=0, 1, 2 or 3")
-            found["opt_level"] = min(int(level), 3)  # MindSpore takes more for the highest
-        if "dump_as_text" in flags:
-            found["dump_as_text"] = flags["dump_as_text"].lower() in ("true", "on", "1")
-        return found
 
 
 class Profiling(Kind):

@@ -5,7 +5,22 @@ from __future__ import annotations
 from types import ModuleType
 
 from torchspore.context.option import Alias, Option
-from torchspore.context.options import ascend, debug, execution, fusion, gpu, jit, offload, parallel, profiling, ps, speedup, system
+from torchspore.context.options import (
+    ascend,
+    debug,
+    execution,
+    fusion,
+    gpu,
+    jit,
+    kernels,
+    offload,
+    parallel,
+    profiling,
+    ps,
+    speedup,
+    system,
+    tuning,
+)
 
 OPTIONS: dict[str, Option] = {}
 ALIASES: dict[str, Alias] = {}
@@ -41,6 +56,6 @@ def names_of(api: str) -> list[str]:
     return _NAMES.get(api, [])
 
 
-for _module in (system, execution, jit, debug, profiling, gpu, ascend, speedup, parallel, fusion, ps, offload):
+for _module in (system, execution, jit, kernels, tuning, debug, profiling, gpu, ascend, speedup, parallel, fusion, ps, offload):
     _collect(_module)
 _join()

@@ -12,20 +12,6 @@ def _digit(value: bool) -> str:
     return "1" if value else "0"
 
 
-aoe_tune_mode = Option(
-    kind=Choice("online", "offline"), default="", on=On.ASCEND, example="set_context(aoe_tune_mode='online')",
-    since="2.1",
-    doc="Tunes operators while the program runs (online), or keeps the graphs for a later run of the tuner (offline).",
-)
-aoe_config = Option(
-    kind=Members(), default={}, on=On.ASCEND, example="set_context(aoe_config={'job_type': '2'})",
-    since="2.2",
-    doc="Details of the tuner.",
-)
-job_type = Option(
-    within="aoe_config", top_level=False, kind=Choice("1", "2", no_str=OptionValueError), default="2", on=On.ASCEND,
-    example="set_context(aoe_config={'job_type': '2'})", doc="What is tuned: '1' parts of the graph, '2' single operators.",
-)
 ascend_config = Option(
     kind=Members(), default={}, in_graph_key=True,
     example="set_context(ascend_config={'precision_mode': 'must_keep_origin_dtype'})", since="2.0", doc="Details of Ascend devices.",

@@ -2,20 +2,9 @@
 
 from __future__ import annotations
 
-from torchspore.context.kinds import Bool, Choice, GraphKernelFlags, Int, Members, Named, Path, Wrong
+from torchspore.context.kinds import Bool, Choice, Members, Named, Path, Wrong
 from torchspore.context.option import Option
-from torchspore.errors import OptionTypeError, OptionValueError
-
-_FLAGS = """
-    opt_level dump_as_text path enable_stitch_fusion enable_recompute_fusion enable_parallel_fusion enable_horizontal_fusion
-    enable_auto_tensor_inplace enable_dynamic_batch enable_low_precision enable_csr_fusion enable_debug_mode enable_lite_conv_tuning
-    enable_vectorization enable_dynamic_shape_fusion enable_parallel_op_combine disable_matmul_post_fusion
-    enable_allreduce_prologue_fusion enable_allreduce_epilogue_fusion exact_precision_mode enable_cce_lib reduce_fuse_depth
-    online_tuning cpu_refer_thread_num fusion_ops_level parallel_ops_level recompute_increment_threshold recompute_peak_threshold
-    composite_op_limit_size repository_path target_os cpu_arch cpu_feature cpu_type kernel_generator enable_expand_ops
-    enable_expand_ops_only disable_expand_ops enable_cluster_ops enable_cluster_ops_only disable_cluster_ops
-    enable_simplify_exprs_only disable_simplify_exprs enable_pass disable_pass
-"""
+from torchspore.errors import OptionValueError
 
 
 def _boost_wants_o0(config: dict[str, object]) -> None:
@@ -55,27 +44,6 @@ exec_order = Option(
     since="2.4",
     doc="In which order the operators of a graph run: by layers of the graph, or each branch to its end.",
 )
-enable_graph_kernel = Option(
-    kind=Bool(), default=False, in_graph_key=True, example="set_context(enable_graph_kernel=True)",
-    since="0.5",
-    doc="Fuses neighbouring operators of a graph into generated kernels.",
-)
-graph_kernel_flags = Option(
-    kind=GraphKernelFlags(_FLAGS.split()), default="", in_graph_key=True, wins=True,
-    environment=("MS_DEV_GRAPH_KERNEL_FLAGS", "MS_GRAPH_KERNEL_FLAGS"),
-    example="set_context(graph_kernel_flags='--opt_level=2 --dump_as_text')",
-    since="1.3",
-    doc="Details of the fusion of operators. They win over `enable_graph_kernel`.",
-)
-opt_level = Option(
-    within="graph_kernel_flags", top_level=False, kind=Int(0, 3), default=0, example="set_context(graph_kernel_flags='--opt_level=2')",
-    doc="How far operators are fused: 0 not at all, 1 plainly, 2 with simplified arithmetic, 3 with everything.",
-)
-dump_as_text = Option(
-    within="graph_kernel_flags", top_level=False, kind=Bool(), default=False,
-    example="set_context(graph_kernel_flags='--dump_as_text')",
-    doc="Writes what was fused into the directory graph_kernel_dump.",
-)
 enable_compile_cache = Option(
     kind=Bool(), default=None, environment=("MS_COMPILER_CACHE_ENABLE",), example="set_context(enable_compile_cache=True)",
     read_by="engine.graph.cache", graph_only=True, since="2.1",
@@ -96,10 +64,4 @@ load_compile_cache = Option(
     kind=Bool(), default=False, instead="enable_compile_cache", example="set_context(load_compile_cache=True)",
     read_by="engine.graph.cache", graph_only=True, since="1.3", until="2.6",
     doc="Uses compiled graphs from disk without a look at whether the source has changed.",
-)
-auto_tune_mode = Option(
-    kind=Choice("NO_TUNE", "RL", "GA", "RL,GA", also={"GA,RL": "RL,GA"}, none=OptionTypeError), default="NO_TUNE",
-    instead="aoe_tune_mode", example="set_context(auto_tune_mode='GA')",
-    since="1.2",
-    doc="Searches for the fastest form of each operator: by reinforcement learning, by a genetic algorithm, or both.",
 )

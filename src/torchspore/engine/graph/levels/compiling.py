@@ -7,6 +7,7 @@ import torch
 
 from torchspore.base.frames import user_line
 from torchspore.engine.graph import log, passes, precision
+from torchspore.engine.graph.kernels import idle
 from torchspore.engine.graph.levels import boost, choices, fused, measure, products, straight, tell
 from torchspore.engine.graph.levels.choice import Race
 from torchspore.engine.graph.levels.fingerprint import fingerprint
@@ -52,6 +53,13 @@ def prepared(module: torch.fx.GraphModule, settings: Settings) -> torch.fx.Graph
     if precision.is_wanted(module, settings):
         module = precision.apply(module, settings)
         stages.keep("precision", module)
+    if settings.kernels is not None:
+        from torchspore.engine.graph.kernels import steps
+
+        module = steps.applied(module, settings)
+        stages.keep("graph_kernels", module)
+    else:
+        idle.off()
     return module
 
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import torch
@@ -15,6 +15,9 @@ from torchspore.engine.graph import log
 
 Kernel = Callable[..., list[Any]]
 
+_LEVELS = "jit_level O1 and O2 write kernels of their own"
+_NONE: Mapping[str, Any] = {}
+
 _broken: str | None = None
 """Why Inductor can't compile here; said once."""
 
@@ -24,8 +27,10 @@ def is_there() -> bool:
     return _broken is None
 
 
-def kernel(module: torch.fx.GraphModule, level: str) -> Kernel | None:
+def kernel(module: torch.fx.GraphModule, level: str, more: Mapping[str, Any] = _NONE, asked: str = _LEVELS) -> Kernel | None:
     """One compiled function for the graph, which has no writes in it; None where the compiler is missing or failed, which is said once.
+
+    `more` are settings of Inductor's, `asked` says what wants the kernel.
 
     An interrupt passes through; Inductor writes its files aside and renames them, so that nothing half made is found later.
     """
@@ -34,7 +39,8 @@ def kernel(module: torch.fx.GraphModule, level: str) -> Kernel | None:
         return None
     started = time.perf_counter()
     try:
-        compiled = private.inductor(module, [node.meta["val"] for node in module.graph.nodes if node.op == "placeholder"], _options(level))
+        compiled = private.inductor(module, [node.meta["val"] for node in module.graph.nodes if node.op == "placeholder"],
+                                    {**_options(level), **more})
     except private.NoCompiler as error:
         _broken = f"no C++ compiler is found ({_first_line(error)})"
     except Exception as error:                # whatever a compiler does wrong, the program runs without it
@@ -42,7 +48,7 @@ def kernel(module: torch.fx.GraphModule, level: str) -> Kernel | None:
     else:
         log.event("compile", f"a kernel for {_shown(module)} in {time.perf_counter() - started:.1f} s")
         return compiled
-    _say()
+    _say(asked)
     return None
 
 
@@ -61,8 +67,8 @@ def one_launch(module: torch.fx.GraphModule) -> Kernel | None:
     return found
 
 
-def _say() -> None:
-    text = f"jit_level O1 and O2 write kernels of their own, and {_broken}; graphs run without them."
+def _say(asked: str) -> None:
+    text = f"{asked}, and {_broken}; graphs run without them."
     print(f"torchspore: {user_line()}: {text}", file=sys.stderr)
     effects.note("compiler", text)
 

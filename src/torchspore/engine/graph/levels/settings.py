@@ -8,6 +8,7 @@ from types import FunctionType
 from typing import Any
 
 from torchspore.context.store import STORE
+from torchspore.engine.graph.kernels.flags import Flags, flags
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,6 +34,8 @@ class Settings:
     """Whether memory goes before speed; `memory_optimize_level` O1."""
     reuses_memory: bool = True
     """Whether values share memory one after the other; `sys.mem_reuse`."""
+    kernels: Flags | None = None
+    """What `graph_kernel_flags` asks for; None where nothing is fused."""
 
     def told(self) -> dict[str, str]:
         """The compile options as the head of a saved graph names them."""
@@ -79,6 +82,7 @@ def _steps() -> dict[str, Any]:
     return {
         "precision": "allow_mix_precision" if is_auto else asked, "is_auto_mixed": is_auto, "reduces": STORE.get("enable_reduce_precision"),
         "saves_memory": STORE.get("memory_optimize_level") == 1, "reuses_memory": STORE.get("env_config_path.sys.mem_reuse"),
+        "kernels": flags(),
     }
 
 

@@ -31,31 +31,52 @@ class Cluster:
 
 def clusters(
     module: torch.fx.GraphModule, is_fusable: Callable[[Node], bool], is_apart: Callable[[Node, Node], bool] | None = None,
+    may_wait: Callable[[Node], bool] | None = None,
 ) -> list[Cluster]:
     """The groups, none of which waits for a result of its own that comes back from an operator outside.
 
-    `is_apart` says of a fusable node and one that reads it whether a new group begins between them.
+    `is_apart` says of a fusable node and one that reads it whether a new group begins between them, `may_wait` whether a fusable node may
+    join those that read it later on where nothing before needs it.
     """
     nodes = list(module.graph.nodes)
     before, written = dependencies(nodes)
     fusable = {node for node in nodes if node.op == "call_function" and is_fusable(node) and root(node) not in written}
     fusable = _with_their_items(nodes, fusable)
     level: dict[Node, int] = {}
+    apart: dict[Node, set[Node]] = {}
+
+    def step(p: Node, node: Node) -> int:
+        return (p in fusable) != (node in fusable) or p in apart.get(node, _NOTHING)
+
+    for node in nodes:
+        if is_apart is not None and node in fusable:
+            apart[node] = {p for p in node.all_input_nodes if p in fusable and is_apart(p, node)}
+        level[node] = max((level[p] + step(p, node) for p in before[node]), default=0)
+    if may_wait is not None:
+        _delay([node for node in nodes if node in fusable and may_wait(node)], before, level, step)
     leader: dict[Node, Node] = {}
     for node in nodes:
-        here = node in fusable
-        apart = {p for p in node.all_input_nodes if p in fusable and is_apart(p, node)} if here and is_apart is not None else _NOTHING
-        level[node] = max((level[p] + ((p in fusable) != here or p in apart) for p in before[node]), default=0)
-        if here:
+        if node in fusable:
             leader[node] = node
             for p in node.all_input_nodes:
-                if p in fusable and p not in apart and level[p] == level[node]:
+                if p in fusable and level[p] == level[node] and not step(p, node):
                     leader[_lead(leader, p)] = _lead(leader, node)
     groups: dict[Node, list[Node]] = {}
     for node in nodes:
         if node in fusable:
             groups.setdefault(_lead(leader, node), []).append(node)
     return [joined(group, level[group[0]]) for group in groups.values()]
+
+
+def _delay(waiting: list[Node], before: dict[Node, list[Node]], level: dict[Node, int], step: Callable[[Node, Node], int]) -> None:
+    """Raises the levels of these nodes to those of the first that come after them."""
+    after: dict[Node, list[Node]] = {node: [] for node in waiting}
+    for node, needed in before.items():
+        for p in needed:
+            if p in after:
+                after[p].append(node)
+    for node in reversed(waiting):
+        level[node] = max(level[node], min((level[later] - step(node, later) for later in after[node]), default=0))
 
 
 def _lead(leader: dict[Node, Node], node: Node) -> Node:

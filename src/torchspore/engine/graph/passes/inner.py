@@ -14,6 +14,11 @@ def has_inner(module: Module) -> bool:
     return any(isinstance(item, Module) for node in module.graph.nodes for item in _flat(node.args))
 
 
+def inner_of(module: Module) -> list[Module]:
+    """The graphs among the arguments of its nodes."""
+    return [item for node in module.graph.nodes for item in _flat(node.args) if isinstance(item, Module)]
+
+
 def change_inner(module: Module, change: Callable[[Module], Module | None]) -> bool:
     """Gives each graph inside to `change` and puts what comes back in its place, None leaves it; says whether one was replaced."""
     replaced = False
