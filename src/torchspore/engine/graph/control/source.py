@@ -102,9 +102,15 @@ def _statement(lines: list[str], start: int) -> tuple[list[str], int]:
 def _parsed(lines: list[str]) -> ast.Module:
     text = textwrap.dedent("".join(line if line.endswith("\n") else line + "\n" for line in lines))
     try:
-        return ast.parse(text)
+        found = ast.parse(text)
     except SyntaxError:
         raise NoSource("its source is not at hand") from None
+    margin = len(lines[0].rstrip("\n")) - len(text.partition("\n")[0])
+    for part in ast.walk(found) if margin else ():
+        if "col_offset" in part._attributes:                    # tracebacks and saved graphs mark the place in the file's line
+            part.col_offset += margin  # type: ignore[attr-defined]
+            part.end_col_offset += margin  # type: ignore[attr-defined]
+    return found
 
 
 def _may_be(node: ast.AST, code: CodeType) -> bool:

@@ -93,6 +93,11 @@ def source_line(file: str, number: int) -> str:
     return linecache.getline(file, number).rstrip("\n")
 
 
+def shown(value: Any) -> str:
+    """An argument by itself, with the graph's own names of values."""
+    return _argument(value, {})
+
+
 def _argument(value: Any, names: Mapping[str, str]) -> str:
     if isinstance(value, Reference):
         return names.get(value.name, f"%{value.name}")

@@ -70,7 +70,6 @@ class Recording:
         self._part = ""
         self._last: tuple[int, Any] | None = None
         self._steps = itertools.count()
-        self._number = next(_numbers)
         self._started = time.perf_counter()
 
     # ---- what is handed in
@@ -90,12 +89,12 @@ class Recording:
         if name in MAIN:
             self._main(name, self._snapshot(module, name))
         elif self._level >= 2:
-            self._minor(f"hwopt_{next(self._steps)}_{name}", "a step of the back end", module, "verbose_ir_files/")
+            self._minor(f"hwopt_{next(self._steps)}_{name}", "a step of the back end", module)
 
     def keep_pass(self, name: str, module: torch.fx.GraphModule) -> None:
         """Takes the graph after one pass of the optimizer, which level 3 writes."""
         if self._level >= 3:
-            self._minor(f"opt_pass_{next(self._steps)}_{name}", "a pass of the optimizer", module, "")
+            self._minor(f"opt_pass_{next(self._steps)}_{name}", "a pass of the optimizer", module)
 
     def part(self, name: str) -> None:
         """Says that the stages from now on are of one half of the graph, `forward` or `backward`."""
@@ -104,8 +103,11 @@ class Recording:
     def finish(self) -> None:
         """Writes the final graphs and the page, and tells what was written."""
         for stage in self._finals():
-            self._write(f"graph_build_{self._number}", "graph_build", "the final graph", stage.snapshot, self._level >= 3)
+            self._write(f"graph_build_{next(_numbers)}", "graph_build", "the final graph", stage.snapshot, self._level >= 3)
         self.compilation.seconds = time.perf_counter() - self._started
+        from torchspore.engine.graph.saved.page import write  # what it reads from files is read once something is saved
+
+        write(self.folder, self.compilation)
         self._tell()
 
     # ---- files
@@ -121,8 +123,8 @@ class Recording:
             for inner in snapshot.inner if self.compilation.stages[-1].same_as is None else []:
                 self._write(f"verbose_ir_files/{title}_{inner.name}", title, f"a graph inside {snapshot.name}", inner, self._level >= 3)
 
-    def _minor(self, title: str, about: str, module: torch.fx.GraphModule, folder: str) -> None:
-        self._stage(folder + title, title, about, self._snapshot(module, title), self._level >= 3)
+    def _minor(self, title: str, about: str, module: torch.fx.GraphModule) -> None:
+        self._stage(title, title, about, self._snapshot(module, title), self._level >= 3)
 
     def _stage(self, stem: str, title: str, about: str, snapshot: Snapshot, draws: bool) -> None:
         """Writes a stage; where the graph is that of an earlier one, that is said in its place."""
@@ -158,7 +160,7 @@ class Recording:
             return
         effects.report("save_graphs", Outcome.applied(f"level {self._level}: see {self.folder.root / 'index.html'}"))
         effects.report("save_graphs_path", Outcome.applied(f"graphs are saved in {self.folder.root}"))
-        count = len({stage.same_as if stage.same_as is not None else n for n, stage in enumerate(self.compilation.stages)})
         made = self.compilation
-        effects.note("saved graphs", f"{made.line}: {made.name}: {len(made.stages)} stages, {count} that differ, {self.folder.files} files in "
-                                     f"{self.folder.root}")
+        count = sum(stage.same_as is None for stage in made.stages)
+        text = f"{made.line}: {made.name}: {len(made.stages)} stages, {count} that differ, {self.folder.files} files in {self.folder.root}"
+        effects.note("saved graphs", text)

@@ -115,7 +115,7 @@ class Inputs:
         self._names.setdefault(id(value), name)
         if isinstance(value, (list, tuple)):
             for place, item in enumerate(value):
-                self._learn(f"{name}_{place}", item)
+                self._learn(f"{name}{place}", item)
         elif isinstance(value, dict):
             for key, item in value.items():
                 self._learn(f"{name}_{key}", item)
@@ -129,7 +129,9 @@ class Inputs:
 
 
 def _bound(function: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> list[tuple[str, Any]]:
-    """The arguments of a call with the names that the function has for them; those of `*args` are numbered."""
+    """The arguments of a call with the names that the function has for them, of a Cell its construct; those of `*args` are numbered."""
+    owner = getattr(function, "__self__", None)
+    function = getattr(owner, "construct", function)
     try:
         bound = inspect.signature(function).bind(*args, **kwargs).arguments
     except (TypeError, ValueError):

@@ -1,0 +1,46 @@
+"""`index.html`: all compilations of this process in one self-contained file that a browser opens without a network."""
+from __future__ import annotations
+
+import functools
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from torchspore.engine.graph.saved.page.data import of
+
+if TYPE_CHECKING:
+    from torchspore.engine.graph.saved.folder import Folder
+    from torchspore.engine.graph.saved.recording import Compilation
+
+MOST = 60_000
+"""So many records of operators the page holds in all; compilations beyond are named in it, and their files tell the rest."""
+
+_HERE = Path(__file__).parent
+# dagre (MIT) lays out layered graphs with groups in 49 KB and synchronously; elkjs does it too in 1.6 MB, under the EPL.
+_SCRIPTS = ("dagre.min.js", "tree.js", "layout.js", "pane.js", "details.js", "main.js")
+_written: dict[Path, list[dict[str, Any]]] = {}
+
+
+def write(folder: Folder, compilation: Compilation) -> None:
+    """Writes the page anew with one more compilation in it."""
+    made = _written.setdefault(folder.root, [])
+    data = of(compilation)
+    if sum(len(other["records"]) for other in made) + len(data["records"]) > MOST:
+        data = {**data, "records": [], "sources": {}, "stages": [], "left_out": True}
+    made.append(data)
+    folder.replace("index.html", html({"root": str(folder.root), "compilations": made}), 0o600)
+
+
+def html(data: dict[str, Any]) -> str:
+    """The page for this data."""
+    text = json.dumps(data, separators=(",", ":"), ensure_ascii=False).replace("</", "<\\/").replace("<!--", "<\\!--")
+    before, after = _page().split("@data@")
+    return before + text + after
+
+
+@functools.cache
+def _page() -> str:
+    """The page without its data."""
+    scripts = "".join(f"<script>\n{(_HERE / name).read_text(encoding='utf-8')}\n</script>\n" for name in _SCRIPTS)
+    text = (_HERE / "page.html").read_text(encoding="utf-8")
+    return text.replace("@style@", (_HERE / "page.css").read_text(encoding="utf-8")).replace("@scripts@", scripts)

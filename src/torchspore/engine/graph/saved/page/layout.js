@@ -1,0 +1,89 @@
+"use strict";
+/* Where boxes and edges go: dagre lays out what is open, groups as clusters around their members. */
+
+const CHARACTER = 7.3, SMALL = 6.7, LEAST_WIDTH = 84, MOST_WIDTH = 260, HEAD = 22;
+
+/** The text of a box, cut so that it fits. */
+function fitting(text, width, character) {
+  const most = Math.floor(width / character);
+  return text.length <= most ? text : text.slice(0, Math.max(1, most - 1)) + "…";
+}
+
+function linesOf(box) {
+  const lines = [box.label];
+  if (box.kind === "group") lines.push(box.size + (box.size === 1 ? " operator" : " operators"));
+  else if (box.type) lines.push(box.type);
+  if (box.weights && box.weights.length) lines.push(box.weights.length > 2 ? box.weights.length + " Parameters" : box.weights.map((w) => w.t).join(", "));
+  return lines;
+}
+
+function sizeOf(box) {
+  const lines = linesOf(box);
+  const wide = Math.max(lines[0].length * CHARACTER, ...lines.slice(1).map((line) => line.length * SMALL)) + 30;
+  return { width: Math.min(MOST_WIDTH, Math.max(LEAST_WIDTH, wide)), height: 12 + 16 * lines.length + (box.kind === "group" ? 4 : 0) };
+}
+
+/** {boxes: [{box, x, y, width, height}], clusters: [{group, x, y, width, height}], edges: [{from, to, points, count}], width, height}. */
+function layout(tree, open) {
+  const boxes = boxesOf(tree, open);
+  const graph = new dagre.graphlib.Graph({ compound: true, multigraph: false });
+  graph.setGraph({ rankdir: "TB", nodesep: 20, ranksep: 34, edgesep: 8, marginx: 18, marginy: 18 });
+  graph.setDefaultEdgeLabel(() => ({}));
+  const clusters = new Set();
+  for (const box of boxes) {
+    graph.setNode(box.id || "return", { ...sizeOf(box), box });
+    for (let inner = box.id, around = box.parent; around && around.id; inner = around.id, around = around.parent) {
+      if (!clusters.has(around.id)) { clusters.add(around.id); graph.setNode(around.id, { group: around, paddingTop: HEAD }); }
+      graph.setParent(inner, around.id);
+    }
+  }
+  const { drawn, kept } = edgesOf(tree, open);
+  for (const { from, to, count } of drawn) graph.setEdge(from.id, to.id, { count, weight: Math.min(4, count) });
+  dagre.layout(graph);
+  return { ...gathered(graph, clusters), kept };
+}
+
+/**
+ * The edges between boxes: those that are laid out, and those from the forward part to a gradient that has another reason to stand where
+ * it stands. These would pull both parts into one long diagonal; they are shown when one of their ends is selected.
+ */
+function edgesOf(tree, open) {
+  const counts = new Map();
+  for (const [a, b] of tree.edges) {
+    const from = boxOf(a, open), to = boxOf(b, open), key = from.id + "\u0000" + to.id;
+    if (from === to) continue;
+    if (counts.has(key)) counts.get(key).count++;
+    else counts.set(key, { from, to, count: 1 });
+  }
+  const all = [...counts.values()], crosses = (edge) => isBackward(edge.to) && !isBackward(edge.from);
+  const follows = new Set(all.filter((edge) => !crosses(edge)).map((edge) => edge.to));
+  return {
+    drawn: all.filter((edge) => !crosses(edge) || !follows.has(edge.to)),
+    kept: all.filter((edge) => crosses(edge) && follows.has(edge.to)),
+  };
+}
+
+function gathered(graph, clusters) {
+  const at = (id) => { const { x, y, width, height } = graph.node(id); return { x: x - width / 2, y: y - height / 2, width, height }; };
+  const boxes = [], around = [];
+  for (const id of graph.nodes()) {
+    if (!clusters.has(id)) { boxes.push({ box: graph.node(id).box, ...at(id) }); continue; }
+    const place = at(id);
+    around.push({ group: graph.node(id).group, ...place, y: place.y - HEAD + 6, height: place.height + HEAD - 6 });
+  }
+  around.sort((a, b) => b.width * b.height - a.width * a.height);
+  const edges = graph.edges().map((edge) => ({ from: edge.v, to: edge.w, points: graph.edge(edge).points, count: graph.edge(edge).count }));
+  return { boxes, clusters: around, edges, width: graph.graph().width || 1, height: (graph.graph().height || 1) + HEAD };
+}
+
+/** A smooth path through points. */
+function curve(points) {
+  if (points.length < 3) return "M" + points.map((p) => p.x + "," + p.y).join("L");
+  let path = `M${points[0].x},${points[0].y}`;
+  for (let i = 1; i < points.length - 1; i++) {
+    const a = points[i], b = points[i + 1], last = i === points.length - 2;
+    const x = last ? b.x : (a.x + b.x) / 2, y = last ? b.y : (a.y + b.y) / 2;
+    path += `Q${a.x},${a.y} ${x},${y}`;
+  }
+  return path;
+}

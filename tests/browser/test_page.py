@@ -1,0 +1,115 @@
+"""`index.html` in a real browser: it opens fast, selections are linked, and what it leaves out it says."""
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from browser import chromium, nets
+
+from torchspore.engine.graph.saved import page
+from torchspore.engine.graph.saved.page import data
+
+PROGRAM = chromium.executable()
+pytestmark = pytest.mark.skipif(PROGRAM is None, reason="no Chromium here; `make browser` installs one on Debian")
+DETAILS = "document.getElementById('details').innerText"
+READY = "document.body && document.body.dataset.ready"
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[chromium.Browser]:
+    assert PROGRAM is not None
+    with chromium.browser(PROGRAM) as made:
+        yield made
+
+
+def opened(browser: chromium.Browser, folder: Path, count: int) -> float:
+    """Opens the page of a net of so many operators; gives the seconds until it can be used."""
+    path = folder / f"{count}.html"
+    path.write_text(page.html({"root": str(folder), "compilations": [data.of(nets.compilation(count))]}), encoding="utf-8")
+    browser.errors.clear()
+    started = time.monotonic()
+    browser.open(path.as_uri(), READY)
+    assert browser.evaluate("document.querySelectorAll('.card').length") > 5
+    return time.monotonic() - started
+
+
+def test_a_graph_of_2000_operators_can_be_used_within_3_seconds(browser: chromium.Browser, tmp_path: Path) -> None:
+    assert opened(browser, tmp_path, 2000) < 3
+    started = time.monotonic()
+    browser.evaluate("app.select('relu_back_77')")
+    browser.evaluate("app.compare()")
+    browser.wait("document.querySelectorAll('.pane').length === 2")
+    assert time.monotonic() - started < 3
+    assert browser.errors == []
+
+
+def test_a_graph_of_20000_operators_opens_and_says_what_is_left_out(browser: chromium.Browser, tmp_path: Path) -> None:
+    opened(browser, tmp_path, 20_000)
+    note = browser.evaluate("document.getElementById('note').hidden ? '' : document.getElementById('note').textContent")
+    assert "of 20,000 operators are left out" in note or "operators are left out of this page" in note
+    assert "04_optimize_0002.ir holds them all" in note
+    assert browser.errors == []
+
+
+def test_stages_are_listed_with_what_they_changed(browser: chromium.Browser, tmp_path: Path) -> None:
+    opened(browser, tmp_path, 400)
+    told = browser.evaluate("[...document.querySelectorAll('.stage')].map((one) => one.innerText.replace(/\\s+/g, ' '))")
+    assert told[0] == "00_bootstrap 400 the trace"
+    assert told[1] == "01_type_inference same as 00_bootstrap"
+    assert told[2] == "04_optimize 400 after the passes +5−5~15"
+
+
+def test_a_click_shows_line_shape_scope_and_share(browser: chromium.Browser, tmp_path: Path) -> None:
+    opened(browser, tmp_path, 16)
+    place = browser.evaluate(
+        "(() => { const r = document.querySelector('[data-name=mm_1] .body').getBoundingClientRect();"
+        " return [r.x + r.width / 2, r.y + 9]; })()",
+    )
+    browser.click(*place)
+    text = browser.evaluate(DETAILS)
+    assert "MatMul" in text and "aten.mm" in text and "Float32 [32, 64]" in text
+    assert nets.LINE in text and "Default/net-Net/blocks-SequentialCell/1-Block/dense-Dense/MatMul-op0" in text
+    assert "not measured" in text and "blocks.1.weight" in text
+    browser.press("Escape")
+    assert "Colours" in browser.evaluate("document.getElementById('details').textContent")
+
+
+def test_a_selection_is_linked_in_both_stages(browser: chromium.Browser, tmp_path: Path) -> None:
+    opened(browser, tmp_path, 16)
+    browser.press("c")
+    browser.evaluate("app.select('relu_1')")
+    selected = "[...document.querySelectorAll('.pane')].map((p) => [...p.querySelectorAll('.card.selected')].map((c) => c.dataset.name))"
+    assert browser.evaluate(selected) == [["relu_1"], ["relu_1"]]
+    browser.evaluate("app.select('mul_0')")
+    assert browser.evaluate(selected) == [["mul_0"], []]
+    assert "not in 04_optimize" in browser.evaluate(DETAILS)
+    assert browser.evaluate("document.querySelector('.pane .card[data-name=mul_0]').classList.contains('is-removed')")
+    browser.evaluate("app.select('mm_1')")
+    assert "IN 01_TYPE_INFERENCE\n\naten.mm(%mul_0, %w1)" in browser.evaluate(DETAILS)
+
+
+def test_groups_open_and_shut_and_the_search_finds(browser: chromium.Browser, tmp_path: Path) -> None:
+    opened(browser, tmp_path, 2000)
+    shut = browser.evaluate("document.querySelectorAll('.card').length")
+    browser.evaluate("document.querySelector('.card.group').dispatchEvent(new MouseEvent('click', {bubbles: true}))")
+    assert browser.evaluate("document.querySelectorAll('.card').length") > shut
+    browser.evaluate("document.getElementById('search').focus()")
+    browser.evaluate("document.getElementById('search').value = '137-block/act'; document.getElementById('search').oninput()")
+    found = browser.evaluate("[...document.querySelectorAll('#found li')].map((one) => one.innerText)")
+    assert len(found) == 2 and "137-Block/act-ReLU/ReLU-op0" in found[0]
+    browser.evaluate("document.querySelector('#found li').dispatchEvent(new MouseEvent('mousedown'))")
+    assert browser.evaluate("app.selected") == "relu_137"
+    assert browser.evaluate("document.querySelector('.card.selected').dataset.name") == "relu_137"
+
+
+def test_arrows_go_through_the_stages(browser: chromium.Browser, tmp_path: Path) -> None:
+    opened(browser, tmp_path, 16)
+    browser.press("ArrowUp")
+    assert browser.evaluate("document.querySelector('.stage.shown').innerText").startswith("01_type_inference")
+
+
+def test_the_page_needs_no_network(browser: chromium.Browser, tmp_path: Path) -> None:
+    opened(browser, tmp_path, 16)
+    assert browser.evaluate("performance.getEntriesByType('resource').length") == 0
