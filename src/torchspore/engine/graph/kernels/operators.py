@@ -88,7 +88,7 @@ class Apart:
         """Whether `then`, which reads `first`, begins another kernel."""
         if is_reduction(first) and not (then.target is operator.getitem and then.args[0] is first):
             return not self._flags.stitch
-        return self._flags.depth > 0 and self._distance.get(then, -1) >= self._flags.depth
+        return self._distance.get(then) == self._flags.depth
 
 
 def _distances(flags: Flags, nodes: list[Node]) -> dict[Node, int]:

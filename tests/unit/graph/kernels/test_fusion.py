@@ -1,0 +1,324 @@
+"""Graph kernels seen from outside: how many kernels a call launches, which operators are left, the numbers, the gradients, the files."""
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import launches
+import mindspore as ms
+import numpy as np
+import pytest
+import running
+import torch
+from mindspore import Tensor, nn, ops
+
+from torchspore.context import effects
+
+
+@pytest.fixture(autouse=True)
+def as_before() -> Iterator[None]:
+    yield
+    ms.set_context(mode=ms.PYNATIVE_MODE, enable_graph_kernel=False, graph_kernel_flags="", jit_config={})
+
+
+def data(*shape: int, seed: int = 0) -> Tensor:
+    return Tensor(np.asarray(np.random.RandomState(seed).randn(*shape), np.float32))
+
+
+class Net(nn.Cell):
+    """Elementwise operators around a product, a layer norm, a softmax and a sum."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.fc, self.norm = nn.Dense(8, 8), nn.LayerNorm((8,))
+
+    def construct(self, x, b):
+        y = ops.relu(x + b) * 2 + x * 1
+        z = self.fc(y) * 0.5 + ops.exp(x)
+        z = self.norm(z) * (x + 1) + (x + 1)
+        return ops.softmax(z).sum(0) + 1
+
+
+class Exact(nn.Cell):
+    """Operators whose results IEEE defines to the last bit."""
+
+    def construct(self, x, y):
+        return ops.relu(x * y + 3) / (ops.abs(y) + 1) - ops.maximum(x, y) * (x > 0)
+
+
+@pytest.fixture
+def launched() -> Callable[..., list[str]]:
+    """What a call launches with these flags; the graph is captured before it counts."""
+
+    def counted(net: Any, *inputs: Tensor, flags: str = "", mode: int = ms.GRAPH_MODE, **options: Any) -> list[str]:
+        ms.set_context(mode=mode, graph_kernel_flags=flags, **options)
+        net(*inputs)
+        return launches.launched(lambda: net(*inputs))
+
+    return counted
+
+
+G = "generated"
+INPUTS = data(4, 8), data(8, seed=1)
+
+
+@pytest.mark.parametrize(("flags", "left"), [
+    ("--opt_level=0", "add relu_ mul mul add_ addmm mul exp add_ native_layer_norm add mul add add_ _softmax sum add"),
+    ("--opt_level=1", "G addmm exp G native_layer_norm add add G _softmax sum add"),
+    ("--opt_level=2", "G addmm G native_layer_norm G _softmax sum add"),
+    ("--opt_level=3", "G addmm G"),
+    ("--opt_level=3 --enable_stitch_fusion=false", "G addmm G native_layer_norm G _softmax sum add"),
+    ("--opt_level=2 --enable_pass=stitch_fusion", "G addmm G"),
+    ("--opt_level=2 --enable_expand_ops=Softmax", "G addmm G native_layer_norm G sum add"),
+    ("--opt_level=3 --disable_expand_ops=Softmax,LayerNorm", "G addmm G native_layer_norm G _softmax G"),
+    ("--opt_level=3 --enable_expand_ops_only=Softmax", "G addmm G native_layer_norm G"),
+    ("--opt_level=2 --disable_pass=graph_kernel_cluster",
+     "add relu_ mul add_ addmm mul exp add_ native_layer_norm add mul add_ _softmax sum add"),
+    ("--opt_level=1 --enable_cluster_ops_only=Add,ReLU",
+     "G mul mul add_ addmm mul exp add_ native_layer_norm add mul add add_ _softmax sum add"),
+    ("--opt_level=1 --disable_cluster_ops=Mul", "G mul mul add_ addmm mul exp add_ native_layer_norm add mul add add_ _softmax sum add"),
+    ("--opt_level=2 --enable_cluster_ops=Softmax", "G addmm G native_layer_norm G sum add"),
+    ("--opt_level=2 --composite_op_limit_size=2", "G G addmm G add native_layer_norm G add_ _softmax sum add"),
+])  # fmt: skip
+def test_what_is_launched(flags: str, left: str, launched: Any) -> None:
+    net = Net()
+    found = launched(net, *INPUTS, flags=flags)
+    assert sorted(found) == sorted(left.replace("G", G).split()), found
+    expected = plain(net, *INPUTS)
+    np.testing.assert_allclose(net(*INPUTS).asnumpy(), expected, rtol=2e-6, atol=2e-6)
+
+
+def plain(net: Any, *inputs: Tensor) -> Any:
+    ms.set_context(mode=ms.PYNATIVE_MODE)
+    found = net(*inputs).asnumpy()
+    ms.set_context(mode=ms.GRAPH_MODE)
+    return found
+
+
+def test_the_switch_is_level_two_and_the_flag_wins(launched: Any) -> None:
+    net = Net()
+    assert len(launched(net, *INPUTS, enable_graph_kernel=True)) == 8
+    assert len(launched(net, *INPUTS, flags="--opt_level=3")) == 3
+    assert len(launched(net, *INPUTS, flags="--opt_level=0")) == 17
+    assert len(launched(net, *INPUTS, enable_graph_kernel=False)) == 17
+    assert ms.get_context("enable_graph_kernel") is False and len(launched(net, *INPUTS, flags="--opt_level=2")) == 8
+
+
+@pytest.mark.parametrize("level", [1, 2, 3])
+@pytest.mark.parametrize("shape", [(4, 8), (3, 5, 7), (1000,), ()])
+def test_plain_arithmetic_keeps_its_bits(level: int, shape: tuple[int, ...], launched: Any) -> None:
+    net, x, y = Exact(), data(*shape), data(*shape, seed=1)
+    assert launched(net, x, y, flags=f"--opt_level={level}").count(G) == 1
+    np.testing.assert_array_equal(net(x, y).asnumpy(), plain(net, x, y))
+
+
+def test_exact_precision_mode_leaves_out_what_may_be_rounded_otherwise(launched: Any) -> None:
+    net = Net()
+    found = launched(net, *INPUTS, flags="--opt_level=3 --exact_precision_mode")
+    assert found == [G, "addmm", "exp", G, "native_layer_norm", G, "_softmax", "sum", "add"]
+    np.testing.assert_array_equal(net(*INPUTS).asnumpy(), plain(net, *INPUTS))
+
+
+@pytest.mark.parametrize("level", [0, 1, 2, 3])
+def test_gradients_and_training(level: int) -> None:
+    def trained(mode: int) -> tuple[list[float], list[Any]]:
+        ms.set_context(mode=mode, graph_kernel_flags=f"--opt_level={level}")
+        ms.set_seed(3)
+        net = nn.SequentialCell(nn.Dense(8, 16), nn.GELU(), nn.LayerNorm((16,)), nn.Dropout(p=0.2), nn.Dense(16, 5))
+        cell = nn.TrainOneStepCell(nn.WithLossCell(net, nn.CrossEntropyLoss()), nn.Adam(net.trainable_params(), 1e-2))
+        cell.set_train()
+        ms.set_seed(5)
+        losses = [float(cell(data(6, 8), Tensor([0, 1, 2, 3, 4, 0], ms.int32))) for _ in range(3)]
+        return losses, [p.asnumpy() for p in net.get_parameters()]
+
+    plain_losses, plain_state = trained(ms.PYNATIVE_MODE)
+    losses, state = trained(ms.GRAPH_MODE)
+    np.testing.assert_allclose(losses, plain_losses, rtol=1e-5)
+    for a, b in zip(state, plain_state, strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-4, atol=2e-5)
+
+
+def test_reductions_at_the_end_and_how_much_comes_before(launched: Any) -> None:
+    class Sum(nn.Cell):
+        def construct(self, x):
+            return (ops.relu(x * 2) + 1).sum() * 3 + 4
+
+    x = data(16, 16)
+    assert launched(Sum(), x, flags="--opt_level=2") == [G, G]
+    assert launched(Sum(), x, flags="--opt_level=3") == [G]
+    assert launched(Sum(), x, flags="--opt_level=2 --reduce_fuse_depth=1") == [G, G, G]
+    assert launched(Sum(), x, flags="--opt_level=2 --reduce_fuse_depth=0") == [G, "sum", G]
+    net = Sum()
+    launched(net, x, flags="--opt_level=2")
+    np.testing.assert_allclose(net(x).asnumpy(), plain(net, x), rtol=1e-5)
+
+
+class Many(nn.Cell):
+    """Independent operators, of one shape and of others, some of which read the same value."""
+
+    def construct(self, a, b, c):
+        return ops.relu(a) * 2, ops.abs(b) + 1, c * 2 + 1, c - c / 3
+
+
+def test_small_independent_kernels_become_one(launched: Any) -> None:
+    inputs = data(4, 4), data(4, 4, seed=1), data(9, 4, seed=2)
+    assert launched(Many(), *inputs, flags="--opt_level=2") == [G, G, G, G]
+    assert launched(Many(), *inputs, flags="--opt_level=3") == [G, G]
+    assert launched(Many(), *inputs, flags="--opt_level=3 --disable_pass=parallel_fusion") == [G, G, G]
+    net = Many()
+    launched(net, *inputs, flags="--opt_level=3")
+    for found, expected in zip(net(*inputs), [o.asnumpy() for o in Many().construct(*inputs)], strict=True):
+        np.testing.assert_array_equal(found.asnumpy(), expected)
+
+
+def test_readers_of_one_value_become_one_kernel(launched: Any) -> None:
+    class Readers(nn.Cell):
+        def construct(self, x):
+            return x + 1, x * 3, (x - 2) / 5
+
+    x = data(300, 300)
+    large = "--opt_level=2 --disable_pass=parallel_fusion"
+    assert len(launched(Readers(), x, flags=large)) == 3
+    assert launched(Readers(), x, flags=f"{large} --enable_horizontal_fusion") == [G]
+
+
+def test_writes_and_random_numbers_stay(launched: Any) -> None:
+    class Stateful(nn.Cell):
+        def __init__(self) -> None:
+            super().__init__()
+            self.steps, self.drop, self.norm = ms.Parameter(Tensor(0.0)), nn.Dropout(p=0.5), nn.BatchNorm1d(8)
+
+        def construct(self, x):
+            before = self.steps * 2 + 1
+            self.steps += 1
+            return self.drop(self.norm(x * 2 + 1)) * 3 + before + self.steps
+
+    answers = []
+    for mode in (ms.PYNATIVE_MODE, ms.GRAPH_MODE):
+        ms.set_context(mode=mode, graph_kernel_flags="--opt_level=3")
+        net = Stateful()
+        net.set_train()
+        ms.set_seed(4)
+        answers.append([*[net(data(6, 8)).asnumpy() for _ in range(3)], *[p.asnumpy() for p in net.get_parameters()]])
+    for a, b in zip(*answers, strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-6)
+
+
+def test_branches_and_loops_have_kernels_of_their_own(launched: Any) -> None:
+    class Loops(nn.Cell):
+        def construct(self, x):
+            if x.sum() > 0:
+                x = ops.relu(x) * 2 + 1
+            else:
+                x = ops.abs(x) * 3 - 1
+            while x.max() > 1:
+                x = x * 0.5 - 0.1
+            return x
+
+    for x in (data(4, 4), -data(4, 4)):
+        net = Loops()
+        assert launched(net, x, flags="--opt_level=1").count(G) > 1
+        np.testing.assert_array_equal(net(x).asnumpy(), plain(net, x))
+
+
+def test_measured_kernels_that_lose_stay_operators(launched: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    from torchspore.engine.graph.levels import choices, measure
+
+    choices.forget()
+    monkeypatch.setattr(measure, "seconds", lambda ways, inputs: {"operators": 1.0, "kernel": 2.0})
+    assert launched(Exact(), data(8, 3), data(8, 3), flags="--opt_level=1 --online_tuning=1").count(G) == 0
+    choices.forget()
+    monkeypatch.setattr(measure, "seconds", lambda ways, inputs: {"operators": 2.0, "kernel": 1.0})
+    assert launched(Exact(), data(9, 3), data(9, 3), flags="--opt_level=1 --online_tuning=1").count(G) == 1
+
+
+def test_settings_of_the_generator_reach_it(launched: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    from torchspore.engine import private
+
+    seen: list[dict[str, Any]] = []
+    before = private.inductor
+
+    def watched(module: Any, inputs: Any, options: Any, *rest: Any) -> Any:
+        seen.append(options)
+        return before(module, inputs, options, *rest)
+
+    monkeypatch.setattr(private, "inductor", watched)
+    launched(Exact(), data(7, 3), data(7, 3), flags="--opt_level=1 --enable_vectorization=false --cpu_refer_thread_num=1")
+    assert (seen[0]["cpp.simdlen"], seen[0]["cpp.threads"]) == (1, 1)
+
+
+def test_levels_above_simplify_and_choose_by_time(launched: Any) -> None:
+    net = Net()
+    ms.set_context(jit_config={"jit_level": "O1"})
+    found = launched(net, *INPUTS, flags="--opt_level=2")
+    assert found.count("mul") + found.count("add") + found.count("add_") < 8
+    np.testing.assert_allclose(net(*INPUTS).asnumpy(), plain(net, *INPUTS), rtol=1e-5, atol=1e-6)
+
+
+# ---- what is said and written
+
+def test_dump_as_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, launched: Any) -> None:
+    monkeypatch.chdir(tmp_path)
+    launched(Exact(), data(3), data(3), flags="--opt_level=1 --dump_as_text")
+    (path,) = tmp_path.glob("graph_kernel_dump/*")
+    assert path.name == f"graph_kernel_cluster_{os.getpid()}.txt"
+    text = path.read_text()
+    head, *lines, closing = text.splitlines()
+    assert re.fullmatch(
+        r"Source nodes of Default/GraphKernel_\w+_fusion-op0 = @kernel_graph\d+:\w+\{\[0\]: ValueNode<FuncGraph> .*\}", head)
+    assert closing == "=" * 23 and all(re.fullmatch(r"  \S+/\w+-op\d+ = @kernel_graph\d+:\w+\{\[0\]: .*\}", line) for line in lines)
+    assert [re.search(r"/(\w+)-op", line)[1] for line in lines][:3] == ["Mul", "Add", "ReLU"]  # type: ignore[index]
+
+
+def test_a_dump_that_can_t_be_written_is_said_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], launched: Any,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "graph_kernel_dump").write_text("a file")
+    for length in (3, 5):
+        launched(Exact(), data(length), data(length), flags="--opt_level=1 --dump_as_text")
+    said = [line for line in capfd.readouterr().err.splitlines() if "dump_as_text" in line]
+    assert len(said) == 1 and re.fullmatch(
+        r"torchspore: \S+:\d+: --dump_as_text: \S+/graph_kernel_cluster_\d+.txt can't be written \(File exists\); "
+        r"the program goes on without it\.", said[0])
+
+
+def test_a_flag_without_an_effect_is_an_error_in_strict_mode(monkeypatch: pytest.MonkeyPatch, launched: Any) -> None:
+    launched(Exact(), data(2), data(2), flags="--opt_level=1 --enable_cce_lib")
+    assert "--enable_cce_lib has no effect here: it is a library of Ascend's own compiler" in effects.notes()["graph kernels"]
+    monkeypatch.setenv("TORCHSPORE_STRICT", "1")
+    with pytest.raises(Exception, match="graph_kernel_flags: no effect here: --enable_csr_fusion: sparse CSR"):
+        launched(Exact(), data(6), data(6), flags="--opt_level=1 --enable_csr_fusion")
+
+
+PROGRAM = """
+import mindspore as ms, numpy as np
+from mindspore import nn, ops
+ms.set_context(mode=ms.GRAPH_MODE, enable_graph_kernel=True)
+class Net(nn.Cell):
+    def construct(self, x):
+        return ops.relu(x * 2 + 1) - 3
+for n in (3, 4):
+    print(Net()(ms.Tensor(np.ones(n, np.float32))))
+"""
+
+
+def test_without_a_compiler_it_is_said_once_and_operators_run(tmp_path: Path) -> None:
+    (tmp_path / "program.py").write_text(PROGRAM)
+    ran = running.torchspore("explain", "program.py", cwd=tmp_path, extra={
+        "CXX": "/nowhere/g++", "TORCHINDUCTOR_CACHE_DIR": str(tmp_path / "kernels"),
+    })
+    assert ran.code == 0 and ran.out.startswith("[0. 0. 0.]\n[0. 0. 0. 0.]\n")
+    assert [line for line in ran.err.splitlines() if line.startswith("torchspore: ")] == [
+        "torchspore: program.py:9: graph kernels are generated, and no C++ compiler is found (g++ or what CXX names); graphs run "
+        "without them.",
+    ]
+    assert "opt_level 2: of 8 kernels 8 are left, 0 of them generated, because there is no working C++ compiler" in ran.out
+
+
+def test_the_numbers_of_torch_are_counted_alike() -> None:
+    x = torch.ones(3)
+    assert launches.launched(lambda: (x + 1).view(3) * 2) == ["add", "mul"]

@@ -1,0 +1,155 @@
+"""Arithmetic, equal values and cheap values: each pass before and after, with the same numbers, and what none of them touches."""
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+from torch.fx.experimental.proxy_tensor import make_fx
+
+from torchspore.engine.graph.kernels.again import recomputed
+from torchspore.engine.graph.kernels.flags import Flags
+from torchspore.engine.graph.levels import measure, straight
+from torchspore.engine.graph.passes.algebra import RULES, simplified
+from torchspore.engine.graph.passes.common import common
+from torchspore.engine.graph.passes.copy import copied
+from torchspore.engine.graph.passes.dead import drop_dead
+from torchspore.names.kernels import EXPRESSIONS, OPERATORS, operator_name
+
+X, Y = torch.randn(4, 4), torch.randn(4, 4)
+X[0, :3] = torch.tensor([float("nan"), float("inf"), -0.0])
+Function = Callable[[torch.Tensor, torch.Tensor], list[torch.Tensor]]
+
+
+def traced(function: Function) -> torch.fx.GraphModule:
+    return drop_dead(make_fx(function, tracing_mode="fake")(X.clone(), Y.clone()))
+
+
+def names(module: torch.fx.GraphModule) -> list[str]:
+    return [node.target._opname for node in module.graph.nodes if isinstance(node.target, torch._ops.OpOverload)]
+
+
+def run(module: torch.fx.GraphModule) -> list[torch.Tensor]:
+    own = [measure.copy(t) for t in (X, Y)]
+    torch.manual_seed(0)
+    return [*straight.compile(copied(module))(*own), *own]
+
+
+def same(before: torch.fx.GraphModule, after: torch.fx.GraphModule) -> bool:
+    return all(torch.equal(a.nan_to_num(7), b.nan_to_num(7)) for a, b in zip(run(before), run(after), strict=True))
+
+
+@pytest.mark.parametrize(("rule", "function", "left"), [
+    ("add_zero", lambda x, y: [(x + 0).exp() - 0 + y], ["exp", "add"]),
+    ("mul_one", lambda x, y: [(x * 1).exp() / 1 + y], ["exp", "add"]),
+    ("mul_minus_one", lambda x, y: [x * -1 + y], ["neg", "add"]),
+    ("neg_neg", lambda x, y: [torch.neg(torch.neg(x)) + y], ["add"]),
+    ("add_neg", lambda x, y: [x + (-y)], ["sub"]),
+    ("add_neg", lambda x, y: [x - (-y)], ["add"]),
+    ("pow_one", lambda x, y: [x ** 1 + y], ["add"]),
+    ("pow_two", lambda x, y: [x ** 2 + y], ["mul", "add"]),
+    ("div_power_of_two", lambda x, y: [x / 4 + y / 3], ["mul", "div", "add"]),
+    ("mul_powers_of_two", lambda x, y: [x * 2 * 0.25], ["mul"]),
+    ("relu_relu", lambda x, y: [x.relu().relu() + y], ["relu", "add"]),
+    ("abs_abs", lambda x, y: [(-x).abs().abs() + y], ["abs", "add"]),
+    ("where_same", lambda x, y: [torch.where(x > 0, y, y) + x], ["add"]),
+    ("cast_same", lambda x, y: [torch.ops.aten._to_copy(x, dtype=torch.float32) + y], ["add"]),
+    ("view_same", lambda x, y: [x.exp().view(4, 4) + y.expand(4, 4)], ["exp", "add"]),
+    ("view_view", lambda x, y: [x.exp().view(2, 8).view(16).view(4, 4) + y], ["exp", "view", "add"]),
+])  # fmt: skip
+def test_a_rule(rule: str, function: Function, left: list[str]) -> None:
+    module = traced(function)
+    before = copied(module)
+    after = simplified(module, [rule] if rule != "abs_abs" else [rule, "neg_neg"])
+    if rule == "view_view":
+        after = drop_dead(after)
+    assert names(after) == left and same(before, after)
+    assert names(simplified(copied(before), [name for name in RULES if name != rule])) != left
+
+
+def test_every_rule_is_explained_and_none_beside() -> None:
+    assert set(RULES) == set(EXPRESSIONS)
+
+
+@pytest.mark.parametrize("function", [
+    lambda x, y: [x * 1],                                   # a result has memory of its own
+    lambda x, y: [x.add_(1).mul_(2) * 1 + y, x + 0],        # what is written in between
+    lambda x, y: [x * 0],                                   # nan and inf
+    lambda x, y: [x - x],
+    lambda x, y: [x * 3 * 5],                               # would be rounded otherwise
+    lambda x, y: [x / 3],
+    lambda x, y: [(x.to(torch.int32) * 1.0) + 1],           # another dtype comes out
+    lambda x, y: [(y[:1] + 0) * 2 + torch.add(x, y, alpha=0)],
+])  # fmt: skip
+def test_what_rules_leave(function: Function) -> None:
+    module = traced(function)
+    before = copied(module)
+    after = simplified(module, list(RULES))
+    assert same(before, after)
+    assert all(out.data_ptr() not in (before_in.data_ptr(),) for before_in, out in zip(*fresh(after)))
+
+
+def fresh(module: torch.fx.GraphModule) -> tuple[list[torch.Tensor], list[Any]]:
+    own = [X.clone(), Y.clone()]
+    return own, straight.compile(copied(module))(*own)
+
+
+def test_equal_values_are_computed_once() -> None:
+    module = traced(lambda x, y: [torch.exp(x + 1) + torch.exp(x + 1) * torch.exp(x + 1.0)])
+    before = copied(module)
+    after = common(module)
+    assert names(after).count("exp") == 2 and names(after).count("add") == 3 and same(before, after)   # 1 is not 1.0
+
+
+@pytest.mark.parametrize(("function", "stays"), [
+    (lambda x, y: [x + 1, x + 1], "add"),                              # two results: the program may write into one
+    (lambda x, y: [torch.rand_like(x), torch.rand_like(x)], "rand_like"),
+    (lambda x, y: [x.exp(), x.add_(1).exp() + 1], "exp"),              # memory that changes
+    (lambda x, y: [x.exp().add_(1), x.exp()], "exp"),
+])  # fmt: skip
+def test_what_is_not_computed_once(function: Function, stays: str) -> None:
+    module = traced(function)
+    before = copied(module)
+    after = common(module)
+    assert names(after).count(stays) == 2 and same(before, after)
+
+
+def test_what_is_computed_again_on_purpose_stays() -> None:
+    module = traced(lambda x, y: [x.exp() + y, x.exp() * y])
+    next(node for node in reversed(module.graph.nodes) if "exp" in str(node.target)).meta["recomputed"] = True
+    assert names(common(module)).count("exp") == 2
+
+
+def cheap(x: torch.Tensor, y: torch.Tensor) -> list[torch.Tensor]:
+    """`x + 1` is read by three kernels; two products lie between them."""
+    shifted = x + 1
+    first = torch.mm(torch.relu(y * 2), y) * shifted
+    return [torch.mm(torch.relu(first), y) * shifted - shifted]
+
+
+def test_cheap_values_are_computed_where_they_are_read() -> None:
+    flags = Flags(2, recompute=True)
+    module = traced(cheap)
+    after = recomputed(module, flags)
+    assert names(module).count("add") == 1 and names(after).count("add") == 2 and same(module, after)
+    dear = traced(lambda x, y: cheap(torch.exp(x), y))
+    assert names(recomputed(dear, flags)) == names(dear)
+    assert names(recomputed(module, Flags(2, recompute=True, smallest=1000))) == names(module)
+
+
+def test_what_changes_is_not_computed_later() -> None:
+    def function(x: torch.Tensor, y: torch.Tensor) -> list[torch.Tensor]:
+        shifted = x + 1
+        first = torch.mm(torch.relu(y * 2), y) * shifted
+        x.mul_(3)
+        return [torch.mm(torch.relu(first), y) * shifted - shifted]
+
+    module = traced(function)
+    after = recomputed(module, Flags(2, recompute=True))
+    assert names(after).count("add") == 1 and same(module, after)
+
+
+def test_names_of_operators() -> None:
+    assert [operator_name(name) for name in ("relu", "add", "_softmax", "mm")] == ["ReLU", "Add", "Softmax", "MatMul"]
+    assert all(name[0].isupper() for name in OPERATORS)
