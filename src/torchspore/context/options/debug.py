@@ -72,7 +72,8 @@ rdr_path = Option(
     environment=("MS_RDR_PATH",), example='{"rdr": {"path": "/tmp/records"}}', doc="The directory under which records are written.",
 )
 sys_mem_reuse = Option(
-    within="env_config_path", top_level=False, name="sys.mem_reuse", kind=Bool(), default=True,
+    within="env_config_path", top_level=False, name="sys.mem_reuse", kind=Bool(), default=True, in_graph_key=True,
+    read_by="engine.graph.memory", graph_only=True, unread={True: "values of a graph share memory one after the other"},
     example='{"sys": {"mem_reuse": true}}', doc="Whether Tensors of a graph share memory; off, each keeps its own and can be looked at.",
 )
 precompile_only = Option(

@@ -59,9 +59,11 @@ inter_op_parallel_num = Option(
 memory_optimize_level = Option(
     kind=Choice("O0", "O1", reads={"O0": 0, "O1": 1}, no_str=OptionValueError),
     default=lambda device: 1 if device == "Ascend" else 0,
-    in_graph_key=True, example="set_context(memory_optimize_level='O1')",
+    in_graph_key=True, read_by="engine.graph.memory", graph_only=True, unread={0: "values of a graph are freed after their last use"},
+    example="set_context(memory_optimize_level='O1')",
     since="2.0",
-    doc="Whether the memory of a graph is planned ahead: O0 puts speed first, O1 memory. The getter answers 0 or 1.",
+    doc="O0 puts speed first, O1 memory: an optimizer's steps run as soon as their gradients are there, and forward values that are cheap "
+        "for their size are computed again for the backward pass instead of kept. The numbers stay the same. The getter answers 0 or 1.",
 )
 memory_offload = Option(
     kind=Choice("ON", "OFF", reads={"ON": True, "OFF": False}, no_str=OptionValueError), default=False, on=On.GPU | On.ASCEND,

@@ -6,7 +6,7 @@ import functools
 import torch
 
 from torchspore.base.frames import user_line
-from torchspore.engine.graph import log, passes, precision
+from torchspore.engine.graph import log, memory, passes, precision
 from torchspore.engine.graph.kernels import idle
 from torchspore.engine.graph.levels import boost, choices, fused, measure, products, straight, tell
 from torchspore.engine.graph.levels.choice import Race
@@ -53,6 +53,9 @@ def prepared(module: torch.fx.GraphModule, settings: Settings) -> torch.fx.Graph
     if precision.is_wanted(module, settings):
         module = precision.apply(module, settings)
         stages.keep("precision", module)
+    if memory.is_wanted(settings):
+        module = memory.apply(module, settings)
+        stages.keep("memory", module)
     if settings.kernels is not None:
         from torchspore.engine.graph.kernels import steps
 

@@ -24,9 +24,14 @@ _FRESH = {
 def overwrite(module: torch.fx.GraphModule) -> torch.fx.GraphModule:
     """With relu and add in place on values that have memory of their own and no other reader: the numbers are the same, in less memory."""
     for node in module.graph.nodes:
-        if node.op == "call_function" and node.target in _OVERWRITES and not node.kwargs and _may_overwrite(node):
+        if overwrites(node):
             node.target = _OVERWRITES[node.target]
     return module
+
+
+def overwrites(node: Node) -> bool:
+    """Whether `overwrite` lets the node write over its first input."""
+    return node.op == "call_function" and node.target in _OVERWRITES and not node.kwargs and _may_overwrite(node)
 
 
 def _may_overwrite(node: Node) -> bool:

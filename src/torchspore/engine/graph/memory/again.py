@@ -1,0 +1,210 @@
+"""Values that lie idle over the peak are computed again when they are next needed, instead of kept.
+
+The peak falls step by step: of the values that nobody reads while the most memory is in use, the one that frees most for its price is
+taken, until nothing helps or the price of all is reached. What is computed again runs the same kernels on the same values, so that the
+numbers keep their bits; operators that draw random numbers or write are never run twice, and a batch norm's second run writes no
+statistics.
+"""
+from __future__ import annotations
+
+import operator
+from bisect import bisect_right
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import torch
+from torch.fx.node import Node
+
+from torchspore.engine.graph.memory.cost import seconds
+from torchspore.engine.graph.memory.lifetimes import Lifetimes, Storage
+from torchspore.engine.graph.passes.dead import acts
+from torchspore.engine.graph.passes.owner import owners, shown
+from torchspore.engine.graph.passes.writes import writes
+from torchspore.engine.private import is_operator
+
+MARK = "recomputed"
+"""In the meta of a node that computes a value again: passes that compute equal values once leave it alone."""
+PRICE = 0.25
+"""The share of the graph's own cost that may be spent in all."""
+_LONGEST = 24
+"""The most operators that are run again for one value."""
+_WORTH = 1e-3
+"""The least share of the peak that a value must free."""
+_aten = torch.ops.aten
+_NORM = _aten.native_batch_norm.default
+
+
+def computed_again(module: torch.fx.GraphModule) -> tuple[int, float]:
+    """Puts the second computations in, in place. Gives how many operators they are, and their cost as a share of the graph's."""
+    whole = sum(seconds(node) for node in module.graph.nodes) or 1.0
+    spent, count = 0.0, 0
+    hopeless: set[Node] = set()
+    lives = Lifetimes(module)
+    line = lives.timeline()
+    while line:
+        top = max(line)
+        found = _best(lives, line.index(top), top, hopeless, PRICE * whole - spent)
+        if found is None:
+            break
+        made = _Insertion(module.graph, lives, found)
+        after = Lifetimes(module)
+        next_line = after.timeline()
+        if max(next_line) > top:
+            made.undo()
+            hopeless.add(found.storage.node)
+            continue
+        spent, count, lives, line = spent + found.price, count + len(found.chain), after, next_line
+    return count, spent / whole
+
+
+@dataclass
+class Candidate:
+    """A value that could be computed again before the operator at `back`: by which operators, in order, and what that frees and costs."""
+
+    storage: Storage
+    back: int
+    targets: list[Node]
+    chain: list[Node] = field(default_factory=list)
+    frees: int = 0
+    price: float = 0.0
+
+
+def _best(lives: Lifetimes, at: int, top: int, hopeless: set[Node], budget: float) -> Candidate | None:
+    """The candidate that frees most memory for its price while the operator `at` runs."""
+    writes_at = _writes(lives)
+    best: Candidate | None = None
+    for storage in lives.storages:
+        if storage.size < _WORTH * top or storage.node in hopeless or MARK in storage.node.meta:
+            continue
+        back = _next_use(storage, at)
+        if back is None:
+            continue
+        found = _Closure(lives, writes_at, storage, back, at).candidate()
+        if found is None or found.price > budget or found.frees < _WORTH * top:
+            continue
+        if best is None or found.frees / found.price > best.frees / best.price:
+            best = found
+    return best
+
+
+def _next_use(storage: Storage, at: int) -> int | None:
+    """Where a value that lies idle at a place is read next; None for one that is in use there, or gone."""
+    if storage.born >= at or storage.dies <= at:
+        return None
+    place = bisect_right(storage.uses, at)
+    return None if place and storage.uses[place - 1] == at else storage.uses[place]
+
+
+def _writes(lives: Lifetimes) -> dict[Node, list[int]]:
+    """Where each value's memory is written into."""
+    owner = owners(lives.nodes[0].graph)
+    found: dict[Node, list[int]] = {}
+    for place, node in enumerate(lives.nodes):
+        for item in writes(node):
+            found.setdefault(owner[item], []).append(place)
+    return {node: found[owner[node]] for node in lives.nodes if owner[node] in found}
+
+
+class _Impossible(Exception):
+    """The value can't be computed again there."""
+
+
+class _Closure:
+    """What must run again for one value: its operator, and before that what this reads and is gone by then."""
+
+    def __init__(self, lives: Lifetimes, writes_at: dict[Node, list[int]], storage: Storage, back: int, at: int) -> None:
+        self._lives, self._writes_at, self._storage, self._back, self._at = lives, writes_at, storage, back, at
+        self._chain: dict[Node, None] = {}
+        self._longer: dict[int, Storage] = {}
+
+    def candidate(self) -> Candidate | None:
+        """What it takes; None where it can't be done."""
+        targets = [n for n in self._storage.shows if any(self._lives.place[user] >= self._back for user in n.users)]
+        try:
+            for target in targets:
+                self._need(target)
+        except _Impossible:
+            return None
+        longer = sum(s.size for s in self._longer.values() if s.dies < self._at)
+        price = sum(seconds(node) for node in self._chain)
+        return Candidate(self._storage, self._back, targets, list(self._chain), self._storage.size - longer, max(price, 1e-9))
+
+    def _need(self, node: Node) -> None:
+        """Has the value of a node at hand at `back`."""
+        if node in self._chain or self._is_there(node):
+            return
+        source = shown(node)
+        if source is None and not _may_run_again(node):
+            self._keep_longer(node)
+            return
+        if len(self._chain) >= _LONGEST:
+            raise _Impossible
+        for item in _reads(node):
+            self._need(item)
+            if any(self._lives.place[node] < place < self._back for place in self._writes_at.get(item, ())):
+                raise _Impossible
+        self._chain[node] = None
+
+    def _is_there(self, node: Node) -> bool:
+        if node.op in ("placeholder", "get_attr"):
+            return True
+        storage = self._lives.of.get(node)
+        return storage is not None and storage is not self._storage and storage.dies >= self._back
+
+    def _keep_longer(self, node: Node) -> None:
+        storage = self._lives.of.get(node)
+        if storage is None or storage is self._storage:
+            raise _Impossible
+        self._longer[id(storage)] = storage
+
+
+def _may_run_again(node: Node) -> bool:
+    """Whether a second run of the operator changes nothing and gives the same: no write, no random numbers, and known to us."""
+    if node.target is operator.getitem:
+        return _may_run_again(node.args[0])  # type: ignore[arg-type]
+    if node.op != "call_function" or not is_operator(node.target) or node.target.namespace != "aten":
+        return False
+    return not acts(node) or _is_training_norm(node)
+
+
+def _is_training_norm(node: Node) -> bool:
+    return node.target is _NORM and bool(node.args[5])
+
+
+def _reads(node: Node) -> Iterator[Node]:
+    """What a second run of the operator reads: a batch norm does without its running statistics."""
+    yield from (n for n in node.args[:3] if isinstance(n, Node)) if _is_training_norm(node) else node.all_input_nodes
+
+
+class _Insertion:
+    """The second computation of one value, put into the graph."""
+
+    def __init__(self, graph: torch.fx.Graph, lives: Lifetimes, found: Candidate) -> None:
+        self._made: dict[Node, Node] = {}
+        self._replaced: list[tuple[Node, Node, Node]] = []
+        with graph.inserting_before(lives.nodes[found.back]):
+            for node in found.chain:
+                self._made[node] = _copied(graph, node, self._made)
+        for target in found.targets:
+            for user in list(target.users):
+                if user not in self._made.values() and lives.place[user] >= found.back:
+                    user.replace_input_with(target, self._made[target])
+                    self._replaced.append((user, target, self._made[target]))
+
+    def undo(self) -> None:
+        """Takes it out again."""
+        for user, target, made in self._replaced:
+            user.replace_input_with(made, target)
+        for made in reversed(self._made.values()):
+            made.graph.erase_node(made)
+
+
+def _copied(graph: torch.fx.Graph, node: Node, made: dict[Node, Node]) -> Node:
+    if _is_training_norm(node):
+        given = [made.get(n, n) if isinstance(n, Node) else n for n in node.args[:3]]
+        copy = graph.call_function(_aten._native_batch_norm_legit.no_stats, (*given, *node.args[5:]))
+        copy.meta = dict(node.meta)
+    else:
+        copy = graph.node_copy(node, lambda n: made.get(n, n))
+    copy.meta[MARK] = True
+    return copy

@@ -1,0 +1,226 @@
+"""`memory_optimize_level` and `sys.mem_reuse`: less and more memory, seen by torch's profiler, with equal bits."""
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import mindspore as ms
+import numpy as np
+import pytest
+import torch
+from mindspore import Tensor, nn, ops
+from torch.profiler import ProfilerActivity, profile
+
+import torchspore
+from torchspore.context import effects
+from torchspore.context.public import scope
+from torchspore.engine.graph.levels import straight
+from torchspore.engine.graph.memory import again, early, keep, lifetimes
+from torchspore.engine.graph.passes import clean
+from torchspore.engine.private import make_fx
+
+
+@pytest.fixture(autouse=True)
+def after() -> Iterator[None]:
+    with scope(mode=ms.GRAPH_MODE):
+        yield
+
+
+class Rows(nn.Cell):
+    """MLP blocks as transformers have them, with dropout."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first, self.second = nn.Dense(64, 256), nn.Dense(256, 64)
+        self.norm, self.drop = nn.LayerNorm((64,)), nn.Dropout(p=0.1)
+
+    def construct(self, x):
+        return x + self.drop(self.second(ops.gelu(self.first(self.norm(x)))))
+
+
+class Images(nn.Cell):
+    """Convolutions with batch norms and a way around."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.conv1, self.norm1, self.conv2, self.norm2 = nn.Conv2d(8, 8, 3), nn.BatchNorm2d(8), nn.Conv2d(8, 8, 3), nn.BatchNorm2d(8)
+
+    def construct(self, x):
+        y = self.norm2(self.conv2(ops.relu(self.norm1(self.conv1(x)))))
+        return ops.relu(y + x)
+
+
+class Net(nn.Cell):
+    def __init__(self, block: type[nn.Cell]) -> None:
+        super().__init__()
+        self.blocks = nn.SequentialCell(*[block() for _ in range(5)])
+
+    def construct(self, x):
+        return (self.blocks(x) ** 2).mean()
+
+
+SHAPES = {Rows: (256, 64), Images: (4, 8, 24, 24)}
+
+
+def most(call: Any, folder: Path) -> float:
+    """The most bytes that tensors made in the call take at a time."""
+    with profile(activities=[ProfilerActivity.CPU], profile_memory=True) as profiled:
+        call()
+    profiled.export_chrome_trace(str(folder / "trace.json"))
+    events = json.loads((folder / "trace.json").read_text())["traceEvents"]
+    return max(event["args"]["Total Allocated"] for event in events if event.get("name") == "[memory]")
+
+
+def trained(block: type[nn.Cell], folder: Path, optimizer: Any = None, **context: Any) -> tuple[list[float], list[bytes], float, Any]:
+    """Losses, the bits of all Parameters and state, the peak of a step, the step."""
+    with scope(**context):
+        return _trained(block, folder, optimizer)
+
+
+def _trained(block: type[nn.Cell], folder: Path, optimizer: Any) -> tuple[list[float], list[bytes], float, Any]:
+    ms.set_seed(1)
+    net = Net(block)
+    chosen = (optimizer or (lambda p: nn.Adam(p, 1e-3, weight_decay=0.01)))(net.trainable_params())
+    step = nn.TrainOneStepCell(net, chosen).set_train()
+    x = Tensor(np.random.RandomState(0).randn(*SHAPES[block]).astype(np.float32))
+    losses = [float(step(x)) for _ in range(3)]
+    bits = [p.asnumpy().tobytes() for p in step.get_parameters()]
+    return losses, bits, most(lambda: step(x), folder), step
+
+
+@pytest.mark.parametrize("block", [Rows, Images])
+@pytest.mark.parametrize("optimizer", [
+    None, lambda p: nn.Momentum(p, 0.01, 0.9), lambda p: nn.Adam(p, 1e-3, use_nesterov=True),
+    lambda p: nn.AdamWeightDecay(p, 1e-3, weight_decay=0.1),
+], ids=["adam", "momentum", "nesterov", "decoupled"])
+def test_less_memory_and_the_same_bits(block: type[nn.Cell], optimizer: Any, tmp_path: Path) -> None:
+    losses, bits, memory, _ = trained(block, tmp_path, optimizer)
+    again_losses, again_bits, less, _ = trained(block, tmp_path, optimizer, memory_optimize_level="O1")
+    assert again_losses == losses and again_bits == bits
+    assert less < 0.6 * memory
+
+
+def test_explain_says_what_it_came_to(tmp_path: Path) -> None:
+    trained(Rows, tmp_path, memory_optimize_level="O1")
+    assert any("O1: values of a graph take" in line and "run again in the backward half" in line
+               for line in effects.notes()["memory of graphs"])
+
+
+def test_nothing_random_and_no_statistics_twice(tmp_path: Path) -> None:
+    def count(step: Any, name: str) -> int:
+        return str(torchspore.graphs(step)[0]).count(f"aten.{name}")
+
+    for block, name in ((Rows, "bernoulli"), (Images, "native_batch_norm.")):
+        plain = count(trained(block, tmp_path, memory_optimize_level="O0")[3], name)
+        assert plain > 0 and count(trained(block, tmp_path, memory_optimize_level="O1")[3], name) == plain
+
+
+def test_other_levels_take_less_too(tmp_path: Path) -> None:
+    with scope(jit_config={"jit_level": "O1"}):
+        losses, _, memory, _ = trained(Rows, tmp_path)
+        again_losses, _, less, _ = trained(Rows, tmp_path, memory_optimize_level="O1")
+    np.testing.assert_allclose(again_losses, losses, rtol=1e-5)
+    assert less < 0.8 * memory
+
+
+def test_without_reuse_each_value_keeps_its_memory(tmp_path: Path) -> None:
+    losses, bits, memory, _ = trained(Rows, tmp_path)
+    path = tmp_path / "config.json"
+    for written in ({"sys": {"mem_reuse": False}}, {"mem_Reuse": False}):
+        path.write_text(json.dumps(written))
+        kept_losses, kept_bits, more, step = trained(Rows, tmp_path, env_config_path=str(path))
+        assert kept_losses == losses and kept_bits == bits
+        assert more > 1.5 * memory
+        made = sum(lifetimes.size_of(storage.node) for storage in lifetimes.Lifetimes(torchspore.graphs(step)[0].module).storages)
+        assert more >= made
+
+
+def test_with_reuse_again_it_is_as_before(tmp_path: Path) -> None:
+    path = tmp_path / "config.json"
+    path.write_text('{"sys": {"mem_reuse": true}}')
+    assert trained(Rows, tmp_path, env_config_path=str(path))[2] == trained(Rows, tmp_path)[2]
+
+
+# ---- the passes by themselves
+
+
+def traced(function: Any, *inputs: torch.Tensor) -> Any:
+    return clean(make_fx(function, tracing_mode="fake")(*inputs))
+
+
+def chain(x: torch.Tensor, w: torch.Tensor) -> list[torch.Tensor]:
+    values = [x]
+    for _ in range(4):
+        values.append(torch.tanh(values[-1] @ w).exp())
+    for value in reversed(values[:-1]):
+        values[-1] = values[-1] * value.sin()
+    return [values[-1].sum()]
+
+
+def test_the_estimate_is_what_the_profiler_sees(tmp_path: Path) -> None:
+    x, w = torch.rand(128, 128), torch.rand(128, 128) / 64
+    module = traced(chain, x, w)
+    code = straight.compile(module)
+    assert most(lambda: code(x, w), tmp_path) == pytest.approx(lifetimes.peak(module), rel=0.05)
+
+
+def test_recomputation_before_and_after() -> None:
+    x, w = torch.rand(64, 64), torch.rand(64, 64) / 64
+    module = traced(chain, x, w)
+    names = [node.name for node in module.graph.nodes]
+    peak, expected = lifetimes.peak(module), straight.compile(module)(x, w)
+    count, share = again.computed_again(module)
+    assert count > 0 and share <= again.PRICE and lifetimes.peak(module) < peak
+    added = [node for node in module.graph.nodes if node.meta.get(again.MARK)]
+    assert len(added) == count and [n.name for n in module.graph.nodes if n not in added] == names
+    assert torch.equal(straight.compile(module)(x, w)[0], expected[0])
+
+
+def test_random_values_and_values_that_were_written_are_not_computed_again() -> None:
+    def function(x: torch.Tensor, state: torch.Tensor) -> list[torch.Tensor]:
+        noise = torch.rand_like(x)
+        read = state * 2                       # reads what is written below
+        large = (x.exp() + noise).sin()
+        state.add_(1)
+        return [(large.sum() * read).sum() + (noise * read).sum()]
+
+    x, state = torch.rand(64, 64), torch.zeros(64, 64)
+    module = traced(function, x, state)
+    again.computed_again(module)
+    twice = [str(node.target) for node in module.graph.nodes if node.meta.get(again.MARK)]
+    assert not any("rand" in name or "add_" in name for name in twice)
+    values = []
+    for run in (lambda: straight.compile(module)(x.clone(), state.clone()), lambda: function(x.clone(), state.clone())):
+        torch.manual_seed(0)
+        values.append(run()[0])
+    assert torch.equal(*values)
+
+
+def test_steps_of_an_optimizer_run_when_their_gradients_are_there() -> None:
+    def step(x: torch.Tensor, a: torch.Tensor, b: torch.Tensor) -> list[torch.Tensor]:
+        y = x @ a
+        grad_b = y.t() @ x
+        grad_a = x.t() @ (x @ b.t())
+        torch._foreach_add_([a], [b * 0])
+        torch._fused_sgd_([b, a], [grad_b, grad_a], [], weight_decay=0.0, momentum=0.0, lr=torch.tensor(0.1), dampening=0.0,
+                          nesterov=False, maximize=False, is_first_step=False)
+        return [y.sum()]
+
+    given = [torch.rand(16, 16) for _ in range(3)]
+    module = traced(lambda *inputs: step(*inputs), *given)
+    plain, changed = [t.clone() for t in given], [t.clone() for t in given]
+    expected = straight.compile(module)(*plain)
+    early.updated_early(module)
+    module.graph.lint()
+    names = [str(node.target) for node in module.graph.nodes if node.op == "call_function"]
+    assert sum("_fused_sgd_" in name for name in names) == 2
+    found = straight.compile(module)(*changed)
+    assert torch.equal(found[0], expected[0]) and all(torch.equal(a, b) for a, b in zip(plain, changed))
+
+
+def test_kept_values_are_results() -> None:
+    module = traced(lambda x: [x.exp().sin() + 1], torch.rand(4))
+    keep.kept(module)
+    assert len(straight.compile(module)(torch.rand(4))) == 3
