@@ -1,6 +1,7 @@
 """What every test may use. `import mindspore` is torchspore in all of them."""
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -11,6 +12,12 @@ import running
 import torchspore
 
 torchspore.install()
+
+
+@pytest.fixture(autouse=True, scope="session")
+def failed_graphs(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Lets the graphs of failed compiles go elsewhere than to the current directory."""
+    os.environ["MS_OM_PATH"] = str(tmp_path_factory.mktemp("failed"))
 
 
 @pytest.fixture

@@ -171,6 +171,7 @@ class Capture(Frame):
         def body() -> list[torch.Tensor]:
             self.tracer, self.mode = current_trace()
             origin.attach(self.tracer)
+            stages.began(self)
             with self.open(), watching(self.watch):
                 self._lift_numbers()
                 self.result = function(*args, **kwargs)

@@ -11,16 +11,17 @@ from torchspore.context import effects
 from torchspore.context.effects import Outcome
 from torchspore.engine import tensor as engine
 from torchspore.engine.dtypes import FROM_TORCH
-from torchspore.engine.graph import depth, log, origin, report, shapes, table
+from torchspore.engine.graph import depth, levels, log, origin, report, shapes, table
 from torchspore.engine.graph.capture import Capture, Captured
 from torchspore.engine.graph.control import strict
 from torchspore.engine.graph.graph import Graph
 from torchspore.engine.graph.numbers import Numbers
 from torchspore.engine.graph.parts.recorded import RecordedCapture, RecordedGraph
 from torchspore.engine.graph.refusal import Refusal
-from torchspore.engine.graph.saved import opening
+from torchspore.engine.graph.saved import failed, opening
 from torchspore.engine.graph.table import Entry, Table
 from torchspore.engine.tensor import TensorBase
+from torchspore.errors import CompileError
 
 FEW = 16
 """A graph of fewer operators gains less than its look-up costs: inside a call that runs in parts such Cells run as PyNative."""
@@ -84,6 +85,18 @@ def _graph(
     """Captures the call and compiles what was captured; saves the stages where `save_graphs` says so. Raises Refusal."""
     with opening.recorded(name(owner), entry.settings.told()), origin.kept(entry.settings.debug):
         return _made(owner, entry, function, args, kwargs, flat)
+
+
+def compile_error(
+    owner: Any, settings: levels.Settings, refusal: Refusal, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any],
+) -> CompileError:
+    """The error for a call that was refused and must be a graph; the graph up to there is saved, and the error says where."""
+    def again() -> None:
+        _, captured = _captured(owner, Entry(settings), Numbers(), function, args, kwargs)
+        strict.check(captured.watch.codes, settings.syntax)
+
+    path = failed.write(name(owner), refusal, settings.told(), (function, args, kwargs), again)
+    return strict.error(name(owner), refusal, settings.syntax, path)
 
 
 def _made(

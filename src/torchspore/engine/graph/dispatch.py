@@ -10,7 +10,6 @@ from torchspore.context.store import STORE
 from torchspore.engine import tensor as engine
 from torchspore.engine.grad import GradFrame
 from torchspore.engine.graph import capturing, depth, levels, log, table, within
-from torchspore.engine.graph.control import strict
 from torchspore.engine.graph.graph import Graph
 from torchspore.engine.graph.numbers import placed
 from torchspore.engine.graph.refusal import Refusal
@@ -40,19 +39,19 @@ def call(owner: Any, function: Callable[..., Any], args: tuple[Any, ...], kwargs
         return run(found, flat, function, args, kwargs)
     syntax = levels.settings(owner, function).syntax
     if syntax != "LAX":
-        _refuse(owner, found, function, args, kwargs, syntax)
+        _refuse(owner, found, function, args, kwargs)
     if found.needs_room:
         return depth.with_room(lambda: within.in_parts(owner, function, args, kwargs))
     return within.in_parts(owner, function, args, kwargs)
 
 
 def _refuse(
-    owner: Any, refusal: Refusal, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], syntax: str,
+    owner: Any, refusal: Refusal, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any],
 ) -> None:
     """Raises the compile error for what was refused; where the program itself raises, its own error."""
     if refusal.reason.startswith("raises"):
         within.in_pynative(function, args, kwargs)
-    raise strict.error(capturing.name(owner), refusal, syntax)
+    raise capturing.compile_error(owner, levels.settings(owner, function), refusal, function, args, kwargs)
 
 
 def enter(owner: Any, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -129,7 +128,7 @@ def compile(owner: Any, function: Callable[..., Any], args: tuple[Any, ...], kwa
         if isinstance(made, Refusal):
             capturing.refused(owner, made)
             if found.settings.syntax != "LAX":
-                raise strict.error(capturing.name(owner), made, found.settings.syntax)
+                raise capturing.compile_error(owner, found.settings, made, function, args, kwargs)
 
 
 def graphs(owner: Any) -> list[Graph]:

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable
+from pathlib import Path
 from types import CellType, CodeType, FunctionType
 
 from torchspore.base.text import with_hint
@@ -55,8 +56,8 @@ def report(syntax: str) -> None:
     effects.report("jit_syntax_level", Outcome.applied(_SAID[syntax]))
 
 
-def error(name: str, refusal: Refusal, syntax: str) -> CompileError:
-    """The compile error for a call of `name` that was refused."""
+def error(name: str, refusal: Refusal, syntax: str, saved: Path | None) -> CompileError:
+    """The compile error for a call of `name` that was refused; `saved` is the file that shows the graph up to there."""
     reason, _, sides = refusal.reason.partition("\n")
     kind, hint = next(
         ((kind, hint) for start, kind, hint in _KINDS if reason.startswith(start)), (CompileError, f"move it out of the call, {_LAX}"),
@@ -64,7 +65,8 @@ def error(name: str, refusal: Refusal, syntax: str) -> CompileError:
     hint = refusal.hint or hint
     head = reason.removesuffix(":")
     text = f"{refusal.line}: {name} {head}, which jit_syntax_level {syntax} does not allow{':' if sides else '.'}"
-    return kind(with_hint(text + ("\n" + sides if sides else ""), hint + "."))
+    text += "\n" + sides if sides else ""
+    return kind(with_hint(text if saved is None else f"{text}\n\nThe graph up to there: {saved}", hint + "."))
 
 
 def check(ran: Iterable[CodeType], syntax: str) -> None:

@@ -54,8 +54,7 @@ class Folder:
             return False
         path = self.root / name
         try:
-            path.parent.mkdir(mode=PRIVATE, parents=True, exist_ok=True)
-            _put(path, text, mode)
+            put_whole(path, text, mode)
         except OSError as error:
             self._fail(error)
             return False
@@ -75,7 +74,9 @@ class Folder:
         warnings.warn_explicit(text, UserWarning, file, line)
 
 
-def _put(path: Path, text: str, mode: int) -> None:
+def put_whole(path: Path, text: str, mode: int = _READ_ONLY) -> None:
+    """Writes a file, whole or not at all, and makes its directory. Raises OSError."""
+    path.parent.mkdir(mode=PRIVATE, parents=True, exist_ok=True)
     handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=".new-")
     try:
         with os.fdopen(handle, "w", encoding="utf-8") as file:

@@ -59,6 +59,8 @@ def _subgraph(graph: Snapshot, failed: str, is_entry: bool) -> list[str]:
     for call in graph.calls:
         lines += [MARK] if call.name == failed else []
         lines += _lines(call, names, types)
+    if failed and is_entry:
+        return [*lines, "}"]
     read = ", ".join(_argument(item, names) for item in graph.outputs)
     results = tuple(types.get(getattr(item, "name", ""), kinds.of(None)) for item in graph.outputs)
     result = results[0] if len(results) == 1 else kinds.Value(items=results)

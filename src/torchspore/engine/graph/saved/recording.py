@@ -74,6 +74,10 @@ class Recording:
 
     # ---- what is handed in
 
+    def began(self, capture: Any) -> None:
+        """Forgets what an earlier trace of the call left, one that ended in a Refusal."""
+        self._taker = Taker()
+
     def traced(self, module: torch.fx.GraphModule, lifted: list[Any], function: Any, args: tuple[Any, ...], kwargs: Any) -> None:
         """Takes the whole trace, and `lifted`, the Tensors that are its inputs."""
         self._inputs = Inputs(lifted, function, args, kwargs)

@@ -24,6 +24,9 @@ class Recording(Protocol):
     def keep_pass(self, name: str, module: torch.fx.GraphModule) -> None:
         """Takes the graph as it is after a pass."""
 
+    def began(self, capture: Any) -> None:
+        """Is told of the capture of a call, which begins."""
+
     def traced(self, module: torch.fx.GraphModule, lifted: list[Any], function: Any, args: tuple[Any, ...], kwargs: Any) -> None:
         """Takes the trace of a call, and the Tensors that are its inputs."""
 
@@ -39,6 +42,13 @@ def keep(name: str, module: torch.fx.GraphModule) -> None:
     recording = _recording.get()
     if recording is not None:
         recording.keep(name, module)
+
+
+def began(capture: Any) -> None:
+    """Says that the capture of a call begins; it has a `tracer`."""
+    recording = _recording.get()
+    if recording is not None:
+        recording.began(capture)
 
 
 def traced(module: torch.fx.GraphModule, lifted: list[Any], function: Any, args: tuple[Any, ...], kwargs: Any) -> None:
