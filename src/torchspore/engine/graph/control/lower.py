@@ -15,6 +15,7 @@ from torchspore.engine.graph.control.loop import Loop, LoopBack, LoopBackAgain
 from torchspore.engine.graph.control.records import OPERATOR, RECORDS, Check, Record, Say
 from torchspore.engine.graph.control.split import only, split
 from torchspore.engine.graph.passes.dead import drop_dead
+from torchspore.engine.private import FakeTensorMode
 
 _SAME = {torch.ops.aten.detach.default, torch.ops.aten.alias.default}
 
@@ -34,7 +35,25 @@ def lower(module: torch.fx.GraphModule) -> torch.fx.GraphModule:
             _Rewrite(module.graph, node, backs).run(_record(node))
     module.graph.lint()
     module.recompile()
+    _place(module, FakeTensorMode())
     return module
+
+
+def _place(module: torch.fx.GraphModule, mode: FakeTensorMode) -> None:
+    """Gives stand-ins on the device `meta`, here and in the graphs inside, for ones that say where the value will be."""
+    for node in module.graph.nodes:
+        value = node.meta.get("val")
+        node.meta["val"] = [_at(v, mode) for v in value] if isinstance(value, (list, tuple)) else _at(value, mode)
+        for item in node.args:
+            if isinstance(item, torch.fx.GraphModule):
+                _place(item, mode)
+
+
+def _at(value: Any, mode: FakeTensorMode) -> Any:
+    if not isinstance(value, torch.Tensor) or value.device.type != "meta":
+        return value
+    with mode:
+        return torch.empty_strided(value.shape, value.stride(), dtype=value.dtype, device=getattr(value, "at", "cpu"))
 
 
 def _record(node: Node) -> Record:

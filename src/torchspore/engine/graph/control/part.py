@@ -75,10 +75,8 @@ class Part(Capture):
     """The frame of one part."""
 
     def __init__(self, around: Capture) -> None:
-        self.lifted, self.watch = [], around.watch
-        self._places: dict[int, int] = {}
-        self._fakes: list[torch.Tensor] = []
-        self._last: Any = None
+        super().__init__()
+        self.watch, self.axes = around.watch, around.axes
         self._records = is_recording() and torch.is_grad_enabled()
         self._values: dict[int, torch.Tensor] = {}
         self._written: list[TensorBase] = []

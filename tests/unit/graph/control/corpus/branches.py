@@ -201,8 +201,17 @@ def grown_in_place(x):
     return y * W
 
 
+def shape_read_inside(x):
+    if x.sum() > 0:
+        y = x * x.shape[0] + ops.ones(x.shape)
+    else:
+        y = (x - 1) / x.size * x.ndim
+    return y
+
+
 FUNCTIONS = [
     one_branch, both_branches, elif_chain, nested, several_names, unchanged_in_one, python_test, number_from_branch, float_from_branch,
     bool_from_branch, tensor_truth_of_other_dtypes, same_value_either_way, closure_read, called_function, integer_results,
     only_python_values, empty_branch, deep, matmul_inside, stopped, grown_in_place,
+    shape_read_inside,
 ]

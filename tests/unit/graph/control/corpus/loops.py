@@ -326,7 +326,16 @@ def added_in_place(x):
     return y
 
 
+def shape_read_in_the_loop(x):
+    n = ms.Tensor(0)
+    while n < 3:
+        x = ops.layer_norm(x + ops.sin(x), x.shape, ops.ones(x.shape), ops.zeros(x.shape))
+        n = n + 1
+    return x
+
+
 FUNCTIONS = [
+    shape_read_in_the_loop,
     halve, counted, tensor_counter, zero_times, nested_loops, break_out, break_in_while_true, continue_on, break_and_continue,
     python_for_with_break, python_for_with_continue, python_while_with_break, for_else, while_else, tensor_range, tensor_range_with_start,
     tensor_range_down, tensor_range_with_break, over_rows, over_list, over_zip, over_dict, branch_in_loop, loop_in_branch, float_state,
