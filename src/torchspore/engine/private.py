@@ -89,9 +89,10 @@ class NoCompiler(RuntimeError):
 
 def inductor(
     module: torch.fx.GraphModule, inputs: list[Any], options: dict[str, Any], in_one: bool = False,
-) -> Callable[..., list[Any]]:
+) -> Any:
     """The graph, which writes into none of its inputs, as one function compiled by Inductor; `inputs` are fake tensors.
 
+    The function has the Python text that Inductor wrote as `source`, and the paths of its shared libraries as `libraries`.
     With `in_one` the calls of other kernels are C++ too, so that the whole graph is one launch.
 
     Raises NoCompiler where there is none, and whatever goes wrong in Inductor or the compiler.
@@ -101,7 +102,7 @@ def inductor(
         return _inductor(module, inputs, options, in_one)
 
 
-def _inductor(module: torch.fx.GraphModule, inputs: list[Any], options: dict[str, Any], in_one: bool) -> Callable[..., list[Any]]:
+def _inductor(module: torch.fx.GraphModule, inputs: list[Any], options: dict[str, Any], in_one: bool) -> Any:
     from torch._guards import TracingContext, tracing
     from torch._inductor import compile_fx, config, cpp_builder, exc
     from torch._inductor.decomposition import select_decomp_table
@@ -125,7 +126,28 @@ def _inductor(module: torch.fx.GraphModule, inputs: list[Any], options: dict[str
     def run(*tensors: torch.Tensor) -> list[Any]:
         return code(list(tensors))
 
+    run.source, run.libraries = getattr(code, "source_code", ""), _libraries(code)  # type: ignore[attr-defined]
     return run
+
+
+KERNEL_CALLS: dict[str, Any] = {
+    "assert_size_stride": torch._C._dynamo.guards.assert_size_stride,  # type: ignore[attr-defined]
+    "empty_strided_cpu": torch._C._dynamo.guards._empty_strided_cpu,  # type: ignore[attr-defined]
+    "reinterpret_tensor": torch._C._dynamo.guards._reinterpret_tensor,  # type: ignore[attr-defined]
+}
+"""What the Python that Inductor writes around kernels calls, by the names that it uses."""
+
+
+def _libraries(code: Any) -> dict[str, str]:
+    """The shared libraries of the C++ kernels that compiled code calls, by the names that it has for them."""
+    names = getattr(getattr(code, "current_callable", None), "__globals__", {})
+    return {name: value.__self__.__file__ for name, value in names.items() if name.startswith("cpp_fused") and hasattr(value, "__self__")}
+
+
+def prepare_kernels() -> None:
+    """Tells libraries of C++ kernels, which ask for it when they are loaded, how to find a tensor's memory."""
+    address = torch._C._dynamo.guards._torchinductor_pyobject_tensor_data_ptr  # type: ignore[attr-defined]
+    os.environ["_TORCHINDUCTOR_PYOBJECT_TENSOR_DATA_PTR"] = str(address)
 
 
 @contextmanager

@@ -12,6 +12,8 @@ from torchspore.base.frames import user_line
 from torchspore.context import effects
 from torchspore.engine import private
 from torchspore.engine.graph import log
+from torchspore.engine.graph.levels import kept
+from torchspore.engine.graph.levels.fingerprint import of_text, signature
 
 Kernel = Callable[..., list[Any]]
 
@@ -37,7 +39,11 @@ def kernel(module: torch.fx.GraphModule, level: str, more: Mapping[str, Any] = _
     global _broken
     if _broken is not None:
         return None
-    started = time.perf_counter()
+    started, key = time.perf_counter(), of_text("compiled", f"{level} {sorted(more.items())} {signature(module)}")
+    held = kept.find(key)
+    if held is not None:
+        log.event("load", f"a kernel for {_shown(module)} in {time.perf_counter() - started:.3f} s")
+        return held
     try:
         compiled = private.inductor(module, [node.meta["val"] for node in module.graph.nodes if node.op == "placeholder"],
                                     {**_options(level), **more})
@@ -46,6 +52,7 @@ def kernel(module: torch.fx.GraphModule, level: str, more: Mapping[str, Any] = _
     except Exception as error:                # whatever a compiler does wrong, the program runs without it
         _broken = f"the C++ compiler failed ({_first_line(error)})"
     else:
+        kept.keep(key, compiled.source, compiled.libraries)
         log.event("compile", f"a kernel for {_shown(module)} in {time.perf_counter() - started:.1f} s")
         return compiled
     _say(asked)

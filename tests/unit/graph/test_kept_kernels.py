@@ -1,0 +1,103 @@
+"""Compiled kernels come back in another process without Inductor, and damaged ones don't."""
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import torch
+
+from torchspore.engine import private
+from torchspore.engine.graph.levels import choices, inductor, kept
+
+
+class Shelf:
+    """A store that lives in memory, where the next process would read."""
+
+    def __init__(self) -> None:
+        self.held: dict[str, str] = {}
+
+    def find(self, key: str) -> str | None:
+        return self.held.get(key)
+
+    def keep(self, key: str, choice: str) -> None:
+        self.held[key] = choice
+
+
+@pytest.fixture
+def shelf(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Shelf]:
+    made = Shelf()
+    monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", str(tmp_path))
+    monkeypatch.setattr(choices, "store", made)
+    choices.forget()
+    yield made
+    choices.forget()
+
+
+def cluster() -> torch.fx.GraphModule:
+    """relu(x) * 2 + y as a graph with stand-ins."""
+    graph = torch.fx.Graph()
+    x, y = graph.placeholder("x"), graph.placeholder("y")
+    relu = graph.call_function(torch.ops.aten.relu.default, (x,))
+    graph.output([graph.call_function(torch.ops.aten.add.Tensor, (graph.call_function(torch.ops.aten.mul.Tensor, (relu, 2.0)), y))])
+    with private.FakeTensorMode():
+        for node in (x, y):
+            node.meta["val"] = torch.empty(8, 16)
+    return torch.fx.GraphModule({}, graph)
+
+
+@pytest.mark.slow
+@pytest.mark.sample
+def test_a_kernel_comes_back_without_inductor(shelf: Shelf, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    x, y = torch.randn(8, 16), torch.randn(8, 16)
+    first = inductor.kernel(cluster(), "O1")
+    assert first is not None and len(shelf.held) == 1
+    expected = first(x, y)[0]
+    assert torch.equal(expected, torch.relu(x) * 2 + y)
+    choices.forget()
+    monkeypatch.setattr(private, "inductor", None)          # whoever calls it fails
+    again = inductor.kernel(cluster(), "O1")
+    assert again is not None and torch.equal(again(x, y)[0], expected)
+    with pytest.raises(AssertionError):                     # it still looks at the shapes that it was made for
+        again(torch.randn(4, 16), y)
+    ((library, _),) = json.loads(next(iter(shelf.held.values())))["libraries"].values()
+    (tmp_path / "other").write_bytes(b"no library")
+    os.replace(tmp_path / "other", tmp_path / library)      # the library itself is in use
+    choices.forget()
+    assert kept.find(next(iter(shelf.held))) is None
+
+
+SOURCE = """
+class Runner:
+    def call(self, args):
+        x, = args
+        args.clear()
+        out = empty_strided_cpu((8,), (1,), torch.float32)
+        cpp_fused_0(x, out)
+        return (out, )
+"""
+
+
+@pytest.fixture
+def library(tmp_path: Path) -> dict[str, str]:
+    (tmp_path / "kernel.so").write_bytes(b"a library")
+    return {"cpp_fused_0": str(tmp_path / "kernel.so")}
+
+
+def test_what_needs_no_inductor_is_kept(shelf: Shelf, library: dict[str, str]) -> None:
+    kept.keep("key", SOURCE, library)
+    assert "empty_strided_cpu" in shelf.held["key"] and "kernel.so" in shelf.held["key"]
+
+
+@pytest.mark.parametrize(("part", "other"), [("empty_strided_cpu(", "extern_kernels.mm("), ("cpp_fused_0(", "cpp_fused_9("), ("call", "run")])
+def test_what_names_something_else_is_not_kept(shelf: Shelf, library: dict[str, str], part: str, other: str) -> None:
+    kept.keep("key", SOURCE.replace(part, other), library)
+    assert not shelf.held
+
+
+@pytest.mark.parametrize("told", ["", "{}", "[]", '{"text": "def call(", "libraries": {}}', '{"text": "x = 1", "libraries": {}}'])
+def test_what_is_no_kernel_is_not_loaded(shelf: Shelf, told: str) -> None:
+    shelf.held["key"] = told
+    assert kept.find("key") is None
