@@ -1,6 +1,8 @@
 """What a graph can't hold runs as PyNative, and says so; everything else runs as a graph. Both give PyNative's numbers over three calls."""
 from __future__ import annotations
 
+import cProfile
+import pstats
 import random
 from typing import Any
 
@@ -385,3 +387,20 @@ def test_an_argument_that_is_also_an_attribute_is_not_taken_for_it_later() -> No
     assert float(net(net.kept)) == 0.0
     assert float(net(Tensor([1.0]))) == -9.0
     assert float(net(net.kept)) == 0.0
+
+
+class Dense(Base):
+    def construct(self, x):
+        return self.dense(x)
+
+
+def test_a_profiled_program_is_captured_too() -> None:
+    profile = cProfile.Profile()
+    profile.enable()
+    ms.set_context(mode=ms.GRAPH_MODE)
+    net = Dense()
+    net(Tensor(np.ones((2, 4), np.float32)))
+    sorted([3, 1, 2])
+    profile.disable()
+    assert len(dispatch.graphs(net)) == 1
+    assert any("sorted" in str(function) for function in pstats.Stats(profile).stats), "the profile ended with the capture"

@@ -91,7 +91,9 @@ def test_what_needs_no_inductor_is_kept(shelf: Shelf, library: dict[str, str]) -
     assert "empty_strided_cpu" in shelf.held["key"] and "kernel.so" in shelf.held["key"]
 
 
-@pytest.mark.parametrize(("part", "other"), [("empty_strided_cpu(", "extern_kernels.mm("), ("cpp_fused_0(", "cpp_fused_9("), ("call", "run")])
+@pytest.mark.parametrize(
+    ("part", "other"), [("empty_strided_cpu(", "extern_kernels.mm("), ("cpp_fused_0(", "cpp_fused_9("), ("call", "run")],
+)
 def test_what_names_something_else_is_not_kept(shelf: Shelf, library: dict[str, str], part: str, other: str) -> None:
     kept.keep("key", SOURCE.replace(part, other), library)
     assert not shelf.held

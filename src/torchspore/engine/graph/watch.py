@@ -267,7 +267,7 @@ def _is_ours(frame: FrameType | None) -> bool:
 def watching(watch: Watch) -> Iterator[None]:
     """Watches this thread; one trace at a time in the process."""
     global _recorder, _thread
-    before = sys.getprofile()
+    resume = _suspended_profiler()
     _recorder, _thread = watch, threading.get_ident()
     if _watched is not None:
         _watched.__getattribute__ = _noting  # type: ignore[assignment, method-assign]
@@ -278,12 +278,26 @@ def watching(watch: Watch) -> Iterator[None]:
         with around_operators(_unwatched):
             yield
     finally:
-        sys.setprofile(before)
+        resume()
         for function in _TALK:
             setattr(builtins, function.__name__, function)
         if _watched is not None:
             del _watched.__getattribute__
         _recorder = None
+
+
+def _suspended_profiler() -> Callable[[], None]:
+    """Takes the profiler of this thread out; gives what puts it back. cProfile's can't be set from Python, but enables itself."""
+    before: Any = sys.getprofile()
+    if before is None or not hasattr(before, "enable"):
+        return lambda: sys.setprofile(before)
+    before.disable()
+
+    def resume() -> None:
+        sys.setprofile(None)
+        before.enable()
+
+    return resume
 
 
 def _unwatched(function: Callable[..., Any], *arguments: Any) -> Any:

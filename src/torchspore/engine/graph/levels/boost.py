@@ -6,13 +6,13 @@ import torch
 from torchspore.engine.graph import passes
 from torchspore.engine.graph.levels import held, products, straight
 from torchspore.engine.graph.levels.straight import Code
-from torchspore.engine.graph.passes.clusters import root
 from torchspore.engine.graph.passes.copy import copied
 from torchspore.engine.graph.passes.fold import fold_norms
 from torchspore.engine.graph.passes.hoist import Hoisted, hoist, steady
 from torchspore.engine.graph.passes.layout import channels_last, has_images
 from torchspore.engine.graph.passes.linear import fuse_activations, onednn_linears
 from torchspore.engine.graph.passes.pack import pack
+from torchspore.engine.graph.passes.views import root
 from torchspore.engine.graph.passes.writes import writes
 from torchspore.engine.graph.saved import stages
 from torchspore.engine.private import is_operator
