@@ -29,7 +29,7 @@ def compile(module: Module, inputs: measure.Inputs, settings: Settings, held: fr
     if settings.deterministic:
         # What is chosen by time could be another kernel in the next run and give other bits: here a rule decides.
         tell.level(f"{settings.level}: deterministic is ON, a rule chooses kernels and nothing is measured")
-        return _lines(passes.pool_channels_last(copied(_tuned(module, products.is_large) or module)))
+        return _lines(passes.pool_channels_last(copied(with_onednn(module, products.is_large) or module)))
     forms = Forms(module, inputs, settings, held)
     tell.level(f"{settings.level}: the fastest of several forms of each graph is kept")
     tell.layout(settings, has_images(module))
@@ -78,7 +78,7 @@ class Forms:
     def simple(self) -> list[str]:
         """Makes the forms that need no compiler; gives their names."""
         module = self._module
-        tuned = _tuned(module, products.prefers_onednn)
+        tuned = with_onednn(module, products.prefers_onednn)
         if tuned is not None:
             self.modules[PRODUCTS] = passes.pool_channels_last(copied(tuned))
         if self._settings.layout and has_images(module):
@@ -87,7 +87,7 @@ class Forms:
 
     def with_kernels(self, base: str, seconds: float) -> Code | None:
         """A simple form with compiled clusters; `seconds` is what it takes without."""
-        _restride(self.modules[base], self._inputs)
+        restride(self.modules[base], self._inputs)
         found = fusion.fused(self.modules[base], self._settings.level, seconds)
         return None if found is None else _lines(found)
 
@@ -115,7 +115,7 @@ class Forms:
     def in_one(self) -> Code | None:
         """All in one C++ launch, where Inductor can write that."""
         module = copied(self._module)
-        _restride(module, self._inputs)
+        restride(module, self._inputs)
         found = fusion.in_one(module)
         return None if found is None else _lines(found)
 
@@ -140,7 +140,7 @@ class Forms:
         return _lines(self.modules[base]) if base == name else self.with_kernels(base, 0.0)
 
 
-def _restride(module: Module, inputs: measure.Inputs) -> None:
+def restride(module: Module, inputs: measure.Inputs) -> None:
     """Works out the strides of all values by a run, or takes what a run of an equal graph told."""
     key = of_text("strides", signature(module))
     known = choices.find(key)
@@ -150,10 +150,10 @@ def _restride(module: Module, inputs: measure.Inputs) -> None:
         choices.keep(key, layouts(module))
 
 
-def _tuned(module: Module, wanted: products.Wanted) -> Module | None:
+def with_onednn(module: Module, wanted: products.Wanted) -> Module | None:
     """The graph with products by oneDNN; None where there is nothing to change."""
     changed = onednn_linears(copied(module), wanted)
-    inside = change_inner(changed, lambda inner: _tuned(inner, wanted))
+    inside = change_inner(changed, lambda inner: with_onednn(inner, wanted))
     if not inside and not any(node.target is products.LINEAR for node in changed.graph.nodes):
         return None
     return fuse_activations(changed)
