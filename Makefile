@@ -8,7 +8,7 @@ READY := $(VENV)/.ready
 # Real MindSpore for `make parity`. It wants NumPy 1 and Python 3.11 at most.
 ORACLE ?= .oracle/bin/python
 
-.PHONY: demo test test-all check bench size parity generate setup
+.PHONY: demo test test-all check bench size parity generate setup browser
 
 setup: $(READY)
 
@@ -21,12 +21,18 @@ demo: $(READY)
 	$(BIN)/torchspore run examples/quickstart/train.py --mode PYNATIVE
 	$(BIN)/torchspore explain examples/quickstart/train.py --mode GRAPH
 
+# Chromium for the tests of saved graphs' page. Installed where this is root on Debian; without one the tests say so and are skipped.
+browser:
+	@command -v chromium >/dev/null || command -v chromium-browser >/dev/null || command -v google-chrome >/dev/null || \
+	{ test "$$(id -u)" = 0 && command -v apt-get >/dev/null && { apt-get update -qq; apt-get install -y -qq chromium graphviz >/dev/null; }; } || \
+	echo "no Chromium here: tests/browser is skipped"
+
 # Everything but the slow tests, then the slow ones that stand for their kind.
-test: $(READY)
+test: $(READY) browser
 	$(BIN)/python -m pytest -q -n 2 -m "not slow and not gpu"
 	$(BIN)/python -m pytest -q -n 2 -m "sample"
 
-test-all: $(READY)
+test-all: $(READY) browser
 	$(BIN)/python -m pytest -q -n 2
 
 check: $(READY)

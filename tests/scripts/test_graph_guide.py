@@ -1,4 +1,4 @@
-"""Every command of docs/guides/graph-mode.md runs, and `torchspore explain` shows that its switch acts."""
+"""Every command of the guides below runs, and `torchspore explain` shows that its switch acts."""
 from __future__ import annotations
 
 import re
@@ -9,15 +9,25 @@ import pytest
 import running
 
 ROOT = Path(__file__).resolve().parents[2]
-GUIDE = (ROOT / "docs" / "guides" / "graph-mode.md").read_text(encoding="utf-8")
-PARTS = re.findall(r"^## ([^\n]*)\n(.*?)(?=^## |\Z)", GUIDE, re.DOTALL | re.MULTILINE)
-SECTIONS = {title.rpartition(": ")[2].strip(): text for title, text in PARTS}
+GUIDES = ("graph-mode", "save-graphs")
+
+
+def sections(guide: str) -> dict[str, str]:
+    """The texts of a guide's sections, by what stands after the colon of their titles."""
+    text = (ROOT / "docs" / "guides" / f"{guide}.md").read_text(encoding="utf-8")
+    parts = re.findall(r"^## ([^\n]*)\n(.*?)(?=^## |\Z)", text, re.DOTALL | re.MULTILINE)
+    return {title.rpartition(": ")[2].strip(): part for title, part in parts}
+
+
+SECTIONS = {name: text for guide in GUIDES for name, text in sections(guide).items()}
+GUIDE_OF = {name: guide for guide in GUIDES for name in sections(guide)}
 APPLIED = {
     "Compile cache": "enable_compile_cache", "precompile_only": "precompile_only", "max_call_depth": "max_call_depth",
     "check_bprop": "check_bprop", "grad_for_scalar": "grad_for_scalar", "support_binary": "support_binary", "debug_level": "debug_level",
     "disable_format_transform": "disable_format_transform", "jit_config": "jit_config", "jit_syntax_level": "jit_syntax_level",
+    "save_graphs": "save_graphs", "save_graphs_path": "save_graphs_path", "reserve_class_name_in_scope": "reserve_class_name_in_scope",
 }
-_SAMPLES = ("precompile_only", "max_call_depth")
+_SAMPLES = ("precompile_only", "max_call_depth", "save_graphs")
 
 
 def blocks(text: str, kind: str) -> list[str]:
@@ -32,7 +42,8 @@ WITH_COMMANDS = [
 
 @pytest.mark.parametrize("name", WITH_COMMANDS)
 def test_the_commands_of_a_section_run(name: str, tmp_path: Path) -> None:
-    for program in blocks(SECTIONS[name], "python"):
+    before = sections(GUIDE_OF[name])
+    for program in [program for text in [*before.values(), SECTIONS[name]] for program in blocks(text, "python")]:
         (tmp_path / program.splitlines()[0].removeprefix("#").strip()).write_text(program)
     printed = ""
     for line in "".join(blocks(SECTIONS[name], "sh")).splitlines():

@@ -91,14 +91,23 @@ def _bridge(body: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _operator_of(frame: FrameType) -> str | None:
-    """The operator that a frame runs: by its primitive's name, else its function's in the same spelling, `CrossEntropy`."""
+    """The operator that a frame runs: by its primitive's name, else by its function's, spelled as primitives are: `CrossEntropy`."""
     name = _codes.get(frame.f_code)
     if name is None:
         return None
     made = frame.f_locals.get("operator")          # of what one factory made, each names itself by a free variable
     name = getattr(made, "__name__", name)
     declared = OPERATORS.get(name)
-    return declared.primitive.__name__ if declared is not None and declared.primitive else name.strip("_").title().replace("_", "")
+    if declared is not None and declared.primitive:
+        return declared.primitive.__name__
+    plain = name.replace("_", "")
+    if not _spelled:
+        _spelled.update({made.primitive.__name__.lower(): made.primitive.__name__ for made in OPERATORS.values() if made.primitive})
+    return _spelled.get(plain, name.strip("_").title().replace("_", ""))
+
+
+_spelled: dict[str, str] = {}
+"""Names of primitives by the same in small letters."""
 
 
 _codes: dict[CodeType, str] = {_bridge(len).__code__: ""}  # type: ignore[attr-defined]

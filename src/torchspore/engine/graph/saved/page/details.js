@@ -132,7 +132,7 @@ function legend(host, app) {
   const ul = host.appendChild(element("ul", "values"));
   for (const node of ops) {
     const li = ul.appendChild(element("li"));
-    li.appendChild(element("button", "", node.label + " · " + node.type)).onclick = () => app.select(node.id);
+    li.appendChild(element("button", "", node.type ? node.label + " · " + node.type : node.label)).onclick = () => app.select(node.id);
     li.appendChild(element("span", "mono", percent(node.cost / (tree.cost || 1))));
   }
   heading(host, "Keys");

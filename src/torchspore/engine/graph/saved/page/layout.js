@@ -19,7 +19,7 @@ function linesOf(box) {
 
 function sizeOf(box) {
   const lines = linesOf(box);
-  const wide = Math.max(lines[0].length * CHARACTER, ...lines.slice(1).map((line) => line.length * SMALL)) + 30;
+  const wide = Math.max((lines[0].length + (box.kind === "group" ? 2 : 0)) * CHARACTER, ...lines.slice(1).map((line) => line.length * SMALL)) + 30;
   return { width: Math.min(MOST_WIDTH, Math.max(LEAST_WIDTH, wide)), height: 12 + 16 * lines.length + (box.kind === "group" ? 4 : 0) };
 }
 

@@ -3,7 +3,7 @@
 
 const WIDEST = 48;      // children of one group; more are put into groups of RUN neighbours
 const RUN = 32;
-const FIRST = 56;       // boxes that are open at first
+const FIRST = 44;       // boxes that are open at first
 const FEWEST = 12;      // where fewer are seen, one more group is opened
 const MOST_OPEN = 420;  // boxes that may be open at once: beyond, layout takes longer than a second
 
