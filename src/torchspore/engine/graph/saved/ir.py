@@ -16,7 +16,7 @@ MARK = "#------------------------> 0"
 def text(snapshot: Snapshot, settings: Mapping[str, str], about: tuple[str, ...] = (), failed: str = "") -> str:
     """The whole file. `settings` are the compile options in force, `about` comments for its head, `failed` the name of a node to mark."""
     graphs = list(snapshot.every())
-    lines = [f"# IR entry: @{snapshot.name}", f"# Total subgraphs: {len(graphs) - 1}", *[f"# {line}" for line in about], ""]
+    lines = [f"# IR entry: @{snapshot.name}", f"# Total subgraphs: {len(graphs)}", *[f"# {line}" for line in about], ""]
     lines += ["jit config {", *[f"{name}: {value}" for name, value in sorted(settings.items())], "}", ""]
     lines += ["# Attrs:", "", f"# Total params: {len(snapshot.inputs)}", "# Params:", *_parameters(snapshot.inputs), ""]
     lines += _counts(graphs)
