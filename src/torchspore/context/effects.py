@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import importlib
 import os
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -167,7 +167,7 @@ def push(changes: list[tuple[Option, Any, Any]]) -> None:
         return
     done: list[tuple[Option, Any]] = []
     try:
-        for option, new, old in changes:
+        for option, new, old in _with_members(changes):
             _expect_graph(option, new)
             if option.effect is not None:
                 before = _outcomes.get(option.key)
@@ -185,13 +185,22 @@ def push(changes: list[tuple[Option, Any, Any]]) -> None:
         raise
 
 
+def _with_members(changes: Iterable[tuple[Option, Any, Any]]) -> Iterator[tuple[Option, Any, Any]]:
+    """The changes, and after that of a dict those of its members that have an effect of their own."""
+    for option, new, old in changes:
+        yield option, new, old
+        for name, member in option.members.items():
+            if member.effect is not None and (name in (new or {}) or name in (old or {})):
+                yield member, (new or {}).get(name, member.default), (old or {}).get(name, member.default)
+
+
 def engine_loaded() -> None:
     """Runs the effects of all options that were set before the engine was there; `torchspore.engine` calls it once."""
     global _loaded
     if _loaded:
         return
     _loaded = True
-    for option, value in _store().set_options():
+    for option, value, _ in _with_members((option, value, None) for option, value in _store().set_options()):
         _expect_graph(option, value)
         if option.effect is not None:
             run(option, value)

@@ -37,10 +37,11 @@ def count(target: str) -> int:
     if find_spec("torch_npu") is None:
         return 0
     importlib.import_module("torch_npu")  # gives torch its `npu` module; it wants the CANN libraries, hence only when asked
-    return int(_npu().device_count())
+    return int(npu().device_count())
 
 
-def _npu() -> Any:
+def npu() -> Any:
+    """torch's module for Ascend devices, which torch_npu adds."""
     return getattr(torch, "npu")  # torch's types do not know the module that torch_npu adds
 
 
@@ -86,7 +87,7 @@ def name() -> str:
         return f"CPU ({os.cpu_count()} cores)"
     if device.type == "cuda":
         return str(torch.cuda.get_device_name(device))
-    return str(_npu().get_device_name(device.index))
+    return str(npu().get_device_name(device.index))
 
 
 def await_use(wanted: bool) -> None:

@@ -29,10 +29,10 @@ precision_mode = Option(
         "float32. must_keep_origin_dtype: none. Parameters and the state of optimizers keep their dtypes.",
 )
 jit_compile = Option(
-    within="ascend_config", settable=False, on=On.ASCEND, kind=Among(True, False, give=_digit), default="",
-    example="set_context(ascend_config={'jit_compile': False})",
+    within="ascend_config", settable=False, kind=Among(True, False, give=_digit), default="", read_by="engine.graph.levels", graph_only=True,
+    in_graph_key=True, example="set_context(ascend_config={'jit_compile': False})",
     since="2.0",
-    doc="Whether operators are compiled as they are met, or taken from the ready-made ones.",
+    doc="Whether the levels O1 and O2 may write and compile kernels, on every device; False takes the ready-made ones and compiles nothing.",
 )
 atomic_clean_policy = Option(
     within="ascend_config", settable=False, on=On.ASCEND, kind=Among(0, 1, give=str), default="",
@@ -65,10 +65,10 @@ op_precision_mode = Option(
     doc="A file that says for single operators how precise they are.",
 )
 op_debug_option = Option(
-    within="ascend_config", settable=False, on=On.ASCEND, kind=Choice("oom", none=OptionTypeError), default="",
+    within="ascend_config", settable=False, kind=Choice("oom", none=OptionTypeError), default="", effect="engine.bounds:check",
     example="set_context(ascend_config={'op_debug_option': 'oom'})",
     since="2.3",
-    doc="'oom' checks that operators stay inside their memory.",
+    doc="'oom' checks that operators stay inside their memory. The kernels of CPU and GPU do that in any case.",
 )
 ge_options = Option(
     within="ascend_config", settable=False, on=On.ASCEND, default="",

@@ -52,9 +52,9 @@ runtime_num_threads = Option(
     doc="How many threads the CPU kernels may use. No more than one a core is ever used; 0 leaves the number to torch.",
 )
 inter_op_parallel_num = Option(
-    kind=Int(0), default=0, example="set_context(inter_op_parallel_num=4)",
-    since="2.0",
-    doc="How many operators of a graph may run at the same time. 0 leaves it to the engine.",
+    kind=Int(0), default=0, example="set_context(inter_op_parallel_num=4)", read_by="engine.graph.levels", graph_only=True,
+    unread={0: "operators of a graph run one after the other", 1: "operators of a graph run one after the other"}, since="2.0",
+    doc="How many operators of a graph may run at the same time, on CPU threads, where that is faster. 0 leaves it to the engine: one.",
 )
 memory_optimize_level = Option(
     kind=Choice("O0", "O1", reads={"O0": 0, "O1": 1}, no_str=OptionValueError),

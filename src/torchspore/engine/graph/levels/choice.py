@@ -33,14 +33,17 @@ class Race:
         self._touchy: int | None = None
 
     def enter(self, name: str, make: Callable[[], Code]) -> None:
-        """Makes a form and runs it; it stays if its numbers are those of the first, which stays in any case."""
+        """Makes a form and runs it; it stays if its numbers are those of the first, which stays in any case.
+
+        Raises measure.Unrunnable where the first fails.
+        """
         with measure.undisturbed():
             code = make()
             try:
                 found = self._run(code)
-            except (RuntimeError, AssertionError) as error:    # Inductor asserts strides
+            except (RuntimeError, AssertionError, IndexError, ValueError) as error:    # Inductor asserts strides
                 if self._expected is None:
-                    raise
+                    raise measure.Unrunnable(str(error).partition("\n")[0]) from None
                 log.event("level", f"{name} is left out: {str(error).splitlines()[0]:.120}")
                 return
             if self._expected is None:

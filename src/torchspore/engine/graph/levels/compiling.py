@@ -8,13 +8,14 @@ import torch
 from torchspore.base.frames import user_line
 from torchspore.engine.graph import log, memory, passes, precision
 from torchspore.engine.graph.kernels import idle
-from torchspore.engine.graph.levels import boost, choices, fused, measure, products, straight, tell
+from torchspore.engine.graph.levels import boost, choices, fused, lanes, measure, products, straight, tell
 from torchspore.engine.graph.levels.choice import Race
 from torchspore.engine.graph.levels.fingerprint import fingerprint
 from torchspore.engine.graph.levels.settings import Settings
 from torchspore.engine.graph.levels.straight import Code
 from torchspore.engine.graph.passes.copy import copied
 from torchspore.engine.graph.passes.layout import has_images
+from torchspore.engine.graph.passes.order import ordered
 from torchspore.engine.graph.saved import stages
 from torchspore.errors import InferenceOnly
 
@@ -29,7 +30,12 @@ def compile(module: torch.fx.GraphModule, inputs: Inputs, settings: Settings, he
     """
     module = prepared(module, settings)
     stages.keep("backend_pass", module)
-    code = _code(module, inputs, settings, held)
+    tell.generated(settings)
+    try:
+        code = lanes.beside(_code(module, inputs, settings, held), module, inputs, settings)
+    except measure.Unrunnable as reason:
+        log.event("level", f"nothing is measured, the graph runs as at O0: {reason}")
+        code = _plain(module)
     stages.emitted(code, module)
     return code
 
@@ -41,6 +47,10 @@ def _code(module: torch.fx.GraphModule, inputs: Inputs, settings: Settings, held
         return fused.compile(module, inputs, settings, held)
     tell.level("O0: each graph is a straight line of the kernels that PyNative calls")
     tell.layout(settings, False)
+    return _plain(module)
+
+
+def _plain(module: torch.fx.GraphModule) -> Code:
     module = passes.pool_channels_last(module)
     stages.keep("pool_channels_last", module)
     module = passes.overwrite(module)
@@ -49,7 +59,7 @@ def _code(module: torch.fx.GraphModule, inputs: Inputs, settings: Settings, held
 
 
 def prepared(module: torch.fx.GraphModule, settings: Settings) -> torch.fx.GraphModule:
-    """The graph after the steps that switches ask for, whatever the level: precision, memory, graph kernels, in this order."""
+    """The graph after the steps that switches ask for, whatever the level: precision, memory, graph kernels, order."""
     if precision.is_wanted(module, settings):
         module = precision.apply(module, settings)
         stages.keep("precision", module)
@@ -63,6 +73,10 @@ def prepared(module: torch.fx.GraphModule, settings: Settings) -> torch.fx.Graph
         stages.keep("graph_kernels", module)
     else:
         idle.off()
+    if settings.order:
+        module = ordered(module, settings.order)
+        tell.order(settings.order)
+        stages.keep("exec_order", module)
     return module
 
 

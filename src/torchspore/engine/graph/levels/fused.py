@@ -87,6 +87,8 @@ class Forms:
 
     def with_kernels(self, base: str, seconds: float) -> Code | None:
         """A simple form with compiled clusters; `seconds` is what it takes without."""
+        if self._settings.generates is False:
+            return None
         restride(self.modules[base], self._inputs)
         found = fusion.fused(self.modules[base], self._settings.level, seconds)
         return None if found is None else _lines(found)
@@ -98,7 +100,7 @@ class Forms:
 
     def prepared(self, seconds: float | None = None) -> Code | None:
         """For inference: values that hang on weights alone are computed once. Given `seconds`, what that takes, with compiled clusters."""
-        if boost.trains(self._module, self._held) is not None:
+        if boost.trains(self._module, self._held) is not None or (seconds is not None and self._settings.generates is False):
             return None
         found = boost.hoisted(self._module, self._held, products.prefers_onednn, self._settings.layout)
         if found is None:
@@ -114,6 +116,8 @@ class Forms:
 
     def in_one(self) -> Code | None:
         """All in one C++ launch, where Inductor can write that."""
+        if self._settings.generates is False:
+            return None
         module = copied(self._module)
         restride(module, self._inputs)
         found = fusion.in_one(module)

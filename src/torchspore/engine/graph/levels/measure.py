@@ -22,6 +22,10 @@ Inputs = Callable[[], list[Tensor]]
 """Gives the real tensors of a graph's inputs. They are the program's own and must not be written to."""
 
 
+class Unrunnable(RuntimeError):
+    """The graph fails for the inputs of now (an index out of range), so that nothing can be measured; its own run says it to the user."""
+
+
 @contextmanager
 def undisturbed() -> Iterator[None]:
     """Puts torch's random state back."""

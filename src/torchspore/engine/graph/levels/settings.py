@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from types import FunctionType
 from typing import Any
 
-from torchspore.context.store import STORE
+from torchspore.context.store import DEFAULT, STORE
 from torchspore.engine.graph.kernels.flags import Flags, flags
 
 
@@ -34,6 +34,12 @@ class Settings:
     """Whether memory goes before speed; `memory_optimize_level` O1."""
     reuses_memory: bool = True
     """Whether values share memory one after the other; `sys.mem_reuse`."""
+    order: str = ""
+    """The order of operators, 'bfs' or 'dfs'; empty where `exec_order` is not set: the program's."""
+    lanes: int = 0
+    """How many operators may run at the same time; `inter_op_parallel_num`."""
+    generates: bool | None = None
+    """Whether kernels may be generated and compiled; `jit_compile`, None where that is not set."""
     kernels: Flags | None = None
     """What `graph_kernel_flags` asks for; None where nothing is fused."""
 
@@ -82,7 +88,8 @@ def _steps() -> dict[str, Any]:
     return {
         "precision": "allow_mix_precision" if is_auto else asked, "is_auto_mixed": is_auto, "reduces": STORE.get("enable_reduce_precision"),
         "saves_memory": STORE.get("memory_optimize_level") == 1, "reuses_memory": STORE.get("env_config_path.sys.mem_reuse"),
-        "kernels": flags(),
+        "order": "" if STORE.source("exec_order")[0] == DEFAULT else STORE.get("exec_order"), "lanes": STORE.get("inter_op_parallel_num"),
+        "generates": {"1": True, "0": False}.get(str(STORE.get("jit_compile"))), "kernels": flags(),
     }
 
 

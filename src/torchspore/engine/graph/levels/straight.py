@@ -34,13 +34,13 @@ def source(module: torch.fx.GraphModule, inner: bool = False) -> tuple[str, dict
     names = {node: f"v{i}" for i, node in enumerate(nodes)}
     bound: dict[str, Any] = {"__name__": __name__, "no_grad": torch.no_grad}
     last = _last_uses(nodes)
-    lines = [line for node in nodes for line in _lines(module, node, names, bound, last.get(node, []))]
+    lines = [line for node in nodes for line in lines_of(module, node, names, bound, last.get(node, []))]
     arguments = [names[node] for node in nodes if node.op == "placeholder"]
     head = f"def run({', '.join(arguments)}):\n    {'if True' if inner else 'with no_grad()'}:\n        "
     return head + "\n        ".join(lines) + "\n", bound
 
 
-def _lines(module: torch.fx.GraphModule, node: Node, names: dict[Node, str], bound: dict[str, Any], gone: list[Node]) -> list[str]:
+def lines_of(module: torch.fx.GraphModule, node: Node, names: dict[Node, str], bound: dict[str, Any], gone: list[Node]) -> list[str]:
     """The lines for one node: what it computes, and what is freed after it."""
     if node.op == "placeholder":
         return []

@@ -73,9 +73,8 @@ def part(name: str) -> None:
 
 
 def shown(code: Code, module: torch.fx.GraphModule | None) -> Code:
-    """`code`, which runs `module`: that is remembered where a recording wants to show what runs."""
-    if _recording.get() is not None:
-        code.graph = module  # type: ignore[attr-defined]
+    """`code`, which runs `module`: that is remembered for who wants to show it, or to run it in another way."""
+    code.graph = module  # type: ignore[attr-defined]
     return code
 
 

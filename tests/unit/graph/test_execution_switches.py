@@ -1,0 +1,136 @@
+"""`exec_order`, `jit_compile` and `op_debug_option`, each by what a compiled graph does."""
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import mindspore as ms
+import numpy as np
+import pytest
+import torch
+from mindspore import Tensor, nn, ops
+
+from torchspore.cli import explain
+from torchspore.context.store import STORE
+from torchspore.engine import private
+from torchspore.engine.graph.levels import fusion
+
+X = Tensor(np.linspace(-1, 1, 12, dtype=np.float32).reshape(3, 4))
+
+
+@pytest.fixture(autouse=True)
+def defaults_after() -> Iterator[None]:
+    yield
+    STORE.reset("context")
+
+
+def outcome(key: str) -> str:
+    return {row[0]: row[3] for row in explain.rows()}[key]
+
+
+class Two(nn.Cell):
+    """Two branches of three operators each."""
+
+    def construct(self, x):
+        left = ops.tanh(ops.cos(ops.sin(x)))
+        right = ops.exp(ops.abs(ops.neg(x)))
+        return left - right
+
+
+@pytest.mark.parametrize(("order", "expected"), [
+    (None, "sin cos tanh neg abs exp sub"), ("bfs", "sin neg cos abs tanh exp sub"), ("dfs", "sin cos tanh neg abs exp sub"),
+])
+def test_exec_order_is_the_order_in_which_kernels_run(order: str | None, expected: str) -> None:
+    ms.set_context(mode=ms.GRAPH_MODE)
+    if order:
+        ms.set_context(exec_order=order)
+    net = Two()
+    found = net(X)
+    assert np.array_equal(found.asnumpy(), Two()(X).asnumpy()) and ran(lambda: net(X)) == expected.split()
+    if order:
+        assert outcome("exec_order").startswith("applied: ")
+
+
+def ran(call: Callable[[], Any]) -> list[str]:
+    """The kernels that ran, as torch's profiler saw them."""
+    with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU]) as seen:
+        call()
+    names = [event.name.removeprefix("aten::") for event in sorted(seen.events(), key=lambda e: e.time_range.start)]
+    return list(dict.fromkeys(name for name in names if name in ("sin", "cos", "tanh", "neg", "abs", "exp", "sub")))
+
+
+@pytest.mark.parametrize("order", ["bfs", "dfs"])
+def test_a_training_step_in_another_order_has_the_same_bits(order: str) -> None:
+    class Net(nn.Cell):
+        def __init__(self) -> None:
+            super().__init__()
+            ms.set_seed(1)
+            self.first, self.norm, self.drop, self.last = nn.Dense(4, 8), nn.BatchNorm1d(8), nn.Dropout(p=0.5), nn.Dense(8, 4)
+            self.seen = ms.Parameter(ops.zeros((3, 8)), requires_grad=False)
+
+        def construct(self, x):
+            y = self.norm(self.first(x))
+            before = self.seen + 0
+            ops.assign(self.seen, y)
+            z = self.drop(y) + self.drop(before) + self.seen
+            if z.sum() > 0:
+                z = z * 2
+            else:
+                z = z - 1
+            return self.last(z)
+
+    def losses() -> list[Any]:
+        net = Net()
+        cell = nn.TrainOneStepCell(nn.WithLossCell(net, nn.MSELoss()), nn.Adam(net.trainable_params(), 0.01)).set_train()
+        ms.set_seed(7)
+        return [float(cell(X, X).asnumpy()) for _ in range(4)] + [net.seen.asnumpy().tolist(), net.norm.moving_mean.asnumpy().tolist()]
+
+    ms.set_context(mode=ms.GRAPH_MODE)
+    expected = losses()
+    ms.set_context(exec_order=order)
+    assert losses() == expected
+
+
+def test_an_unknown_order_is_refused() -> None:
+    with pytest.raises(ValueError, match="exec_order='bsf'") as error:
+        ms.set_context(exec_order="bsf")
+    assert "bfs" in str(error.value)
+
+
+def test_without_jit_compile_no_kernel_is_written(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(private, "inductor", None)          # whoever calls it fails
+    monkeypatch.setattr(fusion, "SHORTEST", 0.0)
+    monkeypatch.setattr(fusion, "SHARE", 0.0)
+    for level in ("O1", "O2"):
+        ms.set_context(mode=ms.GRAPH_MODE, jit_config={"jit_level": level}, ascend_config={"jit_compile": False})
+        assert np.allclose(Two()(X).asnumpy(), Two()(X).asnumpy())
+    assert outcome("ascend_config") == "applied: jit_compile: graphs run ready-made kernels, nothing is compiled"
+
+
+def test_jit_compile_at_o0_says_that_nothing_is_compiled() -> None:
+    ms.set_context(mode=ms.GRAPH_MODE, ascend_config={"jit_compile": True})
+    Two()(X)
+    assert outcome("ascend_config") == "no effect here: jit_compile: graphs at O0 run ready-made kernels in any case; jit_level O1 compiles"
+
+
+INDEX = Tensor([1, 7], ms.int32)
+BESIDE = [
+    lambda x: ops.gather(x, INDEX, 0), lambda x: ops.gather_nd(x, Tensor([[0, 9]], ms.int32)), lambda x: x[INDEX],
+    lambda x: ops.gather_elements(x, 0, Tensor([[0, 9]], ms.int32)),
+    lambda x: ops.tensor_scatter_update(x, Tensor([[9]], ms.int32), Tensor([[1.0, 2.0, 3.0, 4.0]], ms.float32)),
+    lambda x: ops.unsorted_segment_sum(x, Tensor([0, 9, 1], ms.int32), 3),
+]
+
+
+@pytest.mark.parametrize("mode", [0, 1])
+@pytest.mark.parametrize("function", BESIDE)
+def test_an_index_out_of_range_is_an_error_at_its_line(function: Any, mode: int) -> None:
+    class Net(nn.Cell):
+        def construct(self, x):
+            return function(x)
+
+    ms.set_context(mode=mode, ascend_config={"op_debug_option": "oom"})
+    with pytest.raises(IndexError, match=rf"{re.escape(__file__)}:\d+: "):
+        Net()(X)
+    assert outcome("ascend_config").startswith("applied: op_debug_option: the kernels of this device check each index")
