@@ -5,11 +5,12 @@ when the transform ends, so that the gradient uses the value that was read.
 """
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import torch
 
+from torchspore.engine import rows as rows_module
 from torchspore.engine.tensor import Frame, TensorBase, frame, raw, tensors, transform, wrap
 
 
@@ -21,6 +22,8 @@ class GradFrame(Frame):
         self._kept: list[TensorBase] = []          # keeps the ids in `_values` from being used again
         self._written: dict[int, TensorBase] = {}
         self._attributes: list[tuple[Any, str]] = []
+        self.taken: dict[int, list[tuple[torch.Tensor, torch.Tensor]]] = {}
+        """By id of a weight's leaf the indices and the rows that were taken of it as leaves by themselves."""
 
     def stand_for(self, tensor: TensorBase, leaf: torch.Tensor) -> None:
         """From now on `leaf` is computed with where `tensor` is read."""
@@ -56,6 +59,15 @@ class GradFrame(Frame):
             self._attributes.append((owner, name))
         super().attribute_set(owner, name, value)
 
+    def rows(self, leaf: torch.Tensor, indices: torch.Tensor) -> torch.Tensor | None:
+        """The rows of a weight at `indices` (n,), whose gradient stays apart; None where `leaf` is no weight of this transform."""
+        found = self.taken.get(id(leaf))
+        if found is None:
+            return None
+        rows = leaf.detach().index_select(0, indices.long()).requires_grad_()
+        found.append((indices, rows))
+        return rows
+
     def finish(self, result: Any, nested: bool) -> None:
         """Writes back what was assigned and, in the outermost transform, cuts what leaves it from the graph."""
         for key, tensor in self._written.items():
@@ -65,6 +77,15 @@ class GradFrame(Frame):
             cut(result)
             for owner, name in self._attributes:
                 cut(getattr(owner, name, None))
+
+
+def taken_rows(table: torch.Tensor, indices: torch.Tensor) -> torch.Tensor:
+    """The rows of `table` at `indices` (n,); where `table` is a weight that this thread's gradient transform is asked for, its gradient
+    will be these rows alone.
+    """
+    around = frame()
+    found = around.rows(table, indices) if isinstance(around, GradFrame) else None
+    return table.index_select(0, indices.long()) if found is None else found
 
 
 def cut(value: Any) -> None:
@@ -117,6 +138,8 @@ def differentiate(
         leaves = {id(w): _leaf(w) for w in weights}
         for weight in weights:
             own.stand_for(weight, leaves[id(weight)])
+        if not nested:
+            own.taken = {id(leaf): [] for leaf in leaves.values() if leaf.ndim}
         inputs: list[Any] = []
         for position in positions:
             arguments[position], found = _inputs(arguments[position], own, leaves)
@@ -125,12 +148,31 @@ def differentiate(
             result = own.callee(function)(*arguments, **keywords)
             differentiated = result[0] if has_aux else result
             wanted = [leaf for found in inputs for leaf in tensors_of(found)] + [leaves[id(w)] for w in weights]
-            gradients = iter(_gradients(differentiated, wanted, sens, nested))
+            rows = [row for w in weights for _, row in own.taken.get(id(leaves[id(w)]), ())]
+            gradients = iter(_gradients(differentiated, [*wanted, *rows], sens, nested))
         by_position = [_regroup(found, gradients) for found in inputs]
-        by_weight = [wrap(next(gradients)) for _ in weights]
+        by_weight = _by_weight([leaves[id(w)] for w in weights], own.taken, gradients)
         with torch.set_grad_enabled(nested):
             own.finish(result, nested)
     return result, by_position, by_weight
+
+
+def _by_weight(leaves: list[torch.Tensor], taken: dict[int, list[Any]], gradients: Iterator[torch.Tensor | None]) -> list[Any]:
+    """The gradients of weights: of those whose rows alone were used the rows, of the others all."""
+    whole = [next(gradients) for _ in leaves]
+    found: list[Any] = []
+    for leaf, gradient in zip(leaves, whole):
+        indices = [at.reshape(-1) for at, _ in taken.get(id(leaf), ())]
+        if not indices:
+            found.append(wrap(torch.zeros_like(leaf) if gradient is None else gradient))
+            continue
+        values = [torch.zeros_like(rows) if (g := next(gradients)) is None else g for _, rows in taken[id(leaf)]]
+        at, value = (indices[0], values[0]) if len(indices) == 1 else (torch.cat(indices), torch.cat(values))
+        if gradient is None:
+            found.append(rows_module.made(at, value, tuple(leaf.shape)))
+        else:
+            found.append(wrap(gradient.index_add(0, at.long(), value)))
+    return found
 
 
 def _inputs(argument: Any, own: GradFrame, taken: dict[int, torch.Tensor]) -> tuple[Any, Any]:
@@ -160,10 +202,12 @@ def tensors_of(found: Any) -> list[torch.Tensor]:
 def _regroup(found: Any, gradients: Any) -> Any:
     if found is None:
         return None
-    return wrap(next(gradients)) if isinstance(found, torch.Tensor) else tuple(wrap(next(gradients)) for _ in found)
+    own = [wrap(torch.zeros_like(leaf) if (g := next(gradients)) is None else g) for leaf in tensors_of(found)]
+    return own[0] if isinstance(found, torch.Tensor) else tuple(own)
 
 
-def _gradients(result: Any, wanted: list[torch.Tensor], sens: Any, nested: bool) -> list[torch.Tensor]:
+def _gradients(result: Any, wanted: list[torch.Tensor], sens: Any, nested: bool) -> list[torch.Tensor | None]:
+    """The gradient of each wanted value; None for one that the result does not depend on."""
     outputs = [raw(tensor) for tensor in tensors(result)]
     if sens is None:
         seeds: list[torch.Tensor] = [torch.ones_like(o) for o in outputs]
@@ -173,9 +217,9 @@ def _gradients(result: Any, wanted: list[torch.Tensor], sens: Any, nested: bool)
     pairs = [(o, s) for o, s in zip(outputs, seeds) if o.requires_grad]
     at = [t for t in wanted if t.requires_grad]
     if not pairs or not at:
-        return [torch.zeros_like(t) for t in wanted]
+        return [None for _ in wanted]
     got = torch.autograd.grad(
         [o for o, _ in pairs], at, [s for _, s in pairs], create_graph=nested, allow_unused=True,
     )
     found = iter(got)
-    return [torch.zeros_like(t) if not t.requires_grad or (g := next(found)) is None else g for t in wanted]
+    return [next(found) if t.requires_grad else None for t in wanted]

@@ -33,6 +33,22 @@ class TensorBase:
     _t: torch.Tensor
 
 
+class Composite:
+    """A value made of several Tensors, such as a sparse gradient; the walks below go into it."""
+
+    def parts(self) -> tuple[Any, ...]:
+        """The Tensors that it is made of."""
+        raise NotImplementedError
+
+    def rebuilt(self, parts: tuple[Any, ...]) -> Composite:
+        """The same kind of value of other Tensors."""
+        raise NotImplementedError
+
+    def fixed(self) -> Any:
+        """What a graph that takes it depends on beside its Tensors; hashable."""
+        raise NotImplementedError
+
+
 class Frame:
     """What stands between a thread's Tensors and their torch tensors for a while; frames nest."""
 
@@ -225,7 +241,7 @@ def transform(value: Any, function: Callable[[Any], Any]) -> Any:
         return [transform(item, function) for item in value]
     if isinstance(value, dict):
         return {key: transform(item, function) for key, item in value.items()}
-    return value
+    return value.rebuilt(tuple(function(part) for part in value.parts())) if isinstance(value, Composite) else value
 
 
 def tensors(value: Any) -> Iterator[Any]:
@@ -238,3 +254,5 @@ def tensors(value: Any) -> Iterator[Any]:
     elif isinstance(value, dict):
         for item in value.values():
             yield from tensors(item)
+    elif isinstance(value, Composite):
+        yield from value.parts()

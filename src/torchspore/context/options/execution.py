@@ -54,9 +54,12 @@ enable_auto_mixed_precision = Option(
     doc="Mixed precision over the whole program: the policy allow_mix_precision of `precision_mode`, where that is not set.",
 )
 enable_sparse = Option(
-    kind=Bool(), default=False, instead="nothing: sparse Tensors need no switch", example="set_context(enable_sparse=True)",
+    kind=Bool(), default=False, in_graph_key=True, read_by="mindspore.ops.sparse",
+    unread={False: "gradients of gathers have the size of the table, but for EmbeddingLookup and SparseGatherV2"},
+    example="set_context(enable_sparse=True)",
     since="0.7",
-    doc="An early switch that allowed sparse Tensors and gradients.",
+    doc="Gradients of gathers along axis 0 of a Parameter (nn.Embedding, ops.gather, ops.Gather) are RowTensors, as those of "
+        "nn.EmbeddingLookup and ops.SparseGatherV2 always are. Adam, LazyAdam, FTRL and ProximalAdagrad use their rows alone.",
 )
 support_binary = Option(
     kind=Bool(), default=False, environment=("MS_SUPPORT_BINARY",), example="set_context(support_binary=True)",

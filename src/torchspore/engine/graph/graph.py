@@ -18,7 +18,7 @@ from torchspore.engine.graph.refusal import Refusal
 from torchspore.engine.graph.saved import stages
 from torchspore.engine.graph.state import Read
 from torchspore.engine.number import Number
-from torchspore.engine.tensor import TensorBase, wrap
+from torchspore.engine.tensor import Composite, TensorBase, wrap
 
 
 class Graph:
@@ -153,6 +153,8 @@ def _filled(value: Any, outs: list[torch.Tensor], inputs: list[Any], made: dict[
         return [_filled(item, outs, inputs, made) for item in value]
     if isinstance(value, dict):
         return {key: _filled(item, outs, inputs, made) for key, item in value.items()}
+    if isinstance(value, Composite):
+        return value.rebuilt(tuple(_filled(part, outs, inputs, made) for part in value.parts()))
     return value
 
 

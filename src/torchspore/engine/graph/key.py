@@ -8,7 +8,7 @@ import numpy as np
 from torchspore.engine.graph.refusal import Refusal
 from torchspore.engine.graph.shapes import Axes
 from torchspore.engine.number import MUTABLE
-from torchspore.engine.tensor import TensorBase
+from torchspore.engine.tensor import Composite, TensorBase
 
 _NO_AXES: dict[int, Axes] = {}
 _PLAIN = (int, float, complex, str, bytes, bool, type(None))
@@ -34,6 +34,8 @@ def signature(value: Any, flat: list[TensorBase], numbers: list[Any], axes: dict
         return (kind, *[(key, signature(item, flat, numbers, axes)) for key, item in value.items()])
     if isinstance(value, tuple):
         return (kind, *[signature(item, flat, numbers, axes) for item in value])
+    if isinstance(value, Composite):
+        return (kind, value.fixed(), *[signature(part, flat, numbers, axes) for part in value.parts()])
     if isinstance(value, (np.ndarray, list, dict, set)):
         raise Refusal(f"is given an argument of type {kind.__name__}")
     try:

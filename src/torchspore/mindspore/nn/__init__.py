@@ -24,6 +24,7 @@ from torchspore.mindspore.nn.layer.activation import (
 from torchspore.mindspore.nn.layer.basic import ClipByNorm, Dense, Dropout, Embedding, Flatten, Identity, Pad, get_activation
 from torchspore.mindspore.nn.layer.container import CellDict, CellList, SequentialCell
 from torchspore.mindspore.nn.layer.conv import Conv1d, Conv2d, Conv2dTranspose, Conv3d
+from torchspore.mindspore.nn.layer.embedding import EmbeddingLookup
 from torchspore.mindspore.nn.layer.normalization import BatchNorm1d, BatchNorm2d, BatchNorm3d, GroupNorm, LayerNorm
 from torchspore.mindspore.nn.layer.pooling import AdaptiveAvgPool2d, AvgPool2d, MaxPool2d
 from torchspore.mindspore.nn.learning_rate_schedule import *
@@ -39,12 +40,12 @@ from torchspore.mindspore.nn.loss import (
     SmoothL1Loss,
     SoftmaxCrossEntropyWithLogits,
 )
-from torchspore.mindspore.nn.optim import SGD, Adam, AdamWeightDecay, Momentum, Optimizer
+from torchspore.mindspore.nn.optim import FTRL, SGD, Adam, AdamWeightDecay, LazyAdam, Momentum, Optimizer, ProximalAdagrad
 from torchspore.mindspore.nn.wrap import *
 from torchspore.mindspore.nn.wrap import __all__ as _wrap_names
 
 __all__ = [
-    *_rate_names, *_schedule_names, *_wrap_names,
+    *_rate_names, *_schedule_names, *_wrap_names, "EmbeddingLookup", "FTRL", "LazyAdam", "ProximalAdagrad",
     "AdaptiveAvgPool2d", "Adam", "AdamWeightDecay", "AvgPool2d", "BCELoss", "BCEWithLogitsLoss", "BatchNorm1d", "BatchNorm2d",
     "BatchNorm3d", "Cell",
     "CellDict", "CellList", "ClipByNorm", "Conv1d", "Conv2d", "Conv2dTranspose", "Conv3d", "CrossEntropyLoss", "Dense", "Dropout", "ELU",

@@ -18,6 +18,7 @@ from torchspore.mindspore.ops import (
     normalization,
     reduction,
     selection,
+    sparse,
     state,
 )
 from torchspore.mindspore.ops.composite import HyperMap, Map, MultitypeFuncGraph, Partial, clip_by_global_norm, clip_by_norm, partial

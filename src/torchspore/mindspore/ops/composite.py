@@ -8,13 +8,14 @@ from typing import Any
 import torch
 
 from torchspore.engine import dtypes
+from torchspore.engine.rows import RowsBase
 from torchspore.engine.tensor import TensorBase, raw, wrap
 from torchspore.mindspore.ops.gradient import GradOperation as GradOperation
 from torchspore.mindspore.ops.primitive import Primitive
 
 _TYPE_NAMES = {
     "Tensor": TensorBase, "Number": (int, float), "Int": int, "Float": float, "Bool": bool, "String": str, "Function": object,
-    "Tuple": tuple, "List": list,
+    "Tuple": tuple, "List": list, "RowTensor": RowsBase,
 }
 
 

@@ -7,6 +7,7 @@ import torch
 
 from torchspore.engine.create import length
 from torchspore.engine.dtypes import FROM_TORCH
+from torchspore.mindspore.ops import sparse
 from torchspore.mindspore.ops.declare import op
 
 T = torch.Tensor
@@ -32,7 +33,8 @@ def _take(params: T, indices: T, axis: Any, batch_dims: int) -> T:
         flat = indices.reshape(*indices.shape[:batch_dims], -1).long()
         taken = [_take(p, i, axis - 1, batch_dims - 1) for p, i in zip(params, indices)]
         return torch.stack(taken) if flat.numel() else params.new_empty(indices.shape)
-    out = torch.index_select(params, axis, indices.reshape(-1).long())
+    flat = indices.reshape(-1)
+    out = torch.index_select(params, axis, flat.long()) if axis else sparse.rows(params, flat)
     return out.reshape(*params.shape[:axis], *indices.shape, *params.shape[axis + 1:])
 
 

@@ -5,11 +5,11 @@ from typing import Any
 
 import numpy as np
 
-from torchspore.engine import dtypes, optim
+from torchspore.engine import dtypes, optim, rows
 from torchspore.engine.tensor import raw
 from torchspore.mindspore.common.parameter import Parameter
 from torchspore.mindspore.common.tensor import Tensor
-from torchspore.mindspore.nn.optim.optimizer import Optimizer, _number
+from torchspore.mindspore.nn.optim.optimizer import Group, Optimizer, _number
 from torchspore.mindspore.ops.state import assign
 
 
@@ -32,8 +32,11 @@ class Adam(Optimizer):
     """Adam (Kingma and Ba, 2014): eps is added after the bias correction is folded into the rate.
 
     rate_t = rate * sqrt(1 - beta2^t) / (1 - beta1^t); p -= rate_t * m / (sqrt(v) + eps). The state is named `moment1.*`, `moment2.*`,
-    `beta1_power`, `beta2_power`. Lazy, AMSGrad and offloaded variants are refused.
+    `beta1_power`, `beta2_power`. A sparse gradient counts as zeros in all other rows, whose moments decay, so that each step touches the
+    whole table; with `use_lazy` the other rows stay as they are. AMSGrad and offloaded variants are refused.
     """
+
+    takes_rows = True
 
     def __init__(
         self, params: Any, learning_rate: Any = 1e-3, beta1: float = 0.9, beta2: float = 0.999, eps: float = 1e-8,
@@ -47,6 +50,7 @@ class Adam(Optimizer):
                 raise TypeError(f"Adam({key}={value!r}): expected a bool, got {type(value).__name__}.")
         _refuse("Adam", {"use_amsgrad": use_amsgrad, **kwargs})
         self.beta1, self.beta2, self.eps, self.use_nesterov = single(beta1), single(beta2), float(eps), use_nesterov
+        self.is_lazy = bool(kwargs.get("use_lazy", False))
         self.beta1_power = Parameter(Tensor(1, dtypes.float32), name="beta1_power")
         self.beta2_power = Parameter(Tensor(1, dtypes.float32), name="beta2_power")
         self.moment1, self.moment2 = self.moments("moment1"), self.moments("moment2")
@@ -56,12 +60,40 @@ class Adam(Optimizer):
         assign(self.beta1_power, self.beta1_power * self.beta1)
         assign(self.beta2_power, self.beta2_power * self.beta2)
         for parameters, own, rate, _, group in self.updates(gradients):
-            rate = optim.corrected(rate, raw(self.beta1_power), raw(self.beta2_power))
+            rate = self._corrected(rate)
             first, second = ([raw(m[i]) for i in group.places] for m in (self.moment1, self.moment2))
             step = optim.nesterov_adam if self.use_nesterov else optim.adam
             step(parameters, own, first, second, rate, self.beta1, self.beta2, self.eps)
         self.advance()
         return True
+
+    def _corrected(self, rate: Any) -> Any:
+        """The rate of this step with the bias correction in it."""
+        return optim.corrected(rate, raw(self.beta1_power), raw(self.beta2_power))
+
+    def _update_rows(self, place: int, indices: Any, values: Any, rate: Any, group: Group) -> None:
+        rate = self._corrected(rate)
+        step = rows.lazy_adam if self.is_lazy else rows.adam
+        tables = [raw(p[place]) for p in (self.parameters, self.moment1, self.moment2)]
+        step(*tables, indices, values, rate, self.beta1, self.beta2, self.eps, self.use_nesterov)
+
+
+class LazyAdam(Adam):
+    """Adam that, of a sparse gradient, updates the rows that it has and leaves all others and their moments as they are.
+
+    For whole gradients it is Adam.
+    """
+
+    def __init__(
+        self, params: Any, learning_rate: Any = 1e-3, beta1: float = 0.9, beta2: float = 0.999, eps: float = 1e-8,
+        use_locking: bool = False, use_nesterov: bool = False, weight_decay: Any = 0.0, loss_scale: float = 1.0,
+    ) -> None:
+        super().__init__(params, learning_rate, beta1, beta2, eps, use_locking, use_nesterov, weight_decay, loss_scale, use_lazy=True)
+        self.beta1_power = Parameter(Tensor([1], dtypes.float32), name="beta1_power")
+        self.beta2_power = Parameter(Tensor([1], dtypes.float32), name="beta2_power")
+
+    def _corrected(self, rate: Any) -> Any:
+        return super()._corrected(rate).reshape(())
 
 
 class AdamWeightDecay(Optimizer):
@@ -93,7 +125,7 @@ def _refuse(name: str, wanted: dict[str, Any]) -> None:
     for key, value in wanted.items():
         if key not in ("use_amsgrad", "use_lazy", "use_offload"):
             raise TypeError(f"{name}({key}={value!r}): expected one of use_amsgrad, use_lazy, use_offload.")
-        if value:
+        if value and key != "use_lazy":
             raise NotImplementedError(
                 f"{name}({key}=True): not in torchspore yet.\n\nhint: leave it out; the plain formula gives the same minimum."
             )

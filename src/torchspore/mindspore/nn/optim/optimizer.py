@@ -2,18 +2,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
+from torchspore.context.store import STORE
 from torchspore.engine import dtypes, optim
 from torchspore.engine.graph import state
 from torchspore.engine.graph.precision import step
+from torchspore.engine.rows import RowsBase
 from torchspore.engine.tensor import raw, wrap
 from torchspore.errors import NameRefused
 from torchspore.mindspore.common.initializer import initializer
 from torchspore.mindspore.common.parameter import Parameter, ParameterTuple
+from torchspore.mindspore.common.sparse_tensor import COOTensor
 from torchspore.mindspore.common.tensor import Tensor
 from torchspore.mindspore.nn.cell import Cell
 from torchspore.mindspore.ops.state import assign_add
@@ -82,7 +85,7 @@ class Optimizer(Cell):
         _check_decay(name, own_decay)
         own_rate = self.learning_rate if rate is None else rate
         return Group(
-            places, own_rate, own_decay, not isinstance(own_decay, (int, float)) or own_decay > 0,
+            places, own_rate, own_decay, _decays(own_decay),
             bool(given.get("grad_centralization", False)),
         )
 
@@ -111,10 +114,11 @@ class Optimizer(Cell):
             yield from self._updates(gradients, coupled)
 
     def _updates(self, gradients: Any, coupled: bool) -> Iterator[tuple[list[Any], list[Any], Any, Any, Group]]:
-        found = [raw(g) for g in gradients]
+        found = [_rows(g) if self.takes_rows else None for g in gradients]
+        found = [raw(g) if rows is None else rows for g, rows in zip(gradients, found)]
         if len(found) != len(self.parameters):
             raise ValueError(f"{type(self).__name__}: expected {len(self.parameters)} gradients, one for each Parameter, got {len(found)}.")
-        for group in self.groups:
+        for group in [part for whole in self.groups for part in self._parted(whole, found)]:
             parameters = [raw(self.parameters[i]) for i in group.places]
             own = optim.scaled([found[i] for i in group.places], self.loss_scale)
             decay = raw(group.decay(self.global_step)).reshape(()) if isinstance(group.decay, Cell) else float(group.decay)
@@ -123,6 +127,39 @@ class Optimizer(Cell):
             if group.centralize:
                 own = [optim.centralized(g) for g in own]
             yield parameters, own, self._rate_now(group.rate), decay, group
+
+    def _parted(self, group: Group, found: list[Any]) -> Iterator[Group]:
+        """The group without the places of sparse gradients, which are dealt with here."""
+        sparse = [place for place in group.places if isinstance(found[place], RowsBase)]
+        rest = [place for place in group.places if place not in sparse]
+        if sparse:
+            rate = self._rate_now(group.rate)
+            decay = raw(group.decay(self.global_step)).reshape(()) if isinstance(group.decay, Cell) else float(group.decay)
+            for place in sparse:
+                indices, values = (raw(part) for part in found[place].parts())
+                values = self._prepared(raw(self.parameters[place]), indices, values, decay, group)
+                self._update_rows(place, indices, values, rate, group)
+        if rest:
+            yield group if not sparse else replace(group, places=rest)
+
+    def _prepared(self, table: Any, indices: Any, values: Any, decay: Any, group: Group) -> Any:
+        """The rows of a gradient, divided by the loss scale, decayed and centralized; each occurrence of a row decays by itself."""
+        values = optim.scaled([values.to(table.dtype)], self.loss_scale)[0]
+        if group.decays:
+            values = values + table.index_select(0, indices.long()) * decay
+        return optim.centralized(values) if group.centralize else values
+
+    takes_rows = False
+    """Whether `_update_rows` deals with sparse gradients; otherwise they come as whole ones."""
+
+    def _update_rows(self, place: int, indices: Any, values: Any, rate: Any, group: Group) -> None:
+        """Updates the Parameter number `place` by rows of its gradient."""
+        raise NotImplementedError
+
+    def _decay_all(self, decay: Any) -> None:
+        """Lets weight decay act on Parameters named beta or gamma too."""
+        if not self.is_group:
+            self.groups = [Group(list(range(len(self.parameters))), self.learning_rate, decay, _decays(decay), False)]
 
     def _rate_now(self, rate: Any) -> Any:
         return raw(rate(self.global_step)).reshape(()) if isinstance(rate, Cell) else raw(rate)
@@ -157,11 +194,40 @@ class Optimizer(Cell):
 
     @property
     def unique(self) -> bool:
-        """Whether sparse gradients would be made unique; there are none here."""
+        """Whether rows that come several times in a sparse gradient are summed before they are used; here they always are."""
         return True
+
+    @unique.setter
+    def unique(self, value: bool) -> None:
+        if not isinstance(value, bool):
+            raise TypeError(f"{type(self).__name__}.unique = {value!r}: expected a bool, got {type(value).__name__}.")
+
+    @property
+    def target(self) -> str:
+        """Where sparse gradients are dealt with; here it is always where the Parameters are."""
+        return str(self.__dict__.get("_target") or STORE.get("device_target"))
+
+    @target.setter
+    def target(self, value: str) -> None:
+        if not isinstance(value, str):
+            raise TypeError(f"{type(self).__name__}.target = {value!r}: expected a str, got {type(value).__name__}.")
+        if value not in ("CPU", "Ascend", "GPU"):
+            raise ValueError(f"{type(self).__name__}.target = {value!r}: expected 'CPU', 'Ascend' or 'GPU'.")
+        self.__dict__["_target"] = value
 
 
 state.settle(Group)
+
+
+def _rows(gradient: Any) -> RowsBase | None:
+    """A sparse gradient as rows; None for a whole one."""
+    if isinstance(gradient, COOTensor):
+        return gradient.rows()
+    return gradient if isinstance(gradient, RowsBase) else None
+
+
+def _decays(decay: Any) -> bool:
+    return not isinstance(decay, (int, float)) or decay > 0
 
 
 def _number(name: str, key: str, value: Any) -> float:

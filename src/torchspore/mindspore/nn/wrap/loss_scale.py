@@ -9,6 +9,7 @@ from torchspore.base.text import message, short
 from torchspore.mindspore import ops
 from torchspore.mindspore.common import dtype as mstype
 from torchspore.mindspore.common.parameter import Parameter
+from torchspore.mindspore.common.sparse_tensor import RowTensorInner
 from torchspore.mindspore.common.tensor import Tensor
 from torchspore.mindspore.nn.cell import Cell
 from torchspore.mindspore.nn.wrap.cell_wrapper import TrainOneStepCell, _scaled
@@ -106,7 +107,7 @@ class TrainOneStepWithLossScaleCell(TrainOneStepCell):
         """Whether any of the gradients is not finite, as a bool Tensor ()."""
         finite = None
         for grad in compute_output:
-            here = ops.isfinite(grad).all()
+            here = ops.isfinite(grad.values if isinstance(grad, RowTensorInner) else grad).all()
             finite = here if finite is None else ops.logical_and(finite, here)
         return ops.logical_not(finite)
 

@@ -1,0 +1,98 @@
+"""Optimizers for sparse features, which pull weights towards zero: FTRL and proximal Adagrad."""
+from __future__ import annotations
+
+from typing import Any
+
+from torchspore.engine import rows as formulas
+from torchspore.engine.tensor import raw
+from torchspore.mindspore.nn.optim.optimizer import Group, Optimizer, _number
+
+
+def _check(name: str, given: dict[str, Any], least: float | None = 0.0) -> None:
+    for key, value in given.items():
+        if not isinstance(value, float):
+            raise TypeError(f"{name}({key}={value!r}): expected a float, got {type(value).__name__}.")
+        if least is not None and value < least:
+            raise ValueError(f"{name}({key}={value}): expected a number from 0 on.")
+
+
+class FTRL(Optimizer):
+    """Follow the regularized leader (McMahan and others, 2013).
+
+    n += g^2; z += g - (n_new^-p - n^-p) / rate * w; w = (sign(z) * l1 - z) / (n_new^-p / rate + 2 * l2) where |z| > l1, else 0, with p the
+    `lr_power`. The state is named `moments.*` (n, which begins at `initial_accum`) and `linear.*` (z). Of a sparse gradient it touches the
+    rows alone. Weight decay acts on all Parameters. Raises TypeError and ValueError for arguments that do not fit.
+    """
+
+    takes_rows = True
+
+    def __init__(
+        self, params: Any, initial_accum: float = 0.1, learning_rate: float = 0.001, lr_power: float = -0.5, l1: float = 0.0,
+        l2: float = 0.0, use_locking: bool = False, loss_scale: float = 1.0, weight_decay: Any = 0.0,
+    ) -> None:
+        super().__init__(learning_rate, params, weight_decay, loss_scale)
+        if self.dynamic_lr or self.is_group_lr:
+            raise ValueError("FTRL(learning_rate=...): expected one rate for all steps and groups.\n\nhint: Adam takes schedules.")
+        _check("FTRL", {"initial_accum": initial_accum, "learning_rate": learning_rate, "l1": l1, "l2": l2})
+        _check("FTRL", {"lr_power": lr_power}, None)
+        if lr_power > 0:
+            raise ValueError(f"FTRL(lr_power={lr_power}): expected a number up to 0.")
+        self._decay_all(weight_decay)
+        self.l1, self.l2, self.lr, self.lr_power = l1, l2, learning_rate, lr_power
+        self.moments_, self.linear = self.moments("moments", initial_accum), self.moments("linear")
+
+    def construct(self, grads: Any) -> bool:
+        """Updates the Parameters by their gradients."""
+        for parameters, own, rate, _, group in self.updates(grads):
+            for w, g, place in zip(parameters, own, group.places):
+                n, z = raw(self.moments_[place]), raw(self.linear[place])
+                new = formulas.ftrl(w, n, z, g.to(w.dtype), rate, self.l1, self.l2, self.lr_power)
+                for old, value in zip((w, n, z), new):
+                    old.copy_(value)
+        self.advance()
+        return True
+
+    def _update_rows(self, place: int, indices: Any, values: Any, rate: Any, group: Group) -> None:
+        at, g, _ = formulas.summed(indices, values)
+        tables = [raw(p[place]) for p in (self.parameters, self.moments_, self.linear)]
+        w, n, z = (formulas.rows_of(table, at) for table in tables)
+        for table, new in zip(tables, formulas.ftrl(w, n, z, g, rate, self.l1, self.l2, self.lr_power)):
+            formulas.put_rows(table, at, new)
+
+
+class ProximalAdagrad(Optimizer):
+    """Adagrad with a step towards zero (Duchi and Singer, 2009).
+
+    n += g^2; r = rate / sqrt(n); x = w - r * g; w = sign(x) * max(|x| - r * l1, 0) / (1 + r * l2). The state is named `accum.*` (n, which
+    begins at `accum`). Of a sparse gradient it touches the rows alone. Raises TypeError and ValueError for arguments that do not fit.
+    """
+
+    takes_rows = True
+
+    def __init__(
+        self, params: Any, accum: float = 0.1, learning_rate: Any = 0.001, l1: float = 0.0, l2: float = 0.0, use_locking: bool = False,
+        loss_scale: float = 1.0, weight_decay: Any = 0.0,
+    ) -> None:
+        super().__init__(learning_rate, params, weight_decay, loss_scale)
+        _check("ProximalAdagrad", {"accum": accum, "l1": l1, "l2": l2})
+        if not isinstance(use_locking, bool):
+            raise TypeError(f"ProximalAdagrad(use_locking={use_locking!r}): expected a bool, got {type(use_locking).__name__}.")
+        self.l1, self.l2 = _number("ProximalAdagrad", "l1", l1), _number("ProximalAdagrad", "l2", l2)
+        self.accum = self.moments("accum", accum)
+
+    def construct(self, grads: Any) -> bool:
+        """Updates the Parameters by their gradients."""
+        for parameters, own, rate, _, group in self.updates(grads):
+            for w, g, place in zip(parameters, own, group.places):
+                n = raw(self.accum[place])
+                for old, value in zip((w, n), formulas.proximal_adagrad(w, n, g.to(w.dtype), rate, self.l1, self.l2)):
+                    old.copy_(value)
+        self.advance()
+        return True
+
+    def _update_rows(self, place: int, indices: Any, values: Any, rate: Any, group: Group) -> None:
+        at, g, _ = formulas.summed(indices, values)
+        tables = [raw(p[place]) for p in (self.parameters, self.accum)]
+        w, n = (formulas.rows_of(table, at) for table in tables)
+        for table, new in zip(tables, formulas.proximal_adagrad(w, n, g, rate, self.l1, self.l2)):
+            formulas.put_rows(table, at, new)
