@@ -16,7 +16,7 @@ from unit.graph.saved.conftest import Saving
 from unit.graph.saved.nets import LABEL, Deciding, Net, X, line, step
 
 from torchspore.context import effects
-from torchspore.engine.graph.saved import recording, stages
+from torchspore.engine.graph.saved import dot, kinds, recording, snapshot, stages
 
 MAIN = [f"{number:02d}_{name}" for number, name in enumerate(recording.MAIN)]
 
@@ -152,6 +152,15 @@ def test_graphviz_draws_every_drawing(saving: Saving) -> None:
         ran = subprocess.run(["dot", "-Tsvg", str(path)], capture_output=True, text=True)
         assert ran.returncode == 0 and not ran.stderr, f"{path.name}: {ran.stderr}"
         assert "</svg>" in ran.stdout
+
+
+@pytest.mark.skipif(shutil.which("dot") is None, reason="graphviz is not installed")
+def test_odd_names_are_drawn() -> None:
+    kind = kinds.Value("Float32", (2,))
+    calls = [snapshot.Call('a"b', 'o<"p>&', "", (), {}, (), kind, 'Default/"x"<y>')]
+    drawn = dot.text(snapshot.Snapshot('net "<&>" \\', [snapshot.Input("in0", "<x>", kind)], calls, (snapshot.Reference('a"b'),)))
+    ran = subprocess.run(["dot", "-Tsvg"], input=drawn, capture_output=True, text=True)
+    assert ran.returncode == 0 and "net &quot;&lt;&amp;&gt;&quot; \\" in ran.stdout, ran.stderr + ran.stdout
 
 
 def test_the_chosen_form_is_what_task_emit_shows(saving: Saving) -> None:

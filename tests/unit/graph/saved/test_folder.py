@@ -48,17 +48,14 @@ def test_one_that_is_gone_later_is_told_once_and_the_program_goes_on(saving: Sav
     moved = folder.rename(folder.with_name("moved"))
     folder.write_text("a file where the directory was")
     with pytest.warns(UserWarning) as caught:
-        first = Net()(X)
-    assert first.shape == (3, 2)
+        results = [Net()(X), Deciding()(X)]
+    assert [result.shape for result in results] == [(3, 2), (3, 2)]
     (warning,) = caught
     assert str(warning.message) == (
         f"save_graphs: {folder} can't be written (File exists); the program goes on and what was saved before stays.\n\n"
         "hint: set save_graphs_path to a directory that can be written."
     )
     assert warning.filename == __file__
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        assert Deciding()(X).shape == (3, 2)
     assert {path.name: path.read_text() for path in moved.iterdir() if path.is_file()} == kept
     folder.unlink()
     moved.rename(folder)
@@ -80,6 +77,19 @@ def test_a_full_disk_is_told_with_what_to_do(saving: Saving, monkeypatch: pytest
     written = sorted(path.name[:-8] for path in folder.iterdir())
     assert written == ["00_bootstrap", "01_type_inference", "02_gradient", "03_control_flow"]
     assert all(path.read_text().startswith("# ") for path in folder.iterdir())
+
+
+def test_a_warning_that_is_an_error_is_one(saving: Saving, monkeypatch: pytest.MonkeyPatch) -> None:
+    saving(1)
+
+    def full(path: Path, text: str, mode: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(folders, "put_whole", full)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(UserWarning, match="No space left on device"):
+            Net()(X)
 
 
 def test_a_file_that_is_broken_off_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

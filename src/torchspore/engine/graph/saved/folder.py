@@ -71,7 +71,11 @@ class Folder:
         file, line, _ = user_frame() or ("<unknown>", 1, "")
         text = (f"save_graphs: {self.root} can't be written ({error.strerror or type(error).__name__}); the program goes on and what was "
                 f"saved before stays.\n\nhint: {hint}.")
-        warnings.warn_explicit(text, UserWarning, file, line)
+        try:
+            warnings.warn_explicit(text, UserWarning, file, line)
+        except UserWarning as error:               # python -W error: the program's wish, not a reason to run without a graph
+            error.final = True  # type: ignore[attr-defined]
+            raise
 
 
 def put_whole(path: Path, text: str, mode: int = _READ_ONLY) -> None:
