@@ -29,7 +29,7 @@ class _GpuConfig(TypedDict, total=False):
 
 class _AscendConfig(TypedDict, total=False):
     precision_mode: Literal['force_fp16', 'allow_fp32_to_fp16', 'allow_mix_precision', 'must_keep_origin_dtype', 'force_fp32', 'allow_fp32_to_bf16', 'allow_mix_precision_fp16', 'allow_mix_precision_bf16']  # Which operators of a graph compute in another dtype than the program gives them, on every device.
-    jit_compile: bool  # Whether operators are compiled as they are met, or taken from the ready-made ones.
+    jit_compile: bool  # Whether the levels O1 and O2 may write and compile kernels, on every device; False takes the ready-made ones and compiles nothing.
     atomic_clean_policy: Literal[0, 1]  # Whether memory of operators that add in place is cleared all at once (0) or one by one (1).
     matmul_allow_hf32: bool  # Whether matrix products of float32 may use HF32, which is faster and less precise.
     conv_allow_hf32: bool  # Whether convolutions of float32 may use HF32.
@@ -90,7 +90,7 @@ class _Context(TypedDict, total=False):
     mempool_block_size: str  # The step by which the pool of device memory grows.
     op_timeout: int  # The longest that one operator may run before the program is ended.
     runtime_num_threads: int  # How many threads the CPU kernels may use.
-    inter_op_parallel_num: int  # How many operators of a graph may run at the same time.
+    inter_op_parallel_num: int  # How many operators of a graph may run at the same time, on CPU threads, where that is faster.
     memory_optimize_level: Literal['O0', 'O1']  # O0 puts speed first, O1 memory: an optimizer's steps run as soon as their gradients are there, and forward values that are cheap for their size are computed again for the backward pass instead of kept.
     memory_offload: Literal['ON', 'OFF']  # Whether idle data moves to host memory when device memory runs short.
     mode: Literal[0, 1]  # Whether a Cell runs operator by operator (PYNATIVE_MODE) or as one captured graph (GRAPH_MODE).
@@ -101,7 +101,7 @@ class _Context(TypedDict, total=False):
     grad_for_scalar: bool  # Allows gradients with respect to Python numbers.
     enable_reduce_precision: bool  # Lets an operator run in a lower precision where the device lacks the one asked for.
     enable_auto_mixed_precision: bool  # Mixed precision over the whole program: the policy allow_mix_precision of `precision_mode`, where that is not set.
-    enable_sparse: bool  # An early switch that allowed sparse Tensors and gradients.
+    enable_sparse: bool  # Gradients of gathers along axis 0 of a Parameter (nn.Embedding, ops.gather, ops.Gather) are RowTensors, as those of nn.EmbeddingLookup and ops.SparseGatherV2 always are.
     support_binary: bool  # Keeps the source of Cells where a compiled .pyc or .so finds it, so that Graph mode can read it.
     jit_syntax_level: Literal[0, 1, 2]  # How much Python may stand in what is compiled.
     jit_config: _JitConfig  # How Cells and jit functions are compiled.

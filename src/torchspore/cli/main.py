@@ -14,6 +14,7 @@ COMMANDS = {
     "run": "runs a MindSpore program on PyTorch",
     "explain": "runs a program, then says what each context option did",
     "context": "lists the context options, or describes one",
+    "tune": "searches for faster forms of the graphs that a program has kept",
     "check": "lists the names and options that programs use and that are missing here",
 }
 USAGE_ERROR = 2

@@ -6,27 +6,29 @@ from torchspore.context.kinds import Choice, Members
 from torchspore.context.option import Option
 from torchspore.errors import OptionTypeError, OptionValueError
 
+_READER = "engine.graph.tuning"
+
 auto_tune_mode = Option(
     kind=Choice("NO_TUNE", "RL", "GA", "RL,GA", also={"GA,RL": "RL,GA"}, none=OptionTypeError), default="NO_TUNE",
-    instead="aoe_tune_mode", in_graph_key=True,
+    instead="aoe_tune_mode", in_graph_key=True, read_by=_READER, graph_only=True, unread={"NO_TUNE": "nothing is searched for"},
     example="set_context(auto_tune_mode='GA')",
     since="1.2",
     doc="Searches for the fastest form of each graph while it is compiled: by reinforcement learning, by a genetic algorithm, or by both, "
         "in the order written.",
 )
 aoe_tune_mode = Option(
-    kind=Choice("online", "offline"), default="", in_graph_key=True,
+    kind=Choice("online", "offline"), default="", in_graph_key=True, read_by=_READER, graph_only=True,
     example="set_context(aoe_tune_mode='online')",
     since="2.1",
     doc="Searches for the fastest form of each graph when it is compiled (online), or keeps the graphs for `torchspore tune` (offline). "
         "What was found is used by later runs.",
 )
 aoe_config = Option(
-    kind=Members(), default={}, in_graph_key=True, example="set_context(aoe_config={'job_type': '2'})",
+    kind=Members(), default={}, in_graph_key=True, read_by=_READER, graph_only=True, example="set_context(aoe_config={'job_type': '2'})",
     since="2.2",
     doc="Details of the tuner.",
 )
 job_type = Option(
-    within="aoe_config", top_level=False, kind=Choice("1", "2", no_str=OptionValueError), default="2",
+    within="aoe_config", top_level=False, kind=Choice("1", "2", no_str=OptionValueError), default="2", read_by=_READER,
     example="set_context(aoe_config={'job_type': '2'})", doc="What is tuned: '1' the graph as a whole, '2' its operators one by one.",
 )

@@ -42,6 +42,8 @@ class Flags:
     rules_not: Names = ()
     on: Names = ()
     off: Names = ()
+    blocking: tuple[tuple[str, Any], ...] = ()
+    """Settings of Inductor's that the tuner tries."""
 
     def runs(self, name: str, from_level: int) -> bool:
         """Whether a pass runs: `disable_pass` wins over `enable_pass`, and that over the level."""

@@ -111,6 +111,7 @@ def options(flags: Flags) -> dict[str, Any]:
     found: dict[str, Any] = {"size_asserts": False, "alignment_asserts": False, "max_fusion_size": flags.limit}
     if flags.horizontal or flags.parallel:
         found["aggressive_fusion"] = True
+    found |= flags.blocking
     if not flags.vectors:
         found["cpp.simdlen"] = 1
     if flags.threads is not None:

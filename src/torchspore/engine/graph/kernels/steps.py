@@ -27,7 +27,7 @@ def applied(module: Module, settings: Settings) -> Module:
     if flags.runs("graph_kernel_cse", 2):
         module = common.common(module)
         stages.keep_pass("graph_kernel_cse", module)
-    if settings.level != "O0" or settings.infer_boost:
+    if settings.level != "O0" or settings.infer_boost or settings.tuning is not None:
         tell.left_to_level(settings, before, count(module))
         return module
     made = making.made(module, flags)

@@ -52,7 +52,7 @@ def left_to_level(settings: Settings, before: int, after: int) -> None:
     """What became of a graph whose kernels the level chooses."""
     flags = settings.kernels
     assert flags is not None
-    how = "infer_boost" if settings.infer_boost else f"jit_level {settings.level}"
+    how = "infer_boost" if settings.infer_boost else f"jit_level {settings.level}" if settings.level != "O0" else "the tuner"
     _report(f"opt_level {flags.level}: of {before} kernels {after} are left after arithmetic; {how} chooses and measures generated ones")
 
 

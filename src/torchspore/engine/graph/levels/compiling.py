@@ -1,6 +1,7 @@
 """A captured graph becomes code, at the level that the settings ask for."""
 from __future__ import annotations
 
+import dataclasses
 import functools
 
 import torch
@@ -32,12 +33,20 @@ def compile(module: torch.fx.GraphModule, inputs: Inputs, settings: Settings, he
     stages.keep("backend_pass", module)
     tell.generated(settings)
     try:
-        code = lanes.beside(_code(module, inputs, settings, held), module, inputs, settings)
+        code = lanes.beside(_tuned(module, inputs, settings, held), module, inputs, settings)
     except measure.Unrunnable as reason:
         log.event("level", f"nothing is measured, the graph runs as at O0: {reason}")
         code = _plain(module)
     stages.emitted(code, module)
     return code
+
+
+def _tuned(module: torch.fx.GraphModule, inputs: Inputs, settings: Settings, held: frozenset[int]) -> Code:
+    if settings.tuning is None or _takes_kept_values(module):
+        return _code(module, inputs, settings, held)
+    from torchspore.engine.graph.tuning import tuner
+
+    return tuner.compile(module, inputs, settings, held, lambda: untuned(module, inputs, settings, held))
 
 
 def _code(module: torch.fx.GraphModule, inputs: Inputs, settings: Settings, held: frozenset[int]) -> Code:
@@ -56,6 +65,16 @@ def _plain(module: torch.fx.GraphModule) -> Code:
     module = passes.overwrite(module)
     stages.keep("overwrite", module)
     return straight.compile(module)
+
+
+def untuned(module: torch.fx.GraphModule, inputs: Inputs, settings: Settings, held: frozenset[int]) -> Code:
+    """The code that a prepared graph has where nothing is tuned; the graph stays as it is."""
+    module = copied(module)
+    if settings.kernels is not None and settings.level == "O0" and not settings.infer_boost:
+        from torchspore.engine.graph.kernels import making
+
+        module = making.made(module, settings.kernels).module
+    return _code(module, inputs, dataclasses.replace(settings, tuning=None), held)
 
 
 def prepared(module: torch.fx.GraphModule, settings: Settings) -> torch.fx.GraphModule:

@@ -9,6 +9,7 @@ from typing import Any
 
 from torchspore.context.store import DEFAULT, STORE
 from torchspore.engine.graph.kernels.flags import Flags, flags
+from torchspore.engine.graph.tuning.asked import Tuning, tuning
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,6 +43,8 @@ class Settings:
     """Whether kernels may be generated and compiled; `jit_compile`, None where that is not set."""
     kernels: Flags | None = None
     """What `graph_kernel_flags` asks for; None where nothing is fused."""
+    tuning: Tuning | None = None
+    """What `aoe_tune_mode` and `auto_tune_mode` ask for; None where nothing is searched for."""
 
     def told(self) -> dict[str, str]:
         """The compile options as the head of a saved graph names them."""
@@ -89,7 +92,7 @@ def _steps() -> dict[str, Any]:
         "precision": "allow_mix_precision" if is_auto else asked, "is_auto_mixed": is_auto, "reduces": STORE.get("enable_reduce_precision"),
         "saves_memory": STORE.get("memory_optimize_level") == 1, "reuses_memory": STORE.get("env_config_path.sys.mem_reuse"),
         "order": "" if STORE.source("exec_order")[0] == DEFAULT else STORE.get("exec_order"), "lanes": STORE.get("inter_op_parallel_num"),
-        "generates": {"1": True, "0": False}.get(str(STORE.get("jit_compile"))), "kernels": flags(),
+        "generates": {"1": True, "0": False}.get(str(STORE.get("jit_compile"))), "kernels": flags(), "tuning": tuning(),
     }
 
 

@@ -1,0 +1,82 @@
+"""What was tried in one search and what came of it: each way is measured once, whoever asks for it, until the time is up."""
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+Plan = dict[str, Any]
+"""A value for each gene by its name; plain values, so that JSON holds it."""
+
+
+@dataclass(frozen=True)
+class Gene:
+    """One thing that may be chosen, and the values to choose from, the one of the untuned form first."""
+
+    name: str
+    values: tuple[Any, ...]
+    when: tuple[str, Any] | None = None
+    """(name, value) of another gene: only with that value does this one mean anything."""
+
+
+class Trials:
+    """Measured ways to run one thing. `measure` gives the seconds of a plan, None where it can't be run or gives other numbers."""
+
+    def __init__(self, genes: Sequence[Gene], measure: Callable[[Plan], float | None], seconds: float, seed: int = 0) -> None:
+        fixed = {gene.name: gene.values[0] for gene in genes if len(gene.values) == 1}
+        self.genes = [
+            Gene(gene.name, gene.values, None if gene.when is None or gene.when[0] in fixed else gene.when)
+            for gene in genes if len(gene.values) > 1 and (gene.when is None or fixed.get(gene.when[0], gene.when[1]) == gene.when[1])
+        ]
+        self.random = random.Random(seed)
+        self._measure = measure
+        self._ends = time.monotonic() + seconds
+        self.seconds: dict[tuple[Any, ...], float | None] = {}
+        self.plans: dict[tuple[Any, ...], Plan] = {}
+        self.base = self.first()
+
+    def first(self) -> Plan:
+        """The plan of the untuned form."""
+        return {gene.name: gene.values[0] for gene in self.genes}
+
+    def any(self) -> Plan:
+        """A plan by chance."""
+        return {gene.name: self.random.choice(gene.values) for gene in self.genes}
+
+    def is_over(self) -> bool:
+        """Whether the time is up, or nothing is left to try."""
+        return time.monotonic() > self._ends or len(self.seconds) >= self.size()
+
+    def size(self) -> int:
+        """How many ways there are that differ."""
+        return _count(self.genes, {})
+
+    def told(self, plan: Mapping[str, Any]) -> tuple[Any, ...]:
+        """What counts of a plan: genes that mean nothing beside the others are left out."""
+        return tuple(plan[gene.name] if gene.when is None or plan.get(gene.when[0]) == gene.when[1] else None for gene in self.genes)
+
+    def run(self, plan: Plan) -> float | None:
+        """The seconds of a plan, measured if it was not yet; None also where the time is up."""
+        key = self.told(plan)
+        if key not in self.seconds:
+            if self.seconds and time.monotonic() > self._ends:
+                return None
+            self.seconds[key], self.plans[key] = self._measure(plan), dict(plan)
+        return self.seconds[key]
+
+    def ranked(self) -> list[Plan]:
+        """The plans that were measured, the fastest first."""
+        good = [(took, place) for place, took in enumerate(self.seconds.values()) if took is not None]
+        plans = list(self.plans.values())
+        return [plans[place] for _, place in sorted(good)]
+
+
+def _count(genes: Sequence[Gene], chosen: Plan) -> int:
+    if not genes:
+        return 1
+    gene, *rest = genes
+    if gene.when is not None and gene.when[0] in chosen and chosen[gene.when[0]] != gene.when[1]:
+        return _count(rest, chosen)
+    return sum(_count(rest, {**chosen, gene.name: value}) for value in gene.values)

@@ -1,0 +1,90 @@
+"""The searches on made-up costs: they find what is fast, try no way twice, share what they measured, and stop when the time is up."""
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from torchspore.engine.graph.tuning import bandit, genetic
+from torchspore.engine.graph.tuning.trials import Gene, Plan, Trials
+
+GENES = [
+    Gene("back end", ("operators", "kernels", "broken")), Gene("threads", (4, 2, 1)), Gene("layout", ("as it is", "channels last")),
+    Gene("limit", (200, 40, 10, 5), ("back end", "kernels")), Gene("chunk", (512, 4096, 65536), ("back end", "kernels")),
+]
+BEST = {"back end": "kernels", "threads": 2, "limit": 40, "chunk": 4096, "layout": "channels last"}
+
+
+class Cost:
+    """Seconds of a plan: least at BEST; counts what is asked."""
+
+    def __init__(self) -> None:
+        self.asked: list[Plan] = []
+
+    def __call__(self, plan: Plan) -> float | None:
+        self.asked.append(dict(plan))
+        if plan["back end"] == "broken":
+            return None
+        counted = [name for name in BEST if name not in ("limit", "chunk") or plan["back end"] == "kernels"]
+        return 1.0 + sum(plan[name] != BEST[name] for name in counted) + 2.0 * (plan["back end"] == "operators")
+
+
+def trials(cost: Callable[[Plan], float | None], seconds: float = 10.0, seed: int = 0) -> Trials:
+    return Trials(GENES, cost, seconds, seed)
+
+
+@pytest.mark.parametrize("search", [bandit.search, genetic.search])
+@pytest.mark.parametrize("seed", range(5))
+def test_a_search_comes_near_the_best_and_tries_no_way_twice(search: Any, seed: int) -> None:
+    cost = Cost()
+    made = trials(cost, seed=seed)
+    search(made)
+    best = made.ranked()[0]
+    assert made.seconds[made.told(best)] <= 2.0                  # at most one gene away; the untuned form costs 6
+    told = [made.told(plan) for plan in cost.asked]
+    assert len(told) == len(set(told)) < made.size() == 84
+
+
+@pytest.mark.parametrize("search", [bandit.search, genetic.search])
+def test_a_seed_gives_the_same_search(search: Any) -> None:
+    costs = [Cost(), Cost()]
+    for cost in costs:
+        search(trials(cost, seed=3))
+    assert costs[0].asked == costs[1].asked and costs[0].asked[0] == {gene.name: gene.values[0] for gene in GENES}
+
+
+@pytest.mark.parametrize("order", [(bandit.search, genetic.search), (genetic.search, bandit.search)])
+def test_the_second_search_begins_where_the_first_ended(order: Any) -> None:
+    cost = Cost()
+    made = trials(cost)
+    order[0](made)
+    first = len(cost.asked)
+    order[1](made)
+    told = [made.told(plan) for plan in cost.asked]
+    assert len(told) == len(set(told)) and made.seconds[made.told(made.ranked()[0])] == 1.0
+    assert cost.asked[first] != made.first()
+
+
+@pytest.mark.parametrize("search", [bandit.search, genetic.search])
+def test_the_budget_ends_a_search_and_the_untuned_form_is_always_measured(search: Any) -> None:
+    def slow(plan: Plan) -> float:
+        time.sleep(0.02)
+        return 1.0
+
+    made = trials(slow, seconds=0.1)
+    started = time.monotonic()
+    search(made)
+    assert time.monotonic() - started < 1.0 and 1 <= len(made.seconds) < 12 and made.told(made.base) in made.seconds
+    made = trials(slow, seconds=0.0)
+    search(made)
+    assert len(made.seconds) <= 1
+
+
+def test_genes_that_mean_nothing_beside_others_make_no_new_way() -> None:
+    made = trials(Cost())
+    plan = made.first()
+    assert made.told(plan) == made.told({**plan, "limit": 5, "chunk": 65536}) != made.told({**plan, "threads": 1})
+    alone = Trials([Gene("back end", ("operators",)), Gene("limit", (1, 2), ("back end", "kernels")), Gene("threads", (2, 1))], Cost(), 1.0)
+    assert [gene.name for gene in alone.genes] == ["threads"] and alone.size() == 2

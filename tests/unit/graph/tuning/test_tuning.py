@@ -1,0 +1,285 @@
+"""Tuning seen from outside: the file that appears, the run after that does not search, what is said, and that numbers stay."""
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import mindspore as ms
+import numpy as np
+import pytest
+import running
+import torch
+from mindspore import Tensor, nn, ops
+
+from torchspore.context import effects
+from torchspore.engine.graph.levels import choices
+from torchspore.engine.graph.tuning import asked, file, tuner
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("TORCHSPORE_TUNE_SECONDS", "2")
+    choices.forget()
+    file._said.clear()
+    threads = torch.get_num_threads()
+    yield tmp_path
+    assert torch.get_num_threads() == threads
+    ms.set_context(mode=ms.PYNATIVE_MODE, auto_tune_mode="NO_TUNE", aoe_config={}, deterministic="OFF")
+    from torchspore.context.store import STORE
+
+    STORE._code.pop("aoe_tune_mode", None)        # no value of it means "off"
+    STORE._fill({"aoe_tune_mode": None})
+
+
+class Net(nn.Cell):
+    """A product, and elementwise operators that are worth fusing."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.fc, self.norm = nn.Dense(128, 128), nn.LayerNorm((128,))
+
+    def construct(self, x):
+        y = self.fc(x)
+        return self.norm(ops.gelu(y) * 0.5 + ops.exp(-x * x) + ops.tanh(x) * y) * (x + 1)
+
+
+def data(*shape: int) -> Tensor:
+    return Tensor(np.random.RandomState(0).randn(*shape).astype(np.float32))
+
+
+def made(**options: Any) -> Any:
+    ms.set_context(mode=ms.GRAPH_MODE, **options)
+    ms.set_seed(1)
+    return Net()
+
+
+def plain(net: Any, x: Tensor) -> Any:
+    ms.set_context(mode=ms.PYNATIVE_MODE)
+    found = net(x).asnumpy()
+    ms.set_context(mode=ms.GRAPH_MODE)
+    return found
+
+
+def entries(folder: Path) -> list[dict[str, Any]]:
+    held = json.loads((folder / "rank_0/tuning/tuning.json").read_text())
+    assert held["format"] == 1 and held["machine"].startswith(f"torch {torch.__version__}")
+    return list(held["graphs"].values())
+
+
+def notes() -> str:
+    return "\n".join(effects.notes().get("tuning", []))
+
+
+@pytest.mark.parametrize(("options", "job"), [
+    ({"aoe_tune_mode": "online", "aoe_config": {"job_type": "1"}}, "1"), ({"auto_tune_mode": "GA"}, "2"),
+    ({"auto_tune_mode": "RL", "aoe_config": {"job_type": "1"}}, "1"),
+])  # fmt: skip
+def test_online_searches_once_and_keeps_what_it_found(
+    options: Any, job: str, folder: Path, monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    x = data(256, 128)
+    net = made(**options)
+    found = net(x).asnumpy()
+    np.testing.assert_allclose(found, plain(net, x), rtol=1e-4, atol=1e-4)
+    (entry,) = entries(folder)
+    assert (entry["status"], entry["job"]) == ("tuned", job) and entry["tried"] >= 2
+    assert entry["plan"] is None or entry["gain"][0] >= tuner.WORTH
+    choices.forget()
+    monkeypatch.setattr(tuner, "search", lambda *arguments: pytest.fail("searched again"))
+    again = made()
+    np.testing.assert_allclose(again(x).asnumpy(), found, rtol=1e-4, atol=1e-4)
+    assert "as an earlier search found" in notes()
+
+
+def test_what_was_found_is_faster_where_it_is_kept(folder: Path) -> None:
+    """The gain is measured again here, in turns with the untuned form."""
+    from torchspore.engine.graph import dispatch
+    from torchspore.engine.graph.levels import measure
+
+    x = data(512, 128)
+    tuned, untuned = made(aoe_tune_mode="online", aoe_config={"job_type": "1"}), Net()
+    tuned(x)
+    (entry,) = entries(folder)
+    if entry["plan"] is None:
+        pytest.skip("nothing better was found on this machine now")
+    with ms.context.scope(deterministic="ON"):
+        untuned(x)
+    forms = {"tuned": tuned, "untuned": untuned}
+    codes = {name: dispatch.graphs(net)[0].code for name, net in forms.items()}
+    inputs = {name: dispatch.graphs(net)[0]._examples([x]) for name, net in forms.items()}
+    ratios = []
+    with measure.undisturbed():
+        for _ in range(5):
+            times = {name: measure.seconds({name: codes[name]}, inputs[name])[name] for name in codes}
+            ratios.append(times["untuned"] / times["tuned"])
+    assert sorted(ratios)[2] > 1.0, ratios
+
+
+def test_nothing_better_is_said(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tuner, "WORTH", 1e9)
+    net = made(aoe_tune_mode="online", aoe_config={"job_type": "1"})
+    monkeypatch.setenv("TORCHSPORE_TUNE_SECONDS", "1")
+    x = data(200, 128)
+    np.testing.assert_array_equal(net(x).asnumpy(), plain(net, x))
+    (entry,) = entries(folder)
+    assert entry["plan"] is None and "nothing better found" in notes()
+
+
+def test_tuning_writes_and_draws_nothing(folder: Path) -> None:
+    class Draws(nn.Cell):
+        def __init__(self) -> None:
+            super().__init__()
+            self.drop, self.norm, self.steps = nn.Dropout(p=0.5), nn.BatchNorm1d(64), ms.Parameter(Tensor(0.0))
+
+        def construct(self, x):
+            self.steps += 1
+            return ops.exp(self.drop(self.norm(x * 2))) + self.steps
+
+    answers = []
+    for options in ({}, {"aoe_tune_mode": "online", "aoe_config": {"job_type": "1"}}):
+        ms.set_context(mode=ms.GRAPH_MODE, **options)
+        net = Draws()
+        net.set_train()
+        ms.set_seed(4)
+        state = torch.get_rng_state()
+        net.compile(data(300, 64))
+        assert torch.equal(state, torch.get_rng_state())
+        answers.append([net(data(300, 64)).asnumpy() for _ in range(2)] + [p.asnumpy() for p in net.get_parameters()])
+    for a, b in zip(*answers, strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-5)
+
+
+def test_with_the_compile_cache_on_the_choice_is_kept_there(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    net = made(aoe_tune_mode="online", enable_compile_cache=True, compile_cache_path=str(folder / "cache"))
+    net(data(250, 128))
+    assert not (folder / "rank_0").exists() and list((folder / "cache/rank_0/graph_cache/choices").rglob("*"))
+    choices.forget()
+    monkeypatch.setattr(tuner, "search", lambda *arguments: pytest.fail("searched again"))
+    made()(data(250, 128))
+    ms.set_context(enable_compile_cache=False, compile_cache_path="")
+
+
+def test_deterministic_is_not_tuned(folder: Path) -> None:
+    net = made(aoe_tune_mode="online", deterministic="ON")
+    net(data(256, 128))
+    assert not (folder / "rank_0").exists()
+    from torchspore.cli import explain
+
+    (row,) = [row for row in explain.rows() if row[0] == "aoe_tune_mode"]
+    assert row[3] == "no effect here: deterministic is ON, and what is chosen by time may give other bits"
+
+
+@pytest.mark.parametrize(("content", "reason"), [
+    ("{", "can't be read (Expecting property name enclosed in double quotes: line 1 column 2 (char 1))"),
+    ('{"format": 7}', "is no tuning file of this version of torchspore"),
+    ('{"format": 1, "machine": "torch 1.0 elsewhere", "graphs": {}}',
+     "was made on another machine or with another torch (torch 1.0 elsewhere; here {machine})"),
+])  # fmt: skip
+def test_a_file_of_elsewhere_is_named_and_left_as_it_is(
+    content: str, reason: str, folder: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("TORCHSPORE_TUNE_SECONDS", "0.5")
+    path = folder / "rank_0/tuning/tuning.json"
+    path.parent.mkdir(parents=True)
+    path.write_text(content)
+    net = made(aoe_tune_mode="online")
+    for length in (240, 241):
+        net(data(length, 128))
+    said = [line for line in capfd.readouterr().err.splitlines() if line.startswith("torchspore: tuning")]
+    assert said == [f"torchspore: tuning: {path} {reason.replace('{machine}', file.machine())}; it is passed over."]
+    assert path.read_text() == content and len(list(path.parent.glob("tuning-*.json"))) == 1
+
+
+def test_a_file_of_another_net_is_named(folder: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TORCHSPORE_TUNE_SECONDS", "0.5")
+    made(aoe_tune_mode="online")(data(230, 128))
+    named = folder / "rank_0/tuning"
+    monkeypatch.setenv("TORCHSPORE_TUNING", str(named))
+    choices.forget()
+    made(aoe_tune_mode="offline")(data(231, 128))
+    assert f"{named}/tuning.json holds nothing for the graph at {__file__}:" in capfd.readouterr().err
+    assert [entry["status"] for entry in entries(folder)] == ["tuned", "to do"]
+
+
+def test_a_plan_that_means_nothing_is_said_and_not_run(
+    folder: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("TORCHSPORE_TUNE_SECONDS", "0.5")
+    net, x = made(aoe_tune_mode="online", aoe_config={"job_type": "1"}), data(220, 128)
+    net(x)
+    path = folder / "rank_0/tuning/tuning.json"
+    held = json.loads(path.read_text())
+    for entry in held["graphs"].values():
+        entry["plan"] = {"back end": "kernels", "products": "by hand"}
+    path.write_text(json.dumps(held))
+    choices.forget()
+    again = made()
+    np.testing.assert_allclose(again(x).asnumpy(), plain(again, x), rtol=1e-4, atol=1e-4)
+    assert "a plan that was kept means nothing here (KeyError('by hand'))" in capfd.readouterr().err
+
+
+def test_the_order_of_searches_and_the_budget(monkeypatch: pytest.MonkeyPatch) -> None:
+    for written, searches in (("RL,GA", ("RL", "GA")), ("GA,RL", ("GA", "RL")), ("GA", ("GA",))):
+        ms.set_context(auto_tune_mode=written)
+        found = asked.tuning()
+        assert found is not None and found.searches == searches and found.is_online
+    for written, seconds in (("7.5", 7.5), ("", 60.0), ("soon", 60.0), ("-1", 0.0)):
+        monkeypatch.setenv(asked.BUDGET, written)
+        assert asked.budget() == seconds
+
+
+PROGRAM = """
+import mindspore as ms, numpy as np
+from mindspore import nn, ops
+ms.set_context(mode=ms.GRAPH_MODE, aoe_tune_mode="offline", aoe_config={"job_type": "1"})
+
+class Net(nn.Cell):
+    def __init__(self):
+        super().__init__()
+        self.table, self.fc = nn.Embedding(50, 128), nn.Dense(128, 128)
+
+    def construct(self, ids):
+        x = self.table(ids)
+        return ops.softmax(ops.gelu(self.fc(x)) * 0.5 + ops.exp(-x * x) + ops.tanh(x))
+
+ms.set_seed(1)
+print(f"{float(Net()(ms.Tensor(np.arange(400) % 50, ms.int32))[3, 5]):.5f}")
+"""
+
+
+@pytest.mark.slow
+def test_offline_keeps_the_graphs_and_the_command_works_them_off(tmp_path: Path) -> None:
+    (tmp_path / "program.py").write_text(PROGRAM)
+
+    def torchspore(*words: str) -> running.Run:
+        ran = running.torchspore(*words, cwd=tmp_path, timeout=200, extra={"TORCHSPORE_TUNE_SECONDS": "3"})
+        assert ran.code == 0, ran.err
+        return ran
+
+    first = torchspore("explain", "program.py")
+    assert "offline: 1 graph kept for `torchspore tune" in first.out
+    (entry,) = entries(tmp_path)
+    assert entry["status"] == "to do" and (tmp_path / "rank_0/tuning" / entry["graph"]).exists()
+    told = torchspore("tune", "rank_0/tuning")
+    assert "ways tried in" in told.out and told.out.endswith("kept in rank_0/tuning/tuning.json\n")
+    (entry,) = entries(tmp_path)
+    assert entry["status"] == "tuned" and entry["net"].endswith("program.py:16")
+    second = torchspore("explain", "program.py")
+    assert "as an earlier search found" in second.out and second.out.split()[0] == first.out.split()[0]
+    assert torchspore("tune", "rank_0/tuning").out == "1 of 1 graphs were tuned before\nkept in rank_0/tuning/tuning.json\n"
+
+
+@pytest.mark.parametrize(("words", "code", "text"), [
+    ((), 2, "torchspore tune: expected the path of a tuning file or of its folder.\n\nhint: write `torchspore tune rank_0/tuning`.\n"),
+    (("nothing",), 2, "torchspore tune nothing: there is no tuning file here (looked for {folder}/nothing).\n\nhint: run the program with "
+     "set_context(aoe_tune_mode='offline') first.\n"),
+    (("broken.json",), 1, "torchspore tune: broken.json is no tuning file of this version of torchspore.\n"),
+])  # fmt: skip
+def test_what_the_command_says(words: tuple[str, ...], code: int, text: str, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    from torchspore.cli import tune
+
+    (folder / "broken.json").write_text("[]")
+    assert tune.run(words) == code and capsys.readouterr().err == text.replace("{folder}", str(folder))
