@@ -9,7 +9,7 @@ import pytest
 import running
 
 ROOT = Path(__file__).resolve().parents[2]
-GUIDES = ("graph-mode", "save-graphs")
+GUIDES = ("graph-mode", "execution", "save-graphs")
 
 
 def sections(guide: str) -> dict[str, str]:
@@ -25,6 +25,8 @@ APPLIED = {
     "Compile cache": "enable_compile_cache", "precompile_only": "precompile_only", "max_call_depth": "max_call_depth",
     "check_bprop": "check_bprop", "grad_for_scalar": "grad_for_scalar", "support_binary": "support_binary", "debug_level": "debug_level",
     "disable_format_transform": "disable_format_transform", "jit_config": "jit_config", "jit_syntax_level": "jit_syntax_level",
+    "runtime_num_threads": "runtime_num_threads", "exec_order": "exec_order",
+    "jit_compile": "ascend_config", "op_debug_option": "ascend_config",
     "save_graphs": "save_graphs", "save_graphs_path": "save_graphs_path", "reserve_class_name_in_scope": "reserve_class_name_in_scope",
 }
 _SAMPLES = ("precompile_only", "max_call_depth", "save_graphs")

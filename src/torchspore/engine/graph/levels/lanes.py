@@ -10,7 +10,8 @@ import torch
 from torch.fx.node import Node
 
 from torchspore.engine.graph import log
-from torchspore.engine.graph.levels import boost, measure, straight, tell
+from torchspore.engine.graph.levels import boost, choices, measure, straight, tell
+from torchspore.engine.graph.levels.fingerprint import fingerprint
 from torchspore.engine.graph.levels.parallel import Parallel
 from torchspore.engine.graph.levels.settings import Settings
 from torchspore.engine.graph.levels.straight import Code
@@ -33,23 +34,33 @@ class Plan:
 
 
 def beside(code: Code, module: torch.fx.GraphModule, inputs: measure.Inputs, settings: Settings) -> Code:
-    """The code of a graph, in lanes where `inter_op_parallel_num` asks for that and it is faster."""
+    """The code of a graph, in lanes where that is faster: if `inter_op_parallel_num` asks for them, and at O2, which tries all there is."""
     threads = torch.get_num_threads()
-    count = min(settings.lanes, threads)
-    if settings.lanes < 2:
+    wanted = settings.lanes or (threads if settings.level == "O2" else 1)
+    if wanted < 2:
         return code
-    graph = stages.graph_of(code)
+    graph, count = stages.graph_of(code), min(wanted, threads)
     why = (
         "the kernels have one thread (runtime_num_threads)" if count < 2 else
         "deterministic is ON: with other numbers of threads sums have other bits" if settings.deterministic else
         "lanes are for graphs that run as they were captured" if graph is None or _inputs(graph) != _inputs(module) else
         "operators on a GPU run one after the other" if not boost.is_on_cpu(graph) else None
     )
-    found = compile(graph, inputs, count) if why is None and graph is not None else None
-    if found is None:
+    found = _if_faster(graph, inputs, settings, count) if why is None and graph is not None else None
+    if settings.lanes and found is None:
         tell.no_lanes(why or "no graph has operators that gain by running at the same time: they are small, or wait for each other")
-        return code
-    tell.lanes(f"graphs run in up to {count} lanes with {threads // count} of {threads} threads each, where that is faster")
+    elif settings.lanes:
+        tell.lanes(f"graphs run in up to {count} lanes with {threads // count} of {threads} threads each, where that is faster")
+    return code if found is None else found
+
+
+def _if_faster(module: torch.fx.GraphModule, inputs: measure.Inputs, settings: Settings, count: int) -> Code | None:
+    """`compile`, unless lanes were found to be slower for an equal graph before."""
+    key = fingerprint(module, settings, f"{count} lanes")
+    if choices.find(key) == "one line":
+        return None
+    found = compile(module, inputs, count)
+    choices.keep(key, "one line" if found is None else "lanes")
     return found
 
 

@@ -1,0 +1,93 @@
+"""`inter_op_parallel_num`: nets with independent operators, in one line and in lanes.
+
+    python benchmarks/lanes.py [--rounds N] [--seconds S]
+
+Each contender has a process of its own: threads of kernels that wait for work keep a core busy for a while.
+"""
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import turns
+
+NETS = {
+    "towers": "Four towers of eight Dense(192), LayerNorm and Tanh, batch 64, {}",
+    "mixed": "Four blocks of four convolutions side by side, batch 4 of 16x16, {}",
+}
+
+
+def main() -> None:
+    """Prints a table for each net, inference and training step."""
+    if sys.argv[1:2] == ["--child"]:
+        return child(*sys.argv[2:])
+    options = turns.arguments((__doc__ or "").splitlines()[0])
+    for name, title in NETS.items():
+        for what in ("inference", "training step"):
+            contenders = {
+                f"{shown}": turns.Elsewhere(sys.executable, "lanes.py", "--child", name, what, str(count))
+                for shown, count in (("one after the other", 0), ("inter_op_parallel_num=2", 2))
+            }
+            turns.compare(title.format(what), {shown: p.seconds for shown, p in contenders.items()}, "one after the other", options.seconds,
+                          options.rounds)
+            for process in contenders.values():
+                process.close()
+    return None
+
+
+def child(name: str, what: str, count: str) -> None:
+    """A contender: runs steps when it is told to."""
+    import torchspore
+
+    torchspore.install()
+    import mindspore as ms
+    from mindspore import nn, ops
+
+    ms.set_context(mode=ms.GRAPH_MODE, inter_op_parallel_num=int(count))
+    net, x = towers(nn, ops) if name == "towers" else mixed(nn, ops)
+    if what == "inference":
+        turns.serve(lambda: net(x), lambda out: out.asnumpy())
+    else:
+        y = ops.zeros(net(x).shape)
+        cell = nn.TrainOneStepCell(nn.WithLossCell(net, nn.MSELoss()), nn.Momentum(net.trainable_params(), 0.01, 0.9))
+        turns.serve(lambda: cell(x, y), lambda out: out.asnumpy())
+
+
+def towers(nn: Any, ops: Any) -> tuple[Any, Any]:
+    """Products that one thread does in a tenth of a millisecond."""
+
+    class Towers(nn.Cell):  # type: ignore[misc]
+        def __init__(self) -> None:
+            super().__init__()
+            self.towers = nn.CellList([
+                nn.SequentialCell([layer for _ in range(8) for layer in (nn.Dense(192, 192), nn.LayerNorm((192,)), nn.Tanh())])
+                for _ in range(4)
+            ])
+
+        def construct(self, x: Any) -> Any:
+            return ops.concat([tower(x) for tower in self.towers], 1)
+
+    return Towers(), ops.ones((64, 192))
+
+
+def mixed(nn: Any, ops: Any) -> tuple[Any, Any]:
+    """An Inception block on small images, four times."""
+
+    class Mixed(nn.Cell):  # type: ignore[misc]
+        def __init__(self) -> None:
+            super().__init__()
+            self.blocks = nn.CellList([
+                nn.CellList([nn.SequentialCell([nn.Conv2d(32, 8, size), nn.BatchNorm2d(8), nn.ReLU()]) for size in (1, 3, 5, 7)])
+                for _ in range(4)
+            ])
+
+        def construct(self, x: Any) -> Any:
+            for block in self.blocks:
+                x = ops.concat([tower(x) for tower in block], 1)
+            return x
+
+    return Mixed(), ops.ones((4, 32, 16, 16))
+
+
+if __name__ == "__main__":
+    main()
