@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import torch
 
+from torchspore.engine import optim
 from torchspore.engine.tensor import Composite, TensorBase, raw, wrap
 
 T = torch.Tensor
-BLOCK = 1 << 16
-"""Rows of a table that are treated at a time where a formula touches all of them."""
+BLOCK = 1 << 18
+"""Elements of a table that are treated at a time where a formula touches all of them."""
 
 
 class RowsBase(Composite):
@@ -69,10 +70,6 @@ def summed(indices: T, values: T) -> tuple[T, T, T]:
     return at, sums.index_select(0, group), is_first
 
 
-def _put(table: T, at: T, rows: T) -> None:
-    table.index_copy_(0, at, rows.to(table.dtype))
-
-
 def lazy_adam(
     p: T, m: T, v: T, indices: T, values: T, rate: T, beta1: float, beta2: float, eps: float, nesterov: bool,
 ) -> None:
@@ -81,24 +78,39 @@ def lazy_adam(
     first = m.index_select(0, at) * beta1 + g * (1 - beta1)
     second = v.index_select(0, at) * beta2 + g * g * (1 - beta2)
     ahead = first * beta1 + g * (1 - beta1) if nesterov else first
-    _put(p, at, p.index_select(0, at) - rate.to(p.dtype) * ahead / (second.sqrt() + eps))
-    _put(m, at, first)
-    _put(v, at, second)
+    put_rows(p, at, p.index_select(0, at) - rate.to(p.dtype) * ahead / (second.sqrt() + eps))
+    put_rows(m, at, first)
+    put_rows(v, at, second)
 
 
 def adam(p: T, m: T, v: T, indices: T, values: T, rate: T, beta1: float, beta2: float, eps: float, nesterov: bool) -> None:
     """Adam with a gradient of zero for all other rows: their moments decay and they move on, so that each step touches the whole table."""
     at, g, is_first = summed(indices, values)
-    once = g * is_first.reshape(-1, *[1] * (g.ndim - 1)).to(g.dtype)
+    if nesterov:
+        _nesterov_adam(p, m, v, at, g * is_first.reshape(-1, *[1] * (g.ndim - 1)).to(g.dtype), rate, beta1, beta2, eps)
+        return
+    before = [rows_of(table, at) for table in (p, m, v)]
+    # torch's kernel goes over the table in blocks, with one block of zeros for all of them; the rows of the gradient are put in after it.
+    size = max(1, BLOCK // max(1, p[0].numel()))
+    blocks = [[table[start:start + size] for start in range(0, p.shape[0], size)] for table in (p, m, v)]
+    zeros = torch.zeros_like(blocks[0][0])
+    optim.adam(blocks[0], [zeros[:len(block)] for block in blocks[0]], blocks[1], blocks[2], rate, beta1, beta2, eps)
+    first = before[1] * beta1 + g * (1 - beta1)
+    second = before[2] * beta2 + g * g * (1 - beta2)
+    for table, new in ((p, before[0] - rate.to(p.dtype) * first / (second.sqrt() + eps)), (m, first), (v, second)):
+        put_rows(table, at, new)
+
+
+def _nesterov_adam(p: T, m: T, v: T, at: T, once: T, rate: T, beta1: float, beta2: float, eps: float) -> None:
+    """The same with a step that looks ahead; `once` holds each row's gradient where it comes first, zeros where it comes again."""
     m.mul_(beta1).index_add_(0, at, once * (1 - beta1))
     v.mul_(beta2).index_add_(0, at, once * once * (1 - beta2))
-    for start in range(0, p.shape[0], BLOCK):
-        rows = slice(start, start + BLOCK)
-        ahead = m[rows] * beta1 if nesterov else m[rows]
-        p[rows].sub_(rate.to(p.dtype) * ahead / (v[rows].sqrt() + eps))
-    if nesterov:
-        more = rate.to(p.dtype) * once * (1 - beta1) / (v.index_select(0, at).sqrt() + eps)
-        p.index_add_(0, at, -more)
+    size = max(1, BLOCK // max(1, p[0].numel()))
+    for start in range(0, p.shape[0], size):
+        rows = slice(start, start + size)
+        p[rows].sub_(rate.to(p.dtype) * (m[rows] * beta1) / (v[rows].sqrt() + eps))
+    more = rate.to(p.dtype) * once * (1 - beta1) / (v.index_select(0, at).sqrt() + eps)
+    p.index_add_(0, at, -more)
 
 
 def ftrl(w: T, n: T, z: T, g: T, rate: T, l1: float, l2: float, power: float) -> tuple[T, T, T]:
@@ -127,4 +139,19 @@ def rows_of(table: T, at: T) -> T:
 
 def put_rows(table: T, at: T, rows: T) -> None:
     """Writes rows into a table; rows that come several times are equal."""
-    _put(table, at, rows)
+    table.index_copy_(0, at, rows.to(table.dtype))
+
+
+# ---- single elements
+
+
+def scattered(indices: T, values: T, shape: tuple[int, ...]) -> T:
+    """The value of which `values` (n,) are the elements at the coordinates `indices` (n, axes); those at the same place are summed."""
+    return values.new_zeros(shape).index_put(tuple(indices.long().unbind(1)), values, accumulate=True)
+
+
+def of_elements(indices: T, values: T, width: int) -> tuple[T, T]:
+    """Elements (n,) of a matrix as rows: for each its row's index (n,), and a row (n, width) that is zero but for it."""
+    at = indices.long()
+    places = torch.arange(values.shape[0], device=values.device)
+    return at[:, 0], values.new_zeros((values.shape[0], width)).index_put((places, at[:, 1]), values)

@@ -3,8 +3,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import torch
-
 from torchspore.engine import rows
 from torchspore.engine.tensor import Composite, TensorBase, raw, wrap
 from torchspore.mindspore.common.tensor import Tensor
@@ -142,9 +140,8 @@ class COOTensor(Composite):
         return len(self._shape)
 
     @property
-    def _t(self) -> torch.Tensor:
-        values = raw(self._values)
-        return values.new_zeros(self._shape).index_put(tuple(raw(self._indices).long().unbind(1)), values, accumulate=True)
+    def _t(self) -> Any:
+        return rows.scattered(raw(self._indices), raw(self._values), self._shape)
 
     def to_dense(self) -> Tensor:
         """The larger value; elements at the same place are summed."""
@@ -158,10 +155,8 @@ class COOTensor(Composite):
         """The same as rows, for a matrix; None for other shapes."""
         if len(self._shape) != 2:
             return None
-        at, values = raw(self._indices).long(), raw(self._values)
-        wide = values.new_zeros((values.shape[0], self._shape[1]))
-        places = torch.arange(values.shape[0], device=values.device)
-        return RowTensorInner(wrap(at[:, 0]), wrap(wide.index_put((places, at[:, 1]), values)), self._shape)
+        at, values = rows.of_elements(raw(self._indices), raw(self._values), self._shape[1])
+        return RowTensorInner(wrap(at), wrap(values), self._shape)
 
     def astype(self, dtype: Any) -> COOTensor:
         """The same elements in another dtype."""
