@@ -104,6 +104,19 @@ def test_groups_open_and_shut_and_the_search_finds(browser: chromium.Browser, tm
     assert browser.evaluate("document.querySelector('.card.selected').dataset.name") == "relu_137"
 
 
+def test_measured_times_are_told_from_estimates(browser: chromium.Browser, tmp_path: Path) -> None:
+    made = nets.compilation(16)
+    made.stages[-1].title = "08_execute"
+    made.times = {call.name: 1e-3 if call.name == "relu_1" else 1e-5 for call in made.stages[-1].snapshot.calls}
+    (tmp_path / "timed.html").write_text(page.html({"root": "", "compilations": [data.of(made)]}), encoding="utf-8")
+    browser.open((tmp_path / "timed.html").as_uri(), READY)
+    browser.evaluate("app.select('relu_1')")
+    told = browser.evaluate(DETAILS)
+    assert "TIME SHARE, MEASURED" in told and "1.00 ms, run by itself" in told
+    browser.press("ArrowUp")                                   # another graph, of which nothing was measured
+    assert "not measured" in browser.evaluate(DETAILS)
+
+
 def test_arrows_go_through_the_stages(browser: chromium.Browser, tmp_path: Path) -> None:
     opened(browser, tmp_path, 16)
     browser.press("ArrowUp")

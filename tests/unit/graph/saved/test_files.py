@@ -1,12 +1,14 @@
 """`save_graphs` and `save_graphs_path`: which files are there at each level, and what stands in them."""
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
 import stat
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import mindspore as ms
 import numpy as np
@@ -16,7 +18,7 @@ from unit.graph.saved.conftest import Saving
 from unit.graph.saved.nets import LABEL, Deciding, Net, X, line, step
 
 from torchspore.context import effects
-from torchspore.engine.graph.saved import dot, kinds, recording, snapshot, stages
+from torchspore.engine.graph.saved import dot, kinds, page, recording, snapshot, stages
 
 MAIN = [f"{number:02d}_{name}" for number, name in enumerate(recording.MAIN)]
 
@@ -205,6 +207,30 @@ def test_numbers_are_the_same_with_and_without(saving: Saving) -> None:
     expected = [step(plain)(X, LABEL).asnumpy() for _ in range(2)]
     saving(3)
     assert [step(saved)(X, LABEL).asnumpy() for _ in range(2)] == expected
+
+
+def page_of(folder: Path) -> Any:
+    """What the page knows of the first compilation."""
+    text = (folder / "index.html").read_text(encoding="utf-8")
+    found = re.search(r'<script type="application/json" id="data">(.*?)</script>', text, re.DOTALL)
+    assert found is not None
+    return json.loads(found.group(1))["compilations"][0]
+
+
+def test_times_are_measured_where_that_is_asked_for(saving: Saving, monkeypatch: pytest.MonkeyPatch) -> None:
+    ms.set_seed(3)
+    plain, timed = Deciding(), Deciding()
+    ms.load_param_into_net(timed, plain.parameters_dict())
+    folder = saving(1)
+    expected = [step(plain)(X, LABEL).asnumpy() for _ in range(2)]
+    assert page_of(folder)["times"] == {}
+    monkeypatch.setenv("TORCHSPORE_GRAPH_TIMES", "1")
+    page._written.clear()
+    assert [step(timed)(X, LABEL).asnumpy() for _ in range(2)] == expected
+    data = page_of(folder)
+    stage = data["stages"][-1]
+    nodes = [data["records"][n]["n"] for n in (data["stages"][stage["same"]] if "same" in stage else stage)["nodes"]]
+    assert set(data["times"]) == {name for name in nodes if ":" not in name} and min(data["times"].values()) > 0
 
 
 def test_off_costs_an_attribute_read() -> None:

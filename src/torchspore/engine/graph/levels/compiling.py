@@ -37,7 +37,7 @@ def compile(module: torch.fx.GraphModule, inputs: Inputs, settings: Settings, he
     except measure.Unrunnable as reason:
         log.event("level", f"nothing is measured, the graph runs as at O0: {reason}")
         code = _plain(module)
-    stages.emitted(code, module)
+    stages.emitted(code, module, inputs)
     return code
 
 

@@ -141,6 +141,7 @@ def put_in(module: torch.fx.GraphModule, kernels: Iterable[tuple[Cluster, Callab
 def _call(graph: torch.fx.Graph, names: dict[Node, Node], cluster: Cluster, kernel: Callable[..., Any]) -> None:
     call = graph.call_function(kernel, tuple(names[item] for item in cluster.inputs))
     call.meta["is_kernel"] = True
+    call.meta["fused"] = [node.target for node in cluster.nodes]
     for place, node in enumerate(cluster.outputs):
         names[node] = graph.call_function(operator.getitem, (call, place))
         names[node].meta = dict(node.meta)

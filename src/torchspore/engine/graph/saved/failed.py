@@ -40,6 +40,9 @@ class _Trace:
 
     keep_pass = keep
 
+    def emitted(self, module: torch.fx.GraphModule, inputs: Callable[[], list[torch.Tensor]]) -> None:
+        """What comes after the trace is not shown."""
+
     def part(self, name: str) -> None:
         """What comes after the trace is not shown."""
 

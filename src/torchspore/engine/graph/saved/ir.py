@@ -73,6 +73,7 @@ def _lines(call: Call, names: Mapping[str, str], types: Mapping[str, kinds.Value
     attributes = ", ".join(f"{name}: {_argument(value, names)}" for name, value in call.keywords.items())
     instance = f" {{instance name: {call.called}}}" if call.called else ""
     told = f" primitive_attrs: {{{attributes}}}" if attributes else ""
+    told += f" cnode_attrs: {{fused: ({', '.join(call.fused)})}}" if call.fused else ""
     yield f"  {names[call.name]}({call.name}) = {call.target}({given}){instance}{told}"
     taken = ", ".join(str(types.get(name, kinds.of(None))) for name in call.reads)
     yield f"      : ({taken}) -> ({call.kind})"

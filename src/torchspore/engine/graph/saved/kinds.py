@@ -48,8 +48,13 @@ class Value:
 
 
 def of_node(node: Node) -> Value:
-    """The type of what a node gives."""
-    return of(node.meta.get("val"))
+    """The type of what a node gives; of several results those that are read, where a pass kept nothing else."""
+    value = node.meta.get("val")
+    if value is None:
+        items = {user.args[1]: user.meta.get("val") for user in node.users if getattr(user.target, "__name__", "") == "getitem"}
+        if items and all(isinstance(place, int) for place in items):
+            value = [items[place] for place in sorted(items)]  # type: ignore[type-var]
+    return of(value)
 
 
 def of(value: Any) -> Value:

@@ -11,7 +11,7 @@ import torch
 
 from torchspore.context import effects
 from torchspore.context.effects import Outcome
-from torchspore.engine.graph.saved import dot, ir
+from torchspore.engine.graph.saved import dot, ir, timing
 from torchspore.engine.graph.saved.folder import Folder
 from torchspore.engine.graph.saved.snapshot import Inputs, Snapshot, Taker
 
@@ -54,6 +54,8 @@ class Compilation:
     settings: Mapping[str, str]
     stages: list[Stage] = field(default_factory=list)
     seconds: float = 0.0
+    times: dict[str, float] = field(default_factory=dict)
+    """The measured seconds of the operators that run, by their names; empty where nothing was measured."""
 
 
 class Recording:
@@ -94,6 +96,13 @@ class Recording:
             self._main(name, self._snapshot(module, name))
         elif self._level >= 2:
             self._minor(f"hwopt_{next(self._steps)}_{name}", "a step of the back end", module)
+
+    def emitted(self, module: torch.fx.GraphModule, inputs: Callable[[], list[torch.Tensor]]) -> None:
+        """Takes the graph that runs, as its last stages, and measures its operators where that is asked for."""
+        self.keep("task_emit", module)
+        self.keep("execute", module)
+        if timing.are_wanted():
+            self.compilation.times.update(timing.seconds(module, inputs))
 
     def keep_pass(self, name: str, module: torch.fx.GraphModule) -> None:
         """Takes the graph after one pass of the optimizer, which level 3 writes."""

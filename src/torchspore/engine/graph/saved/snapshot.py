@@ -59,6 +59,8 @@ class Call:
     is_backward: bool = False
     made_by: str = ""
     """The step that put it in; empty where the trace did."""
+    fused: tuple[str, ...] = ()
+    """The operators that a generated kernel computes, in their order."""
     number: int = 0
 
     @property
@@ -181,6 +183,7 @@ class Taker:
             tuple(n.name for n in node.all_input_nodes), kinds.of_node(node), meta.get("scope", "Default"),
             tuple(meta.get("stack", ())) if origin is node else (), meta.get("columns") if origin is node else None,
             bool(meta.get("gradient") or node.meta.get("backward")), before,
+            tuple(_name(target).rpartition(".")[2] for target in node.meta.get("fused", ())),
         )
         if key not in self._numbers:
             self._numbers[key] = self._counts[call.unnumbered]
@@ -230,7 +233,13 @@ def _read_after(nodes: list[Node], place: int) -> list[Node]:
 def _target(node: Node) -> str:
     if node.op == "get_attr":
         return "constant"
-    if is_operator(node.target):
-        name = node.target.name().replace("::", ".")
-        return name if node.target.namespace != "aten" or "." not in name[5:] else name.rsplit(".", 1)[0]
-    return getattr(node.target, "__name__", str(node.target))
+    name = _name(node.target)
+    return "kernel" if "fused" in node.meta and not name.startswith("GraphKernel") else name
+
+
+def _name(target: Any) -> str:
+    """`aten.add` for an operator whatever its overload, for a Python function its name."""
+    if is_operator(target):
+        name = target.name().replace("::", ".")
+        return name if target.namespace != "aten" or "." not in name[5:] else name.rsplit(".", 1)[0]
+    return getattr(target, "__name__", type(target).__name__)

@@ -5,7 +5,7 @@ and other threads do not see it.
 """
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any, Protocol, TypeVar
@@ -29,6 +29,9 @@ class Recording(Protocol):
 
     def traced(self, module: torch.fx.GraphModule, lifted: list[Any], function: Any, args: tuple[Any, ...], kwargs: Any) -> None:
         """Takes the trace of a call, and the Tensors that are its inputs."""
+
+    def emitted(self, module: torch.fx.GraphModule, inputs: Callable[[], list[torch.Tensor]]) -> None:
+        """Takes the graph that runs, and where its inputs come from."""
 
     def part(self, name: str) -> None:
         """Is told that one half of the graph follows."""
@@ -83,13 +86,11 @@ def graph_of(code: Any) -> torch.fx.GraphModule | None:
     return getattr(code, "graph", None)
 
 
-def emitted(code: Any, module: torch.fx.GraphModule) -> None:
-    """Records what the code of a compiled graph runs; `module` where the code does not say."""
+def emitted(code: Any, module: torch.fx.GraphModule, inputs: Callable[[], list[torch.Tensor]]) -> None:
+    """Records what the code of a compiled graph runs; `module` where the code does not say. `inputs` gives the real tensors."""
     recording = _recording.get()
     if recording is not None:
-        final = graph_of(code) or module
-        recording.keep("task_emit", final)
-        recording.keep("execute", final)
+        recording.emitted(graph_of(code) or module, inputs)
 
 
 def current() -> Recording | None:

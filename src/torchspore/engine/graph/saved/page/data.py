@@ -22,6 +22,7 @@ def of(compilation: Compilation) -> dict[str, Any]:
     return {
         "name": compilation.name, "line": compilation.line, "settings": dict(compilation.settings),
         "seconds": round(compilation.seconds, 3), "records": table.records, "sources": table.sources, "stages": stages,
+        "times": {name: round(took * 1e6, 2) for name, took in compilation.times.items()},
     }
 
 
@@ -72,7 +73,8 @@ def _told(graph: Snapshot, prefix: str, around: str) -> Iterator[tuple[dict[str,
                 reads += [f"{prefix}{item.name}:{out.name}" for out in inner[item.name].outputs if isinstance(out, Reference)]
         yield _plain(
             n=prefix + call.name, o=call.target, c=call.called, s=path, f=call.full_name, k=call.kind.short(), r=reads,
-            b=call.is_backward, l=list(call.stack), x=_characters(call), m=call.made_by, e=round(costs[call.name] * 1e6, 2),
+            b=call.is_backward, l=list(call.stack), x=_characters(call), m=call.made_by,
+            u=list(call.fused), e=round(costs[call.name] * 1e6, 2),
             a={name: ir.shown(value) for name, value in call.keywords.items()}, g=[ir.shown(value) for value in call.arguments],
         ), call
 

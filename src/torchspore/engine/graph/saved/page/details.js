@@ -28,6 +28,10 @@ function showDetails(host, app, name) {
   heading(host, "Result");
   host.appendChild(element("p", "mono", record.k || "none"));
   earlier(host, app, record);
+  if (record.u) {
+    heading(host, "One kernel for");
+    host.appendChild(element("p", "mono", record.u.join(" → ")));
+  }
   sources(host, app, record);
   heading(host, "Scope");
   host.appendChild(element("p", "mono", record.f));
@@ -71,11 +75,13 @@ function sources(host, app, record) {
 
 function share(host, tree, node) {
   const part = tree.cost ? node.cost / tree.cost : 0;
-  heading(host, "Time share, estimated from the shapes");
+  heading(host, tree.isMeasured ? "Time share, measured" : "Time share, estimated from the shapes");
   const bar = host.appendChild(element("div", "share"));
   bar.appendChild(element("i")).style.width = (100 * part).toFixed(2) + "%";
-  host.appendChild(element("p", "quiet", percent(part) + " of this graph; not measured"));
+  host.appendChild(element("p", "quiet", percent(part) + " of this graph; " + (tree.isMeasured ? microseconds(node.cost) + ", run by itself" : "not measured")));
 }
+
+function microseconds(time) { return time < 1000 ? time.toFixed(1) + " µs" : (time / 1000).toFixed(2) + " ms"; }
 
 function percent(part) { return (100 * part).toFixed(part < 0.01 ? 2 : 1) + " %"; }
 
@@ -122,12 +128,12 @@ function legend(host, app) {
   }
   heading(host, "Colours");
   const keys = host.appendChild(element("div"));
-  for (const [text, colour] of [["forward", "forward"], ["gradient", "backward"], ["put in by a step", "made"], ["input", "input"], ["estimated time", "heat"]]) {
+  for (const [text, colour] of [["forward", "forward"], ["gradient", "backward"], ["put in by a step", "made"], ["input", "input"], ["time", "heat"]]) {
     const key = keys.appendChild(element("span", "key"));
     key.appendChild(element("i")).style.background = `var(--${colour})`;
     key.append(text);
   }
-  heading(host, "Longest, estimated from the shapes");
+  heading(host, tree.isMeasured ? "Longest, measured" : "Longest, estimated from the shapes");
   const ops = [...tree.nodes.values()].filter((node) => node.kind === "op").sort((a, b) => b.cost - a.cost).slice(0, 8);
   const ul = host.appendChild(element("ul", "values"));
   for (const node of ops) {

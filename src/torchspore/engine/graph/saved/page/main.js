@@ -14,7 +14,8 @@ const app = {
     while (this.panes.length > 1) this.drop();
     if (this.compilation.left_out || !this.compilation.stages.length) { this.empty(); return; }
     if (!this.panes.length) this.panes.push(new Pane(document.getElementById("panes"), this));
-    const start = Math.max(0, this.compilation.stages.findIndex((stage) => stage.title.endsWith("optimize")));
+    const first = Object.keys(this.compilation.times || {}).length ? "execute" : "optimize";   // what was measured is what runs
+    const start = Math.max(0, this.compilation.stages.findIndex((stage) => stage.title.endsWith(first)));
     this.open = firstOpen(treeOf(this.compilation, start));
     this.places = [start];
     this.refresh(true);

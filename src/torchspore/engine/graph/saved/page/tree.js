@@ -27,9 +27,11 @@ function makeTree(compilation, stage) {
     tree.inputs.set(given.n, given);
     if (!given.p) leaf(tree, root, { id: given.n, kind: "input", label: given.t, type: given.k });
   }
-  for (const index of stage.nodes) {
-    const record = compilation.records[index];
-    const node = { id: record.n, kind: "op", label: record.c || shortName(record.o), type: typeOf(record), record, cost: record.e || 0 };
+  const records = stage.nodes.map((index) => compilation.records[index]), times = compilation.times || {};
+  // Times are those of the graph that runs; operators of inner graphs (`branch_a:mul`) are in the time of the operator that runs them.
+  tree.isMeasured = records.length > 0 && records.every((record) => record.n.includes(":") || record.n in times);
+  for (const record of records) {
+    const node = { id: record.n, kind: "op", label: record.c || shortName(record.o), type: typeOf(record), record, cost: (tree.isMeasured ? times[record.n] : record.e) || 0 };
     tree.cost += node.cost;
     leaf(tree, groupFor(tree, record.s), node);
   }
