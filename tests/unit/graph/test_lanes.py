@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import threading
+import weakref
 from collections.abc import Iterator
 from typing import Any
 
@@ -17,6 +18,9 @@ from torchspore.context.store import STORE
 from torchspore.engine.graph.levels import lanes, measure, parallel
 
 X = Tensor(np.linspace(-1, 1, 64 * 64, dtype=np.float32).reshape(64, 64))
+
+EVERYWHERE = torch._C._profiler._ExperimentalConfig(profile_all_threads=True)
+"""Lets torch's profiler see lanes."""
 
 
 class Branches(nn.Cell):
@@ -63,8 +67,7 @@ def always(monkeypatch: pytest.MonkeyPatch, two_threads: None) -> None:
 
 def threads_of(call: Any) -> set[int]:
     """The threads in which kernels of products ran."""
-    everywhere = torch._C._profiler._ExperimentalConfig(profile_all_threads=True)
-    with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU], experimental_config=everywhere) as seen:
+    with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU], experimental_config=EVERYWHERE) as seen:
         call()
     return {event.thread for event in seen.events() if event.name in ("aten::addmm", "aten::mm")}
 
@@ -172,20 +175,25 @@ def test_two_callers_at_once_get_their_own_results() -> None:
 
 
 def test_a_value_is_freed_after_its_last_reader() -> None:
-    def function(x: torch.Tensor) -> list[torch.Tensor]:
-        for _ in range(6):
-            x = torch.ops.aten.sin(x)
-        return [x]
+    made: list[weakref.ref[torch.Tensor]] = []
+    most = 0
 
-    lanes_ = _parallel(function, [0, 1, 0, 1, 0, 1], torch.ones(1 << 20))
-    with torch.profiler.profile(profile_memory=True) as seen:
-        lanes_.run(torch.ones(1 << 20))
-    held = most = 0
-    for event in seen.profiler.kineto_results.events():
-        if event.name() == "[memory]":
-            held += event.nbytes()
-            most = max(most, held)
-    assert most <= 4 * (4 << 20), "at most two values and the input are alive at a time"
+    def plus_one(x: torch.Tensor) -> torch.Tensor:
+        nonlocal most
+        found = x + 1
+        made.append(weakref.ref(found))
+        most = max(most, sum(one() is not None for one in made))
+        return found
+
+    graph = torch.fx.Graph()
+    x = graph.placeholder("x")
+    nodes = [x]
+    for _ in range(6):
+        nodes.append(graph.call_function(plus_one, (nodes[-1],)))
+    graph.output([nodes[-1]])
+    place = {node: at % 2 for at, node in enumerate(nodes[1:])}
+    found = parallel.Parallel(torch.fx.GraphModule({}, graph), place, 1).run(torch.zeros(3))
+    assert found[0].tolist() == [6.0] * 3 and most <= 3, "a value, the one that it comes from, and one that its lane is about to free"
 
 
 def test_the_plan_spreads_what_is_independent(two_threads: None) -> None:
