@@ -16,7 +16,7 @@ import torch
 HERE = Path(__file__).parent
 PAGE = HERE.parent / "docs" / "performance.md"
 BENCHMARKS = (
-    "graph", "control", "parts", "cache", "lanes", "recompute", "debug_level", "mlp", "lenet", "resnet18", "gpt", "dispatch",
+    "graph", "control", "parts", "cache", "lanes", "precision", "memory", "sparse", "recompute", "debug_level", "mlp", "lenet", "resnet18", "gpt", "dispatch",
     "imports", "context",
 )
 HEAD = """# Performance

@@ -97,7 +97,10 @@ def outcome_of(option: Option, value: Any) -> Outcome | None:
 
 def _of_members(option: Option, value: Any) -> Outcome | None:
     """What came of the members that a dictionary holds: one state where all have it, else each with its own."""
-    found = [(name, outcome_of(member, _store().get(member.key))) for name, member in option.members.items() if name in (value or {})]
+    given = value if isinstance(value, dict) else [
+        name for name, member in option.members.items() if _store().source(member.key)[0] != "default"
+    ]
+    found = [(name, outcome_of(member, _store().get(member.key))) for name, member in option.members.items() if name in given]
     known = [(name, outcome) for name, outcome in found if outcome is not None]
     states = {outcome.state for _, outcome in known}
     if len(states) > 1:

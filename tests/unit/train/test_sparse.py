@@ -215,3 +215,18 @@ def test_wrong_arguments(call: Any, kind: type[Exception], text: str) -> None:
 def after() -> Iterator[None]:
     yield
     ms.set_context(mode=ms.PYNATIVE_MODE)
+
+
+def test_ftrl_of_whole_gradients_is_that_of_rows() -> None:
+    every = [np.array([[0, 1, 2, 3, 4, 5, 6]], np.int32)] * 3
+    make = lambda p: nn.FTRL(p, learning_rate=0.1, l1=0.5)  # noqa: E731
+    np.testing.assert_allclose(trained(make, "Embedding", every)[0], trained(make, "lookup", every)[0], rtol=1e-5)
+
+
+def test_max_norm_clips_each_vector(mode: int) -> None:
+    table = np.random.RandomState(0).randn(5, 4).astype(np.float32) * 3
+    for target in ("CPU", "DEVICE"):
+        net = nn.EmbeddingLookup(5, 4, param_init=Tensor(table), target=target, max_norm=1.0)
+        out = net(Tensor(IDS[0])).asnumpy()
+        lengths = np.linalg.norm(table[IDS[0]], axis=-1, keepdims=True)
+        np.testing.assert_allclose(out, table[IDS[0]] / np.maximum(lengths, 1), rtol=1e-5)
