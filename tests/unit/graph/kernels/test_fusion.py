@@ -254,8 +254,25 @@ def test_levels_above_simplify_and_choose_by_time(launched: Any) -> None:
     net = Net()
     ms.set_context(jit_config={"jit_level": "O1"})
     found = launched(net, *INPUTS, flags="--opt_level=2")
-    assert found.count("mul") + found.count("add") + found.count("add_") < 8
+    assert found.count("mul") + found.count("add") + found.count("add_") <= 9          # 11 without arithmetic and equal values
     np.testing.assert_allclose(net(*INPUTS).asnumpy(), plain(net, *INPUTS), rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize(("flags", "forbidden"), [("", set()), (" --disable_cluster_ops=Exp,ReLU", {"exp", "relu"})])
+def test_levels_above_fuse_what_the_flags_allow(flags: str, forbidden: set[str], launched: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    from torchspore.engine.graph.levels import choice, choices, fusion
+
+    choices.forget()
+    seen: set[str] = set()
+    monkeypatch.setattr(choice.Race, "best", lambda race: race.seconds.setdefault(list(race.codes)[-1], 1.0) and list(race.codes)[-1])
+    monkeypatch.setattr(fusion, "SHORTEST", 0.0)
+    monkeypatch.setattr(fusion, "SHARE", 0.0)
+    monkeypatch.setattr(fusion, "_winner", lambda like, level: seen.update(
+        node.target._opname for node in like.part.graph.nodes if hasattr(node.target, "_opname")))
+    ms.set_context(jit_config={"jit_level": "O1"})
+    launched(Net(), data(4, 8), data(8, seed=1), flags=f"--opt_level=3{flags}")
+    assert {"mul", "exp", "relu"} - forbidden <= seen and not seen & forbidden
+    choices.forget()
 
 
 # ---- what is said and written

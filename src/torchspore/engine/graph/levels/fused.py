@@ -3,8 +3,10 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+from collections.abc import Callable
 
 import torch
+from torch.fx.node import Node
 
 from torchspore.engine.graph import log, passes
 from torchspore.engine.graph.levels import boost, choices, cuda, fusion, measure, products, straight, tell
@@ -90,8 +92,17 @@ class Forms:
         if self._settings.generates is False:
             return None
         restride(self.modules[base], self._inputs)
-        found = fusion.fused(self.modules[base], self._settings.level, seconds)
+        found = fusion.fused(self.modules[base], self._settings.level, seconds, self._may_fuse())
         return None if found is None else _lines(found)
+
+    def _may_fuse(self) -> Callable[[Node], bool]:
+        """Which operators may become parts of a kernel: the flags of graph kernels may forbid some."""
+        flags = self._settings.kernels
+        if flags is None:
+            return fusion.is_fusable
+        from torchspore.engine.graph.kernels import operators
+
+        return functools.partial(operators.is_wanted, flags)
 
     @property
     def is_thorough(self) -> bool:
@@ -111,7 +122,7 @@ class Forms:
             own = [measure.copy(t) for t in self._inputs()]
             given = straight.compile(found.first)(*[own[place] for place in found.taken])
             restrided(found.rest, [*own, *given])
-        rest = fusion.fused(found.rest, self._settings.level, seconds)
+        rest = fusion.fused(found.rest, self._settings.level, seconds, self._may_fuse())
         return None if rest is None else boost.code(dataclasses.replace(found, rest=rest))
 
     def in_one(self) -> Code | None:

@@ -103,16 +103,18 @@ def _is_fixed(v: torch.Tensor) -> bool:
     return all(isinstance(n, int) and n > 0 for n in v.shape)
 
 
-def fused(module: torch.fx.GraphModule, level: str, total: float) -> torch.fx.GraphModule | None:
+def fused(
+    module: torch.fx.GraphModule, level: str, total: float, may_fuse: Callable[[Node], bool] = is_fusable,
+) -> torch.fx.GraphModule | None:
     """The graph with the kernels that won, compiled now; None where none does. `total`: seconds that the graph takes without, or 0 where
     this form was chosen before, so that only clusters count for which a kernel was chosen too.
 
-    The strides in `meta` must be the ones that occur.
+    The strides in `meta` must be the ones that occur. `may_fuse` is where somebody forbids more than `is_fusable` does.
     """
     module = copied(module)
-    inside = change_inner(module, lambda inner: fused(inner, level, total / LOOPS))
+    inside = change_inner(module, lambda inner: fused(inner, level, total / LOOPS, may_fuse))
     kept: list[tuple[Cluster, inductor.Kernel]] = []
-    for text, like in _alike(module).items():
+    for text, like in _alike(module, may_fuse).items():
         if not inductor.is_there():
             return None
         kernel = _known(of_text("cluster", level + text), like, level, total)
@@ -121,10 +123,10 @@ def fused(module: torch.fx.GraphModule, level: str, total: float) -> torch.fx.Gr
     return put_in(module, kept) if kept else module if inside else None
 
 
-def _alike(module: torch.fx.GraphModule) -> dict[str, Like]:
+def _alike(module: torch.fx.GraphModule, may_fuse: Callable[[Node], bool]) -> dict[str, Like]:
     """The clusters with work in them, those that are alike together."""
     found: dict[str, Like] = {}
-    for cluster in clusters(module, is_fusable):
+    for cluster in clusters(module, may_fuse):
         if _is_work(cluster):
             part = taken_out(cluster)
             found.setdefault(signature(part), Like(part, [])).clusters.append(cluster)
