@@ -111,6 +111,27 @@ def test_load_takes_the_graph_as_it_was_kept(run: Program, program: Path) -> Non
     assert once(run, program, ON, MS_DEV_FORCE_USE_COMPILE_CACHE="1")[0] == new
 
 
+TWO = """
+from mindspore import nn, ops
+class Net(nn.Cell):
+    def __init__(self):
+        super().__init__()
+        self.one = nn.Dense(64, 64, weight_init="ones", bias_init="zeros")
+        self.two = nn.Dense(64, 64, weight_init="zeros", bias_init="ones")
+    def construct(self, x):
+        return ops.relu(self.one(x) * 2 + self.two(x)).sum()
+"""
+
+
+def test_load_takes_no_graph_whose_parameters_came_in_another_order(run: Program, program: Path) -> None:
+    (program / "net.py").write_text(TWO)
+    once(run, program, "save_compile_cache=True, compile_cache_path='cache'")
+    (program / "net.py").write_text(TWO.replace("self.one(x) * 2 + self.two(x)", "self.two(x) * 2 + self.one(x)"))
+    out, said = once(run, program, "load_compile_cache=True, compile_cache_path='cache'")
+    assert said.startswith("there is no graph of Net.construct")
+    assert out == once(run, program, "")[0]
+
+
 def test_load_without_a_graph_that_fits_compiles(run: Program, program: Path) -> None:
     options = "load_compile_cache=True, compile_cache_path='cache'"
     out, said = once(run, program, options)

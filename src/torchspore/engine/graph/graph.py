@@ -49,11 +49,18 @@ class Graph:
         self._inputs: list[Any] = []
         self.settings = settings if captured.fits is None else dataclasses.replace(settings, level="O0")  # open lengths are not compiled
         self._fits = captured.fits
-        with cache.open(self.module, captured.watch.codes, settings) as self.module:
+        with cache.open(self.module, captured.watch.codes, settings, self._names()) as self.module:
             self.code = self._compiled(flat)
         self.operators = sum(node.op == "call_function" for node in self.module.graph.nodes)
         self.seconds = seconds + time.perf_counter() - started
         self.runs = 0
+
+    def _names(self) -> list[str]:
+        """What tells inputs of one shape from each other: the place among the arguments, the Parameter's name, the attribute's."""
+        return [
+            str(source) if isinstance(source, int) else str(getattr(item, "name", "") or getattr(source, "name", ""))
+            for source, item in zip(self._sources, self.inputs)
+        ]
 
     def _compiled(self, flat: list[TensorBase]) -> levels.Code:
         held = frozenset(p for p, s in enumerate(self._sources) if isinstance(s, (Read, TensorBase)))

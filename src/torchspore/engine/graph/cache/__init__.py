@@ -62,10 +62,12 @@ def current() -> Folder | None:
 
 
 @contextlib.contextmanager
-def open(module: torch.fx.GraphModule, codes: Iterable[CodeType], settings: Settings) -> Iterator[torch.fx.GraphModule]:
+def open(
+    module: torch.fx.GraphModule, codes: Iterable[CodeType], settings: Settings, inputs: list[str],
+) -> Iterator[torch.fx.GraphModule]:
     """Compiles its block with the cache at hand, if it is on; gives the graph to compile, which `load_compile_cache` may replace.
 
-    `codes` are the user's functions that the trace ran, the outermost first.
+    `codes` are the user's functions that the trace ran, the outermost first; `inputs` what each input of the graph is called.
     """
     found = current()
     if found is None or not _is_fixed(module):
@@ -75,7 +77,7 @@ def open(module: torch.fx.GraphModule, codes: Iterable[CodeType], settings: Sett
     name = f"{getattr(ran[0], 'co_qualname', ran[0].co_name)} of {ran[0].co_filename}" if ran else "a net of library layers"
     scripts = sorted({code.co_filename for code in ran})
     reads, writes = not STORE.get("save_compile_cache"), bool(STORE.get("enable_compile_cache") or STORE.get("save_compile_cache"))
-    entry = _Entry(found, module, name, scripts, settings)
+    entry = _Entry(found, module, name, scripts, settings, inputs)
     before, choices.store = choices.store, _Choices(found, reads, writes)
     try:
         with _inductor_in(found.kernels()):
@@ -95,14 +97,16 @@ def open(module: torch.fx.GraphModule, codes: Iterable[CodeType], settings: Sett
 class _Entry:
     """A graph in the folder: under the name of its callable and the shapes of its inputs."""
 
-    def __init__(self, found: Folder, module: torch.fx.GraphModule, name: str, scripts: list[str], settings: Settings) -> None:
-        self._folder, self._module, self._name = found, module, name
+    def __init__(
+        self, found: Folder, module: torch.fx.GraphModule, name: str, scripts: list[str], settings: Settings, called: list[str],
+    ) -> None:
+        self._folder, self._module, self._name, self._inputs = found, module, name, called
         self._scripts = {path: _hash(path) for path in scripts}
         inputs = [written._meta(node.meta.get("val")) for node in module.graph.nodes if node.op == "placeholder"]
         self._fingerprint = fingerprint(module, settings)
         # Without a script of the user's nothing but the graph tells one net from another.
-        called = name if scripts else self._fingerprint
-        self._key = hashlib.sha256(repr((called, inputs, settings, STORE.snapshot())).encode()).hexdigest()
+        subject = name if scripts else self._fingerprint
+        self._key = hashlib.sha256(repr((subject, inputs, settings, STORE.snapshot())).encode()).hexdigest()
         self._contents = self._told()
 
     def compare(self) -> None:
@@ -128,7 +132,7 @@ class _Entry:
         except (KeyError, TypeError, ValueError, AttributeError, RuntimeError):
             self._folder.drop("graphs", self._key, "is no graph")
             return None
-        if _ends(found) != _ends(self._module):
+        if _ends(found) != _ends(self._module) or held["inputs"] != self._inputs:
             return None
         say(f"compile cache: {self._name} runs as it was kept in {self._folder.root}, without a look at its script.")
         return found
@@ -139,7 +143,7 @@ class _Entry:
             return None
         try:
             held = json.loads(contents)
-            return {name: held[name] for name in ("scripts", "fingerprint", "graph")}
+            return {name: held[name] for name in ("scripts", "fingerprint", "graph", "inputs")}
         except (ValueError, KeyError, TypeError):
             self._folder.drop("graphs", self._key, "is no entry of this cache")
             return None
@@ -162,7 +166,7 @@ class _Entry:
             effects.note("compile cache", f"{self._name}: the graph can't be kept for load_compile_cache ({reason})")
         entry = {
             "name": self._name, "scripts": self._scripts, "fingerprint": self._fingerprint, "text": text(self._module).splitlines(),
-            "graph": graph,
+            "graph": graph, "inputs": self._inputs,
         }
         return json.dumps(entry, separators=(",", ":")).encode()
 
