@@ -53,6 +53,29 @@ def test_a_graph_of_20000_operators_opens_and_says_what_is_left_out(browser: chr
     assert browser.errors == []
 
 
+def test_compilations_beyond_the_limit_are_told(browser: chromium.Browser, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(page, "MOST", 500)
+    monkeypatch.setattr(page, "_written", {})
+    written: list[str] = []
+
+    class Folder:
+        root = tmp_path
+
+        def replace(self, name: str, text: str, mode: int) -> bool:
+            written.append(name)
+            return bool((tmp_path / name).write_text(text, encoding="utf-8"))
+
+    for _ in range(6):
+        page.write(Folder(), nets.compilation(200))  # type: ignore[arg-type]
+    assert len(written) == 3                                   # two graphs, and once that the others are left out
+    browser.open((tmp_path / "index.html").as_uri(), READY)
+    browser.evaluate("app.choose(2)")
+    note = browser.evaluate("document.getElementById('note').textContent")
+    assert note == f"This page holds 2 compilations. Those from {nets.LINE} on are left out; their .ir files are in {tmp_path}."
+    browser.evaluate("app.choose(0)")
+    assert browser.evaluate("document.querySelectorAll('.pane .card').length") > 5
+
+
 def test_stages_are_listed_with_what_they_changed(browser: chromium.Browser, tmp_path: Path) -> None:
     opened(browser, tmp_path, 400)
     told = browser.evaluate("[...document.querySelectorAll('.stage')].map((one) => one.innerText.replace(/\\s+/g, ' '))")

@@ -173,6 +173,38 @@ def test_the_chosen_form_is_what_task_emit_shows(saving: Saving) -> None:
     assert "infer_boost: on" in text_of(folder, "07_task_emit")
 
 
+class Nested(nn.Cell):
+    """Branches in both ways of a branch: their graphs need names of their own."""
+
+    def construct(self, x):
+        if x.sum() > 0:
+            if x.sum() > 1:
+                x = x * 2
+        else:
+            if x.sum() < -1:
+                x = x * 3
+        return x
+
+
+@pytest.mark.skipif(shutil.which("dot") is None, reason="graphviz is not installed")
+def test_graphs_inside_graphs_have_names_of_their_own(saving: Saving) -> None:
+    folder = saving(3)
+    Nested()(X)
+    text = text_of(folder, "graph_build_*")
+    names = re.findall(r"^subgraph @(\w+)\(", text, re.MULTILINE)
+    assert len(names) == len(set(names)) >= 5
+    (drawing,) = folder.glob("graph_build_*.dot")
+    ran = subprocess.run(["dot", "-Tsvg", str(drawing)], capture_output=True, text=True)
+    assert ran.returncode == 0 and ran.stderr == "" and ran.stdout.count('class="cluster"') == len(names)
+
+
+def test_lines_of_what_runs_the_program_are_left_out(saving: Saving) -> None:
+    folder = saving(1)
+    Net()(X)
+    lines = re.findall(r"# In file (.*?):\d+", text_of(folder, "graph_build_*"))
+    assert lines and not [line for line in lines if "/site-packages/" in line]
+
+
 def test_both_halves_of_a_graph_inside_a_gradient_are_shown(saving: Saving) -> None:
     folder = saving(1)
     net = Net()

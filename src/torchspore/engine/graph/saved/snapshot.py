@@ -149,16 +149,21 @@ class Taker:
         self._counts: Counter[str] = Counter()
         self._seen: dict[tuple[str, str], str] = {}
 
-    def snapshot(self, module: torch.fx.GraphModule, name: str, inputs: Inputs | None, step: str, until: str | None = None) -> Snapshot:
-        """The graph as it is now. With `until` only what stands before the node of that name, as the trace was then."""
+    def snapshot(
+        self, module: torch.fx.GraphModule, name: str, inputs: Inputs | None, step: str, until: str | None = None, outer: str = "",
+    ) -> Snapshot:
+        """The graph as it is now. With `until` only what stands before the node of that name, as the trace was then.
+
+        `outer` begins the names of graphs inside: graphs of different branches would have the same ones without.
+        """
         nodes = list(module.graph.nodes)
         if until is not None:
             place = next(place for place, node in enumerate(nodes) if node.name == until)
-            return self._taken(nodes[:place], name, inputs, step, _read_after(nodes, place))
+            return self._taken(nodes[:place], name, inputs, step, _read_after(nodes, place), outer)
         output = nodes[-1].args[0] if nodes and nodes[-1].op == "output" else ()
-        return self._taken(nodes, name, inputs, step, output if isinstance(output, (list, tuple)) else (output,))
+        return self._taken(nodes, name, inputs, step, output if isinstance(output, (list, tuple)) else (output,), outer)
 
-    def _taken(self, nodes: list[Node], name: str, inputs: Inputs | None, step: str, results: Iterable[Any]) -> Snapshot:
+    def _taken(self, nodes: list[Node], name: str, inputs: Inputs | None, step: str, results: Iterable[Any], outer: str) -> Snapshot:
         found: list[Input] = []
         calls: list[Call] = []
         inner: list[Snapshot] = []
@@ -167,21 +172,21 @@ class Taker:
                 place = len(found)
                 found.append(inputs.of(place, node) if inputs is not None else Input(node.name, node.name, kinds.of_node(node)))
             elif node.op in ("call_function", "get_attr"):
-                calls.append(self._call(node, name, step, inner))
+                calls.append(self._call(node, name, outer, step, inner))
         return Snapshot(name, found, calls, tuple(self._argument(item, "", "", []) for item in results), inner)
 
-    def _call(self, node: Node, graph: str, step: str, inner: list[Snapshot]) -> Call:
+    def _call(self, node: Node, graph: str, outer: str, step: str, inner: list[Snapshot]) -> Call:
         key = (graph, node.name)
         before = self._seen.setdefault(key, "" if "scope" in node.meta else step)
         origin = node if "scope" in node.meta else _nearest(node)
         meta = origin.meta if origin is not None else {}
-        hint = node.name
+        hint = outer + node.name
         call = Call(
             node.name, _target(node), meta.get("called", "") if origin is node else "",
             tuple(self._argument(a, hint, step, inner) for a in node.args),
             {key: self._argument(value, hint, step, inner) for key, value in node.kwargs.items()},
             tuple(n.name for n in node.all_input_nodes), kinds.of_node(node), meta.get("scope", "Default"),
-            tuple(meta.get("stack", ())) if origin is node else (), meta.get("columns") if origin is node else None,
+            _own_lines(meta.get("stack", ())) if origin is node else (), meta.get("columns") if origin is node else None,
             bool(meta.get("gradient") or node.meta.get("backward")), before,
             tuple(_name(target).rpartition(".")[2] for target in node.meta.get("fused", ())),
         )
@@ -196,7 +201,8 @@ class Taker:
         if isinstance(value, Node):
             return Reference(value.name)
         if isinstance(value, torch.fx.GraphModule):
-            graph = self.snapshot(value, f"{of}_{_LETTERS[len(inner) % len(_LETTERS)]}", None, step)
+            name = f"{of}_{_LETTERS[len(inner) % len(_LETTERS)]}"
+            graph = self.snapshot(value, name, None, step, outer=f"{name}_")
             inner.append(graph)
             return Inner(graph.name)
         if isinstance(value, (list, tuple)):
@@ -206,6 +212,13 @@ class Taker:
 
 
 _LETTERS = "abcdefghijklmnopqrstuvwxyz"
+
+
+def _own_lines(stack: Iterable[str]) -> tuple[str, ...]:
+    """The lines without those of what runs the program (pytest, a notebook): outermost ones in installed packages."""
+    lines = tuple(stack)
+    first = next((place for place, line in enumerate(lines) if "/site-packages/" not in line), 0)
+    return lines[first:]
 
 
 def _nearest(node: Node) -> Node | None:

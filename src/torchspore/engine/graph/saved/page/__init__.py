@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from torchspore.engine.graph.saved.recording import Compilation
 
 MOST = 60_000
-"""So many records of operators the page holds in all; compilations beyond are named in it, and their files tell the rest."""
+"""So many records of operators the page holds in all; of compilations beyond it says that their files tell the rest."""
 
 _HERE = Path(__file__).parent
 # dagre (MIT) lays out layered graphs with groups in 49 KB and synchronously; elkjs does it too in 1.6 MB, under the EPL.
@@ -25,8 +25,10 @@ def write(folder: Folder, compilation: Compilation) -> None:
     """Writes the page anew with one more compilation in it."""
     made = _written.setdefault(folder.root, [])
     data = of(compilation)
+    if made and "left_out" in made[-1]:
+        return
     if sum(len(other["records"]) for other in made) + len(data["records"]) > MOST:
-        data = {**data, "records": [], "sources": {}, "stages": [], "left_out": True}
+        data = {**data, "name": "later graphs", "records": [], "sources": {}, "stages": [], "left_out": True}
     made.append(data)
     folder.replace("index.html", html({"root": str(folder.root), "compilations": made}), 0o600)
 

@@ -25,7 +25,7 @@ const app = {
     this.panes.splice(0).forEach((pane) => pane.element.remove());
     document.getElementById("stages").replaceChildren();
     document.getElementById("details").replaceChildren();
-    this.note(`The graphs of ${this.compilation.name} are left out of this page, which holds ${this.data.compilations.length - 1} others; its .ir files hold them.`);
+    this.note(`This page holds ${this.data.compilations.length - 1} compilations. Those from ${this.compilation.line} on are left out; their .ir files are in ${this.data.root}.`);
   },
 
   title(place) { return this.compilation.stages[place].title; },
