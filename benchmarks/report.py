@@ -11,14 +11,16 @@ import subprocess
 import sys
 from pathlib import Path
 
+import graph
 import torch
 
 HERE = Path(__file__).parent
 PAGE = HERE.parent / "docs" / "performance.md"
 BENCHMARKS = (
-    "graph", "control", "parts", "cache", "lanes", "precision", "memory", "sparse", "recompute", "debug_level", "mlp", "lenet", "resnet18", "gpt", "dispatch",
-    "imports", "context",
+    "graph", "control", "parts", "cache", "lanes", "kernels", "tuning", "precision", "memory", "sparse", "recompute", "debug_level",
+    "mlp", "lenet", "resnet18", "gpt", "dispatch", "imports", "context",
 )
+ORDER = {f"graph-{net.name}": at for at, net in enumerate(graph.NETS)} | {"graph-overhead": len(graph.NETS)}
 HEAD = """# Performance
 
 Written by `benchmarks/report.py`; do not edit. Contenders take turns in one run; a ratio is taken within each round. *torch eager* is the
@@ -37,30 +39,42 @@ def main() -> None:
         wanted = tuple(arguments[at + 1].split(","))
         del arguments[at:at + 2]
     for name in wanted:
-        given = _given(name, arguments)
-        ended = subprocess.run([sys.executable, str(HERE / f"{name}.py"), *given], capture_output=True, text=True)
-        if ended.returncode:
-            raise SystemExit(f"benchmarks/{name}.py: {ended.stderr.strip().splitlines()[-1]}")
-        print(ended.stdout, flush=True)
-        put(name, given, ended.stdout)
+        for part, given in _runs(name, _given(name, arguments)):
+            ended = subprocess.run([sys.executable, str(HERE / f"{name}.py"), *given], capture_output=True, text=True)
+            if ended.returncode:
+                raise SystemExit(f"benchmarks/{name}.py: {ended.stderr.strip().splitlines()[-1]}")
+            print(ended.stdout, flush=True)
+            put(name, part, given, ended.stdout)
 
 
-def put(name: str, given: list[str], text: str) -> None:
+def _runs(name: str, given: list[str]) -> list[tuple[str, list[str]]]:
+    """What a benchmark is run with, by the part of the page that it makes: one part for each net of graph.py."""
+    if name != "graph":
+        return [(name, given)]
+    nets = [net.name for net in graph.NETS] + ["overhead"]
+    if "--nets" in given:
+        at = given.index("--nets")
+        nets = given[at + 1].split(",")
+        given = given[:at] + given[at + 2:]
+    return [(f"graph-{net}", [*given, "--nets", net]) for net in nets]
+
+
+def put(name: str, part: str, given: list[str], text: str) -> None:
     """Puts what a benchmark printed into its part of the page."""
     shown = " ".join("PYTHON" if before in ("--oracle", "--jax") else word for before, word in zip(["", *given], given))
     text = text.strip()
-    tables = text.replace("###", "##") if "###" in text else f"## {name}\n\n```text\n{text}\n```"
+    tables = text.replace("###", "##") if "###" in text else f"## {part}\n\n```text\n{text}\n```"
     machine = f"{os.cpu_count()} cores ({platform.machine()}), torch {torch.__version__}, Python {platform.python_version()}"
     command = f"python benchmarks/{name}.py {shown}".strip()
     parts = _parts()
-    parts[name] = f"<!-- {name} -->\nMade by `{command}` on {machine}.\n\n{tables}\n"
-    ordered = [parts[key] for key in BENCHMARKS if key in parts]
-    PAGE.write_text("\n".join([HEAD, *ordered]), encoding="utf-8")
+    parts[part] = f"<!-- {part} -->\nMade by `{command}` on {machine}.\n\n{tables}\n"
+    ordered = sorted(parts, key=lambda key: (BENCHMARKS.index(key.partition("-")[0]), ORDER.get(key, 0)))
+    PAGE.write_text("\n".join([HEAD, *(parts[key] for key in ordered)]), encoding="utf-8")
 
 
 def _parts() -> dict[str, str]:
-    """The parts that the page has, by the name of their benchmark."""
-    found = re.split(r"^<!-- (\w+) -->\n", PAGE.read_text(encoding="utf-8") if PAGE.exists() else "", flags=re.MULTILINE)[1:]
+    """The parts that the page has, by their names."""
+    found = re.split(r"^<!-- ([\w-]+) -->\n", PAGE.read_text(encoding="utf-8") if PAGE.exists() else "", flags=re.MULTILINE)[1:]
     return {name: f"<!-- {name} -->\n{text.rstrip()}\n" for name, text in zip(found[::2], found[1::2])}
 
 
@@ -70,7 +84,7 @@ def _given(name: str, arguments: list[str]) -> list[str]:
     words = iter(arguments)
     for word in words:
         pair = [word] if word in ("--quick", "--no-compile") else [word, next(words, "")]
-        only = {"--jax": name == "graph", "--quick": name == "graph"}.get(word, name != "context" or word == "--oracle")
+        only = {"--jax": name == "graph", "--nets": name == "graph", "--quick": name == "graph"}.get(word, name != "context" or word == "--oracle")
         found += pair if only else []
     return found
 
