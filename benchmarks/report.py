@@ -79,13 +79,13 @@ def _parts() -> dict[str, str]:
 
 
 def _given(name: str, arguments: list[str]) -> list[str]:
-    """The arguments that a benchmark takes: `--jax` and `--quick` are for graph.py alone, context.py wants the oracle alone."""
+    """The arguments that a benchmark takes: `--jax`, `--nets` and `--quick` are for graph.py alone, context.py wants the oracle alone."""
     found: list[str] = []
     words = iter(arguments)
     for word in words:
         pair = [word] if word in ("--quick", "--no-compile") else [word, next(words, "")]
-        only = {"--jax": name == "graph", "--nets": name == "graph", "--quick": name == "graph"}.get(word, name != "context" or word == "--oracle")
-        found += pair if only else []
+        is_taken = name == "graph" if word in ("--jax", "--nets", "--quick") else name != "context" or word == "--oracle"
+        found += pair if is_taken else []
     return found
 
 
