@@ -25,7 +25,7 @@ def nets() -> dict[str, Callable[[], tuple[Any, tuple[Any, ...]]]]:
     """The nets, each a function that makes (net with loss, batch)."""
     import numpy as np
     from mindspore import nn
-    from programs import gpt, resnet18
+    from programs import gpt
 
     def mlp() -> tuple[Any, tuple[Any, ...]]:
         rng = np.random.RandomState(0)
@@ -35,13 +35,17 @@ def nets() -> dict[str, Callable[[], tuple[Any, tuple[Any, ...]]]]:
 
     def images() -> tuple[Any, tuple[Any, ...]]:
         rng = np.random.RandomState(0)
-        return resnet18.ResNet18(), (rng.rand(4, 3, 16, 16).astype(np.float32), rng.randint(0, 10, 4).astype(np.int32))
+        layers: list[Any] = []
+        for inputs, outputs, stride in ((3, 16, 1), (16, 32, 2), (32, 64, 2)):
+            layers += [nn.Conv2d(inputs, outputs, 3, stride), nn.BatchNorm2d(outputs), nn.ReLU()]
+        net = nn.SequentialCell(*layers, nn.AvgPool2d(4, 4), nn.Flatten(), nn.Dense(64, 10))
+        return net, (rng.rand(16, 3, 16, 16).astype(np.float32), rng.randint(0, 10, 16).astype(np.int32))
 
     def words() -> tuple[Any, tuple[Any, ...]]:
         ids = np.random.RandomState(0).randint(0, 200, (4, 33)).astype(np.int32)
         return gpt.GPT(200, 32, 128, 4, 2), (ids[:, :-1].copy(), ids[:, 1:].reshape(-1).copy())
 
-    return {"MLP": mlp, "ResNet-18, 4 images of 16 x 16": images, "GPT, 2 layers, width 128": words}
+    return {"MLP": mlp, "three convolutions with batch norms": images, "GPT, 2 layers, width 128": words}
 
 
 def losses(make: Callable[[], tuple[Any, tuple[Any, ...]]], wide: bool = False, lowered: bool = False) -> tuple[Any, tuple[Any, ...]]:

@@ -29,8 +29,8 @@ APPLIED = {
     "jit_compile": "ascend_config", "op_debug_option": "ascend_config",
     "save_graphs": "save_graphs", "save_graphs_path": "save_graphs_path", "reserve_class_name_in_scope": "reserve_class_name_in_scope",
     "precision_mode": "ascend_config", "enable_auto_mixed_precision": "enable_auto_mixed_precision",
-    "enable_reduce_precision": "enable_reduce_precision", "memory_optimize_level": "memory_optimize_level", "sys.mem_reuse": "env_config_path",
-    "enable_sparse": "enable_sparse",
+    "enable_reduce_precision": "enable_reduce_precision", "memory_optimize_level": "memory_optimize_level",
+    "sys.mem_reuse": "env_config_path", "enable_sparse": "enable_sparse",
 }
 _SAMPLES = ("precompile_only", "max_call_depth", "save_graphs")
 

@@ -219,7 +219,7 @@ def after() -> Iterator[None]:
 
 def test_ftrl_of_whole_gradients_is_that_of_rows() -> None:
     every = [np.array([[0, 1, 2, 3, 4, 5, 6]], np.int32)] * 3
-    make = lambda p: nn.FTRL(p, learning_rate=0.1, l1=0.5)  # noqa: E731
+    make = lambda p: nn.FTRL(p, learning_rate=0.1, l1=0.5)
     np.testing.assert_allclose(trained(make, "Embedding", every)[0], trained(make, "lookup", every)[0], rtol=1e-5)
 
 

@@ -12,6 +12,7 @@ from unit.graph.precision.nets import Net, X, dtypes, product, trained
 
 import torchspore
 from torchspore.context import effects
+from torchspore.context.public import scope
 from torchspore.errors import OptionValueError
 
 PRODUCTS = ("convolution", "convolution_backward", "addmm", "mm")
@@ -166,3 +167,27 @@ def test_an_unknown_mode_names_the_nearest() -> None:
     with pytest.raises(OptionValueError) as error:
         ms.set_context(ascend_config={"precision_mode": "force_fp61"})
     assert "precision_mode" in str(error.value) and "hint: write ascend_config={'precision_mode': 'force_fp16'}" in str(error.value)
+
+
+def test_a_gradient_that_onednn_leaves_unwritten_stays_in_float32() -> None:
+    class Small(nn.Cell):
+        def __init__(self) -> None:
+            super().__init__()
+            self.wide, self.small = nn.Conv2d(8, 8, 3), nn.Conv2d(8, 8, 3, stride=2)
+
+        def construct(self, x):
+            return (self.wide(x)[:, :, :1, :1] + self.small(x[:, :, :1, :1])).sum()
+
+    ms.set_context(mode=ms.GRAPH_MODE, ascend_config={"precision_mode": "allow_fp32_to_bf16"})
+    net = Small()
+    step = nn.TrainOneStepCell(net, nn.SGD(net.trainable_params(), 0.1)).set_train()
+    step(Tensor(np.ones((2, 8, 4, 4), np.float32)))
+    assert dtypes(step)["convolution"] == BRAIN and dtypes(step)["convolution_backward"] == {"bfloat16", "float32"}
+
+
+def test_a_graph_that_is_loaded_from_the_cache_is_cast_alike(tmp_path: Any) -> None:
+    with scope(enable_compile_cache=True, compile_cache_path=str(tmp_path)):
+        losses, found, _, _ = under("force_fp16")
+    with scope(enable_compile_cache=True, compile_cache_path=str(tmp_path), load_compile_cache=True):
+        again, loaded, _, _ = under("force_fp16")
+    assert again == losses and loaded == found

@@ -39,6 +39,8 @@ def read(written: dict[str, Any]) -> torch.fx.GraphModule:
         node = nodes[entry["name"]] = graph.create_node(entry["op"], target, arguments, keywords, entry["name"])
         if "val" in entry:
             node.meta["val"] = _fake(entry["val"], mode)
+        if entry.get("optimizer"):
+            node.meta["optimizer"] = True
     return torch.fx.GraphModule(root, graph)
 
 
@@ -51,6 +53,8 @@ def _node(module: torch.fx.GraphModule, node: Node) -> dict[str, Any]:
         entry["constant"] = _bytes(functools.reduce(getattr, str(node.target).split("."), module))
     if "val" in node.meta:
         entry["val"] = _meta(node.meta["val"])
+    if node.meta.get("optimizer"):
+        entry["optimizer"] = True
     return entry
 
 

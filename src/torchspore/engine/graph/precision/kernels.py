@@ -23,12 +23,25 @@ def has(node: Node, sources: frozenset[torch.dtype] = frozenset(), dtype: torch.
     inputs = [t for n in node.all_input_nodes if isinstance(t := n.meta.get("val"), torch.Tensor)]
     if len(inputs) < len(node.all_input_nodes) or not all(type(length) is int for t in inputs for length in t.shape):
         return True
+    if _misreads(node, dtype):
+        return False
     kinds = tuple(dtype if t.dtype in sources and dtype is not None else t.dtype for t in inputs)
     key = (node.target, kinds, inputs[0].device.type if inputs else "", len(node.args))
     found = _known.get(key)
     if found is None:
         found = _known[key] = _asked(node, sources, dtype)
     return found
+
+
+def _misreads(node: Node, dtype: torch.dtype | None) -> bool:
+    """Whether it is the gradient of a convolution in bfloat16 whose stride is longer than its input.
+
+    oneDNN, as torch 2.13 has it for the CPU, leaves parts of the weight's gradient unwritten there, so that they hold what lay in memory.
+    """
+    if node.target is not torch.ops.aten.convolution_backward.default or dtype is not torch.bfloat16:
+        return False
+    value, stride = node.args[1].meta["val"], node.args[4]  # type: ignore[union-attr]
+    return value.device.type == "cpu" and any(length < step for length, step in zip(value.shape[2:], stride))  # type: ignore[arg-type]
 
 
 def _asked(node: Node, sources: frozenset[torch.dtype], dtype: torch.dtype | None) -> bool:
