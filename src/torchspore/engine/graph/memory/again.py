@@ -26,6 +26,8 @@ MARK = "recomputed"
 """In the meta of a node that computes a value again: passes that compute equal values once leave it alone."""
 PRICE = 0.25
 """The share of the graph's own cost that may be spent in all."""
+_STRIDE = 0.05
+"""The share of the peak that is freed before lifetimes are looked at again."""
 _LONGEST = 24
 """The most operators that are run again for one value."""
 _WORTH = 1e-3
@@ -37,54 +39,75 @@ _NORM = _aten.native_batch_norm.default
 def computed_again(module: torch.fx.GraphModule) -> tuple[int, float]:
     """Puts the second computations in, in place. Gives how many operators they are, and their cost as a share of the graph's."""
     whole = sum(seconds(node) for node in module.graph.nodes) or 1.0
-    spent, count = 0.0, 0
+    spent, count, stride = 0.0, 0, _STRIDE
     hopeless: set[Node] = set()
     lives = Lifetimes(module)
     line = lives.timeline()
     while line:
         top = max(line)
-        found = _best(lives, line.index(top), top, hopeless, PRICE * whole - spent)
-        if found is None:
+        batch = _batch(_candidates(lives, line.index(top), top, hopeless, PRICE * whole - spent), stride * top, PRICE * whole - spent)
+        if not batch:
             break
-        made = _Insertion(module.graph, lives, found)
+        made = [_Insertion(module.graph, lives, found) for found in batch]
         after = Lifetimes(module)
         next_line = after.timeline()
         if max(next_line) > top:
-            made.undo()
-            hopeless.add(found.storage.node)
+            for one in reversed(made):
+                one.undo()
+            # Together they raise it: one by one it shows which one does.
+            hopeless |= {batch[0].storage.node} if len(batch) == 1 else set()
+            stride = 0.0
             continue
-        spent, count, lives, line = spent + found.price, count + len(found.chain), after, next_line
+        spent, count = spent + sum(found.price for found in batch), count + sum(len(found.chain) for found in batch)
+        lives, line, stride = after, next_line, _STRIDE
     return count, spent / whole
 
 
 @dataclass
 class Candidate:
-    """A value that could be computed again before the operator at `back`: by which operators, in order, and what that frees and costs."""
+    """A value that could be computed again before the operator at `back`: by which operators, in order, which values these read,
+    and what that frees and costs.
+    """
 
     storage: Storage
     back: int
     targets: list[Node]
     chain: list[Node] = field(default_factory=list)
+    reads: set[int] = field(default_factory=set)
     frees: int = 0
     price: float = 0.0
 
 
-def _best(lives: Lifetimes, at: int, top: int, hopeless: set[Node], budget: float) -> Candidate | None:
-    """The candidate that frees most memory for its price while the operator `at` runs."""
+def _candidates(lives: Lifetimes, at: int, top: int, hopeless: set[Node], budget: float) -> list[Candidate]:
+    """What could be computed again to free memory while the operator `at` runs, the most memory for its price first."""
     writes_at = _writes(lives)
-    best: Candidate | None = None
+    found = []
     for storage in lives.storages:
         if storage.size < _WORTH * top or storage.node in hopeless or MARK in storage.node.meta:
             continue
         back = _next_use(storage, at)
-        if back is None:
+        if back is not None:
+            one = _Closure(lives, writes_at, storage, back, at).candidate()
+            if one is not None and one.price <= budget and one.frees >= _WORTH * top:
+                found.append(one)
+    return sorted(found, key=lambda one: one.price / one.frees)
+
+
+def _batch(found: list[Candidate], wanted: float, budget: float) -> list[Candidate]:
+    """The first candidates that together free as many bytes as wanted, at least one; none reads what another one would not keep."""
+    chosen: list[Candidate] = []
+    gone: set[int] = set()
+    read: set[int] = set()
+    for one in found:
+        if id(one.storage) in read or one.reads & gone or one.price > budget:
             continue
-        found = _Closure(lives, writes_at, storage, back, at).candidate()
-        if found is None or found.price > budget or found.frees < _WORTH * top:
-            continue
-        if best is None or found.frees / found.price > best.frees / best.price:
-            best = found
-    return best
+        chosen.append(one)
+        gone.add(id(one.storage))
+        read |= one.reads
+        wanted, budget = wanted - one.frees, budget - one.price
+        if wanted <= 0:
+            break
+    return chosen
 
 
 def _next_use(storage: Storage, at: int) -> int | None:
@@ -116,6 +139,7 @@ class _Closure:
         self._lives, self._writes_at, self._storage, self._back, self._at = lives, writes_at, storage, back, at
         self._chain: dict[Node, None] = {}
         self._longer: dict[int, Storage] = {}
+        self._reads: set[int] = set()
 
     def candidate(self) -> Candidate | None:
         """What it takes; None where it can't be done."""
@@ -127,7 +151,8 @@ class _Closure:
             return None
         longer = sum(s.size for s in self._longer.values() if s.dies < self._at)
         price = sum(seconds(node) for node in self._chain)
-        return Candidate(self._storage, self._back, targets, list(self._chain), self._storage.size - longer, max(price, 1e-9))
+        frees = self._storage.size - longer
+        return Candidate(self._storage, self._back, targets, list(self._chain), self._reads, frees, max(price, 1e-9))
 
     def _need(self, node: Node) -> None:
         """Has the value of a node at hand at `back`."""
@@ -149,13 +174,17 @@ class _Closure:
         if node.op in ("placeholder", "get_attr"):
             return True
         storage = self._lives.of.get(node)
-        return storage is not None and storage is not self._storage and storage.dies >= self._back
+        if storage is None or storage is self._storage or storage.dies < self._back:
+            return False
+        self._reads.add(id(storage))
+        return True
 
     def _keep_longer(self, node: Node) -> None:
         storage = self._lives.of.get(node)
         if storage is None or storage is self._storage:
             raise _Impossible
         self._longer[id(storage)] = storage
+        self._reads.add(id(storage))
 
 
 def _may_run_again(node: Node) -> bool:

@@ -7,18 +7,20 @@ from typing import Any
 import torch
 from torch.fx.node import Node, map_arg
 
+from torchspore.engine.graph.precision import lists
 from torchspore.engine.lacking import is_said_by
 from torchspore.engine.private import is_operator, without_modes
 
 _known: dict[Any, bool] = {}
+_FLOATS = frozenset({torch.float16, torch.bfloat16, torch.float32})
 
 
 def has(node: Node, sources: frozenset[torch.dtype] = frozenset(), dtype: torch.dtype | None = None) -> bool:
     """Whether the device has a kernel for the node's operator, with inputs in one of the `sources` in `dtype` instead.
 
-    What can't be asked (open lengths, no operator of torch's) counts as there: its kernel will tell.
+    What can't be asked (open lengths, random numbers, no operator of torch's) counts as there: its kernel will tell.
     """
-    if not is_operator(node.target):
+    if not is_operator(node.target) or torch.Tag.nondeterministic_seeded in node.target.tags:
         return True
     inputs = [t for n in node.all_input_nodes if isinstance(t := n.meta.get("val"), torch.Tensor)]
     if len(inputs) < len(node.all_input_nodes) or not all(type(length) is int for t in inputs for length in t.shape):
@@ -26,6 +28,8 @@ def has(node: Node, sources: frozenset[torch.dtype] = frozenset(), dtype: torch.
     if _misreads(node, dtype):
         return False
     kinds = tuple(dtype if t.dtype in sources and dtype is not None else t.dtype for t in inputs)
+    if node.target._opname in lists.ALLOWED and set(kinds) <= _FLOATS:
+        return True                    # every device has these; to ask a convolution would take as long as to run it
     key = (node.target, kinds, inputs[0].device.type if inputs else "", len(node.args))
     found = _known.get(key)
     if found is None:
@@ -51,7 +55,7 @@ def _asked(node: Node, sources: frozenset[torch.dtype], dtype: torch.dtype | Non
         return torch.empty_strided(t.shape, t.stride(), dtype=kind, device=t.device).zero_()
 
     target: Any = node.target
-    with without_modes(), torch.no_grad(), torch.random.fork_rng(), warnings.catch_warnings():
+    with without_modes(), torch.no_grad(), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
             target(*with_dtype(node, map_arg(node.args, zeros), sources, dtype), **map_arg(node.kwargs, zeros))
