@@ -37,7 +37,7 @@ function showDetails(host, app, name) {
   host.appendChild(element("p", "mono", record.f));
   share(host, tree, node);
   values(host, app, tree, node);
-  argumentsOf(host, record);
+  argumentsOf(host, tree, record);
 }
 
 /** How the operator was in the stage on the left, where it was another. */
@@ -81,6 +81,12 @@ function share(host, tree, node) {
   host.appendChild(element("p", "quiet", percent(part) + " of this graph; " + (tree.isMeasured ? microseconds(node.cost) + ", run by itself" : "not measured")));
 }
 
+/** A type; of several results only the first. */
+function brief(type) {
+  const place = type.indexOf("], ");
+  return place < 0 ? type : type.slice(0, place + 1) + ", …";
+}
+
 function microseconds(time) { return time < 1000 ? time.toFixed(1) + " µs" : (time / 1000).toFixed(2) + " ms"; }
 
 function percent(part) { return (100 * part).toFixed(part < 0.01 ? 2 : 1) + " %"; }
@@ -101,14 +107,15 @@ function list(host, title, items, app) {
     const li = ul.appendChild(element("li"));
     if (item.p) li.appendChild(element("span", "parameter", item.t));
     else li.appendChild(element("button", "", item.label)).onclick = () => app.select(item.id);
-    li.appendChild(element("span", "mono", item.p ? item.k : item.type || ""));
+    li.appendChild(element("span", "mono", brief(item.p ? item.k : item.type || "")));
   }
   if (found.length > 40) host.appendChild(element("p", "quiet", "and " + (found.length - 40) + " more"));
 }
 
-function argumentsOf(host, record) {
+function argumentsOf(host, tree, record) {
   heading(host, "Arguments");
-  host.appendChild(element("p", "mono", given(record)));
+  const named = given(record).replace(/%([\w.]+)/g, (whole, name) => (tree.inputs.has(name) ? tree.inputs.get(name).t : whole));
+  host.appendChild(element("p", "mono", named));
 }
 
 function given(record) {
@@ -133,12 +140,13 @@ function legend(host, app) {
     key.appendChild(element("i")).style.background = `var(--${colour})`;
     key.append(text);
   }
+  host.appendChild(element("p", "quiet", "Edges from the forward part to its gradient, and the many into one box, are drawn when one end is selected."));
   heading(host, tree.isMeasured ? "Longest, measured" : "Longest, estimated from the shapes");
   const ops = [...tree.nodes.values()].filter((node) => node.kind === "op").sort((a, b) => b.cost - a.cost).slice(0, 8);
   const ul = host.appendChild(element("ul", "values"));
   for (const node of ops) {
     const li = ul.appendChild(element("li"));
-    li.appendChild(element("button", "", node.type ? node.label + " · " + node.type : node.label)).onclick = () => app.select(node.id);
+    li.appendChild(element("button", "", node.type ? node.label + " · " + brief(node.type) : node.label)).onclick = () => app.select(node.id);
     li.appendChild(element("span", "mono", percent(node.cost / (tree.cost || 1))));
   }
   heading(host, "Keys");

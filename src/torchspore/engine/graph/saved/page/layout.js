@@ -2,6 +2,7 @@
 /* Where boxes and edges go: dagre lays out what is open, groups as clusters around their members. */
 
 const CHARACTER = 7.3, SMALL = 6.7, LEAST_WIDTH = 84, MOST_WIDTH = 260, HEAD = 22;
+const MANY = 8;         // edges into one box that are drawn at most
 
 /** The text of a box, cut so that it fits. */
 function fitting(text, width, character) {
@@ -44,8 +45,9 @@ function layout(tree, open) {
 }
 
 /**
- * The edges between boxes: those that are laid out, and those from the forward part to a gradient that has another reason to stand where
- * it stands. These would pull both parts into one long diagonal; they are shown when one of their ends is selected.
+ * The edges between boxes: those that are laid out, and those that would pull all boxes into one long diagonal, which are shown when one of
+ * their ends is selected. These are the edges from the forward part to a gradient that has another reason to stand where it stands, and of
+ * the many into one box (an optimizer's) all but the last.
  */
 function edgesOf(tree, open) {
   const counts = new Map();
@@ -57,10 +59,11 @@ function edgesOf(tree, open) {
   }
   const all = [...counts.values()], crosses = (edge) => isBackward(edge.to) && !isBackward(edge.from);
   const follows = new Set(all.filter((edge) => !crosses(edge)).map((edge) => edge.to));
-  return {
-    drawn: all.filter((edge) => !crosses(edge) || !follows.has(edge.to)),
-    kept: all.filter((edge) => crosses(edge) && follows.has(edge.to)),
-  };
+  const into = new Map();
+  for (const edge of all) into.set(edge.to, [...(into.get(edge.to) || []), edge]);
+  const last = (edge) => into.get(edge.to).length <= MANY || into.get(edge.to).every((other) => other.from.order <= edge.from.order);
+  const isDrawn = (edge) => (!crosses(edge) || !follows.has(edge.to)) && last(edge);
+  return { drawn: all.filter(isDrawn), kept: all.filter((edge) => !isDrawn(edge)) };
 }
 
 function gathered(graph, clusters) {

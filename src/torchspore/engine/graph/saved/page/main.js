@@ -38,7 +38,7 @@ const app = {
 
   /** Opens a second pane, with the stage before that differs, or shuts it. */
   compare() {
-    if (this.panes.length > 1) { this.drop(); this.places.length = 1; } else {
+    if (this.panes.length > 1) { this.drop(); this.places = this.places.slice(1); } else {
       this.panes.push(new Pane(document.getElementById("panes"), this));
       const first = this.places[0];
       this.places = [before(this.compilation, first), first];

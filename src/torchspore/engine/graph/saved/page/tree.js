@@ -56,6 +56,7 @@ function shortName(target) {
 
 function leaf(tree, group, node) {
   node.parent = group;
+  node.order = tree.nodes.size;
   node.readers = [];
   node.weights = [];
   group.children.push(node);
@@ -127,11 +128,12 @@ function run(tree, group, members) {
 
 /** How many operators are in each group, what they cost, and whether all are of a gradient. */
 function measure(group) {
-  group.size = 0; group.cost = 0; group.backward = true;
+  group.size = 0; group.cost = 0; group.backward = true; group.order = 0;
   for (const child of group.children) {
     if (child.kind === "group") measure(child);
     group.size += child.kind === "group" ? child.size : child.kind === "op" ? 1 : 0;
     group.cost += child.cost || 0;
+    group.order = Math.max(group.order, child.order);
     if (child.kind === "group" ? !child.backward : child.kind === "op" && !child.record.b) group.backward = false;
   }
 }
