@@ -39,8 +39,8 @@ class Levels(Kind):
 save_graphs = Option(
     kind=Levels(), default=0, wins=True, environment=("MS_DEV_SAVE_GRAPHS",), example="set_context(save_graphs=2)",
     read_by="engine.graph.saved", graph_only=True, unread={0: "nothing is written"}, since="0.1",
-    doc="How much is written about each graph that is compiled: 0 nothing, 1 the main stages and a page to look at them, 2 also the steps of "
-        "the back end and each branch and loop, 3 also every pass, and drawings of all. True is 2 with drawings of the main stages.",
+    doc="How much is written about each graph that is compiled: 0 nothing, 1 the main stages and a page to look at them, 2 also the steps "
+        "of the back end and each branch and loop, 3 also every pass, and drawings of all. True is 2 with drawings of the main stages.",
 )
 save_graphs_path = Option(
     kind=Directory(), default=".", wins=True, environment=("MS_DEV_SAVE_GRAPHS_PATH",), prepare=prepare.directory,
