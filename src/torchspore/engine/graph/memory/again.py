@@ -18,7 +18,7 @@ from torch.fx.node import Node
 from torchspore.engine.graph.memory.cost import seconds
 from torchspore.engine.graph.memory.lifetimes import Lifetimes, Storage
 from torchspore.engine.graph.passes.dead import acts
-from torchspore.engine.graph.passes.owner import owners, shown
+from torchspore.engine.graph.passes.owner import owners
 from torchspore.engine.graph.passes.writes import writes
 from torchspore.engine.private import is_operator
 
@@ -143,6 +143,8 @@ class _Closure:
 
     def candidate(self) -> Candidate | None:
         """What it takes; None where it can't be done."""
+        if any(n in self._writes_at for n in self._storage.shows):
+            return None                    # what was written into it would be lost
         targets = [n for n in self._storage.shows if any(self._lives.place[user] >= self._back for user in n.users)]
         try:
             for target in targets:
@@ -158,8 +160,7 @@ class _Closure:
         """Has the value of a node at hand at `back`."""
         if node in self._chain or self._is_there(node):
             return
-        source = shown(node)
-        if source is None and not _may_run_again(node):
+        if not _may_run_again(node):
             self._keep_longer(node)
             return
         if len(self._chain) >= _LONGEST:
