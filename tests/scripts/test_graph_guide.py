@@ -9,7 +9,7 @@ import pytest
 import running
 
 ROOT = Path(__file__).resolve().parents[2]
-GUIDES = ("graph-mode", "execution", "save-graphs", "precision", "memory")
+GUIDES = ("graph-mode", "execution", "save-graphs", "precision", "memory", "graph-kernels", "tuning")
 
 
 def sections(guide: str) -> dict[str, str]:
@@ -31,6 +31,9 @@ APPLIED = {
     "precision_mode": "ascend_config", "enable_auto_mixed_precision": "enable_auto_mixed_precision",
     "enable_reduce_precision": "enable_reduce_precision", "memory_optimize_level": "memory_optimize_level",
     "sys.mem_reuse": "env_config_path", "enable_sparse": "enable_sparse",
+    "enable_graph_kernel": "enable_graph_kernel", "opt_level": "graph_kernel_flags", "graph_kernel_flags": "graph_kernel_flags",
+    "dump_as_text": "graph_kernel_flags", "path": "graph_kernel_flags", "aoe_tune_mode": "aoe_tune_mode",
+    "torchspore tune": "aoe_tune_mode", "aoe_config": "aoe_config", "auto_tune_mode": "auto_tune_mode",
 }
 _SAMPLES = ("precompile_only", "max_call_depth", "save_graphs")
 
