@@ -87,6 +87,14 @@ class NoCompiler(RuntimeError):
     """No C++ compiler was found."""
 
 
+def is_of_compiler(error: BaseException) -> bool:
+    """Whether an error of `inductor` comes from the C++ compiler, or the disk, and not from what Inductor makes of one graph."""
+    from torch._inductor.exc import CppCompileError
+
+    inner = getattr(error, "inner_exception", error)
+    return isinstance(inner, (CppCompileError, OSError))
+
+
 def inductor(
     module: torch.fx.GraphModule, inputs: list[Any], options: dict[str, Any], in_one: bool = False,
 ) -> Any:
@@ -189,7 +197,7 @@ def _run_apart(command: str, cwd: str) -> None:
 
 __all__ = [
     "add_all", "around_operators", "backward_node", "current_trace", "disable_proxy_modes_tracing", "FakeTensor", "FakeTensorMode",
-    "fused_adam", "fused_adamw", "fused_sgd", "gelu", "inductor", "is_operator", "kernel_of", "lazy_graphs", "log_softmax", "make_fx",
-    "multiply_all", "next_sequence_number", "NoCompiler", "onednn_linear", "pop_mode", "proxy_of", "push_mode", "sizes_as_symbols",
-    "softmax", "track_tensor_tree", "without_modes", "written", "zero_all",
+    "fused_adam", "fused_adamw", "fused_sgd", "gelu", "inductor", "is_of_compiler", "is_operator", "kernel_of", "lazy_graphs",
+    "log_softmax", "make_fx", "multiply_all", "next_sequence_number", "NoCompiler", "onednn_linear", "pop_mode", "proxy_of",
+    "push_mode", "sizes_as_symbols", "softmax", "track_tensor_tree", "without_modes", "written", "zero_all",
 ]

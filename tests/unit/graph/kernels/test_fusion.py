@@ -336,6 +336,23 @@ def test_without_a_compiler_it_is_said_once_and_operators_run(tmp_path: Path) ->
     assert "opt_level 2: of 8 kernels 8 are left, 0 of them generated, because there is no working C++ compiler" in ran.out
 
 
+def test_what_inductor_cannot_write_is_left_out_and_the_rest_is_fused(launched: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    from torchspore.engine import private
+
+    before = private.inductor
+
+    def choosy(module: Any, *rest: Any) -> Any:
+        if any("maximum" in str(node.target) for node in module.graph.nodes):
+            raise AssertionError("no lowering of this")
+        return before(module, *rest)
+
+    monkeypatch.setattr(private, "inductor", choosy)
+    x = data(11, 3)
+    assert launched(Exact(), x, x, flags="--opt_level=1").count(G) == 0
+    assert launched(Many(), x, x, x, flags="--opt_level=1").count(G) == 4
+    assert any("no lowering of this" in line for line in effects.notes()["compiler"])
+
+
 def test_the_numbers_of_torch_are_counted_alike() -> None:
     x = torch.ones(3)
     assert launches.launched(lambda: (x + 1).view(3) * 2) == ["add", "mul"]

@@ -231,6 +231,15 @@ def test_the_order_of_searches_and_the_budget(monkeypatch: pytest.MonkeyPatch) -
         assert asked.budget() == seconds
 
 
+def test_details_of_a_tuner_that_is_off_have_no_effect(folder: Path) -> None:
+    made(aoe_config={"job_type": "1"})(data(210, 128))
+    from torchspore.cli import explain
+
+    (row,) = [row for row in explain.rows() if row[0] == "aoe_config"]
+    assert row[3] == "no effect here: nothing is tuned: neither aoe_tune_mode nor auto_tune_mode is set"
+    assert not (folder / "rank_0").exists()
+
+
 PROGRAM = """
 import mindspore as ms, numpy as np
 from mindspore import nn, ops

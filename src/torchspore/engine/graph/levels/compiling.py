@@ -18,6 +18,7 @@ from torchspore.engine.graph.passes.copy import copied
 from torchspore.engine.graph.passes.layout import has_images
 from torchspore.engine.graph.passes.order import ordered
 from torchspore.engine.graph.saved import stages
+from torchspore.engine.graph.tuning import asked
 from torchspore.errors import InferenceOnly
 
 Inputs = measure.Inputs
@@ -42,6 +43,8 @@ def compile(module: torch.fx.GraphModule, inputs: Inputs, settings: Settings, he
 
 
 def _tuned(module: torch.fx.GraphModule, inputs: Inputs, settings: Settings, held: frozenset[int]) -> Code:
+    if settings.tuning is None:
+        asked.off()
     if settings.tuning is None or _takes_kept_values(module):
         return _code(module, inputs, settings, held)
     from torchspore.engine.graph.tuning import tuner

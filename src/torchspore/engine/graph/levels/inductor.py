@@ -30,7 +30,8 @@ def is_there() -> bool:
 
 
 def kernel(module: torch.fx.GraphModule, level: str, more: Mapping[str, Any] = _NONE, asked: str = _LEVELS) -> Kernel | None:
-    """One compiled function for the graph, which has no writes in it; None where the compiler is missing or failed, which is said once.
+    """One compiled function for the graph, which has no writes in it; None where the compiler is missing or failed, which is said once, and
+    where Inductor has no way to write this one, which `explain` tells.
 
     `more` are settings of Inductor's, `asked` says what wants the kernel.
 
@@ -49,7 +50,11 @@ def kernel(module: torch.fx.GraphModule, level: str, more: Mapping[str, Any] = _
                                     {**_options(level), **more})
     except private.NoCompiler as error:
         _broken = f"no C++ compiler is found ({_first_line(error)})"
-    except Exception as error:                # whatever a compiler does wrong, the program runs without it
+    except Exception as error:                # whatever goes wrong, the program runs without it
+        if not private.is_of_compiler(error):
+            effects.note("compiler", f"no kernel is generated for {_shown(module)}: {_first_line(error)}")
+            log.event("compile", f"no kernel for {_shown(module)}: {_first_line(error)}")
+            return None
         _broken = f"the C++ compiler failed ({_first_line(error)})"
     else:
         kept.keep(key, compiled.source, compiled.libraries)

@@ -29,6 +29,8 @@ SEARCHES: dict[str, Callable[[Trials], None]] = {"RL": bandit.search, "GA": gene
 WORTH = 1.03
 """A tuned form is kept where it is at least so many times faster, in the median of ROUNDS."""
 ROUNDS = 9
+SLOW = 0.05
+"""Seconds: of a graph that takes more, a third of the rounds is enough."""
 LEAST = 30e-6
 """Seconds: a graph that takes less is a handful of calls, and is not searched for."""
 
@@ -132,7 +134,7 @@ def search(
     if not plan:
         return Found(None, (1.0, 1.0, 1.0), tried, time.monotonic() - started, base)
     best = built(module, inputs, settings, held, tuning.job, plan)
-    gain = _gain(race, untuned, best) if best is not None else (1.0, 1.0, 1.0)
+    gain = _gain(race, untuned, best, base) if best is not None else (1.0, 1.0, 1.0)
     return Found(plan if gain[0] >= WORTH else None, gain, tried, time.monotonic() - started, base)
 
 
@@ -155,7 +157,7 @@ def measured(race: Race, code: Code) -> float:
         return measure.seconds({"one": code}, race.inputs())["one"]
 
 
-def _gain(race: Race, before: Code, after: Code) -> tuple[float, float, float]:
+def _gain(race: Race, before: Code, after: Code, took: float) -> tuple[float, float, float]:
     """How many times faster: the median, the least and the greatest of rounds in which both run in turns; 1 where numbers are others."""
     race.enter("tuned", lambda: after)
     if "tuned" not in race.codes:
@@ -163,7 +165,7 @@ def _gain(race: Race, before: Code, after: Code) -> tuple[float, float, float]:
     ratios = []
     with measure.undisturbed():
         inputs = race.inputs()
-        for _ in range(ROUNDS):
+        for _ in range(ROUNDS if took < SLOW else ROUNDS // 3):
             seconds = measure.seconds({"before": before, "after": after}, inputs)
             ratios.append(seconds["before"] / seconds["after"])
     return statistics.median(ratios), min(ratios), max(ratios)
