@@ -125,6 +125,13 @@ def test_other_levels_take_less_too(tmp_path: Path) -> None:
     assert less < 0.8 * memory
 
 
+@pytest.mark.parametrize(("order", "share"), [("bfs", 0.6), ("dfs", 0.9)])
+def test_the_order_of_operators_leaves_the_plan_as_it_is(order: str, share: float, tmp_path: Path) -> None:
+    losses, _, memory, _ = trained(Rows, tmp_path, exec_order=order)
+    again_losses, _, less, _ = trained(Rows, tmp_path, exec_order=order, memory_optimize_level="O1")
+    assert again_losses == losses and less < share * memory
+
+
 def test_without_reuse_each_value_keeps_its_memory(tmp_path: Path) -> None:
     losses, bits, memory, _ = trained(Rows, tmp_path)
     path = tmp_path / "config.json"

@@ -191,3 +191,12 @@ def test_a_graph_that_is_loaded_from_the_cache_is_cast_alike(tmp_path: Any) -> N
     with scope(enable_compile_cache=True, compile_cache_path=str(tmp_path), load_compile_cache=True):
         again, loaded, _, _ = under("force_fp16")
     assert again == losses and loaded == found
+
+
+def test_saved_graphs_show_the_dtypes(tmp_path: Any) -> None:
+    with scope(save_graphs=1, save_graphs_path=str(tmp_path)):
+        under("allow_fp32_to_fp16", steps=1)
+    final = next(tmp_path.rglob("graph_build_*.ir")).read_text()
+    found = [lines for lines in final.split("\n  %") if "= aten.addmm(" in lines]
+    assert found and all("-> (<Tensor[Float16]" in lines for lines in found)
+    assert all("-> (<Tensor[Float32]" in lines for lines in final.split("\n  %") if "= aten._log_softmax(" in lines)

@@ -85,6 +85,8 @@ def prepared(module: torch.fx.GraphModule, settings: Settings) -> torch.fx.Graph
     if precision.is_wanted(module, settings):
         module = precision.apply(module, settings)
         stages.keep("precision", module)
+    if settings.saves_memory:
+        module = _in_order(module, settings)         # what is computed again must stay where it is put
     if memory.is_wanted(settings):
         module = memory.apply(module, settings)
         stages.keep("memory", module)
@@ -95,6 +97,10 @@ def prepared(module: torch.fx.GraphModule, settings: Settings) -> torch.fx.Graph
         stages.keep("graph_kernels", module)
     else:
         idle.off()
+    return module if settings.saves_memory else _in_order(module, settings)
+
+
+def _in_order(module: torch.fx.GraphModule, settings: Settings) -> torch.fx.GraphModule:
     if settings.order:
         module = ordered(module, settings.order)
         tell.order(settings.order)
