@@ -17,8 +17,8 @@ import torch
 HERE = Path(__file__).parent
 PAGE = HERE.parent / "docs" / "performance.md"
 BENCHMARKS = (
-    "graph", "control", "parts", "cache", "lanes", "kernels", "tuning", "precision", "memory", "sparse", "recompute", "debug_level", "save_graphs",
-    "mlp", "lenet", "resnet18", "gpt", "dispatch", "imports", "context",
+    "graph", "control", "parts", "cache", "lanes", "kernels", "tuning", "precision", "memory", "sparse", "recompute", "debug_level",
+    "save_graphs", "mlp", "lenet", "resnet18", "gpt", "dispatch", "imports", "context",
 )
 ORDER = {f"graph-{net.name}": at for at, net in enumerate(graph.NETS)} | {"graph-overhead": len(graph.NETS)}
 HEAD = """# Performance
