@@ -90,6 +90,18 @@ def test_what_rules_leave(function: Function) -> None:
     assert all(out.data_ptr() not in (before_in.data_ptr(),) for before_in, out in zip(*fresh(after)))
 
 
+def test_a_rule_sees_that_what_it_would_read_has_changed() -> None:
+    def function(x: torch.Tensor, y: torch.Tensor) -> list[torch.Tensor]:
+        negated = torch.neg(x)
+        x.add_(y)
+        return [torch.neg(negated) + 1]
+
+    module = traced(function)
+    before = copied(module)
+    after = simplified(module, list(RULES))
+    assert names(after).count("neg") == 2 and same(before, after)
+
+
 def fresh(module: torch.fx.GraphModule) -> tuple[list[torch.Tensor], list[Any]]:
     own = [X.clone(), Y.clone()]
     return own, straight.compile(copied(module))(*own)
