@@ -33,10 +33,10 @@ def allowed(flags: Flags) -> frozenset[str]:
     found = set(PLAIN)
     if flags.level >= 2 and flags.depth != 0:
         found |= SUMS
-    whole = set(WHOLE) if flags.stitch else set()
+    whole: set[str] = set(WHOLE) if flags.stitch else set()
     whole |= WHOLE & _of(flags.expand)
     if flags.expand_only:
-        whole = WHOLE & _of(flags.expand_only)
+        whole = _of(flags.expand_only) & WHOLE
     found |= whole - _of(flags.expand_not)
     if flags.moves:
         found |= MOVES

@@ -153,7 +153,7 @@ def _relu_relu(node: Node) -> Found:
 def _abs_abs(node: Node) -> Found:
     inner = _inner(node, _aten.abs.default)
     if _inner(inner, _aten.abs.default) is not None:
-        return inner  # type: ignore[no-any-return]
+        return inner
     negated = _inner(inner, _NEG)
     return (_aten.abs.default, negated) if negated is not None else None
 

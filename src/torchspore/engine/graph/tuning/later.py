@@ -28,13 +28,14 @@ def keep(key: str, module: Module, inputs: measure.Inputs, settings: Settings, h
         file.say(f"tuning: the graph at {user_line()} can't be kept ({reason}); it runs untuned.")
         return None
     where = file.path()
+    beside = f"graphs/{key}.json"
     entry = {
-        "net": user_line() or "", "status": "to do", "job": tuning.job, "searches": list(tuning.searches), "graph": f"graphs/{key}.json",
+        "net": user_line() or "", "status": "to do", "job": tuning.job, "searches": list(tuning.searches), "graph": beside,
         "settings": dataclasses.asdict(settings), "held": sorted(held), "ranges": [_range(t) for t in inputs()],
     }
     try:
         (where.parent / "graphs").mkdir(parents=True, exist_ok=True)
-        file.write(where.parent / entry["graph"], graph)
+        file.write(where.parent / beside, graph)
     except OSError as error:
         file.say(f"tuning: {where.parent} can't be written ({error.strerror or error}); the program goes on untuned.")
         return None
