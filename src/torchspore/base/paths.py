@@ -26,8 +26,12 @@ def make_directory(path: str) -> list[str]:
     made: list[str] = []
     try:
         for step in reversed(missing):
-            step.mkdir(mode=PRIVATE)
-            made.append(str(step))
+            try:
+                step.mkdir(mode=PRIVATE)
+                made.append(str(step))
+            except FileExistsError:
+                if not step.is_dir():          # else another process of the same program was first
+                    raise
         if not os.access(path, os.W_OK) or not os.path.isdir(path):
             raise NotADirectoryError(path) if not os.path.isdir(path) else PermissionError(path)
     except OSError:

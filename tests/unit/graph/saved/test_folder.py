@@ -13,6 +13,7 @@ from running import Run
 from unit.graph.saved.conftest import Saving
 from unit.graph.saved.nets import Deciding, Net, X
 
+from torchspore.base import paths
 from torchspore.engine.graph.saved import folder as folders
 
 PROGRAM = """
@@ -39,6 +40,19 @@ def test_a_directory_that_can_not_be_made_is_refused_when_it_is_set(tmp_path: Pa
         ms.set_context(save_graphs=2, save_graphs_path=str(tmp_path / "file" / "graphs"))
     assert str(caught.value).endswith("\n\nhint: name a directory that you may write to.") and "cannot be made" in str(caught.value)
     assert (ms.get_context("save_graphs"), ms.get_context("save_graphs_path")) == before
+
+
+def test_a_directory_that_another_process_makes_meanwhile_is_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    target, exists = tmp_path / "graphs", Path.exists
+
+    def late(self: Path) -> bool:
+        found = exists(self)
+        if self == target:
+            target.mkdir(exist_ok=True)
+        return found
+
+    monkeypatch.setattr(Path, "exists", late)
+    assert paths.make_directory(str(target)) == [] and target.is_dir()
 
 
 def test_one_that_is_gone_later_is_told_once_and_the_program_goes_on(saving: Saving) -> None:
