@@ -131,16 +131,18 @@ class Optimizer(Cell):
     def _parted(self, group: Group, found: list[Any]) -> Iterator[Group]:
         """The group without the places of sparse gradients, which are dealt with here."""
         sparse = [place for place in group.places if isinstance(found[place], RowsBase)]
+        if not sparse:
+            yield group
+            return
+        rate = self._rate_now(group.rate)
+        decay = raw(group.decay(self.global_step)).reshape(()) if isinstance(group.decay, Cell) else float(group.decay)
+        for place in sparse:
+            indices, values = (raw(part) for part in found[place].parts())
+            values = self._prepared(raw(self.parameters[place]), indices, values, decay, group)
+            self._update_rows(place, indices, values, rate, group)
         rest = [place for place in group.places if place not in sparse]
-        if sparse:
-            rate = self._rate_now(group.rate)
-            decay = raw(group.decay(self.global_step)).reshape(()) if isinstance(group.decay, Cell) else float(group.decay)
-            for place in sparse:
-                indices, values = (raw(part) for part in found[place].parts())
-                values = self._prepared(raw(self.parameters[place]), indices, values, decay, group)
-                self._update_rows(place, indices, values, rate, group)
         if rest:
-            yield group if not sparse else replace(group, places=rest)
+            yield replace(group, places=rest)
 
     def _prepared(self, table: Any, indices: Any, values: Any, decay: Any, group: Group) -> Any:
         """The rows of a gradient, divided by the loss scale, decayed and centralized; each occurrence of a row decays by itself."""
