@@ -43,7 +43,8 @@ grad_for_scalar = Option(
 )
 enable_reduce_precision = Option(
     kind=Bool(), default=True, in_graph_key=True, read_by="engine.lacking", example="set_context(enable_reduce_precision=False)",
-    unread={True: "operators that lack a kernel in their dtype compute in float32 and are cast back"},
+    unread={True: "operators that lack a kernel in their dtype compute in float32 and are cast back",
+            False: "an operator that lacks a kernel in its dtype is an error"},
     since="0.1",
     doc="Lets an operator run in a lower precision where the device lacks the one asked for. Otherwise that is an error.",
 )
