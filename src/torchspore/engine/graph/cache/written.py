@@ -45,7 +45,7 @@ def read(written: dict[str, Any]) -> torch.fx.GraphModule:
 
 
 def _node(module: torch.fx.GraphModule, node: Node) -> dict[str, Any]:
-    entry = {
+    entry: dict[str, Any] = {
         "op": node.op, "name": node.name, "target": _name(node) if node.op == "call_function" else str(node.target),
         "args": [_text(item) for item in node.args], "kwargs": {key: _text(item) for key, item in node.kwargs.items()},
     }
