@@ -29,7 +29,7 @@ class _GpuConfig(TypedDict, total=False):
 
 class _AscendConfig(TypedDict, total=False):
     precision_mode: Literal['force_fp16', 'allow_fp32_to_fp16', 'allow_mix_precision', 'must_keep_origin_dtype', 'force_fp32', 'allow_fp32_to_bf16', 'allow_mix_precision_fp16', 'allow_mix_precision_bf16']  # Which operators of a graph compute in another dtype than the program gives them, on every device.
-    jit_compile: bool  # Whether the levels O1 and O2 may write and compile kernels, on every device; False takes the ready-made ones and compiles nothing.
+    jit_compile: bool  # Whether the levels O1 and O2 may write and compile kernels, on every device; False takes ready-made ones and compiles nothing.
     atomic_clean_policy: Literal[0, 1]  # Whether memory of operators that add in place is cleared all at once (0) or one by one (1).
     matmul_allow_hf32: bool  # Whether matrix products of float32 may use HF32, which is faster and less precise.
     conv_allow_hf32: bool  # Whether convolutions of float32 may use HF32.
@@ -107,7 +107,7 @@ class _Context(TypedDict, total=False):
     jit_config: _JitConfig  # How Cells and jit functions are compiled.
     jit_level: Literal['O0', 'O1', 'O2']  # How hard a graph is optimised.
     infer_boost: Literal['on', 'off']  # Compiles for inference only: batch norms folded, weights packed; training is refused.
-    exec_order: Literal['bfs', 'dfs']  # In which order the operators of a graph run: by layers of the graph, or each branch to its end.
+    exec_order: Literal['bfs', 'dfs']  # In which order the operators of a graph run: layer by layer, or each branch to its end.
     enable_compile_cache: bool  # Keeps compiled graphs on disk and uses them again while the program's source stays the same.
     compile_cache_path: str  # Where compiled graphs are kept; the working directory where it is empty.
     save_compile_cache: bool  # Compiles in any case and keeps the compiled graphs on disk.
@@ -161,6 +161,7 @@ class _Context(TypedDict, total=False):
     enable_interleave_parallel_branch: bool  # Interleaves branches of the graph that do not depend on each other.
     enable_offloading_packed_experts: bool  # Keeps the weights of experts on the host until they are needed.
     enable_flash_attention_load_balance: bool  # Gives every process an equal share of causal attention.
+    aoe_job_type: Literal['1', '2']  # The member `job_type` of `aoe_config`.
 
 def set_context(**kwargs: Unpack[_Context]) -> None: ...
 
@@ -340,6 +341,8 @@ def get_context(attr_key: Literal['enable_interleave_parallel_branch']) -> bool:
 def get_context(attr_key: Literal['enable_offloading_packed_experts']) -> bool: ...
 @overload
 def get_context(attr_key: Literal['enable_flash_attention_load_balance']) -> bool: ...
+@overload
+def get_context(attr_key: Literal['aoe_job_type']) -> Literal['1', '2']: ...
 @overload
 def get_context(attr_key: str) -> Any: ...  # a name that is known only when the program runs
 

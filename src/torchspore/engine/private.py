@@ -139,7 +139,7 @@ def _inductor(module: torch.fx.GraphModule, inputs: list[Any], options: dict[str
 
 
 KERNEL_CALLS: dict[str, Any] = {
-    "assert_size_stride": torch._C._dynamo.guards.assert_size_stride,  # type: ignore[attr-defined]
+    "assert_size_stride": torch._C._dynamo.guards.assert_size_stride,
     "empty_strided_cpu": torch._C._dynamo.guards._empty_strided_cpu,  # type: ignore[attr-defined]
     "reinterpret_tensor": torch._C._dynamo.guards._reinterpret_tensor,  # type: ignore[attr-defined]
 }

@@ -29,10 +29,10 @@ precision_mode = Option(
         "float32. must_keep_origin_dtype: none. Parameters and the state of optimizers keep their dtypes.",
 )
 jit_compile = Option(
-    within="ascend_config", settable=False, kind=Among(True, False, give=_digit), default="", read_by="engine.graph.levels", graph_only=True,
-    in_graph_key=True, example="set_context(ascend_config={'jit_compile': False})",
+    within="ascend_config", settable=False, kind=Among(True, False, give=_digit), default="", read_by="engine.graph.levels",
+    graph_only=True, in_graph_key=True, example="set_context(ascend_config={'jit_compile': False})",
     since="2.0",
-    doc="Whether the levels O1 and O2 may write and compile kernels, on every device; False takes the ready-made ones and compiles nothing.",
+    doc="Whether the levels O1 and O2 may write and compile kernels, on every device; False takes ready-made ones and compiles nothing.",
 )
 atomic_clean_policy = Option(
     within="ascend_config", settable=False, on=On.ASCEND, kind=Among(0, 1, give=str), default="",

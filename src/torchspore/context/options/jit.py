@@ -42,7 +42,7 @@ infer_boost = Option(
 exec_order = Option(
     kind=Choice("bfs", "dfs", no_str=OptionValueError), default="bfs", in_graph_key=True, example="set_context(exec_order='bfs')",
     read_by="engine.graph.levels", graph_only=True, since="2.4",
-    doc="In which order the operators of a graph run: by layers of the graph, or each branch to its end. Not set, the program's order holds.",
+    doc="In which order the operators of a graph run: layer by layer, or each branch to its end. Not set, the program's order holds.",
 )
 enable_compile_cache = Option(
     kind=Bool(), default=None, environment=("MS_COMPILER_CACHE_ENABLE",), example="set_context(enable_compile_cache=True)",

@@ -72,7 +72,7 @@ def _function(text: str, names: dict[str, Any]) -> Callable[..., list[Any]]:
     call = bound["call"]
 
     def run(*tensors: torch.Tensor) -> list[Any]:
-        return call(None, list(tensors))  # type: ignore[no-any-return]
+        return call(None, list(tensors))
 
     return run
 

@@ -69,7 +69,7 @@ class Parallel:
         if failed:
             self._arm()
             raise failed[0]
-        return [inputs[self._inputs[item]] if item in self._inputs else out.get(item, item) for item in self._results]  # type: ignore
+        return [inputs[self._inputs[item]] if item in self._inputs else out.get(item, item) for item in self._results]
 
     def _lane(self, at: int, inputs: tuple[Any, ...], box: dict[Any, Any], out: dict[Node, Any], failed: list[BaseException]) -> None:
         """Runs one lane; where it fails the others are let go on, so that they end too."""
@@ -138,7 +138,7 @@ class _Writer:
         taken = f"({arguments},) = inputs" if arguments else "pass"
         text = "def run(inputs, box, out, locks):\n    with no_grad():\n        " + "\n        ".join([taken, *lines]) + "\n"
         exec(builtins.compile(text, f"<lane {lane} of a captured graph>", "exec"), bound)
-        return bound["run"]  # type: ignore[no-any-return]
+        return bound["run"]
 
     def _lines(self, node: Node, lane: int, bound: dict[str, Any], gone: list[Node]) -> list[str]:
         name, found = self._names[node], []
