@@ -96,3 +96,12 @@ def test_the_environment_wins_over_the_program(variable: str) -> None:
                "print(STORE.get('graph_kernel_flags.opt_level'), c.get_context('graph_kernel_flags'))")
     ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, env={variable: "--opt_level=3"})
     assert ended.stdout.split() == ["3", "--opt_level=3"], ended.stderr
+
+
+def test_aoe_job_type_is_the_member_of_aoe_config() -> None:
+    c.set_context(aoe_config={"job_type": "1"})
+    assert c.get_context("aoe_job_type") == "1"
+    c.set_context(aoe_job_type="2")
+    assert c.get_context("aoe_config") == {"job_type": "2"}
+    with pytest.raises(ValueError):
+        c.set_context(aoe_job_type="3")

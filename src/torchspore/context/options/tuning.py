@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from torchspore.context.kinds import Choice, Members
-from torchspore.context.option import Option
+from torchspore.context.option import Alias, Option
 from torchspore.errors import OptionTypeError, OptionValueError
 
 _READER = "engine.graph.tuning"
@@ -32,3 +32,4 @@ job_type = Option(
     within="aoe_config", top_level=False, kind=Choice("1", "2", no_str=OptionValueError), default="2", read_by=_READER,
     example="set_context(aoe_config={'job_type': '2'})", doc="What is tuned: '1' the graph as a whole, '2' its operators one by one.",
 )
+aoe_job_type = Alias(of="aoe_config.job_type", since="2.2", until=None, doc="The member `job_type` of `aoe_config`.")

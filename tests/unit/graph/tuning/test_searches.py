@@ -82,6 +82,15 @@ def test_the_budget_ends_a_search_and_the_untuned_form_is_always_measured(search
     assert len(made.seconds) <= 1
 
 
+def test_a_search_begins_with_single_changes_and_the_cheap_ones_among_them() -> None:
+    cost = Cost()
+    made = Trials([Gene("back end", ("operators", "kernels", "broken"), dear=("kernels",)), *GENES[1:]], cost, 10.0)
+    made.begin()
+    base = made.first()
+    assert cost.asked == [base, *[{**base, **one} for one in (
+        {"back end": "broken"}, {"threads": 2}, {"threads": 1}, {"layout": "channels last"}, {"back end": "kernels"})]]
+
+
 def test_genes_that_mean_nothing_beside_others_make_no_new_way() -> None:
     made = trials(Cost())
     plan = made.first()

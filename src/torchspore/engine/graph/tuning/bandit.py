@@ -16,12 +16,13 @@ FIRST_EPSILON, LAST_EPSILON = 0.9, 0.1
 
 def search(trials: Trials) -> None:
     """Tries plans until the time is up or a number of episodes is over; what others have measured is learnt first."""
+    trials.begin()
     agents = _Agents(trials)
     for episode in range(EPISODES):
         if trials.is_over():
             return
         epsilon = FIRST_EPSILON + (LAST_EPSILON - FIRST_EPSILON) * episode / (EPISODES - 1)
-        plan = trials.first() if not trials.seconds else agents.plan(epsilon)
+        plan = agents.plan(epsilon)
         known = trials.told(plan) in trials.seconds
         trials.run(plan)
         if not known:

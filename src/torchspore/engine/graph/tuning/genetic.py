@@ -12,13 +12,14 @@ POPULATION, GENERATIONS = 8, 12
 
 def search(trials: Trials) -> None:
     """Tries plans until the time is up or a number of generations has lived; what others have measured is where it begins."""
+    trials.begin()
     population = trials.ranked()[:POPULATION]
     while len(population) < POPULATION and not trials.is_over():
-        plan = trials.any() if population or trials.seconds else trials.first()
+        plan = trials.any()
         trials.run(plan)
         population.append(plan)
     for _ in range(GENERATIONS):
-        if trials.is_over():
+        if trials.is_over() or not population:
             return
         best = min(population, key=lambda plan: _cost(trials, plan))
         population = [best, *[_child(trials, population) for _ in range(POPULATION - 1)]]

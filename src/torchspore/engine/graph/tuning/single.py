@@ -96,7 +96,7 @@ class Single:
             genes.append(Gene("by", ("BLAS", "oneDNN")))
         elif len(unit.clusters[0].nodes) > 1 and inductor.is_there() and not _is_one(unit.clusters[0]):
             kernel = ("by", "kernel")
-            genes += [Gene("by", ("operators", "kernel")), Gene("chunk", (512, 4096, 65536), kernel),
+            genes += [Gene("by", ("operators", "kernel"), dear=("kernel",)), Gene("chunk", (512, 4096, 65536), kernel),
                       Gene("vector bits", (0, *whole.widths()), kernel), Gene("tiling", (True, False), kernel)]
         return genes
 

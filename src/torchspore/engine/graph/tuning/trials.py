@@ -19,6 +19,8 @@ class Gene:
     values: tuple[Any, ...]
     when: tuple[str, Any] | None = None
     """(name, value) of another gene: only with that value does this one mean anything."""
+    dear: tuple[Any, ...] = ()
+    """The values that need a compiler, the quicker ones first."""
 
 
 class Trials:
@@ -27,7 +29,7 @@ class Trials:
     def __init__(self, genes: Sequence[Gene], measure: Callable[[Plan], float | None], seconds: float, seed: int = 0) -> None:
         fixed = {gene.name: gene.values[0] for gene in genes if len(gene.values) == 1}
         self.genes = [
-            Gene(gene.name, gene.values, None if gene.when is None or gene.when[0] in fixed else gene.when)
+            Gene(gene.name, gene.values, None if gene.when is None or gene.when[0] in fixed else gene.when, gene.dear)
             for gene in genes if len(gene.values) > 1 and (gene.when is None or fixed.get(gene.when[0], gene.when[1]) == gene.when[1])
         ]
         self.random = random.Random(seed)
@@ -65,6 +67,18 @@ class Trials:
                 return None
             self.seconds[key], self.plans[key] = self._measure(plan), dict(plan)
         return self.seconds[key]
+
+    def begin(self) -> None:
+        """Measures the untuned plan, then those that differ from it in one choice, the ones that are cheap to make first.
+
+        So a short search has seen every choice that needs no compiler, and both kinds of search begin with what each choice does alone.
+        """
+        changed = [(gene, value) for gene in self.genes if gene.when is None for value in gene.values[1:]]
+        changed.sort(key=lambda pair: pair[0].dear.index(pair[1]) + 1 if pair[1] in pair[0].dear else 0)
+        for plan in [self.base, *[{**self.base, gene.name: value} for gene, value in changed]]:
+            if self.is_over() and self.seconds:
+                return
+            self.run(plan)
 
     def ranked(self) -> list[Plan]:
         """The plans that were measured, the fastest first."""

@@ -35,7 +35,7 @@ class Whole:
 
     def genes(self) -> list[Gene]:
         """What may be chosen for this graph on this machine."""
-        found = [Gene("back end", tuple(self._back_ends()))]
+        found = [Gene("back end", tuple(self._back_ends()), dear=(KERNELS, LAUNCH))]
         if self._is_on_cpu:
             found += [Gene("products", tuple(_WANTED) if self._has_products() else ("BLAS",)), Gene("threads", threads())]
         if self.settings.layout and has_images(self.module):
