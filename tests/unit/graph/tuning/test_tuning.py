@@ -94,8 +94,10 @@ def test_online_searches_once_and_keeps_what_it_found(
     assert "as an earlier search found" in notes()
 
 
-def test_what_was_found_is_faster_where_it_is_kept(folder: Path) -> None:
+@pytest.mark.slow
+def test_what_was_found_is_faster(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The gain is measured again here, in turns with the untuned form."""
+    monkeypatch.setenv("TORCHSPORE_TUNE_SECONDS", "15")
     from torchspore.engine.graph import dispatch
     from torchspore.engine.graph.levels import measure
 
@@ -103,8 +105,7 @@ def test_what_was_found_is_faster_where_it_is_kept(folder: Path) -> None:
     tuned, untuned = made(aoe_tune_mode="online", aoe_config={"job_type": "1"}), Net()
     tuned(x)
     (entry,) = entries(folder)
-    if entry["plan"] is None:
-        pytest.skip("nothing better was found on this machine now")
+    assert entry["plan"] is not None and entry["gain"][0] >= tuner.WORTH
     with ms.context.scope(deterministic="ON"):
         untuned(x)
     forms = {"tuned": tuned, "untuned": untuned}

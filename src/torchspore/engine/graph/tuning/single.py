@@ -74,7 +74,7 @@ class Single:
             best, base = next(iter(trials.ranked()), None), trials.seconds.get(trials.told(trials.base))
             took = None if best is None else trials.seconds[trials.told(best)]
             if best is not None and took is not None and base is not None and took < 0.95 * base:
-                plan[name] = best
+                plan[name] = trials.clean(best)
         return plan, tried
 
     def _units(self) -> dict[str, Unit]:

@@ -59,6 +59,10 @@ class Trials:
         """What counts of a plan: genes that mean nothing beside the others are left out."""
         return tuple(plan[gene.name] if gene.when is None or plan.get(gene.when[0]) == gene.when[1] else None for gene in self.genes)
 
+    def clean(self, plan: Plan) -> Plan:
+        """The plan without the genes that mean nothing beside the others."""
+        return {gene.name: plan[gene.name] for gene, told in zip(self.genes, self.told(plan)) if told is not None}
+
     def run(self, plan: Plan) -> float | None:
         """The seconds of a plan, measured if it was not yet; None also where the time is up."""
         key = self.told(plan)

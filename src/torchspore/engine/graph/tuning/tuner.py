@@ -122,11 +122,11 @@ def search(
     searches = [SEARCHES[name] for name in tuning.searches]
     if tuning.job == "1":
         whole = Whole(module, inputs, settings, held)
-        trials = Trials(whole.genes(), lambda plan: _entered(race, whole.code, plan), budget())
+        trials = Trials(whole.genes(), lambda plan: _entered(race, whole.code, trials.clean(plan)), budget())
         for one in searches:
             one(trials)
         ranked = [plan for plan in trials.ranked() if trials.told(plan) != trials.told(trials.base) or settings.level != "O0"]
-        tried, plan = len(trials.seconds), ranked[0] if ranked else None
+        tried, plan = len(trials.seconds), trials.clean(ranked[0]) if ranked else None
     else:
         with measure.undisturbed():
             single = Single(module, inputs, settings)
