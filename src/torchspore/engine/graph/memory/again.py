@@ -1,9 +1,9 @@
 """Values that lie idle over the peak are computed again when they are next needed, instead of kept.
 
 The peak falls step by step: of the values that nobody reads while the most memory is in use, the one that frees most for its price is
-taken, until nothing helps or the price of all is reached. What is computed again runs the same kernels on the same values, so that the
-numbers keep their bits; operators that draw random numbers or write are never run twice, and a batch norm's second run writes no
-statistics.
+taken, until nothing helps, each is too dear, or the price of all is reached. What is computed again runs the same kernels on the same
+values, so that the numbers keep their bits; operators that draw random numbers or write are never run twice, and a batch norm's second
+run writes no statistics.
 """
 from __future__ import annotations
 
@@ -28,6 +28,8 @@ PRICE = 0.25
 """The share of the graph's own cost that may be spent in all."""
 _STRIDE = 0.05
 """The share of the peak that is freed before lifetimes are looked at again."""
+_DEAREST = 1.0
+"""A value must free this share of the peak for each share of the graph's cost that it takes: the last few bytes would be dear."""
 _LONGEST = 24
 """The most operators that are run again for one value."""
 _WORTH = 1e-3
@@ -45,10 +47,12 @@ def computed_again(module: torch.fx.GraphModule) -> tuple[int, float]:
     line = lives.timeline()
     while line:
         top = max(line)
-        batch = _batch(_candidates(lives, line.index(top), top, hopeless, PRICE * whole - spent), stride * top, PRICE * whole - spent)
+        left = PRICE * whole - spent
+        found = [one for one in _candidates(lives, line.index(top), top, hopeless, left) if one.frees / top >= _DEAREST * one.price / whole]
+        batch = _batch(found, stride * top, left)
         if not batch:
             break
-        made = [_Insertion(module.graph, lives, found) for found in batch]
+        made = [_Insertion(module.graph, lives, one) for one in batch]
         after = Lifetimes(module)
         next_line = after.timeline()
         if max(next_line) > top:
@@ -58,7 +62,7 @@ def computed_again(module: torch.fx.GraphModule) -> tuple[int, float]:
             hopeless |= {batch[0].storage.node} if len(batch) == 1 else set()
             stride = 0.0
             continue
-        spent, count = spent + sum(found.price for found in batch), count + sum(len(found.chain) for found in batch)
+        spent, count = spent + sum(one.price for one in batch), count + sum(len(one.chain) for one in batch)
         lives, line, stride = after, next_line, _STRIDE
     return count, spent / whole
 
