@@ -404,3 +404,20 @@ def test_a_profiled_program_is_captured_too() -> None:
     profile.disable()
     assert len(dispatch.graphs(net)) == 1
     assert any("sorted" in str(function) for function in pstats.Stats(profile).stats), "the profile ended with the capture"
+
+
+def test_a_slip_of_the_capture_is_told_as_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(self, tensor):
+        return self.nothing
+
+    monkeypatch.setattr("torchspore.engine.graph.capture.Capture.measured", broken)
+    broken.__code__ = broken.__code__.replace(co_filename="/x/torchspore/engine/graph/capture.py")
+    ms.set_context(mode=ms.GRAPH_MODE)
+
+    class Shape(Base):
+        def construct(self, x):
+            return self.dense(x) * x.shape[0]
+
+    assert Shape()(Tensor(np.ones((2, 4), np.float32))).shape == (2, 4)
+    notes = effects.notes()["calls that run in parts"]
+    assert any("raises AttributeError in torchspore's own graph/capture.py:" in note and "'nothing'" in note for note in notes)

@@ -276,7 +276,20 @@ def _as_refusal(error: BaseException) -> BaseException:
     line = lines[-1] if lines else None
     if type(error).__name__ in ("DataDependentOutputException", "DynamicOutputShapeException", "GuardOnDataDependentSymNode"):
         return _needs_values("needs the values of a Tensor to go on", line or "<unknown>")
-    refusal = Refusal(f"raises {type(error).__name__}", line or "<unknown>")
+    refusal = Refusal(f"raises {type(error).__name__}{_of_ours(error)}", line or "<unknown>")
     refusal.needs_room = isinstance(error, RecursionError)
     refusal.stack += lines if refusal.stack else []
     return refusal
+
+
+def _of_ours(error: BaseException) -> str:
+    """Where torchspore's own capture raised an error that is a slip of it and not of the program; empty for all others."""
+    step = error.__traceback__
+    while step is not None and step.tb_next is not None:
+        step = step.tb_next
+    file = step.tb_frame.f_code.co_filename if step is not None else ""
+    own = file.rpartition("/torchspore/engine/graph/")[2]
+    is_slip = isinstance(error, (AttributeError, KeyError, AssertionError)) and not own.startswith("control/helpers")
+    if step is None or own == file or not is_slip:
+        return ""
+    return f" in torchspore's own graph/{own}:{step.tb_lineno} ({error})"
