@@ -15,6 +15,7 @@ from torchspore.cli import explain
 from torchspore.context.store import STORE
 from torchspore.engine import private
 from torchspore.engine.graph.levels import fusion
+from torchspore.engine.graph.passes.order import ordered
 
 X = Tensor(np.linspace(-1, 1, 12, dtype=np.float32).reshape(3, 4))
 
@@ -134,3 +135,19 @@ def test_an_index_out_of_range_is_an_error_at_its_line(function: Any, mode: int)
     with pytest.raises(IndexError, match=rf"{re.escape(__file__)}:\d+: "):
         Net()(X)
     assert outcome("ascend_config").startswith("applied: op_debug_option: the kernels of this device check each index")
+
+
+@pytest.mark.parametrize("order", ["bfs", "dfs"])
+def test_a_write_stays_before_and_after_who_reads_the_memory_by_any_view(order: str) -> None:
+    def function(x: torch.Tensor) -> list[torch.Tensor]:
+        aten = torch.ops.aten
+        diagonal, first = aten.diagonal(x), aten.unbind(x)[0]
+        before = aten.mul(aten.sin(aten.sin(diagonal)), 2)
+        aten.add_(diagonal, 1)
+        aten.mul_(aten.squeeze(aten.unsqueeze(x, 0), [0]), 3)
+        return [before, aten.neg(diagonal), aten.neg(first), aten.neg(x)]
+
+    x = torch.rand(3, 3)
+    module = ordered(private.make_fx(function)(x.clone()), order)
+    for one, other in zip(function(x.clone()), module(x.clone())):
+        assert torch.equal(one, other)

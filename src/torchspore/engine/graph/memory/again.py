@@ -18,7 +18,7 @@ from torch.fx.node import Node
 from torchspore.engine.graph.memory.cost import seconds
 from torchspore.engine.graph.memory.lifetimes import Lifetimes, Storage
 from torchspore.engine.graph.passes.dead import acts
-from torchspore.engine.graph.passes.owner import owners
+from torchspore.engine.graph.passes.views import owners
 from torchspore.engine.graph.passes.writes import writes
 from torchspore.engine.private import is_operator
 

@@ -6,7 +6,7 @@ import operator
 import torch
 from torch.fx.node import Node
 
-from torchspore.engine.graph.passes.owner import shown
+from torchspore.engine.graph.passes.views import shown
 from torchspore.engine.private import is_operator
 
 _BYTES, _STEPS = 1e10, 5e10

@@ -12,7 +12,7 @@ import torch
 from torch.fx.node import Node
 
 from torchspore.engine.graph.passes.in_place import overwrites
-from torchspore.engine.graph.passes.owner import shown
+from torchspore.engine.graph.passes.views import shown
 
 
 @dataclass

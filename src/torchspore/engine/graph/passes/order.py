@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import torch
 from torch.fx.node import Node
 
-from torchspore.engine.graph.passes.views import root
+from torchspore.engine.graph.passes.views import owners
 from torchspore.engine.graph.passes.writes import writes
 from torchspore.engine.private import is_operator
 
@@ -17,12 +17,13 @@ _Unit = TypeVar("_Unit", bound=Hashable)
 
 
 def dependencies(nodes: list[Node]) -> tuple[dict[Node, list[Node]], set[Node]]:
-    """For each node those that must run before it, and all memory that is written.
+    """For each node those that must run before it, and the owners (`views.root`) of all memory that is written.
 
     Beside the values that a node reads: who reads memory before a write stays before it, who reads it after stays after; random numbers
     are drawn in the old order; nothing moves across control flow and what is unknown.
     """
-    written = {root(item) for node in nodes for item in writes(node)}
+    root = owners(nodes[0].graph)
+    written = {root[item] for node in nodes for item in writes(node)}
     before: dict[Node, list[Node]] = {}
     touched: dict[Node, list[Node]] = {item: [] for item in written}
     writer: dict[Node, Node] = {}
@@ -39,8 +40,8 @@ def dependencies(nodes: list[Node]) -> tuple[dict[Node, list[Node]], set[Node]]:
         if _draws(node):
             needed += [drawn] if drawn is not None else []
             drawn = node
-        own = {root(item) for item in writes(node)}
-        roots = {r for r in (*(root(item) for item in node.all_input_nodes), root(node)) if r in written}
+        own = {root[item] for item in writes(node)}
+        roots = {r for r in (*(root[item] for item in node.all_input_nodes), root[node]) if r in written}
         for item in roots:
             if item in own:
                 needed += touched[item]

@@ -2,9 +2,13 @@
 from __future__ import annotations
 
 import operator
+from typing import Any
 
 import torch
 from torch.fx.node import Node
+
+from torchspore.engine.private import is_operator
+from torchspore.engine.recompute import later
 
 _aten = torch.ops.aten
 _T = _aten.t.default
@@ -12,18 +16,65 @@ _VIEWS = {_aten.view.default, _aten._unsafe_view.default, _aten.permute.default,
           _aten.unsqueeze.default, _aten.squeeze.dim, _aten.slice.Tensor, _aten.select.int, _aten.split.Tensor, _aten.reshape.default}
 
 
+_UNSAID = frozenset({"_unsafe_view", "_reshape_alias"})
+"""Operators whose result shows their input though their schema does not say so."""
+
+
 def is_view(node: Node) -> bool:
-    """Whether the result shares memory with the first argument."""
+    """Whether it is a view that costs nothing; `shown` knows all others too."""
     return node.target in _VIEWS
 
 
 def root(node: Node) -> Node:
-    """The node whose memory a view shows."""
-    while node.op == "call_function" and node.args and isinstance(node.args[0], Node) and (is_view(node) or (
-        node.target is operator.getitem and is_view(node.args[0])
-    )):
-        node = node.args[0]
+    """The node whose memory a value shows: itself, or what it is a view of or was written into."""
+    source = shown(node)
+    while source is not None:
+        node, source = source, shown(source)
     return node
+
+
+def owners(graph: torch.fx.Graph) -> dict[Node, Node]:
+    """`root` of all values of a graph."""
+    found: dict[Node, Node] = {}
+    for node in graph.nodes:
+        source = shown(node)
+        found[node] = node if source is None else found[source]
+    return found
+
+
+def shown(node: Node) -> Node | None:
+    """The value whose memory the result of a node shows; None where it has memory of its own."""
+    if node.op != "call_function":
+        return None
+    if node.target is operator.getitem:
+        return _item(node)
+    if not is_operator(node.target):
+        return None
+    if node.target._opname in _UNSAID:
+        return _first(node.args)
+    schema = node.target._schema
+    sets = [set(info.before_set) for returned in schema.returns if (info := returned.alias_info) is not None]
+    for place, argument in enumerate(schema.arguments):
+        info = argument.alias_info
+        # `Tensor(a -> *)` is how a schema says that the items of a list show the argument.
+        if info is not None and ("*" in info.after_set or any(info.before_set & own for own in sets)):
+            value = node.args[place] if place < len(node.args) else node.kwargs.get(argument.name)
+            return value if isinstance(value, Node) else None
+    return None
+
+
+def _item(node: Node) -> Node | None:
+    """What one of several results shows."""
+    source, place = node.args
+    assert isinstance(source, Node)
+    if source.target is later:
+        value = source.args[place]  # type: ignore[index]
+        return value if isinstance(value, Node) else None
+    return shown(source)
+
+
+def _first(args: Any) -> Node | None:
+    return args[0] if args and isinstance(args[0], Node) else None
 
 
 def cancel_views(module: torch.fx.GraphModule) -> torch.fx.GraphModule:

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 import torch
 from torch.fx.node import Node, map_arg
 
-from torchspore.engine.graph.passes.owner import owners
+from torchspore.engine.graph.passes.views import owners
 from torchspore.engine.graph.passes.writes import writes
 from torchspore.engine.graph.precision.kernels import with_dtype
 from torchspore.engine.graph.precision.step import is_of_optimizer
