@@ -217,7 +217,7 @@ _LETTERS = "abcdefghijklmnopqrstuvwxyz"
 def _own_lines(stack: Iterable[str]) -> tuple[str, ...]:
     """The lines without those of what runs the program (pytest, a notebook): outermost ones in installed packages."""
     lines = tuple(stack)
-    first = next((place for place, line in enumerate(lines) if "/site-packages/" not in line), 0)
+    first = next((place for place, line in enumerate(lines) if "/site-packages/" not in line and not line.startswith("<string>")), 0)
     return lines[first:]
 
 
