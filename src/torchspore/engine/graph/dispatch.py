@@ -69,6 +69,15 @@ def is_recorded() -> bool:
     return isinstance(around, GradFrame) and around.outer is None
 
 
+def can_record() -> bool:
+    """Whether a graph may be a step of what is around this call: it has a gradient of first order and none of a higher one."""
+    around, transforms = engine.frame(), 0
+    while around is not None:
+        transforms += isinstance(around, GradFrame)
+        around = around.outer
+    return transforms < 2
+
+
 def find(
     owner: Any, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], flat: list[TensorBase],
 ) -> Graph | Refusal:

@@ -73,7 +73,7 @@ class Watch:
     def read(self, holder: Any, name: str, value: Any, is_attribute: bool) -> None:
         """Keeps that `holder[name]` was read, the first time, unless the trace itself wrote it before."""
         key = (id(holder), name)
-        if key in self.reads or key in self.written:
+        if key in self.reads or (key in self.written and value is not self.written[key][2]):
             return
         found = self.reads[key] = Read(holder, name, value, freeze(value), is_attribute)
         self.contents.keep(value)

@@ -1,49 +1,95 @@
-"""Writes functions with control flow on Tensors from a seed, as text that is their source."""
+"""Writes functions with control flow on Tensors from a seed, as text that is their source.
+
+What is written is counted (`features`), so that a test can say which hard cases the seeds hold.
+"""
 from __future__ import annotations
 
+import ast
 import linecache
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
+import mindspore as ms
 import numpy as np
-from mindspore import Tensor, ops
+from mindspore import Tensor, nn, ops
 
 NAMES = ("a", "b", "c")
+DEPTH = 5
+"""So deep branches and loops nest."""
+SIZE = 14
+"""So many statements a function has, about."""
+_LOOPS = (ast.For, ast.While)
+
+
+class State(nn.Cell):
+    """What a generated function reads and writes besides its arguments: `last` is a Tensor, `kept` a Parameter."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.last = Tensor(np.array([0.25, 0.5, -0.25], np.float32))
+        self.kept = ms.Parameter(Tensor(np.array([0.5, 0.25, 1.0], np.float32)), name="kept")
 
 
 class Writer:
-    """The making of one function: `x` and the names a, b, c are float Tensors of shape (3,), n is a Python number."""
+    """The making of one function: `x`, a, b, c, S.last and S.kept are float Tensors of shape (3,), n is a Python number, FLAG a bool."""
 
     def __init__(self, seed: int) -> None:
         self._random = random.Random(seed)
         self._lines: list[str] = []
         self._loops = 0
+        self._left = self._random.randint(SIZE // 2, SIZE)
+        self._has_state = seed % 3 == 0
 
     def text(self, name: str) -> str:
         """The source."""
         self._lines = [f"def {name}(x):", "    a, b, c, n = x, x * W, x - W, 0"]
-        self._random.choice((self._if, self._while, self._for))(1, 2, False)
-        self._block(1, 2, False)
-        self._lines.append(f"    return a + 2 * b - c * {self._random.choice(('W', '0.5', 'x'))} + n")
+        self._random.choice((self._if, self._while, self._for))(1, ())
+        while self._left > 0:
+            self._statement(1, ())
+        end = " + S.last * S.kept" if self._has_state else ""
+        self._lines.append(f"    return a + 2 * b - c * {self._random.choice(('W', '0.5', 'x'))} + n{end}")
         return "\n".join(self._lines) + "\n"
 
     def _put(self, depth: int, line: str) -> None:
         self._lines.append("    " * depth + line)
+        self._left -= 1
 
-    def _block(self, depth: int, budget: int, in_loop: bool) -> None:
-        for _ in range(self._random.randint(1, 3)):
-            self._statement(depth, budget, in_loop)
+    def _block(self, depth: int, around: tuple[str, ...]) -> None:
+        """A block inside the statements `around`, which are named "if" and "loop"."""
+        deep, looped = len(around) < DEPTH and self._left > 0, "loop" in around
+        if deep and self._random.random() < (0.85 if looped else 0.7):
+            if self._random.random() < 0.3:
+                self._simple(depth)
+            self._compound(depth, around)
+            if looped and self._left > 0 and self._random.random() < 0.4:
+                self._compound(depth, around)
+            if looped and self._random.random() < 0.8:
+                self._simple(depth)                      # what follows an `if` that control may leave
+        else:
+            for _ in range(self._random.randint(1, 2)):
+                self._simple(depth)
 
-    def _statement(self, depth: int, budget: int, in_loop: bool) -> None:
-        kinds = [self._assign, self._assign, self._count]
-        if budget > 0:
-            kinds += [self._if, self._if, self._while, self._for, self._early]
-        kind = self._random.choice(kinds)
-        kind(depth, budget, in_loop)
+    def _statement(self, depth: int, around: tuple[str, ...]) -> None:
+        if self._random.random() < 0.5:
+            self._simple(depth)
+        else:
+            self._compound(depth, around)
+
+    def _simple(self, depth: int) -> None:
+        kinds = [self._assign] * 4 + [self._count, self._swap] + [self._attribute, self._parameter] * self._has_state
+        self._random.choice(kinds)(depth)
+
+    def _compound(self, depth: int, around: tuple[str, ...]) -> None:
+        kinds = [self._if] * 4 + [self._early] * ("loop" not in around)
+        kinds += [self._while, self._for] * (self._loops < 3 and around.count("loop") < 2)
+        kinds += [self._jump] * 5 * ("loop" in around)
+        self._random.choice(kinds)(depth, around)
+
+    # ---- expressions
 
     def _value(self) -> str:
-        name, other = self._random.choice(NAMES), self._random.choice((*NAMES, "x", "W"))
+        name, other = self._random.choice(NAMES), self._random.choice((*NAMES, "x", "W", *("S.last", "S.kept") * self._has_state))
         return self._random.choice((
             f"{name} * 0.5 + {other}", f"ops.tanh({name} * {other})", f"{name} - {other} * 0.25", f"ops.sin({name}) + {other} * 0.5",
             f"{name} / (1 + ops.abs({other}))", f"({name} if {self._test()} else {other})", f"ops.tanh({name}) + n",
@@ -55,52 +101,145 @@ class Writer:
         simple = self._random.choice((f"{name}.sum() > {number}", f"{name}.max() < {number}", f"{name}[0] > {name}[2]", f"n < {number}"))
         return self._random.choice((
             simple, simple, f"not {simple}", f"{simple} and x.min() < 1", f"x.sum() > 3 or {simple}", f"-2 < {name}.mean() < {number}",
+            f"FLAG and {simple}", f"FLAG or {simple}", "FLAG",
         ))
 
-    def _assign(self, depth: int, budget: int, in_loop: bool) -> None:
+    # ---- simple statements
+
+    def _assign(self, depth: int) -> None:
         self._put(depth, f"{self._random.choice(NAMES)} = {self._value()}")
 
-    def _count(self, depth: int, budget: int, in_loop: bool) -> None:
+    def _count(self, depth: int) -> None:
         self._put(depth, "n = n + 1")
 
-    def _if(self, depth: int, budget: int, in_loop: bool) -> None:
-        self._put(depth, f"if {self._test()}:")
-        self._block(depth + 1, budget - 1, in_loop)
-        if in_loop and self._random.random() < 0.4:
-            self._put(depth + 1, self._random.choice(("break", "continue")))
-        if self._random.random() < 0.3:
-            self._put(depth, f"elif {self._test()}:")
-            self._block(depth + 1, budget - 1, in_loop)
-        if self._random.random() < 0.6:
-            self._put(depth, "else:")
-            self._block(depth + 1, budget - 1, in_loop)
+    def _swap(self, depth: int) -> None:
+        one, other = self._random.sample(NAMES, 2)
+        self._put(depth, f"{one}, {other} = {other} * 0.5, {one}")
 
-    def _while(self, depth: int, budget: int, in_loop: bool) -> None:
+    def _attribute(self, depth: int) -> None:
+        self._put(depth, f"S.last = {self._value()}")
+
+    def _parameter(self, depth: int) -> None:
+        self._put(depth, f"ops.assign(S.kept, ops.sin({self._random.choice(NAMES)}))")
+
+    # ---- statements with blocks
+
+    def _if(self, depth: int, around: tuple[str, ...]) -> None:
+        self._put(depth, f"if {self._test()}:")
+        self._block(depth + 1, (*around, "if"))
+        if self._random.random() < 0.2:
+            self._put(depth, f"elif {self._test()}:")
+            self._block(depth + 1, (*around, "if"))
+        if self._random.random() < 0.5:
+            self._put(depth, "else:")
+            self._block(depth + 1, (*around, "if"))
+
+    def _jump(self, depth: int, around: tuple[str, ...]) -> None:
+        """An `if` that ends in break, continue or return."""
+        self._put(depth, f"if {self._test()}:")
+        if self._random.random() < 0.5:
+            self._simple(depth + 1)
+        self._put(depth + 1, self._random.choice(("break", "continue", f"return {self._end()}")))
+        if self._random.random() < 0.2:
+            self._put(depth, "else:")
+            self._simple(depth + 1)
+
+    def _early(self, depth: int, around: tuple[str, ...]) -> None:
+        self._put(depth, f"if {self._test()}:")
+        self._put(depth + 1, f"return {self._end()}")
+
+    def _end(self) -> str:
+        return f"{self._random.choice(NAMES)} * 2 + {self._random.choice(NAMES)}"
+
+    def _while(self, depth: int, around: tuple[str, ...]) -> None:
         self._loops += 1
         i = f"i{self._loops}"
         start = self._random.choice(("0", "Tensor(0)"))
         self._put(depth, f"{i} = {start}")
-        self._put(depth, f"while {i} < {self._random.randint(0, 3)} and {self._random.choice(NAMES)}.sum() < 50:")
+        self._put(depth, f"while {i} < {self._random.randint(1, 3)} and {self._random.choice(NAMES)}.sum() < 50:")
         self._put(depth + 1, f"{i} = {i} + 1")
-        self._block(depth + 1, budget - 2, True)
+        self._body(depth, around)
 
-    def _for(self, depth: int, budget: int, in_loop: bool) -> None:
+    def _for(self, depth: int, around: tuple[str, ...]) -> None:
         self._loops += 1
         over = self._random.choice(("range(2)", "range((x > 0).sum())", "(a, b)", "[W, x]"))
         self._put(depth, f"for v{self._loops} in {over}:")
         self._put(depth + 1, f"a = a * 0.5 + v{self._loops}")
-        self._block(depth + 1, budget - 2, True)
+        self._body(depth, around)
 
-    def _early(self, depth: int, budget: int, in_loop: bool) -> None:
-        self._put(depth, f"if {self._test()}:")
-        self._put(depth + 1, f"return {self._random.choice(NAMES)} * 2 + {self._random.choice(NAMES)}")
+    def _body(self, depth: int, around: tuple[str, ...]) -> None:
+        self._block(depth + 1, (*around, "loop"))
+        if self._random.random() < 0.25:
+            self._put(depth, "else:")
+            self._simple(depth + 1)
+
+
+def text(seed: int) -> str:
+    """The source of the function of `seed`."""
+    return Writer(seed).text(f"generated_{seed}")
 
 
 def function(seed: int) -> Callable[[Any], Any]:
-    """The function of `seed`, whose source Python's `inspect` finds."""
-    name, file = f"generated_{seed}", f"/generated/{seed}.py"
-    text = Writer(seed).text(name)
-    linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
-    scope: dict[str, Any] = {"ops": ops, "Tensor": Tensor, "W": Tensor(np.array([0.5, -1.0, 2.0], np.float32)), "__name__": "generated"}
-    exec(compile(text, file, "exec"), scope)
-    return scope[name]  # type: ignore[no-any-return]
+    """The function of `seed`, whose source Python's `inspect` finds, with a state of its own as its attribute `state`."""
+    name, file, source = f"generated_{seed}", f"/generated/{seed}.py", text(seed)
+    linecache.cache[file] = (len(source), None, source.splitlines(keepends=True), file)
+    scope: dict[str, Any] = {
+        "ops": ops, "Tensor": Tensor, "W": Tensor(np.array([0.5, -1.0, 2.0], np.float32)), "S": State(), "FLAG": seed % 2 == 0,
+        "__name__": "generated",
+    }
+    exec(compile(source, file, "exec"), scope)
+    made = scope[name]
+    made.state = scope["S"]
+    return made  # type: ignore[no-any-return]
+
+
+# ---- what is in a function
+
+def features(source: str) -> set[str]:
+    """The hard cases that the source holds, in a few words each."""
+    (definition,) = ast.parse(source).body
+    assert isinstance(definition, ast.FunctionDef)
+    found = {word for word in ("S.last =", "ops.assign", " and ", " or ", "not ", "FLAG", " if ") if word in source}
+    for block, around in _blocks(definition.body, ()):
+        found.add(f"depth {len(around)}")
+        for place, node in enumerate(block):
+            found |= _of(node, around, bool(block[place + 1:]))
+    return found
+
+
+def _blocks(block: list[ast.stmt], around: tuple[ast.stmt, ...]) -> Iterator[tuple[list[ast.stmt], tuple[ast.stmt, ...]]]:
+    yield block, around
+    for node in block:
+        for inner in (getattr(node, "body", []), getattr(node, "orelse", [])):
+            if inner:
+                yield from _blocks(inner, (*around, node))
+
+
+def _of(node: ast.stmt, around: tuple[ast.stmt, ...], goes_on: bool) -> set[str]:
+    loops = [outer for outer in around if isinstance(outer, _LOOPS)]
+    inside = f" in {min(len(loops), 2)} loops"
+    found: set[str] = set()
+    if isinstance(node, (ast.Break, ast.Continue, ast.Return)) and around:
+        ifs = 0
+        for outer in reversed(around):
+            if not isinstance(outer, ast.If):
+                break
+            ifs += 1
+        found.add(f"{type(node).__name__.lower()} under {min(ifs, 3)} ifs{inside}")
+    if isinstance(node, ast.If) and loops:
+        found.add(f"if{inside}")
+        if goes_on and any(_ends_in_jump(inner) for inner in node.body if isinstance(inner, ast.If)):
+            found.add("if with an if that leaves, and more statements" + inside)
+        if node.orelse and goes_on and any(isinstance(part, (ast.Break, ast.Continue, ast.Return)) for part in ast.walk(node)):
+            found.add("if that leaves, with else, and more statements")
+    if isinstance(node, _LOOPS):
+        found.add(f"{type(node).__name__.lower()}{inside}")
+        if node.orelse:
+            found.add(f"else of a {type(node).__name__.lower()}")
+            if any(isinstance(part, ast.Break) for part in ast.walk(node)):
+                found.add("else of a loop with break")
+    return found
+
+
+def _ends_in_jump(node: ast.If) -> bool:
+    return isinstance(node.body[-1], (ast.Break, ast.Continue, ast.Return))

@@ -11,6 +11,7 @@ from mindspore import Tensor, nn, ops
 import torchspore
 
 INPUTS = ([1.0, 2.0, 3.0], [-1.0, -2.0, -3.0], [0.1, 0.2, -0.1], [9.0, 9.0, 9.0], [-9.0, 0.0, -9.0])
+WEIGHT = Tensor(np.array([1.0, -2.0, 0.5], np.float32))
 LEVELS = {"STRICT": 0, "COMPATIBLE": 1, "LAX": 2}
 
 
@@ -48,6 +49,44 @@ def graph_values(function: Callable[..., Any], inputs: Sequence[Any], gradient: 
         return [flat(call(Tensor(np.array(x, np.float32)))) for x in inputs], call
     finally:
         ms.set_context(jit_syntax_level=2)
+
+
+def changed(function: Callable[..., Any], order: int) -> Callable[..., Any]:
+    """(value, its gradients up to `order`) of a function of one Tensor; of order 2 the gradient of the sum of both."""
+    def first(x):
+        return ops.value_and_grad(lambda y: function(y))(x)
+
+    def second(x):
+        def both(y):
+            value, gradient = first(y)
+            return value.sum() + (gradient * WEIGHT).sum(), value, gradient
+
+        return ops.value_and_grad(both, 0, None, has_aux=True)(x)
+
+    return first if order == 1 else second
+
+
+def expected(made: Callable[..., Any], order: int) -> list[list[Any]]:
+    """What a generated function comes to in PyNative, for each input, with its state after each call."""
+    return _ran(made, changed(made, order))
+
+
+def compiled(made: Callable[..., Any], order: int, level: str) -> tuple[list[list[Any]], Any]:
+    """The same as one `@jit` function at a syntax level, and the function."""
+    inner = changed(made, order)
+    call = ms.jit(lambda x: inner(x))
+    ms.set_context(jit_syntax_level=LEVELS[level])
+    try:
+        return _ran(made, call), call
+    finally:
+        ms.set_context(jit_syntax_level=2)
+
+
+def _ran(made: Any, call: Callable[..., Any]) -> list[list[Any]]:
+    state = made.state
+    return [
+        [*flat(call(Tensor(np.array(x, np.float32)))), state.last.asnumpy().copy(), state.kept.asnumpy().copy()] for x in INPUTS
+    ]
 
 
 def expect_equal(found: list[list[Any]], expected: list[list[Any]], exact: bool = False) -> None:

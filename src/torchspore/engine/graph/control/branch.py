@@ -76,6 +76,7 @@ def derivative(module: torch.fx.GraphModule, taken: list[torch.Tensor], skip: in
     gradients of everything differentiable that it takes.
     """
     names: set[str] = set()
+    ours: set[str] = set()
     given = len(taken)
     module = _undetached(module)
 
@@ -83,11 +84,15 @@ def derivative(module: torch.fx.GraphModule, taken: list[torch.Tensor], skip: in
         from torchspore.engine.private import current_trace
 
         with torch.enable_grad():
+            graph = current_trace()[0].graph
             at = [t.detach().requires_grad_(is_differentiable(t)) for t in tensors[:given]]
+            ours.update(node.name for node in graph.nodes if node.op == "call_function")
             outs = module(*at)[skip:]
+            names.update(node.name for node in graph.nodes)
             plain = [o.detach() for o in outs]
             leaves = [t for t in at if t.requires_grad]
-            names.update(node.name for node in current_trace()[0].graph.nodes)
+            ours.update(node.name for node in graph.nodes if node.name not in names)
+            names.update(ours)
             pairs = [(o, g) for o, g in zip(outs, tensors[given:]) if o.requires_grad]
             got: Sequence[Any] = [None] * len(leaves)
             if pairs:
@@ -99,6 +104,10 @@ def derivative(module: torch.fx.GraphModule, taken: list[torch.Tensor], skip: in
         examples = [torch.empty_strided(m.shape, m.stride(), dtype=m.dtype, device=getattr(m, "at", m.device)) for m in metas]
     with without_modes():
         made = make_fx(both, tracing_mode="fake")(*examples)
+    for node in reversed(list(made.graph.nodes)):
+        if node.name in ours:    # a leaf is its input, and a result itself: a gradient of a yet higher order goes through
+            node.replace_all_uses_with(node.args[0])
+            made.graph.erase_node(node)
     for node in made.graph.nodes:
         if node.name not in names and node.op != "output":
             node.meta[BACKWARD] = True

@@ -22,6 +22,7 @@ from torchspore.engine.graph.control import name_in
 from torchspore.engine.graph.control.places import Attribute, Place, Places, Written
 from torchspore.engine.graph.control.records import stand_in
 from torchspore.engine.graph.refusal import Refusal
+from torchspore.engine.graph.state import MISSING
 from torchspore.engine.graph.watch import quiet
 from torchspore.engine.private import (
     current_trace,
@@ -159,6 +160,9 @@ class Part(Capture):
         self._values[id(tensor)] = value
 
     def attribute_set(self, owner: Any, name: str, value: Any) -> None:
+        if id(owner) not in self.watch.born:
+            # Who writes on one way only leaves on the other what was there: that is read, though the program names it nowhere.
+            self.watch.read(owner.__dict__, name, owner.__dict__.get(name, MISSING), True)
         super().attribute_set(owner, name, value)
         place = Attribute(owner, name)
         if id(owner) not in self.watch.born:

@@ -46,8 +46,13 @@ class Function:
 
     # ---- blocks
 
-    def _block(self, nodes: list[ast.stmt], tail: list[ast.stmt], after: set[str]) -> list[ast.stmt]:
-        """`nodes`, then `tail`, which leaves, for whoever falls through; `after` are the names read later."""
+    def _block(
+        self, nodes: list[ast.stmt], tail: list[ast.stmt], after: set[str], later: frozenset[str] = frozenset(),
+    ) -> list[ast.stmt]:
+        """`nodes`, then `tail`, which leaves, for whoever falls through; `after` are the names read later.
+
+        `later` are the names that the functions which `tail` calls assign: whoever takes `tail` along assigns them too.
+        """
         done: list[ast.stmt] = []
         waiting = list(nodes)
         while waiting:
@@ -55,7 +60,7 @@ class Function:
             if isinstance(node, (ast.Return, ast.Break, ast.Continue)):
                 return done + build.located(self._statement(node, after), node)
             if isinstance(node, ast.If) and names.leaves(node):
-                return done + build.located(self._leaving(node, waiting, tail, after), node)
+                return done + build.located(self._leaving(node, waiting, tail, after, later), node)
             live = after | names.read(waiting) | self._kept
             if isinstance(node, (ast.While, ast.For)):
                 made, following = self._loop(node, live)
@@ -105,16 +110,19 @@ class Function:
             )),
         ]
 
-    def _leaving(self, node: ast.If, rest: list[ast.stmt], tail: list[ast.stmt], after: set[str]) -> list[ast.stmt]:
-        """An `if` that control leaves: the rest of the block goes along."""
+    def _leaving(
+        self, node: ast.If, rest: list[ast.stmt], tail: list[ast.stmt], after: set[str], later: frozenset[str],
+    ) -> list[ast.stmt]:
+        """An `if` that control leaves: the rest of the block goes along, and what `tail` calls."""
         n = self._number()
         following = rest or tail
         falls: list[ast.stmt] = [ast.Return(ast.Call(build.name(f"_cf_rest{n}"), [], []))] if following else []
         live = after | names.read(rest) | self._kept
-        wanted = names.stored([*node.body, *node.orelse, *rest]) & (after | self._kept)
-        made: list[ast.stmt] = [self._inner(f"_cf_rest{n}", rest, self._block(rest, tail, after))] if following else []
-        made.append(self._inner(f"_cf_then{n}", node.body, self._block(node.body, falls, live)))
-        made.append(self._inner(f"_cf_else{n}", node.orelse, self._block(node.orelse, falls, live)))
+        every = later | names.stored(rest)
+        wanted = (names.stored([*node.body, *node.orelse]) | every) & (after | self._kept)
+        made: list[ast.stmt] = [self._inner(f"_cf_rest{n}", rest, self._block(rest, tail, after, later))] if following else []
+        made.append(self._inner(f"_cf_then{n}", node.body, self._block(node.body, falls, live, every)))
+        made.append(self._inner(f"_cf_else{n}", node.orelse, self._block(node.orelse, falls, live, every)))
         made.append(ast.Return(build.helper(
             "if_", self._value(node.test), build.name(f"_cf_then{n}"), build.name(f"_cf_else{n}"), build.strings(wanted),
         )))

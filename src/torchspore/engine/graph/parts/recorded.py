@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
+from torch.autograd.function import once_differentiable
 from torch.fx.node import Node
 
 from torchspore.engine import eager
@@ -170,6 +171,7 @@ class _Step(torch.autograd.Function):
         return tuple(outputs)
 
     @staticmethod
+    @once_differentiable  # type: ignore[untyped-decorator]    # the graph of the gradient leaves no tape behind it
     def backward(ctx: Any, *gradients: Any) -> Any:
         saved, others = iter(ctx.saved_tensors), iter(ctx.others)
         kept = [next(saved) if is_tensor else next(others) for is_tensor in ctx.places]

@@ -80,6 +80,8 @@ class Region:
     def __call__(self, args: tuple[Any, ...]) -> Any:
         if self.is_slower:
             return within.in_pynative(self.function, args, {})
+        if not dispatch.can_record():
+            return self.function(*args)
         self._calls += 1
         if self.is_slower is None and self._calls > SETTLED:
             return self._measured(args)
