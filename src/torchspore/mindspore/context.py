@@ -1,6 +1,13 @@
-"""`mindspore.context`: the setters, getters and constants of the context."""
+"""`mindspore.context`: the setters, getters and constants of the context, and the object behind them that older programs reach for."""
+from types import SimpleNamespace as _Names
+
 from torchspore.context import public as _public
+from torchspore.context.options import names_of as _names_of
 from torchspore.context.public import *  # noqa: F403
+from torchspore.context.upstream import K_CONTEXT, _context, get_jit_config  # noqa: F401
+
+ms_ctx_param = _Names(**{name: name for name in _names_of("context")})
+"""What `K_CONTEXT.get_param` and `set_param` take: here the options' names."""
 
 __all__ = [
     name for name, value in vars(_public).items()

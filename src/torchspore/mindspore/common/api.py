@@ -58,15 +58,27 @@ def jit(
 
     Raises TypeError for what is no function.
     """
-    function = options.pop("fn", function)
+    if options.get("fn") is not None:
+        if function is not None:
+            raise TypeError("jit(function=..., fn=...): expected one function; `fn` is the older name.\n\nhint: write jit(function=...).")
+        function = options["fn"]
+    options.pop("fn", None)
     unknown = [key for key in options if key not in _OLDER]
     if unknown:
         raise TypeError(f"jit({unknown[0]}={options[unknown[0]]!r:.40}): expected one of {', '.join(_KNOWN)}.")
     _check("jit", capture_mode=capture_mode, jit_level=jit_level)
+    if not isinstance(fullgraph, bool):
+        raise TypeError(f"jit(fullgraph={fullgraph!r:.40}): expected a bool, got {type(fullgraph).__name__}.")
+    if isinstance(dynamic, bool) or dynamic not in (0, 1):
+        raise ValueError(f"jit(dynamic={dynamic!r:.40}): expected 0 or 1.")
     if function is None:
         return functools.partial(
             jit, capture_mode=capture_mode, jit_level=jit_level, dynamic=dynamic, fullgraph=fullgraph, backend=backend, **options,
         )
+    if isinstance(function, (staticmethod, classmethod)):
+        return type(function)(jit(
+            function.__func__, capture_mode=capture_mode, jit_level=jit_level, dynamic=dynamic, fullgraph=fullgraph, backend=backend, **options,
+        ))
     if not callable(function):
         raise TypeError(f"jit({function!r:.40}): expected a function, got {type(function).__name__}.")
     if hasattr(function, "construct"):
@@ -77,8 +89,9 @@ def jit(
         around = engine.frame()
         if around is not None and not dispatch.is_recorded():
             return around.callee(function)(*args, **kwargs)
-        owner = getattr(args[0], "__dict__", None) is not None and inspect.isfunction(function) and args and _is_method(args[0], function)
-        return dispatch.call(args[0] if owner else compiled, function, args, kwargs)
+        first = args[0] if args else None
+        is_method = getattr(first, "__dict__", None) is not None and inspect.isfunction(function) and _is_method(first, function)
+        return dispatch.call(first if is_method else compiled, function, args, kwargs)
 
     compiled._jit_config = _options(jit_level, options, fullgraph)  # type: ignore[attr-defined]
     if inspect.isfunction(function) and compiled._jit_config:  # type: ignore[attr-defined]

@@ -17,7 +17,7 @@ from mindspore import Tensor, nn, ops
 NAMES = ("a", "b", "c")
 DEPTH = 5
 """So deep branches and loops nest."""
-SIZE = 14
+SIZE = 11
 """So many statements a function has, about."""
 _LOOPS = (ast.For, ast.While)
 
@@ -82,7 +82,7 @@ class Writer:
 
     def _compound(self, depth: int, around: tuple[str, ...]) -> None:
         kinds = [self._if] * 4 + [self._early] * ("loop" not in around)
-        kinds += [self._while, self._for] * (self._loops < 3 and around.count("loop") < 2)
+        kinds += [self._while, self._for] * (self._loops < 2 and around.count("loop") < 2)
         kinds += [self._jump] * 5 * ("loop" in around)
         self._random.choice(kinds)(depth, around)
 
@@ -156,7 +156,7 @@ class Writer:
         i = f"i{self._loops}"
         start = self._random.choice(("0", "Tensor(0)"))
         self._put(depth, f"{i} = {start}")
-        self._put(depth, f"while {i} < {self._random.randint(1, 3)} and {self._random.choice(NAMES)}.sum() < 50:")
+        self._put(depth, f"while {i} < {self._random.randint(1, 2)} and {self._random.choice(NAMES)}.sum() < 50:")
         self._put(depth + 1, f"{i} = {i} + 1")
         self._body(depth, around)
 

@@ -33,6 +33,7 @@ class Loop(Record):
     body: torch.fx.GraphModule
     shape: Shape
     count: int
+    line: str | None = None
     back: LoopBack | None = None
 
     def graphs(self) -> list[torch.fx.GraphModule]:
@@ -78,6 +79,9 @@ class LoopBackAgain(Record):
 
     of: LoopBack
     second: torch.fx.GraphModule
+
+    def gradient(self, inputs: Sequence[torch.Tensor], gradients: list[torch.Tensor]) -> list[torch.Tensor | None]:
+        raise Refusal("takes a gradient of third order through a loop on a Tensor, of which graphs hold two", self.of.of.line)
 
 
 def on_tensor(
@@ -261,7 +265,7 @@ class _Tracing:
         shape = Shape(inputs, [*metas, meta], of_state, [*of_state, *of_inputs])
         body = Assembly(outcome, shape, at).run([*sources, last], [False] * (count + 1))
         shape.inputs = [stand_in(t) for t in inputs]
-        return emit(Loop(metas, body, shape, count), [go_on, *inputs])
+        return emit(Loop(metas, body, shape, count, self._line), [go_on, *inputs])
 
 
 def _position(inputs: list[torch.Tensor], t: torch.Tensor, first: int) -> int:

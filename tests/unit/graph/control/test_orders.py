@@ -1,0 +1,93 @@
+"""Gradients of third and higher order through branches and loops on Tensors: PyNative's, or an error that names the order."""
+from __future__ import annotations
+
+import mindspore as ms
+import numpy as np
+import pytest
+from mindspore import Tensor, ops
+
+from torchspore.errors import CompileError
+
+
+def branch(x):
+    if x.sum() > 0:
+        return (x ** 4).sum()
+    return (x ** 5).sum()
+
+
+def nested(x):
+    y = x ** 4
+    if x.sum() > 0:
+        if x.max() > 1:
+            y = y * y
+        else:
+            y = y * x
+    return (y * x).sum()
+
+
+def loop(x):
+    count, y = Tensor(0), x
+    while count < 2:
+        count = count + 1
+        y = y * y
+    return y.sum()
+
+
+def gradient(function):
+    return lambda x: ms.grad(function)(x).sum()
+
+
+def operation(function):
+    return lambda x: (ops.GradOperation()(function)(x) * x).sum()
+
+
+def pair(function):
+    def both(x):
+        value, found = ms.value_and_grad(function)(x)
+        if found.sum() > 1:
+            return value + (found * found).sum()
+        return (found * x).sum()
+
+    return both
+
+
+NESTS = {
+    "3 grad": (gradient, gradient, gradient), "4 grad": (gradient,) * 4, "3 mixed": (gradient, operation, pair),
+    "3 mixed otherwise": (pair, gradient, operation), "4 mixed": (operation, pair, gradient, gradient),
+}
+INPUTS = [Tensor(np.array(values)) for values in ([1.5, 0.5], [-1.0, 0.25], [0.5, 0.25])]
+
+
+def nest(function, transforms):
+    for transform in transforms:
+        function = transform(function)
+    return function
+
+
+@pytest.mark.parametrize("name", NESTS)
+@pytest.mark.parametrize("function", [branch, nested, loop])
+def test_gradients_of_third_order_are_pynatives(function, name: str) -> None:
+    made = nest(function, NESTS[name])
+    found = ms.jit(lambda x: made(x))
+    for x in INPUTS:
+        expected = made(x).asnumpy()
+        assert expected != 0
+        np.testing.assert_allclose(found(x).asnumpy(), expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize("function", [branch, nested])
+def test_a_graph_holds_any_order_of_a_branch(function) -> None:
+    made = nest(function, (gradient,) * 4)
+    found = ms.jit(lambda x: made(x), fullgraph=True)
+    np.testing.assert_allclose(found(INPUTS[0]).asnumpy(), made(INPUTS[0]).asnumpy(), rtol=1e-12)
+
+
+def test_strict_names_the_order_that_a_loop_has_not() -> None:
+    made = nest(loop, (gradient,) * 3)
+    with pytest.raises(CompileError) as caught:
+        ms.jit(lambda x: made(x), fullgraph=True)(INPUTS[0])
+    line = loop.__code__.co_firstlineno + 2
+    assert str(caught.value).startswith(
+        f"{__file__}:{line}: test_strict_names_the_order_that_a_loop_has_not.<locals>.<lambda> takes a gradient of third order through "
+        "a loop on a Tensor, of which graphs hold two, which jit_syntax_level STRICT does not allow."
+    )
