@@ -36,6 +36,10 @@ from torchspore.engine.private import (
 )
 from torchspore.engine.tensor import TensorBase, frame, raw, tensors, wrap
 
+DEEPEST = 24
+"""So deep branches and loops nest in one graph, those of called functions counted in. What is deeper calls itself without end: both ways
+of a branch are captured, also the one on which a recursion goes on."""
+
 BACKWARD = "backward"
 """The mark, in a node's `meta`, of what belongs to the gradient."""
 
@@ -78,6 +82,9 @@ class Part(Capture):
     def __init__(self, around: Capture) -> None:
         super().__init__()
         self.watch, self.axes = around.watch, around.axes
+        self._depth = around._depth + 1 if isinstance(around, Part) else 1
+        if self._depth > DEEPEST:
+            raise Refusal(f"nests branches and loops on Tensors, or numbers, over {DEEPEST} deep, as a function does that calls itself")
         self._records = is_recording() and torch.is_grad_enabled()
         self._values: dict[int, torch.Tensor] = {}
         self._written: list[TensorBase] = []

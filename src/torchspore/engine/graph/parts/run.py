@@ -12,7 +12,8 @@ from typing import Any
 from torchspore.base.frames import is_users
 from torchspore.context import effects
 from torchspore.engine.graph import dispatch, log, within
-from torchspore.engine.graph.control import names, source
+from torchspore.engine.graph.control import name_in, names, source
+from torchspore.engine.graph.control.part import current
 from torchspore.engine.graph.control.places import UNBOUND
 from torchspore.engine.graph.graph import Graph
 from torchspore.engine.graph.parts.plan import Plan
@@ -165,6 +166,18 @@ class Helper:
     """What one split form knows as `_cf_parts`."""
 
     unbound = UNBOUND
+
+    @staticmethod
+    def value(read: Callable[[], Any]) -> Any:
+        """What a local name holds, or `unbound`. Raises Refusal where a branch or loop on a Tensor decides whether it has a value."""
+        try:
+            return read()
+        except NameError as error:
+            around = current()
+            reason = around.watch.lost.get(name_in(error)) if around is not None else None
+            if reason is not None:
+                raise reason from None
+            return UNBOUND
 
     def __init__(self) -> None:
         self.regions: list[Region] = []

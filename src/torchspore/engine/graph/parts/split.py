@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from torchspore.engine.graph.control import names
-from torchspore.engine.graph.control.build import located, name
+from torchspore.engine.graph.control.build import later, located, name
 from torchspore.engine.graph.parts.plan import Place, Plan, place
 
 HELPER = "_cf_parts"
@@ -41,7 +41,6 @@ class Splitter:
         declared = names.declared(function.body, ast.Global) | names.declared(function.body, ast.Nonlocal)
         self._locals = (set(self._arguments) | names.stored(function.body)) - declared
         self.pieces: list[Piece] = []
-        self._unbound: set[str] = set()
 
     def function(self) -> ast.FunctionDef:
         """The split form."""
@@ -50,8 +49,7 @@ class Splitter:
         made = copy.deepcopy(original)
         made.decorator_list = []
         made.body = self._block(original.body, set(self._arguments), False)
-        head = [ast.Assign([ast.Name(n, ast.Store())], ast.Attribute(name(HELPER), "unbound", ast.Load())) for n in sorted(self._unbound)]
-        made.body = located([*head, *made.body], original.body[0])
+        made.body = located(made.body, original.body[0])
         return ast.fix_missing_locations(made)
 
     def _block(self, statements: Sequence[ast.stmt], definite: set[str], in_loop: bool) -> list[ast.stmt]:
@@ -82,14 +80,17 @@ class Splitter:
         takes = [a for a in self._arguments if a in wanted] + sorted(wanted - set(self._arguments))
         if self._arguments and _names_super(run) and self._arguments[0] not in takes:
             takes.insert(0, self._arguments[0])
-        self._unbound |= set(takes) - definite
+        unsure = set(takes) - definite
+        open_ = set(gives) - definite - surely
         definite |= surely
         number = len(self.pieces)
         self.pieces.append(Piece(
-            tuple(place(s) for s in run), tuple(takes), tuple(gives), self._definition(number, run, takes, gives), run[0].lineno,
+            tuple(place(s) for s in run), tuple(takes), tuple(gives), self._definition(number, run, takes, gives, unsure, open_),
+            run[0].lineno,
             run[-1].end_lineno or run[-1].lineno,
         ))
-        call = ast.Call(ast.Attribute(name(HELPER), "run", ast.Load()), [ast.Constant(number), _tuple(takes, ast.Load())], [])
+        given = ast.Tuple([_value_of(n, n in unsure) for n in takes], ast.Load())
+        call = ast.Call(ast.Attribute(name(HELPER), "run", ast.Load()), [ast.Constant(number), given], [])
         made: ast.stmt
         if is_return:
             made = ast.Return(ast.Subscript(call, ast.Constant(0), ast.Load()))
@@ -97,20 +98,24 @@ class Splitter:
             made = ast.Assign([_tuple(gives, ast.Store())], call)
         else:
             made = ast.Expr(call)
-        return located([made], run[0])
+        return located([made, *_without_value(open_)], run[0])
 
-    def _definition(self, number: int, run: list[ast.stmt], takes: list[str], gives: list[str]) -> ast.FunctionDef:
-        body = [copy.deepcopy(s) for s in run]
+    def _definition(
+        self, number: int, run: list[ast.stmt], takes: list[str], gives: list[str], unsure: set[str], open_: set[str],
+    ) -> ast.FunctionDef:
+        """The piece as a function; it may be given no value for the names `unsure`, and may have none for `open_` at its end."""
+        body = [*_without_value(unsure), *(copy.deepcopy(s) for s in run)]
         last = body[-1]
         if isinstance(last, ast.Return):
             body[-1] = ast.copy_location(ast.Return(ast.Tuple([last.value or ast.Constant(None)], ast.Load())), last)
         else:
-            body.append(ast.copy_location(ast.Return(_tuple(gives, ast.Load())), last))
+            body.append(ast.copy_location(ast.Return(ast.Tuple([_value_of(n, n in open_) for n in gives], ast.Load())), last))
         made = ast.FunctionDef(
             name=f"_cf_piece_{number}", args=ast.arguments([], [ast.arg(n) for n in takes], None, [], [], None, []), body=body,
             decorator_list=[], returns=None, type_comment=None,
         )
         made.type_params = []  # type: ignore[attr-defined]
+        located([made], run[0])
         return ast.fix_missing_locations(ast.copy_location(made, run[0]))
 
     def _seam(self, statement: ast.stmt, definite: set[str], in_loop: bool) -> ast.stmt:
@@ -166,6 +171,21 @@ class _Calls(ast.NodeTransformer):
 
     def visit_Lambda(self, node: ast.Lambda) -> ast.AST:
         return node
+
+
+def _value_of(text: str, is_unsure: bool) -> ast.expr:
+    """The value of a local name; where it may have none, what stands for that."""
+    return ast.Call(ast.Attribute(name(HELPER), "value", ast.Load()), [later(name(text))], []) if is_unsure else name(text)
+
+
+def _without_value(unsure: set[str]) -> list[ast.stmt]:
+    """Statements that take the value from those names that hold what stands for none, so that Python raises where they are read."""
+    return [
+        ast.If(
+            ast.Compare(name(text), [ast.Is()], [ast.Attribute(name(HELPER), "unbound", ast.Load())]),
+            [ast.Delete([ast.Name(text, ast.Del())])], [],
+        ) for text in sorted(unsure)
+    ]
 
 
 def _tuple(values: Sequence[str], context: ast.expr_context) -> ast.Tuple:
