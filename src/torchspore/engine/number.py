@@ -13,13 +13,21 @@ from torchspore.engine.tensor import TensorBase, frame, raw
 _SAMPLES: dict[torch.dtype, bool | int | float] = {torch.bool: True, torch.int64: 1, torch.float64: 1.0}
 
 
+LARGEST = 2 ** 31
+"""What ints that come into a graph are at most, up or down; larger ones have graphs of their own, as Python's have no end."""
+_EXACT, _END = 2 ** 53, 2 ** 63
+
+
 class Number(TensorBase):
-    """Holds one int (int64), float (float64) or bool as a 0-d torch tensor. After the graph has run it is a Python number."""
+    """Holds one int (int64), float (float64) or bool as a 0-d torch tensor. After the graph has run it is a Python number.
+
+    `bound` is what an int is at most, up or down: arithmetic that may leave the 64 bits needs the value.
+    """
 
     __slots__ = ()
 
-    def __init__(self, t: torch.Tensor) -> None:
-        self._t = t
+    def __init__(self, t: torch.Tensor, bound: int = LARGEST) -> None:
+        self._t, self.bound = t, bound
 
     @property  # type: ignore[misc]
     def __class__(self) -> type:
@@ -27,10 +35,16 @@ class Number(TensorBase):
         return KINDS[self._t.dtype]
 
     def __hash__(self) -> int:
-        return id(self)
+        return id(self) if frame() is None else hash(self._value())
 
     def __repr__(self) -> str:
-        return f"{KINDS[self._t.dtype].__name__} of a graph"
+        return f"{KINDS[self._t.dtype].__name__} of a graph" if frame() is None else repr(self._value())
+
+    def __str__(self) -> str:
+        return repr(self)
+
+    def __format__(self, form: str) -> str:
+        return format(self._value(), form)
 
     def _value(self) -> Any:
         around = frame()
@@ -49,13 +63,13 @@ class Number(TensorBase):
         return operator.index(self._value())
 
     def __neg__(self) -> Number:
-        return Number(-_counted(raw(self)))
+        return Number(-_counted(raw(self)), self.bound)
 
     def __pos__(self) -> Number:
-        return Number(_counted(raw(self)))
+        return Number(_counted(raw(self)), self.bound)
 
     def __abs__(self) -> Number:
-        return Number(_counted(raw(self)).abs())
+        return Number(_counted(raw(self)).abs(), self.bound)
 
 
 KINDS: dict[torch.dtype, type] = {torch.bool: bool, torch.int64: int, torch.float64: float}
@@ -65,7 +79,12 @@ KINDS: dict[torch.dtype, type] = {torch.bool: bool, torch.int64: int, torch.floa
 def number(value: bool | int | float) -> Number:
     """A Number that holds `value`."""
     dtype = torch.bool if isinstance(value, bool) else torch.int64 if isinstance(value, int) else torch.float64
-    return Number(torch.full((), value, dtype=dtype))
+    return Number(torch.full((), value, dtype=dtype), max(LARGEST, _bound(value)))
+
+
+def is_large(value: Any) -> bool:
+    """Whether `value` is an int too large to be computed with in 64 bits."""
+    return type(value) is int and not -LARGEST <= value <= LARGEST
 
 
 def is_plain(value: Any) -> bool:
@@ -89,20 +108,54 @@ def _torch(value: Any) -> torch.Tensor | None:
     return raw(number(value)) if is_plain(value) else None
 
 
+def _is_float(value: Any) -> bool:
+    return value._t.dtype is torch.float64 if isinstance(value, Number) else isinstance(value, float)
+
+
 def _fits(left: Number, right: Any, to_float: bool) -> bool:
     """Whether `right` can be computed with as it stands: torch then comes to the dtype that Python's rules give."""
     return is_plain(right) and not isinstance(right, bool) and (to_float or left._t.dtype is torch.float64 or isinstance(right, int))
 
 
+def _bound(value: Any) -> int:
+    """What an int operand is at most, up or down; 0 for a float."""
+    if isinstance(value, Number):
+        return 0 if value._t.dtype is torch.float64 else 1 if value._t.dtype is torch.bool else value.bound
+    return abs(int(value)) if isinstance(value, int) else 0
+
+
+def _bounded(sign: str, left: Any, right: Any) -> int:
+    """What the result of two ints is at most, up or down."""
+    a, b = _bound(left), _bound(right)
+    if sign == "pow":
+        return 1 if a <= 1 else a ** b if b <= 64 else _END
+    if sign == "mul":
+        return a * b
+    if sign in ("add", "sub"):
+        return a + b
+    return b if sign == "mod" else a + 1 if sign == "floordiv" else 1
+
+
+_PYTHONS: dict[str, Callable[[Any, Any], Any]] = {
+    sign: getattr(operator, sign) for sign in ("add", "sub", "mul", "mod", "pow", "lt", "le", "gt", "ge", "eq", "ne", "floordiv", "truediv")
+}
+
+
 def _define(sign: str, compute: Callable[[torch.Tensor, torch.Tensor], torch.Tensor], to_float: bool = False) -> None:
     def apply(left: Any, right: Any) -> Any:
+        if is_plain(left if isinstance(right, Number) else right) and (is_large(left) or is_large(right)):
+            return _PYTHONS[sign](*[v._value() if isinstance(v, Number) else v for v in (left, right)])
         a, b = _torch(left), right if isinstance(left, Number) and _fits(left, right, to_float) else _torch(right)
         if a is None or b is None:
             return NotImplemented
+        is_float = to_float or any(_is_float(v) for v in (left, right))
+        bound = max(_bound(left), _bound(right)) if is_float else _bounded(sign, left, right)
+        if bound > (_EXACT if is_float else _END - 1):          # Python's answer is not the one of 64 bits
+            return _PYTHONS[sign](*[v._value() if isinstance(v, Number) else v for v in (left, right)])
         common = torch.float64 if to_float or torch.float64 in (a.dtype, getattr(b, "dtype", None)) else torch.int64
         if not isinstance(b, torch.Tensor):
-            return Number(compute(a.to(common), b))
-        return Number(compute(a.to(common), b.to(common)))
+            return Number(compute(a.to(common), b), bound)
+        return Number(compute(a.to(common), b.to(common)), bound)
 
     setattr(Number, f"__{sign}__", lambda self, other: apply(self, other))
     if sign not in ("lt", "le", "gt", "ge", "eq", "ne"):

@@ -6,6 +6,7 @@ or captures a graph, a *frame* stands between: it may hand out a stand-in, so th
 from __future__ import annotations
 
 import threading
+from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -234,14 +235,43 @@ def transform(value: Any, function: Callable[[Any], Any]) -> Any:
     """`value` with `function` applied to every Tensor in it; the structure (lists, tuples, named tuples, dicts) stays."""
     if isinstance(value, TensorBase):
         return function(value)
-    if isinstance(value, tuple):
-        items = [transform(item, function) for item in value]
-        return type(value)(*items) if hasattr(value, "_fields") else (tuple(items) if type(value) is tuple else type(value)(items))
-    if isinstance(value, list):
-        return [transform(item, function) for item in value]
+    if isinstance(value, (tuple, list)):
+        return like(value, [transform(item, function) for item in value])
     if isinstance(value, dict):
-        return {key: transform(item, function) for key, item in value.items()}
+        return like(value, [transform(item, function) for item in value.values()])
     return value.rebuilt(tuple(function(part) for part in value.parts())) if isinstance(value, Composite) else value
+
+
+def like(holder: Any, items: list[Any]) -> Any:
+    """A tuple, list or dict of the class of `holder`, with `items` in the places of its items (a dict: of its values).
+
+    The program's own classes are not asked how: their constructors may take anything.
+    """
+    kind: Any = type(holder)
+    if kind is tuple:
+        return tuple(items)
+    if kind is list:
+        return items
+    if kind is dict:
+        return dict(zip(holder, items))
+    if isinstance(holder, tuple):
+        made = tuple.__new__(kind, items)
+    else:
+        made = kind.__new__(kind)
+        if isinstance(holder, list):
+            list.extend(made, items)
+        else:
+            put: Any = OrderedDict.__setitem__ if isinstance(holder, OrderedDict) else dict.__setitem__
+            for key, item in zip(dict.keys(holder), items):
+                put(made, key, item)
+    if isinstance(holder, defaultdict):
+        made.default_factory = holder.default_factory
+    own = getattr(holder, "__dict__", None)
+    if own:
+        before = list(dict.values(holder) if isinstance(holder, dict) else holder)
+        now = {id(old): new for old, new in zip(before, items)}            # a field that is an item too, as in data classes that are dicts
+        made.__dict__.update({name: now.get(id(value), value) for name, value in own.items()})
+    return made
 
 
 def tensors(value: Any) -> Iterator[Any]:

@@ -18,7 +18,7 @@ from torchspore.engine.graph.refusal import Refusal
 from torchspore.engine.graph.saved import stages
 from torchspore.engine.graph.shapes import Axes
 from torchspore.engine.graph.watch import Watch, watching
-from torchspore.engine.number import Number
+from torchspore.engine.number import Number, is_large
 from torchspore.engine.private import (
     FakeTensor,
     current_trace,
@@ -165,6 +165,7 @@ class Capture(Frame):
     def run(self, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Captured:
         """Traces `function(*args, **kwargs)`. Raises Refusal for what a graph can't hold; all state is as before in either case."""
         self.watch.learn(function)
+        self.watch.has_numbers = bool(self.numbers) or any(isinstance(item, Number) for item in tensors((args, kwargs)))
         self.watch.contents.keep((args, kwargs), 5)
         function = self.callee(function)
 
@@ -201,7 +202,7 @@ class Capture(Frame):
         """Makes stand-ins for the attributes that are to be inputs."""
         for key, (holder, name) in self.numbers.items():
             value = holder.get(name)
-            if type(value) in (int, float):
+            if type(value) in (int, float) and not is_large(value):
                 stand_in = Number(self._lifted_values(numbers.source(holder, name)))
                 self.watch.stand_for(key, holder, name, value, stand_in)
 

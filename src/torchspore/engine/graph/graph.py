@@ -18,7 +18,7 @@ from torchspore.engine.graph.refusal import Refusal
 from torchspore.engine.graph.saved import stages
 from torchspore.engine.graph.state import Read
 from torchspore.engine.number import Number
-from torchspore.engine.tensor import Composite, TensorBase, wrap
+from torchspore.engine.tensor import Composite, TensorBase, like, wrap
 
 
 class Graph:
@@ -153,13 +153,10 @@ def _filled(value: Any, outs: list[torch.Tensor], inputs: list[Any], made: dict[
     if isinstance(value, In):
         found = inputs[value.index]
         return found._t.item() if isinstance(found, Number) else found
-    if isinstance(value, tuple):
-        items = [_filled(item, outs, inputs, made) for item in value]
-        return type(value)(*items) if hasattr(value, "_fields") else tuple(items)
-    if isinstance(value, list):
-        return [_filled(item, outs, inputs, made) for item in value]
+    if isinstance(value, (tuple, list)):
+        return like(value, [_filled(item, outs, inputs, made) for item in value])
     if isinstance(value, dict):
-        return {key: _filled(item, outs, inputs, made) for key, item in value.items()}
+        return like(value, [_filled(item, outs, inputs, made) for item in value.values()])
     if isinstance(value, Composite):
         return value.rebuilt(tuple(_filled(part, outs, inputs, made) for part in value.parts()))
     return value

@@ -1,6 +1,7 @@
 """The key of a call: what must be equal for a captured graph to be used again."""
 from __future__ import annotations
 
+from collections import OrderedDict
 from typing import Any
 
 import numpy as np
@@ -30,9 +31,11 @@ def signature(value: Any, flat: list[TensorBase], numbers: list[Any], axes: dict
         return (kind, value)
     if kind is tuple or kind is list:
         return (kind, *[signature(item, flat, numbers, axes) for item in value])
-    if kind is dict:
+    if kind is dict or kind is OrderedDict:
         return (kind, *[(key, signature(item, flat, numbers, axes)) for key, item in value.items()])
     if isinstance(value, tuple):
+        if getattr(value, "__dict__", None):
+            raise Refusal(f"is given an argument of type {kind.__name__}, which has attributes")
         return (kind, *[signature(item, flat, numbers, axes) for item in value])
     if isinstance(value, Composite):
         return (kind, value.fixed(), *[signature(part, flat, numbers, axes) for part in value.parts()])

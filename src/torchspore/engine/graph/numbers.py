@@ -5,12 +5,14 @@ refused; then each value has a graph of its own again.
 """
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Callable, Iterable, MutableMapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from torchspore.engine.graph.state import Read
-from torchspore.engine.number import MUTABLE, Number, number
+from torchspore.engine.number import MUTABLE, Number, is_large, number
+from torchspore.engine.tensor import like
 
 VALUES = 3
 """So many different values make a number one that changes."""
@@ -27,6 +29,8 @@ class _Arguments:
     values: list[set[Any]] = field(default_factory=list)
     fixed: set[int] = field(default_factory=set)
     lifted: frozenset[int] = frozenset()
+    now: frozenset[int] = frozenset()
+    """Those of `lifted` that a graph can compute with in the call of now."""
 
 
 class Numbers:
@@ -43,7 +47,8 @@ class Numbers:
         found = self._arguments.get(form)
         if found is None:
             marked = frozenset(place for place, value in enumerate(given) if type(value) in MUTABLE)
-            found = self._arguments[form] = _Arguments(given, [{value} for value in given], lifted=marked)
+            found = self._arguments[form] = _Arguments(given, [{value} for value in given], lifted=marked, now=marked)
+            found.now = _small(marked, given)
         elif found.last != given:
             found.last = given
             for place, value in enumerate(given):
@@ -51,13 +56,14 @@ class Numbers:
                     found.values[place].add(value)
                     if len(found.values[place]) >= VALUES:
                         found.lifted |= {place}
-        return found.lifted
+            found.now = _small(found.lifted, given)
+        return found.now
 
     def fix(self, form: Any) -> None:
         """Is told that a trace needs the values of the numbers that are lifted in calls of this form."""
         found = self._arguments[form]
         found.fixed |= found.lifted
-        found.lifted = frozenset()
+        found.lifted = found.now = frozenset()
 
     def see(self, reads: Iterable[Read]) -> None:
         """Is told which reads are no longer as they were when a graph was captured."""
@@ -67,7 +73,7 @@ class Numbers:
                 key = (id(read.holder), read.name)
                 values = self._values.setdefault(key, set())
                 values.update((read.value, now))
-                if len(values) >= VALUES:
+                if len(values) >= VALUES and not is_large(now):
                     self.lift([(read.holder, read.name)])
 
     def lift(self, attributes: Iterable[tuple[Holder, str]]) -> bool:
@@ -83,14 +89,21 @@ class Numbers:
         self.attributes.clear()
 
 
+def _small(lifted: frozenset[int], given: tuple[Any, ...]) -> frozenset[int]:
+    """Less the ints that are too large for 64 bits."""
+    if not any(is_large(given[place]) for place in lifted):
+        return lifted
+    return frozenset(place for place in lifted if not is_large(given[place]))
+
+
 class OfType:
-    """Equal to every number of one type, as `state.freeze` gives it."""
+    """Equal to every number of one type, as `state.freeze` gives it, but for ints that are too large to be computed with in 64 bits."""
 
     def __init__(self, kind: type) -> None:
         self._kind = kind
 
     def __eq__(self, other: object) -> bool:
-        return type(other) is self._kind or (isinstance(other, tuple) and bool(other) and other[0] is self._kind)
+        return (type(other) is self._kind and not is_large(other)) or (isinstance(other, tuple) and bool(other) and other[0] is self._kind)
 
     def __hash__(self) -> int:
         return hash(self._kind)
@@ -114,13 +127,10 @@ def placed(value: Any, lifted: frozenset[int], made: list[Any]) -> Any:
                 return item
             made.append(number(item))
             return made[-1]
-        if kind is tuple or kind is list:
-            return kind(walk(part) for part in item)
-        if kind is dict:
-            return {key: walk(part) for key, part in item.items()}
-        if isinstance(item, tuple):
-            parts = [walk(part) for part in item]
-            return kind(*parts) if hasattr(item, "_fields") else kind(parts)
+        if kind is list or isinstance(item, tuple):
+            return like(item, [walk(part) for part in item])
+        if kind is dict or kind is OrderedDict:
+            return like(item, [walk(part) for part in item.values()])
         return item
 
     return walk(value)

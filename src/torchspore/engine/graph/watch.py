@@ -58,6 +58,8 @@ class Watch:
         """Whether prints of what is known while compiling become part of the graph."""
         self.converts = False
         """Whether the source of what runs is converted."""
+        self.has_numbers = False
+        """Whether Python numbers are inputs of the graph."""
         self.lost: dict[str, Refusal] = {}
         """The local names that a branch or loop on a Tensor leaves without a value, and why."""
         self._depth, self._deepest = 0, depth.limit()
@@ -178,6 +180,10 @@ class Watch:
 
     def _enter(self, frame: FrameType, code: CodeType) -> None:
         variables = frame.f_globals
+        if self.has_numbers and not self.converts and "type" in code.co_names and "type" not in variables:
+            self.refusal = refusal = Refusal("asks for the type of a number that is an input of the graph")
+            refusal.needs_values = True           # converted source sees the type that it stands for
+            raise refusal
         for name in _names(code):
             if name in variables:
                 self.read(variables, name, variables[name], False)

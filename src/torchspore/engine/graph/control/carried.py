@@ -10,7 +10,7 @@ from torchspore.engine.graph.control.join import NOTHING, Mismatch, Place, Sourc
 from torchspore.engine.graph.control.part import Outcome
 from torchspore.engine.graph.control.records import stand_in
 from torchspore.engine.number import Number, is_plain, number
-from torchspore.engine.tensor import TensorBase, raw, wrap
+from torchspore.engine.tensor import TensorBase, like, raw, wrap
 
 
 class Again(Exception):
@@ -51,10 +51,9 @@ class State:
         if isinstance(before, TensorBase):
             return self._add(wrap(alias(raw(before))))
         if type(before) is type(after) and isinstance(before, (list, tuple)) and len(before) == len(after):
-            found = [self.enter(x, y, part) for x, y in zip(before, after)]
-            return type(before)(*found) if hasattr(before, "_fields") else type(before)(found)
+            return like(before, [self.enter(x, y, part) for x, y in zip(before, after)])
         if isinstance(before, dict) and type(before) is type(after) and list(before) == list(after):
-            return {key: self.enter(value, after[key], part) for key, value in before.items()}
+            return like(before, [self.enter(value, after[key], part) for key, value in before.items()])
         if _is_equal(before, after):
             return before
         raise Mismatch(_rounds(before, after))
@@ -121,13 +120,10 @@ class State:
         """What the program meets in a round: the slots' own Tensors in the places."""
         if isinstance(structure, Place):
             return self.slots[structure.index].start
-        if isinstance(structure, tuple):
-            items = [self.met(item) for item in structure]
-            return type(structure)(*items) if hasattr(structure, "_fields") else type(structure)(items)
-        if isinstance(structure, list):
-            return [self.met(item) for item in structure]
+        if isinstance(structure, (tuple, list)):
+            return like(structure, [self.met(item) for item in structure])
         if isinstance(structure, dict):
-            return {key: self.met(item) for key, item in structure.items()}
+            return like(structure, [self.met(item) for item in structure.values()])
         return structure
 
     def result(self, value: Any, part: Outcome) -> Any:

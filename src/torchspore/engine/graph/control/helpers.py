@@ -17,7 +17,7 @@ from torchspore.engine.graph.control import branch, convert, loop, part
 from torchspore.engine.graph.control.join import NOTHING
 from torchspore.engine.graph.control.records import Check, Say, emit
 from torchspore.engine.graph.refusal import Refusal
-from torchspore.engine.number import Number, number
+from torchspore.engine.number import KINDS, Number, number
 from torchspore.engine.tensor import TensorBase, raw, tensors
 
 __all__ = [
@@ -279,6 +279,11 @@ def to_float(*values: Any) -> Any:
     return _number(values[0], torch.float64) if len(values) == 1 and _decides(values[0]) else float(*values)
 
 
+def kind_of(*values: Any, **others: Any) -> Any:
+    """`type`: of a number that the graph computes the Python type."""
+    return KINDS[values[0]._t.dtype] if len(values) == 1 and type(values[0]) is Number else type(*values, **others)
+
+
 def to_int(*values: Any, **others: Any) -> Any:
     """`int`."""
     return _number(values[0], torch.int64) if len(values) == 1 and not others and _decides(values[0]) else int(*values, **others)
@@ -325,4 +330,4 @@ def _extreme(builtin: Callable[..., Any], beats: Callable[[Any, Any], Any], valu
     return found
 
 
-_BUILTINS: dict[Any, Any] = {max: largest, min: smallest, range: range_, int: to_int, float: to_float, bool: to_bool}
+_BUILTINS: dict[Any, Any] = {max: largest, min: smallest, range: range_, int: to_int, float: to_float, bool: to_bool, type: kind_of}

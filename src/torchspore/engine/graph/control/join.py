@@ -11,7 +11,7 @@ from torchspore.engine.dtypes import FROM_TORCH
 from torchspore.engine.graph.control.part import Outcome
 from torchspore.engine.graph.control.records import stand_in
 from torchspore.engine.number import KINDS, Number, is_plain
-from torchspore.engine.tensor import TensorBase, raw, transform, wrap
+from torchspore.engine.tensor import TensorBase, like, raw, transform, wrap
 
 
 class _Nothing:
@@ -77,12 +77,11 @@ class Join:
         if isinstance(a, (list, tuple)):
             if len(a) != len(b):
                 raise Mismatch(sides(a, b))
-            found = [self.value(x, y) for x, y in zip(a, b)]
-            return type(a)(*found) if hasattr(a, "_fields") else type(a)(found)
+            return like(a, [self.value(x, y) for x, y in zip(a, b)])
         if isinstance(a, dict):
             if list(a) != list(b):
                 raise Mismatch(sides(a, b))
-            return {key: self.value(x, b[key]) for key, x in a.items()}
+            return like(a, [self.value(x, b[key]) for key, x in a.items()])
         if _is_equal(a, b):
             return a
         raise Mismatch(sides(a, b))
@@ -152,13 +151,10 @@ def filled(structure: Any, results: Sequence[torch.Tensor]) -> Any:
     made: dict[int, Any] = {}
     if isinstance(structure, Place):
         return Number(results[structure.index]) if structure.is_number else wrap(results[structure.index])
-    if isinstance(structure, tuple):
-        items = [filled(item, results) for item in structure]
-        return type(structure)(*items) if hasattr(structure, "_fields") else type(structure)(items)
-    if isinstance(structure, list):
-        return [filled(item, results) for item in structure]
+    if isinstance(structure, (tuple, list)):
+        return like(structure, [filled(item, results) for item in structure])
     if isinstance(structure, dict):
-        return {key: filled(item, results) for key, item in structure.items()}
+        return like(structure, [filled(item, results) for item in structure.values()])
     return made.get(id(structure), structure)
 
 

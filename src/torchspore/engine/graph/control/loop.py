@@ -20,7 +20,7 @@ from torchspore.engine.graph.control.records import Record, emit, stand_in
 from torchspore.engine.graph.refusal import Refusal
 from torchspore.engine.graph.watch import quiet
 from torchspore.engine.number import is_plain, number
-from torchspore.engine.tensor import TensorBase, raw
+from torchspore.engine.tensor import TensorBase, like, raw
 
 _ROUNDS = 12
 """So often a body is captured anew because more of its state varies."""
@@ -202,10 +202,9 @@ class _Tracing:
         if isinstance(structure, Place):
             return structure
         if isinstance(structure, (list, tuple)):
-            found = [self._merged(s, b, a, outcome) for s, b, a in zip(structure, before, after)]
-            return type(structure)(*found) if hasattr(structure, "_fields") else type(structure)(found)
+            return like(structure, [self._merged(s, b, a, outcome) for s, b, a in zip(structure, before, after)])
         if isinstance(structure, dict):
-            return {k: self._merged(s, before[k], after[k], outcome) for k, s in structure.items()}
+            return like(structure, [self._merged(s, before[k], after[k], outcome) for k, s in structure.items()])
         return self._state.enter(before, after, outcome)
 
     def _has_slots(self, structure: Any) -> bool:

@@ -1,0 +1,166 @@
+"""Python's own values in graphs: numbers without an end, types, containers of any class, names without a value, recursion."""
+from __future__ import annotations
+
+import time
+from collections import Counter, OrderedDict, defaultdict, namedtuple
+from typing import Any
+
+import mindspore as ms
+import numpy as np
+import pytest
+from mindspore import Tensor, jit, nn
+
+X = Tensor(np.array([1.0, 2.0], np.float32))
+NUMBERS = (1, 2, 3, 2 ** 31, 2 ** 62, -2 ** 63, 2 ** 64)
+NAMED = {3: "three", 4: "four", 2 ** 62: "large"}
+Pair = namedtuple("Pair", "a b")
+
+
+class Fields(OrderedDict):
+    """A dict with fields that are items too, as libraries give results."""
+
+    def __init__(self, **given: Any) -> None:
+        super().__init__(**given)
+        self.__dict__.update(given)
+
+
+class Triple(tuple):
+    """A class of the program's."""
+
+
+class Names(list):
+    """A class of the program's."""
+
+
+def shown(value: Any) -> Any:
+    """A nested value with its classes, for a comparison."""
+    if isinstance(value, dict):
+        fields = shown(list(getattr(value, "__dict__", {}).values()))
+        return type(value), getattr(value, "default_factory", None), [(k, shown(v)) for k, v in value.items()], fields
+    if isinstance(value, (list, tuple)):
+        return type(value), [shown(item) for item in value]
+    return value.asnumpy().tolist() if isinstance(value, Tensor) else (type(value), value)
+
+
+def outcome(function: Any, *given: Any) -> Any:
+    try:
+        return shown(function(*given))
+    except Exception as error:
+        return type(error)
+
+
+@pytest.mark.filterwarnings("ignore:.*keeps changing")
+@pytest.mark.parametrize("function", [
+    lambda k: k * k, lambda k: k + k, lambda k: k - 2 ** 62, lambda k: k ** 3, lambda k: 2 ** (k % 70), lambda k: k / 3,
+    lambda k: k < 2.0 ** 60, lambda k: -k, lambda k: k * k * k * k, lambda k: [k][0] + 2 ** 62, lambda k: 2 ** 65 - k,
+    lambda k: NAMED.get(k, "none"), lambda k: str(k), lambda k: f"{k:5}", lambda k: type(k), lambda k: type(k) is int, lambda k: k in NAMED,
+    lambda k: {k: 1},
+])
+def test_a_number_that_changes_is_pythons(function: Any) -> None:
+    call = jit(lambda x, k: (x + 1, function(k)))
+    for k in NUMBERS:
+        assert outcome(call, X, k) == outcome(lambda x, k: (x + 1, function(k)), X, k)
+
+
+@pytest.mark.filterwarnings("ignore:.*keeps changing")
+def test_an_attribute_that_changes_is_pythons() -> None:
+    class Net(nn.Cell):
+        def construct(self, x):
+            return x + 1, self.k * self.k, type(self.k).__name__
+
+    net = Net()
+    ms.set_context(mode=ms.GRAPH_MODE)
+    try:
+        for k in (1, 2, 3, 4, 2 ** 31, 2 ** 32, 2 ** 62, 3, 2.5, 2 ** 70):
+            net.k = k
+            assert net(X)[1:] == (k * k, type(k).__name__)
+    finally:
+        ms.set_context(mode=ms.PYNATIVE_MODE)
+
+
+@pytest.mark.parametrize("function", [
+    lambda x: OrderedDict(a=x * 2, b=x), lambda x: {"k": OrderedDict(a=x), "l": [OrderedDict(b=x)]}, lambda x: defaultdict(list, a=[x * 2]),
+    lambda x: (Counter(a=2), x), lambda x: Pair(x * 2, x), lambda x: Fields(a=x * 2), lambda x: Triple((x * 2, x)), lambda x: Names([x * 2]),
+    lambda x: OrderedDict(a=x) if x.sum() > 0 else OrderedDict(a=x * 2), lambda x: Triple((x,)) if x.sum() > 0 else Triple((x * 2,)),
+])
+def test_a_container_that_a_graph_gives_keeps_its_class(function: Any) -> None:
+    call = jit(lambda x: function(x))
+    for x in (X, X, -X):
+        assert shown(call(x)) == shown(function(x))
+
+
+def test_a_loop_keeps_the_class_of_a_container() -> None:
+    def function(x):
+        found, count = OrderedDict(a=x), Tensor(0)
+        while count < 2:
+            count, found = count + 1, OrderedDict(a=found["a"] * 2)
+        return found
+
+    assert shown(jit(function)(X)) == shown(function(X))
+
+
+@pytest.mark.parametrize("given", [
+    OrderedDict(a=X, k=3), defaultdict(list, a=[X]), Pair(X, 3), Fields(a=X), Triple((X, 3)), Names([X]), {"a": X, "k": 3},
+])
+def test_a_container_that_is_given_keeps_its_class(given: Any) -> None:
+    call = jit(lambda value: (type(value).__name__, value))
+    for _ in range(3):
+        assert shown(call(given)) == (tuple, [(str, type(given).__name__), shown(given)])
+
+
+def one_way(x):
+    if x.sum() > 0:
+        y = x * 2
+    return y
+
+
+def one_way_in_a_list(x):
+    if x.sum() > 0:
+        y = x * 2
+    found = [y]
+    return found
+
+
+def after_a_loop(x):
+    while x.sum() < 10:
+        x = x + 1
+        y = x
+    return y
+
+
+def deleted(x):
+    if x.sum() > 0:
+        del x
+    return x
+
+
+@pytest.mark.parametrize("function", [one_way, one_way_in_a_list, after_a_loop, deleted])
+def test_a_name_without_a_value_raises_as_in_python(function: Any) -> None:
+    call = jit(function)
+    for x in (X, -X, X + 10, X, -X):
+        assert outcome(call, x) == outcome(function, x)
+    with pytest.raises(UnboundLocalError, match="local variable '[xy]'"):
+        for x in (X, -X, X + 10):
+            call(x)
+
+
+def test_a_function_that_calls_itself_on_a_number() -> None:
+    def factorial(n, x):
+        if n <= 1:
+            return x
+        return n * factorial(n - 1, x)
+
+    call = jit(factorial)
+    started = time.monotonic()
+    for n in (1, 2, 5, 3):
+        assert call(n, X).asnumpy().tolist() == factorial(n, X).asnumpy().tolist()
+    assert time.monotonic() - started < 40          # it took minutes, and ended with a RecursionError
+
+
+def test_a_function_that_calls_itself_on_a_tensor() -> None:
+    def grown(x):
+        if x.sum() > 100:
+            return x
+        return grown(x * 2)
+
+    assert jit(grown)(X).asnumpy().tolist() == grown(X).asnumpy().tolist()
