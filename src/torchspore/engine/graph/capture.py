@@ -14,6 +14,7 @@ import numpy as np
 import torch
 
 from torchspore.engine.graph import binary, control, numbers, origin, shapes
+from torchspore.engine.graph.passes.inputs import new_input
 from torchspore.engine.graph.refusal import Refusal
 from torchspore.engine.graph.saved import stages
 from torchspore.engine.graph.shapes import Axes
@@ -111,7 +112,7 @@ class Capture(Frame):
         """Makes `fake` the next input of the graph."""
         graph = self.tracer.graph
         with graph.inserting_after(self._last) if self._last is not None else graph.inserting_before(next(iter(graph.nodes), None)):
-            node = self._last = graph.placeholder(f"in{len(self.lifted)}")
+            node = self._last = new_input(graph, f"in{len(self.lifted)}")
         track_tensor_tree(fake, torch.fx.Proxy(node, self.tracer), constant=None, tracer=self.tracer)
 
     def _more_outputs(self, outputs: list[torch.Tensor]) -> list[torch.Tensor]:

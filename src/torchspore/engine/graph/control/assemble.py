@@ -11,6 +11,7 @@ from torch.fx.node import Node
 from torchspore.engine.graph.control.join import NOTHING, Source
 from torchspore.engine.graph.control.part import BACKWARD, Outcome
 from torchspore.engine.graph.control.sub_graph import SubGraph
+from torchspore.engine.graph.passes.inputs import new_input
 from torchspore.engine.private import without_modes
 
 _aten = torch.ops.aten
@@ -40,8 +41,8 @@ class Assembly:
     def run(self, sources: Sequence[Source], contiguous: Sequence[bool]) -> torch.fx.GraphModule:
         """The graph whose outputs are `sources`."""
         shape, graph = self._shape, self._graph
-        self._inputs = [self._new(graph.placeholder(f"in{i}"), t) for i, t in enumerate(shape.inputs)]
-        self._seeds = {i: self._new(graph.placeholder(f"d{i}"), shape.outputs[i], True) for i in shape.seeds}
+        self._inputs = [self._new(new_input(graph, f"in{i}"), t) for i, t in enumerate(shape.inputs)]
+        self._seeds = {i: self._new(new_input(graph, f"d{i}"), shape.outputs[i], True) for i in shape.seeds}
         gave: list[Node] = []
         module: Any = self._part.module
         if module is not None:

@@ -21,6 +21,7 @@ from torchspore.engine.graph.capture import Capture
 from torchspore.engine.graph.control import name_in
 from torchspore.engine.graph.control.places import Attribute, Place, Places, Written
 from torchspore.engine.graph.control.records import stand_in
+from torchspore.engine.graph.passes.inputs import new_input
 from torchspore.engine.graph.refusal import Refusal
 from torchspore.engine.graph.state import MISSING
 from torchspore.engine.graph.watch import quiet
@@ -128,7 +129,7 @@ class Part(Capture):
     def _placeholder(self, name: str) -> Node:
         graph = self.tracer.graph
         with graph.inserting_after(self._last) if self._last is not None else graph.inserting_before(next(iter(graph.nodes), None)):
-            self._last = graph.placeholder(name)
+            self._last = new_input(graph, name)
         return self._last
 
     def literal(self, data: Any, make: Callable[[Any], torch.Tensor]) -> torch.Tensor:

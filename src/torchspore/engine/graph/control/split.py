@@ -10,6 +10,7 @@ from torchspore.engine.graph import passes
 from torchspore.engine.graph.control.part import BACKWARD
 from torchspore.engine.graph.control.sub_graph import SubGraph
 from torchspore.engine.graph.passes.dead import acts, drop_dead
+from torchspore.engine.graph.passes.inputs import copied_input, new_input
 from torchspore.engine.graph.refusal import Refusal
 from torchspore.engine.private import is_operator
 
@@ -76,11 +77,11 @@ def _backward(whole: torch.fx.GraphModule, nodes: list[Node], gradients: list[No
     graph = torch.fx.Graph()
     env: dict[Node, Node] = {}
     for i, node in enumerate(kept):
-        env[node] = graph.placeholder(f"kept{i}")
+        env[node] = new_input(graph, f"kept{i}")
         env[node].meta.update(node.meta)
     for node in nodes:
         if BACKWARD in node.meta and node.op == "placeholder":
-            env[node] = graph.node_copy(node, lambda n: env[n])
+            env[node] = copied_input(graph, node)
     for node in nodes:
         if node.op == "get_attr" or (node in needed and node.op != "placeholder"):
             env[node] = graph.node_copy(node, lambda n: env[n])

@@ -9,6 +9,7 @@ from typing import Any
 import torch
 from torch.fx.node import Node
 
+from torchspore.engine.graph.passes.inputs import new_input
 from torchspore.engine.graph.passes.order import dependencies, in_order
 from torchspore.engine.graph.passes.views import root
 from torchspore.engine.graph.passes.writes import writes
@@ -105,7 +106,7 @@ def taken_out(cluster: Cluster) -> torch.fx.GraphModule:
     graph = torch.fx.Graph()
     names: dict[Node, Node] = {}
     for place, item in enumerate(cluster.inputs):
-        names[item] = graph.placeholder(f"in{place}")
+        names[item] = new_input(graph, f"in{place}")
         names[item].meta = {"val": item.meta["val"]}
     statistics: list[Node] = []
     for node in cluster.nodes:

@@ -8,6 +8,7 @@ import torch
 from torch.fx.node import Node
 
 from torchspore.engine.graph.passes.dead import acts
+from torchspore.engine.graph.passes.inputs import copied_input, new_input
 from torchspore.engine.graph.passes.views import is_view, root
 from torchspore.engine.graph.passes.writes import writes
 
@@ -62,9 +63,9 @@ def _rest(module: torch.fx.GraphModule, given: list[Node], gone: set[Node]) -> t
     graph, names = torch.fx.Graph(), dict[Node, Node]()
     for node in module.graph.nodes:
         if node.op == "placeholder":
-            names[node] = graph.node_copy(node)
+            names[node] = copied_input(graph, node)
     for place, node in enumerate(given):
-        names[node] = graph.placeholder(f"held{place}")
+        names[node] = new_input(graph, f"held{place}")
         names[node].meta = dict(node.meta)
     for node in module.graph.nodes:
         if node not in names:
