@@ -43,10 +43,8 @@ def rows() -> list[tuple[str, list[Callable[..., Any]]]]:
 
 def outcome(function: Callable[..., Any], level: str, gradient: bool, expected: Any) -> tuple[str, bool]:
     """(whole, parts or refused; whether values and gradients are PyNative's, which are `expected`)."""
-    from tests.unit.graph.control.running import INPUTS, expect_equal, graph_values, is_whole
+    from tests.unit.graph.control.running import INPUTS, compiled, expect_equal, graph_values, is_whole
     from torchspore.errors import CompileError
-
-    from tests.unit.graph.control.running import compiled
 
     try:
         if hasattr(function, "state"):
@@ -71,9 +69,7 @@ def _again(function: Callable[..., Any]) -> Callable[..., Any]:
 
 def reference(function: Callable[..., Any], gradient: bool) -> Any:
     """PyNative's values and gradients; None where it can't run the function for every input either."""
-    from tests.unit.graph.control.running import INPUTS, values
-
-    from tests.unit.graph.control.running import expected
+    from tests.unit.graph.control.running import INPUTS, expected, values
 
     try:
         return expected(_again(function), 2) if hasattr(function, "state") else values(function, INPUTS, gradient)

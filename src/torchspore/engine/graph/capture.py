@@ -168,6 +168,7 @@ class Capture(Frame):
         self.watch.learn(function)
         self.watch.has_numbers = bool(self.numbers) or any(isinstance(item, Number) for item in tensors((args, kwargs)))
         self.watch.contents.keep((args, kwargs), 5)
+        is_piece = "_cf_definition" in getattr(function, "__dict__", {})
         function = self.callee(function)
 
         def body() -> list[torch.Tensor]:
@@ -176,7 +177,7 @@ class Capture(Frame):
             stages.began(self)
             with self.open(), watching(self.watch):
                 self._lift_numbers()
-                self.result = function(*args, **kwargs)
+                self.result = self._settled(function(*args, **kwargs), is_piece)
             self._settle()
             return [*self._outputs, *self._more_outputs(self._outputs)]
 
@@ -198,6 +199,16 @@ class Capture(Frame):
         open_ = [place for place, item in enumerate(self.lifted) if id(item) in self.axes]
         fits = shapes.Fits(self.mode.shape_env, self._fakes, open_) if open_ else None
         return Captured(module, self.lifted, self.result, self.written, self.watch, fits)
+
+    @staticmethod
+    def _settled(result: Any, is_piece: bool) -> Any:
+        """The result with tuples and lists in the places of iterators; between the parts of a call they stay what they are, in Python."""
+        from torchspore.engine.graph.constants import holds_iterator, settled  # it looks for captures itself
+
+        found = result if is_piece else settled(result)
+        if holds_iterator(found):
+            raise Refusal("gives an iterator")
+        return found
 
     def _lift_numbers(self) -> None:
         """Makes stand-ins for the attributes that are to be inputs."""

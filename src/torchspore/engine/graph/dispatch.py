@@ -10,6 +10,7 @@ from torchspore.context.store import STORE
 from torchspore.engine import tensor as engine
 from torchspore.engine.grad import GradFrame
 from torchspore.engine.graph import capturing, depth, levels, log, table, within
+from torchspore.engine.graph.constants import settled
 from torchspore.engine.graph.graph import Graph
 from torchspore.engine.graph.numbers import placed
 from torchspore.engine.graph.refusal import Refusal
@@ -32,7 +33,7 @@ def call(owner: Any, function: Callable[..., Any], args: tuple[Any, ...], kwargs
         return compile(owner, function, args, kwargs)
     refused_in = table_of(owner).refused_in
     if refused_in is not None and refused_in == (table.era, STORE.snapshot()):
-        return within.in_parts(owner, function, args, kwargs)
+        return settled(within.in_parts(owner, function, args, kwargs))
     flat: list[TensorBase] = []
     found = find(owner, function, args, kwargs, flat)
     if isinstance(found, Graph):
@@ -41,8 +42,8 @@ def call(owner: Any, function: Callable[..., Any], args: tuple[Any, ...], kwargs
     if syntax != "LAX":
         _refuse(owner, found, function, args, kwargs)
     if found.needs_room:
-        return depth.with_room(lambda: within.in_parts(owner, function, args, kwargs))
-    return within.in_parts(owner, function, args, kwargs)
+        return depth.with_room(lambda: settled(within.in_parts(owner, function, args, kwargs)))
+    return settled(within.in_parts(owner, function, args, kwargs))
 
 
 def _refuse(

@@ -11,6 +11,7 @@ from torchspore.base.text import with_hint
 from torchspore.engine import tensor as engine
 from torchspore.engine.graph import dispatch
 from torchspore.engine.graph.cache import folder
+from torchspore.engine.graph.constants import constant
 
 _KNOWN = ("capture_mode", "jit_level", "dynamic", "fullgraph", "backend")
 _OLDER = ("fn", "mode", "input_signature", "hash_args", "jit_config", "compile_once", "infer_boost", "exec_order")
@@ -77,7 +78,8 @@ def jit(
         )
     if isinstance(function, (staticmethod, classmethod)):
         return type(function)(jit(
-            function.__func__, capture_mode=capture_mode, jit_level=jit_level, dynamic=dynamic, fullgraph=fullgraph, backend=backend, **options,
+            function.__func__, capture_mode=capture_mode, jit_level=jit_level, dynamic=dynamic, fullgraph=fullgraph, backend=backend,
+            **options,
         ))
     if not callable(function):
         raise TypeError(f"jit({function!r:.40}): expected a function, got {type(function).__name__}.")
@@ -137,10 +139,15 @@ def jit_class(cls: type) -> type:
 def constexpr(
     fn: Callable[..., Any] | None = None, get_instance: bool = True, name: str | None = None, reuse_result: bool = True, check: bool = True,
 ) -> Any:
-    """Marks a function that is computed once while a graph is captured; Python runs then anyway."""
+    """Marks a function that is computed once while a graph is captured, and not by the graph; its arguments are known then."""
     if fn is None:
-        return lambda function: function
-    return fn
+        return functools.partial(constexpr, get_instance=get_instance, name=name, reuse_result=reuse_result, check=check)
+
+    @functools.wraps(fn)
+    def computed(*args: Any, **kwargs: Any) -> Any:
+        return constant(fn, args, kwargs)
+
+    return computed
 
 
 def ms_memory_recycle() -> None:

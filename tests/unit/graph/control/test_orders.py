@@ -64,7 +64,7 @@ def nest(function, transforms):
     return function
 
 
-@pytest.mark.parametrize("name", NESTS)
+@pytest.mark.parametrize("name", [pytest.param(name, marks=[pytest.mark.slow] if name.startswith("4") else []) for name in NESTS])
 @pytest.mark.parametrize("function", [branch, nested, loop])
 def test_gradients_of_third_order_are_pynatives(function, name: str) -> None:
     made = nest(function, NESTS[name])
