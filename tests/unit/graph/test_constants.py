@@ -58,7 +58,7 @@ def test_the_gradient_through_a_constant() -> None:
 
 
 @pytest.mark.parametrize(("function", "expected"), [
-    (lambda x: map(lambda k: k * 2, (1, 2)), (2, 4)), (lambda x: map(lambda k: k * 2, [1, 2]), [2, 4]),
+    (lambda x: map(abs, (1, 2)), (1, 2)), (lambda x: map(abs, [1, 2]), [1, 2]),
     (lambda x: zip((1, 2), (3, 4)), ((1, 3), (2, 4))), (lambda x: range(3), (0, 1, 2)), (lambda x: enumerate((5, 6)), ((0, 5), (1, 6))),
     (lambda x: filter(lambda k: k > 1, (1, 2)), [2]), (lambda x: (k for k in (1, 2)), [1, 2]), (lambda x: {"a": 1}.items(), [("a", 1)]),
     (lambda x: {"a": 1}.keys(), ("a",)), (lambda x: {"a": 1}.values(), (1,)), (lambda x: iter((1, 2)), (1, 2)),

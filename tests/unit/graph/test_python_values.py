@@ -79,8 +79,10 @@ def test_an_attribute_that_changes_is_pythons() -> None:
 
 
 @pytest.mark.parametrize("function", [
-    lambda x: OrderedDict(a=x * 2, b=x), lambda x: {"k": OrderedDict(a=x), "l": [OrderedDict(b=x)]}, lambda x: defaultdict(list, a=[x * 2]),
-    lambda x: (Counter(a=2), x), lambda x: Pair(x * 2, x), lambda x: Fields(a=x * 2), lambda x: Triple((x * 2, x)), lambda x: Names([x * 2]),
+    lambda x: OrderedDict(a=x * 2, b=x), lambda x: {"k": OrderedDict(a=x), "l": [OrderedDict(b=x)]},
+    lambda x: defaultdict(list, a=[x * 2]),
+    lambda x: (Counter(a=2), x), lambda x: Pair(x * 2, x), lambda x: Fields(a=x * 2),
+    lambda x: Triple((x * 2, x)), lambda x: Names([x * 2]),
     lambda x: OrderedDict(a=x) if x.sum() > 0 else OrderedDict(a=x * 2), lambda x: Triple((x,)) if x.sum() > 0 else Triple((x * 2,)),
 ])
 def test_a_container_that_a_graph_gives_keeps_its_class(function: Any) -> None:
@@ -139,7 +141,7 @@ def test_a_name_without_a_value_raises_as_in_python(function: Any) -> None:
     call = jit(function)
     for x in (X, -X, X + 10, X, -X):
         assert outcome(call, x) == outcome(function, x)
-    with pytest.raises(UnboundLocalError, match="local variable '[xy]'"):
+    with pytest.raises(UnboundLocalError, match=r"local variable '[xy]'"):
         for x in (X, -X, X + 10):
             call(x)
 

@@ -12,9 +12,10 @@ from torchspore.engine.graph.control.part import current
 from torchspore.engine.private import without_modes
 from torchspore.engine.tensor import TensorBase, like, tensors, transform, wrap
 
-_LIST_ITERATOR, _TUPLE_ITERATOR = type(iter([])), type(iter(()))
-_TO_TUPLE = (zip, range, enumerate, _TUPLE_ITERATOR, type({}.keys()), type({}.values()))
-_TO_LIST = (filter, GeneratorType, _LIST_ITERATOR, type({}.items()))
+_LIST_ITERATOR: type = type(iter([]))
+_TUPLE_ITERATOR: type = type(iter(()))
+_TO_TUPLE: tuple[type, ...] = (zip, range, enumerate, _TUPLE_ITERATOR, type({}.keys()), type({}.values()))
+_TO_LIST: tuple[type, ...] = (filter, GeneratorType, _LIST_ITERATOR, type({}.items()))
 
 
 def constant(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

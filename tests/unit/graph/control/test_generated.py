@@ -9,10 +9,11 @@ from tests.unit.graph.control.generator import features, function, text
 from tests.unit.graph.control.running import INPUTS, compiled, expect_equal, expected, is_whole
 
 SMALL = [
-    2, 3, 5, 7, 9, 11, 12, 13, 15, 18, 20, 23, 24, 28, 30, 36, 41, 43, 44, 46, 48, 49, 50, 51, 53, 57, 64, 70, 72, 74, 75, 76, 78, 83, 85, 89, 92, 95, 97,
-    98, 101, 105, 108, 111, 112, 114, 116, 132, 135, 136, 153, 155, 157, 159, 165, 171, 179, 183, 193, 199,
+    2, 3, 5, 7, 9, 11, 12, 13, 15, 18, 20, 23, 24, 28, 30, 36, 41, 43, 44, 46, 48, 49, 50, 51, 53, 57, 64, 70, 72, 74, 75, 76, 78,
+    83, 85, 89, 92, 95, 97, 98, 101, 105, 108, 111, 112, 114, 116, 132, 135, 136, 153, 155, 157, 159, 165, 171, 179, 183, 193,
+    199,
 ]
-"""Seeds whose functions take little time to capture, half of them with jumps out of nested branches or loops in loops; the others are slow."""
+"""Seeds whose functions are soon captured, half of them with jumps out of nested branches or loops in loops; the others are slow."""
 COUNT = 1000
 HARD = {
     "if with an if that leaves, and more statements in 1 loops": 80, "if that leaves, with else, and more statements": 100,

@@ -83,7 +83,7 @@ class Part(Capture):
     def __init__(self, around: Capture) -> None:
         super().__init__()
         self.watch, self.axes = around.watch, around.axes
-        self._depth = around._depth + 1 if isinstance(around, Part) else 1
+        self._depth: int = around._depth + 1 if isinstance(around, Part) else 1
         if self._depth > DEEPEST:
             raise Refusal(f"nests branches and loops on Tensors, or numbers, over {DEEPEST} deep, as a function does that calls itself")
         self._records = is_recording() and torch.is_grad_enabled()

@@ -171,7 +171,7 @@ class _Step(torch.autograd.Function):
         return tuple(outputs)
 
     @staticmethod
-    @once_differentiable  # type: ignore[untyped-decorator]    # the graph of the gradient leaves no tape behind it
+    @once_differentiable  # the graph of the gradient leaves no tape behind it
     def backward(ctx: Any, *gradients: Any) -> Any:
         saved, others = iter(ctx.saved_tensors), iter(ctx.others)
         kept = [next(saved) if is_tensor else next(others) for is_tensor in ctx.places]
