@@ -57,12 +57,11 @@ class Cell(CellTree, CellHooks):
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}.")
 
     def __setattr__(self, name: str, value: Any) -> None:
-        table.changed()
+        self._changes()
         around = frame()
         if around is not None:
             around.attribute_set(self, name, value)
         own = self.__dict__
-        own[forward.CHANGED_AT] = table.version
         if isinstance(value, Parameter):
             self.insert_param_to_cell(name, value)
         elif isinstance(value, Cell):
@@ -83,13 +82,17 @@ class Cell(CellTree, CellHooks):
             own[name] = value
 
     def __delattr__(self, name: str) -> None:
-        table.changed()
-        self.__dict__[forward.CHANGED_AT] = table.version
+        self._changes()
         for kept in (self._params, self._cells, self.__dict__):
             if name in kept:
                 del kept[name]
                 return
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}.")
+
+    def _changes(self) -> None:
+        """Counts a change of this Cell, before it is made."""
+        table.changed()
+        self.__dict__[forward.CHANGED_AT] = table.version
 
     def __dir__(self) -> list[str]:
         return sorted({*super().__dir__(), *self._params, *self._cells})
@@ -159,8 +162,7 @@ class Cell(CellTree, CellHooks):
             raise TypeError(f"insert_child_to_cell({child_name!r}): expected a Cell, got {type(child_cell).__name__}.")
         if child_name in self._cells or hasattr(self, child_name):
             raise NameRefused(f"{type(self).__name__}.{child_name} exists already.\n\nhint: give the Cell another name.")
-        table.changed()
-        self.__dict__[forward.CHANGED_AT] = table.version
+        self._changes()
         self._cells[child_name] = child_cell
 
     # ---- the call
