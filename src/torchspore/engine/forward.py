@@ -136,13 +136,21 @@ class Forward(GradFrame):
 
     def gradients(
         self, positions: Sequence[int], weights: Sequence[TensorBase], sens: Any, has_aux: bool,
-    ) -> tuple[Any, list[Any], list[Any]]:
-        """(The result, gradients by position, gradients by weight), as `differentiate` gives them."""
+    ) -> tuple[Any, list[Any], list[Any]] | None:
+        """(The result, gradients by position, gradients by weight), as `differentiate` gives them.
+
+        None where the backward pass needs a value that the forward pass has assigned to since it read it.
+        """
         inputs = [self._of_argument(self.args[position]) for position in positions]
         with torch.enable_grad():
             leaves = [self._leaves[id(w)] if id(w) in self._leaves else raw(w).detach().requires_grad_() for w in weights]
-            with self.open():
-                found = follow(self.result[0] if has_aux else self.result, inputs, leaves, self.taken, sens, False)
+            try:
+                with self.open():
+                    found = follow(self.result[0] if has_aux else self.result, inputs, leaves, self.taken, sens, False)
+            except RuntimeError as error:
+                if "modified by an inplace operation" in str(error):
+                    return None
+                raise
         return (transform(self.result, lambda t: wrap(t._t.detach())), *found)
 
     def _of_argument(self, argument: Any) -> Any:
@@ -164,7 +172,9 @@ def gradients(
         around.takes_gradients()
     kept = _kept(around, function, tuple(args), kwargs)
     if kept is not None and kept.serves(function, tuple(args), kwargs) and kept.covers(positions, weights):
-        return kept.gradients(positions, weights, sens, has_aux)
+        found = kept.gradients(positions, weights, sens, has_aux)
+        if found is not None:
+            return found
     return differentiate(call, args, kwargs, positions, weights, sens, has_aux)
 
 

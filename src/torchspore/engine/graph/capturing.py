@@ -9,9 +9,9 @@ from typing import Any
 from torchspore.base.frames import user_frame, user_line
 from torchspore.context import effects
 from torchspore.context.effects import Outcome
+from torchspore.engine import forward
 from torchspore.engine import tensor as engine
 from torchspore.engine.dtypes import FROM_TORCH
-from torchspore.engine import forward
 from torchspore.engine.graph import depth, levels, log, origin, report, shapes, table
 from torchspore.engine.graph.capture import Capture, Captured
 from torchspore.engine.graph.control import strict
