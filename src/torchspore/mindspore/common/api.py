@@ -17,6 +17,7 @@ _OLDER = ("fn", "mode", "input_signature", "hash_args", "jit_config", "compile_o
 _CHOICES = {
     "jit_level": ("", "O0", "O1", "O2"), "exc_mode": ("auto", "sink", "no_sink"), "jit_syntax_level": ("", "STRICT", "COMPATIBLE", "LAX"),
     "debug_level": ("RELEASE", "DEBUG"), "infer_boost": ("on", "off"), "capture_mode": ("ast", "bytecode", "trace"),
+    "exec_order": ("", "bfs", "dfs"),
 }
 _CONTEXTS = "".join(["O", "0"])       # equal to "O0", MindSpore's default, and another object: whoever writes 'O0' means it
 
@@ -36,10 +37,10 @@ class JitConfig:
 
     def __init__(
         self, jit_level: str = "", exc_mode: str = "auto", jit_syntax_level: str = "", debug_level: str = "RELEASE",
-        infer_boost: str = "off", **kwargs: Any,
+        infer_boost: str = "off", exec_order: str = "", **kwargs: Any,
     ) -> None:
         _check("JitConfig", jit_level=jit_level, exc_mode=exc_mode, jit_syntax_level=jit_syntax_level, debug_level=debug_level,
-               infer_boost=infer_boost)
+               infer_boost=infer_boost, exec_order=exec_order)
         if infer_boost == "on" and jit_level not in ("", "O0"):
             raise ValueError(f"JitConfig(infer_boost='on', jit_level={jit_level!r}): expected infer_boost 'on' only together with "
                              "jit_level 'O0'.\n\nhint: write jit_level='O0'.")
@@ -47,6 +48,8 @@ class JitConfig:
             "jit_level": jit_level, "exc_mode": exc_mode, "jit_syntax_level": jit_syntax_level, "debug_level": debug_level,
             "infer_boost": infer_boost, **kwargs,
         }
+        if exec_order:
+            self.jit_config_dict["exec_order"] = exec_order
 
 
 def jit(
@@ -62,7 +65,7 @@ def jit(
     unknown = [key for key in options if key not in _OLDER]
     if unknown:
         raise TypeError(f"jit({unknown[0]}={options[unknown[0]]!r:.40}): expected one of {', '.join(_KNOWN)}.")
-    _check("jit", capture_mode=capture_mode, jit_level=jit_level)
+    _check("jit", capture_mode=capture_mode, jit_level=jit_level, exec_order=options.get("exec_order") or "")
     if function is None:
         return functools.partial(
             jit, capture_mode=capture_mode, jit_level=jit_level, dynamic=dynamic, fullgraph=fullgraph, backend=backend, **options,
@@ -94,6 +97,8 @@ def _options(jit_level: str, others: dict[str, Any], fullgraph: bool) -> dict[st
         own["jit_level"] = jit_level
     if fullgraph:
         own["jit_syntax_level"] = "STRICT"
+    if others.get("exec_order"):
+        own["exec_order"] = others["exec_order"]
     if "infer_boost" in others:
         own["infer_boost"] = others["infer_boost"]
     return own

@@ -9,7 +9,7 @@ from typing import Any
 from torchspore.engine import create, dtypes
 from torchspore.engine import tensor as engine
 from torchspore.engine.tensor import TensorBase, raw, rebind, write
-from torchspore.mindspore.common.tensor import Tensor
+from torchspore.mindspore.common.tensor import Tensor, check_device
 
 DEFAULT_NAME = "Parameter"
 _unnamed = itertools.count()
@@ -29,6 +29,8 @@ class Parameter(Tensor):
         self, default_input: Any, name: str | None = None, requires_grad: bool = True, layerwise_parallel: bool = False,
         parallel_optimizer: bool = True, storage_format: str = "", device: str | None = None,
     ) -> None:
+        if device is not None:
+            check_device("Parameter", device)
         if isinstance(default_input, TensorBase):
             with engine.outside():
                 self._t = default_input._t.detach().clone()

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from torchspore.base.text import message, one_of, short
+from torchspore.context import effects
 from torchspore.mindspore.common.tensor import Tensor
 from torchspore.mindspore.nn.cell import Cell
 from torchspore.mindspore.nn.optim import Optimizer
@@ -22,9 +23,9 @@ class Model:
     """A network with its loss, optimizer and metrics.
 
     `metrics` is a set of names or a dict from name to Metric; they are computed from (loss, outputs, label), or from what `eval_network`
-    gives, where `eval_indexes` says which of its outputs are these three. `amp_level` is the level of mixed precision, `boost_level` is
-    checked and kept. Further arguments: `loss_scale_manager`, `keep_batchnorm_fp32`. Raises TypeError and ValueError for arguments that do
-    not fit.
+    gives, where `eval_indexes` says which of its outputs are these three. `amp_level` is the level of mixed precision. `boost_level` is
+    checked; its shortcuts (batch norms left out, weights frozen for some steps) are not taken here, and `explain` says so. Further
+    arguments: `loss_scale_manager`, `keep_batchnorm_fp32`. Raises TypeError and ValueError for arguments that do not fit.
     """
 
     def __init__(
@@ -304,6 +305,8 @@ def _check_keywords(amp_level: Any, boost_level: Any, kwargs: dict[str, Any]) ->
     amp.check_level("Model", amp_level)
     if boost_level not in ("O0", "O1", "O2"):
         raise ValueError(message(f"Model(boost_level={short(boost_level)})", one_of(("O0", "O1", "O2"))))
+    if boost_level != "O0":
+        effects.note("training", f"Model(boost_level={boost_level!r}): trains as at 'O0': no batch norm is left out, no weight frozen")
     for name in kwargs:
         if name not in _KEYWORDS:
             raise ValueError(message(f"Model({name}=...)", f"an argument that Model has, such as {one_of(_KEYWORDS)}"))
