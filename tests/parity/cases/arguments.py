@@ -92,7 +92,8 @@ def hooks_that_are_always_called():
 
 
 SAVED = {
-    "append": {"append_dict": {"epoch": 3}}, "append and choose": {"append_dict": {"epoch": 3}, "choice_func": lambda name: name == "weight"},
+    "append": {"append_dict": {"epoch": 3}},
+    "append and choose": {"append_dict": {"epoch": 3}, "choice_func": lambda name: name == "weight"},
     "append what is not chosen": {"append_dict": {"weight": 3}, "choice_func": lambda name: name == "bias"},
     "append what is there": {"append_dict": {"weight": 3}}, "choose": {"choice_func": lambda name: name == "weight"},
 }

@@ -120,4 +120,4 @@ def a_dict_column(kind):
 
     data = ds.GeneratorDataset(rows, ["column", "label"], shuffle=False)
     row = next((data.batch(2) if kind == "batch" else data).create_dict_iterator(output_numpy=True, num_epochs=1))
-    return {name: value for name, value in row["column"].items()} | {"types": [type(v).__name__ for v in row["column"].values()]}
+    return dict(row["column"]) | {"types": [type(v).__name__ for v in row["column"].values()]}

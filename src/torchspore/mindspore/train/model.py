@@ -5,7 +5,6 @@ from collections.abc import Iterator
 from typing import Any
 
 from torchspore.base.text import message, one_of, short
-from torchspore.context import effects
 from torchspore.mindspore.common.tensor import Tensor
 from torchspore.mindspore.nn.cell import Cell
 from torchspore.mindspore.nn.optim import Optimizer
@@ -303,10 +302,7 @@ class Model:
 
 def _check_keywords(amp_level: Any, boost_level: Any, kwargs: dict[str, Any]) -> None:
     amp.check_level("Model", amp_level)
-    if boost_level not in ("O0", "O1", "O2"):
-        raise ValueError(message(f"Model(boost_level={short(boost_level)})", one_of(("O0", "O1", "O2"))))
-    if boost_level != "O0":
-        effects.note("training", f"Model(boost_level={boost_level!r}): trains as at 'O0': no batch norm is left out, no weight frozen")
+    amp.check_boost("Model", boost_level)
     for name in kwargs:
         if name not in _KEYWORDS:
             raise ValueError(message(f"Model({name}=...)", f"an argument that Model has, such as {one_of(_KEYWORDS)}"))
