@@ -178,6 +178,11 @@ def gradients(
     return differentiate(call, args, kwargs, positions, weights, sens, has_aux)
 
 
+def is_kept(function: Any) -> bool:
+    """Whether a recorded call of `function` waits for its gradient, outside of everything."""
+    return KEPT in getattr(function, "__dict__", ())
+
+
 def _kept(around: Frame | None, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Forward | None:
     """The recorded call of a Cell, which is then no longer kept."""
     if around is None:
@@ -194,7 +199,7 @@ def recorder(cell: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Callab
         return around.forwards.met(cell, args, kwargs) if around.forwards is not None else None
     own = cell.__dict__
     own.pop(KEPT, None)
-    if not own["requires_grad"] or _local.in_step or within.is_graph_mode():
+    if not own["requires_grad"] or _local.in_step or (within.is_graph_mode() and not within.local.in_parts):
         return None
     if "_is_step" in own or _has_transform(own):
         return lambda call: _step(call, args, kwargs)
@@ -215,8 +220,9 @@ class Calls:
     the ids of Cells), else from `set_grad()`; where that was wrong, it is done once more.
     """
 
-    def __init__(self, wanted: dict[int, bool], may_learn: bool) -> None:
-        self._wanted, self._may_learn = wanted, may_learn
+    def __init__(self, wanted: dict[int, bool], may_learn: bool, is_piece: bool) -> None:
+        """`is_piece` says that the rest of the call runs outside of this capture, where the gradient may be asked for."""
+        self._wanted, self._may_learn, self._is_piece = wanted, may_learn, is_piece
         self._plain: dict[int, tuple[Any, Any]] = {}
         self._recorded: dict[int, Forward] = {}
         self._idle: set[int] = set()
@@ -238,6 +244,8 @@ class Calls:
 
     def asked(self, cell: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Forward | None:
         """The recorded call of `cell`. Raises a Refusal where there is one with these arguments that was not recorded."""
+        if is_kept(cell) and self._is_piece:
+            raise Refusal("asks for the gradient of a call outside of the graph")
         found = self._recorded.pop(id(cell), None)
         self._idle.discard(id(cell))
         if found is None and self._may_learn and _is_same(self._plain.get(id(cell)), (args, kwargs)):
@@ -249,6 +257,8 @@ class Calls:
 
     def learned(self) -> bool:
         """Whether calls were recorded of Cells whose gradient was never asked for; they will not be again."""
+        if self._idle and self._is_piece:
+            raise Refusal("calls a Cell that is set_grad(), whose gradient may be asked for outside of the graph")
         self._wanted.update(dict.fromkeys(self._idle, False))
         return bool(self._idle) and self._may_learn
 

@@ -60,7 +60,7 @@ WRONG: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
     "kind of device": (lambda: ms.Parameter(X, device=3), TypeError, "Parameter(device=3): expected 'CPU' or None, got int."),
     "initial": (lambda: ops.max(ops.ones((2, 2)), 1, initial="a"), TypeError, "initial='a': expected a number, got str."),
     "where": (lambda: ops.max(ops.ones((2, 2)), 1, where=ops.ones((2, 2)) > 0), ValueError, "where=...: expected initial beside it"),
-    "kind of where": (lambda: ops.max(ops.ones((2, 2)), 1, initial=1, where="a"), TypeError, "where='a': expected a Tensor of truth values"),
+    "kind of where": (lambda: ops.max(ops.ones((2, 2)), 1, initial=1, where="a"), TypeError, "where='a': expected a Tensor of truth"),
     "numbers as where": (lambda: ops.max(ops.ones((2, 2)), 1, initial=1, where=ops.ones((2, 2))), TypeError,
                          "expected a Tensor of truth values, got one of numbers."),
     "Conv2D": (lambda: ops.Conv2D(7, 3)(ops.ones((1, 1, 4, 4)), ops.ones((2, 1, 3, 3))), ValueError,

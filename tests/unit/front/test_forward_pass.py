@@ -378,6 +378,33 @@ def test_two_steps_in_one_call_have_a_pass_each(mode: int) -> None:
     assert float(net.passes) == 2 and net.weight.asnumpy().tolist() == [0.0, -5.0]
 
 
+@MODES
+def test_a_step_that_no_graph_holds_shares_too(mode: int) -> None:
+    ms.set_context(mode=mode)
+    seen: list[float] = []
+
+    class Step(nn.Cell):
+        def __init__(self, net: Any) -> None:
+            super().__init__(auto_prefix=False)
+            self.net, self.weights = net, ms.ParameterTuple(net.trainable_params())
+            self.optimizer = nn.SGD(self.weights, 0.5)
+
+        def construct(self, x: Any) -> Any:
+            loss = self.net(x)
+            seen.append(float(loss.asnumpy().sum()))
+            grads = PLAIN(self.net, self.weights)(x)
+            self.optimizer(grads)
+            return loss, grads
+
+    net = nn.SequentialCell(nn.Dense(3, 4, weight_init="ones"), nn.BatchNorm1d(4), nn.ReLU()).set_train().set_grad()
+    step, x = Step(net), ms.Tensor(np.arange(15).reshape(5, 3).astype(np.float32))
+    for count in range(1, 4):
+        step(x)
+        mean = float(net[1].moving_mean.asnumpy()[0])
+        assert mean == pytest.approx(float(net[0](x).asnumpy()[:, 0].mean()) * (1 - 0.9**count), rel=0.2)
+        assert len(seen) == count
+
+
 @pytest.mark.parametrize("seed", range(8))
 def test_any_mixture_of_calls_gives_the_gradients_of_plain_ones(seed: int) -> None:
     """Calls, gradients and changes in any order: whatever is shared, the numbers are those of a net that shares nothing."""

@@ -135,7 +135,7 @@ def _captured(
         for attempt in range(3):
             made = new(converts)
             if kind is Capture:
-                made.forwards = forward.Calls(table.table_of(owner).forwards, may_learn=attempt < 2)
+                made.forwards = forward.Calls(table.table_of(owner).forwards, attempt < 2, bool(getattr(owner, "is_piece", False)))
             try:
                 captured = made.run(function, args, kwargs)
             except Refusal as refusal:

@@ -177,10 +177,13 @@ class Cell(CellTree, CellHooks):
         if engine.active or self.__dict__["requires_grad"]:
             run = forward.recorder(self, args, kwargs)
             if run is not None:
-                return run(self._run)
+                return run(self._entered if STORE.graph_mode else self._run)
         if STORE.graph_mode:
             return dispatch.enter(self, self._run, args, kwargs)
         return self._run(*args, **kwargs)
+
+    def _entered(self, *args: Any, **kwargs: Any) -> Any:
+        return dispatch.enter(self, self._run, args, kwargs)
 
     def _run(self, *args: Any, **kwargs: Any) -> Any:
         own = self.__dict__

@@ -43,9 +43,9 @@ def _named_after(fn: Any) -> Callable[[Any], Any]:
     return functools.wraps(fn if hasattr(fn, "__name__") else type(fn), updated=())
 
 
-def _run(owner: Any, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Runs the transform at once, or as a captured graph where GRAPH_MODE asks for it."""
-    if within.is_graph_mode() and not engine.frame():
+def _run(owner: Any, fn: Any, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Runs the transform of `fn` at once, or as a captured graph where GRAPH_MODE asks for it."""
+    if within.is_graph_mode() and not engine.frame() and not forward.is_kept(fn):
         return dispatch.call(owner, function, args, kwargs)
     return function(*args, **kwargs)
 
@@ -109,7 +109,7 @@ def _transform(
 
     @_named_after(fn)
     def transformed(*args: Any, **kwargs: Any) -> Any:
-        return _run(transformed, computed, args, kwargs)
+        return _run(transformed, fn, computed, args, kwargs)
 
     return transformed
 
@@ -186,7 +186,7 @@ class GradOperation:
 
         @_named_after(fn)
         def gradient(*args: Any, **kwargs: Any) -> Any:
-            return _run(gradient, computed, args, kwargs)
+            return _run(gradient, fn, computed, args, kwargs)
 
         return gradient
 
