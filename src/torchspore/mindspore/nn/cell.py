@@ -174,7 +174,7 @@ class Cell(CellTree, CellHooks):
         )
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if engine.active or self.__dict__["requires_grad"]:
+        if engine.active or self.requires_grad:
             run = forward.recorder(self, args, kwargs)
             if run is not None:
                 return run(self._entered if STORE.graph_mode else self._run)
