@@ -18,7 +18,7 @@ HERE = Path(__file__).parent
 PAGE = HERE.parent / "docs" / "performance.md"
 BENCHMARKS = (
     "graph", "control", "parts", "cache", "lanes", "kernels", "tuning", "precision", "memory", "sparse", "recompute", "debug_level",
-    "save_graphs", "mlp", "lenet", "resnet18", "gpt", "dispatch", "imports", "context",
+    "save_graphs", "mlp", "lenet", "resnet18", "gpt", "idiom", "dispatch", "imports", "context",
 )
 ORDER = {f"graph-{net.name}": at for at, net in enumerate(graph.NETS)} | {"graph-overhead": len(graph.NETS)}
 HEAD = """# Performance

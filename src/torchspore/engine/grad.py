@@ -147,14 +147,20 @@ def differentiate(
         with own.open():
             result = own.callee(function)(*arguments, **keywords)
             differentiated = result[0] if has_aux else result
-            wanted = [leaf for found in inputs for leaf in tensors_of(found)] + [leaves[id(w)] for w in weights]
-            rows = [row for w in weights for _, row in own.taken.get(id(leaves[id(w)]), ())]
-            gradients = iter(_gradients(differentiated, [*wanted, *rows], sens, nested))
-        by_position = [_regroup(found, gradients) for found in inputs]
-        by_weight = _by_weight([leaves[id(w)] for w in weights], own.taken, gradients)
+            by_position, by_weight = follow(differentiated, inputs, [leaves[id(w)] for w in weights], own.taken, sens, nested)
         with torch.set_grad_enabled(nested):
             own.finish(result, nested)
     return result, by_position, by_weight
+
+
+def follow(
+    result: Any, inputs: list[Any], leaves: list[torch.Tensor], taken: dict[int, list[Any]], sens: Any, nested: bool,
+) -> tuple[list[Any], list[Any]]:
+    """(Gradients by position, gradients by weight) of what was computed inside a frame: by its `inputs` and the weights' `leaves`."""
+    wanted = [leaf for found in inputs for leaf in tensors_of(found)] + leaves
+    rows = [row for leaf in leaves for _, row in taken.get(id(leaf), ())]
+    gradients = iter(_gradients(result, [*wanted, *rows], sens, nested))
+    return [_regroup(found, gradients) for found in inputs], _by_weight(leaves, taken, gradients)
 
 
 def _by_weight(leaves: list[torch.Tensor], taken: dict[int, list[Any]], gradients: Iterator[torch.Tensor | None]) -> list[Any]:

@@ -54,6 +54,8 @@ class Frame:
     """What stands between a thread's Tensors and their torch tensors for a while; frames nest."""
 
     outer: Frame | None = None
+    forwards: Any = None
+    """The calls of Cells inside it whose gradients may be asked for later (`engine.forward.Calls`), where it keeps them."""
 
     def resolve(self, tensor: TensorBase) -> torch.Tensor:
         """The torch tensor to compute with for `tensor`."""

@@ -10,6 +10,8 @@ import numpy as np
 import pytest
 from mindspore import Parameter, Tensor, nn, ops
 
+from torchspore.context import effects
+
 DOCUMENT = Path(__file__).parents[3] / "docs" / "differences.md"
 
 
@@ -156,3 +158,76 @@ class Refused(nn.Cell):
 def test_graph_mode_runs_what_it_cannot_compile(mode: int) -> None:
     net = Refused()
     assert net(Tensor([1.0])).asnumpy().tolist() == [4] and net(Tensor([9.0])).asnumpy().tolist() == [200]
+
+
+def counting() -> nn.Cell:
+    """A Cell that counts its forward passes, of which gradients are said to be wanted."""
+
+    class Counting(nn.Cell):
+        def __init__(self):
+            super().__init__()
+            self.weight = Parameter(Tensor([2.0]), name="weight")
+            self.passes = Parameter(Tensor(0.0), name="passes", requires_grad=False)
+
+        def construct(self, x):
+            ops.assign_add(self.passes, Tensor(1.0))
+            return x * x * self.weight
+
+    return Counting().set_grad()
+
+
+def test_a_changed_forward_pass_is_not_used() -> None:
+    net, x = counting(), Tensor([3.0])
+    net(x)
+    x[0] = 4.0
+    assert float(ops.GradOperation(get_by_list=True)(net, net.trainable_params())(x)[0][0]) == 16.0
+    assert float(net.passes) == 2
+
+
+def test_graph_mode_counts_forward_passes_as_pynative(mode: int) -> None:
+    net = counting()
+
+    class Step(nn.Cell):
+        def construct(self, x):
+            net(x)
+            net(x)
+            return [ops.GradOperation(get_by_list=True)(net, net.trainable_params())(x) for _ in range(2)]
+
+    Step()(Tensor([3.0]))
+    assert float(net.passes) == 3
+
+
+def test_set_data_copies() -> None:
+    one, other = nn.Dense(2, 2), nn.Dense(2, 2)
+    other.weight.set_data(one.weight.data)
+    kept = one.weight.asnumpy().copy()
+    nn.SGD([one.weight], 1.0)((ops.ones((2, 2)),))
+    np.testing.assert_array_equal(other.weight.asnumpy(), kept)
+    np.testing.assert_array_equal(one.weight.asnumpy(), kept - 1)
+
+
+def test_a_tensor_of_a_tensor_is_a_copy() -> None:
+    one = Tensor([1.0, 2.0])
+    other = Tensor(one)
+    other[0] = 9.0
+    assert one.asnumpy().tolist() == [1.0, 2.0]
+
+
+def test_an_array_follows_every_assignment() -> None:
+    parameter = Parameter(Tensor([1.0, 2.0]), name="p")
+    array, value = parameter.asnumpy(), parameter.value()
+    ops.assign(parameter, Tensor([5.0, 6.0]))
+    assert array.tolist() == [5.0, 6.0] and value.asnumpy().tolist() == [1.0, 2.0]
+
+
+def test_seeds_of_dropout_are_told() -> None:
+    found = [ops.dropout(ops.ones(64), 0.5, True, 11).asnumpy().tolist() for _ in range(2)]
+    assert found[0] != found[1]
+    assert any("dropout(seed=11)" in line for line in effects.notes()["random numbers"])
+
+
+def test_boost_takes_no_shortcuts() -> None:
+    net = nn.Dense(2, 2)
+    model = ms.Model(net, nn.MSELoss(), nn.SGD(net.trainable_params(), 0.1), boost_level="O2")
+    assert type(model.train_network) is nn.TrainOneStepCell
+    assert any("boost_level='O2'" in line for line in effects.notes()["training"])

@@ -53,6 +53,27 @@ def test_exec_order_is_the_order_in_which_kernels_run(order: str | None, expecte
         assert outcome("exec_order").startswith("applied: ")
 
 
+@pytest.mark.parametrize("order", ["bfs", "dfs"])
+@pytest.mark.parametrize("way", ["jit", "jit_config", "set_jit_config"])
+def test_a_function_or_cell_has_an_order_of_its_own(way: str, order: str) -> None:
+    ms.set_context(mode=ms.GRAPH_MODE if way == "set_jit_config" else ms.PYNATIVE_MODE, exec_order="dfs" if order == "bfs" else "bfs")
+    net: Any = Two()
+    if way == "set_jit_config":
+        net.set_jit_config(ms.JitConfig(exec_order=order))
+    else:
+        own: dict[str, Any] = {"exec_order": order} if way == "jit" else {"jit_config": ms.JitConfig(exec_order=order)}
+        net = ms.jit(Two().construct, **own)
+    net(X)
+    expected = "sin neg cos abs tanh exp sub" if order == "bfs" else "sin cos tanh neg abs exp sub"
+    assert ran(lambda: net(X)) == expected.split()
+
+
+@pytest.mark.parametrize("call", [lambda: ms.jit(lambda x: x, exec_order="bsf"), lambda: ms.JitConfig(exec_order="bsf")])
+def test_an_order_that_there_is_not_is_refused(call: Callable[[], Any]) -> None:
+    with pytest.raises(ValueError, match=r"exec_order='bsf'.*'bfs', 'dfs'"):
+        call()
+
+
 def ran(call: Callable[[], Any]) -> list[str]:
     """The kernels that ran, as torch's profiler saw them."""
     with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU]) as seen:

@@ -9,6 +9,7 @@ from typing import Any
 from torchspore.base.frames import user_frame, user_line
 from torchspore.context import effects
 from torchspore.context.effects import Outcome
+from torchspore.engine import forward
 from torchspore.engine import tensor as engine
 from torchspore.engine.dtypes import FROM_TORCH
 from torchspore.engine.graph import depth, levels, log, origin, report, shapes, table
@@ -129,19 +130,33 @@ def _captured(
         made.axes = shapes.declared(owner, args) if entry.is_open else table.NO_AXES
         return made
 
+    def shared(converts: bool) -> tuple[Capture, Captured]:
+        """With the forward passes recorded that gradients inside use: it takes another trace to learn that of what is not `set_grad()`."""
+        for attempt in range(3):
+            made = new(converts)
+            if kind is Capture:
+                made.forwards = forward.Calls(table.table_of(owner).forwards, attempt < 2, bool(getattr(owner, "is_piece", False)))
+            try:
+                captured = made.run(function, args, kwargs)
+            except Refusal as refusal:
+                if not refusal.is_unrecorded:
+                    raise
+                continue
+            if made.forwards is None or not made.forwards.learned():
+                break
+        return made, captured
+
     def capture() -> tuple[Capture, Captured]:
         """As it stands; where a Tensor decides what it does, once more with its source converted."""
-        made = new(entry.converts)
         try:
-            return made, made.run(function, args, kwargs)
+            return shared(entry.converts)
         except Refusal as refusal:
             may_help = refusal.needs_values or (entry.settings.syntax == "COMPATIBLE" and refusal.reason == "calls print")
             if entry.converts or not may_help:
                 raise
-            made = new(True)
-            captured = made.run(function, args, kwargs)
+            found = shared(True)
         entry.converts = True
-        return made, captured
+        return found
 
     if not entry.is_deep:
         try:

@@ -17,6 +17,8 @@ class Refusal(BaseException):
     needs_values = False           # a branch or a number depends on the values of a Tensor: converted source may hold it
     needs_room = False             # calls nest deeper than Python allows on this stack
 
+    is_unrecorded = False          # a gradient uses a forward pass that was captured without it: captured once more, it is shared
+
     hint = ""                      # what to write instead, where the reason has a better answer than its kind
     is_deep = False                # the call must run with a larger stack
 

@@ -18,6 +18,7 @@ _OLDER = ("fn", "mode", "input_signature", "hash_args", "jit_config", "compile_o
 _CHOICES = {
     "jit_level": ("", "O0", "O1", "O2"), "exc_mode": ("auto", "sink", "no_sink"), "jit_syntax_level": ("", "STRICT", "COMPATIBLE", "LAX"),
     "debug_level": ("RELEASE", "DEBUG"), "infer_boost": ("on", "off"), "capture_mode": ("ast", "bytecode", "trace"),
+    "exec_order": ("", "bfs", "dfs"),
 }
 _CONTEXTS = "".join(["O", "0"])       # equal to "O0", MindSpore's default, and another object: whoever writes 'O0' means it
 
@@ -37,10 +38,10 @@ class JitConfig:
 
     def __init__(
         self, jit_level: str = "", exc_mode: str = "auto", jit_syntax_level: str = "", debug_level: str = "RELEASE",
-        infer_boost: str = "off", **kwargs: Any,
+        infer_boost: str = "off", exec_order: str = "", **kwargs: Any,
     ) -> None:
         _check("JitConfig", jit_level=jit_level, exc_mode=exc_mode, jit_syntax_level=jit_syntax_level, debug_level=debug_level,
-               infer_boost=infer_boost)
+               infer_boost=infer_boost, exec_order=exec_order)
         if infer_boost == "on" and jit_level not in ("", "O0"):
             raise ValueError(f"JitConfig(infer_boost='on', jit_level={jit_level!r}): expected infer_boost 'on' only together with "
                              "jit_level 'O0'.\n\nhint: write jit_level='O0'.")
@@ -48,6 +49,8 @@ class JitConfig:
             "jit_level": jit_level, "exc_mode": exc_mode, "jit_syntax_level": jit_syntax_level, "debug_level": debug_level,
             "infer_boost": infer_boost, **kwargs,
         }
+        if exec_order:
+            self.jit_config_dict["exec_order"] = exec_order
 
 
 def jit(
@@ -67,7 +70,7 @@ def jit(
     unknown = [key for key in options if key not in _OLDER]
     if unknown:
         raise TypeError(f"jit({unknown[0]}={options[unknown[0]]!r:.40}): expected one of {', '.join(_KNOWN)}.")
-    _check("jit", capture_mode=capture_mode, jit_level=jit_level)
+    _check("jit", capture_mode=capture_mode, jit_level=jit_level, exec_order=options.get("exec_order") or "")
     if not isinstance(fullgraph, bool):
         raise TypeError(f"jit(fullgraph={fullgraph!r:.40}): expected a bool, got {type(fullgraph).__name__}.")
     if isinstance(dynamic, bool) or dynamic not in (0, 1):
@@ -109,6 +112,8 @@ def _options(jit_level: str, others: dict[str, Any], fullgraph: bool) -> dict[st
         own["jit_level"] = jit_level
     if fullgraph:
         own["jit_syntax_level"] = "STRICT"
+    if others.get("exec_order"):
+        own["exec_order"] = others["exec_order"]
     if "infer_boost" in others:
         own["infer_boost"] = others["infer_boost"]
     return own

@@ -9,7 +9,7 @@ from typing import Any
 from torchspore.engine import create, dtypes
 from torchspore.engine import tensor as engine
 from torchspore.engine.tensor import TensorBase, raw, rebind, write
-from torchspore.mindspore.common.tensor import Tensor
+from torchspore.mindspore.common.tensor import Tensor, check_device
 
 DEFAULT_NAME = "Parameter"
 _unnamed = itertools.count()
@@ -29,6 +29,8 @@ class Parameter(Tensor):
         self, default_input: Any, name: str | None = None, requires_grad: bool = True, layerwise_parallel: bool = False,
         parallel_optimizer: bool = True, storage_format: str = "", device: str | None = None,
     ) -> None:
+        if device is not None:
+            check_device("Parameter", device)
         if isinstance(default_input, TensorBase):
             with engine.outside():
                 self._t = default_input._t.detach().clone()
@@ -81,9 +83,18 @@ class Parameter(Tensor):
         return self
 
     @property
-    def data(self) -> Parameter:
-        """The Parameter itself."""
-        return self
+    def data(self) -> Tensor:
+        """A Tensor in the same memory: what is assigned to one is seen by the other, until `set_data` gives the Parameter other memory."""
+        return engine.wrap(raw(self))  # type: ignore[no-any-return]
+
+    @data.setter
+    def data(self, value: Any) -> None:
+        self.set_data(value)
+
+    @property
+    def init_mode(self) -> None:
+        """The Tensor that the Parameter will be initialized from; None, because it has its values from the start."""
+        return None
 
     @property
     def param_info(self) -> Parameter:
@@ -91,14 +102,20 @@ class Parameter(Tensor):
         return self
 
     def value(self) -> Tensor:
-        """A Tensor on the same values."""
-        return engine.wrap(raw(self))  # type: ignore[no-any-return]
+        """A Tensor of the values of now: what is assigned to the Parameter later does not change it."""
+        return engine.wrap(raw(self).clone())  # type: ignore[no-any-return]
 
     def set_data(self, data: Any, slice_shape: bool = False) -> Parameter:
-        """Takes over the values of `data`, also of another shape; the old dtype stays. Gives itself back."""
+        """Takes over a copy of the values of `data`, also of another shape; the old dtype stays. Gives itself back.
+
+        `slice_shape` says that another shape is meant, as a slice of the whole has; both are taken without it too, as in MindSpore 2.10.
+        Tensors that shared memory with the Parameter (`data`, `asnumpy()`) keep what they had.
+        """
+        if not isinstance(slice_shape, bool):
+            raise TypeError(f"Parameter {self.name!r}: set_data(slice_shape={slice_shape!r}): expected a bool.")
         source = raw(data) if isinstance(data, TensorBase) else create.from_data(data)
         source = source.to(self._t.dtype)
-        if source.shape == self._t.shape:
+        if source.shape == self._t.shape and engine.frame() is not None:
             write(self, source)
         else:
             rebind(self, source.detach().clone())
@@ -107,17 +124,19 @@ class Parameter(Tensor):
     def clone(self, init: Any = "same") -> Parameter:
         """A Parameter of the same name, shape and flags: with the same values, or filled by the initializer `init`."""
         made = copy.copy(self)
-        if isinstance(init, str) and init == "same":
-            made._t = raw(self).clone()
-        else:
+        if not (isinstance(init, str) and init == "same"):
             from torchspore.mindspore.common.initializer import initializer
 
             made._t = initializer(init, self.shape, self.dtype)._t
         return made
 
+    def copy(self) -> Parameter:
+        """A Parameter of the same name, flags and values."""
+        return copy.copy(self)
+
     def __copy__(self) -> Parameter:
         made: Parameter = engine._new(type(self))
-        made._t = raw(self)
+        made._t = raw(self).clone()
         made.__dict__.update(self.__dict__)
         return made
 

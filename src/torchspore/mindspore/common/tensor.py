@@ -29,6 +29,8 @@ class Tensor(TensorBase):
     ) -> None:
         if dtype is not None:
             _check_dtype(dtype)
+        if device is not None:
+            check_device("Tensor", device)
         if init is not None:
             if shape is None or dtype is None:
                 raise ValueError(
@@ -275,6 +277,16 @@ class Tensor(TensorBase):
 
     def flush_from_cache(self) -> None:
         """Nothing is cached on the way to the host, so there is nothing to flush."""
+
+
+def check_device(call: str, device: Any) -> None:
+    """Raises TypeError or ValueError for what is no place that a single Tensor can be put in: it is 'CPU' or where all are."""
+    if not isinstance(device, str):
+        raise TypeError(f"{call}(device={device!r:.40}): expected 'CPU' or None, got {type(device).__name__}.")
+    if device != "CPU":
+        raise ValueError(
+            f"{call}(device={device!r:.40}): expected 'CPU' or None.\n\nhint: write set_context(device_target=...) for all Tensors."
+        )
 
 
 def _check_dtype(dtype: Any) -> None:

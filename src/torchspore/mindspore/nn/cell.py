@@ -7,6 +7,8 @@ from collections.abc import Callable
 from typing import Any
 
 from torchspore.context.store import STORE
+from torchspore.engine import forward
+from torchspore.engine import tensor as engine
 from torchspore.engine.graph import dispatch, origin, state, table, watch, within
 from torchspore.engine.precision import lowered
 from torchspore.engine.tensor import TensorBase, frame
@@ -55,7 +57,7 @@ class Cell(CellTree, CellHooks):
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}.")
 
     def __setattr__(self, name: str, value: Any) -> None:
-        table.changed()
+        self._changes()
         around = frame()
         if around is not None:
             around.attribute_set(self, name, value)
@@ -80,12 +82,17 @@ class Cell(CellTree, CellHooks):
             own[name] = value
 
     def __delattr__(self, name: str) -> None:
-        table.changed()
+        self._changes()
         for kept in (self._params, self._cells, self.__dict__):
             if name in kept:
                 del kept[name]
                 return
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}.")
+
+    def _changes(self) -> None:
+        """Counts a change of this Cell, before it is made."""
+        table.changed()
+        self.__dict__[forward.CHANGED_AT] = table.version
 
     def __dir__(self) -> list[str]:
         return sorted({*super().__dir__(), *self._params, *self._cells})
@@ -155,7 +162,7 @@ class Cell(CellTree, CellHooks):
             raise TypeError(f"insert_child_to_cell({child_name!r}): expected a Cell, got {type(child_cell).__name__}.")
         if child_name in self._cells or hasattr(self, child_name):
             raise NameRefused(f"{type(self).__name__}.{child_name} exists already.\n\nhint: give the Cell another name.")
-        table.changed()
+        self._changes()
         self._cells[child_name] = child_cell
 
     # ---- the call
@@ -167,9 +174,16 @@ class Cell(CellTree, CellHooks):
         )
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if engine.active or self.requires_grad:
+            run = forward.recorder(self, args, kwargs)
+            if run is not None:
+                return run(self._entered if STORE.graph_mode else self._run)
         if STORE.graph_mode:
             return dispatch.enter(self, self._run, args, kwargs)
         return self._run(*args, **kwargs)
+
+    def _entered(self, *args: Any, **kwargs: Any) -> Any:
+        return dispatch.enter(self, self._run, args, kwargs)
 
     def _run(self, *args: Any, **kwargs: Any) -> Any:
         own = self.__dict__
@@ -240,8 +254,12 @@ class Cell(CellTree, CellHooks):
         return self
 
     def set_grad(self, requires_grad: bool = True) -> Cell:
-        """Keeps whether gradients of this Cell are wanted; gives itself back."""
+        """Says whether gradients of this Cell are wanted after its calls; gives itself back.
+
+        A call is then recorded, and the next gradient of this Cell with the same inputs does not compute it again.
+        """
         self.requires_grad = requires_grad
+        self.__dict__.pop(forward.KEPT, None)
         return self
 
     def add_flags(self, **flags: Any) -> Cell:
@@ -320,7 +338,7 @@ class Cell(CellTree, CellHooks):
         return head + extra + "\n  " + "\n  ".join(lines) + "\n)"
 
     def __getstate__(self) -> dict[str, Any]:
-        return {key: value for key, value in self.__dict__.items() if key != "_graphs"}
+        return {key: value for key, value in self.__dict__.items() if key not in ("_graphs", forward.KEPT)}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)

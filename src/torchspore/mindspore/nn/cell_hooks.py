@@ -4,6 +4,7 @@ from __future__ import annotations
 import itertools
 from collections import OrderedDict
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 from torchspore.engine.bprop import watch_gradients
@@ -34,8 +35,11 @@ class CellHooks:
         return self._register("pre", hook_fn, with_kwargs)
 
     def register_forward_hook(self, hook_fn: Callable[..., Any], with_kwargs: bool = False, always_call: bool = False) -> HookHandle:
-        """Calls `hook_fn(cell, inputs, output)` after `construct`; what it gives back, if not None, replaces the output."""
-        return self._register("forward", hook_fn, with_kwargs)
+        """Calls `hook_fn(cell, inputs, output)` after `construct`; what it gives back, if not None, replaces the output.
+
+        With `always_call` also where the call fails, with what output there is (None); an error of the hook itself is then passed over.
+        """
+        return self._register("forward", hook_fn, with_kwargs, always_call)
 
     def register_backward_hook(self, hook_fn: Callable[..., Any]) -> HookHandle:
         """Calls `hook_fn(cell, grad_input, grad_output)` in the backward pass; what it gives back, if not None, replaces grad_input."""
@@ -47,7 +51,7 @@ class CellHooks:
         """
         return self._register("backward_pre", hook_fn, False)
 
-    def _register(self, kind: str, hook: Callable[..., Any], with_kwargs: bool) -> HookHandle:
+    def _register(self, kind: str, hook: Callable[..., Any], with_kwargs: bool, always_call: bool = False) -> HookHandle:
         if not callable(hook):
             raise TypeError(f"hook {hook!r}: expected a function.")
         table.forget()
@@ -56,23 +60,34 @@ class CellHooks:
         assert self._hooks is not None
         hooks = self._hooks.setdefault(kind, OrderedDict())
         number = next(_numbers)
-        hooks[number] = (hook, with_kwargs)
+        hooks[number] = (hook, with_kwargs, always_call)
         return HookHandle(hooks, number)
 
     def _call_with_hooks(self, call: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         hooks = {kind: list(found.values()) for kind, found in (self._hooks or {}).items()}
 
         def hooked(*args: Any, **kwargs: Any) -> Any:
-            for hook, with_kwargs in hooks.get("pre", []):
-                got = hook(self, args, kwargs) if with_kwargs else hook(self, args)
-                if got is not None:
-                    args, kwargs = got if with_kwargs else (got if isinstance(got, tuple) else (got,), kwargs)
-            output = call(*args, **kwargs)
-            for hook, with_kwargs in hooks.get("forward", []):
-                got = hook(self, args, kwargs, output) if with_kwargs else hook(self, args, output)
-                output = output if got is None else got
-            return output
+            waiting = list(hooks.get("forward", []))
+            output = None
+            try:
+                for hook, with_kwargs, _ in hooks.get("pre", []):
+                    got = hook(self, args, kwargs) if with_kwargs else hook(self, args)
+                    if got is not None:
+                        args, kwargs = got if with_kwargs else (got if isinstance(got, tuple) else (got,), kwargs)
+                output = call(*args, **kwargs)
+                while waiting:
+                    hook, with_kwargs, _ = waiting.pop(0)
+                    got = hook(self, args, kwargs, output) if with_kwargs else hook(self, args, output)
+                    output = output if got is None else got
+                return output
+            except Exception:
+                for hook, with_kwargs, always_call in waiting:
+                    if always_call:
+                        with suppress(Exception):      # the first error is the one to be seen
+                            got = hook(self, args, kwargs, output) if with_kwargs else hook(self, args, output)
+                            output = output if got is None else got
+                raise
 
         # The gradient's hooks stand outside: they see the gradient of what the forward hooks gave.
-        after, before = ([hook for hook, _ in hooks.get(kind, [])] for kind in ("backward", "backward_pre"))
+        after, before = ([hook for hook, _, _ in hooks.get(kind, [])] for kind in ("backward", "backward_pre"))
         return watch_gradients(self, hooked, after, before)(*args, **kwargs) if after or before else hooked(*args, **kwargs)

@@ -63,7 +63,7 @@ class HyperMap:
     """Applies an operation to all leaves of nested tuples and lists of one shape."""
 
     def __init__(self, ops: Any = None, reverse: bool = False) -> None:
-        self.ops = ops
+        self.ops, self.reverse = ops, reverse
 
     def __call__(self, *args: Any) -> Any:
         operation, *structures = (self.ops, *args) if self.ops is not None else args
@@ -80,7 +80,7 @@ class Map:
     """Applies an operation to the elements of tuples and lists, not inside of them."""
 
     def __init__(self, ops: Any = None, reverse: bool = False) -> None:
-        self.ops = ops
+        self.ops, self.reverse = ops, reverse
 
     def __call__(self, *args: Any) -> Any:
         operation, *structures = (self.ops, *args) if self.ops is not None else args

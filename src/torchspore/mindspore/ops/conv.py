@@ -88,8 +88,16 @@ def _conv2d(
     dilation: Size = 1, group: int = 1, data_format: str = "NCHW",
 ) -> T:
     """Convolution of (N, C, H, W), or (N, H, W, C) in data_format 'NHWC', with weight (out, C / group, KH, KW)."""
+    if mode != 1:
+        raise ValueError(f"mode={mode!r}: expected 1.")
     if data_format == "NHWC":
         x, weight = x.permute(0, 3, 1, 2), weight.permute(0, 3, 1, 2)
+    kernel = (kernel_size, kernel_size) if isinstance(kernel_size, int) else tuple(kernel_size)
+    if tuple(weight.shape[2:]) != kernel or weight.shape[0] != out_channel:
+        raise ValueError(
+            f"out_channel={out_channel}, kernel_size={kernel_size}: expected a weight of {out_channel} kernels of {kernel}, got "
+            f"{weight.shape[0]} of {tuple(weight.shape[2:])}."
+        )
     out = convolve(2, x, weight, None, stride, pad_mode, pad, dilation, group)
     return out.permute(0, 2, 3, 1) if data_format == "NHWC" else out
 

@@ -139,7 +139,7 @@ def randint(low: int, high: int, size: Any, seed: int | None = None, *, dtype: A
 @op()
 def randperm(n: int, seed: int = 0, offset: int = 0, dtype: Any = torch.int64) -> T:
     """The integers below n in random order."""
-    source = torch.Generator(device.current()).manual_seed(int(seed)) if seed else None
+    source = torch.Generator(device.current()).manual_seed((int(seed) + 2654435761 * int(offset)) % 2**32) if seed else None
     return torch.randperm(n, generator=source, device=device.current()).to(as_dtype(dtype))
 
 

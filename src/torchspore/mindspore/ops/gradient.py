@@ -5,8 +5,8 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from torchspore.engine import forward
 from torchspore.engine import tensor as engine
-from torchspore.engine.grad import differentiate
 from torchspore.engine.graph import dispatch, scalars, within
 from torchspore.engine.tensor import tensors
 from torchspore.mindspore.common.parameter import Parameter
@@ -43,9 +43,9 @@ def _named_after(fn: Any) -> Callable[[Any], Any]:
     return functools.wraps(fn if hasattr(fn, "__name__") else type(fn), updated=())
 
 
-def _run(owner: Any, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Runs the transform at once, or as a captured graph where GRAPH_MODE asks for it."""
-    if within.is_graph_mode() and not engine.frame():
+def _run(owner: Any, fn: Any, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Runs the transform of `fn` at once, or as a captured graph where GRAPH_MODE asks for it."""
+    if within.is_graph_mode() and not engine.frame() and not forward.is_kept(fn):
         return dispatch.call(owner, function, args, kwargs)
     return function(*args, **kwargs)
 
@@ -99,7 +99,7 @@ def _transform(
         _check_positions(name, positions, args)
         args = scalars.lift(args, positions)
         found = _of_tensors(positions, args)
-        result, by_position, by_weight = differentiate(within.part(fn), args, kwargs, found, parameters, sens, has_aux)
+        result, by_position, by_weight = forward.gradients(fn, within.part(fn), args, kwargs, found, parameters, sens, has_aux)
         gradients = _joined(by_position, by_weight, grad_position, weights, alone)
         if return_ids:
             gradients = _with_ids(by_position, by_weight, found, parameters, grad_position, weights, alone)
@@ -109,7 +109,7 @@ def _transform(
 
     @_named_after(fn)
     def transformed(*args: Any, **kwargs: Any) -> Any:
-        return _run(transformed, computed, args, kwargs)
+        return _run(transformed, fn, computed, args, kwargs)
 
     return transformed
 
@@ -162,6 +162,8 @@ class GradOperation:
     `sens_param` the call's last argument weighs the output.
     """
 
+    takes_gradients = True
+
     def __init__(self, get_all: bool = False, get_by_list: bool = False, sens_param: bool = False) -> None:
         for flag, value in (("get_all", get_all), ("get_by_list", get_by_list), ("sens_param", sens_param)):
             if not isinstance(value, bool):
@@ -179,12 +181,12 @@ class GradOperation:
             wanted = range(len(args)) if self.get_all else [] if self.get_by_list else [0][:len(args)]
             args = scalars.lift(args, wanted)
             positions = _of_tensors(wanted, args)
-            _, by_position, by_weight = differentiate(within.part(fn), args, kwargs, positions, parameters, sens)
+            _, by_position, by_weight = forward.gradients(fn, within.part(fn), args, kwargs, positions, parameters, sens)
             return self._result(by_position, by_weight, isinstance(weights, Parameter))
 
         @_named_after(fn)
         def gradient(*args: Any, **kwargs: Any) -> Any:
-            return _run(gradient, computed, args, kwargs)
+            return _run(gradient, fn, computed, args, kwargs)
 
         return gradient
 

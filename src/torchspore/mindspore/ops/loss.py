@@ -34,8 +34,21 @@ def cross_entropy(
 def nll_loss(
     inputs: T, target: T, weight: T | None = None, ignore_index: int = -100, reduction: str = "mean", label_smoothing: float = 0.0,
 ) -> T:
-    """The negative log likelihood of log probabilities (N, C, ...) and classes (N, ...)."""
-    return F.nll_loss(inputs, class_indexes(target), weight, ignore_index=ignore_index, reduction=reduction)
+    """The negative log likelihood of log probabilities (N, C, ...) and classes (N, ...).
+
+    Of the share `label_smoothing` every class is right: its loss is the weighted mean over all classes.
+    """
+    classes = class_indexes(target)
+    if not label_smoothing:
+        return F.nll_loss(inputs, classes, weight, ignore_index=ignore_index, reduction=reduction)
+    own = F.nll_loss(inputs, classes, weight, ignore_index=ignore_index, reduction="none")
+    weights = inputs.new_ones(inputs.shape[1]) if weight is None else weight
+    counts = classes != ignore_index
+    even = -(inputs * weights.reshape(-1, *[1] * (inputs.ndim - 2))).mean(1) * counts
+    loss = (1 - label_smoothing) * own + label_smoothing * even
+    if reduction != "mean":
+        return reduced(loss, reduction)
+    return loss.sum() / (weights[torch.where(counts, classes, 0)] * counts).sum()
 
 
 @op(primitive="SoftmaxCrossEntropyWithLogits")

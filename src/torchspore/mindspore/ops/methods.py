@@ -96,13 +96,13 @@ def _extreme(which: Any, pick: Any) -> Any:
 
     def by_axis(self: Any, axis: Any, keepdims: bool, initial: Any, where: Any, return_indices: bool) -> Any:
         mask = None if where is True else where
-        if isinstance(axis, int) and initial is None and mask is None:
-            values, indexes = pick(self, axis, keepdims)
+        if isinstance(axis, int):
+            values, indexes = pick(self, axis, keepdims, initial=initial, where=mask)
             return (values, indexes) if return_indices else values
         return which(self, axis, keepdims, initial=initial, where=mask)
 
     def method(self: Any, *args: Any, **kwargs: Any) -> Any:
-        if "dim" in kwargs or (args and isinstance(args[0], int)):
+        if "dim" in kwargs or (args and isinstance(args[0], int) and not kwargs.keys() & {"initial", "where", "return_indices"}):
             dim, keepdim = (*args, kwargs.pop("dim", None))[0], args[1] if len(args) > 1 else False
             return pick(self, dim, kwargs.pop("keepdim", kwargs.pop("keepdims", keepdim)), **kwargs)
         given = dict(zip(("axis", "keepdims"), args)) | kwargs
@@ -196,9 +196,11 @@ def _in_place(function: Any) -> Any:
 
 
 def _new_filled(value: Any) -> Any:
-    def method(self: Any, size: Any, dtype: Any = None, **kwargs: Any) -> Any:
+    def method(self: Any, size: Any, dtype: Any = None) -> Any:
         return wrap(create.filled(array.sizes(size), value, self.dtype if dtype is None else dtype))
 
+    method.__name__ = "new_ones" if value else "new_zeros"
+    method.__qualname__ = f"Tensor.{method.__name__}"
     method.__doc__ = f"A Tensor of `size` filled with {value}, with this one's dtype unless `dtype` says otherwise."
     return method
 

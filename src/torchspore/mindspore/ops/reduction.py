@@ -126,9 +126,35 @@ def _end(dtype: torch.dtype, upper: bool) -> Any:
     return upper if dtype is torch.bool else torch.iinfo(dtype).max if upper else torch.iinfo(dtype).min
 
 
+def _chosen(input: T, initial: Any, where: Any, outer: Any) -> T:
+    """The input, nowhere beyond `initial`, which also stands where `where` is False."""
+    if initial is None and where is None:
+        return input
+    if initial is None:
+        raise ValueError("where=...: expected initial beside it, for what is left out.")
+    if isinstance(initial, T) and initial.ndim == 0:
+        initial = initial.item()
+    if not isinstance(initial, (int, float)):
+        raise TypeError(f"initial={initial!r:.40}: expected a number, got {type(initial).__name__}.")
+    start = torch.full_like(input, initial)
+    if where is not None and not isinstance(where, (T, bool)):
+        raise TypeError(f"where={where!r:.40}: expected a Tensor of truth values, got {type(where).__name__}.")
+    if isinstance(where, T) and where.dtype is not torch.bool:
+        raise TypeError("where=...: expected a Tensor of truth values, got one of numbers.")
+    bounded = outer(input, start)
+    if where is None or isinstance(where, bool):
+        return start if where is False else bounded
+    return torch.where(where, bounded, start)
+
+
 @op()
 def max(input: T, axis: int | None = None, keepdims: bool = False, *, initial: Any = None, where: Any = None) -> Any:
-    """Without `axis` the largest value and index 0; else the largest values along it and their indexes (int64)."""
+    """Without `axis` the largest value and index 0; else the largest values along it and their indexes (int64).
+
+    With `axis` no value is below `initial`, which also stands where `where` is False.
+    """
+    if axis is not None:
+        input = _chosen(input, initial, where, torch.maximum)
     if axis is None:
         return torch.amax(input, axes_of(input, None)), torch.zeros((), dtype=torch.int64, device=input.device)
     return tuple(torch.max(input, axis, keepdims))
@@ -136,7 +162,12 @@ def max(input: T, axis: int | None = None, keepdims: bool = False, *, initial: A
 
 @op()
 def min(input: T, axis: int | None = None, keepdims: bool = False, *, initial: Any = None, where: Any = None) -> Any:
-    """Without `axis` the smallest value and index 0; else the smallest values along it and their indexes (int64)."""
+    """Without `axis` the smallest value and index 0; else the smallest values along it and their indexes (int64).
+
+    With `axis` no value is above `initial`, which also stands where `where` is False.
+    """
+    if axis is not None:
+        input = _chosen(input, initial, where, torch.minimum)
     if axis is None:
         return torch.amin(input, axes_of(input, None)), torch.zeros((), dtype=torch.int64, device=input.device)
     return tuple(torch.min(input, axis, keepdims))

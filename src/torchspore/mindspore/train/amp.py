@@ -4,6 +4,7 @@ from __future__ import annotations
 from typing import Any
 
 from torchspore.base.text import message, one_of, short
+from torchspore.context import effects
 from torchspore.mindspore.common import dtype as mstype
 from torchspore.mindspore.nn.cell import Cell
 from torchspore.mindspore.nn.layer import normalization
@@ -68,6 +69,14 @@ def _keep_in_float32(cell: Cell) -> None:
             _keep_in_float32(child)
 
 
+def check_boost(call: str, boost_level: Any) -> None:
+    """Checks a level of boosting, and says in `explain` that its shortcuts are not taken. Raises ValueError for what is none."""
+    if boost_level not in ("O0", "O1", "O2"):
+        raise ValueError(message(f"{call}(boost_level={short(boost_level)})", one_of(("O0", "O1", "O2"))))
+    if boost_level != "O0":
+        effects.note("training", f"{call}(boost_level={boost_level!r}): trains as at 'O0': no batch norm is left out, no weight frozen")
+
+
 def build_train_network(
     network: Cell, optimizer: Any, loss_fn: Any = None, level: str = "O0", boost_level: str = "O0", **kwargs: Any
 ) -> Cell:
@@ -78,6 +87,7 @@ def build_train_network(
     """
     check_type("build_train_network", "network", network, Cell, "a Cell")
     check_level("build_train_network", level)
+    check_boost("build_train_network", boost_level)
     for name in kwargs:
         if name not in ("loss_scale_manager", "keep_batchnorm_fp32", "cast_model_type"):
             raise ValueError(message(f"build_train_network({name}=...)", "loss_scale_manager, keep_batchnorm_fp32 or cast_model_type"))

@@ -73,7 +73,7 @@ def data_sink(fn: Any, dataset: Any, sink_size: int = 1, jit_config: Any = None,
     if jit_config is not None:
         from torchspore.mindspore.common.api import jit
 
-        fn = jit(fn)
+        fn = jit(fn, jit_config=jit_config)
     batches = dataset.create_tuple_iterator()
 
     def next_batch() -> Any:

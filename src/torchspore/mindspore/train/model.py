@@ -22,9 +22,9 @@ class Model:
     """A network with its loss, optimizer and metrics.
 
     `metrics` is a set of names or a dict from name to Metric; they are computed from (loss, outputs, label), or from what `eval_network`
-    gives, where `eval_indexes` says which of its outputs are these three. `amp_level` is the level of mixed precision, `boost_level` is
-    checked and kept. Further arguments: `loss_scale_manager`, `keep_batchnorm_fp32`. Raises TypeError and ValueError for arguments that do
-    not fit.
+    gives, where `eval_indexes` says which of its outputs are these three. `amp_level` is the level of mixed precision. `boost_level` is
+    checked; its shortcuts (batch norms left out, weights frozen for some steps) are not taken here, and `explain` says so. Further
+    arguments: `loss_scale_manager`, `keep_batchnorm_fp32`. Raises TypeError and ValueError for arguments that do not fit.
     """
 
     def __init__(
@@ -302,8 +302,7 @@ class Model:
 
 def _check_keywords(amp_level: Any, boost_level: Any, kwargs: dict[str, Any]) -> None:
     amp.check_level("Model", amp_level)
-    if boost_level not in ("O0", "O1", "O2"):
-        raise ValueError(message(f"Model(boost_level={short(boost_level)})", one_of(("O0", "O1", "O2"))))
+    amp.check_boost("Model", boost_level)
     for name in kwargs:
         if name not in _KEYWORDS:
             raise ValueError(message(f"Model({name}=...)", f"an argument that Model has, such as {one_of(_KEYWORDS)}"))

@@ -70,8 +70,8 @@ def save_checkpoint(
     """Saves Parameters to a file that MindSpore reads too.
 
     `save_obj` is a Cell, a list of {'name': str, 'data': Tensor}, or a dict from name to Tensor. `append_dict` adds numbers, bools, text
-    and
-    Tensors. `choice_func(name)` says what is saved. `format` is 'ckpt' or 'safetensors'; its suffix is added where the name has another.
+    and Tensors. `choice_func(name)` says which Parameters are saved; what `append_dict` adds always is. `format` is
+    'ckpt' or 'safetensors'; its suffix is added where the name has another.
     The file is written under another name first, so that it is whole or not there; it is read-only, as MindSpore makes it. With
     `async_save` a thread writes while the program goes on. Raises TypeError and ValueError for arguments that do not fit,
     FileNotFoundError where the folder is not there.
@@ -119,11 +119,11 @@ def _check_save(save_obj: Any, name: Any, async_save: Any, append_dict: Any, cho
 
 
 def _entries(save_obj: Any, append_dict: dict[str, Any] | None, choose: Callable[[str], bool] | None) -> Iterator[Entry]:
-    seen: set[str] = set()
-    for name, value in [*_named(save_obj), *(append_dict or {}).items()]:
-        if name in seen or (choose is not None and not choose(name)):
-            continue
-        seen.add(name)
+    chosen: dict[str, Any] = {}
+    for name, value in _named(save_obj):
+        if choose is None or choose(name):
+            chosen.setdefault(name, value)
+    for name, value in (chosen | (append_dict or {})).items():
         yield to_entry(name, value)
 
 

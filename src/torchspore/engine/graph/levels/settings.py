@@ -36,7 +36,7 @@ class Settings:
     reuses_memory: bool = True
     """Whether values share memory one after the other; `sys.mem_reuse`."""
     order: str = ""
-    """The order of operators, 'bfs' or 'dfs'; empty where `exec_order` is not set: the program's."""
+    """The order of operators, 'bfs' or 'dfs'; empty where `exec_order` is set nowhere: the program's."""
     lanes: int = 0
     """How many operators may run at the same time; `inter_op_parallel_num`."""
     generates: bool | None = None
@@ -78,9 +78,12 @@ def _with(own: Mapping[str, Any]) -> Settings:
     """The context's values where `own` has none."""
     level = own.get("jit_level") or STORE.get("jit_level") or "O0"
     boost = own["infer_boost"] if "infer_boost" in own else STORE.get("infer_boost")
+    steps = _steps()
+    if own.get("exec_order"):
+        steps["order"] = own["exec_order"]
     return _made(
         level, boost == "on", not STORE.get("disable_format_transform"), STORE.get("deterministic") == "ON", _syntax(own), _debug(own),
-        **_steps(),
+        **steps,
     )
 
 

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from torchspore.base.text import message, one_of, short
+from torchspore.context import effects
 
 INT8_MIN, INT8_MAX = -128, 127
 INT16_MIN, INT16_MAX = -(2**15), 2**15 - 1
@@ -20,6 +21,31 @@ UINT64_MIN, UINT64_MAX = 0, 2**64 - 1
 FLOAT_MIN_INTEGER, FLOAT_MAX_INTEGER = -16777216, 16777216
 DOUBLE_MIN_INTEGER, DOUBLE_MAX_INTEGER = -9007199254740992, 9007199254740992
 POS_INT_MIN = 1
+
+
+def check_processes(call: str, python_multiprocessing: Any, max_rowsize: Any, workers: Any) -> None:
+    """Checks what is said of worker processes, and says in `explain` that workers are threads, which need no shared memory for rows.
+
+    Raises TypeError for wrong types, ValueError for a size of rows below -1.
+    """
+    check_type(call, "python_multiprocessing", python_multiprocessing, bool, "True or False")
+    if max_rowsize is not None:
+        check_type(call, "max_rowsize", max_rowsize, (int, list), "an int or a list of them")
+        for size in max_rowsize if isinstance(max_rowsize, list) else [max_rowsize]:
+            check_type(call, "max_rowsize", size, int, "an int or a list of them")
+            if size < -1:
+                raise ValueError(message(f"{call}(max_rowsize={short(max_rowsize)})", "sizes in MB from -1 on"))
+        effects.note("data", f"{call}(max_rowsize={max_rowsize}): means nothing here, because rows are not copied between processes")
+    if python_multiprocessing and workers is not None and workers > 1:
+        effects.note("data", f"{call}(python_multiprocessing=True): the workers are threads of this process")
+
+
+def check_offload(offload: Any) -> None:
+    """Checks `map`'s `offload`, and says in `explain` where transforms run."""
+    if offload is not None:
+        check_type("map", "offload", offload, bool, "True, False or None")
+        if offload:
+            effects.note("data", "map(offload=True): transforms run on the host; the rows are the same")
 
 
 def check_type(call: str, argument: str, value: Any, types: type | tuple[type, ...], expected: str, *, hint: str | None = None) -> None:

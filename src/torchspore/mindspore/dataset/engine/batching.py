@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from torchspore.base.text import message, short
-from torchspore.mindspore.dataset.core.validator_helpers import check_bool, check_columns, check_int, check_type
+from torchspore.mindspore.dataset.core.validator_helpers import check_bool, check_columns, check_int, check_processes, check_type
 from torchspore.mindspore.dataset.engine.dataset import Dataset
 from torchspore.mindspore.dataset.engine.failures import PipelineError, guarded, name_of
 from torchspore.mindspore.dataset.engine.operations import column_positions
@@ -43,7 +43,7 @@ class BatchDataset(Dataset):
                 raise TypeError(message(f"batch(batch_size={short(batch_size)})", "an int or a function of a BatchInfo"))
             check_int("batch", "batch_size", int(batch_size), 1)
         check_bool("batch", "drop_remainder", drop_remainder)
-        check_bool("batch", "python_multiprocessing", python_multiprocessing)
+        check_processes("batch", python_multiprocessing, max_rowsize, num_parallel_workers)
         if per_batch_map is not None and not callable(per_batch_map):
             raise TypeError(message(f"batch(per_batch_map={short(per_batch_map)})", f"a function, got {type(per_batch_map).__name__}"))
         super().__init__(input_dataset, num_parallel_workers)

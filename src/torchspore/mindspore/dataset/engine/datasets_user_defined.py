@@ -11,9 +11,9 @@ import numpy as np
 from torchspore.base.text import message, short
 from torchspore.mindspore.dataset.core.validator_helpers import (
     INT64_MAX,
-    check_bool,
     check_columns,
     check_int,
+    check_processes,
     check_shards,
     check_type,
     check_workers,
@@ -151,8 +151,8 @@ class GeneratorDataset(MappableDataset):
             expected = "column_names" if schema is None else "column_names: schema files are not in torchspore yet"
             raise ValueError(message(f"{call}(column_names=None)", expected, hint=f"write {call}(source, ['data', 'label'])"))
         self.column_names = check_columns(call, "column_names", column_names)
-        check_bool(call, "python_multiprocessing", python_multiprocessing)
         check_workers(call, num_parallel_workers)
+        check_processes(call, python_multiprocessing, max_rowsize, num_parallel_workers)
         if batch_sampler is not None or collate_fn is not None:
             raise ValueError(
                 message(f"{call}(batch_sampler=..., collate_fn=...)", "None: they are not in torchspore yet", hint="use .batch(...)")

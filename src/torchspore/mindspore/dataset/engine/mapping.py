@@ -8,7 +8,7 @@ from typing import Any
 
 from torchspore.base.text import message, short
 from torchspore.mindspore.dataset.core import config, randomness
-from torchspore.mindspore.dataset.core.validator_helpers import check_bool, check_columns
+from torchspore.mindspore.dataset.core.validator_helpers import check_columns, check_offload, check_processes
 from torchspore.mindspore.dataset.engine import blocks
 from torchspore.mindspore.dataset.engine.batching import place_outputs
 from torchspore.mindspore.dataset.engine.dataset import Dataset
@@ -27,7 +27,7 @@ class MapDataset(Dataset):
 
     Without `num_parallel_workers`, transforms of `dataset.vision` and `dataset.transforms` share the configured number of threads when a
     row takes long enough to be worth it, and Python functions run in one thread, so that what they count or draw stays in order.
-    `python_multiprocessing`, `max_rowsize`, `offload` are taken and change nothing: workers are threads.
+    `python_multiprocessing`, `max_rowsize`, `offload` change nothing, and `explain` says so: workers are threads, on the host.
     """
 
     def __init__(
@@ -42,7 +42,8 @@ class MapDataset(Dataset):
                 raise ValueError(
                     message(f"map(operations={short(operation)})", f"a function or transform, got {type(operation).__name__}", hint=hint)
                 )
-        check_bool("map", "python_multiprocessing", python_multiprocessing)
+        check_processes("map", python_multiprocessing, max_rowsize, num_parallel_workers)
+        check_offload(offload)
         if callbacks is not None:
             raise ValueError(message("map(callbacks=...)", "callbacks=None: data callbacks are not in torchspore yet"))
         super().__init__(input_dataset, num_parallel_workers, cache)

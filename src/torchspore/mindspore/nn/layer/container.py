@@ -5,7 +5,6 @@ from collections import OrderedDict
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from torchspore.engine.graph import table
 from torchspore.mindspore.nn.cell import Cell
 
 
@@ -18,14 +17,14 @@ class _Ordered(Cell):
         return cell
 
     def _renumber(self, cells: Iterable[Cell]) -> None:
-        table.changed()
+        self._changes()
         self.__dict__["_cells"] = OrderedDict((str(i), cell) for i, cell in enumerate(cells))
 
     def _add(self, cell: Any) -> None:
         name = str(len(self._cells))
         if self._auto_prefix:
             self._check(cell).update_parameters_name(name + ".")
-        table.changed()
+        self._changes()
         self._cells[name] = self._check(cell)
 
     def _name(self, index: Any) -> str:
@@ -50,7 +49,7 @@ class _Ordered(Cell):
         name = self._name(index)
         if self._auto_prefix:
             self._check(cell).update_parameters_name(name + ".")
-        table.changed()
+        self._changes()
         self._cells[name] = self._check(cell)
 
     def __delitem__(self, index: Any) -> None:
@@ -143,14 +142,14 @@ class CellDict(Cell):
             raise TypeError(f"CellDict[{name!r}]: expected a Cell, got {type(cell).__name__}.")
         if self._auto_prefix:
             cell.update_parameters_name(name + ".")
-        table.changed()
+        self._changes()
         self._cells[name] = cell
 
     def __getitem__(self, name: str) -> Cell:
         return self._cells[name]  # type: ignore[no-any-return]
 
     def __delitem__(self, name: str) -> None:
-        table.changed()
+        self._changes()
         del self._cells[name]
 
     def __len__(self) -> int:
@@ -176,10 +175,10 @@ class CellDict(Cell):
 
     def clear(self) -> None:
         """Takes all Cells out."""
-        table.changed()
+        self._changes()
         self._cells.clear()
 
     def pop(self, name: str) -> Cell:
         """Takes the Cell `name` out and gives it back."""
-        table.changed()
+        self._changes()
         return self._cells.pop(name)  # type: ignore[no-any-return]

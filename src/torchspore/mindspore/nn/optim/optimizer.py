@@ -70,7 +70,15 @@ class Optimizer(Cell):
         self.groups = [self._group(name, g, places, own, weight_decay) for g, places, own in zip(given, placed, rates) if places]
         if groups is None:
             self._split_decay(weight_decay)
-        self.weight_decay, self.param_length = weight_decay, len(ordered)
+        self.param_length = len(ordered)
+        self.dynamic_weight_decay = any(isinstance(g.decay, Cell) for g in self.groups)
+        self.exec_weight_decay = self.dynamic_weight_decay or any(self.decay_flags)
+        self.need_scale, self.reciprocal_scale = self.loss_scale != 1.0, Tensor(1.0 / self.loss_scale, dtypes.float32)
+        own = [g.get("weight_decay", weight_decay) for g in given]
+        shown = [one if isinstance(one, Cell) else Tensor(one, dtypes.float32) for one in own]
+        # As MindSpore shows it: one for each Parameter where there are groups.
+        of_place = {place: one for one, places in zip(shown, placed) for place in places}
+        self.__dict__["_weight_decay"] = tuple(of_place[i] for i in range(len(ordered))) if self.is_group else shown[0]
         self.is_group_lr = self.is_group and any("lr" in g for g in given)
 
     def _insert_tuple(self, name: str, parameters: ParameterTuple) -> None:
@@ -187,6 +195,50 @@ class Optimizer(Cell):
             raise ValueError(f"get_lr_parameter: {getattr(param, 'name', param)!r} is none of this optimizer's Parameters.")
         group = next(g for g in self.groups if place in g.places)
         return group.rate
+
+    @property
+    def weight_decay(self) -> Any:
+        """The weight decay as a Tensor, or its schedule; a tuple of them, one for each Parameter, where there are groups."""
+        return self.__dict__["_weight_decay"]
+
+    @weight_decay.setter
+    def weight_decay(self, value: Any) -> None:
+        if isinstance(self.__dict__["_weight_decay"], tuple):
+            raise TypeError(f"{type(self).__name__}.weight_decay = {value!r:.40}: the groups of Parameters have their own.")
+        decay = float(value) if isinstance(value, Tensor) else value
+        _check_decay(type(self).__name__, decay)
+        self.groups = [replace(group, decay=decay) if group.decays else group for group in self.groups]
+        self.__dict__["_weight_decay"] = value
+
+    def get_weight_decay(self) -> Any:
+        """The weight decay of the next step as a Tensor; a tuple of them, one for each Parameter, where there are groups."""
+        kept = self.weight_decay
+        return tuple(map(self._decay_now, kept)) if isinstance(kept, tuple) else self._decay_now(kept)
+
+    def _decay_now(self, decay: Any) -> Any:
+        return decay(self.global_step) if isinstance(decay, Cell) else decay
+
+    # ---- steps of an update, for optimizers that programs write
+
+    def scale_grad(self, gradients: Any) -> Any:
+        """The gradients divided by the loss scale."""
+        return tuple(g * self.reciprocal_scale.astype(g.dtype) for g in gradients) if self.need_scale else gradients
+
+    def decay_weight(self, gradients: Any) -> Any:
+        """The gradients with weight decay times the Parameters added, for the Parameters that it acts on."""
+        decays = {place: group.decay for group in self.groups if group.decays for place in group.places}
+        return tuple(
+            g + self.parameters[i].astype(g.dtype) * self._decay_now(decays[i]) if i in decays else g for i, g in enumerate(gradients)
+        )
+
+    def gradients_centralization(self, gradients: Any) -> Any:
+        """The gradients, of groups that ask for it less their mean over all axes but the first."""
+        wanted = {place for group in self.groups if group.centralize for place in group.places}
+        return tuple(wrap(optim.centralized(raw(g))) if i in wanted else g for i, g in enumerate(gradients))
+
+    def flatten_gradients(self, gradients: Any) -> Any:
+        """The gradients as they are; they lie in no common memory here."""
+        return gradients
 
     @property
     def decay_flags(self) -> tuple[bool, ...]:

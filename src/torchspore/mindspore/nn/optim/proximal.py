@@ -31,6 +31,8 @@ class FTRL(Optimizer):
         l2: float = 0.0, use_locking: bool = False, loss_scale: float = 1.0, weight_decay: Any = 0.0,
     ) -> None:
         super().__init__(learning_rate, params, weight_decay, loss_scale)
+        if not isinstance(use_locking, bool):
+            raise TypeError(f"FTRL(use_locking={use_locking!r:.40}): expected a bool, got {type(use_locking).__name__}.")
         if self.dynamic_lr or self.is_group_lr:
             raise ValueError("FTRL(learning_rate=...): expected one rate for all steps and groups.\n\nhint: Adam takes schedules.")
         _check("FTRL", {"initial_accum": initial_accum, "learning_rate": learning_rate, "l1": l1, "l2": l2})

@@ -1,0 +1,308 @@
+"""Forward passes that are kept, so that the gradient which is asked for next does not compute them a second time.
+
+`loss = net(x); grads = GradOperation(get_by_list=True)(net, weights)(x)` is how MindSpore 1.x writes a training step, and MindSpore runs
+`net` once for it: in PyNative where `set_grad()` has said that gradients of `net` are wanted, inside a graph always. So batch norm moves
+its averages once, and dropout draws once. A call of such a Cell is recorded like the inside of a gradient transform; the first gradient
+of this very Cell takes the record, if the inputs are the same ones and nothing has changed since. In doubt the pass runs again.
+"""
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+
+from torchspore.context.store import STORE
+from torchspore.engine import random
+from torchspore.engine.dtypes import Type
+from torchspore.engine.grad import GradFrame, differentiate, follow, is_differentiable
+from torchspore.engine.graph import table, within
+from torchspore.engine.graph.refusal import Refusal
+from torchspore.engine.tensor import Frame, TensorBase, frame, raw, tensors, transform, wrap
+
+KEPT = "_forward"
+"""The attribute of a Cell in which its last recorded call waits for a gradient; copies of the Cell leave it out."""
+
+CHANGED_AT = "_changed_at"
+"""The attribute of a Cell that says at which of all changes of Cells it was changed last."""
+
+_PLAIN = (bool, int, float, complex, str, bytes, type(None), Type)
+_BITS = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
+
+
+class _Local(threading.local):
+    in_step = False                # inside of a Cell of `set_grad()` that takes gradients itself
+
+
+_local = _Local()
+
+
+class Forward(GradFrame):
+    """One recorded call of a Cell: the frame while it runs, and afterwards what a gradient needs of it."""
+
+    def __init__(self, cell: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        super().__init__()
+        self.args, self.kwargs = args, kwargs
+        self._home = cell.__dict__
+        self._leaves: dict[int, torch.Tensor] = {}
+        self._read: dict[int, TensorBase] = {}
+        self._is_over = False
+        self._thread = threading.get_ident()
+
+    # ---- while it runs
+
+    def resolve(self, tensor: TensorBase) -> torch.Tensor:
+        found = self._values.get(id(tensor))
+        if found is not None:
+            return found
+        t = Frame.resolve(self, tensor)
+        if t.requires_grad or self._is_over:
+            return t
+        # What needs no gradient may come from outside: it is looked at again before the record is used.
+        self._read[id(tensor)] = tensor
+        if getattr(tensor, "__parameter__", False) and tensor.requires_grad and is_differentiable(t):  # type: ignore[attr-defined]
+            return self._leaf(tensor, t)
+        return t
+
+    def _leaf(self, tensor: TensorBase, t: torch.Tensor) -> torch.Tensor:
+        leaf = t.detach().requires_grad_() if is_differentiable(t) else t
+        self._leaves[id(tensor)] = leaf
+        self.stand_for(tensor, leaf)
+        if leaf.ndim and leaf is not t:
+            self.taken[id(leaf)] = []
+        return leaf
+
+    def run(self, call: Callable[..., Any]) -> Any:
+        """Calls and records."""
+        with torch.enable_grad():
+            for tensor in tensors((self.args, self.kwargs)):
+                if id(tensor) not in self._leaves:
+                    self._leaf(tensor, raw(tensor))
+            self.inputs = list(self._leaves)
+            try:
+                with self.open():
+                    result = self.callee(call)(*self.args, **self.kwargs)
+                    self.result = transform(result, lambda t: wrap(raw(t)))
+            except BaseException:
+                with torch.no_grad():
+                    self.finish((), False)
+                raise
+        with torch.no_grad():
+            self.finish(result, False)
+        self._remember()
+        return result
+
+    # ---- whether it may be used
+
+    def _remember(self) -> None:
+        """Keeps what must be the same when the record is used."""
+        self._is_over = True
+        self._counts = _counts()
+        self._changes = table.version
+        given = list(tensors((self.args, self.kwargs)))
+        self._states = [(t, now := raw(t), now._version) for t in (*given, *self._read.values(), *tensors(self.result))]
+        is_real = frame() is None
+        # NumPy may write into a Tensor whose memory it shares, which no version counts.
+        self._copies = [(t, t._t.clone()) for t in given if is_real and t._t.device.type == "cpu"]
+
+    def serves(self, cell: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+        """Whether a call of `cell` with these arguments would compute what is recorded, and change what it changed."""
+        return (
+            self._thread == threading.get_ident()
+            and _is_same(self.args, args)
+            and _is_same(self.kwargs, kwargs)
+            and self._counts == _counts()
+            and all(raw(t) is now and now._version == version for t, now, version in self._states)
+            and all(_have_equal_bits(t._t, copy) for t, copy in self._copies)
+            and not self._has_changed(cell)
+        )
+
+    def _has_changed(self, cell: Any) -> bool:
+        """Whether an attribute of the Cell, or of one inside it, was set since."""
+        return self._changes != table.version and any(
+            inner.__dict__.get(CHANGED_AT, -1) > self._changes for _, inner in cell.cells_and_names()
+        )
+
+    def covers(self, positions: Sequence[int], weights: Sequence[TensorBase]) -> bool:
+        """Whether the gradients by these inputs and weights can be had from the record."""
+        given = [id(t) for t in tensors((self.args, self.kwargs))]
+        if positions and len(set(given)) < len(given):     # one Tensor in two places has a gradient for each
+            return False
+        return all(id(w) not in given and (id(w) in self._leaves or id(w) not in self._read) for w in weights)
+
+    # ---- its use
+
+    def gradients(
+        self, positions: Sequence[int], weights: Sequence[TensorBase], sens: Any, has_aux: bool,
+    ) -> tuple[Any, list[Any], list[Any]] | None:
+        """(The result, gradients by position, gradients by weight), as `differentiate` gives them.
+
+        None where the backward pass needs a value that the forward pass has assigned to since it read it.
+        """
+        inputs = [self._of_argument(self.args[position]) for position in positions]
+        with torch.enable_grad():
+            leaves = [self._leaves[id(w)] if id(w) in self._leaves else raw(w).detach().requires_grad_() for w in weights]
+            try:
+                with self.open():
+                    found = follow(self.result[0] if has_aux else self.result, inputs, leaves, self.taken, sens, False)
+            except RuntimeError as error:
+                if "modified by an inplace operation" in str(error):
+                    return None
+                raise
+        return (transform(self.result, lambda t: wrap(t._t.detach())), *found)
+
+    def _of_argument(self, argument: Any) -> Any:
+        leaves = tuple(self._leaves[id(t)] for t in tensors(argument))
+        return leaves[0] if isinstance(argument, TensorBase) else leaves or None
+
+    def takes_gradients(self) -> None:
+        """Is told that the Cell takes a gradient itself: it is a training step, whose own gradient nobody asks for."""
+        self._home["_is_step"] = True
+
+
+def gradients(
+    function: Any, call: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any], positions: Sequence[int],
+    weights: Sequence[TensorBase], sens: Any = None, has_aux: bool = False,
+) -> tuple[Any, list[Any], list[Any]]:
+    """What `differentiate(call, ...)` gives: from the forward pass of `function` that was just run, where there is one that serves."""
+    around = frame()
+    if isinstance(around, Forward):
+        around.takes_gradients()
+    kept = _kept(around, function, tuple(args), kwargs)
+    if kept is not None and kept.serves(function, tuple(args), kwargs) and kept.covers(positions, weights):
+        found = kept.gradients(positions, weights, sens, has_aux)
+        if found is not None:
+            return found
+    return differentiate(call, args, kwargs, positions, weights, sens, has_aux)
+
+
+def is_kept(function: Any) -> bool:
+    """Whether a recorded call of `function` waits for its gradient, outside of everything."""
+    return KEPT in getattr(function, "__dict__", ())
+
+
+def _kept(around: Frame | None, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Forward | None:
+    """The recorded call of a Cell, which is then no longer kept."""
+    if around is None:
+        found: Forward | None = getattr(function, "__dict__", {}).pop(KEPT, None)
+        return found
+    calls = around.forwards
+    return calls.asked(function, args, kwargs) if calls is not None else None
+
+
+def recorder(cell: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Callable[[Callable[..., Any]], Any] | None:
+    """What runs a call of `cell`, where it is recorded; None for nearly all."""
+    around = frame()
+    if around is not None:
+        return around.forwards.met(cell, args, kwargs) if around.forwards is not None else None
+    own = cell.__dict__
+    own.pop(KEPT, None)
+    if not own["requires_grad"] or _local.in_step or (within.is_graph_mode() and not within.local.in_parts):
+        return None
+    if "_is_step" in own or _has_transform(own):
+        return lambda call: _step(call, args, kwargs)
+
+    def run(call: Callable[..., Any]) -> Any:
+        made = Forward(cell, args, kwargs)
+        result = made.run(call)
+        own[KEPT] = made
+        return result
+
+    return run
+
+
+class Calls:
+    """The calls of Cells that one capture has met, and which of them it records.
+
+    Nothing tells at a call whether its gradient is asked for later. So a capture starts from what earlier ones have learned (`wanted`, by
+    the ids of Cells), else from `set_grad()`; where that was wrong, it is done once more.
+    """
+
+    def __init__(self, wanted: dict[int, bool], may_learn: bool, is_piece: bool) -> None:
+        """`is_piece` says that the rest of the call runs outside of this capture, where the gradient may be asked for."""
+        self._wanted, self._may_learn, self._is_piece = wanted, may_learn, is_piece
+        self._plain: dict[int, tuple[Any, Any]] = {}
+        self._recorded: dict[int, Forward] = {}
+        self._idle: set[int] = set()
+
+    def met(self, cell: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Callable[[Callable[..., Any]], Any] | None:
+        """What runs a call of `cell` that is recorded; None where it is not."""
+        if not self._wanted.get(id(cell), cell.__dict__["requires_grad"]):
+            self._plain[id(cell)] = (args, kwargs)
+            return None
+        self._idle.add(id(cell))
+
+        def run(call: Callable[..., Any]) -> Any:
+            made = Forward(cell, args, kwargs)
+            result = made.run(call)
+            self._recorded[id(cell)] = made
+            return result
+
+        return run
+
+    def asked(self, cell: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Forward | None:
+        """The recorded call of `cell`. Raises a Refusal where there is one with these arguments that was not recorded."""
+        if is_kept(cell) and self._is_piece:
+            raise Refusal("asks for the gradient of a call outside of the graph")
+        found = self._recorded.pop(id(cell), None)
+        self._idle.discard(id(cell))
+        if found is None and self._may_learn and _is_same(self._plain.get(id(cell)), (args, kwargs)):
+            self._wanted[id(cell)] = True
+            refusal = Refusal("asks for the gradient of a call that was not recorded")
+            refusal.is_unrecorded = True
+            raise refusal
+        return found
+
+    def learned(self) -> bool:
+        """Whether calls were recorded of Cells whose gradient was never asked for; they will not be again."""
+        if self._idle and self._is_piece:
+            raise Refusal("calls a Cell that is set_grad(), whose gradient may be asked for outside of the graph")
+        self._wanted.update(dict.fromkeys(self._idle, False))
+        return bool(self._idle) and self._may_learn
+
+
+def _has_transform(own: dict[str, Any]) -> bool:
+    """Whether a Cell holds what takes gradients: then it is a training step."""
+    return any(getattr(type(value), "takes_gradients", False) for value in own.values())
+
+
+def _step(call: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """A training step of which gradients are said to be wanted. MindSpore takes those alone, and shares no forward pass inside it."""
+    with _inside_step():
+        return call(*args, **kwargs)
+
+
+@contextmanager
+def _inside_step() -> Iterator[None]:
+    before, _local.in_step = _local.in_step, True
+    try:
+        yield
+    finally:
+        _local.in_step = before
+
+
+def _is_same(one: Any, other: Any) -> bool:
+    """Whether two calls get the same arguments: the very same Tensors, and equal plain values."""
+    if isinstance(one, TensorBase):
+        return one is other
+    if type(one) is not type(other):
+        return False
+    if isinstance(one, (list, tuple)):
+        return len(one) == len(other) and all(map(_is_same, one, other))
+    if isinstance(one, dict):
+        return one.keys() == other.keys() and all(_is_same(one[key], other[key]) for key in one)
+    return isinstance(one, _PLAIN) and bool(one == other)
+
+
+def _have_equal_bits(one: torch.Tensor, other: torch.Tensor) -> bool:
+    if one.is_complex():
+        one, other = torch.view_as_real(one), torch.view_as_real(other)
+    kind = _BITS[one.dtype.itemsize]
+    return torch.equal(one.view(kind), other.view(kind))
+
+
+def _counts() -> tuple[Any, ...]:
+    """What makes every record void: another seed, other options, a hook that was added."""
+    return random.seedings, STORE.snapshot(), table.era
