@@ -165,7 +165,7 @@ class Capture(Frame):
     def run(self, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Captured:
         """Traces `function(*args, **kwargs)`. Raises Refusal for what a graph can't hold; all state is as before in either case."""
         self.watch.learn(function)
-        self.watch.contents.keep((args, kwargs), 5)
+        self.watch.taken((args, kwargs), "arguments")
         function = self.callee(function)
 
         def body() -> list[torch.Tensor]:

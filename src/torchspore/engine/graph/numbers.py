@@ -84,16 +84,14 @@ class Numbers:
 
 
 class OfType:
-    """Equal to every number of one type, as `state.freeze` gives it."""
+    """A snapshot that every number of one type is like."""
 
     def __init__(self, kind: type) -> None:
         self._kind = kind
 
-    def __eq__(self, other: object) -> bool:
-        return type(other) is self._kind or (isinstance(other, tuple) and bool(other) and other[0] is self._kind)
-
-    def __hash__(self) -> int:
-        return hash(self._kind)
+    def holds(self, now: Any) -> bool:
+        """Whether `now` is such a number."""
+        return type(now) is self._kind
 
 
 def source(holder: Holder, name: str) -> Callable[[], Any]:

@@ -10,7 +10,7 @@ from torchspore.context.store import STORE
 from torchspore.engine import tensor as engine
 from torchspore.engine.graph import levels, shapes
 from torchspore.engine.graph.graph import Graph
-from torchspore.engine.graph.key import signature
+from torchspore.engine.graph.key import keep, signature
 from torchspore.engine.graph.numbers import Numbers
 from torchspore.engine.graph.refusal import Refusal
 from torchspore.engine.tensor import TensorBase
@@ -100,6 +100,10 @@ def look_up(
         key = (form, lifted, *[value for place, value in enumerate(numbers) if place not in lifted])
     entry = table.get(key)
     if entry is None:
+        try:
+            keep(given)
+        except Refusal as refusal:
+            return refusal
         entry = table[key] = Entry(settings, form=form, lifted=lifted, is_open=bool(axes))
         while len(table) > KEPT:
             table.popitem(last=False)

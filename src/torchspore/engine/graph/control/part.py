@@ -159,10 +159,11 @@ class Part(Capture):
         self._values[id(tensor)] = value
 
     def attribute_set(self, owner: Any, name: str, value: Any) -> None:
+        stand_in = self.watch.stand_in(owner, name)
         super().attribute_set(owner, name, value)
         place = Attribute(owner, name)
         if id(owner) not in self.watch.born:
-            self._attributes.setdefault(place.key, (place, place.get()))
+            self._attributes.setdefault(place.key, (place, place.get() if stand_in is None else stand_in))
 
     # ---- the capture itself
 
