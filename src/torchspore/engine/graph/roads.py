@@ -18,7 +18,7 @@ from typing import Any
 
 from torchspore.base.frames import is_users
 from torchspore.engine.graph.control.convert import original
-from torchspore.engine.graph.state import MISSING, Cells, ClassNames, Function
+from torchspore.engine.graph.state import MISSING, Cells, ClassNames, Function, is_constant
 
 _Reader = Callable[[MutableMapping[str, Any], str, Any, bool], None]
 
@@ -65,10 +65,10 @@ class Roads:
     def _unwrap(self, item: Any) -> None:
         if isinstance(item, types.MethodType):
             self.meet(item.__func__)
-            self._read({"self": item.__self__}, "self", item.__self__, False)
+            self._hold("self", item.__self__)
         elif isinstance(item, functools.partial):
             self.meet(item.func)
-            self._read({"arguments": (item.args, item.keywords)}, "arguments", (item.args, item.keywords), False)
+            self._hold("arguments", (item.args, tuple(item.keywords.items())))
         elif isinstance(item, property):
             for part in (item.fget, item.fset, item.fdel):
                 self.meet(part)
@@ -76,6 +76,13 @@ class Roads:
             self.meet(item.__func__)
         elif isinstance(item, functools.cached_property):
             self.meet(item.func)
+
+    def _hold(self, name: str, value: Any) -> None:
+        """Keeps what is in a value that nothing names."""
+        if is_constant(value):
+            self.meet(type(value))
+        else:
+            self._read({name: value}, name, value, False)
 
     def _meet_class(self, cls: type) -> None:
         for place, base in enumerate(cls.__mro__):

@@ -67,7 +67,7 @@ def is_constant(value: Any) -> bool:
     if kind in PLAIN:
         return True
     if isinstance(value, tuple):
-        return (kind is tuple or not hasattr(value, "__dict__")) and all(is_constant(item) for item in value)
+        return (kind is tuple or not attributes(value)) and all(is_constant(item) for item in value)
     return isinstance(value, (*PLAIN, TensorBase, *_settled, *_VALUES)) and not _has_attributes(value)
 
 

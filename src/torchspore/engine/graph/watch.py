@@ -188,7 +188,7 @@ class Watch:
                 if self._depth > self._deepest:
                     self.refusal = _too_deep(self._deepest)
                     raise self.refusal
-            if code not in self.codes and is_users(code.co_filename) and not self._is_torchs(frame.f_back):
+            if code not in self.codes and _is_programs(code, frame) and not self._is_torchs(frame.f_back):
                 self.codes[code] = None
                 self.roads.enter(frame, code)
             elif code in ENVIRONMENT and not _is_ours(frame.f_back):
@@ -269,6 +269,12 @@ def _too_deep(limit: int) -> CallsTooDeep:
         f"{line + ': ' if line else ''}max_call_depth={limit}: calls of Cells and functions nest deeper than that."
         f"\n\nhint: write set_context(max_call_depth={2 * limit}) if they should, or end the recursion."
     )
+
+
+def _is_programs(code: CodeType, frame: FrameType) -> bool:
+    """Whether a function is the program's; a dataclass's methods have no file, and there are some of ours."""
+    name = code.co_filename
+    return is_users(name) and (name != "<string>" or not str(frame.f_globals.get("__name__")).startswith("torchspore"))
 
 
 def _is_stream(argument: Any) -> bool:
