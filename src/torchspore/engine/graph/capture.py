@@ -70,6 +70,7 @@ class Capture(Frame):
         self.watch.converts = converts
         self.axes: dict[int, Axes] = {}             # by id of a Tensor, the axes whose lengths are symbols
         self.numbers: dict[Any, Any] = {}           # attributes whose Python numbers are inputs of the graph
+        self.is_piece = False                       # some statements of a call that runs in parts
         self._places: dict[int, int] = {}           # id(Tensor) -> its place in `lifted`, which keeps it alive
         self._fakes: list[torch.Tensor] = []
         self._last: Any = None
@@ -166,6 +167,7 @@ class Capture(Frame):
         """Traces `function(*args, **kwargs)`. Raises Refusal for what a graph can't hold; all state is as before in either case."""
         self.watch.learn(function)
         self.watch.taken((args, kwargs), "arguments")
+        given = set() if self.is_piece else self.watch.contents.ids()
         function = self.callee(function)
 
         def body() -> list[torch.Tensor]:
@@ -175,7 +177,7 @@ class Capture(Frame):
             with self.open(), watching(self.watch):
                 self._lift_numbers()
                 self.result = function(*args, **kwargs)
-            self._settle()
+            self._settle(given)
             return [*self._outputs, *self._more_outputs(self._outputs)]
 
         with _one_at_a_time:
@@ -212,7 +214,7 @@ class Capture(Frame):
         """Why a local name has no value, where that ended the capture and a branch or loop on a Tensor is to blame."""
         return self.watch.lost.get(control.name_in(error)) if isinstance(error, NameError) else None
 
-    def _settle(self) -> None:
+    def _settle(self, given: set[int]) -> None:
         """Puts all state back and turns the Tensors of the result into places of inputs and outputs."""
         changed = self.watch.restore()
         reason = self.watch.changed_state()
@@ -233,9 +235,18 @@ class Capture(Frame):
                 )
                 raise refusal
             self.written.append((owner, name, transform(value, self._placed)))
+        self._check_is_new(self.result, self.watch.contents.ids() - given)
         self.result = transform(self.result, self._placed)
         if self.axes and (shapes.holds_symbols(self.result) or shapes.holds_symbols([value for _, _, value in self.written])):
             raise Refusal("gives a length that is open")
+
+    def _check_is_new(self, value: Any, kept: set[int]) -> None:
+        """A list or dict of the program's state is given back itself, not a copy: whoever has it may change it."""
+        if isinstance(value, (list, dict)) and id(value) in kept:
+            raise Refusal(f"gives back a {type(value).__name__} that is part of the program's state", self._first_line())
+        if isinstance(value, (list, tuple, dict)):
+            for item in value.values() if isinstance(value, dict) else value:
+                self._check_is_new(item, kept)
 
     def _placed(self, tensor: TensorBase) -> Out | In:
         if not self._is_mine(tensor._t):

@@ -126,6 +126,7 @@ def _captured(
         made.watch.converts = converts
         made.watch.says = converts and entry.settings.syntax == "COMPATIBLE"
         made.numbers = numbers.attributes
+        made.is_piece = getattr(owner, "is_piece", False)
         made.axes = shapes.declared(owner, args) if entry.is_open else table.NO_AXES
         return made
 

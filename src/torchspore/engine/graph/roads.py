@@ -18,6 +18,7 @@ from typing import Any
 
 from torchspore.base.frames import is_users
 from torchspore.engine.graph.control.convert import original
+from torchspore.engine.graph.snapshot import CACHED
 from torchspore.engine.graph.state import MISSING, Cells, ClassNames, Function, is_constant
 
 _Reader = Callable[[MutableMapping[str, Any], str, Any, bool], None]
@@ -42,6 +43,7 @@ class Roads:
         self._entered: set[CodeType] = set()
         self._nested: set[CodeType] = set()
         self._functions: dict[CodeType, list[FunctionType]] = {}
+        self._cached: set[CodeType] = set()
         self._bodies: dict[type, ClassNames] = {}
         self._absent: list[tuple[dict[str, Any], str]] = []
 
@@ -66,6 +68,12 @@ class Roads:
         if isinstance(item, types.MethodType):
             self.meet(item.__func__)
             self._hold("self", item.__self__)
+        elif isinstance(item, CACHED):
+            wrapped = getattr(item, "__wrapped__", None)
+            self.meet(wrapped)
+            if isinstance(wrapped, FunctionType) and wrapped.__code__ not in self._entered:
+                self._cached.add(wrapped.__code__)
+                self._visit(wrapped.__code__, wrapped.__globals__)
         elif isinstance(item, functools.partial):
             self.meet(item.func)
             self._hold("arguments", (item.args, tuple(item.keywords.items())))
@@ -89,6 +97,9 @@ class Roads:
             if is_programs_class(base):
                 nearer = [self._names_of(c) for c in cls.__mro__[:place] if is_programs_class(c)]
                 self._add(_Space(self._names_of(base), nearer, vars(base)))
+                for name, value in list(vars(base).items()):
+                    if name[:2] == "__" and isinstance(value, FunctionType) and name not in _AT_BIRTH:   # Python looks these up itself
+                        self._look(self._spaces[-1], name)
             if "construct" in vars(base):
                 self._look(_Space(self._names_of(base), held=vars(base)), "construct")
         metaclass = type(cls)
@@ -122,27 +133,33 @@ class Roads:
         """Is told of a function of the program's the first time it runs; `running` may be its converted form."""
         code = original(running)
         known = code in self._functions or code in self._nested
+        self._visit(code, frame.f_globals)
+        self._meet_arguments(frame, running)
+        if not known:
+            for holder in gc.get_referrers(code):
+                if isinstance(holder, FunctionType):
+                    self.meet(holder)
+
+    def fills(self, running: CodeType) -> bool:
+        """Whether what begins to run will be kept by `functools.lru_cache`."""
+        return original(running) in self._cached
+
+    def _visit(self, code: CodeType, variables: dict[str, Any]) -> None:
         self._entered.add(code)
         self._nested.update(c for c in _codes(code) if c is not code)
-        variables = frame.f_globals
-        names = list(dict.fromkeys([*names_of(code), code.co_name]))      # Python looks `__add__` up by itself
+        names = list(dict.fromkeys(names_of(code)))
         for name in names:
             if name in variables:
                 self._read(variables, name, variables[name], False)
             elif name.isidentifier() and not hasattr(builtins, name):
                 self._absent.append((variables, name))
         self._import(names, variables)
-        self._meet_arguments(frame, running)
         new = [name for name in names if name not in self._names]
         self._names.update(dict.fromkeys(new))
         for space in list(self._spaces):
             for name in new:
                 self._look(space, name)
-        if not known:
-            for holder in gc.get_referrers(code):
-                if isinstance(holder, FunctionType):
-                    self.meet(holder)
-        for function in self._functions.get(code, ()):
+        for function in list(self._functions.get(code, ())):
             self._open(function)
 
     def _meet_arguments(self, frame: FrameType, code: CodeType) -> None:
@@ -164,10 +181,11 @@ class Roads:
             for name, value in cells.items():
                 if name not in ("__class__", "_cf", "_cf_parts"):
                     self._read(cells, name, value, False)
-        for name in ("__defaults__", "__kwdefaults__"):
+        held = Function(function)
+        for name in Function.NAMES:
             value = getattr(function, name)
             if value is not None:
-                self._read(Function(function), name, value, False)
+                self._read(held, name, value, False)
 
     def _import(self, names: list[str], variables: dict[str, Any]) -> None:
         """Meets the modules that a function imports when it runs."""
@@ -215,6 +233,7 @@ class _Space:
         self.held: Any = holder if held is None else held
 
 
+_AT_BIRTH = {"__init__", "__new__", "__post_init__", "__init_subclass__", "__repr__", "__str__"}
 _PYTHONS = {"__dict__", "__weakref__", "__doc__", "__module__", "__slots__", "__name__", "__qualname__", "__file__", "__builtins__"}
 
 

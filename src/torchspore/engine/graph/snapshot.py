@@ -16,6 +16,7 @@ import operator
 import pathlib
 import random
 import re
+import threading
 import types
 import uuid
 from collections import OrderedDict, deque
@@ -66,6 +67,8 @@ def is_constant(value: Any) -> bool:
     kind = type(value)
     if kind in PLAIN:
         return True
+    if kind is types.BuiltinFunctionType:
+        return not _is_bound(value)
     if isinstance(value, tuple):
         return (kind is tuple or not attributes(value)) and all(is_constant(item) for item in value)
     return isinstance(value, (*PLAIN, TensorBase, *_settled, *_VALUES)) and not _has_attributes(value)
@@ -74,6 +77,11 @@ def is_constant(value: Any) -> bool:
 def _has_attributes(value: Any) -> bool:
     """Whether a subclass of a plain type carries attributes of its own."""
     return isinstance(value, PLAIN) and bool(getattr(value, "__dict__", None))
+
+
+def _is_bound(value: Any) -> bool:
+    """Whether a function written in C is a method of something that may change, as `[].append`."""
+    return not (value.__self__ is None or isinstance(value.__self__, (types.ModuleType, type)))
 
 
 def is_settled(value: Any) -> bool:
@@ -357,13 +365,61 @@ def _same_state(a: Any, b: Any) -> bool:
     return np.array_equal(a, b) if isinstance(a, np.ndarray) else bool(a == b)
 
 
+class Variable(Node):
+    """A context variable: by what it gives here."""
+
+    __slots__ = ("_held", "_inner")
+
+    def __init__(self, value: Any, take: Callable[[Any], Node]) -> None:
+        super().__init__(value)
+        self._held = _current(value)
+        self._inner = take(self._held)
+
+    def holds(self, now: Any) -> bool:
+        return now is self.value and self._inner.holds(_current(now))
+
+    def restore(self) -> bool:
+        value: Any = self.value
+        if _current(value) is self._held:
+            return False
+        value.set(self._held)
+        return True
+
+
+def _current(variable: Any) -> Any:
+    try:
+        return variable.get()
+    except LookupError:
+        return MISSING
+
+
+class Cached(Node):
+    """What `functools.lru_cache` gives: while nothing was added and nothing cleared, it gives the same."""
+
+    __slots__ = ("_counts",)
+
+    def __init__(self, value: Any, take: Callable[[Any], Node]) -> None:
+        super().__init__(value)
+        self._counts = _counts(value)
+        take(getattr(value, "__wrapped__", None))
+
+    def holds(self, now: Any) -> bool:
+        return now is self.value and _counts(now) == self._counts
+
+
+def _counts(cached: Any) -> tuple[int, int]:
+    info = cached.cache_info()
+    return info.misses, info.currsize
+
+
+CACHED = type(functools.lru_cache(_counts))
 _RANDOM = (random.Random, np.random.Generator, np.random.RandomState, np.random.BitGenerator)
 
 
 def attributes(value: Any) -> dict[str, Any] | None:
     """The `__dict__` of an object, past what its class makes of attribute access; None where it has none."""
     try:
-        found = object.__getattribute__(value, "__dict__")
+        found = value.__dict__ if isinstance(value, threading.local) else object.__getattribute__(value, "__dict__")
     except AttributeError:
         return None
     return found if isinstance(found, dict) else None
@@ -397,7 +453,12 @@ _MAKERS: list[tuple[tuple[type, ...], Callable[[Any], Any]]] = [
     ((functools.partial,), lambda v: (v.func, v.args, v.keywords)),
     ((functools.partialmethod,), lambda v: (v.func, v.args, v.keywords)),
     ((types.MappingProxyType,), dict),
-    ((contextvars.ContextVar,), lambda v: (id(v), v.get(MISSING))),
+    ((types.BuiltinFunctionType, types.MethodWrapperType), lambda v: (v.__name__, v.__self__)),
+]
+
+
+_KINDS: list[tuple[Any, Callable[[Any, Callable[[Any], Node]], Node]]] = [
+    (_RANDOM, Draws), (contextvars.ContextVar, Variable), (CACHED, Cached),
 ]
 
 
@@ -421,7 +482,7 @@ class Walk:
         if is_exhaustible(value):
             raise Unwatchable(f"is an iterator ({type(value).__name__}): nothing shows how far it is")
         self._seen.add(id(value))
-        self.met.append(type(value))
+        self.met.append(value if isinstance(value, CACHED) else type(value))
         node = self._node(value)
         self._kept.setdefault(id(value), node)
         return node
@@ -440,8 +501,9 @@ class Walk:
         for kinds, of in _MAKERS:
             if isinstance(value, kinds):
                 return Made(value, self.take, of)
-        if isinstance(value, _RANDOM):
-            return Draws(value, self.take)
+        for kinds, make in _KINDS:
+            if isinstance(value, kinds):
+                return make(value, self.take)
         itself = self._container(value)
         if itself is not None and (kind in (list, tuple, dict, set, np.ndarray, deque) or attributes(value) is None):
             return itself

@@ -102,12 +102,15 @@ class ClassNames(_View):
 
 
 class Function(_View):
-    """The defaults of a function."""
+    """The code and the defaults of a function."""
 
-    _NAMES = ("__defaults__", "__kwdefaults__")
+    NAMES = ("__code__", "__defaults__", "__kwdefaults__")
 
     def __init__(self, function: Any) -> None:
         self._function = function
+
+    def get(self, name: str, default: Any = None) -> Any:
+        return getattr(self._function, name)
 
     def __getitem__(self, name: str) -> Any:
         return getattr(self._function, name)
@@ -119,7 +122,7 @@ class Function(_View):
         setattr(self._function, name, None)
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._NAMES)
+        return iter(self.NAMES)
 
 
 class Randomness:
@@ -154,6 +157,10 @@ class Contents:
             return walk.take(value), walk.met
         except RecursionError:
             raise Unwatchable("nests deeper than can be compared") from None
+
+    def ids(self) -> set[int]:
+        """The ids of all that was met."""
+        return set(self._kept)
 
     def restore(self) -> bool:
         """Undoes what was changed in place; says whether anything was."""

@@ -189,6 +189,8 @@ class Watch:
                     self.refusal = _too_deep(self._deepest)
                     raise self.refusal
             if code not in self.codes and _is_programs(code, frame) and not self._is_torchs(frame.f_back):
+                if self.roads.fills(code):
+                    raise self.refuse(f"calls {code.co_name}, whose result is kept by a cache")
                 self.codes[code] = None
                 self.roads.enter(frame, code)
             elif code in ENVIRONMENT and not _is_ours(frame.f_back):
