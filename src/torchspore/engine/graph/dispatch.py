@@ -110,13 +110,15 @@ def _plain(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 def run(graph: Graph, flat: list[TensorBase], function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Runs the graph.
 
-    What a kernel refuses (an index beyond a table) is raised again by PyNative, which knows the operator and the line.
+    What a kernel refuses (an index beyond a table) is raised again by PyNative, which knows the operator and the line; it begins with the
+    state that the call found. Where that could not be kept the graph's own error is raised, and what it has written stays written once.
     """
     try:
         return graph.run(flat)
-    except (IndexError, RuntimeError, ValueError, TypeError, ZeroDivisionError):
-        within.in_pynative(function, args, kwargs)
-        raise
+    except (IndexError, RuntimeError, ValueError, TypeError, ZeroDivisionError) as error:
+        if not graph.can_run_again(error):
+            raise
+        return within.in_pynative(function, args, kwargs)
 
 
 def compile(owner: Any, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:

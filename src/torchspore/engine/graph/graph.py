@@ -17,6 +17,7 @@ from torchspore.engine.graph.key import meta
 from torchspore.engine.graph.refusal import Refusal
 from torchspore.engine.graph.saved import stages
 from torchspore.engine.graph.state import MISSING, Read
+from torchspore.engine.graph.undo import Undo, undo_for, written_places
 from torchspore.engine.number import Number
 from torchspore.engine.tensor import Composite, TensorBase, wrap
 
@@ -54,6 +55,8 @@ class Graph:
         self._fits = captured.fits
         with cache.open(self.module, captured.watch.codes, settings, self._labels()) as self.module:
             self.code = self._compiled(flat)
+        self._undo = undo_for(self.module, self.settings)
+        self._writes = bool(written_places(self.module))
         self.operators = sum(node.op == "call_function" for node in self.module.graph.nodes)
         self.seconds = seconds + time.perf_counter() - started
         self.runs = 0
@@ -115,10 +118,26 @@ class Graph:
         """Runs the graph for these arguments."""
         self.runs += 1
         inputs = [flat[i] if i.__class__ is int else i for i in self._inputs]
-        outs = self.code(*[i._t if isinstance(i, TensorBase) else i() for i in inputs])
+        given = [i._t if isinstance(i, TensorBase) else i() for i in inputs]
+        outs = self.code(*given) if self._undo is None else self._undoing(self._undo, given)
         if engine.active:
             eager.after(outs)
         return self._result_of(outs, inputs)
+
+    def can_run_again(self, error: BaseException) -> bool:
+        """Whether a run that ended with `error` left everything as it was. A lack of memory may end it anywhere."""
+        return not self._writes or not ("alloc" in str(error) or "out of memory" in str(error))
+
+    def _undoing(self, undo: Undo, given: list[torch.Tensor]) -> list[torch.Tensor]:
+        """Runs the code; what it did is undone where it fails."""
+        aside = undo.begin(given)
+        try:
+            outs = self.code(*given)
+        except BaseException:
+            undo.back(aside)
+            raise
+        undo.end()
+        return outs
 
     def _result_of(self, outs: list[torch.Tensor], inputs: list[Any]) -> Any:
         """Puts the result together and writes what the trace wrote to attributes."""
