@@ -37,6 +37,8 @@ def call(owner: Any, function: Callable[..., Any], args: tuple[Any, ...], kwargs
     found = find(owner, function, args, kwargs, flat)
     if isinstance(found, Graph):
         return run(found, flat, function, args, kwargs)
+    if found.as_pynative:
+        return within.in_pynative(function, args, kwargs)
     syntax = levels.settings(owner, function).syntax
     if syntax != "LAX":
         _refuse(owner, found, function, args, kwargs)
@@ -85,7 +87,7 @@ def find(
     if found.refusal is not None and (found.refused_at == table.version or found.refusals >= TRIED):
         return found.refusal
     made = capturing.capture(owner, found, function, args, kwargs, flat)
-    if isinstance(made, Refusal) and found.is_open and not table_of(owner).keeps_changing():
+    if isinstance(made, Refusal) and found.is_open and not made.as_pynative and not table_of(owner).keeps_changing():
         made = _of_this_length(owner, made, function, args, kwargs)
     if isinstance(made, Refusal):
         if found.lifted:
@@ -145,6 +147,7 @@ def _of_this_length(
     """The graph for the lengths of now alone, where none can be made for all lengths."""
     log.event("again", f"{refusal.line}: {capturing.name(owner)} {refusal.reason}: one graph for each length")
     owner.__dict__.pop("_open_inputs", None)
+    table_of(owner).lengths.close()
     flat: list[TensorBase] = []
     found = find(owner, function, args, kwargs, flat)
     if isinstance(found, Graph):

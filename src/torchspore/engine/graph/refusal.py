@@ -17,6 +17,8 @@ class Refusal(BaseException):
     needs_values = False           # a branch or a number depends on the values of a Tensor: converted source may hold it
     needs_room = False             # calls nest deeper than Python allows on this stack
 
+    as_pynative = False            # nothing of the call is to be captured, not even parts of it
+
     hint = ""                      # what to write instead, where the reason has a better answer than its kind
     is_deep = False                # the call must run with a larger stack
 
