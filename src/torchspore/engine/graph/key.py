@@ -58,7 +58,8 @@ class Argument:
     def __init__(self, value: Any) -> None:
         self.value = value
         self._node: Node | None = None
-        self._is_itself = type(value).__eq__ is object.__eq__
+        equal: Any = type(value).__eq__
+        self._is_itself = equal is object.__eq__
         try:
             self._hash = id(value) if self._is_itself else hash(value)
         except TypeError:

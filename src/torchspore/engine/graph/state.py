@@ -86,7 +86,7 @@ class ClassNames(_View):
 
     def __init__(self, cls: type) -> None:
         self._class = cls
-        self.get = vars(cls).get  # type: ignore[method-assign]
+        self.get: Any = vars(cls).get
 
     def __getitem__(self, name: str) -> Any:
         return vars(self._class)[name]
@@ -164,4 +164,4 @@ class Contents:
 
     def restore(self) -> bool:
         """Undoes what was changed in place; says whether anything was."""
-        return any([node.restore() for node in self._kept.values()])
+        return sum(node.restore() for node in self._kept.values()) > 0          # each of them, not the first alone

@@ -17,10 +17,11 @@ from torchspore.engine.graph.passes.writes import writes
 from torchspore.engine.private import is_operator
 
 _FAILING = (
-    "index", "gather", "scatter", "embedding", "take", "put", "nll_loss", "cross_entropy", "one_hot", "bincount", "multinomial", "bernoulli",
-    "normal", "poisson", "binomial", "binary_cross_entropy", "multi_margin", "multilabel", "ctc", "cholesky", "inverse", "linalg", "lu_",
-    "solve", "svd", "eig", "repeat_interleave", "segment", "masked_scatter", "histc", "assert", "unique", "remainder", "fmod", "div",
-    "pow", "random", "uniform", "exponential", "geometric", "log_normal", "cauchy", "quantile", "searchsorted", "bucketize", "range",
+    "index", "gather", "scatter", "embedding", "take", "put", "nll_loss", "cross_entropy", "one_hot", "bincount", "multinomial",
+    "bernoulli", "normal", "poisson", "binomial", "binary_cross_entropy", "multi_margin", "multilabel", "ctc", "cholesky",
+    "inverse", "linalg", "lu_", "solve", "svd", "eig", "repeat_interleave", "segment", "masked_scatter", "histc", "assert",
+    "unique", "remainder", "fmod", "div", "pow", "random", "uniform", "exponential", "geometric", "log_normal", "cauchy",
+    "quantile", "searchsorted", "bucketize", "range",
 )
 """Parts of the names of operators that look at values and may refuse them; a division of integers is one."""
 _OF_INTEGERS = ("remainder", "fmod", "div", "pow")
@@ -79,7 +80,8 @@ def undo_for(module: torch.fx.GraphModule, settings: Settings) -> Undo | None:
     failing = [node for node in nodes if may_fail(node)]
     if not failing:
         return None
-    in_order = settings.level == "O0" and not settings.lanes and not settings.order and not settings.infer_boost and settings.kernels is None
+    is_moved = settings.lanes or settings.order or settings.infer_boost or settings.kernels is not None or settings.tuning is not None
+    in_order = settings.level == "O0" and not is_moved
     places: list[int] = []
     for place, writers in _written(nodes).items():
         if any(_may_come_later(writer, failing, at, in_order) for writer in writers):
@@ -163,7 +165,8 @@ def _written(nodes: list[Node]) -> dict[int, list[Node]]:
 def _inner(node: Node) -> list[torch.fx.GraphModule]:
     found: list[torch.fx.GraphModule] = []
     for argument in (*node.args, *node.kwargs.values()):
-        found += [item for item in (argument if isinstance(argument, (list, tuple)) else [argument]) if isinstance(item, torch.fx.GraphModule)]
+        items = argument if isinstance(argument, (list, tuple)) else [argument]
+        found += [item for item in items if isinstance(item, torch.fx.GraphModule)]
     return found
 
 

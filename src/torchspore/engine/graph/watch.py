@@ -35,7 +35,9 @@ _CLOCKS: dict[Any, str] = {
         datetime.date.today,
     ), "reads the clock"),
     **dict.fromkeys((os.stat, os.lstat, os.listdir, os.scandir, os.getcwd, os.access), "looks at files"),
-    **dict.fromkeys((os.remove, os.unlink, os.mkdir, os.rmdir, os.rename, os.replace, os.chdir, os.putenv, os.unsetenv), "changes files or the process"),
+    **dict.fromkeys(
+        (os.remove, os.unlink, os.mkdir, os.rmdir, os.rename, os.replace, os.chdir, os.putenv, os.unsetenv), "changes files or the process",
+    ),
 }
 _TALK = {builtins.print: "calls print", builtins.input: "calls input", builtins.open: "opens a file"}
 _watched: type | None = None
@@ -92,7 +94,8 @@ class Watch:
         key = (id(holder), name)
         if key in self.reads or key in self.written:
             return
-        found = self.reads[key] = Read(holder, name, value, constant(MISSING) if value is MISSING else self.taken(value, name), is_attribute)
+        snapshot = constant(MISSING) if value is MISSING else self.taken(value, name)
+        found = self.reads[key] = Read(holder, name, value, snapshot, is_attribute)
         self.place(value, found)
 
     def taken(self, value: Any, name: str) -> Any:

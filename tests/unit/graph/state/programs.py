@@ -3,6 +3,7 @@
 A program is text: a file of its own that defines `call()` (one call, in the mode of now), `change(i)` and `seen()` (what a user sees of
 the state besides results). The same file, loaded twice, runs as PyNative and as graphs.
 """
+# ruff: noqa: E501  a program is easier to read on one line
 from __future__ import annotations
 
 import importlib.util

@@ -22,7 +22,8 @@ def cases() -> list[object]:
         for road in roads:
             for context in CONTEXTS:
                 marks = [] if (road.name, context, is_effect) in QUICK else [pytest.mark.slow]
-                found.append(pytest.param(road, context, is_effect, marks=marks, id=f"{road.name}-{context}-{'effect' if is_effect else 'read'}"))
+                name = f"{road.name}-{context}-{'effect' if is_effect else 'read'}"
+                found.append(pytest.param(road, context, is_effect, marks=marks, id=name))
     return found
 
 
