@@ -54,9 +54,9 @@ class Graph:
         self.settings = settings if captured.fits is None else dataclasses.replace(settings, level="O0")  # open lengths are not compiled
         self._fits = captured.fits
         with cache.open(self.module, captured.watch.codes, settings, self._labels()) as self.module:
+            # Before a pass lets weights be written early: what it computes again has not failed the first time.
+            self._undo, self._writes = undo_for(self.module, self.settings), bool(written_places(self.module))
             self.code = self._compiled(flat)
-        self._undo = undo_for(self.module, self.settings)
-        self._writes = bool(written_places(self.module))
         self.operators = sum(node.op == "call_function" for node in self.module.graph.nodes)
         self.seconds = seconds + time.perf_counter() - started
         self.runs = 0
