@@ -71,6 +71,7 @@ class Capture(Frame):
         self.watch.converts = converts
         self.axes: dict[int, Axes] = {}             # by id of a Tensor, the axes whose lengths are symbols
         self.numbers: dict[Any, Any] = {}           # attributes whose Python numbers are inputs of the graph
+        self.is_piece = False                       # some statements of a call that runs in parts
         self._places: dict[int, int] = {}           # id(Tensor) -> its place in `lifted`, which keeps it alive
         self._fakes: list[torch.Tensor] = []
         self._last: Any = None
@@ -167,8 +168,8 @@ class Capture(Frame):
         """Traces `function(*args, **kwargs)`. Raises Refusal for what a graph can't hold; all state is as before in either case."""
         self.watch.learn(function)
         self.watch.has_numbers = bool(self.numbers) or any(isinstance(item, Number) for item in tensors((args, kwargs)))
-        self.watch.contents.keep((args, kwargs), 5)
-        is_piece = "_cf_definition" in getattr(function, "__dict__", {})
+        self.watch.taken((args, kwargs), "arguments")
+        given = set() if self.is_piece else self.watch.contents.ids()
         function = self.callee(function)
 
         def body() -> list[torch.Tensor]:
@@ -177,8 +178,8 @@ class Capture(Frame):
             stages.began(self)
             with self.open(), watching(self.watch):
                 self._lift_numbers()
-                self.result = self._settled(function(*args, **kwargs), is_piece)
-            self._settle()
+                self.result = self._settled(function(*args, **kwargs), self.is_piece)
+            self._settle(given)
             return [*self._outputs, *self._more_outputs(self._outputs)]
 
         with _one_at_a_time:
@@ -225,7 +226,7 @@ class Capture(Frame):
         """Why a local name has no value, where that ended the capture and a branch or loop on a Tensor is to blame."""
         return self.watch.lost.get(control.name_in(error)) if isinstance(error, NameError) else None
 
-    def _settle(self) -> None:
+    def _settle(self, given: set[int]) -> None:
         """Puts all state back and turns the Tensors of the result into places of inputs and outputs."""
         changed = self.watch.restore()
         reason = self.watch.changed_state()
@@ -246,9 +247,18 @@ class Capture(Frame):
                 )
                 raise refusal
             self.written.append((owner, name, transform(value, self._placed)))
+        self._check_is_new(self.result, self.watch.contents.ids() - given)
         self.result = transform(self.result, self._placed)
         if self.axes and (shapes.holds_symbols(self.result) or shapes.holds_symbols([value for _, _, value in self.written])):
             raise Refusal("gives a length that is open")
+
+    def _check_is_new(self, value: Any, kept: set[int]) -> None:
+        """A list or dict of the program's state is given back itself, not a copy: whoever has it may change it."""
+        if isinstance(value, (list, dict)) and id(value) in kept:
+            raise Refusal(f"gives back a {type(value).__name__} that is part of the program's state", self._first_line())
+        if isinstance(value, (list, tuple, dict)):
+            for item in value.values() if isinstance(value, dict) else value:
+                self._check_is_new(item, kept)
 
     def _placed(self, tensor: TensorBase) -> Out | In:
         if not self._is_mine(tensor._t):

@@ -41,6 +41,13 @@ def capture(
         if not getattr(owner, "is_piece", False):
             _warn(own, f"{refusal.line}: {name(owner)} {refusal.reason}.\n\nhint: {_what_changes(own)}")
         return refusal
+    if own.costs_more():
+        served = sum(graph.runs for graph in own.recent)
+        refusal = Refusal(f"runs as PyNative: its last {len(own.recent)} captures served {served} calls, which costs more than it saves")
+        refusal.as_pynative = True
+        return refusal
+    if entry.is_open and len(entry.graphs) >= shapes.SPLITS and "_open_inputs" not in owner.__dict__:
+        return Refusal("needs another graph for each length")
     why = report.why(entry, own)
     if entry.graphs:
         own.numbers.see(read for graph in entry.graphs for read in graph.changed())
@@ -59,7 +66,7 @@ def capture(
     entry.graphs.insert(0, graph)
     del entry.graphs[8:]
     own.is_small = graph.operators < FEW and (own.is_small or not own.recent)
-    own.recent = [*own.recent[1 - table.WASTED:], graph]
+    own.recent = [*own.recent[1 - table.WATCHED:], graph]
     _tell(owner, entry, graph, flat, why)
     effects.report("mode", APPLIED)
     return graph
@@ -127,7 +134,8 @@ def _captured(
         made.watch.converts = converts
         made.watch.says = converts and entry.settings.syntax == "COMPATIBLE"
         made.numbers = numbers.attributes
-        made.axes = shapes.declared(owner, args) if entry.is_open else table.NO_AXES
+        made.is_piece = getattr(owner, "is_piece", False)
+        made.axes = table.open_axes(owner, args) if entry.is_open else table.NO_AXES
         return made
 
     def shared(converts: bool) -> tuple[Capture, Captured]:

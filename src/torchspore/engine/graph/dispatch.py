@@ -38,6 +38,8 @@ def call(owner: Any, function: Callable[..., Any], args: tuple[Any, ...], kwargs
     found = find(owner, function, args, kwargs, flat)
     if isinstance(found, Graph):
         return run(found, flat, function, args, kwargs)
+    if found.as_pynative:
+        return within.in_pynative(function, args, kwargs)
     syntax = levels.settings(owner, function).syntax
     if syntax != "LAX":
         _refuse(owner, found, function, args, kwargs)
@@ -95,7 +97,7 @@ def find(
     if found.refusal is not None and (found.refused_at == table.version or found.refusals >= TRIED):
         return found.refusal
     made = capturing.capture(owner, found, function, args, kwargs, flat)
-    if isinstance(made, Refusal) and found.is_open and not table_of(owner).keeps_changing():
+    if isinstance(made, Refusal) and found.is_open and not made.as_pynative and not table_of(owner).keeps_changing():
         made = _of_this_length(owner, made, function, args, kwargs)
     if isinstance(made, Refusal):
         if found.lifted:
@@ -120,13 +122,15 @@ def _plain(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 def run(graph: Graph, flat: list[TensorBase], function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Runs the graph.
 
-    What a kernel refuses (an index beyond a table) is raised again by PyNative, which knows the operator and the line.
+    What a kernel refuses (an index beyond a table) is raised again by PyNative, which knows the operator and the line; it begins with the
+    state that the call found. Where that could not be kept the graph's own error is raised, and what it has written stays written once.
     """
     try:
         return graph.run(flat)
-    except (IndexError, RuntimeError, ValueError, TypeError, ZeroDivisionError):
-        within.in_pynative(function, args, kwargs)
-        raise
+    except (IndexError, RuntimeError, ValueError, TypeError, ZeroDivisionError) as error:
+        if not graph.can_run_again(error):
+            raise
+        return within.in_pynative(function, args, kwargs)
 
 
 def compile(owner: Any, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
@@ -153,6 +157,7 @@ def _of_this_length(
     """The graph for the lengths of now alone, where none can be made for all lengths."""
     log.event("again", f"{refusal.line}: {capturing.name(owner)} {refusal.reason}: one graph for each length")
     owner.__dict__.pop("_open_inputs", None)
+    table_of(owner).lengths.close()
     flat: list[TensorBase] = []
     found = find(owner, function, args, kwargs, flat)
     if isinstance(found, Graph):

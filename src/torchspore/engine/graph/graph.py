@@ -16,7 +16,8 @@ from torchspore.engine.graph.capture import Captured, In, Out
 from torchspore.engine.graph.key import meta
 from torchspore.engine.graph.refusal import Refusal
 from torchspore.engine.graph.saved import stages
-from torchspore.engine.graph.state import Read
+from torchspore.engine.graph.state import MISSING, Read
+from torchspore.engine.graph.undo import Undo, undo_for, written_places
 from torchspore.engine.number import Number
 from torchspore.engine.tensor import Composite, TensorBase, like, wrap
 
@@ -40,6 +41,9 @@ class Graph:
             read for read in reads
             if not read.is_attribute or not (read.is_constant or read.name == "_cells" or isinstance(read.value, TensorBase))
         ]
+        # Most only need a look whether they are the same object; the others compare what is in it.
+        self._names = [(read.holder.get, read.name, read.value, read) for read in self._variables if read.is_constant]
+        self._contents = [read for read in self._variables if not read.is_constant]
         self._twice = _found_twice(captured, flat)
         self._rereads = any(isinstance(read.value, TensorBase) for read in self._variables)
         self._sources = [self._source(item, flat, captured.watch.homes) for item in captured.lifted]
@@ -49,13 +53,15 @@ class Graph:
         self._inputs: list[Any] = []
         self.settings = settings if captured.fits is None else dataclasses.replace(settings, level="O0")  # open lengths are not compiled
         self._fits = captured.fits
-        with cache.open(self.module, captured.watch.codes, settings, self._names()) as self.module:
+        with cache.open(self.module, captured.watch.codes, settings, self._labels()) as self.module:
+            # Before a pass lets weights be written early: what it computes again has not failed the first time.
+            self._undo, self._writes = undo_for(self.module, self.settings), bool(written_places(self.module))
             self.code = self._compiled(flat)
         self.operators = sum(node.op == "call_function" for node in self.module.graph.nodes)
         self.seconds = seconds + time.perf_counter() - started
         self.runs = 0
 
-    def _names(self) -> list[str]:
+    def _labels(self) -> list[str]:
         """What tells inputs of one shape from each other: the place among the arguments, the Parameter's name, the attribute's."""
         return [
             str(source) if isinstance(source, int) else str(getattr(item, "name", "") or getattr(source, "name", ""))
@@ -81,7 +87,10 @@ class Graph:
 
     def matches(self, version: int, flat: list[TensorBase]) -> bool:
         """Whether all that the trace read is as it was; `version` counts changes of Cells, `flat` are the Tensors of the call."""
-        for read in self._variables:
+        for get, name, value, read in self._names:
+            if get(name, MISSING) is not value and not read.holds():
+                return False
+        for read in self._contents:
             if not read.holds():
                 return False
         for place, read in self._twice:
@@ -109,10 +118,26 @@ class Graph:
         """Runs the graph for these arguments."""
         self.runs += 1
         inputs = [flat[i] if i.__class__ is int else i for i in self._inputs]
-        outs = self.code(*[i._t if isinstance(i, TensorBase) else i() for i in inputs])
+        given = [i._t if isinstance(i, TensorBase) else i() for i in inputs]
+        outs = self.code(*given) if self._undo is None else self._undoing(self._undo, given)
         if engine.active:
             eager.after(outs)
         return self._result_of(outs, inputs)
+
+    def can_run_again(self, error: BaseException) -> bool:
+        """Whether a run that ended with `error` left everything as it was. A lack of memory may end it anywhere."""
+        return not self._writes or not ("alloc" in str(error) or "out of memory" in str(error))
+
+    def _undoing(self, undo: Undo, given: list[torch.Tensor]) -> list[torch.Tensor]:
+        """Runs the code; what it did is undone where it fails."""
+        aside = undo.begin(given)
+        try:
+            outs = self.code(*given)
+        except BaseException:
+            undo.back(aside)
+            raise
+        undo.end()
+        return outs
 
     def _result_of(self, outs: list[torch.Tensor], inputs: list[Any]) -> Any:
         """Puts the result together and writes what the trace wrote to attributes."""

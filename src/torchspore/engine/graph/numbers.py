@@ -97,16 +97,14 @@ def _small(lifted: frozenset[int], given: tuple[Any, ...]) -> frozenset[int]:
 
 
 class OfType:
-    """Equal to every number of one type, as `state.freeze` gives it, but for ints that are too large to be computed with in 64 bits."""
+    """A snapshot that every number of one type is like, but for ints that are too large to be computed with in 64 bits."""
 
     def __init__(self, kind: type) -> None:
         self._kind = kind
 
-    def __eq__(self, other: object) -> bool:
-        return (type(other) is self._kind and not is_large(other)) or (isinstance(other, tuple) and bool(other) and other[0] is self._kind)
-
-    def __hash__(self) -> int:
-        return hash(self._kind)
+    def holds(self, now: Any) -> bool:
+        """Whether `now` is such a number."""
+        return type(now) is self._kind and not is_large(now)
 
 
 def source(holder: Holder, name: str) -> Callable[[], Any]:

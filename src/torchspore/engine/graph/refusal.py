@@ -19,6 +19,8 @@ class Refusal(BaseException):
 
     is_unrecorded = False          # a gradient uses a forward pass that was captured without it: captured once more, it is shared
 
+    as_pynative = False            # nothing of the call is to be captured, not even parts of it
+
     hint = ""                      # what to write instead, where the reason has a better answer than its kind
     is_deep = False                # the call must run with a larger stack
 

@@ -26,6 +26,55 @@ def holds_symbols(value: Any) -> bool:
     return any(holds_symbols(item) for item in value.values()) if isinstance(value, dict) else isinstance(value, _SYMBOLS)
 
 
+OPENS_AFTER = 4
+"""So many lengths of an axis have graphs of their own; with the next one it is left open."""
+SPLITS = 4
+"""So many graphs of open lengths one form of a call has, before each length has its own again."""
+
+
+class Lengths:
+    """Which lengths the arguments of one Cell or function had, and which axes are left open because of that."""
+
+    def __init__(self) -> None:
+        self._seen: dict[tuple[int, int, int], set[int]] = {}
+        self.open: dict[tuple[int, int], Axes] = {}
+        """By place and rank of an argument."""
+        self._is_closed = False
+
+    def see(self, args: Sequence[Any]) -> None:
+        """Is told of a call that has no graph yet."""
+        if self._is_closed:
+            return
+        for place, argument in enumerate(args):
+            if not isinstance(argument, TensorBase) or type(argument).__dict__.get("__parameter__"):
+                continue
+            sizes = argument._t.shape
+            for axis, size in enumerate(sizes):
+                if size > 1:
+                    found = self._seen.setdefault((place, len(sizes), axis), set())
+                    found.add(size)
+                    if len(found) > OPENS_AFTER:
+                        self.open[place, len(sizes)] = tuple(sorted({*self.open.get((place, len(sizes)), ()), axis}))
+
+    def axes(self, args: Sequence[Any]) -> dict[int, Axes]:
+        """By id of the Tensor, the axes that are open in this call."""
+        found = {}
+        for place, argument in enumerate(args):
+            if isinstance(argument, TensorBase):
+                t = argument._t
+                wanted = self.open.get((place, t.dim()))
+                if wanted is not None and t.is_contiguous():
+                    axes = tuple(axis for axis in wanted if t.shape[axis] > 1)
+                    if axes:
+                        found[id(argument)] = axes
+        return found
+
+    def close(self) -> None:
+        """Is told that open lengths do not do: each length has a graph of its own from now on."""
+        self._is_closed = True
+        self.open.clear()
+
+
 def declared(owner: Any, args: Sequence[Any]) -> dict[int, Axes]:
     """By id of the Tensor, the axes that `set_inputs` left open; of contiguous Tensors, and of those of two elements or more.
 

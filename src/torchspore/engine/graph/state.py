@@ -1,72 +1,21 @@
 """What a trace reads of Python's state, so that a graph is used only while that state is the same, and that a trace leaves no mark on it.
 
-Read are: attributes of Cells, and the globals and free variables of the functions that ran. Each is kept with its value, frozen
-deeply enough to see a change: numbers and strings by value, containers and plain objects by their contents, all else by identity.
+Read are: attributes of Cells, and of the functions that ran the globals, free variables and defaults, and what they name of modules,
+classes and functions. Each is kept with a snapshot of its value.
 """
 from __future__ import annotations
 
 import random
-import types
 from collections.abc import Iterator, MutableMapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from torchspore.engine.graph.snapshot import MISSING, Node, Unwatchable, Walk, is_constant, settle
 from torchspore.engine.tensor import TensorBase
 
-_PLAIN = (int, float, complex, str, bytes, bool, type(None))
-_SETTLED: list[type] = [types.ModuleType, types.FunctionType, types.BuiltinFunctionType, type, np.dtype]
-_LIMIT = 4096
-MISSING = object()
-
-
-def settle(*classes: type) -> None:
-    """Says that objects of these classes are known by identity: what is inside them is watched otherwise or never changes."""
-    _SETTLED.extend(classes)
-
-
-def freeze(value: Any, depth: int = 4) -> Any:
-    """`value` in a form that compares unequal once it has changed."""
-    kind = type(value)
-    if kind in _PLAIN:
-        return (kind, value) if kind in (bool, float) else value
-    if isinstance(value, TensorBase) or depth == 0 or isinstance(value, tuple(_SETTLED)):
-        return Same(value)
-    if kind in (list, tuple) or isinstance(value, (list, tuple)):
-        return (kind, *[freeze(item, depth - 1) for item in value]) if len(value) <= _LIMIT else (kind, len(value), Same(value))
-    if isinstance(value, dict):
-        return (
-            kind, *[(freeze(key, depth - 1), freeze(item, depth - 1)) for key, item in value.items()],
-        ) if len(value) <= _LIMIT else Same(value)
-    if isinstance(value, (set, frozenset)):
-        return kind, frozenset(id(item) if not isinstance(item, _PLAIN) else item for item in value)
-    if isinstance(value, np.ndarray):
-        return (Same(value), value.tobytes()) if value.size <= 64 else Same(value)
-    own = getattr(value, "__dict__", None)
-    return (Same(value), freeze(dict(own), depth - 1)) if own else Same(value)
-
-
-class Same:
-    """Equal only to itself's object; keeps it alive, so that its id is not used again."""
-
-    __slots__ = ("value",)
-
-    def __init__(self, value: Any) -> None:
-        self.value = value
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Same) and other.value is self.value
-
-    def __hash__(self) -> int:
-        return id(self.value)
-
-
-def is_constant(value: Any) -> bool:
-    """Whether `value` can't change by itself: then only its name can be given another one."""
-    if type(value) is tuple or isinstance(value, tuple):
-        return all(is_constant(item) for item in value)
-    return isinstance(value, (*_PLAIN, TensorBase, *_SETTLED))
+__all__ = ["MISSING", "Cells", "ClassNames", "Contents", "Function", "Randomness", "Read", "Unwatchable", "is_constant", "settle"]
 
 
 @dataclass
@@ -76,12 +25,12 @@ class Read:
     holder: MutableMapping[str, Any]
     name: str
     value: Any
-    frozen: Any
+    snapshot: Any                          # says of what is there now whether it is as it was
     is_attribute: bool
     is_constant: bool = False              # then only another object can make a difference
 
     def __post_init__(self) -> None:
-        self.is_constant = is_constant(self.value) and not isinstance(self.value, TensorBase)
+        self.is_constant = (is_constant(self.value) or self.value is MISSING) and not isinstance(self.value, TensorBase)
 
     def now(self) -> Any:
         """What is there now."""
@@ -94,10 +43,23 @@ class Read:
             return True
         if isinstance(self.value, TensorBase):
             return isinstance(now, TensorBase)
-        return bool(freeze(now) == self.frozen)
+        return bool(self.snapshot.holds(now))
 
 
-class Cells(MutableMapping[str, Any]):
+class _View(MutableMapping[str, Any]):
+    """Names that Python keeps elsewhere than in a dict."""
+
+    def get(self, name: str, default: Any = None) -> Any:
+        try:
+            return self[name]
+        except KeyError:
+            return default
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+
+class Cells(_View):
     """The free variables of a function as a mapping."""
 
     def __init__(self, names: tuple[str, ...], closure: tuple[Any, ...]) -> None:
@@ -118,8 +80,49 @@ class Cells(MutableMapping[str, Any]):
     def __iter__(self) -> Iterator[str]:
         return iter(self._cells)
 
-    def __len__(self) -> int:
-        return len(self._cells)
+
+class ClassNames(_View):
+    """What stands in the body of a class."""
+
+    def __init__(self, cls: type) -> None:
+        self._class = cls
+        self.get: Any = vars(cls).get
+
+    def __getitem__(self, name: str) -> Any:
+        return vars(self._class)[name]
+
+    def __setitem__(self, name: str, value: Any) -> None:
+        type.__setattr__(self._class, name, value)
+
+    def __delitem__(self, name: str) -> None:
+        type.__delattr__(self._class, name)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(vars(self._class))
+
+
+class Function(_View):
+    """The code and the defaults of a function."""
+
+    NAMES = ("__code__", "__defaults__", "__kwdefaults__")
+
+    def __init__(self, function: Any) -> None:
+        self._function = function
+
+    def get(self, name: str, default: Any = None) -> Any:
+        return getattr(self._function, name)
+
+    def __getitem__(self, name: str) -> Any:
+        return getattr(self._function, name)
+
+    def __setitem__(self, name: str, value: Any) -> None:
+        setattr(self._function, name, value)
+
+    def __delitem__(self, name: str) -> None:
+        setattr(self._function, name, None)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.NAMES)
 
 
 class Randomness:
@@ -142,41 +145,23 @@ class Randomness:
 
 
 class Contents:
-    """Copies of mutable things that a trace could change in place, to see it and to undo it."""
+    """Snapshots of mutable things that a trace could change in place, to see it and to undo it."""
 
     def __init__(self) -> None:
-        self._kept: dict[int, tuple[Any, Any]] = {}
+        self._kept: dict[int, Node] = {}
 
-    def keep(self, value: Any, depth: int = 4) -> None:
-        """Remembers what is in `value`, a list, dict, set or plain object, and in what it holds."""
-        if depth == 0 or id(value) in self._kept or is_constant(value):
-            return
-        if isinstance(value, (list, dict, set)):
-            self._kept[id(value)] = (value, value.copy())
-            for item in value.values() if isinstance(value, dict) else value:
-                self.keep(item, depth - 1)
-        elif isinstance(value, tuple):
-            for item in value:
-                self.keep(item, depth - 1)
-        elif isinstance(own := getattr(value, "__dict__", None), dict):
-            self._kept[id(value)] = (own, dict(own))
-            for item in list(own.values()):
-                self.keep(item, depth - 1)
+    def take(self, value: Any) -> tuple[Node, list[Any]]:
+        """A snapshot of `value`, and the modules, functions and classes met in it; its parts are remembered. Raises Unwatchable."""
+        walk = Walk(self._kept)
+        try:
+            return walk.take(value), walk.met
+        except RecursionError:
+            raise Unwatchable("nests deeper than can be compared") from None
+
+    def ids(self) -> set[int]:
+        """The ids of all that was met."""
+        return set(self._kept)
 
     def restore(self) -> bool:
         """Undoes what was changed in place; says whether anything was."""
-        changed = False
-        for value, copy in self._kept.values():
-            if _differs(value, copy):
-                changed = True
-                value.clear()
-                value.extend(copy) if isinstance(value, list) else value.update(copy)
-        return changed
-
-
-def _differs(value: Any, copy: Any) -> bool:
-    if len(value) != len(copy):
-        return True
-    if isinstance(value, dict):
-        return any(key not in copy or copy[key] is not item for key, item in value.items()) or list(value) != list(copy)
-    return value != copy if isinstance(value, set) else any(a is not b for a, b in zip(value, copy))
+        return sum(node.restore() for node in self._kept.values()) > 0          # each of them, not the first alone

@@ -10,7 +10,7 @@ from torchspore.context.store import STORE
 from torchspore.engine import tensor as engine
 from torchspore.engine.graph import levels, shapes
 from torchspore.engine.graph.graph import Graph
-from torchspore.engine.graph.key import signature
+from torchspore.engine.graph.key import keep, signature
 from torchspore.engine.graph.numbers import Numbers
 from torchspore.engine.graph.refusal import Refusal
 from torchspore.engine.tensor import TensorBase
@@ -20,6 +20,12 @@ KEPT = 64
 
 WASTED = 8
 """After so many captures in a row that served one call each, new ones are not made: something keeps changing."""
+
+WATCHED = 32
+"""So many of the last captures are kept in mind."""
+
+WORTH = 4
+"""So many calls a capture must serve in the mean of the last ones, once there were twice `WASTED`: else it costs more than it saves."""
 
 version = 0
 """Counts what changes on Cells: while it stands still, their attributes need no look."""
@@ -54,6 +60,7 @@ class Table(OrderedDict[Any, Entry]):
         super().__init__()
         self.recent: list[Graph] = []
         self.numbers = Numbers()
+        self.lengths = shapes.Lengths()
         self.refused_in: tuple[int, Any] | None = None
         """The era, and the state of the context, in which no call could be captured: they are no longer tried."""
         self.forwards: dict[int, bool] = {}
@@ -63,7 +70,12 @@ class Table(OrderedDict[Any, Entry]):
 
     def keeps_changing(self) -> bool:
         """Whether the last captures served one call each."""
-        return len(self.recent) == WASTED and all(graph.runs <= 1 for graph in self.recent)
+        last = self.recent[-WASTED:]
+        return len(last) == WASTED and all(graph.runs <= 1 for graph in last)
+
+    def costs_more(self) -> bool:
+        """Whether captures cost more than the graphs save: a capture takes as long as many calls by PyNative."""
+        return len(self.recent) >= 2 * WASTED and sum(graph.runs for graph in self.recent) < WORTH * len(self.recent)
 
 
 def changed() -> None:
@@ -84,13 +96,23 @@ def table_of(owner: Any) -> Table:
     return owner.__dict__.setdefault("_graphs", Table())
 
 
+def open_axes(owner: Any, args: tuple[Any, ...]) -> dict[int, shapes.Axes]:
+    """By id of the Tensor, the axes of a call that may have any length: `set_inputs` says so, or many lengths were seen."""
+    if engine.frame() is not None:
+        return NO_AXES
+    if "_open_inputs" in owner.__dict__:
+        return shapes.declared(owner, args)
+    lengths = table_of(owner).lengths
+    return lengths.axes(args) if lengths.open else NO_AXES
+
+
 def look_up(
     owner: Any, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], flat: list[TensorBase],
 ) -> Entry | Refusal:
     """The entry for a call, made if it is new; a Refusal where the arguments have no key. Appends their Tensors to `flat`."""
     numbers: list[Any] = []
     try:
-        axes = shapes.declared(owner, args) if "_open_inputs" in owner.__dict__ and engine.frame() is None else NO_AXES
+        axes = open_axes(owner, args)
         given = (signature(args, flat, numbers, axes), signature(kwargs, flat, numbers) if kwargs else None)
     except Refusal as refusal:
         return refusal
@@ -101,7 +123,16 @@ def look_up(
         lifted = table.numbers.lifted(form, tuple(numbers))
         key = (form, lifted, *[value for place, value in enumerate(numbers) if place not in lifted])
     entry = table.get(key)
+    if entry is None and not axes and table and engine.frame() is None:
+        table.lengths.see(args)
+        if table.lengths.axes(args):
+            flat.clear()
+            return look_up(owner, function, args, kwargs, flat)
     if entry is None:
+        try:
+            keep(given)
+        except Refusal as refusal:
+            return refusal
         entry = table[key] = Entry(settings, form=form, lifted=lifted, is_open=bool(axes))
         while len(table) > KEPT:
             table.popitem(last=False)

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import builtins
+import datetime
 import functools
 import io
 import os
@@ -10,7 +11,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from types import CodeType, FrameType, FunctionType
+from types import CodeType, FrameType
 from typing import Any
 
 import numpy as np
@@ -19,12 +20,25 @@ from torchspore.base.frames import is_users, user_line
 from torchspore.engine.graph import control, depth
 from torchspore.engine.graph.numbers import OfType
 from torchspore.engine.graph.refusal import Refusal
-from torchspore.engine.graph.state import MISSING, Cells, Contents, Randomness, Read, freeze
+from torchspore.engine.graph.roads import ENVIRONMENT, Roads
+from torchspore.engine.graph.snapshot import constant
+from torchspore.engine.graph.state import MISSING, Contents, Randomness, Read, Unwatchable
 from torchspore.engine.private import around_operators
 from torchspore.engine.tensor import TensorBase
 from torchspore.errors import CallsTooDeep
 
-_CLOCKS = {time.time, time.time_ns, time.perf_counter, time.perf_counter_ns, time.monotonic, time.process_time, time.sleep, os.urandom}
+_CLOCKS: dict[Any, str] = {
+    **dict.fromkeys((
+        time.time, time.time_ns, time.perf_counter, time.perf_counter_ns, time.monotonic, time.monotonic_ns, time.process_time,
+        time.process_time_ns, time.thread_time, time.thread_time_ns, time.clock_gettime, time.localtime, time.gmtime, time.ctime,
+        time.strftime, time.sleep, os.urandom, datetime.datetime.now, datetime.datetime.utcnow, datetime.datetime.today,
+        datetime.date.today,
+    ), "reads the clock"),
+    **dict.fromkeys((os.stat, os.lstat, os.listdir, os.scandir, os.getcwd, os.access), "looks at files"),
+    **dict.fromkeys(
+        (os.remove, os.unlink, os.mkdir, os.rmdir, os.rename, os.replace, os.chdir, os.putenv, os.unsetenv), "changes files or the process",
+    ),
+}
 _TALK = {builtins.print: "calls print", builtins.input: "calls input", builtins.open: "opens a file"}
 _watched: type | None = None
 _recorder: Watch | None = None
@@ -48,7 +62,7 @@ class Watch:
         self.codes: dict[CodeType, None] = {}
         self.arrays: dict[int, Callable[[], Any]] = {}
         self.homes: dict[int, Read] = {}
-        self.functions: dict[CodeType, FunctionType] = {}
+        self.roads = Roads(self.read)
         self.numbers: dict[tuple[int, str], Any] = {}
         self.lines: dict[tuple[int, str], str | None] = {}
         """Where each attribute was first written."""
@@ -72,15 +86,45 @@ class Watch:
         self.numbers[key] = stand_in
         self.reads[key] = Read(holder, name, value, OfType(type(value)), True)
 
+    def stand_in(self, owner: Any, name: str) -> Any:
+        """What is read in the place of an attribute's Python number; None where the number itself is, or was written."""
+        key = (id(owner.__dict__), name)
+        return None if key in self.written else self.numbers.get(key)
+
     def read(self, holder: Any, name: str, value: Any, is_attribute: bool) -> None:
         """Keeps that `holder[name]` was read, the first time, unless the trace itself wrote it before."""
         key = (id(holder), name)
         if key in self.reads or (key in self.written and value is not self.written[key][2]):
             return
-        found = self.reads[key] = Read(holder, name, value, freeze(value), is_attribute)
-        self.contents.keep(value)
-        self.learn(value)
+        snapshot = constant(MISSING) if value is MISSING else self.taken(value, name)
+        found = self.reads[key] = Read(holder, name, value, snapshot, is_attribute)
         self.place(value, found)
+
+    def taken(self, value: Any, name: str) -> Any:
+        """A snapshot of what the program reads; what is on the way in it is looked at when a name asks for it."""
+        try:
+            snapshot, met = self.contents.take(value)
+        except Unwatchable as reason:
+            raise self.refuse(f"reads {name!r}, which {reason}") from None
+        for item in met:
+            self.roads.meet(item)
+        return snapshot
+
+    def note_construct(self, owner: Any) -> None:
+        """Keeps which `construct` a Cell has: its own, or that of its class."""
+        own = object.__getattribute__(owner, "__dict__")
+        if id(owner) not in self.born:
+            self.roads.meet(type(owner))
+            self.read(own, "construct", own.get("construct", MISSING), True)
+
+    def read_all(self, owner: Any) -> None:
+        """Keeps that the program looked at all attributes of a Cell at once."""
+        own = object.__getattribute__(owner, "__dict__")
+        if id(owner) not in self.born:
+            self.read({"all": list(own)}, "all", list(own), True)
+            for name in list(own):
+                if name not in ("_graphs", "_hooks"):
+                    self.read(own, name, own[name], True)
 
     def place(self, value: Any, read: Read) -> None:
         """Remembers where a Tensor or an array was found, so that it can be found there again."""
@@ -102,7 +146,7 @@ class Watch:
             self.lines[key] = user_line()
             for kept in ("_cells", "_params"):
                 if kept in holder:
-                    self.contents.keep(holder[kept], 1)
+                    self.contents.take(holder[kept])
 
     def restore(self) -> list[tuple[Any, str, Any]]:
         """Undoes all that the trace wrote; gives (owner, name, value written) for each attribute that is no longer what it was."""
@@ -111,9 +155,7 @@ class Watch:
             if id(owner) in self.born:  # given an attribute before Cell.__init__ ran
                 continue
             now = owner.__dict__.get(name, MISSING)
-            if now is before or (
-                now is not MISSING and before is not MISSING and not isinstance(now, TensorBase) and freeze(now) == freeze(before)
-            ):
+            if now is before or (now is not MISSING and before is not MISSING and not isinstance(now, TensorBase) and _equal(before, now)):
                 continue
             changed.append((owner, name, now))
             if before is MISSING:
@@ -124,7 +166,7 @@ class Watch:
 
     def changed_state(self) -> str | None:
         """Undoes changes of lists, dicts, globals and random states; says what kind it was, or None."""
-        reason = None
+        reason = self.roads.undo_new()
         for read in self.reads.values():
             key = (id(read.holder), read.name)
             if key not in self.written and read.now() is not read.value and not read.is_attribute:
@@ -151,16 +193,34 @@ class Watch:
                 if self._depth > self._deepest:
                     self.refusal = _too_deep(self._deepest)
                     raise self.refusal
-            if code not in self.codes and is_users(code.co_filename) and not self._is_torchs(frame.f_back):
+            if code not in self.codes and _is_programs(code, frame) and not self._is_torchs(frame.f_back):
+                if self.roads.fills(code):
+                    raise self.refuse(f"calls {code.co_name}, whose result is kept by a cache")
                 self.codes[code] = None
-                self._enter(frame, code)
+                self._check_type(frame, code)
+                self.roads.enter(frame, code)
+            elif code in ENVIRONMENT and not _is_ours(frame.f_back):
+                self._environment(code, frame)
         elif event == "return":
             self._depth -= self._counted.get(frame.f_code, False)
         elif event == "c_call" and (argument in _CLOCKS or argument in _TALK or _is_stream(argument)):
             if _is_ours(frame):
                 return
-            what = _TALK.get(argument) or ("reads the clock" if argument in _CLOCKS else "writes to a file or the screen")
+            what = _TALK.get(argument) or _CLOCKS.get(argument) or "writes to a file or the screen"
             raise self.refuse(what)
+
+    def _environment(self, code: CodeType, frame: FrameType) -> None:
+        """Is told of a look into `os.environ`, or of a change."""
+        what = ENVIRONMENT[code]
+        if what == "changes":
+            raise self.refuse("changes the environment of the process")
+        held = vars(os.environ)["_data"]
+        if what == "reads all":
+            self.read(vars(os.environ), "_data", held, False)
+            return
+        name = frame.f_locals.get("key")
+        key: Any = os.environ.encodekey(name) if isinstance(name, str) else None
+        self.read(held, key, held.get(key, MISSING), False)
 
     def refuse(self, what: str) -> Refusal:
         """Keeps why the trace ends, in case that the program catches it."""
@@ -178,20 +238,12 @@ class Watch:
             found = self._counted[code] = name == "construct" or (users and not self._is_torchs(frame.f_back))
         return found
 
-    def _enter(self, frame: FrameType, code: CodeType) -> None:
-        variables = frame.f_globals
-        if self.has_numbers and not self.converts and "type" in code.co_names and "type" not in variables:
+    def _check_type(self, frame: FrameType, code: CodeType) -> None:
+        """Ends a trace that asks for the type of what may stand for a number; converted source sees the type that it stands for."""
+        if self.has_numbers and not self.converts and "type" in code.co_names and "type" not in frame.f_globals:
             self.refusal = refusal = Refusal("asks for the type of a number that is an input of the graph")
-            refusal.needs_values = True           # converted source sees the type that it stands for
+            refusal.needs_values = True
             raise refusal
-        for name in _names(code):
-            if name in variables:
-                self.read(variables, name, variables[name], False)
-        function = self.functions.get(code)
-        if function is not None and function.__closure__:
-            cells = Cells(code.co_freevars, function.__closure__)
-            for name, value in cells.items():
-                self.read(cells, name, value, False)
 
     def _is_torchs(self, frame: FrameType | None) -> bool:
         """Whether torch calls, for itself: what it uses there is no state of the program."""
@@ -215,18 +267,15 @@ class Watch:
 
     def learn(self, function: Any) -> None:
         """Remembers a function by its code, so that its free variables are found when it runs; also those that it holds itself."""
-        function = getattr(function, "func", function) if isinstance(function, functools.partial) else getattr(
-            function, "__func__", function,
-        )
-        if not isinstance(function, FunctionType) or function.__code__ in self.functions:
-            return
-        self.functions[function.__code__] = function
-        for cell in function.__closure__ or ():
-            try:
-                self.learn(cell.cell_contents)
-            except ValueError:
-                continue
-        self.learn(getattr(function, "__wrapped__", None))
+        self.roads.meet(function)
+
+
+def _equal(before: Any, now: Any) -> bool:
+    """Whether what was written is what had been there."""
+    try:
+        return Contents().take(before)[0].holds(now)
+    except Unwatchable:
+        return False
 
 
 def _too_deep(limit: int) -> CallsTooDeep:
@@ -237,11 +286,10 @@ def _too_deep(limit: int) -> CallsTooDeep:
     )
 
 
-def _names(code: CodeType) -> Iterator[str]:
-    yield from code.co_names
-    for constant in code.co_consts:
-        if isinstance(constant, CodeType):
-            yield from _names(constant)
+def _is_programs(code: CodeType, frame: FrameType) -> bool:
+    """Whether a function is the program's; a dataclass's methods have no file, and there are some of ours."""
+    name = code.co_filename
+    return is_users(name) and (name != "<string>" or not str(frame.f_globals.get("__name__")).startswith("torchspore"))
 
 
 def _is_stream(argument: Any) -> bool:
@@ -348,18 +396,26 @@ def _guarded(function: Any) -> Callable[..., Any]:
 def _noting(self: Any, name: str) -> Any:
     """A Cell's attribute access while a thread traces."""
     watch = _recorder
-    if watch is None or threading.get_ident() != _thread or name[:2] == "__":
+    if watch is None or threading.get_ident() != _thread:
+        return object.__getattribute__(self, name)
+    if name[:2] == "__":
+        if name == "__dict__" and is_users(sys._getframe(1).f_code.co_filename):
+            watch.read_all(self)
         return object.__getattribute__(self, name)
     if name == "construct" and watch.converts:
+        watch.note_construct(self)
         return control.converted(object.__getattribute__(self, name), watch)
     if id(self) in watch.born:
         return object.__getattribute__(self, name)
+    watch.roads.meet(type(self))
     own = object.__getattribute__(self, "__dict__")
     if name in own:
         key = (id(own), name)
         if key in watch.numbers and key not in watch.written:
             return watch.numbers[key]
-        if name not in ("_params", "_graphs", "_hooks", "_flags"):
+        if name == "_hooks":
+            watch.taken(own[name], name)
+        elif name not in ("_params", "_graphs", "_flags"):
             watch.read(own, name, own[name], True)
         return object.__getattribute__(self, name)
     for kept in ("_params", "_cells"):
@@ -368,6 +424,6 @@ def _noting(self: Any, name: str) -> Any:
             watch.read(held, name, held[name], True)
             break
     else:
-        if not hasattr(type(self), name):
+        if name == "construct" or not hasattr(_watched, name):
             watch.read(own, name, MISSING, True)
     return object.__getattribute__(self, name)

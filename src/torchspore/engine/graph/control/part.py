@@ -168,13 +168,14 @@ class Part(Capture):
         self._values[id(tensor)] = value
 
     def attribute_set(self, owner: Any, name: str, value: Any) -> None:
+        stand_in = self.watch.stand_in(owner, name)
         if id(owner) not in self.watch.born:
             # Who writes on one way only leaves on the other what was there: that is read, though the program names it nowhere.
             self.watch.read(owner.__dict__, name, owner.__dict__.get(name, MISSING), True)
         super().attribute_set(owner, name, value)
         place = Attribute(owner, name)
         if id(owner) not in self.watch.born:
-            self._attributes.setdefault(place.key, (place, place.get()))
+            self._attributes.setdefault(place.key, (place, place.get() if stand_in is None else stand_in))
 
     # ---- the capture itself
 

@@ -1,0 +1,36 @@
+"""Graph mode equals PyNative call by call, by whatever road a program reads Python's state, and each mark it leaves is left once."""
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.unit.graph.state.programs import CONTEXTS, EFFECTS, ROADS, Road, history, sample, text_of
+
+QUICK = {(road.name, context, is_effect) for number, (road, context, is_effect) in enumerate(sample(7)) if number % 3 == 0}
+QUICK |= {(name, "cell", False) for name in (
+    "module", "class_attribute", "class_through_object", "array_large", "list_long", "list_deep", "closure", "default", "slots", "deque",
+    "generator", "environment",
+)}
+QUICK |= {(name, "jit", True) for name in ("array", "counter", "random", "deque", "class", "module", "slots")}
+"""The programs that `make test` runs; the others are slow tests."""
+
+
+def cases() -> list[object]:
+    found: list[object] = []
+    for roads, is_effect in ((ROADS, False), (EFFECTS, True)):
+        for road in roads:
+            for context in CONTEXTS:
+                marks = [] if (road.name, context, is_effect) in QUICK else [pytest.mark.slow]
+                name = f"{road.name}-{context}-{'effect' if is_effect else 'read'}"
+                found.append(pytest.param(road, context, is_effect, marks=marks, id=name))
+    return found
+
+
+@pytest.mark.parametrize(("road", "context", "is_effect"), cases())
+def test_graphs_see_the_state_that_pynative_sees(road: Road, context: str, is_effect: bool, tmp_path: Path) -> None:
+    text = text_of(road, context, is_effect)
+    expected = history(text.replace("@ms.jit\n", ""), tmp_path, 1)
+    assert history(text, tmp_path, 0) == expected
+    if not is_effect and road.name not in ("cached_stale", "cached_property"):
+        assert len({str(shown) for shown in expected}) > 1, "the change makes no difference: the program shows nothing"
