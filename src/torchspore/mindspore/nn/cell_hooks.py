@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from torchspore.engine.bprop import watch_gradients
-from torchspore.engine.graph import table
+from torchspore.engine.graph.call import table
 
 _numbers = itertools.count()
 

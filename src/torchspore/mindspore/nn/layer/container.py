@@ -5,7 +5,7 @@ from collections import OrderedDict
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from torchspore.engine.graph import table
+from torchspore.engine.graph.call import table
 from torchspore.mindspore.nn.cell import Cell
 
 

@@ -1,0 +1,109 @@
+"""What is known of the calls of one Cell or function: graphs by key, and when they cease to hold."""
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from torchspore.context.store import STORE
+from torchspore.engine import tensor as engine
+from torchspore.engine.graph.call.graph import Graph
+from torchspore.engine.graph.call.key import signature
+from torchspore.engine.graph.capture import dynamic_shapes
+from torchspore.engine.graph.capture.scalar_inputs import Numbers
+from torchspore.engine.graph.refusal import Refusal
+from torchspore.engine.graph.settings import Settings, settings_of
+from torchspore.engine.tensor import TensorBase
+
+KEPT = 64
+"""How many keys of one Cell or function are kept, least recently used first to go."""
+
+WASTED = 8
+"""After so many captures in a row that served one call each, new ones are not made: something keeps changing."""
+
+version = 0
+"""Counts what changes on Cells: while it stands still, their attributes need no look."""
+
+generation = 0
+"""Counts what makes all graphs void."""
+
+_NONE: frozenset[int] = frozenset()
+NO_AXES: dict[int, dynamic_shapes.Axes] = {}
+
+
+@dataclass
+class Entry:
+    """What is known of one key: graphs for different states of the program, and why the last capture was refused."""
+
+    settings: Settings
+    form: Any = None                       # what tells calls of this form from others, but for the values of numbers
+    is_open: bool = False                  # some axes of the arguments may have any length
+    lifted: frozenset[int] = _NONE         # the numbers among the arguments that are inputs of the graph
+    graphs: list[Graph] = field(default_factory=list)
+    refusal: Refusal | None = None
+    refused_at: int = -1
+    refusals: int = 0
+    converts: bool = False                 # Tensors decide branches or loops, so its source is converted
+    is_deep: bool = False                  # calls nest deeper than Python's own limit allows
+
+
+class Table(OrderedDict[Any, Entry]):
+    """The keys of one Cell or function, and the graphs that were captured last."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.recent: list[Graph] = []
+        self.numbers = Numbers()
+        self.refused_in: tuple[int, Any] | None = None
+        """The era, and the state of the context, in which no call could be captured: they are no longer tried."""
+        self.is_small = False      # all graphs here have too few operators to gain anything
+        self.has_warned = False
+
+    def keeps_changing(self) -> bool:
+        """Whether the last captures served one call each."""
+        return len(self.recent) == WASTED and all(graph.runs <= 1 for graph in self.recent)
+
+
+def changed() -> None:
+    """Is told whenever an attribute, a Parameter or a Cell is set on a Cell."""
+    global version
+    version += 1
+
+
+def forget() -> None:
+    """Is told what changes how Cells are called (hooks, another dtype to compute in): no graph captured before is used again."""
+    global version, generation
+    version += 1
+    generation += 1
+
+
+def table_of(owner: Any) -> Table:
+    """The table that hangs on a Cell or function."""
+    return owner.__dict__.setdefault("_graphs", Table())
+
+
+def look_up(
+    owner: Any, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], flat: list[TensorBase],
+) -> Entry | Refusal:
+    """The entry for a call, made if it is new; a Refusal where the arguments have no key. Appends their Tensors to `flat`."""
+    numbers: list[Any] = []
+    try:
+        axes = dynamic_shapes.declared(owner, args) if "_open_inputs" in owner.__dict__ and engine.frame() is None else NO_AXES
+        given = (signature(args, flat, numbers, axes), signature(kwargs, flat, numbers) if kwargs else None)
+    except Refusal as refusal:
+        return refusal
+    settings = settings_of(owner, function)
+    form: Any = (getattr(function, "__func__", function), given, STORE.snapshot(), settings, generation, engine.frame() is not None)
+    table, lifted, key = table_of(owner), _NONE, form
+    if numbers:
+        lifted = table.numbers.lifted(form, tuple(numbers))
+        key = (form, lifted, *[value for place, value in enumerate(numbers) if place not in lifted])
+    entry = table.get(key)
+    if entry is None:
+        entry = table[key] = Entry(settings, form=form, lifted=lifted, is_open=bool(axes))
+        while len(table) > KEPT:
+            table.popitem(last=False)
+    elif len(table) > 1:
+        table.move_to_end(key)
+    return entry

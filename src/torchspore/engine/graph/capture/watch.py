@@ -1,0 +1,368 @@
+"""Watches a trace while it runs: which state it reads, and what it does that a graph can't hold (print, files, clocks)."""
+from __future__ import annotations
+
+import builtins
+import functools
+import io
+import os
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import CodeType, FrameType, FunctionType
+from typing import Any
+
+import numpy as np
+
+from torchspore.base.frames import is_users, user_line
+from torchspore.engine.graph import control
+from torchspore.engine.graph.capture import depth
+from torchspore.engine.graph.capture.scalar_inputs import OfType
+from torchspore.engine.graph.capture.state import MISSING, Cells, Contents, Randomness, Read, freeze
+from torchspore.engine.graph.refusal import Refusal
+from torchspore.engine.private import around_operators
+from torchspore.engine.tensor import TensorBase
+from torchspore.errors import CallsTooDeep
+
+_CLOCKS = {time.time, time.time_ns, time.perf_counter, time.perf_counter_ns, time.monotonic, time.process_time, time.sleep, os.urandom}
+_TALK = {builtins.print: "calls print", builtins.input: "calls input", builtins.open: "opens a file"}
+_watched: type | None = None
+_recorder: Watch | None = None
+_thread = 0
+
+
+def cells_are(cls: type) -> None:
+    """Says which class's attributes are watched; called once by the front end."""
+    global _watched
+    _watched = cls
+
+
+class Watch:
+    """The record of one trace."""
+
+    def __init__(self) -> None:
+        self.reads: dict[tuple[int, str], Read] = {}
+        self.written: dict[tuple[int, str], tuple[Any, str, Any]] = {}
+        self.born: dict[int, Any] = {}
+        """Cells made by the trace itself, by id: what they hold is no state of the program."""
+        self.codes: dict[CodeType, None] = {}
+        self.arrays: dict[int, Callable[[], Any]] = {}
+        self.homes: dict[int, Read] = {}
+        self.functions: dict[CodeType, FunctionType] = {}
+        self.numbers: dict[tuple[int, str], Any] = {}
+        self.lines: dict[tuple[int, str], str | None] = {}
+        """Where each attribute was first written."""
+        self.contents, self.randomness = Contents(), Randomness()
+        self.refusal: BaseException | None = None
+        self.says = False
+        """Whether prints of what is known while compiling become part of the graph."""
+        self.converts = False
+        """Whether the source of what runs is converted."""
+        self.lost: dict[str, Refusal] = {}
+        """The local names that a branch or loop on a Tensor leaves without a value, and why."""
+        self._depth, self._deepest = 0, depth.limit()
+        self._counted: dict[CodeType, bool] = {}
+
+    # ---- reads and writes
+
+    def stand_for(self, key: tuple[int, str], holder: Any, name: str, value: Any, stand_in: Any) -> None:
+        """From now on `stand_in` is read where the attribute holds a Python number; of that only the type counts."""
+        self.numbers[key] = stand_in
+        self.reads[key] = Read(holder, name, value, OfType(type(value)), True)
+
+    def read(self, holder: Any, name: str, value: Any, is_attribute: bool) -> None:
+        """Keeps that `holder[name]` was read, the first time, unless the trace itself wrote it before."""
+        key = (id(holder), name)
+        if key in self.reads or key in self.written:
+            return
+        found = self.reads[key] = Read(holder, name, value, freeze(value), is_attribute)
+        self.contents.keep(value)
+        self.learn(value)
+        self.place(value, found)
+
+    def place(self, value: Any, read: Read) -> None:
+        """Remembers where a Tensor or an array was found, so that it can be found there again."""
+        if isinstance(value, TensorBase):
+            self.homes.setdefault(id(value), read)
+        elif isinstance(value, np.ndarray):
+            self.arrays.setdefault(id(value), read.now)
+        elif isinstance(value, (list, tuple)):
+            for item in value:
+                if isinstance(item, np.ndarray):
+                    self.arrays.setdefault(id(item), lambda item=item: item)  # type: ignore[misc]
+
+    def wrote(self, owner: Any, name: str) -> None:
+        """Keeps what an attribute of a Cell was before the trace wrote it the first time."""
+        holder = owner.__dict__
+        key = (id(holder), name)
+        if key not in self.written and id(owner) not in self.born:
+            self.written[key] = (owner, name, holder.get(name, MISSING))
+            self.lines[key] = user_line()
+            for kept in ("_cells", "_params"):
+                if kept in holder:
+                    self.contents.keep(holder[kept], 1)
+
+    def restore(self) -> list[tuple[Any, str, Any]]:
+        """Undoes all that the trace wrote; gives (owner, name, value written) for each attribute that is no longer what it was."""
+        changed = []
+        for owner, name, before in self.written.values():
+            if id(owner) in self.born:  # given an attribute before Cell.__init__ ran
+                continue
+            now = owner.__dict__.get(name, MISSING)
+            if now is before or (
+                now is not MISSING and before is not MISSING and not isinstance(now, TensorBase) and freeze(now) == freeze(before)
+            ):
+                continue
+            changed.append((owner, name, now))
+            if before is MISSING:
+                owner.__dict__.pop(name, None)
+            else:
+                owner.__dict__[name] = before
+        return changed
+
+    def changed_state(self) -> str | None:
+        """Undoes changes of lists, dicts, globals and random states; says what kind it was, or None."""
+        reason = None
+        for read in self.reads.values():
+            key = (id(read.holder), read.name)
+            if key not in self.written and read.now() is not read.value and not read.is_attribute:
+                reason = f"assigns the variable {read.name!r}"
+                if read.value is MISSING:
+                    read.holder.pop(read.name, None)
+                else:
+                    read.holder[read.name] = read.value
+        if self.contents.restore():
+            reason = "changes a list, a dict or an object in place"
+        if self.randomness.was_used():
+            self.randomness.restore()
+            reason = "draws random numbers from Python or NumPy"
+        return reason
+
+    # ---- the hook
+
+    def hook(self, frame: FrameType, event: str, argument: Any) -> None:
+        """`sys.setprofile`'s function."""
+        if event == "call":
+            code = frame.f_code
+            if self._counts(code, frame):
+                self._depth += 1
+                if self._depth > self._deepest:
+                    self.refusal = _too_deep(self._deepest)
+                    raise self.refusal
+            if code not in self.codes and is_users(code.co_filename) and not self._is_torchs(frame.f_back):
+                self.codes[code] = None
+                self._enter(frame, code)
+        elif event == "return":
+            self._depth -= self._counted.get(frame.f_code, False)
+        elif event == "c_call" and (argument in _CLOCKS or argument in _TALK or _is_stream(argument)):
+            if _is_ours(frame):
+                return
+            what = _TALK.get(argument) or ("reads the clock" if argument in _CLOCKS else "writes to a file or the screen")
+            raise self.refuse(what)
+
+    def refuse(self, what: str) -> Refusal:
+        """Keeps why the trace ends, in case that the program catches it."""
+        self.refusal = refusal = Refusal(what)
+        return refusal
+
+    def _counts(self, code: CodeType, frame: FrameType) -> bool:
+        """Whether a call of this code is one level of `max_call_depth`: a Cell's construct or a function of the user's."""
+        found = self._counted.get(code)
+        if found is None:
+            name = code.co_name
+            users = is_users(code.co_filename) and (name[0] != "<" or name == "<lambda>")
+            if users and code.co_filename == "<string>":  # `python -c`; or a dataclass's methods, which Python makes of text
+                users = frame.f_globals.get("__name__") == "__main__"
+            found = self._counted[code] = name == "construct" or (users and not self._is_torchs(frame.f_back))
+        return found
+
+    def _enter(self, frame: FrameType, code: CodeType) -> None:
+        variables = frame.f_globals
+        for name in _names(code):
+            if name in variables:
+                self.read(variables, name, variables[name], False)
+        function = self.functions.get(code)
+        if function is not None and function.__closure__:
+            cells = Cells(code.co_freevars, function.__closure__)
+            for name, value in cells.items():
+                self.read(cells, name, value, False)
+
+    def _is_torchs(self, frame: FrameType | None) -> bool:
+        """Whether torch calls, for itself: what it uses there is no state of the program."""
+        while frame is not None:
+            name = frame.f_code.co_filename
+            if frame.f_code in self.codes or "/torchspore/" in name:
+                return False
+            if "/torch/" in name or "importlib" in name:
+                return True
+            frame = frame.f_back
+        return False
+
+    @contextmanager
+    def heard(self) -> Iterator[None]:
+        """Runs its block, which is the program's, watched again inside a quiet one."""
+        sys.setprofile(self.hook)
+        try:
+            yield
+        finally:
+            sys.setprofile(None)
+
+    def learn(self, function: Any) -> None:
+        """Remembers a function by its code, so that its free variables are found when it runs; also those that it holds itself."""
+        function = getattr(function, "func", function) if isinstance(function, functools.partial) else getattr(
+            function, "__func__", function,
+        )
+        if not isinstance(function, FunctionType) or function.__code__ in self.functions:
+            return
+        self.functions[function.__code__] = function
+        for cell in function.__closure__ or ():
+            try:
+                self.learn(cell.cell_contents)
+            except ValueError:
+                continue
+        self.learn(getattr(function, "__wrapped__", None))
+
+
+def _too_deep(limit: int) -> CallsTooDeep:
+    line = user_line()
+    return CallsTooDeep(
+        f"{line + ': ' if line else ''}max_call_depth={limit}: calls of Cells and functions nest deeper than that."
+        f"\n\nhint: write set_context(max_call_depth={2 * limit}) if they should, or end the recursion."
+    )
+
+
+def _names(code: CodeType) -> Iterator[str]:
+    yield from code.co_names
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from _names(constant)
+
+
+def _is_stream(argument: Any) -> bool:
+    return isinstance(getattr(argument, "__self__", None), io.IOBase) and getattr(argument, "__name__", "") in (
+        "write", "writelines", "flush", "read", "readline",
+    )
+
+
+def _is_ours(frame: FrameType | None) -> bool:
+    """Whether torch, torchspore or an import does it, not the user's program nor a library that it calls.
+
+    What a log handler does is done by who logs: torch logs while it traces, and pytest has handlers of its own.
+    """
+    found: bool | None = None
+    while frame is not None:
+        name = frame.f_code.co_filename
+        if "/logging/" in name:
+            found = None
+        elif found is None and "/torchspore/engine/graph/control/helpers" not in name:  # which calls what converted source calls
+            if is_users(name):
+                found = False
+            elif "importlib" in name or "/torch/" in name or "/torchspore/" in name:
+                found = True
+        frame = frame.f_back
+    return found is not False
+
+
+@contextmanager
+def watching(watch: Watch) -> Iterator[None]:
+    """Watches this thread; one trace at a time in the process."""
+    global _recorder, _thread
+    resume = _suspended_profiler()
+    _recorder, _thread = watch, threading.get_ident()
+    if _watched is not None:
+        _watched.__getattribute__ = _noting  # type: ignore[assignment, method-assign]
+    for function in _TALK:
+        setattr(builtins, function.__name__, _guarded(function))
+    sys.setprofile(watch.hook)
+    try:
+        with around_operators(_unwatched):
+            yield
+    finally:
+        resume()
+        for function in _TALK:
+            setattr(builtins, function.__name__, function)
+        if _watched is not None:
+            del _watched.__getattribute__
+        _recorder = None
+
+
+def _suspended_profiler() -> Callable[[], None]:
+    """Takes the profiler of this thread out; gives what puts it back. cProfile's can't be set from Python, but enables itself."""
+    before: Any = sys.getprofile()
+    if before is None or not hasattr(before, "enable"):
+        return lambda: sys.setprofile(before)
+    before.disable()
+
+    def resume() -> None:
+        sys.setprofile(None)
+        before.enable()
+
+    return resume
+
+
+def _unwatched(function: Callable[..., Any], *arguments: Any) -> Any:
+    """What torch does for one operator is not the program's: unwatched it takes a third of the time."""
+    hook = sys.getprofile()
+    if hook is None:
+        return function(*arguments)
+    sys.setprofile(None)
+    try:
+        return function(*arguments)
+    finally:
+        sys.setprofile(hook)
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """Runs its block unwatched: work of the capture itself."""
+    hook = sys.getprofile()
+    sys.setprofile(None)
+    try:
+        yield
+    finally:
+        sys.setprofile(hook)
+
+
+def _guarded(function: Any) -> Callable[..., Any]:
+    """`print`, `input` or `open` while a thread traces.
+
+    Python takes a profile hook out once it has raised; what runs in a `finally` after that would talk.
+    """
+
+    @functools.wraps(function)
+    def talk(*args: Any, **kwargs: Any) -> Any:
+        watch = _recorder
+        if watch is None or threading.get_ident() != _thread or _is_ours(sys._getframe(1)):
+            return function(*args, **kwargs)
+        raise watch.refuse(_TALK[function])
+
+    return talk
+
+
+def _noting(self: Any, name: str) -> Any:
+    """A Cell's attribute access while a thread traces."""
+    watch = _recorder
+    if watch is None or threading.get_ident() != _thread or name[:2] == "__":
+        return object.__getattribute__(self, name)
+    if name == "construct" and watch.converts:
+        return control.converted(object.__getattribute__(self, name), watch)
+    if id(self) in watch.born:
+        return object.__getattribute__(self, name)
+    own = object.__getattribute__(self, "__dict__")
+    if name in own:
+        key = (id(own), name)
+        if key in watch.numbers and key not in watch.written:
+            return watch.numbers[key]
+        if name not in ("_params", "_graphs", "_hooks", "_flags"):
+            watch.read(own, name, own[name], True)
+        return object.__getattribute__(self, name)
+    for kept in ("_params", "_cells"):
+        held = own.get(kept)
+        if held is not None and name in held:
+            watch.read(held, name, held[name], True)
+            break
+    else:
+        if not hasattr(type(self), name):
+            watch.read(own, name, MISSING, True)
+    return object.__getattribute__(self, name)
