@@ -85,7 +85,7 @@ def stepped(cell: Any, batch: tuple[Any, ...], mode: str) -> tuple[Callable[[], 
     from mindspore import nn
 
     import torchspore
-    from torchspore.engine.graph.precision import tell
+    from torchspore.engine.graph.passes.precision import outcomes
 
     step = nn.TrainOneStepCell(cell, nn.Momentum(cell.trainable_params(), 0.01, 0.9)).set_train()
 
@@ -94,7 +94,7 @@ def stepped(cell: Any, batch: tuple[Any, ...], mode: str) -> tuple[Callable[[], 
         return step(*batch).asnumpy()
 
     run()
-    counts = tell.computed_in(torchspore.graphs(step)[0].module)
+    counts = outcomes.computed_in(torchspore.graphs(step)[0].module)
     counts.pop("cast", None)
     whole = sum(counts.values())
     return run, {kind: count / whole for kind, count in counts.items()}

@@ -38,7 +38,7 @@ def run(words: Sequence[str]) -> int:
 def _work_off(path: Path) -> int:
     import torch
 
-    from torchspore.engine.graph.tuning import file, work
+    from torchspore.engine.graph.autotune import file, work
 
     threads = work.threads_of(path)
     if threads:

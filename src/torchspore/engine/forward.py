@@ -18,7 +18,8 @@ from torchspore.context.store import STORE
 from torchspore.engine import random
 from torchspore.engine.dtypes import Type
 from torchspore.engine.grad import GradFrame, differentiate, follow, is_differentiable
-from torchspore.engine.graph import table, within
+from torchspore.engine.graph import thread_state
+from torchspore.engine.graph.call import table
 from torchspore.engine.graph.refusal import Refusal
 from torchspore.engine.tensor import Frame, TensorBase, frame, raw, tensors, transform, wrap
 
@@ -199,7 +200,7 @@ def recorder(cell: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Callab
         return around.forwards.met(cell, args, kwargs) if around.forwards is not None else None
     own = cell.__dict__
     own.pop(KEPT, None)
-    if not own["requires_grad"] or _local.in_step or (within.is_graph_mode() and not within.local.in_parts):
+    if not own["requires_grad"] or _local.in_step or (thread_state.is_graph_mode() and not thread_state.local.in_parts):
         return None
     if "_is_step" in own or _has_transform(own):
         return lambda call: _step(call, args, kwargs)
@@ -305,4 +306,4 @@ def _have_equal_bits(one: torch.Tensor, other: torch.Tensor) -> bool:
 
 def _counts() -> tuple[Any, ...]:
     """What makes every record void: another seed, other options, a hook that was added."""
-    return random.seedings, STORE.snapshot(), table.era
+    return random.seedings, STORE.snapshot(), table.generation

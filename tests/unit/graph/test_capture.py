@@ -13,7 +13,8 @@ from mindspore import Tensor, nn, ops
 
 import torchspore
 from torchspore.context import effects
-from torchspore.engine.graph import dispatch, table
+from torchspore.engine.graph import dispatch
+from torchspore.engine.graph.call import table
 
 COUNT = 5
 

@@ -8,12 +8,11 @@ import pytest
 import torch
 from torch.fx.experimental.proxy_tensor import make_fx
 
-from torchspore.engine.graph.levels import fusion, measure, straight
+from torchspore.engine.graph.backend import eager_codegen, fusion, measuring
+from torchspore.engine.graph.fx.aliasing import writes
+from torchspore.engine.graph.passes.cleanup import drop_dead
 from torchspore.engine.graph.passes.clusters import clusters, put_in, taken_out
-from torchspore.engine.graph.passes.dead import drop_dead
-from torchspore.engine.graph.passes.fold import fold_norms
-from torchspore.engine.graph.passes.hoist import hoist
-from torchspore.engine.graph.passes.writes import writes
+from torchspore.engine.graph.passes.folding import fold_norms, hoist
 
 
 def traced(function: Callable[..., Any], *inputs: torch.Tensor) -> torch.fx.GraphModule:
@@ -28,13 +27,13 @@ def groups(module: torch.fx.GraphModule) -> list[list[str]]:
 def with_kernels(module: torch.fx.GraphModule) -> torch.fx.GraphModule:
     """Every cluster replaced by the straight-line code of itself."""
     found = clusters(module, fusion.is_fusable)
-    return put_in(module, [(c, straight.compile(taken_out(c))) for c in found])
+    return put_in(module, [(c, eager_codegen.compile(taken_out(c))) for c in found])
 
 
 def run(module: torch.fx.GraphModule, inputs: tuple[torch.Tensor, ...]) -> list[torch.Tensor]:
-    own = [measure.copy(t) for t in inputs]
+    own = [measuring.copy(t) for t in inputs]
     torch.manual_seed(0)
-    return [*straight.compile(module)(*own), *own]
+    return [*eager_codegen.compile(module)(*own), *own]
 
 
 A, B = torch.randn(4, 4), torch.randn(4, 4)
@@ -130,8 +129,8 @@ def test_hoist_takes_out_what_hangs_on_weights_alone() -> None:
     assert found is not None and found.taken == [1, 2, 3]
     names = [str(node.target) for node in found.rest.graph.nodes if node.op == "call_function"]
     assert names == ["aten.convolution.default"]
-    given = straight.compile(found.first)(*IMAGE[1:])
-    torch.testing.assert_close(straight.compile(found.rest)(*IMAGE, *given), run(module, IMAGE)[:1])
+    given = eager_codegen.compile(found.first)(*IMAGE[1:])
+    torch.testing.assert_close(eager_codegen.compile(found.rest)(*IMAGE, *given), run(module, IMAGE)[:1])
     assert hoist(module, frozenset()) is None
 
 

@@ -20,9 +20,10 @@ from running import Run
 from torchspore.cli import explain
 from torchspore.context import effects
 from torchspore.engine.graph import cache
-from torchspore.engine.graph.cache import folder, written
-from torchspore.engine.graph.levels import choices
-from torchspore.engine.graph.passes.restride import layouts, restrided, with_layouts
+from torchspore.engine.graph.backend import autotune_cache
+from torchspore.engine.graph.cache import folder
+from torchspore.engine.graph.fx import serialize
+from torchspore.engine.graph.passes.layout import layouts, restrided, with_layouts
 
 Program = Callable[..., Run]
 
@@ -146,11 +147,11 @@ def test_load_without_a_graph_that_fits_compiles(run: Program, program: Path) ->
 
 @pytest.fixture
 def cached(tmp_path: Path) -> Iterator[Path]:
-    choices.forget()
+    autotune_cache.forget()
     ms.set_context(mode=ms.GRAPH_MODE, enable_compile_cache=True, compile_cache_path=str(tmp_path))
     yield tmp_path / PLACE.removeprefix("cache/")
     ms.set_context(mode=ms.PYNATIVE_MODE, enable_compile_cache=False, compile_cache_path="", save_compile_cache=False)
-    choices.forget()
+    autotune_cache.forget()
 
 
 def entries(place: Path, part: str = "graphs") -> list[Path]:
@@ -292,8 +293,8 @@ def test_a_graph_comes_back_from_its_text(cached: Path) -> None:
     x = Tensor(np.ones((2, 4), np.float32))
     step(x, x)
     (graph,) = torchspore.graphs(step)
-    again = written.read(written.write(graph.module))
-    assert written.write(again) == written.write(graph.module)
+    again = serialize.read(serialize.write(graph.module))
+    assert serialize.write(again) == serialize.write(graph.module)
 
 
 def test_strides_come_back_from_their_text() -> None:

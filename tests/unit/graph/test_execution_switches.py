@@ -14,8 +14,8 @@ from mindspore import Tensor, nn, ops
 from torchspore.cli import explain
 from torchspore.context.store import STORE
 from torchspore.engine import private
-from torchspore.engine.graph.levels import fusion
-from torchspore.engine.graph.passes.order import ordered
+from torchspore.engine.graph.backend import fusion
+from torchspore.engine.graph.fx.order import ordered
 
 X = Tensor(np.linspace(-1, 1, 12, dtype=np.float32).reshape(3, 4))
 

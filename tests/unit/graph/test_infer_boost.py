@@ -12,13 +12,13 @@ from mindspore import Tensor, nn, ops
 
 from torchspore.context import effects
 from torchspore.engine.graph import dispatch
-from torchspore.engine.graph.levels import choices
+from torchspore.engine.graph.backend import autotune_cache
 from torchspore.errors import InferenceOnly
 
 
 @pytest.fixture(autouse=True)
 def boosted() -> Iterator[None]:
-    choices.forget()
+    autotune_cache.forget()
     ms.set_context(mode=ms.GRAPH_MODE, jit_config={"jit_level": "O0", "infer_boost": "on"})
     yield
     ms.set_context(mode=ms.PYNATIVE_MODE, jit_config={}, deterministic="OFF")
@@ -77,9 +77,9 @@ class Kernels(torch.utils._python_dispatch.TorchDispatchMode):
 @pytest.fixture
 def always_boosted(monkeypatch: pytest.MonkeyPatch) -> None:
     """Takes the boosted form whatever the measurement on a busy machine says."""
-    from torchspore.engine.graph.levels import choice
+    from torchspore.engine.graph.backend import racing
 
-    monkeypatch.setattr(choice.Race, "best", lambda race: list(race.codes)[-1])
+    monkeypatch.setattr(racing.Race, "best", lambda race: list(race.codes)[-1])
 
 
 @pytest.mark.usefixtures("always_boosted")
@@ -150,19 +150,19 @@ def test_training_is_refused_with_the_line(net: Any) -> None:
 
 
 def test_a_deterministic_run_does_not_measure(net: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    from torchspore.engine.graph.levels import measure
+    from torchspore.engine.graph.backend import measuring
 
     ms.set_context(deterministic="ON")
-    monkeypatch.setattr(measure, "seconds", lambda *args: pytest.fail("measured"))
+    monkeypatch.setattr(measuring, "seconds", lambda *args: pytest.fail("measured"))
     np.testing.assert_allclose(net(X).asnumpy(), plain(net), rtol=1e-4, atol=1e-5)
     assert len(dispatch.graphs(net)) == 1
 
 
 @pytest.mark.parametrize("level", ["O1", "O2"])
 def test_higher_levels_prepare_weights_for_inference_too(net: Any, level: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    from torchspore.engine.graph.levels import choice, fusion
+    from torchspore.engine.graph.backend import fusion, racing
 
-    monkeypatch.setattr(choice.Race, "best", lambda race: race.seconds.setdefault(list(race.codes)[-1], 1.0) and list(race.codes)[-1])
+    monkeypatch.setattr(racing.Race, "best", lambda race: race.seconds.setdefault(list(race.codes)[-1], 1.0) and list(race.codes)[-1])
     monkeypatch.setattr(fusion, "_winner", lambda like, level: None)
     ms.set_context(jit_config={"jit_level": level})
     first = net(X).asnumpy()

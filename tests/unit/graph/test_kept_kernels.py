@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from torchspore.engine import private
-from torchspore.engine.graph.levels import choices, inductor, kept
+from torchspore.engine.graph.backend import autotune_cache, inductor, kernel_store
 
 
 class Shelf:
@@ -30,10 +30,10 @@ class Shelf:
 def shelf(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Shelf]:
     made = Shelf()
     monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", str(tmp_path))
-    monkeypatch.setattr(choices, "store", made)
-    choices.forget()
+    monkeypatch.setattr(autotune_cache, "store", made)
+    autotune_cache.forget()
     yield made
-    choices.forget()
+    autotune_cache.forget()
 
 
 def cluster() -> torch.fx.GraphModule:
@@ -56,7 +56,7 @@ def test_a_kernel_comes_back_without_inductor(shelf: Shelf, tmp_path: Path, monk
     assert first is not None and len(shelf.held) == 1
     expected = first(x, y)[0]
     assert torch.equal(expected, torch.relu(x) * 2 + y)
-    choices.forget()
+    autotune_cache.forget()
     monkeypatch.setattr(private, "inductor", None)          # whoever calls it fails
     again = inductor.kernel(cluster(), "O1")
     assert again is not None and torch.equal(again(x, y)[0], expected)
@@ -65,8 +65,8 @@ def test_a_kernel_comes_back_without_inductor(shelf: Shelf, tmp_path: Path, monk
     ((library, _),) = json.loads(next(iter(shelf.held.values())))["libraries"].values()
     (tmp_path / "other").write_bytes(b"no library")
     os.replace(tmp_path / "other", tmp_path / library)      # the library itself is in use
-    choices.forget()
-    assert kept.find(next(iter(shelf.held))) is None
+    autotune_cache.forget()
+    assert kernel_store.find(next(iter(shelf.held))) is None
 
 
 SOURCE = """
@@ -87,7 +87,7 @@ def library(tmp_path: Path) -> dict[str, str]:
 
 
 def test_what_needs_no_inductor_is_kept(shelf: Shelf, library: dict[str, str]) -> None:
-    kept.keep("key", SOURCE, library)
+    kernel_store.keep("key", SOURCE, library)
     assert "empty_strided_cpu" in shelf.held["key"] and "kernel.so" in shelf.held["key"]
 
 
@@ -95,11 +95,11 @@ def test_what_needs_no_inductor_is_kept(shelf: Shelf, library: dict[str, str]) -
     ("part", "other"), [("empty_strided_cpu(", "extern_kernels.mm("), ("cpp_fused_0(", "cpp_fused_9("), ("call", "run")],
 )
 def test_what_names_something_else_is_not_kept(shelf: Shelf, library: dict[str, str], part: str, other: str) -> None:
-    kept.keep("key", SOURCE.replace(part, other), library)
+    kernel_store.keep("key", SOURCE.replace(part, other), library)
     assert not shelf.held
 
 
 @pytest.mark.parametrize("told", ["", "{}", "[]", '{"text": "def call(", "libraries": {}}', '{"text": "x = 1", "libraries": {}}'])
 def test_what_is_no_kernel_is_not_loaded(shelf: Shelf, told: str) -> None:
     shelf.held["key"] = told
-    assert kept.find("key") is None
+    assert kernel_store.find("key") is None

@@ -15,7 +15,8 @@ from mindspore import Tensor, nn, ops
 import torchspore
 from torchspore.cli import explain
 from torchspore.context.store import STORE
-from torchspore.engine.graph.levels import lanes, measure, parallel
+from torchspore.engine.graph.backend import lanes, measuring
+from torchspore.engine.graph.backend import lanes as parallel
 
 X = Tensor(np.linspace(-1, 1, 64 * 64, dtype=np.float32).reshape(64, 64))
 
@@ -201,5 +202,5 @@ def test_the_plan_spreads_what_is_independent(two_threads: None) -> None:
     net = Branches()
     net(X)
     (graph,) = torchspore.graphs(net)
-    found = lanes.plan(graph.module, lambda: [measure.copy(t) for t in graph._examples([X])], 2, 1)
+    found = lanes.plan(graph.module, lambda: [measuring.copy(t) for t in graph._examples([X])], 2, 1)
     assert set(found.place.values()) == {0, 1} and found.seconds > 0

@@ -10,13 +10,14 @@ import pytest
 import torch
 from mindspore import Tensor, nn, ops
 
-from torchspore.engine.graph import dispatch, levels
-from torchspore.engine.graph.levels import choice, choices, measure
+from torchspore.engine.graph import dispatch
+from torchspore.engine.graph.backend import autotune_cache, measuring, racing
+from torchspore.engine.graph.settings import settings_of
 
 
 @pytest.fixture(autouse=True)
 def as_before() -> Iterator[None]:
-    choices.forget()
+    autotune_cache.forget()
     yield
     ms.set_context(mode=ms.PYNATIVE_MODE, jit_config={}, disable_format_transform=False, deterministic="OFF")
 
@@ -88,11 +89,11 @@ def test_o0_gives_pynative_s_bits_and_o1_its_numbers(make: Any) -> None:
 def test_a_cell_s_own_config_wins_over_the_context_s() -> None:
     ms.set_context(jit_config={"jit_level": "O1"})
     net = nn.Dense(2, 2)
-    assert levels.settings(net).level == "O1" and levels.settings(net) is levels.settings(nn.Dense(2, 2))
+    assert settings_of(net).level == "O1" and settings_of(net) is settings_of(nn.Dense(2, 2))
     net.set_jit_config(ms.JitConfig(jit_level="O0"))
-    assert levels.settings(net).level == "O0"
+    assert settings_of(net).level == "O0"
     ms.set_context(jit_config={})
-    assert levels.settings(nn.Dense(2, 2)) == levels.settings(net)
+    assert settings_of(nn.Dense(2, 2)) == settings_of(net)
 
 
 def test_a_jit_function_s_own_level_wins_and_o0_may_be_meant() -> None:
@@ -102,7 +103,7 @@ def test_a_jit_function_s_own_level_wins_and_o0_may_be_meant() -> None:
         return x * 2
 
     def level(function: Any) -> str:
-        return levels.settings(function).level
+        return settings_of(function).level
 
     assert level(ms.jit(lambda x: x)) == "O1"
     assert level(ms.jit(body, jit_level="O2")) == "O2" and level(ms.jit(body, jit_level="O0")) == "O0"
@@ -137,7 +138,7 @@ def test_measuring_writes_nothing_and_draws_nothing() -> None:
 def test_copies_keep_strides_and_share_no_memory() -> None:
     base = torch.arange(24.0).reshape(2, 3, 4)
     for t in (base, base.transpose(0, 2), base[:, 1], base[0, :, :1].expand(3, 5), torch.empty(0, 3), torch.tensor(1.0)):
-        own = measure.copy(t)
+        own = measuring.copy(t)
         assert torch.equal(own, t) and own.stride() == t.stride() and (not t.numel() or own.data_ptr() != t.data_ptr())
 
 
@@ -153,7 +154,7 @@ def test_a_form_with_other_numbers_or_an_error_is_left_out() -> None:
             x * 2
         return [x * 2]
 
-    race = choice.Race(lambda: [torch.ones(1000)])
+    race = racing.Race(lambda: [torch.ones(1000)])
     for name, code in (("slow", slow), ("wrong", wrong), ("broken", broken)):
         race.enter(name, lambda code=code: code)
     assert race.best() == "slow"
@@ -163,7 +164,7 @@ def test_a_form_with_other_numbers_or_an_error_is_left_out() -> None:
 
 def test_an_equal_graph_is_not_measured_again(monkeypatch: pytest.MonkeyPatch) -> None:
     first = trained(words, "O1")
-    monkeypatch.setattr(measure, "seconds", lambda *args: pytest.fail("measured"))
+    monkeypatch.setattr(measuring, "seconds", lambda *args: pytest.fail("measured"))
     second = trained(words, "O1")
     assert first[0] == second[0]
 
@@ -172,16 +173,16 @@ def test_a_store_is_told_choices_and_asked_for_them(monkeypatch: pytest.MonkeyPa
     class Kept(dict[str, str]):
         find, keep = dict.get, dict.__setitem__
 
-    monkeypatch.setattr(choices, "store", Kept())
+    monkeypatch.setattr(autotune_cache, "store", Kept())
     first = trained(images, "O1")
-    assert choices.store
-    choices.forget()
-    monkeypatch.setattr(measure, "seconds", lambda *args: pytest.fail("measured"))
+    assert autotune_cache.store
+    autotune_cache.forget()
+    monkeypatch.setattr(measuring, "seconds", lambda *args: pytest.fail("measured"))
     assert trained(images, "O1")[0] == first[0]
 
 
 def test_disable_format_transform_keeps_images_as_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(choice.Race, "best", lambda race: race.seconds.setdefault(list(race.codes)[-1], 1.0) and list(race.codes)[-1])
+    monkeypatch.setattr(racing.Race, "best", lambda race: race.seconds.setdefault(list(race.codes)[-1], 1.0) and list(race.codes)[-1])
     monkeypatch.setattr("torchspore.engine.graph.levels.fusion.fused", lambda *args: None)
     strides: list[tuple[int, ...]] = []
 
@@ -209,7 +210,7 @@ def test_a_form_that_comes_late_is_compared_on_the_same_inputs() -> None:
         x.mul_(2)
         return [x + 1]
 
-    race = choice.Race(lambda: [torch.ones(10)])
+    race = racing.Race(lambda: [torch.ones(10)])
     race.enter("one", lambda: step)
     race.best()
     race.enter("other", lambda: lambda x: [x.add_(x) + 1])
@@ -250,7 +251,7 @@ class Loops(nn.Cell):
 
 
 def test_branches_and_loops_are_worked_on_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(choice.Race, "best", lambda race: race.seconds.setdefault(list(race.codes)[-1], 1.0) and list(race.codes)[-1])
+    monkeypatch.setattr(racing.Race, "best", lambda race: race.seconds.setdefault(list(race.codes)[-1], 1.0) and list(race.codes)[-1])
     monkeypatch.setattr("torchspore.engine.graph.levels.products.prefers_onednn", lambda *operands: True)
     monkeypatch.setattr("torchspore.engine.graph.levels.fusion._winner", lambda like, level: None)
     ms.set_seed(2)
@@ -271,7 +272,7 @@ def test_o2_runs_a_small_step_as_one_launch(monkeypatch: pytest.MonkeyPatch) -> 
         taken[:] = list(race.codes)
         return race.seconds.setdefault(taken[-1], 1.0) and taken[-1]
 
-    monkeypatch.setattr(choice.Race, "best", last)
+    monkeypatch.setattr(racing.Race, "best", last)
     plain, state, _ = trained(words, "O0")
     losses, two, _ = trained(words, "O2")
     assert taken[-1] == "one launch"

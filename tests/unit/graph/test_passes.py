@@ -8,12 +8,11 @@ import pytest
 import torch
 from torch.fx.experimental.proxy_tensor import make_fx
 
-from torchspore.engine.graph.levels import straight
+from torchspore.engine.graph.backend import eager_codegen
+from torchspore.engine.graph.fx.aliasing import cancel_views
 from torchspore.engine.graph.passes import clean
-from torchspore.engine.graph.passes.dead import drop_dead
+from torchspore.engine.graph.passes.cleanup import drop_dead, drop_same
 from torchspore.engine.graph.passes.in_place import overwrite
-from torchspore.engine.graph.passes.same import drop_same
-from torchspore.engine.graph.passes.views import cancel_views
 
 
 def traced(function: Callable[..., Any], *inputs: torch.Tensor) -> torch.fx.GraphModule:
@@ -26,7 +25,7 @@ def targets(module: torch.fx.GraphModule) -> list[str]:
 
 def results(module: torch.fx.GraphModule, *inputs: torch.Tensor) -> list[torch.Tensor]:
     torch.manual_seed(0)
-    return straight.compile(module)(*[t.clone() for t in inputs])
+    return eager_codegen.compile(module)(*[t.clone() for t in inputs])
 
 
 def test_drop_dead_keeps_writes_and_random_operators() -> None:
@@ -85,13 +84,13 @@ def test_all_passes_keep_the_numbers_and_the_caller_s_tensors() -> None:
     plain, mended = w.clone(), w.clone()
     module = traced(step, x, w)
     torch.manual_seed(0)
-    first = straight.compile(module)(x, plain)
+    first = eager_codegen.compile(module)(x, plain)
     torch.manual_seed(0)
-    second = straight.compile(clean(traced(step, x, w)))(x, mended)
+    second = eager_codegen.compile(clean(traced(step, x, w)))(x, mended)
     assert torch.equal(first[0], second[0]) and torch.equal(plain, mended) and not torch.equal(w, mended)
 
 
 def test_straight_line_code_frees_values_after_their_last_use() -> None:
     module = clean(traced(lambda x: [torch.exp(torch.sin(x)) + 1], torch.ones(3)))
-    code = straight.source(module)[0]
+    code = eager_codegen.source(module)[0]
     assert "= None" in code and code.index("f_aten__sin") < code.index("f_aten__exp")

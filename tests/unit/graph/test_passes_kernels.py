@@ -7,18 +7,17 @@ import pytest
 import torch
 
 from tests.unit.graph.test_passes import targets, traced
-from torchspore.engine.graph.levels import measure, straight
-from torchspore.engine.graph.passes.copy import copied
-from torchspore.engine.graph.passes.layout import channels_last, has_images
-from torchspore.engine.graph.passes.linear import fuse_activations, onednn_linears
-from torchspore.engine.graph.passes.pool import pool_channels_last
+from torchspore.engine.graph.backend import eager_codegen, measuring
+from torchspore.engine.graph.fx.modules import copied
+from torchspore.engine.graph.passes.layout import channels_last, has_images, pool_channels_last
+from torchspore.engine.graph.passes.onednn import fuse_activations, onednn_linears
 
 LINEAR = "mkldnn._linear_pointwise.default"
 
 
 def results(module: torch.fx.GraphModule, *inputs: torch.Tensor) -> list[torch.Tensor]:
     torch.manual_seed(0)
-    return straight.compile(module)(*[measure.copy(t) for t in inputs])
+    return eager_codegen.compile(module)(*[measuring.copy(t) for t in inputs])
 
 
 def always(*operands: Any) -> bool:
@@ -87,10 +86,10 @@ def test_channels_last_keeps_numbers_strides_of_results_and_writes() -> None:
                 seen.append((str(func), args[0].stride()))
             return func(*args, **(kwargs or {}))
 
-    ours, theirs = [[measure.copy(t) for t in inputs] for _ in range(2)]
-    before = straight.compile(module)(*ours)
+    ours, theirs = [[measuring.copy(t) for t in inputs] for _ in range(2)]
+    before = eager_codegen.compile(module)(*ours)
     with Watch():
-        after = straight.compile(changed)(*theirs)
+        after = eager_codegen.compile(changed)(*theirs)
     assert seen and all(stride[1] == 1 for _, stride in seen)
     for a, b in zip([*before, *ours], [*after, *theirs]):
         torch.testing.assert_close(a, b)

@@ -28,7 +28,7 @@ pynative_synchronize = Option(
 )
 max_call_depth = Option(
     kind=Int(1), default=1000, example="set_context(max_call_depth=1000)",
-    read_by="engine.graph.depth", graph_only=True, since="0.7",
+    read_by="engine.graph.capture.depth", graph_only=True, since="0.7",
     doc="How deep calls of Cells and functions may nest while a graph is captured. `set_recursion_limit` sets the same option.",
 )
 check_bprop = Option(
@@ -38,7 +38,7 @@ check_bprop = Option(
 )
 grad_for_scalar = Option(
     kind=Bool(), default=False, in_graph_key=True, example="set_context(grad_for_scalar=True)",
-    read_by="engine.graph.scalars", graph_only=True, since="1.2", until="2.6",
+    read_by="engine.scalar_gradients", graph_only=True, since="1.2", until="2.6",
     doc="Allows gradients with respect to Python numbers.",
 )
 enable_reduce_precision = Option(
@@ -49,7 +49,7 @@ enable_reduce_precision = Option(
     doc="Lets an operator run in a lower precision where the device lacks the one asked for. Otherwise that is an error.",
 )
 enable_auto_mixed_precision = Option(
-    kind=Bool(), default=False, in_graph_key=True, read_by="engine.graph.precision", graph_only=True,
+    kind=Bool(), default=False, in_graph_key=True, read_by="engine.graph.passes.precision", graph_only=True,
     unread={False: "no policy is chosen by itself"}, example="set_context(enable_auto_mixed_precision=True)",
     since="0.1",
     doc="Mixed precision over the whole program: the policy allow_mix_precision of `precision_mode`, where that is not set.",
@@ -64,6 +64,6 @@ enable_sparse = Option(
 )
 support_binary = Option(
     kind=Bool(), default=False, environment=("MS_SUPPORT_BINARY",), example="set_context(support_binary=True)",
-    read_by="engine.graph.binary", graph_only=True, since="1.8",
+    read_by="engine.graph.control.support_binary", graph_only=True, since="1.8",
     doc="Keeps the source of Cells where a compiled .pyc or .so finds it, so that Graph mode can read it.",
 )

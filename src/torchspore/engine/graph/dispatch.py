@@ -9,12 +9,15 @@ from torchspore.context.effects import Outcome
 from torchspore.context.store import STORE
 from torchspore.engine import tensor as engine
 from torchspore.engine.grad import GradFrame
-from torchspore.engine.graph import capturing, depth, levels, log, table, within
-from torchspore.engine.graph.constants import settled
-from torchspore.engine.graph.graph import Graph
-from torchspore.engine.graph.numbers import placed
+from torchspore.engine.graph import log, thread_state
+from torchspore.engine.graph.call import capturing, table
+from torchspore.engine.graph.call.graph import Graph
+from torchspore.engine.graph.call.table import Entry, look_up, table_of
+from torchspore.engine.graph.capture import depth
+from torchspore.engine.graph.capture.constants import settled
+from torchspore.engine.graph.capture.scalar_inputs import placed
 from torchspore.engine.graph.refusal import Refusal
-from torchspore.engine.graph.table import Entry, look_up, table_of
+from torchspore.engine.graph.settings import settings_of
 from torchspore.engine.number import Number
 from torchspore.engine.tensor import TensorBase, transform
 
@@ -26,26 +29,26 @@ _COMPILED = Outcome.applied("calls in GRAPH_MODE compile, run nothing and give N
 
 def call(owner: Any, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Runs `function(*args, **kwargs)` as a captured graph, captured now if need be; as PyNative where a graph can't hold it."""
-    if within.local.in_pynative:
+    if thread_state.local.in_pynative:
         return function(*args, **kwargs)
     if STORE.get("precompile_only"):
         effects.report("precompile_only", _COMPILED)
         return compile(owner, function, args, kwargs)
     refused_in = table_of(owner).refused_in
-    if refused_in is not None and refused_in == (table.era, STORE.snapshot()):
-        return settled(within.in_parts(owner, function, args, kwargs))
+    if refused_in is not None and refused_in == (table.generation, STORE.snapshot()):
+        return settled(thread_state.in_parts(owner, function, args, kwargs))
     flat: list[TensorBase] = []
     found = find(owner, function, args, kwargs, flat)
     if isinstance(found, Graph):
         return run(found, flat, function, args, kwargs)
     if found.as_pynative:
-        return within.in_pynative(function, args, kwargs)
-    syntax = levels.settings(owner, function).syntax
+        return thread_state.in_pynative(function, args, kwargs)
+    syntax = settings_of(owner, function).syntax
     if syntax != "LAX":
         _refuse(owner, found, function, args, kwargs)
     if found.needs_room:
-        return depth.with_room(lambda: settled(within.in_parts(owner, function, args, kwargs)))
-    return settled(within.in_parts(owner, function, args, kwargs))
+        return depth.with_room(lambda: settled(thread_state.in_parts(owner, function, args, kwargs)))
+    return settled(thread_state.in_parts(owner, function, args, kwargs))
 
 
 def _refuse(
@@ -53,16 +56,16 @@ def _refuse(
 ) -> None:
     """Raises the compile error for what was refused; where the program itself raises, its own error."""
     if refusal.reason.startswith("raises"):
-        within.in_pynative(function, args, kwargs)
-    raise capturing.compile_error(owner, levels.settings(owner, function), refusal, function, args, kwargs)
+        thread_state.in_pynative(function, args, kwargs)
+    raise capturing.compile_error(owner, settings_of(owner, function), refusal, function, args, kwargs)
 
 
 def enter(owner: Any, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Runs a call that may lie inside other calls: as a graph at the top or in a call that runs in parts, else within what is around."""
-    if within.local.in_pynative or not (engine.frame() is None or is_recorded()):
+    if thread_state.local.in_pynative or not (engine.frame() is None or is_recorded()):
         return function(*args, **kwargs)
-    if within.local.in_parts and (within.local.in_parts > within.DEEPEST or table_of(owner).is_small):
-        return within.in_pynative(function, args, kwargs)
+    if thread_state.local.in_parts and (thread_state.local.in_parts > thread_state.DEEPEST or table_of(owner).is_small):
+        return thread_state.in_pynative(function, args, kwargs)
     return call(owner, function, args, kwargs)
 
 
@@ -108,7 +111,7 @@ def find(
         found.refusal, found.refused_at, found.refusals = made, table.version, found.refusals + 1
         own = table_of(owner)
         if found.refusals >= TRIED and found.settings.syntax == "LAX" and not found.is_deep and not own.recent:
-            own.refused_in = (table.era, STORE.snapshot())
+            own.refused_in = (table.generation, STORE.snapshot())
         made.needs_room = found.is_deep
         capturing.refused(owner, made)
     return made
@@ -130,7 +133,7 @@ def run(graph: Graph, flat: list[TensorBase], function: Callable[..., Any], args
     except (IndexError, RuntimeError, ValueError, TypeError, ZeroDivisionError) as error:
         if not graph.can_run_again(error):
             raise
-        return within.in_pynative(function, args, kwargs)
+        return thread_state.in_pynative(function, args, kwargs)
 
 
 def compile(owner: Any, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
@@ -155,7 +158,7 @@ def _of_this_length(
     owner: Any, refusal: Refusal, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any],
 ) -> Graph | Refusal:
     """The graph for the lengths of now alone, where none can be made for all lengths."""
-    log.event("again", f"{refusal.line}: {capturing.name(owner)} {refusal.reason}: one graph for each length")
+    log.event("again", f"{refusal.line}: {capturing.name_of(owner)} {refusal.reason}: one graph for each length")
     owner.__dict__.pop("_open_inputs", None)
     table_of(owner).lengths.close()
     flat: list[TensorBase] = []

@@ -5,7 +5,7 @@ import sys
 from typing import Any
 
 from torchspore.base.frames import user_line
-from torchspore.engine.graph import origin
+from torchspore.engine.graph import provenance
 
 
 class Refusal(BaseException):
@@ -31,7 +31,7 @@ class Refusal(BaseException):
         super().__init__(reason)
         self.reason = reason
         self.line = line if line is not None else user_line() or "<unknown>"
-        self.stack = origin.stack_of(sys._getframe(1)) if origin.is_kept() else []
+        self.stack = provenance.stack_of(sys._getframe(1)) if provenance.is_kept() else []
         """The user's lines that led there, outermost first, where `debug_level` keeps them."""
 
     def calls(self) -> str:

@@ -11,7 +11,7 @@ from torchspore.base.text import with_hint
 from torchspore.engine import tensor as engine
 from torchspore.engine.graph import dispatch
 from torchspore.engine.graph.cache import folder
-from torchspore.engine.graph.constants import constant
+from torchspore.engine.graph.capture.constants import constant
 
 _KNOWN = ("capture_mode", "jit_level", "dynamic", "fullgraph", "backend")
 _OLDER = ("fn", "mode", "input_signature", "hash_args", "jit_config", "compile_once", "infer_boost", "exec_order")

@@ -9,7 +9,9 @@ from typing import Any
 from torchspore.context.store import STORE
 from torchspore.engine import forward
 from torchspore.engine import tensor as engine
-from torchspore.engine.graph import dispatch, origin, state, table, watch, within
+from torchspore.engine.graph import dispatch, provenance, thread_state
+from torchspore.engine.graph.call import table
+from torchspore.engine.graph.capture import state, watch
 from torchspore.engine.precision import lowered
 from torchspore.engine.tensor import TensorBase, frame
 from torchspore.errors import NameRefused
@@ -190,8 +192,8 @@ class Cell(CellTree, CellHooks):
         if own["_hooks"] is not None or own["_lower"] is not None or own["_bprop"] is not None or own["_recompute"] is not None:
             return self._run_whole(*args, **kwargs)
         try:
-            if within.parting:
-                return within.construct_of(self)(*args, **kwargs)
+            if thread_state.parting:
+                return thread_state.construct_of(self)(*args, **kwargs)
             return self.construct(*args, **kwargs)
         except TypeError:
             misfit = wrong_arguments(self, args, kwargs)
@@ -201,7 +203,7 @@ class Cell(CellTree, CellHooks):
 
     def _run_whole(self, *args: Any, **kwargs: Any) -> Any:
         """The call with everything that a plain Cell lacks: hooks, a dtype to compute in, a gradient of its own, values computed again."""
-        call: Callable[..., Any] = within.construct_of(self) if within.parting else self.construct
+        call: Callable[..., Any] = thread_state.construct_of(self) if thread_state.parting else self.construct
         if self._bprop is not None:
             from torchspore.engine.bprop import with_gradient
 
@@ -352,5 +354,5 @@ def _indented(text: str) -> str:
 
 
 watch.cells_are(Cell)
-origin.cells_run(Cell._run.__code__)
+provenance.cells_run(Cell._run.__code__)
 state.settle(Cell, Primitive)

@@ -8,7 +8,7 @@ from contextlib import suppress
 from typing import Any
 
 from torchspore.engine.bprop import watch_gradients
-from torchspore.engine.graph import table
+from torchspore.engine.graph.call import table
 
 _numbers = itertools.count()
 

@@ -5,9 +5,9 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from torchspore.engine import forward
+from torchspore.engine import forward, scalar_gradients
 from torchspore.engine import tensor as engine
-from torchspore.engine.graph import dispatch, scalars, within
+from torchspore.engine.graph import dispatch, thread_state
 from torchspore.engine.tensor import tensors
 from torchspore.mindspore.common.parameter import Parameter
 
@@ -45,7 +45,7 @@ def _named_after(fn: Any) -> Callable[[Any], Any]:
 
 def _run(owner: Any, fn: Any, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Runs the transform of `fn` at once, or as a captured graph where GRAPH_MODE asks for it."""
-    if within.is_graph_mode() and not engine.frame() and not forward.is_kept(fn):
+    if thread_state.is_graph_mode() and not engine.frame() and not forward.is_kept(fn):
         return dispatch.call(owner, function, args, kwargs)
     return function(*args, **kwargs)
 
@@ -97,9 +97,9 @@ def _transform(
     def computed(*args: Any, **kwargs: Any) -> Any:
         args, sens = (args[:-1], args[-1]) if sens_param else (args, None)
         _check_positions(name, positions, args)
-        args = scalars.lift(args, positions)
+        args = scalar_gradients.lift(args, positions)
         found = _of_tensors(positions, args)
-        result, by_position, by_weight = forward.gradients(fn, within.part(fn), args, kwargs, found, parameters, sens, has_aux)
+        result, by_position, by_weight = forward.gradients(fn, thread_state.part(fn), args, kwargs, found, parameters, sens, has_aux)
         gradients = _joined(by_position, by_weight, grad_position, weights, alone)
         if return_ids:
             gradients = _with_ids(by_position, by_weight, found, parameters, grad_position, weights, alone)
@@ -179,9 +179,9 @@ class GradOperation:
                     args, sens = args[:-1], args[-1]
             parameters = self._parameters(fn, weights)
             wanted = range(len(args)) if self.get_all else [] if self.get_by_list else [0][:len(args)]
-            args = scalars.lift(args, wanted)
+            args = scalar_gradients.lift(args, wanted)
             positions = _of_tensors(wanted, args)
-            _, by_position, by_weight = forward.gradients(fn, within.part(fn), args, kwargs, positions, parameters, sens)
+            _, by_position, by_weight = forward.gradients(fn, thread_state.part(fn), args, kwargs, positions, parameters, sens)
             return self._result(by_position, by_weight, isinstance(weights, Parameter))
 
         @_named_after(fn)

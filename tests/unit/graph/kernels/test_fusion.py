@@ -226,13 +226,13 @@ def test_branches_and_loops_have_kernels_of_their_own(launched: Any) -> None:
 
 
 def test_measured_kernels_that_lose_stay_operators(launched: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    from torchspore.engine.graph.levels import choices, measure
+    from torchspore.engine.graph.backend import autotune_cache, measuring
 
-    choices.forget()
-    monkeypatch.setattr(measure, "seconds", lambda ways, inputs: {"operators": 1.0, "kernel": 2.0})
+    autotune_cache.forget()
+    monkeypatch.setattr(measuring, "seconds", lambda ways, inputs: {"operators": 1.0, "kernel": 2.0})
     assert launched(Exact(), data(8, 3), data(8, 3), flags="--opt_level=1 --online_tuning=1").count(G) == 0
-    choices.forget()
-    monkeypatch.setattr(measure, "seconds", lambda ways, inputs: {"operators": 2.0, "kernel": 1.0})
+    autotune_cache.forget()
+    monkeypatch.setattr(measuring, "seconds", lambda ways, inputs: {"operators": 2.0, "kernel": 1.0})
     assert launched(Exact(), data(9, 3), data(9, 3), flags="--opt_level=1 --online_tuning=1").count(G) == 1
 
 
@@ -261,11 +261,11 @@ def test_levels_above_simplify_and_choose_by_time(launched: Any) -> None:
 
 @pytest.mark.parametrize(("flags", "forbidden"), [("", set()), (" --disable_cluster_ops=Exp,ReLU", {"exp", "relu"})])
 def test_levels_above_fuse_what_the_flags_allow(flags: str, forbidden: set[str], launched: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    from torchspore.engine.graph.levels import choice, choices, fusion
+    from torchspore.engine.graph.backend import autotune_cache, fusion, racing
 
-    choices.forget()
+    autotune_cache.forget()
     seen: set[str] = set()
-    monkeypatch.setattr(choice.Race, "best", lambda race: race.seconds.setdefault(list(race.codes)[-1], 1.0) and list(race.codes)[-1])
+    monkeypatch.setattr(racing.Race, "best", lambda race: race.seconds.setdefault(list(race.codes)[-1], 1.0) and list(race.codes)[-1])
     monkeypatch.setattr(fusion, "SHORTEST", 0.0)
     monkeypatch.setattr(fusion, "SHARE", 0.0)
     monkeypatch.setattr(fusion, "_winner", lambda like, level: seen.update(
@@ -273,7 +273,7 @@ def test_levels_above_fuse_what_the_flags_allow(flags: str, forbidden: set[str],
     ms.set_context(jit_config={"jit_level": "O1"})
     launched(Net(), data(4, 8), data(8, seed=1), flags=f"--opt_level=3{flags}")
     assert {"mul", "exp", "relu"} - forbidden <= seen and not seen & forbidden
-    choices.forget()
+    autotune_cache.forget()
 
 
 # ---- what is said and written

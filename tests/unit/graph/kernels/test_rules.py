@@ -8,13 +8,13 @@ import pytest
 import torch
 from torch.fx.experimental.proxy_tensor import make_fx
 
-from torchspore.engine.graph.kernels.again import recomputed
-from torchspore.engine.graph.kernels.flags import Flags
-from torchspore.engine.graph.levels import measure, straight
+from torchspore.engine.graph.backend import eager_codegen, measuring
+from torchspore.engine.graph.fx.modules import copied
+from torchspore.engine.graph.graph_kernels.rematerialize import recomputed
 from torchspore.engine.graph.passes.algebra import RULES, simplified
-from torchspore.engine.graph.passes.common import common
-from torchspore.engine.graph.passes.copy import copied
-from torchspore.engine.graph.passes.dead import drop_dead
+from torchspore.engine.graph.passes.cleanup import drop_dead
+from torchspore.engine.graph.passes.common_subexpressions import common_subexpressions
+from torchspore.engine.graph.settings.fusion_flags import Flags
 from torchspore.names.kernels import EXPRESSIONS, OPERATORS, operator_name
 
 X, Y = torch.randn(4, 4), torch.randn(4, 4)
@@ -31,9 +31,9 @@ def names(module: torch.fx.GraphModule) -> list[str]:
 
 
 def run(module: torch.fx.GraphModule) -> list[torch.Tensor]:
-    own = [measure.copy(t) for t in (X, Y)]
+    own = [measuring.copy(t) for t in (X, Y)]
     torch.manual_seed(0)
-    return [*straight.compile(copied(module))(*own), *own]
+    return [*eager_codegen.compile(copied(module))(*own), *own]
 
 
 def same(before: torch.fx.GraphModule, after: torch.fx.GraphModule) -> bool:
@@ -104,13 +104,13 @@ def test_a_rule_sees_that_what_it_would_read_has_changed() -> None:
 
 def fresh(module: torch.fx.GraphModule) -> tuple[list[torch.Tensor], list[Any]]:
     own = [X.clone(), Y.clone()]
-    return own, straight.compile(copied(module))(*own)
+    return own, eager_codegen.compile(copied(module))(*own)
 
 
 def test_equal_values_are_computed_once() -> None:
     module = traced(lambda x, y: [torch.exp(x + 1) + torch.exp(x + 1) * torch.exp(x + 1.0)])
     before = copied(module)
-    after = common(module)
+    after = common_subexpressions(module)
     assert names(after).count("exp") == 2 and names(after).count("add") == 3 and same(before, after)   # 1 is not 1.0
 
 
@@ -123,14 +123,14 @@ def test_equal_values_are_computed_once() -> None:
 def test_what_is_not_computed_once(function: Function, stays: str) -> None:
     module = traced(function)
     before = copied(module)
-    after = common(module)
+    after = common_subexpressions(module)
     assert names(after).count(stays) == 2 and same(before, after)
 
 
 def test_what_is_computed_again_on_purpose_stays() -> None:
     module = traced(lambda x, y: [x.exp() + y, x.exp() * y])
     next(node for node in reversed(module.graph.nodes) if "exp" in str(node.target)).meta["recomputed"] = True
-    assert names(common(module)).count("exp") == 2
+    assert names(common_subexpressions(module)).count("exp") == 2
 
 
 def cheap(x: torch.Tensor, y: torch.Tensor) -> list[torch.Tensor]:

@@ -16,9 +16,9 @@ from torch.profiler import ProfilerActivity, profile
 import torchspore
 from torchspore.context import effects
 from torchspore.context.public import scope
-from torchspore.engine.graph.levels import straight
-from torchspore.engine.graph.memory import again, early, keep, lifetimes
+from torchspore.engine.graph.backend import eager_codegen
 from torchspore.engine.graph.passes import clean
+from torchspore.engine.graph.passes.memory import early_updates, keep, lifetimes, rematerialize
 from torchspore.engine.private import make_fx
 
 
@@ -169,7 +169,7 @@ def chain(x: torch.Tensor, w: torch.Tensor) -> list[torch.Tensor]:
 def test_the_estimate_is_what_the_profiler_sees(tmp_path: Path) -> None:
     x, w = torch.rand(128, 128), torch.rand(128, 128) / 64
     module = traced(chain, x, w)
-    code = straight.compile(module)
+    code = eager_codegen.compile(module)
     assert most(lambda: code(x, w), tmp_path) == pytest.approx(lifetimes.peak(module), rel=0.05)
 
 
@@ -177,12 +177,12 @@ def test_recomputation_before_and_after() -> None:
     x, w = torch.rand(64, 64), torch.rand(64, 64) / 64
     module = traced(chain, x, w)
     names = [node.name for node in module.graph.nodes]
-    peak, expected = lifetimes.peak(module), straight.compile(module)(x, w)
-    count, share = again.computed_again(module)
-    assert count > 0 and share <= again.PRICE and lifetimes.peak(module) < peak
-    added = [node for node in module.graph.nodes if node.meta.get(again.MARK)]
+    peak, expected = lifetimes.peak(module), eager_codegen.compile(module)(x, w)
+    count, share = rematerialize.computed_again(module)
+    assert count > 0 and share <= rematerialize.PRICE and lifetimes.peak(module) < peak
+    added = [node for node in module.graph.nodes if node.meta.get(rematerialize.MARK)]
     assert len(added) == count and [n.name for n in module.graph.nodes if n not in added] == names
-    assert torch.equal(straight.compile(module)(x, w)[0], expected[0])
+    assert torch.equal(eager_codegen.compile(module)(x, w)[0], expected[0])
 
 
 def early_and_late(value: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
@@ -195,8 +195,8 @@ def early_and_late(value: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
 def test_cheap_values_that_lie_idle_over_the_peak_are_computed_again() -> None:
     x = torch.rand(64, 64)
     module = traced(lambda x: [early_and_late(x.cos(), x)], x)
-    assert again.computed_again(module)[0] == 1
-    assert [str(n.target) for n in module.graph.nodes if n.meta.get(again.MARK)] == ["aten.cos.default"]
+    assert rematerialize.computed_again(module)[0] == 1
+    assert [str(n.target) for n in module.graph.nodes if n.meta.get(rematerialize.MARK)] == ["aten.cos.default"]
 
 
 @pytest.mark.parametrize("make", [
@@ -207,10 +207,10 @@ def test_random_values_and_values_that_are_written_are_kept(make: Any) -> None:
     x, state = torch.rand(64, 64), torch.zeros(64, 64)
     module = traced(lambda x, state: [early_and_late(make(x, state), x)], x, state)
     values = []
-    again.computed_again(module)
-    assert not any(n.meta.get(again.MARK) and ("rand" in str(n.target) or "bernoulli" in str(n.target) or "add_" in str(n.target))
+    rematerialize.computed_again(module)
+    assert not any(n.meta.get(rematerialize.MARK) and ("rand" in str(n.target) or "bernoulli" in str(n.target) or "add_" in str(n.target))
                    for n in module.graph.nodes)
-    for run in (lambda: straight.compile(module)(x, state)[0], lambda: early_and_late(make(x, state), x)):
+    for run in (lambda: eager_codegen.compile(module)(x, state)[0], lambda: early_and_late(make(x, state), x)):
         torch.manual_seed(0)
         values.append(run())
     assert torch.equal(*values)
@@ -226,8 +226,8 @@ def test_what_reads_a_value_before_it_is_written_is_kept() -> None:
 
     x, state = torch.rand(64, 64), torch.zeros(64, 64)
     module = traced(function, x, state)
-    again.computed_again(module)
-    assert torch.equal(straight.compile(module)(x, state.clone())[0], function(x, state.clone())[0])
+    rematerialize.computed_again(module)
+    assert torch.equal(eager_codegen.compile(module)(x, state.clone())[0], function(x, state.clone())[0])
 
 
 def test_steps_of_an_optimizer_run_when_their_gradients_are_there() -> None:
@@ -243,16 +243,16 @@ def test_steps_of_an_optimizer_run_when_their_gradients_are_there() -> None:
     given = [torch.rand(16, 16) for _ in range(3)]
     module = traced(lambda *inputs: step(*inputs), *given)
     plain, changed = [t.clone() for t in given], [t.clone() for t in given]
-    expected = straight.compile(module)(*plain)
-    early.updated_early(module)
+    expected = eager_codegen.compile(module)(*plain)
+    early_updates.updated_early(module)
     module.graph.lint()
     names = [str(node.target) for node in module.graph.nodes if node.op == "call_function"]
     assert sum("_fused_sgd_" in name for name in names) == 2
-    found = straight.compile(module)(*changed)
+    found = eager_codegen.compile(module)(*changed)
     assert torch.equal(found[0], expected[0]) and all(torch.equal(a, b) for a, b in zip(plain, changed))
 
 
 def test_kept_values_are_results() -> None:
     module = traced(lambda x: [x.exp().sin() + 1], torch.rand(4))
     keep.kept(module)
-    assert len(straight.compile(module)(torch.rand(4))) == 3
+    assert len(eager_codegen.compile(module)(torch.rand(4))) == 3

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from torchspore.engine.graph.tuning import bandit, genetic
-from torchspore.engine.graph.tuning.trials import Gene, Plan, Trials
+from torchspore.engine.graph.autotune import searches
+from torchspore.engine.graph.autotune.searches import Gene, Plan, Trials
 
 GENES = [
     Gene("back end", ("operators", "kernels", "broken")), Gene("threads", (4, 2, 1)), Gene("layout", ("as it is", "channels last")),
@@ -35,7 +35,7 @@ def trials(cost: Callable[[Plan], float | None], seconds: float = 10.0, seed: in
     return Trials(GENES, cost, seconds, seed)
 
 
-@pytest.mark.parametrize("search", [bandit.search, genetic.search])
+@pytest.mark.parametrize("search", [searches.search_by_bandit, searches.search_by_genes])
 @pytest.mark.parametrize("seed", range(5))
 def test_a_search_comes_near_the_best_and_tries_no_way_twice(search: Any, seed: int) -> None:
     cost = Cost()
@@ -47,7 +47,7 @@ def test_a_search_comes_near_the_best_and_tries_no_way_twice(search: Any, seed: 
     assert len(told) == len(set(told)) < made.size() == 84
 
 
-@pytest.mark.parametrize("search", [bandit.search, genetic.search])
+@pytest.mark.parametrize("search", [searches.search_by_bandit, searches.search_by_genes])
 def test_a_seed_gives_the_same_search(search: Any) -> None:
     costs = [Cost(), Cost()]
     for cost in costs:
@@ -55,7 +55,7 @@ def test_a_seed_gives_the_same_search(search: Any) -> None:
     assert costs[0].asked == costs[1].asked and costs[0].asked[0] == {gene.name: gene.values[0] for gene in GENES}
 
 
-@pytest.mark.parametrize("order", [(bandit.search, genetic.search), (genetic.search, bandit.search)])
+@pytest.mark.parametrize("order", [(searches.search_by_bandit, searches.search_by_genes), (searches.search_by_genes, searches.search_by_bandit)])
 def test_the_second_search_begins_where_the_first_ended(order: Any) -> None:
     cost = Cost()
     made = trials(cost)
@@ -67,7 +67,7 @@ def test_the_second_search_begins_where_the_first_ended(order: Any) -> None:
     assert cost.asked[first] != made.first()
 
 
-@pytest.mark.parametrize("search", [bandit.search, genetic.search])
+@pytest.mark.parametrize("search", [searches.search_by_bandit, searches.search_by_genes])
 def test_the_budget_ends_a_search_and_the_untuned_form_is_always_measured(search: Any) -> None:
     def slow(plan: Plan) -> float:
         time.sleep(0.02)

@@ -14,15 +14,16 @@ import torch
 from mindspore import Tensor, nn, ops
 
 from torchspore.context import effects
-from torchspore.engine.graph.levels import choices
-from torchspore.engine.graph.tuning import asked, file, tuner
+from torchspore.engine.graph.autotune import file, tuner
+from torchspore.engine.graph.backend import autotune_cache
+from torchspore.engine.graph.settings import tuning_request
 
 
 @pytest.fixture(autouse=True)
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("TORCHSPORE_TUNE_SECONDS", "2")
-    choices.forget()
+    autotune_cache.forget()
     file._said.clear()
     threads = torch.get_num_threads()
     yield tmp_path
@@ -87,7 +88,7 @@ def test_online_searches_once_and_keeps_what_it_found(
     (entry,) = entries(folder)
     assert (entry["status"], entry["job"]) == ("tuned", job) and entry["tried"] >= 2
     assert entry["plan"] is None or entry["gain"][0] >= tuner.WORTH
-    choices.forget()
+    autotune_cache.forget()
     monkeypatch.setattr(tuner, "search", lambda *arguments: pytest.fail("searched again"))
     again = made()
     np.testing.assert_allclose(again(x).asnumpy(), found, rtol=1e-4, atol=1e-4)
@@ -99,7 +100,7 @@ def test_what_was_found_is_faster(folder: Path, monkeypatch: pytest.MonkeyPatch)
     """The gain is measured again here, in turns with the untuned form."""
     monkeypatch.setenv("TORCHSPORE_TUNE_SECONDS", "15")
     from torchspore.engine.graph import dispatch
-    from torchspore.engine.graph.levels import measure
+    from torchspore.engine.graph.backend import measuring
 
     x = data(512, 128)
     tuned, untuned = made(aoe_tune_mode="online", aoe_config={"job_type": "1"}), Net()
@@ -112,9 +113,9 @@ def test_what_was_found_is_faster(folder: Path, monkeypatch: pytest.MonkeyPatch)
     codes = {name: dispatch.graphs(net)[0].code for name, net in forms.items()}
     inputs = {name: dispatch.graphs(net)[0]._examples([x]) for name, net in forms.items()}
     ratios = []
-    with measure.undisturbed():
+    with measuring.undisturbed():
         for _ in range(5):
-            times = {name: measure.seconds({name: codes[name]}, inputs[name])[name] for name in codes}
+            times = {name: measuring.seconds({name: codes[name]}, inputs[name])[name] for name in codes}
             ratios.append(times["untuned"] / times["tuned"])
     assert sorted(ratios)[2] > 1.0, ratios
 
@@ -157,7 +158,7 @@ def test_with_the_compile_cache_on_the_choice_is_kept_there(folder: Path, monkey
     net = made(aoe_tune_mode="online", enable_compile_cache=True, compile_cache_path=str(folder / "cache"))
     net(data(250, 128))
     assert not (folder / "rank_0").exists() and list((folder / "cache/rank_0/graph_cache/choices").rglob("*"))
-    choices.forget()
+    autotune_cache.forget()
     monkeypatch.setattr(tuner, "search", lambda *arguments: pytest.fail("searched again"))
     made()(data(250, 128))
     ms.set_context(enable_compile_cache=False, compile_cache_path="")
@@ -199,7 +200,7 @@ def test_a_file_of_another_net_is_named(folder: Path, capfd: pytest.CaptureFixtu
     made(aoe_tune_mode="online")(data(230, 128))
     named = folder / "rank_0/tuning"
     monkeypatch.setenv("TORCHSPORE_TUNING", str(named))
-    choices.forget()
+    autotune_cache.forget()
     made(aoe_tune_mode="offline")(data(231, 128))
     assert f"{named}/tuning.json holds nothing for the graph at {__file__}:" in capfd.readouterr().err
     assert [entry["status"] for entry in entries(folder)] == ["tuned", "to do"]
@@ -216,7 +217,7 @@ def test_a_plan_that_means_nothing_is_said_and_not_run(
     for entry in held["graphs"].values():
         entry["plan"] = {"back end": "kernels", "products": "by hand"}
     path.write_text(json.dumps(held))
-    choices.forget()
+    autotune_cache.forget()
     again = made()
     np.testing.assert_allclose(again(x).asnumpy(), plain(again, x), rtol=1e-4, atol=1e-4)
     assert "a plan that was kept means nothing here (KeyError('by hand'))" in capfd.readouterr().err
@@ -225,11 +226,11 @@ def test_a_plan_that_means_nothing_is_said_and_not_run(
 def test_the_order_of_searches_and_the_budget(monkeypatch: pytest.MonkeyPatch) -> None:
     for written, searches in (("RL,GA", ("RL", "GA")), ("GA,RL", ("GA", "RL")), ("GA", ("GA",))):
         ms.set_context(auto_tune_mode=written)
-        found = asked.tuning()
+        found = tuning_request.tuning()
         assert found is not None and found.searches == searches and found.is_online
     for written, seconds in (("7.5", 7.5), ("", 60.0), ("soon", 60.0), ("-1", 0.0)):
-        monkeypatch.setenv(asked.BUDGET, written)
-        assert asked.budget() == seconds
+        monkeypatch.setenv(tuning_request.BUDGET, written)
+        assert tuning_request.budget() == seconds
 
 
 def test_details_of_a_tuner_that_is_off_have_no_effect(folder: Path) -> None:

@@ -2,7 +2,7 @@
 
 The trace is made in any case: it is cheap, and so a changed script, attribute or option never runs stale. Kept under
 `<compile_cache_path>/rank_N/graph_cache` are the captured graphs with the scripts that they came from, what was measured for them
-(levels/choices.py) and Inductor's own directory; all of it under a name that changes with versions, the compiler and its flags.
+(backend/autotune_cache.py) and Inductor's own directory; all of it under a name that changes with versions, the compiler and its flags.
 """
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ import torch
 from torchspore.context import effects
 from torchspore.context.effects import Outcome
 from torchspore.context.store import STORE
-from torchspore.engine.graph.cache import written
+from torchspore.engine.graph.backend import autotune_cache
 from torchspore.engine.graph.cache.folder import Folder, say
-from torchspore.engine.graph.levels import choices
-from torchspore.engine.graph.levels.fingerprint import fingerprint
-from torchspore.engine.graph.levels.settings import Settings
+from torchspore.engine.graph.fx import serialize
+from torchspore.engine.graph.fx.fingerprint import fingerprint
+from torchspore.engine.graph.settings import Settings
 
 _folders: dict[Path, Folder] = {}
 _FORCED = "MS_DEV_FORCE_USE_COMPILE_CACHE"
@@ -78,7 +78,7 @@ def open(
     scripts = sorted({code.co_filename for code in ran})
     reads, writes = not STORE.get("save_compile_cache"), bool(STORE.get("enable_compile_cache") or STORE.get("save_compile_cache"))
     entry = _Entry(found, module, name, scripts, settings, inputs)
-    before, choices.store = choices.store, _Choices(found, reads, writes)
+    before, autotune_cache.store = autotune_cache.store, _Choices(found, reads, writes)
     try:
         with _inductor_in(found.kernels()):
             stored = entry.stored() if _loads() else None
@@ -88,7 +88,7 @@ def open(
                 entry.compare()
             yield stored if stored is not None else module
     finally:
-        choices.store = before
+        autotune_cache.store = before
     if writes:
         entry.keep()
         found.sweep()
@@ -102,7 +102,7 @@ class _Entry:
     ) -> None:
         self._folder, self._module, self._name, self._inputs = found, module, name, called
         self._scripts = {path: _hash(path) for path in scripts}
-        inputs = [written._meta(node.meta.get("val")) for node in module.graph.nodes if node.op == "placeholder"]
+        inputs = [serialize._meta(node.meta.get("val")) for node in module.graph.nodes if node.op == "placeholder"]
         self._fingerprint = fingerprint(module, settings)
         # Without a script of the user's nothing but the graph tells one net from another.
         subject = name if scripts else self._fingerprint
@@ -128,7 +128,7 @@ class _Entry:
         if held is None or held["graph"] is None:
             return None
         try:
-            found = written.read(held["graph"])
+            found = serialize.read(held["graph"])
         except (KeyError, TypeError, ValueError, AttributeError, RuntimeError):
             self._folder.drop("graphs", self._key, "is no graph")
             return None
@@ -157,11 +157,11 @@ class _Entry:
 
     def _told(self) -> bytes:
         """The graph as it is before it is compiled: that may change it."""
-        from torchspore.engine.graph.text import text
+        from torchspore.engine.graph.fx.text import text
 
         try:
-            graph = written.write(self._module)
-        except written.Unwritable as reason:
+            graph = serialize.write(self._module)
+        except serialize.Unwritable as reason:
             graph = None
             effects.note("compile cache", f"{self._name}: the graph can't be kept for load_compile_cache ({reason})")
         entry = {
@@ -185,8 +185,8 @@ def _is_fixed(module: torch.fx.GraphModule) -> bool:
 def _ends(module: torch.fx.GraphModule) -> Any:
     """The shapes and dtypes of what goes into a graph and of what comes out."""
     nodes = list(module.graph.nodes)
-    inputs = [written._meta(node.meta.get("val")) for node in nodes if node.op == "placeholder"]
-    return inputs, [written._meta(node.meta.get("val")) for node in nodes[-1].args[0]]
+    inputs = [serialize._meta(node.meta.get("val")) for node in nodes if node.op == "placeholder"]
+    return inputs, [serialize._meta(node.meta.get("val")) for node in nodes[-1].args[0]]
 
 
 def _hash(path: str) -> str:

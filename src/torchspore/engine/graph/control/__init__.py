@@ -10,7 +10,7 @@ from typing import Any
 
 import torch
 
-from torchspore.engine.graph.control import records
+from torchspore.engine.graph.fx import control_flow
 from torchspore.engine.graph.refusal import Refusal
 
 
@@ -51,4 +51,4 @@ def explained(error: BaseException, watch: Any) -> BaseException:
 
 def forget() -> None:
     """Is told that a capture has ended."""
-    records.RECORDS.clear()
+    control_flow.RECORDS.clear()

@@ -1,4 +1,4 @@
-"""Puts the graph of a part into the form in which a branch or loop calls it: (inputs, gradients) -> (outputs, gradients)."""
+"""The graphs of a branch or loop are brought to the same inputs and outputs."""
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -10,9 +10,23 @@ from torch.fx.node import Node
 
 from torchspore.engine.graph.control.join import NOTHING, Source
 from torchspore.engine.graph.control.part import BACKWARD, Outcome
-from torchspore.engine.graph.control.sub_graph import SubGraph
-from torchspore.engine.graph.passes.inputs import new_input
+from torchspore.engine.graph.fx.inputs import new_input
 from torchspore.engine.private import without_modes
+
+
+class SubGraph(torch.fx.GraphModule):
+    """A graph that stands among the arguments of a node; Python text is never made of it, which is most of a module's cost."""
+
+    def __repr__(self) -> str:
+        return "subgraph"
+
+    def recompile(self) -> Any:
+        """There is nothing to do."""
+
+    def forward(self, *inputs: Any) -> Any:
+        """Runs it, node by node."""
+        return torch.fx.Interpreter(self).run(*inputs)
+
 
 _aten = torch.ops.aten
 @dataclass

@@ -10,16 +10,15 @@ import torch
 from torchspore.base.frames import user_line
 from torchspore.engine import tensor as engine
 from torchspore.engine.grad import is_differentiable
-from torchspore.engine.graph.capture import Capture
+from torchspore.engine.graph.capture.capture import Capture
+from torchspore.engine.graph.capture.watch import quiet
 from torchspore.engine.graph.control import part
-from torchspore.engine.graph.control.assemble import Assembly, Shape
+from torchspore.engine.graph.control.assemble import Assembly, Shape, SubGraph
 from torchspore.engine.graph.control.join import Join, Mismatch, Slot, filled
 from torchspore.engine.graph.control.part import BACKWARD, Outcome
 from torchspore.engine.graph.control.places import UNBOUND, Local, Places, Written
-from torchspore.engine.graph.control.records import Record, emit, stand_in
-from torchspore.engine.graph.control.sub_graph import SubGraph
+from torchspore.engine.graph.fx.control_flow import Record, emit, stand_in
 from torchspore.engine.graph.refusal import Refusal
-from torchspore.engine.graph.watch import quiet
 from torchspore.engine.number import Number
 from torchspore.engine.private import make_fx, without_modes
 from torchspore.engine.tensor import raw
@@ -196,7 +195,7 @@ def _is_cheap(side: Outcome) -> bool:
 
 def acts(side: Outcome) -> bool:
     """Whether the side does something besides giving values."""
-    from torchspore.engine.graph.passes.dead import acts as node_acts
+    from torchspore.engine.graph.passes.cleanup import acts as node_acts
 
     return side.module is None or any(node.op == "call_function" and node_acts(node) for node in side.module.graph.nodes)
 
@@ -287,8 +286,8 @@ def _emit(test: torch.Tensor, slots: list[Slot], left: Outcome, right: Outcome) 
 
 def _raising(side: Outcome, shape: Shape) -> torch.fx.GraphModule:
     """The graph of a way that raises."""
+    from torchspore.engine.graph.control.execution import fail
     from torchspore.engine.graph.control.join import Source
-    from torchspore.engine.graph.control.run import fail
 
     made = Assembly(Outcome(), shape, []).run([Source()] * len(shape.outputs), [False] * len(shape.outputs))
     first = next(node for node in made.graph.nodes if node.op != "placeholder")

@@ -8,7 +8,7 @@ import torch
 
 from torchspore.engine.graph.control.join import NOTHING, Mismatch, Place, Source, _is_equal, holds, sides
 from torchspore.engine.graph.control.part import Outcome
-from torchspore.engine.graph.control.records import stand_in
+from torchspore.engine.graph.fx.control_flow import stand_in
 from torchspore.engine.number import Number, is_plain, number
 from torchspore.engine.tensor import TensorBase, like, raw, wrap
 

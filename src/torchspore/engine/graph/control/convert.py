@@ -10,7 +10,7 @@ import copy
 from types import CellType, CodeType, FunctionType, MethodType
 from typing import Any
 
-from torchspore.engine.graph.control import names, source
+from torchspore.engine.graph.control import source, syntax
 from torchspore.engine.graph.control.expressions import Expressions
 from torchspore.engine.graph.control.source import NoSource
 from torchspore.engine.graph.control.statements import converted as converted_definition
@@ -75,7 +75,7 @@ def _code(function: FunctionType) -> CodeType | str:
         return str(reason)
     except RecursionError:
         return "it is nested too deeply"
-    if not names.can_convert(node):
+    if not syntax.can_convert(node):
         return "it is a generator, or looks at its own local names"
     node = copy.deepcopy(node)
     if isinstance(node, ast.Lambda):

@@ -11,11 +11,10 @@ from typing import Any
 import torch
 
 from torchspore.base.frames import is_users
-from torchspore.engine.graph import binary
-from torchspore.engine.graph.capture import Capture
-from torchspore.engine.graph.control import branch, convert, loop, part
+from torchspore.engine.graph.capture.capture import Capture
+from torchspore.engine.graph.control import branch, convert, loop, part, support_binary
 from torchspore.engine.graph.control.join import NOTHING
-from torchspore.engine.graph.control.records import Check, Say, emit
+from torchspore.engine.graph.fx.control_flow import Check, Say, emit
 from torchspore.engine.graph.refusal import Refusal
 from torchspore.engine.number import KINDS, Number, number
 from torchspore.engine.tensor import TensorBase, raw, tensors
@@ -246,7 +245,7 @@ def call(function: Any) -> Any:
     """What to call for `function`: the converted form of a function of the user's, anything else as it is."""
     if function is builtins.print:  # while a capture watches, another function than at other times
         return say
-    function = binary.readable(function)
+    function = support_binary.readable(function)
     kind = type(function)
     if kind is FunctionType:
         return convert.converted(function) if is_users(function.__code__.co_filename) else function

@@ -9,7 +9,7 @@ import torch
 
 from torchspore.engine.dtypes import FROM_TORCH
 from torchspore.engine.graph.control.part import Outcome
-from torchspore.engine.graph.control.records import stand_in
+from torchspore.engine.graph.fx.control_flow import stand_in
 from torchspore.engine.number import KINDS, Number, is_plain
 from torchspore.engine.tensor import TensorBase, like, raw, transform, wrap
 

@@ -9,16 +9,16 @@ import torch
 
 from torchspore.base.frames import user_line
 from torchspore.engine.grad import is_differentiable, is_recording
-from torchspore.engine.graph.capture import Capture
+from torchspore.engine.graph.capture.capture import Capture
+from torchspore.engine.graph.capture.watch import quiet
 from torchspore.engine.graph.control.assemble import Assembly, Shape
 from torchspore.engine.graph.control.branch import derivative, leave, scalar, scattered
 from torchspore.engine.graph.control.carried import Again, State
 from torchspore.engine.graph.control.join import NOTHING, Mismatch, Source, filled
 from torchspore.engine.graph.control.part import Outcome, Part
 from torchspore.engine.graph.control.places import UNBOUND, Attribute, Local, Places, Written
-from torchspore.engine.graph.control.records import Record, emit, stand_in
+from torchspore.engine.graph.fx.control_flow import Record, emit, stand_in
 from torchspore.engine.graph.refusal import Refusal
-from torchspore.engine.graph.watch import quiet
 from torchspore.engine.number import is_plain, number
 from torchspore.engine.tensor import TensorBase, like, raw
 

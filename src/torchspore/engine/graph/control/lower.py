@@ -8,13 +8,13 @@ from typing import Any
 import torch
 from torch.fx.node import Node
 
-from torchspore.engine.graph import origin
-from torchspore.engine.graph.control import run
+from torchspore.engine.graph import provenance
+from torchspore.engine.graph.control import execution
 from torchspore.engine.graph.control.branch import Branch, BranchBack
+from torchspore.engine.graph.control.halves import only, split
 from torchspore.engine.graph.control.loop import Loop, LoopBack, LoopBackAgain
-from torchspore.engine.graph.control.records import OPERATOR, RECORDS, Check, Record, Say
-from torchspore.engine.graph.control.split import only, split
-from torchspore.engine.graph.passes.dead import drop_dead
+from torchspore.engine.graph.fx.control_flow import OPERATOR, RECORDS, Check, Record, Say
+from torchspore.engine.graph.passes.cleanup import drop_dead
 from torchspore.engine.private import FakeTensorMode
 
 _SAME = {torch.ops.aten.detach.default, torch.ops.aten.alias.default}
@@ -105,10 +105,10 @@ class _Rewrite:
     def run(self, record: Record) -> None:
         """Puts the direct calls in."""
         if isinstance(record, Check):
-            self._call(self._node, run.check, (self._inputs[0], record.text))
+            self._call(self._node, execution.check, (self._inputs[0], record.text))
             self._graph.erase_node(self._node)
         elif isinstance(record, Say):
-            self._call(self._node, run.say, (record.text,))
+            self._call(self._node, execution.say, (record.text,))
             self._graph.erase_node(self._node)
         elif isinstance(record, Branch):
             self._branch(record.then, record.otherwise, len(record.metas), 0)
@@ -129,33 +129,33 @@ class _Rewrite:
         used = self._used(self._node, count)
         if not self._backs:
             codes = [only(module, [skip + i for i in used], bool(skip)) for module in (then, otherwise)]
-            self._replace(self._node, run.branch, (test, inputs, *codes), used)
+            self._replace(self._node, execution.branch, (test, inputs, *codes), used)
             return
         wanted = sorted({i for back in self._backs for i in self._used(back, None)})
         (then_forward, then_back), (else_forward, else_back) = (
             split(module, used, [count + i for i in wanted]) for module in (then, otherwise)
         )
-        new = self._replace(self._node, run.branch_keeping, (test, inputs, then_forward, else_forward, len(used)), used)
+        new = self._replace(self._node, execution.branch_keeping, (test, inputs, then_forward, else_forward, len(used)), used)
         kept = self._kept(new, len(used))
         for back in self._backs:
             gradients = list(back.args[0])[len(self._inputs):]  # type: ignore[arg-type]
-            self._replace(back, run.branch_back, (kept, gradients, then_back, else_back), wanted)
+            self._replace(back, execution.branch_back, (kept, gradients, then_back, else_back), wanted)
 
     def _loop(self, record: Loop) -> None:
         test, *rest = self._inputs
         state, inputs = rest[:record.count], rest[record.count:]
         every = list(range(record.count))
         if not self._backs:
-            self._replace(self._node, run.loop, (test, state, inputs, only(record.body, [*every, record.count])), every)
+            self._replace(self._node, execution.loop, (test, state, inputs, only(record.body, [*every, record.count])), every)
             return
         count, wanted = record.count + 1, list(range(len(record.shape.wanted)))
         forward, back_code = split(record.body, list(range(count)), [count + i for i in wanted])
-        new = self._replace(self._node, run.loop_keeping, (test, state, inputs, forward), every)
+        new = self._replace(self._node, execution.loop_keeping, (test, state, inputs, forward), every)
         kept = self._kept(new, record.count)
         extra = [rest[i] for i in record.of_inputs]
         for back in self._backs:
             gradients = list(back.args[0])[len(self._inputs):]  # type: ignore[arg-type]
-            self._replace(back, run.loop_back, (kept, gradients, extra, back_code), wanted)
+            self._replace(back, execution.loop_back, (kept, gradients, extra, back_code), wanted)
 
     def _loop_again(self, record: LoopBack) -> None:
         """The gradient of a loop that is not at hand: the loop runs once more."""
@@ -166,11 +166,11 @@ class _Rewrite:
         count, wanted = loop.count + 1, list(range(len(loop.shape.wanted)))
         forward, back_code = split(loop.body, list(range(count)), [count + i for i in wanted])
         with self._graph.inserting_before(self._node):
-            first = self._graph.call_function(run.loop_keeping, (test, state, inputs, forward))  # type: ignore[arg-type]
+            first = self._graph.call_function(execution.loop_keeping, (test, state, inputs, forward))  # type: ignore[arg-type]
             first.meta["val"] = [*loop.metas, None]
             kept = self._graph.call_function(operator.getitem, (first, loop.count))
         _mark_like(self._node, first, kept)
-        self._replace(self._node, run.loop_back, (kept, gradients, [rest[i] for i in loop.of_inputs], back_code), wanted)
+        self._replace(self._node, execution.loop_back, (kept, gradients, [rest[i] for i in loop.of_inputs], back_code), wanted)
 
     def _second(self, record: LoopBackAgain) -> None:
         back, loop = record.of, record.of.of
@@ -184,7 +184,7 @@ class _Rewrite:
         back_code = only(loop.body, [count + i for i in range(len(loop.shape.wanted))], True)
         second = _second_code(record, loop)
         places = (loop.of_state, [i - loop.count for i in loop.of_inputs])
-        self._replace(self._node, run.loop_back_again, (
+        self._replace(self._node, execution.loop_back_again, (
             test, state, inputs, ends, at_state, at_inputs, body, back_code, second, places,
         ), list(range(len(record.metas))))
         assert len(back.metas) == len(loop.shape.wanted)
@@ -225,7 +225,7 @@ def _mark_like(old: Node, *made: Node) -> None:
     from torchspore.engine.graph.control.part import BACKWARD
 
     for node in made:
-        origin.inherit(node, old)
+        provenance.inherit(node, old)
         if BACKWARD in old.meta:
             node.meta[BACKWARD] = True
 

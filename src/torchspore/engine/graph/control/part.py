@@ -16,15 +16,15 @@ from torch.fx.node import Node
 
 from torchspore.engine import tensor as engine
 from torchspore.engine.grad import is_differentiable, is_recording
-from torchspore.engine.graph import origin
-from torchspore.engine.graph.capture import Capture
+from torchspore.engine.graph import provenance
+from torchspore.engine.graph.capture.capture import Capture
+from torchspore.engine.graph.capture.state import MISSING
+from torchspore.engine.graph.capture.watch import quiet
 from torchspore.engine.graph.control import name_in
 from torchspore.engine.graph.control.places import Attribute, Place, Places, Written
-from torchspore.engine.graph.control.records import stand_in
-from torchspore.engine.graph.passes.inputs import new_input
+from torchspore.engine.graph.fx.control_flow import stand_in
+from torchspore.engine.graph.fx.inputs import new_input
 from torchspore.engine.graph.refusal import Refusal
-from torchspore.engine.graph.state import MISSING
-from torchspore.engine.graph.watch import quiet
 from torchspore.engine.private import (
     current_trace,
     disable_proxy_modes_tracing,
@@ -186,7 +186,7 @@ class Part(Capture):
 
         def body() -> list[torch.Tensor]:
             self.tracer, self.mode = current_trace()
-            origin.attach(self.tracer)
+            provenance.attach(self.tracer)
             with self.open():
                 for tensor, value in self._given:
                     self._set(tensor, self.resolve(value))

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from types import CellType, FunctionType, MethodType
 from typing import Any
 
-from torchspore.engine.graph.state import is_constant
+from torchspore.engine.graph.capture.state import is_constant
 from torchspore.engine.tensor import TensorBase
 
 _DEPTH = 4

@@ -9,7 +9,8 @@ from types import CellType, CodeType, FunctionType
 from torchspore.base.text import with_hint
 from torchspore.context import effects
 from torchspore.context.effects import Outcome
-from torchspore.engine.graph.control import convert, names, source
+from torchspore.engine.graph.control import convert, source
+from torchspore.engine.graph.control import syntax as names
 from torchspore.engine.graph.refusal import Refusal
 from torchspore.errors import CompileAttributeError, CompileError, CompileNameError, CompileTypeError
 

@@ -5,13 +5,10 @@ from collections.abc import Callable
 
 import torch
 
-from torchspore.engine.graph.passes.constants import real_constants
-from torchspore.engine.graph.passes.dead import drop_dead
-from torchspore.engine.graph.passes.idle import drop_idle_states
+from torchspore.engine.graph.fx.aliasing import cancel_views
+from torchspore.engine.graph.passes.cleanup import drop_dead, drop_idle_states, drop_same, real_constants
 from torchspore.engine.graph.passes.in_place import overwrite
-from torchspore.engine.graph.passes.pool import pool_channels_last
-from torchspore.engine.graph.passes.same import drop_same
-from torchspore.engine.graph.passes.views import cancel_views
+from torchspore.engine.graph.passes.layout import pool_channels_last
 
 __all__ = ["clean", "drop_dead", "overwrite", "pool_channels_last"]
 

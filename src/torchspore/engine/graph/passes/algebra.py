@@ -12,10 +12,9 @@ from typing import Any
 import torch
 from torch.fx.node import Node
 
-from torchspore.engine.graph.passes.changing import changing, leaves
-from torchspore.engine.graph.passes.dead import drop_dead
-from torchspore.engine.graph.passes.inner import change_inner
-from torchspore.engine.graph.passes.views import root
+from torchspore.engine.graph.fx.aliasing import changing, leaves, root
+from torchspore.engine.graph.fx.modules import change_inner
+from torchspore.engine.graph.passes.cleanup import drop_dead
 
 _aten = torch.ops.aten
 Found = Node | tuple[Any, ...] | None

@@ -9,10 +9,9 @@ from typing import Any
 import torch
 from torch.fx.node import Node
 
-from torchspore.engine.graph.passes.inputs import new_input
-from torchspore.engine.graph.passes.order import dependencies, in_order
-from torchspore.engine.graph.passes.views import root
-from torchspore.engine.graph.passes.writes import writes
+from torchspore.engine.graph.fx.aliasing import root, writes
+from torchspore.engine.graph.fx.inputs import new_input
+from torchspore.engine.graph.fx.order import dependencies, in_order
 
 _aten = torch.ops.aten
 

@@ -1,12 +1,14 @@
-"""Images with channels last in memory, which oneDNN's and cuDNN's convolutions read without a rearrangement."""
+"""The order of images in memory: channels-last for convolutions and pooling, and the strides that really occur."""
 from __future__ import annotations
 
+import json
 import operator
+from typing import Any
 
 import torch
 from torch.fx.node import Node
 
-from torchspore.engine.private import is_operator
+from torchspore.engine.private import FakeTensorMode, is_operator
 
 _aten = torch.ops.aten
 _VIEWS = {_aten.view.default, _aten._unsafe_view.default}
@@ -94,3 +96,106 @@ def _like(module: torch.fx.GraphModule, before: Node, parameter: Node, gradient:
     back = _back(module, before, gradient) if parameter.meta["val"].is_contiguous() else gradient
     assert isinstance(back, Node)
     return back
+
+
+class _Recorder(torch.fx.Interpreter):
+    """Runs the graph and keeps what comes out of each node, without its memory."""
+
+    def __init__(self, module: torch.fx.GraphModule) -> None:
+        super().__init__(module)
+        self.mode = FakeTensorMode()
+
+    def run_node(self, node: torch.fx.Node) -> Any:
+        value = super().run_node(node)
+        if isinstance(value, torch.Tensor):
+            node.meta["val"] = self._fake(value)
+        elif isinstance(value, (list, tuple)) and node.op == "call_function":
+            node.meta["val"] = [self._fake(v) if isinstance(v, torch.Tensor) else v for v in value]
+        return value
+
+    def _fake(self, t: torch.Tensor) -> torch.Tensor | None:
+        if t.layout is not torch.strided:          # packed weights
+            return None
+        with self.mode:
+            return torch.empty_strided(t.shape, t.stride(), dtype=t.dtype, device=t.device)
+
+
+def restrided(module: torch.fx.GraphModule, inputs: list[torch.Tensor]) -> torch.fx.GraphModule:
+    """With `meta['val']` of each node as it comes out of a run on these inputs, which the graph may write to."""
+    with torch.no_grad():
+        _Recorder(module).run(*inputs)
+    return module
+
+
+def layouts(module: torch.fx.GraphModule) -> str:
+    """What `restrided` found out, as text for the next process."""
+    return json.dumps([_layout(node.meta.get("val")) for node in module.graph.nodes], separators=(",", ":"))
+
+
+def with_layouts(module: torch.fx.GraphModule, text: str) -> bool:
+    """Gives `meta` what `layouts` told; whether the text belongs to this graph."""
+    try:
+        found = json.loads(text)
+        nodes, mode = list(module.graph.nodes), FakeTensorMode()
+        values = [_value(item, mode) for item in found]
+    except (ValueError, TypeError, AttributeError, RuntimeError):
+        return False
+    if len(values) != len(nodes):
+        return False
+    for node, value in zip(nodes, values):
+        if value is not None:
+            node.meta["val"] = value
+    return True
+
+
+def _layout(value: Any) -> Any:
+    if isinstance(value, torch.Tensor):
+        return [list(value.shape), list(value.stride()), str(value.dtype).removeprefix("torch."), str(value.device)]
+    return {"items": [_layout(item) for item in value]} if isinstance(value, (list, tuple)) else None
+
+
+def _value(told: Any, mode: Any) -> Any:
+    if isinstance(told, dict):
+        return [_value(item, mode) for item in told["items"]]
+    if told is None:
+        return None
+    shape, strides, dtype, device = told
+    with mode:
+        return torch.empty_strided(shape, strides, dtype=getattr(torch, dtype), device=device)
+
+
+_POOL = _aten.max_pool2d_with_indices.default
+
+FEWEST_CHANNELS, FEWEST_VALUES = 6, 20_000
+"""From here on it is faster: torch's CPU kernel computes the channels of a pixel at once, and one pixel after the other in NCHW. Measured
+2.4 to 3.4 times faster with both rearrangements included, 1.5 times with 6 channels (torch 2.13, AVX-512, one thread)."""
+
+
+def pool_channels_last(module: torch.fx.GraphModule) -> torch.fx.GraphModule:
+    """With the images of large max poolings on the CPU rearranged before, and what comes out rearranged back."""
+    for node in list(module.graph.nodes):
+        if node.op == "call_function" and node.target is _POOL and _is_worth(node):
+            _turn_pool(module, node)
+    return module
+
+
+def _is_worth(node: Node) -> bool:
+    image = node.args[0].meta.get("val") if isinstance(node.args[0], Node) else None
+    return (
+        isinstance(image, torch.Tensor) and image.dim() == 4 and image.device.type == "cpu" and image.dtype is torch.float32
+        and all(isinstance(size, int) for size in image.shape) and image.is_contiguous() and image.shape[1] >= FEWEST_CHANNELS
+        and image.numel() >= FEWEST_VALUES and all(user.target is operator.getitem for user in node.users)
+    )
+
+
+def _turn_pool(module: torch.fx.GraphModule, node: Node) -> None:
+    graph = module.graph
+    with graph.inserting_before(node):
+        turned = graph.call_function(_aten.contiguous.default, (node.args[0],), {"memory_format": torch.channels_last})
+        turned.meta["val"] = node.args[0].meta["val"]  # type: ignore[union-attr]
+    node.args = (turned, *node.args[1:])
+    for item in list(node.users):
+        with graph.inserting_after(item):
+            back = graph.call_function(_aten.contiguous.default, (item,))
+        back.meta = dict(item.meta)
+        item.replace_all_uses_with(back, delete_user_cb=lambda user, back=back: user is not back)  # type: ignore[misc]

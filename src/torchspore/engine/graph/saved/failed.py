@@ -12,8 +12,9 @@ from typing import Any
 
 import torch
 
+from torchspore.engine.graph import stages
 from torchspore.engine.graph.refusal import Refusal
-from torchspore.engine.graph.saved import folder, ir, kinds, stages
+from torchspore.engine.graph.saved import folder, ir, kinds
 from torchspore.engine.graph.saved.snapshot import Call, Inputs, Snapshot, Taker
 
 NAME = "analyze_fail.ir"

@@ -26,14 +26,14 @@ def seconds(module: torch.fx.GraphModule, inputs: Callable[[], list[torch.Tensor
 
     `inputs` gives the real tensors; copies of them are computed with, and random numbers are as before.
     """
-    from torchspore.engine.graph.levels import measure  # it is above this room, which levels hand their graphs to
+    from torchspore.engine.graph.backend import measuring  # it is above this room, which levels hand their graphs to
 
     try:
-        with without_modes(), measure.undisturbed():
+        with without_modes(), measuring.undisturbed():
             given = inputs()
             timed, started = _Timed(module), time.perf_counter()
             for turn in range(MOST):
-                timed.run(*[measure.copy(t) for t in given])
+                timed.run(*[measuring.copy(t) for t in given])
                 if turn >= LEAST and time.perf_counter() - started > LONGEST:
                     break
         return timed.seconds

@@ -9,8 +9,8 @@ import numpy as np
 
 from torchspore.context.store import STORE
 from torchspore.engine import dtypes, optim
-from torchspore.engine.graph import state
-from torchspore.engine.graph.precision import step
+from torchspore.engine.graph.capture import state
+from torchspore.engine.graph.passes.precision import casts
 from torchspore.engine.rows import RowsBase
 from torchspore.engine.tensor import raw, wrap
 from torchspore.errors import NameRefused
@@ -118,7 +118,7 @@ class Optimizer(Cell):
 
         The gradients are divided by the loss scale, decayed if the decay is `coupled`, then centralized, in MindSpore's order.
         """
-        with step.marked():
+        with casts.marked():
             yield from self._updates(gradients, coupled)
 
     def _updates(self, gradients: Any, coupled: bool) -> Iterator[tuple[list[Any], list[Any], Any, Any, Group]]:

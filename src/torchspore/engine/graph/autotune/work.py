@@ -1,0 +1,42 @@
+"""Works off a tuning file: searches for each graph that waits, and writes what was found."""
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from torchspore.engine.graph import pipeline
+from torchspore.engine.graph.autotune import file, later
+from torchspore.engine.graph.autotune.tuner import entry_of, search
+from torchspore.engine.graph.fx.fingerprint import machine
+
+
+def work_off(where: Path) -> Iterator[str]:
+    """A line for each graph of the file as it is done. Raises file.Unusable."""
+    graphs = file.read(where)
+    done = [entry for entry in graphs.values() if entry.get("status") == "tuned"]
+    if done:
+        yield f"{len(done)} of {len(graphs)} graphs were tuned before"
+    for item in later.waiting(where, graphs):
+        if isinstance(item, str):
+            yield item
+            continue
+        found = search(
+            item.module, item.inputs, item.settings, item.held, item.tuning,
+            lambda item=item: pipeline.untuned(item.module, item.inputs, item.settings, item.held),  # type: ignore[misc]
+        )
+        file.keep(item.key, {**entry_of(found, item.tuning, item.entry["net"]), "machine": machine()}, where)
+        yield f"{item.entry['net'] or item.key[:12]}: {found.base * 1e3:.3f} ms, {found}"
+
+
+def threads_of(where: Path) -> int | None:
+    """How many threads the program had that made the file; None where the file does not say."""
+    import json
+
+    try:
+        told = json.loads(where.read_text(encoding="utf-8"))["machine"].split()
+        return int(told[-2]) if told[-1] == "threads" else None
+    except (OSError, ValueError, KeyError, TypeError, IndexError, AttributeError):
+        return None
+
+
+__all__ = ["threads_of", "work_off"]

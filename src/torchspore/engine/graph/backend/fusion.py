@@ -1,0 +1,200 @@
+"""Clusters of pointwise operators and reductions as compiled kernels, each where it is faster than the operators one by one."""
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch.fx.node import Node
+
+from torchspore.engine.graph import log
+from torchspore.engine.graph.backend import autotune_cache, eager_codegen, inductor
+from torchspore.engine.graph.fx.aliasing import is_view
+from torchspore.engine.graph.fx.fingerprint import of_text, signature
+from torchspore.engine.graph.fx.modules import change_inner, copied
+from torchspore.engine.graph.passes.clusters import Cluster, clusters, put_in, taken_out
+from torchspore.engine.private import is_operator, without_modes
+
+WORTH = 0.9
+"""A compiled kernel is taken where it needs at most this share of the time of the operators."""
+SHORTEST = 15e-6
+"""Seconds: clusters that take less are left as they are; compiling a kernel takes seconds."""
+LOOPS = 10
+"""How often the body of a loop is taken to run when its share of the time is guessed."""
+SHARE = 0.01
+"""Clusters that are alike and take a smaller share of the graph's time, all together, are left as they are."""
+
+POINTWISE = """
+    add sub mul div rsub neg abs relu sigmoid tanh exp exp2 expm1 log log1p log2 sqrt rsqrt reciprocal square sin cos erf pow sign
+    floor ceil round trunc clamp clamp_min clamp_max minimum maximum where eq ne lt le gt ge logical_and logical_or logical_not
+    bitwise_and bitwise_or bitwise_not gelu gelu_backward threshold_backward sigmoid_backward tanh_backward silu silu_backward
+    leaky_relu leaky_relu_backward elu elu_backward hardtanh hardtanh_backward hardswish hardswish_backward hardsigmoid softplus
+    softplus_backward mish masked_fill lerp addcmul addcdiv fmod remainder isnan isinf _to_copy clone ones_like zeros_like
+    full_like full zeros ones fill
+""".split()
+REDUCTIONS = """
+    sum mean amax amin var var_mean native_layer_norm native_layer_norm_backward _softmax _softmax_backward_data _log_softmax
+    _log_softmax_backward_data native_batch_norm native_batch_norm_backward native_group_norm native_group_norm_backward
+    max_pool2d_with_indices avg_pool2d avg_pool2d_backward
+""".split()
+MOVES = ["cat", "stack", "constant_pad_nd"]
+_HEAVY = {*POINTWISE, *REDUCTIONS, *MOVES}
+_FREE = {"ones_like", "zeros_like", "full_like", "full", "zeros", "ones"}
+
+_kernels: dict[str, inductor.Kernel] = {}
+"""For each cluster by its fingerprint the kernel that won: layers that are alike are compiled once."""
+
+
+def is_fusable(node: Node) -> bool:
+    """Whether a generated kernel can compute the node with the same numbers."""
+    target = node.target
+    if not is_operator(target) or target.namespace != "aten" or target._opname.endswith("_"):
+        return False
+    if target._schema.is_mutable or not _has_tensors(node):
+        return False
+    return is_view(node) or target._opname in _HEAVY
+
+
+def _has_tensors(node: Node) -> bool:
+    value = node.meta.get("val")
+    values = value if isinstance(value, (list, tuple)) else [value]
+    return all(v is None or (isinstance(v, torch.Tensor) and v.layout is torch.strided and _is_fixed(v))
+               for v in values)
+
+
+def in_one(module: torch.fx.GraphModule) -> torch.fx.GraphModule | None:
+    """The graph with all that neither writes nor draws random numbers as one C++ launch, or few; None where that can't be had."""
+    kept: list[tuple[Cluster, inductor.Kernel]] = []
+    for cluster in clusters(module, _is_pure):
+        if _is_work(cluster, _is_any):
+            kernel = inductor.one_launch(taken_out(cluster))
+            if kernel is None:
+                return None
+            kept.append((cluster, kernel))
+    return put_in(module, kept) if kept else None
+
+
+def _is_pure(node: Node) -> bool:
+    target = node.target
+    return (
+        is_operator(target) and target.namespace == "aten" and not target._schema.is_mutable and _has_tensors(node)
+        and torch.Tag.nondeterministic_seeded not in target.tags
+    )
+
+
+def _is_any(name: str) -> bool:
+    return name not in _FREE
+
+
+@dataclass
+class Like:
+    """Clusters that are alike: one of them as a graph, its inputs, and the seconds that its operators take one by one."""
+
+    part: torch.fx.GraphModule
+    clusters: list[Cluster]
+    inputs: list[torch.Tensor] = field(default_factory=list)
+    seconds: float = 0.0
+
+
+def _is_fixed(v: torch.Tensor) -> bool:
+    return all(isinstance(n, int) and n > 0 for n in v.shape)
+
+
+def fused(
+    module: torch.fx.GraphModule, level: str, total: float, may_fuse: Callable[[Node], bool] = is_fusable,
+) -> torch.fx.GraphModule | None:
+    """The graph with the kernels that won, compiled now; None where none does. `total`: seconds that the graph takes without, or 0 where
+    this form was chosen before, so that only clusters count for which a kernel was chosen too.
+
+    The strides in `meta` must be the ones that occur. `may_fuse` is where somebody forbids more than `is_fusable` does.
+    """
+    module = copied(module)
+    inside = change_inner(module, lambda inner: fused(inner, level, total / LOOPS, may_fuse))
+    kept: list[tuple[Cluster, inductor.Kernel]] = []
+    for text, like in _alike(module, may_fuse).items():
+        if not inductor.is_there():
+            return None
+        kernel = _known(of_text("cluster", level + text), like, level, total)
+        if kernel is not None:
+            kept += [(cluster, kernel) for cluster in like.clusters]
+    return put_in(module, kept) if kept else module if inside else None
+
+
+def _alike(module: torch.fx.GraphModule, may_fuse: Callable[[Node], bool]) -> dict[str, Like]:
+    """The clusters with work in them, those that are alike together."""
+    found: dict[str, Like] = {}
+    for cluster in clusters(module, may_fuse):
+        if _is_work(cluster):
+            part = taken_out(cluster)
+            found.setdefault(signature(part), Like(part, [])).clusters.append(cluster)
+    return found
+
+
+def _is_generated(name: str) -> bool:
+    return name in _HEAVY and name not in _FREE
+
+
+def _is_work(cluster: Cluster, counts: Callable[[str], bool] = _is_generated) -> bool:
+    names = [node.target._opname for node in cluster.nodes if is_operator(node.target) and not is_view(node)]
+    return bool(cluster.outputs) and any(map(counts, names))
+
+
+def _known(key: str, like: Like, level: str, total: float) -> inductor.Kernel | None:
+    """The kernel for clusters of this kind, where it is known or found out now to be the faster way."""
+    if key in _kernels:
+        return _kernels[key]
+    known = autotune_cache.find(key)
+    if known == "operators" or (known is None and not total):
+        return None
+    found = inductor.kernel(like.part, level) if known == "kernel" else _measured(like, key, level, total)
+    if found is not None:
+        _kernels[key] = found
+    return found
+
+
+def _measured(like: Like, key: str, level: str, total: float) -> inductor.Kernel | None:
+    with without_modes(), torch.no_grad(), torch.random.fork_rng():
+        like.inputs = [_values(node.meta["val"]) for node in like.part.graph.nodes if node.op == "placeholder"]
+        like.seconds = _seconds(eager_codegen.compile(like.part), like.inputs)
+        if like.seconds < SHORTEST or like.seconds * len(like.clusters) < SHARE * total:
+            return None                       # not kept: in another graph it may be worth while
+        found = _winner(like, level)
+    like.inputs = []
+    if inductor.is_there():
+        autotune_cache.keep(key, "operators" if found is None else "kernel")
+    return found
+
+
+def _winner(like: Like, level: str) -> inductor.Kernel | None:
+    """The compiled kernel where it is faster than the operators."""
+    plain, kernel = eager_codegen.compile(like.part), inductor.kernel(like.part, level)
+    if kernel is None:
+        return None
+    before, after = like.seconds, float("inf")
+    for _ in range(2):                        # in turns: another program on the machine may come between
+        after = min(after, _seconds(kernel, like.inputs))
+        before = min(before, _seconds(plain, like.inputs))
+    log.event("level", f"{len(like.clusters)} clusters of {len(like.part.graph.nodes)}: {before * 1e6:.0f} us, "
+                       f"as one kernel {after * 1e6:.0f} us")
+    return kernel if after < WORTH * before else None
+
+
+def _values(fake: torch.Tensor) -> torch.Tensor:
+    """Some values of the same shape, strides and dtype; small positive numbers, so that no operator meets what it is slow with."""
+    t = torch.empty_strided(fake.shape, fake.stride(), dtype=fake.dtype, device=fake.device)
+    return t.fill_(1) if not t.is_floating_point() else t.copy_(torch.rand(fake.shape, dtype=torch.float32) + 0.1)
+
+
+def _seconds(run: Callable[..., Any], inputs: list[torch.Tensor]) -> float:
+    best, spent = float("inf"), 0.0
+    for turn in range(30):
+        started = time.perf_counter()
+        run(*inputs)
+        took = time.perf_counter() - started
+        spent += took
+        best = min(best, took)
+        if turn >= 5 and spent > 0.05:
+            break
+    return best

@@ -1,0 +1,90 @@
+"""Graphs for inference alone: batch norms folded into convolutions, weights in oneDNN's order, activations computed on the way out.
+
+What hangs on weights alone is computed again only when a weight has changed."""
+from __future__ import annotations
+
+import operator
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+
+from torchspore.engine import tensor as engine
+from torchspore.engine.graph import passes, stages
+from torchspore.engine.graph.backend import eager_codegen, products
+from torchspore.engine.graph.backend.eager_codegen import Code
+from torchspore.engine.graph.fx.aliasing import root, writes
+from torchspore.engine.graph.fx.modules import copied
+from torchspore.engine.graph.passes.folding import Hoisted, fold_norms, hoist, steady
+from torchspore.engine.graph.passes.layout import channels_last, has_images
+from torchspore.engine.graph.passes.onednn import fuse_activations, onednn_linears, pack
+from torchspore.engine.private import is_operator
+
+_version = operator.attrgetter("_version")
+
+
+def with_kept_values(hoisted: Hoisted, first: Code, rest: Code) -> Code:
+    """Runs `first` on the weights where one of them is another tensor or was written to since, then `rest`.
+
+    torch counts the writes into a tensor's memory (`_version`); whoever writes past torch (a NumPy view of it) is not seen.
+    """
+    take = operator.itemgetter(*hoisted.taken) if len(hoisted.taken) > 1 else lambda inputs: (inputs[hoisted.taken[0]],)
+    kept: list[Any] = [(), [], [], 0, []]           # the weights, their versions, the values, the count, copies of vectors
+
+    def run(*inputs: torch.Tensor) -> list[Any]:
+        weights: Any = take(inputs)
+        before, versions, values, count, vectors = kept
+        now = list(map(_version, weights))
+        if now != versions or not all(map(operator.is_, weights, before)) or (
+            count != engine.uncounted and not all(map(torch.equal, vectors, _vectors(weights)))
+        ):
+            values = first(*weights)
+            kept[:3] = [weights, now, values]
+            kept[4] = [t.clone() for t in _vectors(weights)]
+        kept[3] = engine.uncounted
+        return rest(*inputs, *values)
+
+    return run
+
+
+def _vectors(weights: Sequence[torch.Tensor]) -> list[torch.Tensor]:
+    """The running statistics of batch norms are among these."""
+    return [t for t in weights if t.dim() == 1]
+
+
+Module = torch.fx.GraphModule
+
+
+def hoisted(module: Module, places: frozenset[int], wanted: products.Wanted, layout: bool) -> Hoisted | None:
+    """The boosted graphs; None where no value hangs on weights alone. `places` says which inputs the program holds."""
+    changed = fold_norms(onednn_linears(copied(module), wanted))
+    if has_images(changed) and layout:
+        changed = channels_last(changed)
+    if is_on_cpu(module):
+        changed = pack(changed, steady(changed, places), layout)
+    return hoist(passes.drop_dead(fuse_activations(changed)), places)
+
+
+def code(found: Hoisted) -> Code:
+    """Runs the first graph when weights have changed, the rest at each call."""
+    rest = passes.overwrite(copied(found.rest))
+    return stages.shown(with_kept_values(found, eager_codegen.compile(found.first, True), eager_codegen.compile(rest)), rest)
+
+
+def is_on_cpu(module: Module) -> bool:
+    """Whether oneDNN can compute the graph."""
+    return all(
+        node.meta["val"].device.type == "cpu" for node in module.graph.nodes
+        if node.op == "placeholder" and isinstance(node.meta.get("val"), torch.Tensor)
+    )
+
+
+def trains(module: Module, places: frozenset[int]) -> str | None:
+    """What the graph does that is no inference: it computes gradients, or writes into one of the inputs at `places`."""
+    inputs = [node for node in module.graph.nodes if node.op == "placeholder"]
+    for node in module.graph.nodes:
+        if is_operator(node.target) and "backward" in node.target._opname:
+            return "computes gradients"
+        if any(root(item) in inputs and inputs.index(root(item)) in places for item in writes(node)):
+            return "writes into Parameters or other Tensors of the Cell"
+    return None

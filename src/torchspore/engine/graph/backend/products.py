@@ -1,0 +1,62 @@
+"""Which matrix products oneDNN computes faster than torch's BLAS on this machine: each shape is measured once in a process."""
+from __future__ import annotations
+
+import time
+
+import torch
+
+from torchspore.engine import private
+from torchspore.engine.graph.backend import autotune_cache
+from torchspore.engine.graph.fx.fingerprint import of_text
+from torchspore.engine.graph.passes.onednn import LINEAR, Wanted
+
+__all__ = ["LINEAR", "Wanted", "is_large", "prefers_onednn"]
+
+WORTH = 0.92
+"""oneDNN is taken where it needs at most this share of the time: less is noise."""
+LEAST, LONGEST = 6, 0.04
+"""Turns that both ways get, and seconds after which they get no more: a wrong choice costs every step to come."""
+SMALL = 2**15
+"""Products of fewer multiplications are calls and no work: they stay as they are."""
+
+
+def prefers_onednn(left: torch.Tensor, right: torch.Tensor, added: torch.Tensor | None) -> bool:
+    """Whether oneDNN is the faster one for operands of these shapes and strides; measures if it is not known yet."""
+    if not is_large(left, right, added):
+        return False
+    key = of_text("product", f"{tuple(left.shape)} {left.stride()} {tuple(right.shape)} {right.stride()} {added is None}")
+    known = autotune_cache.find(key)
+    if known is None:
+        known = "oneDNN" if _measured(left, right, added) else "BLAS"
+        autotune_cache.keep(key, known)
+    return known == "oneDNN"
+
+
+def is_large(left: torch.Tensor, right: torch.Tensor, added: torch.Tensor | None) -> bool:
+    """The rule where nothing may be measured, because a choice by time could give other bits in another run."""
+    return left.shape[0] * left.shape[1] * right.shape[1] >= SMALL
+
+
+def _measured(left: torch.Tensor, right: torch.Tensor, added: torch.Tensor | None) -> bool:
+    with private.without_modes(), torch.no_grad():
+        x, y = (torch.empty_strided(t.shape, t.stride()).fill_(0.5) for t in (left, right))
+        b = None if added is None else torch.ones(added.shape)
+        turned = y.t()
+        if b is None:
+            ways = [lambda: torch.mm(x, y), lambda: private.onednn_linear(x, turned, None, "none", [], "")]
+        else:
+            ways = [lambda: torch.addmm(b, x, y), lambda: private.onednn_linear(x, turned, b, "none", [], "")]
+        best = [float("inf")] * 2
+        spent = 0.0
+        for way in ways:
+            way()
+        for turn in range(20):
+            for place, way in enumerate(ways):
+                started = time.perf_counter()
+                way()
+                took = time.perf_counter() - started
+                spent += took
+                best[place] = min(best[place], took)
+            if turn >= LEAST and spent > LONGEST:
+                break
+    return best[1] < WORTH * best[0]

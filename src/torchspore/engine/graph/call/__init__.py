@@ -1,0 +1,1 @@
+"""Calls: looked up by key, captured where they are new, run as graphs."""

@@ -1,0 +1,234 @@
+"""A call becomes a graph: captured, compiled, entered among the graphs of its key, and told."""
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+from torchspore.base.frames import user_frame, user_line
+from torchspore.context import effects
+from torchspore.context.effects import Outcome
+from torchspore.engine import forward
+from torchspore.engine import tensor as engine
+from torchspore.engine.dtypes import FROM_TORCH
+from torchspore.engine.graph import log, provenance
+from torchspore.engine.graph.call import table
+from torchspore.engine.graph.call.graph import Graph
+from torchspore.engine.graph.call.recorded import RecordedCapture, RecordedGraph
+from torchspore.engine.graph.call.table import Entry, Table
+from torchspore.engine.graph.capture import depth, dynamic_shapes
+from torchspore.engine.graph.capture.capture import Capture, Captured
+from torchspore.engine.graph.capture.scalar_inputs import Numbers
+from torchspore.engine.graph.control import strict
+from torchspore.engine.graph.refusal import Refusal
+from torchspore.engine.graph.saved import failed, opening
+from torchspore.engine.graph.settings import Settings
+from torchspore.engine.tensor import TensorBase
+from torchspore.errors import CompileError
+
+
+def reason_again(entry: Any, table: Any) -> str:
+    """What is different from the graphs that a table has; empty where it has none."""
+    if entry.graphs:
+        names = sorted({f"{read.name!r}" for read in entry.graphs[0].changed()})
+        return f"{', '.join(names)} changed" if names else "a variable or a Parameter changed"
+    others = [other for other in table.values() if other is not entry and other.graphs]
+    return _difference(entry.form, others[-1].form) if others else ""
+
+
+def _difference(form: Any, other: Any) -> str:
+    """What differs between two forms of a call: (function, arguments, options, settings, era, whether it is recorded)."""
+    _, given, options, settings, era, recorded = form
+    if other[1] != given:
+        return "the shapes, dtypes or values of the arguments are others"
+    changed = [name for (name, value), (_, before) in zip(options, other[2]) if value != before]
+    if changed:
+        return f"the option {changed[0]} changed"
+    if other[3] != settings:
+        return "the compile options changed"
+    if other[4] != era:
+        return "how Cells are called changed (hooks, to_float)"
+    return "a gradient is taken around it" if recorded and not other[5] else "a number among the arguments is another one"
+
+
+FEW = 16
+"""A graph of fewer operators gains less than its look-up costs: inside a call that runs in parts such Cells run as PyNative."""
+
+APPLIED = Outcome.applied("calls run as captured graphs; what a graph can't hold runs in parts")
+
+
+def capture(
+    owner: Any, entry: Entry, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], flat: list[TensorBase],
+) -> Graph | Refusal:
+    """A new graph for the call; a Refusal where none can hold it."""
+    strict.report(entry.settings.syntax)
+    own = table.table_of(owner)
+    if own.keeps_changing():
+        refusal = Refusal(f"is called with something that keeps changing: {table.WASTED} captures in a row served one call each")
+        if not getattr(owner, "is_piece", False):
+            _warn(own, f"{refusal.line}: {name_of(owner)} {refusal.reason}.\n\nhint: {_what_changes(own)}")
+        return refusal
+    if own.costs_more():
+        served = sum(graph.runs for graph in own.recent)
+        refusal = Refusal(f"runs as PyNative: its last {len(own.recent)} captures served {served} calls, which costs more than it saves")
+        refusal.as_pynative = True
+        return refusal
+    if entry.is_open and len(entry.graphs) >= dynamic_shapes.SPLITS and "_open_inputs" not in owner.__dict__:
+        return Refusal("needs another graph for each length")
+    why = reason_again(entry, own)
+    if entry.graphs:
+        own.numbers.see(read for graph in entry.graphs for read in graph.changed())
+    try:
+        graph = _graph(owner, entry, function, args, kwargs, flat)
+    except Refusal as refusal:
+        if entry.is_open:
+            return refusal
+        if not own.numbers.lift(refusal.numbers) and not own.numbers.attributes:
+            return refusal
+        try:
+            graph = _graph(owner, entry, function, args, kwargs, flat)
+        except Refusal:
+            own.numbers.fix_attributes()
+            return refusal
+    entry.graphs.insert(0, graph)
+    del entry.graphs[8:]
+    own.is_small = graph.operators < FEW and (own.is_small or not own.recent)
+    own.recent = [*own.recent[1 - table.WATCHED:], graph]
+    _tell(owner, entry, graph, flat, why)
+    effects.report("mode", APPLIED)
+    return graph
+
+
+def _warn(own: Table, text: str) -> None:
+    if not own.has_warned:
+        own.has_warned = True
+        file, line, _ = user_frame() or ("<unknown>", 1, "")
+        warnings.warn_explicit(text, UserWarning, file, line)
+
+
+def _what_changes(own: Table) -> str:
+    """What to write instead, for what kept a Cell or function from using a graph again."""
+    reads = [read for graph in own.recent for read in graph.changed()]
+    if reads:
+        return f"the attribute {reads[-1].name!r} is another one at each call; make it a Tensor."
+    return "pass what changes as a Tensor, or keep shapes the same from call to call."
+
+
+def _graph(
+    owner: Any, entry: Entry, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], flat: list[TensorBase],
+) -> Graph:
+    """Captures the call and compiles what was captured; saves the stages where `save_graphs` says so. Raises Refusal."""
+    with opening.recorded(name_of(owner), entry.settings.told()), provenance.kept(entry.settings.debug):
+        return _made(owner, entry, function, args, kwargs, flat)
+
+
+def compile_error(
+    owner: Any, settings: Settings, refusal: Refusal, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any],
+) -> CompileError:
+    """The error for a call that was refused and must be a graph; the graph up to there is saved, and the error says where."""
+    def again() -> None:
+        _, captured = _captured(owner, Entry(settings), Numbers(), function, args, kwargs)
+        strict.check(captured.watch.codes, settings.syntax)
+
+    path = failed.write(name_of(owner), refusal, settings.told(), (function, args, kwargs), again)
+    return strict.error(name_of(owner), refusal, settings.syntax, path)
+
+
+def _made(
+    owner: Any, entry: Entry, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], flat: list[TensorBase],
+) -> Graph:
+    started = time.perf_counter()
+    capture, captured = _captured(owner, entry, table.table_of(owner).numbers, function, args, kwargs)
+    strict.check(captured.watch.codes, entry.settings.syntax)
+    seconds = time.perf_counter() - started
+    if isinstance(capture, RecordedCapture):
+        graph: Graph = RecordedGraph(captured, flat, seconds, entry.settings, capture)
+    else:
+        graph = Graph(captured, flat, seconds, entry.settings)
+    if not graph.matches(table.version, flat):
+        raise Refusal("reads state that it changes itself")
+    return graph
+
+
+def _captured(
+    owner: Any, entry: Entry, numbers: Numbers, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any],
+) -> tuple[Capture, Captured]:
+    """Captures the call; where Python's limit of nested calls is met, once more with a larger stack."""
+    kind = RecordedCapture if engine.frame() is not None else Capture
+
+    def new(converts: bool) -> Capture:
+        made = kind()
+        made.watch.converts = converts
+        made.watch.says = converts and entry.settings.syntax == "COMPATIBLE"
+        made.numbers = numbers.attributes
+        made.is_piece = getattr(owner, "is_piece", False)
+        made.axes = table.open_axes(owner, args) if entry.is_open else table.NO_AXES
+        return made
+
+    def shared(converts: bool) -> tuple[Capture, Captured]:
+        """With the forward passes recorded that gradients inside use: it takes another trace to learn that of what is not `set_grad()`."""
+        for attempt in range(3):
+            made = new(converts)
+            if kind is Capture:
+                made.forwards = forward.Calls(table.table_of(owner).forwards, attempt < 2, bool(getattr(owner, "is_piece", False)))
+            try:
+                captured = made.run(function, args, kwargs)
+            except Refusal as refusal:
+                if not refusal.is_unrecorded:
+                    raise
+                continue
+            if made.forwards is None or not made.forwards.learned():
+                break
+        return made, captured
+
+    def capture() -> tuple[Capture, Captured]:
+        """As it stands; where a Tensor decides what it does, once more with its source converted."""
+        try:
+            return shared(entry.converts)
+        except Refusal as refusal:
+            may_help = refusal.needs_values or (entry.settings.syntax == "COMPATIBLE" and refusal.reason == "calls print")
+            if entry.converts or not may_help:
+                raise
+            found = shared(True)
+        entry.converts = True
+        return found
+
+    if not entry.is_deep:
+        try:
+            return capture()
+        except Refusal as refusal:
+            if not refusal.needs_room:
+                raise
+        entry.is_deep = True
+    return depth.with_room(capture)
+
+
+def _tell(owner: Any, entry: Entry, graph: Graph, flat: list[TensorBase], why: str) -> None:
+    """Says in `explain` and in the log what was captured, and why not for the first time."""
+    text = (
+        f"{user_line()}: {name_of(owner)}({_shapes(flat)}): {graph.operators} operators, {len(graph.inputs)} inputs, "
+        f"{entry.settings.level}, ready in {graph.seconds:.2f} s{why and ', again because ' + why}"
+    )
+    effects.note("graphs", text)
+    log.event("again" if why else "capture", text)
+
+
+def _shapes(flat: list[TensorBase]) -> str:
+    """The first arguments in a few words: what tells one graph of a Cell from another."""
+    shown = [f"{FROM_TORCH[t._t.dtype]}{list(t._t.shape)}" for t in flat[:3]]
+    return ", ".join(shown + ["..."] * (len(flat) > 3))
+
+
+def refused(owner: Any, refusal: Refusal) -> None:
+    """Says in `explain` and in the log why a call is no graph."""
+    effects.report("mode", APPLIED)
+    if not getattr(owner, "is_piece", False):
+        text = f"{refusal.line}: {name_of(owner)} {refusal.reason}{refusal.calls()}"
+        effects.note("calls that run in parts", text)
+        log.event("refused", text)
+
+
+def name_of(owner: Any) -> str:
+    """What a user knows a Cell or function by."""
+    return getattr(owner, "__qualname__", None) or type(owner).__name__

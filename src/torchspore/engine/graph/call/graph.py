@@ -1,0 +1,194 @@
+"""A captured graph that can be run again: inputs gathered, code called, result put together, state checked."""
+from __future__ import annotations
+
+import dataclasses
+import functools
+import time
+import types
+from typing import Any
+
+import torch
+
+from torchspore.engine import eager
+from torchspore.engine import tensor as engine
+from torchspore.engine.graph import cache, passes, pipeline, stages
+from torchspore.engine.graph.backend.eager_codegen import Code
+from torchspore.engine.graph.call.key import meta
+from torchspore.engine.graph.call.undo import Undo, undo_for, written_places
+from torchspore.engine.graph.capture.capture import Captured, In, Out
+from torchspore.engine.graph.capture.state import MISSING, Read
+from torchspore.engine.graph.refusal import Refusal
+from torchspore.engine.graph.settings import Settings
+from torchspore.engine.number import Number
+from torchspore.engine.tensor import Composite, TensorBase, like, wrap
+
+
+class Graph:
+    """One captured call: `matches` says whether the state that it read is still the same, `run` runs it."""
+
+    def __init__(self, captured: Captured, flat: list[TensorBase], seconds: float, settings: Settings) -> None:
+        started = time.perf_counter()
+        self.module = passes.clean(captured.module, stages.keep_pass)
+        stages.keep("optimize", self.module)
+        _check_generators(self.module)
+        stages.keep("validate", self.module)
+        self._result, self._written = captured.result, captured.written
+        self._is_simple = isinstance(captured.result, Out) and not captured.result.is_number
+        reads = [read for read in captured.watch.reads.values() if not _is_settled(read)]
+        # A change of what an attribute names is counted (`version`); a change inside a list, a dict or an object is not.
+        self._attributes = [read for read in reads if read.is_attribute]
+        # A Tensor given to an attribute is counted too, and so is another torch tensor in a Tensor (`engine.writes`).
+        self._variables = [
+            read for read in reads
+            if not read.is_attribute or not (read.is_constant or read.name == "_cells" or isinstance(read.value, TensorBase))
+        ]
+        # Most only need a look whether they are the same object; the others compare what is in it.
+        self._names = [(read.holder.get, read.name, read.value, read) for read in self._variables if read.is_constant]
+        self._contents = [read for read in self._variables if not read.is_constant]
+        self._twice = _found_twice(captured, flat)
+        self._rereads = any(isinstance(read.value, TensorBase) for read in self._variables)
+        self._sources = [self._source(item, flat, captured.watch.homes) for item in captured.lifted]
+        self.inputs = captured.lifted
+        self._metas = [meta(item) if isinstance(item, TensorBase) else None for item in captured.lifted]
+        self._seen: tuple[int, int] | None = None
+        self._inputs: list[Any] = []
+        self.settings = settings if captured.fits is None else dataclasses.replace(settings, level="O0")  # open lengths are not compiled
+        self._fits = captured.fits
+        with cache.open(self.module, captured.watch.codes, settings, self._labels()) as self.module:
+            # Before a pass lets weights be written early: what it computes again has not failed the first time.
+            self._undo, self._writes = undo_for(self.module, self.settings), bool(written_places(self.module))
+            self.code = self._compiled(flat)
+        self.operators = sum(node.op == "call_function" for node in self.module.graph.nodes)
+        self.seconds = seconds + time.perf_counter() - started
+        self.runs = 0
+
+    def _labels(self) -> list[str]:
+        """What tells inputs of one shape from each other: the place among the arguments, the Parameter's name, the attribute's."""
+        return [
+            str(source) if isinstance(source, int) else str(getattr(item, "name", "") or getattr(source, "name", ""))
+            for source, item in zip(self._sources, self.inputs)
+        ]
+
+    def _compiled(self, flat: list[TensorBase]) -> Code:
+        held = frozenset(p for p, s in enumerate(self._sources) if isinstance(s, (Read, TensorBase)))
+        return pipeline.compile(self.module, functools.partial(self._examples, flat), self.settings, held)
+
+    def _examples(self, flat: list[TensorBase]) -> list[torch.Tensor]:
+        """The real tensors of the inputs as they are now."""
+        found = [flat[s] if isinstance(s, int) else s.now() if isinstance(s, Read) else s for s in self._sources]
+        return [item._t if isinstance(item, TensorBase) else item() for item in found]
+
+    @staticmethod
+    def _source(item: Any, flat: list[TensorBase], homes: dict[int, Read]) -> Any:
+        """Where an input comes from: the place of an argument, what was read, the Tensor itself, or a function."""
+        for place, argument in enumerate(flat):
+            if argument is item:
+                return place
+        return homes.get(id(item), item) if isinstance(item, TensorBase) else item
+
+    def matches(self, version: int, flat: list[TensorBase]) -> bool:
+        """Whether all that the trace read is as it was; `version` counts changes of Cells, `flat` are the Tensors of the call."""
+        for get, name, value, read in self._names:
+            if get(name, MISSING) is not value and not read.holds():
+                return False
+        for read in self._contents:
+            if not read.holds():
+                return False
+        for place, read in self._twice:
+            if read.now() is not flat[place]:
+                return False
+        now = (version, engine.writes)
+        if now == self._seen and not self._rereads:
+            return self._fits is None or self._fits(self._examples(flat))
+        if now != self._seen and not all(read.holds() for read in self._attributes):
+            return False
+        inputs: list[Any] = []
+        for source, expected in zip(self._sources, self._metas):
+            found = source.now() if isinstance(source, Read) else source
+            if isinstance(found, TensorBase) and not isinstance(source, int) and meta(found) != expected:
+                return False
+            inputs.append(found)
+        self._inputs, self._seen = inputs, now
+        return self._fits is None or self._fits(self._examples(flat))
+
+    def changed(self) -> list[Read]:
+        """What the trace read and is no longer as it was."""
+        return [read for read in self._attributes if not read.holds()]
+
+    def run(self, flat: list[TensorBase]) -> Any:
+        """Runs the graph for these arguments."""
+        self.runs += 1
+        inputs = [flat[i] if i.__class__ is int else i for i in self._inputs]
+        given = [i._t if isinstance(i, TensorBase) else i() for i in inputs]
+        outs = self.code(*given) if self._undo is None else self._undoing(self._undo, given)
+        if engine.active:
+            eager.after(outs)
+        return self._result_of(outs, inputs)
+
+    def can_run_again(self, error: BaseException) -> bool:
+        """Whether a run that ended with `error` left everything as it was. A lack of memory may end it anywhere."""
+        return not self._writes or not ("alloc" in str(error) or "out of memory" in str(error))
+
+    def _undoing(self, undo: Undo, given: list[torch.Tensor]) -> list[torch.Tensor]:
+        """Runs the code; what it did is undone where it fails."""
+        aside = undo.begin(given)
+        try:
+            outs = self.code(*given)
+        except BaseException:
+            undo.back(aside)
+            raise
+        undo.end()
+        return outs
+
+    def _result_of(self, outs: list[torch.Tensor], inputs: list[Any]) -> Any:
+        """Puts the result together and writes what the trace wrote to attributes."""
+        if self._is_simple and not self._written:
+            return wrap(outs[self._result.index])
+        made: dict[int, Any] = {}
+        for owner, name, value in self._written:
+            owner.__dict__[name] = _filled(value, outs, inputs, made)
+            engine.writes += 1
+        return _filled(self._result, outs, inputs, made)
+
+    def __str__(self) -> str:
+        from torchspore.engine.graph.fx.text import text
+
+        return text(self.module)
+
+
+def _is_settled(read: Read) -> bool:
+    """Whether a variable holds what is only ever replaced by hand: a module or a class."""
+    return not read.is_attribute and isinstance(read.value, (types.ModuleType, type, types.BuiltinFunctionType))
+
+
+def _found_twice(captured: Captured, flat: list[TensorBase]) -> list[tuple[int, Read]]:
+    """The arguments that the trace also found in an attribute or variable: the graph has one input for both."""
+    lifted = {id(item) for item in captured.lifted}
+    homes = captured.watch.homes
+    return [(place, homes[id(item)]) for place, item in enumerate(flat) if id(item) in lifted and id(item) in homes]
+
+
+def _filled(value: Any, outs: list[torch.Tensor], inputs: list[Any], made: dict[int, Any]) -> Any:
+    """The nested result with Tensors in the places of outputs and inputs."""
+    if isinstance(value, Out):
+        if value.is_number:
+            return outs[value.index].item()
+        if value.index not in made:
+            made[value.index] = wrap(outs[value.index])
+        return made[value.index]
+    if isinstance(value, In):
+        found = inputs[value.index]
+        return found._t.item() if isinstance(found, Number) else found
+    if isinstance(value, (tuple, list)):
+        return like(value, [_filled(item, outs, inputs, made) for item in value])
+    if isinstance(value, dict):
+        return like(value, [_filled(item, outs, inputs, made) for item in value.values()])
+    if isinstance(value, Composite):
+        return value.rebuilt(tuple(_filled(part, outs, inputs, made) for part in value.parts()))
+    return value
+
+
+def _check_generators(module: torch.fx.GraphModule) -> None:
+    for node in module.graph.nodes:
+        if any(isinstance(value, torch.Generator) for value in (*node.args, *node.kwargs.values())):
+            raise Refusal("draws random numbers with a seed of their own")

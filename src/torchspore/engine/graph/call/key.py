@@ -1,0 +1,118 @@
+"""The key of a call: what must be equal for a captured graph to be used again."""
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections import OrderedDict
+from typing import Any
+
+import numpy as np
+
+from torchspore.engine.graph.capture.dynamic_shapes import Axes
+from torchspore.engine.graph.capture.snapshot import Node, Object, Unwatchable, Walk, is_settled
+from torchspore.engine.graph.refusal import Refusal
+from torchspore.engine.number import MUTABLE
+from torchspore.engine.tensor import Composite, TensorBase
+
+_NO_AXES: dict[int, Axes] = {}
+_PLAIN = (int, float, complex, str, bytes, bool, type(None))
+
+
+def signature(value: Any, flat: list[TensorBase], numbers: list[Any], axes: dict[int, Axes] = _NO_AXES) -> Any:
+    """What counts of an argument: of a Tensor shape, strides, dtype, device and which alias which, of all else its value.
+
+    Appends the Tensors in it to `flat`, and the ints and floats, of which only the type counts here, to `numbers`. `axes` says by id of a
+    Tensor which of its lengths do not count. Raises Refusal for a mutable object that can't be compared.
+    """
+    kind = type(value)
+    if isinstance(value, TensorBase):
+        return _of_tensor(value, flat, axes)
+    if kind is int or kind is float or kind in MUTABLE:
+        numbers.append(value)
+        return (kind, "-0") if value == 0 and kind is float and math.copysign(1.0, value) < 0 else kind
+    if kind in _PLAIN:
+        return (kind, value)
+    if kind is tuple or kind is list:
+        return (kind, *[signature(item, flat, numbers, axes) for item in value])
+    if kind is dict or kind is OrderedDict:
+        return (kind, *[(key, signature(item, flat, numbers, axes)) for key, item in value.items()])
+    if isinstance(value, tuple):
+        if getattr(value, "__dict__", None):
+            raise Refusal(f"is given an argument of type {kind.__name__}, which has attributes")
+        return (kind, *[signature(item, flat, numbers, axes) for item in value])
+    if isinstance(value, Composite):
+        return (kind, value.fixed(), *[signature(part, flat, numbers, axes) for part in value.parts()])
+    if isinstance(value, (np.ndarray, list, dict, set)):
+        raise Refusal(f"is given an argument of type {kind.__name__}")
+    if is_settled(value):
+        return (kind, value)
+    if getattr(kind, "__dataclass_params__", None) is not None and kind.__dataclass_params__.frozen:
+        fixed: list[Any] = []                                      # numbers in it are no inputs of a graph
+        held = [(field.name, getattr(value, field.name, None)) for field in dataclasses.fields(value)]
+        return (kind, *[(name, signature(item, flat, fixed, axes)) for name, item in held], tuple(fixed))
+    return Argument(value)
+
+
+class Argument:
+    """An object among the arguments: equal to itself, or to one that its class calls equal, while it holds the same."""
+
+    __slots__ = ("_hash", "_is_itself", "_node", "value")
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+        self._node: Node | None = None
+        equal: Any = type(value).__eq__
+        self._is_itself = equal is object.__eq__
+        try:
+            self._hash = id(value) if self._is_itself else hash(value)
+        except TypeError:
+            raise Refusal(f"is given an argument of type {type(value).__name__}") from None
+
+    def keep(self) -> None:
+        """Takes a snapshot, before this becomes part of a key that is kept. Raises Refusal."""
+        try:
+            self._node = Walk({}).take(self.value)
+        except (Unwatchable, RecursionError) as reason:
+            raise Refusal(f"is given an argument of type {type(self.value).__name__}, which {reason}") from None
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Argument):
+            return False
+        if self._node is None:
+            return other._node is not None and other == self
+        if self._is_itself or not isinstance(self._node, Object):
+            return self._node.holds(other.value)
+        return type(other.value) is type(self.value) and bool(other.value == self.value) and self._node.is_like(other.value)
+
+
+def keep(form: Any) -> None:
+    """Makes the objects in a signature ready to be kept. Raises Refusal."""
+    if isinstance(form, tuple):
+        for item in form:
+            keep(item)
+    elif isinstance(form, Argument):
+        form.keep()
+
+
+def _of_tensor(tensor: TensorBase, flat: list[TensorBase], axes: dict[int, Axes]) -> Any:
+    for place, other in enumerate(flat):
+        if other is tensor:
+            flat.append(tensor)
+            return place
+    flat.append(tensor)
+    t = tensor._t
+    if type(tensor).__dict__.get("__parameter__"):
+        return (tensor, t.shape, t.stride(), t.dtype, t.device)
+    if axes and id(tensor) in axes:
+        open_ = axes[id(tensor)]
+        return (tuple(None if axis in open_ else size for axis, size in enumerate(t.shape)), t.dtype, t.device)
+    return (t.shape, t.stride(), t.dtype, t.device)
+
+
+def meta(tensor: TensorBase) -> Any:
+    """What a graph depends on of an input that is no argument."""
+    t = tensor._t
+    return (t.shape, t.stride(), t.dtype, t.device, tensor.__dict__.get("_requires_grad"))

@@ -1,0 +1,195 @@
+"""Graphs inside a gradient that PyNative takes: captured with their gradient, cut into a forward and a backward half, run under autograd.
+
+A call that runs in parts may lie inside `grad` or `value_and_grad`. Its graphs are then steps of torch's tape: the forward half gives the
+results and what the backward half needs, so that nothing is computed twice.
+"""
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch.autograd.function import once_differentiable
+from torch.fx.node import Node
+
+from torchspore.engine import eager
+from torchspore.engine import tensor as engine
+from torchspore.engine.grad import is_differentiable
+from torchspore.engine.graph import pipeline, stages
+from torchspore.engine.graph.call.graph import Graph
+from torchspore.engine.graph.capture.capture import Capture, Captured
+from torchspore.engine.graph.control.halves import halves
+from torchspore.engine.graph.control.part import BACKWARD
+from torchspore.engine.graph.fx.aliasing import writes
+from torchspore.engine.graph.refusal import Refusal
+from torchspore.engine.graph.settings import Settings
+from torchspore.engine.private import disable_proxy_modes_tracing, is_operator, without_modes
+from torchspore.engine.tensor import TensorBase, raw
+
+
+class RecordedCapture(Capture):
+    """A capture whose inputs may be recorded by the gradient transform around it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._leaves: list[torch.Tensor] = []
+        self._plain: list[torch.Tensor] = []
+        self.recorded: set[int] = set()
+        """The inputs that the transform around records."""
+        self.leaves: list[int] = []
+        """Those of them that the outputs depend on."""
+        self.seeds: list[int] = []
+        """The outputs that a gradient comes in for."""
+
+    def _stand_in(self, source: Any, t: torch.Tensor) -> torch.Tensor:
+        if isinstance(source, TensorBase) and self.outer is not None:
+            t = self.outer.resolve(source)
+        with without_modes():
+            plain = t.detach()
+        with disable_proxy_modes_tracing(), torch.no_grad():
+            fake: torch.Tensor = self.mode.from_tensor(plain)
+            if t.requires_grad:
+                fake.requires_grad_()
+        if t.requires_grad:
+            self._leaves.append(fake)
+            self.leaves.append(len(self.lifted))
+            self.recorded.add(len(self.lifted))
+        else:
+            self._plain.append(fake)
+        return fake
+
+    def write(self, tensor: TensorBase, value: torch.Tensor) -> None:
+        if self.resolve(tensor).requires_grad and not self._is_mine(tensor._t):
+            raise Refusal("assigns to a Parameter whose gradient is taken")
+        super().write(tensor, value)
+
+    def _more_outputs(self, outputs: list[torch.Tensor]) -> list[torch.Tensor]:
+        if any(fake.requires_grad for fake in self._plain):
+            raise Refusal("writes what a gradient is taken of into a Tensor from outside")
+        self.seeds = [i for i, t in enumerate(outputs) if t.requires_grad and is_differentiable(t)]
+        before = set(self.tracer.graph.nodes)
+        if not self.seeds or not self._leaves:
+            self.seeds = []
+            return []
+        seeds = []
+        for i in self.seeds:
+            with disable_proxy_modes_tracing(), torch.no_grad():
+                fake = torch.empty(outputs[i].shape, dtype=outputs[i].dtype, device=outputs[i].device)
+            self._track(fake)
+            seeds.append(fake)
+        found = torch.autograd.grad([outputs[i] for i in self.seeds], self._leaves, seeds, allow_unused=True)
+        for node in self.tracer.graph.nodes:
+            if node not in before:
+                node.meta[BACKWARD] = True
+        self.leaves = [place for place, g in zip(self.leaves, found) if g is not None]
+        return [g for g in found if g is not None]
+
+
+class RecordedGraph(Graph):
+    """A graph that is a step of torch's tape."""
+
+    def __init__(
+        self, captured: Captured, flat: list[TensorBase], seconds: float, settings: Settings, capture: RecordedCapture,
+    ) -> None:
+        self._capture = capture
+        super().__init__(captured, flat, seconds, settings)
+        self._written_inputs = written_inputs(self.module)
+
+    def matches(self, version: int, flat: list[TensorBase]) -> bool:
+        """Also whether the transform around records the same inputs."""
+        if not super().matches(version, flat):
+            return False
+        recorded = self._capture.recorded
+        return all(
+            raw(tensor).requires_grad == (place in recorded)
+            for place, tensor in enumerate(flat[i] if isinstance(i, int) else i for i in self._inputs) if isinstance(tensor, TensorBase)
+        )
+
+    def _compiled(self, flat: list[TensorBase]) -> Callable[..., list[Any]]:
+        capture = self._capture
+        if not capture.seeds:
+            return pipeline.compile(self.module, lambda: self._examples(flat), self.settings)
+        results = [node for node in self.module.graph.nodes if node.op == "output"][-1].args[0]
+        count = len(results) - len(capture.leaves)
+        forward, backward = halves(self.module, list(range(count)), list(range(count, len(results))))
+        stages.part("forward")
+        forward_code = pipeline.compile(forward, lambda: self._examples(flat), self.settings)
+        stages.part("backward")
+        backward_code = pipeline.compile(backward, lambda: examples(backward), self.settings)
+        leaves, seeds = tuple(capture.leaves), tuple(capture.seeds)
+
+        def code(*inputs: torch.Tensor) -> list[Any]:
+            return list(_Step.apply(forward_code, backward_code, count, leaves, seeds, *inputs))
+
+        return code
+
+    def run(self, flat: list[TensorBase]) -> Any:
+        """Runs the graph, recorded by the gradient transform around it."""
+        self.runs += 1
+        inputs = [flat[i] if i.__class__ is int else i for i in self._inputs]
+        for place in self._written_inputs:
+            if isinstance(inputs[place], TensorBase):
+                engine.modify(inputs[place], _as_it_is)  # the transform around hands out a copy, and writes it back when it ends
+        given = [raw(i) if isinstance(i, TensorBase) else i() for i in inputs]
+        outs = self.code(*given) if self._undo is None else self._undoing(self._undo, given)
+        if engine.active:
+            eager.after(outs)
+        return self._result_of(outs, inputs)
+
+
+def _as_it_is(t: torch.Tensor) -> None:
+    """A change that changes nothing."""
+
+
+def written_inputs(module: torch.fx.GraphModule) -> list[int]:
+    """The inputs that a graph writes into, itself or through a view."""
+    placeholders = [node for node in module.graph.nodes if node.op == "placeholder"]
+    base: dict[Node, Node] = {node: node for node in placeholders}
+    found: set[Node] = set()
+    for node in module.graph.nodes:
+        if node.op == "call_function" and is_operator(node.target):
+            found.update(base[w] for w in writes(node) if w in base)
+            first = node.args[0] if node.args else None
+            if isinstance(first, Node) and first in base and any(r.alias_info is not None for r in node.target._schema.returns):
+                base[node] = base[first]
+    return [place for place, node in enumerate(placeholders) if node in found]
+
+
+class _Step(torch.autograd.Function):
+    """One graph on torch's tape."""
+
+    @staticmethod
+    def forward(ctx: Any, forward: Any, backward: Any, count: int, leaves: Any, seeds: Any, *inputs: torch.Tensor) -> Any:
+        found = forward(*inputs)
+        outputs, kept = found[:count], found[count:]
+        ctx.places = [isinstance(k, torch.Tensor) for k in kept]
+        ctx.save_for_backward(*[k for k in kept if isinstance(k, torch.Tensor)])
+        ctx.others = [k for k in kept if not isinstance(k, torch.Tensor)]
+        ctx.backward_code, ctx.leaves, ctx.seeds, ctx.count = backward, leaves, seeds, len(inputs)
+        ctx.metas = [(outputs[i].shape, outputs[i].dtype, outputs[i].device) for i in seeds]
+        ctx.mark_non_differentiable(*[o for i, o in enumerate(outputs) if i not in seeds])
+        ctx.set_materialize_grads(False)
+        return tuple(outputs)
+
+    @staticmethod
+    @once_differentiable  # the graph of the gradient leaves no tape behind it
+    def backward(ctx: Any, *gradients: Any) -> Any:
+        saved, others = iter(ctx.saved_tensors), iter(ctx.others)
+        kept = [next(saved) if is_tensor else next(others) for is_tensor in ctx.places]
+        given = [
+            torch.zeros(shape, dtype=dtype, device=device) if gradients[i] is None else gradients[i].contiguous()
+            for i, (shape, dtype, device) in zip(ctx.seeds, ctx.metas)
+        ]
+        found = iter(ctx.backward_code(*kept, *given))
+        return (None, None, None, None, None, *[next(found) if i in ctx.leaves else None for i in range(ctx.count)])
+
+
+def examples(module: torch.fx.GraphModule) -> list[torch.Tensor]:
+    """Made-up inputs of the shapes that a graph expects, to measure it with."""
+    found = []
+    for node in module.graph.nodes:
+        if node.op == "placeholder":
+            value = node.meta["val"]
+            made = torch.empty_strided(value.shape, value.stride(), dtype=value.dtype, device=value.device)
+            found.append(made.normal_() if value.is_floating_point() else made.zero_())
+    return found

@@ -1,0 +1,142 @@
+"""What is known of the calls of one Cell or function: graphs by key, and when they cease to hold."""
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from torchspore.context.store import STORE
+from torchspore.engine import tensor as engine
+from torchspore.engine.graph.call.graph import Graph
+from torchspore.engine.graph.call.key import keep, signature
+from torchspore.engine.graph.capture import dynamic_shapes
+from torchspore.engine.graph.capture.scalar_inputs import Numbers
+from torchspore.engine.graph.refusal import Refusal
+from torchspore.engine.graph.settings import Settings, settings_of
+from torchspore.engine.tensor import TensorBase
+
+KEPT = 64
+"""How many keys of one Cell or function are kept, least recently used first to go."""
+
+WASTED = 8
+"""After so many captures in a row that served one call each, new ones are not made: something keeps changing."""
+
+WATCHED = 32
+"""So many of the last captures are kept in mind."""
+
+WORTH = 4
+"""So many calls a capture must serve in the mean of the last ones, once there were twice `WASTED`: else it costs more than it saves."""
+
+version = 0
+"""Counts what changes on Cells: while it stands still, their attributes need no look."""
+
+generation = 0
+"""Counts what makes all graphs void."""
+
+_NONE: frozenset[int] = frozenset()
+NO_AXES: dict[int, dynamic_shapes.Axes] = {}
+
+
+@dataclass
+class Entry:
+    """What is known of one key: graphs for different states of the program, and why the last capture was refused."""
+
+    settings: Settings
+    form: Any = None                       # what tells calls of this form from others, but for the values of numbers
+    is_open: bool = False                  # some axes of the arguments may have any length
+    lifted: frozenset[int] = _NONE         # the numbers among the arguments that are inputs of the graph
+    graphs: list[Graph] = field(default_factory=list)
+    refusal: Refusal | None = None
+    refused_at: int = -1
+    refusals: int = 0
+    converts: bool = False                 # Tensors decide branches or loops, so its source is converted
+    is_deep: bool = False                  # calls nest deeper than Python's own limit allows
+
+
+class Table(OrderedDict[Any, Entry]):
+    """The keys of one Cell or function, and the graphs that were captured last."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.recent: list[Graph] = []
+        self.numbers = Numbers()
+        self.lengths = dynamic_shapes.Lengths()
+        self.refused_in: tuple[int, Any] | None = None
+        """The era, and the state of the context, in which no call could be captured: they are no longer tried."""
+        self.forwards: dict[int, bool] = {}
+        """By id of a Cell that is called inside, whether its gradient is asked for after the call."""
+        self.is_small = False      # all graphs here have too few operators to gain anything
+        self.has_warned = False
+
+    def keeps_changing(self) -> bool:
+        """Whether the last captures served one call each."""
+        last = self.recent[-WASTED:]
+        return len(last) == WASTED and all(graph.runs <= 1 for graph in last)
+
+    def costs_more(self) -> bool:
+        """Whether captures cost more than the graphs save: a capture takes as long as many calls by PyNative."""
+        return len(self.recent) >= 2 * WASTED and sum(graph.runs for graph in self.recent) < WORTH * len(self.recent)
+
+
+def changed() -> None:
+    """Is told whenever an attribute, a Parameter or a Cell is set on a Cell."""
+    global version
+    version += 1
+
+
+def forget() -> None:
+    """Is told what changes how Cells are called (hooks, another dtype to compute in): no graph captured before is used again."""
+    global version, generation
+    version += 1
+    generation += 1
+
+
+def table_of(owner: Any) -> Table:
+    """The table that hangs on a Cell or function."""
+    return owner.__dict__.setdefault("_graphs", Table())
+
+
+def open_axes(owner: Any, args: tuple[Any, ...]) -> dict[int, dynamic_shapes.Axes]:
+    """By id of the Tensor, the axes of a call that may have any length: `set_inputs` says so, or many lengths were seen."""
+    if engine.frame() is not None:
+        return NO_AXES
+    if "_open_inputs" in owner.__dict__:
+        return dynamic_shapes.declared(owner, args)
+    lengths = table_of(owner).lengths
+    return lengths.axes(args) if lengths.open else NO_AXES
+
+
+def look_up(
+    owner: Any, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], flat: list[TensorBase],
+) -> Entry | Refusal:
+    """The entry for a call, made if it is new; a Refusal where the arguments have no key. Appends their Tensors to `flat`."""
+    numbers: list[Any] = []
+    try:
+        axes = open_axes(owner, args)
+        given = (signature(args, flat, numbers, axes), signature(kwargs, flat, numbers) if kwargs else None)
+    except Refusal as refusal:
+        return refusal
+    settings = settings_of(owner, function)
+    form: Any = (getattr(function, "__func__", function), given, STORE.snapshot(), settings, generation, engine.frame() is not None)
+    table, lifted, key = table_of(owner), _NONE, form
+    if numbers:
+        lifted = table.numbers.lifted(form, tuple(numbers))
+        key = (form, lifted, *[value for place, value in enumerate(numbers) if place not in lifted])
+    entry = table.get(key)
+    if entry is None and not axes and table and engine.frame() is None:
+        table.lengths.see(args)
+        if table.lengths.axes(args):
+            flat.clear()
+            return look_up(owner, function, args, kwargs, flat)
+    if entry is None:
+        try:
+            keep(given)
+        except Refusal as refusal:
+            return refusal
+        entry = table[key] = Entry(settings, form=form, lifted=lifted, is_open=bool(axes))
+        while len(table) > KEPT:
+            table.popitem(last=False)
+    elif len(table) > 1:
+        table.move_to_end(key)
+    return entry

@@ -1,0 +1,204 @@
+"""What a graph that fails half way has done already is undone, so that PyNative can run the call from its beginning.
+
+Values are put aside before a run only where they could be lost: those that the graph may write before an operator that may fail. A
+training step writes its weights last, after all that its loss needed, and puts nothing aside but the statistics of its batch norms.
+"""
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import torch
+from torch.fx.node import Node
+
+from torchspore.engine.graph.control import execution as control
+from torchspore.engine.graph.fx.aliasing import writes
+from torchspore.engine.graph.levels import Settings
+from torchspore.engine.private import is_operator
+
+_FAILING = (
+    "index", "gather", "scatter", "embedding", "take", "put", "nll_loss", "cross_entropy", "one_hot", "bincount", "multinomial",
+    "bernoulli", "normal", "poisson", "binomial", "binary_cross_entropy", "multi_margin", "multilabel", "ctc", "cholesky",
+    "inverse", "linalg", "solve", "svd", "eig", "repeat_interleave", "segment", "masked_scatter", "histc", "assert",
+    "unique", "remainder", "fmod", "div", "pow", "random", "uniform", "exponential", "geometric", "log_normal", "cauchy",
+    "quantile", "searchsorted", "bucketize", "range",
+)
+"""Parts of the names of operators that look at values and may refuse them; a division of integers is one."""
+_OF_INTEGERS = ("remainder", "fmod", "div", "pow")
+_PURE = frozenset({"getitem"})
+
+
+class Undo:
+    """What has to be put aside before each run of one graph."""
+
+    def __init__(self, places: Sequence[int], devices: Sequence[torch.device], prints: bool) -> None:
+        self._places, self._devices, self._prints = places, devices, prints
+
+    def begin(self, inputs: Sequence[Any]) -> Any:
+        """Puts aside what a run may lose; `inputs` are torch tensors."""
+        tensors = [inputs[place] for place in self._places]
+        copies: list[torch.Tensor] = []
+        if tensors:
+            with torch.no_grad():
+                copies = [torch.empty_like(t) for t in tensors]
+                torch._foreach_copy_(copies, [t.detach() for t in tensors])
+        states = [(generator, generator.get_state()) for generator in map(_generator, self._devices)]
+        if self._prints:
+            control.waiting.texts = []
+        return tensors, copies, states
+
+    def end(self) -> None:
+        """Is told that the graph has run."""
+        if self._prints:
+            texts, control.waiting.texts = control.waiting.texts, None
+            for text in texts or ():
+                control.say(text)
+
+    def back(self, aside: Any) -> None:
+        """Puts everything back; what was printed is not."""
+        tensors, copies, states = aside
+        if self._prints:
+            control.waiting.texts = None
+        with torch.no_grad():
+            for tensor, copy in zip(tensors, copies):
+                tensor.detach().copy_(copy)
+        for generator, state in states:
+            generator.set_state(state)
+
+
+def _generator(device: torch.device) -> Any:
+    if device.type == "cpu":
+        return torch.default_generator
+    module = torch.get_device_module(device)
+    return module.default_generators[device.index if device.index is not None else module.current_device()]
+
+
+def undo_for(module: torch.fx.GraphModule, settings: Settings) -> Undo | None:
+    """What must be put aside for a graph; None where a failing run loses nothing."""
+    nodes = list(module.graph.nodes)
+    at = {node: place for place, node in enumerate(nodes)}
+    failing = [node for node in nodes if may_fail(node)]
+    if not failing:
+        return None
+    is_moved = settings.lanes or settings.order or settings.infer_boost or settings.kernels is not None or settings.tuning is not None
+    in_order = settings.level == "O0" and not is_moved
+    places: list[int] = []
+    for place, writers in _written(nodes).items():
+        if any(_may_come_later(writer, failing, at, in_order) for writer in writers):
+            places.append(place)
+    devices = {
+        value.device for node in nodes if is_random(node) and at[node] <= at[failing[-1]]
+        for value in _values(node) if isinstance(value, torch.Tensor)
+    }
+    prints = any(node.target is control.say for node in nodes if node.op == "call_function")
+    return Undo(places, sorted(devices, key=str), prints) if places or devices or prints else None
+
+
+def _values(node: Node) -> list[Any]:
+    found = node.meta.get("val")
+    return list(found) if isinstance(found, (list, tuple)) else [found]
+
+
+def written_places(module: torch.fx.GraphModule) -> list[int]:
+    """The inputs that a graph writes into."""
+    return list(_written(list(module.graph.nodes)))
+
+
+def _may_come_later(writer: Node, failing: list[Node], at: dict[Node, int], in_order: bool) -> bool:
+    """Whether one of the failing operators may run after this write has begun."""
+    if in_order:
+        return any(at[node] > at[writer] or (node is writer and not is_operator(node.target)) for node in failing)
+    # Compiled code keeps only what depends on one another in order, and may compute neighbours in one loop.
+    before, near = _ancestors(writer)
+    return any(node not in before or node in near for node in failing)
+
+
+def _ancestors(writer: Node) -> tuple[set[Node], set[Node]]:
+    """All that a node needs, and what of it may be computed in one loop with it."""
+    before: set[Node] = set()
+    near: set[Node] = {writer}
+    front: list[tuple[Node, bool]] = [(writer, True)]
+    seen: set[tuple[Node, bool]] = set()
+    while front:
+        node, is_near = front.pop()
+        for given in node.all_input_nodes:
+            step = (given, is_near)
+            if step in seen:
+                continue
+            seen.add(step)
+            before.add(given)
+            if is_near:
+                near.add(given)
+            front.append((given, is_near and (given.op != "call_function" or _is_loop(given))))
+    return before, near
+
+
+def _is_loop(node: Node) -> bool:
+    return is_operator(node.target) and (torch.Tag.pointwise in node.target.tags or node.target.is_view)
+
+
+def _written(nodes: list[Node]) -> dict[int, list[Node]]:
+    """For each input that is written into, by itself or through a view, the operators that do it."""
+    inputs = [node for node in nodes if node.op == "placeholder"]
+    base: dict[Node, Node] = {node: node for node in inputs}
+    place = {node: index for index, node in enumerate(inputs)}
+    found: dict[int, list[Node]] = {}
+    for node in nodes:
+        if node.op != "call_function":
+            continue
+        if is_operator(node.target):
+            for target in writes(node):
+                if target in base:
+                    found.setdefault(place[base[target]], []).append(node)
+            first = node.args[0] if node.args else None
+            if isinstance(first, Node) and first in base and any(r.alias_info is not None for r in node.target._schema.returns):
+                base[node] = base[first]
+        elif _inner(node):
+            for given in node.all_input_nodes:                     # a branch or loop writes into what it is given
+                if given in base and any(writes(inner) for graph in _inner(node) for inner in graph.graph.nodes):
+                    found.setdefault(place[base[given]], []).append(node)
+        elif getattr(node.target, "__name__", "") in _PURE and isinstance(node.args[0], Node) and node.args[0] in base:
+            base[node] = base[node.args[0]]
+    return found
+
+
+def _inner(node: Node) -> list[torch.fx.GraphModule]:
+    found: list[torch.fx.GraphModule] = []
+    for argument in (*node.args, *node.kwargs.values()):
+        items = argument if isinstance(argument, (list, tuple)) else [argument]
+        found += [item for item in items if isinstance(item, torch.fx.GraphModule)]
+    return found
+
+
+def _everything(node: Node) -> Iterator[Node]:
+    yield node
+    for graph in _inner(node):
+        for inner in graph.graph.nodes:
+            yield from _everything(inner)
+
+
+def may_fail(node: Node) -> bool:
+    """Whether an operator may refuse the values that it is given, or stands for something unknown."""
+    if node.op != "call_function":
+        return False
+    if is_operator(node.target):
+        name = node.target._opname
+        if node.target.namespace != "aten":
+            return True
+        if is_random(node) and not any(isinstance(given, Node) for given in node.args[1:]):
+            return name == "multinomial" or not name.endswith("_")   # what is drawn into a tensor with numbers that are known
+        if any(part in name for part in _OF_INTEGERS):
+            return not any(isinstance(v, torch.Tensor) and v.is_floating_point() for v in _values(node))
+        return any(part in name for part in _FAILING) and name not in ("arange", "normal_functional")
+    if getattr(node.target, "__name__", "") in _PURE or node.target is control.say:
+        return False
+    inner = _inner(node)
+    return not inner or any(may_fail(other) for graph in inner for other in graph.graph.nodes)
+
+
+def is_random(node: Node) -> bool:
+    """Whether an operator, or one in a branch or loop, draws random numbers."""
+    return any(
+        part.op == "call_function" and is_operator(part.target) and torch.Tag.nondeterministic_seeded in part.target.tags
+        for part in _everything(node)
+    )

@@ -1,0 +1,319 @@
+"""Capture: runs a call once with fake stand-ins and keeps the operators as a graph; nothing real is touched.
+
+A real Tensor that an operator meets becomes an input of the graph when it is first met. Stand-ins belong to the thread that captures,
+so that a live Parameter is never changed and another thread may run the same Cell meanwhile.
+"""
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+
+from torchspore.engine.graph import control, provenance, stages
+from torchspore.engine.graph.capture import dynamic_shapes, scalar_inputs
+from torchspore.engine.graph.capture.dynamic_shapes import Axes
+from torchspore.engine.graph.capture.watch import Watch, watching
+from torchspore.engine.graph.control import support_binary
+from torchspore.engine.graph.fx.inputs import new_input
+from torchspore.engine.graph.refusal import Refusal
+from torchspore.engine.number import Number, is_large
+from torchspore.engine.private import (
+    FakeTensor,
+    current_trace,
+    disable_proxy_modes_tracing,
+    make_fx,
+    sizes_as_symbols,
+    track_tensor_tree,
+    without_modes,
+)
+from torchspore.engine.tensor import Frame, TensorBase, tensors, transform
+
+_one_at_a_time = threading.RLock()        # make_fx keeps its tracer in a module variable
+
+
+@dataclass
+class Captured:
+    """The outcome of a capture: the graph, where its inputs come from, what becomes of its outputs, and the state it depends on."""
+
+    module: torch.fx.GraphModule
+    lifted: list[Any]                      # a Tensor, or a function that gives a torch tensor, for each input
+    result: Any                            # the result with Out and In in the places of Tensors
+    written: list[tuple[Any, str, Any]]    # (owner, attribute, value with Out and In in it) to be written after each run
+    watch: Watch
+    fits: dynamic_shapes.Fits | None = None
+
+
+@dataclass(frozen=True)
+class Out:
+    """Stands for the output number `index` of the graph."""
+
+    index: int
+    is_number: bool = False                # it is given as a Python number
+
+
+@dataclass(frozen=True)
+class In:
+    """Stands for the Tensor that is the graph's input number `index`."""
+
+    index: int
+
+
+class Capture(Frame):
+    """The frame of a capture."""
+
+    def __init__(self, converts: bool = False) -> None:
+        """With `converts` the source of what runs is converted, so that Tensors may decide branches and loops."""
+        self.lifted: list[Any] = []
+        self.watch = Watch()
+        self.watch.converts = converts
+        self.axes: dict[int, Axes] = {}             # by id of a Tensor, the axes whose lengths are symbols
+        self.numbers: dict[Any, Any] = {}           # attributes whose Python numbers are inputs of the graph
+        self.is_piece = False                       # some statements of a call that runs in parts
+        self._places: dict[int, int] = {}           # id(Tensor) -> its place in `lifted`, which keeps it alive
+        self._fakes: list[torch.Tensor] = []
+        self._last: Any = None
+
+    # ---- what operators meet
+
+    def resolve(self, tensor: TensorBase) -> torch.Tensor:
+        t = tensor._t
+        if self._is_mine(t):
+            return t
+        place = self._places.get(id(tensor))
+        if place is None:
+            place = self._places[id(tensor)] = self._lift(tensor, t)
+        return self._fakes[place]
+
+    def measured(self, tensor: TensorBase) -> torch.Tensor:
+        return self.resolve(tensor) if id(tensor) in self.axes else tensor._t
+
+    def _is_mine(self, t: torch.Tensor) -> bool:
+        return isinstance(t, FakeTensor) and t.fake_mode is self.mode
+
+    def _lift(self, source: Any, t: torch.Tensor) -> int:
+        """Makes a new input of the graph; gives its place."""
+        fake = self._stand_in(source, t)
+        self._track(fake)
+        self.lifted.append(source)
+        self._fakes.append(fake)
+        return len(self.lifted) - 1
+
+    def _stand_in(self, source: Any, t: torch.Tensor) -> torch.Tensor:
+        """The fake for a new input."""
+        axes = self.axes.get(id(source))
+        with disable_proxy_modes_tracing(), torch.no_grad():
+            if axes is not None:
+                return self.mode.from_tensor(t, symbolic_context=sizes_as_symbols(t, axes))
+            return self.mode.from_tensor(t, static_shapes=True)
+
+    def _track(self, fake: torch.Tensor) -> None:
+        """Makes `fake` the next input of the graph."""
+        graph = self.tracer.graph
+        with graph.inserting_after(self._last) if self._last is not None else graph.inserting_before(next(iter(graph.nodes), None)):
+            node = self._last = new_input(graph, f"in{len(self.lifted)}")
+        track_tensor_tree(fake, torch.fx.Proxy(node, self.tracer), constant=None, tracer=self.tracer)
+
+    def _more_outputs(self, outputs: list[torch.Tensor]) -> list[torch.Tensor]:
+        """What the graph gives after the program's outputs."""
+        return []
+
+    def literal(self, data: Any, make: Callable[[Any], torch.Tensor]) -> torch.Tensor:
+        if isinstance(data, np.ndarray):
+            found = self.watch.arrays.get(id(data))
+            if found is None:
+                raise Refusal("makes a Tensor of a NumPy array that is computed in the call")
+            return self._lifted_values(lambda: make(found()))
+        if isinstance(data, (list, tuple)) and _has_array(data):
+            raise Refusal("makes a Tensor of NumPy arrays that are computed in the call")
+        with without_modes():
+            t = make(data)
+        return self._lifted_values(lambda: t)
+
+    def _lifted_values(self, source: Callable[[], torch.Tensor]) -> torch.Tensor:
+        """New values as an input; cloned in the graph, because the program may write into them."""
+        with without_modes():
+            t = source()
+        place = self._lift(source, t)
+        return self._fakes[place].clone()
+
+    # ---- what the program does
+
+    def write(self, tensor: TensorBase, value: torch.Tensor) -> None:
+        with torch.no_grad():
+            self.resolve(tensor).copy_(value)
+
+    def modify(self, tensor: TensorBase, change: Callable[[torch.Tensor], Any]) -> None:
+        change(self.resolve(tensor))
+
+    def rebind(self, tensor: TensorBase, t: torch.Tensor) -> None:
+        if not self._is_mine(tensor._t):
+            raise Refusal("gives a Parameter another shape or dtype")
+        tensor._t = t
+
+    def host(self, tensor: TensorBase) -> torch.Tensor:
+        raise _needs_values("reads the values of a Tensor on the host")
+
+    def born(self, cell: Any) -> None:
+        self.watch.born[id(cell)] = cell
+
+    def attribute_set(self, owner: Any, name: str, value: Any) -> None:
+        self.watch.wrote(owner, name)
+
+    # ---- the capture itself
+
+    def run(self, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Captured:
+        """Traces `function(*args, **kwargs)`. Raises Refusal for what a graph can't hold; all state is as before in either case."""
+        self.watch.learn(function)
+        self.watch.has_numbers = bool(self.numbers) or any(isinstance(item, Number) for item in tensors((args, kwargs)))
+        self.watch.taken((args, kwargs), "arguments")
+        given = set() if self.is_piece else self.watch.contents.ids()
+        function = self.callee(function)
+
+        def body() -> list[torch.Tensor]:
+            self.tracer, self.mode = current_trace()
+            provenance.attach(self.tracer)
+            stages.began(self)
+            with self.open(), watching(self.watch):
+                self._lift_numbers()
+                self.result = self._settled(function(*args, **kwargs), self.is_piece)
+            self._settle(given)
+            return [*self._outputs, *self._more_outputs(self._outputs)]
+
+        with _one_at_a_time:
+            try:
+                with without_modes():
+                    module = make_fx(body, tracing_mode="symbolic" if self.axes else "fake", _allow_non_fake_inputs=False)()
+                stages.traced(module, self.lifted, function, args, kwargs)
+                if self.watch.converts:
+                    module = control.lowered(module)
+                stages.keep("control_flow", module)
+            except BaseException as error:
+                self.watch.restore()
+                self.watch.changed_state()
+                raise control.explained(self.watch.refusal or self._lost(error) or _as_refusal(error), self.watch) from None
+            finally:
+                control.forget()
+                support_binary.keep(self.watch.codes)
+        open_ = [place for place, item in enumerate(self.lifted) if id(item) in self.axes]
+        fits = dynamic_shapes.Fits(self.mode.shape_env, self._fakes, open_) if open_ else None
+        return Captured(module, self.lifted, self.result, self.written, self.watch, fits)
+
+    @staticmethod
+    def _settled(result: Any, is_piece: bool) -> Any:
+        """The result with tuples and lists in the places of iterators; between the parts of a call they stay what they are, in Python."""
+        from torchspore.engine.graph.capture.constants import holds_iterator, settled  # it looks for captures itself
+
+        found = result if is_piece else settled(result)
+        if holds_iterator(found):
+            raise Refusal("gives an iterator")
+        return found
+
+    def _lift_numbers(self) -> None:
+        """Makes stand-ins for the attributes that are to be inputs."""
+        for key, (holder, name) in self.numbers.items():
+            value = holder.get(name)
+            if type(value) in (int, float) and not is_large(value):
+                stand_in = Number(self._lifted_values(scalar_inputs.source(holder, name)))
+                self.watch.stand_for(key, holder, name, value, stand_in)
+
+    def callee(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        return control.converted(function, self.watch) if self.watch.converts else function
+
+    def _lost(self, error: BaseException) -> Refusal | None:
+        """Why a local name has no value, where that ended the capture and a branch or loop on a Tensor is to blame."""
+        return self.watch.lost.get(control.name_in(error)) if isinstance(error, NameError) else None
+
+    def _settle(self, given: set[int]) -> None:
+        """Puts all state back and turns the Tensors of the result into places of inputs and outputs."""
+        changed = self.watch.restore()
+        reason = self.watch.changed_state()
+        if self.watch.refusal is not None:
+            raise self.watch.refusal
+        if reason is not None:
+            raise Refusal(reason, self._first_line())
+        self._outputs: list[torch.Tensor] = []
+        self._known: dict[int, Out] = {}
+        self.written = []
+        for owner, name, value in changed:
+            if not any(True for _ in tensors(value)):
+                line = self.watch.lines.get((id(owner.__dict__), name)) or self._first_line()
+                refusal = Refusal(f"writes the attribute {name!r} of {type(owner).__name__}", line)
+                refusal.numbers = tuple(
+                    (owner.__dict__, name) for owner, name, value in changed
+                    if type(value) in (int, float) and type(owner.__dict__.get(name)) is type(value)
+                )
+                raise refusal
+            self.written.append((owner, name, transform(value, self._placed)))
+        self._check_is_new(self.result, self.watch.contents.ids() - given)
+        self.result = transform(self.result, self._placed)
+        if self.axes and (dynamic_shapes.holds_symbols(self.result) or dynamic_shapes.holds_symbols([value for _, _, value in self.written])):
+            raise Refusal("gives a length that is open")
+
+    def _check_is_new(self, value: Any, kept: set[int]) -> None:
+        """A list or dict of the program's state is given back itself, not a copy: whoever has it may change it."""
+        if isinstance(value, (list, dict)) and id(value) in kept:
+            raise Refusal(f"gives back a {type(value).__name__} that is part of the program's state", self._first_line())
+        if isinstance(value, (list, tuple, dict)):
+            for item in value.values() if isinstance(value, dict) else value:
+                self._check_is_new(item, kept)
+
+    def _placed(self, tensor: TensorBase) -> Out | In:
+        if not self._is_mine(tensor._t):
+            self.resolve(tensor)
+            return In(self._places[id(tensor)])
+        found = self._known.get(id(tensor))
+        if found is None:
+            found = self._known[id(tensor)] = Out(len(self._outputs), isinstance(tensor, Number))
+            self._outputs.append(tensor._t)
+        return found
+
+    def _first_line(self) -> str:
+        code = next((code for code in self.watch.codes if code.co_filename != "<string>"), None)
+        return f"{code.co_filename}:{code.co_firstlineno}" if code is not None else "<unknown>"
+
+
+def _needs_values(reason: str, line: str | None = None) -> Refusal:
+    refusal = Refusal(reason, line)
+    refusal.needs_values = True
+    return refusal
+
+
+def _has_array(data: Any) -> bool:
+    return any(isinstance(item, np.ndarray) or (isinstance(item, (list, tuple)) and _has_array(item)) for item in data)
+
+
+def _as_refusal(error: BaseException) -> BaseException:
+    """What ends the capture: a Refusal for everything but a stop from outside."""
+    if isinstance(error, (Refusal, KeyboardInterrupt, SystemExit, GeneratorExit)) or getattr(error, "final", False):
+        return error
+    from torchspore.base.frames import is_users
+
+    lines, step = [], error.__traceback__
+    while step is not None:
+        if is_users(step.tb_frame.f_code.co_filename):
+            lines.append(f"{step.tb_frame.f_code.co_filename}:{step.tb_lineno}")
+        step = step.tb_next
+    line = lines[-1] if lines else None
+    if type(error).__name__ in ("DataDependentOutputException", "DynamicOutputShapeException", "GuardOnDataDependentSymNode"):
+        return _needs_values("needs the values of a Tensor to go on", line or "<unknown>")
+    refusal = Refusal(f"raises {type(error).__name__}{_of_ours(error)}", line or "<unknown>")
+    refusal.needs_room = isinstance(error, RecursionError)
+    refusal.stack += lines if refusal.stack else []
+    return refusal
+
+
+def _of_ours(error: BaseException) -> str:
+    """Where torchspore's own capture raised an error that is a slip of it and not of the program; empty for all others."""
+    step = error.__traceback__
+    while step is not None and step.tb_next is not None:
+        step = step.tb_next
+    file = step.tb_frame.f_code.co_filename if step is not None else ""
+    own = file.rpartition("/torchspore/engine/graph/")[2]
+    is_slip = isinstance(error, (AttributeError, KeyError, AssertionError)) and not own.startswith("control/helpers")
+    if step is None or own == file or not is_slip:
+        return ""
+    return f" in torchspore's own graph/{own}:{step.tb_lineno} ({error})"

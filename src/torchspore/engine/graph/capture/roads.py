@@ -1,0 +1,279 @@
+"""By which roads a trace reads Python's state beside attributes of Cells: what the names in its functions stand for.
+
+Nothing tells of a look at `module.SCALE` or `Config.width`. But whoever looks needs the name: so each name that stands in a function
+that ran, as a name or as a text, is looked up in each module, class and function of the program's that the trace has met, whichever
+comes first. What is there counts as read: more than was, but never less.
+"""
+from __future__ import annotations
+
+import builtins
+import functools
+import gc
+import os
+import sys
+import types
+from collections.abc import Callable, Iterator, MutableMapping
+from types import CodeType, FrameType, FunctionType
+from typing import Any
+
+from torchspore.base.frames import is_users
+from torchspore.engine.graph.capture.snapshot import CACHED
+from torchspore.engine.graph.capture.state import MISSING, Cells, ClassNames, Function, is_constant
+from torchspore.engine.graph.control.convert import original
+
+_Reader = Callable[[MutableMapping[str, Any], str, Any, bool], None]
+
+ENVIRONMENT: dict[CodeType, str] = {
+    getattr(type(os.environ), name).__code__: what for name, what in (
+        ("__getitem__", "reads"), ("__iter__", "reads all"), ("__len__", "reads all"), ("copy", "reads all"), ("__setitem__", "changes"),
+        ("__delitem__", "changes"),
+    ) if hasattr(getattr(type(os.environ), name, None), "__code__")
+}
+"""What the methods of `os.environ` do."""
+
+
+class Roads:
+    """The names and the places where they may stand, of one trace."""
+
+    def __init__(self, read: _Reader) -> None:
+        self._read = read
+        self._met: dict[int, Any] = {}
+        self._names: dict[str, None] = {}
+        self._spaces: list[_Space] = []
+        self._entered: set[CodeType] = set()
+        self._nested: set[CodeType] = set()
+        self._functions: dict[CodeType, list[FunctionType]] = {}
+        self._cached: set[CodeType] = set()
+        self._bodies: dict[type, ClassNames] = {}
+        self._absent: list[tuple[dict[str, Any], str]] = []
+
+    # ---- what the trace meets
+
+    def meet(self, item: Any) -> None:
+        """Is told of a module, a class, a function or something that wraps one."""
+        if id(item) in self._met or item is None:
+            return
+        self._met[id(item)] = item
+        if isinstance(item, type):
+            self._meet_class(item)
+        elif isinstance(item, types.ModuleType):
+            if is_programs_module(item):
+                self._add(_Space(vars(item)))
+        elif isinstance(item, FunctionType):
+            self._meet_function(item)
+        else:
+            self._unwrap(item)
+
+    def _unwrap(self, item: Any) -> None:
+        if isinstance(item, types.MethodType):
+            self.meet(item.__func__)
+            self._hold("self", item.__self__)
+        elif isinstance(item, CACHED):
+            wrapped = getattr(item, "__wrapped__", None)
+            self.meet(wrapped)
+            if isinstance(wrapped, FunctionType) and wrapped.__code__ not in self._entered:
+                self._cached.add(wrapped.__code__)
+                self._visit(wrapped.__code__, wrapped.__globals__)
+        elif isinstance(item, functools.partial):
+            self.meet(item.func)
+            self._hold("arguments", (item.args, tuple(item.keywords.items())))
+        elif isinstance(item, property):
+            for part in (item.fget, item.fset, item.fdel):
+                self.meet(part)
+        elif isinstance(item, (staticmethod, classmethod)):
+            self.meet(item.__func__)
+        elif isinstance(item, functools.cached_property):
+            self.meet(item.func)
+
+    def _hold(self, name: str, value: Any) -> None:
+        """Keeps what is in a value that nothing names."""
+        if is_constant(value):
+            self.meet(type(value))
+        else:
+            self._read({name: value}, name, value, False)
+
+    def _meet_class(self, cls: type) -> None:
+        for place, base in enumerate(cls.__mro__):
+            if is_programs_class(base):
+                nearer = [self._names_of(c) for c in cls.__mro__[:place] if is_programs_class(c)]
+                self._add(_Space(self._names_of(base), nearer, vars(base)))
+                for name, value in list(vars(base).items()):
+                    if name[:2] == "__" and isinstance(value, FunctionType) and name not in _AT_BIRTH:   # Python looks these up itself
+                        self._look(self._spaces[-1], name)
+            if "construct" in vars(base):
+                self._look(_Space(self._names_of(base), held=vars(base)), "construct")
+        metaclass = type(cls)
+        if metaclass is not type:
+            self.meet(metaclass)
+
+    def _names_of(self, cls: type) -> ClassNames:
+        found = self._bodies.get(cls)
+        if found is None:
+            found = self._bodies[cls] = ClassNames(cls)
+        return found
+
+    def _meet_function(self, function: FunctionType) -> None:
+        code = original(function.__code__)
+        self._functions.setdefault(code, []).append(function)
+        if not is_users(code.co_filename):                       # a wrapper, of ours or of the standard library
+            for content in _contents(function):
+                if isinstance(content, (FunctionType, types.MethodType, functools.partial)):
+                    self.meet(content)
+        else:
+            own = vars(function)
+            if any(name not in ("_graphs", "_jit_config", "source", "__wrapped__") for name in own):
+                self._add(_Space(own))
+        self.meet(getattr(function, "__wrapped__", None))
+        if code in self._entered:
+            self._open(function)
+
+    # ---- what runs
+
+    def enter(self, frame: FrameType, running: CodeType) -> None:
+        """Is told of a function of the program's the first time it runs; `running` may be its converted form."""
+        code = original(running)
+        known = code in self._functions or code in self._nested
+        self._visit(code, frame.f_globals)
+        self._meet_arguments(frame, running)
+        if not known:
+            for holder in gc.get_referrers(code):
+                if isinstance(holder, FunctionType):
+                    self.meet(holder)
+
+    def fills(self, running: CodeType) -> bool:
+        """Whether what begins to run will be kept by `functools.lru_cache`."""
+        return original(running) in self._cached
+
+    def _visit(self, code: CodeType, variables: dict[str, Any]) -> None:
+        self._entered.add(code)
+        self._nested.update(c for c in _codes(code) if c is not code)
+        names = list(dict.fromkeys(names_of(code)))
+        for name in names:
+            if name in variables:
+                self._read(variables, name, variables[name], False)
+            elif name.isidentifier() and not hasattr(builtins, name):
+                self._absent.append((variables, name))
+        self._import(names, variables)
+        new = [name for name in names if name not in self._names]
+        self._names.update(dict.fromkeys(new))
+        for space in list(self._spaces):
+            for name in new:
+                self._look(space, name)
+        for function in list(self._functions.get(code, ())):
+            self._open(function)
+
+    def _meet_arguments(self, frame: FrameType, code: CodeType) -> None:
+        held = frame.f_locals
+        count = code.co_argcount + code.co_kwonlyargcount
+        for name in code.co_varnames[:count]:
+            value = held.get(name)
+            if isinstance(value, (type, types.ModuleType, FunctionType)):
+                self.meet(value)
+            elif value is not None:
+                self.meet(type(value))
+
+    def _open(self, function: FunctionType) -> None:
+        """What a function that runs holds itself: free variables and defaults."""
+        if not is_users(original(function.__code__).co_filename):
+            return
+        if function.__closure__:
+            cells = Cells(function.__code__.co_freevars, function.__closure__)
+            for name, value in cells.items():
+                if name not in ("__class__", "_cf", "_cf_parts"):
+                    self._read(cells, name, value, False)
+        held = Function(function)
+        for name in Function.NAMES:
+            value = getattr(function, name)
+            if value is not None:
+                self._read(held, name, value, False)
+
+    def _import(self, names: list[str], variables: dict[str, Any]) -> None:
+        """Meets the modules that a function imports when it runs."""
+        package = variables.get("__package__")
+        for name in names:
+            for full in (name, f"{package}.{name}") if package else (name,):
+                module = sys.modules.get(full)
+                if isinstance(module, types.ModuleType):
+                    self.meet(module)
+
+    # ---- names in places
+
+    def _add(self, space: _Space) -> None:
+        self._spaces.append(space)
+        for name in list(self._names):
+            self._look(space, name)
+
+    def _look(self, space: _Space, name: str) -> None:
+        value = space.held.get(name, MISSING)
+        if value is MISSING or (name[:2] == "__" and name in _PYTHONS):
+            return
+        self._read(space.holder, name, value, False)
+        self._unwrap(value)
+        for nearer in space.nearer:
+            if nearer.get(name, MISSING) is MISSING:
+                self._read(nearer, name, MISSING, False)
+
+    def undo_new(self) -> str | None:
+        """Takes away the variables that did not exist before the trace; says so."""
+        reason = None
+        for variables, name in self._absent:
+            if name in variables:
+                del variables[name]
+                reason = f"assigns the variable {name!r}"
+        return reason
+
+
+class _Space:
+    """Where names may stand: `holder` for what is read of it; `nearer` are the classes in which Python looks first."""
+
+    def __init__(
+        self, holder: MutableMapping[str, Any], nearer: list[ClassNames] | None = None, held: Any = None,
+    ) -> None:
+        self.holder, self.nearer = holder, nearer or []
+        self.held: Any = holder if held is None else held
+
+
+_AT_BIRTH = {"__init__", "__new__", "__post_init__", "__init_subclass__", "__repr__", "__str__"}
+_PYTHONS = {"__dict__", "__weakref__", "__doc__", "__module__", "__slots__", "__name__", "__qualname__", "__file__", "__builtins__"}
+
+
+def is_programs_module(module: types.ModuleType) -> bool:
+    """Whether a module is the program's own, or of a library that is neither Python's, nor torch's, nor ours."""
+    file = getattr(module, "__file__", None)
+    if file is not None:
+        return is_users(file)
+    return getattr(module, "__spec__", None) is None
+
+
+@functools.lru_cache(maxsize=4096)
+def is_programs_class(cls: type) -> bool:
+    """The same for a class; one written in C is nobody's."""
+    if not cls.__flags__ & 1 << 9:                               # Py_TPFLAGS_HEAPTYPE
+        return False
+    module = sys.modules.get(cls.__module__)
+    return module is None or is_programs_module(module)
+
+
+def _contents(function: FunctionType) -> Iterator[Any]:
+    for cell in function.__closure__ or ():
+        try:
+            yield cell.cell_contents
+        except ValueError:
+            continue
+
+
+def _codes(code: CodeType) -> Iterator[CodeType]:
+    yield code
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from _codes(constant)
+
+
+def names_of(code: CodeType) -> Iterator[str]:
+    """The names in a function and in the functions in it, and the texts that could be names."""
+    for own in _codes(code):
+        yield from own.co_names
+        for constant in own.co_consts:
+            if isinstance(constant, str) and len(constant) < 64:
+                yield constant
+

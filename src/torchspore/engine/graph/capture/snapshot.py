@@ -1,0 +1,196 @@
+"""What a Python value was: compared by contents however deep it is, and put back where a trace changed it in place."""
+from __future__ import annotations
+
+import array
+import contextvars
+import functools
+import random
+import types
+from collections import deque
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from torchspore.engine.graph.capture.snapshot_nodes import (
+    MISSING,
+    PLAIN,
+    Data,
+    Entries,
+    Items,
+    Made,
+    Members,
+    Node,
+    Object,
+    Table,
+    Unwatchable,
+    attributes,
+    constant,
+    is_constant,
+    is_exhaustible,
+    is_settled,
+    settle,
+    slots_of,
+)
+
+__all__ = ["CACHED", "MISSING", "Node", "Object", "Unwatchable", "Walk", "constant", "is_constant", "is_settled", "settle"]
+
+_MANY = 100_000
+"""So many objects are looked into for one thing that is read, at most."""
+
+
+class Draws(Node):
+    """A source of random numbers: where it stands is no matter until the trace draws from it."""
+
+    __slots__ = ("_state",)
+
+    def __init__(self, value: Any, take: Callable[[Any], Node]) -> None:
+        super().__init__(value)
+        self._state = _stands(value)
+
+    def restore(self) -> bool:
+        if _same_state(_stands(self.value), self._state):
+            return False
+        value: Any = self.value
+        if isinstance(value, random.Random):
+            value.setstate(self._state)
+        else:
+            getattr(value, "bit_generator", getattr(value, "_bit_generator", value)).state = self._state
+        return True
+
+
+def _stands(value: Any) -> Any:
+    if isinstance(value, random.Random):
+        return None if isinstance(value, random.SystemRandom) else value.getstate()
+    return getattr(value, "bit_generator", getattr(value, "_bit_generator", value)).state
+
+
+def _same_state(a: Any, b: Any) -> bool:
+    if isinstance(a, dict):
+        return a.keys() == b.keys() and all(_same_state(a[key], b[key]) for key in a)
+    return np.array_equal(a, b) if isinstance(a, np.ndarray) else bool(a == b)
+
+
+class Variable(Node):
+    """A context variable: by what it gives here."""
+
+    __slots__ = ("_held", "_inner")
+
+    def __init__(self, value: Any, take: Callable[[Any], Node]) -> None:
+        super().__init__(value)
+        self._held = _current(value)
+        self._inner = take(self._held)
+
+    def holds(self, now: Any) -> bool:
+        return now is self.value and self._inner.holds(_current(now))
+
+    def restore(self) -> bool:
+        value: Any = self.value
+        if _current(value) is self._held:
+            return False
+        value.set(self._held)
+        return True
+
+
+def _current(variable: Any) -> Any:
+    try:
+        return variable.get()
+    except LookupError:
+        return MISSING
+
+
+class Cached(Node):
+    """What `functools.lru_cache` gives: while nothing was added and nothing cleared, it gives the same."""
+
+    __slots__ = ("_counts",)
+
+    def __init__(self, value: Any, take: Callable[[Any], Node]) -> None:
+        super().__init__(value)
+        self._counts = _counts(value)
+        take(getattr(value, "__wrapped__", None))
+
+    def holds(self, now: Any) -> bool:
+        return now is self.value and _counts(now) == self._counts
+
+
+def _counts(cached: Any) -> tuple[int, int]:
+    info = cached.cache_info()
+    return info.misses, info.currsize
+
+
+CACHED = type(functools.lru_cache(_counts))
+_RANDOM = (random.Random, np.random.Generator, np.random.RandomState, np.random.BitGenerator)
+
+_MAKERS: list[tuple[tuple[type, ...], Callable[[Any], Any]]] = [
+    ((types.MethodType,), lambda v: (v.__func__, v.__self__)),
+    ((functools.partial,), lambda v: (v.func, v.args, v.keywords)),
+    ((functools.partialmethod,), lambda v: (v.func, v.args, v.keywords)),
+    ((types.MappingProxyType,), dict),
+    ((types.BuiltinFunctionType, types.MethodWrapperType), lambda v: (v.__name__, v.__self__)),
+]
+
+
+_KINDS: list[tuple[Any, Callable[[Any, Callable[[Any], Node]], Node]]] = [
+    (_RANDOM, Draws), (contextvars.ContextVar, Variable), (CACHED, Cached),
+]
+
+
+class Walk:
+    """Takes one snapshot; `kept` collects its nodes by the ids of their values, the first one of each."""
+
+    def __init__(self, kept: dict[int, Node]) -> None:
+        self._kept, self._seen = kept, set[int]()
+        self.met: list[Any] = []
+        """The modules and functions on the way, and the classes: those met and those of what was met."""
+
+    def take(self, value: Any) -> Node:
+        """The node of `value`. Raises Unwatchable."""
+        if is_constant(value):
+            self._meet(value)
+            return constant(value)
+        if id(value) in self._seen:
+            return Node(value)
+        if len(self._seen) >= _MANY:
+            raise Unwatchable(f"holds more than {_MANY:,} objects, too many to be compared at each call")
+        if is_exhaustible(value):
+            raise Unwatchable(f"is an iterator ({type(value).__name__}): nothing shows how far it is")
+        self._seen.add(id(value))
+        self.met.append(value if isinstance(value, CACHED) else type(value))
+        node = self._node(value)
+        self._kept.setdefault(id(value), node)
+        return node
+
+    def _meet(self, value: Any) -> None:
+        if isinstance(value, tuple):
+            for item in value:
+                self._meet(item)
+        elif isinstance(value, (types.ModuleType, types.FunctionType, type)):
+            self.met.append(value)
+        elif type(value) not in PLAIN:
+            self.met.append(type(value))
+
+    def _node(self, value: Any) -> Node:
+        kind = type(value)
+        for kinds, of in _MAKERS:
+            if isinstance(value, kinds):
+                return Made(value, self.take, of)
+        for kinds, make in _KINDS:
+            if isinstance(value, kinds):
+                return make(value, self.take)
+        itself = self._container(value)
+        if itself is not None and (kind in (list, tuple, dict, set, np.ndarray, deque) or attributes(value) is None):
+            return itself
+        if attributes(value) is not None or slots_of(value):
+            return Object(value, self.take, itself)
+        return itself or Node(value)
+
+    def _container(self, value: Any) -> Node | None:
+        if isinstance(value, (list, tuple, deque)):
+            return Items(value, self.take)
+        if isinstance(value, dict):
+            return Entries(value, self.take)
+        if isinstance(value, (set, frozenset)):
+            return Members(value, self.take)
+        if isinstance(value, np.ndarray):
+            return Table(value, self.take) if value.dtype.hasobject else Data(value, self.take)
+        return Data(value, self.take) if isinstance(value, (bytearray, array.array, memoryview)) else None

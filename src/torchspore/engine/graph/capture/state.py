@@ -1,0 +1,167 @@
+"""What a trace reads of Python's state, so that a graph is used only while that state is the same, and that a trace leaves no mark on it.
+
+Read are: attributes of Cells, and of the functions that ran the globals, free variables and defaults, and what they name of modules,
+classes and functions. Each is kept with a snapshot of its value.
+"""
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator, MutableMapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from torchspore.engine.graph.capture.snapshot import MISSING, Node, Unwatchable, Walk, is_constant, settle
+from torchspore.engine.tensor import TensorBase
+
+__all__ = ["MISSING", "Cells", "ClassNames", "Contents", "Function", "Randomness", "Read", "Unwatchable", "is_constant", "settle"]
+
+
+@dataclass
+class Read:
+    """One thing read: `holder[name]` had `value`."""
+
+    holder: MutableMapping[str, Any]
+    name: str
+    value: Any
+    snapshot: Any                          # says of what is there now whether it is as it was
+    is_attribute: bool
+    is_constant: bool = False              # then only another object can make a difference
+
+    def __post_init__(self) -> None:
+        self.is_constant = (is_constant(self.value) or self.value is MISSING) and not isinstance(self.value, TensorBase)
+
+    def now(self) -> Any:
+        """What is there now."""
+        return self.holder.get(self.name, MISSING)
+
+    def holds(self) -> bool:
+        """Whether it is as it was; a Tensor may be another one, its own check follows."""
+        now = self.holder.get(self.name, MISSING)
+        if now is self.value and self.is_constant:
+            return True
+        if isinstance(self.value, TensorBase):
+            return isinstance(now, TensorBase)
+        return bool(self.snapshot.holds(now))
+
+
+class _View(MutableMapping[str, Any]):
+    """Names that Python keeps elsewhere than in a dict."""
+
+    def get(self, name: str, default: Any = None) -> Any:
+        try:
+            return self[name]
+        except KeyError:
+            return default
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+
+class Cells(_View):
+    """The free variables of a function as a mapping."""
+
+    def __init__(self, names: tuple[str, ...], closure: tuple[Any, ...]) -> None:
+        self._cells = dict(zip(names, closure))
+
+    def __getitem__(self, name: str) -> Any:
+        try:
+            return self._cells[name].cell_contents
+        except ValueError:
+            raise KeyError(name) from None
+
+    def __setitem__(self, name: str, value: Any) -> None:
+        self._cells[name].cell_contents = value
+
+    def __delitem__(self, name: str) -> None:
+        del self._cells[name].cell_contents
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._cells)
+
+
+class ClassNames(_View):
+    """What stands in the body of a class."""
+
+    def __init__(self, cls: type) -> None:
+        self._class = cls
+        self.get: Any = vars(cls).get
+
+    def __getitem__(self, name: str) -> Any:
+        return vars(self._class)[name]
+
+    def __setitem__(self, name: str, value: Any) -> None:
+        type.__setattr__(self._class, name, value)
+
+    def __delitem__(self, name: str) -> None:
+        type.__delattr__(self._class, name)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(vars(self._class))
+
+
+class Function(_View):
+    """The code and the defaults of a function."""
+
+    NAMES = ("__code__", "__defaults__", "__kwdefaults__")
+
+    def __init__(self, function: Any) -> None:
+        self._function = function
+
+    def get(self, name: str, default: Any = None) -> Any:
+        return getattr(self._function, name)
+
+    def __getitem__(self, name: str) -> Any:
+        return getattr(self._function, name)
+
+    def __setitem__(self, name: str, value: Any) -> None:
+        setattr(self._function, name, value)
+
+    def __delitem__(self, name: str) -> None:
+        setattr(self._function, name, None)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.NAMES)
+
+
+class Randomness:
+    """Python's and NumPy's random state at one moment."""
+
+    def __init__(self) -> None:
+        self._python, self._numpy = random.getstate(), np.random.get_state(legacy=False)
+
+    def was_used(self) -> bool:
+        """Whether one of the two has moved on since."""
+        now: Any = np.random.get_state(legacy=False)
+        then: Any = self._numpy
+        moved = now["state"]["pos"] != then["state"]["pos"] or not np.array_equal(now["state"]["key"], then["state"]["key"])
+        return random.getstate() != self._python or moved or now["gauss"] != then["gauss"]
+
+    def restore(self) -> None:
+        """Puts both back."""
+        random.setstate(self._python)
+        np.random.set_state(self._numpy)
+
+
+class Contents:
+    """Snapshots of mutable things that a trace could change in place, to see it and to undo it."""
+
+    def __init__(self) -> None:
+        self._kept: dict[int, Node] = {}
+
+    def take(self, value: Any) -> tuple[Node, list[Any]]:
+        """A snapshot of `value`, and the modules, functions and classes met in it; its parts are remembered. Raises Unwatchable."""
+        walk = Walk(self._kept)
+        try:
+            return walk.take(value), walk.met
+        except RecursionError:
+            raise Unwatchable("nests deeper than can be compared") from None
+
+    def ids(self) -> set[int]:
+        """The ids of all that was met."""
+        return set(self._kept)
+
+    def restore(self) -> bool:
+        """Undoes what was changed in place; says whether anything was."""
+        return sum(node.restore() for node in self._kept.values()) > 0          # each of them, not the first alone

@@ -1,0 +1,430 @@
+"""Watches a trace while it runs: which state it reads, and what it does that a graph can't hold (print, files, clocks)."""
+from __future__ import annotations
+
+import builtins
+import datetime
+import functools
+import io
+import os
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import CodeType, FrameType
+from typing import Any
+
+import numpy as np
+
+from torchspore.base.frames import is_users, user_line
+from torchspore.engine.graph import control
+from torchspore.engine.graph.capture import depth
+from torchspore.engine.graph.capture.roads import ENVIRONMENT, Roads
+from torchspore.engine.graph.capture.scalar_inputs import OfType
+from torchspore.engine.graph.capture.snapshot import constant
+from torchspore.engine.graph.capture.state import MISSING, Contents, Randomness, Read, Unwatchable
+from torchspore.engine.graph.refusal import Refusal
+from torchspore.engine.private import around_operators
+from torchspore.engine.tensor import TensorBase
+from torchspore.errors import CallsTooDeep
+
+_CLOCKS: dict[Any, str] = {
+    **dict.fromkeys((
+        time.time, time.time_ns, time.perf_counter, time.perf_counter_ns, time.monotonic, time.monotonic_ns, time.process_time,
+        time.process_time_ns, time.thread_time, time.thread_time_ns, time.clock_gettime, time.localtime, time.gmtime, time.ctime,
+        time.strftime, time.sleep, os.urandom, datetime.datetime.now, datetime.datetime.utcnow, datetime.datetime.today,
+        datetime.date.today,
+    ), "reads the clock"),
+    **dict.fromkeys((os.stat, os.lstat, os.listdir, os.scandir, os.getcwd, os.access), "looks at files"),
+    **dict.fromkeys(
+        (os.remove, os.unlink, os.mkdir, os.rmdir, os.rename, os.replace, os.chdir, os.putenv, os.unsetenv), "changes files or the process",
+    ),
+}
+_TALK = {builtins.print: "calls print", builtins.input: "calls input", builtins.open: "opens a file"}
+_watched: type | None = None
+_recorder: Watch | None = None
+_thread = 0
+
+
+def cells_are(cls: type) -> None:
+    """Says which class's attributes are watched; called once by the front end."""
+    global _watched
+    _watched = cls
+
+
+class Watch:
+    """The record of one trace."""
+
+    def __init__(self) -> None:
+        self.reads: dict[tuple[int, str], Read] = {}
+        self.written: dict[tuple[int, str], tuple[Any, str, Any]] = {}
+        self.born: dict[int, Any] = {}
+        """Cells made by the trace itself, by id: what they hold is no state of the program."""
+        self.codes: dict[CodeType, None] = {}
+        self.arrays: dict[int, Callable[[], Any]] = {}
+        self.homes: dict[int, Read] = {}
+        self.roads = Roads(self.read)
+        self.numbers: dict[tuple[int, str], Any] = {}
+        self.lines: dict[tuple[int, str], str | None] = {}
+        """Where each attribute was first written."""
+        self.contents, self.randomness = Contents(), Randomness()
+        self.refusal: BaseException | None = None
+        self.says = False
+        """Whether prints of what is known while compiling become part of the graph."""
+        self.converts = False
+        """Whether the source of what runs is converted."""
+        self.has_numbers = False
+        """Whether Python numbers are inputs of the graph."""
+        self.lost: dict[str, Refusal] = {}
+        """The local names that a branch or loop on a Tensor leaves without a value, and why."""
+        self._depth, self._deepest = 0, depth.limit()
+        self._counted: dict[CodeType, bool] = {}
+
+    # ---- reads and writes
+
+    def stand_for(self, key: tuple[int, str], holder: Any, name: str, value: Any, stand_in: Any) -> None:
+        """From now on `stand_in` is read where the attribute holds a Python number; of that only the type counts."""
+        self.numbers[key] = stand_in
+        self.reads[key] = Read(holder, name, value, OfType(type(value)), True)
+
+    def stand_in(self, owner: Any, name: str) -> Any:
+        """What is read in the place of an attribute's Python number; None where the number itself is, or was written."""
+        key = (id(owner.__dict__), name)
+        return None if key in self.written else self.numbers.get(key)
+
+    def read(self, holder: Any, name: str, value: Any, is_attribute: bool) -> None:
+        """Keeps that `holder[name]` was read, the first time, unless the trace itself wrote it before."""
+        key = (id(holder), name)
+        if key in self.reads or (key in self.written and value is not self.written[key][2]):
+            return
+        snapshot = constant(MISSING) if value is MISSING else self.taken(value, name)
+        found = self.reads[key] = Read(holder, name, value, snapshot, is_attribute)
+        self.place(value, found)
+
+    def taken(self, value: Any, name: str) -> Any:
+        """A snapshot of what the program reads; what is on the way in it is looked at when a name asks for it."""
+        try:
+            snapshot, met = self.contents.take(value)
+        except Unwatchable as reason:
+            raise self.refuse(f"reads {name!r}, which {reason}") from None
+        for item in met:
+            self.roads.meet(item)
+        return snapshot
+
+    def note_construct(self, owner: Any) -> None:
+        """Keeps which `construct` a Cell has: its own, or that of its class."""
+        own = object.__getattribute__(owner, "__dict__")
+        if id(owner) not in self.born:
+            self.roads.meet(type(owner))
+            self.read(own, "construct", own.get("construct", MISSING), True)
+
+    def read_all(self, owner: Any) -> None:
+        """Keeps that the program looked at all attributes of a Cell at once."""
+        own = object.__getattribute__(owner, "__dict__")
+        if id(owner) not in self.born:
+            self.read({"all": list(own)}, "all", list(own), True)
+            for name in list(own):
+                if name not in ("_graphs", "_hooks"):
+                    self.read(own, name, own[name], True)
+
+    def place(self, value: Any, read: Read) -> None:
+        """Remembers where a Tensor or an array was found, so that it can be found there again."""
+        if isinstance(value, TensorBase):
+            self.homes.setdefault(id(value), read)
+        elif isinstance(value, np.ndarray):
+            self.arrays.setdefault(id(value), read.now)
+        elif isinstance(value, (list, tuple)):
+            for item in value:
+                if isinstance(item, np.ndarray):
+                    self.arrays.setdefault(id(item), lambda item=item: item)  # type: ignore[misc]
+
+    def wrote(self, owner: Any, name: str) -> None:
+        """Keeps what an attribute of a Cell was before the trace wrote it the first time."""
+        holder = owner.__dict__
+        key = (id(holder), name)
+        if key not in self.written and id(owner) not in self.born:
+            self.written[key] = (owner, name, holder.get(name, MISSING))
+            self.lines[key] = user_line()
+            for kept in ("_cells", "_params"):
+                if kept in holder:
+                    self.contents.take(holder[kept])
+
+    def restore(self) -> list[tuple[Any, str, Any]]:
+        """Undoes all that the trace wrote; gives (owner, name, value written) for each attribute that is no longer what it was."""
+        changed = []
+        for owner, name, before in self.written.values():
+            if id(owner) in self.born:  # given an attribute before Cell.__init__ ran
+                continue
+            now = owner.__dict__.get(name, MISSING)
+            if now is before or (now is not MISSING and before is not MISSING and not isinstance(now, TensorBase) and _equal(before, now)):
+                continue
+            changed.append((owner, name, now))
+            if before is MISSING:
+                owner.__dict__.pop(name, None)
+            else:
+                owner.__dict__[name] = before
+        return changed
+
+    def changed_state(self) -> str | None:
+        """Undoes changes of lists, dicts, globals and random states; says what kind it was, or None."""
+        reason = self.roads.undo_new()
+        for read in self.reads.values():
+            key = (id(read.holder), read.name)
+            if key not in self.written and read.now() is not read.value and not read.is_attribute:
+                reason = f"assigns the variable {read.name!r}"
+                if read.value is MISSING:
+                    read.holder.pop(read.name, None)
+                else:
+                    read.holder[read.name] = read.value
+        if self.contents.restore():
+            reason = "changes a list, a dict or an object in place"
+        if self.randomness.was_used():
+            self.randomness.restore()
+            reason = "draws random numbers from Python or NumPy"
+        return reason
+
+    # ---- the hook
+
+    def hook(self, frame: FrameType, event: str, argument: Any) -> None:
+        """`sys.setprofile`'s function."""
+        if event == "call":
+            code = frame.f_code
+            if self._counts(code, frame):
+                self._depth += 1
+                if self._depth > self._deepest:
+                    self.refusal = _too_deep(self._deepest)
+                    raise self.refusal
+            if code not in self.codes and _is_programs(code, frame) and not self._is_torchs(frame.f_back):
+                if self.roads.fills(code):
+                    raise self.refuse(f"calls {code.co_name}, whose result is kept by a cache")
+                self.codes[code] = None
+                self._check_type(frame, code)
+                self.roads.enter(frame, code)
+            elif code in ENVIRONMENT and not _is_ours(frame.f_back):
+                self._environment(code, frame)
+        elif event == "return":
+            self._depth -= self._counted.get(frame.f_code, False)
+        elif event == "c_call" and (argument in _CLOCKS or argument in _TALK or _is_stream(argument)):
+            if _is_ours(frame):
+                return
+            what = _TALK.get(argument) or _CLOCKS.get(argument) or "writes to a file or the screen"
+            raise self.refuse(what)
+
+    def _environment(self, code: CodeType, frame: FrameType) -> None:
+        """Is told of a look into `os.environ`, or of a change."""
+        what = ENVIRONMENT[code]
+        if what == "changes":
+            raise self.refuse("changes the environment of the process")
+        held = vars(os.environ)["_data"]
+        if what == "reads all":
+            self.read(vars(os.environ), "_data", held, False)
+            return
+        name = frame.f_locals.get("key")
+        key: Any = os.environ.encodekey(name) if isinstance(name, str) else None
+        self.read(held, key, held.get(key, MISSING), False)
+
+    def refuse(self, what: str) -> Refusal:
+        """Keeps why the trace ends, in case that the program catches it."""
+        self.refusal = refusal = Refusal(what)
+        return refusal
+
+    def _counts(self, code: CodeType, frame: FrameType) -> bool:
+        """Whether a call of this code is one level of `max_call_depth`: a Cell's construct or a function of the user's."""
+        found = self._counted.get(code)
+        if found is None:
+            name = code.co_name
+            users = is_users(code.co_filename) and (name[0] != "<" or name == "<lambda>")
+            if users and code.co_filename == "<string>":  # `python -c`; or a dataclass's methods, which Python makes of text
+                users = frame.f_globals.get("__name__") == "__main__"
+            found = self._counted[code] = name == "construct" or (users and not self._is_torchs(frame.f_back))
+        return found
+
+    def _check_type(self, frame: FrameType, code: CodeType) -> None:
+        """Ends a trace that asks for the type of what may stand for a number; converted source sees the type that it stands for."""
+        if self.has_numbers and not self.converts and "type" in code.co_names and "type" not in frame.f_globals:
+            self.refusal = refusal = Refusal("asks for the type of a number that is an input of the graph")
+            refusal.needs_values = True
+            raise refusal
+
+    def _is_torchs(self, frame: FrameType | None) -> bool:
+        """Whether torch calls, for itself: what it uses there is no state of the program."""
+        while frame is not None:
+            name = frame.f_code.co_filename
+            if frame.f_code in self.codes or "/torchspore/" in name:
+                return False
+            if "/torch/" in name or "importlib" in name:
+                return True
+            frame = frame.f_back
+        return False
+
+    @contextmanager
+    def heard(self) -> Iterator[None]:
+        """Runs its block, which is the program's, watched again inside a quiet one."""
+        sys.setprofile(self.hook)
+        try:
+            yield
+        finally:
+            sys.setprofile(None)
+
+    def learn(self, function: Any) -> None:
+        """Remembers a function by its code, so that its free variables are found when it runs; also those that it holds itself."""
+        self.roads.meet(function)
+
+
+def _equal(before: Any, now: Any) -> bool:
+    """Whether what was written is what had been there."""
+    try:
+        return Contents().take(before)[0].holds(now)
+    except Unwatchable:
+        return False
+
+
+def _too_deep(limit: int) -> CallsTooDeep:
+    line = user_line()
+    return CallsTooDeep(
+        f"{line + ': ' if line else ''}max_call_depth={limit}: calls of Cells and functions nest deeper than that."
+        f"\n\nhint: write set_context(max_call_depth={2 * limit}) if they should, or end the recursion."
+    )
+
+
+def _is_programs(code: CodeType, frame: FrameType) -> bool:
+    """Whether a function is the program's; a dataclass's methods have no file, and there are some of ours."""
+    name = code.co_filename
+    return is_users(name) and (name != "<string>" or not str(frame.f_globals.get("__name__")).startswith("torchspore"))
+
+
+def _is_stream(argument: Any) -> bool:
+    return isinstance(getattr(argument, "__self__", None), io.IOBase) and getattr(argument, "__name__", "") in (
+        "write", "writelines", "flush", "read", "readline",
+    )
+
+
+def _is_ours(frame: FrameType | None) -> bool:
+    """Whether torch, torchspore or an import does it, not the user's program nor a library that it calls.
+
+    What a log handler does is done by who logs: torch logs while it traces, and pytest has handlers of its own.
+    """
+    found: bool | None = None
+    while frame is not None:
+        name = frame.f_code.co_filename
+        if "/logging/" in name:
+            found = None
+        elif found is None and "/torchspore/engine/graph/control/helpers" not in name:  # which calls what converted source calls
+            if is_users(name):
+                found = False
+            elif "importlib" in name or "/torch/" in name or "/torchspore/" in name:
+                found = True
+        frame = frame.f_back
+    return found is not False
+
+
+@contextmanager
+def watching(watch: Watch) -> Iterator[None]:
+    """Watches this thread; one trace at a time in the process."""
+    global _recorder, _thread
+    resume = _suspended_profiler()
+    _recorder, _thread = watch, threading.get_ident()
+    if _watched is not None:
+        _watched.__getattribute__ = _noting  # type: ignore[assignment, method-assign]
+    for function in _TALK:
+        setattr(builtins, function.__name__, _guarded(function))
+    sys.setprofile(watch.hook)
+    try:
+        with around_operators(_unwatched):
+            yield
+    finally:
+        resume()
+        for function in _TALK:
+            setattr(builtins, function.__name__, function)
+        if _watched is not None:
+            del _watched.__getattribute__
+        _recorder = None
+
+
+def _suspended_profiler() -> Callable[[], None]:
+    """Takes the profiler of this thread out; gives what puts it back. cProfile's can't be set from Python, but enables itself."""
+    before: Any = sys.getprofile()
+    if before is None or not hasattr(before, "enable"):
+        return lambda: sys.setprofile(before)
+    before.disable()
+
+    def resume() -> None:
+        sys.setprofile(None)
+        before.enable()
+
+    return resume
+
+
+def _unwatched(function: Callable[..., Any], *arguments: Any) -> Any:
+    """What torch does for one operator is not the program's: unwatched it takes a third of the time."""
+    hook = sys.getprofile()
+    if hook is None:
+        return function(*arguments)
+    sys.setprofile(None)
+    try:
+        return function(*arguments)
+    finally:
+        sys.setprofile(hook)
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """Runs its block unwatched: work of the capture itself."""
+    hook = sys.getprofile()
+    sys.setprofile(None)
+    try:
+        yield
+    finally:
+        sys.setprofile(hook)
+
+
+def _guarded(function: Any) -> Callable[..., Any]:
+    """`print`, `input` or `open` while a thread traces.
+
+    Python takes a profile hook out once it has raised; what runs in a `finally` after that would talk.
+    """
+
+    @functools.wraps(function)
+    def talk(*args: Any, **kwargs: Any) -> Any:
+        watch = _recorder
+        if watch is None or threading.get_ident() != _thread or _is_ours(sys._getframe(1)):
+            return function(*args, **kwargs)
+        raise watch.refuse(_TALK[function])
+
+    return talk
+
+
+def _noting(self: Any, name: str) -> Any:
+    """A Cell's attribute access while a thread traces."""
+    watch = _recorder
+    if watch is None or threading.get_ident() != _thread:
+        return object.__getattribute__(self, name)
+    if name[:2] == "__":
+        if name == "__dict__" and is_users(sys._getframe(1).f_code.co_filename):
+            watch.read_all(self)
+        return object.__getattribute__(self, name)
+    if name == "construct" and watch.converts:
+        watch.note_construct(self)
+        return control.converted(object.__getattribute__(self, name), watch)
+    if id(self) in watch.born:
+        return object.__getattribute__(self, name)
+    watch.roads.meet(type(self))
+    own = object.__getattribute__(self, "__dict__")
+    if name in own:
+        key = (id(own), name)
+        if key in watch.numbers and key not in watch.written:
+            return watch.numbers[key]
+        if name == "_hooks":
+            watch.taken(own[name], name)
+        elif name not in ("_params", "_graphs", "_flags"):
+            watch.read(own, name, own[name], True)
+        return object.__getattribute__(self, name)
+    for kept in ("_params", "_cells"):
+        held = own.get(kept)
+        if held is not None and name in held:
+            watch.read(held, name, held[name], True)
+            break
+    else:
+        if name == "construct" or not hasattr(_watched, name):
+            watch.read(own, name, MISSING, True)
+    return object.__getattribute__(self, name)

@@ -1,0 +1,143 @@
+"""A captured graph becomes code, at the level that the settings ask for."""
+from __future__ import annotations
+
+import dataclasses
+import functools
+
+import torch
+
+from torchspore.base.frames import user_line
+from torchspore.engine.graph import log, passes, stages
+from torchspore.engine.graph.backend import autotune_cache, eager_codegen, forms, inference, lanes, level_outcomes, measuring, products
+from torchspore.engine.graph.backend.eager_codegen import Code
+from torchspore.engine.graph.backend.racing import Race
+from torchspore.engine.graph.fx.fingerprint import fingerprint
+from torchspore.engine.graph.fx.modules import copied
+from torchspore.engine.graph.fx.order import ordered
+from torchspore.engine.graph.graph_kernels import kernel_outcomes
+from torchspore.engine.graph.passes import memory, precision
+from torchspore.engine.graph.passes.layout import has_images
+from torchspore.engine.graph.settings import Settings, tuning_request
+from torchspore.errors import InferenceOnly
+
+Inputs = measuring.Inputs
+
+
+def compile(module: torch.fx.GraphModule, inputs: Inputs, settings: Settings, held: frozenset[int] = frozenset()) -> Code:
+    """The code of a cleaned graph.
+
+    `inputs` is asked only where something is measured; what it gives is never written to. `held` are the places of inputs that the
+    program keeps (Parameters, Tensors in attributes), which seldom change: what hangs on them alone may be computed once.
+    """
+    module = prepared(module, settings)
+    stages.keep("backend_pass", module)
+    level_outcomes.generated(settings)
+    try:
+        code = lanes.beside(_tuned(module, inputs, settings, held), module, inputs, settings)
+    except measuring.Unrunnable as reason:
+        log.event("level", f"nothing is measured, the graph runs as at O0: {reason}")
+        code = _plain(module)
+    stages.emitted(code, module, inputs)
+    return code
+
+
+def _tuned(module: torch.fx.GraphModule, inputs: Inputs, settings: Settings, held: frozenset[int]) -> Code:
+    if settings.tuning is None:
+        tuning_request.off()
+    if settings.tuning is None or _takes_kept_values(module):
+        return _code(module, inputs, settings, held)
+    from torchspore.engine.graph.autotune import tuner
+
+    return tuner.compile(module, inputs, settings, held, lambda: untuned(module, inputs, settings, held))
+
+
+def _code(module: torch.fx.GraphModule, inputs: Inputs, settings: Settings, held: frozenset[int]) -> Code:
+    if settings.infer_boost:
+        return _boosted(module, inputs, settings, held)
+    if settings.level != "O0" and not _takes_kept_values(module):
+        return forms.compile(module, inputs, settings, held)
+    level_outcomes.level("O0: each graph is a straight line of the kernels that PyNative calls")
+    level_outcomes.layout(settings, False)
+    return _plain(module)
+
+
+def _plain(module: torch.fx.GraphModule) -> Code:
+    module = passes.pool_channels_last(module)
+    stages.keep("pool_channels_last", module)
+    module = passes.overwrite(module)
+    stages.keep("overwrite", module)
+    return eager_codegen.compile(module)
+
+
+def untuned(module: torch.fx.GraphModule, inputs: Inputs, settings: Settings, held: frozenset[int]) -> Code:
+    """The code that a prepared graph has where nothing is tuned; the graph stays as it is."""
+    module = copied(module)
+    if settings.kernels is not None and settings.level == "O0" and not settings.infer_boost:
+        from torchspore.engine.graph.graph_kernels import making
+
+        module = making.made(module, settings.kernels).module
+    return _code(module, inputs, dataclasses.replace(settings, tuning=None), held)
+
+
+def prepared(module: torch.fx.GraphModule, settings: Settings) -> torch.fx.GraphModule:
+    """The graph after the steps that switches ask for, whatever the level: precision, memory, graph kernels, order."""
+    if precision.is_wanted(module, settings):
+        module = precision.apply(module, settings)
+        stages.keep("precision", module)
+    if settings.saves_memory:
+        module = _in_order(module, settings)         # what is computed again must stay where it is put
+    if memory.is_wanted(settings):
+        module = memory.apply(module, settings)
+        stages.keep("memory", module)
+    if settings.kernels is not None:
+        from torchspore.engine.graph.graph_kernels import steps
+
+        module = steps.applied(module, settings)
+        stages.keep("graph_kernels", module)
+    else:
+        kernel_outcomes.off()
+    return module if settings.saves_memory else _in_order(module, settings)
+
+
+def _in_order(module: torch.fx.GraphModule, settings: Settings) -> torch.fx.GraphModule:
+    if settings.order:
+        module = ordered(module, settings.order)
+        level_outcomes.order(settings.order)
+        stages.keep("exec_order", module)
+    return module
+
+
+def _boosted(module: torch.fx.GraphModule, inputs: Inputs, settings: Settings, held: frozenset[int]) -> Code:
+    """The graph for inference alone, where that is faster. Raises InferenceOnly where the graph trains."""
+    reason = inference.trains(module, held)
+    if reason is not None:
+        raise InferenceOnly(
+            f"{user_line()}: infer_boost 'on' compiles for inference only, and this call {reason}.\n\n"
+            "hint: train with jit_config={'infer_boost': 'off'}, and call set_train(False) on a net for inference.",
+        )
+    plain = functools.partial(eager_codegen.compile, passes.overwrite(passes.pool_channels_last(copied(module))))
+    wanted = products.is_large if settings.deterministic else products.prefers_onednn
+    found = inference.hoisted(module, held, wanted, settings.layout)
+    if found is None:
+        level_outcomes.boost("nothing in the graph hangs on weights alone")
+        return plain()
+    level_outcomes.boost("batch norms are folded and weights packed; new weights are seen")
+    level_outcomes.layout(settings, has_images(module))
+    code = inference.code(found)
+    if settings.deterministic:
+        return code
+    key = fingerprint(module, settings)
+    best = autotune_cache.find(key)
+    if best is None:
+        race = Race(inputs)
+        race.enter("O0", plain)
+        race.enter("boosted", lambda: code)
+        best = race.best()
+        autotune_cache.keep(key, best)
+        log.event("level", f"kept {best} of {race}")
+    return code if best == "boosted" else plain()
+
+
+def _takes_kept_values(module: torch.fx.GraphModule) -> bool:
+    """Whether it is the gradient of a branch or loop whose forward half runs elsewhere: nothing can be measured without that."""
+    return any(node.op == "placeholder" and node.meta.get("val") is None for node in module.graph.nodes)

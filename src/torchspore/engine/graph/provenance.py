@@ -1,0 +1,171 @@
+"""Where the nodes of a graph come from, which `debug_level=DEBUG` and `save_graphs` keep: the user's line, the calls to it, the Cell.
+
+Each node gets these entries in `meta`: "line" (`file:line`), "columns" (first and last, from Python 3.11 on), "stack" (such lines,
+outermost first), "scope" (`Default/blocks-CellList/0-Block`) and "called" (the operator of mindspore that ran it, `MatMul`). A node of the
+backward pass has those of the forward operator that it belongs to, found by the number that torch.autograd gives to both, and "gradient" is
+True in it.
+"""
+from __future__ import annotations
+
+import itertools
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from types import CodeType, FrameType
+from typing import Any
+
+import torch
+
+from torchspore.base.frames import is_users
+from torchspore.context import effects
+from torchspore.context.effects import Outcome
+from torchspore.context.store import STORE
+from torchspore.engine.graph import stages
+from torchspore.engine.private import backward_node, next_sequence_number
+
+ENTRIES = ("line", "columns", "stack", "scope", "called", "gradient")
+"""What a node that takes another one's place takes over from its `meta`."""
+
+_KEPT = Outcome.applied("DEBUG: graphs and refusals keep the user's lines, the calls that led there and the Cells")
+_DROPPED = Outcome.applied("RELEASE: graphs keep no lines and no Cells")
+_WITH_CLASSES = Outcome.applied("scopes name the class of each Cell: Default/fc-Dense")
+_WITHOUT_CLASSES = Outcome.applied("scopes name attributes alone: Default/fc")
+_NO_SCOPES = Outcome.no_effect("scopes are kept where save_graphs or debug_level=DEBUG asks for them")
+_calls: CodeType | None = None
+_operator_of: Callable[[FrameType], str | None] = lambda frame: None
+_asked: ContextVar[bool | None] = ContextVar("torchspore_debug_level", default=None)
+
+
+def cells_run(code: CodeType) -> None:
+    """Says which code calls a Cell's construct, with the Cell as `self`; called once by the front end."""
+    global _calls
+    _calls = code
+
+
+def operators_run(name_of: Callable[[FrameType], str | None]) -> None:
+    """Says how to tell the operator that a frame runs, None where it runs none; called once by the front end."""
+    global _operator_of
+    _operator_of = name_of
+
+
+def is_kept() -> bool:
+    """Whether graphs and refusals made now keep where they come from."""
+    own = _asked.get()
+    return bool(STORE.get("debug_level")) if own is None else own
+
+
+@contextmanager
+def kept(own: bool) -> Iterator[None]:
+    """Makes a Cell's own `debug_level` the one of the block."""
+    token = _asked.set(own)
+    try:
+        yield
+    finally:
+        _asked.reset(token)
+
+
+def attach(tracer: Any) -> None:
+    """Makes the tracer note where each node comes from, if that is asked for."""
+    wanted = is_kept()
+    if wanted or STORE.source("debug_level")[0] != "default":
+        effects.report("debug_level", _KEPT if wanted else _DROPPED)
+    wanted = wanted or stages.current() is not None
+    with_classes = bool(STORE.get("reserve_class_name_in_scope"))
+    if STORE.source("reserve_class_name_in_scope")[0] != "default":
+        effects.report("reserve_class_name_in_scope", (_WITH_CLASSES if with_classes else _WITHOUT_CLASSES) if wanted else _NO_SCOPES)
+    if not wanted:
+        return
+    create, notes = tracer.create_node, _Notes(with_classes)
+
+    def noting(kind: str, *arguments: Any, **keywords: Any) -> Any:
+        node = create(kind, *arguments, **keywords)
+        if kind == "call_function":
+            node.meta.update(notes.of_node())
+        return node
+
+    tracer.create_node = noting
+
+
+def inherit(made: torch.fx.Node, old: torch.fx.Node) -> None:
+    """Lets a node that takes the place of `old` come from where that one came from."""
+    made.meta.update({entry: old.meta[entry] for entry in ENTRIES if entry in old.meta})
+
+
+def stack_of(frame: FrameType | None) -> list[str]:
+    """The user's lines from a frame outwards, outermost first."""
+    lines = []
+    while frame is not None:
+        if is_users(frame.f_code.co_filename):
+            lines.append(f"{frame.f_code.co_filename}:{frame.f_lineno}")
+        frame = frame.f_back
+    return lines[::-1]
+
+
+class _Notes:
+    """What is known of the operators of one trace."""
+
+    def __init__(self, with_classes: bool) -> None:
+        self._with_classes = with_classes
+        self._by_number: dict[int, dict[str, Any]] = {}
+        self._scopes: dict[int, str] = {}
+        self._roots: list[Any] = []
+
+    def of_node(self) -> dict[str, Any]:
+        """The entries for the node that is being made."""
+        around = backward_node()
+        if around is not None:
+            found = self._by_number.get(around._sequence_nr())
+            if found is not None:
+                return {**found, "gradient": True}
+        frame = sys._getframe(2)
+        stack = stack_of(frame)
+        found = {
+            "line": stack[-1] if stack else "", "columns": _columns(frame), "stack": stack, "scope": self._scope(frame),
+            "called": _operator(frame),
+        }
+        # An operator's node of the backward pass is made just before it runs, that of a torch.autograd.Function before the operators in it;
+        # what follows without one has no number of its own.
+        self._by_number.setdefault(next_sequence_number() - 1, found)
+        return found
+
+    def _scope(self, frame: FrameType | None) -> str:
+        cells: list[Any] = []
+        while frame is not None:
+            if frame.f_code is _calls:
+                cells.append(frame.f_locals["self"])
+            frame = frame.f_back
+        if not cells:
+            return "Default"
+        if not any(cells[-1] is root for root in self._roots):
+            self._roots.append(cells[-1])
+            self._name(cells[-1])
+        return self._scopes.get(id(cells[0])) or f"Default/{type(cells[0]).__name__}"
+
+    def _name(self, root: Any) -> None:
+        """Gives every Cell under `root` its scope: for each step the attribute and, if wanted, the class."""
+        self._scopes[id(root)] = "Default"
+        for name, cell in root.cells_and_names():
+            if name:
+                outer, step = root.get_sub_cell(name.rpartition(".")[0]), name.rpartition(".")[2]
+                self._scopes[id(cell)] = f"{self._scopes[id(outer)]}/{step}" + (f"-{type(cell).__name__}" if self._with_classes else "")
+
+
+def _columns(frame: FrameType | None) -> tuple[int, int] | None:
+    """Where in the user's innermost line the call stands; None where it takes several lines or Python does not know."""
+    while frame is not None and not is_users(frame.f_code.co_filename):
+        frame = frame.f_back
+    if frame is None or not hasattr(frame.f_code, "co_positions"):
+        return None
+    first, last, start, end = next(itertools.islice(frame.f_code.co_positions(), frame.f_lasti // 2, None), (None,) * 4)
+    return (start, end) if first is not None and first == last and start is not None and end is not None and start < end else None
+
+
+def _operator(frame: FrameType | None) -> str:
+    """The innermost operator of mindspore that runs; empty where none does, in an optimizer's kernel, say."""
+    while frame is not None:
+        found = _operator_of(frame)
+        if found is not None:
+            return found
+        frame = frame.f_back
+    return ""
