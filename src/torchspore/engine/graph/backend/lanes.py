@@ -260,7 +260,9 @@ def beside(code: Code, module: torch.fx.GraphModule, inputs: measuring.Inputs, s
     )
     found = _if_faster(graph, inputs, settings, count) if why is None and graph is not None else None
     if settings.lanes and found is None:
-        level_outcomes.no_lanes(why or "no graph has operators that gain by running at the same time: they are small, or wait for each other")
+        level_outcomes.no_lanes(
+            why or "no graph has operators that gain by running at the same time: they are small, or wait for each other",
+        )
     elif settings.lanes:
         level_outcomes.lanes(f"graphs run in up to {count} lanes with {threads // count} of {threads} threads each, where that is faster")
     return code if found is None else found

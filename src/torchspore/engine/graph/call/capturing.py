@@ -11,7 +11,7 @@ from torchspore.context import effects
 from torchspore.context.effects import Outcome
 from torchspore.engine import tensor as engine
 from torchspore.engine.dtypes import FROM_TORCH
-from torchspore.engine.graph import log, provenance
+from torchspore.engine.graph import control, log, provenance
 from torchspore.engine.graph.call import table
 from torchspore.engine.graph.call.graph import Graph
 from torchspore.engine.graph.call.recorded import RecordedCapture, RecordedGraph
@@ -19,7 +19,7 @@ from torchspore.engine.graph.call.table import Entry, Table
 from torchspore.engine.graph.capture import depth, dynamic_shapes
 from torchspore.engine.graph.capture.capture import Capture, Captured
 from torchspore.engine.graph.capture.scalar_inputs import Numbers
-from torchspore.engine.graph.control import strict
+from torchspore.engine.graph.control import strict, support_binary
 from torchspore.engine.graph.refusal import Refusal
 from torchspore.engine.graph.saved import failed, opening
 from torchspore.engine.graph.settings import Settings
@@ -151,23 +151,29 @@ def _captured(
 
     def new(converts: bool) -> Capture:
         made = kind()
-        made.watch.converts = converts
+        made.watch.converter = control if converts else None
         made.watch.says = converts and entry.settings.syntax == "COMPATIBLE"
         made.numbers = numbers.attributes
         made.axes = dynamic_shapes.declared(owner, args) if entry.is_open else table.NO_AXES
         return made
 
+    def run(made: Capture) -> Captured:
+        try:
+            return made.run(function, args, kwargs)
+        finally:
+            support_binary.keep(made.watch.codes)
+
     def capture() -> tuple[Capture, Captured]:
         """As it stands; where a Tensor decides what it does, once more with its source converted."""
         made = new(entry.converts)
         try:
-            return made, made.run(function, args, kwargs)
+            return made, run(made)
         except Refusal as refusal:
             may_help = refusal.needs_values or (entry.settings.syntax == "COMPATIBLE" and refusal.reason == "calls print")
             if entry.converts or not may_help:
                 raise
             made = new(True)
-            captured = made.run(function, args, kwargs)
+            captured = run(made)
         entry.converts = True
         return made, captured
 

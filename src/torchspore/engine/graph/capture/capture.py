@@ -5,6 +5,7 @@ so that a live Parameter is never changed and another thread may run the same Ce
 """
 from __future__ import annotations
 
+import re
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -13,11 +14,11 @@ from typing import Any
 import numpy as np
 import torch
 
-from torchspore.engine.graph import control, provenance, stages
+from torchspore.engine.graph import provenance, stages
 from torchspore.engine.graph.capture import dynamic_shapes, scalar_inputs
 from torchspore.engine.graph.capture.dynamic_shapes import Axes
 from torchspore.engine.graph.capture.watch import Watch, watching
-from torchspore.engine.graph.control import support_binary
+from torchspore.engine.graph.fx import control_flow
 from torchspore.engine.graph.refusal import Refusal
 from torchspore.engine.number import Number
 from torchspore.engine.private import (
@@ -64,11 +65,9 @@ class In:
 class Capture(Frame):
     """The frame of a capture."""
 
-    def __init__(self, converts: bool = False) -> None:
-        """With `converts` the source of what runs is converted, so that Tensors may decide branches and loops."""
+    def __init__(self) -> None:
         self.lifted: list[Any] = []
         self.watch = Watch()
-        self.watch.converts = converts
         self.axes: dict[int, Axes] = {}             # by id of a Tensor, the axes whose lengths are symbols
         self.numbers: dict[Any, Any] = {}           # attributes whose Python numbers are inputs of the graph
         self._places: dict[int, int] = {}           # id(Tensor) -> its place in `lifted`, which keeps it alive
@@ -184,16 +183,16 @@ class Capture(Frame):
                 with without_modes():
                     module = make_fx(body, tracing_mode="symbolic" if self.axes else "fake", _allow_non_fake_inputs=False)()
                 stages.traced(module, self.lifted, function, args, kwargs)
-                if self.watch.converts:
-                    module = control.lowered(module)
+                if self.watch.converter is not None:
+                    module = self.watch.converter.lowered(module)
                 stages.keep("control_flow", module)
             except BaseException as error:
                 self.watch.restore()
                 self.watch.changed_state()
-                raise control.explained(self.watch.refusal or self._lost(error) or _as_refusal(error), self.watch) from None
+                ended = self.watch.refusal or self._lost(error) or _as_refusal(error)
+                raise (ended if self.watch.converter is None else self.watch.converter.explained(ended, self.watch)) from None
             finally:
-                control.forget()
-                support_binary.keep(self.watch.codes)
+                control_flow.forget()
         open_ = [place for place, item in enumerate(self.lifted) if id(item) in self.axes]
         fits = dynamic_shapes.Fits(self.mode.shape_env, self._fakes, open_) if open_ else None
         return Captured(module, self.lifted, self.result, self.written, self.watch, fits)
@@ -207,11 +206,11 @@ class Capture(Frame):
                 self.watch.stand_for(key, holder, name, value, stand_in)
 
     def callee(self, function: Callable[..., Any]) -> Callable[..., Any]:
-        return control.converted(function, self.watch) if self.watch.converts else function
+        return function if self.watch.converter is None else self.watch.converter.converted(function, self.watch)
 
     def _lost(self, error: BaseException) -> Refusal | None:
         """Why a local name has no value, where that ended the capture and a branch or loop on a Tensor is to blame."""
-        return self.watch.lost.get(control.name_in(error)) if isinstance(error, NameError) else None
+        return self.watch.lost.get(unbound_name(error)) if isinstance(error, NameError) else None
 
     def _settle(self) -> None:
         """Puts all state back and turns the Tensors of the result into places of inputs and outputs."""
@@ -235,7 +234,7 @@ class Capture(Frame):
                 raise refusal
             self.written.append((owner, name, transform(value, self._placed)))
         self.result = transform(self.result, self._placed)
-        if self.axes and (dynamic_shapes.holds_symbols(self.result) or dynamic_shapes.holds_symbols([value for _, _, value in self.written])):
+        if self.axes and dynamic_shapes.holds_symbols([self.result, *[value for _, _, value in self.written]]):
             raise Refusal("gives a length that is open")
 
     def _placed(self, tensor: TensorBase) -> Out | In:
@@ -251,6 +250,12 @@ class Capture(Frame):
     def _first_line(self) -> str:
         code = next((code for code in self.watch.codes if code.co_filename != "<string>"), None)
         return f"{code.co_filename}:{code.co_firstlineno}" if code is not None else "<unknown>"
+
+
+def unbound_name(error: NameError) -> str:
+    """The name that has no value."""
+    found = re.search(r"'(\w+)'", str(error))
+    return error.name or (found.group(1) if found else "")
 
 
 def _needs_values(reason: str, line: str | None = None) -> Refusal:

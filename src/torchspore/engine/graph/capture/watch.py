@@ -11,12 +11,12 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import CodeType, FrameType, FunctionType
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
+import torch
 
 from torchspore.base.frames import is_users, user_line
-from torchspore.engine.graph import control
 from torchspore.engine.graph.capture import depth
 from torchspore.engine.graph.capture.scalar_inputs import OfType
 from torchspore.engine.graph.capture.state import MISSING, Cells, Contents, Randomness, Read, freeze
@@ -38,6 +38,19 @@ def cells_are(cls: type) -> None:
     _watched = cls
 
 
+class Converter(Protocol):
+    """What makes branches and loops on Tensors part of a graph; handed to the captures that need it."""
+
+    def converted(self, function: Callable[..., Any], watch: Watch) -> Callable[..., Any]:
+        """What to call for `function`; `watch` learns of its free variables."""
+
+    def lowered(self, module: torch.fx.GraphModule) -> torch.fx.GraphModule:
+        """The captured graph with direct calls in the place of branches and loops."""
+
+    def explained(self, error: BaseException, watch: Watch) -> BaseException:
+        """`error`; where source could not be converted, with the reason for that."""
+
+
 class Watch:
     """The record of one trace."""
 
@@ -57,8 +70,8 @@ class Watch:
         self.refusal: BaseException | None = None
         self.says = False
         """Whether prints of what is known while compiling become part of the graph."""
-        self.converts = False
-        """Whether the source of what runs is converted."""
+        self.converter: Converter | None = None
+        """What converts the source of what runs, so that Tensors may decide branches and loops; None where it runs as it stands."""
         self.lost: dict[str, Refusal] = {}
         """The local names that a branch or loop on a Tensor leaves without a value, and why."""
         self._depth, self._deepest = 0, depth.limit()
@@ -345,8 +358,8 @@ def _noting(self: Any, name: str) -> Any:
     watch = _recorder
     if watch is None or threading.get_ident() != _thread or name[:2] == "__":
         return object.__getattribute__(self, name)
-    if name == "construct" and watch.converts:
-        return control.converted(object.__getattribute__(self, name), watch)
+    if name == "construct" and watch.converter is not None:
+        return watch.converter.converted(object.__getattribute__(self, name), watch)
     if id(self) in watch.born:
         return object.__getattribute__(self, name)
     own = object.__getattribute__(self, "__dict__")

@@ -17,9 +17,8 @@ from torch.fx.node import Node
 from torchspore.engine import tensor as engine
 from torchspore.engine.grad import is_differentiable, is_recording
 from torchspore.engine.graph import provenance
-from torchspore.engine.graph.capture.capture import Capture
+from torchspore.engine.graph.capture.capture import Capture, unbound_name
 from torchspore.engine.graph.capture.watch import quiet
-from torchspore.engine.graph.control import name_in
 from torchspore.engine.graph.control.places import Attribute, Place, Places, Written
 from torchspore.engine.graph.fx.control_flow import stand_in
 from torchspore.engine.graph.refusal import Refusal
@@ -189,7 +188,7 @@ class Part(Capture):
                 self._modes = list(modes)
                 out.module = make_fx(body, tracing_mode="fake", _allow_non_fake_inputs=False)()
         except Exception as error:
-            if not _is_programs(error) or (isinstance(error, NameError) and name_in(error) in self.watch.lost):
+            if not _is_programs(error) or (isinstance(error, NameError) and unbound_name(error) in self.watch.lost):
                 raise
             out.raised = error
         finally:
