@@ -15,6 +15,7 @@ from torchspore.engine.graph.backend import (
     eager_codegen,
     fusion,
     inference,
+    kernel_operators,
     level_outcomes,
     measuring,
     products,
@@ -106,9 +107,7 @@ class Forms:
         flags = self._settings.kernels
         if flags is None:
             return fusion.is_fusable
-        from torchspore.engine.graph.graph_kernels import operators
-
-        return functools.partial(operators.is_wanted, flags)
+        return functools.partial(kernel_operators.is_wanted, flags)
 
     @property
     def is_thorough(self) -> bool:

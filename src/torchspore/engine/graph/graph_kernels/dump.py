@@ -14,8 +14,8 @@ import torch
 from torch.fx.node import Node
 
 from torchspore.context import effects
+from torchspore.engine.graph.backend.kernel_operators import is_work
 from torchspore.engine.graph.graph_kernels.making import Made, node_name
-from torchspore.engine.graph.graph_kernels.operators import is_work
 from torchspore.engine.graph.settings.fusion_flags import Flags
 
 CLOSING = "=" * 23

@@ -4,15 +4,15 @@ from __future__ import annotations
 import torch
 from torch.fx.node import Node
 
+from torchspore.engine.graph.backend import kernel_operators
 from torchspore.engine.graph.fx.aliasing import changing, is_view, root
 from torchspore.engine.graph.fx.modules import copied
-from torchspore.engine.graph.graph_kernels import operators
 from torchspore.engine.graph.graph_kernels.grouping import FEWEST, all_groups, bytes_of, work
 from torchspore.engine.graph.passes.cleanup import drop_dead
 from torchspore.engine.graph.passes.clusters import Cluster
 from torchspore.engine.graph.settings.fusion_flags import Flags
 
-CHEAP = operators.EXACT - operators.MOVES
+CHEAP = kernel_operators.EXACT - kernel_operators.MOVES
 """Operators of a few instructions a value."""
 LONGEST = 4
 """So many operators in a row are computed again at most."""
@@ -53,13 +53,13 @@ def _chain(node: Node, cluster: Cluster, flags: Flags) -> list[Node] | None:
         here = waiting.pop()
         if here in chain:
             continue
-        if not ((operators.is_work(here) and here.target._opname in CHEAP) or is_view(here)):  # type: ignore[union-attr]
+        if not ((kernel_operators.is_work(here) and here.target._opname in CHEAP) or is_view(here)):  # type: ignore[union-attr]
             return None
         chain.append(here)
-        if sum(map(operators.is_work, chain)) > LONGEST:
+        if sum(map(kernel_operators.is_work, chain)) > LONGEST:
             return None
         waiting += [item for item in here.all_input_nodes if item in inside]
-    if not any(map(operators.is_work, chain)):
+    if not any(map(kernel_operators.is_work, chain)):
         return None
     order = {item: at for at, item in enumerate(cluster.nodes)}
     return sorted(chain, key=order.__getitem__)

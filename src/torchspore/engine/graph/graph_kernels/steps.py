@@ -4,9 +4,9 @@ from __future__ import annotations
 import torch
 
 from torchspore.engine.graph import stages
+from torchspore.engine.graph.backend.kernel_operators import is_work
 from torchspore.engine.graph.fx.modules import copied, inner_of
 from torchspore.engine.graph.graph_kernels import dump, kernel_outcomes, making
-from torchspore.engine.graph.graph_kernels.operators import is_work
 from torchspore.engine.graph.passes import algebra, common_subexpressions
 from torchspore.engine.graph.settings import Settings
 from torchspore.engine.graph.settings.fusion_flags import Flags

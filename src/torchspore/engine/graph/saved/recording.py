@@ -4,7 +4,6 @@ from __future__ import annotations
 import itertools
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
 import torch
@@ -13,6 +12,7 @@ from torchspore.context import effects
 from torchspore.context.effects import Outcome
 from torchspore.engine.graph.saved import dot, ir, timing
 from torchspore.engine.graph.saved.folder import Folder
+from torchspore.engine.graph.saved.model import Compilation, Stage
 from torchspore.engine.graph.saved.snapshot import Inputs, Snapshot, Taker
 
 MAIN = ("bootstrap", "type_inference", "gradient", "control_flow", "optimize", "validate", "backend_pass", "task_emit", "execute")
@@ -31,31 +31,6 @@ ABOUT = {
 }
 
 _numbers = itertools.count()
-
-
-@dataclass
-class Stage:
-    """One stage of a compilation, for the page: `same_as` is the place of the stage that shows the same graph."""
-
-    title: str
-    about: str
-    file: str
-    snapshot: Snapshot
-    same_as: int | None = None
-    part: str = ""
-
-
-@dataclass
-class Compilation:
-    """All that the page shows of one compilation."""
-
-    name: str
-    line: str
-    settings: Mapping[str, str]
-    stages: list[Stage] = field(default_factory=list)
-    seconds: float = 0.0
-    times: dict[str, float] = field(default_factory=dict)
-    """The measured seconds of the operators that run, by their names; empty where nothing was measured."""
 
 
 class Recording:
