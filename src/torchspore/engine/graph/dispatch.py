@@ -15,7 +15,7 @@ from torchspore.engine.graph.call.graph import Graph
 from torchspore.engine.graph.call.table import Entry, look_up, table_of
 from torchspore.engine.graph.capture import depth
 from torchspore.engine.graph.capture.scalar_inputs import placed
-from torchspore.engine.graph.refusal import Refusal
+from torchspore.engine.graph.refusal import Kind, Refusal
 from torchspore.engine.graph.settings import settings_of
 from torchspore.engine.number import Number
 from torchspore.engine.tensor import TensorBase, transform
@@ -52,7 +52,7 @@ def _refuse(
     owner: Any, refusal: Refusal, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any],
 ) -> None:
     """Raises the compile error for what was refused; where the program itself raises, its own error."""
-    if refusal.reason.startswith("raises"):
+    if refusal.kind is Kind.RAISES:
         thread_state.in_pynative(function, args, kwargs)
     raise capturing.compile_error(owner, settings_of(owner, function), refusal, function, args, kwargs)
 

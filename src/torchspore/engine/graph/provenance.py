@@ -21,10 +21,10 @@ from torchspore.base.frames import is_users
 from torchspore.context import effects
 from torchspore.context.effects import Outcome
 from torchspore.context.store import STORE
-from torchspore.engine.graph import stages
+from torchspore.engine.graph import marks, stages
 from torchspore.engine.private import backward_node, next_sequence_number
 
-ENTRIES = ("line", "columns", "stack", "scope", "called", "gradient")
+ENTRIES = (marks.LINE, marks.COLUMNS, marks.STACK, marks.SCOPE, marks.CALLED, marks.GRADIENT)
 """What a node that takes another one's place takes over from its `meta`."""
 
 _KEPT = Outcome.applied("DEBUG: graphs and refusals keep the user's lines, the calls that led there and the Cells")
@@ -117,12 +117,12 @@ class _Notes:
         if around is not None:
             found = self._by_number.get(around._sequence_nr())
             if found is not None:
-                return {**found, "gradient": True}
+                return {**found, marks.GRADIENT: True}
         frame = sys._getframe(2)
         stack = stack_of(frame)
         found = {
-            "line": stack[-1] if stack else "", "columns": _columns(frame), "stack": stack, "scope": self._scope(frame),
-            "called": _operator(frame),
+            marks.LINE: stack[-1] if stack else "", marks.COLUMNS: _columns(frame), marks.STACK: stack, marks.SCOPE: self._scope(frame),
+            marks.CALLED: _operator(frame),
         }
         # An operator's node of the backward pass is made just before it runs, that of a torch.autograd.Function before the operators in it;
         # what follows without one has no number of its own.

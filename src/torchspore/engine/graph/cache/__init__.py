@@ -20,6 +20,7 @@ import torch
 from torchspore.context import effects
 from torchspore.context.effects import Outcome
 from torchspore.context.store import STORE
+from torchspore.engine import process
 from torchspore.engine.graph.backend import autotune_cache
 from torchspore.engine.graph.cache.folder import Folder, say
 from torchspore.engine.graph.fx import serialize
@@ -51,8 +52,7 @@ def current() -> Folder | None:
         if STORE.get("compile_cache_path"):
             effects.report("compile_cache_path", Outcome.no_effect("enable_compile_cache is off"))
         return None
-    rank = torch.distributed.get_rank() if torch.distributed.is_available() and torch.distributed.is_initialized() else 0
-    root = Path(STORE.get("compile_cache_path") or ".").absolute() / f"rank_{rank}" / "graph_cache"
+    root = Path(STORE.get("compile_cache_path") or ".").absolute() / process.folder() / "graph_cache"
     found = _folders.get(root)
     if found is None:
         found = _folders[root] = Folder(root)

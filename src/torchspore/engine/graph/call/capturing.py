@@ -20,7 +20,7 @@ from torchspore.engine.graph.capture import depth, dynamic_shapes
 from torchspore.engine.graph.capture.capture import Capture, Captured
 from torchspore.engine.graph.capture.scalar_inputs import Numbers
 from torchspore.engine.graph.control import strict, support_binary
-from torchspore.engine.graph.refusal import Refusal
+from torchspore.engine.graph.refusal import Kind, Refusal
 from torchspore.engine.graph.saved import failed, opening
 from torchspore.engine.graph.settings import Settings
 from torchspore.engine.tensor import TensorBase
@@ -169,7 +169,7 @@ def _captured(
         try:
             return made, run(made)
         except Refusal as refusal:
-            may_help = refusal.needs_values or (entry.settings.syntax == "COMPATIBLE" and refusal.reason == "calls print")
+            may_help = refusal.needs_values or (entry.settings.syntax == "COMPATIBLE" and refusal.kind is Kind.PRINTS)
             if entry.converts or not may_help:
                 raise
             made = new(True)

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from torchspore.engine.graph.capture.dynamic_shapes import Axes
-from torchspore.engine.graph.refusal import Refusal
+from torchspore.engine.graph.refusal import Kind, Refusal
 from torchspore.engine.number import MUTABLE
 from torchspore.engine.tensor import Composite, TensorBase
 
@@ -37,11 +37,11 @@ def signature(value: Any, flat: list[TensorBase], numbers: list[Any], axes: dict
     if isinstance(value, Composite):
         return (kind, value.fixed(), *[signature(part, flat, numbers, axes) for part in value.parts()])
     if isinstance(value, (np.ndarray, list, dict, set)):
-        raise Refusal(f"is given an argument of type {kind.__name__}")
+        raise Refusal(f"is given an argument of type {kind.__name__}", kind=Kind.ARGUMENT)
     try:
         hash(value)
     except TypeError:
-        raise Refusal(f"is given an argument of type {kind.__name__}") from None
+        raise Refusal(f"is given an argument of type {kind.__name__}", kind=Kind.ARGUMENT) from None
     return (kind, value)
 
 

@@ -19,7 +19,7 @@ from torchspore.engine.graph.capture import dynamic_shapes, scalar_inputs
 from torchspore.engine.graph.capture.dynamic_shapes import Axes
 from torchspore.engine.graph.capture.watch import Watch, watching
 from torchspore.engine.graph.fx import control_flow
-from torchspore.engine.graph.refusal import Refusal
+from torchspore.engine.graph.refusal import Kind, Refusal
 from torchspore.engine.number import Number
 from torchspore.engine.private import (
     FakeTensor,
@@ -122,10 +122,10 @@ class Capture(Frame):
         if isinstance(data, np.ndarray):
             found = self.watch.arrays.get(id(data))
             if found is None:
-                raise Refusal("makes a Tensor of a NumPy array that is computed in the call")
+                raise Refusal("makes a Tensor of a NumPy array that is computed in the call", kind=Kind.MAKES_TENSOR)
             return self._lifted_values(lambda: make(found()))
         if isinstance(data, (list, tuple)) and _has_array(data):
-            raise Refusal("makes a Tensor of NumPy arrays that are computed in the call")
+            raise Refusal("makes a Tensor of NumPy arrays that are computed in the call", kind=Kind.MAKES_TENSOR)
         with without_modes():
             t = make(data)
         return self._lifted_values(lambda: t)
@@ -148,11 +148,11 @@ class Capture(Frame):
 
     def rebind(self, tensor: TensorBase, t: torch.Tensor) -> None:
         if not self._is_mine(tensor._t):
-            raise Refusal("gives a Parameter another shape or dtype")
+            raise Refusal("gives a Parameter another shape or dtype", kind=Kind.TWO_KINDS)
         tensor._t = t
 
     def host(self, tensor: TensorBase) -> torch.Tensor:
-        raise _needs_values("reads the values of a Tensor on the host")
+        raise _needs_values("reads the values of a Tensor on the host", Kind.READS_VALUES)
 
     def born(self, cell: Any) -> None:
         self.watch.born[id(cell)] = cell
@@ -215,18 +215,18 @@ class Capture(Frame):
     def _settle(self) -> None:
         """Puts all state back and turns the Tensors of the result into places of inputs and outputs."""
         changed = self.watch.restore()
-        reason = self.watch.changed_state()
+        reason, kind = self.watch.changed_state()
         if self.watch.refusal is not None:
             raise self.watch.refusal
         if reason is not None:
-            raise Refusal(reason, self._first_line())
+            raise Refusal(reason, self._first_line(), kind)
         self._outputs: list[torch.Tensor] = []
         self._known: dict[int, Out] = {}
         self.written = []
         for owner, name, value in changed:
             if not any(True for _ in tensors(value)):
                 line = self.watch.lines.get((id(owner.__dict__), name)) or self._first_line()
-                refusal = Refusal(f"writes the attribute {name!r} of {type(owner).__name__}", line)
+                refusal = Refusal(f"writes the attribute {name!r} of {type(owner).__name__}", line, Kind.WRITES_ATTRIBUTE)
                 refusal.numbers = tuple(
                     (owner.__dict__, name) for owner, name, value in changed
                     if type(value) in (int, float) and type(owner.__dict__.get(name)) is type(value)
@@ -235,7 +235,7 @@ class Capture(Frame):
             self.written.append((owner, name, transform(value, self._placed)))
         self.result = transform(self.result, self._placed)
         if self.axes and dynamic_shapes.holds_symbols([self.result, *[value for _, _, value in self.written]]):
-            raise Refusal("gives a length that is open")
+            raise Refusal("gives a length that is open", kind=Kind.TWO_KINDS)
 
     def _placed(self, tensor: TensorBase) -> Out | In:
         if not self._is_mine(tensor._t):
@@ -258,8 +258,8 @@ def unbound_name(error: NameError) -> str:
     return error.name or (found.group(1) if found else "")
 
 
-def _needs_values(reason: str, line: str | None = None) -> Refusal:
-    refusal = Refusal(reason, line)
+def _needs_values(reason: str, kind: Kind, line: str | None = None) -> Refusal:
+    refusal = Refusal(reason, line, kind)
     refusal.needs_values = True
     return refusal
 
@@ -281,8 +281,8 @@ def _as_refusal(error: BaseException) -> BaseException:
         step = step.tb_next
     line = lines[-1] if lines else None
     if type(error).__name__ in ("DataDependentOutputException", "DynamicOutputShapeException", "GuardOnDataDependentSymNode"):
-        return _needs_values("needs the values of a Tensor to go on", line or "<unknown>")
-    refusal = Refusal(f"raises {type(error).__name__}{_of_ours(error)}", line or "<unknown>")
+        return _needs_values("needs the values of a Tensor to go on", Kind.NEEDS_VALUES, line or "<unknown>")
+    refusal = Refusal(f"raises {type(error).__name__}{_of_ours(error)}", line or "<unknown>", Kind.RAISES)
     refusal.needs_room = isinstance(error, RecursionError)
     refusal.stack += lines if refusal.stack else []
     return refusal

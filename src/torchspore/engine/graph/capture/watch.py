@@ -20,13 +20,15 @@ from torchspore.base.frames import is_users, user_line
 from torchspore.engine.graph.capture import depth
 from torchspore.engine.graph.capture.scalar_inputs import OfType
 from torchspore.engine.graph.capture.state import MISSING, Cells, Contents, Randomness, Read, freeze
-from torchspore.engine.graph.refusal import Refusal
+from torchspore.engine.graph.refusal import Kind, Refusal
 from torchspore.engine.private import around_operators
 from torchspore.engine.tensor import TensorBase
 from torchspore.errors import CallsTooDeep
 
 _CLOCKS = {time.time, time.time_ns, time.perf_counter, time.perf_counter_ns, time.monotonic, time.process_time, time.sleep, os.urandom}
-_TALK = {builtins.print: "calls print", builtins.input: "calls input", builtins.open: "opens a file"}
+_TALK = {
+    builtins.print: ("calls print", Kind.PRINTS), builtins.input: ("calls input", Kind.OTHER), builtins.open: ("opens a file", Kind.OTHER),
+}
 _watched: type | None = None
 _recorder: Watch | None = None
 _thread = 0
@@ -134,23 +136,23 @@ class Watch:
                 owner.__dict__[name] = before
         return changed
 
-    def changed_state(self) -> str | None:
-        """Undoes changes of lists, dicts, globals and random states; says what kind it was, or None."""
-        reason = None
+    def changed_state(self) -> tuple[str | None, Kind]:
+        """Undoes changes of lists, dicts, globals and random states; says what it was and of what kind, or None."""
+        reason, kind = None, Kind.OTHER
         for read in self.reads.values():
             key = (id(read.holder), read.name)
             if key not in self.written and read.now() is not read.value and not read.is_attribute:
-                reason = f"assigns the variable {read.name!r}"
+                reason, kind = f"assigns the variable {read.name!r}", Kind.ASSIGNS_VARIABLE
                 if read.value is MISSING:
                     read.holder.pop(read.name, None)
                 else:
                     read.holder[read.name] = read.value
         if self.contents.restore():
-            reason = "changes a list, a dict or an object in place"
+            reason, kind = "changes a list, a dict or an object in place", Kind.CHANGES_CONTAINER
         if self.randomness.was_used():
             self.randomness.restore()
-            reason = "draws random numbers from Python or NumPy"
-        return reason
+            reason, kind = "draws random numbers from Python or NumPy", Kind.DRAWS
+        return reason, kind
 
     # ---- the hook
 
@@ -171,12 +173,12 @@ class Watch:
         elif event == "c_call" and (argument in _CLOCKS or argument in _TALK or _is_stream(argument)):
             if _is_ours(frame):
                 return
-            what = _TALK.get(argument) or ("reads the clock" if argument in _CLOCKS else "writes to a file or the screen")
-            raise self.refuse(what)
+            other = "reads the clock" if argument in _CLOCKS else "writes to a file or the screen"
+            raise self.refuse(*_TALK.get(argument, (other, Kind.OTHER)))
 
-    def refuse(self, what: str) -> Refusal:
+    def refuse(self, what: str, kind: Kind = Kind.OTHER) -> Refusal:
         """Keeps why the trace ends, in case that the program catches it."""
-        self.refusal = refusal = Refusal(what)
+        self.refusal = refusal = Refusal(what, kind=kind)
         return refusal
 
     def _counts(self, code: CodeType, frame: FrameType) -> bool:
@@ -348,7 +350,7 @@ def _guarded(function: Any) -> Callable[..., Any]:
         watch = _recorder
         if watch is None or threading.get_ident() != _thread or _is_ours(sys._getframe(1)):
             return function(*args, **kwargs)
-        raise watch.refuse(_TALK[function])
+        raise watch.refuse(*_TALK[function])
 
     return talk
 

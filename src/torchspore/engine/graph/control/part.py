@@ -16,7 +16,7 @@ from torch.fx.node import Node
 
 from torchspore.engine import tensor as engine
 from torchspore.engine.grad import is_differentiable, is_recording
-from torchspore.engine.graph import provenance
+from torchspore.engine.graph import marks, provenance
 from torchspore.engine.graph.capture.capture import Capture, unbound_name
 from torchspore.engine.graph.capture.watch import quiet
 from torchspore.engine.graph.control.places import Attribute, Place, Places, Written
@@ -33,9 +33,6 @@ from torchspore.engine.private import (
     without_modes,
 )
 from torchspore.engine.tensor import TensorBase, frame, raw, tensors, wrap
-
-BACKWARD = "backward"
-"""The mark, in a node's `meta`, of what belongs to the gradient."""
 
 
 def current() -> Capture | None:
@@ -197,7 +194,7 @@ class Part(Capture):
         if out.module is not None:
             for node in list(out.module.graph.nodes):
                 if node.name not in forward and node.op != "output":
-                    node.meta[BACKWARD] = True
+                    node.meta[marks.BACKWARD] = True
                 if node.name in self._leaves:  # a leaf is its input, in the graph as for gradients of higher order
                     node.replace_all_uses_with(node.args[0])
                     out.module.graph.erase_node(node)

@@ -14,6 +14,7 @@ import torch
 from torch.fx.node import Node
 
 from torchspore.context import effects
+from torchspore.engine.graph import marks
 from torchspore.engine.graph.backend.kernel_operators import is_work
 from torchspore.engine.graph.graph_kernels.making import Made, node_name
 from torchspore.engine.graph.settings.fusion_flags import Flags
@@ -71,7 +72,7 @@ def _names(made: Made) -> dict[Node, str]:
     places: dict[str, int] = {}
     for _, nodes in made.kernels:
         for node in filter(is_work, nodes):
-            scope = "Gradients/" * bool(node.meta.get("gradient")) + str(node.meta.get("scope") or "Default")
+            scope = "Gradients/" * bool(node.meta.get(marks.GRADIENT)) + str(node.meta.get(marks.SCOPE) or "Default")
             name = f"{scope}/{node_name(node)}"
             place = places[name] = places.get(name, -1) + 1
             found[node] = f"{name}-op{place}"

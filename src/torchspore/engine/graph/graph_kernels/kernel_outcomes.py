@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import sys
 
+from torchspore.base import once
 from torchspore.base.frames import user_line
 from torchspore.context import effects
 from torchspore.context.effects import Outcome
@@ -57,15 +58,13 @@ def tell_idle() -> None:
                 effects.report("graph_kernel_flags", Outcome.no_effect(f"--{name}: {why}"))
 
 
-_warned: set[str] = set()
 _sums: dict[int, list[int]] = {}
 """For each opt_level, over all graphs: kernels before, kernels after, generated ones, groups that stayed operators."""
 
 
 def warn(text: str) -> None:
     """Says on stderr what a user must see, once."""
-    if text not in _warned:
-        _warned.add(text)
+    if once.first_time(("graph kernels", text)):
         print(f"torchspore: {user_line() or 'graph kernels'}: {text}", file=sys.stderr)
         effects.note(SECTION, text)
 

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch.fx.node import Node
 
-from torchspore.engine.graph import stages
+from torchspore.engine.graph import marks, stages
 from torchspore.engine.graph.backend import autotune_cache, eager_codegen, inductor, kernel_operators, measuring
 from torchspore.engine.graph.fx.fingerprint import of_text, signature
 from torchspore.engine.graph.fx.modules import change_inner, copied
@@ -129,7 +129,7 @@ def name_of(cluster: Cluster) -> str:
 
 def node_name(node: Node) -> str:
     """MindSpore's name of a node's operator."""
-    return str(node.meta.get("called") or operator_name(getattr(node.target, "_opname", re.sub(r"\W", "", str(node.target)))))
+    return str(node.meta.get(marks.CALLED) or operator_name(getattr(node.target, "_opname", re.sub(r"\W", "", str(node.target)))))
 
 
 def _named(kernel: inductor.Kernel, name: str) -> Callable[..., Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 import torch
 from torch.fx.node import Node
 
+from torchspore.engine.graph import marks
 from torchspore.engine.graph.backend import kernel_operators
 from torchspore.engine.graph.fx.aliasing import changing, is_view, root
 from torchspore.engine.graph.fx.modules import copied
@@ -81,6 +82,6 @@ def _copy(module: torch.fx.GraphModule, chain: list[Node], value: Node, reader: 
     with module.graph.inserting_before(users[0]):
         for node in chain:
             names[node] = module.graph.node_copy(node, lambda n: names.get(n, n))
-            names[node].meta["computed_again"] = True
+            names[node].meta[marks.RECOMPUTED] = True
     for user in users:
         user.replace_input_with(value, names[value])

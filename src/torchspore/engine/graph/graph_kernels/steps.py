@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import torch
 
-from torchspore.engine.graph import stages
+from torchspore.engine.graph import marks, stages
 from torchspore.engine.graph.backend.kernel_operators import is_work
 from torchspore.engine.graph.fx.modules import copied, inner_of
 from torchspore.engine.graph.graph_kernels import dump, kernel_outcomes, making
@@ -42,5 +42,5 @@ def rules(flags: Flags) -> list[str]:
 
 def count(module: Module) -> int:
     """How many kernels the graph launches: operators that are no views, and generated kernels, also in branches and loop bodies."""
-    own = sum(is_work(node) or "is_kernel" in node.meta for node in module.graph.nodes if node.op == "call_function")
+    own = sum(is_work(node) or marks.IS_KERNEL in node.meta for node in module.graph.nodes if node.op == "call_function")
     return own + sum(map(count, inner_of(module)))

@@ -10,6 +10,7 @@ import torch
 
 from torchspore.context import effects
 from torchspore.context.effects import Outcome
+from torchspore.engine.graph import marks
 from torchspore.engine.graph.saved import dot, ir, timing
 from torchspore.engine.graph.saved.folder import Folder
 from torchspore.engine.graph.saved.model import Compilation, Stage
@@ -59,7 +60,7 @@ class Recording:
         """Takes the whole trace, and `lifted`, the Tensors that are its inputs."""
         self._inputs = Inputs(lifted, function, args, kwargs)
         nodes = module.graph.nodes
-        first = next((n.name for n in nodes if n.op == "call_function" and (n.meta.get("gradient") or n.meta.get("backward"))), None)
+        first = next((n.name for n in nodes if n.op == "call_function" and marks.is_backward(n.meta)), None)
         before = self._taker.snapshot(module, self._name, self._inputs, "bootstrap", first)
         self._main("bootstrap", before)
         self._main("type_inference", before)
