@@ -12,6 +12,8 @@ from typing import Any
 
 import torch
 
+from torchspore.engine import counters
+
 active = 0
 """How many frames are open in all threads, and what else wants to see every operator: one plain integer on the hot path, the
 thread-local only when it is not zero."""
@@ -164,12 +166,6 @@ def measured(tensor: TensorBase) -> torch.Tensor:
 
 _new = object.__new__
 _class: type[TensorBase] = TensorBase
-writes = 0
-"""Raised whenever a Tensor is given another torch tensor (new shape, dtype, storage): captured graphs look at it."""
-
-uncounted = 0
-"""Counts steps of batch norms in training, whose writes into running statistics torch does not count in the tensors' `_version`."""
-
 
 def register(cls: type[TensorBase]) -> None:
     """Says which class `wrap` makes; called once by the front end."""
@@ -205,13 +201,12 @@ def modify(tensor: TensorBase, change: Callable[[torch.Tensor], Any]) -> None:
 
 def rebind(tensor: TensorBase, t: torch.Tensor) -> None:
     """Gives `tensor` another torch tensor, of any shape and dtype."""
-    global writes
-    writes += 1
     around = frame()
     if around is not None:
         around.rebind(tensor, t)
     else:
         tensor._t = t
+    counters.rebinds += 1
 
 
 def unwrap(value: Any) -> Any:

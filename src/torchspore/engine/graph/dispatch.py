@@ -7,10 +7,11 @@ from typing import Any
 from torchspore.context import effects
 from torchspore.context.effects import Outcome
 from torchspore.context.store import STORE
+from torchspore.engine import counters
 from torchspore.engine import tensor as engine
 from torchspore.engine.grad import GradFrame
 from torchspore.engine.graph import log, thread_state
-from torchspore.engine.graph.call import capturing, table
+from torchspore.engine.graph.call import capturing
 from torchspore.engine.graph.call.graph import Graph
 from torchspore.engine.graph.call.table import Entry, look_up, table_of
 from torchspore.engine.graph.capture import depth
@@ -34,7 +35,7 @@ def call(owner: Any, function: Callable[..., Any], args: tuple[Any, ...], kwargs
         effects.report("precompile_only", _COMPILED)
         return compile(owner, function, args, kwargs)
     refused_in = table_of(owner).refused_in
-    if refused_in is not None and refused_in == (table.generation, STORE.snapshot()):
+    if refused_in is not None and refused_in == (counters.generation, STORE.snapshot()):
         return thread_state.in_parts(owner, function, args, kwargs)
     flat: list[TensorBase] = []
     found = find(owner, function, args, kwargs, flat)
@@ -83,9 +84,9 @@ def find(
     if found.lifted:
         args, kwargs = placed((args, kwargs), found.lifted, flat)
     for graph in found.graphs:
-        if graph.matches(table.version, flat):
+        if graph.matches(counters.cells, flat):
             return graph
-    if found.refusal is not None and (found.refused_at == table.version or found.refusals >= TRIED):
+    if found.refusal is not None and (found.refused_at == counters.cells or found.refusals >= TRIED):
         return found.refusal
     made = capturing.capture(owner, found, function, args, kwargs, flat)
     if isinstance(made, Refusal) and found.is_open and not table_of(owner).keeps_changing():
@@ -96,10 +97,10 @@ def find(
             flat.clear()
             plain_args, plain_kwargs = _plain(args, kwargs)
             return find(owner, function, plain_args, plain_kwargs, flat)
-        found.refusal, found.refused_at, found.refusals = made, table.version, found.refusals + 1
+        found.refusal, found.refused_at, found.refusals = made, counters.cells, found.refusals + 1
         own = table_of(owner)
         if found.refusals >= TRIED and found.settings.syntax == "LAX" and not found.is_deep and not own.recent:
-            own.refused_in = (table.generation, STORE.snapshot())
+            own.refused_in = (counters.generation, STORE.snapshot())
         made.needs_room = found.is_deep
         capturing.refused(owner, made)
     return made
@@ -126,7 +127,7 @@ def compile(owner: Any, function: Callable[..., Any], args: tuple[Any, ...], kwa
     """Captures the graph for these arguments and runs nothing."""
     flat: list[TensorBase] = []
     found = look_up(owner, function, args, kwargs, flat)
-    if isinstance(found, Entry) and not any(graph.matches(table.version, flat) for graph in found.graphs):
+    if isinstance(found, Entry) and not any(graph.matches(counters.cells, flat) for graph in found.graphs):
         made = capturing.capture(owner, found, function, args, kwargs, flat)
         if isinstance(made, Refusal):
             capturing.refused(owner, made)
@@ -149,5 +150,5 @@ def _of_this_length(
     flat: list[TensorBase] = []
     found = find(owner, function, args, kwargs, flat)
     if isinstance(found, Graph):
-        found.matches(table.version, flat)
+        found.matches(counters.cells, flat)
     return found

@@ -7,9 +7,9 @@ from collections.abc import Callable
 from typing import Any
 
 from torchspore.context.store import STORE
-from torchspore.engine.graph import dispatch, provenance, thread_state
-from torchspore.engine.graph.call import table
-from torchspore.engine.graph.capture import state, watch
+from torchspore.engine import counters
+from torchspore.engine.front import FRONT
+from torchspore.engine.graph import dispatch, thread_state
 from torchspore.engine.precision import lowered
 from torchspore.engine.tensor import TensorBase, frame
 from torchspore.errors import NameRefused
@@ -57,7 +57,12 @@ class Cell(CellTree, CellHooks):
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}.")
 
     def __setattr__(self, name: str, value: Any) -> None:
-        table.changed()
+        try:
+            self._set_attribute(name, value)
+        finally:                   # after the write, so that who sees the new count sees the new value
+            counters.cell_changed()
+
+    def _set_attribute(self, name: str, value: Any) -> None:
         around = frame()
         if around is not None:
             around.attribute_set(self, name, value)
@@ -82,10 +87,10 @@ class Cell(CellTree, CellHooks):
             own[name] = value
 
     def __delattr__(self, name: str) -> None:
-        table.changed()
         for kept in (self._params, self._cells, self.__dict__):
             if name in kept:
                 del kept[name]
+                counters.cell_changed()
                 return
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}.")
 
@@ -157,8 +162,8 @@ class Cell(CellTree, CellHooks):
             raise TypeError(f"insert_child_to_cell({child_name!r}): expected a Cell, got {type(child_cell).__name__}.")
         if child_name in self._cells or hasattr(self, child_name):
             raise NameRefused(f"{type(self).__name__}.{child_name} exists already.\n\nhint: give the Cell another name.")
-        table.changed()
         self._cells[child_name] = child_cell
+        counters.cell_changed()
 
     # ---- the call
 
@@ -227,7 +232,7 @@ class Cell(CellTree, CellHooks):
                 raise TypeError(f"{type(self).__name__}.set_inputs({name}=...): expected one of {', '.join(names)}.")
         declared = [*inputs, *[kwargs.get(name) for name in names[len(inputs):]]]
         self.__dict__["_inputs"] = self.__dict__["_open_inputs"] = tuple(declared)
-        table.forget()
+        counters.calls_changed()
 
     def get_inputs(self) -> tuple[Any, ...] | None:
         """What `set_inputs` said, or None."""
@@ -274,7 +279,7 @@ class Cell(CellTree, CellHooks):
             raise ValueError(f"to_float({dst_type!r}): expected mindspore.float16, float32 or bfloat16.")
         for _, cell in self.cells_and_names():
             cell.__dict__["_lower"] = dtypes.to_torch(dst_type)
-        table.forget()
+        counters.calls_changed()
         return self
 
     def recompute(
@@ -287,7 +292,7 @@ class Cell(CellTree, CellHooks):
         """
         check_options(use_reentrant, output_recompute, early_stop, context_fn, kwargs)
         self.__dict__["_recompute"] = {"contexts": context_fn}
-        table.forget()
+        counters.calls_changed()
 
     def set_jit_config(self, jit_config: Any) -> None:
         """Keeps compile options for this Cell, which win over the context's."""
@@ -335,6 +340,5 @@ def _indented(text: str) -> str:
     return text.replace("\n", "\n  ")
 
 
-watch.cells_are(Cell)
-provenance.cells_run(Cell._run.__code__)
-state.settle(Cell, Primitive)
+FRONT.cell, FRONT.cell_call = Cell, Cell._run.__code__
+FRONT.settled += [Cell, Primitive]

@@ -6,8 +6,8 @@ from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any
 
+from torchspore.engine import counters
 from torchspore.engine.bprop import watch_gradients
-from torchspore.engine.graph.call import table
 
 _numbers = itertools.count()
 
@@ -21,7 +21,7 @@ class HookHandle:
     def remove(self) -> None:
         """Takes the hook away; a second time does nothing."""
         self._hooks.pop(self._number, None)
-        table.forget()
+        counters.calls_changed()
 
 
 class CellHooks:
@@ -50,7 +50,7 @@ class CellHooks:
     def _register(self, kind: str, hook: Callable[..., Any], with_kwargs: bool) -> HookHandle:
         if not callable(hook):
             raise TypeError(f"hook {hook!r}: expected a function.")
-        table.forget()
+        counters.calls_changed()
         if self._hooks is None:
             self.__dict__["_hooks"] = {}
         assert self._hooks is not None

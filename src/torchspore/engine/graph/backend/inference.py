@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from torchspore.engine import tensor as engine
+from torchspore.engine import counters
 from torchspore.engine.graph import passes, stages
 from torchspore.engine.graph.backend import eager_codegen, products
 from torchspore.engine.graph.backend.eager_codegen import Code
@@ -36,12 +36,12 @@ def with_kept_values(hoisted: Hoisted, first: Code, rest: Code) -> Code:
         before, versions, values, count, vectors = kept
         now = list(map(_version, weights))
         if now != versions or not all(map(operator.is_, weights, before)) or (
-            count != engine.uncounted and not all(map(torch.equal, vectors, _vectors(weights)))
+            count != counters.batch_norms and not all(map(torch.equal, vectors, _vectors(weights)))
         ):
             values = first(*weights)
             kept[:3] = [weights, now, values]
             kept[4] = [t.clone() for t in _vectors(weights)]
-        kept[3] = engine.uncounted
+        kept[3] = counters.batch_norms
         return rest(*inputs, *values)
 
     return run

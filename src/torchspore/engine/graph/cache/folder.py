@@ -10,7 +10,7 @@ import platform
 import shlex
 import subprocess
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import torch
@@ -18,14 +18,13 @@ import torch
 from torchspore.base import once
 from torchspore.base.files import write_whole
 from torchspore.context import effects
+from torchspore.engine.front import FRONT
 from torchspore.engine.graph import log
 
 LIMIT = "TORCHSPORE_CACHE_LIMIT"
 _UNITS = {"": 1, "B": 1, "KB": 1 << 10, "MB": 1 << 20, "GB": 1 << 30, "TB": 1 << 40}
 _DEFAULT = 4 << 30
 
-tell: Callable[[str], None] | None = None
-"""Where messages go that a user must see; the front end sets it to `mindspore.log.warning`."""
 
 
 def say(text: str, key: str | None = None) -> None:
@@ -34,8 +33,8 @@ def say(text: str, key: str | None = None) -> None:
         return
     log.event("cache", text)
     effects.note("compile cache", text)
-    if tell is not None:
-        tell(text)
+    if FRONT.warn is not None:
+        FRONT.warn(text)
 
 
 class Folder:

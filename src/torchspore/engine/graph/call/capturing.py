@@ -9,6 +9,7 @@ from typing import Any
 from torchspore.base.frames import user_frame, user_line
 from torchspore.context import effects
 from torchspore.context.effects import Outcome
+from torchspore.engine import counters
 from torchspore.engine import tensor as engine
 from torchspore.engine.dtypes import FROM_TORCH
 from torchspore.engine.graph import control, log, provenance
@@ -138,7 +139,7 @@ def _made(
         graph: Graph = RecordedGraph(captured, flat, seconds, entry.settings, capture)
     else:
         graph = Graph(captured, flat, seconds, entry.settings)
-    if not graph.matches(table.version, flat):
+    if not graph.matches(counters.cells, flat):
         raise Refusal("reads state that it changes itself")
     return graph
 

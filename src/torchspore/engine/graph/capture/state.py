@@ -13,17 +13,14 @@ from typing import Any
 
 import numpy as np
 
+from torchspore.engine.front import FRONT
 from torchspore.engine.tensor import TensorBase
 
 _PLAIN = (int, float, complex, str, bytes, bool, type(None))
-_SETTLED: list[type] = [types.ModuleType, types.FunctionType, types.BuiltinFunctionType, type, np.dtype]
+_SETTLED: list[type] = FRONT.settled
+_SETTLED += [types.ModuleType, types.FunctionType, types.BuiltinFunctionType, type, np.dtype]
 _LIMIT = 4096
 MISSING = object()
-
-
-def settle(*classes: type) -> None:
-    """Says that objects of these classes are known by identity: what is inside them is watched otherwise or never changes."""
-    _SETTLED.extend(classes)
 
 
 def freeze(value: Any, depth: int = 4) -> Any:

@@ -17,6 +17,7 @@ import numpy as np
 import torch
 
 from torchspore.base.frames import is_users, user_line
+from torchspore.engine.front import FRONT
 from torchspore.engine.graph.capture import depth
 from torchspore.engine.graph.capture.scalar_inputs import OfType
 from torchspore.engine.graph.capture.state import MISSING, Cells, Contents, Randomness, Read, freeze
@@ -29,15 +30,8 @@ _CLOCKS = {time.time, time.time_ns, time.perf_counter, time.perf_counter_ns, tim
 _TALK = {
     builtins.print: ("calls print", Kind.PRINTS), builtins.input: ("calls input", Kind.OTHER), builtins.open: ("opens a file", Kind.OTHER),
 }
-_watched: type | None = None
 _recorder: Watch | None = None
 _thread = 0
-
-
-def cells_are(cls: type) -> None:
-    """Says which class's attributes are watched; called once by the front end."""
-    global _watched
-    _watched = cls
 
 
 class Converter(Protocol):
@@ -285,8 +279,8 @@ def watching(watch: Watch) -> Iterator[None]:
     global _recorder, _thread
     resume = _suspended_profiler()
     _recorder, _thread = watch, threading.get_ident()
-    if _watched is not None:
-        _watched.__getattribute__ = _noting  # type: ignore[assignment, method-assign]
+    if FRONT.cell is not None:
+        FRONT.cell.__getattribute__ = _noting
     for function in _TALK:
         setattr(builtins, function.__name__, _guarded(function))
     sys.setprofile(watch.hook)
@@ -297,8 +291,8 @@ def watching(watch: Watch) -> Iterator[None]:
         resume()
         for function in _TALK:
             setattr(builtins, function.__name__, function)
-        if _watched is not None:
-            del _watched.__getattribute__
+        if FRONT.cell is not None:
+            del FRONT.cell.__getattribute__
         _recorder = None
 
 

@@ -5,7 +5,7 @@ from collections import OrderedDict
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from torchspore.engine.graph.call import table
+from torchspore.engine import counters
 from torchspore.mindspore.nn.cell import Cell
 
 
@@ -18,15 +18,15 @@ class _Ordered(Cell):
         return cell
 
     def _renumber(self, cells: Iterable[Cell]) -> None:
-        table.changed()
         self.__dict__["_cells"] = OrderedDict((str(i), cell) for i, cell in enumerate(cells))
+        counters.cell_changed()
 
     def _add(self, cell: Any) -> None:
         name = str(len(self._cells))
         if self._auto_prefix:
             self._check(cell).update_parameters_name(name + ".")
-        table.changed()
         self._cells[name] = self._check(cell)
+        counters.cell_changed()
 
     def _name(self, index: Any) -> str:
         if isinstance(index, bool) or not isinstance(index, int):
@@ -50,8 +50,8 @@ class _Ordered(Cell):
         name = self._name(index)
         if self._auto_prefix:
             self._check(cell).update_parameters_name(name + ".")
-        table.changed()
         self._cells[name] = self._check(cell)
+        counters.cell_changed()
 
     def __delitem__(self, index: Any) -> None:
         gone = set([self._name(index)] if not isinstance(index, slice) else list(self._cells)[index])
@@ -143,15 +143,15 @@ class CellDict(Cell):
             raise TypeError(f"CellDict[{name!r}]: expected a Cell, got {type(cell).__name__}.")
         if self._auto_prefix:
             cell.update_parameters_name(name + ".")
-        table.changed()
         self._cells[name] = cell
+        counters.cell_changed()
 
     def __getitem__(self, name: str) -> Cell:
         return self._cells[name]  # type: ignore[no-any-return]
 
     def __delitem__(self, name: str) -> None:
-        table.changed()
         del self._cells[name]
+        counters.cell_changed()
 
     def __len__(self) -> int:
         return len(self._cells)
@@ -176,10 +176,12 @@ class CellDict(Cell):
 
     def clear(self) -> None:
         """Takes all Cells out."""
-        table.changed()
         self._cells.clear()
+        counters.cell_changed()
 
     def pop(self, name: str) -> Cell:
         """Takes the Cell `name` out and gives it back."""
-        table.changed()
-        return self._cells.pop(name)  # type: ignore[no-any-return]
+        try:
+            return self._cells.pop(name)  # type: ignore[no-any-return]
+        finally:
+            counters.cell_changed()
