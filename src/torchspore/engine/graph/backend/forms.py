@@ -8,7 +8,7 @@ from collections.abc import Callable
 import torch
 from torch.fx.node import Node
 
-from torchspore.engine.graph import log, passes, stages
+from torchspore.engine.graph import log, outcomes, passes, stages
 from torchspore.engine.graph.backend import (
     autotune_cache,
     cuda_graphs,
@@ -16,7 +16,6 @@ from torchspore.engine.graph.backend import (
     fusion,
     inference,
     kernel_operators,
-    level_outcomes,
     measuring,
     products,
 )
@@ -37,11 +36,11 @@ def compile(module: Module, inputs: measuring.Inputs, settings: Settings, held: 
     """The fastest form that gives O0's numbers; what was fastest for an equal graph before is taken without a look."""
     if settings.deterministic:
         # What is chosen by time could be another kernel in the next run and give other bits: here a rule decides.
-        level_outcomes.level(f"{settings.level}: deterministic is ON, a rule chooses kernels and nothing is measured")
+        outcomes.level(f"{settings.level}: deterministic is ON, a rule chooses kernels and nothing is measured")
         return _lines(passes.pool_channels_last(copied(with_onednn(module, products.is_large) or module)))
     forms = Forms(module, inputs, settings, held)
-    level_outcomes.level(f"{settings.level}: the fastest of several forms of each graph is kept")
-    level_outcomes.layout(settings, has_images(module))
+    outcomes.level(f"{settings.level}: the fastest of several forms of each graph is kept")
+    outcomes.layout(settings, has_images(module))
     key = fingerprint(module, settings)
     known = autotune_cache.find(key)
     if known is not None:

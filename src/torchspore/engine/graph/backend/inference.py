@@ -16,6 +16,7 @@ from torchspore.engine.graph.backend.eager_codegen import Code
 from torchspore.engine.graph.fx.aliasing import root, writes
 from torchspore.engine.graph.fx.modules import copied
 from torchspore.engine.graph.passes.folding import Hoisted, fold_norms, hoist, steady
+from torchspore.engine.graph.passes.in_place import overwrite
 from torchspore.engine.graph.passes.layout import channels_last, has_images
 from torchspore.engine.graph.passes.onednn import fuse_activations, onednn_linears, pack
 from torchspore.engine.private import is_operator
@@ -67,7 +68,7 @@ def hoisted(module: Module, places: frozenset[int], wanted: products.Wanted, lay
 
 def code(found: Hoisted) -> Code:
     """Runs the first graph when weights have changed, the rest at each call."""
-    rest = passes.overwrite(copied(found.rest))
+    rest = overwrite(copied(found.rest))
     return stages.shown(with_kept_values(found, eager_codegen.compile(found.first, True), eager_codegen.compile(rest)), rest)
 
 

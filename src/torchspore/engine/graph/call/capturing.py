@@ -12,7 +12,7 @@ from torchspore.context.effects import Outcome
 from torchspore.engine import counters
 from torchspore.engine import tensor as engine
 from torchspore.engine.dtypes import FROM_TORCH
-from torchspore.engine.graph import control, log, provenance
+from torchspore.engine.graph import control, log, outcomes, provenance
 from torchspore.engine.graph.call import table
 from torchspore.engine.graph.call.graph import Graph
 from torchspore.engine.graph.call.recorded import RecordedCapture, RecordedGraph
@@ -62,7 +62,7 @@ def capture(
     owner: Any, entry: Entry, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], flat: list[TensorBase],
 ) -> Graph | Refusal:
     """A new graph for the call; a Refusal where none can hold it."""
-    strict.report(entry.settings.syntax)
+    outcomes.syntax(entry.settings.syntax)
     own = table.table_of(owner)
     if own.keeps_changing():
         refusal = Refusal(f"is called with something that keeps changing: {table.WASTED} captures in a row served one call each")

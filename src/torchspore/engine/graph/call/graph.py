@@ -27,7 +27,7 @@ class Graph:
 
     def __init__(self, captured: Captured, flat: list[TensorBase], seconds: float, settings: Settings) -> None:
         started = time.perf_counter()
-        self.module = passes.clean(captured.module, stages.keep_pass)
+        self.module = passes.run(passes.CLEAN, captured.module, keep=stages.keep_pass)
         stages.keep("optimize", self.module)
         _check_generators(self.module)
         stages.keep("validate", self.module)

@@ -99,7 +99,7 @@ def _needed(nodes: list[Node], gradients: list[Node]) -> set[Node]:
 
 
 def _finished(module: Any) -> torch.fx.GraphModule:
-    return passes.clean(module)
+    return passes.run(passes.CLEAN, module, keep=None)
 
 
 def _draws(node: Node) -> bool:

@@ -7,18 +7,10 @@ from pathlib import Path
 from types import CellType, CodeType, FunctionType
 
 from torchspore.base.text import with_hint
-from torchspore.context import effects
-from torchspore.context.effects import Outcome
 from torchspore.engine.graph.control import convert, source
 from torchspore.engine.graph.control import syntax as names
 from torchspore.engine.graph.refusal import LAX, Refusal
 from torchspore.errors import CompileError
-
-_SAID = {
-    "STRICT": "STRICT: a call is one graph, or an error",
-    "COMPATIBLE": "COMPATIBLE: a call is one graph, or an error; containers and prints of what is known while compiling are allowed",
-    "LAX": "LAX: what a graph can't hold runs in parts",
-}
 
 _STATEMENTS: dict[type[ast.AST], tuple[str, str]] = {
     ast.Try: ("`try`", "test with `if` what could go wrong"),
@@ -34,11 +26,6 @@ _EXPRESSIONS: dict[type[ast.AST], tuple[str, str]] = {
     ast.JoinedStr: ("an f-string", "format outside of the call"),
     ast.GeneratorExp: ("a generator", "write a list"),
 }
-
-
-def report(syntax: str) -> None:
-    """Says what came of the option."""
-    effects.report("jit_syntax_level", Outcome.applied(_SAID[syntax]))
 
 
 def error(name: str, refusal: Refusal, syntax: str, saved: Path | None) -> CompileError:

@@ -14,7 +14,7 @@ import torch
 from torch.fx.node import Node
 
 from torchspore.context import effects
-from torchspore.engine.graph import marks
+from torchspore.engine.graph import marks, outcomes
 from torchspore.engine.graph.backend.kernel_operators import is_work
 from torchspore.engine.graph.graph_kernels.making import Made, node_name
 from torchspore.engine.graph.settings.fusion_flags import Flags
@@ -43,9 +43,7 @@ def write(made: Made, flags: Flags) -> None:
     except OSError as error:
         if path not in _failed:
             _failed.add(path)
-            from torchspore.engine.graph.graph_kernels.kernel_outcomes import warn
-
-            warn(f"--dump_as_text: {path} can't be written ({error.strerror}); the program goes on without it.")
+            outcomes.warn(f"--dump_as_text: {path} can't be written ({error.strerror}); the program goes on without it.")
         return
     _begun.add(path)
     effects.note("graph kernels", f"what became which kernel is written in {path}")

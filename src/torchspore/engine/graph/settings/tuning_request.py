@@ -5,9 +5,7 @@ import functools
 import os
 from dataclasses import dataclass
 
-from torchspore.context import effects
-from torchspore.context.effects import Outcome
-from torchspore.context.store import DEFAULT, STORE
+from torchspore.context.store import STORE
 
 BUDGET = "TORCHSPORE_TUNE_SECONDS"
 SECONDS = 60.0
@@ -32,12 +30,6 @@ def tuning() -> Tuning | None:
     if searches == "NO_TUNE" and not when:
         return None
     return _made(_searches(searches), when != "offline", STORE.get("aoe_config.job_type"))
-
-
-def off() -> None:
-    """Nothing is searched for: said where the user spoke of it."""
-    if STORE.source("aoe_config")[0] != DEFAULT:
-        effects.report("aoe_config", Outcome.no_effect("nothing is tuned: neither aoe_tune_mode nor auto_tune_mode is set"))
 
 
 def _searches(value: str) -> tuple[str, ...]:
