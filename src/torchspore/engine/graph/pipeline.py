@@ -33,7 +33,9 @@ def compile(module: torch.fx.GraphModule, inputs: Inputs, settings: Settings, he
     stages.keep("backend_pass", module)
     outcomes.compiling(settings)
     try:
-        code = lanes.beside(_tuned(module, inputs, settings, held), module, inputs, settings)
+        code = _tuned(module, inputs, settings, held)
+        if settings.lanes > 1 or settings.level == "O2":
+            code = lanes.beside(code, module, inputs, settings)
     except measuring.Unrunnable as reason:
         log.event("level", f"nothing is measured, the graph runs as at O0: {reason}")
         code = _plain(module)

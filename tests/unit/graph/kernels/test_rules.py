@@ -14,7 +14,7 @@ from torchspore.engine.graph.graph_kernels.rematerialize import recomputed
 from torchspore.engine.graph.passes.algebra import RULES, simplified
 from torchspore.engine.graph.passes.cleanup import drop_dead
 from torchspore.engine.graph.passes.common_subexpressions import common_subexpressions
-from torchspore.engine.graph.settings.fusion_flags import Flags
+from torchspore.engine.graph.settings import Flags
 from torchspore.names.kernels import EXPRESSIONS, OPERATORS, operator_name
 
 X, Y = torch.randn(4, 4), torch.randn(4, 4)

@@ -26,8 +26,7 @@ from torchspore.engine.graph.graph_kernels import grouping, making
 from torchspore.engine.graph.passes.cleanup import acts
 from torchspore.engine.graph.passes.clusters import Cluster, joined, put_in, taken_out
 from torchspore.engine.graph.passes.layout import channels_last, has_images
-from torchspore.engine.graph.settings import Settings
-from torchspore.engine.graph.settings.fusion_flags import Flags
+from torchspore.engine.graph.settings import Flags, Settings
 from torchspore.engine.private import without_modes
 
 Module = torch.fx.GraphModule

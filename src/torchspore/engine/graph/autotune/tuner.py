@@ -20,8 +20,7 @@ from torchspore.engine.graph.backend import autotune_cache, measuring
 from torchspore.engine.graph.backend.eager_codegen import Code
 from torchspore.engine.graph.backend.racing import Race
 from torchspore.engine.graph.fx.fingerprint import fingerprint
-from torchspore.engine.graph.settings import Settings
-from torchspore.engine.graph.settings.tuning_request import Tuning, budget
+from torchspore.engine.graph.settings import Settings, Tuning, budget
 
 Module = torch.fx.GraphModule
 SEARCHES: dict[str, Callable[[Trials], None]] = {"RL": search_by_bandit, "GA": search_by_genes}

@@ -9,6 +9,7 @@ from typing import Any
 from torchspore.base.frames import user_frame, user_line
 from torchspore.context import effects
 from torchspore.context.effects import Outcome
+from torchspore.context.store import STORE
 from torchspore.engine import counters
 from torchspore.engine import tensor as engine
 from torchspore.engine.dtypes import FROM_TORCH
@@ -122,7 +123,8 @@ def compile_error(
     """The error for a call that was refused and must be a graph; the graph up to there is saved, and the error says where."""
     def again() -> None:
         _, captured = _captured(owner, Entry(settings), Numbers(), function, args, kwargs)
-        strict.check(captured.watch.codes, settings.syntax)
+        if settings.syntax == "STRICT":
+            strict.check(captured.watch.codes)
 
     path = failed.write(name_of(owner), refusal, settings.told(), (function, args, kwargs), again)
     return strict.error(name_of(owner), refusal, settings.syntax, path)
@@ -133,7 +135,8 @@ def _made(
 ) -> Graph:
     started = time.perf_counter()
     capture, captured = _captured(owner, entry, table.table_of(owner).numbers, function, args, kwargs)
-    strict.check(captured.watch.codes, entry.settings.syntax)
+    if entry.settings.syntax == "STRICT":
+        strict.check(captured.watch.codes)
     seconds = time.perf_counter() - started
     if isinstance(capture, RecordedCapture):
         graph: Graph = RecordedGraph(captured, flat, seconds, entry.settings, capture)
@@ -162,7 +165,8 @@ def _captured(
         try:
             return made.run(function, args, kwargs)
         finally:
-            support_binary.keep(made.watch.codes)
+            if STORE.get("support_binary"):
+                support_binary.keep(made.watch.codes)
 
     def capture() -> tuple[Capture, Captured]:
         """As it stands; where a Tensor decides what it does, once more with its source converted."""

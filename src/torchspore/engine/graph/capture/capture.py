@@ -192,7 +192,7 @@ class Capture(Frame):
                 ended = self.watch.refusal or self._lost(error) or _as_refusal(error)
                 raise (ended if self.watch.converter is None else self.watch.converter.explained(ended, self.watch)) from None
             finally:
-                control_flow.forget()
+                control_flow.RECORDS.clear()
         open_ = [place for place, item in enumerate(self.lifted) if id(item) in self.axes]
         fits = dynamic_shapes.Fits(self.mode.shape_env, self._fakes, open_) if open_ else None
         return Captured(module, self.lifted, self.result, self.written, self.watch, fits)

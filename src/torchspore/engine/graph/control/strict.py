@@ -38,10 +38,8 @@ def error(name: str, refusal: Refusal, syntax: str, saved: Path | None) -> Compi
     return refusal.kind.error(with_hint(text if saved is None else f"{text}\n\nThe graph up to there: {saved}", hint + "."))
 
 
-def check(ran: Iterable[CodeType], syntax: str) -> None:
+def check(ran: Iterable[CodeType]) -> None:
     """Looks at the source of the functions that ran for what has an effect only while tracing. Raises Refusal."""
-    if syntax != "STRICT":
-        return
     for code in {convert.original(code): None for code in ran}:
         function = FunctionType(code, {}, code.co_name, None, tuple(CellType() for _ in code.co_freevars))
         function.__qualname__ = getattr(code, "co_qualname", code.co_name)

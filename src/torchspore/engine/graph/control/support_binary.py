@@ -24,7 +24,6 @@ from torchspore.base.files import write_whole
 from torchspore.base.frames import is_users
 from torchspore.context import effects
 from torchspore.context.effects import Outcome
-from torchspore.context.store import STORE
 
 _pythons: dict[int, tuple[Any, FunctionType]] = {}
 """Functions compiled by Cython, by their ids, and what can be converted in their place. A capture would notice an attribute of theirs."""
@@ -32,9 +31,7 @@ _Source = tuple[list[str], int]
 
 
 def keep(codes: Iterable[CodeType]) -> None:
-    """Writes the sources of these functions into their files, if `support_binary` asks for it; each once."""
-    if not STORE.get("support_binary"):
-        return
+    """Writes the sources of these functions into their files; each once."""
     from torchspore.engine.graph.control.convert import original
 
     by_file: dict[str, list[CodeType]] = {}

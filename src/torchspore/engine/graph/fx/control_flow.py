@@ -17,12 +17,6 @@ from torchspore.engine.graph.refusal import Refusal
 RECORDS: dict[int, Record] = {}
 """What the traces of now hold; emptied when the outermost has ended."""
 
-
-def forget() -> None:
-    """Is told that the outermost trace has ended."""
-    RECORDS.clear()
-
-
 _numbers = itertools.count()    # never used twice: torch remembers the shapes that an operator gave for its arguments
 
 

@@ -17,7 +17,7 @@ from torchspore.context import effects
 from torchspore.engine.graph import marks, outcomes
 from torchspore.engine.graph.backend.kernel_operators import is_work
 from torchspore.engine.graph.graph_kernels.making import Made, node_name
-from torchspore.engine.graph.settings.fusion_flags import Flags
+from torchspore.engine.graph.settings import Flags
 
 CLOSING = "=" * 23
 _numbers = itertools.count()

@@ -10,7 +10,7 @@ from torch.fx.node import Node
 from torchspore.engine.graph.backend import kernel_operators
 from torchspore.engine.graph.fx.aliasing import is_view, writes
 from torchspore.engine.graph.passes.clusters import Cluster, clusters, joined
-from torchspore.engine.graph.settings.fusion_flags import Flags
+from torchspore.engine.graph.settings import Flags
 
 FEWEST = 2
 """A kernel of fewer operators is no fusion."""

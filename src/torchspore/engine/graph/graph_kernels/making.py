@@ -15,7 +15,7 @@ from torchspore.engine.graph.fx.fingerprint import of_text, signature
 from torchspore.engine.graph.fx.modules import change_inner, copied
 from torchspore.engine.graph.graph_kernels import grouping, rematerialize
 from torchspore.engine.graph.passes.clusters import Cluster, put_in, taken_out
-from torchspore.engine.graph.settings.fusion_flags import Flags
+from torchspore.engine.graph.settings import Flags
 from torchspore.engine.private import without_modes
 from torchspore.names.kernels import operator_name
 

@@ -11,7 +11,7 @@ from torchspore.engine.graph.fx.modules import copied
 from torchspore.engine.graph.graph_kernels.grouping import FEWEST, all_groups, bytes_of, work
 from torchspore.engine.graph.passes.cleanup import drop_dead
 from torchspore.engine.graph.passes.clusters import Cluster
-from torchspore.engine.graph.settings.fusion_flags import Flags
+from torchspore.engine.graph.settings import Flags
 
 CHEAP = kernel_operators.EXACT - kernel_operators.MOVES
 """Operators of a few instructions a value."""

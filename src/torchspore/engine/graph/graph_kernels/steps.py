@@ -9,8 +9,7 @@ from torchspore.engine.graph.backend.kernel_operators import is_work
 from torchspore.engine.graph.fx.modules import copied, inner_of
 from torchspore.engine.graph.graph_kernels import dump, making
 from torchspore.engine.graph.passes import algebra, common_subexpressions
-from torchspore.engine.graph.settings import Settings
-from torchspore.engine.graph.settings.fusion_flags import Flags
+from torchspore.engine.graph.settings import Flags, Settings
 
 Module = torch.fx.GraphModule
 
