@@ -16,28 +16,6 @@ from torchspore.engine.graph.settings import Settings
 
 SECTION = "graph kernels"
 NAMES = ("enable_graph_kernel", "graph_kernel_flags")
-_HERE = "kernels are compiled for the machine that runs them"
-IDLE = {
-    "enable_auto_tensor_inplace": "a kernel's results go to fresh memory, which is that of values that died before",
-    "enable_dynamic_batch": "kernels are compiled for fixed lengths, and a graph with an open one runs without them",
-    "enable_dynamic_shape_fusion": "kernels are compiled for fixed lengths, and a graph with an open one runs without them",
-    "enable_low_precision": "a kernel computes in the dtypes of its operators; ascend_config's precision_mode changes those",
-    "enable_csr_fusion": "sparse CSR operators are calls of torch's library, no generator writes kernels of them",
-    "enable_debug_mode": "TORCHSPORE_LOG=graph tells of each kernel as it is compiled",
-    "enable_lite_conv_tuning": "convolutions are calls of oneDNN; MindSpore Lite is not here",
-    "enable_parallel_op_combine": "putting the weights of several products together would copy them at each call",
-    "parallel_ops_level": "products are not combined, see enable_parallel_op_combine",
-    "disable_matmul_post_fusion": "products are calls of a library; nothing is fused into them here",
-    "enable_allreduce_prologue_fusion": "collectives are calls of a library; nothing is fused into them",
-    "enable_allreduce_epilogue_fusion": "collectives are calls of a library; nothing is fused into them",
-    "enable_cce_lib": "it is a library of Ascend's own compiler",
-    "repository_path": "it holds schedules of AKG; what torchspore measures is kept by aoe_tune_mode and enable_compile_cache",
-    "target_os": _HERE, "cpu_arch": _HERE, "cpu_feature": _HERE, "cpu_type": _HERE,
-    "kernel_generator": "torch's Inductor writes the kernels",
-}
-"""The flags that have no effect here, each with the reason."""
-
-
 def _nothing_fused() -> None:
     """Nothing is fused: said where the user spoke of it."""
     for name in NAMES:
@@ -49,13 +27,12 @@ def _nothing_fused() -> None:
 
 
 def tell_idle() -> None:
-    """Notes each flag that is given and has no effect here; an error in strict mode."""
-    for name, why in IDLE.items():
-        key = f"graph_kernel_flags.{name}"
-        if STORE.source(key)[0] != DEFAULT and STORE.get(key) != OPTIONS[key].default:
-            effects.note(SECTION, f"--{name} has no effect here: {why}")
+    """Notes each flag that is given and means nothing here; an error in strict mode."""
+    for option in OPTIONS["graph_kernel_flags"].members.values():
+        if option.idle and STORE.source(option.key)[0] != DEFAULT and STORE.get(option.key) != option.default:
+            effects.note(SECTION, f"--{option.name} means nothing here: {option.idle}")
             if effects.is_strict():
-                effects.report("graph_kernel_flags", Outcome.no_effect(f"--{name}: {why}"))
+                effects.report("graph_kernel_flags", Outcome.idle(f"--{option.name}: {option.idle}"))
 
 
 _sums: dict[int, list[int]] = {}
@@ -116,13 +93,16 @@ def boost(text: str) -> None:
 
 def layout(settings: Settings, has_images: bool) -> None:
     """How `disable_format_transform` acted."""
+    if STORE.source("disable_format_transform")[0] == DEFAULT:
+        return
     if settings.level == "O0" and not settings.infer_boost:
-        text = "level O0 keeps the layout of PyNative's kernels in any case"
+        outcome = Outcome.no_effect("level O0 keeps the layout of PyNative's kernels in any case")
     elif not has_images:
         return
     else:
-        text = "channels last is tried and kept where it is faster" if settings.layout else "images stay in the order NCHW"
-    effects.report("disable_format_transform", Outcome.applied(text))
+        tried, kept = "channels last is tried and kept where it is faster", "images stay in the order NCHW"
+        outcome = Outcome.applied(tried if settings.layout else kept)
+    effects.report("disable_format_transform", outcome)
 
 
 def lanes(text: str) -> None:
