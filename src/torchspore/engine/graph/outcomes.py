@@ -12,7 +12,7 @@ from torchspore.context.effects import Outcome
 from torchspore.context.options import OPTIONS
 from torchspore.context.store import DEFAULT, STORE
 from torchspore.engine.graph import log
-from torchspore.engine.graph.settings import Settings
+from torchspore.engine.graph.settings import Flags, Settings
 
 SECTION = "graph kernels"
 NAMES = ("enable_graph_kernel", "graph_kernel_flags")
@@ -35,8 +35,8 @@ def tell_idle() -> None:
                 effects.report("graph_kernel_flags", Outcome.idle(f"--{option.name}: {option.idle}"))
 
 
-_sums: dict[int, list[int]] = {}
-"""For each opt_level, over all graphs: kernels before, kernels after, generated ones, groups that stayed operators."""
+_sums: dict[Flags, list[int]] = {}
+"""For each set of flags, over all graphs: kernels before, kernels after, generated ones, groups that stayed operators."""
 
 
 def warn(text: str) -> None:
@@ -46,15 +46,15 @@ def warn(text: str) -> None:
         effects.note(SECTION, text)
 
 
-def fused(level: int, before: int, after: int, kernels: Sequence[tuple[str, Sequence[Any]]], slower: int, compiles: bool) -> None:
+def fused(flags: Flags, before: int, after: int, kernels: Sequence[tuple[str, Sequence[Any]]], slower: int, compiles: bool) -> None:
     """What became of a graph at O0; `explain` tells it of all graphs together. `compiles`: whether there is a working compiler."""
-    sums = _sums.setdefault(level, [0, 0, 0, 0])
+    sums = _sums.setdefault(flags, [0, 0, 0, 0])
     for place, more in enumerate((before, after, len(kernels), slower)):
         sums[place] += more
     for name, nodes in kernels:
         log.event("kernels", f"{name} of {len(nodes)} nodes")
-    log.event("kernels", _told(level, compiles, before, after, len(kernels), slower))
-    _report(_told(level, compiles, *sums))
+    log.event("kernels", _told(flags.level, compiles, before, after, len(kernels), slower))
+    _report(_told(flags.level, compiles, *sums))
 
 
 def _told(level: int, compiles: bool, before: int, after: int, generated: int, slower: int) -> str:
@@ -86,9 +86,17 @@ def level(text: str) -> None:
     _both("jit_level", Outcome.applied(text))
 
 
-def boost(text: str) -> None:
-    """How `infer_boost` acted."""
-    _both("infer_boost", Outcome.applied(text))
+def boost(norms: int, folded: int, packed: int) -> None:
+    """How `infer_boost` acted on a graph with so many batch norms, of which some are folded, and so many packed weights."""
+    said = [f"{folded} of {norms} batch norms are folded into convolutions"] * bool(norms) + [f"{packed} weights are packed"] * bool(packed)
+    _both("infer_boost", Outcome.applied(" and ".join(said) + "; new weights are seen" if folded or packed else
+                                         "what hangs on weights alone is computed once; new weights are seen"))
+
+
+def not_boosted(why: str) -> None:
+    """Why `infer_boost` left a graph as it is."""
+    if not effects.has_outcome("infer_boost"):
+        _both("infer_boost", Outcome.applied(f"the graph runs as at O0: {why}"))
 
 
 def layout(settings: Settings, has_images: bool) -> None:

@@ -66,6 +66,16 @@ def hoisted(module: Module, places: frozenset[int], wanted: products.Wanted, lay
     return hoist(passes.drop_dead(fuse_activations(changed)), places)
 
 
+def counts(module: Module, found: Hoisted) -> tuple[int, int, int]:
+    """How many batch norms the graph had, how many of them are folded, and how many weights are packed."""
+    norms, left = _count(module, "native_batch_norm"), _count(found.rest, "native_batch_norm") + _count(found.first, "native_batch_norm")
+    return norms, norms - left, _count(found.first, "_reorder_linear_weight") + _count(found.first, "_reorder_convolution_weight")
+
+
+def _count(module: Module, name: str) -> int:
+    return sum(is_operator(node.target) and node.target._opname == name for node in module.graph.nodes)
+
+
 def code(found: Hoisted) -> Code:
     """Runs the first graph when weights have changed, the rest at each call."""
     rest = overwrite(copied(found.rest))

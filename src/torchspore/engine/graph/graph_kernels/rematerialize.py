@@ -38,7 +38,9 @@ def recomputed(module: torch.fx.GraphModule, flags: Flags) -> torch.fx.GraphModu
             if not _is_kept(chain, [user for user in node.users if home[user] in readers], places, flags.kept_longer):
                 continue
             for reader in sorted(readers):
-                _copy(module, chain, node, found[reader])
+                first, copies = _copy(module, chain, node, found[reader])
+                home.update(dict.fromkeys(copies, reader))         # they are asked about like all others from here on
+                places.update(dict.fromkeys(copies, places[first]))
             changed = True
     return drop_dead(module) if changed else module
 
@@ -75,8 +77,8 @@ def _is_kept(chain: list[Node], readers: list[Node], places: dict[Node, int], mo
     return sum(map(bytes_of, longer)) <= bytes_of(chain[-1]) * bool(longer) + more
 
 
-def _copy(module: torch.fx.GraphModule, chain: list[Node], value: Node, reader: Cluster) -> None:
-    """Gives the operators of `reader` a copy of the chain to read."""
+def _copy(module: torch.fx.GraphModule, chain: list[Node], value: Node, reader: Cluster) -> tuple[Node, list[Node]]:
+    """Gives the operators of `reader` a copy of the chain to read; says before which of them it stands."""
     users = [node for node in reader.nodes if value in node.all_input_nodes]
     names: dict[Node, Node] = {}
     with module.graph.inserting_before(users[0]):
@@ -85,3 +87,6 @@ def _copy(module: torch.fx.GraphModule, chain: list[Node], value: Node, reader: 
             names[node].meta[marks.RECOMPUTED] = True
     for user in users:
         user.replace_input_with(value, names[value])
+    at = reader.nodes.index(users[0])
+    reader.nodes[at:at] = names.values()
+    return users[0], list(names.values())

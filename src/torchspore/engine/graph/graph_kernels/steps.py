@@ -31,7 +31,7 @@ def applied(module: Module, settings: Settings) -> Module:
         return module
     made = making.made(module, flags)
     dump.write(made, flags)
-    outcomes.fused(flags.level, before, count(made.module), made.kernels, made.slower, inductor.is_there())
+    outcomes.fused(flags, before, count(made.module), made.kernels, made.slower, inductor.is_there())
     return made.module
 
 
