@@ -18,11 +18,9 @@ TITLE = "# Where torchspore differs from MindSpore 2.10 on purpose\n\nEach point
 
 def reference() -> str:
     """Gives docs/reference/context.md."""
-    acting, everything = page.counts()
     lines = [
         FIRST_LINE, "", "# The context", "",
-        f"{acting} of {everything} options act. The others are checked and kept; `torchspore explain` says so of each, and "
-        "`TORCHSPORE_STRICT=1` refuses them.", "",
+        f"{page.summary()} `torchspore explain` says so of each, and `TORCHSPORE_STRICT=1` refuses what does not act.", "",
         "For each option the first of these wins: `TORCHSPORE_FORCE_<OPTION>` (and `TORCHSPORE_DEVICE`), the code, MindSpore's own "
         "environment variable, the TOML file that `TORCHSPORE_CONTEXT` names, the default.", "",
     ]
@@ -50,7 +48,8 @@ def _table(api: str) -> Iterator[str]:
     for item in _items(api):
         facts = dict(page.facts(item))
         values = facts.get("values") or f"as {facts['the same as']}"
-        cells = [f"`{_title(item)}`", values, facts.get("default", ""), "yes" if page.acts(item) else "not yet"]
+        acts = {page.ACTS: "yes", page.IDLE: "means nothing here"}.get(page.state(item), "not yet")
+        cells = [f"`{_title(item)}`", values, facts.get("default", ""), acts]
         yield "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
 
 

@@ -47,13 +47,11 @@ def listing() -> Iterator[str]:
             members = item.members.values() if isinstance(item, Option) else ()
             yield from (_line(member, "    > ") for member in members)
         yield ""
-    acting, all_of_them = page.counts()
-    yield f"{acting} of {all_of_them} options act; the others are checked and kept, and `torchspore explain` says so of each."
+    yield f"{page.summary()} `torchspore explain` says what came of each."
 
 
 def _line(item: Option | Alias, indent: str) -> str:
-    mark = "acts" if page.acts(item) else "    "
-    return f"{indent + item.name:44} {mark}  {first_sentence(item.doc)}"
+    return f"{indent + item.name:44} {page.state(item):4}  {first_sentence(item.doc)}"
 
 
 def _pages(name: str) -> Iterator[str]:

@@ -38,13 +38,14 @@ def run(words: Sequence[str]) -> int:
 def _work_off(path: Path) -> int:
     import torch
 
+    from torchspore.engine.graph import pipeline
     from torchspore.engine.graph.autotune import file, work
 
     threads = work.threads_of(path)
     if threads:
         torch.set_num_threads(threads)
     try:
-        for line in work.work_off(path):
+        for line in work.work_off(path, pipeline.untuned):
             print(line, flush=True)
     except file.Unusable as reason:
         print(f"torchspore tune: {path} {reason}.", file=sys.stderr)

@@ -18,12 +18,12 @@ from torchspore.errors import EffectRefused, StrictRefusal
 if TYPE_CHECKING:
     from torchspore.context.store import Store
 
-APPLIED, NO_EFFECT, REFUSED, NOT_BUILT = "applied", "no effect here", "refused", "not built yet"
+APPLIED, NO_EFFECT, REFUSED, NOT_BUILT, IDLE = "applied", "no effect here", "refused", "not built yet", "means nothing here"
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came of an option: applied, no effect here (because ...), refused, or not built yet."""
+    """What came of an option: applied, no effect here (because ...), refused, not built yet, or accepted and meaning nothing here."""
 
     state: str
     text: str = ""
@@ -42,6 +42,11 @@ class Outcome:
     def refused(cls, text: str) -> Outcome:
         """The option cannot be made to act; the call that set it fails and changes nothing."""
         return cls(REFUSED, text)
+
+    @classmethod
+    def idle(cls, text: str) -> Outcome:
+        """The option is accepted because MindSpore has it, and there is nothing here that it could steer; `text` says why."""
+        return cls(IDLE, text)
 
     @classmethod
     def not_built(cls) -> Outcome:
@@ -78,14 +83,14 @@ def resolve(effect: str) -> Effect:
 def report(option_name: str, outcome: Outcome) -> None:
     """Keeps the outcome of an option that is read when something runs; readers call it. Strict mode raises on "no effect"."""
     _outcomes[option_name] = outcome
-    if outcome.state in (NO_EFFECT, NOT_BUILT) and is_strict():
+    if outcome.state in (NO_EFFECT, NOT_BUILT, IDLE) and is_strict():
         raise refusal(option_name, outcome)
 
 
 def outcome_of(option: Option, value: Any) -> Outcome | None:
     """Gives the last outcome of an option that has this value; None where its effect or its reader has not run since it was set."""
     if not option.acts:
-        return Outcome.not_built()
+        return inert(option)
     if option.effect is None and option.read_by is None:
         return _of_members(option, value)
     if option.key not in _outcomes and option.read_by is not None and isinstance(value, Hashable) and value in option.unread:
@@ -93,6 +98,11 @@ def outcome_of(option: Option, value: Any) -> Outcome | None:
     if option.key not in _outcomes and option.graph_only and not _store().graph_mode:
         return NO_GRAPH
     return _outcomes.get(option.key)
+
+
+def inert(option: Option) -> Outcome:
+    """What there is to say of an option that does not act."""
+    return Outcome.idle(option.idle) if option.idle else Outcome.not_built()
 
 
 def _of_members(option: Option, value: Any) -> Outcome | None:
@@ -208,7 +218,7 @@ def engine_loaded() -> None:
         if option.effect is not None:
             run(option, value)
         elif not option.acts and is_strict() and value != option.default:
-            raise refusal(option.name, Outcome.not_built())
+            raise refusal(option.name, inert(option))
 
 
 def _store() -> Store:

@@ -38,7 +38,8 @@ class Option:
     """One switch of the context.
 
     `effect` names the function that makes the value act ("engine.device:select"); `read_by` names the module that looks the value
-    up when it works. With neither, the option is stored and its effect is not built yet, and everything that lists it says so.
+    up when it works. `idle` says why the option is accepted and means nothing here. With none of the three, the option is stored and its
+    effect is not built yet, and everything that lists it says so.
     `unread` says for some values what they come to without any reader; `graph_only` that only a graph's capture reads the option, so
     that it comes to nothing in PYNATIVE_MODE. `default` is a value, or a function of the device target.
     """
@@ -49,6 +50,7 @@ class Option:
     on: On = On.ALL
     effect: str | None = None
     read_by: str | None = None
+    idle: str = ""
     unread: Mapping[Any, str] = field(default_factory=dict)
     when: When = When.ANY_TIME
     since: str = ""

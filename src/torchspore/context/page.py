@@ -8,16 +8,23 @@ from torchspore.base.text import short
 from torchspore.context.option import SETTERS, Alias, On, Option, When
 from torchspore.context.options import ALIASES, OPTIONS
 
-
-def acts(item: Option | Alias) -> bool:
-    """Says whether an option, or the one behind an alias, has an effect in this version."""
-    return OPTIONS[item.of].acts if isinstance(item, Alias) else item.acts
+ACTS, IDLE, NOT_YET = "acts", "idle", ""
 
 
-def counts() -> tuple[int, int]:
-    """Gives how many options act, and how many there are; members and aliases count."""
+def state(item: Option | Alias) -> str:
+    """Says whether an option, or the one behind an alias, acts in this version, is accepted and means nothing here, or is not built yet."""
+    option = OPTIONS[item.of] if isinstance(item, Alias) else item
+    return ACTS if option.acts else IDLE if option.idle else NOT_YET
+
+
+def summary() -> str:
+    """Says how many options there are of each state; members and aliases count."""
     everything: list[Option | Alias] = [*OPTIONS.values(), *ALIASES.values()]
-    return sum(acts(item) for item in everything), len(everything)
+    acting, idle, not_yet = (sum(state(item) == wanted for item in everything) for wanted in (ACTS, IDLE, NOT_YET))
+    return (
+        f"{acting} of {len(everything)} options act. {idle} are accepted and mean nothing here, each with its reason. The effect of the "
+        f"other {not_yet} is not built yet: their values are checked and kept."
+    )
 
 
 def facts(item: Option | Alias) -> Iterator[tuple[str, str]]:
@@ -31,7 +38,10 @@ def facts(item: Option | Alias) -> Iterator[tuple[str, str]]:
     yield "devices", "all" if item.on is On.ALL else ", ".join(item.on.names())
     if item.when is not When.ANY_TIME:
         yield "may change", item.when.value
-    yield "effect", "acts" if item.acts else "not built yet: the value is checked and kept"
+    if item.idle:
+        yield "effect", f"means nothing here: {item.idle}"
+    else:
+        yield "effect", "acts" if item.acts else "not built yet: the value is checked and kept"
     if item.environment:
         verb = "wins over the code" if item.wins else "counts where the code sets nothing"
         yield "environment", f"{', '.join(item.environment)} ({verb})"

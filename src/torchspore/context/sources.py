@@ -10,6 +10,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from torchspore.base import once
 from torchspore.base.suggest import closest
 from torchspore.context.kinds import Members
 from torchspore.context.option import Option
@@ -23,7 +24,6 @@ FILE = "TORCHSPORE_CONTEXT"
 _TABLES = {"auto_parallel": "auto_parallel", "ps": "ps", "offload": "offload"}
 
 Settings = dict[str, Setting]
-_told: set[str] = set()
 
 
 def read() -> tuple[Settings, Settings, Settings]:
@@ -105,8 +105,7 @@ def _file(path: str) -> Settings:
 
 def tell_once(option: Option, asked: Setting, forced: Setting) -> None:
     """Says once on stderr that a forced device took the place of the one that the program names."""
-    if option.key == "device_target" and asked.value != forced.value and option.key not in _told:
-        _told.add(option.key)
+    if option.key == "device_target" and asked.value != forced.value and once.first_time(("forced", option.key)):
         at = f" ({asked.where})" if asked.where else ""
         print(f"torchspore: the program asks for {asked.value}{at}; {forced.where}={forced.value} runs it on {forced.value}.",
               file=sys.stderr)

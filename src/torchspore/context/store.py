@@ -193,7 +193,7 @@ class Store:
                 f"{what}: too late, the device was first used at {used}.\n\nhint: move this call above that line."
             )
         if not option.acts and setting.value != self._default(option.key) and effects.is_strict():
-            raise effects.refusal(option.name, effects.Outcome.not_built())
+            raise effects.refusal(option.name, effects.inert(option))
 
     def _write(self, settings: Mapping[str, Setting]) -> None:
         scope = _scope.get()

@@ -1,6 +1,7 @@
 """`enable_reduce_precision`: operators that the device has no kernel for in the dtype that they are asked in.
 
-PyNative meets them when a kernel refuses; in graphs they are looked for before anything runs (graph/passes/precision/reduce.py). With the switch
+PyNative meets them when a kernel refuses; in graphs they are looked for before anything runs
+(graph/passes/precision/reduce.py). With the switch
 on they compute in float32 and their results are cast back; with it off they are an error.
 """
 from __future__ import annotations

@@ -9,6 +9,7 @@ from __future__ import annotations
 import torch
 
 from torchspore.engine import optim
+from torchspore.engine.front import FRONT
 from torchspore.engine.tensor import Composite, TensorBase, raw, wrap
 
 T = torch.Tensor
@@ -42,18 +43,9 @@ class RowsBase(Composite):
         return values.new_zeros(self._shape).index_add(0, raw(self._indices).long(), values)
 
 
-_class: type[RowsBase] = RowsBase
-
-
-def register(cls: type[RowsBase]) -> None:
-    """Says which class `made` makes; called once by the front end."""
-    global _class
-    _class = cls
-
-
 def made(indices: T, values: T, shape: tuple[int, ...]) -> RowsBase:
     """A gradient in the class of the front end."""
-    return _class(wrap(indices), wrap(values), shape)
+    return FRONT.row_gradient(wrap(indices), wrap(values), shape)
 
 
 def summed(indices: T, values: T) -> tuple[T, T, T]:

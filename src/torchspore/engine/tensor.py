@@ -13,6 +13,8 @@ from typing import Any
 
 import torch
 
+from torchspore.engine import counters
+
 active = 0
 """How many frames are open in all threads, and what else wants to see every operator: one plain integer on the hot path, the
 thread-local only when it is not zero."""
@@ -55,7 +57,7 @@ class Frame:
 
     outer: Frame | None = None
     forwards: Any = None
-    """The calls of Cells inside it whose gradients may be asked for later (`engine.forward.Calls`), where it keeps them."""
+    """The calls of Cells inside it whose gradients may be asked for later (`engine.graph.forward.Calls`), where it keeps them."""
 
     def resolve(self, tensor: TensorBase) -> torch.Tensor:
         """The torch tensor to compute with for `tensor`."""
@@ -167,12 +169,6 @@ def measured(tensor: TensorBase) -> torch.Tensor:
 
 _new = object.__new__
 _class: type[TensorBase] = TensorBase
-writes = 0
-"""Raised whenever a Tensor is given another torch tensor (new shape, dtype, storage): captured graphs look at it."""
-
-uncounted = 0
-"""Counts steps of batch norms in training, whose writes into running statistics torch does not count in the tensors' `_version`."""
-
 
 def register(cls: type[TensorBase]) -> None:
     """Says which class `wrap` makes; called once by the front end."""
@@ -208,13 +204,12 @@ def modify(tensor: TensorBase, change: Callable[[torch.Tensor], Any]) -> None:
 
 def rebind(tensor: TensorBase, t: torch.Tensor) -> None:
     """Gives `tensor` another torch tensor, of any shape and dtype."""
-    global writes
-    writes += 1
     around = frame()
     if around is not None:
         around.rebind(tensor, t)
     else:
         tensor._t = t
+    counters.rebinds += 1
 
 
 def unwrap(value: Any) -> Any:

@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from torchspore.context import effects, sources
+from torchspore.base import once
+from torchspore.context import effects
 from torchspore.context import public as c
 from torchspore.context.effects import Outcome
 from torchspore.context.options import OPTIONS
@@ -97,7 +98,7 @@ def test_precedence(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 def test_a_forced_device_is_told_once(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setenv("TORCHSPORE_DEVICE", "cpu")
-    monkeypatch.setattr(sources, "_told", set())
+    monkeypatch.setattr(once, "_told", set())
     store = Store()
     for _ in range(2):
         store.change("context", {"device_target": "Ascend"}, "set_context")

@@ -9,7 +9,7 @@ from running import Run
 
 from torchspore.cli import context as listing
 from torchspore.cli import explain
-from torchspore.context import effects, page
+from torchspore.context import effects
 from torchspore.context.options import ALIASES, OPTIONS
 from torchspore.context.public import set_context
 from torchspore.context.store import STORE
@@ -74,11 +74,13 @@ def test_the_listing_has_every_option_and_counts_those_that_act(capsys: pytest.C
     out = capsys.readouterr().out
     names = {line.strip(" >").split()[0] for line in out.splitlines() if line.startswith("  ")}
     assert names >= {option.name for option in OPTIONS.values()} | {alias.name for alias in ALIASES.values()}
-    acting, everything = page.counts()
-    marked = [line for line in out.splitlines() if line.startswith("  ") and line[45:49] == "acts"]
-    assert (len(marked), everything) == (acting, len(OPTIONS) + len(ALIASES))
-    last = f"{acting} of {everything} options act; the others are checked and kept, and `torchspore explain` says so of each.\n"
-    assert out.endswith(last)
+    marks = [line[45:49].strip() for line in out.splitlines() if line.startswith("  ")]
+    # Numbers of their own, not the page's: who makes an option act, or stop acting, changes them here too.
+    assert (marks.count("acts"), marks.count("idle"), marks.count("")) == (69, 19, 138)
+    assert out.endswith(
+        "69 of 226 options act. 19 are accepted and mean nothing here, each with its reason. The effect of the other 138 is not built yet: "
+        "their values are checked and kept. `torchspore explain` says what came of each.\n"
+    )
 
 
 def test_the_page_of_an_option(capsys: pytest.CaptureFixture[str]) -> None:

@@ -411,8 +411,8 @@ def test_a_slip_of_the_capture_is_told_as_its_own(monkeypatch: pytest.MonkeyPatc
     def broken(self, tensor):
         return self.nothing
 
-    monkeypatch.setattr("torchspore.engine.graph.capture.Capture.measured", broken)
-    broken.__code__ = broken.__code__.replace(co_filename="/x/torchspore/engine/graph/capture.py")
+    monkeypatch.setattr("torchspore.engine.graph.capture.capture.Capture.measured", broken)
+    broken.__code__ = broken.__code__.replace(co_filename="/x/torchspore/engine/graph/capture/capture.py")
     ms.set_context(mode=ms.GRAPH_MODE)
 
     class Shape(Base):
@@ -421,4 +421,4 @@ def test_a_slip_of_the_capture_is_told_as_its_own(monkeypatch: pytest.MonkeyPatc
 
     assert Shape()(Tensor(np.ones((2, 4), np.float32))).shape == (2, 4)
     notes = effects.notes()["calls that run in parts"]
-    assert any("raises AttributeError in torchspore's own graph/capture.py:" in note and "'nothing'" in note for note in notes)
+    assert any("raises AttributeError in torchspore's own graph/capture/capture.py:" in note and "'nothing'" in note for note in notes)

@@ -183,7 +183,7 @@ def test_a_store_is_told_choices_and_asked_for_them(monkeypatch: pytest.MonkeyPa
 
 def test_disable_format_transform_keeps_images_as_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(racing.Race, "best", lambda race: race.seconds.setdefault(list(race.codes)[-1], 1.0) and list(race.codes)[-1])
-    monkeypatch.setattr("torchspore.engine.graph.levels.fusion.fused", lambda *args: None)
+    monkeypatch.setattr("torchspore.engine.graph.backend.fusion.fused", lambda *args: None)
     strides: list[tuple[int, ...]] = []
 
     class Watch(torch.utils._python_dispatch.TorchDispatchMode):
@@ -252,8 +252,8 @@ class Loops(nn.Cell):
 
 def test_branches_and_loops_are_worked_on_too(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(racing.Race, "best", lambda race: race.seconds.setdefault(list(race.codes)[-1], 1.0) and list(race.codes)[-1])
-    monkeypatch.setattr("torchspore.engine.graph.levels.products.prefers_onednn", lambda *operands: True)
-    monkeypatch.setattr("torchspore.engine.graph.levels.fusion._winner", lambda like, level: None)
+    monkeypatch.setattr("torchspore.engine.graph.backend.products.prefers_onednn", lambda *operands: True)
+    monkeypatch.setattr("torchspore.engine.graph.backend.fusion._winner", lambda like, level: None)
     ms.set_seed(2)
     net, x = Loops(), Tensor(np.random.RandomState(0).randn(16, 64).astype(np.float32))
     answers = []

@@ -65,34 +65,40 @@ enable_horizontal_fusion = Option(
     doc="Makes one kernel of independent ones that read the same value; on at opt_level 3.",
 )
 enable_auto_tensor_inplace = Option(
-    within="graph_kernel_flags", top_level=False, kind=Bool(), default=False, read_by=_READER,
+    within="graph_kernel_flags", top_level=False, kind=Bool(), default=False,
     example="set_context(graph_kernel_flags='--enable_auto_tensor_inplace')",
     doc="Asks kernels to write over values that die.",
+    idle="a kernel's results go to fresh memory, which is that of values that died before",
 )
 enable_dynamic_batch = Option(
-    within="graph_kernel_flags", top_level=False, kind=Bool(), default=True, read_by=_READER,
+    within="graph_kernel_flags", top_level=False, kind=Bool(), default=True,
     example="set_context(graph_kernel_flags='--enable_dynamic_batch')",
     doc="Asks for kernels that take batches of any size.",
+    idle="kernels are compiled for fixed lengths, and a graph with an open one runs without them",
 )
 enable_low_precision = Option(
-    within="graph_kernel_flags", top_level=False, kind=Bool(), default=False, read_by=_READER,
+    within="graph_kernel_flags", top_level=False, kind=Bool(), default=False,
     example="set_context(graph_kernel_flags='--enable_low_precision')",
     doc="Asks for kernels that compute in a lower precision.",
+    idle="a kernel computes in the dtypes of its operators; ascend_config's precision_mode changes those",
 )
 enable_csr_fusion = Option(
-    within="graph_kernel_flags", top_level=False, kind=Bool(), default=False, read_by=_READER,
+    within="graph_kernel_flags", top_level=False, kind=Bool(), default=False,
     example="set_context(graph_kernel_flags='--enable_csr_fusion')",
     doc="Asks for kernels of sparse CSR operators.",
+    idle="sparse CSR operators are calls of torch's library, no generator writes kernels of them",
 )
 enable_debug_mode = Option(
-    within="graph_kernel_flags", top_level=False, kind=Bool(), default=False, read_by=_READER,
+    within="graph_kernel_flags", top_level=False, kind=Bool(), default=False,
     example="set_context(graph_kernel_flags='--enable_debug_mode')",
     doc="Asks for kernels that can be looked into.",
+    idle="TORCHSPORE_LOG=graph tells of each kernel as it is compiled",
 )
 enable_lite_conv_tuning = Option(
-    within="graph_kernel_flags", top_level=False, kind=Bool(), default=False, read_by=_READER,
+    within="graph_kernel_flags", top_level=False, kind=Bool(), default=False,
     example="set_context(graph_kernel_flags='--enable_lite_conv_tuning')",
     doc="Asks MindSpore Lite to tune its convolutions.",
+    idle="convolutions are calls of oneDNN; MindSpore Lite is not here",
 )
 enable_vectorization = Option(
     within="graph_kernel_flags", top_level=False, kind=Bool(), default=True, read_by=_READER,
@@ -100,29 +106,34 @@ enable_vectorization = Option(
     doc="Lets kernels use vector instructions of the processor.",
 )
 enable_dynamic_shape_fusion = Option(
-    within="graph_kernel_flags", top_level=False, kind=Bool(), default=False, read_by=_READER,
+    within="graph_kernel_flags", top_level=False, kind=Bool(), default=False,
     example="set_context(graph_kernel_flags='--enable_dynamic_shape_fusion')",
     doc="Asks for the fusion of graphs with open lengths.",
+    idle="kernels are compiled for fixed lengths, and a graph with an open one runs without them",
 )
 enable_parallel_op_combine = Option(
-    within="graph_kernel_flags", top_level=False, kind=Bool(), default=False, read_by=_READER,
+    within="graph_kernel_flags", top_level=False, kind=Bool(), default=False,
     example="set_context(graph_kernel_flags='--enable_parallel_op_combine')",
     doc="Asks for one product in the place of several that read the same value.",
+    idle="putting the weights of several products together would copy them at each call",
 )
 disable_matmul_post_fusion = Option(
-    within="graph_kernel_flags", top_level=False, kind=Bool(), default=False, read_by=_READER,
+    within="graph_kernel_flags", top_level=False, kind=Bool(), default=False,
     example="set_context(graph_kernel_flags='--disable_matmul_post_fusion')",
     doc="Forbids the fusion of what follows a product into it.",
+    idle="products are calls of a library; nothing is fused into them here",
 )
 enable_allreduce_prologue_fusion = Option(
-    within="graph_kernel_flags", top_level=False, kind=Bool(), default=False, read_by=_READER,
+    within="graph_kernel_flags", top_level=False, kind=Bool(), default=False,
     example="set_context(graph_kernel_flags='--enable_allreduce_prologue_fusion')",
     doc="Asks for kernels that hold what comes before a collective.",
+    idle="collectives are calls of a library; nothing is fused into them",
 )
 enable_allreduce_epilogue_fusion = Option(
-    within="graph_kernel_flags", top_level=False, kind=Bool(), default=False, read_by=_READER,
+    within="graph_kernel_flags", top_level=False, kind=Bool(), default=False,
     example="set_context(graph_kernel_flags='--enable_allreduce_epilogue_fusion')",
     doc="Asks for kernels that hold what comes after a collective.",
+    idle="collectives are calls of a library; nothing is fused into them",
 )
 exact_precision_mode = Option(
     within="graph_kernel_flags", top_level=False, kind=Bool(), default=False, read_by=_READER,
@@ -130,9 +141,10 @@ exact_precision_mode = Option(
     doc="Fuses only operators whose kernels give the bits of the operators one by one.",
 )
 enable_cce_lib = Option(
-    within="graph_kernel_flags", top_level=False, kind=Bool(), default=False, read_by=_READER,
+    within="graph_kernel_flags", top_level=False, kind=Bool(), default=False,
     example="set_context(graph_kernel_flags='--enable_cce_lib')",
     doc="Asks for Ascend's own library of kernels.",
+    idle="it is a library of Ascend's own compiler",
 )
 reduce_fuse_depth = Option(
     within="graph_kernel_flags", top_level=False, kind=Int(-1), default=-1, read_by=_READER,
@@ -155,9 +167,10 @@ fusion_ops_level = Option(
     doc="Which operators may fuse: 0 the plain ones, from 1 on also joining, stacking and padding; 1 at opt_level 3, else 0.",
 )
 parallel_ops_level = Option(
-    within="graph_kernel_flags", top_level=False, kind=Int(0), default=0, read_by=_READER,
+    within="graph_kernel_flags", top_level=False, kind=Int(0), default=0,
     example="set_context(graph_kernel_flags='--parallel_ops_level=1')",
     doc="Which products may be combined.",
+    idle="products are not combined, see enable_parallel_op_combine",
 )
 recompute_increment_threshold = Option(
     within="graph_kernel_flags", top_level=False, kind=Int(0), default=0, read_by=_READER,
@@ -175,34 +188,40 @@ composite_op_limit_size = Option(
     doc="How many operators one kernel holds at most.",
 )
 repository_path = Option(
-    within="graph_kernel_flags", top_level=False, kind=Str("a path"), default="", read_by=_READER,
+    within="graph_kernel_flags", top_level=False, kind=Str("a path"), default="",
     example="set_context(graph_kernel_flags='--repository_path=schedules')",
     doc="Where AKG finds schedules that were tuned before.",
+    idle="it holds schedules of AKG; what torchspore measures is kept by aoe_tune_mode and enable_compile_cache",
 )
 target_os = Option(
-    within="graph_kernel_flags", top_level=False, kind=Str(), default="linux", read_by=_READER,
+    within="graph_kernel_flags", top_level=False, kind=Str(), default="linux",
     example="set_context(graph_kernel_flags='--target_os=linux')",
     doc="The system that kernels are written for.",
+    idle="kernels are compiled for the machine that runs them",
 )
 cpu_arch = Option(
-    within="graph_kernel_flags", top_level=False, kind=Str(), default="", read_by=_READER,
+    within="graph_kernel_flags", top_level=False, kind=Str(), default="",
     example="set_context(graph_kernel_flags='--cpu_arch=x86_64')",
     doc="The processor that kernels are written for.",
+    idle="kernels are compiled for the machine that runs them",
 )
 cpu_feature = Option(
-    within="graph_kernel_flags", top_level=False, kind=Str(), default="", read_by=_READER,
+    within="graph_kernel_flags", top_level=False, kind=Str(), default="",
     example="set_context(graph_kernel_flags='--cpu_feature=avx512')",
     doc="The instructions that kernels are written for.",
+    idle="kernels are compiled for the machine that runs them",
 )
 cpu_type = Option(
-    within="graph_kernel_flags", top_level=False, kind=Str(), default="", read_by=_READER,
+    within="graph_kernel_flags", top_level=False, kind=Str(), default="",
     example="set_context(graph_kernel_flags='--cpu_type=skylake-avx512')",
     doc="The model of the processor that kernels are written for.",
+    idle="kernels are compiled for the machine that runs them",
 )
 kernel_generator = Option(
-    within="graph_kernel_flags", top_level=False, kind=Str(), default="AKG", read_by=_READER,
+    within="graph_kernel_flags", top_level=False, kind=Str(), default="AKG",
     example="set_context(graph_kernel_flags='--kernel_generator=AKG')",
     doc="What writes the kernels.",
+    idle="torch's Inductor writes the kernels",
 )
 enable_expand_ops = Option(
     within="graph_kernel_flags", top_level=False, kind=_OPERATORS, default=(), read_by=_READER,

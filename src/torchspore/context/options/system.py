@@ -59,7 +59,8 @@ inter_op_parallel_num = Option(
 memory_optimize_level = Option(
     kind=Choice("O0", "O1", reads={"O0": 0, "O1": 1}, no_str=OptionValueError),
     default=lambda device: 1 if device == "Ascend" else 0,
-    in_graph_key=True, read_by="engine.graph.passes.memory", graph_only=True, unread={0: "values of a graph are freed after their last use"},
+    in_graph_key=True, read_by="engine.graph.passes.memory", graph_only=True,
+    unread={0: "values of a graph are freed after their last use"},
     example="set_context(memory_optimize_level='O1')",
     since="2.0",
     doc="O0 puts speed first, O1 memory: an optimizer's steps run as soon as their gradients are there, and forward values that are cheap "

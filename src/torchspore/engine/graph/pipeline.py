@@ -3,21 +3,21 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+from collections.abc import Callable, Iterator
 
 import torch
 
 from torchspore.base.frames import user_line
-from torchspore.engine.graph import log, passes, stages
-from torchspore.engine.graph.backend import autotune_cache, eager_codegen, forms, inference, lanes, level_outcomes, measuring, products
+from torchspore.engine.graph import log, outcomes, passes, stages
+from torchspore.engine.graph.backend import autotune_cache, eager_codegen, forms, inference, lanes, measuring, products
 from torchspore.engine.graph.backend.eager_codegen import Code
 from torchspore.engine.graph.backend.racing import Race
 from torchspore.engine.graph.fx.fingerprint import fingerprint
 from torchspore.engine.graph.fx.modules import copied
 from torchspore.engine.graph.fx.order import ordered
-from torchspore.engine.graph.graph_kernels import kernel_outcomes
 from torchspore.engine.graph.passes import memory, precision
 from torchspore.engine.graph.passes.layout import has_images
-from torchspore.engine.graph.settings import Settings, tuning_request
+from torchspore.engine.graph.settings import Settings
 from torchspore.errors import InferenceOnly
 
 Inputs = measuring.Inputs
@@ -31,9 +31,11 @@ def compile(module: torch.fx.GraphModule, inputs: Inputs, settings: Settings, he
     """
     module = prepared(module, settings)
     stages.keep("backend_pass", module)
-    level_outcomes.generated(settings)
+    outcomes.compiling(settings)
     try:
-        code = lanes.beside(_tuned(module, inputs, settings, held), module, inputs, settings)
+        code = _tuned(module, inputs, settings, held)
+        if settings.lanes > 1 or settings.level == "O2":
+            code = lanes.beside(code, module, inputs, settings)
     except measuring.Unrunnable as reason:
         log.event("level", f"nothing is measured, the graph runs as at O0: {reason}")
         code = _plain(module)
@@ -42,8 +44,6 @@ def compile(module: torch.fx.GraphModule, inputs: Inputs, settings: Settings, he
 
 
 def _tuned(module: torch.fx.GraphModule, inputs: Inputs, settings: Settings, held: frozenset[int]) -> Code:
-    if settings.tuning is None:
-        tuning_request.off()
     if settings.tuning is None or _takes_kept_values(module):
         return _code(module, inputs, settings, held)
     from torchspore.engine.graph.autotune import tuner
@@ -56,17 +56,13 @@ def _code(module: torch.fx.GraphModule, inputs: Inputs, settings: Settings, held
         return _boosted(module, inputs, settings, held)
     if settings.level != "O0" and not _takes_kept_values(module):
         return forms.compile(module, inputs, settings, held)
-    level_outcomes.level("O0: each graph is a straight line of the kernels that PyNative calls")
-    level_outcomes.layout(settings, False)
+    outcomes.level("O0: each graph is a straight line of the kernels that PyNative calls")
+    outcomes.layout(settings, False)
     return _plain(module)
 
 
 def _plain(module: torch.fx.GraphModule) -> Code:
-    module = passes.pool_channels_last(module)
-    stages.keep("pool_channels_last", module)
-    module = passes.overwrite(module)
-    stages.keep("overwrite", module)
-    return eager_codegen.compile(module)
+    return eager_codegen.compile(passes.run(passes.FINISH, module))
 
 
 def untuned(module: torch.fx.GraphModule, inputs: Inputs, settings: Settings, held: frozenset[int]) -> Code:
@@ -81,30 +77,23 @@ def untuned(module: torch.fx.GraphModule, inputs: Inputs, settings: Settings, he
 
 def prepared(module: torch.fx.GraphModule, settings: Settings) -> torch.fx.GraphModule:
     """The graph after the steps that switches ask for, whatever the level: precision, memory, graph kernels, order."""
+    return passes.run(_asked(module, settings), module)
+
+
+def _asked(module: torch.fx.GraphModule, settings: Settings) -> Iterator[passes.Step]:
     if precision.is_wanted(module, settings):
-        module = precision.apply(module, settings)
-        stages.keep("precision", module)
+        yield "precision", lambda module: precision.apply(module, settings)
+    order: list[passes.Step] = [("exec_order", lambda module: ordered(module, settings.order))] if settings.order else []
     if settings.saves_memory:
-        module = _in_order(module, settings)         # what is computed again must stay where it is put
-    if memory.is_wanted(settings):
-        module = memory.apply(module, settings)
-        stages.keep("memory", module)
+        yield from order                             # what is computed again must stay where it is put
+    if settings.changes_memory:
+        yield "memory", lambda module: memory.apply(module, settings)
     if settings.kernels is not None:
         from torchspore.engine.graph.graph_kernels import steps
 
-        module = steps.applied(module, settings)
-        stages.keep("graph_kernels", module)
-    else:
-        kernel_outcomes.off()
-    return module if settings.saves_memory else _in_order(module, settings)
-
-
-def _in_order(module: torch.fx.GraphModule, settings: Settings) -> torch.fx.GraphModule:
-    if settings.order:
-        module = ordered(module, settings.order)
-        level_outcomes.order(settings.order)
-        stages.keep("exec_order", module)
-    return module
+        yield "graph_kernels", lambda module: steps.applied(module, settings)
+    if not settings.saves_memory:
+        yield from order
 
 
 def _boosted(module: torch.fx.GraphModule, inputs: Inputs, settings: Settings, held: frozenset[int]) -> Code:
@@ -115,17 +104,23 @@ def _boosted(module: torch.fx.GraphModule, inputs: Inputs, settings: Settings, h
             f"{user_line()}: infer_boost 'on' compiles for inference only, and this call {reason}.\n\n"
             "hint: train with jit_config={'infer_boost': 'off'}, and call set_train(False) on a net for inference.",
         )
-    plain = functools.partial(eager_codegen.compile, passes.overwrite(passes.pool_channels_last(copied(module))))
+    plain = functools.partial(eager_codegen.compile, passes.run(passes.FINISH, module, copies=True, keep=None))
     wanted = products.is_large if settings.deterministic else products.prefers_onednn
     found = inference.hoisted(module, held, wanted, settings.layout)
     if found is None:
-        level_outcomes.boost("nothing in the graph hangs on weights alone")
+        outcomes.not_boosted("nothing in it hangs on weights alone")
         return plain()
-    level_outcomes.boost("batch norms are folded and weights packed; new weights are seen")
-    level_outcomes.layout(settings, has_images(module))
+    outcomes.layout(settings, has_images(module))
     code = inference.code(found)
-    if settings.deterministic:
+    if settings.deterministic or _boost_wins(module, inputs, settings, plain, code):
+        outcomes.boost(*inference.counts(module, found))
         return code
+    outcomes.not_boosted("that was measured to be as fast")
+    return plain()
+
+
+def _boost_wins(module: torch.fx.GraphModule, inputs: Inputs, settings: Settings, plain: Callable[[], Code], code: Code) -> bool:
+    """Whether the boosted form is the faster one, measured once for graphs that are equal."""
     key = fingerprint(module, settings)
     best = autotune_cache.find(key)
     if best is None:
@@ -135,7 +130,7 @@ def _boosted(module: torch.fx.GraphModule, inputs: Inputs, settings: Settings, h
         best = race.best()
         autotune_cache.keep(key, best)
         log.event("level", f"kept {best} of {race}")
-    return code if best == "boosted" else plain()
+    return best == "boosted"
 
 
 def _takes_kept_values(module: torch.fx.GraphModule) -> bool:

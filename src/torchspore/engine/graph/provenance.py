@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import itertools
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from types import CodeType, FrameType
+from types import FrameType
 from typing import Any
 
 import torch
@@ -21,10 +21,11 @@ from torchspore.base.frames import is_users
 from torchspore.context import effects
 from torchspore.context.effects import Outcome
 from torchspore.context.store import STORE
-from torchspore.engine.graph import stages
+from torchspore.engine.front import FRONT
+from torchspore.engine.graph import marks, stages
 from torchspore.engine.private import backward_node, next_sequence_number
 
-ENTRIES = ("line", "columns", "stack", "scope", "called", "gradient")
+ENTRIES = (marks.LINE, marks.COLUMNS, marks.STACK, marks.SCOPE, marks.CALLED, marks.GRADIENT)
 """What a node that takes another one's place takes over from its `meta`."""
 
 _KEPT = Outcome.applied("DEBUG: graphs and refusals keep the user's lines, the calls that led there and the Cells")
@@ -32,21 +33,7 @@ _DROPPED = Outcome.applied("RELEASE: graphs keep no lines and no Cells")
 _WITH_CLASSES = Outcome.applied("scopes name the class of each Cell: Default/fc-Dense")
 _WITHOUT_CLASSES = Outcome.applied("scopes name attributes alone: Default/fc")
 _NO_SCOPES = Outcome.no_effect("scopes are kept where save_graphs or debug_level=DEBUG asks for them")
-_calls: CodeType | None = None
-_operator_of: Callable[[FrameType], str | None] = lambda frame: None
 _asked: ContextVar[bool | None] = ContextVar("torchspore_debug_level", default=None)
-
-
-def cells_run(code: CodeType) -> None:
-    """Says which code calls a Cell's construct, with the Cell as `self`; called once by the front end."""
-    global _calls
-    _calls = code
-
-
-def operators_run(name_of: Callable[[FrameType], str | None]) -> None:
-    """Says how to tell the operator that a frame runs, None where it runs none; called once by the front end."""
-    global _operator_of
-    _operator_of = name_of
 
 
 def is_kept() -> bool:
@@ -117,12 +104,12 @@ class _Notes:
         if around is not None:
             found = self._by_number.get(around._sequence_nr())
             if found is not None:
-                return {**found, "gradient": True}
+                return {**found, marks.GRADIENT: True}
         frame = sys._getframe(2)
         stack = stack_of(frame)
         found = {
-            "line": stack[-1] if stack else "", "columns": _columns(frame), "stack": stack, "scope": self._scope(frame),
-            "called": _operator(frame),
+            marks.LINE: stack[-1] if stack else "", marks.COLUMNS: _columns(frame), marks.STACK: stack, marks.SCOPE: self._scope(frame),
+            marks.CALLED: _operator(frame),
         }
         # An operator's node of the backward pass is made just before it runs, that of a torch.autograd.Function before the operators in it;
         # what follows without one has no number of its own.
@@ -132,7 +119,7 @@ class _Notes:
     def _scope(self, frame: FrameType | None) -> str:
         cells: list[Any] = []
         while frame is not None:
-            if frame.f_code is _calls:
+            if frame.f_code is FRONT.cell_call:
                 cells.append(frame.f_locals["self"])
             frame = frame.f_back
         if not cells:
@@ -164,7 +151,7 @@ def _columns(frame: FrameType | None) -> tuple[int, int] | None:
 def _operator(frame: FrameType | None) -> str:
     """The innermost operator of mindspore that runs; empty where none does, in an optimizer's kernel, say."""
     while frame is not None:
-        found = _operator_of(frame)
+        found = FRONT.operator_of(frame)
         if found is not None:
             return found
         frame = frame.f_back

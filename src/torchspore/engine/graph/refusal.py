@@ -1,11 +1,36 @@
 """What ends a capture: something that a graph can't hold."""
 from __future__ import annotations
 
+import enum
 import sys
 from typing import Any
 
 from torchspore.base.frames import user_line
 from torchspore.engine.graph import provenance
+from torchspore.errors import CompileAttributeError, CompileError, CompileNameError, CompileTypeError
+
+LAX = "or leave jit_syntax_level at LAX"
+
+
+class Kind(enum.Enum):
+    """What a graph can't hold: the error that STRICT and COMPATIBLE raise for it, and what to write instead."""
+
+    def __init__(self, number: int, error: type[CompileError], hint: str) -> None:
+        self.error, self.hint = error, hint
+
+    OTHER = 0, CompileError, f"move it out of the call, {LAX}"
+    READS_VALUES = 1, CompileAttributeError, f"compute with the Tensor itself, by operators of mindspore.ops, {LAX}"
+    NEEDS_VALUES = 2, CompileAttributeError, f"use operators whose result has a shape that is known beforehand, {LAX}"
+    WRITES_ATTRIBUTE = 3, CompileTypeError, "make it a Parameter in __init__: self.count = Parameter(Tensor(0), name='count')"
+    ASSIGNS_VARIABLE = 4, CompileTypeError, "give the new value back as a result"
+    CHANGES_CONTAINER = 5, CompileTypeError, "make a new list or dict in the call and give it back as a result"
+    TWO_KINDS = 6, CompileTypeError, "let both ways give the same structure, shape and dtype, for example with .astype or ops.where"
+    UNBOUND = 7, CompileNameError, "give the name a value before it"
+    PRINTS = 8, CompileError, "print the results of the call; COMPATIBLE allows prints of what is known while compiling"
+    MAKES_TENSOR = 9, CompileTypeError, "make the Tensor in __init__, or with operators of mindspore.ops"
+    DRAWS = 10, CompileError, "draw with mindspore.ops, for example ops.rand"
+    ARGUMENT = 11, CompileTypeError, "pass a Tensor, a number, or a tuple, list or dict of these"
+    RAISES = 12, CompileError, f"move it out of the call, {LAX}"
 
 
 class Refusal(BaseException):
@@ -27,8 +52,9 @@ class Refusal(BaseException):
     numbers: tuple[Any, ...] = ()
     """Attributes, (`__dict__`, name), that hold Python numbers which the call writes: as inputs of the graph they might do."""
 
-    def __init__(self, reason: str, line: str | None = None) -> None:
+    def __init__(self, reason: str, line: str | None = None, kind: Kind = Kind.OTHER) -> None:
         super().__init__(reason)
+        self.kind = kind
         self.reason = reason
         self.line = line if line is not None else user_line() or "<unknown>"
         self.stack = provenance.stack_of(sys._getframe(1)) if provenance.is_kept() else []

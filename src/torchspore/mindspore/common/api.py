@@ -9,8 +9,8 @@ from typing import Any
 from torchspore.base.suggest import closest
 from torchspore.base.text import with_hint
 from torchspore.engine import tensor as engine
+from torchspore.engine.front import FRONT
 from torchspore.engine.graph import dispatch
-from torchspore.engine.graph.cache import folder
 from torchspore.engine.graph.capture.constants import constant
 
 _KNOWN = ("capture_mode", "jit_level", "dynamic", "fullgraph", "backend")
@@ -168,4 +168,4 @@ def _warn(text: str) -> None:
     log.warning(text)
 
 
-folder.tell = _warn
+FRONT.warn = _warn

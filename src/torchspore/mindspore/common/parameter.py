@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Iterable
 from typing import Any
 
-from torchspore.engine import create, dtypes
+from torchspore.engine import counters, create, dtypes
 from torchspore.engine import tensor as engine
 from torchspore.engine.tensor import TensorBase, raw, rebind, write
 from torchspore.mindspore.common.tensor import Tensor, check_device
@@ -70,7 +70,7 @@ class Parameter(Tensor):
         if not isinstance(value, bool):
             raise TypeError(f"Parameter {self.name!r}: requires_grad={value!r}: expected a bool, got {type(value).__name__}.")
         self._requires_grad = value
-        engine.writes += 1
+        counters.rebinds += 1
 
     @property
     def is_unnamed(self) -> bool:

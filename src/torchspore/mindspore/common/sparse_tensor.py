@@ -4,6 +4,7 @@ from __future__ import annotations
 from typing import Any
 
 from torchspore.engine import rows
+from torchspore.engine.front import FRONT
 from torchspore.engine.tensor import Composite, TensorBase, raw, wrap
 from torchspore.mindspore.common.tensor import Tensor
 
@@ -177,4 +178,4 @@ class COOTensor(Composite):
         return f"COOTensor(shape={list(self._shape)}, dtype={self.dtype}, indices={self._indices!r}, values={self._values!r})"
 
 
-rows.register(RowTensorInner)
+FRONT.row_gradient = RowTensorInner

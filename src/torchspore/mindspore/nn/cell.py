@@ -7,11 +7,10 @@ from collections.abc import Callable
 from typing import Any
 
 from torchspore.context.store import STORE
-from torchspore.engine import forward
+from torchspore.engine import counters
 from torchspore.engine import tensor as engine
-from torchspore.engine.graph import dispatch, provenance, thread_state
-from torchspore.engine.graph.call import table
-from torchspore.engine.graph.capture import state, watch
+from torchspore.engine.front import FRONT
+from torchspore.engine.graph import breaks, dispatch, forward, thread_state
 from torchspore.engine.precision import lowered
 from torchspore.engine.tensor import TensorBase, frame
 from torchspore.errors import NameRefused
@@ -59,7 +58,12 @@ class Cell(CellTree, CellHooks):
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}.")
 
     def __setattr__(self, name: str, value: Any) -> None:
-        self._changes()
+        try:
+            self._set_attribute(name, value)
+        finally:
+            self._changed()
+
+    def _set_attribute(self, name: str, value: Any) -> None:
         around = frame()
         if around is not None:
             around.attribute_set(self, name, value)
@@ -84,17 +88,17 @@ class Cell(CellTree, CellHooks):
             own[name] = value
 
     def __delattr__(self, name: str) -> None:
-        self._changes()
         for kept in (self._params, self._cells, self.__dict__):
             if name in kept:
                 del kept[name]
+                self._changed()
                 return
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}.")
 
-    def _changes(self) -> None:
-        """Counts a change of this Cell, before it is made."""
-        table.changed()
-        self.__dict__[forward.CHANGED_AT] = table.version
+    def _changed(self) -> None:
+        """Counts a change of this Cell, after it was made, so that who sees the new count sees the new value too."""
+        counters.cell_changed()
+        self.__dict__[forward.CHANGED_AT] = counters.cells
 
     def __dir__(self) -> list[str]:
         return sorted({*super().__dir__(), *self._params, *self._cells})
@@ -164,8 +168,8 @@ class Cell(CellTree, CellHooks):
             raise TypeError(f"insert_child_to_cell({child_name!r}): expected a Cell, got {type(child_cell).__name__}.")
         if child_name in self._cells or hasattr(self, child_name):
             raise NameRefused(f"{type(self).__name__}.{child_name} exists already.\n\nhint: give the Cell another name.")
-        self._changes()
         self._cells[child_name] = child_cell
+        self._changed()
 
     # ---- the call
 
@@ -192,8 +196,8 @@ class Cell(CellTree, CellHooks):
         if own["_hooks"] is not None or own["_lower"] is not None or own["_bprop"] is not None or own["_recompute"] is not None:
             return self._run_whole(*args, **kwargs)
         try:
-            if thread_state.parting:
-                return thread_state.construct_of(self)(*args, **kwargs)
+            if thread_state.breaking:
+                return breaks.construct_of(self)(*args, **kwargs)
             return self.construct(*args, **kwargs)
         except TypeError:
             misfit = wrong_arguments(self, args, kwargs)
@@ -203,7 +207,7 @@ class Cell(CellTree, CellHooks):
 
     def _run_whole(self, *args: Any, **kwargs: Any) -> Any:
         """The call with everything that a plain Cell lacks: hooks, a dtype to compute in, a gradient of its own, values computed again."""
-        call: Callable[..., Any] = thread_state.construct_of(self) if thread_state.parting else self.construct
+        call: Callable[..., Any] = breaks.construct_of(self) if thread_state.breaking else self.construct
         if self._bprop is not None:
             from torchspore.engine.bprop import with_gradient
 
@@ -241,7 +245,7 @@ class Cell(CellTree, CellHooks):
                 raise TypeError(f"{type(self).__name__}.set_inputs({name}=...): expected one of {', '.join(names)}.")
         declared = [*inputs, *[kwargs.get(name) for name in names[len(inputs):]]]
         self.__dict__["_inputs"] = self.__dict__["_open_inputs"] = tuple(declared)
-        table.forget()
+        counters.calls_changed()
 
     def get_inputs(self) -> tuple[Any, ...] | None:
         """What `set_inputs` said, or None."""
@@ -292,7 +296,7 @@ class Cell(CellTree, CellHooks):
             raise ValueError(f"to_float({dst_type!r}): expected mindspore.float16, float32 or bfloat16.")
         for _, cell in self.cells_and_names():
             cell.__dict__["_lower"] = dtypes.to_torch(dst_type)
-        table.forget()
+        counters.calls_changed()
         return self
 
     def recompute(
@@ -305,7 +309,7 @@ class Cell(CellTree, CellHooks):
         """
         check_options(use_reentrant, output_recompute, early_stop, context_fn, kwargs)
         self.__dict__["_recompute"] = {"contexts": context_fn}
-        table.forget()
+        counters.calls_changed()
 
     def set_jit_config(self, jit_config: Any) -> None:
         """Keeps compile options for this Cell, which win over the context's."""
@@ -353,6 +357,5 @@ def _indented(text: str) -> str:
     return text.replace("\n", "\n  ")
 
 
-watch.cells_are(Cell)
-provenance.cells_run(Cell._run.__code__)
-state.settle(Cell, Primitive)
+FRONT.cell, FRONT.cell_call = Cell, Cell._run.__code__
+FRONT.settled += (Cell, Primitive)

@@ -7,8 +7,8 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
+from torchspore.engine import counters
 from torchspore.engine.bprop import watch_gradients
-from torchspore.engine.graph.call import table
 
 _numbers = itertools.count()
 
@@ -22,7 +22,7 @@ class HookHandle:
     def remove(self) -> None:
         """Takes the hook away; a second time does nothing."""
         self._hooks.pop(self._number, None)
-        table.forget()
+        counters.calls_changed()
 
 
 class CellHooks:
@@ -54,7 +54,7 @@ class CellHooks:
     def _register(self, kind: str, hook: Callable[..., Any], with_kwargs: bool, always_call: bool = False) -> HookHandle:
         if not callable(hook):
             raise TypeError(f"hook {hook!r}: expected a function.")
-        table.forget()
+        counters.calls_changed()
         if self._hooks is None:
             self.__dict__["_hooks"] = {}
         assert self._hooks is not None

@@ -14,7 +14,7 @@ import torch
 
 from torchspore.engine import eager, lacking
 from torchspore.engine import tensor as engine
-from torchspore.engine.graph import provenance
+from torchspore.engine.front import FRONT
 from torchspore.engine.tensor import TensorBase, raw, unwrap, wrap, wrap_all
 from torchspore.mindspore.ops.explain import explain, lacks_kernel, name_of
 from torchspore.mindspore.ops.primitive import Primitive, primitive_class
@@ -112,7 +112,7 @@ _spelled: dict[str, str] = {}
 
 _codes: dict[CodeType, str] = {_bridge(len).__code__: ""}  # type: ignore[attr-defined]
 """The code of operators' functions, with a name of one that it runs."""
-provenance.operators_run(_operator_of)
+FRONT.operator_of = _operator_of
 def _without_kernel(operator: Callable[..., Any], arguments: tuple[Any, ...], keywords: dict[str, Any], error: Exception) -> Any:
     """What the operator gives in float32, cast back. Raises LacksKernel where no cast may be put in."""
     dtype = lacking.dtype_of((arguments, keywords))

@@ -5,9 +5,9 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from torchspore.engine import forward, scalar_gradients
+from torchspore.engine import scalar_gradients
 from torchspore.engine import tensor as engine
-from torchspore.engine.graph import dispatch, thread_state
+from torchspore.engine.graph import breaks, dispatch, forward, thread_state
 from torchspore.engine.tensor import tensors
 from torchspore.mindspore.common.parameter import Parameter
 
@@ -99,7 +99,7 @@ def _transform(
         _check_positions(name, positions, args)
         args = scalar_gradients.lift(args, positions)
         found = _of_tensors(positions, args)
-        result, by_position, by_weight = forward.gradients(fn, thread_state.part(fn), args, kwargs, found, parameters, sens, has_aux)
+        result, by_position, by_weight = forward.gradients(fn, breaks.part(fn), args, kwargs, found, parameters, sens, has_aux)
         gradients = _joined(by_position, by_weight, grad_position, weights, alone)
         if return_ids:
             gradients = _with_ids(by_position, by_weight, found, parameters, grad_position, weights, alone)
@@ -181,7 +181,7 @@ class GradOperation:
             wanted = range(len(args)) if self.get_all else [] if self.get_by_list else [0][:len(args)]
             args = scalar_gradients.lift(args, wanted)
             positions = _of_tensors(wanted, args)
-            _, by_position, by_weight = forward.gradients(fn, thread_state.part(fn), args, kwargs, positions, parameters, sens)
+            _, by_position, by_weight = forward.gradients(fn, breaks.part(fn), args, kwargs, positions, parameters, sens)
             return self._result(by_position, by_weight, isinstance(weights, Parameter))
 
         @_named_after(fn)

@@ -7,7 +7,7 @@ import torch
 import torch.nn.functional as F
 
 from torchspore.context import effects
-from torchspore.engine import tensor as engine
+from torchspore.engine import counters
 from torchspore.mindspore.ops.declare import op
 
 T = torch.Tensor
@@ -20,7 +20,7 @@ def batch_norm(
     """Normalised over all axes but axis 1; in training the running values take in the share `momentum` of the batch's."""
     out = F.batch_norm(input_x, running_mean, running_var, weight, bias, training, momentum, eps)
     if training and running_mean is not None:
-        engine.uncounted += 1
+        counters.batch_norms += 1
     return out
 
 

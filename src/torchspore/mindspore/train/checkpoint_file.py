@@ -7,15 +7,14 @@ and a message type with these names would clash with real MindSpore's in the sam
 """
 from __future__ import annotations
 
-import contextlib
-import os
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from torchspore.base.files import READ_ONLY, whole_file
 from torchspore.base.text import message
 from torchspore.errors import FileFormatError
 
@@ -82,40 +81,10 @@ def pieces(entry: Entry) -> Iterator[tuple[bytes, Any]]:
         yield _head(entry.name, entry.type_name, dims, len(part)), part
 
 
-@contextlib.contextmanager
-def whole_file(path: Path) -> Iterator[BinaryIO]:
-    """A file to write, under a temporary name until it is whole and on the disk; then it takes the place of `path`, read-only.
-
-    An error or Ctrl-C leaves what was at `path` before.
-    """
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    try:
-        with open(temporary, "wb") as file:
-            yield file
-            file.flush()
-            os.fsync(file.fileno())
-        os.chmod(temporary, 0o400)
-        os.replace(temporary, path)
-        _sync_folder(path.parent)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            temporary.unlink()
-        raise
-
-
-def _sync_folder(folder: Path) -> None:
-    with contextlib.suppress(OSError):  # not every system lets a folder be opened
-        handle = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)
-
-
 def write(path: Path, entries: Iterator[Entry], checksum: bool = False) -> None:
     """Writes a checkpoint file; with `checksum`, MindSpore's CRC-32 of all bytes stands at its end."""
     total = 0
-    with whole_file(path) as file:
+    with whole_file(path, READ_ONLY, durable=True) as file:
         for entry in entries:
             for head, content in pieces(entry):
                 file.write(head)

@@ -10,9 +10,10 @@ from pathlib import Path
 
 import numpy as np
 
+from torchspore.base.files import READ_ONLY, whole_file
 from torchspore.base.text import message
 from torchspore.errors import FileFormatError
-from torchspore.mindspore.train.checkpoint_file import NUMPY_TYPES, Entry, whole_file
+from torchspore.mindspore.train.checkpoint_file import NUMPY_TYPES, Entry
 
 TYPES = {
     "Bool": "BOOL", "Int8": "I8", "Int16": "I16", "Int32": "I32", "Int64": "I64", "UInt8": "U8", "UInt16": "U16", "UInt32": "U32",
@@ -34,7 +35,7 @@ def write(path: Path, entries: list[Entry]) -> None:
         place = end
     text = json.dumps(head, separators=(",", ":")).encode()
     text += b" " * (-len(text) % 8)
-    with whole_file(path) as file:
+    with whole_file(path, READ_ONLY, durable=True) as file:
         file.write(len(text).to_bytes(8, "little") + text)
         for entry in ordered:
             file.write(np.ascontiguousarray(entry.values).tobytes())

@@ -307,9 +307,9 @@ def test_a_dump_that_can_t_be_written_is_said_once(
 def test_a_flag_without_an_effect_is_an_error_in_strict_mode(monkeypatch: pytest.MonkeyPatch, launched: Any) -> None:
     STORE.reset("context")                    # strict mode would name what an earlier test has set
     launched(Exact(), data(2), data(2), flags="--opt_level=1 --enable_cce_lib")
-    assert "--enable_cce_lib has no effect here: it is a library of Ascend's own compiler" in effects.notes()["graph kernels"]
+    assert "--enable_cce_lib means nothing here: it is a library of Ascend's own compiler" in effects.notes()["graph kernels"]
     monkeypatch.setenv("TORCHSPORE_STRICT", "1")
-    with pytest.raises(Exception, match="graph_kernel_flags: no effect here: --enable_csr_fusion: sparse CSR"):
+    with pytest.raises(Exception, match="graph_kernel_flags: means nothing here: --enable_csr_fusion: sparse CSR"):
         launched(Exact(), data(6), data(6), flags="--opt_level=1 --enable_csr_fusion")
 
 

@@ -1,6 +1,7 @@
 """Arithmetic, equal values and cheap values: each pass before and after, with the same numbers, and what none of them touches."""
 from __future__ import annotations
 
+import random
 from collections.abc import Callable
 from typing import Any
 
@@ -8,13 +9,14 @@ import pytest
 import torch
 from torch.fx.experimental.proxy_tensor import make_fx
 
+from torchspore.engine.graph import marks
 from torchspore.engine.graph.backend import eager_codegen, measuring
 from torchspore.engine.graph.fx.modules import copied
 from torchspore.engine.graph.graph_kernels.rematerialize import recomputed
 from torchspore.engine.graph.passes.algebra import RULES, simplified
 from torchspore.engine.graph.passes.cleanup import drop_dead
 from torchspore.engine.graph.passes.common_subexpressions import common_subexpressions
-from torchspore.engine.graph.settings.fusion_flags import Flags
+from torchspore.engine.graph.settings import Flags
 from torchspore.names.kernels import EXPRESSIONS, OPERATORS, operator_name
 
 X, Y = torch.randn(4, 4), torch.randn(4, 4)
@@ -165,3 +167,40 @@ def test_what_changes_is_not_computed_later() -> None:
 def test_names_of_operators() -> None:
     assert [operator_name(name) for name in ("relu", "add", "_softmax", "mm")] == ["ReLU", "Add", "Softmax", "MatMul"]
     assert all(name[0].isupper() for name in OPERATORS)
+
+
+LIMITED = 20
+"""So many random graphs, each under limits of 2 and 4 operators a kernel."""
+
+
+def random_graph(seed: int) -> Function:
+    """A function of 5 to 25 operators: unary ones, binary ones and differences from a mean, each of any earlier value."""
+    rng = random.Random(seed)
+    unary = [torch.exp, torch.tanh, torch.relu, torch.sigmoid, torch.abs, torch.sin]
+    binary = [torch.add, torch.mul, torch.sub, torch.maximum]
+    plan = [(rng.random(), rng.randrange(60), rng.randrange(at + 2), rng.randrange(at + 2)) for at in range(rng.randint(5, 25))]
+
+    def function(x: torch.Tensor, y: torch.Tensor) -> list[torch.Tensor]:
+        values = [x, y]
+        for kind, which, left, right in plan:
+            if kind < 0.5:
+                values.append(unary[which % len(unary)](values[left] * 0.5))
+            elif kind < 0.85:
+                values.append(binary[which % len(binary)](values[left], values[right]))
+            else:
+                values.append(values[left] - values[left].mean(-1, keepdim=True))
+        return values[-3:]
+
+    return function
+
+
+@pytest.mark.parametrize("limit", [2, 4])
+def test_values_are_computed_again_under_every_limit(limit: int) -> None:
+    copies = 0
+    for seed in range(LIMITED):
+        before = traced(random_graph(seed))
+        after = recomputed(copied(before), Flags(3, recompute=True, stitch=True, horizontal=True, parallel=True, limit=limit))
+        copies += sum(marks.RECOMPUTED in node.meta for node in after.graph.nodes)
+        after.graph.lint()
+        assert same(before, after)
+    assert copies > LIMITED                      # else the hard case does not occur

@@ -16,6 +16,7 @@ from torch.profiler import ProfilerActivity, profile
 import torchspore
 from torchspore.context import effects
 from torchspore.context.public import scope
+from torchspore.engine.graph import marks
 from torchspore.engine.graph.backend import eager_codegen
 from torchspore.engine.graph.passes import clean
 from torchspore.engine.graph.passes.memory import early_updates, keep, lifetimes, rematerialize
@@ -180,7 +181,7 @@ def test_recomputation_before_and_after() -> None:
     peak, expected = lifetimes.peak(module), eager_codegen.compile(module)(x, w)
     count, share = rematerialize.computed_again(module)
     assert count > 0 and share <= rematerialize.PRICE and lifetimes.peak(module) < peak
-    added = [node for node in module.graph.nodes if node.meta.get(rematerialize.MARK)]
+    added = [node for node in module.graph.nodes if node.meta.get(marks.RECOMPUTED)]
     assert len(added) == count and [n.name for n in module.graph.nodes if n not in added] == names
     assert torch.equal(eager_codegen.compile(module)(x, w)[0], expected[0])
 
@@ -196,7 +197,7 @@ def test_cheap_values_that_lie_idle_over_the_peak_are_computed_again() -> None:
     x = torch.rand(64, 64)
     module = traced(lambda x: [early_and_late(x.cos(), x)], x)
     assert rematerialize.computed_again(module)[0] == 1
-    assert [str(n.target) for n in module.graph.nodes if n.meta.get(rematerialize.MARK)] == ["aten.cos.default"]
+    assert [str(n.target) for n in module.graph.nodes if n.meta.get(marks.RECOMPUTED)] == ["aten.cos.default"]
 
 
 @pytest.mark.parametrize("make", [
@@ -208,7 +209,7 @@ def test_random_values_and_values_that_are_written_are_kept(make: Any) -> None:
     module = traced(lambda x, state: [early_and_late(make(x, state), x)], x, state)
     values = []
     rematerialize.computed_again(module)
-    assert not any(n.meta.get(rematerialize.MARK) and ("rand" in str(n.target) or "bernoulli" in str(n.target) or "add_" in str(n.target))
+    assert not any(n.meta.get(marks.RECOMPUTED) and ("rand" in str(n.target) or "bernoulli" in str(n.target) or "add_" in str(n.target))
                    for n in module.graph.nodes)
     for run in (lambda: eager_codegen.compile(module)(x, state)[0], lambda: early_and_late(make(x, state), x)):
         torch.manual_seed(0)

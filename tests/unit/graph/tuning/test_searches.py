@@ -55,7 +55,10 @@ def test_a_seed_gives_the_same_search(search: Any) -> None:
     assert costs[0].asked == costs[1].asked and costs[0].asked[0] == {gene.name: gene.values[0] for gene in GENES}
 
 
-@pytest.mark.parametrize("order", [(searches.search_by_bandit, searches.search_by_genes), (searches.search_by_genes, searches.search_by_bandit)])
+BANDIT, GENES_ = searches.search_by_bandit, searches.search_by_genes
+
+
+@pytest.mark.parametrize("order", [(BANDIT, GENES_), (GENES_, BANDIT)])
 def test_the_second_search_begins_where_the_first_ended(order: Any) -> None:
     cost = Cost()
     made = trials(cost)

@@ -14,9 +14,9 @@ import torch
 from mindspore import Tensor, nn, ops
 
 from torchspore.context import effects
+from torchspore.engine.graph import settings as tuning_request
 from torchspore.engine.graph.autotune import file, tuner
 from torchspore.engine.graph.backend import autotune_cache
-from torchspore.engine.graph.settings import tuning_request
 
 
 @pytest.fixture(autouse=True)

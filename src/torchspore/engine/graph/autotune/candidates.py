@@ -18,16 +18,15 @@ from torchspore.engine.graph import passes
 from torchspore.engine.graph.autotune.searches import Gene, Plan, Trials
 from torchspore.engine.graph.backend import eager_codegen, forms, inductor, inference, measuring, products
 from torchspore.engine.graph.backend.eager_codegen import Code
+from torchspore.engine.graph.backend.kernel_operators import is_work
 from torchspore.engine.graph.fx.aliasing import writes
 from torchspore.engine.graph.fx.fingerprint import signature
 from torchspore.engine.graph.fx.modules import copied
 from torchspore.engine.graph.graph_kernels import grouping, making
-from torchspore.engine.graph.graph_kernels.operators import is_work
 from torchspore.engine.graph.passes.cleanup import acts
 from torchspore.engine.graph.passes.clusters import Cluster, joined, put_in, taken_out
 from torchspore.engine.graph.passes.layout import channels_last, has_images
-from torchspore.engine.graph.settings import Settings
-from torchspore.engine.graph.settings.fusion_flags import Flags
+from torchspore.engine.graph.settings import Flags, Settings
 from torchspore.engine.private import without_modes
 
 Module = torch.fx.GraphModule

@@ -7,26 +7,24 @@ beside it), "settings", "held" and "ranges" (least and greatest whole number of 
 """
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import json
 import os
 import sys
-import tempfile
 from pathlib import Path
 from typing import Any
 
-import torch
-
+from torchspore.base import once
+from torchspore.base.files import write_whole
 from torchspore.base.frames import user_line
 from torchspore.context import effects
+from torchspore.engine import process
 from torchspore.engine.graph import log
 from torchspore.engine.graph.fx.fingerprint import machine
 
 PLACE = "TORCHSPORE_TUNING"
 SECTION = "tuning"
 FORMAT = 1
-_said: set[str] = set()
 Entry = dict[str, Any]
 
 
@@ -36,8 +34,7 @@ class Unusable(Exception):
 
 def say(text: str) -> None:
     """Tells the user on stderr, in the log and in `explain`, once."""
-    if text not in _said:
-        _said.add(text)
+    if once.first_time(("tuning", text)):
         log.event("tuning", text)
         effects.note(SECTION, text)
         print(f"torchspore: {text}", file=sys.stderr)
@@ -48,8 +45,7 @@ def folder() -> Path:
     named = os.environ.get(PLACE)
     if named:
         return Path(named).absolute()
-    rank = torch.distributed.get_rank() if torch.distributed.is_available() and torch.distributed.is_initialized() else 0
-    return Path(f"rank_{rank}/tuning").absolute()
+    return Path(process.folder(), "tuning").absolute()
 
 
 def path() -> Path:
@@ -112,12 +108,4 @@ def keep(key: str, entry: Entry, where: Path | None = None) -> Path | None:
 
 def write(where: Path, content: Any) -> None:
     """Writes JSON, whole or not at all."""
-    handle, aside = tempfile.mkstemp(dir=where.parent, prefix=".new-")
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            json.dump(content, file, indent=1)
-        os.replace(aside, where)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            os.unlink(aside)
-        raise
+    write_whole(where, json.dumps(content, indent=1))

@@ -13,9 +13,7 @@ from torchspore.base.frames import user_line
 from torchspore.engine.graph.autotune import file
 from torchspore.engine.graph.backend import measuring
 from torchspore.engine.graph.fx import serialize
-from torchspore.engine.graph.settings import Settings
-from torchspore.engine.graph.settings.fusion_flags import Flags
-from torchspore.engine.graph.settings.tuning_request import Tuning
+from torchspore.engine.graph.settings import Flags, Settings, Tuning
 
 Module = torch.fx.GraphModule
 

@@ -14,19 +14,16 @@ import torch
 from torchspore.base.frames import user_line
 from torchspore.engine.graph import log
 from torchspore.engine.graph.autotune import file, later, tuning_outcomes
-from torchspore.engine.graph.autotune import searches as bandit
-from torchspore.engine.graph.autotune import searches as genetic
 from torchspore.engine.graph.autotune.candidates import Single, Whole
-from torchspore.engine.graph.autotune.searches import Plan, Trials
+from torchspore.engine.graph.autotune.searches import Plan, Trials, search_by_bandit, search_by_genes
 from torchspore.engine.graph.backend import autotune_cache, measuring
 from torchspore.engine.graph.backend.eager_codegen import Code
 from torchspore.engine.graph.backend.racing import Race
 from torchspore.engine.graph.fx.fingerprint import fingerprint
-from torchspore.engine.graph.settings import Settings
-from torchspore.engine.graph.settings.tuning_request import Tuning, budget
+from torchspore.engine.graph.settings import Settings, Tuning, budget
 
 Module = torch.fx.GraphModule
-SEARCHES: dict[str, Callable[[Trials], None]] = {"RL": bandit.search, "GA": genetic.search}
+SEARCHES: dict[str, Callable[[Trials], None]] = {"RL": search_by_bandit, "GA": search_by_genes}
 WORTH = 1.03
 """A tuned form is kept where it is at least so many times faster, in the median of ROUNDS."""
 ROUNDS = 9

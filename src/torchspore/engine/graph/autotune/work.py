@@ -1,17 +1,23 @@
 """Works off a tuning file: searches for each graph that waits, and writes what was found."""
 from __future__ import annotations
 
-from collections.abc import Iterator
+import functools
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from torchspore.engine.graph import pipeline
 from torchspore.engine.graph.autotune import file, later
-from torchspore.engine.graph.autotune.tuner import entry_of, search
+from torchspore.engine.graph.autotune.tuner import Module, entry_of, search
+from torchspore.engine.graph.backend import measuring
+from torchspore.engine.graph.backend.eager_codegen import Code
 from torchspore.engine.graph.fx.fingerprint import machine
+from torchspore.engine.graph.settings import Settings
+
+Untuned = Callable[[Module, measuring.Inputs, Settings, frozenset[int]], Code]
+"""What compiles a prepared graph without tuning: `pipeline.untuned`."""
 
 
-def work_off(where: Path) -> Iterator[str]:
-    """A line for each graph of the file as it is done. Raises file.Unusable."""
+def work_off(where: Path, untuned: Untuned) -> Iterator[str]:
+    """A line for each graph of the file as it is done; `untuned` compiles one as it is without tuning. Raises file.Unusable."""
     graphs = file.read(where)
     done = [entry for entry in graphs.values() if entry.get("status") == "tuned"]
     if done:
@@ -22,7 +28,7 @@ def work_off(where: Path) -> Iterator[str]:
             continue
         found = search(
             item.module, item.inputs, item.settings, item.held, item.tuning,
-            lambda item=item: pipeline.untuned(item.module, item.inputs, item.settings, item.held),  # type: ignore[misc]
+            functools.partial(untuned, item.module, item.inputs, item.settings, item.held),
         )
         file.keep(item.key, {**entry_of(found, item.tuning, item.entry["net"]), "machine": machine()}, where)
         yield f"{item.entry['net'] or item.key[:12]}: {found.base * 1e3:.3f} ms, {found}"

@@ -8,14 +8,14 @@ from collections.abc import Callable
 import torch
 from torch.fx.node import Node
 
-from torchspore.engine.graph import log, passes, stages
+from torchspore.engine.graph import log, outcomes, passes, stages
 from torchspore.engine.graph.backend import (
     autotune_cache,
     cuda_graphs,
     eager_codegen,
     fusion,
     inference,
-    level_outcomes,
+    kernel_operators,
     measuring,
     products,
 )
@@ -36,11 +36,11 @@ def compile(module: Module, inputs: measuring.Inputs, settings: Settings, held: 
     """The fastest form that gives O0's numbers; what was fastest for an equal graph before is taken without a look."""
     if settings.deterministic:
         # What is chosen by time could be another kernel in the next run and give other bits: here a rule decides.
-        level_outcomes.level(f"{settings.level}: deterministic is ON, a rule chooses kernels and nothing is measured")
+        outcomes.level(f"{settings.level}: deterministic is ON, a rule chooses kernels and nothing is measured")
         return _lines(passes.pool_channels_last(copied(with_onednn(module, products.is_large) or module)))
     forms = Forms(module, inputs, settings, held)
-    level_outcomes.level(f"{settings.level}: the fastest of several forms of each graph is kept")
-    level_outcomes.layout(settings, has_images(module))
+    outcomes.level(f"{settings.level}: the fastest of several forms of each graph is kept")
+    outcomes.layout(settings, has_images(module))
     key = fingerprint(module, settings)
     known = autotune_cache.find(key)
     if known is not None:
@@ -106,9 +106,7 @@ class Forms:
         flags = self._settings.kernels
         if flags is None:
             return fusion.is_fusable
-        from torchspore.engine.graph.graph_kernels import operators
-
-        return functools.partial(operators.is_wanted, flags)
+        return functools.partial(kernel_operators.is_wanted, flags)
 
     @property
     def is_thorough(self) -> bool:

@@ -9,13 +9,14 @@ from typing import Any
 
 import torch
 
-from torchspore.engine import tensor as engine
+from torchspore.engine import counters
 from torchspore.engine.graph import passes, stages
 from torchspore.engine.graph.backend import eager_codegen, products
 from torchspore.engine.graph.backend.eager_codegen import Code
 from torchspore.engine.graph.fx.aliasing import root, writes
 from torchspore.engine.graph.fx.modules import copied
 from torchspore.engine.graph.passes.folding import Hoisted, fold_norms, hoist, steady
+from torchspore.engine.graph.passes.in_place import overwrite
 from torchspore.engine.graph.passes.layout import channels_last, has_images
 from torchspore.engine.graph.passes.onednn import fuse_activations, onednn_linears, pack
 from torchspore.engine.private import is_operator
@@ -36,12 +37,12 @@ def with_kept_values(hoisted: Hoisted, first: Code, rest: Code) -> Code:
         before, versions, values, count, vectors = kept
         now = list(map(_version, weights))
         if now != versions or not all(map(operator.is_, weights, before)) or (
-            count != engine.uncounted and not all(map(torch.equal, vectors, _vectors(weights)))
+            count != counters.batch_norms and not all(map(torch.equal, vectors, _vectors(weights)))
         ):
             values = first(*weights)
             kept[:3] = [weights, now, values]
             kept[4] = [t.clone() for t in _vectors(weights)]
-        kept[3] = engine.uncounted
+        kept[3] = counters.batch_norms
         return rest(*inputs, *values)
 
     return run
@@ -65,9 +66,19 @@ def hoisted(module: Module, places: frozenset[int], wanted: products.Wanted, lay
     return hoist(passes.drop_dead(fuse_activations(changed)), places)
 
 
+def counts(module: Module, found: Hoisted) -> tuple[int, int, int]:
+    """How many batch norms the graph had, how many of them are folded, and how many weights are packed."""
+    norms, left = _count(module, "native_batch_norm"), _count(found.rest, "native_batch_norm") + _count(found.first, "native_batch_norm")
+    return norms, norms - left, _count(found.first, "_reorder_linear_weight") + _count(found.first, "_reorder_convolution_weight")
+
+
+def _count(module: Module, name: str) -> int:
+    return sum(is_operator(node.target) and node.target._opname == name for node in module.graph.nodes)
+
+
 def code(found: Hoisted) -> Code:
     """Runs the first graph when weights have changed, the rest at each call."""
-    rest = passes.overwrite(copied(found.rest))
+    rest = overwrite(copied(found.rest))
     return stages.shown(with_kept_values(found, eager_codegen.compile(found.first, True), eager_codegen.compile(rest)), rest)
 
 

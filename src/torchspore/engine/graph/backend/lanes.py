@@ -14,8 +14,8 @@ from typing import Any
 import torch
 from torch.fx.node import Node
 
-from torchspore.engine.graph import log, stages
-from torchspore.engine.graph.backend import autotune_cache, eager_codegen, inference, level_outcomes, measuring
+from torchspore.engine.graph import log, outcomes, stages
+from torchspore.engine.graph.backend import autotune_cache, eager_codegen, inference, measuring
 from torchspore.engine.graph.backend.eager_codegen import Code
 from torchspore.engine.graph.fx.fingerprint import fingerprint
 from torchspore.engine.graph.fx.order import dependencies
@@ -260,9 +260,11 @@ def beside(code: Code, module: torch.fx.GraphModule, inputs: measuring.Inputs, s
     )
     found = _if_faster(graph, inputs, settings, count) if why is None and graph is not None else None
     if settings.lanes and found is None:
-        level_outcomes.no_lanes(why or "no graph has operators that gain by running at the same time: they are small, or wait for each other")
+        outcomes.no_lanes(
+            why or "no graph has operators that gain by running at the same time: they are small, or wait for each other",
+        )
     elif settings.lanes:
-        level_outcomes.lanes(f"graphs run in up to {count} lanes with {threads // count} of {threads} threads each, where that is faster")
+        outcomes.lanes(f"graphs run in up to {count} lanes with {threads // count} of {threads} threads each, where that is faster")
     return code if found is None else found
 
 

@@ -11,12 +11,13 @@ from typing import Any
 
 from torchspore.base.frames import is_users
 from torchspore.context import effects
-from torchspore.engine.graph import dispatch, log, thread_state
+from torchspore.engine.graph import log, thread_state
 from torchspore.engine.graph.breaks.plan import Plan
 from torchspore.engine.graph.breaks.splitter import HELPER, Piece, Splitter
+from torchspore.engine.graph.call import lookup
 from torchspore.engine.graph.call.graph import Graph
-from torchspore.engine.graph.control import name_in, source, syntax
-from torchspore.engine.graph.control.part import current
+from torchspore.engine.graph.capture.capture import current, unbound_name
+from torchspore.engine.graph.control import source, syntax
 from torchspore.engine.graph.control.places import UNBOUND
 from torchspore.engine.graph.refusal import Refusal
 from torchspore.engine.tensor import TensorBase
@@ -81,7 +82,7 @@ class Region:
     def __call__(self, args: tuple[Any, ...]) -> Any:
         if self.is_slower:
             return thread_state.in_pynative(self.function, args, {})
-        if not dispatch.can_record():
+        if not lookup.can_record():
             return self.function(*args)
         self._calls += 1
         if self.is_slower is None and self._calls > SETTLED:
@@ -90,10 +91,10 @@ class Region:
 
     def _as_graph(self, args: tuple[Any, ...]) -> Any:
         flat: list[TensorBase] = []
-        found = dispatch.find(self, self.function, args, {}, flat)
+        found = lookup.find(self, self.function, args, {}, flat)
         if isinstance(found, Graph):
             self.plan.held(self.piece.statements)
-            return dispatch.run(found, flat, self.function, args, {})
+            return lookup.run(found, flat, self.function, args, {})
         self._refused(found)
         return self.function(*args)
 
@@ -174,7 +175,7 @@ class Helper:
             return read()
         except NameError as error:
             around = current()
-            reason = around.watch.lost.get(name_in(error)) if around is not None else None
+            reason = around.watch.lost.get(unbound_name(error)) if around is not None else None
             if reason is not None:
                 raise reason from None
             return UNBOUND

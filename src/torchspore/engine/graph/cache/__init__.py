@@ -20,6 +20,7 @@ import torch
 from torchspore.context import effects
 from torchspore.context.effects import Outcome
 from torchspore.context.store import STORE
+from torchspore.engine import process
 from torchspore.engine.graph.backend import autotune_cache
 from torchspore.engine.graph.cache.folder import Folder, say
 from torchspore.engine.graph.fx import serialize
@@ -51,8 +52,7 @@ def current() -> Folder | None:
         if STORE.get("compile_cache_path"):
             effects.report("compile_cache_path", Outcome.no_effect("enable_compile_cache is off"))
         return None
-    rank = torch.distributed.get_rank() if torch.distributed.is_available() and torch.distributed.is_initialized() else 0
-    root = Path(STORE.get("compile_cache_path") or ".").absolute() / f"rank_{rank}" / "graph_cache"
+    root = Path(STORE.get("compile_cache_path") or ".").absolute() / process.folder() / "graph_cache"
     found = _folders.get(root)
     if found is None:
         found = _folders[root] = Folder(root)
@@ -85,7 +85,7 @@ def open(
             if _loads() and stored is None:
                 say(f"compile cache: there is no graph of {name} for these inputs in {found.root}; it is compiled.")
             elif stored is None:
-                entry.compare()
+                entry.compare(reads)
             yield stored if stored is not None else module
     finally:
         autotune_cache.store = before
@@ -109,7 +109,7 @@ class _Entry:
         self._key = hashlib.sha256(repr((subject, inputs, settings, STORE.snapshot())).encode()).hexdigest()
         self._contents = self._told()
 
-    def compare(self) -> None:
+    def compare(self, reads: bool) -> None:
         """Says in the log what the folder knows of this graph: nothing, the same, or another form of its script."""
         held = self._held()
         if held is None:
@@ -119,6 +119,8 @@ class _Entry:
             say(f"compile cache: {', '.join(changed)} has changed since {self._name} was kept; it is compiled again.")
         elif held["fingerprint"] != self._fingerprint:
             say(f"compile cache: {self._name} became another graph; it is compiled again.")
+        elif not reads:
+            say(f"compile cache: {self._name} is compiled again and kept in {self._folder.root}, because save_compile_cache is on.")
         else:
             say(f"compile cache: {self._name} is found in {self._folder.root}; its kernels are loaded.")
 

@@ -9,35 +9,32 @@ import os
 import platform
 import shlex
 import subprocess
-import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import torch
 
+from torchspore.base import once
+from torchspore.base.files import write_whole
 from torchspore.context import effects
+from torchspore.engine.front import FRONT
 from torchspore.engine.graph import log
 
 LIMIT = "TORCHSPORE_CACHE_LIMIT"
 _UNITS = {"": 1, "B": 1, "KB": 1 << 10, "MB": 1 << 20, "GB": 1 << 30, "TB": 1 << 40}
 _DEFAULT = 4 << 30
 
-tell: Callable[[str], None] | None = None
-"""Where messages go that a user must see; the front end sets it to `mindspore.log.warning`."""
-_said: set[str] = set()
 
 
-def say(text: str, once: str | None = None) -> None:
-    """Tells the user in the log; with `once` only the first time that this key comes."""
-    if once is not None:
-        if once in _said:
-            return
-        _said.add(once)
+def say(text: str, key: str | None = None) -> None:
+    """Tells the user in the log; with a `key` only the first time that it comes."""
+    if key is not None and not once.first_time(("compile cache", key)):
+        return
     log.event("cache", text)
     effects.note("compile cache", text)
-    if tell is not None:
-        tell(text)
+    if FRONT.warn is not None:
+        FRONT.warn(text)
 
 
 class Folder:
@@ -86,7 +83,7 @@ class Folder:
 
     def drop(self, part: str, key: str, why: str) -> None:
         """Takes out an entry that can't be used, and says so once for the folder."""
-        say(f"compile cache: {self.path(part, key)} {why}; it is compiled again.", once=f"damaged {self.root}")
+        say(f"compile cache: {self.path(part, key)} {why}; it is compiled again.", key=f"damaged {self.root}")
         with contextlib.suppress(OSError):
             self.path(part, key).unlink()
 
@@ -108,22 +105,14 @@ class Folder:
 
     def _put(self, path: Path, contents: bytes) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
-        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=".new-")
-        try:
-            with os.fdopen(handle, "wb") as file:
-                file.write(contents)
-            os.replace(temporary, path)
-        except BaseException:
-            with contextlib.suppress(OSError):
-                os.unlink(temporary)
-            raise
+        write_whole(path, contents)
 
     def _fail(self, error: OSError) -> None:
         self.usable = False
         hint = "free some space" if error.errno == errno.ENOSPC else "set compile_cache_path to a folder that can be written"
         say(
             f"compile cache: {self.root} can't be used ({error.strerror or error}); graphs are compiled without it.\n\nhint: {hint}.",
-            once=f"unusable {self.root}",
+            key=f"unusable {self.root}",
         )
 
     @contextlib.contextmanager
@@ -183,7 +172,7 @@ def limit() -> int:
     try:
         return int(float(number) * _UNITS[written[len(number):].strip()]) if written else _DEFAULT
     except (ValueError, KeyError):
-        say(f"{LIMIT}={written}: expected a size such as 500MB; 4GB is taken.", once=LIMIT)
+        say(f"{LIMIT}={written}: expected a size such as 500MB; 4GB is taken.", key=LIMIT)
         return _DEFAULT
 
 

@@ -9,10 +9,11 @@ from typing import Any
 from torchspore.base.frames import user_frame, user_line
 from torchspore.context import effects
 from torchspore.context.effects import Outcome
-from torchspore.engine import forward
+from torchspore.context.store import STORE
+from torchspore.engine import counters
 from torchspore.engine import tensor as engine
 from torchspore.engine.dtypes import FROM_TORCH
-from torchspore.engine.graph import log, provenance
+from torchspore.engine.graph import control, forward, log, outcomes, provenance
 from torchspore.engine.graph.call import table
 from torchspore.engine.graph.call.graph import Graph
 from torchspore.engine.graph.call.recorded import RecordedCapture, RecordedGraph
@@ -20,8 +21,8 @@ from torchspore.engine.graph.call.table import Entry, Table
 from torchspore.engine.graph.capture import depth, dynamic_shapes
 from torchspore.engine.graph.capture.capture import Capture, Captured
 from torchspore.engine.graph.capture.scalar_inputs import Numbers
-from torchspore.engine.graph.control import strict
-from torchspore.engine.graph.refusal import Refusal
+from torchspore.engine.graph.control import strict, support_binary
+from torchspore.engine.graph.refusal import Kind, Refusal
 from torchspore.engine.graph.saved import failed, opening
 from torchspore.engine.graph.settings import Settings
 from torchspore.engine.tensor import TensorBase
@@ -62,7 +63,7 @@ def capture(
     owner: Any, entry: Entry, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], flat: list[TensorBase],
 ) -> Graph | Refusal:
     """A new graph for the call; a Refusal where none can hold it."""
-    strict.report(entry.settings.syntax)
+    outcomes.syntax(entry.settings.syntax)
     own = table.table_of(owner)
     if own.keeps_changing():
         refusal = Refusal(f"is called with something that keeps changing: {table.WASTED} captures in a row served one call each")
@@ -129,7 +130,8 @@ def compile_error(
     """The error for a call that was refused and must be a graph; the graph up to there is saved, and the error says where."""
     def again() -> None:
         _, captured = _captured(owner, Entry(settings), Numbers(), function, args, kwargs)
-        strict.check(captured.watch.codes, settings.syntax)
+        if settings.syntax == "STRICT":
+            strict.check(captured.watch.codes)
 
     path = failed.write(name_of(owner), refusal, settings.told(), (function, args, kwargs), again)
     return strict.error(name_of(owner), refusal, settings.syntax, path)
@@ -140,13 +142,14 @@ def _made(
 ) -> Graph:
     started = time.perf_counter()
     capture, captured = _captured(owner, entry, table.table_of(owner).numbers, function, args, kwargs)
-    strict.check(captured.watch.codes, entry.settings.syntax)
+    if entry.settings.syntax == "STRICT":
+        strict.check(captured.watch.codes)
     seconds = time.perf_counter() - started
     if isinstance(capture, RecordedCapture):
         graph: Graph = RecordedGraph(captured, flat, seconds, entry.settings, capture)
     else:
         graph = Graph(captured, flat, seconds, entry.settings)
-    if not graph.matches(table.version, flat):
+    if not graph.matches(counters.cells, flat):
         raise Refusal("reads state that it changes itself")
     return graph
 
@@ -159,12 +162,19 @@ def _captured(
 
     def new(converts: bool) -> Capture:
         made = kind()
-        made.watch.converts = converts
+        made.watch.converter = control if converts else None
         made.watch.says = converts and entry.settings.syntax == "COMPATIBLE"
         made.numbers = numbers.attributes
         made.is_piece = getattr(owner, "is_piece", False)
         made.axes = table.open_axes(owner, args) if entry.is_open else table.NO_AXES
         return made
+
+    def run(made: Capture) -> Captured:
+        try:
+            return made.run(function, args, kwargs)
+        finally:
+            if STORE.get("support_binary"):
+                support_binary.keep(made.watch.codes)
 
     def shared(converts: bool) -> tuple[Capture, Captured]:
         """With the forward passes recorded that gradients inside use: it takes another trace to learn that of what is not `set_grad()`."""
@@ -173,7 +183,7 @@ def _captured(
             if kind is Capture:
                 made.forwards = forward.Calls(table.table_of(owner).forwards, attempt < 2, bool(getattr(owner, "is_piece", False)))
             try:
-                captured = made.run(function, args, kwargs)
+                captured = run(made)
             except Refusal as refusal:
                 if not refusal.is_unrecorded:
                     raise
@@ -187,7 +197,7 @@ def _captured(
         try:
             return shared(entry.converts)
         except Refusal as refusal:
-            may_help = refusal.needs_values or (entry.settings.syntax == "COMPATIBLE" and refusal.reason == "calls print")
+            may_help = refusal.needs_values or (entry.settings.syntax == "COMPATIBLE" and refusal.kind is Kind.PRINTS)
             if entry.converts or not may_help:
                 raise
             found = shared(True)

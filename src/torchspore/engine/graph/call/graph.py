@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from torchspore.engine import eager
+from torchspore.engine import counters, eager
 from torchspore.engine import tensor as engine
 from torchspore.engine.graph import cache, passes, pipeline, stages
 from torchspore.engine.graph.backend.eager_codegen import Code
@@ -28,7 +28,7 @@ class Graph:
 
     def __init__(self, captured: Captured, flat: list[TensorBase], seconds: float, settings: Settings) -> None:
         started = time.perf_counter()
-        self.module = passes.clean(captured.module, stages.keep_pass)
+        self.module = passes.run(passes.CLEAN, captured.module, keep=stages.keep_pass)
         stages.keep("optimize", self.module)
         _check_generators(self.module)
         stages.keep("validate", self.module)
@@ -37,7 +37,7 @@ class Graph:
         reads = [read for read in captured.watch.reads.values() if not _is_settled(read)]
         # A change of what an attribute names is counted (`version`); a change inside a list, a dict or an object is not.
         self._attributes = [read for read in reads if read.is_attribute]
-        # A Tensor given to an attribute is counted too, and so is another torch tensor in a Tensor (`engine.writes`).
+        # A Tensor given to an attribute is counted too, and so is another torch tensor in a Tensor (`counters.rebinds`).
         self._variables = [
             read for read in reads
             if not read.is_attribute or not (read.is_constant or read.name == "_cells" or isinstance(read.value, TensorBase))
@@ -97,7 +97,7 @@ class Graph:
         for place, read in self._twice:
             if read.now() is not flat[place]:
                 return False
-        now = (version, engine.writes)
+        now = (version, counters.rebinds)
         if now == self._seen and not self._rereads:
             return self._fits is None or self._fits(self._examples(flat))
         if now != self._seen and not all(read.holds() for read in self._attributes):
@@ -147,7 +147,7 @@ class Graph:
         made: dict[int, Any] = {}
         for owner, name, value in self._written:
             owner.__dict__[name] = _filled(value, outs, inputs, made)
-            engine.writes += 1
+            counters.rebinds += 1
         return _filled(self._result, outs, inputs, made)
 
     def __str__(self) -> str:

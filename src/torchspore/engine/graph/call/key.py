@@ -10,7 +10,7 @@ import numpy as np
 
 from torchspore.engine.graph.capture.dynamic_shapes import Axes
 from torchspore.engine.graph.capture.snapshot import Node, Object, Unwatchable, Walk, is_settled
-from torchspore.engine.graph.refusal import Refusal
+from torchspore.engine.graph.refusal import Kind, Refusal
 from torchspore.engine.number import MUTABLE
 from torchspore.engine.tensor import Composite, TensorBase
 
@@ -43,7 +43,7 @@ def signature(value: Any, flat: list[TensorBase], numbers: list[Any], axes: dict
     if isinstance(value, Composite):
         return (kind, value.fixed(), *[signature(part, flat, numbers, axes) for part in value.parts()])
     if isinstance(value, (np.ndarray, list, dict, set)):
-        raise Refusal(f"is given an argument of type {kind.__name__}")
+        raise Refusal(f"is given an argument of type {kind.__name__}", kind=Kind.ARGUMENT)
     if is_settled(value):
         return (kind, value)
     if getattr(kind, "__dataclass_params__", None) is not None and kind.__dataclass_params__.frozen:
@@ -66,14 +66,14 @@ class Argument:
         try:
             self._hash = id(value) if self._is_itself else hash(value)
         except TypeError:
-            raise Refusal(f"is given an argument of type {type(value).__name__}") from None
+            raise Refusal(f"is given an argument of type {type(value).__name__}", kind=Kind.ARGUMENT) from None
 
     def keep(self) -> None:
         """Takes a snapshot, before this becomes part of a key that is kept. Raises Refusal."""
         try:
             self._node = Walk({}).take(self.value)
         except (Unwatchable, RecursionError) as reason:
-            raise Refusal(f"is given an argument of type {type(self.value).__name__}, which {reason}") from None
+            raise Refusal(f"is given an argument of type {type(self.value).__name__}, which {reason}", kind=Kind.ARGUMENT) from None
 
     def __hash__(self) -> int:
         return self._hash

@@ -15,11 +15,10 @@ from torch.fx.node import Node
 from torchspore.engine import eager
 from torchspore.engine import tensor as engine
 from torchspore.engine.grad import is_differentiable
-from torchspore.engine.graph import pipeline, stages
+from torchspore.engine.graph import marks, pipeline, stages
 from torchspore.engine.graph.call.graph import Graph
 from torchspore.engine.graph.capture.capture import Capture, Captured
 from torchspore.engine.graph.control.halves import halves
-from torchspore.engine.graph.control.part import BACKWARD
 from torchspore.engine.graph.fx.aliasing import writes
 from torchspore.engine.graph.refusal import Refusal
 from torchspore.engine.graph.settings import Settings
@@ -80,7 +79,7 @@ class RecordedCapture(Capture):
         found = torch.autograd.grad([outputs[i] for i in self.seeds], self._leaves, seeds, allow_unused=True)
         for node in self.tracer.graph.nodes:
             if node not in before:
-                node.meta[BACKWARD] = True
+                node.meta[marks.BACKWARD] = True
         self.leaves = [place for place, g in zip(self.leaves, found) if g is not None]
         return [g for g in found if g is not None]
 

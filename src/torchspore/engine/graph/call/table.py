@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from torchspore.context.store import STORE
+from torchspore.engine import counters
 from torchspore.engine import tensor as engine
 from torchspore.engine.graph.call.graph import Graph
 from torchspore.engine.graph.call.key import keep, signature
@@ -27,12 +28,6 @@ WATCHED = 32
 
 WORTH = 4
 """So many calls a capture must serve in the mean of the last ones, once there were twice `WASTED`: else it costs more than it saves."""
-
-version = 0
-"""Counts what changes on Cells: while it stands still, their attributes need no look."""
-
-generation = 0
-"""Counts what makes all graphs void."""
 
 _NONE: frozenset[int] = frozenset()
 NO_AXES: dict[int, dynamic_shapes.Axes] = {}
@@ -79,19 +74,6 @@ class Table(OrderedDict[Any, Entry]):
         return len(self.recent) >= 2 * WASTED and sum(graph.runs for graph in self.recent) < WORTH * len(self.recent)
 
 
-def changed() -> None:
-    """Is told whenever an attribute, a Parameter or a Cell is set on a Cell."""
-    global version
-    version += 1
-
-
-def forget() -> None:
-    """Is told what changes how Cells are called (hooks, another dtype to compute in): no graph captured before is used again."""
-    global version, generation
-    version += 1
-    generation += 1
-
-
 def table_of(owner: Any) -> Table:
     """The table that hangs on a Cell or function."""
     return owner.__dict__.setdefault("_graphs", Table())
@@ -118,7 +100,8 @@ def look_up(
     except Refusal as refusal:
         return refusal
     settings = settings_of(owner, function)
-    form: Any = (getattr(function, "__func__", function), given, STORE.snapshot(), settings, generation, engine.frame() is not None)
+    ran, is_recorded = getattr(function, "__func__", function), engine.frame() is not None
+    form: Any = (ran, given, STORE.snapshot(), settings, counters.generation, is_recorded)
     table, lifted, key = table_of(owner), _NONE, form
     if numbers:
         lifted = table.numbers.lifted(form, tuple(numbers))

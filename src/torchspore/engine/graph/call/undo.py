@@ -13,7 +13,7 @@ from torch.fx.node import Node
 
 from torchspore.engine.graph.control import execution as control
 from torchspore.engine.graph.fx.aliasing import writes
-from torchspore.engine.graph.levels import Settings
+from torchspore.engine.graph.settings import Settings
 from torchspore.engine.private import is_operator
 
 _FAILING = (

@@ -5,6 +5,7 @@ so that a live Parameter is never changed and another thread may run the same Ce
 """
 from __future__ import annotations
 
+import re
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -13,13 +14,14 @@ from typing import Any
 import numpy as np
 import torch
 
-from torchspore.engine.graph import control, provenance, stages
+from torchspore.engine.graph import provenance, stages
 from torchspore.engine.graph.capture import dynamic_shapes, scalar_inputs
 from torchspore.engine.graph.capture.dynamic_shapes import Axes
+from torchspore.engine.graph.capture.iterators import holds_iterator, settled
 from torchspore.engine.graph.capture.watch import Watch, watching
-from torchspore.engine.graph.control import support_binary
+from torchspore.engine.graph.fx import control_flow
 from torchspore.engine.graph.fx.inputs import new_input
-from torchspore.engine.graph.refusal import Refusal
+from torchspore.engine.graph.refusal import Kind, Refusal
 from torchspore.engine.number import Number, is_large
 from torchspore.engine.private import (
     FakeTensor,
@@ -30,7 +32,7 @@ from torchspore.engine.private import (
     track_tensor_tree,
     without_modes,
 )
-from torchspore.engine.tensor import Frame, TensorBase, tensors, transform
+from torchspore.engine.tensor import Frame, TensorBase, frame, tensors, transform
 
 _one_at_a_time = threading.RLock()        # make_fx keeps its tracer in a module variable
 
@@ -65,11 +67,9 @@ class In:
 class Capture(Frame):
     """The frame of a capture."""
 
-    def __init__(self, converts: bool = False) -> None:
-        """With `converts` the source of what runs is converted, so that Tensors may decide branches and loops."""
+    def __init__(self) -> None:
         self.lifted: list[Any] = []
         self.watch = Watch()
-        self.watch.converts = converts
         self.axes: dict[int, Axes] = {}             # by id of a Tensor, the axes whose lengths are symbols
         self.numbers: dict[Any, Any] = {}           # attributes whose Python numbers are inputs of the graph
         self.is_piece = False                       # some statements of a call that runs in parts
@@ -125,10 +125,10 @@ class Capture(Frame):
         if isinstance(data, np.ndarray):
             found = self.watch.arrays.get(id(data))
             if found is None:
-                raise Refusal("makes a Tensor of a NumPy array that is computed in the call")
+                raise Refusal("makes a Tensor of a NumPy array that is computed in the call", kind=Kind.MAKES_TENSOR)
             return self._lifted_values(lambda: make(found()))
         if isinstance(data, (list, tuple)) and _has_array(data):
-            raise Refusal("makes a Tensor of NumPy arrays that are computed in the call")
+            raise Refusal("makes a Tensor of NumPy arrays that are computed in the call", kind=Kind.MAKES_TENSOR)
         with without_modes():
             t = make(data)
         return self._lifted_values(lambda: t)
@@ -151,11 +151,11 @@ class Capture(Frame):
 
     def rebind(self, tensor: TensorBase, t: torch.Tensor) -> None:
         if not self._is_mine(tensor._t):
-            raise Refusal("gives a Parameter another shape or dtype")
+            raise Refusal("gives a Parameter another shape or dtype", kind=Kind.TWO_KINDS)
         tensor._t = t
 
     def host(self, tensor: TensorBase) -> torch.Tensor:
-        raise _needs_values("reads the values of a Tensor on the host")
+        raise _needs_values("reads the values of a Tensor on the host", Kind.READS_VALUES)
 
     def born(self, cell: Any) -> None:
         self.watch.born[id(cell)] = cell
@@ -188,16 +188,16 @@ class Capture(Frame):
                 with without_modes():
                     module = make_fx(body, tracing_mode="symbolic" if self.axes else "fake", _allow_non_fake_inputs=False)()
                 stages.traced(module, self.lifted, function, args, kwargs)
-                if self.watch.converts:
-                    module = control.lowered(module)
+                if self.watch.converter is not None:
+                    module = self.watch.converter.lowered(module)
                 stages.keep("control_flow", module)
             except BaseException as error:
                 self.watch.restore()
                 self.watch.changed_state()
-                raise control.explained(self.watch.refusal or self._lost(error) or _as_refusal(error), self.watch) from None
+                ended = self.watch.refusal or self._lost(error) or _as_refusal(error)
+                raise (ended if self.watch.converter is None else self.watch.converter.explained(ended, self.watch)) from None
             finally:
-                control.forget()
-                support_binary.keep(self.watch.codes)
+                control_flow.RECORDS.clear()
         open_ = [place for place, item in enumerate(self.lifted) if id(item) in self.axes]
         fits = dynamic_shapes.Fits(self.mode.shape_env, self._fakes, open_) if open_ else None
         return Captured(module, self.lifted, self.result, self.written, self.watch, fits)
@@ -205,8 +205,6 @@ class Capture(Frame):
     @staticmethod
     def _settled(result: Any, is_piece: bool) -> Any:
         """The result with tuples and lists in the places of iterators; between the parts of a call they stay what they are, in Python."""
-        from torchspore.engine.graph.capture.constants import holds_iterator, settled  # it looks for captures itself
-
         found = result if is_piece else settled(result)
         if holds_iterator(found):
             raise Refusal("gives an iterator")
@@ -221,27 +219,27 @@ class Capture(Frame):
                 self.watch.stand_for(key, holder, name, value, stand_in)
 
     def callee(self, function: Callable[..., Any]) -> Callable[..., Any]:
-        return control.converted(function, self.watch) if self.watch.converts else function
+        return function if self.watch.converter is None else self.watch.converter.converted(function, self.watch)
 
     def _lost(self, error: BaseException) -> Refusal | None:
         """Why a local name has no value, where that ended the capture and a branch or loop on a Tensor is to blame."""
-        return self.watch.lost.get(control.name_in(error)) if isinstance(error, NameError) else None
+        return self.watch.lost.get(unbound_name(error)) if isinstance(error, NameError) else None
 
     def _settle(self, given: set[int]) -> None:
         """Puts all state back and turns the Tensors of the result into places of inputs and outputs."""
         changed = self.watch.restore()
-        reason = self.watch.changed_state()
+        reason, kind = self.watch.changed_state()
         if self.watch.refusal is not None:
             raise self.watch.refusal
         if reason is not None:
-            raise Refusal(reason, self._first_line())
+            raise Refusal(reason, self._first_line(), kind)
         self._outputs: list[torch.Tensor] = []
         self._known: dict[int, Out] = {}
         self.written = []
         for owner, name, value in changed:
             if not any(True for _ in tensors(value)):
                 line = self.watch.lines.get((id(owner.__dict__), name)) or self._first_line()
-                refusal = Refusal(f"writes the attribute {name!r} of {type(owner).__name__}", line)
+                refusal = Refusal(f"writes the attribute {name!r} of {type(owner).__name__}", line, Kind.WRITES_ATTRIBUTE)
                 refusal.numbers = tuple(
                     (owner.__dict__, name) for owner, name, value in changed
                     if type(value) in (int, float) and type(owner.__dict__.get(name)) is type(value)
@@ -250,8 +248,8 @@ class Capture(Frame):
             self.written.append((owner, name, transform(value, self._placed)))
         self._check_is_new(self.result, self.watch.contents.ids() - given)
         self.result = transform(self.result, self._placed)
-        if self.axes and (dynamic_shapes.holds_symbols(self.result) or dynamic_shapes.holds_symbols([value for _, _, value in self.written])):
-            raise Refusal("gives a length that is open")
+        if self.axes and dynamic_shapes.holds_symbols([self.result, *[value for _, _, value in self.written]]):
+            raise Refusal("gives a length that is open", kind=Kind.TWO_KINDS)
 
     def _check_is_new(self, value: Any, kept: set[int]) -> None:
         """A list or dict of the program's state is given back itself, not a copy: whoever has it may change it."""
@@ -276,8 +274,22 @@ class Capture(Frame):
         return f"{code.co_filename}:{code.co_firstlineno}" if code is not None else "<unknown>"
 
 
-def _needs_values(reason: str, line: str | None = None) -> Refusal:
-    refusal = Refusal(reason, line)
+def current() -> Capture | None:
+    """The capture that this thread is in, the innermost one."""
+    around = frame()
+    while around is not None and not isinstance(around, Capture):
+        around = around.outer
+    return around
+
+
+def unbound_name(error: NameError) -> str:
+    """The name that has no value."""
+    found = re.search(r"'(\w+)'", str(error))
+    return error.name or (found.group(1) if found else "")
+
+
+def _needs_values(reason: str, kind: Kind, line: str | None = None) -> Refusal:
+    refusal = Refusal(reason, line, kind)
     refusal.needs_values = True
     return refusal
 
@@ -299,8 +311,8 @@ def _as_refusal(error: BaseException) -> BaseException:
         step = step.tb_next
     line = lines[-1] if lines else None
     if type(error).__name__ in ("DataDependentOutputException", "DynamicOutputShapeException", "GuardOnDataDependentSymNode"):
-        return _needs_values("needs the values of a Tensor to go on", line or "<unknown>")
-    refusal = Refusal(f"raises {type(error).__name__}{_of_ours(error)}", line or "<unknown>")
+        return _needs_values("needs the values of a Tensor to go on", Kind.NEEDS_VALUES, line or "<unknown>")
+    refusal = Refusal(f"raises {type(error).__name__}{_of_ours(error)}", line or "<unknown>", Kind.RAISES)
     refusal.needs_room = isinstance(error, RecursionError)
     refusal.stack += lines if refusal.stack else []
     return refusal

@@ -17,9 +17,9 @@ from types import CodeType, FrameType, FunctionType
 from typing import Any
 
 from torchspore.base.frames import is_users
+from torchspore.engine.graph.capture.originals import original
 from torchspore.engine.graph.capture.snapshot import CACHED
 from torchspore.engine.graph.capture.state import MISSING, Cells, ClassNames, Function, is_constant
-from torchspore.engine.graph.control.convert import original
 
 _Reader = Callable[[MutableMapping[str, Any], str, Any, bool], None]
 

@@ -29,11 +29,10 @@ from torchspore.engine.graph.capture.snapshot_nodes import (
     is_constant,
     is_exhaustible,
     is_settled,
-    settle,
     slots_of,
 )
 
-__all__ = ["CACHED", "MISSING", "Node", "Object", "Unwatchable", "Walk", "constant", "is_constant", "is_settled", "settle"]
+__all__ = ["CACHED", "MISSING", "Node", "Object", "Unwatchable", "Walk", "constant", "is_constant", "is_settled"]
 
 _MANY = 100_000
 """So many objects are looked into for one thing that is read, at most."""

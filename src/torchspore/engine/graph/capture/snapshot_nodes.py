@@ -20,6 +20,7 @@ from typing import Any
 
 import numpy as np
 
+from torchspore.engine.front import FRONT
 from torchspore.engine.tensor import TensorBase
 
 MISSING = object()
@@ -31,24 +32,16 @@ _VALUES: tuple[type, ...] = (
 )
 """Values that never change, known by what they equal."""
 
-_SETTLED: list[type] = [
+_SETTLED: tuple[type, ...] = (
     types.ModuleType, types.FunctionType, types.BuiltinFunctionType, type, np.dtype, property, staticmethod, classmethod,
     types.GetSetDescriptorType, types.MemberDescriptorType, types.MethodDescriptorType, types.WrapperDescriptorType, types.CodeType,
     logging.Logger, logging.Handler, logging.Manager,
-]
-_settled: tuple[type, ...] = tuple(_SETTLED)
+)
 
 _LARGEST = 64 << 20
 """Bytes of an array that are compared at each call, at most."""
 _OURS = ("_graphs",)
 """Attributes in which torchspore keeps something of its own."""
-
-
-def settle(*classes: type) -> None:
-    """Says that objects of these classes are known by identity: what is inside them is watched otherwise or never changes."""
-    global _settled
-    _SETTLED.extend(classes)
-    _settled = tuple(_SETTLED)
 
 
 class Unwatchable(Exception):
@@ -64,7 +57,7 @@ def is_constant(value: Any) -> bool:
         return not _is_bound(value)
     if isinstance(value, tuple):
         return (kind is tuple or not attributes(value)) and all(is_constant(item) for item in value)
-    return isinstance(value, (*PLAIN, TensorBase, *_settled, *_VALUES)) and not _has_attributes(value)
+    return isinstance(value, (*PLAIN, TensorBase, *(_SETTLED, FRONT.settled), *_VALUES)) and not _has_attributes(value)
 
 
 def _has_attributes(value: Any) -> bool:
@@ -79,7 +72,7 @@ def _is_bound(value: Any) -> bool:
 
 def is_settled(value: Any) -> bool:
     """Whether `value` is known by identity."""
-    return isinstance(value, _settled)
+    return isinstance(value, (_SETTLED, FRONT.settled))
 
 
 def is_exhaustible(value: Any) -> bool:

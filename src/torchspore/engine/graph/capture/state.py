@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from torchspore.engine.graph.capture.snapshot import MISSING, Node, Unwatchable, Walk, is_constant, settle
+from torchspore.engine.graph.capture.snapshot import MISSING, Node, Unwatchable, Walk, is_constant
 from torchspore.engine.tensor import TensorBase
 
-__all__ = ["MISSING", "Cells", "ClassNames", "Contents", "Function", "Randomness", "Read", "Unwatchable", "is_constant", "settle"]
+__all__ = ["MISSING", "Cells", "ClassNames", "Contents", "Function", "Randomness", "Read", "Unwatchable", "is_constant"]
 
 
 @dataclass

@@ -12,18 +12,19 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import CodeType, FrameType
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
+import torch
 
 from torchspore.base.frames import is_users, user_line
-from torchspore.engine.graph import control
+from torchspore.engine.front import FRONT
 from torchspore.engine.graph.capture import depth
 from torchspore.engine.graph.capture.roads import ENVIRONMENT, Roads
 from torchspore.engine.graph.capture.scalar_inputs import OfType
 from torchspore.engine.graph.capture.snapshot import constant
 from torchspore.engine.graph.capture.state import MISSING, Contents, Randomness, Read, Unwatchable
-from torchspore.engine.graph.refusal import Refusal
+from torchspore.engine.graph.refusal import Kind, Refusal
 from torchspore.engine.private import around_operators
 from torchspore.engine.tensor import TensorBase
 from torchspore.errors import CallsTooDeep
@@ -40,16 +41,24 @@ _CLOCKS: dict[Any, str] = {
         (os.remove, os.unlink, os.mkdir, os.rmdir, os.rename, os.replace, os.chdir, os.putenv, os.unsetenv), "changes files or the process",
     ),
 }
-_TALK = {builtins.print: "calls print", builtins.input: "calls input", builtins.open: "opens a file"}
-_watched: type | None = None
+_TALK = {
+    builtins.print: ("calls print", Kind.PRINTS), builtins.input: ("calls input", Kind.OTHER), builtins.open: ("opens a file", Kind.OTHER),
+}
 _recorder: Watch | None = None
 _thread = 0
 
 
-def cells_are(cls: type) -> None:
-    """Says which class's attributes are watched; called once by the front end."""
-    global _watched
-    _watched = cls
+class Converter(Protocol):
+    """What makes branches and loops on Tensors part of a graph; handed to the captures that need it."""
+
+    def converted(self, function: Callable[..., Any], watch: Watch) -> Callable[..., Any]:
+        """What to call for `function`; `watch` learns of its free variables."""
+
+    def lowered(self, module: torch.fx.GraphModule) -> torch.fx.GraphModule:
+        """The captured graph with direct calls in the place of branches and loops."""
+
+    def explained(self, error: BaseException, watch: Watch) -> BaseException:
+        """`error`; where source could not be converted, with the reason for that."""
 
 
 class Watch:
@@ -71,8 +80,8 @@ class Watch:
         self.refusal: BaseException | None = None
         self.says = False
         """Whether prints of what is known while compiling become part of the graph."""
-        self.converts = False
-        """Whether the source of what runs is converted."""
+        self.converter: Converter | None = None
+        """What converts the source of what runs, so that Tensors may decide branches and loops; None where it runs as it stands."""
         self.has_numbers = False
         """Whether Python numbers are inputs of the graph."""
         self.lost: dict[str, Refusal] = {}
@@ -165,23 +174,23 @@ class Watch:
                 owner.__dict__[name] = before
         return changed
 
-    def changed_state(self) -> str | None:
-        """Undoes changes of lists, dicts, globals and random states; says what kind it was, or None."""
-        reason = self.roads.undo_new()
+    def changed_state(self) -> tuple[str | None, Kind]:
+        """Undoes changes of lists, dicts, globals and random states; says what it was and of what kind, or None."""
+        reason, kind = self.roads.undo_new(), Kind.OTHER
         for read in self.reads.values():
             key = (id(read.holder), read.name)
             if key not in self.written and read.now() is not read.value and not read.is_attribute:
-                reason = f"assigns the variable {read.name!r}"
+                reason, kind = f"assigns the variable {read.name!r}", Kind.ASSIGNS_VARIABLE
                 if read.value is MISSING:
                     read.holder.pop(read.name, None)
                 else:
                     read.holder[read.name] = read.value
         if self.contents.restore():
-            reason = "changes a list, a dict or an object in place"
+            reason, kind = "changes a list, a dict or an object in place", Kind.CHANGES_CONTAINER
         if self.randomness.was_used():
             self.randomness.restore()
-            reason = "draws random numbers from Python or NumPy"
-        return reason
+            reason, kind = "draws random numbers from Python or NumPy", Kind.DRAWS
+        return reason, kind
 
     # ---- the hook
 
@@ -207,8 +216,8 @@ class Watch:
         elif event == "c_call" and (argument in _CLOCKS or argument in _TALK or _is_stream(argument)):
             if _is_ours(frame):
                 return
-            what = _TALK.get(argument) or _CLOCKS.get(argument) or "writes to a file or the screen"
-            raise self.refuse(what)
+            other = _CLOCKS.get(argument, "writes to a file or the screen")
+            raise self.refuse(*_TALK.get(argument, (other, Kind.OTHER)))
 
     def _environment(self, code: CodeType, frame: FrameType) -> None:
         """Is told of a look into `os.environ`, or of a change."""
@@ -223,9 +232,9 @@ class Watch:
         key: Any = os.environ.encodekey(name) if isinstance(name, str) else None
         self.read(held, key, held.get(key, MISSING), False)
 
-    def refuse(self, what: str) -> Refusal:
+    def refuse(self, what: str, kind: Kind = Kind.OTHER) -> Refusal:
         """Keeps why the trace ends, in case that the program catches it."""
-        self.refusal = refusal = Refusal(what)
+        self.refusal = refusal = Refusal(what, kind=kind)
         return refusal
 
     def _counts(self, code: CodeType, frame: FrameType) -> bool:
@@ -241,7 +250,7 @@ class Watch:
 
     def _check_type(self, frame: FrameType, code: CodeType) -> None:
         """Ends a trace that asks for the type of what may stand for a number; converted source sees the type that it stands for."""
-        if self.has_numbers and not self.converts and "type" in code.co_names and "type" not in frame.f_globals:
+        if self.has_numbers and self.converter is None and "type" in code.co_names and "type" not in frame.f_globals:
             self.refusal = refusal = Refusal("asks for the type of a number that is an input of the graph")
             refusal.needs_values = True
             raise refusal
@@ -324,8 +333,8 @@ def watching(watch: Watch) -> Iterator[None]:
     global _recorder, _thread
     resume = _suspended_profiler()
     _recorder, _thread = watch, threading.get_ident()
-    if _watched is not None:
-        _watched.__getattribute__ = _noting  # type: ignore[assignment, method-assign]
+    if FRONT.cell is not None:
+        FRONT.cell.__getattribute__ = _noting
     for function in _TALK:
         setattr(builtins, function.__name__, _guarded(function))
     sys.setprofile(watch.hook)
@@ -336,8 +345,8 @@ def watching(watch: Watch) -> Iterator[None]:
         resume()
         for function in _TALK:
             setattr(builtins, function.__name__, function)
-        if _watched is not None:
-            del _watched.__getattribute__
+        if FRONT.cell is not None:
+            del FRONT.cell.__getattribute__
         _recorder = None
 
 
@@ -389,7 +398,7 @@ def _guarded(function: Any) -> Callable[..., Any]:
         watch = _recorder
         if watch is None or threading.get_ident() != _thread or _is_ours(sys._getframe(1)):
             return function(*args, **kwargs)
-        raise watch.refuse(_TALK[function])
+        raise watch.refuse(*_TALK[function])
 
     return talk
 
@@ -403,9 +412,9 @@ def _noting(self: Any, name: str) -> Any:
         if name == "__dict__" and is_users(sys._getframe(1).f_code.co_filename):
             watch.read_all(self)
         return object.__getattribute__(self, name)
-    if name == "construct" and watch.converts:
+    if name == "construct" and watch.converter is not None:
         watch.note_construct(self)
-        return control.converted(object.__getattribute__(self, name), watch)
+        return watch.converter.converted(object.__getattribute__(self, name), watch)
     if id(self) in watch.born:
         return object.__getattribute__(self, name)
     watch.roads.meet(type(self))
@@ -425,6 +434,6 @@ def _noting(self: Any, name: str) -> Any:
             watch.read(held, name, held[name], True)
             break
     else:
-        if name == "construct" or not hasattr(_watched, name):
+        if name == "construct" or not hasattr(FRONT.cell, name):
             watch.read(own, name, MISSING, True)
     return object.__getattribute__(self, name)

@@ -4,13 +4,11 @@ What a capture needs of it stands here; the rest is loaded when a capture conver
 """
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from typing import Any
 
 import torch
 
-from torchspore.engine.graph.fx import control_flow
 from torchspore.engine.graph.refusal import Refusal
 
 
@@ -30,15 +28,9 @@ def converted(function: Callable[..., Any], watch: Any) -> Callable[..., Any]:
     return made
 
 
-def name_in(error: NameError) -> str:
-    """The name that has no value."""
-    found = re.search(r"'(\w+)'", str(error))
-    return error.name or (found.group(1) if found else "")
-
-
 def explained(error: BaseException, watch: Any) -> BaseException:
     """`error`; where it is a Refusal because source could not be converted, with the reason for that."""
-    if watch.converts and isinstance(error, Refusal) and error.needs_values:
+    if isinstance(error, Refusal) and error.needs_values:
         from torchspore.engine.graph.control.convert import reasons
 
         for code, reason in reasons(watch.codes).items():
@@ -47,8 +39,3 @@ def explained(error: BaseException, watch: Any) -> BaseException:
             if file == code.co_filename and line.isdigit() and int(line) in lines:
                 error.reason += f" in {code.co_name}, which can't be converted, because {reason}"
     return error
-
-
-def forget() -> None:
-    """Is told that a capture has ended."""
-    control_flow.RECORDS.clear()

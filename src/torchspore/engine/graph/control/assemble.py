@@ -8,8 +8,9 @@ from typing import Any
 import torch
 from torch.fx.node import Node
 
+from torchspore.engine.graph import marks
 from torchspore.engine.graph.control.join import NOTHING, Source
-from torchspore.engine.graph.control.part import BACKWARD, Outcome
+from torchspore.engine.graph.control.part import Outcome
 from torchspore.engine.graph.fx.inputs import new_input
 from torchspore.engine.private import without_modes
 
@@ -121,7 +122,7 @@ class Assembly:
     def _new(self, node: Node, meta: torch.Tensor, backward: bool = False) -> Node:
         node.meta["val"] = meta
         if backward:
-            node.meta[BACKWARD] = True
+            node.meta[marks.BACKWARD] = True
         return node
 
     def _sum(self, nodes: list[Node], meta: torch.Tensor) -> Node:

@@ -10,15 +10,16 @@ import torch
 from torchspore.base.frames import user_line
 from torchspore.engine import tensor as engine
 from torchspore.engine.grad import is_differentiable
+from torchspore.engine.graph import marks
 from torchspore.engine.graph.capture.capture import Capture
 from torchspore.engine.graph.capture.watch import quiet
 from torchspore.engine.graph.control import part
 from torchspore.engine.graph.control.assemble import Assembly, Shape, SubGraph
 from torchspore.engine.graph.control.join import Join, Mismatch, Slot, filled
-from torchspore.engine.graph.control.part import BACKWARD, Outcome
+from torchspore.engine.graph.control.part import Outcome
 from torchspore.engine.graph.control.places import UNBOUND, Local, Places, Written
 from torchspore.engine.graph.fx.control_flow import Record, emit, stand_in
-from torchspore.engine.graph.refusal import Refusal
+from torchspore.engine.graph.refusal import Kind, Refusal
 from torchspore.engine.number import Number
 from torchspore.engine.private import make_fx, without_modes
 from torchspore.engine.tensor import raw
@@ -109,9 +110,9 @@ def derivative(module: torch.fx.GraphModule, taken: list[torch.Tensor], skip: in
             made.graph.erase_node(node)
     for node in made.graph.nodes:
         if node.name not in names and node.op != "output":
-            node.meta[BACKWARD] = True
+            node.meta[marks.BACKWARD] = True
     for node in [n for n in made.graph.nodes if n.op == "placeholder"][given:]:
-        node.meta[BACKWARD] = True
+        node.meta[marks.BACKWARD] = True
     return made
 
 
@@ -122,7 +123,7 @@ def _undetached(module: torch.fx.GraphModule) -> torch.fx.GraphModule:
     made = SubGraph(module, graph)
     detach = torch.ops.aten.detach.default
     for node in reversed(list(graph.nodes)):
-        is_kept = BACKWARD in node.meta or (node.users and all(BACKWARD in user.meta for user in node.users))
+        is_kept = marks.BACKWARD in node.meta or (node.users and all(marks.BACKWARD in user.meta for user in node.users))
         if node.target is detach and is_kept:
             node.replace_all_uses_with(node.args[0])
             graph.erase_node(node)
@@ -144,7 +145,7 @@ def _on_tensor(around: Capture, test: Any, then: Callable[[], Any], otherwise: C
     places = Places((then, otherwise))  # type: ignore[arg-type]
     left, right = part.trace(then, around, places), part.trace(otherwise, around, places)
     if left.raised is not None and right.raised is not None:
-        raise Refusal(f"raises {type(left.raised).__name__}", line)
+        raise Refusal(f"raises {type(left.raised).__name__}", line, Kind.RAISES)
     join = Join(left, right)
     value, changes = _joined(join, left, right, set(live), around, line)
     results: list[torch.Tensor]
@@ -230,7 +231,7 @@ def _joined(join: Join, left: Outcome, right: Outcome, live: set[str], around: C
     try:
         value = join.value(left.value, right.value)
     except Mismatch as found:
-        raise Refusal(f"gives two kinds of result, as a Tensor decides:\n{found}", line) from None
+        raise Refusal(f"gives two kinds of result, as a Tensor decides:\n{found}", line, Kind.TWO_KINDS) from None
     changes: list[tuple[Any, Any]] = []
     for key in [*left.changes, *[k for k in right.changes if k not in left.changes]]:
         place, before, _ = (left.changes.get(key) or right.changes[key])
@@ -241,13 +242,13 @@ def _joined(join: Join, left: Outcome, right: Outcome, live: set[str], around: C
         try:
             if (a is UNBOUND) != (b is UNBOUND) and isinstance(place, Local):
                 around.watch.lost[place.name] = Refusal(
-                    f"reads {place.name!r}, which only one way through an `if` on a Tensor gives a value", line,
+                    f"reads {place.name!r}, which only one way through an `if` on a Tensor gives a value", line, Kind.UNBOUND,
                 )
                 changes.append((place, UNBOUND))
                 continue
             changes.append((place, join.value(a, b)))
         except Mismatch as found:
-            reason = Refusal(f"gives {place} two kinds of value, as a Tensor decides:\n{found}", line)
+            reason = Refusal(f"gives {place} two kinds of value, as a Tensor decides:\n{found}", line, Kind.TWO_KINDS)
             if not isinstance(place, Local):
                 raise reason from None
             around.watch.lost[place.name] = reason

@@ -10,6 +10,7 @@ import copy
 from types import CellType, CodeType, FunctionType, MethodType
 from typing import Any
 
+from torchspore.engine.graph.capture.originals import MADE
 from torchspore.engine.graph.control import source, syntax
 from torchspore.engine.graph.control.expressions import Expressions
 from torchspore.engine.graph.control.source import NoSource
@@ -17,14 +18,12 @@ from torchspore.engine.graph.control.statements import converted as converted_de
 
 _made: dict[CodeType, CodeType | str] = {}
 """For each code object the converted one, or why there is none."""
-_ours: dict[CodeType, CodeType] = {}
-"""Every code object that the converter made, which needs no conversion, and what it was made of."""
 
 
 def converted(function: FunctionType) -> FunctionType:
     """`function` with its control flow as calls of helpers; itself where it is so already or can't be converted."""
     code = function.__code__
-    if code in _ours:
+    if code in MADE:
         return function
     if code not in _made:
         _made[code] = _code(function)
@@ -53,11 +52,6 @@ def bound(method: MethodType) -> MethodType:
     """The method with its function converted."""
     function = method.__func__
     return MethodType(converted(function), method.__self__) if isinstance(function, FunctionType) else method
-
-
-def original(code: CodeType) -> CodeType:
-    """The code of the user's function that `code` was made of; `code` itself where it was not made here."""
-    return _ours.get(code, code)
 
 
 def _closure(function: FunctionType, code: CodeType) -> tuple[CellType, ...]:
@@ -94,7 +88,7 @@ def _code(function: FunctionType) -> CodeType | str:
     if new is None:
         return "its source is not at hand"
     new = _named(new, code)
-    _ours.update(dict.fromkeys(source.codes(new), code))
+    MADE.update(dict.fromkeys(source.codes(new), code))
     return new
 
 

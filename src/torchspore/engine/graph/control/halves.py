@@ -6,9 +6,8 @@ from typing import Any
 import torch
 from torch.fx.node import Node
 
-from torchspore.engine.graph import passes
+from torchspore.engine.graph import marks, passes
 from torchspore.engine.graph.control.assemble import SubGraph
-from torchspore.engine.graph.control.part import BACKWARD
 from torchspore.engine.graph.fx.inputs import copied_input, new_input
 from torchspore.engine.graph.passes.cleanup import acts, drop_dead
 from torchspore.engine.graph.refusal import Refusal
@@ -40,7 +39,7 @@ def only(module: torch.fx.GraphModule, outputs: list[int], again: bool = False) 
     drop_dead(made)
     if not again:
         for node in list(made.graph.nodes):
-            if node.op == "placeholder" and BACKWARD in node.meta:
+            if node.op == "placeholder" and marks.BACKWARD in node.meta:
                 made.graph.erase_node(node)
     if again and any(_draws(node) for node in made.graph.nodes):
         raise Refusal("draws random numbers where a gradient of second order computes them again")
@@ -56,7 +55,7 @@ def halves(whole: torch.fx.GraphModule, outputs: list[int], gradients: list[int]
     """The same of a graph that is lowered already."""
     results = _results(whole)
     nodes = [node for node in whole.graph.nodes if node.op != "output"]
-    forward = [node for node in nodes if BACKWARD not in node.meta]
+    forward = [node for node in nodes if marks.BACKWARD not in node.meta]
     back, kept = _backward(whole, nodes, [results[i] for i in gradients])
     graph = torch.fx.Graph()
     env: dict[Node, Node] = {}
@@ -71,7 +70,7 @@ def _backward(whole: torch.fx.GraphModule, nodes: list[Node], gradients: list[No
     needed = _needed(nodes, gradients)
     kept = [
         node for node in nodes
-        if BACKWARD not in node.meta and node.op != "get_attr"
+        if marks.BACKWARD not in node.meta and node.op != "get_attr"
         and (node in gradients or any(user in needed for user in node.users))
     ]
     graph = torch.fx.Graph()
@@ -80,7 +79,7 @@ def _backward(whole: torch.fx.GraphModule, nodes: list[Node], gradients: list[No
         env[node] = new_input(graph, f"kept{i}")
         env[node].meta.update(node.meta)
     for node in nodes:
-        if BACKWARD in node.meta and node.op == "placeholder":
+        if marks.BACKWARD in node.meta and node.op == "placeholder":
             env[node] = copied_input(graph, node)
     for node in nodes:
         if node.op == "get_attr" or (node in needed and node.op != "placeholder"):
@@ -93,7 +92,7 @@ def _needed(nodes: list[Node], gradients: list[Node]) -> set[Node]:
     """The nodes of the gradient's part that it takes to compute `gradients`."""
     needed: set[Node] = set()
     for node in reversed(nodes):
-        if BACKWARD not in node.meta:
+        if marks.BACKWARD not in node.meta:
             continue
         if node in gradients or any(user in needed for user in node.users) or (node.op == "call_function" and acts(node)):
             needed.add(node)
@@ -101,7 +100,7 @@ def _needed(nodes: list[Node], gradients: list[Node]) -> set[Node]:
 
 
 def _finished(module: Any) -> torch.fx.GraphModule:
-    return passes.clean(module)
+    return passes.run(passes.CLEAN, module, keep=None)
 
 
 def _draws(node: Node) -> bool:

@@ -11,8 +11,8 @@ from typing import Any
 import torch
 
 from torchspore.base.frames import is_users
-from torchspore.engine.graph.capture.capture import Capture
-from torchspore.engine.graph.control import branch, convert, loop, part, support_binary
+from torchspore.engine.graph.capture.capture import Capture, current
+from torchspore.engine.graph.control import branch, convert, loop, support_binary
 from torchspore.engine.graph.control.join import NOTHING
 from torchspore.engine.graph.fx.control_flow import Check, Say, emit
 from torchspore.engine.graph.refusal import Refusal
@@ -35,7 +35,7 @@ _MANY = 24
 
 def _decides(test: Any) -> bool:
     """Whether the graph must decide by `test`: a Tensor of one element, in a capture."""
-    return isinstance(test, TensorBase) and test._t.numel() == 1 and part.current() is not None
+    return isinstance(test, TensorBase) and test._t.numel() == 1 and current() is not None
 
 
 # ---- expressions
@@ -144,7 +144,7 @@ def _graph_loop(
 
 
 def _around() -> Capture:
-    around = part.current()
+    around = current()
     assert around is not None
     return around
 
@@ -265,7 +265,7 @@ def call(function: Any) -> Any:
 
 def say(*values: Any, sep: str | None = " ", end: str | None = "\n", **others: Any) -> None:
     """`print`: where the syntax level allows it, of what is known now, each time when the graph runs."""
-    around = part.current()
+    around = current()
     if around is None or not around.watch.says or others or any(True for _ in tensors(values)):
         print(*values, sep=sep, end=end, **others)
         return

@@ -18,7 +18,7 @@ from torchspore.engine.graph.control.join import NOTHING, Mismatch, Source, fill
 from torchspore.engine.graph.control.part import Outcome, Part
 from torchspore.engine.graph.control.places import UNBOUND, Attribute, Local, Places, Written
 from torchspore.engine.graph.fx.control_flow import Record, emit, stand_in
-from torchspore.engine.graph.refusal import Refusal
+from torchspore.engine.graph.refusal import Kind, Refusal
 from torchspore.engine.number import is_plain, number
 from torchspore.engine.tensor import TensorBase, like, raw
 
@@ -119,6 +119,7 @@ class _Tracing:
                 if place.name in self._live:
                     self._around.watch.lost.setdefault(place.name, Refusal(
                         f"reads {place.name!r} after a loop on a Tensor that may run zero times and has no value for it before", self._line,
+                        Kind.UNBOUND,
                     ))
                 place.set(UNBOUND)
         return filled(exit_structure, results)
@@ -151,7 +152,7 @@ class _Tracing:
         finally:
             self._put_back()
         if outcome.raised is not None:
-            raise Refusal(f"raises {type(outcome.raised).__name__}", self._line)
+            raise Refusal(f"raises {type(outcome.raised).__name__}", self._line, Kind.RAISES)
         return outcome
 
     def _put_back(self) -> None:
@@ -223,7 +224,7 @@ class _Tracing:
         return before is not UNBOUND
 
     def _give_up(self, key: Any, place: Any, before: Any, found: Mismatch) -> None:
-        reason = Refusal(f"gives {place} two kinds of value in a loop that a Tensor ends:\n{found}", self._line)
+        reason = Refusal(f"gives {place} two kinds of value in a loop that a Tensor ends:\n{found}", self._line, Kind.TWO_KINDS)
         if not isinstance(place, Local):
             raise reason from None
         self._around.watch.lost[place.name] = reason

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch.fx.node import Node
 
-from torchspore.engine.graph import provenance
+from torchspore.engine.graph import marks, provenance
 from torchspore.engine.graph.control import execution
 from torchspore.engine.graph.control.branch import Branch, BranchBack
 from torchspore.engine.graph.control.halves import only, split
@@ -222,12 +222,10 @@ class _Rewrite:
 
 
 def _mark_like(old: Node, *made: Node) -> None:
-    from torchspore.engine.graph.control.part import BACKWARD
-
     for node in made:
         provenance.inherit(node, old)
-        if BACKWARD in old.meta:
-            node.meta[BACKWARD] = True
+        if marks.BACKWARD in old.meta:
+            node.meta[marks.BACKWARD] = True
 
 
 def _second_code(record: LoopBackAgain, loop: Loop) -> torch.fx.GraphModule:

@@ -16,11 +16,10 @@ from torch.fx.node import Node
 
 from torchspore.engine import tensor as engine
 from torchspore.engine.grad import is_differentiable, is_recording
-from torchspore.engine.graph import provenance
-from torchspore.engine.graph.capture.capture import Capture
+from torchspore.engine.graph import marks, provenance
+from torchspore.engine.graph.capture.capture import Capture, unbound_name
 from torchspore.engine.graph.capture.state import MISSING
 from torchspore.engine.graph.capture.watch import quiet
-from torchspore.engine.graph.control import name_in
 from torchspore.engine.graph.control.places import Attribute, Place, Places, Written
 from torchspore.engine.graph.fx.control_flow import stand_in
 from torchspore.engine.graph.fx.inputs import new_input
@@ -35,22 +34,11 @@ from torchspore.engine.private import (
     track_tensor_tree,
     without_modes,
 )
-from torchspore.engine.tensor import TensorBase, frame, raw, tensors, wrap
+from torchspore.engine.tensor import TensorBase, raw, tensors, wrap
 
 DEEPEST = 24
 """So deep branches and loops nest in one graph, those of called functions counted in. What is deeper calls itself without end: both ways
 of a branch are captured, also the one on which a recursion goes on."""
-
-BACKWARD = "backward"
-"""The mark, in a node's `meta`, of what belongs to the gradient."""
-
-
-def current() -> Capture | None:
-    """The capture that this thread is in, the innermost one."""
-    around = frame()
-    while around is not None and not isinstance(around, Capture):
-        around = around.outer
-    return around
 
 
 @dataclass
@@ -202,7 +190,7 @@ class Part(Capture):
                 self._modes = list(modes)
                 out.module = make_fx(body, tracing_mode="fake", _allow_non_fake_inputs=False)()
         except Exception as error:
-            if not _is_programs(error) or (isinstance(error, NameError) and name_in(error) in self.watch.lost):
+            if not _is_programs(error) or (isinstance(error, NameError) and unbound_name(error) in self.watch.lost):
                 raise
             out.raised = error
         finally:
@@ -211,7 +199,7 @@ class Part(Capture):
         if out.module is not None:
             for node in list(out.module.graph.nodes):
                 if node.name not in forward and node.op != "output":
-                    node.meta[BACKWARD] = True
+                    node.meta[marks.BACKWARD] = True
                 if node.name in self._leaves:  # a leaf is its input, in the graph as for gradients of higher order
                     node.replace_all_uses_with(node.args[0])
                     out.module.graph.erase_node(node)

@@ -81,7 +81,8 @@ class Function:
                 made, following = self._loop(node, live)
                 waiting[:0] = following
             elif isinstance(node, ast.If) and syntax.leaves(node):
-                made = [ast.If(syntax.helper("truth", self._value(node.test)), self._plain(node.body, live), self._plain(node.orelse, live))]
+                test = syntax.helper("truth", self._value(node.test))
+                made = [ast.If(test, self._plain(node.body, live), self._plain(node.orelse, live))]
             else:
                 made = self._statement(node, live)
             done += syntax.located(made, node)

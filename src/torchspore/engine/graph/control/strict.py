@@ -7,34 +7,11 @@ from pathlib import Path
 from types import CellType, CodeType, FunctionType
 
 from torchspore.base.text import with_hint
-from torchspore.context import effects
-from torchspore.context.effects import Outcome
-from torchspore.engine.graph.control import convert, source
+from torchspore.engine.graph.capture.originals import original
+from torchspore.engine.graph.control import source
 from torchspore.engine.graph.control import syntax as names
-from torchspore.engine.graph.refusal import Refusal
-from torchspore.errors import CompileAttributeError, CompileError, CompileNameError, CompileTypeError
-
-_SAID = {
-    "STRICT": "STRICT: a call is one graph, or an error",
-    "COMPATIBLE": "COMPATIBLE: a call is one graph, or an error; containers and prints of what is known while compiling are allowed",
-    "LAX": "LAX: what a graph can't hold runs in parts",
-}
-
-_LAX = "or leave jit_syntax_level at LAX"
-
-_KINDS: tuple[tuple[str, type[CompileError], str], ...] = (
-    ("reads the values", CompileAttributeError, f"compute with the Tensor itself, by operators of mindspore.ops, {_LAX}"),
-    ("needs the values", CompileAttributeError, f"use operators whose result has a shape that is known beforehand, {_LAX}"),
-    ("writes the attribute", CompileTypeError, "make it a Parameter in __init__: self.count = Parameter(Tensor(0), name='count')"),
-    ("assigns the variable", CompileTypeError, "give the new value back as a result"),
-    ("changes a list", CompileTypeError, "make a new list or dict in the call and give it back as a result"),
-    ("gives", CompileTypeError, "let both ways give the same structure, shape and dtype, for example with .astype or ops.where"),
-    ("reads '", CompileNameError, "give the name a value before it"),
-    ("calls print", CompileError, "print the results of the call; COMPATIBLE allows prints of what is known while compiling"),
-    ("makes a Tensor of", CompileTypeError, "make the Tensor in __init__, or with operators of mindspore.ops"),
-    ("draws random numbers from", CompileError, "draw with mindspore.ops, for example ops.rand"),
-    ("is given an argument", CompileTypeError, "pass a Tensor, a number, or a tuple, list or dict of these"),
-)
+from torchspore.engine.graph.refusal import LAX, Refusal
+from torchspore.errors import CompileError
 
 _STATEMENTS: dict[type[ast.AST], tuple[str, str]] = {
     ast.Try: ("`try`", "test with `if` what could go wrong"),
@@ -52,29 +29,19 @@ _EXPRESSIONS: dict[type[ast.AST], tuple[str, str]] = {
 }
 
 
-def report(syntax: str) -> None:
-    """Says what came of the option."""
-    effects.report("jit_syntax_level", Outcome.applied(_SAID[syntax]))
-
-
 def error(name: str, refusal: Refusal, syntax: str, saved: Path | None) -> CompileError:
     """The compile error for a call of `name` that was refused; `saved` is the file that shows the graph up to there."""
     reason, _, sides = refusal.reason.partition("\n")
-    kind, hint = next(
-        ((kind, hint) for start, kind, hint in _KINDS if reason.startswith(start)), (CompileError, f"move it out of the call, {_LAX}"),
-    )
-    hint = refusal.hint or hint
+    hint = refusal.hint or refusal.kind.hint
     head = reason.removesuffix(":")
     text = f"{refusal.line}: {name} {head}, which jit_syntax_level {syntax} does not allow{':' if sides else '.'}"
     text += "\n" + sides if sides else ""
-    return kind(with_hint(text if saved is None else f"{text}\n\nThe graph up to there: {saved}", hint + "."))
+    return refusal.kind.error(with_hint(text if saved is None else f"{text}\n\nThe graph up to there: {saved}", hint + "."))
 
 
-def check(ran: Iterable[CodeType], syntax: str) -> None:
+def check(ran: Iterable[CodeType]) -> None:
     """Looks at the source of the functions that ran for what has an effect only while tracing. Raises Refusal."""
-    if syntax != "STRICT":
-        return
-    for code in {convert.original(code): None for code in ran}:
+    for code in {original(code): None for code in ran}:
         function = FunctionType(code, {}, code.co_name, None, tuple(CellType() for _ in code.co_freevars))
         function.__qualname__ = getattr(code, "co_qualname", code.co_name)
         try:
@@ -91,5 +58,5 @@ def _look(part: ast.AST, code: CodeType) -> None:
         return
     what, hint = found
     refusal = Refusal(f"has {what}", f"{code.co_filename}:{getattr(part, 'lineno', code.co_firstlineno)}")
-    refusal.hint = f"{hint}, {_LAX}"
+    refusal.hint = f"{hint}, {LAX}"
     raise refusal

@@ -12,7 +12,6 @@ import ast
 import inspect
 import os
 import sys
-import tempfile
 import textwrap
 import warnings
 from collections.abc import Iterable, Iterator
@@ -20,23 +19,20 @@ from pathlib import Path
 from types import CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
 
+from torchspore.base import once
+from torchspore.base.files import write_whole
 from torchspore.base.frames import is_users
 from torchspore.context import effects
 from torchspore.context.effects import Outcome
-from torchspore.context.store import STORE
+from torchspore.engine.graph.capture.originals import original
 
-_told: set[str] = set()
 _pythons: dict[int, tuple[Any, FunctionType]] = {}
 """Functions compiled by Cython, by their ids, and what can be converted in their place. A capture would notice an attribute of theirs."""
 _Source = tuple[list[str], int]
 
 
 def keep(codes: Iterable[CodeType]) -> None:
-    """Writes the sources of these functions into their files, if `support_binary` asks for it; each once."""
-    if not STORE.get("support_binary"):
-        return
-    from torchspore.engine.graph.control.convert import original
-
+    """Writes the sources of these functions into their files; each once."""
     by_file: dict[str, list[CodeType]] = {}
     for code in map(original, codes):
         name = code.co_filename
@@ -48,8 +44,7 @@ def keep(codes: Iterable[CodeType]) -> None:
             count = _append(name, found)
         except OSError as error:
             outcome = Outcome.no_effect(f"{name} can't be written ({error.strerror})")
-            if name not in _told:
-                _told.add(name)
+            if once.first_time(("support_binary", name)):
                 warnings.warn(
                     f"support_binary: the source of graphs can't be kept in {name}: {error.strerror}.\n\n"
                     "hint: make the file writable, run it once, and then compile it.", UserWarning, stacklevel=2,
@@ -126,15 +121,7 @@ def _replace(name: str, text: str) -> None:
     """Gives the file another text in one step, so that nobody ever reads half of it. Raises OSError."""
     if not os.access(name, os.W_OK):
         raise PermissionError(13, "Permission denied", name)
-    handle, temporary = tempfile.mkstemp(dir=os.path.dirname(name), suffix=".py.new")
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(text)
-        os.chmod(temporary, os.stat(name).st_mode)
-        os.replace(temporary, name)
-    except BaseException:
-        os.unlink(temporary)
-        raise
+    write_whole(Path(name), text, os.stat(name).st_mode)
 
 
 def _as_python(function: Any, source: _Source) -> Any:

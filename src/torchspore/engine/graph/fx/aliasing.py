@@ -40,8 +40,7 @@ def _is_written(target: Any, name: str) -> bool:
 
 
 _aten = torch.ops.aten
-_T = _aten.t.default
-_VIEWS = {_aten.view.default, _aten._unsafe_view.default, _aten.permute.default, _aten.transpose.int, _T, _aten.expand.default,
+_VIEWS = {_aten.view.default, _aten._unsafe_view.default, _aten.permute.default, _aten.transpose.int, _aten.t.default, _aten.expand.default,
           _aten.unsqueeze.default, _aten.squeeze.dim, _aten.slice.Tensor, _aten.select.int, _aten.split.Tensor, _aten.reshape.default}
 
 
@@ -104,18 +103,6 @@ def _item(node: Node) -> Node | None:
 
 def _first(args: Any) -> Node | None:
     return args[0] if args and isinstance(args[0], Node) else None
-
-
-def cancel_views(module: torch.fx.GraphModule) -> torch.fx.GraphModule:
-    """With `t(t(x))` as `x`: both name the same memory, so that writes stay where they were."""
-    for node in list(module.graph.nodes):
-        if node.op != "call_function" or node.target is not _T:
-            continue
-        inner = node.args[0]
-        if isinstance(inner, Node) and inner.op == "call_function" and inner.target is _T:
-            node.replace_all_uses_with(inner.args[0])
-            module.graph.erase_node(node)
-    return module
 
 
 def changing(module: torch.fx.GraphModule) -> set[Node]:

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 import torch
 from torch.fx.node import Node
 
+from torchspore.engine.graph import marks
 from torchspore.engine.graph.fx.aliasing import owners, writes
 from torchspore.engine.private import is_operator
 
@@ -57,7 +58,7 @@ def _is_unknown(node: Node) -> bool:
     """Control flow, the end, what is no operator of torch's: nothing moves across."""
     if node.op == "output":
         return True
-    if node.op != "call_function" or node.target is operator.getitem or node.meta.get("is_kernel"):
+    if node.op != "call_function" or node.target is operator.getitem or node.meta.get(marks.IS_KERNEL):
         return False
     return not is_operator(node.target) or node.target.namespace == "torchspore"
 

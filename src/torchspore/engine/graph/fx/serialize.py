@@ -10,6 +10,7 @@ from typing import Any
 import torch
 from torch.fx.node import Node
 
+from torchspore.engine.graph import marks
 from torchspore.engine.private import FakeTensorMode, is_operator
 
 
@@ -40,7 +41,7 @@ def read(written: dict[str, Any]) -> torch.fx.GraphModule:
         if "val" in entry:
             node.meta["val"] = _fake(entry["val"], mode)
         if entry.get("optimizer"):
-            node.meta["optimizer"] = True
+            node.meta[marks.OPTIMIZER] = True
     return torch.fx.GraphModule(root, graph)
 
 
@@ -53,7 +54,7 @@ def _node(module: torch.fx.GraphModule, node: Node) -> dict[str, Any]:
         entry["constant"] = _bytes(functools.reduce(getattr, str(node.target).split("."), module))
     if "val" in node.meta:
         entry["val"] = _meta(node.meta["val"])
-    if node.meta.get("optimizer"):
+    if node.meta.get(marks.OPTIMIZER):
         entry["optimizer"] = True
     return entry
 

@@ -6,6 +6,8 @@ from typing import Any
 import torch
 from torch.fx.node import Node
 
+from torchspore.engine.graph import marks
+
 
 def text(module: torch.fx.GraphModule) -> str:
     """One line for each value: its name, dtype and shape, the operator and what it reads; where it comes from, if the graph kept that."""
@@ -22,10 +24,10 @@ def text(module: torch.fx.GraphModule) -> str:
 
 
 def _origin(node: Node) -> str:
-    if "line" not in node.meta:
+    if marks.LINE not in node.meta:
         return ""
-    backward = " backward of" if node.meta.get("gradient") else ""
-    return f"  #{backward} {node.meta['line']} in {node.meta['scope']}"
+    backward = " backward of" if node.meta.get(marks.GRADIENT) else ""
+    return f"  #{backward} {node.meta[marks.LINE]} in {node.meta[marks.SCOPE]}"
 
 
 def _kind(node: Node) -> str:

@@ -14,9 +14,10 @@ import torch
 from torch.fx.node import Node
 
 from torchspore.context import effects
+from torchspore.engine.graph import marks, outcomes
+from torchspore.engine.graph.backend.kernel_operators import is_work
 from torchspore.engine.graph.graph_kernels.making import Made, node_name
-from torchspore.engine.graph.graph_kernels.operators import is_work
-from torchspore.engine.graph.settings.fusion_flags import Flags
+from torchspore.engine.graph.settings import Flags
 
 CLOSING = "=" * 23
 _numbers = itertools.count()
@@ -42,9 +43,7 @@ def write(made: Made, flags: Flags) -> None:
     except OSError as error:
         if path not in _failed:
             _failed.add(path)
-            from torchspore.engine.graph.graph_kernels.kernel_outcomes import warn
-
-            warn(f"--dump_as_text: {path} can't be written ({error.strerror}); the program goes on without it.")
+            outcomes.warn(f"--dump_as_text: {path} can't be written ({error.strerror}); the program goes on without it.")
         return
     _begun.add(path)
     effects.note("graph kernels", f"what became which kernel is written in {path}")
@@ -71,7 +70,7 @@ def _names(made: Made) -> dict[Node, str]:
     places: dict[str, int] = {}
     for _, nodes in made.kernels:
         for node in filter(is_work, nodes):
-            scope = "Gradients/" * bool(node.meta.get("gradient")) + str(node.meta.get("scope") or "Default")
+            scope = "Gradients/" * bool(node.meta.get(marks.GRADIENT)) + str(node.meta.get(marks.SCOPE) or "Default")
             name = f"{scope}/{node_name(node)}"
             place = places[name] = places.get(name, -1) + 1
             found[node] = f"{name}-op{place}"

@@ -7,10 +7,10 @@ from collections.abc import Callable, Hashable
 import torch
 from torch.fx.node import Node
 
+from torchspore.engine.graph.backend import kernel_operators
 from torchspore.engine.graph.fx.aliasing import is_view, writes
-from torchspore.engine.graph.graph_kernels import operators
 from torchspore.engine.graph.passes.clusters import Cluster, clusters, joined
-from torchspore.engine.graph.settings.fusion_flags import Flags
+from torchspore.engine.graph.settings import Flags
 
 FEWEST = 2
 """A kernel of fewer operators is no fusion."""
@@ -27,7 +27,7 @@ def all_groups(module: torch.fx.GraphModule, flags: Flags) -> list[Cluster]:
     """The same with those that hold one operator or none."""
     nodes = list(module.graph.nodes)
     found = clusters(
-        module, lambda node: operators.is_wanted(flags, node), operators.Apart(flags, nodes),
+        module, lambda node: kernel_operators.is_wanted(flags, node), kernel_operators.Apart(flags, nodes),
         (lambda node: may_wait(node, flags.kept_longer)) if flags.recompute else None,
     ) if flags.runs("graph_kernel_cluster", 1) else []
     found = [part for cluster in found for part in _limited(cluster, flags.limit)]
@@ -41,7 +41,7 @@ def all_groups(module: torch.fx.GraphModule, flags: Flags) -> list[Cluster]:
 
 def work(cluster: Cluster) -> int:
     """How many operators of the cluster are kernels of their own where nothing is fused."""
-    return sum(operators.is_work(node) for node in cluster.nodes)
+    return sum(kernel_operators.is_work(node) for node in cluster.nodes)
 
 
 def bytes_of(node: Node) -> int:
@@ -53,7 +53,7 @@ def bytes_of(node: Node) -> int:
 
 def may_wait(node: Node, more: int) -> bool:
     """Whether an elementwise operator may run later: what it reads is kept longer then, which may take `more` bytes beyond its result."""
-    if not (is_view(node) or operators.is_plain(node)) or node.target is torch.ops.aten.split.Tensor:
+    if not (is_view(node) or kernel_operators.is_plain(node)) or node.target is torch.ops.aten.split.Tensor:
         return False
     kept = sum(bytes_of(item) for item in node.all_input_nodes if item.op == "call_function")
     return kept <= bytes_of(node) + more
@@ -69,7 +69,7 @@ def _limited(cluster: Cluster, limit: int) -> list[Cluster]:
         if node.target is operator.getitem:
             piece_of[node] = piece_of.get(node.args[0], piece)  # type: ignore[arg-type]
             continue
-        if operators.is_work(node):
+        if kernel_operators.is_work(node):
             if count == limit:
                 piece, count = piece + 1, 0
             count += 1
@@ -102,7 +102,7 @@ def _shapes(cluster: Cluster) -> Hashable | None:
     """The shape of all its results, where they are small."""
     shapes = {(tuple(v.shape), v.device) for node in cluster.outputs for v in [node.meta.get("val")] if isinstance(v, torch.Tensor)}
     (shape,) = shapes if len(shapes) == 1 else [None]
-    if shape is None or torch.Size(shape[0]).numel() > SMALL or any(map(operators.is_reduction, cluster.nodes)):
+    if shape is None or torch.Size(shape[0]).numel() > SMALL or any(map(kernel_operators.is_reduction, cluster.nodes)):
         return None
     return shape
 

@@ -9,13 +9,13 @@ from typing import Any
 import torch
 from torch.fx.node import Node
 
-from torchspore.engine.graph import stages
-from torchspore.engine.graph.backend import autotune_cache, eager_codegen, inductor, measuring
+from torchspore.engine.graph import marks, stages
+from torchspore.engine.graph.backend import autotune_cache, eager_codegen, inductor, kernel_operators, measuring
 from torchspore.engine.graph.fx.fingerprint import of_text, signature
 from torchspore.engine.graph.fx.modules import change_inner, copied
-from torchspore.engine.graph.graph_kernels import grouping, operators, rematerialize
+from torchspore.engine.graph.graph_kernels import grouping, rematerialize
 from torchspore.engine.graph.passes.clusters import Cluster, put_in, taken_out
-from torchspore.engine.graph.settings.fusion_flags import Flags
+from torchspore.engine.graph.settings import Flags
 from torchspore.engine.private import without_modes
 from torchspore.names.kernels import operator_name
 
@@ -122,14 +122,14 @@ def options(flags: Flags) -> dict[str, Any]:
 
 def name_of(cluster: Cluster) -> str:
     """`GraphKernel_Add_ReLU_fusion`."""
-    names = [node_name(node) for node in cluster.nodes if operators.is_work(node)]
+    names = [node_name(node) for node in cluster.nodes if kernel_operators.is_work(node)]
     shown = names if len(names) <= MOST_NAMES else [*names[:MOST_NAMES], f"and_{len(names) - MOST_NAMES}_more"]
     return f"GraphKernel_{'_'.join(shown)}_fusion"
 
 
 def node_name(node: Node) -> str:
     """MindSpore's name of a node's operator."""
-    return str(node.meta.get("called") or operator_name(getattr(node.target, "_opname", re.sub(r"\W", "", str(node.target)))))
+    return str(node.meta.get(marks.CALLED) or operator_name(getattr(node.target, "_opname", re.sub(r"\W", "", str(node.target)))))
 
 
 def _named(kernel: inductor.Kernel, name: str) -> Callable[..., Any]:

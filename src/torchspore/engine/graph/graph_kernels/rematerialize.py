@@ -4,15 +4,16 @@ from __future__ import annotations
 import torch
 from torch.fx.node import Node
 
+from torchspore.engine.graph import marks
+from torchspore.engine.graph.backend import kernel_operators
 from torchspore.engine.graph.fx.aliasing import changing, is_view, root
 from torchspore.engine.graph.fx.modules import copied
-from torchspore.engine.graph.graph_kernels import operators
 from torchspore.engine.graph.graph_kernels.grouping import FEWEST, all_groups, bytes_of, work
 from torchspore.engine.graph.passes.cleanup import drop_dead
 from torchspore.engine.graph.passes.clusters import Cluster
-from torchspore.engine.graph.settings.fusion_flags import Flags
+from torchspore.engine.graph.settings import Flags
 
-CHEAP = operators.EXACT - operators.MOVES
+CHEAP = kernel_operators.EXACT - kernel_operators.MOVES
 """Operators of a few instructions a value."""
 LONGEST = 4
 """So many operators in a row are computed again at most."""
@@ -37,7 +38,9 @@ def recomputed(module: torch.fx.GraphModule, flags: Flags) -> torch.fx.GraphModu
             if not _is_kept(chain, [user for user in node.users if home[user] in readers], places, flags.kept_longer):
                 continue
             for reader in sorted(readers):
-                _copy(module, chain, node, found[reader])
+                first, copies = _copy(module, chain, node, found[reader])
+                home.update(dict.fromkeys(copies, reader))         # they are asked about like all others from here on
+                places.update(dict.fromkeys(copies, places[first]))
             changed = True
     return drop_dead(module) if changed else module
 
@@ -53,13 +56,13 @@ def _chain(node: Node, cluster: Cluster, flags: Flags) -> list[Node] | None:
         here = waiting.pop()
         if here in chain:
             continue
-        if not ((operators.is_work(here) and here.target._opname in CHEAP) or is_view(here)):  # type: ignore[union-attr]
+        if not ((kernel_operators.is_work(here) and here.target._opname in CHEAP) or is_view(here)):  # type: ignore[union-attr]
             return None
         chain.append(here)
-        if sum(map(operators.is_work, chain)) > LONGEST:
+        if sum(map(kernel_operators.is_work, chain)) > LONGEST:
             return None
         waiting += [item for item in here.all_input_nodes if item in inside]
-    if not any(map(operators.is_work, chain)):
+    if not any(map(kernel_operators.is_work, chain)):
         return None
     order = {item: at for at, item in enumerate(cluster.nodes)}
     return sorted(chain, key=order.__getitem__)
@@ -74,13 +77,16 @@ def _is_kept(chain: list[Node], readers: list[Node], places: dict[Node, int], mo
     return sum(map(bytes_of, longer)) <= bytes_of(chain[-1]) * bool(longer) + more
 
 
-def _copy(module: torch.fx.GraphModule, chain: list[Node], value: Node, reader: Cluster) -> None:
-    """Gives the operators of `reader` a copy of the chain to read."""
+def _copy(module: torch.fx.GraphModule, chain: list[Node], value: Node, reader: Cluster) -> tuple[Node, list[Node]]:
+    """Gives the operators of `reader` a copy of the chain to read; says before which of them it stands."""
     users = [node for node in reader.nodes if value in node.all_input_nodes]
     names: dict[Node, Node] = {}
     with module.graph.inserting_before(users[0]):
         for node in chain:
             names[node] = module.graph.node_copy(node, lambda n: names.get(n, n))
-            names[node].meta["computed_again"] = True
+            names[node].meta[marks.RECOMPUTED] = True
     for user in users:
         user.replace_input_with(value, names[value])
+    at = reader.nodes.index(users[0])
+    reader.nodes[at:at] = names.values()
+    return users[0], list(names.values())

@@ -3,13 +3,13 @@ from __future__ import annotations
 
 import torch
 
-from torchspore.engine.graph import stages
+from torchspore.engine.graph import marks, outcomes, stages
+from torchspore.engine.graph.backend import inductor
+from torchspore.engine.graph.backend.kernel_operators import is_work
 from torchspore.engine.graph.fx.modules import copied, inner_of
-from torchspore.engine.graph.graph_kernels import dump, kernel_outcomes, making
-from torchspore.engine.graph.graph_kernels.operators import is_work
+from torchspore.engine.graph.graph_kernels import dump, making
 from torchspore.engine.graph.passes import algebra, common_subexpressions
-from torchspore.engine.graph.settings import Settings
-from torchspore.engine.graph.settings.fusion_flags import Flags
+from torchspore.engine.graph.settings import Flags, Settings
 
 Module = torch.fx.GraphModule
 
@@ -27,11 +27,11 @@ def applied(module: Module, settings: Settings) -> Module:
         module = common_subexpressions.common_subexpressions(module)
         stages.keep_pass("graph_kernel_cse", module)
     if settings.level != "O0" or settings.infer_boost or settings.tuning is not None:
-        kernel_outcomes.left_to_level(settings, before, count(module))
+        outcomes.left_to_level(settings, before, count(module))
         return module
     made = making.made(module, flags)
     dump.write(made, flags)
-    kernel_outcomes.fused(settings, before, count(made.module), made)
+    outcomes.fused(flags, before, count(made.module), made.kernels, made.slower, inductor.is_there())
     return made.module
 
 
@@ -42,5 +42,5 @@ def rules(flags: Flags) -> list[str]:
 
 def count(module: Module) -> int:
     """How many kernels the graph launches: operators that are no views, and generated kernels, also in branches and loop bodies."""
-    own = sum(is_work(node) or "is_kernel" in node.meta for node in module.graph.nodes if node.op == "call_function")
+    own = sum(is_work(node) or marks.IS_KERNEL in node.meta for node in module.graph.nodes if node.op == "call_function")
     return own + sum(map(count, inner_of(module)))

@@ -1,28 +1,43 @@
 """Passes: functions that take a captured graph and give it back, with equal numbers. None drops a write or a random operator."""
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 import torch
 
-from torchspore.engine.graph.fx.aliasing import cancel_views
-from torchspore.engine.graph.passes.cleanup import drop_dead, drop_idle_states, drop_same, real_constants
+from torchspore.engine.graph import stages
+from torchspore.engine.graph.fx.modules import copied
+from torchspore.engine.graph.passes.cleanup import cancel_views, drop_dead, drop_idle_states, drop_same, real_constants
 from torchspore.engine.graph.passes.in_place import overwrite
 from torchspore.engine.graph.passes.layout import pool_channels_last
 
-__all__ = ["clean", "drop_dead", "overwrite", "pool_channels_last"]
+__all__ = ["CLEAN", "FINISH", "Step", "drop_dead", "overwrite", "pool_channels_last", "run"]
+
+Pass = Callable[[torch.fx.GraphModule], torch.fx.GraphModule]
+Step = tuple[str, Pass]
+
+CLEAN: tuple[Step, ...] = tuple(
+    (change.__name__, change) for change in (real_constants, drop_idle_states, drop_same, cancel_views, drop_dead)
+)
+"""What every level runs first."""
+
+FINISH: tuple[Step, ...] = (("pool_channels_last", pool_channels_last), ("overwrite", overwrite))
+"""What comes last of all, when the form of the graph is settled."""
 
 
-_CLEAN = (real_constants, drop_idle_states, drop_same, cancel_views, drop_dead)
+def run(
+    steps: Iterable[Step], module: torch.fx.GraphModule, copies: bool = False,
+    keep: Callable[[str, torch.fx.GraphModule], None] | None = stages.keep,
+) -> torch.fx.GraphModule:
+    """The graph after the steps, one after the other, checked at the end; each is told to `keep` if there is one.
 
-
-def clean(module: torch.fx.GraphModule, after: Callable[[str, torch.fx.GraphModule], None] | None = None) -> torch.fx.GraphModule:
-    """The passes that every level runs first; `after` is told the name of each and what it gave.
-
-    `overwrite` comes last of all, when the form of the graph is settled.
+    With `copies` the graph that is given stays as it is.
     """
-    for change in _CLEAN:
+    if copies:
+        module = copied(module)
+    for name, change in steps:
         module = change(module)
-        if after is not None:
-            after(change.__name__, module)
+        if keep is not None:
+            keep(name, module)
+    module.graph.lint()
     return module

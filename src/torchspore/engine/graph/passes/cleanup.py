@@ -38,6 +38,7 @@ def acts(node: Node) -> bool:
     return target._schema.is_mutable or torch.Tag.nondeterministic_seeded in target.tags or bool(writes(node))
 
 
+_T = torch.ops.aten.t.default
 _SAME = {torch.ops.aten.detach.default, torch.ops.aten.alias.default, torch.ops.aten.lift_fresh.default}
 
 
@@ -46,6 +47,18 @@ def drop_same(module: torch.fx.GraphModule) -> torch.fx.GraphModule:
     for node in list(module.graph.nodes):
         if node.op == "call_function" and node.target in _SAME:
             node.replace_all_uses_with(node.args[0])
+            module.graph.erase_node(node)
+    return module
+
+
+def cancel_views(module: torch.fx.GraphModule) -> torch.fx.GraphModule:
+    """With `t(t(x))` as `x`: both name the same memory, so that writes stay where they were."""
+    for node in list(module.graph.nodes):
+        if node.op != "call_function" or node.target is not _T:
+            continue
+        inner = node.args[0]
+        if isinstance(inner, Node) and inner.op == "call_function" and inner.target is _T:
+            node.replace_all_uses_with(inner.args[0])
             module.graph.erase_node(node)
     return module
 

@@ -9,6 +9,7 @@ from typing import Any
 import torch
 from torch.fx.node import Node
 
+from torchspore.engine.graph import marks
 from torchspore.engine.graph.fx.aliasing import root, writes
 from torchspore.engine.graph.fx.inputs import new_input
 from torchspore.engine.graph.fx.order import dependencies, in_order
@@ -140,8 +141,8 @@ def put_in(module: torch.fx.GraphModule, kernels: Iterable[tuple[Cluster, Callab
 
 def _call(graph: torch.fx.Graph, names: dict[Node, Node], cluster: Cluster, kernel: Callable[..., Any]) -> None:
     call = graph.call_function(kernel, tuple(names[item] for item in cluster.inputs))
-    call.meta["is_kernel"] = True
-    call.meta["fused"] = [node.target for node in cluster.nodes]
+    call.meta[marks.IS_KERNEL] = True
+    call.meta[marks.FUSED] = [node.target for node in cluster.nodes]
     for place, node in enumerate(cluster.outputs):
         names[node] = graph.call_function(operator.getitem, (call, place))
         names[node].meta = dict(node.meta)

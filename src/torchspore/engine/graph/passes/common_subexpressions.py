@@ -7,6 +7,7 @@ from typing import Any
 import torch
 from torch.fx.node import Node
 
+from torchspore.engine.graph import marks
 from torchspore.engine.graph.fx.aliasing import changing, leaves, root
 from torchspore.engine.graph.fx.modules import change_inner
 from torchspore.engine.graph.passes.cleanup import acts
@@ -39,7 +40,7 @@ def _changed(module: torch.fx.GraphModule) -> torch.fx.GraphModule:
 
 
 def _is_steady(node: Node, moving: set[Node]) -> bool:
-    if node.op != "call_function" or any(mark in node.meta for mark in ("computed_again", "recomputed")):
+    if node.op != "call_function" or marks.RECOMPUTED in node.meta:
         return False
     if node.target is not operator.getitem and (not is_operator(node.target) or acts(node)):
         return False

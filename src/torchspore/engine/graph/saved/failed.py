@@ -12,8 +12,9 @@ from typing import Any
 
 import torch
 
+from torchspore.engine import process
 from torchspore.engine.graph import stages
-from torchspore.engine.graph.refusal import Refusal
+from torchspore.engine.graph.refusal import Kind, Refusal
 from torchspore.engine.graph.saved import folder, ir, kinds
 from torchspore.engine.graph.saved.snapshot import Call, Inputs, Snapshot, Taker
 
@@ -57,7 +58,7 @@ def write(
     Gives its path, None where it can't be written.
     """
     trace = _Trace()
-    if not refusal.reason.startswith("is given"):           # arguments are refused before anything is traced
+    if refusal.kind is not Kind.ARGUMENT:           # arguments are refused before anything is traced
         with stages.recorded_by(trace):
             with contextlib.suppress(Refusal):
                 again()
@@ -67,7 +68,7 @@ def write(
         inputs = Inputs(trace.capture.lifted, *call)
         graph = Taker().snapshot(trace.capture.tracer, entry, inputs, "")
     _mark(graph, refusal, trace.is_whole)
-    path = Path(os.environ.get("MS_OM_PATH") or ".").absolute() / folder.rank() / "om" / NAME
+    path = Path(os.environ.get("MS_OM_PATH") or ".").absolute() / process.folder() / "om" / NAME
     try:
         folder.put_whole(path, _text(graph, refusal, name, settings))
     except OSError:

@@ -1,33 +1,19 @@
 """The directory that `save_graphs_path` names: files get in whole, numbered through; what can't be written is told once."""
 from __future__ import annotations
 
-import contextlib
 import errno
 import itertools
-import os
-import tempfile
 import warnings
 from pathlib import Path
 
-import torch
-
+from torchspore.base import once
+from torchspore.base.files import READ_ONLY, write_whole
 from torchspore.base.frames import user_frame
 from torchspore.base.paths import PRIVATE
 from torchspore.context.store import STORE
+from torchspore.engine import process
 
-_READ_ONLY = 0o400
 _numbers: dict[Path, itertools.count[int]] = {}
-_told: set[Path] = set()
-
-
-def rank() -> str:
-    """`rank_2` in a distributed run, `rank_0` in one process."""
-    return f"rank_{torch.distributed.get_rank() if is_distributed() else 0}"
-
-
-def is_distributed() -> bool:
-    """Whether this process is one of several."""
-    return torch.distributed.is_available() and torch.distributed.is_initialized()
 
 
 class Folder:
@@ -35,7 +21,7 @@ class Folder:
 
     def __init__(self) -> None:
         root = Path(STORE.get("save_graphs_path") or ".").absolute()
-        self.root = root / rank() if is_distributed() else root
+        self.root = root / process.folder() if process.is_distributed() else root
         self.usable = True
         self.files = 0
 
@@ -46,7 +32,7 @@ class Folder:
         """
         number = next(_numbers.setdefault(self.root, itertools.count()))
         name = f"{stem}_{number:04d}.{ending}"
-        return name if self.replace(name, text, _READ_ONLY) else ""
+        return name if self.replace(name, text, READ_ONLY) else ""
 
     def replace(self, name: str, text: str, mode: int = 0o600) -> bool:
         """Puts a file in, whole or not at all: what was there stays readable until then. Says whether that went well."""
@@ -63,9 +49,8 @@ class Folder:
 
     def _fail(self, error: OSError) -> None:
         self.usable = False
-        if self.root in _told:
+        if not once.first_time(("save_graphs", self.root)):
             return
-        _told.add(self.root)
         is_full = error.errno in (errno.ENOSPC, errno.EDQUOT)
         hint = "free some space" if is_full else "set save_graphs_path to a directory that can be written"
         file, line, _ = user_frame() or ("<unknown>", 1, "")
@@ -78,16 +63,7 @@ class Folder:
             raise
 
 
-def put_whole(path: Path, text: str, mode: int = _READ_ONLY) -> None:
+def put_whole(path: Path, text: str, mode: int = READ_ONLY) -> None:
     """Writes a file, whole or not at all, and makes its directory. Raises OSError."""
     path.parent.mkdir(mode=PRIVATE, parents=True, exist_ok=True)
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=".new-")
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(text)
-        os.chmod(temporary, mode)
-        os.replace(temporary, path)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            os.unlink(temporary)
-        raise
+    write_whole(path, text, mode)

@@ -4,15 +4,16 @@ from __future__ import annotations
 import itertools
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
 import torch
 
 from torchspore.context import effects
 from torchspore.context.effects import Outcome
+from torchspore.engine.graph import marks
 from torchspore.engine.graph.saved import dot, ir, timing
 from torchspore.engine.graph.saved.folder import Folder
+from torchspore.engine.graph.saved.model import Compilation, Stage
 from torchspore.engine.graph.saved.snapshot import Inputs, Snapshot, Taker
 
 MAIN = ("bootstrap", "type_inference", "gradient", "control_flow", "optimize", "validate", "backend_pass", "task_emit", "execute")
@@ -31,31 +32,6 @@ ABOUT = {
 }
 
 _numbers = itertools.count()
-
-
-@dataclass
-class Stage:
-    """One stage of a compilation, for the page: `same_as` is the place of the stage that shows the same graph."""
-
-    title: str
-    about: str
-    file: str
-    snapshot: Snapshot
-    same_as: int | None = None
-    part: str = ""
-
-
-@dataclass
-class Compilation:
-    """All that the page shows of one compilation."""
-
-    name: str
-    line: str
-    settings: Mapping[str, str]
-    stages: list[Stage] = field(default_factory=list)
-    seconds: float = 0.0
-    times: dict[str, float] = field(default_factory=dict)
-    """The measured seconds of the operators that run, by their names; empty where nothing was measured."""
 
 
 class Recording:
@@ -84,7 +60,7 @@ class Recording:
         """Takes the whole trace, and `lifted`, the Tensors that are its inputs."""
         self._inputs = Inputs(lifted, function, args, kwargs)
         nodes = module.graph.nodes
-        first = next((n.name for n in nodes if n.op == "call_function" and (n.meta.get("gradient") or n.meta.get("backward"))), None)
+        first = next((n.name for n in nodes if n.op == "call_function" and marks.is_backward(n.meta)), None)
         before = self._taker.snapshot(module, self._name, self._inputs, "bootstrap", first)
         self._main("bootstrap", before)
         self._main("type_inference", before)

@@ -10,6 +10,7 @@ from typing import Any
 import torch
 from torch.fx.node import Node
 
+from torchspore.engine.graph import marks
 from torchspore.engine.graph.saved import kinds
 from torchspore.engine.private import is_operator
 
@@ -177,18 +178,18 @@ class Taker:
 
     def _call(self, node: Node, graph: str, outer: str, step: str, inner: list[Snapshot]) -> Call:
         key = (graph, node.name)
-        before = self._seen.setdefault(key, "" if "scope" in node.meta else step)
-        origin = node if "scope" in node.meta else _nearest(node)
+        before = self._seen.setdefault(key, "" if marks.SCOPE in node.meta else step)
+        origin = node if marks.SCOPE in node.meta else _nearest(node)
         meta = origin.meta if origin is not None else {}
         hint = outer + node.name
         call = Call(
-            node.name, _target(node), meta.get("called", "") if origin is node else "",
+            node.name, _target(node), meta.get(marks.CALLED, "") if origin is node else "",
             tuple(self._argument(a, hint, step, inner) for a in node.args),
             {key: self._argument(value, hint, step, inner) for key, value in node.kwargs.items()},
-            tuple(n.name for n in node.all_input_nodes), kinds.of_node(node), meta.get("scope", "Default"),
+            tuple(n.name for n in node.all_input_nodes), kinds.of_node(node), meta.get(marks.SCOPE, "Default"),
             _own_lines(meta.get("stack", ())) if origin is node else (), meta.get("columns") if origin is node else None,
-            bool(meta.get("gradient") or node.meta.get("backward")), before,
-            tuple(_name(target).rpartition(".")[2] for target in node.meta.get("fused", ())),
+            bool(meta.get(marks.GRADIENT) or node.meta.get(marks.BACKWARD)), before,
+            tuple(_name(target).rpartition(".")[2] for target in node.meta.get(marks.FUSED, ())),
         )
         if key not in self._numbers:
             self._numbers[key] = self._counts[call.unnumbered]
@@ -226,7 +227,7 @@ def _nearest(node: Node) -> Node | None:
     around = [*node.all_input_nodes, *node.users]
     for _ in range(4):
         for other in around:
-            if "scope" in other.meta:
+            if marks.SCOPE in other.meta:
                 return other
         around = [further for other in around for further in (*other.all_input_nodes, *other.users)][:64]
     return None
@@ -247,7 +248,7 @@ def _target(node: Node) -> str:
     if node.op == "get_attr":
         return "constant"
     name = _name(node.target)
-    return "kernel" if "fused" in node.meta and not name.startswith("GraphKernel") else name
+    return "kernel" if marks.FUSED in node.meta and not name.startswith("GraphKernel") else name
 
 
 def _name(target: Any) -> str:

@@ -17,15 +17,15 @@ class _Ordered(Cell):
         return cell
 
     def _renumber(self, cells: Iterable[Cell]) -> None:
-        self._changes()
         self.__dict__["_cells"] = OrderedDict((str(i), cell) for i, cell in enumerate(cells))
+        self._changed()
 
     def _add(self, cell: Any) -> None:
         name = str(len(self._cells))
         if self._auto_prefix:
             self._check(cell).update_parameters_name(name + ".")
-        self._changes()
         self._cells[name] = self._check(cell)
+        self._changed()
 
     def _name(self, index: Any) -> str:
         if isinstance(index, bool) or not isinstance(index, int):
@@ -49,8 +49,8 @@ class _Ordered(Cell):
         name = self._name(index)
         if self._auto_prefix:
             self._check(cell).update_parameters_name(name + ".")
-        self._changes()
         self._cells[name] = self._check(cell)
+        self._changed()
 
     def __delitem__(self, index: Any) -> None:
         gone = set([self._name(index)] if not isinstance(index, slice) else list(self._cells)[index])
@@ -142,15 +142,15 @@ class CellDict(Cell):
             raise TypeError(f"CellDict[{name!r}]: expected a Cell, got {type(cell).__name__}.")
         if self._auto_prefix:
             cell.update_parameters_name(name + ".")
-        self._changes()
         self._cells[name] = cell
+        self._changed()
 
     def __getitem__(self, name: str) -> Cell:
         return self._cells[name]  # type: ignore[no-any-return]
 
     def __delitem__(self, name: str) -> None:
-        self._changes()
         del self._cells[name]
+        self._changed()
 
     def __len__(self) -> int:
         return len(self._cells)
@@ -175,10 +175,12 @@ class CellDict(Cell):
 
     def clear(self) -> None:
         """Takes all Cells out."""
-        self._changes()
         self._cells.clear()
+        self._changed()
 
     def pop(self, name: str) -> Cell:
         """Takes the Cell `name` out and gives it back."""
-        self._changes()
-        return self._cells.pop(name)  # type: ignore[no-any-return]
+        try:
+            return self._cells.pop(name)  # type: ignore[no-any-return]
+        finally:
+            self._changed()

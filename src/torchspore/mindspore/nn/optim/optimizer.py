@@ -9,7 +9,7 @@ import numpy as np
 
 from torchspore.context.store import STORE
 from torchspore.engine import dtypes, optim
-from torchspore.engine.graph.capture import state
+from torchspore.engine.front import FRONT
 from torchspore.engine.graph.passes.precision import casts
 from torchspore.engine.rows import RowsBase
 from torchspore.engine.tensor import raw, wrap
@@ -270,7 +270,7 @@ class Optimizer(Cell):
         self.__dict__["_target"] = value
 
 
-state.settle(Group)
+FRONT.settled += (Group,)
 
 
 def _rows(gradient: Any) -> RowsBase | None:

@@ -16,11 +16,6 @@ from torchspore.engine.graph.settings import Settings
 _KEPT = Outcome.applied("each value of a graph keeps its memory until the end of the call")
 
 
-def is_wanted(settings: Settings) -> bool:
-    """Whether a switch changes how long values live."""
-    return settings.saves_memory or not settings.reuses_memory
-
-
 def apply(module: torch.fx.GraphModule, settings: Settings) -> torch.fx.GraphModule:
     """The graph with what the switches ask for, in place."""
     from torchspore.engine.graph.passes.memory import early_updates, keep, lifetimes, rematerialize

@@ -7,6 +7,7 @@ from typing import Any
 import torch
 from torch.fx.node import Node
 
+from torchspore.engine.graph import marks
 from torchspore.engine.graph.fx.order import dependencies
 from torchspore.engine.graph.passes.memory.lifetimes import size_of
 from torchspore.engine.private import is_operator
@@ -102,7 +103,7 @@ def _hasty(steps: list[Node], before: dict[Node, list[Node]]) -> set[Node]:
             if other not in ancestors:
                 ancestors.add(other)
                 waiting.append(other)
-    found |= {node for node in ancestors if node.meta.get("optimizer") and node.op == "call_function"}
+    found |= {node for node in ancestors if node.meta.get(marks.OPTIMIZER) and node.op == "call_function"}
     free: set[Node] = set()
     for node in before:
         if node.op == "placeholder":

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 import torch
 from torch.fx.node import Node
 
+from torchspore.engine.graph import marks
 from torchspore.engine.graph.fx.aliasing import owners, shown, writes
 from torchspore.engine.graph.passes.cleanup import acts
 from torchspore.engine.graph.passes.memory.lifetimes import Lifetimes, Storage
@@ -50,8 +51,6 @@ def _tensors(value: object) -> list[torch.Tensor]:
     return [t for t in value if isinstance(t, torch.Tensor)] if isinstance(value, (list, tuple)) else []
 
 
-MARK = "recomputed"
-"""In the meta of a node that computes a value again: passes that compute equal values once leave it alone."""
 PRICE = 0.25
 """The share of the graph's own cost that may be spent in all."""
 _STRIDE = 0.05
@@ -115,7 +114,7 @@ def _candidates(lives: Lifetimes, at: int, top: int, hopeless: set[Node], budget
     writes_at = _writes(lives)
     found = []
     for storage in lives.storages:
-        if storage.size < _WORTH * top or storage.node in hopeless or MARK in storage.node.meta:
+        if storage.size < _WORTH * top or storage.node in hopeless or marks.RECOMPUTED in storage.node.meta:
             continue
         back = _next_use(storage, at)
         if back is not None:
@@ -268,5 +267,5 @@ def _copied(graph: torch.fx.Graph, node: Node, made: dict[Node, Node]) -> Node:
         copy.meta = dict(node.meta)
     else:
         copy = graph.node_copy(node, lambda n: made.get(n, n))
-    copy.meta[MARK] = True
+    copy.meta[marks.RECOMPUTED] = True
     return copy

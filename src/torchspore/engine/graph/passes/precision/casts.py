@@ -10,11 +10,10 @@ import torch
 from torch.fx.node import Node, map_arg
 
 from torchspore.engine import tensor as engine
+from torchspore.engine.graph import marks
 from torchspore.engine.graph.fx.aliasing import owners, writes
 from torchspore.engine.graph.passes.precision.policy import with_dtype
 from torchspore.engine.private import FakeTensor, FakeTensorMode, is_operator, without_modes
-
-_MARK = "optimizer"
 
 
 @contextmanager
@@ -34,12 +33,12 @@ def marked() -> Iterator[None]:
         for node in reversed(graph.nodes):
             if node is before:
                 break
-            node.meta[_MARK] = True
+            node.meta[marks.OPTIMIZER] = True
 
 
 def is_of_optimizer(node: Node) -> bool:
     """Whether the operator is part of an optimizer's formula."""
-    return _MARK in node.meta
+    return marks.OPTIMIZER in node.meta
 
 
 CAST = torch.ops.aten._to_copy.default

@@ -7,6 +7,7 @@ import torch
 from torch.fx.node import Node
 
 from torchspore.base.frames import user_line
+from torchspore.engine.graph import marks
 from torchspore.engine.graph.fx.modules import change_inner
 from torchspore.engine.graph.passes.precision import policy
 from torchspore.engine.graph.passes.precision.casts import Module, rewritten
@@ -38,7 +39,7 @@ def supported(module: Module, reduces: bool) -> Module:
         return module
     if not reduces:
         value = next(n.meta["val"] for n in lacking.all_input_nodes if n.meta["val"].dtype in NARROW)
-        line = lacking.meta.get("line") or user_line()
+        line = lacking.meta.get(marks.LINE) or user_line()
         raise LacksKernel(f"{line}: {lacking.target._opname}: {sentence(value.dtype)}\n\nhint: {HINT}")  # type: ignore[union-attr]
     rule = Lacking()
     rewritten(module, rule)

@@ -4,13 +4,11 @@ from __future__ import annotations
 import functools
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from torchspore.engine.graph.saved.folder import Folder
+from torchspore.engine.graph.saved.model import Compilation
 from torchspore.engine.graph.saved.page.data import of
-
-if TYPE_CHECKING:
-    from torchspore.engine.graph.saved.folder import Folder
-    from torchspore.engine.graph.saved.recording import Compilation
 
 MOST = 60_000
 """So many records of operators the page holds in all; of compilations beyond it says that their files tell the rest."""

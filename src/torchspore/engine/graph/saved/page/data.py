@@ -4,10 +4,11 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from torchspore.engine.graph.saved import ir
 from torchspore.engine.graph.saved.kinds import Value
+from torchspore.engine.graph.saved.model import Compilation, Stage
 from torchspore.engine.graph.saved.snapshot import Call, Inner, Reference, Snapshot
 
 FLOPS, BANDWIDTH, CALL = 50e9, 10e9, 2e-6
@@ -52,10 +53,6 @@ def _size(kind: Value) -> int:
     if kind.items:
         return _size(kind.items[0])
     return math.prod(n for n in kind.shape if type(n) is int)
-
-
-if TYPE_CHECKING:
-    from torchspore.engine.graph.saved.recording import Compilation, Stage
 
 LIMIT = 10_000
 """The most operators of one stage that the page holds; it says how many it left out."""

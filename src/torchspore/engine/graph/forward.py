@@ -15,11 +15,10 @@ from typing import Any
 import torch
 
 from torchspore.context.store import STORE
-from torchspore.engine import random
+from torchspore.engine import counters, random
 from torchspore.engine.dtypes import Type
 from torchspore.engine.grad import GradFrame, differentiate, follow, is_differentiable
 from torchspore.engine.graph import thread_state
-from torchspore.engine.graph.call import table
 from torchspore.engine.graph.refusal import Refusal
 from torchspore.engine.tensor import Frame, TensorBase, frame, raw, tensors, transform, wrap
 
@@ -101,7 +100,7 @@ class Forward(GradFrame):
         """Keeps what must be the same when the record is used."""
         self._is_over = True
         self._counts = _counts()
-        self._changes = table.version
+        self._changes = counters.cells
         given = list(tensors((self.args, self.kwargs)))
         self._states = [(t, now := raw(t), now._version) for t in (*given, *self._read.values(), *tensors(self.result))]
         is_real = frame() is None
@@ -122,7 +121,7 @@ class Forward(GradFrame):
 
     def _has_changed(self, cell: Any) -> bool:
         """Whether an attribute of the Cell, or of one inside it, was set since."""
-        return self._changes != table.version and any(
+        return self._changes != counters.cells and any(
             inner.__dict__.get(CHANGED_AT, -1) > self._changes for _, inner in cell.cells_and_names()
         )
 
@@ -200,7 +199,7 @@ def recorder(cell: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Callab
         return around.forwards.met(cell, args, kwargs) if around.forwards is not None else None
     own = cell.__dict__
     own.pop(KEPT, None)
-    if not own["requires_grad"] or _local.in_step or (thread_state.is_graph_mode() and not thread_state.local.in_parts):
+    if not own["requires_grad"] or _local.in_step or (thread_state.is_graph_mode() and not thread_state.local.breaks):
         return None
     if "_is_step" in own or _has_transform(own):
         return lambda call: _step(call, args, kwargs)
@@ -306,4 +305,4 @@ def _have_equal_bits(one: torch.Tensor, other: torch.Tensor) -> bool:
 
 def _counts() -> tuple[Any, ...]:
     """What makes every record void: another seed, other options, a hook that was added."""
-    return random.seedings, STORE.snapshot(), table.generation
+    return random.seedings, STORE.snapshot(), counters.generation

@@ -8,7 +8,7 @@ from torch.fx.node import Node
 
 from torchspore.engine.graph.backend import fusion
 from torchspore.engine.graph.fx.aliasing import is_view
-from torchspore.engine.graph.settings.fusion_flags import Flags, Names
+from torchspore.engine.graph.settings import Flags, Names
 from torchspore.engine.private import is_operator
 from torchspore.names.kernels import OPERATORS
 

@@ -1,0 +1,73 @@
+"""Files that are there whole or not at all."""
+from __future__ import annotations
+
+import contextlib
+import glob
+import os
+import re
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import BinaryIO
+
+READ_ONLY = 0o400
+
+
+@contextlib.contextmanager
+def whole_file(path: Path, mode: int | None = None, durable: bool = False) -> Iterator[BinaryIO]:
+    """A file to write that takes the place of `path` when the block has ended; an error or Ctrl-C leaves what was there before.
+
+    The temporary name beside it is nobody else's and no link is followed. `mode` are the permissions (0600 where none are given).
+    With `durable` it is on the disk before it takes its place. What a killed process left of the same file goes. Raises OSError.
+    """
+    _sweep(path)
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.{os.getpid()}.", suffix=".tmp")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            yield file
+            file.flush()
+            if durable:
+                os.fsync(file.fileno())
+        if mode is not None:
+            os.chmod(temporary, mode)
+        os.replace(temporary, path)
+        if durable:
+            _sync_folder(path.parent)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.unlink(temporary)
+        raise
+
+
+def write_whole(path: Path, contents: bytes | str, mode: int | None = None) -> None:
+    """Writes a file, whole or not at all. Raises OSError."""
+    with whole_file(path, mode) as file:
+        file.write(contents.encode() if isinstance(contents, str) else contents)
+
+
+def _sweep(path: Path) -> None:
+    """Removes temporary files of `path` whose process has ended."""
+    for name in glob.glob(f"{glob.escape(str(path.parent))}/.{glob.escape(path.name)}.*.tmp"):
+        found = re.fullmatch(r"(\d+)\.[^.]+\.tmp", os.path.basename(name)[len(path.name) + 2:])
+        if found is not None and not _is_alive(int(found.group(1))):
+            with contextlib.suppress(OSError):
+                os.unlink(name)
+
+
+def _is_alive(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:
+        return True
+    return True
+
+
+def _sync_folder(folder: Path) -> None:
+    with contextlib.suppress(OSError):  # not every system lets a folder be opened
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)

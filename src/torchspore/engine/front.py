@@ -1,0 +1,28 @@
+"""What the engine must know of the front end, which stands above it: each is handed down once, where it is defined."""
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from types import CodeType, FrameType
+from typing import Any
+
+
+@dataclass
+class FrontEnd:
+    """The classes and functions of the front end; None until it is imported."""
+
+    cell: type | None = None
+    """The class whose attributes a capture watches."""
+    cell_call: CodeType | None = None
+    """The code that calls a Cell's construct, with the Cell as `self`."""
+    operator_of: Callable[[FrameType], str | None] = field(default=lambda frame: None)
+    """The operator that a frame runs; None where it runs none."""
+    settled: tuple[type, ...] = ()
+    """Classes whose objects are known by identity: what is inside them is watched otherwise or never changes."""
+    row_gradient: type | None = None
+    """The class of gradients that are rows of a table."""
+    warn: Callable[[str], None] | None = None
+    """Tells the user in MindSpore's log."""
+
+
+FRONT: Any = FrontEnd()

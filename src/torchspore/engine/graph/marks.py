@@ -1,0 +1,25 @@
+"""The names of what torchspore notes in the `meta` of a graph's nodes, beside torch's own "val" (a stand-in for the value)."""
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+LINE, COLUMNS, STACK, SCOPE, CALLED, GRADIENT = "line", "columns", "stack", "scope", "called", "gradient"
+"""Where a node comes from (provenance.py): `file:line`, columns in it, outer lines, Cell, operator of mindspore, whether its gradient."""
+
+BACKWARD = "backward"
+"""Belongs to the backward half of a graph that is cut in two."""
+
+OPTIMIZER = "optimizer"
+"""Belongs to an optimizer's step, which keeps its dtypes."""
+
+RECOMPUTED = "recomputed"
+"""Was put in to compute a value again: equal nodes stay apart."""
+
+IS_KERNEL, FUSED = "is_kernel", "fused"
+"""A generated kernel; the operators that it computes."""
+
+
+def is_backward(meta: Mapping[str, Any]) -> bool:
+    """Whether a node computes gradients."""
+    return bool(meta.get(GRADIENT) or meta.get(BACKWARD))
