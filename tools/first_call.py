@@ -1,10 +1,11 @@
 """The rooms that a Cell's first call in Graph mode goes through: `python tools/first_call.py`.
 
-A room is a file under `engine/graph`; a return is a call into a room that the trip had left before. The fewer of both, the easier a
-reader follows a call.
+A room is a package or a file of `engine/graph` itself, the rows of the table in docs/architecture.md; a return is a call into a room that
+the trip had left before. The fewer of both, the easier a reader follows a call. The same is told of single files.
 """
 from __future__ import annotations
 
+import itertools
 import sys
 from types import FrameType
 
@@ -40,10 +41,11 @@ def trip() -> list[str]:
 def main() -> None:
     """Prints the figures and the rooms."""
     torchspore.install()
-    rooms = trip()
-    distinct = list(dict.fromkeys(rooms))
-    print(f"{len(distinct)} rooms, {len(rooms) - len(distinct)} returns")
-    print("\n".join(distinct))
+    files = trip()
+    rooms = [name for name, _ in itertools.groupby(file.partition("/")[0].removesuffix(".py") for file in files)]
+    for kind, names in (("rooms", rooms), ("files", files)):
+        print(f"{len(set(names))} {kind}, {len(names) - len(set(names))} returns")
+    print(" ".join(dict.fromkeys(rooms)))
 
 
 if __name__ == "__main__":

@@ -133,6 +133,9 @@ def compiling(settings: Settings) -> None:
     if settings.order:
         text = "operators run layer by layer" if settings.order == "bfs" else "each branch runs to its end"
         effects.report("exec_order", Outcome.applied(text))
+    if settings.level == "O0" and not settings.infer_boost:
+        level("O0: each graph is a straight line of the kernels that PyNative calls")
+        layout(settings, False)
     _generated(settings)
 
 

@@ -56,8 +56,6 @@ def _code(module: torch.fx.GraphModule, inputs: Inputs, settings: Settings, held
         return _boosted(module, inputs, settings, held)
     if settings.level != "O0" and not _takes_kept_values(module):
         return forms.compile(module, inputs, settings, held)
-    outcomes.level("O0: each graph is a straight line of the kernels that PyNative calls")
-    outcomes.layout(settings, False)
     return _plain(module)
 
 
@@ -77,7 +75,8 @@ def untuned(module: torch.fx.GraphModule, inputs: Inputs, settings: Settings, he
 
 def prepared(module: torch.fx.GraphModule, settings: Settings) -> torch.fx.GraphModule:
     """The graph after the steps that switches ask for, whatever the level: precision, memory, graph kernels, order."""
-    return passes.run(_asked(module, settings), module)
+    steps = list(_asked(module, settings))
+    return passes.run(steps, module) if steps else module
 
 
 def _asked(module: torch.fx.GraphModule, settings: Settings) -> Iterator[passes.Step]:
@@ -86,7 +85,7 @@ def _asked(module: torch.fx.GraphModule, settings: Settings) -> Iterator[passes.
     order: list[passes.Step] = [("exec_order", lambda module: ordered(module, settings.order))] if settings.order else []
     if settings.saves_memory:
         yield from order                             # what is computed again must stay where it is put
-    if settings.changes_memory:
+    if settings.saves_memory or not settings.reuses_memory:
         yield "memory", lambda module: memory.apply(module, settings)
     if settings.kernels is not None:
         from torchspore.engine.graph.graph_kernels import steps

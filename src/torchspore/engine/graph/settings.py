@@ -175,11 +175,6 @@ class Settings:
     tuning: Tuning | None = None
     """What `aoe_tune_mode` and `auto_tune_mode` ask for; None where nothing is searched for."""
 
-    @property
-    def changes_memory(self) -> bool:
-        """Whether a switch changes how long values live."""
-        return self.saves_memory or not self.reuses_memory
-
     def told(self) -> dict[str, str]:
         """The compile options as the head of a saved graph names them."""
         return {

@@ -14,9 +14,9 @@ from torchspore.engine import tensor as engine
 from torchspore.engine.graph import cache, passes, pipeline, stages
 from torchspore.engine.graph.backend.eager_codegen import Code
 from torchspore.engine.graph.call.key import meta
-from torchspore.engine.graph.call.undo import Undo, undo_for, written_places
+from torchspore.engine.graph.call.undo import Undo, undo_for
 from torchspore.engine.graph.capture.capture import Captured, In, Out
-from torchspore.engine.graph.capture.state import MISSING, Read
+from torchspore.engine.graph.capture.state import MISSING, Read, hold
 from torchspore.engine.graph.refusal import Refusal
 from torchspore.engine.graph.settings import Settings
 from torchspore.engine.number import Number
@@ -29,8 +29,8 @@ class Graph:
     def __init__(self, captured: Captured, flat: list[TensorBase], seconds: float, settings: Settings) -> None:
         started = time.perf_counter()
         self.module = passes.run(passes.CLEAN, captured.module, keep=stages.keep_pass)
-        stages.keep("optimize", self.module)
         _check_generators(self.module)
+        stages.keep("optimize", self.module)
         stages.keep("validate", self.module)
         self._result, self._written = captured.result, captured.written
         self._is_simple = isinstance(captured.result, Out) and not captured.result.is_number
@@ -56,7 +56,7 @@ class Graph:
         self._fits = captured.fits
         with cache.open(self.module, captured.watch.codes, settings, self._labels()) as self.module:
             # Before a pass lets weights be written early: what it computes again has not failed the first time.
-            self._undo, self._writes = undo_for(self.module, self.settings), bool(written_places(self.module))
+            self._undo, self._writes = undo_for(self.module, self.settings)
             self.code = self._compiled(flat)
         self.operators = sum(node.op == "call_function" for node in self.module.graph.nodes)
         self.seconds = seconds + time.perf_counter() - started
@@ -91,16 +91,15 @@ class Graph:
         for get, name, value, read in self._names:
             if get(name, MISSING) is not value and not read.holds():
                 return False
-        for read in self._contents:
-            if not read.holds():
-                return False
+        if self._contents and not hold(self._contents):
+            return False
         for place, read in self._twice:
             if read.now() is not flat[place]:
                 return False
         now = (version, counters.rebinds)
         if now == self._seen and not self._rereads:
             return self._fits is None or self._fits(self._examples(flat))
-        if now != self._seen and not all(read.holds() for read in self._attributes):
+        if now != self._seen and not hold(self._attributes):
             return False
         inputs: list[Any] = []
         for source, expected in zip(self._sources, self._metas):

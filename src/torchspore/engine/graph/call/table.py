@@ -76,7 +76,8 @@ class Table(OrderedDict[Any, Entry]):
 
 def table_of(owner: Any) -> Table:
     """The table that hangs on a Cell or function."""
-    return owner.__dict__.setdefault("_graphs", Table())
+    found = owner.__dict__.get("_graphs")
+    return owner.__dict__.setdefault("_graphs", Table()) if found is None else found
 
 
 def open_axes(owner: Any, args: tuple[Any, ...]) -> dict[int, dynamic_shapes.Axes]:

@@ -73,17 +73,18 @@ def _generator(device: torch.device) -> Any:
     return module.default_generators[device.index if device.index is not None else module.current_device()]
 
 
-def undo_for(module: torch.fx.GraphModule, settings: Settings) -> Undo | None:
-    """What must be put aside for a graph; None where a failing run loses nothing."""
+def undo_for(module: torch.fx.GraphModule, settings: Settings) -> tuple[Undo | None, bool]:
+    """What must be put aside for a graph, None where a failing run loses nothing; and whether the graph writes into its inputs."""
     nodes = list(module.graph.nodes)
+    written = _written(nodes)
     at = {node: place for place, node in enumerate(nodes)}
     failing = [node for node in nodes if may_fail(node)]
     if not failing:
-        return None
+        return None, bool(written)
     is_moved = settings.lanes or settings.order or settings.infer_boost or settings.kernels is not None or settings.tuning is not None
     in_order = settings.level == "O0" and not is_moved
     places: list[int] = []
-    for place, writers in _written(nodes).items():
+    for place, writers in written.items():
         if any(_may_come_later(writer, failing, at, in_order) for writer in writers):
             places.append(place)
     devices = {
@@ -91,17 +92,12 @@ def undo_for(module: torch.fx.GraphModule, settings: Settings) -> Undo | None:
         for value in _values(node) if isinstance(value, torch.Tensor)
     }
     prints = any(node.target is control.say for node in nodes if node.op == "call_function")
-    return Undo(places, sorted(devices, key=str), prints) if places or devices or prints else None
+    return (Undo(places, sorted(devices, key=str), prints) if places or devices or prints else None), bool(written)
 
 
 def _values(node: Node) -> list[Any]:
     found = node.meta.get("val")
     return list(found) if isinstance(found, (list, tuple)) else [found]
-
-
-def written_places(module: torch.fx.GraphModule) -> list[int]:
-    """The inputs that a graph writes into."""
-    return list(_written(list(module.graph.nodes)))
 
 
 def _may_come_later(writer: Node, failing: list[Node], at: dict[Node, int], in_order: bool) -> bool:

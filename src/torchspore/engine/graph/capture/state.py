@@ -6,7 +6,7 @@ classes and functions. Each is kept with a snapshot of its value.
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, MutableMapping
+from collections.abc import Iterable, Iterator, MutableMapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,7 +15,7 @@ import numpy as np
 from torchspore.engine.graph.capture.snapshot import MISSING, Node, Unwatchable, Walk, is_constant
 from torchspore.engine.tensor import TensorBase
 
-__all__ = ["MISSING", "Cells", "ClassNames", "Contents", "Function", "Randomness", "Read", "Unwatchable", "is_constant"]
+__all__ = ["MISSING", "Cells", "ClassNames", "Contents", "Function", "Randomness", "Read", "Unwatchable", "hold", "is_constant"]
 
 
 @dataclass
@@ -44,6 +44,11 @@ class Read:
         if isinstance(self.value, TensorBase):
             return isinstance(now, TensorBase)
         return bool(self.snapshot.holds(now))
+
+
+def hold(reads: Iterable[Read]) -> bool:
+    """Whether all of them are as they were."""
+    return all(read.holds() for read in reads)
 
 
 class _View(MutableMapping[str, Any]):

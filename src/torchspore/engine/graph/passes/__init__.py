@@ -35,6 +35,8 @@ def run(
     """
     if copies:
         module = copied(module)
+    if stages.current() is None:
+        keep = None                # nothing is saved
     for name, change in steps:
         module = change(module)
         if keep is not None:
