@@ -9,6 +9,7 @@ import torch
 from torchspore.context import effects
 from torchspore.context.effects import Outcome
 from torchspore.context.store import STORE
+from torchspore.engine import tree
 from torchspore.engine.dtypes import FROM_TORCH
 from torchspore.engine.grad import is_differentiable, is_recording
 from torchspore.engine.tensor import raw, tensors, transform, wrap
@@ -54,7 +55,7 @@ def with_gradient(call: Callable[..., Any], bprop: Callable[..., Any], net: str)
             result = _with(structure["result"], outputs)
             sens = _with(structure["result"], gradients)
             got = bprop(*_with(args, inputs), result, sens)
-            got = got if isinstance(got, (tuple, list)) else (got,)
+            got = tree.listed(got)
             if STORE.get("check_bprop"):
                 effects.report("check_bprop", Outcome.applied("gradients of a Cell's own bprop are checked"))
                 _check(got, args, inputs, bprop, net)

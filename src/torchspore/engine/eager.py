@@ -10,7 +10,7 @@ from torchspore.context import effects
 from torchspore.context.effects import Outcome
 from torchspore.context.options import OPTIONS
 from torchspore.context.store import STORE
-from torchspore.engine import device
+from torchspore.engine import device, tree
 from torchspore.engine import tensor as engine
 from torchspore.engine.tensor import TensorBase, tensors
 
@@ -38,7 +38,7 @@ def _wait(wanted: bool) -> None:
 def after(out: Any) -> None:
     """Is called with an operator's result (torch tensors) while `engine.active` is not zero."""
     if device.awaits_use:
-        for t in out if isinstance(out, (tuple, list)) else (out,):
+        for t in tree.listed(out):
             device.used(t)
     if wait_for_each:
         torch.accelerator.synchronize()

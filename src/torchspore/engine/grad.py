@@ -11,6 +11,7 @@ from typing import Any
 import torch
 
 from torchspore.engine import rows as rows_module
+from torchspore.engine import tree
 from torchspore.engine.tensor import Frame, TensorBase, frame, raw, tensors, transform, wrap
 
 
@@ -218,7 +219,7 @@ def _gradients(result: Any, wanted: list[torch.Tensor], sens: Any, nested: bool)
     if sens is None:
         seeds: list[torch.Tensor] = [torch.ones_like(o) for o in outputs]
     else:
-        given = [raw(s) if isinstance(s, TensorBase) else torch.as_tensor(s) for s in (sens if isinstance(sens, (list, tuple)) else [sens])]
+        given = [raw(s) if isinstance(s, TensorBase) else torch.as_tensor(s) for s in tree.listed(sens)]
         seeds = [s.to(o.dtype).expand(o.shape) if s.shape != o.shape else s.to(o.dtype) for s, o in zip(given, outputs)]
     pairs = [(o, s) for o, s in zip(outputs, seeds) if o.requires_grad]
     at = [t for t in wanted if t.requires_grad]

@@ -6,14 +6,13 @@ or captures a graph, a *frame* stands between: it may hand out a stand-in, so th
 from __future__ import annotations
 
 import threading
-from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
 import torch
 
-from torchspore.engine import counters
+from torchspore.engine import counters, tree
 
 active = 0
 """How many frames are open in all threads, and what else wants to see every operator: one plain integer on the hot path, the
@@ -229,57 +228,22 @@ def wrap_all(value: Any) -> Any:
 
 
 def transform(value: Any, function: Callable[[Any], Any]) -> Any:
-    """`value` with `function` applied to every Tensor in it; the structure (lists, tuples, named tuples, dicts) stays."""
+    """`value` with `function` applied to every Tensor in it; the structure (lists, tuples, dicts, of whatever class) stays."""
     if isinstance(value, TensorBase):
         return function(value)
-    if isinstance(value, (tuple, list)):
-        return like(value, [transform(item, function) for item in value])
-    if isinstance(value, dict):
-        return like(value, [transform(item, function) for item in value.values()])
-    return value.rebuilt(tuple(function(part) for part in value.parts())) if isinstance(value, Composite) else value
 
+    def one(leaf: Any) -> Any:
+        if isinstance(leaf, TensorBase):
+            return function(leaf)
+        return leaf.rebuilt(tuple(map(function, leaf.parts()))) if isinstance(leaf, Composite) else leaf
 
-def like(holder: Any, items: list[Any]) -> Any:
-    """A tuple, list or dict of the class of `holder`, with `items` in the places of its items (a dict: of its values).
-
-    The program's own classes are not asked how: their constructors may take anything.
-    """
-    kind: Any = type(holder)
-    if kind is tuple:
-        return tuple(items)
-    if kind is list:
-        return items
-    if kind is dict:
-        return dict(zip(holder, items))
-    if isinstance(holder, tuple):
-        made = tuple.__new__(kind, items)
-    else:
-        made = kind.__new__(kind)
-        if isinstance(holder, list):
-            list.extend(made, items)
-        else:
-            put: Any = OrderedDict.__setitem__ if isinstance(holder, OrderedDict) else dict.__setitem__
-            for key, item in zip(dict.keys(holder), items):
-                put(made, key, item)
-    if isinstance(holder, defaultdict):
-        made.default_factory = holder.default_factory
-    own = getattr(holder, "__dict__", None)
-    if own:
-        before = list(dict.values(holder) if isinstance(holder, dict) else holder)
-        now = {id(old): new for old, new in zip(before, items)}            # a field that is an item too, as in data classes that are dicts
-        made.__dict__.update({name: now.get(id(value), value) for name, value in own.items()})
-    return made
+    return tree.mapped(value, one)
 
 
 def tensors(value: Any) -> Iterator[Any]:
     """Every Tensor in a nested structure, in order."""
-    if isinstance(value, TensorBase):
-        yield value
-    elif isinstance(value, (list, tuple)):
-        for item in value:
-            yield from tensors(item)
-    elif isinstance(value, dict):
-        for item in value.values():
-            yield from tensors(item)
-    elif isinstance(value, Composite):
-        yield from value.parts()
+    for leaf in tree.leaves(value):
+        if isinstance(leaf, TensorBase):
+            yield leaf
+        elif isinstance(leaf, Composite):
+            yield from leaf.parts()

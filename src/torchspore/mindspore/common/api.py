@@ -38,8 +38,9 @@ class JitConfig:
 
     def __init__(
         self, jit_level: str = "", exc_mode: str = "auto", jit_syntax_level: str = "", debug_level: str = "RELEASE",
-        infer_boost: str = "off", exec_order: str = "", **kwargs: Any,
+        infer_boost: str = "off", **kwargs: Any,
     ) -> None:
+        exec_order = kwargs.pop("exec_order", None) or ""
         _check("JitConfig", jit_level=jit_level, exc_mode=exc_mode, jit_syntax_level=jit_syntax_level, debug_level=debug_level,
                infer_boost=infer_boost, exec_order=exec_order)
         if infer_boost == "on" and jit_level not in ("", "O0"):

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from torchspore.base.text import message, one_of, short
+from torchspore.engine import tree
 from torchspore.mindspore.common.tensor import Tensor
 from torchspore.mindspore.nn.cell import Cell
 from torchspore.mindspore.nn.optim import Optimizer
@@ -254,7 +255,7 @@ class Model:
         return state.metrics, _handle_loss(state.get("net_outputs"))
 
     def _update_metrics(self, outputs: Any) -> None:
-        values = list(outputs) if isinstance(outputs, (tuple, list)) else [outputs]
+        values = tree.listed(outputs)
         for metric in self._metric_fns.values():
             if self._eval_indexes:
                 loss, predicted, label = self._eval_indexes

@@ -14,6 +14,7 @@ from typing import Any
 import torch
 from torch.fx.node import Node
 
+from torchspore.engine import tree
 from torchspore.engine.graph import passes
 from torchspore.engine.graph.autotune.searches import Gene, Plan, Trials
 from torchspore.engine.graph.backend import eager_codegen, forms, inductor, inference, measuring, products
@@ -261,7 +262,7 @@ def _alone(module: Module, taken: set[Node]) -> list[tuple[Node, list[Node]]]:
         if node.op != "call_function" or node in taken or not is_work(node) or acts(node) or writes(node):
             continue
         values = [item.meta.get("val") for item in (node, *node.all_input_nodes)]
-        flat = [v for value in values for v in (value if isinstance(value, (list, tuple)) else [value])]
+        flat = [v for value in values for v in tree.listed(value)]
         if all(v is None or (isinstance(v, torch.Tensor) and v.layout is torch.strided) for v in flat) and values[0] is not None:
             found.append((node, [user for user in node.users if user.target is operator.getitem]))
     return found

@@ -9,6 +9,7 @@ from typing import Any
 import torch
 from torch.fx.node import Node
 
+from torchspore.engine import tree
 from torchspore.engine.graph import log
 from torchspore.engine.graph.backend import autotune_cache, eager_codegen, inductor
 from torchspore.engine.graph.fx.aliasing import is_view
@@ -59,7 +60,7 @@ def is_fusable(node: Node) -> bool:
 
 def _has_tensors(node: Node) -> bool:
     value = node.meta.get("val")
-    values = value if isinstance(value, (list, tuple)) else [value]
+    values = tree.listed(value)
     return all(v is None or (isinstance(v, torch.Tensor) and v.layout is torch.strided and _is_fixed(v))
                for v in values)
 

@@ -20,7 +20,7 @@ import torch
 from torchspore.context import effects
 from torchspore.context.effects import Outcome
 from torchspore.context.store import STORE
-from torchspore.engine import process
+from torchspore.engine import process, tree
 from torchspore.engine.graph.backend import autotune_cache
 from torchspore.engine.graph.cache.folder import Folder, say
 from torchspore.engine.graph.fx import serialize
@@ -180,7 +180,7 @@ def _loads() -> bool:
 def _is_fixed(module: torch.fx.GraphModule) -> bool:
     """Whether all lengths are numbers: open ones are not compiled, so that nothing is worth keeping."""
     values = [node.meta.get("val") for node in module.graph.nodes]
-    flat = [v for value in values for v in (value if isinstance(value, (list, tuple)) else [value]) if isinstance(v, torch.Tensor)]
+    flat = [v for value in values for v in tree.listed(value) if isinstance(v, torch.Tensor)]
     return all(type(length) is int for value in flat for length in (*value.shape, *value.stride()))
 
 

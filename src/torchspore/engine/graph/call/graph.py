@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from torchspore.engine import counters, eager
+from torchspore.engine import counters, eager, tree
 from torchspore.engine import tensor as engine
 from torchspore.engine.graph import cache, passes, pipeline, stages
 from torchspore.engine.graph.backend.eager_codegen import Code
@@ -20,7 +20,7 @@ from torchspore.engine.graph.capture.state import MISSING, Read, hold
 from torchspore.engine.graph.refusal import Refusal
 from torchspore.engine.graph.settings import Settings
 from torchspore.engine.number import Number
-from torchspore.engine.tensor import Composite, TensorBase, like, wrap
+from torchspore.engine.tensor import Composite, TensorBase, wrap
 
 
 class Graph:
@@ -169,22 +169,19 @@ def _found_twice(captured: Captured, flat: list[TensorBase]) -> list[tuple[int, 
 
 def _filled(value: Any, outs: list[torch.Tensor], inputs: list[Any], made: dict[int, Any]) -> Any:
     """The nested result with Tensors in the places of outputs and inputs."""
-    if isinstance(value, Out):
-        if value.is_number:
-            return outs[value.index].item()
-        if value.index not in made:
-            made[value.index] = wrap(outs[value.index])
-        return made[value.index]
-    if isinstance(value, In):
-        found = inputs[value.index]
-        return found._t.item() if isinstance(found, Number) else found
-    if isinstance(value, (tuple, list)):
-        return like(value, [_filled(item, outs, inputs, made) for item in value])
-    if isinstance(value, dict):
-        return like(value, [_filled(item, outs, inputs, made) for item in value.values()])
-    if isinstance(value, Composite):
-        return value.rebuilt(tuple(_filled(part, outs, inputs, made) for part in value.parts()))
-    return value
+    def one(leaf: Any) -> Any:
+        if isinstance(leaf, Out):
+            if leaf.is_number:
+                return outs[leaf.index].item()
+            if leaf.index not in made:
+                made[leaf.index] = wrap(outs[leaf.index])
+            return made[leaf.index]
+        if isinstance(leaf, In):
+            found = inputs[leaf.index]
+            return found._t.item() if isinstance(found, Number) else found
+        return leaf.rebuilt(tuple(map(one, leaf.parts()))) if isinstance(leaf, Composite) else leaf
+
+    return tree.mapped(value, one)
 
 
 def _check_generators(module: torch.fx.GraphModule) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 import torch
 from torch.fx.node import Node
 
+from torchspore.engine import tree
 from torchspore.engine.graph.control import execution as control
 from torchspore.engine.graph.fx.aliasing import writes
 from torchspore.engine.graph.settings import Settings
@@ -97,7 +98,7 @@ def undo_for(module: torch.fx.GraphModule, settings: Settings) -> tuple[Undo | N
 
 def _values(node: Node) -> list[Any]:
     found = node.meta.get("val")
-    return list(found) if isinstance(found, (list, tuple)) else [found]
+    return tree.listed(found)
 
 
 def _may_come_later(writer: Node, failing: list[Node], at: dict[Node, int], in_order: bool) -> bool:
@@ -161,7 +162,7 @@ def _written(nodes: list[Node]) -> dict[int, list[Node]]:
 def _inner(node: Node) -> list[torch.fx.GraphModule]:
     found: list[torch.fx.GraphModule] = []
     for argument in (*node.args, *node.kwargs.values()):
-        items = argument if isinstance(argument, (list, tuple)) else [argument]
+        items = tree.listed(argument)
         found += [item for item in items if isinstance(item, torch.fx.GraphModule)]
     return found
 

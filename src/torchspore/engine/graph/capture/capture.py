@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from torchspore.engine import tree
 from torchspore.engine.graph import provenance, stages
 from torchspore.engine.graph.capture import dynamic_shapes, scalar_inputs
 from torchspore.engine.graph.capture.dynamic_shapes import Axes
@@ -295,7 +296,7 @@ def _needs_values(reason: str, kind: Kind, line: str | None = None) -> Refusal:
 
 
 def _has_array(data: Any) -> bool:
-    return any(isinstance(item, np.ndarray) or (isinstance(item, (list, tuple)) and _has_array(item)) for item in data)
+    return any(isinstance(leaf, np.ndarray) for leaf in tree.leaves(data))
 
 
 def _as_refusal(error: BaseException) -> BaseException:

@@ -1,12 +1,13 @@
 """Functions under `constexpr`: worked out while a graph is captured."""
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from torchspore.engine import tensor as engine
+from torchspore.engine import tree
 from torchspore.engine.graph.capture.capture import current
 from torchspore.engine.private import without_modes
 from torchspore.engine.tensor import TensorBase, tensors, transform, wrap
@@ -23,7 +24,7 @@ def constant(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[s
             found = function(*args, **kwargs)
     finally:
         engine._local.frame = around
-    for array in _arrays(found):
+    for array in (leaf for leaf in tree.leaves(found) if isinstance(leaf, np.ndarray)):
         capture.watch.arrays.setdefault(id(array), lambda array=array: array)  # type: ignore[misc]
     return transform(found, lambda tensor: tensor if _is_programs(tensor) else wrap(around.literal(tensor._t, lambda t: t)))
 
@@ -31,11 +32,3 @@ def constant(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[s
 def _is_programs(tensor: TensorBase) -> bool:
     """Whether a Tensor is a Parameter, which is itself wherever it is met."""
     return bool(type(tensor).__dict__.get("__parameter__"))
-
-
-def _arrays(value: Any) -> Iterator[Any]:
-    if isinstance(value, np.ndarray):
-        yield value
-    elif isinstance(value, (list, tuple)):
-        for item in value:
-            yield from _arrays(item)

@@ -10,6 +10,7 @@ from typing import Any
 
 import torch
 
+from torchspore.engine import tree
 from torchspore.engine.tensor import TensorBase
 
 Axes = tuple[int, ...]
@@ -21,9 +22,7 @@ _SYMBOLS = (torch.SymInt, torch.SymFloat, torch.SymBool)
 
 def holds_symbols(value: Any) -> bool:
     """Whether a length that is a symbol stands in a nested value."""
-    if isinstance(value, (list, tuple)):
-        return any(holds_symbols(item) for item in value)
-    return any(holds_symbols(item) for item in value.values()) if isinstance(value, dict) else isinstance(value, _SYMBOLS)
+    return any(isinstance(leaf, _SYMBOLS) for leaf in tree.leaves(value))
 
 
 OPENS_AFTER = 4

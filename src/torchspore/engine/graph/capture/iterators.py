@@ -4,7 +4,8 @@ from __future__ import annotations
 from types import GeneratorType
 from typing import Any
 
-from torchspore.engine.tensor import like
+from torchspore.engine import tree
+from torchspore.engine.tree import like
 
 _LIST_ITERATOR: type = type(iter([]))
 _TUPLE_ITERATOR: type = type(iter(()))
@@ -14,9 +15,7 @@ _TO_LIST: tuple[type, ...] = (filter, GeneratorType, _LIST_ITERATOR, type({}.ite
 
 def holds_iterator(value: Any) -> bool:
     """Whether there is an iterator in `value`, which could be gone through once and not again."""
-    if isinstance(value, (tuple, list, dict)):
-        return any(map(holds_iterator, value.values() if isinstance(value, dict) else value))
-    return hasattr(type(value), "__next__")
+    return any(hasattr(type(leaf), "__next__") for leaf in tree.leaves(value))
 
 
 def settled(value: Any) -> Any:

@@ -12,7 +12,7 @@ from typing import Any
 
 from torchspore.engine.graph.capture.state import Read
 from torchspore.engine.number import MUTABLE, Number, is_large, number
-from torchspore.engine.tensor import like
+from torchspore.engine.tree import like
 
 VALUES = 3
 """So many different values make a number one that changes."""

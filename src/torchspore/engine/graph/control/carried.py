@@ -10,7 +10,8 @@ from torchspore.engine.graph.control.join import NOTHING, Mismatch, Place, Sourc
 from torchspore.engine.graph.control.part import Outcome
 from torchspore.engine.graph.fx.control_flow import stand_in
 from torchspore.engine.number import Number, is_plain, number
-from torchspore.engine.tensor import TensorBase, like, raw, wrap
+from torchspore.engine.tensor import TensorBase, raw, wrap
+from torchspore.engine.tree import like
 
 
 class Again(Exception):

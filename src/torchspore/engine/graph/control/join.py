@@ -11,7 +11,8 @@ from torchspore.engine.dtypes import FROM_TORCH
 from torchspore.engine.graph.control.part import Outcome
 from torchspore.engine.graph.fx.control_flow import stand_in
 from torchspore.engine.number import KINDS, Number, is_plain
-from torchspore.engine.tensor import TensorBase, like, raw, transform, wrap
+from torchspore.engine.tensor import TensorBase, raw, transform, wrap
+from torchspore.engine.tree import like
 
 
 class _Nothing:

@@ -20,7 +20,8 @@ from torchspore.engine.graph.control.places import UNBOUND, Attribute, Local, Pl
 from torchspore.engine.graph.fx.control_flow import Record, emit, stand_in
 from torchspore.engine.graph.refusal import Kind, Refusal
 from torchspore.engine.number import is_plain, number
-from torchspore.engine.tensor import TensorBase, like, raw
+from torchspore.engine.tensor import TensorBase, raw
+from torchspore.engine.tree import like
 
 _ROUNDS = 12
 """So often a body is captured anew because more of its state varies."""

@@ -9,6 +9,7 @@ from typing import Any
 import torch
 from torch.fx.node import Node
 
+from torchspore.engine import tree
 from torchspore.engine.private import is_operator
 from torchspore.engine.recompute import later
 
@@ -25,7 +26,7 @@ def writes(node: Node) -> list[Node]:
     if node.target._schema.is_mutable:
         for argument, value in zip(node.target._schema.arguments, node.args):
             if argument.alias_info is not None and argument.alias_info.is_write and not _only_reads(node, argument.name):
-                found += [item for item in (value if isinstance(value, (list, tuple)) else [value]) if isinstance(item, Node)]
+                found += [item for item in tree.listed(value) if isinstance(item, Node)]
         found += [value for key, value in node.kwargs.items() if isinstance(value, Node) and _is_written(node.target, key)]
     return found
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Hashable
 import torch
 from torch.fx.node import Node
 
+from torchspore.engine import tree
 from torchspore.engine.graph.backend import kernel_operators
 from torchspore.engine.graph.fx.aliasing import is_view, writes
 from torchspore.engine.graph.passes.clusters import Cluster, clusters, joined
@@ -47,7 +48,7 @@ def work(cluster: Cluster) -> int:
 def bytes_of(node: Node) -> int:
     """The size of a value."""
     value = node.meta.get("val")
-    values = value if isinstance(value, (list, tuple)) else [value]
+    values = tree.listed(value)
     return sum(v.numel() * v.element_size() for v in values if isinstance(v, torch.Tensor))
 
 

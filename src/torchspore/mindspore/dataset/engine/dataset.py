@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from torchspore.base.text import message, short
+from torchspore.engine import tree
 from torchspore.mindspore.dataset.core.validator_helpers import (
     INT32_MAX,
     check_bool,
@@ -30,7 +31,7 @@ class Dataset:
         check_workers(type(self).__name__, num_parallel_workers)
         if cache is not None:
             raise ValueError(message(f"{type(self).__name__}(cache=...)", "cache=None: the cache server is not in torchspore"))
-        self.children: list[Dataset] = [] if children is None else list(children) if isinstance(children, (list, tuple)) else [children]
+        self.children: list[Dataset] = [] if children is None else tree.listed(children)
         self.num_parallel_workers = num_parallel_workers
         self._init_step = 0
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from torchspore.base.text import message, short
+from torchspore.engine import tree
 from torchspore.mindspore.dataset.core.validator_helpers import (
     INT64_MAX,
     check_columns,
@@ -235,7 +236,7 @@ class GeneratorDataset(MappableDataset):
             yield from iter(source)
 
     def _row(self, value: Any) -> Row:
-        values = value if isinstance(value, (tuple, list)) else (value,)
+        values = tree.listed(value)
         if len(values) != len(self.column_names):
             expected = f"{len(self.column_names)} values a row, one for each of {self.column_names}, got {len(values)}"
             raise PipelineError(message(self._where(), expected))

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from torchspore.base.text import message, short
+from torchspore.engine import tree
 from torchspore.mindspore.dataset.core import config, randomness
 from torchspore.mindspore.dataset.core.validator_helpers import check_columns, check_offload, check_processes
 from torchspore.mindspore.dataset.engine import blocks
@@ -35,7 +36,7 @@ class MapDataset(Dataset):
         num_parallel_workers: int | None = None, python_multiprocessing: bool = False, cache: Any = None, callbacks: Any = None,
         max_rowsize: Any = None, offload: bool | None = None, column_order: Any = None,
     ) -> None:
-        self.operations: list[Any] = list(operations) if isinstance(operations, (list, tuple)) else [operations]
+        self.operations: list[Any] = tree.listed(operations)
         for operation in self.operations:
             if not callable(operation):
                 hint = "write the function without parentheses"

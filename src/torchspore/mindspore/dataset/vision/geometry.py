@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from torchspore.base.text import message, short
+from torchspore.engine import tree
 from torchspore.mindspore.dataset.core.operation import is_pil
 from torchspore.mindspore.dataset.core.validator_helpers import check_bool, check_int, check_number, check_type
 from torchspore.mindspore.dataset.vision.pictures import ImageTensorOperation, check_image, check_size, to_pil
@@ -134,7 +135,7 @@ def check_padding(call: str, padding: Any) -> tuple[int, int, int, int]:
 
 def check_fill(call: str, fill_value: Any) -> Any:
     """A fill value: one int in [0, 255], or one for each of three channels."""
-    values = list(fill_value) if isinstance(fill_value, (list, tuple)) else [fill_value]
+    values = tree.listed(fill_value)
     if len(values) not in (1, 3):
         raise TypeError(message(f"{call}(fill_value={short(fill_value)})", "an int or three of them"))
     for one in values:

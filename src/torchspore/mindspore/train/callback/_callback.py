@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from torchspore.base.text import message, short
+from torchspore.engine import tree
 from torchspore.mindspore.common.tensor import Tensor
 
 CUR_NET: Any = None
@@ -143,7 +144,7 @@ class CallbackManager(Callback):
     """Calls every callback of a list in order. Raises TypeError for what is no Callback."""
 
     def __init__(self, callbacks: Any) -> None:
-        given = [] if callbacks is None else callbacks if isinstance(callbacks, (list, tuple)) else [callbacks]
+        given = [] if callbacks is None else tree.listed(callbacks)
         for callback in given:
             if not isinstance(callback, Callback):
                 raise TypeError(message(f"callbacks={short(callbacks)}", f"a Callback or a list of them, got {type(callback).__name__}"))

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from torchspore.base.text import message, short
+from torchspore.engine import tree
 from torchspore.mindspore.train.metrics.metric import Metric, rearrange_inputs
 
 
@@ -97,7 +98,7 @@ class Perplexity(Metric):
     def update(self, *inputs: Any) -> None:
         if len(inputs) != 2:
             raise ValueError(message(f"Perplexity.update of {len(inputs)} values", "two values, output and label"))
-        given = [[self._convert_data(one) for one in (value if isinstance(value, (list, tuple)) else [value])] for value in inputs]
+        given = [[self._convert_data(one) for one in tree.listed(value)] for value in inputs]
         if len(given[0]) != len(given[1]):
             raise ValueError(message(f"Perplexity.update of {len(given[0])} outputs and {len(given[1])} labels", "as many of both"))
         for predicted, label in zip(*given):

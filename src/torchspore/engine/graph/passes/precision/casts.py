@@ -10,6 +10,7 @@ import torch
 from torch.fx.node import Node, map_arg
 
 from torchspore.engine import tensor as engine
+from torchspore.engine import tree
 from torchspore.engine.graph import marks
 from torchspore.engine.graph.fx.aliasing import owners, writes
 from torchspore.engine.graph.passes.precision.policy import with_dtype
@@ -224,7 +225,7 @@ def _stand_in(value: Any, mode: FakeTensorMode) -> Any:
 
 
 def _flat(value: Any) -> list[Any]:
-    return list(value) if isinstance(value, (list, tuple)) else [value]
+    return tree.listed(value)
 
 
 def _mapped(value: Any, given: Callable[[Node], Node], inner: Callable[[Module], Module] | None = None) -> Any:

@@ -1,0 +1,64 @@
+"""Nested values: lists, tuples and dicts, of whatever class, with leaves that are none of these."""
+from __future__ import annotations
+
+from collections import OrderedDict, defaultdict
+from collections.abc import Callable, Iterator
+from typing import Any
+
+
+def leaves(value: Any) -> Iterator[Any]:
+    """Every leaf, in order; `value` itself where it is one."""
+    if isinstance(value, (list, tuple)):
+        for item in value:
+            yield from leaves(item)
+    elif isinstance(value, dict):
+        for item in value.values():
+            yield from leaves(item)
+    else:
+        yield value
+
+
+def mapped(value: Any, change: Callable[[Any], Any]) -> Any:
+    """The same structure with what `change` gives for each leaf."""
+    if isinstance(value, (list, tuple)):
+        return like(value, [mapped(item, change) for item in value])
+    if isinstance(value, dict):
+        return like(value, [mapped(item, change) for item in value.values()])
+    return change(value)
+
+
+def listed(value: Any) -> list[Any]:
+    """The items of a list or tuple; anything else as the only item."""
+    return list(value) if isinstance(value, (list, tuple)) else [value]
+
+
+def like(holder: Any, items: list[Any]) -> Any:
+    """A tuple, list or dict of the class of `holder`, with `items` in the places of its items (a dict: of its values).
+
+    The program's own classes are not asked how: their constructors may take anything.
+    """
+    kind: Any = type(holder)
+    if kind is tuple:
+        return tuple(items)
+    if kind is list:
+        return items
+    if kind is dict:
+        return dict(zip(holder, items))
+    if isinstance(holder, tuple):
+        made = tuple.__new__(kind, items)
+    else:
+        made = kind.__new__(kind)
+        if isinstance(holder, list):
+            list.extend(made, items)
+        else:
+            put: Any = OrderedDict.__setitem__ if isinstance(holder, OrderedDict) else dict.__setitem__
+            for key, item in zip(dict.keys(holder), items):
+                put(made, key, item)
+    if isinstance(holder, defaultdict):
+        made.default_factory = holder.default_factory
+    own = getattr(holder, "__dict__", None)
+    if own:
+        before = list(dict.values(holder) if isinstance(holder, dict) else holder)
+        now = {id(old): new for old, new in zip(before, items)}            # a field that is an item too, as in data classes that are dicts
+        made.__dict__.update({name: now.get(id(value), value) for name, value in own.items()})
+    return made
