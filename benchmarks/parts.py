@@ -40,7 +40,7 @@ def main() -> None:
                 timed(ms.GRAPH_MODE)()
             both = {"PyNative": turns.here(timed(1)), "in parts": turns.here(timed(0))}
             turns.compare(
-                f"A net with a seam, {width} wide, {title}", both, "PyNative", options.seconds, options.rounds, "us", "a call",
+                f"A net with a graph break, {width} wide, {title}", both, "PyNative", options.seconds, options.rounds, "us", "a call",
             )
 
 

@@ -17,20 +17,20 @@ _OPAQUE = (
 
 
 class Plan:
-    """The statements of one function: unknown, good (may stand in one graph with its neighbours), alone, or a seam."""
+    """The statements of one function: unknown, good (may stand in one graph with its neighbours), alone, or a graph break."""
 
     def __init__(self, code: CodeType, definition: Definition) -> None:
         self.code, self.definition = code, definition
         self.good: set[Place] = set()
         self.alone: set[Place] = set()
-        self.seams: dict[Place, str] = {}
+        self.breaks: dict[Place, str] = {}
         self.version = 0
         self._declared = syntax.declared(ast.iter_child_nodes(definition), ast.Global) | syntax.declared(
             ast.iter_child_nodes(definition), ast.Nonlocal)
 
-    def is_seam(self, statement: ast.stmt) -> bool:
+    def is_break(self, statement: ast.stmt) -> bool:
         """Whether a statement runs in Python, with its blocks, if it has some, in parts again."""
-        return place(statement) in self.seams or not can_be_captured(statement) or bool(syntax.stored([statement]) & self._declared)
+        return place(statement) in self.breaks or not can_be_captured(statement) or bool(syntax.stored([statement]) & self._declared)
 
     def joins(self, statement: ast.stmt) -> bool:
         """Whether a statement may stand in one graph with its neighbours."""
@@ -43,9 +43,9 @@ class Plan:
             self.version += 1
 
     def refused(self, statements: tuple[Place, ...], reason: str) -> None:
-        """Is told that these statements can't be one graph: several are tried alone, a single one becomes a seam."""
+        """Is told that these statements can't be one graph: several are tried alone, a single one becomes a graph break."""
         if len(statements) == 1:
-            self.seams[statements[0]] = reason
+            self.breaks[statements[0]] = reason
         else:
             self.alone.update(statements)
         self.version += 1

@@ -107,15 +107,15 @@ class Region:
         if len(self._seconds[False]) == TURNS:
             self.is_slower = min(self._seconds[True]) > min(self._seconds[False])
             if self.is_slower:
-                log.event("seam", f"{self.plan.code.co_filename}:{self.piece.first}: {self.__qualname__} is faster in Python")
+                log.event("break", f"{self.plan.code.co_filename}:{self.piece.first}: {self.__qualname__} is faster in Python")
         return result
 
     def _refused(self, refusal: Refusal) -> None:
         self.plan.refused(self.piece.statements, refusal.reason)
         if len(self.piece.statements) == 1:
             line = f"{self.plan.code.co_filename}:{self.piece.first}"
-            log.event("seam", f"{line}: {refusal.reason}")
-            effects.note("seams between graphs", f"{line}: {self.__qualname__.split(' ')[0]} {refusal.reason}")
+            log.event("break", f"{line}: {refusal.reason}")
+            effects.note("graph breaks", f"{line}: {self.__qualname__.split(' ')[0]} {refusal.reason}")
 
 
 class Runner:

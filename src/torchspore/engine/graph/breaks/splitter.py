@@ -1,4 +1,4 @@
-"""The source of a function that runs in parts: seams as they stand, the statements between them in functions of their own."""
+"""The source of a function that runs in parts: graph breaks as they stand, the statements between them in functions of their own."""
 from __future__ import annotations
 
 import ast
@@ -56,13 +56,13 @@ class Splitter:
         """The split form of a block; `definite` are the names that surely have a value at its beginning."""
         definite, out, run = set(definite), [], []
         for statement in statements:
-            if not self.plan.is_seam(statement) and self.plan.joins(statement):
+            if not self.plan.is_break(statement) and self.plan.joins(statement):
                 run.append(statement)
                 continue
             out += self._piece(run, definite, in_loop)
             run = []
-            if self.plan.is_seam(statement):
-                out.append(self._seam(statement, definite, in_loop))
+            if self.plan.is_break(statement):
+                out.append(self._break(statement, definite, in_loop))
                 definite |= _surely_stored([statement])
             else:
                 out += self._piece([statement], definite, in_loop)
@@ -118,7 +118,7 @@ class Splitter:
         located([made], run[0])
         return ast.fix_missing_locations(ast.copy_location(made, run[0]))
 
-    def _seam(self, statement: ast.stmt, definite: set[str], in_loop: bool) -> ast.stmt:
+    def _break(self, statement: ast.stmt, definite: set[str], in_loop: bool) -> ast.stmt:
         """The statement as it stands, its calls going through `_cf_parts.call`, its blocks in parts."""
         made = copy.copy(statement)
         inside = in_loop or isinstance(statement, (ast.For, ast.While))
