@@ -1,0 +1,52 @@
+"""This tree beside another one of torchspore, a commit before say, in turns within one run.
+
+    git worktree add /tmp/before HEAD~1
+    python benchmarks/beside.py --other /tmp/before/src [--nets mlp,lenet,resnet18,gpt,add] [--how PyNative,O0,O1]
+"""
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+import tempfile
+from pathlib import Path
+
+import turns
+
+OWN = Path(__file__).resolve().parent.parent / "src"
+SIZES = {"resnet18": {"size": 64}}
+
+
+def main() -> None:
+    """Prints a table for each net and way of running it."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--other", required=True, type=Path, help="the `src` of the other tree")
+    parser.add_argument("--nets", default="mlp,lenet,resnet18,gpt")
+    parser.add_argument("--how", default="PyNative,O0,O1")
+    parser.add_argument("--rounds", type=int, default=9)
+    parser.add_argument("--seconds", type=float, default=0.4, help="how long one turn takes")
+    options = parser.parse_args()
+    trees = {"other": options.other.resolve(), "this": OWN}
+    for net in options.nets.split(","):
+        for how in options.how.split(","):
+            with tempfile.TemporaryDirectory() as folder:
+                processes = {name: worker(net, how, tree, f"{folder}/{name}") for name, tree in trees.items()}
+                try:
+                    turns.compare(f"{net}, {how}", {name: process.seconds for name, process in processes.items()}, "other",
+                                  options.seconds, options.rounds)
+                finally:
+                    for process in processes.values():
+                        process.close()
+
+
+def worker(net: str, how: str, tree: Path, kernels: str) -> turns.Elsewhere:
+    """A process that runs steps of a net with the torchspore of a tree, and an empty cache of compiled kernels."""
+    path = os.pathsep.join(filter(None, (str(tree), os.environ.get("PYTHONPATH"))))
+    return turns.Elsewhere(sys.executable, "spore_worker.py", net, "step", json.dumps(SIZES.get(net, {})), how, environment={
+        "PYTHONPATH": path, "TORCHINDUCTOR_CACHE_DIR": kernels,
+    })
+
+
+if __name__ == "__main__":
+    main()
