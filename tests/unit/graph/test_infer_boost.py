@@ -183,8 +183,7 @@ def test_a_norm_that_nothing_folds_is_not_told_as_folded() -> None:
         def construct(self, x):
             return self.fc(self.norm(x))
 
-    ms.set_context(jit_config={})                  # forgets what came of it in earlier tests
-    ms.set_context(jit_config={"jit_level": "O0", "infer_boost": "on"})
+    effects.forget(_option())                      # what came of it in earlier tests
     Apart().set_train(False)(Tensor(np.ones((4, 8), np.float32)))
     told = str(effects.outcome_of(_option(), "on"))
     assert "norms are folded" not in told or "0 of 1 batch norms" in told

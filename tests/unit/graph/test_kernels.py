@@ -67,7 +67,9 @@ def test_o0_runs_pynative_s_kernels() -> None:
     ms.set_context(mode=ms.GRAPH_MODE)
     captured = kernels(run)
     assert {name: eager[f"aten::{name}"] for name in HEAVY} == {name: captured[f"aten::{name}"] for name in HEAVY}
-    assert eager["aten::_fused_sgd_"] == 1 and not set(captured) - set(eager) - {"aten::relu_", "aten::clamp_min_", "aten::add_"}
+    assert eager["aten::_fused_sgd_"] == 1 and not set(captured) - set(eager) - {
+        "aten::relu_", "aten::clamp_min_", "aten::add_", "aten::_foreach_copy_",     # the last puts running statistics aside, see undo.py
+    }
 
 
 def peak(run: Callable[[], Any]) -> int:
@@ -87,4 +89,5 @@ def test_the_captured_step_needs_no_more_memory() -> None:
     run = step()
     eager = peak(run)
     ms.set_context(mode=ms.GRAPH_MODE)
-    assert 0 < peak(run) <= eager
+    aside = 2 * 8 * 4                  # the running statistics of 8 channels, put aside until the step can't fail any more
+    assert 0 < peak(run) <= eager + aside
