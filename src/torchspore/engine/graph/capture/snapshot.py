@@ -34,6 +34,9 @@ from torchspore.engine.graph.capture.snapshot_nodes import (
 
 __all__ = ["CACHED", "MISSING", "Node", "Object", "Unwatchable", "Walk", "constant", "is_constant", "is_settled"]
 
+_DEEP = 100
+"""Levels of containers in containers that are looked into, at most: each takes several of Python's frames, here and at each call."""
+
 _MANY = 100_000
 """So many objects are looked into for one thing that is read, at most."""
 
@@ -138,7 +141,7 @@ class Walk:
     """Takes one snapshot; `kept` collects its nodes by the ids of their values, the first one of each."""
 
     def __init__(self, kept: dict[int, Node]) -> None:
-        self._kept, self._seen = kept, set[int]()
+        self._kept, self._seen, self._depth = kept, set[int](), 0
         self.met: list[Any] = []
         """The modules and functions on the way, and the classes: those met and those of what was met."""
 
@@ -153,9 +156,13 @@ class Walk:
             raise Unwatchable(f"holds more than {_MANY:,} objects, too many to be compared at each call")
         if is_exhaustible(value):
             raise Unwatchable(f"is an iterator ({type(value).__name__}): nothing shows how far it is")
+        if self._depth >= _DEEP:
+            raise Unwatchable(f"nests more than {_DEEP} levels deep, too deep to be compared at each call")
         self._seen.add(id(value))
         self.met.append(value if isinstance(value, CACHED) else type(value))
+        self._depth += 1
         node = self._node(value)
+        self._depth -= 1
         self._kept.setdefault(id(value), node)
         return node
 

@@ -158,10 +158,7 @@ class Contents:
     def take(self, value: Any) -> tuple[Node, list[Any]]:
         """A snapshot of `value`, and the modules, functions and classes met in it; its parts are remembered. Raises Unwatchable."""
         walk = Walk(self._kept)
-        try:
-            return walk.take(value), walk.met
-        except RecursionError:
-            raise Unwatchable("nests deeper than can be compared") from None
+        return walk.take(value), walk.met      # a RecursionError asks for a larger stack: calls may nest deep here, as well as values
 
     def ids(self) -> set[int]:
         """The ids of all that was met."""
