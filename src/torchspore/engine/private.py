@@ -178,6 +178,17 @@ def _compiler_apart(cpp_builder: Any) -> Iterator[None]:
         cpp_builder.run_compile_cmd = before
 
 
+COMPILER_SECONDS = "TORCHSPORE_COMPILER_SECONDS"
+"""Names how long one run of the C++ compiler may take; 600 seconds without it."""
+
+
+def _compiler_seconds() -> float:
+    try:
+        return float(os.environ.get(COMPILER_SECONDS, "")) or 600.0
+    except ValueError:
+        return 600.0
+
+
 def _run_apart(command: str, cwd: str) -> None:
     from torch._inductor.exc import CppCompileError
 
@@ -187,8 +198,12 @@ def _run_apart(command: str, cwd: str) -> None:
     if output is not None:
         words[output] = aside = f"{final}.{os.getpid()}.{threading.get_ident()}"
     process = subprocess.Popen(words, cwd=cwd, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True)
+    limit = _compiler_seconds()
     try:
-        said = process.communicate()[0].decode(errors="replace")
+        try:
+            said = process.communicate(timeout=limit)[0].decode(errors="replace")
+        except subprocess.TimeoutExpired:
+            raise CppCompileError(words, f"it was not done after {limit:g} s ({COMPILER_SECONDS} sets another limit)") from None
         if process.returncode:
             raise CppCompileError(words, said or f"it ended with {process.returncode}")
         if output is not None:
