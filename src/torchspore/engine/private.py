@@ -203,7 +203,8 @@ def _run_apart(command: str, cwd: str) -> None:
         try:
             said = process.communicate(timeout=limit)[0].decode(errors="replace")
         except subprocess.TimeoutExpired:
-            raise CppCompileError(words, f"it was not done after {limit:g} s ({COMPILER_SECONDS} sets another limit)") from None
+            late = f"it was not done after {limit:g} s ({COMPILER_SECONDS} sets another limit)"
+            raise CppCompileError(words, late) from None
         if process.returncode:
             raise CppCompileError(words, said or f"it ended with {process.returncode}")
         if output is not None:
@@ -214,6 +215,8 @@ def _run_apart(command: str, cwd: str) -> None:
         except ProcessLookupError:
             pass
         process.wait()
+        if process.stdout is not None:
+            process.stdout.close()
         if output is not None and os.path.exists(os.path.join(cwd, aside)):
             os.remove(os.path.join(cwd, aside))
         raise

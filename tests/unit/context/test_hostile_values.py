@@ -38,14 +38,14 @@ def endless() -> list[Any]:
 
 
 VALUES: dict[str, Any] = {
-    "large int": 10**400, "larger int": -(10**5000), "nan": float("nan"), "endless": endless(), "endless dict": {"a": endless()}, "nested": nested(),
+    "large int": 10**400, "larger int": -(10**5000), "nan": float("nan"), "endless": endless(), "endless dict": {"a": endless()}, "nested": nested(),  # noqa: E501
     "int64": np.int64(1), "float32": np.float32(1.5), "bool_": np.bool_(True), "array": np.zeros(3), "0-d array": np.array(1),
-    "array in a dict": {"a": np.zeros(2)}, "no repr": Unshowable(), "no eq": Incomparable(), "bytes": b"x", "complex": 1j, "set": {1}, "type": int,
+    "array in a dict": {"a": np.zeros(2)}, "no repr": Unshowable(), "no eq": Incomparable(), "bytes": b"x", "complex": 1j, "set": {1}, "type": int,  # noqa: E501
     "many GB": "1" * 5000 + "GB", "half a pair": "/\ud800", "zero byte": "a\0b",
 }
 
 
-@pytest.mark.parametrize("name", [name for name in OPTIONS if name not in ("print_file_path", "device_target", "graph_kernel_flags", "save_graphs_path")])
+@pytest.mark.parametrize("name", [name for name in OPTIONS if name not in ("print_file_path", "device_target", "graph_kernel_flags", "save_graphs_path")])  # noqa: E501
 def test_a_value_that_does_not_fit_is_said_in_the_house_form(name: str) -> None:
     for value in VALUES.values():
         try:

@@ -30,7 +30,7 @@ def test_a_pipe_is_no_file(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError, match="train-images-idx3-ubyte"):
         list(ds.MnistDataset(str(tmp_path), "train"))
     os.mkfifo(tmp_path / "data_batch_1.bin")
-    with pytest.raises(ValueError, match="data_batch_1.bin: expected a plain file"):
+    with pytest.raises(ValueError, match="data_batch_1.bin: expected a plain file"):  # noqa: RUF043
         list(ds.Cifar10Dataset(str(tmp_path), "train"))
     (tmp_path / "class").mkdir()
     os.mkfifo(tmp_path / "class/a.png")
@@ -70,7 +70,7 @@ def test_a_small_picture_of_many_pixels_is_not_decoded(content: bytes, to_pil: b
 def test_a_picture_of_many_pixels_is_named_with_its_file(tmp_path: Path) -> None:
     (tmp_path / "class").mkdir()
     (tmp_path / "class/large.png").write_bytes(png(20_000, 20_000))
-    with pytest.raises(RuntimeError, match="large.png: a picture of 400000000 pixels"):
+    with pytest.raises(RuntimeError, match="large.png: a picture of 400000000 pixels"):  # noqa: RUF043
         list(ds.ImageFolderDataset(str(tmp_path), decode=True))
 
 

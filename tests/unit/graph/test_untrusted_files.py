@@ -195,9 +195,9 @@ print(Net()(ms.Tensor([1.0, -1.0])).asnumpy().tolist(), flush=True)
 
 @pytest.mark.parametrize(("spoil", "said"), [
     (lambda home: (home / "torchspore").write_text(""), "can't be used"),
-    (lambda home: ((home / "torchspore").mkdir(0o700), (home / "torchspore/key").write_bytes(b"short"), (home / "torchspore/key").chmod(0o600)),
+    (lambda home: ((home / "torchspore").mkdir(0o700), (home / "torchspore/key").write_bytes(b"short"), (home / "torchspore/key").chmod(0o600)),  # noqa: E501
      "is damaged"),
-    (lambda home: ((home / "torchspore").mkdir(0o700), (home / "torchspore/key").write_bytes(b"k" * 32), (home / "torchspore/key").chmod(0o644)),
+    (lambda home: ((home / "torchspore").mkdir(0o700), (home / "torchspore/key").write_bytes(b"k" * 32), (home / "torchspore/key").chmod(0o644)),  # noqa: E501
      "is not this user's alone"),
     (lambda home: ((home / "torchspore").mkdir(0o700), (home / "torchspore/key").symlink_to("/dev/zero")), "can't be used"),
     (lambda home: ((home / "torchspore").mkdir(), (home / "torchspore").chmod(0o777)), "can be written by other users"),

@@ -108,8 +108,8 @@ def about(shape: object, start: object = 0, end: object = 8, dtype: object = "F3
 @pytest.mark.parametrize("content", [
     tensors({"a": about([2]), "b": about([2])}), tensors({"a": about([2]), "b": about([1], 4, 8)}), tensors({"a": about([-2])}),
     tensors({"a": about([2**32, 2**32], 0, 0)}), tensors({"a": about([1] * 100_000)}), tensors({"a": about([2.0])}),
-    tensors({"a": about([2], -8, 0)}), tensors({"a": about([2], 8, 0)}), tensors({"a": about([2], 0, 10**30)}), tensors({"a": about([2], 0, 8, "X")}),
-    tensors({"a": about([2], 0, 8, ["F32"])}), tensors({"a": []}), tensors({"a": 3}), tensors([1]), tensors(b"[" * 100_000), tensors(b"\xff\xff"),
+    tensors({"a": about([2], -8, 0)}), tensors({"a": about([2], 8, 0)}), tensors({"a": about([2], 0, 10**30)}), tensors({"a": about([2], 0, 8, "X")}),  # noqa: E501
+    tensors({"a": about([2], 0, 8, ["F32"])}), tensors({"a": []}), tensors({"a": 3}), tensors([1]), tensors(b"[" * 100_000), tensors(b"\xff\xff"),  # noqa: E501
     tensors(b"{"), (1 << 63).to_bytes(8, "little") + b"{}", b"", b"\x00" * 8,
 ], ids=range(20))
 def test_safetensors_that_are_none_are_named(tmp_path: Path, content: bytes) -> None:
@@ -127,14 +127,14 @@ def test_a_small_file_takes_little_memory(tmp_path: Path) -> None:
 
 def test_a_pipe_is_no_file(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe.ckpt")
-    with pytest.raises(ValueError, match="a plain file, which .*pipe.ckpt is not"):
+    with pytest.raises(ValueError, match="a plain file, which .*pipe.ckpt is not"):  # noqa: RUF043
         ms.load_checkpoint(str(tmp_path / "pipe.ckpt"))
 
 
 def test_a_file_without_the_nets_names_is_told(tmp_path: Path) -> None:
     saved(tmp_path)
     path = str(tmp_path / "net.ckpt")
-    with pytest.warns(UserWarning, match="none of the net's 2 parameters are in the file; '0.weight', '0.bias' keep their values") as caught:
+    with pytest.warns(UserWarning, match="none of the net's 2 parameters are in the file; '0.weight', '0.bias' keep their values") as caught:  # noqa: E501
         ms.load_checkpoint(path, nn.SequentialCell(nn.Conv2d(1, 1, 3, has_bias=True)))
     assert caught[0].filename == __file__
 
@@ -149,7 +149,7 @@ def test_a_file_that_ends_between_two_parameters_is_told(tmp_path: Path) -> None
         except ValueError:
             continue
         if length < len(whole) - 17:
-            with pytest.warns(UserWarning, match=rf"{told + 1} of the net's 6 parameters are in the file.*\n\nhint: the file may be cut short"):
+            with pytest.warns(UserWarning, match=rf"{told + 1} of the net's 6 parameters are in the file.*\n\nhint: the file may be cut short"):  # noqa: E501
                 ms.load_checkpoint(str(path), Net())
             told += 1
     assert told == 5

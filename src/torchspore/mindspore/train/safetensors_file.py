@@ -5,6 +5,7 @@ fixed.
 """
 from __future__ import annotations
 
+import itertools
 import json
 import math
 from pathlib import Path
@@ -88,6 +89,6 @@ def _entries(content: bytes) -> list[Entry]:
 def _check_spans(spans: list[tuple[int, int, str]]) -> None:
     """Raises ValueError where two tensors share bytes: a small file would fill the memory."""
     spans.sort()
-    for (_, end, name), (start, _, other) in zip(spans, spans[1:]):
+    for (_, end, name), (start, _, other) in itertools.pairwise(spans):
         if start < end:
             raise ValueError(f"{name!r:.80} and {other!r:.80} share bytes")

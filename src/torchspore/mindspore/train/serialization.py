@@ -82,7 +82,9 @@ def save_checkpoint(
     _save(save_obj, ckpt_file_name, async_save, append_dict, enc_key, choice_func, format, None)
 
 
-def save_and_then(save_obj: Any, name: str, async_save: Any, append_dict: dict[str, Any] | None, format: str, then: Callable[[], None]) -> None:
+def save_and_then(
+    save_obj: Any, name: str, async_save: Any, append_dict: dict[str, Any] | None, format: str, then: Callable[[], None],
+) -> None:
     """`save_checkpoint`, and `then()` when the file is whole: with `async_save` in the thread that writes."""
     _save(save_obj, name, async_save, append_dict, None, None, format, then)
 

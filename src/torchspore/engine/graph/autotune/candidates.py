@@ -249,7 +249,7 @@ class Single:
         return None if code is None else with_threads(code, plan.get("threads"))
 
     def code(self, plan: Plan) -> Code | None:
-        """The graph with each unit as the plan says; None where one can't be had. Raises ValueError for a plan that no search here gives."""
+        """The graph with each unit as the plan says; None where one can't be had. Raises ValueError for what no search gives."""
         kept: list[tuple[Cluster, Callable[..., Any]]] = []
         for name, unit in self._units().items():
             if name in plan:

@@ -57,7 +57,7 @@ def check_way(folder: Path) -> None:
     for parent in folder.resolve().parents:
         mode = parent.stat().st_mode
         if mode & stat.S_IWOTH and not mode & stat.S_ISVTX:
-            raise Untrusted(f"everybody can write to {parent}, and so replace what is in it", "set compile_cache_path to a folder of your own")
+            raise Untrusted(f"everybody can write to {parent} and replace what is in it", "set compile_cache_path to a folder of your own")
 
 
 def digest(name: str, contents: bytes) -> bytes:

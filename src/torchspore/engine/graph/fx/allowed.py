@@ -10,11 +10,15 @@ import torch
 
 from torchspore.engine import private
 
-_ANY = re.compile(r"(?!_?(test|foobar|print|assert_scalar|from_file|pin_memory)|.*_unsafe$|set_?$|set_data|record_stream|resize.*|save|warn)\w+")
+_ANY = re.compile(
+    r"(?!_?(test|foobar|print|assert_scalar|from_file|pin_memory)|.*_unsafe$|set_?$|set_data|record_stream|resize.*|save|warn)\w+"
+)
 """Of ATen: no files, no text, no memory but the operands' own, nothing that trusts numbers that nobody has checked."""
 _OPERATORS = {
     "aten": _ANY, "prims": re.compile(r"(?!_|resize|device_put)\w+"),
-    "mkldnn": re.compile(r"_(convolution|linear|convolution_transpose)_pointwise_?|_reorder_(convolution|convolution_transpose|linear)_weight"),
+    "mkldnn": re.compile(
+        r"_(convolution|linear|convolution_transpose)_pointwise_?|_reorder_(convolution|convolution_transpose|linear)_weight"
+    ),
 }
 """The namespaces whose operators may be named, and which of them by their names."""
 _ARGUMENTS = {"Tensor", "int", "SymInt", "float", "number", "bool", "str", "Generator", "Device"}

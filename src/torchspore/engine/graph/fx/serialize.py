@@ -55,7 +55,8 @@ def _read(written: dict[str, Any]) -> torch.fx.GraphModule:
             setattr(root, target, _constant(entry["constant"]))
         elif kind not in (_INPUTS, _OUTPUTS) or (kind == _INPUTS and arguments):
             raise ValueError(f"{kind!r:.40} is no node of a captured graph")
-        node = nodes[entry["name"]] = graph.create_node(kind, _word(target) if kind == _INPUTS else target, arguments, keywords, _word(entry["name"]))
+        target = _word(target) if kind == _INPUTS else target
+        node = nodes[entry["name"]] = graph.create_node(kind, target, arguments, keywords, _word(entry["name"]))
         if "val" in entry:
             node.meta["val"] = _fake(entry["val"], mode)
         if entry.get("optimizer"):
