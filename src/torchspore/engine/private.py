@@ -81,7 +81,7 @@ def is_operator(target: Any) -> TypeGuard[OpOverload]:
 def has_operator(namespace: str, name: str, overload: str) -> bool:
     """Whether torch's dispatcher knows this operator; the overload that torch shows as `default` is the empty text."""
     try:
-        torch._C._get_schema(f"{namespace}::{name}", overload)  # type: ignore[attr-defined]
+        torch._C._get_schema(f"{namespace}::{name}", overload)
     except (RuntimeError, TypeError):
         return False
     return True
@@ -224,7 +224,7 @@ def _run_apart(command: str, cwd: str) -> None:
 
 __all__ = [
     "add_all", "around_operators", "backward_node", "current_trace", "disable_proxy_modes_tracing", "FakeTensor", "FakeTensorMode",
-    "fused_adam", "fused_adamw", "fused_sgd", "gelu", "has_operator", "inductor", "is_of_compiler", "is_operator", "kernel_of", "lazy_graphs",
-    "log_softmax", "make_fx", "multiply_all", "next_sequence_number", "NoCompiler", "onednn_linear", "pop_mode", "proxy_of",
+    "fused_adam", "fused_adamw", "fused_sgd", "gelu", "has_operator", "inductor", "is_of_compiler", "is_operator", "kernel_of",
+    "lazy_graphs", "log_softmax", "make_fx", "multiply_all", "next_sequence_number", "NoCompiler", "onednn_linear", "pop_mode", "proxy_of",
     "push_mode", "sizes_as_symbols", "softmax", "track_tensor_tree", "without_modes", "written", "zero_all",
 ]
