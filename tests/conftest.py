@@ -20,6 +20,12 @@ def failed_graphs(tmp_path_factory: pytest.TempPathFactory) -> None:
     os.environ["MS_OM_PATH"] = str(tmp_path_factory.mktemp("failed"))
 
 
+@pytest.fixture(autouse=True, scope="session")
+def own_key(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Lets the compile cache keep its key elsewhere than in the home folder."""
+    os.environ["XDG_CACHE_HOME"] = str(tmp_path_factory.mktemp("cache"))
+
+
 @pytest.fixture
 def run(tmp_path: Path) -> Callable[..., running.Run]:
     """Runs `python -m torchspore ARGUMENTS` in an empty folder."""

@@ -2,10 +2,12 @@
 from __future__ import annotations
 
 import contextlib
-import glob
+import functools
 import os
+import platform
 import re
 import tempfile
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
@@ -20,8 +22,8 @@ def whole_file(path: Path, mode: int | None = None, durable: bool = False) -> It
     The temporary name beside it is nobody else's and no link is followed. `mode` are the permissions (0600 where none are given).
     With `durable` it is on the disk before it takes its place. What a killed process left of the same file goes. Raises OSError.
     """
-    _sweep(path)
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.{os.getpid()}.", suffix=".tmp")
+    sweep(path.parent, path.name)
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.{_machine()}-{os.getpid()}.", suffix=".tmp")
     try:
         with os.fdopen(handle, "wb") as file:
             yield file
@@ -45,13 +47,21 @@ def write_whole(path: Path, contents: bytes | str, mode: int | None = None) -> N
         file.write(contents.encode() if isinstance(contents, str) else contents)
 
 
-def _sweep(path: Path) -> None:
-    """Removes temporary files of `path` whose process has ended."""
-    for name in glob.glob(f"{glob.escape(str(path.parent))}/.{glob.escape(path.name)}.*.tmp"):
-        found = re.fullmatch(r"(\d+)\.[^.]+\.tmp", os.path.basename(name)[len(path.name) + 2:])
-        if found is not None and not _is_alive(int(found.group(1))):
-            with contextlib.suppress(OSError):
-                os.unlink(name)
+def sweep(folder: Path, suffix: str) -> None:
+    """Removes what killed processes of this machine left in the folder of files whose names end with `suffix`."""
+    pattern = re.compile(rf"\..*{re.escape(suffix)}\.{_machine()}-(\d+)\.\w{{8}}\.tmp", re.DOTALL)
+    with contextlib.suppress(OSError), os.scandir(folder) as names:
+        for name in names:
+            found = pattern.fullmatch(name.name)
+            if found is not None and not _is_alive(int(found.group(1))):
+                with contextlib.suppress(OSError):
+                    os.unlink(name.path)
+
+
+@functools.cache
+def _machine() -> str:
+    """A short name for this machine: a folder may be shared, and the processes of another one can't be seen."""
+    return f"{zlib.crc32(platform.node().encode()):08x}"
 
 
 def _is_alive(process: int) -> bool:

@@ -28,11 +28,21 @@ def called(call: str, inner: str) -> str:
 
 def short(value: object) -> str:
     """Shows a value as Python writes it, cut in the middle where it would fill the line."""
-    shown = repr(value)
+    shown = shown_whole(value)
     if len(shown) <= LONGEST_VALUE:
         return shown
     half = LONGEST_VALUE // 2 - 2
     return f"{shown[:half]} .. {shown[-half:]}"
+
+
+def shown_whole(value: object) -> str:
+    """A value as Python writes it; one that Python can't write is told by its type: a message never fails."""
+    try:
+        return repr(value)
+    except Exception:  # a user's own __repr__, lists in lists in lists, an int of more digits than Python writes
+        if isinstance(value, int):
+            return f"an int of {value.bit_length()} bits"
+        return f"<{type(value).__name__} that can't be shown>"
 
 
 def one_of(words: Iterable[object]) -> str:

@@ -78,6 +78,15 @@ def is_operator(target: Any) -> TypeGuard[OpOverload]:
     return isinstance(target, OpOverload)
 
 
+def has_operator(namespace: str, name: str, overload: str) -> bool:
+    """Whether torch's dispatcher knows this operator; the overload that torch shows as `default` is the empty text."""
+    try:
+        torch._C._get_schema(f"{namespace}::{name}", overload)
+    except (RuntimeError, TypeError):
+        return False
+    return True
+
+
 def kernel_of(target: Any) -> Callable[..., Any]:
     """What the operator object itself calls."""
     return target._op if isinstance(target, OpOverload) else target
@@ -169,6 +178,17 @@ def _compiler_apart(cpp_builder: Any) -> Iterator[None]:
         cpp_builder.run_compile_cmd = before
 
 
+COMPILER_SECONDS = "TORCHSPORE_COMPILER_SECONDS"
+"""Names how long one run of the C++ compiler may take; 600 seconds without it."""
+
+
+def _compiler_seconds() -> float:
+    try:
+        return float(os.environ.get(COMPILER_SECONDS, "")) or 600.0
+    except ValueError:
+        return 600.0
+
+
 def _run_apart(command: str, cwd: str) -> None:
     from torch._inductor.exc import CppCompileError
 
@@ -178,8 +198,13 @@ def _run_apart(command: str, cwd: str) -> None:
     if output is not None:
         words[output] = aside = f"{final}.{os.getpid()}.{threading.get_ident()}"
     process = subprocess.Popen(words, cwd=cwd, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True)
+    limit = _compiler_seconds()
     try:
-        said = process.communicate()[0].decode(errors="replace")
+        try:
+            said = process.communicate(timeout=limit)[0].decode(errors="replace")
+        except subprocess.TimeoutExpired:
+            late = f"it was not done after {limit:g} s ({COMPILER_SECONDS} sets another limit)"
+            raise CppCompileError(words, late) from None
         if process.returncode:
             raise CppCompileError(words, said or f"it ended with {process.returncode}")
         if output is not None:
@@ -190,6 +215,8 @@ def _run_apart(command: str, cwd: str) -> None:
         except ProcessLookupError:
             pass
         process.wait()
+        if process.stdout is not None:
+            process.stdout.close()
         if output is not None and os.path.exists(os.path.join(cwd, aside)):
             os.remove(os.path.join(cwd, aside))
         raise
@@ -197,7 +224,7 @@ def _run_apart(command: str, cwd: str) -> None:
 
 __all__ = [
     "add_all", "around_operators", "backward_node", "current_trace", "disable_proxy_modes_tracing", "FakeTensor", "FakeTensorMode",
-    "fused_adam", "fused_adamw", "fused_sgd", "gelu", "inductor", "is_of_compiler", "is_operator", "kernel_of", "lazy_graphs",
-    "log_softmax", "make_fx", "multiply_all", "next_sequence_number", "NoCompiler", "onednn_linear", "pop_mode", "proxy_of",
+    "fused_adam", "fused_adamw", "fused_sgd", "gelu", "has_operator", "inductor", "is_of_compiler", "is_operator", "kernel_of",
+    "lazy_graphs", "log_softmax", "make_fx", "multiply_all", "next_sequence_number", "NoCompiler", "onednn_linear", "pop_mode", "proxy_of",
     "push_mode", "sizes_as_symbols", "softmax", "track_tensor_tree", "without_modes", "written", "zero_all",
 ]

@@ -5,6 +5,9 @@ import os
 
 import torch
 
+is_forked = False
+"""Whether this process was forked from one that ran torchspore: more than one thread of OpenMP may hang here."""
+
 
 def is_distributed() -> bool:
     """Whether this process is one of several."""
@@ -22,3 +25,14 @@ def rank() -> int:
 def folder() -> str:
     """`rank_2` in the third process of a distributed run, `rank_0` in one process."""
     return f"rank_{rank()}"
+
+
+def _in_child() -> None:
+    """OpenMP's threads are not copied by a fork, and the first operator that asks for them would wait for ever; one thread asks nobody."""
+    global is_forked
+    is_forked = True
+    torch.set_num_threads(1)
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_in_child)

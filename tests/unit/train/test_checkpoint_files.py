@@ -77,7 +77,7 @@ def test_a_file_cut_short_anywhere_is_refused(tmp_path: Path) -> None:
         break
     assert refused == 1
     boundaries = sum(_loads(cut, whole[:length]) for length in range(1, len(whole)))
-    assert boundaries == 5  # between the six parameters
+    assert boundaries == 6  # after each of the six parameters, the last of which the checksum follows
 
 
 def _loads(path: Path, content: bytes) -> bool:

@@ -11,6 +11,14 @@ from torchspore.context.kinds.plain import Kind, Wrong
 from torchspore.errors import OptionPathError, OptionTypeError, OptionValueError, TorchsporeError
 
 
+def _is_a_name(value: str) -> bool:
+    """Whether the system can have a file of this name; half of a surrogate pair can't be written."""
+    try:
+        return b"\0" not in os.fsencode(value)
+    except UnicodeEncodeError:
+        return False
+
+
 class Path(Kind):
     """The path of a file that need not exist; kept as written unless `resolve`."""
 
@@ -26,8 +34,8 @@ class Path(Kind):
     def parse(self, value: object) -> str:
         if not isinstance(value, str):
             raise self.wrong_type()
-        if "\0" in value:
-            raise self.wrong_value(value.replace("\0", ""))
+        if not _is_a_name(value):
+            raise self.wrong_value(value.encode(errors="ignore").decode().replace("\0", ""))
         if self.not_directory and (not value or os.path.isdir(value)):
             raise Wrong(OptionPathError, "the path of a file, not of a directory")
         return absolute(value) if self.resolve else value
@@ -49,8 +57,8 @@ class Directory(Kind):
             raise self.wrong_type()
         if not value.strip():
             raise self.wrong_value(".")
-        if "\0" in value:
-            raise self.wrong_value(value.replace("\0", ""))
+        if not _is_a_name(value):
+            raise self.wrong_value(value.encode(errors="ignore").decode().replace("\0", ""))
         return absolute(value)
 
 
@@ -73,7 +81,7 @@ class ExistingFile(Kind):
             return value
         if not isinstance(value, str):
             raise Wrong(OptionTypeError, self.expected)
-        if not value or "\0" in value or not os.path.exists(value):
+        if not value or not _is_a_name(value) or not os.path.exists(value):
             raise self.wrong_value()
         return absolute(value) if self.resolve else value
 

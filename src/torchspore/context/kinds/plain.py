@@ -14,6 +14,8 @@ _TRUE = {"1", "true", "on", "yes"}
 _FALSE = {"0", "false", "off", "no"}
 UINT32 = 2**32 - 1
 INT32 = 2**31 - 1
+INT64 = 2**63 - 1
+_MOST_GB = 1e9
 
 
 class Wrong(Exception):
@@ -131,8 +133,9 @@ class Int(Kind):
             raise self.wrong_type(self._as_int(value))
         if self.low is not None and value < self.low:
             raise Wrong(self.outside, self.expected, self.low)
-        if self.high is not None and value > self.high:
-            raise Wrong(self.outside, self.expected, self.high)
+        high = INT64 if self.high is None else self.high
+        if value > high or value < -high - 1:
+            raise Wrong(self.outside, self.expected, high if value > 0 else None)
         if value in self.without:
             raise Wrong(self.outside, self.expected)
         return self.give(value)
@@ -140,7 +143,7 @@ class Int(Kind):
     def _as_int(self, value: object) -> int | None:
         if isinstance(value, bool) or (isinstance(value, float) and value.is_integer()):
             return int(value)
-        return int(value) if isinstance(value, str) and re.fullmatch(r"-?\d+", value.strip()) else None
+        return int(value) if isinstance(value, str) and re.fullmatch(r"-?\d{1,18}", value.strip()) else None
 
     def parse_text(self, written: str) -> Any:
         number = self._as_int(written)
@@ -193,7 +196,7 @@ class Named(Kind):
     def parse(self, value: object) -> int:
         self.refuse_none(value)
         if not isinstance(value, int):
-            raise self.wrong_type(self.names.get(str(value).upper()))
+            raise self.wrong_type(self.names.get(value.upper() if isinstance(value, str) else ""))
         if int(value) not in self.names.values():
             raise self.wrong_value()
         return int(value)
@@ -230,7 +233,7 @@ class Choice(Kind):
     def parse(self, value: object) -> Any:
         self.refuse_none(value)
         if not isinstance(value, str):
-            raise Wrong(self.no_str, self.expected, self._meant(str(value)))
+            raise Wrong(self.no_str, self.expected, self._meant(text.shown_whole(value)))
         word = self.also.get(value, value)
         if word not in self.words:
             raise self.wrong_value(self._meant(value) or closest(value, [word for word in self.words if len(word) > 4]))
@@ -270,12 +273,12 @@ class Size(Kind):
     def parse(self, value: object) -> Any:
         self.refuse_none(value)
         if not isinstance(value, str):
-            raise self.wrong_type(f"{value:g}GB" if isinstance(value, (int, float)) and value > 0 else None)
+            raise self.wrong_type(f"{value:g}GB" if isinstance(value, (int, float)) and 0 < value < _MOST_GB else None)
         found = self._form.fullmatch(value)
         if found is None:
             raise self.wrong_value(self._repaired(value))
         size = float(found[1])
-        if size == 0 or (self.whole and not size.is_integer()):
+        if size == 0 or size >= _MOST_GB or (self.whole and not size.is_integer()):
             raise self.wrong_value()
         if (self.low is not None and size < self.low) or (self.high is not None and size > self.high):
             raise self.wrong_value()
@@ -323,7 +326,7 @@ class Among(Kind):
         return text.one_of(self.values)
 
     def parse(self, value: object) -> Any:
-        if value not in self.values:
+        if not isinstance(value, (int, float, str)) or value not in self.values:
             raise self.wrong_value()
         if self.bools_only and not isinstance(value, bool):
             raise self.wrong_type(bool(value))

@@ -7,6 +7,7 @@ and a message type with these names would clash with real MindSpore's in the sam
 """
 from __future__ import annotations
 
+import math
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from torchspore.base.files import READ_ONLY, whole_file
-from torchspore.base.text import message
+from torchspore.base.text import message, short
 from torchspore.errors import FileFormatError
 
 PIECE_BYTES = 512 * 2**20
@@ -24,6 +25,8 @@ PIECE_BYTES = 512 * 2**20
 _CHECKSUM_MARK = b"crc_num"
 _CHECKSUM_BYTES = 10
 _LENGTH_DELIMITED = 2
+_MOST_AXES = 32
+"""What every NumPy holds."""
 
 NUMPY_TYPES = {
     "Bool": np.bool_, "Int8": np.int8, "Int16": np.int16, "Int32": np.int32, "Int64": np.int64, "UInt8": np.uint8, "UInt16": np.uint16,
@@ -81,18 +84,16 @@ def pieces(entry: Entry) -> Iterator[tuple[bytes, Any]]:
         yield _head(entry.name, entry.type_name, dims, len(part)), part
 
 
-def write(path: Path, entries: Iterator[Entry], checksum: bool = False) -> None:
-    """Writes a checkpoint file; with `checksum`, MindSpore's CRC-32 of all bytes stands at its end."""
+def write(path: Path, entries: Iterator[Entry]) -> None:
+    """Writes a checkpoint file with MindSpore's CRC-32 of all bytes at its end, which MindSpore reads with and without `crc_check`."""
     total = 0
     with whole_file(path, READ_ONLY, durable=True) as file:
         for entry in entries:
             for head, content in pieces(entry):
                 file.write(head)
                 file.write(content)
-                if checksum:
-                    total = zlib.crc32(content, zlib.crc32(head, total))
-        if checksum:
-            file.write(_CHECKSUM_MARK + total.to_bytes(_CHECKSUM_BYTES, "big"))
+                total = zlib.crc32(content, zlib.crc32(head, total))
+        file.write(_CHECKSUM_MARK + total.to_bytes(_CHECKSUM_BYTES, "big"))
 
 
 # Reading ---------------------------------------------------------------------------------------------------------------------------------
@@ -102,8 +103,8 @@ class _Damaged(Exception):
     """The bytes are no checkpoint file; the text says where."""
 
 
-def read(path: Path) -> list[Entry]:
-    """All parameters of a checkpoint file, in its order.
+def read(path: Path) -> tuple[list[Entry], bool]:
+    """All parameters of a checkpoint file, in its order, and whether it has a checksum, which they fit then.
 
     Raises FileFormatError, which names the file, for one that is cut short or foreign.
     """
@@ -115,20 +116,21 @@ def read(path: Path) -> list[Entry]:
         raise FileFormatError(message(f"{path}: {error}", "a whole checkpoint file of MindSpore", hint=hint)) from None
 
 
-def _entries(content: memoryview) -> list[Entry]:
+def _entries(content: memoryview) -> tuple[list[Entry], bool]:
     tail = len(_CHECKSUM_MARK) + _CHECKSUM_BYTES
-    if len(content) >= tail and bytes(content[-tail:-_CHECKSUM_BYTES]) == _CHECKSUM_MARK:
+    is_checked = len(content) >= tail and bytes(content[-tail:-_CHECKSUM_BYTES]) == _CHECKSUM_MARK
+    if is_checked:
         written = int.from_bytes(content[-_CHECKSUM_BYTES:], "big")
         content = content[:-tail]
         if zlib.crc32(content) != written:
             raise _Damaged("its checksum does not fit its content")
     found: dict[str, list[tuple[str, tuple[int, ...], memoryview]]] = {}
     for number, entry in _fields(content, 0, len(content)):
-        if number != 1:
+        if number != 1 or not isinstance(entry, tuple):
             raise _Damaged(f"field {number} where only parameters stand")
         name, parts = _parameter(content, *entry)
         found.setdefault(name, []).append(parts)
-    return [_joined(name, parts) for name, parts in found.items()]
+    return [_joined(name, parts) for name, parts in found.items()], is_checked
 
 
 def _read_number(content: memoryview, place: int, end: int) -> tuple[int, int]:
@@ -181,13 +183,15 @@ def _parameter(content: memoryview, start: int, end: int) -> tuple[str, tuple[st
             dims.append(value)
         elif number == 1:  # the packed form, which other writers of protobuf choose
             place, stop = value
-            while place < stop:
+            while place < stop and len(dims) <= _MOST_AXES:
                 size, place = _read_number(content, place, stop)
                 dims.append(size)
         elif number == 2 and isinstance(value, tuple):
             type_name = _text(content, value)
         elif number == 3 and isinstance(value, tuple):
             values = content[value[0] : value[1]]
+        if len(dims) > _MOST_AXES:
+            raise _Damaged(f"the parameter {name!r:.80} has more than {_MOST_AXES} axes")
     if type_name is None:
         raise _Damaged(f"the parameter {name!r} has no type")
     return name, (type_name, tuple(dims), values)
@@ -202,17 +206,22 @@ def _text(content: memoryview, place: tuple[int, int]) -> str:
 
 def _joined(name: str, parts: list[tuple[str, tuple[int, ...], memoryview]]) -> Entry:
     type_name, shape, _ = parts[0]
-    content = b"".join(values for _, _, values in parts)
+    if any(part[:2] != (type_name, shape) for part in parts):
+        raise _Damaged(f"the parameter {name!r:.80} stands there twice, with two types or shapes")
+    size = sum(len(values) for _, _, values in parts)
     if type_name == TEXT:
-        return Entry(name, TEXT, (), content.decode("utf-32-le"))
+        try:
+            return Entry(name, TEXT, (), b"".join(values for _, _, values in parts).decode("utf-32-le"))
+        except UnicodeDecodeError:
+            raise _Damaged(f"the text {name!r:.80} is no text") from None
     if type_name not in NUMPY_TYPES:
-        raise _Damaged(f"the parameter {name!r} has the type {type_name!r}, which is none of MindSpore's")
+        raise _Damaged(f"the parameter {name!r:.80} has the type {type_name!r:.40}, which is none of MindSpore's")
     dtype = np.dtype(NUMPY_TYPES[type_name]).newbyteorder("<")
-    count = 1
-    for size in shape:
-        count *= size
-    if len(content) != count * dtype.itemsize:
-        raise _Damaged(
-            f"the parameter {name!r} of shape {list(shape)} and type {type_name} has {len(content)} bytes, not {count * dtype.itemsize}"
-        )
-    return Entry(name, type_name, shape, np.frombuffer(bytearray(content), dtype).reshape(shape))
+    wanted = math.prod(shape) * dtype.itemsize
+    if size != wanted or any(length >> 62 for length in shape):
+        told = f"{wanted}" if wanted < 1 << 63 else "more than any file holds"
+        raise _Damaged(f"the parameter {name!r:.80} of shape {short(list(shape))} and type {type_name} has {size} bytes, not {told}")
+    content = bytearray()
+    for _, _, values in parts:
+        content += values
+    return Entry(name, type_name, shape, np.frombuffer(content, dtype).reshape(shape))

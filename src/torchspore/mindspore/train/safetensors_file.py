@@ -5,7 +5,9 @@ fixed.
 """
 from __future__ import annotations
 
+import itertools
 import json
+import math
 from pathlib import Path
 
 import numpy as np
@@ -45,24 +47,48 @@ def read(path: Path) -> list[Entry]:
     """All tensors of a safetensors file. Raises FileFormatError, which names the file, for one that is cut short or foreign."""
     try:
         return _entries(path.read_bytes())
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError, OverflowError) as error:
         raise FileFormatError(message(f"{path}: {error}", "a whole file of safetensors")) from None
+
+
+_LONGEST_HEAD = 100_000_000
+"""Bytes, as the library has it."""
+_MOST_AXES = 32
 
 
 def _entries(content: bytes) -> list[Entry]:
     length = int.from_bytes(content[:8], "little")
-    if len(content) < 8 + length:
+    if len(content) < 8 or len(content) < 8 + length:
         raise ValueError("it is cut short within its head")
+    if length > _LONGEST_HEAD:
+        raise ValueError(f"its head of {length} bytes is longer than any")
     head = json.loads(content[8 : 8 + length])
+    if not isinstance(head, dict):
+        raise ValueError("its head holds no tensors")
     values = memoryview(content)[8 + length :]
-    entries = []
+    entries, spans = [], []
     for name, about in head.items():
         if name == "__metadata__":
             continue
-        type_name, shape = _NAMES[about["dtype"]], tuple(about["shape"])
-        start, end = about["data_offsets"]
+        type_name, shape, (start, end) = _NAMES.get(about["dtype"]), about["shape"], about["data_offsets"]
+        if type_name is None:
+            raise ValueError(f"{name!r:.80} has the type {about['dtype']!r:.40}")
+        if len(shape) > _MOST_AXES or not all(type(one) is int and one >= 0 for one in (*shape, start, end)):
+            raise ValueError(f"{name!r:.80} has a shape or a place that is none")
         dtype = np.dtype(NUMPY_TYPES[type_name])
-        if end > len(values) or end - start != dtype.itemsize * int(np.prod(shape, dtype=np.int64)):
-            raise ValueError(f"it is cut short: {name!r} ends at byte {end} of {len(values)}")
-        entries.append(Entry(name, type_name, shape, np.frombuffer(bytearray(values[start:end]), dtype).reshape(shape)))
-    return entries
+        if end > len(values):
+            raise ValueError(f"it is cut short: {name!r:.80} ends at byte {end} of {len(values)}")
+        if end - start != dtype.itemsize * math.prod(shape):
+            raise ValueError(f"{name!r:.80} has {end - start} bytes, not as many as its shape")
+        spans.append((start, end, name))
+        entries.append(Entry(name, type_name, tuple(shape), np.frombuffer(values[start:end], dtype).reshape(shape)))
+    _check_spans(spans)
+    return [entry._replace(values=entry.values.copy()) for entry in entries]
+
+
+def _check_spans(spans: list[tuple[int, int, str]]) -> None:
+    """Raises ValueError where two tensors share bytes: a small file would fill the memory."""
+    spans.sort()
+    for (_, end, name), (start, _, other) in itertools.pairwise(spans):
+        if start < end:
+            raise ValueError(f"{name!r:.80} and {other!r:.80} share bytes")

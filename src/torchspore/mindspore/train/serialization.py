@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import threading
+import warnings
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future
 from pathlib import Path
@@ -9,18 +10,19 @@ from typing import Any
 
 import numpy as np
 
+from torchspore.base import files
+from torchspore.base.frames import user_frame
 from torchspore.base.suggest import closest
-from torchspore.base.text import message, one_of, short
+from torchspore.base.text import message, one_of, short, with_hint
 from torchspore.mindspore.common import dtype as mstype
 from torchspore.mindspore.common.parameter import Parameter
 from torchspore.mindspore.common.tensor import Tensor
 from torchspore.mindspore.nn.cell import Cell
-from torchspore.mindspore.train import checkpoint_file, safetensors_file
+from torchspore.mindspore.train import checkpoint_file, safetensors_file, writing
 from torchspore.mindspore.train.checkpoint_file import TEXT, Entry
 
 _FLOATS = frozenset({"Float16", "Float32", "Float64", "BFloat16"})
 _INTEGERS = frozenset({"Int8", "Int16", "Int32", "Int64"})
-_writers: list[threading.Thread] = []
 
 
 # Between Tensors and the values of a file ------------------------------------------------------------------------------------------------
@@ -73,9 +75,24 @@ def save_checkpoint(
     and Tensors. `choice_func(name)` says which Parameters are saved; what `append_dict` adds always is. `format` is
     'ckpt' or 'safetensors'; its suffix is added where the name has another.
     The file is written under another name first, so that it is whole or not there; it is read-only, as MindSpore makes it. With
-    `async_save` a thread writes while the program goes on. Raises TypeError and ValueError for arguments that do not fit,
-    FileNotFoundError where the folder is not there.
+    `async_save` a thread writes while the program goes on; the next call that saves or loads waits for it and raises what went wrong
+    there. A checksum is written in any case (`crc_check` asks for it when a file is loaded). Raises TypeError and ValueError for
+    arguments that do not fit, FileNotFoundError where the folder is not there.
     """
+    _save(save_obj, ckpt_file_name, async_save, append_dict, enc_key, choice_func, format, None)
+
+
+def save_and_then(
+    save_obj: Any, name: str, async_save: Any, append_dict: dict[str, Any] | None, format: str, then: Callable[[], None],
+) -> None:
+    """`save_checkpoint`, and `then()` when the file is whole: with `async_save` in the thread that writes."""
+    _save(save_obj, name, async_save, append_dict, None, None, format, then)
+
+
+def _save(
+    save_obj: Any, ckpt_file_name: str, async_save: Any, append_dict: dict[str, Any] | None, enc_key: Any,
+    choice_func: Callable[[str], bool] | None, format: str, then: Callable[[], None] | None,
+) -> None:
     _check_save(save_obj, ckpt_file_name, async_save, append_dict, choice_func, format)
     if enc_key is not None:
         raise ValueError(message("save_checkpoint(enc_key=...)", "None: encryption is not in torchspore"))
@@ -83,15 +100,22 @@ def save_checkpoint(
     if not path.parent.is_dir():
         raise FileNotFoundError(message(f"save_checkpoint({ckpt_file_name!r})", f"a folder that exists: {path.parent}"))
     entries = list(_entries(save_obj, append_dict, choice_func))
+    # One writer at a time, in the order of the calls: memory holds one copy, and of two saves to one name the later one stays.
+    wait_for_writers()
     if not async_save:
-        _write(path, entries, format, crc_check)
+        _write(path, entries, format)
+        if then is not None:
+            then()
         return
     # The copies are taken now; the next training step changes the Parameters in place.
     copies = [entry if entry.type_name == TEXT else entry._replace(values=np.array(entry.values)) for entry in entries]
-    thread = threading.Thread(target=_write, args=(path, copies, format, crc_check), name="torchspore-checkpoint")
-    _writers[:] = [writer for writer in _writers if writer.is_alive()]
-    _writers.append(thread)
-    thread.start()
+
+    def write() -> None:
+        _write(path, copies, format)
+        if then is not None:
+            then()
+
+    writing.start(write, f"save_checkpoint({ckpt_file_name!r}, async_save={async_save!r})")
 
 
 def _check_save(save_obj: Any, name: Any, async_save: Any, append_dict: Any, choice_func: Any, format: Any) -> None:
@@ -148,22 +172,22 @@ def _check_named(name: Any, value: Any, expected: str, types: tuple[type, ...]) 
         raise TypeError(message(f"save_checkpoint of {short(name)}: {type(value).__name__}", expected))
 
 
-def _write(path: Path, entries: list[Entry], format: str, checksum: bool) -> None:
+def _write(path: Path, entries: list[Entry], format: str) -> None:
+    files.sweep(path.parent, f".{format}")         # what killed programs left, of files with other names too
     if format == "ckpt":
-        checkpoint_file.write(path, iter(entries), checksum)
+        checkpoint_file.write(path, iter(entries))
         return
     safetensors_file.write(path, entries)
 
 
 def async_ckpt_thread_status() -> bool:
     """Whether a thread of `save_checkpoint(async_save=True)` still writes."""
-    return any(writer.is_alive() for writer in _writers)
+    return writing.is_busy()
 
 
 def wait_for_writers() -> None:
-    """Waits until the threads of `save_checkpoint(async_save=True)` are done."""
-    while _writers:
-        _writers.pop().join()
+    """Waits until the threads of `save_checkpoint(async_save=True)` are done. Raises what went wrong there, once."""
+    writing.wait()
 
 
 # Loading ---------------------------------------------------------------------------------------------------------------------------------
@@ -181,10 +205,11 @@ def load_checkpoint(
     the file is always looked at. Raises ValueError for a missing file, a wrong suffix and where nothing is left; FileFormatError (a
     ValueError), which names the file, for one that is cut short or foreign: nothing is loaded then.
     """
+    wait_for_writers()
     path = _check_load(ckpt_file_name, format, dec_key)
     dropped, kept = _prefixes("filter_prefix", filter_prefix), _prefixes("specify_prefix", specify_prefix)
     loaded = {}
-    for entry in _read(path, format):
+    for entry in _read(path, format, crc_check):
         name = entry.name
         if (
             (dropped and name.startswith(dropped))
@@ -198,10 +223,26 @@ def load_checkpoint(
             message(f"load_checkpoint({ckpt_file_name!r})", "at least one parameter, after filter_prefix, specify_prefix and choice_func")
         )
     if net is not None:
-        load_param_into_net(
-            net, {name: value for name, value in loaded.items() if isinstance(value, Parameter)}, strict_load, remove_redundancy
-        )
+        own = {name: value for name, value in loaded.items() if isinstance(value, Parameter)}
+        _tell_missing(ckpt_file_name, net, *load_param_into_net(net, own, strict_load, remove_redundancy))
     return loaded
+
+
+def _tell_missing(name: str, net: Cell, missing: list[str], unused: list[str]) -> None:
+    """Warns of Parameters of the net that the file has not: it may be another net's, or cut short where one record ends."""
+    if not missing:
+        return
+    count = len(list(net.parameters_and_names()))
+    shown = ", ".join(repr(one) for one in missing[:3]) + (", .." if len(missing) > 3 else "")
+    what = "none" if len(missing) == count else f"{count - len(missing)}"
+    hint = f"the file has {unused[0]!r} among others; rename them, or load another file" if unused else "the file may be cut short"
+    _warn(f"load_checkpoint({name!r}, net): {what} of the net's {count} parameters are in the file; {shown} keep their values", hint)
+
+
+def _warn(text: str, hint: str) -> None:
+    """Warns at the user's line."""
+    file, line, _ = user_frame() or ("load_checkpoint", 1, "")
+    warnings.warn_explicit(with_hint(f"{text}.", hint), UserWarning, file, line)
 
 
 def _check_load(name: Any, format: str, dec_key: Any) -> Path:
@@ -215,6 +256,8 @@ def _check_load(name: Any, format: str, dec_key: Any) -> Path:
         hint = "write format='safetensors'" if name.endswith(".safetensors") else f"the file's name must end with .{format}"
         raise ValueError(message(f"load_checkpoint({name!r}, format={format!r})", f"a file name that ends with .{format}", hint=hint))
     path = Path(name).expanduser().absolute()
+    if path.exists() and not path.is_file():
+        raise ValueError(message(f"load_checkpoint({name!r})", f"a plain file, which {path} is not"))
     if not path.is_file():
         near = closest(path.name, [other.name for other in path.parent.glob(f"*.{format}")]) if path.parent.is_dir() else None
         raise ValueError(message(f"load_checkpoint({name!r})", f"a file that exists: {path}", hint=f"there is {near!r}" if near else None))
@@ -232,8 +275,12 @@ def _prefixes(argument: str, value: Any) -> tuple[str, ...]:
     return prefixes
 
 
-def _read(path: Path, format: str) -> list[Entry]:
-    return checkpoint_file.read(path) if format == "ckpt" else safetensors_file.read(path)
+def _read(path: Path, format: str, asks: bool) -> list[Entry]:
+    entries, is_checked = checkpoint_file.read(path) if format == "ckpt" else (safetensors_file.read(path), False)
+    if asks and not is_checked:
+        _warn(f"load_checkpoint({str(path)!r}, crc_check=True): the file has no checksum, so that nobody can tell whether it is whole",
+              "save it again with save_checkpoint(format='ckpt'), which writes one")
+    return entries
 
 
 def load_checkpoint_async(

@@ -76,7 +76,8 @@ class Whole:
         return any(node.target in (torch.ops.aten.mm.default, torch.ops.aten.addmm.default) for node in self.module.graph.nodes)
 
     def code(self, plan: Plan) -> Code | None:
-        """The code of a plan; None where it can't be had."""
+        """The code of a plan; None where it can't be had. Raises ValueError for a plan that no search here could give."""
+        check(plan, self.genes())
         with on_threads(plan.get("threads")):
             made = self._made(plan)
         return None if made is None else with_threads(made, plan.get("threads"))
@@ -100,6 +101,16 @@ class Whole:
         layout = plan.get("layout") == "channels last"
         found = inference.hoisted(self.module, self.held, _WANTED[plan.get("products", "BLAS")], layout)
         return None if found is None else inference.code(found)
+
+
+def check(plan: Any, genes: list[Gene]) -> None:
+    """Raises ValueError for a plan with other choices than these: a file may hold anything, and what is chosen goes into generated code."""
+    values = {gene.name: gene.values for gene in genes}
+    if not isinstance(plan, dict):
+        raise ValueError(f"{plan!r:.60} is no plan")
+    for name, value in plan.items():
+        if not any(type(one) is type(value) and one == value for one in values.get(name, ())):
+            raise ValueError(f"{name!r:.40} {value!r:.40} is none of the choices")
 
 
 def flags_of(plan: Plan, settings: Settings) -> Flags:
@@ -239,10 +250,11 @@ class Single:
         return None if code is None else with_threads(code, plan.get("threads"))
 
     def code(self, plan: Plan) -> Code | None:
-        """The graph with each unit as the plan says; None where one can't be had."""
+        """The graph with each unit as the plan says; None where one can't be had. Raises ValueError for what no search gives."""
         kept: list[tuple[Cluster, Callable[..., Any]]] = []
         for name, unit in self._units().items():
             if name in plan:
+                check(plan[name], self._genes(unit))
                 code = self._code(unit.part, plan[name])
                 if code is None:
                     return None

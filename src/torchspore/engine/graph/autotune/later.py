@@ -79,20 +79,37 @@ def waiting(where: Path, graphs: dict[str, dict[str, Any]]) -> Iterator[Waiting 
         if entry.get("status") != "to do":
             continue
         try:
+            if entry["graph"] != f"graphs/{key}.json" or not key.isalnum():
+                raise ValueError("its graph lies in another folder")
             module = serialize.read(json.loads((where.parent / entry["graph"]).read_text(encoding="utf-8")))
             settings = _settings(entry["settings"])
             tuning = Tuning(tuple(entry["searches"]), True, entry["job"])
+            if entry["job"] not in ("1", "2") or not {*tuning.searches} <= {"RL", "GA"} or not isinstance(entry["net"], str):
+                raise ValueError("no such search")
             yield Waiting(key, entry, module, settings, frozenset(entry["held"]), tuning)
-        except (OSError, KeyError, TypeError, ValueError, AttributeError, RuntimeError) as error:
+        except (OSError, KeyError, TypeError, ValueError, AttributeError, RuntimeError) as error:  # a RecursionError is one
             yield f"{entry.get('net') or key[:12]}: its graph can't be read ({error!r:.100})"
 
 
 def _settings(told: dict[str, Any]) -> Settings:
+    told = dict(told)
     flags = told.pop("kernels", None)
-    if flags is not None:
-        flags = Flags(**{name: _tuples(value) for name, value in flags.items()})
-    return Settings(**{name: _tuples(value) for name, value in told.items()}, kernels=flags)
+    if told.pop("tuning", None) is not None or (flags and flags.get("blocking")):
+        raise ValueError("settings that no program keeps")
+    return Settings(**_plain(Settings, told), kernels=None if flags is None else Flags(**_plain(Flags, flags)))
 
 
-def _tuples(value: Any) -> Any:
-    return tuple(_tuples(item) for item in value) if isinstance(value, list) else value
+_KINDS: dict[str, tuple[type, ...]] = {
+    "str": (str,), "bool": (bool,), "int": (int,), "int | None": (int, type(None)), "bool | None": (bool, type(None)), "Names": (tuple,),
+    "tuple[tuple[str, Any], ...]": (tuple,),
+}
+
+
+def _plain(of: type, told: dict[str, Any]) -> dict[str, Any]:
+    """The fields of a dataclass out of JSON. Raises ValueError where one is of another type: settings reach compilers."""
+    kinds = {one.name: _KINDS.get(str(one.type), ()) for one in dataclasses.fields(of)}
+    found = {name: tuple(value) if isinstance(value, list) else value for name, value in told.items()}
+    for name, value in found.items():
+        if type(value) not in kinds.get(name, ()) or (isinstance(value, tuple) and not all(isinstance(item, str) for item in value)):
+            raise ValueError(f"{name!r:.40} {value!r:.40} is no setting")
+    return found

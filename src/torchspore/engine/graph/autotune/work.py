@@ -26,10 +26,14 @@ def work_off(where: Path, untuned: Untuned) -> Iterator[str]:
         if isinstance(item, str):
             yield item
             continue
-        found = search(
-            item.module, item.inputs, item.settings, item.held, item.tuning,
-            functools.partial(untuned, item.module, item.inputs, item.settings, item.held),
-        )
+        try:
+            found = search(
+                item.module, item.inputs, item.settings, item.held, item.tuning,
+                functools.partial(untuned, item.module, item.inputs, item.settings, item.held),
+            )
+        except Exception as error:  # a file may hold any graph; the next one is none the worse
+            yield f"{item.entry['net'] or item.key[:12]}: its graph can't be run ({error!r:.100})"
+            continue
         file.keep(item.key, {**entry_of(found, item.tuning, item.entry["net"]), "machine": machine()}, where)
         yield f"{item.entry['net'] or item.key[:12]}: {found.base * 1e3:.3f} ms, {found}"
 

@@ -5,6 +5,7 @@ import contextlib
 import errno
 import functools
 import hashlib
+import hmac
 import os
 import platform
 import shlex
@@ -20,6 +21,7 @@ from torchspore.base.files import write_whole
 from torchspore.context import effects
 from torchspore.engine.front import FRONT
 from torchspore.engine.graph import log
+from torchspore.engine.graph.cache import trust
 
 LIMIT = "TORCHSPORE_CACHE_LIMIT"
 _UNITS = {"": 1, "B": 1, "KB": 1 << 10, "MB": 1 << 20, "GB": 1 << 30, "TB": 1 << 40}
@@ -46,10 +48,15 @@ class Folder:
         self._swept = 0.0
 
     def prepare(self) -> bool:
-        """Makes the folder and tries to write into it; whether that went well."""
+        """Makes the folder, this user's alone, and tries to write into it; whether that went well."""
         try:
-            for part in ("graphs", "choices", "kernels"):
-                (self.root / part / surroundings()).mkdir(parents=True, exist_ok=True)
+            trust.key()
+            trust.make(self.root)
+            trust.check_way(self.root)
+            parts = [self.root / part for part in ("graphs", "choices", "kernels")]
+            for own in (self.root, *parts, *[part / surroundings() for part in parts]):
+                trust.make(own)
+                trust.check(own)
             self._put(self.root / "graphs" / ".probe", b"")
         except OSError as error:
             self._fail(error)
@@ -76,10 +83,14 @@ class Folder:
             self._fail(error)
             return None
         digest, separator, contents = held.partition(b"\n")
-        if separator and digest == _digest(key, contents):
+        if separator and hmac.compare_digest(digest, self._digest(part, key, contents)):
             return contents
-        self.drop(part, key, "is damaged")
+        self.drop(part, key, "was kept by another user, or is damaged")
         return None
+
+    @staticmethod
+    def _digest(part: str, key: str, contents: bytes) -> bytes:
+        return trust.digest(f"{part} {surroundings()} {key}", contents)
 
     def drop(self, part: str, key: str, why: str) -> None:
         """Takes out an entry that can't be used, and says so once for the folder."""
@@ -92,7 +103,7 @@ class Folder:
         if not self.usable:
             return
         try:
-            self._put(self.path(part, key), _digest(key, contents) + b"\n" + contents)
+            self._put(self.path(part, key), self._digest(part, key, contents) + b"\n" + contents)
         except OSError as error:
             self._fail(error)
 
@@ -110,6 +121,7 @@ class Folder:
     def _fail(self, error: OSError) -> None:
         self.usable = False
         hint = "free some space" if error.errno == errno.ENOSPC else "set compile_cache_path to a folder that can be written"
+        hint = getattr(error, "hint", hint)
         say(
             f"compile cache: {self.root} can't be used ({error.strerror or error}); graphs are compiled without it.\n\nhint: {hint}.",
             key=f"unusable {self.root}",
@@ -174,10 +186,6 @@ def limit() -> int:
     except (ValueError, KeyError):
         say(f"{LIMIT}={written}: expected a size such as 500MB; 4GB is taken.", key=LIMIT)
         return _DEFAULT
-
-
-def _digest(key: str, contents: bytes) -> bytes:
-    return hashlib.sha256(key.encode() + b"\n" + contents).hexdigest().encode()
 
 
 @functools.cache

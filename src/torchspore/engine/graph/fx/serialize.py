@@ -1,9 +1,12 @@
-"""A captured graph as JSON and back: operators by name, arguments, shapes, constants as bytes; nothing in it runs when it is read."""
+"""A captured graph as JSON and back: operators by name, arguments, shapes, constants as bytes.
+
+What is read may come from anybody: it names functions of a list (allowed.py), and all that becomes part of generated text is looked at.
+"""
 from __future__ import annotations
 
 import base64
 import functools
-import importlib
+import keyword
 import operator
 from typing import Any
 
@@ -11,7 +14,8 @@ import torch
 from torch.fx.node import Node
 
 from torchspore.engine.graph import marks
-from torchspore.engine.private import FakeTensorMode, is_operator
+from torchspore.engine.graph.fx import allowed
+from torchspore.engine.private import FakeTensorMode
 
 
 class Unwritable(Exception):
@@ -23,26 +27,50 @@ def write(module: torch.fx.GraphModule) -> dict[str, Any]:
     return {"nodes": [_node(module, node) for node in module.graph.nodes]}
 
 
-def read(written: dict[str, Any]) -> torch.fx.GraphModule:
-    """The graph again. Raises KeyError, TypeError, ValueError or AttributeError for what was not written here."""
+def read(written: Any) -> torch.fx.GraphModule:
+    """The graph again. Raises ValueError for what was not written here."""
+    try:
+        return _read(written)
+    except (KeyError, TypeError, AttributeError, IndexError, RuntimeError, OverflowError, AssertionError) as error:
+        raise ValueError(f"it is no graph ({type(error).__name__}: {error!s:.80})") from None
+
+
+_OUTPUTS, _INPUTS, _CALLS, _CONSTANTS = "output", "placeholder", "call_function", "get_attr"
+
+
+def _read(written: dict[str, Any]) -> torch.fx.GraphModule:
     graph, root = torch.fx.Graph(), torch.nn.Module()
     nodes: dict[str, Node] = {}
     mode = FakeTensorMode()
     for place, entry in enumerate(written["nodes"]):
         arguments = tuple(_value_of(item, nodes) for item in entry["args"])
-        keywords = {key: _value_of(item, nodes) for key, item in entry["kwargs"].items()}
-        target: Any = entry["target"]
-        if entry["op"] == "call_function":
-            target = _function(target)
-        elif entry["op"] == "get_attr":
+        keywords = {_word(key): _value_of(item, nodes) for key, item in entry["kwargs"].items()}
+        kind, target = entry["op"], entry["target"]
+        if kind == _CALLS:
+            target = allowed.function(target)
+            if target is operator.getitem and not (len(arguments) == 2 and isinstance(arguments[0], Node) and type(arguments[1]) is int):
+                raise ValueError("getitem takes a value and a place")
+        elif kind == _CONSTANTS:
             target = f"constant{place}"
             setattr(root, target, _constant(entry["constant"]))
-        node = nodes[entry["name"]] = graph.create_node(entry["op"], target, arguments, keywords, entry["name"])
+        elif kind not in (_INPUTS, _OUTPUTS) or (kind == _INPUTS and arguments):
+            raise ValueError(f"{kind!r:.40} is no node of a captured graph")
+        target = _word(target) if kind == _INPUTS else target
+        node = nodes[entry["name"]] = graph.create_node(kind, target, arguments, keywords, _word(entry["name"]))
         if "val" in entry:
             node.meta["val"] = _fake(entry["val"], mode)
         if entry.get("optimizer"):
             node.meta[marks.OPTIMIZER] = True
+    if [node.op for node in graph.nodes].count(_OUTPUTS) != 1 or next(reversed(graph.nodes)).op != _OUTPUTS:
+        raise ValueError("a graph ends with its one output")
     return torch.fx.GraphModule(root, graph)
+
+
+def _word(told: Any) -> str:
+    """A name that may stand in generated text."""
+    if not isinstance(told, str) or not told.isidentifier() or keyword.iskeyword(told) or told.startswith("__"):
+        raise ValueError(f"{told!r:.60} is no name")
+    return told
 
 
 def _node(module: torch.fx.GraphModule, node: Node) -> dict[str, Any]:
@@ -60,27 +88,10 @@ def _node(module: torch.fx.GraphModule, node: Node) -> dict[str, Any]:
 
 
 def _name(node: Node) -> str:
-    target: Any = node.target
-    if is_operator(target):
-        return f"operator {target.namespace}.{target._opname}.{target._overloadname}"
-    if target is operator.getitem:
-        return "getitem"
-    module, name = getattr(target, "__module__", "") or "", getattr(target, "__name__", "")
-    if module.startswith("torchspore.engine.") and getattr(importlib.import_module(module), name, None) is target:
-        return f"function {module}:{name}"
-    raise Unwritable(f"{target!r:.60} has no name")
-
-
-def _function(name: str) -> Any:
-    kind, _, path = name.partition(" ")
-    if name == "getitem":
-        return operator.getitem
-    if kind == "operator":
-        return functools.reduce(getattr, path.split("."), torch.ops)
-    module, _, function = path.partition(":")
-    if kind != "function" or not module.startswith("torchspore.engine."):
-        raise ValueError(name)
-    return getattr(importlib.import_module(module), function)
+    name = allowed.name(node.target)
+    if name is None:
+        raise Unwritable(f"{node.target!r:.60} has no name")
+    return name
 
 
 _NAMED = (torch.dtype, torch.layout, torch.memory_format)
@@ -107,6 +118,8 @@ def _text(value: Any) -> Any:
 
 def _value_of(written: Any, nodes: dict[str, Node]) -> Any:
     if not isinstance(written, list):
+        if isinstance(written, dict):
+            raise ValueError("an argument is no object")
         return written
     kind, *items = written
     if kind == "node":
@@ -115,17 +128,22 @@ def _value_of(written: Any, nodes: dict[str, Node]) -> Any:
         found = [_value_of(item, nodes) for item in items]
         return tuple(found) if kind == "tuple" else found
     if kind == "torch":
-        found = getattr(torch, items[0])
-        if not isinstance(found, _NAMED):
-            raise ValueError(items[0])
-        return found
+        return _of_torch(items[0], _NAMED)
     if kind == "device":
         return torch.device(items[0])
     if kind == "slice":
         return slice(*[_value_of(item, nodes) for item in items])
     if kind == "graph":
         return read(items[0])
-    raise ValueError(kind)
+    raise ValueError(f"{kind!r:.40} is no kind of argument")
+
+
+def _of_torch(name: str, kinds: Any) -> Any:
+    """A dtype, layout or memory format by its name."""
+    found = vars(torch).get(name)
+    if not isinstance(found, kinds):
+        raise ValueError(f"{name!r:.40} is no {' or '.join(kind.__name__ for kind in kinds)}")
+    return found
 
 
 def _meta(value: Any) -> Any:
@@ -141,7 +159,7 @@ def _fake(written: Any, mode: Any) -> Any:
         return tuple(_fake(item, mode) for item in written["items"])
     shape, strides, dtype, device = written
     with mode:
-        return torch.empty_strided(shape, strides, dtype=getattr(torch, dtype), device=device)
+        return torch.empty_strided(shape, strides, dtype=_of_torch(dtype, (torch.dtype,)), device=device)
 
 
 def _bytes(value: Any) -> dict[str, Any]:
@@ -154,6 +172,6 @@ def _bytes(value: Any) -> dict[str, Any]:
 def _constant(written: dict[str, Any]) -> torch.Tensor:
     shape, _, dtype, device = written["meta"]
     flat = torch.frombuffer(bytearray(base64.b64decode(written["bytes"])) or bytearray(1), dtype=torch.uint8)
-    kind = getattr(torch, dtype)
+    kind = _of_torch(dtype, (torch.dtype,))
     count = functools.reduce(operator.mul, shape, 1)
     return flat[: count * kind.itemsize].view(kind).reshape(shape).to(device).clone()

@@ -12,7 +12,7 @@ from torchspore.mindspore.dataset.core.validator_helpers import check_bool, chec
 from torchspore.mindspore.dataset.engine.dataset import Dataset
 from torchspore.mindspore.dataset.engine.failures import PipelineError, guarded, name_of
 from torchspore.mindspore.dataset.engine.operations import column_positions
-from torchspore.mindspore.dataset.engine.rows import Row, Run, to_array
+from torchspore.mindspore.dataset.engine.rows import Row, Run, own, to_array
 
 
 class BatchInfo:
@@ -87,7 +87,7 @@ class BatchDataset(Dataset):
         where = f"batch(per_batch_map={name_of(self.per_batch_map)})"
         taken = self.input_columns or columns
         positions = column_positions("batch", taken, columns)
-        found = guarded(where, self.per_batch_map, *[list(values[position]) for position in positions], info)
+        found = guarded(where, self.per_batch_map, *[[own(value) for value in values[position]] for position in positions], info)
         outputs = self.output_columns or taken
         results = found if isinstance(found, tuple) else (found,)
         if len(results) != len(outputs):

@@ -1,6 +1,7 @@
 """Sources of images: the MNIST files and folders of images."""
 from __future__ import annotations
 
+import math
 import struct
 from pathlib import Path
 from typing import Any
@@ -115,7 +116,7 @@ def _read_idx(path: Path, magic: int, rank: int) -> np.ndarray:
         raise FileFormatError(
             message(f"{path}: magic number {found}", f"{magic}, as {'image' if rank == 3 else 'label'} files of MNIST have")
         )
-    size = int(np.prod(shape, dtype=np.int64))
+    size = math.prod(shape)
     if len(content) - head != size:
         state = "the file is cut short" if len(content) - head < size else "the file is too long"
         raise FileFormatError(message(f"{path}: {len(content)} bytes", f"{head + size}, as its head says; {state}"))
@@ -153,6 +154,8 @@ class Cifar10Dataset(MappableDataset):
                 raise FileNotFoundError(message(f"{self.dataset_dir}: no file for usage={self.usage!r}", "the binary version's .bin files"))
             parts = []
             for path in files:
+                if not path.is_file():
+                    raise FileFormatError(message(str(path), "a plain file"))
                 content = np.fromfile(path, np.uint8)
                 if not len(content) or len(content) % size:
                     raise FileFormatError(message(f"{path}: {len(content)} bytes", f"a multiple of {size}; the file is cut short"))
@@ -232,7 +235,7 @@ class ImageFolderDataset(MappableDataset):
                 folder = self.dataset_dir / name
                 if not folder.is_dir():
                     raise RuntimeError(message(f"ImageFolderDataset(class_indexing): {name!r}", f"a folder in {self.dataset_dir}"))
-                found += [(path, label) for path in sorted(folder.rglob("*")) if path.suffix.lower() in self.extensions]
+                found += [(path, label) for path in sorted(folder.rglob("*")) if path.suffix.lower() in self.extensions and path.is_file()]
             if not found:
                 raise RuntimeError(
                     message(f"ImageFolderDataset({str(self.dataset_dir)!r})", f"images in its folders ({', '.join(self.extensions)})")

@@ -15,7 +15,7 @@ from torchspore.mindspore.dataset.engine.batching import place_outputs
 from torchspore.mindspore.dataset.engine.dataset import Dataset
 from torchspore.mindspore.dataset.engine.failures import PipelineError, guarded, name_of
 from torchspore.mindspore.dataset.engine.operations import column_positions
-from torchspore.mindspore.dataset.engine.rows import Row, Run, to_array
+from torchspore.mindspore.dataset.engine.rows import Row, Run, own, to_array
 from torchspore.mindspore.dataset.engine.workers import Workers, ordered_map
 
 _TRIED_ROWS = 8
@@ -71,7 +71,7 @@ class MapDataset(Dataset):
         rows = builtins.enumerate(self.children[0]._epoch(run))
         plan = _Plan(self, run)
         workers = run.keep(self, lambda: self._start_workers(run))
-        builtin = all(getattr(operation, "runs_in_any_order", False) for operation in self.operations)
+        builtin = _are_builtin(self.operations)
         if workers is None or (not builtin and self.num_parallel_workers is None):
             yield from self._in_this_thread(rows, plan, builtin)
             return
@@ -123,6 +123,7 @@ class _Plan:
         self._sources = [(True, self.outputs.index(name)) if name in self.outputs else (False, left[name]) for name in node._columns()]
         self._operations = node.operations
         self._steps = [(operation, f"map(operations={name_of(operation)}, input_columns={taken})") for operation in node.operations]
+        self._writes = not _are_builtin(node.operations)
         self._where = self._steps[-1][1] if self._steps else "map"
         self._key = (run.seed, run.epoch, _place(node))
         if config.get_error_samples_mode() is not config.ErrorSamplesMode.RETURN:
@@ -137,6 +138,8 @@ class _Plan:
         randomness.enter_row((*self._key, number))
         try:
             values: tuple[Any, ...] = tuple([row[position] for position in self.positions])
+            if self._writes:
+                values = tuple([own(value) for value in values])
             for operation, name in self._steps:
                 found = guarded(name, operation, *values)
                 values = found if type(found) is tuple else (found,)
@@ -163,6 +166,11 @@ class _Plan:
             raise PipelineError(message(self._where, expected, hint="name the results in output_columns"))
         made = [to_array(value, self._where) for value in values]
         return tuple([made[index] if new else row[index] for new, index in self._sources])
+
+
+def _are_builtin(operations: list[Any]) -> bool:
+    """Whether all are transforms of the front end, which write into nothing that they are given."""
+    return all(getattr(operation, "runs_in_any_order", False) for operation in operations)
 
 
 def _reads_by_index(node: Dataset) -> bool:

@@ -12,7 +12,7 @@ from torchspore.mindspore.dataset.core.random_order import Twister64
 from torchspore.mindspore.dataset.core.validator_helpers import INT32_MAX, check_columns, check_int, check_type
 from torchspore.mindspore.dataset.engine.dataset import Dataset
 from torchspore.mindspore.dataset.engine.failures import guarded, name_of
-from torchspore.mindspore.dataset.engine.rows import Row, Run
+from torchspore.mindspore.dataset.engine.rows import Row, Run, own
 
 
 def column_positions(call: str, wanted: list[str], columns: list[str]) -> list[int]:
@@ -45,7 +45,7 @@ class FilterDataset(Dataset):
         where = f"filter(predicate={name_of(self.predicate)})"
         positions = column_positions("filter", self.input_columns or columns, columns)
         for row in self.children[0]._epoch(run):
-            if guarded(where, self.predicate, *[row[position] for position in positions]):
+            if guarded(where, self.predicate, *[own(row[position]) for position in positions]):
                 yield row
 
 

@@ -42,6 +42,11 @@ class Run:
             self._closers.pop()()
 
 
+def own(value: Any) -> Any:
+    """What a function of the user's is given: an array of its own, which it may write into. A source's array is read in every epoch."""
+    return value.copy() if type(value) is np.ndarray else value
+
+
 def to_array(value: Any, where: str) -> Any:
     """A column's value from what a function gave: an array, a Tensor, a PIL image, a number, a str, bytes, a list of these, or a dict."""
     if type(value) is np.ndarray:

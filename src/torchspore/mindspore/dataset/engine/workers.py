@@ -1,18 +1,43 @@
 """Threads of a pipeline: the one that reads ahead of its consumer, and those that share the work of a `map`.
 
 Every queue is bounded, order is kept, an error comes out where its row would have, and closing ends all threads: they are daemons, and
-joined for a moment so that no function of the user's still runs when the program goes on.
+joined for a moment so that no function of the user's still runs when the program goes on. Whatever the program's own thread waits on is a
+SimpleQueue: an interrupt inside of `threading.Condition` (and of Futures and Queues, which have one) would leave its lock released.
 """
 from __future__ import annotations
 
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Future
 from queue import SimpleQueue
 from typing import Any
 
 _JOIN_SECONDS = 2.0
+
+
+class Call:
+    """A call that a thread makes, and what came of it."""
+
+    def __init__(self, function: Callable[..., Any], arguments: tuple[Any, ...]) -> None:
+        self._function, self._arguments = function, arguments
+        self._done: SimpleQueue[tuple[Any, BaseException | None]] = SimpleQueue()
+        self.is_cancelled = False
+
+    def run(self) -> None:
+        """Makes the call, unless nobody waits for it any more."""
+        if self.is_cancelled:
+            return
+        try:
+            self._done.put((self._function(*self._arguments), None))
+        except BaseException as error:
+            self._done.put((None, error))
+
+    def result(self) -> Any:
+        """Waits for the call; asked once. Raises what it raised."""
+        value, error = self._done.get()
+        if error is not None:
+            raise error
+        return value
 
 
 class Workers:
@@ -27,11 +52,11 @@ class Workers:
         for thread in self._threads:
             thread.start()
 
-    def submit(self, function: Callable[..., Any], *arguments: Any) -> Future[Any]:
-        """Queues a call; the Future holds what came of it."""
-        future: Future[Any] = Future()
-        self._calls.put((future, function, arguments))
-        return future
+    def submit(self, function: Callable[..., Any], *arguments: Any) -> Call:
+        """Queues a call."""
+        call = Call(function, arguments)
+        self._calls.put(call)
+        return call
 
     def close(self) -> None:
         """Ends the threads after the calls that run now."""
@@ -43,18 +68,12 @@ class Workers:
 
 def _work(calls: SimpleQueue[Any]) -> None:
     while (call := calls.get()) is not None:
-        future, function, arguments = call
-        if not future.set_running_or_notify_cancel():
-            continue
-        try:
-            future.set_result(function(*arguments))
-        except BaseException as error:
-            future.set_exception(error)
+        call.run()
 
 
 def ordered_map(function: Callable[[Any], Any], items: Iterable[Any], workers: Workers, ahead: int) -> Iterator[Any]:
     """Gives `function(item)` for each item in order, with at most `ahead` of them under way."""
-    pending: deque[Future[Any]] = deque()
+    pending: deque[Call] = deque()
     source = iter(items)
     late: BaseException | None = None
     try:
@@ -74,8 +93,8 @@ def ordered_map(function: Callable[[Any], Any], items: Iterable[Any], workers: W
         if late is not None:
             raise late
     finally:
-        for future in pending:
-            future.cancel()
+        for call in pending:
+            call.is_cancelled = True
 
 
 _END = object()
@@ -85,31 +104,30 @@ class ReadAhead:
     """A thread that runs one epoch after another into a queue of `depth` rows; it starts an epoch when it is asked for."""
 
     def __init__(self, epoch: Callable[[], Iterator[Any]], depth: int) -> None:
-        self._epoch, self._depth = epoch, depth
-        self._rows: deque[Any] = deque()
-        self._changed = threading.Condition()
+        self._epoch = epoch
+        self._rows: SimpleQueue[Any] = SimpleQueue()
+        self._room: SimpleQueue[None] = SimpleQueue()
+        self._asked: SimpleQueue[None] = SimpleQueue()
+        for _ in range(depth):
+            self._room.put(None)
         self._wanted = False
         self._closed = False
         self._thread: threading.Thread | None = None
 
     def start_epoch(self) -> None:
         """Asks for the rows of the next epoch."""
-        with self._changed:
-            self._wanted = True
-            self._changed.notify_all()
+        self._wanted = True
+        self._asked.put(None)
         if self._thread is None:
             self._thread = threading.Thread(target=self._run, name="torchspore-dataset", daemon=True)
             self._thread.start()
 
     def next(self) -> Any:
         """The next row. Raises StopIteration at the end of the epoch, and what the pipeline raised."""
-        with self._changed:
-            while not self._rows and not self._closed:
-                self._changed.wait()
-            if not self._rows:
-                raise StopIteration
-            row = self._rows.popleft()
-            self._changed.notify_all()
+        if self._closed:
+            raise StopIteration
+        row = self._rows.get()
+        self._room.put(None)
         if row is _END:
             raise StopIteration
         if isinstance(row, _Raised):
@@ -118,30 +136,26 @@ class ReadAhead:
 
     def close(self) -> None:
         """Ends the thread and forgets the rows that wait."""
-        with self._changed:
-            self._closed = True
-            self._rows.clear()
-            self._changed.notify_all()
+        self._closed = True
+        self._room.put(None)
+        self._asked.put(None)
+        self._rows.put(_END)                       # for a consumer that waits in another thread
         if self._thread is not None and self._thread is not threading.current_thread():
             self._thread.join(_JOIN_SECONDS)
 
     def _put(self, row: Any) -> bool:
-        with self._changed:
-            while len(self._rows) >= self._depth and not self._closed:
-                self._changed.wait()
-            if not self._closed:
-                self._rows.append(row)
-                self._changed.notify_all()
-            return not self._closed
+        self._room.get()
+        if not self._closed:
+            self._rows.put(row)
+        return not self._closed
 
     def _run(self) -> None:
         while True:
-            with self._changed:
-                while not self._wanted and not self._closed:
-                    self._changed.wait()
-                if self._closed:
-                    return
-                self._wanted = False
+            while not self._wanted and not self._closed:
+                self._asked.get()
+            if self._closed:
+                return
+            self._wanted = False
             rows = None
             try:
                 rows = self._epoch()

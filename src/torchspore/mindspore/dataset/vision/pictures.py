@@ -1,6 +1,8 @@
 """Images as arrays (H, W, C), as PIL images and as encoded files."""
 from __future__ import annotations
 
+import os
+import re
 from typing import Any
 
 import numpy as np
@@ -77,10 +79,52 @@ def decode(data: np.ndarray, where: str) -> np.ndarray:
     import cv2
 
     flat = np.ascontiguousarray(data).reshape(-1)
+    check_pixels(flat, where)
     image = cv2.imdecode(flat, cv2.IMREAD_COLOR | cv2.IMREAD_IGNORE_ORIENTATION) if flat.dtype == np.uint8 and flat.size else None
     if image is None:
         raise RuntimeError(message(f"{where}: {flat.size} bytes", "the bytes of an image file (JPEG, PNG, BMP, TIFF, WebP)"))
     return cv2.cvtColor(image, cv2.COLOR_BGR2RGB)
+
+
+MOST_PIXELS = 178_956_970
+"""Where Pillow stops too. OPENCV_IO_MAX_IMAGE_PIXELS names another number."""
+
+
+def check_pixels(flat: np.ndarray, where: str) -> None:
+    """Raises RuntimeError for a picture that says in its head that it has more pixels than one may: a small file can fill the memory."""
+    if flat.dtype != np.uint8 or flat.size < 4096:
+        return
+    pixels, told = _pixels(flat[:65536].tobytes()), os.environ.get("OPENCV_IO_MAX_IMAGE_PIXELS", "")
+    most = int(told) if told.isdigit() else MOST_PIXELS
+    if pixels > most:
+        hint = "make it smaller, or set OPENCV_IO_MAX_IMAGE_PIXELS where it is right"
+        raise RuntimeError(message(f"{where}: a picture of {pixels} pixels", f"at most {most} pixels", hint=hint))
+
+
+def _pixels(head: bytes) -> int:
+    """How many pixels a picture has, as the head of its file says; 0 where it can't be told. A PNG and a JPEG take a few microseconds."""
+    if head[:8] == b"\x89PNG\r\n\x1a\n":
+        return int.from_bytes(head[16:20], "big") * int.from_bytes(head[20:24], "big")
+    place = 2
+    while head[:2] == b"\xff\xd8" and place + 9 <= len(head) and head[place] == 0xFF:
+        kind = head[place + 1]
+        if 0xC0 <= kind <= 0xCF and kind not in (0xC4, 0xC8, 0xCC):
+            return int.from_bytes(head[place + 7 : place + 9], "big") * int.from_bytes(head[place + 5 : place + 7], "big")
+        place += 1 if kind == 0xFF else 2 if kind == 1 or 0xD0 <= kind <= 0xD9 else 2 + int.from_bytes(head[place + 2 : place + 4], "big")
+    import io
+    import warnings
+
+    from PIL import Image
+
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", Image.DecompressionBombWarning)
+            picture = Image.open(io.BytesIO(head))
+            return picture.width * picture.height
+    except Image.DecompressionBombError as error:
+        return max(map(int, re.findall(r"\d+", str(error))))
+    except Exception:  # what reads it says what is wrong with it
+        return 0
 
 
 def to_pil(image: np.ndarray) -> Any:
@@ -125,6 +169,7 @@ class Decode(TensorOperation):
 
         from PIL import Image, UnidentifiedImageError
 
+        check_pixels(value, "Decode")
         try:
             return Image.open(io.BytesIO(value.tobytes())).convert("RGB")
         except UnidentifiedImageError:

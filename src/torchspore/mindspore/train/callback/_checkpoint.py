@@ -12,7 +12,7 @@ from torchspore.base.text import message, short
 from torchspore.mindspore.nn.cell import Cell
 from torchspore.mindspore.train.callback._callback import Callback, RunContext
 from torchspore.mindspore.train.checks import check_bool, check_int, check_type
-from torchspore.mindspore.train.serialization import save_checkpoint
+from torchspore.mindspore.train.serialization import save_and_then
 
 
 class CheckpointConfig:
@@ -194,38 +194,29 @@ class ModelCheckpoint(Callback):
                 self._append[name] = self._offsets[name] + value
         network = self._config.saved_network or state.train_network
         config = self._config
-        save_checkpoint(
-            network,
-            str(path),
-            config.integrated_save,
-            config.async_save,
-            self._append or None,
-            crc_check=config.crc_check,
-            format=config.format,
-        )
+        old = self._no_longer_kept(path)
+        save_and_then(network, str(path), config.async_save, self._append or None, config.format, lambda: [_remove(one) for one in old])
         self._last_triggered_step = state.cur_step_num
         self._latest_ckpt_file_name = str(path)
         state.latest_ckpt_file, state.last_save_ckpt_step = str(path), state.cur_step_num
-        self._forget_old(path)
         self._last_time = time.time()
 
-    def _forget_old(self, path: Path) -> None:
-        """Removes what is not kept, only after the new file is whole."""
+    def _no_longer_kept(self, path: Path) -> list[Path]:
+        """What is to be removed when the new file is whole."""
         most, minutes = self._config.keep_checkpoint_max, self._config.keep_checkpoint_per_n_minutes
         if path in self._kept:
             self._kept.remove(path)
         self._kept.append(path)
         if most and most > 0:
-            while len(self._kept) > most:
-                _remove(self._kept.pop(0))
-        elif minutes and minutes > 0:
+            old, self._kept = self._kept[:-most], self._kept[-most:]
+            return old
+        if minutes and minutes > 0:
             if time.time() - self._last_time_for_keep < minutes * 60:
-                for old in self._kept[:-1]:
-                    _remove(old)
-                self._kept = self._kept[-1:]
-            else:
-                self._last_time_for_keep = time.time()
-                self._kept = []
+                old, self._kept = self._kept[:-1], self._kept[-1:]
+                return old
+            self._last_time_for_keep = time.time()
+            self._kept = []
+        return []
 
 
 def _remove(path: Path) -> None:

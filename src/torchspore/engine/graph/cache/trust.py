@@ -1,0 +1,106 @@
+"""Whose files the compile cache runs: compiled kernels are code, so they come only from folders and files that are this user's alone.
+
+Each entry carries a digest (HMAC) with a key that lies in this user's own folder, `$XDG_CACHE_HOME/torchspore/key` or
+`~/.cache/torchspore/key`: who can write to the cache's folder, but can't read the key, can't make an entry that is used.
+"""
+from __future__ import annotations
+
+import functools
+import hashlib
+import hmac
+import os
+import secrets
+import stat
+from pathlib import Path
+
+from torchspore.base.files import write_whole
+
+_KEY_BYTES = 32
+_BY_OTHERS = stat.S_IWGRP | stat.S_IWOTH
+
+
+class Untrusted(OSError):
+    """Others could have put code here; the text says how."""
+
+    def __init__(self, text: str, hint: str) -> None:
+        super().__init__(text)
+        self.strerror, self.hint = text, hint
+
+
+def make(folder: Path) -> None:
+    """Makes a folder that only this user may enter, 0700, and what leads to it. Raises OSError."""
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        folder.mkdir(mode=0o700)
+    except FileExistsError:
+        pass
+
+
+def check(folder: Path) -> None:
+    """Raises Untrusted where the folder is not this user's own, is a link, or can be written by others."""
+    if os.name != "posix":                         # Windows keeps rights elsewhere, and a user's files are the user's
+        return
+    status = folder.lstat()
+    own = "set compile_cache_path to a folder of your own"
+    if stat.S_ISLNK(status.st_mode):
+        raise Untrusted(f"{folder} is a link, and compiled code is not taken through links", own)
+    if status.st_uid != os.geteuid():
+        raise Untrusted(f"{folder} belongs to another user, whose code is not run", own)
+    if status.st_mode & _BY_OTHERS:
+        raise Untrusted(f"{folder} can be written by other users, whose code is not run", f"remove it, or {own}")
+
+
+def check_way(folder: Path) -> None:
+    """Raises Untrusted where everybody could put another folder in the place of this one."""
+    if os.name != "posix":
+        return
+    for parent in folder.resolve().parents:
+        mode = parent.stat().st_mode
+        if mode & stat.S_IWOTH and not mode & stat.S_ISVTX:
+            raise Untrusted(f"everybody can write to {parent} and replace what is in it", "set compile_cache_path to a folder of your own")
+
+
+def digest(name: str, contents: bytes) -> bytes:
+    """What stands before the contents of an entry: only who has this user's key can make it. Raises OSError where no key can be kept."""
+    return hmac.new(key(), name.encode() + b"\n" + contents, hashlib.sha256).hexdigest().encode()
+
+
+@functools.cache
+def key() -> bytes:
+    """This user's key, made where there is none. Raises OSError where it can't be kept, or others could have read or written it."""
+    root = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
+    if not os.path.isabs(root):
+        raise Untrusted("there is no home folder to keep the cache's key in", "set XDG_CACHE_HOME to a folder of your own")
+    path = Path(root, "torchspore", "key")
+    make(path.parent)
+    check(path.parent)
+    for _ in range(2):                             # another process may make it at the same time; the first one wins
+        try:
+            return _read(path)
+        except FileNotFoundError:
+            _make_key(path)
+    return _read(path)
+
+
+def _make_key(path: Path) -> None:
+    aside = path.with_name(f"key.{secrets.token_hex(8)}")
+    try:
+        write_whole(aside, secrets.token_bytes(_KEY_BYTES), 0o600)
+        os.link(aside, path)
+    except FileExistsError:
+        pass
+    finally:
+        aside.unlink(missing_ok=True)
+
+
+def _read(path: Path) -> bytes:
+    handle = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
+    with os.fdopen(handle, "rb") as file:
+        status = os.fstat(handle)
+        hint = f"remove {path}: a new one is made, and the cache is filled again"
+        if os.name == "posix" and (status.st_uid != os.geteuid() or status.st_mode & 0o077 or not stat.S_ISREG(status.st_mode)):
+            raise Untrusted(f"the key {path} is not this user's alone (0600)", hint)
+        found = file.read(_KEY_BYTES + 1)
+    if len(found) != _KEY_BYTES:
+        raise Untrusted(f"the key {path} is damaged", hint)
+    return found
