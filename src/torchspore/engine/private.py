@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import os
 import shlex
+import shutil
 import signal
 import subprocess
 import threading
@@ -197,7 +198,9 @@ def _run_apart(command: str, cwd: str) -> None:
     final = words[output] if output is not None else ""
     if output is not None:
         words[output] = aside = f"{final}.{os.getpid()}.{threading.get_ident()}"
-    process = subprocess.Popen(words, cwd=cwd, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True)
+    keeper = shutil.which("setpriv")           # ends the compiler with this program, also where that is killed
+    started = [keeper, "--pdeathsig", "KILL", *words] if keeper is not None else words
+    process = subprocess.Popen(started, cwd=cwd, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True)
     limit = _compiler_seconds()
     try:
         try:

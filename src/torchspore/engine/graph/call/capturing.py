@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from torchspore.base.frames import user_frame, user_line
+from torchspore.base.interrupts import held_back
 from torchspore.context import effects
 from torchspore.context.effects import Outcome
 from torchspore.context.store import STORE
@@ -204,14 +205,15 @@ def _captured(
         entry.converts = True
         return found
 
-    if not entry.is_deep:
-        try:
-            return capture()
-        except Refusal as refusal:
-            if not refusal.needs_room:
-                raise
-        entry.is_deep = True
-    return depth.with_room(capture)
+    with held_back():              # Ctrl-C in the middle of a trace would leave its stand-ins where they are
+        if not entry.is_deep:
+            try:
+                return capture()
+            except Refusal as refusal:
+                if not refusal.needs_room:
+                    raise
+            entry.is_deep = True
+        return depth.with_room(capture)
 
 
 def _tell(owner: Any, entry: Entry, graph: Graph, flat: list[TensorBase], why: str) -> None:
