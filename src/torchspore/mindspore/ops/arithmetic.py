@@ -27,8 +27,8 @@ def _slow(function: Callable[..., Any], compute: Callable[..., torch.Tensor], x:
         if engine.active:
             eager.after(out)
         return wrap(out)
-    except (RuntimeError, TypeError, ValueError) as error:
-        if isinstance(error, RuntimeError) and eager.bring((x, y)):
+    except (RuntimeError, TypeError, ValueError, LookupError, AttributeError, ArithmeticError, MemoryError) as error:
+        if isinstance(error, RuntimeError) and not isinstance(error, RecursionError) and eager.bring((x, y)):
             return function(x, y)
         raise explain(function, (x, y), {}, error) from None
 
