@@ -243,7 +243,10 @@ def scalar_cast(input_x: Any, input_y: Any) -> Any:
     """A Python number as the Python type of the dtype `input_y`."""
     from torchspore.mindspore.common.dtype import dtype_to_pytype
 
-    return dtype_to_pytype(input_y)(input_x)
+    try:
+        return dtype_to_pytype(input_y)(input_x)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise explain(scalar_cast, (input_x, input_y), {}, TypeError("expected a number and a dtype.")) from error
 
 
 def reflected(function: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:

@@ -92,7 +92,10 @@ def _reason(function: Callable[..., Any], given: dict[str, Any], error: Exceptio
     if not is_torch(error):
         sentence, _, hint = text.partition("\n\nhint: ")
         return type(error), sentence if sentence.endswith(".") else sentence + ".", hint or None
-    return reason(function.__name__, given, error)
+    try:
+        return reason(function.__name__, given, error)
+    except RecursionError as deep:
+        return reason(function.__name__, {}, deep)
 
 
 def place() -> str:

@@ -23,6 +23,8 @@ def attach() -> None:
         for name in operator.methods:
             setattr(Tensor, name, operator.function)
     for name, function in _METHODS.items():
+        if getattr(function, "__name__", "").startswith("_"):
+            function.__qualname__ = f"Tensor.{name}"           # which Python's own words on a wrong call begin with
         setattr(Tensor, name, function)
 
 
