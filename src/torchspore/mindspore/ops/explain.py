@@ -28,9 +28,13 @@ def explain(function: Callable[..., Any], arguments: tuple[Any, ...], keywords: 
     return made
 
 
-def replaced(error: Exception, function: Callable[..., Any], called: str, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> Exception:
+def replaced(
+    error: Exception, function: Callable[..., Any], called: str, arguments: tuple[Any, ...], keywords: dict[str, Any],
+) -> Exception:
     """The error to raise in the place of `error`, with which the call of `called` ends: itself where it is the user's, or says all."""
-    if getattr(error, "explained", False) or isinstance(error, (TorchsporeError, StopIteration)) or not _is_known(error) or _is_users(error):
+    if getattr(error, "explained", False) or isinstance(error, (TorchsporeError, StopIteration)):
+        return error
+    if not _is_known(error) or _is_users(error):
         return error
     own = not is_torch(error)
     text = str(error)
@@ -65,7 +69,8 @@ def _is_users(error: Exception) -> bool:
     """Whether an error comes out of a function of the user's that we called."""
     step = error.__traceback__
     while step is not None:
-        if is_users(step.tb_frame.f_code.co_filename):
+        filename = step.tb_frame.f_code.co_filename
+        if is_users(filename) and "/site-packages/PIL/" not in filename and "/site-packages/cv2/" not in filename:
             return True
         step = step.tb_next
     return False

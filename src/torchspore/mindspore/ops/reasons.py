@@ -314,7 +314,7 @@ def _beyond(error: Exception, text: str) -> Reason | None:
         return OutOfMemory, f"expected a result that fits into memory{asked}.", "smaller shapes, or a smaller batch"
     if isinstance(error, RecursionError):
         return ValueError, "expected values that are nested less deep, and not in themselves.", None
-    if isinstance(error, OverflowError) or re.search(r"without overflow|too large to convert|[Oo]verflow when unpacking|int too (?:large|big)|out of bounds for \w*int", text):
+    if isinstance(error, OverflowError) or _TOO_LARGE.search(text):
         return ValueError, "expected a number that its dtype can hold.", None
     if re.search(r"overflow", text):
         return ValueError, "expected fewer elements than that.", None
@@ -336,8 +336,15 @@ def of_call(error: Exception) -> Reason:
     return _by_pattern("", {}, text) or _rest(error, text)
 
 
-_FOREIGN = re.compile(r"aten\b|mat1|torch(?!spore)|SymInt|ScalarType|'_t'|enforce fail|alloc_cpu|\bself\b|tensor a\b|at::|c10|Tensor\.\w+\(|TORCH_|unsqueeze|non-singleton|\bdim\b", re.I)
+_FOREIGN = re.compile(
+    r"aten\b|mat1|torch(?!spore)|SymInt|ScalarType|'_t'|enforce fail|alloc_cpu|"
+    r"\bself\b|tensor a\b|at::|c10|Tensor\.\w+\(|TORCH_|unsqueeze|non-singleton|\bdim\b", re.I,
+)
 _SHAPES = re.compile(r"size|shape|dimension|dim |index|broadcast|kernel|match|range|axis|negative", re.I)
+_TOO_LARGE = re.compile(
+    r"without overflow|too large to convert"
+    r"|[Oo]verflow when unpacking|int too (?:large|big)|out of bounds for \w*int",
+)
 _DEVICE = re.compile(r"\b(?:CUDA|NPU|ACL|driver|compiler|threads?)\b", re.I)
 _TYPES = re.compile(r"dtype|type|argument|Expected.*Tensor", re.I)
 
