@@ -38,8 +38,8 @@ SECONDS = 20
 OUT = os.fdopen(os.dup(1), "w")
 
 PROMISED = (TypeError, ValueError, IndexError, ZeroDivisionError, OSError, StopIteration, NotImplementedError, TorchsporeError)
-FOREIGN = re.compile(r"(?<![\w/])torch(?!spore)|aten::|\bat::|\bc10\b|SymInt|ScalarType|'_t'|alloc_cpu|enforce fail|TORCH_|<lambda>|<locals>")
-CALL = re.compile(r"(?:\S+:\d+: )?[\w.]+(?:[^:\n]*: |\(\) (?:takes|got|missing))")
+FOREIGN = re.compile(r"(?<![\w/])torch(?!spore)|aten::|\bat::|\bc10\b|SymInt|ScalarType|'_t'|alloc_cpu|enforce fail|TORCH_|<lambda>|<locals>")  # noqa: E501
+CALL = re.compile(r"(?:\S+:\d+: )?['\w.]+(?:[^:\n]*: |\(\) (?:takes|got|missing))")
 
 PASSED_OVER = {
     "mindspore.context": "changes what other calls do; tests/parity/context tries 814 calls of it",
@@ -84,12 +84,12 @@ GOOD: list[Callable[[], Any]] = [
     lambda: [ms.Parameter(floats(3), name="p")], lambda: nn.Dense(3, 2), lambda: 0, lambda: -1, lambda: max,
 ]
 HOSTILE: list[Callable[[], Any]] = [
-    lambda: None, lambda: 10**400, lambda: -(10**30), lambda: 2**63, lambda: 2**31, lambda: -5, lambda: float("nan"), lambda: float("inf"), lambda: 1e308,
+    lambda: None, lambda: 10**400, lambda: -(10**30), lambda: 2**63, lambda: 2**31, lambda: -5, lambda: float("nan"), lambda: float("inf"), lambda: 1e308,  # noqa: E501
     lambda: "", lambda: "no such thing", lambda: "\0", lambda: b"bytes", lambda: 1j, recursive, deep, list, lambda: (), dict,
     lambda: {"a": 1}, lambda: {1, 2}, object, lambda: int, lambda: len, lambda: (10**6, 10**6), lambda: (2**40, 2**40), lambda: (-1, -2),
     lambda: [1, "a"], lambda: [[1], [1, 2]], lambda: [None], lambda: (0, 0), lambda: floats(0), lambda: floats(0, 3), lambda: floats(),
-    lambda: floats(1, 1, 1, 1, 1, 1, 1), lambda: Tensor([True, False]), lambda: Tensor(np.array([1, 2], np.uint16)), lambda: Tensor([1 + 2j]),
-    lambda: Tensor(np.array([-(2**31), 2**31 - 1], np.int32)), lambda: Tensor([float("nan"), float("inf")]), lambda: Tensor([1.0], ms.float16),
+    lambda: floats(1, 1, 1, 1, 1, 1, 1), lambda: Tensor([True, False]), lambda: Tensor(np.array([1, 2], np.uint16)), lambda: Tensor([1 + 2j]),  # noqa: E501
+    lambda: Tensor(np.array([-(2**31), 2**31 - 1], np.int32)), lambda: Tensor([float("nan"), float("inf")]), lambda: Tensor([1.0], ms.float16),  # noqa: E501
     lambda: np.array([1, 2]), lambda: np.float64(3), lambda: np.int8(-3), lambda: np.array(["a"]), lambda: np.array([None]),
     lambda: np.zeros((0, 3)), lambda: np.array([1.5, np.nan]), lambda: slice(3, 1), lambda: ms.int8, lambda: ms.Tensor, lambda: range(3),
     lambda: np.bool_(True), lambda: iter([1]), lambda: Tensor(2**62), lambda: [floats(2), floats(3)], lambda: [floats(2), 3], lambda: ...,
@@ -100,7 +100,7 @@ BEGINNINGS: tuple[tuple[Callable[[], Any], ...], ...] = (
     (lambda: [ms.Parameter(floats(3), name="p")],), (lambda: [ms.Parameter(floats(3), name="p")], lambda: 0.1),
     (lambda: [ms.Parameter(floats(3), name="p")], lambda: 0.1, lambda: 0.9), (lambda: nn.Dense(3, 2),),
     (lambda: nn.Dense(3, 2), lambda: nn.MSELoss()), (lambda: 0.1, lambda: 0.01, lambda: 5), (lambda: 0.5,), (lambda: 0.1, lambda: 5),
-    (lambda: 0.1, lambda: 0.01, lambda: 5, lambda: 0.5), (lambda: 0.1, lambda: 0.9, lambda: 5), (lambda: 0.1, lambda: 0.9, lambda: 5, lambda: 2),
+    (lambda: 0.1, lambda: 0.01, lambda: 5, lambda: 0.5), (lambda: 0.1, lambda: 0.9, lambda: 5), (lambda: 0.1, lambda: 0.9, lambda: 5, lambda: 2),  # noqa: E501
     (network, lambda: nn.SGD(network().trainable_params())), (network, lambda: nn.SGD(network().trainable_params()), lambda: Tensor(2.0)),
     (lambda: [vision.Invert()],), (lambda: ms.int32,), (lambda: [1.0, 2.0, 3.0], lambda: [1.0, 2.0, 3.0]), (lambda: (0, 0), lambda: (2, 2)),
     (lambda: Tensor([[0, 1]]), lambda: floats(1), lambda: (2, 3)), (lambda: Tensor([0]), lambda: floats(1, 3), lambda: (2, 3)),
@@ -126,7 +126,7 @@ def targets() -> Iterator[tuple[str, Callable[[], Callable[..., Any]]]]:
             seen.add(id(value))
             if isinstance(value, type) and issubclass(value, enum.Enum):
                 continue                                       # Python makes them
-            if any(f"{over}.{name}" == f"{module}.{name}" for over in PASSED_OVER) or hasattr(importlib.import_module("mindspore.context"), name):
+            if any(f"{over}.{name}" == f"{module}.{name}" for over in PASSED_OVER) or hasattr(importlib.import_module("mindspore.context"), name):  # noqa: E501
                 continue
             yield f"{module}.{name}", lambda value=value: value
             if isinstance(value, type) and not issubclass(value, BaseException):
@@ -140,7 +140,7 @@ def methods(cls: type) -> list[str]:
     """The names of the public methods of a class that are its own, or its bases' where these are not offered themselves."""
     found = []
     for name in sorted(dir(cls)):
-        if (name.startswith("_") and name not in ("__call__", "__getitem__", "__setitem__", "__floordiv__", "__pow__")) or name == "construct":
+        if (name.startswith("_") and name not in ("__call__", "__getitem__", "__setitem__", "__floordiv__", "__pow__")) or name == "construct":  # noqa: E501
             continue
         owner = next((base for base in cls.__mro__ if name in vars(base)), object)
         shared = owner is not cls and cls.__name__ != "Parameter" and not owner.__name__.startswith("_") and name != "__call__"

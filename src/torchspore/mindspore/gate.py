@@ -58,7 +58,8 @@ def _close_class(cls: type) -> None:
     _closed.add(id(cls))
     is_cell = any(base.__name__ == "Cell" for base in cls.__mro__)
     for name, value in list(vars(cls).items()):
-        if (name.startswith("_") and (name not in _WRAPPED or (cls.__name__ == "Tensor" and name != "__init__"))) or (is_cell and name in _OWN):
+        is_wrapped = name in _WRAPPED and (cls.__name__ != "Tensor" or name == "__init__")
+        if (name.startswith("_") and not is_wrapped) or (is_cell and name in _OWN):
             continue
         kind = type(value) if isinstance(value, (staticmethod, classmethod)) else None
         function = value.__func__ if kind is not None else value

@@ -32,7 +32,6 @@ for dtype in ("int8", "int16", "int32", "int64"):
     low = np.iinfo(dtype).min
     values = np.array([low, 7, low, -7, 6] * 9, dtype)
     divisors = np.array([-1, -1, -1, 2, -4] * 9, dtype)
-    quotient = {"r//": -128}
     for road, out in zip(ROADS, All()(Tensor(values), Tensor(divisors))):
         left = np.full_like(values, -128) if road == "r//" else values
         by = np.full_like(divisors, -1) if road.endswith(("-1", "0d")) else divisors
