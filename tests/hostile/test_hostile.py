@@ -32,6 +32,7 @@ def lines_of(first: int, step: int, tries: int, folder: Path) -> list[dict[str, 
         watch.start()
         lines.append(json.loads(line))
     watch.cancel()
+    worker.stdout.close()
     lines.append({"code": worker.wait()})
     return lines
 
