@@ -56,6 +56,7 @@ def front_end_module(path: str) -> ModuleType:
     if lookup.has_file(path):
         module = importlib.import_module(own)
         _complete_loaded()
+        importlib.import_module(f"{FRONT_END}.gate").close()
         return module
     if own not in sys.modules:
         moved = lookup.MovedModule(path)

@@ -56,6 +56,10 @@ class LacksKernel(TorchsporeError, TypeError):
     """The device has no kernel for an operator in this dtype, and `enable_reduce_precision` is off, so that no cast is put in."""
 
 
+class OutOfMemory(TorchsporeError, MemoryError, RuntimeError):
+    """A result does not fit into memory; programs catch MemoryError as in Python, or RuntimeError as in MindSpore."""
+
+
 class LateChange(TorchsporeError, RuntimeError):
     """An option was changed after the point up to which it can act; the message names the line that passed it."""
 

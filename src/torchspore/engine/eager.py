@@ -67,10 +67,13 @@ def bring(arguments: Any) -> bool:
     A Tensor that was made before the device was chosen lies on the host; it moves when it is first needed, in the error path.
     """
     moved, wanted = False, device.current()
-    for tensor in tensors(arguments):
-        if isinstance(tensor, TensorBase) and not _lies_on(tensor._t, wanted):
-            engine.rebind(tensor, tensor._t.to(wanted))
-            moved = True
+    try:
+        for tensor in tensors(arguments):
+            if isinstance(tensor, TensorBase) and not _lies_on(tensor._t, wanted):
+                engine.rebind(tensor, tensor._t.to(wanted))
+                moved = True
+    except RecursionError:                 # lists in lists without end hold nothing to move
+        return False
     return moved
 
 

@@ -31,7 +31,10 @@ def is_said_by(error: BaseException) -> bool:
 
 def dtype_of(arguments: Any) -> torch.dtype | None:
     """The one dtype of all floating-point Tensors among the arguments, where it is one that a device may lack."""
-    kinds = {tensor._t.dtype for tensor in tensors(arguments) if isinstance(tensor, TensorBase) and tensor._t.is_floating_point()}
+    try:
+        kinds = {tensor._t.dtype for tensor in tensors(arguments) if isinstance(tensor, TensorBase) and tensor._t.is_floating_point()}
+    except RecursionError:                 # lists in lists without end
+        return None
     return kinds.pop() if len(kinds) == 1 and kinds <= NARROW else None
 
 

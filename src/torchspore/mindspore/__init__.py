@@ -5,7 +5,7 @@ import importlib
 from typing import Any
 
 import torchspore.engine
-from torchspore.mindspore import common, context, nn, ops
+from torchspore.mindspore import common, context, gate, nn, ops
 from torchspore.mindspore.common import *
 from torchspore.mindspore.common import dtype as dtype
 from torchspore.mindspore.common.dtype import dtype_to_nptype, dtype_to_pytype, pytype_to_dtype
@@ -40,6 +40,7 @@ def __getattr__(name: str) -> Any:
             if error.name != f"{__name__}.{_HOMES.get(name, name)}":
                 raise
             return _missing(name)
+        gate.close()
         found = module if name in _MODULES else getattr(module, name)
         globals()[name] = found
         return found
@@ -51,3 +52,4 @@ __all__ = [
     "value_and_grad",
     *common.__all__, *context.__all__, *_HOMES,
 ]
+gate.close()

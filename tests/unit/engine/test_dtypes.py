@@ -38,6 +38,7 @@ def test_classes() -> None:
 
     assert isinstance(ms.float32, Float) and issubclass(Float, Number) and issubclass(Number, Type)
     assert isinstance(ms.int8, Int) and not isinstance(ms.int8, Float)
+    assert isinstance(ms.complex64, ms.Complex) and not isinstance(ms.float32, ms.Complex)
 
 
 @pytest.mark.parametrize("dtype", ms.common.dtype.all_types, ids=repr)

@@ -4,6 +4,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+import measurers
 import mindspore as ms
 import numpy as np
 import pytest
@@ -75,11 +76,9 @@ class Kernels(torch.utils._python_dispatch.TorchDispatchMode):
 
 
 @pytest.fixture
-def always_boosted(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Takes the boosted form whatever the measurement on a busy machine says."""
-    from torchspore.engine.graph.backend import racing
-
-    monkeypatch.setattr(racing.Race, "best", lambda race: list(race.codes)[-1])
+def always_boosted(measured_by: Any) -> None:
+    """Takes the boosted form whatever the measurement on a busy machine would say."""
+    measured_by(measurers.Last())
 
 
 @pytest.mark.usefixtures("always_boosted")
@@ -149,20 +148,19 @@ def test_training_is_refused_with_the_line(net: Any) -> None:
     assert net(X).shape == (8, 5)
 
 
-def test_a_deterministic_run_does_not_measure(net: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    from torchspore.engine.graph.backend import measuring
+def test_a_deterministic_run_does_not_measure(net: Any, measured_by: Any) -> None:
 
     ms.set_context(deterministic="ON")
-    monkeypatch.setattr(measuring, "seconds", lambda *args: pytest.fail("measured"))
+    measured_by(measurers.nobody)
     np.testing.assert_allclose(net(X).asnumpy(), plain(net), rtol=1e-4, atol=1e-5)
     assert len(dispatch.graphs(net)) == 1
 
 
 @pytest.mark.parametrize("level", ["O1", "O2"])
-def test_higher_levels_prepare_weights_for_inference_too(net: Any, level: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    from torchspore.engine.graph.backend import fusion, racing
+def test_higher_levels_prepare_weights_for_inference_too(net: Any, level: str, monkeypatch: pytest.MonkeyPatch, measured_by: Any) -> None:
+    from torchspore.engine.graph.backend import fusion
 
-    monkeypatch.setattr(racing.Race, "best", lambda race: race.seconds.setdefault(list(race.codes)[-1], 1.0) and list(race.codes)[-1])
+    measured_by(measurers.Last())
     monkeypatch.setattr(fusion, "_winner", lambda like, level: None)
     ms.set_context(jit_config={"jit_level": level})
     first = net(X).asnumpy()

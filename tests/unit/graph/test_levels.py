@@ -4,6 +4,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+import measurers
 import mindspore as ms
 import numpy as np
 import pytest
@@ -162,14 +163,14 @@ def test_a_form_with_other_numbers_or_an_error_is_left_out() -> None:
     assert race.best() == "fast"
 
 
-def test_an_equal_graph_is_not_measured_again(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_equal_graph_is_not_measured_again(measured_by: Any) -> None:
     first = trained(words, "O1")
-    monkeypatch.setattr(measuring, "seconds", lambda *args: pytest.fail("measured"))
+    measured_by(measurers.nobody)
     second = trained(words, "O1")
     assert first[0] == second[0]
 
 
-def test_a_store_is_told_choices_and_asked_for_them(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_store_is_told_choices_and_asked_for_them(monkeypatch: pytest.MonkeyPatch, measured_by: Any) -> None:
     class Kept(dict[str, str]):
         find, keep = dict.get, dict.__setitem__
 
@@ -177,12 +178,12 @@ def test_a_store_is_told_choices_and_asked_for_them(monkeypatch: pytest.MonkeyPa
     first = trained(images, "O1")
     assert autotune_cache.store
     autotune_cache.forget()
-    monkeypatch.setattr(measuring, "seconds", lambda *args: pytest.fail("measured"))
+    measured_by(measurers.nobody)
     assert trained(images, "O1")[0] == first[0]
 
 
-def test_disable_format_transform_keeps_images_as_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(racing.Race, "best", lambda race: race.seconds.setdefault(list(race.codes)[-1], 1.0) and list(race.codes)[-1])
+def test_disable_format_transform_keeps_images_as_they_are(monkeypatch: pytest.MonkeyPatch, measured_by: Any) -> None:
+    measured_by(measurers.Last())
     monkeypatch.setattr("torchspore.engine.graph.backend.fusion.fused", lambda *args: None)
     strides: list[tuple[int, ...]] = []
 
@@ -250,8 +251,8 @@ class Loops(nn.Cell):
         return x
 
 
-def test_branches_and_loops_are_worked_on_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(racing.Race, "best", lambda race: race.seconds.setdefault(list(race.codes)[-1], 1.0) and list(race.codes)[-1])
+def test_branches_and_loops_are_worked_on_too(monkeypatch: pytest.MonkeyPatch, measured_by: Any) -> None:
+    measured_by(measurers.Last())
     monkeypatch.setattr("torchspore.engine.graph.backend.products.prefers_onednn", lambda *operands: True)
     monkeypatch.setattr("torchspore.engine.graph.backend.fusion._winner", lambda like, level: None)
     ms.set_seed(2)
@@ -265,17 +266,12 @@ def test_branches_and_loops_are_worked_on_too(monkeypatch: pytest.MonkeyPatch) -
 
 
 @pytest.mark.slow
-def test_o2_runs_a_small_step_as_one_launch(monkeypatch: pytest.MonkeyPatch) -> None:
-    taken: list[str] = []
-
-    def last(race: Any) -> str:
-        taken[:] = list(race.codes)
-        return race.seconds.setdefault(taken[-1], 1.0) and taken[-1]
-
-    monkeypatch.setattr(racing.Race, "best", last)
+def test_o2_runs_a_small_step_as_one_launch(measured_by: Any) -> None:
+    last = measurers.Last()
+    measured_by(last)
     plain, state, _ = trained(words, "O0")
     losses, two, _ = trained(words, "O2")
-    assert taken[-1] == "one launch"
+    assert last.seen[-1] == "one launch"
     np.testing.assert_allclose(losses, plain, rtol=1e-5)
     for a, b in zip(state, two):
         np.testing.assert_allclose(a, b, atol=1e-4 * max(1.0, np.abs(a).max()))

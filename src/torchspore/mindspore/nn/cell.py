@@ -18,7 +18,7 @@ from torchspore.mindspore.common.parameter import Parameter, ParameterTuple
 from torchspore.mindspore.common.recompute import check_options
 from torchspore.mindspore.nn.cell_hooks import CellHooks
 from torchspore.mindspore.nn.cell_tree import CellTree
-from torchspore.mindspore.ops.explain import wrong_arguments
+from torchspore.mindspore.ops.explain import replaced, wrong_arguments
 from torchspore.mindspore.ops.primitive import Primitive
 
 _set = object.__setattr__
@@ -199,11 +199,12 @@ class Cell(CellTree, CellHooks):
             if thread_state.breaking:
                 return breaks.construct_of(self)(*args, **kwargs)
             return self.construct(*args, **kwargs)
-        except TypeError:
-            misfit = wrong_arguments(self, args, kwargs)
-            if misfit is None:
+        except Exception as error:
+            misfit = wrong_arguments(self, args, kwargs) if isinstance(error, TypeError) else None
+            shown_as = misfit or replaced(error, self.construct, type(self).__name__, args, kwargs)
+            if shown_as is error:
                 raise
-            raise misfit from None
+            raise shown_as from None
 
     def _run_whole(self, *args: Any, **kwargs: Any) -> Any:
         """The call with everything that a plain Cell lacks: hooks, a dtype to compute in, a gradient of its own, values computed again."""

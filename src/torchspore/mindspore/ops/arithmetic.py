@@ -27,8 +27,8 @@ def _slow(function: Callable[..., Any], compute: Callable[..., torch.Tensor], x:
         if engine.active:
             eager.after(out)
         return wrap(out)
-    except (RuntimeError, TypeError, ValueError) as error:
-        if isinstance(error, RuntimeError) and eager.bring((x, y)):
+    except (RuntimeError, TypeError, ValueError, LookupError, AttributeError, ArithmeticError, MemoryError) as error:
+        if isinstance(error, RuntimeError) and not isinstance(error, RecursionError) and eager.bring((x, y)):
             return function(x, y)
         raise explain(function, (x, y), {}, error) from None
 
@@ -77,7 +77,46 @@ def _subtract(a: Any, b: Any) -> torch.Tensor:
 def _floor_divide(a: Any, b: Any) -> torch.Tensor:
     if _both_bool(a, b):
         return torch.logical_and(*_tensors(a, b))
-    return torch.div(a, b, rounding_mode="floor")  # torch.floor_divide has no gradient
+    return _quotient(a, b, "floor") if engine.active else torch.div(a, b, rounding_mode="floor")  # torch.floor_divide has no gradient
+
+
+def _truncate_divide(a: Any, b: Any) -> torch.Tensor:
+    return _quotient(a, b, "trunc")
+
+
+def _remainder(a: Any, b: Any) -> torch.Tensor:
+    return torch.remainder(a, _divisor(a, b) if engine.active else b)
+
+
+def _fmod(a: Any, b: Any) -> torch.Tensor:
+    return torch.fmod(a, _divisor(a, b) if engine.active else b)
+
+
+def _quotient(a: Any, b: Any, rounding_mode: str) -> torch.Tensor:
+    """The rounded quotient. The processor traps where the smallest integer is divided by -1, and that ends the process: negated, it wraps.
+
+    torch's kernels see to it themselves but for 'trunc'; compiled ones (`engine.active`) never do.
+    """
+    divisor = _divisor(a, b)
+    if divisor is b:
+        return torch.div(a, b, rounding_mode=rounding_mode)
+    if not isinstance(b, torch.Tensor):
+        return torch.neg(a)
+    quotient = torch.div(a, divisor, rounding_mode=rounding_mode)
+    return torch.where(b == -1, -quotient, quotient)
+
+
+def _divisor(a: Any, b: Any) -> Any:
+    """`b` with 1 in the place of -1 where integers are divided, else `b` itself; the remainder is 0 for both."""
+    if not isinstance(b, torch.Tensor):
+        return 1 if isinstance(b, int) and b == -1 and _is_signed(a) else b
+    if _is_signed(b) and (not isinstance(a, torch.Tensor) or _is_signed(a)) and not isinstance(a, float):
+        return torch.where(b == -1, 1, b)
+    return b
+
+
+def _is_signed(value: Any) -> bool:
+    return isinstance(value, torch.Tensor) and value.dtype in (torch.int8, torch.int16, torch.int32, torch.int64)
 
 
 def _both_bool(a: Any, b: Any) -> bool:
@@ -91,10 +130,10 @@ divided = binary("div", torch.true_divide, "Divides `input` by `other`; integers
 floor_divide = op(primitive="FloorDiv", raw_arguments=True)(
     binary("floor_divide", _floor_divide, "Divides and rounds towards minus infinity.")
 )
-remainder = op(raw_arguments=True)(binary("remainder", torch.remainder, "The remainder with the sign of the divisor."))
-modulo = binary("floor_mod", torch.remainder, "The remainder with the sign of the divisor.")
+remainder = op(raw_arguments=True)(binary("remainder", _remainder, "The remainder with the sign of the divisor."))
+modulo = binary("floor_mod", _remainder, "The remainder with the sign of the divisor.")
 power = binary("pow", _power, "Raises `input` to a power; a negative power of an integer is 0.")
-fmod = op(primitive="Mod", raw_arguments=True)(binary("fmod", torch.fmod, "The remainder with the sign of the dividend."))
+fmod = op(primitive="Mod", raw_arguments=True)(binary("fmod", _fmod, "The remainder with the sign of the dividend."))
 maximum = op(primitive="Maximum", raw_arguments=True)(
     binary("maximum", lambda a, b: torch.maximum(*_tensors(a, b)), "The larger of the two, element by element.")
 )
@@ -154,7 +193,7 @@ def div(input: Any, other: Any, *, rounding_mode: str | None = None) -> Any:
     return floor_divide(input, other) if rounding_mode == "floor" else _truncated(input, other)
 
 
-_truncated = binary("div", lambda a, b: torch.div(a, b, rounding_mode="trunc"), "Divides and rounds towards zero.")
+_truncated = binary("div", _truncate_divide, "Divides and rounds towards zero.")
 
 
 @op(primitive="Pow", raw_arguments=True)
@@ -204,7 +243,10 @@ def scalar_cast(input_x: Any, input_y: Any) -> Any:
     """A Python number as the Python type of the dtype `input_y`."""
     from torchspore.mindspore.common.dtype import dtype_to_pytype
 
-    return dtype_to_pytype(input_y)(input_x)
+    try:
+        return dtype_to_pytype(input_y)(input_x)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise explain(scalar_cast, (input_x, input_y), {}, TypeError("expected a number and a dtype.")) from error
 
 
 def reflected(function: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:

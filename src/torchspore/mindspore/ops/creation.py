@@ -178,6 +178,7 @@ def tuple_to_array(input_x: Any) -> T:
     mindspore.int32
     """
     if not isinstance(input_x, tuple) or not all(isinstance(item, (bool, int, float)) for item in input_x):
-        raise TypeError(message(f"tuple_to_array({short(input_x)})", "a tuple of numbers", hint="write Tensor(...) for other data"))
+        given = "Tensor" if isinstance(input_x, torch.Tensor) else short(input_x)
+        raise TypeError(message(f"tuple_to_array({given})", "a tuple of numbers", hint="write Tensor(...) for other data"))
     dtype = torch.float32 if any(isinstance(item, float) for item in input_x) else torch.int32
     return torch.tensor(input_x, dtype=dtype, device=device.current())

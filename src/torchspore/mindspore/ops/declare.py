@@ -80,6 +80,8 @@ def _bridge(body: Callable[..., Any]) -> Callable[..., Any]:
             if engine.active:
                 eager.after(out)
         except _EXPLAINED as error:
+            if isinstance(error, RecursionError):
+                raise explain(operator, arguments, keywords, error) from None
             if isinstance(error, RuntimeError) and eager.bring((arguments, keywords)):
                 return operator(*arguments, **keywords)
             if lacking.is_said_by(error) and lacking.dtype_of((arguments, keywords)) is not None:
@@ -87,6 +89,7 @@ def _bridge(body: Callable[..., Any]) -> Callable[..., Any]:
             raise explain(operator, arguments, keywords, error) from None
         return wrap(out) if out.__class__ is torch.Tensor else wrap_all(out)
 
+    operator.gated = True  # type: ignore[attr-defined]
     return operator
 
 
@@ -128,5 +131,5 @@ def _without_kernel(operator: Callable[..., Any], arguments: tuple[Any, ...], ke
 
 
 _NESTED = frozenset({list, tuple, dict})
-_EXPLAINED = (RuntimeError, TypeError, ValueError, IndexError, AttributeError, KeyError)
+_EXPLAINED = (RuntimeError, TypeError, ValueError, LookupError, AttributeError, ArithmeticError, MemoryError)
 

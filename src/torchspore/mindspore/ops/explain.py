@@ -6,19 +6,19 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from torchspore.base.frames import user_frame
+from torchspore.base.frames import is_users, user_frame
 from torchspore.base.text import with_hint
 from torchspore.engine import dtypes, lacking
 from torchspore.engine.tensor import TensorBase
-from torchspore.errors import LacksKernel
-from torchspore.mindspore.ops.reasons import Reason, is_torch, reason
+from torchspore.errors import LacksKernel, TorchsporeError
+from torchspore.mindspore.ops.reasons import Reason, is_torch, of_call, reason
 
 LONGEST = 60
 
 
 def explain(function: Callable[..., Any], arguments: tuple[Any, ...], keywords: dict[str, Any], error: Exception) -> Exception:
     """The error to raise in place of torch's `error`; one of our own keeps its kind and its words."""
-    if getattr(error, "explained", False) or "out of memory" in str(error):
+    if getattr(error, "explained", False):
         return error
     given = _given(function, arguments, keywords)
     kind, sentence, hint = _reason(function, given, error)
@@ -26,6 +26,59 @@ def explain(function: Callable[..., Any], arguments: tuple[Any, ...], keywords: 
     made = kind(text if hint is None else with_hint(text, hint))
     made.explained = True  # type: ignore[attr-defined]
     return made
+
+
+def replaced(
+    error: Exception, function: Callable[..., Any], called: str, arguments: tuple[Any, ...], keywords: dict[str, Any],
+) -> Exception:
+    """The error to raise in the place of `error`, with which the call of `called` ends: itself where it is the user's, or says all."""
+    if getattr(error, "explained", False) or isinstance(error, (TorchsporeError, StopIteration)):
+        return error
+    if not _is_known(error) or _is_users(error):
+        return error
+    own = not is_torch(error)
+    text = str(error)
+    if isinstance(error, KeyError) and called.endswith("__getitem__"):
+        return error
+    if own or isinstance(error, OSError):
+        if not re.match(r"['\w.]+[^:\n]*: ", text) and not set(called.split(".")) & set(re.findall(r"\w+", text)):
+            error.args = (f"{place()}{called}: {text or 'it can not be done.'}",) if len(error.args) <= 1 else error.args
+        return error
+    if re.search(r"positional argument|unexpected keyword|multiple values for|missing a required|too many", text):
+        sentence, kind = f"expected {called}{signature_of(function).replace('(self, ', '(').replace('(self)', '()')}.", TypeError
+        made: Exception = TypeError(f"{place()}{_call(called, arguments, keywords)}: {sentence}")
+    else:
+        kind, sentence, hint = of_call(error)
+        text = f"{place()}{_call(called, arguments, keywords)}: {sentence}"
+        made = kind(text if hint is None else with_hint(text, hint))
+    made.explained = True  # type: ignore[attr-defined]
+    return made
+
+
+def _call(called: str, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> str:
+    given = [*map(shown, arguments), *(f"{key}={shown(value)}" for key, value in keywords.items())]
+    return f"{called}({', '.join(given[:8])}{', ...' if len(given) > 8 else ''})"
+
+
+def _is_known(error: Exception) -> bool:
+    """Whether the class of an error is Python's or of a library that stands below us."""
+    return type(error).__module__.partition(".")[0] in ("builtins", "torch", "numpy", "cv2", "PIL", "struct", "zlib", "json")
+
+
+def _is_users(error: Exception) -> bool:
+    """Whether an error comes out of a function of the user's that we called."""
+    step = error.__traceback__
+    while step is not None:
+        filename = step.tb_frame.f_code.co_filename
+        if is_users(filename) and "/site-packages/PIL/" not in filename and "/site-packages/cv2/" not in filename:
+            return True
+        step = step.tb_next
+    return False
+
+
+def is_front_end(filename: str) -> bool:
+    """Whether a file is one of the front end's or of the engine's."""
+    return "/torchspore/mindspore/" in filename or "/torchspore/engine/" in filename
 
 
 def lacks_kernel(function: Callable[..., Any], arguments: tuple[Any, ...], keywords: dict[str, Any], dtype: Any) -> LacksKernel:
@@ -44,7 +97,10 @@ def _reason(function: Callable[..., Any], given: dict[str, Any], error: Exceptio
     if not is_torch(error):
         sentence, _, hint = text.partition("\n\nhint: ")
         return type(error), sentence if sentence.endswith(".") else sentence + ".", hint or None
-    return reason(function.__name__, given, error)
+    try:
+        return reason(function.__name__, given, error)
+    except RecursionError as deep:
+        return reason(function.__name__, {}, deep)
 
 
 def place() -> str:
@@ -103,5 +159,10 @@ def shown(value: Any) -> str:
         return f"{dtypes.FROM_TORCH.get(t.dtype, t.dtype)}{list(t.shape)}"
     if isinstance(value, (list, tuple)) and any(isinstance(item, TensorBase) for item in value):
         return "(" + ", ".join(shown(item) for item in value) + ")"
-    text = " ".join(repr(value).split())
+    if type(value).__module__ == "torch" and value in dtypes.FROM_TORCH:
+        return repr(dtypes.FROM_TORCH[value])
+    try:
+        text = " ".join(repr(value).split())
+    except Exception:                      # nested too deep, or an int of too many digits
+        text = type(value).__name__
     return text if len(text) <= LONGEST else text[: LONGEST - 3] + "..."

@@ -86,7 +86,7 @@ def getitem(self: Any, index: Any) -> Any:
             if all(_is_scalar(part) or isinstance(part, (int, slice)) for part in at):
                 return wrap(_one_by_one(raw(self), at))
         return wrap(part_of(raw(self), at))
-    except (IndexError, RuntimeError, TypeError) as error:
+    except (LookupError, RuntimeError, TypeError, ValueError, ArithmeticError, AttributeError, MemoryError) as error:
         raise _explained(self, f"x[{_written(index)}]", error) from None
 
 
@@ -121,7 +121,7 @@ def setitem(self: Any, index: Any, value: Any) -> None:
         if isinstance(source, torch.Tensor):
             source = source.to(self._t.dtype)
         modify(self, lambda t: t.__setitem__(at, source))
-    except (IndexError, RuntimeError, TypeError) as error:
+    except (LookupError, RuntimeError, TypeError, ValueError, ArithmeticError, AttributeError, MemoryError) as error:
         raise _explained(self, f"x[{_written(index)}] = {shown(value)}", error) from None
 
 

@@ -10,7 +10,7 @@ from torchspore.engine.tensor import modify, raw, wrap
 from torchspore.mindspore.common.tensor import Tensor
 from torchspore.mindspore.ops import activation, arithmetic, array, elementwise, indexing, reduction, selection
 from torchspore.mindspore.ops.declare import OPERATORS
-from torchspore.mindspore.ops.explain import place
+from torchspore.mindspore.ops.explain import place, replaced
 
 
 def attach() -> None:
@@ -23,13 +23,18 @@ def attach() -> None:
         for name in operator.methods:
             setattr(Tensor, name, operator.function)
     for name, function in _METHODS.items():
+        if getattr(function, "__name__", "").startswith("_"):
+            function.__qualname__ = f"Tensor.{name}"           # which Python's own words on a wrong call begin with
         setattr(Tensor, name, function)
 
 
 def _astype(self: Any, dtype: Any, copy: bool = True) -> Any:
     """The values in another dtype; with `copy` False the Tensor itself where it has it already."""
-    to = dtypes.to_torch(dtype)
-    return self if not copy and self._t.dtype is to else wrap(raw(self).to(to, copy=copy))
+    try:
+        to = dtypes.to_torch(dtype)
+        return self if not copy and self._t.dtype is to else wrap(raw(self).to(to, copy=copy))
+    except Exception as error:
+        raise replaced(error, _astype, "Tensor.astype", (dtype,), {}) from None
 
 
 def _to(self: Any, *args: Any, **kwargs: Any) -> Any:
@@ -48,22 +53,34 @@ def _caster(dtype: dtypes.Type) -> Any:
 
 def _reshape(self: Any, *shape: Any) -> Any:
     """The same elements under another shape, given as one tuple or as ints."""
-    return array.reshape(self, array.sizes(shape))
+    try:
+        return array.reshape(self, array.sizes(shape))
+    except Exception as error:
+        raise replaced(error, _reshape, "Tensor.reshape", shape, {}) from None
 
 
 def _transpose(self: Any, *axes: Any) -> Any:
     """The axes in another order, given as one tuple or as ints; reversed without any."""
-    return array.transpose(self, array.sizes(axes) if axes else tuple(reversed(range(self.ndim))))
+    try:
+        return array.transpose(self, array.sizes(axes) if axes else tuple(reversed(range(self.ndim))))
+    except Exception as error:
+        raise replaced(error, _transpose, "Tensor.transpose", axes, {}) from None
 
 
 def _permute(self: Any, *axis: Any) -> Any:
     """The axes in another order, given as one tuple or as ints."""
-    return array.permute(self, array.sizes(axis))
+    try:
+        return array.permute(self, array.sizes(axis))
+    except Exception as error:
+        raise replaced(error, _permute, "Tensor.permute", axis, {}) from None
 
 
 def _expand(self: Any, *shape: Any) -> Any:
     """Stretched to a shape; -1 keeps a length."""
-    return array.broadcast_to(self, array.sizes(shape))
+    try:
+        return array.broadcast_to(self, array.sizes(shape))
+    except Exception as error:
+        raise replaced(error, _expand, "Tensor.expand", shape, {}) from None
 
 
 def _repeat(self: Any, repeats: Any, axis: int | None = None) -> Any:

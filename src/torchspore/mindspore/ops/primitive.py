@@ -109,9 +109,11 @@ def primitive_class(name: str, function: Callable[..., Any], init: tuple[str, ..
         try:
             bound = made.bind(*args, **kwargs)
         except TypeError:
-            given = ", ".join([*map(repr, args), *(f"{key}={value!r}" for key, value in kwargs.items())])
+            from torchspore.mindspore.ops.explain import shown
+
+            given = ", ".join([*map(shown, args), *(f"{key}={shown(value)}" for key, value in kwargs.items())])
             bare = made.replace(parameters=[p.replace(annotation=inspect.Parameter.empty) for p in made.parameters.values()])
-            raise TypeError(f"{name}({given}): expected {name}{bare}.") from None
+            raise TypeError(f"{name}({given}): expected {name}{bare}.".replace("=torch.", "=mindspore.")) from None
         bound.apply_defaults()
         Primitive.__init__(self, name)
         self._arguments = dict(bound.arguments)

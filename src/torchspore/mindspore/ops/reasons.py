@@ -8,6 +8,7 @@ from typing import Any
 
 from torchspore.engine.dtypes import FROM_TORCH
 from torchspore.engine.tensor import TensorBase, tensors
+from torchspore.errors import OutOfMemory
 
 Reason = tuple[type[Exception], str, str | None]
 """The kind of error, the sentence after the call, and a hint or None."""
@@ -31,6 +32,9 @@ def shape_of(value: Any) -> tuple[int, ...]:
 def reason(name: str, given: dict[str, Any], error: Exception) -> Reason:
     """Why the operator `name` can't take the arguments `given`, of which torch says `error`."""
     text = str(error)
+    beyond = _beyond(error, text)
+    if beyond is not None:
+        return beyond
     for known in (_mixed_dtypes, _not_a_tensor, _product, _by_pattern):
         found = known(name, given, text)
         if found is not None:
@@ -233,6 +237,10 @@ _PATTERNS: tuple[
     (r"At least one of 'min' or 'max'", ValueError, _says("expected min, max or both.")),
     (r"n_sample <= 0", ValueError, _says("expected a number of samples from 1 on.")),
     (r"tuple index out of range", ValueError, _says("expected an axis that the Tensor has.")),
+    (
+        r"zero-dimensional tensor \(at position (\d+)\) cannot be concatenated", ValueError,
+        _says("expected Tensors of at least one axis; number {} has none.", "ops.stack puts numbers together"),
+    ),
     (r"non-empty", ValueError, _says("expected at least one Tensor.")),
     (r"greater than 0, got:? (-?\d+)", ValueError, _says("expected a number from 1 on, got {}.")),
     (r"negative dimension (-?\d+)", ValueError, _says("expected lengths from 0 on, got {}.")),
@@ -293,22 +301,63 @@ def _by_pattern(name: str, given: dict[str, Any], text: str) -> Reason | None:
     for pattern, error, say in _PATTERNS:
         match = pattern.search(text)
         if match is not None:
-            return (error, *say(match, given))
+            sentence, hint = say(match, given)
+            return None if _FOREIGN.search(sentence) else (error, sentence, hint)
     return None
 
 
-_FOREIGN = re.compile(r"aten|mat1|torch|\bself\b|tensor a\b|at::|c10|Tensor\.\w+\(|TORCH_|unsqueeze|non-singleton|\bdim\b", re.I)
+def _beyond(error: Exception, text: str) -> Reason | None:
+    """What goes beyond memory, beyond a dtype or beyond Python's stack, whoever says it."""
+    tried = re.search(r"(?:[Tt]ried to allocate|[Uu]nable to allocate) ([\d.]+ ?[KMGTPEZ]?i?B?(?:ytes)?)|insufficient memory", text)
+    if isinstance(error, MemoryError) or "out of memory" in text or ("alloc" in text and tried):
+        asked = f"; {tried[1].strip()} were asked for at once" if tried and tried[1] else ""
+        return OutOfMemory, f"expected a result that fits into memory{asked}.", "smaller shapes, or a smaller batch"
+    if isinstance(error, RecursionError):
+        return ValueError, "expected values that are nested less deep, and not in themselves.", None
+    if isinstance(error, OverflowError) or _TOO_LARGE.search(text):
+        return ValueError, "expected a number that its dtype can hold.", None
+    if re.search(r"overflow", text):
+        return ValueError, "expected fewer elements than that.", None
+    return None
+
+
+def of_call(error: Exception) -> Reason:
+    """What to say of an error that a call ended with which is no operator's: a constructor, a method, a transform."""
+    text = str(error)
+    found = _beyond(error, text)
+    if found is not None:
+        return found
+    if type(error) is ZeroDivisionError:
+        return ValueError, "expected a number other than 0.", None
+    lacks = re.match(r"'(\w+)' object has no attribute '(\w+)'", text)
+    if lacks is not None:
+        wanted = "a Tensor" if lacks[2] == "_t" else "an argument of another type"
+        return TypeError, f"expected {wanted}, got {lacks[1]}.", None
+    return _by_pattern("", {}, text) or _rest(error, text)
+
+
+_FOREIGN = re.compile(
+    r"aten\b|mat1|torch(?!spore)|SymInt|ScalarType|'_t'|enforce fail|alloc_cpu|"
+    r"\bself\b|tensor a\b|at::|c10|Tensor\.\w+\(|TORCH_|unsqueeze|non-singleton|\bdim\b", re.I,
+)
 _SHAPES = re.compile(r"size|shape|dimension|dim |index|broadcast|kernel|match|range|axis|negative", re.I)
+_TOO_LARGE = re.compile(
+    r"without overflow|too large to convert"
+    r"|[Oo]verflow when unpacking|int too (?:large|big)|out of bounds for \w*int",
+)
+_DEVICE = re.compile(r"\b(?:CUDA|NPU|ACL|driver|compiler|threads?)\b", re.I)
 _TYPES = re.compile(r"dtype|type|argument|Expected.*Tensor", re.I)
 
 
 def _rest(error: Exception, text: str) -> Reason:
     """What no rule knows: the kind by the words, and torch's first sentence where it needs no translation."""
-    kind: type[Exception] = type(error)
-    if kind in (AttributeError, KeyError) or isinstance(error, NotImplementedError):
-        kind = TypeError
-    elif kind is RuntimeError:
-        kind = ValueError if _SHAPES.search(text) else TypeError if _TYPES.search(text) else RuntimeError
+    kind = next((kind for kind in (TypeError, ValueError, IndexError, ZeroDivisionError, OSError) if isinstance(error, kind)), TypeError)
+    if isinstance(error, KeyError) and error.args and isinstance(error.args[0], str):
+        return ValueError, f"expected another name than {error.args[0]!r:.60}.", None
+    if isinstance(error, RuntimeError) and not isinstance(error, NotImplementedError):
+        kind = RuntimeError if _DEVICE.search(text) else TypeError if _TYPES.search(text) and not _SHAPES.search(text) else ValueError
+    if type(error).__module__.startswith(("cv2", "struct", "PIL", "zlib")) and not isinstance(error, (TypeError, OSError)):
+        kind = ValueError
     first = next((line.strip() for line in text.splitlines() if line.strip()), "")
     first = re.sub(r"^\w+\(\):? ", "", re.split(r"(?<=\w)\. (?=[A-Z])", first)[0])
     if not first or _FOREIGN.search(first):
@@ -324,6 +373,8 @@ def is_torch(error: Exception) -> bool:
     where = error.__traceback__
     if where is None:
         return False
+    if isinstance(error, AttributeError) and "object has no attribute" in str(error):
+        return True                                # of a Cell too, which says so itself
     while where.tb_next is not None:
         where = where.tb_next
     code = where.tb_frame.f_code

@@ -26,7 +26,7 @@ def assign(variable: Any, value: Any) -> Any:
     """
     try:
         write(variable, _values(variable, value))
-    except (RuntimeError, ValueError, TypeError) as error:
+    except (RuntimeError, ValueError, TypeError, AttributeError, OverflowError, MemoryError) as error:
         raise explain(assign, (variable, value), {}, error) from None
     return variable
 
@@ -47,7 +47,7 @@ def _change(function: Any, variable: Any, value: Any, compute: Any) -> Any:
     try:
         other = raw(value) if isinstance(value, TensorBase) else value
         write(variable, compute(raw(variable), other).to(variable._t.dtype))
-    except (RuntimeError, ValueError, TypeError) as error:
+    except (RuntimeError, ValueError, TypeError, AttributeError, OverflowError, MemoryError) as error:
         raise explain(function, (variable, value), {}, error) from None
     return variable
 

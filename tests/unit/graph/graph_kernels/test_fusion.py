@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import launches
+import measurers
 import mindspore as ms
 import numpy as np
 import pytest
@@ -225,14 +226,14 @@ def test_branches_and_loops_have_kernels_of_their_own(launched: Any) -> None:
         np.testing.assert_array_equal(net(x).asnumpy(), plain(net, x))
 
 
-def test_measured_kernels_that_lose_stay_operators(launched: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    from torchspore.engine.graph.backend import autotune_cache, measuring
+def test_measured_kernels_that_lose_stay_operators(launched: Any, measured_by: Any) -> None:
+    from torchspore.engine.graph.backend import autotune_cache
 
     autotune_cache.forget()
-    monkeypatch.setattr(measuring, "seconds", lambda ways, inputs: {"operators": 1.0, "kernel": 2.0})
+    measured_by(measurers.takes(operators=1.0, kernel=2.0))
     assert launched(Exact(), data(8, 3), data(8, 3), flags="--opt_level=1 --online_tuning=1").count(G) == 0
     autotune_cache.forget()
-    monkeypatch.setattr(measuring, "seconds", lambda ways, inputs: {"operators": 2.0, "kernel": 1.0})
+    measured_by(measurers.takes(operators=2.0, kernel=1.0))
     assert launched(Exact(), data(9, 3), data(9, 3), flags="--opt_level=1 --online_tuning=1").count(G) == 1
 
 
@@ -260,13 +261,15 @@ def test_levels_above_simplify_and_choose_by_time(launched: Any) -> None:
 
 
 @pytest.mark.parametrize(("flags", "forbidden"), [("", set()), (" --disable_cluster_ops=Exp,ReLU", {"exp", "relu"})])
-def test_levels_above_fuse_what_the_flags_allow(flags: str, forbidden: set[str], launched: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    from torchspore.engine.graph.backend import autotune_cache, fusion, racing
+def test_levels_above_fuse_what_the_flags_allow(
+    flags: str, forbidden: set[str], launched: Any, monkeypatch: pytest.MonkeyPatch, measured_by: Any,
+) -> None:
+    from torchspore.engine.graph.backend import autotune_cache, fusion
 
     autotune_cache.forget()
     seen: set[str] = set()
     monkeypatch.setattr(fusion, "_kernels", {})            # what other tests have compiled
-    monkeypatch.setattr(racing.Race, "best", lambda race: race.seconds.setdefault(list(race.codes)[-1], 1.0) and list(race.codes)[-1])
+    measured_by(measurers.Last())
     monkeypatch.setattr(fusion, "SHORTEST", 0.0)
     monkeypatch.setattr(fusion, "SHARE", 0.0)
     monkeypatch.setattr(fusion, "_winner", lambda like, level: seen.update(

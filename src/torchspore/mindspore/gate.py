@@ -1,0 +1,100 @@
+"""The one gate that errors leave the front end through: of the promised kinds, naming the call, in our words.
+
+Operators explain themselves (`ops/declare.py`), and so does a layer's call (`Cell.__call__`). All other public functions, constructors and
+methods are wrapped here once, when their module is loaded. A call that ends well pays for one frame; everything else happens only
+when an exception is on its way to the user's own code.
+"""
+from __future__ import annotations
+
+import functools
+import sys
+from collections.abc import Callable
+from types import FunctionType, ModuleType
+from typing import Any
+
+from torchspore.mindspore.ops.explain import is_front_end, replaced
+
+_FRONT_END = "torchspore.mindspore"
+_WRAPPED = frozenset({"__new__", "__init__", "__call__", "__next__", "__iter__", "__getitem__", "__setitem__", "__len__", "__contains__"})
+_OWN = frozenset({"construct", "__call__", "__contains__", "__len__", "__iter__"})
+"""Of Cells: `construct` is read as source by Graph mode, and the call has the gate inside it."""
+_HOT = frozenset({"astype", "reshape", "view", "transpose", "permute", "expand", "dim", "numel", "item", "asnumpy"})
+"""Methods of Tensors that call an operator at once, whose own words are enough: not one frame more."""
+
+_closed: set[int] = set()
+"""The classes and functions that have the gate, by identity: they live as long as the process."""
+_gates: dict[Callable[..., Any], Callable[..., Any]] = {}
+"""Functions of modules, and what stands in their place."""
+
+
+def close() -> None:
+    """Puts the gate around what was loaded of the front end since the last time."""
+    modules = [module for name, module in list(sys.modules.items()) if name.startswith(_FRONT_END) and isinstance(module, ModuleType)]
+    for module in modules:
+        for name, value in list(vars(module).items()):
+            if isinstance(value, type) and value.__module__ == module.__name__:
+                _close_class(value)
+            elif isinstance(value, FunctionType) and not name.startswith("_") and _is_open(value, module):
+                _closed.add(id(value))
+                _gates[value] = _closed_function(value, value.__name__)
+    for module in modules:                                    # under every name by which modules know them
+        for name, value in list(vars(module).items()):
+            if isinstance(value, FunctionType) and value in _gates:
+                setattr(module, name, _gates[value])
+
+
+def _is_open(function: FunctionType, module: ModuleType) -> bool:
+    if function.__module__ != module.__name__ or id(function) in _closed or hasattr(function, "gated"):
+        return False
+    folder = module.__name__.removeprefix(_FRONT_END + ".")
+    return folder not in ("gate", "ops.explain", "ops.reasons", "ops.declare", "ops.promote", "log") and (
+        not folder.startswith("ops.") or folder in ("ops.composite", "ops.gradient", "ops.primitive")
+    )
+
+
+def _close_class(cls: type) -> None:
+    if id(cls) in _closed or issubclass(cls, BaseException):
+        return
+    _closed.add(id(cls))
+    is_cell = any(base.__name__ == "Cell" for base in cls.__mro__)
+    for name, value in list(vars(cls).items()):
+        is_wrapped = name in _WRAPPED and (cls.__name__ != "Tensor" or name == "__init__")
+        if (name.startswith("_") and not is_wrapped) or (is_cell and name in _OWN):
+            continue
+        kind = type(value) if isinstance(value, (staticmethod, classmethod)) else None
+        function = value.__func__ if kind is not None else value
+        if not isinstance(function, FunctionType) or not function.__module__.startswith(_FRONT_END) or hasattr(function, "gated"):
+            continue
+        if cls.__name__ == "Tensor" and name in _HOT:
+            continue
+        if cls.__name__ == "Tensor" and function.__module__.startswith(_FRONT_END + ".ops") and "methods" not in function.__module__:
+            continue                                           # an operator: it has the gate inside
+        called = cls.__name__ if name in ("__init__", "__new__") else f"{cls.__name__}.{name}"
+        made = _closed_function(function, called, is_method=kind is not staticmethod or name == "__new__")
+        setattr(cls, name, made if kind is None else kind(made))
+
+
+def _closed_function(function: Callable[..., Any], called: str, is_method: bool = False) -> Callable[..., Any]:
+    @functools.wraps(function)
+    def gated(*arguments: Any, **keywords: Any) -> Any:
+        try:
+            return function(*arguments, **keywords)
+        except Exception as error:
+            if is_front_end(sys._getframe(1).f_code.co_filename):      # whoever called that has a gate too
+                raise
+            shown_as = replaced(error, function, _name(called, arguments[:is_method]), arguments[is_method:], keywords)
+            if shown_as is error:
+                raise
+            raise shown_as from None
+
+    gated.gated = True  # type: ignore[attr-defined]
+    return gated
+
+
+def _name(called: str, owner: tuple[Any, ...]) -> str:
+    """What was called, by the class of the object: `Adam`, not the base that has the constructor; `Resize` for a call of one."""
+    if not owner:
+        return called
+    cls = owner[0] if isinstance(owner[0], type) else type(owner[0])
+    method = called.partition(".")[2]
+    return f"{cls.__name__}.{method}" if method not in ("", "__call__") else cls.__name__
