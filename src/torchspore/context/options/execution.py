@@ -7,7 +7,7 @@ from torchspore.context.option import On, Option
 from torchspore.errors import OptionValueError
 
 mode = Option(
-    kind=Named({"GRAPH_MODE": 0, "PYNATIVE_MODE": 1}, none=OptionValueError), default=1, read_by="engine.graph.dispatch",
+    kind=Named({"GRAPH_MODE": 0, "PYNATIVE_MODE": 1}, none=OptionValueError), default=1, read_by="mindspore.nn.cell",
     unread={1: "operators run as Python reaches them"}, example="set_context(mode=GRAPH_MODE)",
     since="0.1",
     doc="Whether a Cell runs operator by operator (PYNATIVE_MODE) or as one captured graph (GRAPH_MODE). "
@@ -49,7 +49,7 @@ enable_reduce_precision = Option(
     doc="Lets an operator run in a lower precision where the device lacks the one asked for. Otherwise that is an error.",
 )
 enable_auto_mixed_precision = Option(
-    kind=Bool(), default=False, in_graph_key=True, read_by="engine.graph.passes.precision", graph_only=True,
+    kind=Bool(), default=False, in_graph_key=True, read_by="engine.graph.settings", graph_only=True,
     unread={False: "no policy is chosen by itself"}, example="set_context(enable_auto_mixed_precision=True)",
     since="0.1",
     doc="Mixed precision over the whole program: the policy allow_mix_precision of `precision_mode`, where that is not set.",

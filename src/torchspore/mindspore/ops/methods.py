@@ -7,6 +7,7 @@ from typing import Any
 from torchspore.engine import create, dtypes
 from torchspore.engine import tensor as engine
 from torchspore.engine.tensor import modify, raw, wrap
+from torchspore.mindspore.common import lacking
 from torchspore.mindspore.common.tensor import Tensor
 from torchspore.mindspore.ops import activation, arithmetic, array, elementwise, indexing, reduction, selection
 from torchspore.mindspore.ops.declare import OPERATORS
@@ -24,6 +25,7 @@ def attach() -> None:
             setattr(Tensor, name, operator.function)
     for name, function in _METHODS.items():
         setattr(Tensor, name, function)
+    lacking.mark(Tensor)
 
 
 def _astype(self: Any, dtype: Any, copy: bool = True) -> Any:
