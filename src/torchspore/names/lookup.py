@@ -3,10 +3,11 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import os
 import sys
 from collections.abc import Callable, Sequence
 from types import ModuleType
-from typing import Any
+from typing import Any, NoReturn
 
 from torchspore.base.suggest import VERY_NEAR, closest
 from torchspore.base.text import with_hint
@@ -14,6 +15,8 @@ from torchspore.errors import ModuleNotOffered, NotOffered
 from torchspore.names import homes, listing
 
 ROOT = "mindspore"
+LENIENT = "TORCHSPORE_LENIENT"
+"""Set to 1 by `torchspore run --lenient`."""
 FRONT_END = "torchspore.mindspore"
 # The opcode of `from module import name`, looked up here so that `dis` is imported only when a name is missing.
 _FROM = "IMPORT_FROM"
@@ -97,6 +100,23 @@ class MovedModule(ModuleType):
         return _answer(public_path(self.__name__), name)
 
 
+class Absent:
+    """Stands for a missing name that a program has imported, where it runs leniently: to use it is the error."""
+
+    def __init__(self, text: str, name: str) -> None:
+        self.__dict__.update(_text=text, _name=name)
+
+    def _raise(self, *_: Any, **__: Any) -> NoReturn:
+        raise NotOffered(self._text, name=self._name)
+
+    __call__ = __getitem__ = __iter__ = __mro_entries__ = __setattr__ = _raise
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):          # asked for by Python itself: by isinstance, pickle and the like
+            raise AttributeError(name)
+        self._raise()
+
+
 def missing(module_name: str) -> Callable[[str], Any]:
     """Makes the `__getattr__` of a front-end module: it finds moved names and submodules, and else says what is missing."""
     module = public_path(module_name)
@@ -119,6 +139,8 @@ def _answer(module: str, name: str) -> Any:
     if has_file(path) or is_moved_module(path):
         return importlib.import_module(_importable(path))
     if _asked_by_from():
+        if os.environ.get(LENIENT) == "1":
+            return Absent(text_for(path), name)
         raise ModuleNotOffered(text_for(path), name=path)
     raise NotOffered(text_for(path), name=name)
 

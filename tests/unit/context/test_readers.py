@@ -57,7 +57,8 @@ def train():
     ms.jit(lambda x: x + 1)(ops.ones((2,)))
     ms.grad(lambda x, scale: x * scale)(ops.ones(()), 2.0)
 
-for given in ({"mode": 1}, {"mode": 0}, {"save_graphs": 1, "save_graphs_path": "saved"}, {"save_graphs": 0, "jit_config": {"jit_level": "O1"}},
+for given in ({"mode": 1}, {"mode": 0}, {"save_graphs": 1, "save_graphs_path": "saved"}, {"save_graphs": 0, "aoe_tune_mode": "offline"},
+              {"aoe_tune_mode": "online", "graph_kernel_flags": "--opt_level=2 --dump_as_text=true --path=x.json"},
               {"enable_compile_cache": True, "compile_cache_path": "cache"}, {"jit_syntax_level": ms.STRICT}):
     ms.set_context(**given)
     try:

@@ -14,14 +14,14 @@ mode = Option(
         "It may change at any time; the same Cell keeps working and gives the same numbers.",
 )
 deterministic = Option(
-    kind=Choice("ON", "OFF"), default="OFF", effect="engine.determinism:select", in_graph_key=True,
+    kind=Choice("ON", "OFF"), default="OFF", effect="engine.determinism:select", process_wide=True, in_graph_key=True,
     example="set_context(deterministic='ON')",
     since="2.0",
     doc="Whether equal inputs give equal bits, run for run. Operators that have no such kernel run and warn. "
         "ON also exports HCCL_DETERMINISTIC and TE_PARALLEL_COMPILER, OFF takes them back.",
 )
 pynative_synchronize = Option(
-    kind=Bool(), default=False, on=On.GPU | On.ASCEND, effect="engine.eager:synchronize",
+    kind=Bool(), default=False, on=On.GPU | On.ASCEND, effect="engine.eager:synchronize", process_wide=True,
     example="set_context(pynative_synchronize=True)",
     since="1.5",
     doc="Waits for each operator, so that an error appears at the line that caused it. On the CPU that is always so.",
@@ -64,6 +64,6 @@ enable_sparse = Option(
 )
 support_binary = Option(
     kind=Bool(), default=False, environment=("MS_SUPPORT_BINARY",), example="set_context(support_binary=True)",
-    read_by="engine.graph.control.support_binary", graph_only=True, since="1.8",
+    read_by="engine.graph.call.capturing", graph_only=True, since="1.8",
     doc="Keeps the source of Cells where a compiled .pyc or .so finds it, so that Graph mode can read it.",
 )

@@ -46,7 +46,7 @@ op_timeout = Option(
     doc="The longest that one operator may run before the program is ended. 0 leaves it to the device.",
 )
 runtime_num_threads = Option(
-    kind=Int(0), default=lambda device: min(30, os.cpu_count() or 1), effect="engine.threads:cap", in_graph_key=True,
+    kind=Int(0), default=lambda device: min(30, os.cpu_count() or 1), effect="engine.threads:cap", process_wide=True, in_graph_key=True,
     example="set_context(runtime_num_threads=4)",
     since="1.7",
     doc="How many threads the CPU kernels may use. No more than one a core is ever used; 0 leaves the number to torch.",
