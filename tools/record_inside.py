@@ -7,6 +7,7 @@ A line of the first is a module and its names, private ones or those of a privat
 is a class, the classes that it is derived from, and the attributes that it adds to theirs: its own, and those that its methods give to
 `self`. Classes that nothing but operators are left out.
 """
+# ruff: noqa: E501
 from __future__ import annotations
 
 import contextlib

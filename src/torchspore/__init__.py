@@ -4,6 +4,7 @@ Importing this module imports no torch and installs nothing; `install()` makes `
 """
 from __future__ import annotations
 
+import importlib
 from typing import Any
 
 __version__ = "0.1.0"
@@ -26,11 +27,9 @@ def load_ipython_extension(ipython: Any) -> None:
 
     def explain(line: str, cell: str | None = None) -> None:
         """Says what each context option did so far; `%%explain` runs its cell first."""
-        from torchspore.cli import explain as command
-
         if cell is not None:
             ipython.run_cell(cell)
-        command.show()
+        importlib.import_module("torchspore.cli.explain").show()
 
     ipython.register_magic_function(explain, magic_kind="line_cell", magic_name="explain")
 

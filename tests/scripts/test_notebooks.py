@@ -32,7 +32,8 @@ class Net(nn.Cell):
 
 
 def test_cells_run_in_order_and_as_graphs(run: RunFixture, tmp_path: Path) -> None:
-    notebook(tmp_path / "nb.ipynb", NET, "", "%%time\nnet = Net()\ntext = '''\n%not a magic\n'''", "%time out = net(ms.Tensor([2.0, 3.0]))\nout.asnumpy().tolist()")
+    timed = "%%time\nnet = Net()\ntext = '''\n%not a magic\n'''"
+    notebook(tmp_path / "nb.ipynb", NET, "", timed, "%time out = net(ms.Tensor([2.0, 3.0]))\nout.asnumpy().tolist()")
     assert run("run", "nb.ipynb") == Run(0, "[4.0, 6.0]\n", "")
 
 
@@ -66,7 +67,8 @@ def test_check_reads_the_cells_of_a_notebook(run: RunFixture, tmp_path: Path) ->
 
 
 def test_explain_takes_the_device(run: RunFixture, tmp_path: Path) -> None:
-    (tmp_path / "train.py").write_text("import mindspore as ms\nms.set_context(device_target='Ascend')\nprint(ms.get_context('device_target'))\n")
+    text = "import mindspore as ms\nms.set_context(device_target='Ascend')\nprint(ms.get_context('device_target'))\n"
+    (tmp_path / "train.py").write_text(text)
     ended = run("explain", "--device", "CPU", "train.py")
     assert ended.code == 0 and ended.out.startswith("CPU\n"), ended
     assert "TORCHSPORE_DEVICE" in ended.out

@@ -86,7 +86,7 @@ def test_what_a_program_prints_that_ends_so(mode: str, form: str, run: RunFixtur
         '  File "shapes.py", line 15, in construct',
     ]
     assert lines[-3:] == [
-        "ValueError: shapes.py:15: matmul(input: Float32[2, 3], other: Float32[2, 3]): expected as many rows in other as input has columns: "
-        "shapes (2, 3) and (2, 3) have 2 and 3.",
+        "ValueError: shapes.py:15: matmul(input: Float32[2, 3], other: Float32[2, 3]): expected as many rows in other as input has "
+        "columns: shapes (2, 3) and (2, 3) have 2 and 3.",
         "", "hint: transpose other: other.swapaxes(-1, -2).",
     ]

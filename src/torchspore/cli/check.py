@@ -136,7 +136,8 @@ def _notebook(file: Path) -> Iterator[Finding]:
             yield _unread(file, cell.number, error)
         for magic in cell.refused:
             if not magic.name.startswith("!pip"):
-                yield Finding(str(file), cell.number, magic.line, magic.name, f"{magic.name} is the notebook's own; torchspore runs Python alone.")
+                text = f"{magic.name} is the notebook's own; torchspore runs Python alone."
+                yield Finding(str(file), cell.number, magic.line, magic.name, text)
         whole.body += [ast.increment_lineno(statement, starts[-1]) for statement in tree.body]
         starts.append(starts[-1] + cell.source.count("\n") + 1)
     for use, text in problems(whole):

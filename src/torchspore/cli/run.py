@@ -11,7 +11,7 @@ from torchspore.base.suggest import closest
 from torchspore.base.text import with_hint
 from torchspore.cli import notebooks
 
-USAGE = """usage: torchspore run [--device CPU|GPU|Ascend] [--explain] [--lenient] (script.py | notebook.ipynb | -m module | -c code) [arguments …]
+USAGE = """usage: torchspore run [--device CPU|GPU|Ascend] [--explain] [--lenient] (script.py | nb.ipynb | -m module | -c code) [words …]
 
 Runs a MindSpore program on PyTorch, unchanged.
 

@@ -65,7 +65,8 @@ op_precision_mode = Option(
     doc="A file that says for single operators how precise they are.",
 )
 op_debug_option = Option(
-    within="ascend_config", settable=False, kind=Choice("oom", none=OptionTypeError), default="", effect="engine.bounds:check", process_wide=True,
+    within="ascend_config", settable=False, kind=Choice("oom", none=OptionTypeError), default="", effect="engine.bounds:check",
+    process_wide=True,
     example="set_context(ascend_config={'op_debug_option': 'oom'})",
     since="2.3",
     doc="'oom' checks that operators stay inside their memory. The kernels of CPU and GPU do that in any case.",
