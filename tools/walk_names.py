@@ -1,10 +1,13 @@
 """Which public names a package's modules offer; shared by record_names.py (MindSpore's) and generate_names.py (ours)."""
 from __future__ import annotations
 
+import ast
 import contextlib
 import importlib
+import inspect
 import io
 import pkgutil
+import textwrap
 import types
 from collections.abc import Callable, Iterable
 
@@ -47,3 +50,28 @@ def public_names(module: types.ModuleType, root: str) -> list[str]:
 def listed(named: Iterable[tuple[str, Iterable[str]]]) -> list[str]:
     """The list as text: one line for each module that has names, `module: name name …`."""
     return [f"{module}: {' '.join(names)}" for module, names in named if names]
+
+
+def own_attributes(cls: type) -> list[str]:
+    """The attributes that a class and its bases of the same package give: those it has, and those its methods give to `self`.
+
+    What every object has is left out, and so are names with two underscores in front.
+    """
+    root = cls.__module__.split(".")[0]
+    found: set[str] = set()
+    for base in cls.__mro__:
+        if str(getattr(base, "__module__", "")).split(".")[0] == root:
+            found.update(name for name, value in vars(base).items() if type(value).__name__ != "Lacking")
+            found.update(_given_to_self(base))
+    return sorted(name for name in found if not name.startswith("__") and not name.startswith(f"_{cls.__name__}__"))
+
+
+def _given_to_self(cls: type) -> set[str]:
+    try:
+        tree = ast.parse(textwrap.dedent(inspect.getsource(cls)))
+    except (OSError, TypeError, SyntaxError):
+        return set()
+    return {
+        node.attr for node in ast.walk(tree)
+        if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store) and getattr(node.value, "id", "") == "self"
+    }

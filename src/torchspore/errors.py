@@ -45,6 +45,10 @@ class OptionPathForbidden(OptionPathError, PermissionError):
     """A directory that an option names cannot be made or written by this user."""
 
 
+class ScopeRefused(TorchsporeError, RuntimeError):
+    """A `context.scope` was to set an option that acts on the whole process, while other threads of the program run."""
+
+
 class NameRefused(TorchsporeError, KeyError):
     """A Cell, a list of activations or a parameter group was asked for a name that is taken, or that it does not know."""
 

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import ast
+import json
 from collections.abc import Callable
 from pathlib import Path
 
@@ -78,7 +79,7 @@ except OSError:
     pass
 from mindspore.nn import _private
 """
-    assert found(text) == [("mindspore.nn.Conv2d", 5), ("mindspore.nn.Conv8d", 7)]
+    assert found(text) == [("mindspore.nn.Conv2d", 5), ("mindspore.nn.Conv8d", 7), ("mindspore.nn._private", 10)]
 
 
 def test_whole_report(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -95,10 +96,61 @@ def test_whole_report(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkey
         "The nearest name here is mindspore.nn.Conv2d.\n"
         "folder/b.py:3: set_context(device_targt=…): no such option. The nearest is device_target.\n"
         "folder/old.py:1: not Python 3: Missing parentheses in call to 'print'. Did you mean print(...)?\n"
+        "\nmissing, by the number of files that use it\n"
+        "     1 device_targt\n     1 mindspore.nn.Conv3d\n     1 not Python 3\n"
         "\n3 missing in 2 of 3 files\n"
     )
     assert check.run(["folder/a.py"]) == 0
     assert capsys.readouterr().out == "nothing is missing in 1 file\n"
+
+
+INSIDE = """
+from mindspore.ops import *
+from mindspore.train._utils import _cell_graph_executor, never_was
+from mindspore import nn
+class Step(nn.TrainOneStepWithLossScaleCell):
+    def construct(self, x):
+        self.mine = 1
+        return self.hyper_map(self.mine), self.network
+class Own(Step):
+    def construct(self, x):
+        return self.mine, self.hyper_map
+class Descent(nn.Optimizer):
+    def construct(self, g):
+        return self.optim_filter, self.learning_rate
+GreaterEqual()(relu(2), mine(3))
+"""
+
+
+def test_stars_attributes_of_bases_and_private_names(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(listing, "offered_classes", lambda: {
+        "TrainOneStepWithLossScaleCell": frozenset({"network"}), "Optimizer": frozenset({"learning_rate"}),
+    })
+    for name in ("a.py", "b.py"):
+        Path(name).write_text(INSIDE if name == "a.py" else "from mindspore.ops import GreaterEqual\n")
+    assert check.run(["."]) == 1
+    base = "mindspore.nn.TrainOneStepWithLossScaleCell"
+    out = capsys.readouterr().out
+    lines = out.splitlines()
+    for line in (
+        "a.py:3: mindspore.train._utils._cell_graph_executor is not in torchspore yet; MindSpore 2.10 has it.",
+        "a.py:3: mindspore.train._utils.never_was is not in torchspore; it is a private name, and MindSpore 2.10 is not known to have it.",
+        f"a.py:8: {base}.hyper_map is not in torchspore yet; MindSpore 2.10 has it.",
+        "a.py:14: mindspore.nn.Optimizer.optim_filter is not in torchspore yet; MindSpore 2.10 has it.",
+        "a.py:15: mindspore.ops.GreaterEqual is not in torchspore yet; MindSpore 2.10 has it.",
+        "b.py:1: mindspore.ops.GreaterEqual is not in torchspore yet; MindSpore 2.10 has it.",
+    ):
+        assert line in lines, out
+    assert lines[lines.index("missing, by the number of files that use it") + 1] == "     2 mindspore.ops.GreaterEqual"
+    assert not any("mine" in line or ".learning_rate" in line or ".network" in line for line in lines)
+    assert check.run(["--json", "b.py"]) == 1
+    found = json.loads(capsys.readouterr().out)
+    assert found["files"] == 1 and found["ranked"] == [{"name": "mindspore.ops.GreaterEqual", "files": 1}]
+    (one,) = found["missing"]
+    assert (one["file"], one["cell"], one["line"], one["name"]) == ("b.py", None, 1, "mindspore.ops.GreaterEqual")
 
 
 ERRORS = {

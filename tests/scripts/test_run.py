@@ -150,3 +150,24 @@ def test_help_and_version(run: RunFixture) -> None:
     assert run("--help").out.startswith(f"torchspore {torchspore.__version__}: runs unmodified MindSpore programs on PyTorch\n")
     assert run().code == 2
     assert run("run", "--help").out.startswith("usage: torchspore run ")
+
+
+LENIENT = """from mindspore.nn import Conv7d, ReLU
+print("imported")
+ReLU()
+def late():
+    {use}
+late()
+"""
+
+
+@pytest.mark.parametrize("use", ["Conv7d(1)", "Conv7d.pad", "class Own(Conv7d): pass"])
+def test_lenient_raises_where_a_missing_name_is_first_used(use: str, run: RunFixture, tmp_path: Path) -> None:
+    write(tmp_path, "old.py", LENIENT.format(use=use))
+    ended = run("run", "--lenient", "old.py")
+    assert (ended.code, ended.out) == (1, "imported\n")
+    assert ended.err.splitlines()[1:6] == [
+        '  File "old.py", line 6, in <module>', "    late()", '  File "old.py", line 5, in late', f"    {use}",
+        "torchspore.errors.NotOffered: mindspore.nn.Conv7d is not in torchspore yet, and MindSpore 2.10 has no such name.",
+    ]
+    assert run("run", "old.py").out == ""

@@ -25,6 +25,11 @@ def is_users(filename: str) -> bool:
     return verdict
 
 
+def is_ours(filename: str) -> bool:
+    """Says whether a code object's file is torchspore's own."""
+    return filename.startswith(_PACKAGE)
+
+
 def _judge(filename: str) -> bool:
     if filename.startswith("<"):
         return filename.startswith(("<stdin>", "<string>", "<ipython", "<python-input"))

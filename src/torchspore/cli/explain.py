@@ -1,10 +1,9 @@
-"""`torchspore explain`: runs a program, then says of each option what its value was, where it came from, and what it did."""
+"""What `torchspore explain` prints: of each option what its value was, where it came from, and what it did."""
 
 from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Sequence
 from typing import TextIO
 
 from torchspore.base.text import short
@@ -13,23 +12,8 @@ from torchspore.context.option import Option
 from torchspore.context.options import OPTIONS
 from torchspore.context.store import STORE
 
-USAGE = """usage: torchspore explain (script.py | -m module | -c code) [arguments …]
-
-Runs the program as `torchspore run` does, then prints each option that was set or that acted: its value, where the value came from,
-and what came of it here.
-"""
 Row = tuple[str, str, str, str]
 HEADS = ("option", "value", "from", "outcome")
-
-
-def run(arguments: Sequence[str]) -> int:
-    """The command: the same as `torchspore run --explain`."""
-    if list(arguments) in ([], ["-h"], ["--help"]):
-        print(USAGE, end="")
-        return 0 if arguments else 2
-    from torchspore.cli import run as command
-
-    return command.run(["--explain", *arguments])
 
 
 def show() -> None:

@@ -55,6 +55,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         hint = f"write `torchspore {near}`" if near else f"write `torchspore run {words[0]}` for a program of that name"
         print(with_hint(f"torchspore {words[0]}: expected a command ({', '.join(COMMANDS)}) or a Python file.", hint), file=sys.stderr)
         return USAGE_ERROR
+    if command == "explain":
+        # Not a module of its own: the store reads the environment when it is imported, after --device has written into that.
+        command, words = "run", ["--explain", *words]
     result: int | None = importlib.import_module(f"torchspore.cli.{command}").run(words)
     return result or 0
 

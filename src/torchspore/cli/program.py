@@ -1,8 +1,10 @@
 """Runs a user's program in this process as `python` would: as `__main__`, with its own sys.argv and sys.path[0]."""
 from __future__ import annotations
 
+import ast
 import builtins
 import io
+import linecache
 import os
 import runpy
 import signal
@@ -14,11 +16,13 @@ from types import CodeType, ModuleType, TracebackType
 
 import torchspore
 from torchspore import alias
-from torchspore.errors import TorchsporeError
+from torchspore.base import tracebacks
+from torchspore.base.text import with_hint
+from torchspore.cli import notebooks
 
+REFUSED = 2
 INTERRUPTED = 128 + signal.SIGINT
 _RUNNER = (str(Path(__file__).resolve()), "<frozen ", runpy.__file__)
-_PACKAGE = (str(Path(torchspore.__file__).resolve().parent) + os.sep, "<frozen importlib")
 
 
 def execute(script: str, arguments: Sequence[str] = ()) -> int:
@@ -45,14 +49,51 @@ def execute_code(code: str, arguments: Sequence[str] = ()) -> int:
     return _guarded(lambda: _as_main(compile(code, "<string>", "exec", dont_inherit=True), None), ["-c", *arguments], "")
 
 
-def _as_main(code: CodeType, path: str | None) -> None:
-    """Runs `code` as the module `__main__`, which stays after its end: what it pickles or hands to atexit finds it."""
+def execute_notebook(script: str, arguments: Sequence[str] = ()) -> int:
+    """Runs the cells of a notebook in their order, in its folder as Jupyter does, and gives the exit code."""
+    cells = notebooks.cells(Path(script))
+    refused = [(cell, magic) for cell in cells for magic in cell.refused]
+    if refused:
+        cell, magic = refused[0]
+        more = f" ({len(refused) - 1} more stand below it)" if len(refused) > 1 else ""
+        text = f"{script}, cell {cell.number}, line {magic.line}: {magic.name} is the notebook's own; torchspore runs Python alone{more}."
+        print(with_hint(text, "take that line out, and do what it does before the run"), file=sys.stderr)
+        return REFUSED
+    folder = str(Path(script).resolve().parent)
+
+    def body() -> None:
+        os.chdir(folder)
+        main = _new_main(None)
+        vars(main).setdefault("display", print)
+        for cell in cells:
+            _run_cell(cell.source, f"{script}, cell {cell.number}", vars(main))
+
+    return _guarded(body, [script, *arguments], folder)
+
+
+def _run_cell(source: str, name: str, scope: dict[str, object]) -> None:
+    """Runs one cell; shows the value of an expression at its end, as a notebook does."""
+    linecache.cache[name] = (len(source), None, source.splitlines(keepends=True), name)
+    tree = ast.parse(source, name)
+    shown = [tree.body.pop()] if tree.body and isinstance(tree.body[-1], ast.Expr) and not source.rstrip().endswith(";") else []
+    exec(compile(tree, name, "exec", dont_inherit=True), scope)
+    if shown:
+        exec(compile(ast.Interactive(shown), name, "single", dont_inherit=True), scope)
+
+
+def _new_main(path: str | None) -> ModuleType:
+    """A module `__main__`, which stays after the program's end: what it pickles or hands to atexit finds it."""
     main = ModuleType("__main__")
     vars(main)["__builtins__"] = builtins
     if path is not None:
         main.__file__ = path
     sys.modules["__main__"] = main
-    exec(code, vars(main))
+    return main
+
+
+def _as_main(code: CodeType, path: str | None) -> None:
+    """Runs `code` as the module `__main__`."""
+    exec(code, vars(_new_main(path)))
 
 
 def _guarded(body: Callable[[], object], argv: list[str], first_path: str) -> int:
@@ -70,8 +111,7 @@ def _guarded(body: Callable[[], object], argv: list[str], first_path: str) -> in
         return INTERRUPTED
     except BaseException as error:
         _flush()
-        error.__traceback__ = _own_removed(error)
-        sys.excepthook(type(error), error, error.__traceback__)
+        _show(error)
         return 1
     _flush()
     return 0
@@ -92,24 +132,21 @@ def _exit_code(error: SystemExit) -> int:
     return 1
 
 
-def _own_removed(error: BaseException) -> TracebackType | None:
-    """The error's traceback without this runner's frames before the user's first line.
+def _show(error: BaseException) -> None:
+    """Prints the error's traceback without this runner's frames before the user's first line.
 
-    Where torchspore itself refuses something, it ends at the user's last line: the way to the refusal explains nothing.
+    Where torchspore itself refuses something, it holds the user's lines alone: the way to the refusal explains nothing.
     """
+    refused = tracebacks.is_refusal(error)
     trace = error.__traceback__
     while trace is not None and trace.tb_frame.f_code.co_filename.startswith(_RUNNER):
         trace = trace.tb_next
-    if not isinstance(error, TorchsporeError):
-        return trace
-    last, step = None, trace
-    while step is not None:
-        if not step.tb_frame.f_code.co_filename.startswith(_PACKAGE):
-            last = step
-        step = step.tb_next
-    if last is not None:
-        last.tb_next = None
-    return trace
+    error.__traceback__ = trace
+    tracebacks.shorten(error)
+    if refused and sys.excepthook is sys.__excepthook__ and not tracebacks.are_whole():
+        print(tracebacks.brief(error), end="", file=sys.stderr)
+    else:
+        sys.excepthook(type(error), error, error.__traceback__)
 
 
 def _last_line(trace: TracebackType | None) -> str:

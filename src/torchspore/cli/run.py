@@ -4,20 +4,29 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from torchspore.base.suggest import closest
 from torchspore.base.text import with_hint
+from torchspore.cli import notebooks
 
-USAGE = """usage: torchspore run [--device CPU|GPU|Ascend] [--explain] (script.py | -m module | -c code) [arguments …]
+USAGE = """usage: torchspore run [--device CPU|GPU|Ascend] [--explain] [--lenient] (script.py | nb.ipynb | -m module | -c code) [words …]
 
 Runs a MindSpore program on PyTorch, unchanged.
 
   --device NAME   the device of the whole program, whatever it asks for itself (the same as TORCHSPORE_DEVICE=NAME)
   --explain       prints at the end what each context option did
+  --lenient       a MindSpore name that is missing here is an error where it is first used, not where it is imported
+
+A notebook's cells run in their order, in its folder; an error names the cell and its line. What it hands to a shell is refused.
 """
-OPTIONS = ("--device", "--explain")
+EXPLAIN = """usage: torchspore explain [--device CPU|GPU|Ascend] (script.py | notebook.ipynb | -m module | -c code) [arguments …]
+
+Runs the program as `torchspore run` does, then prints each option that was set or that acted: its value, where the value came from,
+and what came of it here.
+"""
+OPTIONS = ("--device", "--explain", "--lenient")
 DEVICES = ("CPU", "GPU", "Ascend")
 USAGE_ERROR = 2
 
@@ -36,27 +45,29 @@ class Request:
     arguments: tuple[str, ...] = ()
     device: str | None = None
     explain: bool = False
+    lenient: bool = False
 
 
 def parse(words: Sequence[str]) -> Request:
     """Reads `torchspore run`'s words up to the program; what follows is the program's own, as with `python`."""
-    device, explain, rest = None, False, list(words)
+    asked, rest = Request(), list(words)
     while rest:
         word = rest.pop(0)
-        if word == "--explain":
-            explain = True
+        if word in ("--explain", "--lenient"):
+            asked = replace(asked, **{word[2:]: True})
         elif word == "--device" or word.startswith("--device="):
-            device = _device(word.partition("=")[2] if "=" in word else _next(rest, "--device", "a device: CPU, GPU or Ascend"))
+            name = word.partition("=")[2] if "=" in word else _next(rest, "--device", "a device: CPU, GPU or Ascend")
+            asked = replace(asked, device=_device(name))
         elif word == "-m":
-            return Request(module=_next(rest, "-m", "the name of a module"), arguments=tuple(rest), device=device, explain=explain)
+            return replace(asked, module=_next(rest, "-m", "the name of a module"), arguments=tuple(rest))
         elif word == "-c":
-            return Request(code=_next(rest, "-c", "a program"), arguments=tuple(rest), device=device, explain=explain)
+            return replace(asked, code=_next(rest, "-c", "a program"), arguments=tuple(rest))
         elif word.startswith("-") and word != "-":
             near = closest(word, OPTIONS)
             hint = f"write {near}" if near else "write the program's own options after its name"
             raise UsageError(with_hint(f"torchspore run {word}: no such option.", hint))
         else:
-            return Request(script=word, arguments=tuple(rest), device=device, explain=explain)
+            return replace(asked, script=word, arguments=tuple(rest))
     raise UsageError(with_hint("torchspore run: expected a program.", "write `torchspore run train.py`"))
 
 
@@ -78,6 +89,9 @@ def run(words: Sequence[str]) -> int:
     if words and words[0] in ("-h", "--help"):
         print(USAGE, end="")
         return 0
+    if list(words) == ["--explain"] or words[:2] in (["--explain", "-h"], ["--explain", "--help"]):
+        print(EXPLAIN, end="")
+        return 0 if len(words) > 1 else USAGE_ERROR
     try:
         request = parse(words)
         if request.script is not None:
@@ -87,9 +101,13 @@ def run(words: Sequence[str]) -> int:
         return USAGE_ERROR
     if request.device is not None:
         os.environ["TORCHSPORE_DEVICE"] = request.device
+    if request.lenient:
+        os.environ["TORCHSPORE_LENIENT"] = "1"
     from torchspore.cli import program
 
-    if request.script is not None:
+    if request.script is not None and request.script.endswith(notebooks.SUFFIX):
+        code = program.execute_notebook(request.script, request.arguments)
+    elif request.script is not None:
         code = program.execute(request.script, request.arguments)
     elif request.module is not None:
         code = program.execute_module(request.module, request.arguments)
@@ -111,6 +129,11 @@ def _check_exists(script: str) -> None:
         raise UsageError(with_hint(f"torchspore run {script}: a folder without __main__.py.", "name the program's file"))
     if not path.exists():
         raise UsageError(with_hint(f"torchspore run {script}: no such file (looked in {Path.cwd()}).", _nearby(path)))
+    if path.suffix == notebooks.SUFFIX:
+        try:
+            notebooks.cells(path)
+        except notebooks.NotANotebook as error:
+            raise UsageError(f"torchspore run {script}: {error}.") from None
 
 
 def _nearby(path: Path) -> str:

@@ -2,8 +2,11 @@
 from __future__ import annotations
 
 import ast
+import builtins
 from collections.abc import Iterator
 from dataclasses import dataclass
+
+from torchspore.names import homes, listing, lookup
 
 SETTERS = {
     "set_context": "context",
@@ -28,10 +31,11 @@ class Use:
 def uses(tree: ast.Module) -> list[Use]:
     """The MindSpore names and options that a parsed program uses, each at its first line, in the order of the lines.
 
-    Names that the program is ready to miss (imported inside a `try` that catches it) are left out, and so are names that
-    begin with an underscore.
+    Names that the program is ready to miss (imported inside a `try` that catches it) are left out. A name that comes by
+    `from … import *` is one that the program binds nowhere and that MindSpore has there; an attribute of `self` counts as used of
+    the MindSpore class from which the program's class is derived where the program's classes do not give it themselves.
     """
-    finder = _Finder()
+    finder = _Finder(tree)
     finder.visit(tree)
     first: dict[tuple[str | None, str], Use] = {}
     for use in sorted(finder.found, key=lambda use: use.line):
@@ -42,13 +46,22 @@ def uses(tree: ast.Module) -> list[Use]:
 class _Finder(ast.NodeVisitor):
     """Collects the uses; knows what each imported name stands for."""
 
-    def __init__(self) -> None:
+    def __init__(self, tree: ast.Module) -> None:
         self.found: list[Use] = []
         self.bound: dict[str, str] = {}
         self.guarded = False
+        self.stars: list[str] = []
+        self.classes: dict[str, tuple[str | None, frozenset[str]]] = {}
+        self.own = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load)}
+        self.own |= {node.name for node in ast.walk(tree) if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef))}
+        self.own |= {node.arg for node in ast.walk(tree) if isinstance(node, ast.arg)}
+        self.own |= {
+            name.asname or name.name.partition(".")[0]
+            for node in ast.walk(tree) if isinstance(node, (ast.Import, ast.ImportFrom)) for name in node.names
+        }
 
     def add(self, path: str, line: int) -> None:
-        if not self.guarded and not any(part.startswith("_") for part in path.split(".")):
+        if not self.guarded and not path.rpartition(".")[2].startswith("__"):
             self.found.append(Use(path, line))
 
     def visit_Import(self, node: ast.Import) -> None:
@@ -63,7 +76,9 @@ class _Finder(ast.NodeVisitor):
         for name in node.names:
             path = node.module if name.name == "*" else f"{node.module}.{name.name}"
             self.add(path, node.lineno)
-            if name.name != "*":
+            if name.name == "*":
+                self.stars.append(node.module)
+            else:
                 self.bound[name.asname or name.name] = path
 
     def visit_Try(self, node: ast.Try) -> None:
@@ -81,6 +96,38 @@ class _Finder(ast.NodeVisitor):
         else:
             self.generic_visit(node)
 
+    def visit_Name(self, node: ast.Name) -> None:
+        if isinstance(node.ctx, ast.Load) and (path := self.by_star(node.id)):
+            self.add(path, node.lineno)
+
+    def by_star(self, name: str) -> str | None:
+        """Where a name that is bound nowhere in the file comes from, by a star import."""
+        if name in self.own or name in vars(builtins) or name.startswith("_"):
+            return None
+        for module in self.stars:
+            if any(name in names.get(home, ()) for names in (listing.mindspore(), listing.offered())
+                   for home in (module, *homes.homes_of_module(module))):
+                return f"{module}.{name}"
+        return None
+
+    def visit_ClassDef(self, node: ast.ClassDef) -> None:
+        self.generic_visit(node)
+        base, given = None, frozenset(_given(node))
+        for parent in node.bases:
+            if isinstance(parent, ast.Name) and parent.id in self.classes:
+                above, more = self.classes[parent.id]
+                base, given = base or above, given | more
+            else:
+                base = base or self.path_of(parent)
+        self.classes[node.name] = (base, given)
+        if base is None:
+            return
+        for part in ast.walk(node):
+            if isinstance(part, ast.Attribute) and isinstance(part.ctx, ast.Load) and part.attr not in given and _is_self(part.value):
+                path = f"{base}.{part.attr}"
+                if lookup.lacks_attribute(path):
+                    self.add(path, part.lineno)
+
     def visit_Call(self, node: ast.Call) -> None:
         self.generic_visit(node)
         path = self.path_of(node.func) or ""
@@ -96,7 +143,28 @@ class _Finder(ast.NodeVisitor):
             node = node.value
         if isinstance(node, ast.Name) and node.id in self.bound:
             return ".".join([self.bound[node.id], *reversed(parts)])
+        if isinstance(node, ast.Name) and (path := self.by_star(node.id)):
+            return ".".join([path, *reversed(parts)])
         return None
+
+
+def _given(node: ast.ClassDef) -> Iterator[str]:
+    """The attributes that a class gives itself: its methods and names, and what its methods write to `self`."""
+    for part in node.body:
+        if isinstance(part, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            yield part.name
+    for part in ast.walk(node):
+        if isinstance(part, ast.Attribute) and not isinstance(part.ctx, ast.Load) and _is_self(part.value):
+            yield part.attr
+        elif isinstance(part, ast.Name) and not isinstance(part.ctx, ast.Load):
+            yield part.id
+
+
+def _is_self(node: ast.expr) -> bool:
+    """Whether an expression is `self` or `super()`."""
+    if isinstance(node, ast.Call):
+        return isinstance(node.func, ast.Name) and node.func.id == "super"
+    return isinstance(node, ast.Name) and node.id == "self"
 
 
 def is_mindspore(module: str) -> bool:

@@ -41,7 +41,8 @@ class Option:
     up when it works. `idle` says why the option is accepted and means nothing here. With none of the three, the option is stored and its
     effect is not built yet, and everything that lists it says so.
     `unread` says for some values what they come to without any reader; `graph_only` that only a graph's capture reads the option, so
-    that it comes to nothing in PYNATIVE_MODE. `default` is a value, or a function of the device target.
+    that it comes to nothing in PYNATIVE_MODE; `process_wide` that the effect is one for all threads.
+    `default` is a value, or a function of the device target.
     """
 
     kind: Kind
@@ -61,6 +62,7 @@ class Option:
     wins: bool = False
     in_graph_key: bool = False
     graph_only: bool = False
+    process_wide: bool = False
     within: str | None = None
     top_level: bool = True
     settable: bool = True

@@ -135,7 +135,9 @@ def set_recursion_limit(recursion_limit: int = 1000) -> None:
 def scope(**kwargs: Any) -> Iterator[None]:
     """Sets options for the block and this thread or task only; what it found acts again at the end, also on an error.
 
-    `set_context` inside the block writes into the block. A thread started inside sees the values of the process.
+    `set_context` inside the block writes into the block. A thread started inside sees the values of the process. Options that act on
+    the whole process (`deterministic`, `runtime_num_threads`; their pages say so) act in all threads until the block ends, and every
+    thread's getter says so; while other threads of the program run, and in a thread that is not the main one, they raise ScopeRefused.
     """
     token = STORE.open_scope()
     try:

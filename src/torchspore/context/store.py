@@ -8,17 +8,18 @@ from __future__ import annotations
 import contextvars
 import itertools
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from torchspore.base.frames import user_line
 from torchspore.base.text import short
+from torchspore.base.threads import other_threads
 from torchspore.context import effects, sources
 from torchspore.context.option import Option, When
 from torchspore.context.options import OPTIONS
 from torchspore.context.plan import Setting, plan
-from torchspore.errors import LateChange
+from torchspore.errors import LateChange, ScopeRefused
 
 DEFAULT = "default"
 
@@ -129,6 +130,8 @@ class Store:
                 self._check(OPTIONS[key], setting, call)
             undo: list[Callable[[], None]] = []
             scope = _scope.get()
+            if scope is not None:
+                _check_alone(settings, call)
             before = (dict(self._code), dict(self._acting))
             try:
                 for key, setting in settings.items():
@@ -181,6 +184,7 @@ class Store:
         keys = list(inner.code) if inner is not None else []
         old = {key: self.get(key) for key in keys}
         _scope.reset(token)
+        self._tell_all(keys, _scope.get())
         effects.push([(OPTIONS[key], self.get(key), old[key]) for key in keys if self.get(key) != old[key]])
 
     # -- inside --------------------------------------------------------------------------------------------------------
@@ -199,9 +203,17 @@ class Store:
         scope = _scope.get()
         if scope is not None:
             self._enter({**scope.code, **settings})
+            self._tell_all(settings, _scope.get())
             return
         self._code.update(settings)
         self._fill(OPTIONS if "device_target" in settings else settings)
+
+    def _tell_all(self, keys: Iterable[str], scope: _Scope | None) -> None:
+        """Lets every thread read what acts of the options that act on the whole process: the scope's value, else the base's."""
+        wide = {key: None for key in keys if OPTIONS[key].process_wide}
+        if wide:
+            self._fill(wide)
+            self._acting.update({key: scope.acting[key] for key in wide if scope is not None and key in scope.acting})
 
     def _enter(self, code: Mapping[str, Setting]) -> None:
         """Replaces this thread's scope by one with these settings."""
@@ -269,6 +281,19 @@ def _member_value(setting: Setting | None, member: Option, device: str) -> Any:
     if setting is not None and member.key in setting.members:
         return setting.members[member.key]
     return member.default_on(device)
+
+
+def _check_alone(settings: Mapping[str, Setting], call: str) -> None:
+    """Refuses, in a scope, options that act on the whole process while there are other threads of the program's that they would change."""
+    wide = next((OPTIONS[key] for key in settings if OPTIONS[key].process_wide), None)
+    others = other_threads() if wide is not None else []
+    if wide is None or (not others and threading.current_thread() is threading.main_thread()):
+        return
+    here = f"while other threads run ({', '.join(others[:3])})" if others else f"in the thread {threading.current_thread().name}"
+    raise ScopeRefused(
+        f"{call}({wide.name}={short(settings[wide.key].written)}): {wide.name} acts on the whole process, and a scope would change it "
+        f"{here}.\n\nhint: write set_context({wide.name}={short(settings[wide.key].written)}) outside of scopes, before the threads start."
+    )
 
 
 def _prepare(option: Option, setting: Setting, call: str) -> list[Callable[[], None]]:

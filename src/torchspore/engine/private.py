@@ -1,6 +1,7 @@
 """The one file that touches torch's private modules and functions; a new torch is looked at here first."""
 from __future__ import annotations
 
+import logging
 import os
 import shlex
 import shutil
@@ -44,6 +45,33 @@ def around_operators(run: Callable[..., Any]) -> Iterator[None]:
         yield
     finally:
         mode.__torch_dispatch__ = before
+
+
+class _Quiet(logging.Filter):
+    """Drops what torch logs about an operator that a trace of this thread refuses: it is raised, and said there."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.local = threading.local()
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        return not getattr(self.local, "depth", 0)
+
+
+_quiet = _Quiet()
+
+
+@contextmanager
+def without_log_of_refusals() -> Iterator[None]:
+    """Keeps torch from printing the tracebacks of its kernels for shapes while this thread traces; they are raised too."""
+    logger = logging.getLogger("torch._subclasses.fake_tensor")
+    if _quiet not in logger.filters:
+        logger.addFilter(_quiet)
+    _quiet.local.depth = getattr(_quiet.local, "depth", 0) + 1
+    try:
+        yield
+    finally:
+        _quiet.local.depth -= 1
 
 
 def current_trace() -> tuple[Any, Any]:

@@ -3,17 +3,20 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from types import ModuleType
-from typing import Any
+from typing import Any, NoReturn
 
-from torchspore.base.suggest import closest
+from torchspore.base.suggest import VERY_NEAR, closest
 from torchspore.base.text import with_hint
 from torchspore.errors import ModuleNotOffered, NotOffered
 from torchspore.names import homes, listing
 
 ROOT = "mindspore"
+LENIENT = "TORCHSPORE_LENIENT"
+"""Set to 1 by `torchspore run --lenient`."""
 FRONT_END = "torchspore.mindspore"
 # The opcode of `from module import name`, looked up here so that `dis` is imported only when a name is missing.
 _FROM = "IMPORT_FROM"
@@ -97,6 +100,23 @@ class MovedModule(ModuleType):
         return _answer(public_path(self.__name__), name)
 
 
+class Absent:
+    """Stands for a missing name that a program has imported, where it runs leniently: to use it is the error."""
+
+    def __init__(self, text: str, name: str) -> None:
+        self.__dict__.update(_text=text, _name=name)
+
+    def _raise(self, *_: Any, **__: Any) -> NoReturn:
+        raise NotOffered(self._text, name=self._name)
+
+    __call__ = __getitem__ = __iter__ = __mro_entries__ = __setattr__ = _raise
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):          # asked for by Python itself: by isinstance, pickle and the like
+            raise AttributeError(name)
+        self._raise()
+
+
 def missing(module_name: str) -> Callable[[str], Any]:
     """Makes the `__getattr__` of a front-end module: it finds moved names and submodules, and else says what is missing."""
     module = public_path(module_name)
@@ -119,6 +139,8 @@ def _answer(module: str, name: str) -> Any:
     if has_file(path) or is_moved_module(path):
         return importlib.import_module(_importable(path))
     if _asked_by_from():
+        if os.environ.get(LENIENT) == "1":
+            return Absent(text_for(path), name)
         raise ModuleNotOffered(text_for(path), name=path)
     raise NotOffered(text_for(path), name=name)
 
@@ -146,6 +168,8 @@ def _asked_by_from() -> bool:
 
 def is_offered(path: str) -> bool:
     """Whether the generated list says that `path` can be imported here, under its own or an old name. Imports nothing."""
+    if lacks_attribute(path):
+        return False
     if listing.has(listing.offered(), path) or path in homes.MODULES:
         return True
     if path in homes.NAMES:
@@ -161,11 +185,37 @@ def is_offered(path: str) -> bool:
 
 
 def text_for(path: str) -> str:
-    """What is said about a public `path` that is missing here: whether MindSpore has it, and the nearest name that exists."""
-    known = listing.has(listing.mindspore(), path)
-    text = f"{path} is not in torchspore yet" + ("; MindSpore 2.10 has it." if known else ", and MindSpore 2.10 has no such name.")
+    """What is said about a `path` that is missing here: whether MindSpore has it, and the nearest name that exists."""
     near = nearest(path)
+    text = f"{path} is not in torchspore{_standing(path)}"
     return with_hint(text, f"the nearest name here is {near}") if near else text
+
+
+def _standing(path: str) -> str:
+    """Whether MindSpore 2.10 has `path`. Of private names not all are recorded."""
+    if listing.has(listing.mindspore(), path) or listing.has(listing.private(), path):
+        return " yet; MindSpore 2.10 has it."
+    if any(part.startswith("_") for part in path.split(".")):
+        return "; it is a private name, and MindSpore 2.10 is not known to have it."
+    return " yet, and MindSpore 2.10 has no such name."
+
+
+def lacks_attribute(path: str) -> bool:
+    """Whether `path` is an attribute that a class of MindSpore 2.10's has and the class here has not."""
+    owner, _, name = path.rpartition(".")
+    cls = owner.rpartition(".")[2]
+    here = listing.offered_classes().get(cls)
+    return here is not None and name not in here and name in listing.mindspore_classes().get(cls, ())
+
+
+def attribute_text(classes: Sequence[type], name: str) -> str | None:
+    """What is said where an object of a class with these bases has no attribute `name`; None where MindSpore's has none either."""
+    for cls in classes:
+        if cls.__module__.startswith(FRONT_END) and name in listing.mindspore_classes().get(cls.__name__, ()):
+            text = f"{cls.__name__}.{name} is not in torchspore yet; MindSpore 2.10 has it."
+            near = closest(name, [other for other in listing.offered_classes().get(cls.__name__, ()) if other[0] != "_"], VERY_NEAR)
+            return with_hint(text, f"the nearest name here is {cls.__name__}.{near}") if near else text
+    return None
 
 
 def nearest(path: str) -> str | None:
@@ -175,6 +225,6 @@ def nearest(path: str) -> str | None:
     if elsewhere:
         return elsewhere[0]
     for home in (module, *homes.homes_of_module(module)):
-        if similar := closest(name, sorted(listing.offered().get(home, ()))):
+        if similar := closest(name, sorted(listing.offered().get(home, ())), VERY_NEAR):
             return f"{home}.{similar}"
     return None

@@ -62,12 +62,12 @@ def test_the_version_tells_every_change_and_scope_apart() -> None:
     seen = [STORE.version]
     c.set_context(mode=0)
     seen.append(STORE.version)
-    with c.scope(deterministic="ON"):
+    with c.scope(check_bprop=True):
         seen.append(STORE.version)
-        assert dict(STORE.snapshot())["deterministic"] == "ON"
+        assert dict(STORE.snapshot())["check_bprop"] is True
     assert STORE.version == seen[1]
     assert len(set(seen)) == 3
-    assert dict(STORE.snapshot())["deterministic"] == "OFF"
+    assert dict(STORE.snapshot())["check_bprop"] is False
     assert hash(STORE.snapshot())
 
 

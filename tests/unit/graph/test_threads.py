@@ -95,11 +95,11 @@ def test_a_scope_of_one_thread_reaches_its_own_compilation() -> None:
     net, x = Net(), Tensor(np.ones((2, 4), np.float32))
 
     def scoped() -> None:
-        with ms.context.scope(deterministic="ON"):
+        with ms.context.scope(check_bprop=True):
             for _ in range(3):
                 net(x)
 
     in_threads([scoped, lambda: [net(x) for _ in range(3)]])
-    kept = [dict(entry.form[2])["deterministic"] for entry in net._graphs.values()]
-    assert sorted(kept) == ["OFF", "ON"]
-    assert store.STORE.get("deterministic") == "OFF"
+    kept = [dict(entry.form[2])["check_bprop"] for entry in net._graphs.values()]
+    assert sorted(kept) == [False, True]
+    assert store.STORE.get("check_bprop") is False

@@ -17,7 +17,7 @@ ascend_config = Option(
     example="set_context(ascend_config={'precision_mode': 'must_keep_origin_dtype'})", since="2.0", doc="Details of Ascend devices.",
 )
 precision_mode = Option(
-    within="ascend_config", settable=False, default="", read_by="engine.graph.passes.precision", graph_only=True,
+    within="ascend_config", settable=False, default="", read_by="engine.graph.settings", graph_only=True,
     unread={"must_keep_origin_dtype": "operators compute in the dtypes that the program gives them"},
     kind=Choice("force_fp16", "allow_fp32_to_fp16", "allow_mix_precision", "must_keep_origin_dtype", "force_fp32", "allow_fp32_to_bf16",
                 "allow_mix_precision_fp16", "allow_mix_precision_bf16", no_str=OptionValueError),
@@ -29,7 +29,7 @@ precision_mode = Option(
         "float32. must_keep_origin_dtype: none. Parameters and the state of optimizers keep their dtypes.",
 )
 jit_compile = Option(
-    within="ascend_config", settable=False, kind=Among(True, False, give=_digit), default="", read_by="engine.graph.backend",
+    within="ascend_config", settable=False, kind=Among(True, False, give=_digit), default="", read_by="engine.graph.settings",
     graph_only=True, in_graph_key=True, example="set_context(ascend_config={'jit_compile': False})",
     since="2.0",
     doc="Whether the levels O1 and O2 may write and compile kernels, on every device; False takes ready-made ones and compiles nothing.",
@@ -66,6 +66,7 @@ op_precision_mode = Option(
 )
 op_debug_option = Option(
     within="ascend_config", settable=False, kind=Choice("oom", none=OptionTypeError), default="", effect="engine.bounds:check",
+    process_wide=True,
     example="set_context(ascend_config={'op_debug_option': 'oom'})",
     since="2.3",
     doc="'oom' checks that operators stay inside their memory. The kernels of CPU and GPU do that in any case.",

@@ -73,7 +73,7 @@ rdr_path = Option(
 )
 sys_mem_reuse = Option(
     within="env_config_path", top_level=False, name="sys.mem_reuse", kind=Bool(), default=True, in_graph_key=True,
-    read_by="engine.graph.passes.memory", graph_only=True, unread={True: "values of a graph share memory one after the other"},
+    read_by="engine.graph.settings", graph_only=True, unread={True: "values of a graph share memory one after the other"},
     example='{"sys": {"mem_reuse": true}}', doc="Whether Tensors of a graph share memory; off, each keeps its own and can be looked at.",
 )
 precompile_only = Option(

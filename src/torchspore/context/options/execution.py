@@ -7,21 +7,21 @@ from torchspore.context.option import On, Option
 from torchspore.errors import OptionValueError
 
 mode = Option(
-    kind=Named({"GRAPH_MODE": 0, "PYNATIVE_MODE": 1}, none=OptionValueError), default=1, read_by="engine.graph.dispatch",
+    kind=Named({"GRAPH_MODE": 0, "PYNATIVE_MODE": 1}, none=OptionValueError), default=1, read_by="mindspore.nn.cell",
     unread={1: "operators run as Python reaches them"}, example="set_context(mode=GRAPH_MODE)",
     since="0.1",
     doc="Whether a Cell runs operator by operator (PYNATIVE_MODE) or as one captured graph (GRAPH_MODE). "
         "It may change at any time; the same Cell keeps working and gives the same numbers.",
 )
 deterministic = Option(
-    kind=Choice("ON", "OFF"), default="OFF", effect="engine.determinism:select", in_graph_key=True,
+    kind=Choice("ON", "OFF"), default="OFF", effect="engine.determinism:select", process_wide=True, in_graph_key=True,
     example="set_context(deterministic='ON')",
     since="2.0",
     doc="Whether equal inputs give equal bits, run for run. Operators that have no such kernel run and warn. "
         "ON also exports HCCL_DETERMINISTIC and TE_PARALLEL_COMPILER, OFF takes them back.",
 )
 pynative_synchronize = Option(
-    kind=Bool(), default=False, on=On.GPU | On.ASCEND, effect="engine.eager:synchronize",
+    kind=Bool(), default=False, on=On.GPU | On.ASCEND, effect="engine.eager:synchronize", process_wide=True,
     example="set_context(pynative_synchronize=True)",
     since="1.5",
     doc="Waits for each operator, so that an error appears at the line that caused it. On the CPU that is always so.",
@@ -49,7 +49,7 @@ enable_reduce_precision = Option(
     doc="Lets an operator run in a lower precision where the device lacks the one asked for. Otherwise that is an error.",
 )
 enable_auto_mixed_precision = Option(
-    kind=Bool(), default=False, in_graph_key=True, read_by="engine.graph.passes.precision", graph_only=True,
+    kind=Bool(), default=False, in_graph_key=True, read_by="engine.graph.settings", graph_only=True,
     unread={False: "no policy is chosen by itself"}, example="set_context(enable_auto_mixed_precision=True)",
     since="0.1",
     doc="Mixed precision over the whole program: the policy allow_mix_precision of `precision_mode`, where that is not set.",
@@ -64,6 +64,6 @@ enable_sparse = Option(
 )
 support_binary = Option(
     kind=Bool(), default=False, environment=("MS_SUPPORT_BINARY",), example="set_context(support_binary=True)",
-    read_by="engine.graph.control.support_binary", graph_only=True, since="1.8",
+    read_by="engine.graph.call.capturing", graph_only=True, since="1.8",
     doc="Keeps the source of Cells where a compiled .pyc or .so finds it, so that Graph mode can read it.",
 )

@@ -42,7 +42,7 @@ matmul_allow_tf32 = Option(
     doc="Whether matrix products of float32 may use TF32.",
 )
 disable_format_transform = Option(
-    kind=Bool(), default=False, on=On.CPU | On.GPU, in_graph_key=True, read_by="engine.graph.backend",
+    kind=Bool(), default=False, on=On.CPU | On.GPU, in_graph_key=True, read_by="engine.graph.settings",
     example="set_context(disable_format_transform=True)",
     since="1.8",
     doc="Keeps images in the order NCHW in memory, where graphs of level O1 and O2 would take NHWC if that is faster.",

@@ -14,26 +14,26 @@ def _boost_wants_o0(config: dict[str, object]) -> None:
 
 jit_syntax_level = Option(
     kind=Named({"STRICT": 0, "COMPATIBLE": 1, "LAX": 2}), default=2, in_graph_key=True,
-    environment=("MS_DEV_JIT_SYNTAX_LEVEL",), read_by="engine.graph.dispatch", graph_only=True,
+    environment=("MS_DEV_JIT_SYNTAX_LEVEL",), read_by="engine.graph.settings", graph_only=True,
     example="set_context(jit_syntax_level=STRICT)",
     since="2.1",
     doc="How much Python may stand in what is compiled. STRICT allows what fits into one graph, COMPATIBLE also containers and prints "
         "known while compiling, LAX as much as possible.",
 )
 jit_config = Option(
-    kind=Members(whole=_boost_wants_o0), default={}, in_graph_key=True, read_by="engine.graph.backend",
+    kind=Members(whole=_boost_wants_o0), default={}, in_graph_key=True, read_by="engine.graph.settings",
     example="set_context(jit_config={'jit_level': 'O1'})",
     since="2.3",
     doc="How Cells and jit functions are compiled. A JitConfig on a Cell wins over it.",
 )
 jit_level = Option(
-    within="jit_config", kind=Choice("O0", "O1", "O2", no_str=OptionValueError), default="", read_by="engine.graph.backend",
+    within="jit_config", kind=Choice("O0", "O1", "O2", no_str=OptionValueError), default="", read_by="engine.graph.settings",
     example="set_context(jit_config={'jit_level': 'O1'})",
     since="2.3",
     doc="How hard a graph is optimised. O0 compiles fast, O1 fuses operators where that wins, O2 takes whatever the machine has.",
 )
 infer_boost = Option(
-    within="jit_config", kind=Choice("on", "off", no_str=OptionValueError), default="off", read_by="engine.graph.backend",
+    within="jit_config", kind=Choice("on", "off", no_str=OptionValueError), default="off", read_by="engine.graph.settings",
     unread={"off": "graphs serve training and inference"},
     example="set_context(jit_config={'infer_boost': 'on'})",
     since="2.3",
@@ -41,7 +41,7 @@ infer_boost = Option(
 )
 exec_order = Option(
     kind=Choice("bfs", "dfs", no_str=OptionValueError), default="bfs", in_graph_key=True, example="set_context(exec_order='bfs')",
-    read_by="engine.graph.backend", graph_only=True, since="2.4",
+    read_by="engine.graph.settings", graph_only=True, since="2.4",
     doc="In which order the operators of a graph run: layer by layer, or each branch to its end. Not set, the program's order holds.",
 )
 enable_compile_cache = Option(

@@ -46,20 +46,20 @@ op_timeout = Option(
     doc="The longest that one operator may run before the program is ended. 0 leaves it to the device.",
 )
 runtime_num_threads = Option(
-    kind=Int(0), default=lambda device: min(30, os.cpu_count() or 1), effect="engine.threads:cap", in_graph_key=True,
+    kind=Int(0), default=lambda device: min(30, os.cpu_count() or 1), effect="engine.threads:cap", process_wide=True, in_graph_key=True,
     example="set_context(runtime_num_threads=4)",
     since="1.7",
     doc="How many threads the CPU kernels may use. No more than one a core is ever used; 0 leaves the number to torch.",
 )
 inter_op_parallel_num = Option(
-    kind=Int(0), default=0, example="set_context(inter_op_parallel_num=4)", read_by="engine.graph.backend", graph_only=True,
+    kind=Int(0), default=0, example="set_context(inter_op_parallel_num=4)", read_by="engine.graph.settings", graph_only=True,
     unread={0: "operators of a graph run one after the other", 1: "operators of a graph run one after the other"}, since="2.0",
     doc="How many operators of a graph may run at the same time, on CPU threads, where that is faster. 0 leaves it to the engine: one.",
 )
 memory_optimize_level = Option(
     kind=Choice("O0", "O1", reads={"O0": 0, "O1": 1}, no_str=OptionValueError),
     default=lambda device: 1 if device == "Ascend" else 0,
-    in_graph_key=True, read_by="engine.graph.passes.memory", graph_only=True,
+    in_graph_key=True, read_by="engine.graph.settings", graph_only=True,
     unread={0: "values of a graph are freed after their last use"},
     example="set_context(memory_optimize_level='O1')",
     since="2.0",

@@ -4,6 +4,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from torchspore.base import tracebacks
 from torchspore.context import effects
 from torchspore.context.effects import Outcome
 from torchspore.context.store import STORE
@@ -65,7 +66,11 @@ def enter(owner: Any, function: Callable[..., Any], args: tuple[Any, ...], kwarg
         return function(*args, **kwargs)
     if thread_state.local.breaks and (thread_state.local.breaks > breaks.DEEPEST or table_of(owner).is_small):
         return thread_state.in_pynative(function, args, kwargs)
-    return call(owner, function, args, kwargs)
+    try:
+        return call(owner, function, args, kwargs)
+    except Exception as error:
+        tracebacks.shorten(error)
+        raise
 
 
 def is_recorded() -> bool:

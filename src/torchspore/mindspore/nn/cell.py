@@ -20,6 +20,7 @@ from torchspore.mindspore.nn.cell_hooks import CellHooks
 from torchspore.mindspore.nn.cell_tree import CellTree
 from torchspore.mindspore.ops.explain import replaced, wrong_arguments
 from torchspore.mindspore.ops.primitive import Primitive
+from torchspore.names.lookup import attribute_text
 
 _set = object.__setattr__
 
@@ -55,7 +56,8 @@ class Cell(CellTree, CellHooks):
             raise AttributeError(
                 f"{type(self).__name__}: attributes are read before super().__init__() was called.\n\nhint: call super().__init__() first."
             )
-        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}.")
+        lacking = None if name.startswith("__") else attribute_text(type(self).__mro__, name)
+        raise AttributeError(lacking or f"{type(self).__name__!r} object has no attribute {name!r}.")
 
     def __setattr__(self, name: str, value: Any) -> None:
         try:

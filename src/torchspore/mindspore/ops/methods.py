@@ -7,6 +7,7 @@ from typing import Any
 from torchspore.engine import create, dtypes
 from torchspore.engine import tensor as engine
 from torchspore.engine.tensor import modify, raw, wrap
+from torchspore.mindspore.common import lacking
 from torchspore.mindspore.common.tensor import Tensor
 from torchspore.mindspore.ops import activation, arithmetic, array, elementwise, indexing, reduction, selection
 from torchspore.mindspore.ops.declare import OPERATORS
@@ -26,6 +27,7 @@ def attach() -> None:
         if getattr(function, "__name__", "").startswith("_"):
             function.__qualname__ = f"Tensor.{name}"           # which Python's own words on a wrong call begin with
         setattr(Tensor, name, function)
+    lacking.mark(Tensor)
 
 
 def _astype(self: Any, dtype: Any, copy: bool = True) -> Any:

@@ -111,7 +111,8 @@ class Splitter:
         else:
             body.append(ast.copy_location(ast.Return(ast.Tuple([_value_of(n, n in open_) for n in gives], ast.Load())), last))
         made = ast.FunctionDef(
-            name=f"_cf_piece_{number}", args=ast.arguments([], [ast.arg(n) for n in takes], None, [], [], None, []), body=body,
+            name=f"_cf_piece_{number}_{self.plan.code.co_name.strip('<>')}",
+            args=ast.arguments([], [ast.arg(n) for n in takes], None, [], [], None, []), body=body,
             decorator_list=[], returns=None, type_comment=None,
         )
         made.type_params = []  # type: ignore[attr-defined]

@@ -31,6 +31,7 @@ from torchspore.engine.private import (
     make_fx,
     sizes_as_symbols,
     track_tensor_tree,
+    without_log_of_refusals,
     without_modes,
 )
 from torchspore.engine.tensor import Frame, TensorBase, frame, tensors, transform
@@ -186,7 +187,7 @@ class Capture(Frame):
 
         with _one_at_a_time:
             try:
-                with without_modes():
+                with without_modes(), without_log_of_refusals():
                     module = make_fx(body, tracing_mode="symbolic" if self.axes else "fake", _allow_non_fake_inputs=False)()
                 stages.traced(module, self.lifted, function, args, kwargs)
                 if self.watch.converter is not None:

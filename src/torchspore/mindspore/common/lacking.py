@@ -1,0 +1,29 @@
+"""What MindSpore's Tensor has and ours lacks: asking for it says so.
+
+Each name is a descriptor on the class, for a `__getattr__` there would make every attribute of every Tensor slower.
+"""
+from __future__ import annotations
+
+from typing import Any, NoReturn
+
+from torchspore.names import listing
+from torchspore.names.lookup import attribute_text
+
+
+class Lacking:
+    """Stands in a class for an attribute that is missing there; to `hasattr` it is missing too."""
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.owner, self.name = owner, name
+
+    def __get__(self, instance: Any, owner: type) -> NoReturn:
+        raise AttributeError(attribute_text([self.owner], self.name))
+
+
+def mark(cls: type) -> None:
+    """Puts a descriptor into `cls` for each public name that MindSpore's class of this name has and `cls` lacks."""
+    for name in listing.mindspore_classes().get(cls.__name__, ()):
+        if not name.startswith("_") and not hasattr(cls, name):
+            lacking = Lacking()
+            lacking.__set_name__(cls, name)
+            setattr(cls, name, lacking)

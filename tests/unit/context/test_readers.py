@@ -1,0 +1,92 @@
+"""`read_by` names who looks an option up: seen in a process that runs small programs of each kind."""
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import running
+
+from torchspore.context.options import OPTIONS
+
+PROGRAM = """
+import json, sys
+from torchspore.context.store import Store
+
+LOOKED_UP = set()
+
+def from_where():
+    frame = sys._getframe(2)
+    while frame.f_globals["__name__"] == "torchspore.context.store":
+        frame = frame.f_back
+    return frame.f_globals["__name__"]
+
+def seen(method):
+    def look_up(self, name):
+        LOOKED_UP.add((name, from_where()))
+        return method(self, name)
+    return look_up
+
+Store.get, Store.source = seen(Store.get), seen(Store.source)
+mode = Store.graph_mode.fget
+Store.graph_mode = property(lambda self: (LOOKED_UP.add(("mode", from_where())), mode(self))[1])
+
+import numpy as np
+import mindspore as ms
+from mindspore import Tensor, nn, ops
+
+class Own(nn.Cell):
+    def construct(self, x):
+        return x * 2
+
+    def bprop(self, x, out, dout):
+        return (dout * 2,)
+
+class Net(nn.Cell):
+    def __init__(self):
+        super().__init__()
+        self.dense, self.own, self.table = nn.Dense(3, 4), Own(), ms.Parameter(ops.ones((5, 3)), name="table")
+
+    def construct(self, x):
+        return self.own(self.dense(ops.gather(self.table, ops.ones((2,), ms.int32), 0) + x)).sum()
+
+def train():
+    net = Net()
+    step = ms.value_and_grad(net, None, net.trainable_params())
+    step(ops.ones((2, 3)))
+    nn.SGD(net.trainable_params(), 0.1)(step(ops.ones((2, 3)))[1])
+    ms.jit(lambda x: x + 1)(ops.ones((2,)))
+    ms.grad(lambda x, scale: x * scale)(ops.ones(()), 2.0)
+
+for given in ({"mode": 1}, {"mode": 0}, {"save_graphs": 1, "save_graphs_path": "saved"}, {"save_graphs": 0, "aoe_tune_mode": "offline"},
+              {"aoe_tune_mode": "online", "graph_kernel_flags": "--opt_level=2 --dump_as_text=true --path=x.json"},
+              {"enable_compile_cache": True, "compile_cache_path": "cache"}, {"jit_syntax_level": ms.STRICT}):
+    ms.set_context(**given)
+    try:
+        train()
+    except Exception as error:
+        print(given, error, file=sys.stderr)
+try:
+    ops.bitwise_and(Tensor(np.ones(2, np.float16)), 1)
+except Exception:
+    pass
+from torchspore.engine import lacking
+lacking.may_cast()
+print(json.dumps(sorted(LOOKED_UP)))
+"""
+
+
+def test_each_option_is_looked_up_where_its_declaration_says(tmp_path: Path) -> None:
+    (tmp_path / "program.py").write_text(PROGRAM)
+    ended = running.torchspore("run", "program.py", cwd=tmp_path, timeout=300)
+    looked_up = {(key, module) for key, module in json.loads(ended.out.splitlines()[-1])}
+    wrong = []
+    for key, option in OPTIONS.items():
+        if option.read_by is None:
+            continue
+        # Of a dictionary its members are what is looked up.
+        keys = {key, *(member.key for member in option.members.values())}
+        home = f"torchspore.{option.read_by}"
+        modules = {module for name, module in looked_up if name in keys}
+        if not any(module == home or module.startswith(home + ".") for module in modules):
+            wrong.append(f"{key}: read_by {home}, looked up by {', '.join(sorted(modules)) or 'nobody'}")
+    assert not wrong, "\n".join(wrong) + "\n" + ended.err

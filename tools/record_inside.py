@@ -1,0 +1,91 @@
+#!/usr/bin/env python3
+"""Records what real MindSpore has beside its public names: private names that programs import, and the attributes of its classes.
+
+    .oracle/bin/python tools/record_inside.py        writes src/torchspore/names/mindspore_2_10_{private,classes}.txt
+
+A line of the first is a module and its names, private ones or those of a private module, that were defined there. A line of the second
+is a class, the classes that it is derived from, and the attributes that it adds to theirs: its own, and those that its methods give to
+`self`. Classes that nothing but operators are left out.
+"""
+# ruff: noqa: E501
+from __future__ import annotations
+
+import contextlib
+import importlib
+import inspect
+import io
+import pkgutil
+import warnings
+from collections.abc import Iterator
+from types import ModuleType
+
+from record_names import TARGET, is_wanted
+from walk_names import is_public, own_attributes
+
+ROOT = "mindspore"
+PRIVATE = TARGET.with_name("mindspore_2_10_private.txt")
+CLASSES = TARGET.with_name("mindspore_2_10_classes.txt")
+HOMES = ("mindspore.nn", "mindspore.train", "mindspore.common", "mindspore.dataset", "mindspore.amp", "mindspore.boost", "mindspore.ops.composite",
+         "mindspore.ops.primitive", "mindspore.communication", "mindspore.parallel")
+BASES = ("mindspore.nn.cell.Cell", "mindspore.nn.optim.optimizer.Optimizer", "mindspore.nn.loss.loss.LossBase",
+         "mindspore.dataset.engine.datasets.Dataset", "mindspore.common.tensor.Tensor", "mindspore.ops.primitive.Primitive")
+LEFT_OUT = ("mindspore.nn.probability", "mindspore.boost", "mindspore.dataset.core", "mindspore.nn.optim.thor", "mindspore.parallel._tensor")
+SKIPPED = (
+    "mindspore._extends", "mindspore.graph_pass", "mindspore._check_jit_forbidden_api", "mindspore.parallel.cluster", "mindspore._akg",
+    "mindspore.ops._op_impl", "mindspore.ops._grad_experimental", "mindspore.ops._vmap", "mindspore.train._utils_", "mindspore.numpy.fft",
+    "mindspore.experimental", "mindspore.run_check", "mindspore.mindrecord", "mindspore.scipy", "mindspore._c_", "mindspore.graph._parse", "mindspore.graph._pijit", "mindspore.ops.composite.multitype_ops",
+)
+
+
+def modules() -> Iterator[ModuleType]:
+    """Every module of MindSpore's that programs could import."""
+    package = importlib.import_module(ROOT)
+    yield package
+    for information in pkgutil.walk_packages(package.__path__, ROOT + ".", onerror=lambda name: None):
+        if is_wanted(information.name) and not information.name.startswith(SKIPPED):
+            with contextlib.suppress(BaseException), contextlib.redirect_stdout(io.StringIO()):
+                yield importlib.import_module(information.name)
+
+
+def is_defined_in(value: object, module: ModuleType) -> bool:
+    """Whether a class or function was defined in the module, or the value has no home of its own, as a constant."""
+    home = getattr(value, "__module__", None)
+    is_value = (home is None and not callable(value)) or type(value).__module__.startswith(ROOT)
+    return not inspect.ismodule(value) and (home == module.__name__ or is_value)
+
+
+def compact(attributes: dict[str, set[str]]) -> Iterator[str]:
+    """A line for each class: `class: Base name name …`; Base is the largest of BASES whose attributes it has, which are left out."""
+    bases = sorted((path for path in attributes if path in BASES), key=lambda path: -len(attributes[path]))
+    for path, own in sorted(attributes.items()):
+        base = next((base for base in bases if base != path and attributes[base] <= own and attributes[base] != own), None)
+        rest = sorted(own - attributes[base]) if base else sorted(own)
+        if rest and not path.startswith(LEFT_OUT):
+            yield f"{path}: {' '.join(([base] if base else []) + rest)}"
+
+
+def main() -> None:
+    warnings.simplefilter("ignore")
+    private: dict[str, list[str]] = {}
+    classes: dict[type, str] = {}
+    for module in modules():
+        inside = not is_public(module.__name__)
+        names = [
+            name for name, value in vars(module).items()
+            if not name.startswith("__") and (inside or name.startswith("_")) and is_defined_in(value, module)
+        ]
+        if names:
+            private[module.__name__] = sorted(names)
+        for value in vars(module).values():
+            if isinstance(value, type) and getattr(value, "__module__", None) == module.__name__ and module.__name__.startswith(HOMES):
+                classes[value] = f"{module.__name__}.{value.__name__}"
+    header = f"MindSpore {importlib.import_module(ROOT).__version__}, recorded by tools/record_inside.py."
+    lines = [f"{module}: {' '.join(names)}" for module, names in sorted(private.items())]
+    PRIVATE.write_text("\n".join([f"# Private names of {header}", *lines]) + "\n", encoding="utf-8")
+    lines = list(compact({path: set(own_attributes(cls)) for cls, path in classes.items()}))
+    CLASSES.write_text("\n".join([f"# Attributes of the classes of {header}", *lines]) + "\n", encoding="utf-8")
+    print(f"{PRIVATE.name}: {sum(map(len, private.values()))} names; {CLASSES.name}: {len(lines)} classes")
+
+
+if __name__ == "__main__":
+    main()
