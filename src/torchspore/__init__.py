@@ -4,9 +4,6 @@ Importing this module imports no torch and installs nothing; `install()` makes `
 """
 from __future__ import annotations
 
-import importlib
-from typing import Any
-
 __version__ = "0.1.0"
 __all__ = ["__version__", "graphs", "install", "uninstall"]
 
@@ -21,17 +18,21 @@ def install() -> None:
     alias.install()
 
 
-def load_ipython_extension(ipython: Any) -> None:
+def load_ipython_extension(ipython: object) -> None:
     """What `%load_ext torchspore` calls in a notebook: `install()`, and the magic `%explain`, as a cell's `%%explain` too."""
+    import importlib
+    from typing import Any
+
     install()
+    shell: Any = ipython
 
     def explain(line: str, cell: str | None = None) -> None:
         """Says what each context option did so far; `%%explain` runs its cell first."""
         if cell is not None:
-            ipython.run_cell(cell)
+            shell.run_cell(cell)
         importlib.import_module("torchspore.cli.explain").show()
 
-    ipython.register_magic_function(explain, magic_kind="line_cell", magic_name="explain")
+    shell.register_magic_function(explain, magic_kind="line_cell", magic_name="explain")
 
 
 def unload_ipython_extension(ipython: object) -> None:

@@ -110,7 +110,7 @@ def file_bytes():
     """What save_checkpoint writes for given arrays: equal bytes mean that each side reads the other's files."""
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "arrays.ckpt")
-        ms.save_checkpoint([{"name": name, "data": ms.Tensor(value)} for name, value in ARRAYS.items()], path)
+        ms.save_checkpoint([{"name": name, "data": ms.Tensor(value)} for name, value in ARRAYS.items()], path, crc_check=True)
         with open(path, "rb") as file:
             written = np.frombuffer(file.read(), np.uint8)
         loaded = {name: parameter.asnumpy() for name, parameter in ms.load_checkpoint(path).items()}

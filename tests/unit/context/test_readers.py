@@ -75,13 +75,17 @@ print(json.dumps(sorted(LOOKED_UP)))
 """
 
 
+PARSED = {"graph_kernel_flags.path"}
+"""Options that act when they are parsed: the file is read then, what is in it counts as written."""
+
+
 def test_each_option_is_looked_up_where_its_declaration_says(tmp_path: Path) -> None:
     (tmp_path / "program.py").write_text(PROGRAM)
     ended = running.torchspore("run", "program.py", cwd=tmp_path, timeout=300)
     looked_up = {(key, module) for key, module in json.loads(ended.out.splitlines()[-1])}
     wrong = []
     for key, option in OPTIONS.items():
-        if option.read_by is None:
+        if option.read_by is None or key in PARSED:
             continue
         # Of a dictionary its members are what is looked up.
         keys = {key, *(member.key for member in option.members.values())}

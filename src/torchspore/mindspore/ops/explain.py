@@ -41,7 +41,7 @@ def replaced(
     if isinstance(error, KeyError) and called.endswith("__getitem__"):
         return error
     if own or isinstance(error, OSError):
-        if not re.match(r"['\w.]+[^:\n]*: ", text) and not set(called.split(".")) & set(re.findall(r"\w+", text)):
+        if not re.match(r"['/\w.]+[^:\n]*: ", text) and not set(called.split(".")) & set(re.findall(r"\w+", text)):
             error.args = (f"{place()}{called}: {text or 'it can not be done.'}",) if len(error.args) <= 1 else error.args
         return error
     if re.search(r"positional argument|unexpected keyword|multiple values for|missing a required|too many", text):
