@@ -92,6 +92,7 @@ def test_the_page_of_an_option(capsys: pytest.CaptureFixture[str]) -> None:
         "  default      False\n"
         "  devices      GPU, Ascend\n"
         "  effect       acts\n"
+        "  threads      acts on the whole process; a `context.scope` takes it only in the main thread while no other thread runs\n"
         "  MindSpore    since 1.5\n"
         "  example      set_context(pynative_synchronize=True)\n\n"
     )
