@@ -25,6 +25,8 @@ def load_ipython_extension(ipython: object) -> None:
 
     install()
     shell: Any = ipython
+    if shell is None:                          # called by hand
+        return
 
     def explain(line: str, cell: str | None = None) -> None:
         """Says what each context option did so far; `%%explain` runs its cell first."""

@@ -9,9 +9,8 @@ import torch
 from torch.fx.experimental.proxy_tensor import make_fx
 
 from torchspore.engine.graph.backend import eager_codegen
-from torchspore.engine.graph.fx.aliasing import cancel_views
 from torchspore.engine.graph.passes import clean
-from torchspore.engine.graph.passes.cleanup import drop_dead, drop_same
+from torchspore.engine.graph.passes.cleanup import cancel_views, drop_dead, drop_same
 from torchspore.engine.graph.passes.in_place import overwrite
 
 

@@ -37,7 +37,7 @@ def replaced(
     if not _is_known(error) or _is_users(error):
         return error
     own = not is_torch(error)
-    text = str(error)
+    text = str(error.args[0]) if isinstance(error, KeyError) and len(error.args) == 1 else str(error)
     if isinstance(error, KeyError) and called.endswith("__getitem__"):
         return error
     if own or isinstance(error, OSError):

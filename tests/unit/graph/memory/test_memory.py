@@ -16,9 +16,8 @@ from torch.profiler import ProfilerActivity, profile
 import torchspore
 from torchspore.context import effects
 from torchspore.context.public import scope
-from torchspore.engine.graph import marks
+from torchspore.engine.graph import marks, passes
 from torchspore.engine.graph.backend import eager_codegen
-from torchspore.engine.graph.passes import clean
 from torchspore.engine.graph.passes.memory import early_updates, keep, lifetimes, rematerialize
 from torchspore.engine.private import make_fx
 
@@ -155,7 +154,7 @@ def test_with_reuse_again_it_is_as_before(tmp_path: Path) -> None:
 
 
 def traced(function: Any, *inputs: torch.Tensor) -> Any:
-    return clean(make_fx(function, tracing_mode="fake")(*inputs))
+    return passes.run(passes.CLEAN, make_fx(function, tracing_mode="fake")(*inputs), keep=None)
 
 
 def chain(x: torch.Tensor, w: torch.Tensor) -> list[torch.Tensor]:

@@ -12,6 +12,7 @@ import torch
 from torch.fx.node import Node
 
 from torchspore.engine import tree
+from torchspore.engine.graph import marks
 from torchspore.engine.graph.control import execution as control
 from torchspore.engine.graph.fx.aliasing import writes
 from torchspore.engine.graph.settings import Settings
@@ -79,7 +80,8 @@ def undo_for(module: torch.fx.GraphModule, settings: Settings) -> tuple[Undo | N
     nodes = list(module.graph.nodes)
     written = _written(nodes)
     at = {node: place for place, node in enumerate(nodes)}
-    failing = [node for node in nodes if may_fail(node)]
+    # The rows that an optimizer's step takes were taken before, by the forward pass: it can't refuse them, and tables are large.
+    failing = [node for node in nodes if may_fail(node) and marks.OPTIMIZER not in node.meta]
     if not failing:
         return None, bool(written)
     is_moved = settings.lanes or settings.order or settings.infer_boost or settings.kernels is not None or settings.tuning is not None
