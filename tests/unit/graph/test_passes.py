@@ -9,7 +9,7 @@ import torch
 from torch.fx.experimental.proxy_tensor import make_fx
 
 from torchspore.engine.graph.backend import eager_codegen
-from torchspore.engine.graph.passes import clean
+from torchspore.engine.graph.passes import CLEAN, run
 from torchspore.engine.graph.passes.cleanup import cancel_views, drop_dead, drop_same
 from torchspore.engine.graph.passes.in_place import overwrite
 
@@ -85,11 +85,11 @@ def test_all_passes_keep_the_numbers_and_the_caller_s_tensors() -> None:
     torch.manual_seed(0)
     first = eager_codegen.compile(module)(x, plain)
     torch.manual_seed(0)
-    second = eager_codegen.compile(clean(traced(step, x, w)))(x, mended)
+    second = eager_codegen.compile(run(CLEAN, traced(step, x, w), keep=None))(x, mended)
     assert torch.equal(first[0], second[0]) and torch.equal(plain, mended) and not torch.equal(w, mended)
 
 
 def test_straight_line_code_frees_values_after_their_last_use() -> None:
-    module = clean(traced(lambda x: [torch.exp(torch.sin(x)) + 1], torch.ones(3)))
+    module = run(CLEAN, traced(lambda x: [torch.exp(torch.sin(x)) + 1], torch.ones(3)), keep=None)
     code = eager_codegen.source(module)[0]
     assert "= None" in code and code.index("f_aten__sin") < code.index("f_aten__exp")
