@@ -17,6 +17,7 @@ $(READY): pyproject.toml constraints.txt
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt $(if $(TORCH_INDEX),--extra-index-url $(TORCH_INDEX)) --editable '.[dev,tools]'
 	touch $@
 
+# About a minute and a half on two cores, half of it for the .venv.
 demo: $(READY)
 	$(BIN)/torchspore run examples/quickstart/train.py --mode PYNATIVE
 	$(BIN)/torchspore explain examples/quickstart/train.py --mode GRAPH

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes what is derived from declarations: the pages of the context and of the operators, the list of differences, the stubs.
+"""Writes what is derived from declarations: the pages of options, of operators and of what is missing, differences, stubs.
 
     tools/generate.py            writes the files
     tools/generate.py --check    writes nothing and fails when a file is stale
@@ -13,7 +13,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT / "src"), str(ROOT / "tests"), str(ROOT / "tools")]
 
-import generate_operators  # noqa: E402  (the paths are set just above)
+import generate_missing  # noqa: E402  (the paths are set just above)
+import generate_operators  # noqa: E402
 import generate_reference  # noqa: E402
 import generate_stubs  # noqa: E402
 
@@ -22,6 +23,7 @@ def files() -> dict[Path, str]:
     """Gives every generated file and its text."""
     return {
         ROOT / "docs/reference/context.md": generate_reference.reference(),
+        ROOT / "docs/reference/missing.md": generate_missing.missing(),
         ROOT / "docs/reference/operators.md": generate_operators.operators(),
         ROOT / "docs/differences.md": generate_reference.differences(ROOT / "docs/differences.md"),
         ROOT / "mindspore-stubs/mindspore-stubs/context.pyi": generate_stubs.context(),

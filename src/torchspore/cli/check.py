@@ -4,6 +4,7 @@ from __future__ import annotations
 import ast
 import bisect
 import json
+import os
 import sys
 import tokenize
 from collections.abc import Iterator, Sequence
@@ -52,7 +53,7 @@ def run(words: Sequence[str]) -> int:
     if not words:
         print(with_hint("torchspore check: expected a file or a folder.", "write `torchspore check .`"), file=sys.stderr)
         return USAGE_ERROR
-    absent = [word for word in words if not Path(word).exists()]
+    absent = [word for word in words if not os.path.exists(word)]
     if absent:
         text = f"torchspore check {absent[0]}: no such file or folder (looked in {Path.cwd()})."
         print(with_hint(text, "write the path of a Python file or of a folder"), file=sys.stderr)

@@ -123,11 +123,11 @@ def run(words: Sequence[str]) -> int:
 def _check_exists(script: str) -> None:
     """Refuses a script that is not there, before anything is imported."""
     path = Path(script)
-    if path.is_dir():
+    if os.path.isdir(script):        # unlike Path.is_dir, False for a name that no file can have
         if (path / "__main__.py").exists():
             return
         raise UsageError(with_hint(f"torchspore run {script}: a folder without __main__.py.", "name the program's file"))
-    if not path.exists():
+    if not os.path.exists(script):
         raise UsageError(with_hint(f"torchspore run {script}: no such file (looked in {Path.cwd()}).", _nearby(path)))
     if path.suffix == notebooks.SUFFIX:
         try:

@@ -1,6 +1,7 @@
 """`torchspore tune PATH`: works off the graphs that `aoe_tune_mode='offline'` has kept."""
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -27,8 +28,8 @@ def run(words: Sequence[str]) -> int:
               file=sys.stderr)
         return USAGE_ERROR
     path = Path(words[0])
-    path = path / "tuning.json" if path.is_dir() else path
-    if not path.exists():
+    path = path / "tuning.json" if os.path.isdir(path) else path
+    if not os.path.exists(path):
         print(with_hint(f"torchspore tune {words[0]}: there is no tuning file here (looked for {path.absolute()}).",
                         "run the program with set_context(aoe_tune_mode='offline') first"), file=sys.stderr)
         return USAGE_ERROR

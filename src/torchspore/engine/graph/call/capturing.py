@@ -121,7 +121,8 @@ def _graph(
     owner: Any, entry: Entry, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], flat: list[TensorBase],
 ) -> Graph:
     """Captures the call and compiles what was captured; saves the stages where `save_graphs` says so. Raises Refusal."""
-    with opening.recorded(name_of(owner), entry.settings.told()), provenance.kept(entry.settings.debug):
+    waits_for = f"{user_line()}: {name_of(owner)} is being compiled at {entry.settings.level}; this happens once for these shapes."
+    with log.waiting(waits_for), opening.recorded(name_of(owner), entry.settings.told()), provenance.kept(entry.settings.debug):
         return _made(owner, entry, function, args, kwargs, flat)
 
 
