@@ -11,7 +11,7 @@ from typing import Any
 
 from torchspore.base.frames import is_users
 from torchspore.context import effects
-from torchspore.engine.graph import log, thread_state
+from torchspore.engine.graph import thread_state
 from torchspore.engine.graph.breaks.plan import Plan
 from torchspore.engine.graph.breaks.splitter import HELPER, Piece, Splitter
 from torchspore.engine.graph.call import lookup
@@ -20,6 +20,7 @@ from torchspore.engine.graph.capture.capture import current, unbound_name
 from torchspore.engine.graph.control import source, syntax
 from torchspore.engine.graph.control.places import UNBOUND
 from torchspore.engine.graph.refusal import Refusal
+from torchspore.engine.graph.report import log
 from torchspore.engine.tensor import TensorBase
 
 SETTLED = 3

@@ -14,7 +14,7 @@ from torchspore.context.store import STORE
 from torchspore.engine import counters
 from torchspore.engine import tensor as engine
 from torchspore.engine.dtypes import FROM_TORCH
-from torchspore.engine.graph import control, forward, log, outcomes, provenance
+from torchspore.engine.graph import control, forward
 from torchspore.engine.graph.call import table
 from torchspore.engine.graph.call.graph import Graph
 from torchspore.engine.graph.call.recorded import RecordedCapture, RecordedGraph
@@ -24,6 +24,7 @@ from torchspore.engine.graph.capture.capture import Capture, Captured
 from torchspore.engine.graph.capture.scalar_inputs import Numbers
 from torchspore.engine.graph.control import strict, support_binary
 from torchspore.engine.graph.refusal import Kind, Refusal
+from torchspore.engine.graph.report import log, outcomes, provenance
 from torchspore.engine.graph.saved import failed, opening
 from torchspore.engine.graph.settings import Settings
 from torchspore.engine.tensor import TensorBase

@@ -11,13 +11,14 @@ import torch
 
 from torchspore.engine import counters, eager, tree
 from torchspore.engine import tensor as engine
-from torchspore.engine.graph import cache, passes, pipeline, stages
+from torchspore.engine.graph import cache, passes, pipeline
 from torchspore.engine.graph.backend.eager_codegen import Code
 from torchspore.engine.graph.call.key import meta
 from torchspore.engine.graph.call.undo import Undo, undo_for
 from torchspore.engine.graph.capture.capture import Captured, In, Out
 from torchspore.engine.graph.capture.state import MISSING, Read, hold
 from torchspore.engine.graph.refusal import Refusal
+from torchspore.engine.graph.report import stages
 from torchspore.engine.graph.settings import Settings
 from torchspore.engine.number import Number
 from torchspore.engine.tensor import Composite, TensorBase, wrap

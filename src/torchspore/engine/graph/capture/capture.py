@@ -15,7 +15,6 @@ import numpy as np
 import torch
 
 from torchspore.engine import tree
-from torchspore.engine.graph import provenance, stages
 from torchspore.engine.graph.capture import dynamic_shapes, scalar_inputs
 from torchspore.engine.graph.capture.dynamic_shapes import Axes
 from torchspore.engine.graph.capture.iterators import holds_iterator, settled
@@ -23,6 +22,7 @@ from torchspore.engine.graph.capture.watch import Watch, watching
 from torchspore.engine.graph.fx import control_flow
 from torchspore.engine.graph.fx.inputs import new_input
 from torchspore.engine.graph.refusal import Kind, Refusal
+from torchspore.engine.graph.report import provenance, stages
 from torchspore.engine.number import Number, is_large
 from torchspore.engine.private import (
     FakeTensor,

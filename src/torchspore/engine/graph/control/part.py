@@ -16,7 +16,7 @@ from torch.fx.node import Node
 
 from torchspore.engine import tensor as engine
 from torchspore.engine.grad import is_differentiable, is_recording
-from torchspore.engine.graph import marks, provenance
+from torchspore.engine.graph import marks
 from torchspore.engine.graph.capture.capture import Capture, unbound_name
 from torchspore.engine.graph.capture.state import MISSING
 from torchspore.engine.graph.capture.watch import quiet
@@ -24,6 +24,7 @@ from torchspore.engine.graph.control.places import Attribute, Place, Places, Wri
 from torchspore.engine.graph.fx.control_flow import stand_in
 from torchspore.engine.graph.fx.inputs import new_input
 from torchspore.engine.graph.refusal import Refusal
+from torchspore.engine.graph.report import provenance
 from torchspore.engine.private import (
     current_trace,
     disable_proxy_modes_tracing,
