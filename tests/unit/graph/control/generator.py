@@ -117,7 +117,8 @@ class Writer:
         self._put(depth, f"{one}, {other} = {other} * 0.5, {one}")
 
     def _attribute(self, depth: int) -> None:
-        self._put(depth, f"S.last = {self._value()}")
+        # An attribute that may become the Parameter itself is no whole graph: test_shared.py.
+        self._put(depth, f"S.last = {self._value()}".replace("else S.kept)", "else S.kept * 1)"))
 
     def _parameter(self, depth: int) -> None:
         self._put(depth, f"ops.assign(S.kept, ops.sin({self._random.choice(NAMES)}))")

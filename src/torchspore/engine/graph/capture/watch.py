@@ -157,6 +157,8 @@ class Watch:
             for kept in ("_cells", "_params"):
                 if kept in holder:
                     self.contents.take(holder[kept])
+                    # What a name stands for decides what setting it does: a Parameter of that name is written into.
+                    self.read(holder[kept], name, holder[kept].get(name, MISSING), True)
 
     def restore(self) -> list[tuple[Any, str, Any]]:
         """Undoes all that the trace wrote; gives (owner, name, value written) for each attribute that is no longer what it was."""
