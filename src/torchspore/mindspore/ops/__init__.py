@@ -7,6 +7,7 @@ from torchspore.mindspore.ops import (
     activation,
     arithmetic,
     array,
+    collective,
     composite,
     conv,
     creation,
@@ -21,6 +22,7 @@ from torchspore.mindspore.ops import (
     sparse,
     state,
 )
+from torchspore.mindspore.ops.collective import ReduceOp
 from torchspore.mindspore.ops.composite import HyperMap, Map, MultitypeFuncGraph, Partial, clip_by_global_norm, clip_by_norm, partial
 from torchspore.mindspore.ops.declare import OPERATORS
 from torchspore.mindspore.ops.gradient import GradOperation, get_grad, grad, value_and_grad
@@ -47,6 +49,7 @@ def _names() -> dict[str, Any]:
             found[operator.name] = operator.function
         if operator.primitive is not None:
             found[operator.primitive.__name__] = operator.primitive
+    found.update({primitive.__name__: primitive for primitive in collective.PRIMITIVES})
     found.update({alias: found[name] for alias, name in ALIASES.items() if name in found})
     found.update({alias: found[name] for alias, name in PRIMITIVE_ALIASES.items() if name in found})
     return found
@@ -56,5 +59,5 @@ globals().update(_names())
 methods.attach()
 __all__ = sorted({
     *_names(), "GradOperation", "HyperMap", "Map", "MultitypeFuncGraph", "Partial", "Primitive", "PrimitiveWithCheck", "PrimitiveWithInfer",
-    "clip_by_global_norm", "clip_by_norm", "get_grad", "grad", "partial", "prim_attr_register", "value_and_grad",
+    "ReduceOp", "clip_by_global_norm", "clip_by_norm", "get_grad", "grad", "partial", "prim_attr_register", "value_and_grad",
 })
