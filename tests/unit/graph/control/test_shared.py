@@ -82,6 +82,16 @@ def stored_after_a_loop_that_takes_it(s, x):
     return t + s.b
 
 
+def stored_in_a_loop_a_round_later(s, x):
+    i, c = Tensor(0), x * 2
+    while i < 2 and x.sum() < 50:
+        i = i + 1
+        if c[0] > c[1]:
+            s.last = c if x.max() > -5 else x
+        c = c if x.max() < -1 else s.a
+    return c + s.last * s.a
+
+
 def stored_without_a_branch(s, x):
     s.last = s.a
     return s.last + x
@@ -124,7 +134,7 @@ def written_while_a_tuple_has_it(s, x):
 
 FUNCTIONS = [
     assigned_through_a_name, changed_in_place, stored_after_the_branch, stored_in_the_branch, stored_on_one_way, stored_after_a_loop,
-    stored_after_a_loop_that_takes_it, stored_without_a_branch, element_written, loop_that_writes, swapped_in_a_loop,
+    stored_after_a_loop_that_takes_it, stored_in_a_loop_a_round_later, stored_without_a_branch, element_written, loop_that_writes, swapped_in_a_loop,
     written_while_a_name_has_it, written_while_a_tuple_has_it,
 ]
 

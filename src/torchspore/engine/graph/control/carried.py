@@ -112,7 +112,11 @@ class State:
             if found.shape != meta.shape or found.dtype is not meta.dtype:
                 raise Mismatch(_rounds(start, after))
             index = part.outs.get(id(after))
-            slot.is_shared = slot.is_shared or (may_be_parameter(after) and not isinstance(start, Number))
+            if may_be_parameter(after) and not slot.is_shared and not isinstance(start, Number):
+                slot.is_shared = True
+                mark([start._t], [True])
+                if slot.is_read:
+                    raise Again
             slot.after = Source(index=index) if index is not None else Source(outside=raw(after))
         elif is_plain(after) and not meta.ndim and holds(meta.dtype, after):
             slot.after = Source(value=after, is_fixed=isinstance(start, Number))
