@@ -2,6 +2,7 @@
 from torchspore.mindspore.nn.cell import Cell
 from torchspore.mindspore.nn.dynamic_lr import *
 from torchspore.mindspore.nn.dynamic_lr import __all__ as _rate_names
+from torchspore.mindspore.nn.graph_cell import GraphCell
 from torchspore.mindspore.nn.layer.activation import (
     ELU,
     GELU,

@@ -17,6 +17,7 @@ from torchspore.mindspore.train.callback import (
     TimeMonitor,
 )
 from torchspore.mindspore.train.dataset_helper import DatasetHelper, connect_network_with_dataset, data_sink
+from torchspore.mindspore.train.export import export, load
 from torchspore.mindspore.train.loss_scale_manager import DynamicLossScaleManager, FixedLossScaleManager, LossScaleManager
 from torchspore.mindspore.train.metrics import (
     F1,

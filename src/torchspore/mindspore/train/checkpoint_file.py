@@ -114,9 +114,9 @@ class _Damaged(Exception):
 
 
 def read(path: Path, key: bytes | None = None, mode: str = "AES-GCM") -> tuple[list[Entry], bool]:
-    """All parameters of a checkpoint file, in its order, and whether it has a checksum, which they fit then; with a `key`, of an encrypted one.
+    """All parameters of a checkpoint file, in its order, and whether it has a checksum, which they fit then.
 
-    Raises FileFormatError, which names the file, for one that is cut short or foreign.
+    With a `key` the file is an encrypted one. Raises FileFormatError, which names the file, for one that is cut short or foreign.
     """
     try:
         content = np.memmap(path, np.uint8, mode="r") if path.stat().st_size else np.empty(0, np.uint8)

@@ -76,18 +76,19 @@ def save_checkpoint(
     'ckpt' or 'safetensors'; its suffix is added where the name has another.
     The file is written under another name first, so that it is whole or not there; it is read-only, as MindSpore makes it. With
     `async_save` a thread writes while the program goes on; the next call that saves or loads waits for it and raises what went wrong
-    there. A checksum is written in any case (`crc_check` asks for it when a file is loaded), but for a file that is encrypted: with `enc_key`,
-    16, 24 or 32 bytes, and `enc_mode` 'AES-GCM', 'AES-CBC' or 'SM4-CBC', which needs the library cryptography. Raises TypeError and ValueError for
-    arguments that do not fit, FileNotFoundError where the folder is not there.
+    there. A checksum is written (`crc_check` asks for it when a file is loaded), but for a file that is encrypted: with `enc_key`, 16, 24
+    or 32 bytes, and `enc_mode` 'AES-GCM', 'AES-CBC' or 'SM4-CBC', which needs the library cryptography. Raises TypeError and ValueError
+    for arguments that do not fit, FileNotFoundError where the folder is not there.
     """
     _save(save_obj, ckpt_file_name, async_save, append_dict, (enc_key, enc_mode), choice_func, format, None)
 
 
 def save_and_then(
-    save_obj: Any, name: str, async_save: Any, append_dict: dict[str, Any] | None, format: str, then: Callable[[], None],
+    save_obj: Any, name: str, async_save: Any, append_dict: dict[str, Any] | None, secret: tuple[Any, Any], format: str,
+    then: Callable[[], None],
 ) -> None:
     """`save_checkpoint`, and `then()` when the file is whole: with `async_save` in the thread that writes."""
-    _save(save_obj, name, async_save, append_dict, (None, "AES-GCM"), None, format, then)
+    _save(save_obj, name, async_save, append_dict, secret, None, format, then)
 
 
 def _save(

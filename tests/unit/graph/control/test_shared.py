@@ -134,7 +134,8 @@ def written_while_a_tuple_has_it(s, x):
 
 FUNCTIONS = [
     assigned_through_a_name, changed_in_place, stored_after_the_branch, stored_in_the_branch, stored_on_one_way, stored_after_a_loop,
-    stored_after_a_loop_that_takes_it, stored_in_a_loop_a_round_later, stored_without_a_branch, element_written, loop_that_writes, swapped_in_a_loop,
+    stored_after_a_loop_that_takes_it, stored_in_a_loop_a_round_later,
+    stored_without_a_branch, element_written, loop_that_writes, swapped_in_a_loop,
     written_while_a_name_has_it, written_while_a_tuple_has_it,
 ]
 
