@@ -41,11 +41,12 @@ def export(net: Any, *inputs: Any, file_name: str, file_format: str, **kwargs: A
     if is_training:
         net.set_train(False)
     try:
-        model = _captured(net, _tensors(inputs), file_format)
+        given = _tensors(inputs)
+        model = _captured(net, given, file_format)
     finally:
         if is_training:
             net.set_train(True)
-    content = _content(model, inputs, file_format, kwargs.get("custom_func"))
+    content = _content(model, given, file_format, kwargs.get("custom_func"))
     write_whole(path, _secret(content, kwargs), READ_ONLY)
 
 
@@ -75,11 +76,11 @@ def _path(net: Any, file_name: Any, file_format: Any, options: dict[str, Any]) -
 
 
 def _tensors(inputs: tuple[Any, ...]) -> list[Any]:
-    """The inputs as Tensors: numbers and arrays become some, and tuples stay."""
+    """The inputs as Tensors of their own, so that one that is given twice is two inputs; tuples stay."""
     def one(value: Any) -> Any:
         if isinstance(value, (tuple, list)):
             return type(value)(map(one, value))
-        return value if isinstance(value, Tensor) or value is None else Tensor(value)
+        return value.copy() if isinstance(value, Tensor) else value if value is None else Tensor(value)
 
     return [one(value) for value in inputs]
 
@@ -91,12 +92,12 @@ def _captured(net: Any, inputs: list[Any], file_format: str) -> Any:
     return model.captured(net, function, inputs, f"export(file_format={file_format!r})")
 
 
-def _content(model: Any, inputs: tuple[Any, ...], file_format: str, custom: Callable[[Any], None] | None) -> bytes:
+def _content(model: Any, inputs: list[Any], file_format: str, custom: Callable[[Any], None] | None) -> bytes:
     if file_format == "ONNX":
         from torchspore.engine.export import onnx
         from torchspore.engine.tensor import tensors
 
-        given = {f"input{place}": tensor for place, tensor in enumerate(tensors(_tensors(inputs)))}
+        given = {f"input{place}": tensor for place, tensor in enumerate(tensors(inputs))}
         return onnx.written(model, [given[name]._t for name in model.given], "export(file_format='ONNX')")
     from torchspore.base.versions import MINDSPORE
     from torchspore.engine.export import mindir
