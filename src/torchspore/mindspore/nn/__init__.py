@@ -41,19 +41,20 @@ from torchspore.mindspore.nn.loss import (
     SmoothL1Loss,
     SoftmaxCrossEntropyWithLogits,
 )
-from torchspore.mindspore.nn.optim import FTRL, SGD, Adam, AdamWeightDecay, LazyAdam, Momentum, Optimizer, ProximalAdagrad
+from torchspore.mindspore.nn.optim import *
+from torchspore.mindspore.nn.optim import __all__ as _optimizer_names
 from torchspore.mindspore.nn.wrap import *
 from torchspore.mindspore.nn.wrap import __all__ as _wrap_names
 
 __all__ = [
-    *_rate_names, *_schedule_names, *_wrap_names, "EmbeddingLookup", "FTRL", "LazyAdam", "ProximalAdagrad",
-    "AdaptiveAvgPool2d", "Adam", "AdamWeightDecay", "AvgPool2d", "BCELoss", "BCEWithLogitsLoss", "BatchNorm1d", "BatchNorm2d",
+    *_rate_names, *_schedule_names, *_wrap_names, *_optimizer_names, "EmbeddingLookup",
+    "AdaptiveAvgPool2d", "AvgPool2d", "BCELoss", "BCEWithLogitsLoss", "BatchNorm1d", "BatchNorm2d",
     "BatchNorm3d", "Cell",
     "CellDict", "CellList", "ClipByNorm", "Conv1d", "Conv2d", "Conv2dTranspose", "Conv3d", "CrossEntropyLoss", "Dense", "Dropout", "ELU",
     "Embedding",
     "Flatten", "GELU", "GroupNorm", "HSigmoid", "HSwish", "Identity", "L1Loss", "LayerNorm", "LeakyReLU", "LogSigmoid", "LogSoftmax",
     "LossBase",
-    "MSELoss", "MaxPool2d", "Mish", "Momentum", "NLLLoss", "Optimizer", "PReLU", "Pad", "ReLU", "ReLU6", "SGD", "SeLU", "SequentialCell",
+    "MSELoss", "MaxPool2d", "Mish", "NLLLoss", "PReLU", "Pad", "ReLU", "ReLU6", "SeLU", "SequentialCell",
     "SiLU",
     "Sigmoid", "SmoothL1Loss", "Softmax", "SoftmaxCrossEntropyWithLogits", "Softsign", "Tanh", "get_activation",
 ]

@@ -10,14 +10,23 @@ from torchspore.mindspore.ops import (
     collective,
     composite,
     conv,
+    conv_primitives,
     creation,
+    ctc,
     declare,
+    dropouts,
     elementwise,
     linear_algebra,
     loss,
     methods,
+    more_losses,
     normalization,
+    padding,
+    pooling,
+    rearrange,
+    recurrent,
     reduction,
+    resize,
     selection,
     sparse,
     state,
@@ -38,7 +47,7 @@ ALIASES = {
 }
 """Second names of operators."""
 
-PRIMITIVE_ALIASES = {"RealDiv": "Div", "Gelu": "GeLU", "TensorAdd": "Add"}
+PRIMITIVE_ALIASES = {"FastGelu": "FastGeLU", "RealDiv": "Div", "Gelu": "GeLU", "TensorAdd": "Add"}
 """Second names of primitives."""
 
 
