@@ -11,15 +11,25 @@ from torchspore.mindspore.ops import (
     conv,
     creation,
     declare,
+    diagonals,
     elementwise,
+    fourier,
+    joining,
     linear_algebra,
     loss,
+    matrices,
     methods,
     normalization,
+    pairs,
+    products,
     reduction,
+    search,
     selection,
     sparse,
+    special,
     state,
+    statistics,
+    structures,
 )
 from torchspore.mindspore.ops.composite import HyperMap, Map, MultitypeFuncGraph, Partial, clip_by_global_norm, clip_by_norm, partial
 from torchspore.mindspore.ops.declare import OPERATORS
@@ -33,6 +43,9 @@ ALIASES = {
     "eq": "equal",
     "ne": "not_equal", "tensor_floordiv": "floor_divide", "absolute": "abs",
     "negative": "neg", "arccos": "acos", "arctan": "atan", "moveaxis": "movedim",
+    "arctan2": "atan2", "floordiv": "floor_divide", "floormod": "floor_mod", "pows": "pow", "tensor_range": "range",
+    "tensor_slice": "slice",
+    "ger": "outer", "accumulate_n": "addn", "row_stack": "vstack", "tensor_muls": "mul", "reshape_": "reshape", "det": "matrix_determinant",
 }
 """Second names of operators."""
 
