@@ -7,11 +7,13 @@ from torchspore.mindspore.ops import (
     activation,
     arithmetic,
     array,
+    boxes,
     composite,
     conv,
     creation,
     declare,
     diagonals,
+    draws,
     elementwise,
     fourier,
     joining,
@@ -23,7 +25,10 @@ from torchspore.mindspore.ops import (
     pairs,
     products,
     reduction,
+    reporting,
+    scattering,
     search,
+    segments,
     selection,
     sparse,
     special,
@@ -35,6 +40,7 @@ from torchspore.mindspore.ops.composite import HyperMap, Map, MultitypeFuncGraph
 from torchspore.mindspore.ops.declare import OPERATORS
 from torchspore.mindspore.ops.gradient import GradOperation, get_grad, grad, value_and_grad
 from torchspore.mindspore.ops.primitive import Primitive, PrimitiveWithCheck, PrimitiveWithInfer, prim_attr_register
+from torchspore.mindspore.ops.reporting import Assert, HookBackward, InsertGradientOf
 
 ALIASES = {
     "tensor_add": "add", "multiply": "mul", "divide": "div",
@@ -67,7 +73,10 @@ def _names() -> dict[str, Any]:
 
 globals().update(_names())
 methods.attach()
-__all__ = sorted({
-    *_names(), "GradOperation", "HyperMap", "Map", "MultitypeFuncGraph", "Partial", "Primitive", "PrimitiveWithCheck", "PrimitiveWithInfer",
-    "clip_by_global_norm", "clip_by_norm", "get_grad", "grad", "partial", "prim_attr_register", "value_and_grad",
-})
+_OTHERS = (
+    "Assert", "GradOperation", "HookBackward", "HyperMap", "InsertGradientOf", "Map", "MultitypeFuncGraph", "Partial", "Primitive",
+    "PrimitiveWithCheck", "PrimitiveWithInfer", "clip_by_global_norm", "clip_by_norm", "get_grad", "grad", "partial", "prim_attr_register",
+    "value_and_grad",
+)
+"""What is no operator."""
+__all__ = sorted({*_names(), *_OTHERS})

@@ -108,7 +108,7 @@ def explaining(body: Body) -> Body:
     return operator  # type: ignore[return-value]
 
 
-def updating(*variables: str, primitive: str, init: tuple[str, ...] = (), name: str = "") -> Callable[[Body], Body]:
+def updating(*variables: str, primitive: str | None = None, init: tuple[str, ...] = (), name: str = "") -> Callable[[Body], Body]:
     """Declares an operator that writes into its Parameters.
 
     The body takes torch tensors and gives the new values of the arguments named in `variables`, one or a tuple of them; they are written
@@ -136,7 +136,7 @@ def updating(*variables: str, primitive: str, init: tuple[str, ...] = (), name: 
 
         operator.gated = True  # type: ignore[attr-defined]
         if name:
-            operator.__name__ = name
+            operator.__name__ = operator.__qualname__ = name
         return op(primitive=primitive, init=init, raw_arguments=True)(operator)  # type: ignore[arg-type, return-value]
 
     return declare
