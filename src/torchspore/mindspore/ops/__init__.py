@@ -7,6 +7,7 @@ from torchspore.mindspore.ops import (
     activation,
     arithmetic,
     array,
+    boxes,
     collective,
     composite,
     conv,
@@ -14,28 +15,43 @@ from torchspore.mindspore.ops import (
     creation,
     ctc,
     declare,
+    diagonals,
+    draws,
     dropouts,
     elementwise,
+    fourier,
+    joining,
     linear_algebra,
     loss,
+    matrices,
     methods,
     more_losses,
     normalization,
     padding,
+    pairs,
     pooling,
+    products,
     rearrange,
     recurrent,
     reduction,
+    reporting,
     resize,
+    scattering,
+    search,
+    segments,
     selection,
     sparse,
+    special,
     state,
+    statistics,
+    structures,
 )
 from torchspore.mindspore.ops.collective import ReduceOp
 from torchspore.mindspore.ops.composite import HyperMap, Map, MultitypeFuncGraph, Partial, clip_by_global_norm, clip_by_norm, partial
 from torchspore.mindspore.ops.declare import OPERATORS
 from torchspore.mindspore.ops.gradient import GradOperation, get_grad, grad, value_and_grad
 from torchspore.mindspore.ops.primitive import Primitive, PrimitiveWithCheck, PrimitiveWithInfer, prim_attr_register
+from torchspore.mindspore.ops.reporting import Assert, HookBackward, InsertGradientOf
 
 ALIASES = {
     "tensor_add": "add", "multiply": "mul", "divide": "div",
@@ -44,6 +60,9 @@ ALIASES = {
     "eq": "equal",
     "ne": "not_equal", "tensor_floordiv": "floor_divide", "absolute": "abs",
     "negative": "neg", "arccos": "acos", "arctan": "atan", "moveaxis": "movedim",
+    "arctan2": "atan2", "floordiv": "floor_divide", "floormod": "floor_mod", "pows": "pow", "tensor_range": "range",
+    "tensor_slice": "slice",
+    "ger": "outer", "accumulate_n": "addn", "row_stack": "vstack", "tensor_muls": "mul", "reshape_": "reshape", "det": "matrix_determinant",
 }
 """Second names of operators."""
 
@@ -66,7 +85,10 @@ def _names() -> dict[str, Any]:
 
 globals().update(_names())
 methods.attach()
-__all__ = sorted({
-    *_names(), "GradOperation", "HyperMap", "Map", "MultitypeFuncGraph", "Partial", "Primitive", "PrimitiveWithCheck", "PrimitiveWithInfer",
-    "ReduceOp", "clip_by_global_norm", "clip_by_norm", "get_grad", "grad", "partial", "prim_attr_register", "value_and_grad",
-})
+_OTHERS = (
+    "Assert", "GradOperation", "HookBackward", "HyperMap", "InsertGradientOf", "Map", "MultitypeFuncGraph", "Partial", "Primitive",
+    "PrimitiveWithCheck", "PrimitiveWithInfer", "ReduceOp", "clip_by_global_norm", "clip_by_norm", "get_grad", "grad", "partial", "prim_attr_register",
+    "value_and_grad",
+)
+"""What is no operator."""
+__all__ = sorted({*_names(), *_OTHERS})

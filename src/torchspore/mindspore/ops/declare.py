@@ -5,6 +5,7 @@ The body is written on torch tensors; the declaration unwraps the arguments, wra
 from __future__ import annotations
 
 import functools
+import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
 from types import CodeType, FrameType
@@ -15,7 +16,7 @@ import torch
 from torchspore.engine import eager, lacking
 from torchspore.engine import tensor as engine
 from torchspore.engine.front import FRONT
-from torchspore.engine.tensor import TensorBase, raw, unwrap, wrap, wrap_all
+from torchspore.engine.tensor import TensorBase, raw, unwrap, wrap, wrap_all, write
 from torchspore.mindspore.ops.explain import explain, lacks_kernel, name_of
 from torchspore.mindspore.ops.primitive import Primitive, primitive_class
 from torchspore.mindspore.ops.wide import widening
@@ -91,6 +92,54 @@ def _bridge(body: Callable[..., Any]) -> Callable[..., Any]:
 
     operator.gated = True  # type: ignore[attr-defined]
     return operator
+
+
+def explaining(body: Body) -> Body:
+    """`body`, which takes front-end values as they are, with its errors explained as those of other operators are."""
+
+    @functools.wraps(body)
+    def operator(*arguments: Any, **keywords: Any) -> Any:
+        try:
+            return body(*arguments, **keywords)
+        except _EXPLAINED as error:
+            raise explain(operator, arguments, keywords, error) from None
+
+    operator.gated = True  # type: ignore[attr-defined]
+    return operator  # type: ignore[return-value]
+
+
+def updating(*variables: str, primitive: str | None = None, init: tuple[str, ...] = (), name: str = "") -> Callable[[Body], Body]:
+    """Declares an operator that writes into its Parameters.
+
+    The body takes torch tensors and gives the new values of the arguments named in `variables`, one or a tuple of them; they are written
+    back, and the operator gives those variables.
+    """
+
+    def declare(body: Body) -> Body:
+        parameters = inspect.signature(body)
+
+        @functools.wraps(body)
+        def operator(*arguments: Any, **keywords: Any) -> Any:
+            try:
+                bound = parameters.bind(*arguments, **keywords)
+                values = {key: unwrap(value) for key, value in bound.arguments.items()}
+                targets = [bound.arguments[key] for key in variables]
+                for key, target in zip(variables, targets):
+                    if not isinstance(target, TensorBase):
+                        raise TypeError(f"expected a Parameter as {key}, got {type(target).__name__}.")
+                new = body(**values)
+                for target, value in zip(targets, new if isinstance(new, tuple) else (new,)):
+                    write(target, value.to(target._t.dtype))
+            except _EXPLAINED as error:
+                raise explain(operator, arguments, keywords, error) from None
+            return targets[0] if len(targets) == 1 else tuple(targets)
+
+        operator.gated = True  # type: ignore[attr-defined]
+        if name:
+            operator.__name__ = operator.__qualname__ = name
+        return op(primitive=primitive, init=init, raw_arguments=True)(operator)  # type: ignore[arg-type, return-value]
+
+    return declare
 
 
 def _operator_of(frame: FrameType) -> str | None:

@@ -6,6 +6,8 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
+from torchspore.engine.streams import Stream
+
 
 class Primitive:
     """The base of operators in class form: a name, attributes, and a call.
@@ -119,6 +121,8 @@ def primitive_class(name: str, function: Callable[..., Any], init: tuple[str, ..
         self._arguments = dict(bound.arguments)
         for key, value in self._arguments.items():
             self.add_prim_attr(key, value)
+        if "seed" in self._arguments and isinstance(self._arguments["seed"], int) and self._arguments["seed"] >= 0:
+            self._arguments["seed"] = Stream(self._arguments["seed"], self._arguments.get("seed2", self._arguments.get("offset", 0)))
 
     def __call__(self: Any, *args: Any, **kwargs: Any) -> Any:
         if direct:

@@ -54,11 +54,18 @@ def _change(function: Any, variable: Any, value: Any, compute: Any) -> Any:
 
 @op(primitive="Depend", raw_arguments=True)
 def depend(value: Any, expr: Any) -> Any:
-    """Gives `value` back; Python's order of evaluation has already put `expr` before it."""
+    """Gives `value` back; Python's order of evaluation has already put `expr` before it.
+
+    A status of overflows (`ops.NPUAllocFloatStatus`) learns whether a Tensor in `expr` holds NaN or infinity.
+    """
+    if getattr(value, "is_float_status", False):
+        from torchspore.mindspore.ops.reporting import looked
+
+        return looked(value, expr)
     return value
 
 
-@op(raw_arguments=True)
+@op(raw_arguments=True, primitive="StopGradient")
 def stop_gradient(value: Any) -> Any:
     """The same values, cut from the graph of the gradient; also inside tuples and lists."""
     return transform(value, lambda tensor: wrap(raw(tensor).detach()))

@@ -389,6 +389,13 @@ def quiet() -> Iterator[None]:
         sys.setprofile(hook)
 
 
+def ends_trace(what: str, kind: Kind) -> None:
+    """Ends this thread's trace where one runs: the operator that calls this acts beside computing, so that it must run each time."""
+    watch = _recorder
+    if watch is not None and threading.get_ident() == _thread:
+        raise watch.refuse(what, kind)
+
+
 def _guarded(function: Any) -> Callable[..., Any]:
     """`print`, `input` or `open` while a thread traces.
 

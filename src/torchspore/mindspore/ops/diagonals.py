@@ -1,0 +1,192 @@
+"""Diagonals of matrices, one or a band of several: taken out, set, and made into matrices."""
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from torchspore.engine import device
+from torchspore.mindspore.ops.activation import as_dtype
+from torchspore.mindspore.ops.declare import op
+
+T = torch.Tensor
+
+
+def _ends(k: Any) -> tuple[int, int]:
+    """The lowest and the highest diagonal that `k` (an int, a pair, or a Tensor of one or two) names."""
+    values = k.reshape(-1).tolist() if isinstance(k, T) else list(k) if isinstance(k, (tuple, list)) else [k]
+    low, high = int(values[0]), int(values[-1])
+    if low > high:
+        raise ValueError(f"k={(low, high)}: expected the lower diagonal first.")
+    return low, high
+
+
+def _length(rows: int, columns: int, diagonal: int) -> int:
+    return min(rows + min(diagonal, 0), columns - max(diagonal, 0))
+
+
+def _starts(rows: int, columns: int, low: int, high: int, align: str) -> list[tuple[int, int, int]]:
+    """For each diagonal from the highest down: itself, its length, and where it starts in its row of the band."""
+    above, _, below = align.partition("_")
+    if {above, below} - {"LEFT", "RIGHT"}:
+        raise ValueError(f"align={align!r}: expected 'LEFT_RIGHT', 'RIGHT_LEFT', 'LEFT_LEFT' or 'RIGHT_RIGHT'.")
+    longest = max(_length(rows, columns, d) for d in range(low, high + 1))
+    found = []
+    for diagonal in range(high, low - 1, -1):
+        length = _length(rows, columns, diagonal)
+        found.append((diagonal, length, longest - length if (above if diagonal >= 0 else below) == "RIGHT" else 0))
+    return found
+
+
+def _padding(value: Any, like: T) -> T:
+    return (value if isinstance(value, T) else torch.as_tensor(value, device=like.device)).to(like.dtype).reshape(())
+
+
+@op(methods=("diag_embed",))
+def diag_embed(input: T, offset: int = 0, dim1: int = -2, dim2: int = -1) -> T:
+    """Matrices with the last axis of `input` on a diagonal, along two new axes."""
+    return torch.diag_embed(input, offset, dim1, dim2)
+
+
+@op(methods=("diagflat",))
+def diagflat(input: T, offset: int = 0) -> T:
+    """The matrix with all elements of `input` on a diagonal."""
+    return torch.diagflat(input, offset)
+
+
+@op(primitive="Diag")
+def _diag(input: T) -> T:
+    """The matrix with this diagonal; of an input of n axes a Tensor of 2 n."""
+    return torch.diag(input.reshape(-1)).reshape(*input.shape, *input.shape)
+
+
+@op(primitive="DiagPart")
+def _diag_part(input_x: T) -> T:
+    """The diagonal of a Tensor of 2 n axes, as one of n."""
+    half = input_x.shape[: input_x.ndim // 2]
+    size = half.numel()
+    return torch.diagonal(input_x.reshape(size, size)).reshape(half).clone()
+
+
+@op()
+def matrix_diag(
+    x: T, k: Any = 0, num_rows: Any = -1, num_cols: Any = -1, padding_value: Any = 0, align: str = "RIGHT_LEFT",
+) -> T:
+    """Matrices with the rows of x on the diagonals from k[1] down to k[0], `padding_value` elsewhere."""
+    return _matrix(x, k, num_rows, num_cols, padding_value, align)
+
+
+@op(primitive="MatrixDiagV3", init=("align",))
+def _matrix_diag(
+    x: T, k: Any = 0, num_rows: Any = -1, num_cols: Any = -1, padding_value: Any = 0, align: str = "RIGHT_LEFT",
+) -> T:
+    """Matrices with the rows of x on the diagonals from k[1] down to k[0], `padding_value` elsewhere."""
+    return _matrix(x, k, num_rows, num_cols, padding_value, align)
+
+
+def _matrix(x: T, k: Any, num_rows: Any, num_cols: Any, padding_value: Any, align: str) -> T:
+    low, high = _ends(k)
+    band = x.unsqueeze(-2) if low == high else x
+    longest = band.shape[-1]
+    rows, columns = int(num_rows), int(num_cols)
+    least = longest - min(high, 0), longest + max(low, 0)            # so that the longest diagonal fits
+    if rows < 0 and columns < 0:
+        rows = columns = max(least)
+    rows = least[0] if rows < 0 else rows
+    columns = least[1] if columns < 0 else columns
+    out = _padding(padding_value, x).expand(*band.shape[:-2], rows, columns).clone()
+    return _set(out, band, low, high, align)
+
+
+def _set(matrix: T, band: T, low: int, high: int, align: str) -> T:
+    for row, (diagonal, length, start) in enumerate(_starts(matrix.shape[-2], matrix.shape[-1], low, high, align)):
+        matrix = torch.diagonal_scatter(matrix, band[..., row, start : start + length], diagonal, -2, -1)
+    return matrix
+
+
+@op()
+def matrix_set_diag(x: T, diagonal: T, k: Any = 0, align: str = "RIGHT_LEFT") -> T:
+    """x with the rows of `diagonal` on the diagonals from k[1] down to k[0]."""
+    return _with_diagonals(x, diagonal, k, align)
+
+
+@op(primitive="MatrixSetDiagV3", init=("align",))
+def _matrix_set_diag(x: T, diagonal: T, k: Any, align: str = "RIGHT_LEFT") -> T:
+    """x with the rows of `diagonal` on the diagonals from k[1] down to k[0]."""
+    return _with_diagonals(x, diagonal, k, align)
+
+
+def _with_diagonals(x: T, diagonal: T, k: Any, align: str) -> T:
+    low, high = _ends(k)
+    return _set(x, diagonal.unsqueeze(-2) if low == high else diagonal, low, high, align)
+
+
+@op()
+def matrix_diag_part(x: T, k: Any, padding_value: Any, align: str = "RIGHT_LEFT") -> T:
+    """The diagonals of matrices from k[1] down to k[0] as rows, filled up with `padding_value`."""
+    return _diagonals(x, k, padding_value, align)
+
+
+@op(primitive="MatrixDiagPartV3", init=("align",))
+def _matrix_diag_part(x: T, k: Any, padding_value: Any, align: str = "RIGHT_LEFT") -> T:
+    """The diagonals of matrices from k[1] down to k[0] as rows, filled up with `padding_value`."""
+    return _diagonals(x, k, padding_value, align)
+
+
+def _diagonals(x: T, k: Any, padding_value: Any, align: str) -> T:
+    low, high = _ends(k)
+    found = _starts(x.shape[-2], x.shape[-1], low, high, align)
+    longest = max(length for _, length, _ in found)
+    fill = _padding(padding_value, x)
+    rows = []
+    for diagonal, length, start in found:
+        taken = torch.diagonal(x, diagonal, -2, -1)
+        sides = [fill.expand(*taken.shape[:-1], count) for count in (start, longest - length - start)]
+        rows.append(torch.cat([sides[0], taken, sides[1]], -1))
+    return rows[0] if low == high else torch.stack(rows, -2)
+
+
+@op(methods=("diagonal_scatter",))
+def diagonal_scatter(input: T, src: T, offset: int = 0, dim1: int = 0, dim2: int = 1) -> T:
+    """A copy with `src` on a diagonal of the matrices along two axes."""
+    return torch.diagonal_scatter(input, src, offset, dim1, dim2)
+
+
+@op(primitive="FillDiagonal", init=("fill_value", "wrap"))
+def _fill_diagonal(input_x: T, fill_value: float, wrap: bool = False) -> T:
+    """A copy with `fill_value` on the main diagonal, which of a tall matrix starts anew below if `wrap`."""
+    return input_x.clone().fill_diagonal_(fill_value, wrap)
+
+
+@op(methods=("fill_diagonal",))
+def _fill_diagonal_method(input: T, fill_value: float, wrap: bool = False) -> T:
+    """A copy with `fill_value` on the main diagonal, which of a tall matrix starts anew below if `wrap`."""
+    return input.clone().fill_diagonal_(fill_value, wrap)
+
+
+def _triangle(function: Any, row: int, col: int, offset: int, dtype: Any) -> T:
+    return function(row, col, offset, dtype=as_dtype(dtype), device=device.current())
+
+
+@op()
+def tril_indices(row: int, col: int, offset: int = 0, *, dtype: Any = torch.int64) -> T:
+    """The rows and the columns of the lower triangle of a (row, col) matrix: shape (2, n)."""
+    return _triangle(torch.tril_indices, row, col, offset, dtype)
+
+
+@op()
+def triu_indices(row: int, col: int, offset: int = 0, *, dtype: Any = torch.int64) -> T:
+    """The rows and the columns of the upper triangle of a (row, col) matrix: shape (2, n)."""
+    return _triangle(torch.triu_indices, row, col, offset, dtype)
+
+
+@op(primitive="TrilIndices", init=("row", "col", "offset", "dtype"))
+def _tril_indices(row: int, col: int, offset: int = 0, dtype: Any = torch.int32) -> T:
+    """The rows and the columns of the lower triangle of a (row, col) matrix: shape (2, n)."""
+    return _triangle(torch.tril_indices, row, col, offset, dtype)
+
+
+@op(primitive="TriuIndices", init=("row", "col", "offset", "dtype"))
+def _triu_indices(row: int, col: int, offset: int = 0, dtype: Any = torch.int32) -> T:
+    """The rows and the columns of the upper triangle of a (row, col) matrix: shape (2, n)."""
+    return _triangle(torch.triu_indices, row, col, offset, dtype)

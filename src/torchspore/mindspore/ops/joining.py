@@ -1,0 +1,404 @@
+"""Tensors put together and cut apart, turned, laid out in other orders, and grids of coordinates."""
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import torch
+
+from torchspore.mindspore.ops.array import sizes
+from torchspore.mindspore.ops.declare import explaining, op
+
+T = torch.Tensor
+
+
+@op()
+def hstack(tensors: Any) -> T:
+    """The Tensors one after the other along axis 1, vectors along axis 0."""
+    return torch.hstack(list(tensors))
+
+
+@op()
+def vstack(inputs: Any) -> T:
+    """The Tensors one below the other along axis 0, vectors as rows."""
+    return torch.vstack(list(inputs))
+
+
+@op()
+def dstack(tensors: Any) -> T:
+    """The Tensors one behind the other along axis 2."""
+    return torch.dstack(list(tensors))
+
+
+@op()
+def column_stack(tensors: Any) -> T:
+    """The Tensors one after the other along axis 1, vectors as columns."""
+    return torch.column_stack(list(tensors))
+
+
+@op(methods=("hsplit",))
+def hsplit(input: T, indices_or_sections: Any) -> Any:
+    """Parts along axis 1 (of a vector along axis 0): as many equal ones, or cut at the indexes given."""
+    return tuple(torch.hsplit(input, _cuts(indices_or_sections)))
+
+
+@op(methods=("vsplit",))
+def vsplit(input: T, indices_or_sections: Any) -> Any:
+    """Parts along axis 0: as many equal ones, or cut at the indexes given."""
+    return tuple(torch.vsplit(input, _cuts(indices_or_sections)))
+
+
+@op(methods=("dsplit",))
+def dsplit(input: T, indices_or_sections: Any) -> Any:
+    """Parts along axis 2: as many equal ones, or cut at the indexes given."""
+    return tuple(torch.dsplit(input, _cuts(indices_or_sections)))
+
+
+@op(methods=("tensor_split",))
+def tensor_split(input: T, indices_or_sections: Any, axis: int = 0) -> Any:
+    """Parts along `axis`: as many of nearly equal length, or cut at the indexes given."""
+    return tuple(torch.tensor_split(input, _cuts(indices_or_sections), dim=axis))
+
+
+def _cuts(value: Any) -> Any:
+    return value if isinstance(value, int) else sizes(value)
+
+
+@op(primitive="SplitV", init=("size_splits", "split_dim", "num_split"))
+def _split_v(input_x: T, size_splits: Any, split_dim: int, num_split: int) -> Any:
+    """Parts along `split_dim` of the lengths given, of which one may be -1."""
+    lengths = list(size_splits)
+    if len(lengths) != num_split:
+        raise ValueError(f"num_split={num_split}: expected {len(lengths)}, the number of lengths in size_splits.")
+    if -1 in lengths:
+        lengths[lengths.index(-1)] = input_x.shape[split_dim] - sum(lengths) - 1
+    return tuple(torch.split(input_x, lengths, split_dim))
+
+
+def _at_least(function: Any, inputs: Any) -> Any:
+    return function(inputs) if isinstance(inputs, T) else tuple(function(item) for item in inputs)
+
+
+@op()
+def atleast_1d(inputs: Any) -> Any:
+    """The Tensor, or each of a tuple or list, with at least one axis."""
+    return _at_least(torch.atleast_1d, inputs)
+
+
+@op()
+def atleast_2d(inputs: Any) -> Any:
+    """The Tensor, or each of a tuple or list, with at least two axes."""
+    return _at_least(torch.atleast_2d, inputs)
+
+
+@op()
+def atleast_3d(inputs: Any) -> Any:
+    """The Tensor, or each of a tuple or list, with at least three axes."""
+    return _at_least(torch.atleast_3d, inputs)
+
+
+@op()
+def block_diag(*inputs: T) -> T:
+    """The matrix with the Tensors as blocks on its diagonal."""
+    return torch.block_diag(*inputs)
+
+
+@op()
+def cartesian_prod(*inputs: T) -> T:
+    """All combinations of one element of each vector, as rows."""
+    return torch.cartesian_prod(*inputs)
+
+
+@op()
+def combinations(input: T, r: int = 2, with_replacement: bool = False) -> T:
+    """All choices of r elements of a vector in its order, as rows."""
+    choose = itertools.combinations_with_replacement if with_replacement else itertools.combinations
+    rows = torch.tensor(list(choose(range(input.shape[0]), r)), dtype=torch.int64, device=input.device).reshape(-1, r)
+    return input[rows]
+
+
+@op(methods=("rot90",))
+def rot90(input: T, k: int, dims: Any) -> T:
+    """Turned k times by 90 degrees in the plane of two axes, from the first towards the second."""
+    return torch.rot90(input, k, sizes(dims))
+
+
+@op(methods=("fliplr",))
+def fliplr(input: T) -> T:
+    """Backwards along axis 1."""
+    return torch.fliplr(input)
+
+
+@op(methods=("flipud",))
+def flipud(input: T) -> T:
+    """Backwards along axis 0."""
+    return torch.flipud(input)
+
+
+@op()
+def reverse(x: T, axis: Any) -> T:
+    """Backwards along `axis`."""
+    return torch.flip(x, sizes(axis))
+
+
+@op()
+def vander(x: T, N: int | None = None) -> T:
+    """The powers of a vector as columns, the highest first; as many as `N` says."""
+    return torch.vander(x, N)
+
+
+@op(primitive="Meshgrid", init=("indexing",))
+def _meshgrid(inputs: Any, indexing: str = "xy") -> Any:
+    """Coordinate matrices of a tuple of coordinate vectors."""
+    return tuple(torch.meshgrid(*inputs, indexing=indexing))
+
+
+@op(primitive="LinSpace")
+def _lin_space(start: T, stop: T, num: Any) -> T:
+    """`num` numbers from `start` to `stop`, both included, along a new last axis."""
+    count = int(num)
+    steps = torch.arange(count, dtype=start.dtype, device=start.device)
+    if count == 1:
+        return start.unsqueeze(-1).clone()
+    step = ((stop - start) / (count - 1)).unsqueeze(-1)
+    # From both ends, so that the last number is `stop` to the bit.
+    return torch.where(steps < count / 2, start.unsqueeze(-1) + steps * step, stop.unsqueeze(-1) - (count - 1 - steps) * step)
+
+
+@op(primitive="Expand", methods=())
+def expand(input_x: T, size: Any) -> T:
+    """Stretched to `size`; -1 keeps a length."""
+    return input_x.expand(sizes(size)).clone()
+
+
+@op(primitive="Roll", init=("shifts", "dims"))
+def _roll(input: T, shifts: Any, dims: Any = None) -> T:
+    """Shifted along `dims`, what falls off coming in at the other end."""
+    return torch.roll(input, shifts, dims)
+
+
+@op(primitive="TransposeView")
+def _transpose_view(input: T, input_perm: Any) -> T:
+    """The axes in the order `input_perm`, over the same memory."""
+    return input.permute(sizes(input_perm))
+
+
+@op(primitive="TransposeExtView")
+def _transpose_two(input: T, dim0: int, dim1: int) -> T:
+    """With two axes exchanged, over the same memory."""
+    return input.transpose(dim0, dim1)
+
+
+@op(primitive="SelectView")
+def _select_view(input: T, input_indices: Any, axis: int) -> T:
+    """The slice at an index of `axis`, without that axis, over the same memory."""
+    return input.select(int(axis), int(input_indices))
+
+
+@op(primitive="DepthToSpace", init=("block_size",))
+def depth_to_space(x: T, block_size: int) -> T:
+    """Channels moved into blocks of pixels: shape (N, C * b * b, H, W) gives (N, C, H * b, W * b)."""
+    n, c, h, w = x.shape
+    _divides(block_size, block_size, "elements")
+    _divides(block_size**2, c, "channels")
+    parts = x.reshape(n, block_size, block_size, c // block_size**2, h, w).permute(0, 3, 4, 1, 5, 2)
+    return parts.reshape(n, c // block_size**2, h * block_size, w * block_size)
+
+
+@op(primitive="SpaceToDepth", init=("block_size",))
+def space_to_depth(x: T, block_size: int) -> T:
+    """Blocks of pixels moved into channels: shape (N, C, H * b, W * b) gives (N, C * b * b, H, W)."""
+    n, c, h, w = x.shape
+    _divides(block_size, h, "rows")
+    _divides(block_size, w, "columns")
+    parts = x.reshape(n, c, h // block_size, block_size, w // block_size, block_size).permute(0, 3, 5, 1, 2, 4)
+    return parts.reshape(n, c * block_size**2, h // block_size, w // block_size)
+
+
+def _divides(block: int, length: int, what: str) -> None:
+    if not isinstance(block, int):
+        raise TypeError(f"expected an int as the size of blocks, got {type(block).__name__}.")
+    if block < 1 or length % block:
+        raise ValueError(f"expected a number of {what} that {block} divides, got {length}.")
+
+
+def _batch_to_space(x: T, block: list[int], crops: Any) -> T:
+    """The batch moved into blocks of the axes after `x.ndim - len(block)`, then cropped (the inverse of `_space_to_batch`)."""
+    lead = x.ndim - len(block)
+    batch = x.shape[0] // torch.Size(block).numel()
+    _divides(torch.Size(block).numel(), x.shape[0], "images in the batch")
+    parts = x.reshape(*block, batch, *x.shape[1:])
+    order = [len(block), *range(len(block) + 1, len(block) + lead)]
+    for i in range(len(block)):
+        order += [len(block) + lead + i, i]
+    out = parts.permute(order).reshape(batch, *x.shape[1:lead], *[s * b for s, b in zip(x.shape[lead:], block)])
+    for i, (before, after) in enumerate(_rows(crops)):
+        out = out.narrow(lead + i, before, out.shape[lead + i] - before - after)
+    return out.clone()
+
+
+def _space_to_batch(x: T, block: list[int], paddings: Any) -> T:
+    """Blocks of the last axes moved into the batch, after padding with zeros."""
+    lead = x.ndim - len(block)
+    x = torch.nn.functional.pad(x, [n for pair in reversed(_rows(paddings)) for n in pair])
+    shape, order = list(x.shape[:lead]), []
+    for i, b in enumerate(block):
+        _divides(b, x.shape[lead + i], f"elements along axis {lead + i}")
+        shape += [x.shape[lead + i] // b, b]
+        order.append(lead + 2 * i + 1)
+    order += [*range(lead), *[lead + 2 * i for i in range(len(block))]]
+    out = x.reshape(shape).permute(order)
+    return out.reshape(x.shape[0] * torch.Size(block).numel(), *out.shape[len(block) + 1 :])
+
+
+def _rows(pairs: Any) -> list[tuple[int, int]]:
+    return [(int(a), int(b)) for a, b in (pairs.tolist() if isinstance(pairs, T) else pairs)]
+
+
+def _block(block: Any, pairs: Any) -> list[int]:
+    return [block] * len(_rows(pairs)) if isinstance(block, int) else sizes(block)
+
+
+@op()
+def batch_to_space_nd(input_x: T, block_shape: Any, crops: Any) -> T:
+    """The batch moved into blocks of the last axes, of which `crops` are cut off at both ends."""
+    return _batch_to_space(input_x, _block(block_shape, crops), crops)
+
+
+@op(primitive="BatchToSpaceND", init=("block_shape", "crops"))
+def _batch_to_space_nd(input_x: T, block_shape: Any, crops: Any) -> T:
+    """The batch moved into blocks of the last axes, of which `crops` are cut off at both ends."""
+    return _batch_to_space(input_x, _block(block_shape, crops), crops)
+
+
+@op(primitive="BatchToSpaceNDV2")
+def _batch_to_space_nd_v2(input_x: T, block_shape: Any, crops: Any) -> T:
+    """The batch moved into blocks of the axes from 1 on, of which `crops` are cut off at both ends."""
+    block = _block(block_shape, crops)
+    inner = 1 + len(block)
+    flat = input_x.reshape(*input_x.shape[:inner], -1).movedim(-1, 1)
+    return _batch_to_space(flat, block, crops).movedim(1, -1).reshape(-1, *_lengths(input_x, block, crops), *input_x.shape[inner:])
+
+
+def _lengths(x: T, block: list[int], crops: Any) -> list[int]:
+    return [s * b - sum(crop) for s, b, crop in zip(x.shape[1:], block, _rows(crops))]
+
+
+@op(primitive="BatchToSpace", init=("block_size", "crops"))
+def _batch_to_space_images(input_x: T, block_size: int, crops: Any) -> T:
+    """The batch moved into blocks of pixels, of which `crops` are cut off at both ends."""
+    return _batch_to_space(input_x, [block_size] * 2, crops)
+
+
+@op()
+def space_to_batch_nd(input_x: T, block_size: Any, paddings: Any) -> T:
+    """Blocks of the last axes moved into the batch, after `paddings` of zeros at both ends."""
+    return _space_to_batch(input_x, _block(block_size, paddings), paddings)
+
+
+@op(primitive="SpaceToBatchND", init=("block_shape", "paddings"))
+def _space_to_batch_nd(input_x: T, block_shape: Any, paddings: Any) -> T:
+    """Blocks of the last axes moved into the batch, after `paddings` of zeros at both ends."""
+    return _space_to_batch(input_x, _block(block_shape, paddings), paddings)
+
+
+@op(primitive="SpaceToBatch", init=("block_size", "paddings"))
+def _space_to_batch_images(input_x: T, block_size: int, paddings: Any) -> T:
+    """Blocks of pixels moved into the batch, after `paddings` of zeros at both ends."""
+    return _space_to_batch(input_x, [block_size] * 2, paddings)
+
+
+@op(primitive="ReverseSequence", init=("seq_dim", "batch_dim"))
+def reverse_sequence(x: T, seq_lengths: T, seq_dim: int, batch_dim: int = 0) -> T:
+    """The first seq_lengths[i] elements along `seq_dim` backwards, for each i along `batch_dim`."""
+    seq, batch = seq_dim % x.ndim, batch_dim % x.ndim
+    if seq == batch:
+        raise ValueError(f"seq_dim={seq_dim}: expected another axis than batch_dim.")
+    places = torch.arange(x.shape[seq], device=x.device)
+    lengths = seq_lengths.long().unsqueeze(-1)
+    at = torch.where(places < lengths, lengths - 1 - places, places)
+    at = at if batch < seq else at.mT
+    shape = [x.shape[i] if i in (seq, batch) else 1 for i in range(x.ndim)]
+    return torch.gather(x, seq, at.reshape(shape).expand(x.shape))
+
+
+@op(primitive="ChannelShuffle", init=("group",))
+def _channel_shuffle(x: T, group: int) -> T:
+    """The channels (axis 1) of `group` groups, one of each in turn."""
+    return _shuffled(x, group)
+
+
+@op()
+def channel_shuffle(x: T, groups: int) -> T:
+    """The channels (axis 1) of `groups` groups, one of each in turn."""
+    return _shuffled(x, groups)
+
+
+def _shuffled(x: T, groups: int) -> T:
+    _divides(groups, x.shape[1], "channels")
+    return x.reshape(x.shape[0], groups, -1, *x.shape[2:]).transpose(1, 2).reshape(x.shape)
+
+
+@op(primitive="ParallelConcat")
+def _parallel_concat(values: Any) -> T:
+    """The Tensors, whose axis 0 has length 1, one below the other."""
+    return torch.cat(list(values), 0)
+
+
+@op()
+def repeat_elements(x: T, rep: int, axis: int = 0) -> T:
+    """Each element `rep` times in a row along `axis`."""
+    return torch.repeat_interleave(x, rep, axis)
+
+
+@op()
+def sequence_mask(lengths: T, maxlen: int | None = None) -> T:
+    """True at the first lengths[...] of `maxlen` places (by default of the longest): shape (..., maxlen)."""
+    if maxlen is None:
+        maxlen = int(lengths.max())
+    return torch.arange(maxlen, device=lengths.device) < lengths.unsqueeze(-1)
+
+
+@op(primitive="TensorShape")
+def dyn_shape(input_x: T) -> T:
+    """The lengths along the axes, as a Tensor of int64."""
+    return torch.tensor(list(input_x.shape), dtype=torch.int64, device=input_x.device)
+
+
+@op(primitive="DynamicShape", init=("dtype",))
+def _dynamic_shape(x: T, dtype: int = 9) -> T:
+    """The lengths along the axes, as a Tensor of int64. Raises ValueError for another `dtype` than 9, MindSpore's number of int64."""
+    if dtype != 9:
+        raise ValueError(f"dtype={dtype}: expected 9, which is int64.")
+    return torch.tensor(list(x.shape), dtype=torch.int64, device=x.device)
+
+
+@op(primitive="TensorToTuple")
+def _tensor_to_tuple(x: T) -> Any:
+    """The numbers of a vector as a tuple."""
+    return tuple(x.tolist())
+
+
+@op(primitive="InvertPermutation", raw_arguments=True)
+@explaining
+def invert_permutation(input_x: Any) -> tuple[int, ...]:
+    """The permutation that undoes the one given: y[x[i]] = i. Raises ValueError where the numbers are none."""
+    values = list(input_x)
+    if sorted(values) != list(range(len(values))):
+        raise ValueError(f"expected each number from 0 to {len(values) - 1} once.")
+    out = [0] * len(values)
+    for i, value in enumerate(values):
+        out[value] = i
+    return tuple(out)
+
+
+@op(primitive="CopyWithSlice")
+def _copy_with_slice(x: T, y: T) -> T:
+    """The values of y in the shape of x."""
+    return y.expand(x.shape).clone()
+
+
+@op(primitive="FillV2")
+def _fill_v2(shape: Any, value: T) -> T:
+    """`value` in `shape`, in its dtype."""
+    return value.expand(sizes(shape)).clone()

@@ -1,0 +1,328 @@
+"""Matrices taken apart and solved with: determinants, inverses, decompositions, norms."""
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from torchspore.mindspore.ops.activation import as_dtype
+from torchspore.mindspore.ops.declare import op
+
+T = torch.Tensor
+L = torch.linalg
+
+
+@op(primitive="MatrixDeterminant", methods=("det",))
+def matrix_determinant(input: T) -> T:
+    """The determinants of square matrices."""
+    return L.det(input)
+
+
+@op(primitive="LogMatrixDeterminant")
+def log_matrix_determinant(input: T) -> Any:
+    """The signs of the determinants of square matrices, and the logarithms of their sizes."""
+    return tuple(L.slogdet(input))
+
+
+@op(methods=("slogdet",))
+def slogdet(input: T) -> Any:
+    """The signs of the determinants of square matrices, and the logarithms of their sizes."""
+    return tuple(L.slogdet(input))
+
+
+@op(methods=("logdet",))
+def logdet(input: T) -> T:
+    """The logarithms of the determinants of square matrices."""
+    return torch.logdet(input)
+
+
+@op(primitive="MatrixInverse", init=("adjoint",))
+def _matrix_inverse(x: T, adjoint: bool = False) -> T:
+    """The inverses of square matrices, transposed and conjugated if `adjoint`."""
+    out = L.inv(x)
+    return out.mH.clone() if adjoint else out
+
+
+@op(methods=("pinverse",))
+def pinv(x: T, *, atol: Any = None, rtol: Any = None, hermitian: bool = False) -> T:
+    """The pseudo-inverses of matrices."""
+    return L.pinv(x, atol=atol, rtol=rtol, hermitian=hermitian)
+
+
+@op(primitive="MatrixExp", methods=("matrix_exp",))
+def matrix_exp(input: T) -> T:
+    """The exponential of square matrices."""
+    return torch.matrix_exp(input)
+
+
+@op()
+def matrix_power(input: T, n: int) -> T:
+    """Square matrices to an integer power."""
+    return L.matrix_power(input, n)
+
+
+@op(primitive="MatrixPower", init=("n",))
+def _matrix_power(x: T, n: int) -> T:
+    """Square matrices to an integer power."""
+    return L.matrix_power(x, n)
+
+
+@op(primitive="Cholesky", init=("upper",), methods=("cholesky",))
+def cholesky(input_x: T, upper: bool = False) -> T:
+    """The triangular L (or U, if `upper`) with L @ L^H = input_x."""
+    return L.cholesky(input_x, upper=upper)
+
+
+@op(primitive="CholeskyInverse", init=("upper",), methods=("cholesky_inverse",))
+def cholesky_inverse(input_x: T, upper: bool = False) -> T:
+    """The inverse of the matrix whose Cholesky factor is given."""
+    return torch.cholesky_inverse(input_x, upper=upper)
+
+
+@op()
+def cholesky_solve(input: T, input2: T, upper: bool = False) -> T:
+    """The x with A @ x = input, where `input2` is the Cholesky factor of A."""
+    return torch.cholesky_solve(input, input2, upper)
+
+
+@op(primitive="CholeskySolve", init=("upper",))
+def _cholesky_solve(x1: T, x2: T, upper: bool = False) -> T:
+    """The x with A @ x = x1, where x2 is the Cholesky factor of A."""
+    return torch.cholesky_solve(x1, x2, upper)
+
+
+@op(methods=("svd",))
+def svd(input: T, full_matrices: bool = False, compute_uv: bool = True) -> Any:
+    """The singular values s of matrices, and with `compute_uv` also u and v of u @ diag(s) @ v^H."""
+    return _svd(input, full_matrices, compute_uv)
+
+
+@op(primitive="Svd", init=("full_matrices", "compute_uv"))
+def _svd_primitive(input: T, full_matrices: bool = False, compute_uv: bool = True) -> Any:
+    """The singular values s of matrices, and u and v of u @ diag(s) @ v^H; without `compute_uv` these are zeros of one element."""
+    out = _svd(input, full_matrices, compute_uv)
+    return out if compute_uv else (out, input.new_zeros(1), input.new_zeros(1))
+
+
+def _svd(input: T, full_matrices: bool, compute_uv: bool) -> Any:
+    if not compute_uv:
+        return L.svdvals(input)
+    u, s, v = L.svd(input, full_matrices)
+    return s, u, v.mH
+
+
+@op(methods=("qr",))
+def qr(input: T, mode: str = "reduced") -> Any:
+    """The orthogonal Q and the triangular R with Q @ R = input; `mode` 'complete' gives a square Q."""
+    if mode not in ("reduced", "complete"):
+        raise ValueError(f"mode={mode!r}: expected 'reduced' or 'complete'.")
+    return tuple(L.qr(input, mode))
+
+
+@op(primitive="Qr", init=("full_matrices",))
+def _qr(x: T, full_matrices: bool = False) -> Any:
+    """The orthogonal Q and the triangular R with Q @ R = x; a square Q if `full_matrices`."""
+    return tuple(L.qr(x, "complete" if full_matrices else "reduced"))
+
+
+@op(methods=("geqrf",), primitive="Geqrf")
+def geqrf(input: T) -> Any:
+    """A QR decomposition as LAPACK keeps it: R and the reflectors in one matrix, and their factors."""
+    return tuple(torch.geqrf(input))
+
+
+@op(methods=("orgqr",))
+def orgqr(input: T, input2: T) -> T:
+    """The first columns of Q from the reflectors of `geqrf` and their factors."""
+    return L.householder_product(input, input2)
+
+
+@op(primitive="Orgqr")
+def _orgqr(x: T, tau: T) -> T:
+    """The first columns of Q from the reflectors of `geqrf` and their factors."""
+    return L.householder_product(x, tau)
+
+
+@op()
+def ormqr(input: T, tau: T, other: T, left: bool = True, transpose: bool = False) -> T:
+    """Q @ other (or other @ Q where not `left`), Q from the reflectors of `geqrf`, transposed and conjugated if so asked."""
+    return torch.ormqr(input, tau, other, left, transpose)
+
+
+@op(primitive="Ormqr", init=("left", "transpose"))
+def _ormqr(x: T, tau: T, other: T, left: bool = True, transpose: bool = False) -> T:
+    """Q @ other (or other @ Q where not `left`), Q from the reflectors of `geqrf`, transposed and conjugated if so asked."""
+    return torch.ormqr(x, tau, other, left, transpose)
+
+
+@op()
+def eig(A: T) -> Any:
+    """The eigenvalues of square matrices and their eigenvectors as columns, complex."""
+    return tuple(L.eig(A))
+
+
+@op()
+def eigvals(A: T) -> T:
+    """The eigenvalues of square matrices, complex."""
+    return L.eigvals(A)
+
+
+@op(primitive="Eig", init=("compute_v",))
+def _eig(x: T, compute_v: bool = False) -> Any:
+    """The eigenvalues of square matrices, and with `compute_v` their eigenvectors as columns, else an empty Tensor."""
+    if compute_v:
+        return tuple(L.eig(x))
+    values = L.eigvals(x)
+    return values, values.new_zeros(0)
+
+
+@op()
+def lu_solve(b: T, LU_data: T, LU_pivots: T) -> T:
+    """The x with A @ x = b, where A = P @ L @ U is given by its LU decomposition."""
+    return _lu_solve(b, LU_data, LU_pivots)
+
+
+@op(primitive="LuSolve")
+def _lu_solve_primitive(x: T, lu_data: T, lu_pivots: T) -> T:
+    """The y with A @ y = x, where A = P @ L @ U is given by its LU decomposition."""
+    return _lu_solve(x, lu_data, lu_pivots)
+
+
+def _lu_solve(b: T, data: T, pivots: T) -> T:
+    if b.ndim == 1:
+        return L.lu_solve(data, pivots.to(torch.int32), b.unsqueeze(-1)).squeeze(-1)
+    return L.lu_solve(data, pivots.to(torch.int32), b)
+
+
+@op()
+def lu_unpack(LU_data: T, LU_pivots: T, unpack_data: bool = True, unpack_pivots: bool = True) -> Any:
+    """P, L and U of an LU decomposition; without the flags P, or L and U, are empty matrices."""
+    return tuple(torch.lu_unpack(LU_data, LU_pivots.to(torch.int32), unpack_data, unpack_pivots))
+
+
+@op(primitive="LuUnpack", init=("unpack_data", "unpack_pivots"))
+def _lu_unpack(LU_data: T, LU_pivots: T, unpack_data: bool = True, unpack_pivots: bool = True) -> Any:
+    """P, L and U of an LU decomposition; without the flags P, or L and U, are empty matrices."""
+    return tuple(torch.lu_unpack(LU_data, LU_pivots.to(torch.int32), unpack_data, unpack_pivots))
+
+
+def _adjoint_if(matrix: T, adjoint: bool) -> T:
+    return matrix.mH if adjoint else matrix
+
+
+@op(primitive="MatrixSolve", init=("adjoint",))
+def matrix_solve(matrix: T, rhs: T, adjoint: bool = False) -> T:
+    """The x with matrix @ x = rhs; the matrix transposed and conjugated if `adjoint`."""
+    return L.solve(_adjoint_if(matrix, adjoint), rhs)
+
+
+@op(primitive="MatrixTriangularSolve", init=("lower", "adjoint"))
+def _triangular_solve(matrix: T, rhs: T, lower: bool = True, adjoint: bool = False) -> T:
+    """The x with matrix @ x = rhs, of which only the lower (or upper) triangle counts; transposed and conjugated if `adjoint`."""
+    triangle = torch.tril(matrix) if lower else torch.triu(matrix)
+    return L.solve_triangular(_adjoint_if(triangle, adjoint), rhs, upper=lower == adjoint)
+
+
+@op(primitive="MatrixSolveLs", init=("fast",))
+def _matrix_solve_ls(matrix: T, rhs: T, l2_regularizer: T, fast: bool = True) -> T:
+    """The x of least |matrix @ x - rhs|^2 + l2 |x|^2, by the normal equations if `fast`, else by a complete decomposition."""
+    if not fast:
+        return L.lstsq(matrix, rhs, driver="gelsy" if matrix.device.type == "cpu" else None).solution
+    square = matrix.mH @ matrix
+    damped = square + l2_regularizer.to(matrix.dtype) * torch.eye(square.shape[-1], dtype=matrix.dtype, device=matrix.device)
+    return L.solve(damped, matrix.mH @ rhs)
+
+
+@op()
+def lstsq(input: T, A: T) -> T:
+    """The x of least |input @ x - A|: shapes (m, n) and (m, k) or (m,) give (n, k)."""
+    return _lstsq(input, A)
+
+
+@op(primitive="Lstsq", init=("fast", "l2_regularizer"))
+def _lstsq_primitive(x: T, a: T, fast: bool = True, l2_regularizer: float = 0.0) -> T:
+    """The y of least |x @ y - a|. Raises ValueError for `fast` False or a regularizer, which MindSpore does not look at."""
+    if not fast or l2_regularizer:
+        raise ValueError("expected fast=True and l2_regularizer=0.0; the others have no effect.\n\nhint: ops.MatrixSolveLs knows both.")
+    return _lstsq(x, a)
+
+
+def _lstsq(x: T, a: T) -> T:
+    rhs = a.unsqueeze(-1) if a.ndim == 1 else a
+    return L.lstsq(x, rhs).solution if x.shape[-2] >= x.shape[-1] else L.pinv(x) @ rhs
+
+
+@op(primitive="MatrixLogarithm")
+def _matrix_logarithm(x: T) -> T:
+    """The logarithm of square complex matrices, by their eigenvectors."""
+    values, vectors = L.eig(x)
+    return (vectors * torch.log(values).unsqueeze(-2)) @ L.inv(vectors)
+
+
+@op()
+def matrix_norm(A: T, ord: Any = "fro", axis: Any = (-2, -1), keepdims: bool = False, *, dtype: Any = None) -> T:
+    """The norm of matrices: 'fro', 'nuc', 1, -1, 2, -2, inf or -inf."""
+    return L.matrix_norm(A, ord, tuple(axis), keepdims, dtype=as_dtype(dtype))
+
+
+@op()
+def vector_norm(x: T, ord: Any = 2, axis: Any = None, keepdims: bool = False, *, dtype: Any = None) -> T:
+    """The norm of order `ord` along `axis`, or of all elements."""
+    return L.vector_norm(x, ord, axis, keepdims, dtype=as_dtype(dtype))
+
+
+@op()
+def cond(A: T, p: Any = None) -> T:
+    """The condition number of matrices: the norm times that of the inverse."""
+    return L.cond(A, p)
+
+
+@op(primitive="NuclearNorm", init=("dim", "keepdim"))
+def _nuclear_norm(x: T, dim: Any = None, keepdim: bool = False) -> T:
+    """The sum of the singular values of the matrices along two axes."""
+    return L.matrix_norm(x, "nuc", tuple(dim) if dim is not None else (-2, -1), keepdim)
+
+
+@op(primitive="LpNorm", init=("axis", "p", "keep_dims", "epsilon"))
+def _lp_norm(input: T, axis: Any, p: int = 2, keep_dims: bool = False, epsilon: float = 1e-12) -> T:
+    """The p-norm along `axis`, at least `epsilon`."""
+    axes = (axis,) if isinstance(axis, int) else tuple(axis)
+    return torch.clamp(L.vector_norm(input, p, axes, keep_dims), min=epsilon)
+
+
+@op(primitive="EuclideanNorm", init=("keep_dims",))
+def _euclidean_norm(x: T, axes: T, keep_dims: bool = False) -> T:
+    """The square root of the sum of squares along `axes`."""
+    return L.vector_norm(x, 2, tuple(axes.reshape(-1).tolist()), keep_dims)
+
+
+@op(primitive="Renorm", init=("p", "dim", "maxnorm"))
+def _renorm(x: T, p: float, dim: int, maxnorm: float) -> T:
+    """The slices along `dim`, scaled down so that the p-norm of each is at most `maxnorm`."""
+    return torch.renorm(x, p, dim, maxnorm)
+
+
+@op(methods=("renorm",))
+def renorm(input: T, p: float, axis: int, maxnorm: float) -> T:
+    """The slices along `axis`, scaled down so that the p-norm of each is at most `maxnorm`."""
+    return torch.renorm(input, p, axis, maxnorm)
+
+
+@op()
+def matrix_band_part(x: T, lower: Any, upper: Any) -> T:
+    """Matrices with zeros beyond `lower` diagonals below and `upper` above the main one; negative keeps all."""
+    return _band(x, lower, upper)
+
+
+@op(primitive="MatrixBandPart")
+def _matrix_band_part(x: T, lower: Any, upper: Any) -> T:
+    """Matrices with zeros beyond `lower` diagonals below and `upper` above the main one; negative keeps all."""
+    return _band(x, lower, upper)
+
+
+def _band(x: T, lower: Any, upper: Any) -> T:
+    rows = torch.arange(x.shape[-2], device=x.device).unsqueeze(-1)
+    columns = torch.arange(x.shape[-1], device=x.device)
+    below, above = (torch.as_tensor(v, device=x.device).reshape(*getattr(v, "shape", ()), 1, 1) for v in (lower, upper))
+    keep = ((below < 0) | (rows - columns <= below)) & ((above < 0) | (columns - rows <= above))
+    return torch.where(keep, x, torch.zeros((), dtype=x.dtype, device=x.device))

@@ -1,0 +1,233 @@
+"""Mathematics of two operands and more, element by element, with MindSpore's promotion: from `atan2` to shifts of bits."""
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from torchspore.engine.dtypes import FROM_TORCH
+from torchspore.mindspore.ops.arithmetic import _slow, _tensors
+from torchspore.mindspore.ops.declare import op
+from torchspore.mindspore.ops.explain import explain
+
+T = torch.Tensor
+
+
+def two(
+    name: str, compute: Callable[[T, T], T], doc: str, primitive: str | None = None, names: tuple[str, str] = ("input", "other"),
+    methods: tuple[str, ...] = (), family: str = "add",
+) -> Callable[..., Any]:
+    """Makes the operator `name` of two operands, whose parameters are called `names`; `compute` takes two tensors of one dtype."""
+    signature = inspect.Signature([inspect.Parameter(one, inspect.Parameter.POSITIONAL_OR_KEYWORD) for one in names])
+
+    def operator(*arguments: Any, **keywords: Any) -> Any:
+        try:
+            if keywords or len(arguments) != 2:
+                arguments = signature.bind(*arguments, **keywords).args
+            x, y = arguments
+        except TypeError as error:
+            raise explain(operator, arguments, keywords, error) from None
+        return _slow(operator, lambda a, b: compute(*_tensors(a, b)), x, y, family)
+
+    operator.__name__ = operator.__qualname__ = name
+    operator.__doc__, operator.__module__ = doc, __name__
+    operator.__signature__ = signature  # type: ignore[attr-defined]
+    operator.gated = True  # type: ignore[attr-defined]
+    return op(primitive=primitive, methods=methods, raw_arguments=True)(operator)
+
+
+def floats(t: T) -> T:
+    """Integers and truth values as float32, all else as it is."""
+    return t if t.is_floating_point() or t.is_complex() else t.to(torch.float32)
+
+
+def _same_floats(function: Callable[[T, T], T]) -> Callable[[T, T], T]:
+    """`function`, which refuses integers as MindSpore does here."""
+
+    def compute(a: T, b: T) -> T:
+        if not a.is_floating_point():
+            raise TypeError(f"expected real numbers, got {FROM_TORCH[a.dtype]}.\n\nhint: write x.astype(mindspore.float32).")
+        return function(a, b)
+
+    return compute
+
+
+def _in_floats(function: Callable[[T, T], T]) -> Callable[[T, T], T]:
+    """`function` of integers as float32."""
+    return lambda a, b: function(floats(a), floats(b))
+
+
+def _only_integers(function: Callable[[T, T], T]) -> Callable[[T, T], T]:
+    """`function`, which takes integers alone."""
+
+    def compute(a: T, b: T) -> T:
+        if a.is_floating_point() or a.is_complex() or a.dtype is torch.bool:
+            raise TypeError(f"expected integers, got {FROM_TORCH[a.dtype]}.\n\nhint: write x.astype(mindspore.int32).")
+        return function(a, b)
+
+    return compute
+
+
+def _div_no_nan(a: T, b: T) -> T:
+    is_zero = b == 0
+    return torch.where(is_zero, 0, a / torch.where(is_zero, 1, b)).to(a.dtype)
+
+
+def _mul_no_nan(a: T, b: T) -> T:
+    return torch.where(b == 0, 0, a * b)
+
+
+def _truncate_div(a: T, b: T) -> T:
+    return torch.div(a, b, rounding_mode="trunc")
+
+
+def _xdivy(a: T, b: T) -> T:
+    is_zero = a == 0
+    return torch.where(is_zero, 0, a / torch.where(is_zero, 1, b)).to(a.dtype)
+
+
+def _fmod(a: T, b: T) -> T:
+    return torch.fmod(a, b)
+
+
+_XY = ("x", "y")
+atan2 = two("atan2", _same_floats(torch.atan2), "The angle of the point (other, input), in radians.", "Atan2", methods=("atan2", "arctan2"))
+hypot = two("hypot", _same_floats(torch.hypot), "sqrt(input**2 + other**2).", "Hypot", methods=("hypot",))
+fmax = two("fmax", torch.fmax, "The larger of the two; where one is NaN the other.", "Fmax", methods=("fmax",))
+fmin = two("fmin", torch.fmin, "The smaller of the two; where one is NaN the other.", "Fmin", methods=("fmin",))
+nextafter = two(
+    "nextafter", _same_floats(torch.nextafter), "The next number after `input` on the way to `other`.", "NextAfter", methods=("nextafter",),
+)
+gcd = two("gcd", _only_integers(torch.gcd), "The greatest common divisor.", "Gcd", methods=("gcd",))
+lcm = two("lcm", _only_integers(torch.lcm), "The least common multiple.", "Lcm", methods=("lcm",))
+logaddexp = two("logaddexp", _same_floats(torch.logaddexp), "log(exp(input) + exp(other)).", methods=("logaddexp",))
+logaddexp2 = two("logaddexp2", _same_floats(torch.logaddexp2), "log2(2**input + 2**other).", methods=("logaddexp2",))
+heaviside = two(
+    "heaviside", torch.heaviside, "0 where `input` is negative, 1 where it is positive, `values` where it is 0.", "Heaviside",
+    names=("input", "values"), methods=("heaviside",),
+)
+copysign = two(
+    "copysign", _in_floats(torch.copysign), "The size of x with the sign of `other`.", names=("x", "other"), methods=("copysign",),
+)
+xdivy = two("xdivy", _in_floats(_xdivy), "x / y, and 0 where x is 0.", "Xdivy", _XY, ("xdivy",))
+xlogy = two("xlogy", _in_floats(torch.xlogy), "input * log(other), and 0 where `input` is 0.", "Xlogy", methods=("xlogy",))
+div_no_nan = two("div_no_nan", _div_no_nan, "x / y, and 0 where y is 0.", "DivNoNan", ("x", "y"))
+_mul_no_nan_op = two("_mul_no_nan", _mul_no_nan, "x * y, and 0 where y is 0, whatever x is.", "MulNoNan", _XY)
+squared_difference = two(
+    "_squared_difference", lambda a, b: torch.square(a - b), "(x - y) squared.", "SquaredDifference", _XY,
+)
+truncate_div = two("truncate_div", _truncate_div, "x / y rounded towards zero.", "TruncateDiv", _XY, ("truncate_div",))
+truncate_mod = two("truncate_mod", _fmod, "The remainder with the sign of x.", "TruncateMod", _XY, ("truncate_mod",))
+left_shift = two(
+    "bitwise_left_shift", _only_integers(torch.bitwise_left_shift), "The bits of `input` moved to the left.",
+    methods=("bitwise_left_shift", "__lshift__"),
+)
+right_shift = two(
+    "bitwise_right_shift", _only_integers(torch.bitwise_right_shift), "The bits of `input` moved to the right, the sign kept.",
+    methods=("bitwise_right_shift", "__rshift__"),
+)
+_left_shift = two("_left_shift", _only_integers(torch.bitwise_left_shift), "The bits of x1 moved to the left.", "LeftShift", ("x1", "x2"))
+_right_shift = two(
+    "_right_shift", _only_integers(torch.bitwise_right_shift), "The bits of x moved to the right, the sign kept.", "RightShift",
+    ("input_x", "input_y"),
+)
+
+
+@op(methods=("ldexp",))
+def ldexp(x: T, other: T) -> T:
+    """x * 2**other."""
+    return torch.ldexp(x, other if isinstance(other, T) else torch.as_tensor(other, device=x.device))
+
+
+@op(methods=("float_power",))
+def float_power(input: Any, exponent: Any) -> T:
+    """`input` to the power `exponent`, computed and given in float64 (complex128)."""
+    return torch.float_power(input, exponent)
+
+
+@op(methods=("exp2",))
+def exp2(input: T) -> T:
+    """2 to the power x; integers give float32."""
+    return torch.exp2(input)
+
+
+@op(primitive="Lerp", methods=("lerp",))
+def lerp(input: T, end: T, weight: Any) -> T:
+    """input + weight * (end - input), with a number or a Tensor as weight."""
+    return torch.lerp(input, end, weight)
+
+
+@op(primitive="LerpScalar")
+def _lerp_scalar(input: T, end: T, weight: float) -> T:
+    """input + weight * (end - input), with a number as weight."""
+    return torch.lerp(input, end, weight)
+
+
+def _scaled(value: Any, t: T) -> T:
+    return t * (value.to(t.dtype) if isinstance(value, T) else value)
+
+
+@op(primitive="Addcmul", methods=("addcmul",))
+def addcmul(input: T, tensor1: T, tensor2: T, value: Any = 1) -> T:
+    """input + value * tensor1 * tensor2."""
+    return input + _scaled(value, tensor1 * tensor2)
+
+
+@op(primitive="Addcdiv", methods=("addcdiv",))
+def addcdiv(input: T, tensor1: T, tensor2: T, value: Any = 1) -> T:
+    """input + value * tensor1 / tensor2."""
+    return input + _scaled(value, tensor1 / tensor2)
+
+
+@op(primitive="IsClose", init=("rtol", "atol", "equal_nan"), methods=("isclose",))
+def isclose(input: T, other: T, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> T:
+    """Whether |input - other| <= atol + rtol * |other|, element by element; two NaNs are close where `equal_nan` says so."""
+    return torch.isclose(input, other, float(rtol), float(atol), equal_nan)
+
+
+@op(primitive="ApproximateEqual", init=("tolerance",))
+def approximate_equal(x: T, y: T, tolerance: float = 1e-05) -> T:
+    """Whether |x - y| < tolerance, element by element."""
+    return torch.abs(x - y) < tolerance
+
+
+@op(primitive="EqualCount")
+def _equal_count(x: T, y: T) -> T:
+    """How many elements are equal: shape (1,), in x's dtype."""
+    return (x == y).sum().to(x.dtype).reshape(1)
+
+
+@op(primitive="SquareSumAll")
+def _square_sum_all(x: T, y: T) -> tuple[T, T]:
+    """The sum of the squares of x, and that of y."""
+    return torch.square(x).sum(), torch.square(y).sum()
+
+
+@op(primitive="Complex")
+def _complex(real: T, imag: T) -> T:
+    """real + i * imag: complex64 of float32, complex128 of float64."""
+    return torch.complex(real, imag)
+
+
+@op(primitive="Polar")
+def polar(abs: T, angle: T) -> T:
+    """The complex number of a length and an angle in radians."""
+    return torch.polar(abs, angle)
+
+
+@op(primitive="CompareAndBitpack")
+def _compare_and_bitpack(x: T, threshold: T) -> T:
+    """Eight comparisons x > threshold along the last axis as one uint8, the first as the highest bit."""
+    bits = (x > threshold).reshape(*x.shape[:-1], -1, 8).to(torch.int32)
+    return (bits << torch.arange(7, -1, -1, dtype=torch.int32, device=x.device)).sum(-1).to(torch.uint8)
+
+
+def straight(value: T, x: T, slope: Callable[[], T]) -> T:
+    """`value`, computed outside of torch's gradients, with the derivative `slope()` by x."""
+    if not (x.requires_grad and torch.is_grad_enabled()):
+        return value
+    at = x.detach()
+    return value.detach() + (x - at) * slope().detach()
+

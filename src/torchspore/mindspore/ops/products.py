@@ -1,0 +1,231 @@
+"""Products and sums of vectors, matrices and batches of them, and distances between rows."""
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from torchspore.mindspore.ops.declare import op
+from torchspore.mindspore.ops.linear_algebra import same_dtype
+
+T = torch.Tensor
+
+
+@op(methods=("addmm",))
+def addmm(input: T, mat1: T, mat2: T, *, beta: Any = 1, alpha: Any = 1) -> T:
+    """beta * input + alpha * (mat1 @ mat2), of matrices."""
+    return input * beta + alpha * torch.mm(mat1, mat2)
+
+
+@op(methods=("addmv",))
+def addmv(input: T, mat: T, vec: T, *, beta: Any = 1, alpha: Any = 1) -> T:
+    """beta * input + alpha * (mat @ vec), of a matrix and a vector."""
+    return input * beta + alpha * torch.mv(mat, vec)
+
+
+@op(methods=("addr",))
+def addr(x: T, vec1: T, vec2: T, *, beta: Any = 1, alpha: Any = 1) -> T:
+    """beta * x + alpha * the products of all pairs of two vectors."""
+    return x * beta + alpha * torch.outer(vec1, vec2)
+
+
+@op(methods=("addbmm",))
+def addbmm(input: T, batch1: T, batch2: T, *, beta: Any = 1, alpha: Any = 1) -> T:
+    """beta * input + alpha * the sum of the products of matrices in batches."""
+    return input * beta + alpha * torch.bmm(batch1, batch2).sum(0)
+
+
+@op(methods=("baddbmm",))
+def baddbmm(input: T, batch1: T, batch2: T, beta: Any = 1, alpha: Any = 1) -> T:
+    """beta * input + alpha * the products of matrices in batches."""
+    return input * beta + alpha * torch.bmm(batch1, batch2)
+
+
+@op()
+def mv(mat: T, vec: T) -> T:
+    """The product of a matrix and a vector."""
+    return torch.mv(mat, vec)
+
+
+@op(methods=("inner",))
+def inner(input: T, other: T) -> T:
+    """The sums of products along the last axis of both."""
+    return torch.inner(input, other)
+
+
+@op(methods=("kron",))
+def kron(input: T, other: T) -> T:
+    """The Kronecker product."""
+    return torch.kron(input, other)
+
+
+@op()
+def vecdot(x: T, y: T, *, axis: int = -1) -> T:
+    """The sums of conj(x) * y along `axis`."""
+    return torch.sum((x.conj() if x.is_complex() else x) * y, axis)
+
+
+@op()
+def tensor_dot(x1: T, x2: T, axes: Any) -> T:
+    """The sum of products over `axes`: how many of the last of one and the first of the other, or the axes of each."""
+    if isinstance(axes, int):
+        return torch.tensordot(x1, x2, dims=axes)
+    first, second = axes
+    return torch.tensordot(x1, x2, dims=([first], [second]) if isinstance(first, int) else (list(first), list(second)))
+
+
+@op()
+def batch_dot(x1: T, x2: T, axes: Any = None) -> T:
+    """For each element of a batch the sum of products over one axis of each: shape (N, rest of x1, rest of x2), at least (N, 1)."""
+    if axes is None:
+        axes = (x1.ndim - 1, x2.ndim - 2 if x2.ndim > 2 else x2.ndim - 1)
+    first, second = (axes, axes) if isinstance(axes, int) else axes
+    first, second = first % x1.ndim, second % x2.ndim
+    if 0 in (first, second):
+        raise ValueError(f"axes={axes}: expected axes other than the batch's, which is 0.")
+    a, b = x1.movedim(first, -1), x2.movedim(second, -1)
+    rest = (*a.shape[1:-1], *b.shape[1:-1])
+    out = torch.bmm(a.reshape(a.shape[0], -1, a.shape[-1]), b.reshape(b.shape[0], -1, b.shape[-1]).mT)
+    return out.reshape(a.shape[0], *(rest or (1,)))
+
+
+@op()
+def bidense(input1: T, input2: T, weight: T, bias: T | None = None) -> T:
+    """input1 @ weight[k] @ input2 for each k, plus `bias`: shapes (..., i), (..., j) and (k, i, j) give (..., k)."""
+    return torch.nn.functional.bilinear(input1, input2, weight, bias)
+
+
+@op(primitive="Dense")
+def _dense(input: T, weight: T, bias: T | None = None) -> T:
+    """input @ weight.T + bias."""
+    same_dtype(input, weight)
+    return torch.nn.functional.linear(input, weight, bias)
+
+
+@op(primitive="Einsum", init=("equation",))
+def _einsum(x: Any, equation: str) -> T:
+    """The sum of products of a tuple of Tensors that `equation` describes."""
+    return torch.einsum(equation, *x)
+
+
+@op(primitive="Ger")
+def _ger(x1: T, x2: T) -> T:
+    """The products of all pairs of two vectors."""
+    return x1.unsqueeze(-1) * x2.unsqueeze(-2)
+
+
+@op(primitive="AddN")
+def addn(x: Any) -> T:
+    """The sum of the Tensors of a tuple or list."""
+    return _sum(x)
+
+
+@op(primitive="AccumulateNV2")
+def _accumulate(x: Any) -> T:
+    """The sum of the Tensors of a tuple or list."""
+    return _sum(x)
+
+
+def _sum(x: Any) -> T:
+    if isinstance(x, T):
+        return x
+    total, *rest = x
+    for other in rest:
+        if other.shape != total.shape:
+            raise ValueError(f"expected Tensors of one shape, got {tuple(total.shape)} and {tuple(other.shape)}.")
+        total = total + other
+    return total.clone() if not rest else total
+
+
+@op(primitive="L2Loss")
+def l2_loss(input_x: T) -> T:
+    """Half the sum of the squares."""
+    return torch.square(input_x).sum() / 2
+
+
+@op(methods=("cross",))
+def cross(input: T, other: T, dim: int | None = None) -> T:
+    """The vector product along `dim`, of length 3; without it along the first axis of that length."""
+    return _cross(input, other, dim)
+
+
+@op(primitive="Cross", init=("dim",))
+def _cross_primitive(input: T, other: T, dim: int = -65530) -> T:
+    """The vector product along `dim`, of length 3; -65530 stands for the first axis of that length."""
+    return _cross(input, other, None if dim == -65530 else dim)
+
+
+def _cross(input: T, other: T, dim: int | None) -> T:
+    if dim is None:
+        dim = next((axis for axis, size in enumerate(input.shape) if size == 3), None)
+    if dim is None:
+        raise ValueError(f"expected an axis of length 3, got shape {tuple(input.shape)}.")
+    return torch.linalg.cross(input, other, dim=dim)
+
+
+@op()
+def cdist(x1: T, x2: T, p: float = 2.0) -> T:
+    """The distances between all rows of x1 and all rows of x2 in the p-norm: shapes (..., P, M) and (..., R, M) give (..., P, R)."""
+    return _distances(x1, x2, p)
+
+
+@op(primitive="Cdist", init=("p",))
+def _cdist(x1: T, x2: T, p: float = 2.0) -> T:
+    """The distances between all rows of x1 and all rows of x2 in the p-norm."""
+    return _distances(x1, x2, p)
+
+
+def _distances(x1: T, x2: T, p: float) -> T:
+    return torch.cdist(x1, x2, float(p), compute_mode="donot_use_mm_for_euclid_dist")
+
+
+@op(primitive="Pdist", init=("p",))
+def _pdist(x: T, p: float = 2.0) -> T:
+    """The distances between all pairs of rows in the p-norm, as a vector for each matrix."""
+    return _pairs(x, p)
+
+
+@op()
+def pdist(input: T, p: float = 2.0) -> T:
+    """The distances between all pairs of rows in the p-norm, as a vector for each matrix."""
+    return _pairs(input, p)
+
+
+def _pairs(x: T, p: float) -> T:
+    rows, columns = torch.triu_indices(x.shape[-2], x.shape[-2], 1, device=x.device)
+    return torch.linalg.vector_norm(x.index_select(-2, rows) - x.index_select(-2, columns), float(p), -1)
+
+
+@op()
+def dist(input: T, other: T, p: float = 2) -> T:
+    """The p-norm of the difference of all elements."""
+    return torch.dist(input, other, float(p))
+
+
+@op()
+def adjoint(x: T) -> T:
+    """Matrices transposed and conjugated."""
+    return x.mT.conj_physical() if x.is_complex() else x.mT.clone()
+
+
+@op(primitive="ConjugateTranspose")
+def _conjugate_transpose(x: T, perm: Any) -> T:
+    """The axes in the order `perm`, complex numbers conjugated."""
+    out = x.permute(*perm)
+    return out.conj_physical() if out.is_complex() else out.clone()
+
+
+@op(primitive="Trace")
+def _trace(input: T) -> T:
+    """The sum of the diagonal."""
+    return torch.trace(input)
+
+
+@op(primitive="TridiagonalMatMul")
+def _tridiagonal_matmul(superdiag: T, maindiag: T, subdiag: T, rhs: T) -> T:
+    """A matrix of three diagonals, each of shape (..., 1, M), times `rhs` (..., M, N)."""
+    main, above, below = (t.mT for t in (maindiag, superdiag, subdiag))
+    nothing = torch.zeros_like(rhs[..., :1, :])
+    up = torch.cat([rhs[..., 1:, :], nothing], -2)
+    down = torch.cat([nothing, rhs[..., :-1, :]], -2)
+    return main * rhs + above * up + below * down

@@ -1,0 +1,250 @@
+"""Values put into Parameters and Tensors at indexes: set, added, multiplied, compared; sums of segments; sparse values made dense."""
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from torchspore.mindspore.ops.array import sizes
+from torchspore.mindspore.ops.declare import op, updating
+
+T = torch.Tensor
+_REDUCTIONS = {"mul": "prod", "max": "amax", "min": "amin"}
+
+
+def _rows(t: T, places: T, values: T, how: str) -> T:
+    """`t` with `values` (n, ...) combined into its slices at `places` (n,) along axis 0, which may come several times."""
+    values = values.to(t.dtype).expand(places.shape[0], *t.shape[1:])
+    if how == "update":
+        return t.index_copy(0, places, values)
+    if how in ("add", "sub"):
+        return t.index_add(0, places, values, alpha=1 if how == "add" else -1)
+    at = places.reshape(-1, *[1] * (t.ndim - 1)).expand(values.shape)
+    if how == "div":
+        divisors = torch.ones_like(t).scatter_reduce(0, at, values, "prod")
+        return t / divisors if t.is_floating_point() or t.is_complex() else torch.div(t, divisors, rounding_mode="trunc")
+    return t.scatter_reduce(0, at, values, _REDUCTIONS[how])
+
+
+def _by_row(t: T, indices: T, updates: T, how: str) -> T:
+    """`updates` (indices.shape + t.shape[1:]) combined into the slices of `t` that `indices` names."""
+    if tuple(updates.shape) != (*indices.shape, *t.shape[1:]):
+        raise ValueError(f"expected updates of shape {(*indices.shape, *t.shape[1:])}, got {tuple(updates.shape)}.")
+    return _rows(t, _integers(indices).reshape(-1), updates.reshape(-1, *t.shape[1:]), how)
+
+
+def _by_point(t: T, indices: T, updates: T, how: str) -> T:
+    """`updates` combined into what the rows of `indices` (..., k), indexes along the first k axes, name in `t`."""
+    depth = indices.shape[-1] if indices.ndim else 0
+    if not 0 < depth <= t.ndim:
+        raise ValueError(f"expected indices of shape (..., k) with k from 1 to {t.ndim}, got {tuple(indices.shape)}.")
+    rest = t.shape[depth:]
+    if tuple(updates.shape) != (*indices.shape[:-1], *rest):
+        raise ValueError(f"expected updates of shape {(*indices.shape[:-1], *rest)}, got {tuple(updates.shape)}.")
+    points, place = _integers(indices).reshape(-1, depth), 0
+    for axis in range(depth):
+        place = place * t.shape[axis] + points[:, axis]
+    flat = t.reshape(math.prod(t.shape[:depth]), *rest)
+    return _rows(flat, place, updates.reshape(-1, *rest), how).reshape(t.shape)
+
+
+def _integers(indices: T) -> T:
+    if indices.is_floating_point() or indices.dtype is torch.bool:
+        raise TypeError("expected integers as indices.\n\nhint: write indices.astype(mindspore.int32).")
+    return indices.long()
+
+
+_HOW = {
+    "update": "The values of `updates` at", "add": "`updates` added to", "sub": "`updates` subtracted from", "mul": "`updates` times",
+    "div": "What is left divided by `updates` of", "max": "The larger of `updates` and", "min": "The smaller of `updates` and",
+}
+
+
+def _parameters(how: str) -> None:
+    """Makes the operators that write into a Parameter: `scatter_*`, `Scatter*`, `scatter_nd_*` and `ScatterNd*`."""
+    spelled = how.title()
+    locks = how == "update"
+
+    def function(input_x: T, indices: T, updates: T) -> T:
+        return _by_row(input_x, indices, updates, how)
+
+    def primitive(input_x: T, indices: T, updates: T, use_locking: bool = locks) -> T:
+        return _by_row(input_x, indices, updates, how)
+
+    def function_nd(input_x: T, indices: T, updates: T, use_locking: bool = locks) -> T:
+        return _by_point(input_x, indices, updates, how)
+
+    rows = f"{_HOW[how]} the rows of a Parameter that `indices` names, written into it; gives it back."
+    points = f"{_HOW[how]} what the rows of `indices` (..., k) name in a Parameter, written into it; gives it back."
+    updating("input_x", name="scatter_sub" if how == "sub" else f"scatter_{how}")(_documented(function, rows))
+    declare = updating("input_x", primitive=f"Scatter{spelled}", init=("use_locking",), name=f"_scatter_{how}_primitive")
+    declare(_documented(primitive, rows))
+    declare = updating("input_x", primitive=f"ScatterNd{spelled}", init=("use_locking",), name=f"scatter_nd_{how}")
+    declare(_documented(function_nd, points))
+
+
+def _documented(function: Callable[..., T], doc: str) -> Callable[..., T]:
+    function.__doc__ = doc
+    return function
+
+
+def _copies(how: str) -> None:
+    """Makes the operators that give a changed copy: `tensor_scatter_*` and `TensorScatter*`."""
+
+    def function(input_x: T, indices: T, updates: T) -> T:
+        return _by_point(input_x, indices, updates, how)
+
+    function.__name__ = f"tensor_scatter_{how}"
+    function.__doc__ = f"{_HOW[how]} what the rows of `indices` (..., k) name, in a copy."
+    op(primitive=f"TensorScatter{how.title()}", methods=(function.__name__,))(function)
+
+
+for _how in _HOW:
+    _parameters(_how)
+for _how in ("sub", "mul", "div", "max", "min"):
+    _copies(_how)
+
+
+@updating("input_x", primitive="ScatterNonAliasingAdd")
+def _scatter_non_aliasing_add(input_x: T, indices: T, updates: T) -> T:
+    """`updates` added to what the rows of `indices` (..., k) name in a Parameter, written into it; gives it back."""
+    return _by_point(input_x, indices, updates, "add")
+
+
+@op(methods=("scatter",))
+def scatter(input: T, axis: int, index: T, src: Any) -> T:
+    """A copy with the elements of `src` at the places along `axis` that `index` names."""
+    return input.scatter(axis, _integers(index), src if not isinstance(src, T) else src.to(input.dtype))
+
+
+def _elements(data: T, indices: T, updates: T, axis: int, reduction: str) -> T:
+    if reduction not in ("none", "add"):
+        raise ValueError(f"reduction={reduction!r}: expected 'none' or 'add'.")
+    at = _integers(indices)
+    at = torch.where(at < 0, at + data.shape[axis], at)
+    return data.scatter(axis, at, updates) if reduction == "none" else data.scatter_add(axis, at, updates)
+
+
+@op()
+def tensor_scatter_elements(input_x: T, indices: T, updates: T, axis: int = 0, reduction: str = "none") -> T:
+    """A copy with `updates` at the places along `axis` that `indices` names, set or (reduction 'add') added."""
+    return _elements(input_x, indices, updates, axis, reduction)
+
+
+@op(primitive="TensorScatterElements", init=("axis", "reduction"))
+def _tensor_scatter_elements(data: T, indices: T, updates: T, axis: int = 0, reduction: str = "none") -> T:
+    """A copy with `updates` at the places along `axis` that `indices` names, set or (reduction 'add') added."""
+    return _elements(data, indices, updates, axis, reduction)
+
+
+@op(primitive="ScatterAddWithAxis", init=("axis",))
+def _scatter_add_with_axis(input_x: T, indices: T, updates: T, axis: int = 0) -> T:
+    """A copy with `updates` added at the places along `axis` that `indices` names."""
+    return _elements(input_x, indices, updates, axis, "add")
+
+
+def _added(x: T, indices: T, values: T, axis: int, sign: int = 1) -> T:
+    return x.index_add(axis, _integers(indices), values.to(x.dtype), alpha=sign)
+
+
+@updating("x")
+def index_add(x: T, indices: T, y: T, axis: int, use_lock: bool = True, check_index_bound: bool = True) -> T:
+    """y added to the slices of a Parameter along `axis` that `indices` names, written into it; gives it back."""
+    return _added(x, indices, y, axis)
+
+
+@updating("x", primitive="IndexAdd", init=("axis", "use_lock", "check_index_bound"))
+def _index_add_primitive(x: T, indices: T, y: T, axis: int, use_lock: bool = True, check_index_bound: bool = True) -> T:
+    """y added to the slices of a Parameter along `axis` that `indices` names, written into it; gives it back."""
+    return _added(x, indices, y, axis)
+
+
+@updating("var", primitive="InplaceIndexAdd", init=("axis",), name="inplace_index_add")
+def _inplace_index_add(var: T, indices: T, updates: T, axis: int) -> T:
+    """`updates` added to the slices of a Parameter along `axis` that `indices` names, written into it; gives it back."""
+    return _added(var, indices, updates, axis)
+
+
+@op(methods=("index_add",))
+def _index_add_method(input: T, dim: int, index: T, source: T, *, alpha: Any = 1) -> T:
+    """A copy with alpha * source added to the slices along `dim` that `index` names."""
+    return input.index_add(dim, _integers(index), source, alpha=alpha)
+
+
+@op(primitive="IndexFill", methods=("index_fill",))
+def index_fill(x: T, axis: Any, index: T, value: Any) -> T:
+    """A copy with `value` in the slices along `axis` that `index` names."""
+    return x.index_fill(int(axis), _integers(index), value.to(x.dtype) if isinstance(value, T) else value)
+
+
+@op(primitive="IndexPut", init=("accumulate",))
+def _index_put(x1: T, x2: T, indices: Any, accumulate: int = 0) -> T:
+    """A copy of x1 with the values x2 at the indexes along its first axes, set or (accumulate 1) added."""
+    if accumulate not in (0, 1):
+        raise ValueError(f"accumulate={accumulate!r}: expected 0 or 1.")
+    return x1.index_put(tuple(_integers(i) for i in indices), x2, accumulate=bool(accumulate))
+
+
+def _at_rows(x: T, v: T, indices: Any, how: str) -> T:
+    if not isinstance(indices, (int, tuple)):
+        raise TypeError(f"expected an int or a tuple of ints as indices, got {type(indices).__name__}.")
+    return _rows(x, torch.tensor(sizes(indices), device=x.device), v, how)
+
+
+@op()
+def inplace_add(x: T, v: T, indices: Any) -> T:
+    """A copy of x with v added to the rows at `indices`."""
+    return _at_rows(x, v, indices, "add")
+
+
+@op()
+def inplace_sub(x: T, v: T, indices: Any) -> T:
+    """A copy of x with v subtracted from the rows at `indices`."""
+    return _at_rows(x, v, indices, "sub")
+
+
+@op()
+def inplace_update(x: T, v: T, indices: Any) -> T:
+    """A copy of x with v in the place of the rows at `indices`."""
+    return _at_rows(x, v, indices, "update")
+
+
+@op(primitive="InplaceAdd", init=("indices",))
+def _inplace_add(x: T, input_v: T, indices: Any) -> T:
+    """A copy of x with v added to the rows at `indices`."""
+    return _at_rows(x, input_v, indices, "add")
+
+
+@op(primitive="InplaceSub", init=("indices",))
+def _inplace_sub(x: T, input_v: T, indices: Any) -> T:
+    """A copy of x with v subtracted from the rows at `indices`."""
+    return _at_rows(x, input_v, indices, "sub")
+
+
+@op(primitive="InplaceUpdate", init=("indices",))
+def _inplace_update(x: T, v: T, indices: Any) -> T:
+    """A copy of x with v in the place of the rows at `indices`."""
+    return _at_rows(x, v, indices, "update")
+
+
+@op(primitive="InplaceUpdateV2")
+def _inplace_update_v2(x: T, indices: Any, v: T) -> T:
+    """A copy of x with v in the place of the rows at `indices`."""
+    return _at_rows(x, v, indices, "update")
+
+
+@op(methods=("select_scatter",))
+def select_scatter(input: T, src: T, axis: int, index: int) -> T:
+    """A copy with `src` in the place of the slice at `index` along `axis`."""
+    return torch.select_scatter(input, src, axis, index)
+
+
+@op(methods=("slice_scatter",))
+def slice_scatter(input: T, src: T, axis: int = 0, start: int | None = None, end: int | None = None, step: int = 1) -> T:
+    """A copy with `src` in the place of the elements from `start` to `end` by `step` along `axis`."""
+    places = torch.arange(*slice(start, end, step).indices(input.shape[axis]), device=input.device)
+    shape = list(input.shape)
+    shape[axis] = places.shape[0]
+    return input.index_copy(axis, places, src.to(input.dtype).expand(shape))

@@ -1,0 +1,142 @@
+"""Figures of the slices that share a segment, and sparse values given by their indexes."""
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from torchspore.mindspore.ops.declare import op
+
+T = torch.Tensor
+
+
+def _unsorted(x: T, segment_ids: T, count: Any, how: str, start: Any) -> T:
+    """`how` of the slices of each of `count` segments; negative segments are left out, empty ones have the value `start`."""
+    rows = x.reshape(-1, *x.shape[segment_ids.ndim :])
+    ids, total = segment_ids.reshape(-1).long(), int(count)
+    ids = torch.where(ids < 0, total, ids)
+    out = torch.full((total + 1, *rows.shape[1:]), start, dtype=x.dtype, device=x.device)
+    out = out.scatter_reduce(0, ids.reshape(-1, *[1] * (rows.ndim - 1)).expand(rows.shape), rows, how)
+    return out[:-1]
+
+
+def _least(x: T) -> Any:
+    return torch.finfo(x.dtype).min if x.is_floating_point() else torch.iinfo(x.dtype).min
+
+
+def _most(x: T) -> Any:
+    return torch.finfo(x.dtype).max if x.is_floating_point() else torch.iinfo(x.dtype).max
+
+
+@op(primitive="UnsortedSegmentMax")
+def unsorted_segment_max(x: T, segment_ids: T, num_segments: Any) -> T:
+    """The largest values of the slices that share a segment: shape (num_segments, ...), the dtype's smallest for none."""
+    return _unsorted(x, segment_ids, num_segments, "amax", _least(x))
+
+
+@op(primitive="UnsortedSegmentMin")
+def unsorted_segment_min(x: T, segment_ids: T, num_segments: Any) -> T:
+    """The smallest values of the slices that share a segment: shape (num_segments, ...), the dtype's largest for none."""
+    return _unsorted(x, segment_ids, num_segments, "amin", _most(x))
+
+
+@op(primitive="UnsortedSegmentProd")
+def unsorted_segment_prod(x: T, segment_ids: T, num_segments: Any) -> T:
+    """The products of the slices that share a segment: shape (num_segments, ...), 1 for none."""
+    return _unsorted(x, segment_ids, num_segments, "prod", 1)
+
+
+def _sorted(x: T, segment_ids: T, how: str) -> T:
+    """`how` of the slices of each segment up to the last one, 0 (for products 1) where there is none."""
+    ids = segment_ids.long()
+    total = int(ids[-1]) + 1 if ids.numel() else 0
+    out = torch.full((total, *x.shape[1:]), 1 if how == "prod" else 0, dtype=x.dtype, device=x.device)
+    at = ids.reshape(-1, *[1] * (x.ndim - 1)).expand(x.shape)
+    return out.scatter_reduce(0, at, x, how, include_self=how in ("sum", "prod"))
+
+
+@op(primitive="SegmentSum")
+def _segment_sum(input_x: T, segment_ids: T) -> T:
+    """The sums of the rows that share a segment; the segments are sorted."""
+    return _sorted(input_x, segment_ids, "sum")
+
+
+@op(primitive="SegmentMean")
+def _segment_mean(input_x: T, segment_ids: T) -> T:
+    """The means of the rows that share a segment; the segments are sorted."""
+    return _sorted(input_x, segment_ids, "mean")
+
+
+@op(primitive="SegmentMax")
+def _segment_max(input_x: T, segment_ids: T) -> T:
+    """The largest values of the rows that share a segment; the segments are sorted."""
+    return _sorted(input_x, segment_ids, "amax")
+
+
+@op(primitive="SegmentMin")
+def _segment_min(input_x: T, segment_ids: T) -> T:
+    """The smallest values of the rows that share a segment; the segments are sorted."""
+    return _sorted(input_x, segment_ids, "amin")
+
+
+@op(primitive="SegmentProd")
+def _segment_prod(input_x: T, segment_ids: T) -> T:
+    """The products of the rows that share a segment; the segments are sorted."""
+    return _sorted(input_x, segment_ids, "prod")
+
+
+@op()
+def sparse_segment_mean(x: T, indices: T, segment_ids: T) -> T:
+    """The means of the rows x[indices] that share a segment; the segments are sorted."""
+    return _sorted(x.index_select(0, indices.long()), segment_ids, "mean")
+
+
+def _dense(indices: T, values: T, shape: Any) -> T:
+    lengths = [int(n) for n in (shape.tolist() if isinstance(shape, T) else shape)]
+    at = tuple(indices.reshape(-1, len(lengths)).long().unbind(-1))
+    return torch.zeros(lengths, dtype=values.dtype, device=values.device).index_put(at, values.reshape(-1), accumulate=True)
+
+
+@op(primitive="SparseToDense")
+def _sparse_to_dense(indices: T, values: T, sparse_shape: Any) -> T:
+    """Zeros of `sparse_shape` with `values` at the rows of `indices`."""
+    return _dense(indices, values, sparse_shape)
+
+
+@op(primitive="SparseTensorDenseMatmul", init=("adjoint_st", "adjoint_dt"))
+def _sparse_matmul(indices: T, values: T, sparse_shape: Any, dense: T, adjoint_st: bool = False, adjoint_dt: bool = False) -> T:
+    """The product of a sparse matrix and `dense`, each transposed and conjugated first if so asked."""
+    rows, columns = indices.long().unbind(-1)
+    height, _ = (int(n) for n in (sparse_shape.tolist() if isinstance(sparse_shape, T) else sparse_shape))
+    if adjoint_st:
+        height = int((sparse_shape.tolist() if isinstance(sparse_shape, T) else sparse_shape)[1])
+        rows, columns, values = columns, rows, values.conj() if values.is_complex() else values
+    dense = dense.mH if adjoint_dt else dense
+    out = torch.zeros(height, dense.shape[-1], dtype=dense.dtype, device=dense.device)
+    return out.index_add(0, rows, values.unsqueeze(-1) * dense.index_select(0, columns))
+
+
+@op(primitive="SparseTensorDenseAdd")
+def _sparse_add(x1_indices: T, x1_values: T, x1_shape: Any, x2: T) -> T:
+    """x2 with the values of a sparse Tensor of the same shape added."""
+    return x2 + _dense(x1_indices, x1_values, x1_shape)
+
+
+@op(primitive="SparseSlice")
+def _sparse_slice(indices: T, values: T, shape: T, start: T, size: T) -> Any:
+    """The part of a sparse Tensor that begins at `start` and has at most `size`: its indexes, values and shape."""
+    length = torch.minimum(size, (shape - start).clamp(min=0))
+    inside = ((indices >= start) & (indices < start + length)).all(-1)
+    return indices[inside] - start, values[inside], length
+
+
+@op(primitive="Coalesce")
+def coalesce(x_indices: T, x_values: T, x_shape: T) -> Any:
+    """A sparse Tensor (indexes (axes, n)) whose values at the same place are summed, in the order of its places."""
+    lengths = x_shape.tolist()
+    place = torch.zeros_like(x_indices[0])
+    for axis, length in enumerate(lengths):
+        place = place * length + x_indices[axis]
+    unique, inverse = torch.unique(place, return_inverse=True)
+    sums = torch.zeros(unique.shape[0], dtype=x_values.dtype, device=x_values.device).index_add(0, inverse, x_values)
+    return torch.stack(torch.unravel_index(unique, lengths)), sums, x_shape.clone()

@@ -1,0 +1,291 @@
+"""Special functions, and what is asked of single numbers: gamma and Bessel functions, signs, kinds, bits."""
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from torchspore.engine.dtypes import FROM_TORCH
+from torchspore.mindspore.ops.activation import as_dtype
+from torchspore.mindspore.ops.declare import op
+from torchspore.mindspore.ops.elementwise import _unary
+from torchspore.mindspore.ops.pairs import straight, two
+
+T = torch.Tensor
+S = torch.special
+
+
+def _bessel(name: str, primitive: str, value: Callable[[T], T], slope: Callable[[T], T], doc: str) -> Callable[[T], T]:
+    """Makes a Bessel function with its derivative, which torch lacks for most of them (DLMF 10.6, 10.29)."""
+
+    def body(x: T) -> T:
+        at = x.detach()
+        return straight(value(at), x, lambda: slope(at))
+
+    body.__name__ = body.__qualname__ = name
+    body.__doc__ = doc
+    return op(primitive=primitive, methods=(name,) if name.endswith(("0", "1")) else ())(body)
+
+
+def _over(y: T, x: T, limit: float) -> T:
+    """y / x, and `limit` where x is 0."""
+    return torch.where(x == 0, limit, y / torch.where(x == 0, 1, x))
+
+
+bessel_i0 = _bessel("bessel_i0", "BesselI0", S.i0, S.i1, "The modified Bessel function of the first kind of order 0.")
+bessel_i1 = _bessel(
+    "bessel_i1", "BesselI1", S.i1, lambda x: S.i0(x) - _over(S.i1(x), x, 0.5), "The modified Bessel function of the first kind of order 1.",
+)
+bessel_i0e = _bessel(
+    "bessel_i0e", "BesselI0e", S.i0e, lambda x: S.i1e(x) - torch.sign(x) * S.i0e(x), "exp(-|x|) times `bessel_i0`.",
+)
+bessel_i1e = _bessel(
+    "bessel_i1e", "BesselI1e", S.i1e, lambda x: S.i0e(x) - S.i1e(x) * torch.sign(x) - _over(S.i1e(x), x, 0.5),
+    "exp(-|x|) times `bessel_i1`.",
+)
+bessel_j0 = _bessel("bessel_j0", "BesselJ0", S.bessel_j0, lambda x: -S.bessel_j1(x), "The Bessel function of the first kind of order 0.")
+bessel_j1 = _bessel(
+    "bessel_j1", "BesselJ1", S.bessel_j1, lambda x: S.bessel_j0(x) - _over(S.bessel_j1(x), x, 0.5),
+    "The Bessel function of the first kind of order 1.",
+)
+bessel_y0 = _bessel("bessel_y0", "BesselY0", S.bessel_y0, lambda x: -S.bessel_y1(x), "The Bessel function of the second kind of order 0.")
+bessel_y1 = _bessel(
+    "bessel_y1", "BesselY1", S.bessel_y1, lambda x: S.bessel_y0(x) - S.bessel_y1(x) / x,
+    "The Bessel function of the second kind of order 1.",
+)
+_k0, _k1 = S.modified_bessel_k0, S.modified_bessel_k1
+_k0e, _k1e = S.scaled_modified_bessel_k0, S.scaled_modified_bessel_k1
+bessel_k0 = _bessel("bessel_k0", "BesselK0", _k0, lambda x: -_k1(x), "The modified Bessel function of the second kind of order 0.")
+bessel_k1 = _bessel(
+    "bessel_k1", "BesselK1", _k1, lambda x: -_k0(x) - _k1(x) / x, "The modified Bessel function of the second kind of order 1.",
+)
+bessel_k0e = _bessel("bessel_k0e", "BesselK0e", _k0e, lambda x: _k0e(x) - _k1e(x), "exp(x) times `bessel_k0`.")
+bessel_k1e = _bessel("bessel_k1e", "BesselK1e", _k1e, lambda x: _k1e(x) * (1 - 1 / x) - _k0e(x), "exp(x) times `bessel_k1`.")
+
+
+@op(methods=("i0",))
+def i0(input: T) -> T:
+    """The modified Bessel function of the first kind of order 0."""
+    at = input.detach()
+    return straight(S.i0(at), input, lambda: S.i1(at))
+
+
+sinc = _unary("sinc", torch.sinc, "sin(pi x) / (pi x), and 1 at 0.", "Sinc")
+sgn = _unary("sgn", torch.sgn, "The sign; of a complex number the number divided by its length.")
+signbit = _unary("signbit", torch.signbit, "Whether the sign is negative.")
+isneginf = _unary("isneginf", torch.isneginf, "Whether x is minus infinity.")
+isposinf = _unary("isposinf", torch.isposinf, "Whether x is plus infinity.")
+isreal = _unary("isreal", torch.isreal, "Whether the imaginary part is 0.")
+positive = _unary("positive", torch.positive, "x itself.")
+angle = _unary("angle", torch.angle, "The angle of a complex number in radians; pi of a negative one.", "Angle")
+arccosh = _unary("arccosh", torch.acosh, "The inverse hyperbolic cosine.")
+arcsinh = _unary("arcsinh", torch.asinh, "The inverse hyperbolic sine.")
+arctanh = _unary("arctanh", torch.atanh, "The inverse hyperbolic tangent.")
+tensor_expm1 = _unary("tensor_expm1", torch.expm1, "exp(x) - 1.", methods=())
+_complex_abs = _unary("_complex_abs", torch.abs, "The length of complex numbers.", "ComplexAbs", ())
+
+
+@op(methods=("frac",))
+def frac(x: T) -> T:
+    """x less x rounded towards zero."""
+    return torch.frac(x)
+
+
+@op(primitive="Rint")
+def rint(input_x: T) -> T:
+    """The nearest integer, halves to the even one."""
+    return torch.round(input_x)
+
+
+@op(primitive="Inv")
+def inv(x: T) -> T:
+    """1 / x; of integers rounded towards zero, so that 1 and -1 alone give themselves."""
+    if x.is_floating_point() or x.is_complex():
+        return torch.reciprocal(x)
+    return torch.where(torch.abs(x) == 1, x, 0)
+
+
+@op(primitive="Invert")
+def invert(x: T) -> T:
+    """All bits of integers turned over."""
+    if x.is_floating_point() or x.dtype is torch.bool:
+        raise TypeError(f"expected integers, got {FROM_TORCH[x.dtype]}.\n\nhint: ops.logical_not turns truth values over.")
+    return torch.bitwise_not(x)
+
+
+@op(methods=("bitwise_not",))
+def bitwise_not(input: T) -> T:
+    """All bits of integers turned over; of truth values the others."""
+    return torch.bitwise_not(input)
+
+
+@op(primitive="PopulationCount")
+def population_count(input_x: T) -> T:
+    """How many bits of each integer are 1, as uint8."""
+    bits = torch.iinfo(input_x.dtype).bits
+    places = torch.arange(bits, device=input_x.device)
+    wide = input_x.to(torch.int64).unsqueeze(-1)
+    return (wide >> places & 1).sum(-1).to(torch.uint8)
+
+
+@op(primitive="Eps")
+def eps(x: T) -> T:
+    """The distance from 1 to the next number of x's dtype, in x's shape."""
+    return torch.full_like(x, torch.finfo(x.dtype).eps)
+
+
+@op(methods=("numel",))
+def numel(input: T) -> int:
+    """How many elements there are."""
+    return input.numel()
+
+
+@op(methods=("is_complex",))
+def is_complex(input: T) -> bool:
+    """Whether the dtype is complex."""
+    return input.is_complex()
+
+
+@op(methods=("is_floating_point",))
+def is_floating_point(input: T) -> bool:
+    """Whether the dtype is one of real floating-point numbers."""
+    return input.is_floating_point()
+
+
+@op()
+def is_nonzero(input: T) -> bool:
+    """Whether the one number of a Tensor is not zero. Raises ValueError where there is more than one, or none."""
+    if input.numel() != 1:
+        raise ValueError(f"expected a Tensor of one element, got shape {tuple(input.shape)}.")
+    return bool(input.item() != 0)
+
+
+@op(methods=("nan_to_num",), primitive="NanToNum", init=("nan", "posinf", "neginf"))
+def nan_to_num(input: T, nan: float | None = None, posinf: float | None = None, neginf: float | None = None) -> T:
+    """Numbers in the place of NaN (0) and of the infinities (the largest and the smallest of the dtype)."""
+    return torch.nan_to_num(input, 0.0 if nan is None else nan, posinf, neginf)
+
+
+@op(methods=("logit",))
+def logit(input: T, eps: float | None = None) -> T:
+    """log(x / (1 - x)), where x is first held between eps and 1 - eps if `eps` is given."""
+    return torch.logit(input, eps)
+
+
+@op(primitive="Logit", init=("eps",))
+def _logit(input: T, eps: float = -1.0) -> T:
+    """log(x / (1 - x)), where x is first held between eps and 1 - eps unless `eps` is negative."""
+    return torch.logit(input, None if eps < 0 else eps)
+
+
+igamma = two("igamma", torch.igamma, "The regularized lower incomplete gamma function.", "Igamma", methods=("igamma",))
+igammac = two("igammac", torch.igammac, "The regularized upper incomplete gamma function.", "Igammac", methods=("igammac",))
+zeta = two("zeta", S.zeta, "The Hurwitz zeta function.", "Zeta")
+
+
+@op(primitive="Polygamma")
+def polygamma(n: Any, input: T) -> T:
+    """The n-th derivative of the digamma function."""
+    return torch.polygamma(int(n), input)
+
+
+@op(primitive="Mvlgamma", init=("p",), methods=("mvlgamma",))
+def mvlgamma(input: T, p: int) -> T:
+    """The logarithm of the multivariate gamma function of dimension p."""
+    if bool((input <= (p - 1) / 2).any()):
+        raise ValueError(f"expected numbers above {(p - 1) / 2}, which is (p - 1) / 2.")
+    return torch.mvlgamma(input, p)
+
+
+@op(primitive="Betainc")
+def _betainc(a: T, b: T, x: T) -> T:
+    """The regularized incomplete beta function."""
+    a64, b64, x64 = (t.to(torch.float64) for t in torch.broadcast_tensors(a, b, x))
+    swapped = x64 > (a64 + 1) / (a64 + b64 + 2)          # where the fraction converges slowly its mirror image does not
+    first, second = torch.where(swapped, b64, a64), torch.where(swapped, a64, b64)
+    at = torch.where(swapped, 1 - x64, x64).clamp(0, 1)
+    front = torch.exp(
+        torch.lgamma(first + second) - torch.lgamma(first) - torch.lgamma(second) + torch.xlogy(first, at) + torch.xlogy(second, 1 - at)
+    ) / first
+    out = front / _beta_fraction(first, second, at)
+    return torch.where(swapped, 1 - out, out).to(x.dtype)
+
+
+def _beta_fraction(a: T, b: T, x: T) -> T:
+    """The continued fraction of DLMF 8.17.22, by the method of Lentz: 200 terms, of which float64 needs fewer."""
+    tiny = 1e-300
+    value = torch.ones_like(x)
+    c, d = torch.ones_like(x), torch.zeros_like(x)
+    for term in range(1, 201):
+        m, odd = divmod(term, 2)
+        if odd:
+            factor = -(a + m) * (a + b + m) * x / ((a + 2 * m) * (a + 2 * m + 1))
+        else:
+            factor = m * (b - m) * x / ((a + 2 * m - 1) * (a + 2 * m))
+        d = 1 + factor * d
+        d = 1 / torch.where(d == 0, tiny, d)
+        c = 1 + factor / c
+        c = torch.where(c == 0, tiny, c)
+        value = value * c * d
+    return value
+
+
+@op(methods=("view_as_real",))
+def view_as_real(input: T) -> T:
+    """Complex numbers as pairs of real ones: a new last axis of length 2."""
+    return torch.view_as_real(input).clone()
+
+
+@op(primitive="CheckNumerics")
+def _check_numerics(x: T) -> T:
+    """x itself. Raises RuntimeError where an element is NaN or infinite."""
+    if not bool(torch.isfinite(x).all()):
+        raise RuntimeError("expected finite numbers, got NaN or infinity.")
+    return x.clone()
+
+
+@op()
+def fills(x: T, value: Any) -> T:
+    """`value` in the shape and dtype of x."""
+    return torch.full_like(x, value.item() if isinstance(value, T) else value)
+
+
+@op(primitive="Fills")
+def _fills(x: T, value: Any) -> T:
+    """`value` in the shape and dtype of x."""
+    return torch.full_like(x, value.item() if isinstance(value, T) else value)
+
+
+@op(primitive="IdentityN")
+def _identity_n(x: Any) -> Any:
+    """The Tensors of a tuple or list themselves."""
+    return tuple(t.view_as(t) for t in x)
+
+
+@op(primitive="DataFormatDimMap", init=("src_format", "dst_format"))
+def _data_format_dim_map(input_x: T, src_format: str = "NHWC", dst_format: str = "NCHW") -> T:
+    """For each number of an axis in `dst_format` where that axis stands in `src_format`."""
+    table = torch.tensor([src_format.index(axis) for axis in dst_format], dtype=input_x.dtype, device=input_x.device)
+    return table[torch.remainder(input_x, len(src_format)).long()]
+
+
+@op(primitive="DataFormatVecPermute", init=("src_format", "dst_format"))
+def _data_format_vec_permute(input_x: T, src_format: str = "NHWC", dst_format: str = "NCHW") -> T:
+    """A vector with a number for each axis (or a row of them) of `src_format` in the order of `dst_format`."""
+    if input_x.shape[0] == 2:                      # height and width alone
+        src_format, dst_format = ("".join(c for c in word if c in "HW") for word in (src_format, dst_format))
+    return input_x[torch.tensor([src_format.index(axis) for axis in dst_format], device=input_x.device)]
+
+
+@op()
+def logspace(start: Any, end: Any, steps: int, base: int = 10, *, dtype: Any = torch.float32) -> T:
+    """`steps` powers of `base`, the exponents evenly spaced from `start` to `end`."""
+    return torch.logspace(float(start), float(end), int(steps), base, dtype=as_dtype(dtype))
+
+
+@op(primitive="LogSpace", init=("steps", "base", "dtype"))
+def _logspace(start: T, end: T, steps: int = 10, base: int = 10, dtype: Any = torch.float32) -> T:
+    """`steps` powers of `base`, the exponents evenly spaced from `start` to `end`."""
+    return torch.pow(float(base), torch.linspace(float(start), float(end), steps, device=start.device)).to(as_dtype(dtype))
+
