@@ -87,8 +87,8 @@ globals().update(_names())
 methods.attach()
 _OTHERS = (
     "Assert", "GradOperation", "HookBackward", "HyperMap", "InsertGradientOf", "Map", "MultitypeFuncGraph", "Partial", "Primitive",
-    "PrimitiveWithCheck", "PrimitiveWithInfer", "ReduceOp", "clip_by_global_norm", "clip_by_norm", "get_grad", "grad", "partial", "prim_attr_register",
-    "value_and_grad",
+    "PrimitiveWithCheck", "PrimitiveWithInfer", "ReduceOp", "clip_by_global_norm", "clip_by_norm", "get_grad", "grad", "partial",
+    "prim_attr_register", "value_and_grad",
 )
 """What is no operator."""
 __all__ = sorted({*_names(), *_OTHERS})
