@@ -14,6 +14,7 @@ from torchspore.mindspore.ops import get_grad, grad, value_and_grad
 from torchspore.names import missing
 
 _LAZY = {
+    "parallel": ("set_algo_parameters", "get_algo_parameters", "reset_algo_parameters"),
     "train": (
         "Model", "Callback", "LossMonitor", "TimeMonitor", "ModelCheckpoint", "CheckpointConfig", "LearningRateScheduler", "EarlyStopping",
         "ReduceLROnPlateau", "History", "LambdaCallback", "RunContext", "FixedLossScaleManager", "DynamicLossScaleManager",

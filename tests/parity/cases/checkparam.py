@@ -8,8 +8,12 @@ from parity.case import case
 CALLS = {
     "check_int": [(3, 1, v.GE, "x", "Net"), (0, 1, v.GE), (2.5, 1, v.GE), (True, 1, v.GE), (3, 3, v.EQ), (3, 4, v.NE), (3, 4, v.GT)],
     "check_float": [(3.0, 1.0, v.GT), (0.5, 1.0, v.GT), (3, 1.0, v.GT), (float("inf"), 1.0, v.GT), (float("nan"), 1.0, v.GT)],
-    "check_int_range": [(3, 0, 3, v.INC_BOTH), (3, 0, 3, v.INC_LEFT), (0, 0, 3, v.INC_RIGHT), (0, 0, 3, v.INC_NEITHER), ("a", 0, 3, v.INC_BOTH)],
-    "check_float_range": [(0.5, 0.0, 1.0, v.INC_BOTH), (1.5, 0.0, 1.0, v.INC_BOTH), (1, 0.0, 1.0, v.INC_BOTH), (0.0, 0.0, 1.0, v.INC_RIGHT)],
+    "check_int_range": [
+        (3, 0, 3, v.INC_BOTH), (3, 0, 3, v.INC_LEFT), (0, 0, 3, v.INC_RIGHT), (0, 0, 3, v.INC_NEITHER), ("a", 0, 3, v.INC_BOTH),
+    ],
+    "check_float_range": [
+        (0.5, 0.0, 1.0, v.INC_BOTH), (1.5, 0.0, 1.0, v.INC_BOTH), (1, 0.0, 1.0, v.INC_BOTH), (0.0, 0.0, 1.0, v.INC_RIGHT),
+    ],
     "check_positive_int": [(1,), (0,), (-1,), (1.0,), (False,), (None,)],
     "check_non_negative_int": [(0,), (-1,), ("1",)],
     "check_negative_int": [(-1,), (0,)],
