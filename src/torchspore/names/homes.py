@@ -20,7 +20,6 @@ _METRIC_FILES = (
 
 MODULES: dict[str, tuple[str, ...]] = {
     "mindspore._c_expression": ("mindspore.common", "mindspore", "mindspore.ops"),
-    "mindspore.amp": ("mindspore.train",),
     "mindspore.common._decorator": _COMMON,
     "mindspore.common._register_for_tensor": _COMMON,
     "mindspore.common.api": _COMMON,
@@ -76,7 +75,7 @@ MODULES: dict[str, tuple[str, ...]] = {
     "mindspore.parallel.auto_parallel": ("mindspore.parallel",),
     "mindspore.profiler.profiling": ("mindspore.profiler", "mindspore"),
     "mindspore.train._utils": _TRAIN,
-    "mindspore.train.train_thor.dataset_helper": _TRAIN,
+    "mindspore.train.train_thor": _TRAIN,
     "mindspore.train.amp": ("mindspore.amp", "mindspore.train"),
     "mindspore.train.callback": _TRAIN,
     "mindspore.train.callback._callback": _TRAIN,
