@@ -24,7 +24,7 @@ _LAZY = {
         "Top5CategoricalAccuracy",
         "TopKCategoricalAccuracy", "ConfusionMatrix", "ConfusionMatrixMetric", "BleuScore", "CosineSimilarity", "Dice", "HausdorffDistance",
         "MeanSurfaceDistance", "RootMeanSquareDistance", "OcclusionSensitivity", "Perplexity", "ROC", "auc", "names", "get_metric_fn",
-        "rearrange_inputs", "get_metrics", "export", "load", "build_train_network", "DatasetHelper",
+        "rearrange_inputs", "get_metrics", "export", "load", "build_train_network", "DatasetHelper", "SummaryRecord", "SummaryCollector",
     ),
 }
 _HOMES = {name: module for module, listed in _LAZY.items() for name in listed}

@@ -14,6 +14,7 @@ from torchspore.mindspore.train.callback import (
     ModelCheckpoint,
     ReduceLROnPlateau,
     RunContext,
+    SummaryCollector,
     TimeMonitor,
 )
 from torchspore.mindspore.train.dataset_helper import DatasetHelper, connect_network_with_dataset, data_sink
@@ -49,6 +50,7 @@ from torchspore.mindspore.train.serialization import (
     load_param_into_net,
     save_checkpoint,
 )
+from torchspore.mindspore.train.summary import SummaryRecord
 from torchspore.names import missing
 
 __getattr__ = missing(__name__)
