@@ -48,7 +48,8 @@ class SummaryCollector(Callback):
         self._record: SummaryRecord | None = None
 
     def __enter__(self) -> SummaryCollector:
-        self._record = SummaryRecord(**self._arguments)
+        if self._record is None:                    # a training enters its callbacks once more than the program's own `with`
+            self._record = SummaryRecord(**self._arguments)
         return self
 
     def __exit__(self, *_: Any) -> None:
@@ -58,8 +59,7 @@ class SummaryCollector(Callback):
 
     def begin(self, run_context: Any) -> None:
         """Opens the record, where no `with` has."""
-        if self._record is None:
-            self.__enter__()
+        self.__enter__()
         self._record.set_mode(run_context.original_args().get("mode", "train"))  # type: ignore[union-attr]
 
     def step_end(self, run_context: Any) -> None:
