@@ -15,6 +15,7 @@ from torchspore.mindspore.ops import (
     declare,
     dropouts,
     elementwise,
+    layer_math,
     linear_algebra,
     loss,
     methods,

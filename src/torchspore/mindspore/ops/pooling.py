@@ -395,3 +395,13 @@ def _fractional_max_pool3d(x: T, random_samples: T, ksize: Size, output_shape: A
         return out.permute(0, 2, 3, 4, 1), at.permute(0, 2, 3, 4, 1)
     _check_format(data_format)
     return _fractional(3, x, ksize, output_shape, None, random_samples)
+
+
+@op()
+def _max_pool_with_indices(
+    x: T, kernel_size: Size, stride: Size, padding: Any, dilation: Size, ceil_mode: bool, return_indices: bool,
+) -> Any:
+    """The largest value in each window over the last axes, and with `return_indices` where it lay (int64), for the layers."""
+    count = x.ndim - 2
+    call = (F.max_pool1d, F.max_pool2d, F.max_pool3d)[count - 1]
+    return call(x, pair(kernel_size, count), pair(stride, count), _unpadded(padding, count), dilation, ceil_mode, return_indices)

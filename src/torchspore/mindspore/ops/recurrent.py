@@ -142,8 +142,9 @@ def _dynamic_rnn(
 ) -> Any:
     """An LSTM over (time, N, features) with one weight w (features + hidden, 4 * hidden), gates in the order input, cell, forget, output.
 
-    Gives y, h, c, i, j, f, o and tanh(c), each (time, N, hidden): h of the dtype of x, the others of that of b. `seq_length`, as in MindSpore, must be None; there is one layer in one
-    direction, and `is_training` changes nothing where nothing is dropped.
+    Gives y, h, c, i, j, f, o and tanh(c), each (time, N, hidden): h of the dtype of x, the others of that of b.
+    `seq_length`, as in MindSpore, must be None; there is one layer in one direction, and `is_training` changes nothing where nothing is
+    dropped.
     """
     _refuse({
         "cell_type": (cell_type, "LSTM"), "direction": (direction, "UNIDIRECTIONAL"), "cell_depth": (cell_depth, 1),
@@ -182,7 +183,8 @@ def _dynamic_gru(
     """A GRU over (time, N, features) with weights (features, 3 * hidden) and (hidden, 3 * hidden).
 
     Gives y, h, update, reset, new and hidden_new, each (time, N, hidden): the gates, the candidate, and the state's part of it. The gates
-    lie in the order 'rzh' or 'zrh'. Results have the dtype of the biases, or of `init_h` where there are none. There is one layer in one direction, and `seq_length` must be None.
+    lie in the order 'rzh' or 'zrh'. Results have the dtype of the biases, or of `init_h`
+    where there are none. There is one layer in one direction, and `seq_length` must be None.
     """
     _refuse({
         "direction": (direction, "UNIDIRECTIONAL"), "cell_depth": (cell_depth, 1), "keep_prob": (keep_prob, 1.0),

@@ -15,7 +15,6 @@ from torchspore.mindspore.common.tensor import Tensor
 from torchspore.mindspore.nn.cell import Cell
 from torchspore.mindspore.nn.wrap.cell_wrapper import TrainOneStepCell, _scaled
 
-
 grad_scale = ops.MultitypeFuncGraph("grad_scale")
 """A gradient divided by a scale: `grad_scale(scale, grad)`; whole ones in the dtype of the gradient."""
 
