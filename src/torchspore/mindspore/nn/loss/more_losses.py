@@ -249,9 +249,9 @@ class DiceLoss(LossBase):
 
 
 class MultiClassDiceLoss(LossBase):
-    """The mean of DiceLoss over the classes (axis 1), each times its weight of `weights` (N, C); `ignore_indiex` leaves one class out.
+    """The mean of DiceLoss over the classes (axis 1), each times its weight; `ignore_indiex` leaves one class out.
 
-    `activation`, a name, a Cell or None, is applied to the logits first.
+    `weights` (C, ...) says how much each class counts. `activation`, a name, a Cell or None, is applied to the logits first.
     """
 
     def __init__(self, weights: Any = None, ignore_indiex: int | None = None, activation: Any = "softmax") -> None:
@@ -267,7 +267,7 @@ class MultiClassDiceLoss(LossBase):
             raise TypeError(f"MultiClassDiceLoss(activation={activation!r:.40}): expected a name, a Cell or None.")
 
     def construct(self, logits: Any, label: Any) -> Any:
-        """The loss ()."""
+        """The loss, of the shape of one weight."""
         _same_shape("MultiClassDiceLoss", logits, label)
         if self.activation is not None:
             logits = self.activation(logits)
@@ -280,7 +280,7 @@ class MultiClassDiceLoss(LossBase):
             if i != self.ignore_indiex:
                 loss = self.binarydiceloss(logits[:, i], label[:, i])
                 total = total + (loss if self.weights is None else loss * self.weights[i])
-        return ops.mean(total / label.shape[1])
+        return total / label.shape[1]
 
 
 class FocalLoss(LossBase):
