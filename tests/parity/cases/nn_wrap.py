@@ -46,7 +46,7 @@ def gradients():
     net = network().backbone_network
     weighed = nn.WithGradCell(net, nn.MSELoss(), ms.Tensor(2.0))(ms.Tensor(DATA), ms.Tensor(LABEL))
     reducer = nn.DistributedGradReducer(net.trainable_params(), degree=4, mean=True)
-    return {"weight": whole[0].asnumpy(), "bias": whole[1].asnumpy(), "weighed": weighed[0].asnumpy(), "degree": reducer.degree,
+    return {"weight": whole[0].asnumpy(), "bias": whole[1].asnumpy(), "weighed": weighed[0].asnumpy(), "degree": reducer.degree.asnumpy(),
             "mean": reducer.mean, "filter": list(reducer.allreduce_filter)}  # fmt: skip
 
 
