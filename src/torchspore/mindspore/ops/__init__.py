@@ -21,6 +21,7 @@ from torchspore.mindspore.ops import (
     elementwise,
     fourier,
     joining,
+    layer_math,
     linear_algebra,
     loss,
     matrices,

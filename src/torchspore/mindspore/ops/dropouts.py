@@ -48,8 +48,8 @@ def _channels(x: T, p: float, axes: tuple[int, ...]) -> tuple[T, T]:
 
     A channel is all that lies behind one place of (N, C); `axes` are the numbers of axes that the input may have.
     """
-    if isinstance(p, bool) or not isinstance(p, float):
-        raise TypeError(f"p={p!r:.40}: expected a float, got {type(p).__name__}.")
+    if isinstance(p, bool) or not isinstance(p, (int, float)):
+        raise TypeError(f"p={p!r:.40}: expected a number, got {type(p).__name__}.")
     if not 0 <= p <= 1:
         raise ValueError(f"p={p}: expected a number from 0 to 1.")
     if x.ndim not in axes:

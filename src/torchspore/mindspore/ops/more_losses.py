@@ -32,7 +32,7 @@ def cosine_embedding_loss(input1: T, input2: T, target: T, margin: float = 0.0, 
 @op()
 def hinge_embedding_loss(inputs: T, targets: T, margin: float = 1.0, reduction: str = "mean") -> T:
     """The input where `targets` is 1; max(0, margin - input) where it is -1."""
-    return reduced(torch.where(targets == 1, inputs, torch.clamp(margin - inputs, min=0)), reduction)
+    return F.hinge_embedding_loss(inputs, targets, margin, reduction=reduction)
 
 
 @op()
@@ -159,3 +159,35 @@ def _binary_cross_entropy(logits: T, labels: T, weight: T | None = None, reducti
 def _bce_with_logits(input: T, target: T, weight: T | None = None, posWeight: T | None = None, reduction: str = "mean") -> T:
     """The binary cross entropy of logits; `posWeight` weighs where the target is 1."""
     return F.binary_cross_entropy_with_logits(input, target, weight, reduction=reduction, pos_weight=posWeight)
+
+
+@op()
+def _sampled_classes(labels: T, count: int, classes: int, seed: int, avoids_labels: bool) -> Any:
+    """`count` classes drawn evenly, different ones where there are enough, and the expected counts of the labels and of the drawn ones."""
+    chance = torch.ones(classes, device=labels.device)
+    if avoids_labels:
+        chance = chance.index_fill(0, labels.flatten().long(), 0.0)
+        chance = torch.where(chance.sum() > 0, chance, torch.ones_like(chance))
+    generator = None
+    if seed:
+        generator = torch.Generator(device=labels.device)
+        generator.manual_seed(seed)
+    many = count + (labels.numel() if avoids_labels else 0) > classes
+    drawn = torch.multinomial(chance, count, replacement=many, generator=generator)
+    expected = torch.full_like(chance, count / classes)
+    return drawn, expected[labels.long()], expected[drawn]
+
+
+@op()
+def _sampled_softmax(
+    weights: T, biases: T, labels: T, logits: T, drawn: T, expected_true: T, expected_drawn: T, num_true: int, removes_hits: bool,
+) -> T:
+    """The cross entropy (N,) of the right classes among themselves and the drawn ones, each less the log of its expected count."""
+    labels, drawn = labels.reshape(-1, num_true).long(), drawn.reshape(-1).long()
+    right = (logits.unsqueeze(1) * weights[labels]).sum(-1) + biases[labels] - torch.log(expected_true.reshape(-1, num_true))
+    others = logits @ weights[drawn].T + biases[drawn] - torch.log(expected_drawn.reshape(-1))
+    if removes_hits:
+        hits = (labels.unsqueeze(-1) == drawn).any(1)
+        others = torch.where(hits, others - 1e37, others)
+    chances = torch.log_softmax(torch.cat([right, others], 1), 1)
+    return -chances[:, :num_true].mean(1)

@@ -59,6 +59,6 @@ def _pad_by_layer(x: T, pads: Any, mode: str, value: Any) -> T:
     if mode == "constant":
         return F.pad(x, list(pads), value=value)
     inner = len(pads) // 2
-    if x.ndim not in (inner + 1, inner + 2):
-        raise ValueError(f"expected an input of {inner + 1} or {inner + 2} axes, got shape {tuple(x.shape)}.")
-    return F.pad(x, list(pads), mode)
+    if x.ndim not in (inner, inner + 1, inner + 2):
+        raise ValueError(f"expected an input of {inner} to {inner + 2} axes, got shape {tuple(x.shape)}.")
+    return F.pad(x, list(pads), mode) if x.ndim > inner else F.pad(x.unsqueeze(0), list(pads), mode).squeeze(0)

@@ -172,7 +172,9 @@ def _avg_pool3d(
     """The mean of each window of (N, C, D, H, W)."""
     _check_format(data_format)
     if pad_mode.lower() == "same":
-        return pool("avg", x, kernel_size, strides, pad_mode)
+        if not count_include_pad:
+            return pool("avg", x, kernel_size, strides, pad_mode)
+        x = F.pad(x, same_padding(x.shape[2:], pair(kernel_size, 3), pair(strides, 3), (1, 1, 1)))
     pads = _unpadded(pad, 3) if pad_mode.lower() == "pad" else 0
     return F.avg_pool3d(x, pair(kernel_size, 3), pair(strides, 3), pads, ceil_mode, count_include_pad, divisor_override or None)
 
@@ -205,14 +207,16 @@ def _max_pool3d_argmax(
 
 @op(primitive="MaxPoolWithArgmax", init=("kernel_size", "strides", "pad_mode", "data_format"))
 def _max_pool_with_argmax(x: T, kernel_size: Size = 1, strides: Size = 1, pad_mode: str = "valid", data_format: str = "NCHW") -> Any:
-    """The largest value in each window of (N, C, H, W), and its place in the flattened image as int32."""
+    """The largest value in each window of (N, C, H, W), and its place in the sample flattened over channels and pixels, as int32."""
     if data_format == "NHWC":
         x = x.permute(0, 3, 1, 2)
     kernel, stride = pair(kernel_size), pair(strides)
     pads = same_padding(x.shape[2:], kernel, stride, (1, 1)) if pad_mode.lower() == "same" else [0] * 4
     out, at = F.max_pool2d(F.pad(x, pads, value=float("-inf")), kernel, stride, return_indices=True)
     width = x.shape[3] + pads[0] + pads[1]
-    at = ((at // width - pads[2]) * x.shape[3] + at % width - pads[0]).int()
+    at = (at // width - pads[2]) * x.shape[3] + at % width - pads[0]
+    channel = torch.arange(x.shape[1], device=x.device).reshape(-1, 1, 1)
+    at = (at + channel * x.shape[2] * x.shape[3]).int()
     return (out.permute(0, 2, 3, 1), at.permute(0, 2, 3, 1)) if data_format == "NHWC" else (out, at)
 
 
@@ -395,3 +399,13 @@ def _fractional_max_pool3d(x: T, random_samples: T, ksize: Size, output_shape: A
         return out.permute(0, 2, 3, 4, 1), at.permute(0, 2, 3, 4, 1)
     _check_format(data_format)
     return _fractional(3, x, ksize, output_shape, None, random_samples)
+
+
+@op()
+def _max_pool_with_indices(
+    x: T, kernel_size: Size, stride: Size, padding: Any, dilation: Size, ceil_mode: bool, return_indices: bool,
+) -> Any:
+    """The largest value in each window over the last axes, and with `return_indices` where it lay (int64), for the layers."""
+    count = x.ndim - 2
+    call = (F.max_pool1d, F.max_pool2d, F.max_pool3d)[count - 1]
+    return call(x, pair(kernel_size, count), pair(stride, count), _unpadded(padding, count), dilation, ceil_mode, return_indices)

@@ -142,8 +142,9 @@ def _dynamic_rnn(
 ) -> Any:
     """An LSTM over (time, N, features) with one weight w (features + hidden, 4 * hidden), gates in the order input, cell, forget, output.
 
-    Gives y, h, c, i, j, f, o and tanh(c), each (time, N, hidden): h of the dtype of x, the others of that of b. `seq_length`, as in MindSpore, must be None; there is one layer in one
-    direction, and `is_training` changes nothing where nothing is dropped.
+    Gives y, h, c, i, j, f, o and tanh(c), each (time, N, hidden): h of the dtype of x, the others of that of b.
+    `seq_length`, as in MindSpore, must be None; there is one layer in one direction, and `is_training` changes nothing where nothing is
+    dropped.
     """
     _refuse({
         "cell_type": (cell_type, "LSTM"), "direction": (direction, "UNIDIRECTIONAL"), "cell_depth": (cell_depth, 1),
@@ -182,7 +183,8 @@ def _dynamic_gru(
     """A GRU over (time, N, features) with weights (features, 3 * hidden) and (hidden, 3 * hidden).
 
     Gives y, h, update, reset, new and hidden_new, each (time, N, hidden): the gates, the candidate, and the state's part of it. The gates
-    lie in the order 'rzh' or 'zrh'. Results have the dtype of the biases, or of `init_h` where there are none. There is one layer in one direction, and `seq_length` must be None.
+    lie in the order 'rzh' or 'zrh'. Results have the dtype of the biases, or of `init_h`
+    where there are none. There is one layer in one direction, and `seq_length` must be None.
     """
     _refuse({
         "direction": (direction, "UNIDIRECTIONAL"), "cell_depth": (cell_depth, 1), "keep_prob": (keep_prob, 1.0),
@@ -216,31 +218,33 @@ def _lstm(
 ) -> Any:
     """An LSTM over (time, N, input_size) whose weights lie one after another in `w` (count, 1, 1).
 
-    Gives the outputs and the last h and c, then two states for MindSpore's own gradient, which are empty here: (0,) each. The order in `w`
-    is each layer's and direction's weights for input and state, then all biases in the same order. `dropout` acts between layers.
+    Gives the outputs and the last h and c, then two states for MindSpore's own gradient, which are empty here: (0,) each. `w` holds the
+    weights for the input of each layer and direction, then those for the states, then biases: one each, as on the CPU, or two, as
+    on a GPU. `dropout` acts between layers.
     """
     _refuse({"proj_size": (proj_size, 0)})
     directions = 2 if bidirectional else 1
-    flat, at = w.reshape(-1), 0
-    shapes = [
-        ((4 * hidden_size, input_size if layer == 0 else directions * hidden_size), (4 * hidden_size, hidden_size))
-        for layer in range(num_layers) for _ in range(directions)
-    ]
-    pieces: list[list[T]] = []
-    for own in shapes:
-        pieces.append([])
-        for rows, columns in own:
-            pieces[-1].append(flat[at: at + rows * columns].reshape(rows, columns))
-            at += rows * columns
-    weights: list[Any] = []
-    for own_weights in pieces:
-        biases: list[Any] = [None, None]
-        if has_bias:
-            biases = [flat[at + k * 4 * hidden_size: at + (k + 1) * 4 * hidden_size] for k in (0, 1)]
-            at += 8 * hidden_size
-        weights += [*own_weights, *biases]
+    weights = _unpacked(w.reshape(-1), input_size, hidden_size, num_layers, directions, has_bias)
     out, (last_h, last_c) = _stacked(x, (h, c), weights, num_layers, directions, dropout)
     return out, last_h, last_c, x.new_empty(0), x.new_empty(0)
+
+
+def _unpacked(flat: T, features: int, hidden: int, layers: int, directions: int, has_bias: bool) -> list[Any]:
+    """The four weights of each layer and direction, cut out of one vector."""
+    places, rows = layers * directions, 4 * hidden
+    inner = [features if place < directions else directions * hidden for place in range(places)]
+    lengths = [rows * n for n in inner] + [rows * hidden] * places
+    both = flat.numel() >= sum(lengths) + 2 * rows * places
+    lengths += [rows] * (places * (2 if both else 1)) if has_bias else []
+    if flat.numel() < sum(lengths):
+        raise ValueError(f"expected {sum(lengths)} weights, got {flat.numel()}.")
+    parts = list(flat[: sum(lengths)].split(lengths))
+    weights: list[Any] = []
+    for place in range(places):
+        weights += [parts[place].reshape(rows, -1), parts[places + place].reshape(rows, hidden)]
+        own = [parts[(2 + k) * places + place] for k in range(2 if both else 1)] if has_bias else [None, None]
+        weights += own if len(own) == 2 else [*own, torch.zeros_like(own[0])]
+    return weights
 
 
 def _stacked(x: T, states: tuple[T, T], weights: list[Any], layers: int, directions: int, dropout: float) -> Any:

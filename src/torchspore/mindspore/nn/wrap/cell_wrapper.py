@@ -14,6 +14,7 @@ from torchspore.mindspore.common.parameter import Parameter, ParameterTuple
 from torchspore.mindspore.common.tensor import Tensor
 from torchspore.mindspore.nn.cell import Cell
 from torchspore.mindspore.nn.layer.basic import Identity
+from torchspore.mindspore.nn.wrap.micro_batches import _MicroBatch as _MicroBatch
 
 
 def _check_cell(call: str, argument: str, value: Any) -> None:

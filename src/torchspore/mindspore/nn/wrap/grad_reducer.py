@@ -33,17 +33,17 @@ class DistributedGradReducer(Cell):
         elif isinstance(degree, bool) or not isinstance(degree, int) or degree <= 0:
             raise ValueError(message(f"DistributedGradReducer(degree={short(degree)})", "an int above 0"))
         self.mean = bool(get_auto_parallel_context("gradients_mean")) if mean is None else mean
-        self.degree = 1.0 / degree
+        self.degree, self._is_alone = Tensor(1.0 / degree, dtypes.float32), degree == 1
         self.allreduce_filter = tuple(not getattr(parameter, "layerwise_parallel", False) for parameter in parameters)
 
     def construct(self, grads: Any) -> Any:
         """The gradients, each over all processes."""
-        if not self.mean or self.degree == 1.0:
+        if not self.mean or self._is_alone:
             return grads
         return tuple(self._mean(grad) if shared else grad for grad, shared in zip(grads, self.allreduce_filter))
 
     def _mean(self, grad: Any) -> Any:
-        return grad * (self.degree if isinstance(grad, RowTensorInner) else Tensor(self.degree, dtypes.float32).astype(grad.dtype))
+        return grad * self.degree.astype(grad.values.dtype if isinstance(grad, RowTensorInner) else grad.dtype)
 
 
 class PipelineGradReducer(Cell):

@@ -15,21 +15,37 @@ from torchspore.mindspore.common.tensor import Tensor
 from torchspore.mindspore.nn.cell import Cell
 from torchspore.mindspore.nn.wrap.cell_wrapper import TrainOneStepCell, _scaled
 
-grad_scale = ops.MultitypeFuncGraph("grad_scale")
-"""A gradient divided by a scale: `grad_scale(scale, grad)`; whole ones in the dtype of the gradient."""
+_grad_scale = ops.MultitypeFuncGraph("grad_scale")
+"""A gradient divided by a scale, in its own dtype: `_grad_scale(scale, grad)`."""
 
 
-@grad_scale.register("Tensor", "Tensor")
-def _tensor_grad_scale(scale: Any, grad: Any) -> Any:
+@_grad_scale.register("Tensor", "Tensor")
+def tensor_grad_scale(scale: Any, grad: Any) -> Any:
+    """A whole gradient divided by the scale."""
     return grad * (1.0 / scale).astype(grad.dtype)
 
 
-@grad_scale.register("Tensor", "RowTensor")
-def _row_grad_scale(scale: Any, grad: Any) -> Any:
+@_grad_scale.register("Tensor", "RowTensor")
+def tensor_grad_scale_row_tensor(scale: Any, grad: Any) -> Any:
+    """The rows of a gradient divided by the scale."""
     return grad * (1.0 / scale).astype(grad.values.dtype)
 
 
-_grad_scale = grad_scale
+grad_scale = ops.MultitypeFuncGraph("grad_scale")
+"""`grad_scale(scale, grad, accumulated)`: the accumulated gradient divided by the scale, and the store set back to zeros."""
+shard_grad_scale = ops.MultitypeFuncGraph("shard_grad_scale")
+"""The same, of gradients that processes share: with one process there is no difference."""
+
+
+@grad_scale.register("Tensor", "Tensor", "Tensor")
+@shard_grad_scale.register("Tensor", "Tensor", "Tensor")
+def tensor_grad_scale_pipeline(scale: Any, grad: Any, accu_grad: Any) -> Any:
+    """What was accumulated, divided by the scale; the store begins again at zeros."""
+    found = ops.depend(accu_grad * 1.0, grad) * (1.0 / scale).astype(accu_grad.dtype)
+    ops.assign(accu_grad, ops.zeros_like(accu_grad))
+    return found
+
+
 _grad_overflow = ops.MultitypeFuncGraph("_grad_overflow")
 """Whether a gradient has a value that is not finite, as a float32 Tensor 0 or 1."""
 
@@ -42,17 +58,6 @@ def _tensor_grad_overflow(grad: Any) -> Any:
 @_grad_overflow.register("RowTensor")
 def _row_grad_overflow(grad: Any) -> Any:
     return _tensor_grad_overflow(grad.values)
-
-
-shard_grad_scale = ops.MultitypeFuncGraph("shard_grad_scale")
-"""`shard_grad_scale(scale, grad, accumulated)`: the accumulated gradient divided by the scale, and the store set back to zeros."""
-
-
-@shard_grad_scale.register("Tensor", "Tensor", "Tensor")
-def _shard_grad_scale(scale: Any, grad: Any, accumulated: Any) -> Any:
-    found = ops.depend(accumulated * 1.0, grad) * (1.0 / scale).astype(accumulated.dtype)
-    ops.assign(accumulated, ops.zeros_like(accumulated))
-    return found
 
 
 class DynamicLossScaleUpdateCell(Cell):
