@@ -35,6 +35,7 @@ from torchspore.mindspore.ops import (
     state,
     statistics,
     structures,
+    updates,
 )
 from torchspore.mindspore.ops.composite import HyperMap, Map, MultitypeFuncGraph, Partial, clip_by_global_norm, clip_by_norm, partial
 from torchspore.mindspore.ops.declare import OPERATORS
