@@ -48,8 +48,8 @@ def __getattr__(name: str) -> Any:
 
 
 __all__ = [
-    "common", "context", "dtype", "dtype_to_nptype", "dtype_to_pytype", "get_grad", "grad", "is_tensor", "jacfwd", "jacrev", "jvp", "nn", "ops",
-    "pytype_to_dtype", "value_and_grad", "vjp", "vmap",
+    "common", "context", "dtype", "dtype_to_nptype", "dtype_to_pytype", "get_grad", "grad", "is_tensor", "jacfwd", "jacrev",
+    "jvp", "nn", "ops", "pytype_to_dtype", "value_and_grad", "vjp", "vmap",
     *common.__all__, *context.__all__, *_HOMES,
 ]
 gate.close()

@@ -96,8 +96,8 @@ ALIASES = {
     "ne": "not_equal", "tensor_floordiv": "floor_divide", "absolute": "abs",
     "negative": "neg", "arccos": "acos", "arctan": "atan", "moveaxis": "movedim",
     "arctan2": "atan2", "floordiv": "floor_divide", "floormod": "floor_mod", "pows": "pow", "tensor_range": "range",
-    "tensor_slice": "slice",
-    "ger": "outer", "accumulate_n": "addn", "row_stack": "vstack", "tensor_muls": "mul", "reshape_": "reshape", "det": "matrix_determinant",
+
+    "ger": "outer", "accumulate_n": "addn", "tensor_muls": "mul", "reshape_": "reshape", "det": "matrix_determinant",
 }
 """Second names of operators."""
 

@@ -23,7 +23,7 @@ class _Plain:
         self.fn, self.example = fn, example
         self.result: Any = None
 
-    def __call__(self, *values: T) -> tuple[T, ...]:
+    def _of(self, *values: T) -> tuple[T, ...]:
         result = thread_state.in_pynative(self.fn, _filled(self.example, values), {})
         self.result = transform(result, lambda tensor: tensor)
         return tuple(raw(one) for one in tensors(result))
@@ -65,7 +65,7 @@ def vmap(fn: Any, in_axes: Any = 0, out_axes: Any = 0) -> Callable[..., Any]:
         plain = _Plain(fn, args)
         values = [raw(tensor) for tensor in tensors(args)]
         try:
-            results = torch.vmap(plain, tuple(axes), randomness="different")(*values)
+            results = torch.vmap(plain._of, tuple(axes), randomness="different")(*values)
         except RuntimeError as error:
             if "inside of a function being transformed" not in str(error) and "vmap" not in str(error):
                 raise
@@ -78,7 +78,7 @@ def vmap(fn: Any, in_axes: Any = 0, out_axes: Any = 0) -> Callable[..., Any]:
 
 def _one_by_one(plain: _Plain, values: list[T], axes: list[int | None]) -> list[T]:
     length = next(value.shape[axis] for value, axis in zip(values, axes) if axis is not None)
-    rows = [plain(*[v if a is None else v.select(a, i) for v, a in zip(values, axes)]) for i in range(length)]
+    rows = [plain._of(*[v if a is None else v.select(a, i) for v, a in zip(values, axes)]) for i in range(length)]
     return [torch.stack(parts) for parts in zip(*rows)]
 
 
@@ -106,7 +106,7 @@ def jvp(fn: Any, inputs: Any, v: Any, has_aux: bool = False) -> Any:
     values = [raw(one) for one in tensors(args)]
     if len(tangents) != len(values):
         raise ValueError(f"jvp: expected as many Tensors in v as in inputs, which are {len(values)}, got {len(tangents)}.")
-    outputs, products = torch.func.jvp(plain, tuple(values), tuple(t.to(x.dtype) for t, x in zip(tangents, values)))
+    outputs, products = torch.func.jvp(plain._of, tuple(values), tuple(t.to(x.dtype) for t, x in zip(tangents, values)))
     if not has_aux:
         return plain.shaped(outputs), plain.shaped(products)
     whole = plain.shaped(outputs)
@@ -231,7 +231,7 @@ def _taylor(fn: Any, args: tuple[Any, ...], series: list[list[T]]) -> tuple[_Pla
     order = len(series[0])
 
     def along(t: T) -> tuple[T, ...]:
-        return plain(*[
+        return plain._of(*[
             start + sum(part * t ** (k + 1) / math.factorial(k + 1) for k, part in enumerate(parts)) for start, parts in zip(starts, series)
         ])
 
@@ -243,5 +243,5 @@ def _taylor(fn: Any, args: tuple[Any, ...], series: list[list[T]]) -> tuple[_Pla
     for _ in range(order):
         function = derived(function)
         found.append(function(zero))
-    plain(*starts)                                # the structure of the result, outside of every transform
+    plain._of(*starts)                                # the structure of the result, outside of every transform
     return plain, outputs, found
