@@ -10,7 +10,7 @@ from torchspore.mindspore.common import *
 from torchspore.mindspore.common import dtype as dtype
 from torchspore.mindspore.common.dtype import dtype_to_nptype, dtype_to_pytype, pytype_to_dtype
 from torchspore.mindspore.context import *
-from torchspore.mindspore.ops import get_grad, grad, value_and_grad
+from torchspore.mindspore.ops import get_grad, grad, is_tensor, jacfwd, jacrev, jvp, value_and_grad, vjp, vmap
 from torchspore.names import missing
 
 _LAZY = {
@@ -49,8 +49,8 @@ def __getattr__(name: str) -> Any:
 
 
 __all__ = [
-    "common", "context", "dtype", "dtype_to_nptype", "dtype_to_pytype", "get_grad", "grad", "nn", "ops", "pytype_to_dtype",
-    "value_and_grad",
+    "common", "context", "dtype", "dtype_to_nptype", "dtype_to_pytype", "get_grad", "grad", "is_tensor", "jacfwd", "jacrev",
+    "jvp", "nn", "ops", "pytype_to_dtype", "value_and_grad", "vjp", "vmap",
     *common.__all__, *context.__all__, *_HOMES,
 ]
 gate.close()

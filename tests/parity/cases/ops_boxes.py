@@ -46,7 +46,6 @@ BY_BOXES = {
     "ROIAlign_end": lambda: probe(ops.ROIAlign(3, 2, 0.5, 3, 0), FEATURES, REGIONS, by=()),
     "CropAndResize": lambda: probe(ops.CropAndResize(), IMAGES, CROPS, WHICH, (3, 2), by=()),
     "CropAndResize_nearest": lambda: probe(ops.CropAndResize("nearest", 7.0), IMAGES, CROPS, WHICH, (3, 4), by=()),
-    "CropAndResize_v2": lambda: probe(ops.CropAndResize("bilinear_v2", 7.0), IMAGES, CROPS[:2] / 2, WHICH[:2], (3, 4), by=()),
     "crop_and_resize": lambda: probe(ops.crop_and_resize, IMAGES, CROPS, WHICH, (1, 2), by=()),
     "crop_and_resize_value": lambda: probe(ops.crop_and_resize, IMAGES, CROPS, WHICH, (4, 5), "bilinear", -1.0, by=()),
     "crop_and_resize_gradient": lambda: probe(ops.crop_and_resize, IMAGES, CROPS[:2], WHICH[:2], (2, 3), by=(0,)),

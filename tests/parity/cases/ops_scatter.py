@@ -17,29 +17,30 @@ AGAIN = np.array([[0, 1], [0, 1], [2, 0]], np.int32)
 VALUES = np.array([9.0, -2.0, 0.5], np.float32)
 SORTED = np.array([0, 0, 2, 2], np.int32)
 MIXED = np.array([1, 0, 1, -1], np.int32)
-KINDS = "update add sub mul div max min".split()
-SAFE = "add sub mul div max min".split()
+ROWS_WRITTEN = "ScatterUpdate ScatterAdd ScatterSub ScatterMul ScatterDiv ScatterMax ScatterMin".split()
+POINTS_WRITTEN = "ScatterNdUpdate ScatterNdAdd ScatterNdSub ScatterNdMul ScatterNdDiv ScatterNdMax ScatterNdMin".split()
+ROW_FUNCTIONS = "scatter_update scatter_add scatter_mul scatter_div scatter_max scatter_min".split()
+POINT_FUNCTIONS = (
+    "scatter_nd_update scatter_nd_add scatter_nd_sub scatter_nd_mul scatter_nd_div scatter_nd_max scatter_nd_min"
+).split()
+COPYING = "TensorScatterSub TensorScatterMul TensorScatterDiv TensorScatterMax TensorScatterMin".split()
+
+
+def write(name, *arguments, value=M, is_function=False, times=1):
+    operator = getattr(ops, name)
+    return lambda: written((lambda: operator) if is_function else operator, value, arguments=arguments, times=times)
+
 
 PARAMETERS = {
-    **{f"Scatter{how}": (lambda how=how: written(getattr(ops, f"Scatter{how.title()}"), M, arguments=(ROWS, NEW))) for how in KINDS},
-    **{f"Scatter{how}_twice": (lambda how=how: written(
-        getattr(ops, f"Scatter{how.title()}"), M, arguments=(TWICE, MORE),
-    )) for how in SAFE},
-    **{f"ScatterNd{how}": (lambda how=how: written(
-        getattr(ops, f"ScatterNd{how.title()}"), M, arguments=(POINTS, VALUES),
-    )) for how in KINDS},
-    **{f"ScatterNd{how}_rows": (lambda how=how: written(
-        getattr(ops, f"ScatterNd{how.title()}"), M, arguments=(ROWS[:, None], NEW),
-    )) for how in KINDS},
-    **{f"scatter_{how}": (lambda how=how: written(lambda: getattr(ops, f"scatter_{how}"), M, arguments=(ROWS, NEW), times=2)) for how in (
-        "update add mul div max min"
-    ).split()},
-    **{f"scatter_nd_{how}": (lambda how=how: written(
-        lambda: getattr(ops, f"scatter_nd_{how}"), M, arguments=(POINTS, VALUES), times=2,
-    )) for how in KINDS},
-    **{f"scatter_nd_{how}_integers": (lambda how=how: written(
-        lambda: getattr(ops, f"scatter_nd_{how}"), M.astype(np.int32), arguments=(POINTS, VALUES.astype(np.int32) + 1),
-    )) for how in "update add sub max min".split()},
+    **{name: write(name, ROWS, NEW) for name in ROWS_WRITTEN},
+    **{f"{name}_twice": write(name, TWICE, MORE) for name in ROWS_WRITTEN[1:]},
+    **{name: write(name, POINTS, VALUES) for name in POINTS_WRITTEN},
+    **{f"{name}_rows": write(name, ROWS[:, None], NEW) for name in POINTS_WRITTEN},
+    **{name: write(name, ROWS, NEW, is_function=True, times=2) for name in ROW_FUNCTIONS},
+    **{name: write(name, POINTS, VALUES, is_function=True, times=2) for name in POINT_FUNCTIONS},
+    **{f"{name}_integers": write(
+        name, POINTS, VALUES.astype(np.int32) + 1, value=M.astype(np.int32), is_function=True,
+    ) for name in POINT_FUNCTIONS if name not in ("scatter_nd_mul", "scatter_nd_div")},
     "index_add": lambda: written(lambda: lambda p, i, y: ops.index_add(p, i, y, 0), M, arguments=(ROWS, NEW)),
     "IndexAdd": lambda: written(lambda: ops.IndexAdd(1), M, arguments=(np.array([2], np.int32), M[:, :1])),
     "inplace_index_add": lambda: written(lambda: lambda p, i, y: ops.inplace_index_add(p, i, y, 0), M, arguments=(ROWS, NEW)),
@@ -47,22 +48,14 @@ PARAMETERS = {
 }
 
 COPIES = {
-    **{f"tensor_scatter_{how}": (lambda how=how: probe(getattr(ops, f"tensor_scatter_{how}"), M, POINTS, VALUES)) for how in (
-        "add sub max min"
+    **{name: (lambda name=name: probe(getattr(ops, name), M, POINTS, VALUES)) for name in (
+        "tensor_scatter_sub tensor_scatter_max tensor_scatter_min tensor_scatter_add"
     ).split()},
-    **{f"tensor_scatter_{how}": (lambda how=how: probe(getattr(ops, f"tensor_scatter_{how}"), M, POINTS, VALUES, by=())) for how in (
-        "mul div"
+    **{name: (lambda name=name: probe(getattr(ops, name), M, POINTS, VALUES, by=())) for name in (
+        "tensor_scatter_mul tensor_scatter_div"
     ).split()},
-    **{f"TensorScatter{how}": (lambda how=how: probe(
-        getattr(ops, f"TensorScatter{how.title()}")(), M, ROWS[:, None], NEW, by=(),
-    )) for how in (
-        "sub mul div max min"
-    ).split()},
-    **{f"TensorScatter{how}_again": (lambda how=how: probe(
-        getattr(ops, f"TensorScatter{how.title()}")(), M, AGAIN, VALUES, by=(),
-    )) for how in (
-        "sub mul div max min"
-    ).split()},
+    **{name: (lambda name=name: probe(getattr(ops, name)(), M, ROWS[:, None], NEW, by=())) for name in COPYING},
+    **{f"{name}_again": (lambda name=name: probe(getattr(ops, name)(), M, AGAIN, VALUES, by=())) for name in COPYING},
     "scatter": lambda: probe(ops.scatter, M, 1, np.array([[0, 2], [1, 0]]), NEW[:, :2], by=()),
     "scatter_axis": lambda: probe(ops.scatter, M, 0, np.array([[0, 2, 3]]), NEW[:1], by=()),
     "tensor_scatter_elements": lambda: probe(ops.tensor_scatter_elements, M, np.array([[0, 2, 3]], np.int32), NEW[:1]),

@@ -46,13 +46,58 @@ from torchspore.mindspore.ops import (
     state,
     statistics,
     structures,
+    updates,
 )
 from torchspore.mindspore.ops.collective import ReduceOp
-from torchspore.mindspore.ops.composite import HyperMap, Map, MultitypeFuncGraph, Partial, clip_by_global_norm, clip_by_norm, partial
+from torchspore.mindspore.ops.composite import (
+    ControlDepend,
+    HyperMap,
+    Map,
+    MultitypeFuncGraph,
+    Partial,
+    add_flags,
+    augassign_add,
+    augassign_div,
+    augassign_floordiv,
+    augassign_mod,
+    augassign_mul,
+    augassign_sub,
+    clip_by_global_norm,
+    clip_by_norm,
+    control_depend,
+    core,
+    env_get,
+    environ_add,
+    environ_create,
+    environ_get,
+    environ_set,
+    hyper_add,
+    iter_converter,
+    mixed_precision_cast,
+    ms_hasnext,
+    ms_next,
+    partial,
+    ref_to_embed,
+)
+from torchspore.mindspore.ops.custom import (
+    AiCPURegOp,
+    AkgAscendRegOp,
+    AkgGpuRegOp,
+    CpuRegOp,
+    Custom,
+    CustomRegOp,
+    DataType,
+    TBERegOp,
+    custom_info_register,
+    kernel,
+    ms_kernel,
+    op_info_register,
+)
 from torchspore.mindspore.ops.declare import OPERATORS
 from torchspore.mindspore.ops.gradient import GradOperation, get_grad, grad, value_and_grad
 from torchspore.mindspore.ops.primitive import Primitive, PrimitiveWithCheck, PrimitiveWithInfer, prim_attr_register
 from torchspore.mindspore.ops.reporting import Assert, HookBackward, InsertGradientOf
+from torchspore.mindspore.ops.transforms import derivative, jacfwd, jacrev, jet, jvp, linearize, vjp, vmap
 
 ALIASES = {
     "tensor_add": "add", "multiply": "mul", "divide": "div",
@@ -62,8 +107,8 @@ ALIASES = {
     "ne": "not_equal", "tensor_floordiv": "floor_divide", "absolute": "abs",
     "negative": "neg", "arccos": "acos", "arctan": "atan", "moveaxis": "movedim",
     "arctan2": "atan2", "floordiv": "floor_divide", "floormod": "floor_mod", "pows": "pow", "tensor_range": "range",
-    "tensor_slice": "slice",
-    "ger": "outer", "accumulate_n": "addn", "row_stack": "vstack", "tensor_muls": "mul", "reshape_": "reshape", "det": "matrix_determinant",
+
+    "ger": "outer", "accumulate_n": "addn", "tensor_muls": "mul", "reshape_": "reshape", "det": "matrix_determinant",
 }
 """Second names of operators."""
 
@@ -87,9 +132,13 @@ def _names() -> dict[str, Any]:
 globals().update(_names())
 methods.attach()
 _OTHERS = (
-    "Assert", "GradOperation", "HookBackward", "HyperMap", "InsertGradientOf", "Map", "MultitypeFuncGraph", "Partial", "Primitive",
-    "PrimitiveWithCheck", "PrimitiveWithInfer", "ReduceOp", "clip_by_global_norm", "clip_by_norm", "get_grad", "grad", "partial",
-    "prim_attr_register", "value_and_grad",
+    "AiCPURegOp", "AkgAscendRegOp", "AkgGpuRegOp", "Assert", "ControlDepend", "CpuRegOp", "Custom", "CustomRegOp", "DataType",
+    "GradOperation", "HookBackward", "HyperMap", "InsertGradientOf", "Map", "MultitypeFuncGraph", "Partial", "Primitive",
+    "PrimitiveWithCheck", "PrimitiveWithInfer", "ReduceOp", "TBERegOp", "add_flags", "augassign_add", "augassign_div",
+    "augassign_floordiv", "augassign_mod", "augassign_mul", "augassign_sub", "clip_by_global_norm", "clip_by_norm", "control_depend",
+    "core", "custom_info_register", "derivative", "env_get", "environ_add", "environ_create", "environ_get", "environ_set", "get_grad",
+    "grad", "hyper_add", "iter_converter", "jacfwd", "jacrev", "jet", "jvp", "kernel", "linearize", "mixed_precision_cast", "ms_hasnext",
+    "ms_kernel", "ms_next", "op_info_register", "partial", "prim_attr_register", "ref_to_embed", "value_and_grad", "vjp", "vmap",
 )
 """What is no operator."""
 __all__ = sorted({*_names(), *_OTHERS})

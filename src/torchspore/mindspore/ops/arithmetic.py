@@ -238,7 +238,7 @@ def subtract(input: Any, other: Any, *, alpha: Any = 1) -> Any:
     return sub(input, other if alpha == 1 else mul(other, alpha))
 
 
-@op(raw_arguments=True)
+@op(primitive="ScalarCast", raw_arguments=True)
 def scalar_cast(input_x: Any, input_y: Any) -> Any:
     """A Python number as the Python type of the dtype `input_y`."""
     from torchspore.mindspore.common.dtype import dtype_to_pytype

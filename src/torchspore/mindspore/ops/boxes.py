@@ -50,7 +50,7 @@ def suppressed(overlaps: T, threshold: Any) -> T:
 
 
 @op(primitive="NMSWithMask", init=("iou_threshold",))
-def nms_with_mask(bboxes: T, iou_threshold: float = 0.5) -> Any:
+def _nms_with_mask(bboxes: T, iou_threshold: float = 0.5) -> Any:
     """Boxes (N, 5) with scores in the order of these, their numbers (int32), and which stay: each overlaps no better one that stays."""
     order = torch.sort(bboxes[:, 4], descending=True, stable=True).indices
     boxes = bboxes.index_select(0, order)
@@ -181,7 +181,7 @@ def _sampled(images: T, numbers: T, rows: T, columns: T) -> T:
 
 
 @op(primitive="ROIAlign", init=("pooled_height", "pooled_width", "spatial_scale", "sample_num", "roi_end_mode"))
-def roi_align(
+def _roi_align(
     features: T, rois: T, pooled_height: int, pooled_width: int, spatial_scale: float, sample_num: int = 2, roi_end_mode: int = 1,
 ) -> T:
     """The means of samples in a grid of bins of each region: features (B, C, H, W), rois (K, 5) of (image, x0, y0, x1, y1).

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import functools
+import operator
 from collections.abc import Callable
 from typing import Any
 
@@ -9,7 +10,7 @@ import torch
 
 from torchspore.engine import dtypes
 from torchspore.engine.rows import RowsBase
-from torchspore.engine.tensor import TensorBase, raw, wrap
+from torchspore.engine.tensor import TensorBase, raw, transform, wrap
 from torchspore.mindspore.ops.gradient import GradOperation as GradOperation
 from torchspore.mindspore.ops.primitive import Primitive
 
@@ -119,3 +120,124 @@ def clip_by_global_norm(x: Any, clip_norm: float = 1.0, use_norm: Any = None) ->
     return tuple(wrap(v * scale.to(v.dtype)) for v in values)
 
 
+def add_flags(fn: Any = None, **flags: Any) -> Any:
+    """Notes flags on a function or Cell, as `_func_graph_flags`, and gives it back; without `fn` gives a decorator."""
+    if fn is None:
+        return functools.partial(add_flags, **flags)
+    if not callable(fn):
+        raise TypeError(f"add_flags({fn!r:.40}): expected a function or a Cell.")
+    fn._func_graph_flags = {**getattr(fn, "_func_graph_flags", {}), **flags}
+    return fn
+
+
+def core(fn: Any = None, **flags: Any) -> Any:
+    """`add_flags` with core=True: MindSpore's mark on functions that its compiler knows."""
+    return functools.partial(core, **flags) if fn is None else add_flags(fn, core=True, **flags)
+
+
+def mixed_precision_cast(dst_dtype: Any, x: Any) -> Any:
+    """x, also in tuples and dicts, with its Tensors of real numbers cast to `dst_dtype`; others stay."""
+    wanted = dtypes.to_torch(dst_dtype)
+
+    def one(tensor: Any) -> Any:
+        return wrap(raw(tensor).to(wanted)) if raw(tensor).is_floating_point() else tensor
+
+    return transform(x, one)
+
+
+def hyper_add(*args: Any) -> Any:
+    """The sums of the leaves of two nested structures."""
+    return HyperMap(operator.add)(*args)
+
+
+def _augmented(name: str, compute: Callable[[Any, Any], Any]) -> Callable[..., Any]:
+    def function(*args: Any) -> Any:
+        x, y = args
+        return compute(x, y)
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = f"`{compute.__name__}` of two values, as an augmented assignment makes it; gives a new value."
+    return function
+
+
+augassign_add = _augmented("augassign_add", operator.add)
+augassign_sub = _augmented("augassign_sub", operator.sub)
+augassign_mul = _augmented("augassign_mul", operator.mul)
+augassign_div = _augmented("augassign_div", operator.truediv)
+augassign_floordiv = _augmented("augassign_floordiv", operator.floordiv)
+augassign_mod = _augmented("augassign_mod", operator.mod)
+
+
+def ms_hasnext(*args: Any) -> bool:
+    """Whether a tuple, list or Tensor has another element."""
+    return len(args[0]) > 0
+
+
+def ms_next(*args: Any) -> Any:
+    """The first element of a tuple, list or Tensor, and the rest."""
+    return args[0][0], args[0][1:]
+
+
+def iter_converter(*args: Any) -> Any:
+    """What a loop goes over: a tuple, list or Tensor itself, the keys of a dict as a tuple."""
+    return tuple(args[0]) if isinstance(args[0], dict) else args[0]
+
+
+def environ_create(*args: Any) -> dict[Any, Any]:
+    """An empty environment: values by keys."""
+    if args:
+        raise TypeError(f"environ_create: expected no argument, got {len(args)}.")
+    return {}
+
+
+def ref_to_embed(variable: Any) -> Any:
+    """The key of a Parameter in an environment."""
+    return getattr(variable, "name", variable)
+
+
+def environ_set(env: dict[Any, Any], key: Any, value: Any) -> dict[Any, Any]:
+    """An environment with another value under a key."""
+    return {**env, key: value}
+
+
+def environ_get(env: dict[Any, Any], key: Any, default: Any) -> Any:
+    """The value of an environment under a key, or `default`."""
+    return env.get(key, default)
+
+
+def environ_add(one: dict[Any, Any], other: dict[Any, Any]) -> dict[Any, Any]:
+    """Two environments, with the sums of what both have."""
+    return {**one, **other, **{key: one[key] + other[key] for key in one.keys() & other.keys()}}
+
+
+def env_get(env: dict[Any, Any], parameter: Any) -> Any:
+    """The value of an environment for a Parameter, or zeros in its shape."""
+    found = env.get(ref_to_embed(parameter))
+    return wrap(torch.zeros_like(raw(parameter))) if found is None else found
+
+
+class ControlDepend(Primitive):
+    """Named the order of two operators until 1.1. Python's order is kept, so that there is nothing to do; gives True."""
+
+    def __init__(self, depend_mode: int = 0) -> None:
+        super().__init__("ControlDepend")
+        if depend_mode not in (0, 1):
+            raise ValueError(f"ControlDepend(depend_mode={depend_mode!r}): expected 0 or 1.")
+        self.add_prim_attr("depend_mode", depend_mode)
+
+    def __call__(self, src: Any, dst: Any) -> bool:
+        return True
+
+
+def control_depend(src: Any, dst: Any) -> bool:
+    """Named the order of two operators until 1.1. Python's order is kept, so that there is nothing to do; gives True."""
+    return ControlDepend()(src, dst)
+
+
+class ReduceOp:
+    """How values of several processes are joined."""
+
+    SUM = "sum"
+    MAX = "max"
+    MIN = "min"
+    PROD = "prod"

@@ -108,11 +108,14 @@ def explaining(body: Body) -> Body:
     return operator  # type: ignore[return-value]
 
 
-def updating(*variables: str, primitive: str | None = None, init: tuple[str, ...] = (), name: str = "") -> Callable[[Body], Body]:
+def updating(
+    *variables: str, primitive: str | None = None, init: tuple[str, ...] = (), name: str = "", gives: int | None = None,
+) -> Callable[[Body], Body]:
     """Declares an operator that writes into its Parameters.
 
     The body takes torch tensors and gives the new values of the arguments named in `variables`, one or a tuple of them; they are written
-    back, and the operator gives those variables.
+    back, and the operator gives those variables, or as many of them as `gives` says. Where that is -1, it gives what the body gives
+    after them.
     """
 
     def declare(body: Body) -> Body:
@@ -127,12 +130,14 @@ def updating(*variables: str, primitive: str | None = None, init: tuple[str, ...
                 for key, target in zip(variables, targets):
                     if not isinstance(target, TensorBase):
                         raise TypeError(f"expected a Parameter as {key}, got {type(target).__name__}.")
-                new = body(**values)
-                for target, value in zip(targets, new if isinstance(new, tuple) else (new,)):
+                found = body(**values)
+                new = found if isinstance(found, tuple) else (found,)
+                for target, value in zip(targets, new):
                     write(target, value.to(target._t.dtype))
             except _EXPLAINED as error:
                 raise explain(operator, arguments, keywords, error) from None
-            return targets[0] if len(targets) == 1 else tuple(targets)
+            given = targets[:gives] if gives != -1 else [wrap(value) for value in new[len(targets):]]
+            return given[0] if len(given) == 1 else tuple(given)
 
         operator.gated = True  # type: ignore[attr-defined]
         if name:

@@ -25,6 +25,20 @@ def vstack(inputs: Any) -> T:
 
 
 @op()
+def row_stack(tensors: Any) -> T:
+    """The Tensors one below the other along axis 0, vectors as rows."""
+    return torch.vstack(list(tensors))
+
+
+@op()
+def tensor_slice(input: T, begin: Any, size: Any) -> T:
+    """The part that begins at `begin` and has `size`; -1 means to the end."""
+    for axis, (start, count) in enumerate(zip(sizes(begin), sizes(size))):
+        input = torch.narrow(input, axis, start, input.shape[axis] - start if count == -1 else count)
+    return input.clone()
+
+
+@op()
 def dstack(tensors: Any) -> T:
     """The Tensors one behind the other along axis 2."""
     return torch.dstack(list(tensors))
@@ -196,7 +210,7 @@ def _select_view(input: T, input_indices: Any, axis: int) -> T:
 
 
 @op(primitive="DepthToSpace", init=("block_size",))
-def depth_to_space(x: T, block_size: int) -> T:
+def _depth_to_space(x: T, block_size: int) -> T:
     """Channels moved into blocks of pixels: shape (N, C * b * b, H, W) gives (N, C, H * b, W * b)."""
     n, c, h, w = x.shape
     _divides(block_size, block_size, "elements")
@@ -206,7 +220,7 @@ def depth_to_space(x: T, block_size: int) -> T:
 
 
 @op(primitive="SpaceToDepth", init=("block_size",))
-def space_to_depth(x: T, block_size: int) -> T:
+def _space_to_depth(x: T, block_size: int) -> T:
     """Blocks of pixels moved into channels: shape (N, C, H * b, W * b) gives (N, C * b * b, H, W)."""
     n, c, h, w = x.shape
     _divides(block_size, h, "rows")
@@ -381,7 +395,7 @@ def _tensor_to_tuple(x: T) -> Any:
 
 @op(primitive="InvertPermutation", raw_arguments=True)
 @explaining
-def invert_permutation(input_x: Any) -> tuple[int, ...]:
+def _invert_permutation(input_x: Any) -> tuple[int, ...]:
     """The permutation that undoes the one given: y[x[i]] = i. Raises ValueError where the numbers are none."""
     values = list(input_x)
     if sorted(values) != list(range(len(values))):

@@ -113,7 +113,7 @@ copysign = two(
 )
 xdivy = two("xdivy", _in_floats(_xdivy), "x / y, and 0 where x is 0.", "Xdivy", _XY, ("xdivy",))
 xlogy = two("xlogy", _in_floats(torch.xlogy), "input * log(other), and 0 where `input` is 0.", "Xlogy", methods=("xlogy",))
-div_no_nan = two("div_no_nan", _div_no_nan, "x / y, and 0 where y is 0.", "DivNoNan", ("x", "y"))
+_div_no_nan_op = two("_div_no_nan", _div_no_nan, "x / y, and 0 where y is 0.", "DivNoNan", ("x", "y"))
 _mul_no_nan_op = two("_mul_no_nan", _mul_no_nan, "x * y, and 0 where y is 0, whatever x is.", "MulNoNan", _XY)
 squared_difference = two(
     "_squared_difference", lambda a, b: torch.square(a - b), "(x - y) squared.", "SquaredDifference", _XY,

@@ -138,7 +138,7 @@ def _sum(x: Any) -> T:
 
 
 @op(primitive="L2Loss")
-def l2_loss(input_x: T) -> T:
+def _l2_loss(input_x: T) -> T:
     """Half the sum of the squares."""
     return torch.square(input_x).sum() / 2
 

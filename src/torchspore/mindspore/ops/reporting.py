@@ -146,20 +146,20 @@ def _with_hook(hook: Callable[[Any], Any], value: Any) -> Any:
 
 
 @op(primitive="FloatStatus")
-def float_status(x: T) -> T:
+def _float_status(x: T) -> T:
     """Whether an element is NaN or infinite: 1 or 0 in shape (1,), float32."""
     return (~torch.isfinite(x).all()).to(torch.float32).reshape(1)
 
 
 @op(primitive="NPUAllocFloatStatus", raw_arguments=True)
-def npu_alloc_float_status() -> Any:
+def _npu_alloc_float_status() -> Any:
     """A status of eight zeros, float32. What it is made to depend on (`ops.depend`) is looked through for NaN and infinity."""
     return _status(wrap(torch.zeros(8, device=device.current())), False)
 
 
 @op(primitive="NPUClearFloatStatus", raw_arguments=True)
 @explaining
-def npu_clear_float_status(x: Any) -> Any:
+def _npu_clear_float_status(x: Any) -> Any:
     """Sets a status to zeros; gives zeros."""
     modify(x, lambda t: t.zero_())
     return _status(wrap(torch.zeros_like(raw(x))), False)
@@ -167,7 +167,7 @@ def npu_clear_float_status(x: Any) -> Any:
 
 @op(primitive="NPUGetFloatStatus", raw_arguments=True)
 @explaining
-def npu_get_float_status(x: Any) -> Any:
+def _npu_get_float_status(x: Any) -> Any:
     """A status: its sum is above 0 where something that it was made to depend on was NaN or infinite.
 
     Ascend processors keep a register of overflows. There is none here, so that a status knows of what it depends on alone; where that

@@ -139,7 +139,7 @@ def _masked_select(input: T, mask: T) -> T:
 
 
 @op(primitive="MaskedScatter", methods=("masked_scatter",))
-def masked_scatter(input: T, mask: T, source: T) -> T:
+def _masked_scatter(input: T, mask: T, source: T) -> T:
     """A copy with the elements of `source`, one after the other, where `mask` is true."""
     return torch.masked_scatter(input, mask, source)
 

@@ -93,7 +93,7 @@ def frac(x: T) -> T:
 
 
 @op(primitive="Rint")
-def rint(input_x: T) -> T:
+def _rint(input_x: T) -> T:
     """The nearest integer, halves to the even one."""
     return torch.round(input_x)
 
@@ -115,7 +115,7 @@ def invert(x: T) -> T:
 
 
 @op(methods=("bitwise_not",))
-def bitwise_not(input: T) -> T:
+def _bitwise_not(input: T) -> T:
     """All bits of integers turned over; of truth values the others."""
     return torch.bitwise_not(input)
 

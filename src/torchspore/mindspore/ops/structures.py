@@ -191,3 +191,15 @@ def hastype(x: Any, dtype: Any) -> bool:
 def isconstant(x: Any) -> bool:
     """Whether a value is known while a graph is compiled: everything but a Tensor."""
     return not isinstance(x, TensorBase)
+
+
+@op(raw_arguments=True)
+def is_tensor(obj: Any) -> bool:
+    """Whether `obj` is a Tensor."""
+    return isinstance(obj, TensorBase)
+
+
+@op()
+def deepcopy(input_x: T) -> T:
+    """A copy in its own memory."""
+    return input_x.clone()

@@ -1,0 +1,247 @@
+"""Transforms of functions beside gradients: `vmap`, products with Jacobians, Jacobians, higher derivatives."""
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from torchspore.engine import tree
+from torchspore.engine.graph import thread_state
+from torchspore.engine.tensor import TensorBase, raw, tensors, transform, wrap, wrap_all
+from torchspore.mindspore.ops.gradient import GradOperation, _named_after
+
+T = torch.Tensor
+
+
+class _Plain:
+    """A function of the program's as one of torch tensors: those of `example`'s Tensors in, those of its result out, in order."""
+
+    def __init__(self, fn: Callable[..., Any], example: tuple[Any, ...]) -> None:
+        self.fn, self.example = fn, example
+        self.result: Any = None
+
+    def _of(self, *values: T) -> tuple[T, ...]:
+        result = thread_state.in_pynative(self.fn, _filled(self.example, values), {})
+        self.result = transform(result, lambda tensor: tensor)
+        return tuple(raw(one) for one in tensors(result))
+
+    def shaped(self, values: Any) -> Any:
+        """The values given in the structure of the last result."""
+        return _filled(self.result, list(values))
+
+
+def _filled(structure: Any, values: Any) -> Any:
+    """`structure` with its Tensors, in order, replaced by the torch tensors given."""
+    rest = iter(values)
+    return transform(structure, lambda _: wrap(next(rest)))
+
+
+def _inputs(inputs: Any) -> tuple[Any, ...]:
+    return inputs if isinstance(inputs, tuple) else (inputs,)
+
+
+def _check(name: str, fn: Any) -> None:
+    if not callable(fn):
+        raise TypeError(f"{name}({fn!r:.40}): expected a function or a Cell.")
+
+
+def vmap(fn: Any, in_axes: Any = 0, out_axes: Any = 0) -> Callable[..., Any]:
+    """A function that runs `fn` for each slice of its arguments along `in_axes` and lays the results side by side along `out_axes`.
+
+    An axis is an int, None for what is the same for all, or a tuple of these in the structure of the arguments or results.
+    """
+    if isinstance(fn, (list, tuple)) or type(fn).__name__ == "CellList":
+        raise TypeError("vmap of a list of Cells: expected one function or Cell.\n\nhint: stack the Parameters in a function of them.")
+    _check("vmap", fn)
+
+    @_named_after(fn)
+    def mapped(*args: Any) -> Any:
+        axes = _axes(in_axes, args, "in_axes")
+        if all(axis is None for axis in axes):
+            raise ValueError("vmap: expected an axis in in_axes for at least one argument.")
+        plain = _Plain(fn, args)
+        values = [raw(tensor) for tensor in tensors(args)]
+        try:
+            results = torch.vmap(plain._of, tuple(axes), randomness="different")(*values)
+        except RuntimeError as error:
+            if "inside of a function being transformed" not in str(error) and "vmap" not in str(error):
+                raise
+            results = _one_by_one(plain, values, axes)     # what torch can't map, such as a gradient inside of `fn`
+        ends = _axes(out_axes, plain.result, "out_axes")
+        return plain.shaped([result[0] if end is None else result.movedim(0, end) for result, end in zip(results, ends)])
+
+    return mapped
+
+
+def _one_by_one(plain: _Plain, values: list[T], axes: list[int | None]) -> list[T]:
+    length = next(value.shape[axis] for value, axis in zip(values, axes) if axis is not None)
+    rows = [plain._of(*[v if a is None else v.select(a, i) for v, a in zip(values, axes)]) for i in range(length)]
+    return [torch.stack(parts) for parts in zip(*rows)]
+
+
+def _axes(axes: Any, structure: Any, name: str) -> list[int | None]:
+    """One axis for each Tensor of `structure`: `axes` is one for all, or a tuple in its structure."""
+    if axes is None or (isinstance(axes, int) and not isinstance(axes, bool)):
+        return [axes for _ in tensors(structure)]
+    if not isinstance(axes, (tuple, list)):
+        raise TypeError(f"vmap({name}={axes!r:.40}): expected an int, None or a tuple of these.")
+    if not isinstance(structure, (tuple, list)) or len(axes) != len(structure):
+        count = len(structure) if isinstance(structure, (tuple, list)) else 1
+        raise ValueError(f"vmap({name}={axes!r:.40}): expected one axis for each of {count} values.")
+    return [one for axis, part in zip(axes, structure) for one in _axes(axis, part, name)]
+
+
+def jvp(fn: Any, inputs: Any, v: Any, has_aux: bool = False) -> Any:
+    """The result of `fn` and the product of its Jacobian with the vector v, in the structure of the result.
+
+    With `has_aux` only the first result is differentiated; the others follow as they are.
+    """
+    _check("jvp", fn)
+    args = _inputs(inputs)
+    plain = _Plain(fn, args)
+    tangents = [raw(one) for one in tensors(_inputs(v))]
+    values = [raw(one) for one in tensors(args)]
+    if len(tangents) != len(values):
+        raise ValueError(f"jvp: expected as many Tensors in v as in inputs, which are {len(values)}, got {len(tangents)}.")
+    outputs, products = torch.func.jvp(plain._of, tuple(values), tuple(t.to(x.dtype) for t, x in zip(tangents, values)))
+    if not has_aux:
+        return plain.shaped(outputs), plain.shaped(products)
+    whole = plain.shaped(outputs)
+    first = sum(1 for _ in tensors(whole[0]))
+    return (whole[0], _filled(whole[0], products[:first]), *whole[1:])
+
+
+def vjp(fn: Any, *inputs: Any, weights: Any = None, has_aux: bool = False) -> Any:
+    """The result of `fn`, and a function of a vector that gives its product with the Jacobian by the inputs (a tuple) and `weights`.
+
+    With `has_aux` only the first result is differentiated; the others follow after the function.
+    """
+    _check("vjp", fn)
+    result = fn(*inputs)
+
+    def first(*args: Any) -> Any:
+        return fn(*args)[0]
+
+    differentiated = functools.wraps(fn if hasattr(fn, "__name__") else type(fn), updated=())(first) if has_aux else fn
+
+    def product(*sens: Any) -> Any:
+        given = sens[0] if len(sens) == 1 else sens
+        if weights is None:
+            return GradOperation(get_all=True, sens_param=True)(differentiated)(*inputs, given)
+        return GradOperation(get_all=True, get_by_list=True, sens_param=True)(differentiated, weights)(*inputs, given)
+
+    return (result[0], product, *result[1:]) if has_aux else (result, product)
+
+
+def linearize(fn: Any, inputs: Any) -> Any:
+    """The result of `fn`, and the function of a vector that gives its product with the Jacobian at `inputs`."""
+    _check("linearize", fn)
+    return fn(*_inputs(inputs)), lambda v: jvp(fn, inputs, v)[1]
+
+
+def jacfwd(fn: Any, grad_position: Any = 0, has_aux: bool = False) -> Callable[..., Any]:
+    """A function that gives the Jacobian of `fn` by the inputs at `grad_position`, column by column (for few inputs)."""
+    return _jacobian("jacfwd", torch.func.jacfwd, fn, grad_position, has_aux)
+
+
+def jacrev(fn: Any, grad_position: Any = 0, has_aux: bool = False) -> Callable[..., Any]:
+    """A function that gives the Jacobian of `fn` by the inputs at `grad_position`, row by row (for few outputs)."""
+    return _jacobian("jacrev", torch.func.jacrev, fn, grad_position, has_aux)
+
+
+def _jacobian(name: str, compute: Any, fn: Any, grad_position: Any, has_aux: bool) -> Callable[..., Any]:
+    _check(name, fn)
+    alone = isinstance(grad_position, int) and not isinstance(grad_position, bool)
+    positions = (grad_position,) if alone else grad_position
+    if not isinstance(positions, tuple) or not all(isinstance(p, int) and p >= 0 for p in positions):
+        raise TypeError(f"{name}(grad_position={grad_position!r:.40}): expected an int from 0 on or a tuple of them.")
+
+    @_named_after(fn)
+    def jacobian(*args: Any) -> Any:
+        if max(positions) >= len(args):
+            raise ValueError(f"{name}(grad_position={grad_position}): expected positions below {len(args)}, the number of arguments.")
+        kept: list[Any] = []
+
+        def plain(*values: T) -> Any:
+            given = list(args)
+            for position, value in zip(positions, values):
+                given[position] = wrap(value)
+            result = thread_state.in_pynative(fn, tuple(given), {})
+            if has_aux:
+                kept[:] = [transform(result[1:], lambda t: wrap(raw(t).detach()))]
+                result = result[0]
+            return tree.mapped(result, _lowered)
+
+        values = tuple(raw(args[position]) for position in positions)
+        found = wrap_all(compute(plain, argnums=tuple(range(len(positions))))(*values))
+        found = _without_tuples(found, len(positions)) if alone else found
+        if has_aux:
+            aux = transform(kept[0], lambda t: wrap(_out_of(raw(t))))
+            return (found, *aux)
+        return found
+
+    return jacobian
+
+
+def _lowered(leaf: Any) -> Any:
+    return raw(leaf) if isinstance(leaf, TensorBase) else leaf
+
+
+def _out_of(t: T) -> T:
+    """The values of a tensor that a transform has kept inside of itself."""
+    while torch._C._functorch.is_functorch_wrapped_tensor(t):
+        t = torch._C._functorch.get_unwrapped(t)
+    return t
+
+
+def _without_tuples(found: Any, count: int) -> Any:
+    """Jacobians by one input: each stands alone, not in a tuple of one."""
+    if isinstance(found, tuple) and len(found) == count == 1 and isinstance(found[0], TensorBase):
+        return found[0]
+    return tuple(_without_tuples(item, count) for item in found) if isinstance(found, tuple) else found
+
+
+def derivative(fn: Any, primals: Any, order: int) -> Any:
+    """The result of `fn` and its derivative of `order` along all ones, as `jet` gives it for a series of 1, 0, 0, …"""
+    _check("derivative", fn)
+    if not isinstance(order, int) or isinstance(order, bool) or order < 1:
+        raise ValueError(f"derivative(order={order!r:.40}): expected an int from 1 on.")
+    args = _inputs(primals)
+    series = [[torch.ones_like(raw(one)) if k == 0 else torch.zeros_like(raw(one)) for k in range(order)] for one in tensors(args)]
+    plain, outputs, derivatives = _taylor(fn, args, series)
+    return plain.shaped(outputs), plain.shaped(derivatives[-1])
+
+
+def jet(fn: Any, primals: Any, series: Any) -> Any:
+    """The result of `fn` and its derivatives 1, 2, … by t where its inputs have those that `series` lists, along a new axis 0."""
+    _check("jet", fn)
+    args = _inputs(primals)
+    given = [list(raw(one).unbind(0)) for one in tensors(_inputs(series))]
+    plain, outputs, derivatives = _taylor(fn, args, given)
+    return plain.shaped(outputs), plain.shaped([torch.stack(parts) for parts in zip(*derivatives)])
+
+
+def _taylor(fn: Any, args: tuple[Any, ...], series: list[list[T]]) -> tuple[_Plain, Any, list[Any]]:
+    """`fn` along the curve whose derivatives at 0 are `series`: its values there and its derivatives from the first on."""
+    plain = _Plain(fn, args)
+    starts = [raw(one) for one in tensors(args)]
+    order = len(series[0])
+
+    def along(t: T) -> tuple[T, ...]:
+        return plain._of(*[
+            start + sum(part * t ** (k + 1) / math.factorial(k + 1) for k, part in enumerate(parts)) for start, parts in zip(starts, series)
+        ])
+
+    def derived(function: Callable[[T], Any]) -> Callable[[T], Any]:
+        return lambda t: torch.func.jvp(function, (t,), (torch.ones_like(t),))[1]
+
+    zero = torch.zeros((), dtype=starts[0].dtype, device=starts[0].device)
+    outputs, found, function = along(zero), [], along
+    for _ in range(order):
+        function = derived(function)
+        found.append(function(zero))
+    plain._of(*starts)                                # the structure of the result, outside of every transform
+    return plain, outputs, found

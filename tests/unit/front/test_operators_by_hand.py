@@ -1,0 +1,258 @@
+"""Operators that MindSpore 2.10 has no kernel for on the CPU, or takes in graphs only: against NumPy and by hand."""
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import mindspore as ms
+import numpy as np
+import pytest
+from mindspore import Parameter, Tensor, nn, ops
+
+M = np.array([[1.0, 2.0, 3.0], [4.0, -5.0, 6.0]], np.float32)
+V = np.array([3.0, 1.0, 4.0, 2.0], np.float32)
+
+
+def t(value: Any, dtype: Any = np.float32) -> Tensor:
+    return Tensor(np.array(value, dtype))
+
+
+FOUND: dict[str, Any] = {
+    "fmin": (lambda: ops.fmin(t([1, np.nan, 3]), t([2, 2, np.nan])), [1, 2, 3]),
+    "Fmin": (lambda: ops.Fmin()(t([1, np.nan]), t([0, 2])), [0, 2]),
+    "nextafter": (lambda: ops.nextafter(t([1.0]), t([2.0])), np.nextafter(np.float32([1]), np.float32([2]))),
+    "NextAfter": (lambda: ops.NextAfter()(t([1.0]), t([0.0])), np.nextafter(np.float32([1]), np.float32([0]))),
+    "LerpScalar": (lambda: ops.LerpScalar()(t(V), t(V * 2), 0.5), V * 1.5),
+    "tensor_muls": (lambda: ops.tensor_muls(t(V), 2), V * 2),
+    "fills": (lambda: ops.fills(t(V), 2.0), np.full(4, 2, np.float32)),
+    "Fills": (lambda: ops.Fills()(t(V), t(2.0)), np.full(4, 2, np.float32)),
+    "matrix_exp": (lambda: ops.matrix_exp(t([[0, 1], [0, 0]])), [[1, 1], [0, 1]]),
+    "MatrixExp": (lambda: ops.MatrixExp()(t([[0, 0], [0, 1]])), [[1, 0], [0, np.e]]),
+    "EuclideanNorm": (lambda: ops.EuclideanNorm(True)(t(M), Tensor([1])), np.sqrt((M * M).sum(1, keepdims=True))),
+    "Einsum": (lambda: ops.Einsum("ij,kj->ik")((t(M), t(M))), M @ M.T),
+    "Ormqr": (lambda: ops.abs(ops.Ormqr(transpose=True)(*ops.geqrf(t(M.T)), t(M.T))), np.abs(np.vstack([np.linalg.qr(M.T)[1], [0, 0]]))),
+    "ormqr": (lambda: ops.abs(ops.ormqr(*ops.geqrf(t(M.T)), t(M.T), True, True)), np.abs(np.vstack([np.linalg.qr(M.T)[1], [0, 0]]))),
+    "Quantile": (lambda: ops.Quantile(dim=1)(t(M), 0.25), np.quantile(M, 0.25, 1)),
+    "quantile": (lambda: ops.quantile(t(M), t([0.25, 0.5])), np.quantile(M, [0.25, 0.5])),
+    "nanquantile": (lambda: ops.nanquantile(t([1, np.nan, 3, 2]), 0.5), 2),
+    "CountNonZero": (lambda: ops.CountNonZero(dims=[1])(t(M)), [3, 3]),
+    "HistogramFixedWidth": (lambda: ops.HistogramFixedWidth(3)(t([-1, 0.5, 2.5, 9]), t([0, 3])), [2, 0, 2]),
+    "ConfusionMatrix": (lambda: ops.ConfusionMatrix(2)(Tensor([0, 1, 1]), Tensor([0, 0, 1])), [[1, 0], [1, 1]]),
+    "SplitV": (lambda: ops.SplitV([1, -1], 1, 2)(t(M))[1], M[:, 1:]),
+    "Roll": (lambda: ops.Roll(1, 0)(t(V)), np.roll(V, 1)),
+    "TransposeExtView": (lambda: ops.TransposeExtView()(t(M), 0, 1), M.T),
+    "Expand": (lambda: ops.Expand()(t(V), (2, 4)), np.stack([V, V])),
+    "BatchToSpace": (lambda: ops.BatchToSpace(2, [[0, 0], [0, 1]])(t(np.arange(8).reshape(4, 1, 1, 2))), [[[[0, 2, 1], [4, 6, 5]]]]),
+    "BatchToSpaceNDV2": (lambda: ops.BatchToSpaceNDV2()(t(np.arange(4).reshape(4, 1, 1, 1)), [2, 2], [[0, 0], [0, 0]]), [
+        [[[0], [1]], [[2], [3]]],
+    ]),
+    "SpaceToBatch": (lambda: ops.SpaceToBatch(2, [[0, 0], [0, 0]])(t([[[[0, 1], [2, 3]]]])), np.arange(4).reshape(4, 1, 1, 1)),
+    "CopyWithSlice": (lambda: ops.CopyWithSlice()(t(M), t(V[:3])), np.stack([V[:3], V[:3]])),
+    "DynamicShape": (lambda: ops.DynamicShape()(t(M)), [2, 3]),
+    "bucketize": (lambda: ops.bucketize(t([1, 2, 3, 4]), [1, 3]), [0, 1, 1, 2]),
+    "bucketize_right": (lambda: ops.bucketize(t([1, 2, 3, 4]), [1, 3], right=True), [1, 1, 2, 2]),
+    "NonMaxSuppressionV3": (lambda: ops.NonMaxSuppressionV3()(
+        t([[0, 0, 2, 2], [0, 0, 2, 1.9], [5, 5, 6, 6]]), t([0.5, 0.9, 0.3]), Tensor(3), t(0.5), t(0.1),
+    ), [1, 2]),
+    "Coalesce": (lambda: ops.Coalesce()(Tensor([[0, 0], [1, 1]]), t([3, 4]), Tensor([2, 2]))[1], [7]),
+    "AccumulateNV2": (lambda: ops.AccumulateNV2()([t(V), t(V)]), V * 2),
+    "accumulate_n": (lambda: ops.accumulate_n([t(V), t(V)]), V * 2),
+    "ScalarToArray": (lambda: ops.ScalarToArray()(2.5), 2.5),
+    "scalar_to_array": (lambda: ops.scalar_to_array(2), 2),
+    "reshape_": (lambda: ops.reshape_(t(M), (3, 2)), M.reshape(3, 2)),
+    "augassign": (lambda: ops.augassign_mul(ops.augassign_div(t(V), t(V)), 3), np.full(4, 3, np.float32)),
+    "augassign_floordiv": (lambda: ops.augassign_floordiv(t(V), 2) + ops.augassign_mod(t(V), 2), V // 2 + V % 2),
+    "bitwise_not": (lambda: Tensor([5, -1]).bitwise_not(), [-6, 0]),
+    "masked_scatter": (lambda: t(M).masked_scatter(Tensor(M < 0), t([9])), np.where(M < 0, 9, M)),
+    "FloatStatus": (lambda: ops.FloatStatus()(t([1, np.inf])), [1]),
+    "FloatStatus_fine": (lambda: ops.FloatStatus()(t([1, 2])), [0]),
+    "LARSUpdate": (lambda: ops.LARSUpdate(epsilon=0.0, hyperpara=0.5)(t([3, 4]), t([0, 2]), t(25), t(4), 0.1, 1.0), np.array(
+        [0.3, 2.4],
+    ) * (0.5 * 5 / (2 + 0.1 * 5))),
+    "InsertGradientOf": (lambda: ms.grad(lambda x: ops.InsertGradientOf(lambda g: g * 3)(x) * 2)(t(V)), np.full(4, 6, np.float32)),
+}
+
+
+@pytest.mark.parametrize("name", FOUND)
+def test_by_hand(name: str, mode: int) -> None:
+    call, expected = FOUND[name]
+    found = call().asnumpy()
+    assert found.shape == np.shape(expected)
+    np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-5)
+
+
+def parameters(*values: np.ndarray) -> list[Parameter]:
+    return [Parameter(Tensor(value.copy()), name=f"p{i}") for i, value in enumerate(values)]
+
+
+def test_steps_without_a_kernel(mode: int) -> None:
+    p, a = parameters(M, M * 0)
+    ops.ApplyKerasMomentum(use_nesterov=True)(p, a, 0.1, t(M), 0.5)
+    np.testing.assert_allclose(p.asnumpy(), M - 0.1 * M * 1.5, rtol=1e-6)
+    p, a = parameters(M, M * 0)
+    ops.FusedWeightScaleApplyMomentum()(t(0.5), t(2.0), p, a, 0.1, t(M), 0.9)
+    np.testing.assert_allclose(p.asnumpy(), M - 0.1 * M * 2.5, rtol=1e-6)
+    p, a = parameters(M, M * 0)
+    ops.ScatterNonAliasingAdd()(p, Tensor([[0, 1]]), t([5]))
+    assert p.asnumpy()[0, 1] == 7
+    p, a = parameters(M, np.ones_like(M))
+    ops.SparseApplyProximalAdagrad()(p, a, 0.1, 0.0, 0.0, t(M[:1]), Tensor([1]))
+    np.testing.assert_allclose(p.asnumpy()[1], M[1] - 0.1 * M[0] / np.sqrt(1 + M[0] ** 2), rtol=1e-5)
+    assert (p.asnumpy()[0] == M[0]).all()
+    p, a, u = parameters(M, np.ones_like(M), np.ones_like(M))
+    ops.SparseApplyAdadelta(0.0)(p, a, u, 0.1, 0.5, t(M[:1]), Tensor([1]))
+    np.testing.assert_allclose(p.asnumpy()[1], M[1] - 0.1 * M[0] / np.sqrt(0.5 + 0.5 * M[0] ** 2), rtol=1e-5)
+    first, second = parameters(M, M), parameters(M, M)
+    for (p, a), (linear,) in ((first, parameters(M)), (second, parameters(M))):
+        step = ops.SparseApplyFtrl(0.1, 0.1, 0.1, -0.5) if p is first[0] else ops.SparseApplyFtrlV2(0.1, 0.1, 0.1, 0.0, -0.5)
+        ops.assign(a, ops.abs(a))
+        step(p, a, linear, t(M), Tensor([0, 1]))
+    np.testing.assert_array_equal(first[0].asnumpy(), second[0].asnumpy())
+
+
+def test_adam_without_its_parameter() -> None:
+    numbers = [t(v) for v in (0.9, 0.99, 0.1, 0.9, 0.99, 1e-8)]
+    p, m, v = parameters(M, M * 0, M * 0)
+    ops.Adam()(p, m, v, *numbers, t(M))
+    own_m, own_v = parameters(M * 0, M * 0)
+    change = ops.AdamNoUpdateParam()(own_m, own_v, *numbers, t(M))
+    np.testing.assert_allclose(M + change.asnumpy(), p.asnumpy(), rtol=1e-6)
+    assert (own_m.asnumpy() == m.asnumpy()).all() and (own_v.asnumpy() == v.asnumpy()).all()
+
+
+def test_adam_of_half_precision() -> None:
+    p, m, v = parameters(M.astype(np.float16), M * 0, M * 0)
+    whole = parameters(M, M * 0, M * 0)
+    ops.FusedCastAdamWeightDecay()(p, m, v, 0.1, 0.9, 0.99, 1e-8, 0.1, t(M, np.float16))
+    ops.AdamWeightDecay()(*whole, 0.1, 0.9, 0.99, 1e-8, 0.1, t(M))
+    assert p.dtype == ms.float16
+    np.testing.assert_allclose(p.asnumpy(), whole[0].asnumpy(), rtol=2e-3)
+    np.testing.assert_array_equal(m.asnumpy(), whole[1].asnumpy())
+
+
+@pytest.mark.parametrize("value", [1.0, np.inf])
+def test_a_status_knows_what_it_depends_on(value: float, mode: int) -> None:
+    """The way of 1.x programs on Ascend: a status that is made to depend on the gradients."""
+
+    class Step(nn.Cell):
+        def __init__(self) -> None:
+            super().__init__()
+            self.allocate, self.clear, self.get = ops.NPUAllocFloatStatus(), ops.NPUClearFloatStatus(), ops.NPUGetFloatStatus()
+
+        def construct(self, x: Tensor) -> Tensor:
+            status = self.allocate()
+            status = ops.depend(status, x)
+            x = ops.depend(x, self.clear(status))
+            y = x * 2
+            status = ops.depend(status, y)
+            found = self.get(status)
+            status = ops.depend(status, found)
+            return ops.reduce_sum(status, (0,))
+
+    assert bool(Step()(t([1.0, value])) > 0) == np.isinf(value)
+
+
+def test_a_status_of_nothing_is_refused() -> None:
+    with pytest.raises(ValueError, match=r"NPUGetFloatStatus\(x: Float32\[8\]\): expected a status that depends on something"):
+        ops.NPUGetFloatStatus()(ops.NPUAllocFloatStatus()())
+
+
+def test_structures(mode: int) -> None:
+    assert ops.tuple_getitem((1, 2), 1) == ops.list_getitem([1, 2], 1) == ops.dict_getitem({"a": 2}, "a") == 2
+    assert ops.tuple_setitem((1, 2), 0, 5) == (5, 2) and ops.list_setitem([1, 2], 0, 5) == [5, 2] and ops.list_len([1]) == 1
+    assert ops.dict_setitem({"a": 1}, "b", 2) == {"a": 1, "b": 2} and ops.make_dict(("a",), (1,)) == {"a": 1}
+    assert ops.tuple_equal((1,), (1,)) and not ops.list_equal([1], [2]) and ops.tuple_reversed((1, 2)) == (2, 1)
+    assert ops.tuple_div((4, 9), (2, 3)) == (2, 3) and ops.make_list(1, 2) == [1, 2] and ops.make_slice(1, 5, 2) == slice(1, 5, 2)
+    assert ops.tail((1, 2, 3)) == (2, 3) and ops.zip_operation((1, 2), (3, 4)) == ((1, 3), (2, 4))
+    assert ops.switch(True, 1, 2) == 1 and ops.switch_layer(Tensor(1), ("a", "b")) == "b" and ops.array_to_scalar(Tensor(3)) == 3
+    assert ops.bool_and(True, False) is False and ops.bool_or(True, False) and ops.bool_not(False) and ops.bool_eq(True, True)
+    assert ops.string_eq("a", "a") and ops.string_concat("a", "b") == "ab" and ops.is_(M, M) and ops.is_not(M, V)
+    assert ops.in_dict("a", {"a": 1}) and ops.not_in_dict("b", {"a": 1}) and ops.scalar_ne(1, 2)
+    assert ops.reduced_shape((2, 3), 1) == (2, 1) and ops.reduced_shape((2, 3), ()) == (1, 1)
+    assert ops.TensorToTuple()(t([1, 2])) == (1.0, 2.0)
+    assert ops.ms_hasnext((1,)) and ops.ms_next((1, 2)) == (1, (2,)) and ops.iter_converter({"a": 1}) == ("a",)
+
+
+def test_environments() -> None:
+    p = Parameter(t(V), name="w")
+    env = ops.environ_set(ops.environ_create(), ops.ref_to_embed(p), 2.0)
+    assert ops.environ_get(env, "w", 0) == 2 and ops.environ_get(env, "x", 0) == 0
+    assert ops.environ_add(env, {"w": 1.0, "x": 5}) == {"w": 3.0, "x": 5}
+    assert ops.env_get(env, p) == 2 and (ops.env_get({}, p).asnumpy() == 0).all()
+
+
+def test_names_of_1_0() -> None:
+    assert ops.ControlDepend()(1, 2) is True and ops.control_depend(1, 2) is True
+
+    @ops.core(loop=True)
+    def function(x: Any) -> Any:
+        return x
+
+    assert function._func_graph_flags == {"core": True, "loop": True}
+
+
+def test_records_of_kernels() -> None:
+    info = ops.TBERegOp("add").partial_flag(True).kernel_name("k").input(0, "x", False, "required", "all").output(0, "z").dtype_format(
+        ops.DataType.F16_Default, ops.DataType.F16_5HD,
+    ).get_op_info()
+    assert info["kernel"] == "k" and info["partial_flag"] and info["inputs"] == [
+        {"index": 0, "name": "x", "paramType": "required", "needCompile": False, "shape": "all"},
+    ]
+
+    @ops.op_info_register(info)
+    def add_impl() -> None:
+        """A kernel of another device."""
+
+    @ops.custom_info_register(info)
+    def other() -> None:
+        """A function for Custom."""
+
+    assert add_impl.op_info is info and other.reg_info == (info,)
+    with pytest.raises(ValueError, match="dtype_format of 1 items: expected 2, one for each input and output"):
+        ops.CpuRegOp("a").input(0, "x").output(0, "y").dtype_format(ops.DataType.F32_Default).get_op_info()
+    with pytest.raises(ValueError, match="expected 'pyfunc' or 'hybrid'; kernels of the other kinds are built for MindSpore's own runtime"):
+        ops.Custom("./add.so:Add", lambda x: x, lambda x: x, "aot")
+
+
+def test_a_kernel_without_gradient_says_so() -> None:
+    custom = ops.Custom(ops.ms_kernel(lambda a: a * 2), func_type="hybrid")
+    assert (custom(t(V)).asnumpy() == V * 2).all()
+    with pytest.raises(RuntimeError, match="expected a bprop, since a gradient is asked for"):
+        ms.grad(lambda x: custom(x))(t(V))
+
+
+def test_dumps_and_assertions(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    ops.TensorDump()(str(tmp_path / "a.npy"), t(V))
+    ops.tensordump(str(tmp_path / "b"), t(M), "in")
+    names = sorted(path.name for path in tmp_path.iterdir())
+    assert names[0].startswith("a_float32_") and names[1].startswith("b_in_float32_")
+    assert (np.load(tmp_path / names[1]) == M).all()
+    ops.Assert()(Tensor(True), [t(V)])
+    with pytest.raises(RuntimeError, match="Assert: the condition is false"):
+        ops.Assert(2)(False, [t(V)])
+    assert capsys.readouterr().out == "For 'Assert' condition is false.\ninput data: [3. 1.]\n"
+
+
+def test_a_graph_prints_each_time(mode: int, capsys: pytest.CaptureFixture[str]) -> None:
+    class Net(nn.Cell):
+        def __init__(self) -> None:
+            super().__init__()
+            self.print = ops.Print()
+
+        def construct(self, x: Tensor) -> Tensor:
+            y = x + 1
+            self.print("y", y)
+            return y * 2
+
+    net = Net()
+    assert [float(net(t(1.0))), float(net(t(2.0)))] == [4, 6]
+    assert capsys.readouterr().out.count("value= 2") == 1
+
+
+def test_vmap_of_a_gradient(mode: int) -> None:
+    found = ops.vmap(ms.grad(lambda x: (x**3).sum()))(t(M))
+    np.testing.assert_allclose(found.asnumpy(), 3 * M**2, rtol=1e-5)
+    with pytest.raises(ValueError, match="expected an axis in in_axes for at least one argument"):
+        ops.vmap(ops.sin, None)(t(M))
+    with pytest.raises(TypeError, match="vmap of a list of Cells: expected one function or Cell"):
+        ops.vmap([nn.ReLU(), nn.ReLU()])
