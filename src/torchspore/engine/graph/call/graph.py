@@ -4,7 +4,6 @@ from __future__ import annotations
 import dataclasses
 import functools
 import time
-import types
 from typing import Any
 
 import torch
@@ -34,7 +33,7 @@ class Graph:
         stages.keep("validate", self.module)
         self._result, self._written = captured.result, captured.written
         self._is_simple = isinstance(captured.result, Out) and not captured.result.is_number
-        reads = [read for read in captured.watch.reads.values() if not _is_settled(read)]
+        reads = list(captured.watch.reads.values())
         # A change of what an attribute names is counted (`version`); a change inside a list, a dict or an object is not.
         self._attributes = [read for read in reads if read.is_attribute]
         # A Tensor given to an attribute is counted too, and so is another torch tensor in a Tensor (`counters.rebinds`).
@@ -153,11 +152,6 @@ class Graph:
         from torchspore.engine.graph.fx.text import text
 
         return text(self.module)
-
-
-def _is_settled(read: Read) -> bool:
-    """Whether a variable holds what is only ever replaced by hand: a module or a class."""
-    return not read.is_attribute and isinstance(read.value, (types.ModuleType, type, types.BuiltinFunctionType))
 
 
 def _found_twice(captured: Captured, flat: list[TensorBase]) -> list[tuple[int, Read]]:

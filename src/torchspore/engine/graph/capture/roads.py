@@ -105,6 +105,10 @@ class Roads:
         metaclass = type(cls)
         if metaclass is not type:
             self.meet(metaclass)
+            nearer = [self._names_of(base) for base in cls.__mro__ if is_programs_class(base)]     # Python looks there before
+            for base in metaclass.__mro__:
+                if is_programs_class(base):
+                    self._add(_Space(self._names_of(base), nearer, vars(base)))
 
     def _names_of(self, cls: type) -> ClassNames:
         found = self._bodies.get(cls)

@@ -304,7 +304,7 @@ def _is_programs(code: CodeType, frame: FrameType) -> bool:
 
 def _is_stream(argument: Any) -> bool:
     return isinstance(getattr(argument, "__self__", None), io.IOBase) and getattr(argument, "__name__", "") in (
-        "write", "writelines", "flush", "read", "readline",
+        "write", "writelines", "flush", "read", "read1", "readline", "readlines", "readinto", "seek", "tell", "truncate",
     )
 
 
