@@ -39,7 +39,8 @@ class Graph:
         # A Tensor given to an attribute is counted too, and so is another torch tensor in a Tensor (`counters.rebinds`).
         self._variables = [
             read for read in reads
-            if not read.is_attribute or not (read.is_constant or read.name == "_cells" or isinstance(read.value, TensorBase))
+            if not read.is_attribute or id(read.holder) in captured.watch.uncounted
+            or not (read.is_constant or read.name == "_cells" or isinstance(read.value, TensorBase))
         ]
         # Most only need a look whether they are the same object; the others compare what is in it.
         self._names = [(read.holder.get, read.name, read.value, read) for read in self._variables if read.is_constant]

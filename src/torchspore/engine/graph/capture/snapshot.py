@@ -180,7 +180,7 @@ class Walk:
             self.met.append(type(value))
 
     def _node(self, value: Any) -> Node:
-        kind = type(value)
+        kind: Any = type(value)
         for kinds, of in _MAKERS:
             if isinstance(value, kinds):
                 return Made(value, self.take, of)

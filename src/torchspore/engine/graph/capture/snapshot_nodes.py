@@ -45,6 +45,8 @@ _SETTLED: tuple[type, ...] = (
 
 _LARGEST = 64 << 20
 """Bytes of an array that are compared at each call, at most."""
+CELLS_OWN = ("_graphs", "_hooks", "_forward", "_changed_at", "_is_step")
+"""Attributes of a Cell that are no business of the program's."""
 _OURS = ("_graphs",)
 """Attributes in which torchspore keeps something of its own."""
 
@@ -193,6 +195,26 @@ class Entries(Node):
         for key, item in {**was, **kept}.items():
             kind.__setitem__(value, key, item)
         return True
+
+
+class Attributes(Node):
+    """The attributes of a Cell, each by identity: a trace that writes them past `setattr` is to be undone."""
+
+    __slots__ = ("_held",)
+
+    def __init__(self, value: Any, take: Callable[[Any], Node]) -> None:
+        super().__init__(value)
+        self._held = dict(value)
+
+    def restore(self) -> bool:
+        now, held = self.value, self._held
+        names = [name for name in {**held, **now} if name not in CELLS_OWN and now.get(name, MISSING) is not held.get(name, MISSING)]
+        for name in names:
+            if name in held:
+                now[name] = held[name]
+            else:
+                del now[name]
+        return bool(names)
 
 
 class Members(Node):
@@ -346,10 +368,11 @@ _HELD: tuple[Any, ...] = (
 )
 """Kinds written in C whose contents are looked into, and their subclasses."""
 
+_Named = namedtuple("_Named", "item")
 _UNCHANGING: tuple[Any, ...] = (
     type(threading.Lock()), type(threading.RLock()), io.IOBase, types.GenericAlias, types.UnionType, types.ClassMethodDescriptorType,
-    types.TracebackType, types.FrameType, types.CellType, type(sys.flags), type(re.match("", "")), type(datetime.datetime_CAPI),  # type: ignore[attr-defined]
-    type(namedtuple("_Named", "item").item), struct.Struct, operator.itemgetter, operator.attrgetter, np.ufunc, type(np.concatenate),
+    types.TracebackType, types.FrameType, types.CellType, type(sys.flags), type(re.match("", "")), type(datetime.datetime_CAPI),
+    type(vars(_Named)["item"]), struct.Struct, operator.itemgetter, operator.attrgetter, np.ufunc, type(np.concatenate),
     BaseException, super, torch.dtype, torch.device, torch.layout, torch.memory_format, torch.Tensor, torch.Generator,
 )
 """Kinds written in C in which nothing changes that a program reads unnoticed: a lock is taken and given back, a stream's methods are
