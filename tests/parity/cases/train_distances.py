@@ -47,7 +47,12 @@ def bleu(item):
     return measured(train.BleuScore(*item[:2]), CANDIDATES[: item[2]], REFERENCES[: item[2]])
 
 
-@case(over={"nothing in common": ([["a"]], [[["b"]]]), "short": ([["a", "b"]], [[["a", "b", "c", "d"]]]), "uneven": ([["a"], ["b"]], [[["b"]]])})
+EDGES = {
+    "nothing in common": ([["a"]], [[["b"]]]), "short": ([["a", "b"]], [[["a", "b", "c", "d"]]]), "uneven": ([["a"], ["b"]], [[["b"]]]),
+}
+
+
+@case(over=EDGES)
 def bleu_edges(item):
     return measured(train.BleuScore(2), *item)
 

@@ -44,7 +44,7 @@ def test_they_have_names() -> None:
     (lambda: HausdorffDistance(percentile="a"), TypeError), (lambda: HausdorffDistance(directed=1), TypeError),
     (lambda: MeanSurfaceDistance().update(Tensor(X), Tensor(Y)), ValueError),
     (lambda: MeanSurfaceDistance().update(Tensor(X), Tensor(Y[:, :2]), 1), ValueError),
-    (lambda: MeanSurfaceDistance().update(Tensor(X), Tensor(Y), "a"), ValueError), (lambda: MeanSurfaceDistance().update(3, 4, 0), TypeError),
+    (lambda: MeanSurfaceDistance().update(Tensor(X), Tensor(Y), "a"), ValueError),
     (lambda: MeanSurfaceDistance().eval(), RuntimeError), (lambda: ROC("a"), TypeError), (lambda: ROC().eval(), RuntimeError),
     (lambda: ROC()(Tensor([1.0, 2.0]), Tensor([0, 0])), ValueError), (lambda: ROC(3)(Tensor(np.ones((2, 2))), Tensor([0, 1])), ValueError),
     (lambda: BleuScore(5), ValueError), (lambda: BleuScore(2, 3), TypeError), (lambda: BleuScore().eval(), RuntimeError),

@@ -25,7 +25,8 @@ from torchspore.names import missing
 _FACTORY: dict[str, type[Metric]] = {
     "accuracy": Accuracy, "acc": Accuracy, "precision": Precision, "recall": Recall, "F1": F1, "topk": TopKCategoricalAccuracy,
     "top_1_accuracy": Top1CategoricalAccuracy, "top_5_accuracy": Top5CategoricalAccuracy, "mae": MAE, "mse": MSE, "loss": Loss,
-    "confusion_matrix": ConfusionMatrix, "cosine_similarity": CosineSimilarity, "dice": Dice, "perplexity": Perplexity, "bleu_score": BleuScore,
+    "confusion_matrix": ConfusionMatrix, "cosine_similarity": CosineSimilarity, "dice": Dice, "perplexity": Perplexity,
+    "bleu_score": BleuScore,
     "hausdorff_distance": HausdorffDistance, "mean_surface_distance": MeanSurfaceDistance, "roc": ROC,
     "root_mean_square_distance": RootMeanSquareDistance,
 }
