@@ -21,6 +21,7 @@ from torchspore.mindspore.common.parameter import Parameter, ParameterTuple
 from torchspore.mindspore.common.sparse_tensor import COOTensor
 from torchspore.mindspore.common.tensor import Tensor
 from torchspore.mindspore.nn.cell import Cell
+from torchspore.mindspore.ops import AssignAdd
 from torchspore.mindspore.ops.composite import HyperMap, Map
 from torchspore.mindspore.ops.state import assign_add
 
@@ -276,6 +277,26 @@ class Optimizer(Cell):
     def broadcast_params(self, optim_result: Any) -> Any:
         """Sends what this process updated to the others: nothing to send, as each updates all; gives `optim_result` back."""
         return optim_result
+
+    assignadd = AssignAdd()
+    """Adds to a Parameter in place; what optimizers of programs count the global step with."""
+
+    @property
+    def cls_name(self) -> str:
+        """The name of the class."""
+        return type(self).__name__
+
+    def _is_dynamic_lr_or_weight_decay(self) -> bool:
+        """Whether the rate or the weight decay changes with the global step, which then must be counted."""
+        return self.dynamic_lr or self.dynamic_weight_decay
+
+    def _grad_sparse_indices_deduplicate(self, gradients: Any) -> Any:
+        """The gradients as they are: rows that come several times are summed where they are used."""
+        return gradients
+
+    def _set_base_target(self, value: str) -> None:
+        """Sets `target`."""
+        self.target = value
 
     @property
     def unique(self) -> bool:
