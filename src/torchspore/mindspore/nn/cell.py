@@ -16,7 +16,9 @@ from torchspore.engine.tensor import TensorBase, frame
 from torchspore.errors import NameRefused
 from torchspore.mindspore.common.parameter import Parameter, ParameterTuple
 from torchspore.mindspore.common.recompute import check_options
+from torchspore.mindspore.nn.cell_facts import CellFacts
 from torchspore.mindspore.nn.cell_hooks import CellHooks
+from torchspore.mindspore.nn.cell_state import CellState
 from torchspore.mindspore.nn.cell_tree import CellTree
 from torchspore.mindspore.ops.explain import replaced, wrong_arguments
 from torchspore.mindspore.ops.primitive import Primitive
@@ -25,7 +27,7 @@ from torchspore.names.lookup import attribute_text
 _set = object.__setattr__
 
 
-class Cell(CellTree, CellHooks):
+class Cell(CellTree, CellHooks, CellState, CellFacts):
     """The base of networks and layers: define `construct`, and give it Parameters and Cells as attributes.
 
     `auto_prefix` puts the attribute's name before the names of the Parameters inside it. Calling a Cell runs `construct`: operator by
