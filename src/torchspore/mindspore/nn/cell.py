@@ -17,7 +17,9 @@ from torchspore.errors import NameRefused
 from torchspore.mindspore.common.parameter import Parameter, ParameterTuple
 from torchspore.mindspore.common.recompute import check_options
 from torchspore.mindspore.common.tensor import Tensor
+from torchspore.mindspore.nn.cell_facts import CellFacts
 from torchspore.mindspore.nn.cell_hooks import CellHooks
+from torchspore.mindspore.nn.cell_state import CellState
 from torchspore.mindspore.nn.cell_tree import CellTree
 from torchspore.mindspore.ops.explain import replaced, wrong_arguments
 from torchspore.mindspore.ops.primitive import Primitive
@@ -31,7 +33,7 @@ def _is_number_for(parameter: Any, value: Any) -> bool:
     return parameter.size == 1 and (type(value) is int or (type(value) is float and parameter.is_floating_point()))
 
 
-class Cell(CellTree, CellHooks):
+class Cell(CellTree, CellHooks, CellState, CellFacts):
     """The base of networks and layers: define `construct`, and give it Parameters and Cells as attributes.
 
     `auto_prefix` puts the attribute's name before the names of the Parameters inside it. Calling a Cell runs `construct`: operator by
