@@ -31,6 +31,7 @@ from torchspore.mindspore.ops import (
     segments,
     selection,
     sparse,
+    sparse_tensors,
     special,
     state,
     statistics,
@@ -113,6 +114,7 @@ def _names() -> dict[str, Any]:
         if operator.primitive is not None:
             found[operator.primitive.__name__] = operator.primitive
     found.update({alias: found[name] for alias, name in ALIASES.items() if name in found})
+    found.update(sparse_tensors.FUNCTIONS)
     found.update({alias: found[name] for alias, name in PRIMITIVE_ALIASES.items() if name in found})
     return found
 

@@ -78,7 +78,7 @@ def _parameters(how: str) -> None:
 
     rows = f"{_HOW[how]} the rows of a Parameter that `indices` names, written into it; gives it back."
     points = f"{_HOW[how]} what the rows of `indices` (..., k) name in a Parameter, written into it; gives it back."
-    updating("input_x", name="scatter_sub" if how == "sub" else f"scatter_{how}")(_documented(function, rows))
+    updating("input_x", name="_scatter_sub" if how == "sub" else f"scatter_{how}")(_documented(function, rows))
     declare = updating("input_x", primitive=f"Scatter{spelled}", init=("use_locking",), name=f"_scatter_{how}_primitive")
     declare(_documented(primitive, rows))
     declare = updating("input_x", primitive=f"ScatterNd{spelled}", init=("use_locking",), name=f"scatter_nd_{how}")
