@@ -59,7 +59,9 @@ def all_names_are_there():
 
 
 SPARSE = {
-    "coo_add": lambda: parts(ops.coo_add(*(COOTensor(ms.Tensor(AT.astype(np.int64)), ms.Tensor(v), (3, 4)) for v in (VALUES, VALUES * 2)), ms.Tensor(
+    "coo_add": lambda: parts(ops.coo_add(*(
+        COOTensor(ms.Tensor(AT.astype(np.int64)), ms.Tensor(v), (3, 4)) for v in (VALUES, VALUES * 2)
+    ), ms.Tensor(
         0.8, ms.float32,
     ))),
     "csr_add": lambda: parts(ops.csr_add(csr(), csr(ELEMENTS * 3), ms.Tensor(1.0, ms.float32), ms.Tensor(2.0, ms.float32))),

@@ -16,6 +16,7 @@ from torchspore.mindspore.ops import (
     draws,
     elementwise,
     fourier,
+    in_place,
     joining,
     linear_algebra,
     loss,

@@ -106,7 +106,7 @@ def inv(x: T) -> T:
     return torch.where(torch.abs(x) == 1, x, 0)
 
 
-@op(primitive="Invert")
+@op(primitive="Invert", methods=("invert",))
 def invert(x: T) -> T:
     """All bits of integers turned over."""
     if x.is_floating_point() or x.dtype is torch.bool:
@@ -245,7 +245,7 @@ def _check_numerics(x: T) -> T:
     return x.clone()
 
 
-@op()
+@op(methods=("fills",))
 def fills(x: T, value: Any) -> T:
     """`value` in the shape and dtype of x."""
     return torch.full_like(x, value.item() if isinstance(value, T) else value)
