@@ -31,6 +31,7 @@ from torchspore.mindspore.ops import (
     search,
     segments,
     selection,
+    sequences,
     sparse,
     sparse_tensors,
     special,
@@ -86,6 +87,7 @@ from torchspore.mindspore.ops.custom import (
 )
 from torchspore.mindspore.ops.declare import OPERATORS
 from torchspore.mindspore.ops.gradient import GradOperation, get_grad, grad, value_and_grad
+from torchspore.mindspore.ops.loops import ForiLoop, Morph, PyFunc, Reusing, Scan, WhileLoop
 from torchspore.mindspore.ops.primitive import Primitive, PrimitiveWithCheck, PrimitiveWithInfer, prim_attr_register
 from torchspore.mindspore.ops.reporting import Assert, HookBackward, InsertGradientOf
 from torchspore.mindspore.ops.transforms import derivative, jacfwd, jacrev, jet, jvp, linearize, vjp, vmap
@@ -123,13 +125,14 @@ def _names() -> dict[str, Any]:
 globals().update(_names())
 methods.attach()
 _OTHERS = (
-    "AiCPURegOp", "AkgAscendRegOp", "AkgGpuRegOp", "Assert", "ControlDepend", "CpuRegOp", "Custom", "CustomRegOp", "DataType",
-    "GradOperation", "HookBackward", "HyperMap", "InsertGradientOf", "Map", "MultitypeFuncGraph", "Partial", "Primitive",
-    "PrimitiveWithCheck", "PrimitiveWithInfer", "ReduceOp", "TBERegOp", "add_flags", "augassign_add", "augassign_div",
-    "augassign_floordiv", "augassign_mod", "augassign_mul", "augassign_sub", "clip_by_global_norm", "clip_by_norm", "control_depend",
-    "core", "custom_info_register", "derivative", "env_get", "environ_add", "environ_create", "environ_get", "environ_set", "get_grad",
-    "grad", "hyper_add", "iter_converter", "jacfwd", "jacrev", "jet", "jvp", "kernel", "linearize", "mixed_precision_cast", "ms_hasnext",
-    "ms_kernel", "ms_next", "op_info_register", "partial", "prim_attr_register", "ref_to_embed", "value_and_grad", "vjp", "vmap",
+    "AiCPURegOp", "AkgAscendRegOp", "AkgGpuRegOp", "Assert", "ControlDepend", "CpuRegOp", "Custom", "CustomRegOp", "DataType", "ForiLoop",
+    "GradOperation", "HookBackward", "HyperMap", "InsertGradientOf", "Map", "Morph", "MultitypeFuncGraph", "Partial", "Primitive",
+    "PrimitiveWithCheck", "PrimitiveWithInfer", "PyFunc", "ReduceOp", "Reusing", "Scan", "TBERegOp", "WhileLoop", "add_flags",
+    "augassign_add", "augassign_div", "augassign_floordiv", "augassign_mod", "augassign_mul", "augassign_sub", "clip_by_global_norm",
+    "clip_by_norm", "control_depend", "core", "custom_info_register", "derivative", "env_get", "environ_add", "environ_create",
+    "environ_get", "environ_set", "get_grad", "grad", "hyper_add", "iter_converter", "jacfwd", "jacrev", "jet", "jvp", "kernel",
+    "linearize", "mixed_precision_cast", "ms_hasnext", "ms_kernel", "ms_next", "op_info_register", "partial", "prim_attr_register",
+    "ref_to_embed", "value_and_grad", "vjp", "vmap",
 )
 """What is no operator."""
 __all__ = sorted({*_names(), *_OTHERS})
