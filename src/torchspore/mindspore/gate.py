@@ -48,7 +48,8 @@ def _is_open(function: FunctionType, module: ModuleType) -> bool:
         return False
     folder = module.__name__.removeprefix(_FRONT_END + ".")
     return folder not in ("gate", "ops.explain", "ops.reasons", "ops.declare", "ops.promote", "log") and (
-        not folder.startswith("ops.") or folder in ("ops.composite", "ops.custom", "ops.gradient", "ops.primitive", "ops.transforms")
+        not folder.startswith("ops.")
+        or folder in ("ops.composite", "ops.custom", "ops.gradient", "ops.primitive", "ops.sparse_tensors", "ops.transforms")
     )
 
 

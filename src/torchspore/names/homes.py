@@ -121,6 +121,7 @@ NAMES: dict[str, str] = {
     "mindspore.ms_class": "mindspore.jit_class",
     "mindspore.ms_function": "mindspore.jit",
     "mindspore.ops.constexpr": "mindspore.common.constexpr",
+    "mindspore.ops.set_seed": "mindspore.set_seed",
     "mindspore.common.api.ms_function": "mindspore.jit",
     "mindspore.common.ms_function": "mindspore.jit",
     "mindspore.common.api._executor": "mindspore.common.api._cell_graph_executor",

@@ -15,7 +15,7 @@ V = np.array([1.0, 2.0], np.float32)
 
 
 def tensor(value):
-    return ms.Tensor(value)
+    return ms.Tensor(np.asarray(value))
 
 
 def listed(value):
@@ -134,6 +134,38 @@ TRANSFORMED = {
 
 @case(over=TRANSFORMED, graph=True)
 def transformed(ask):
+    return {"found": listed(ask())}
+
+
+TOKENS = np.array([[[1, 2, 3, 1, 2]], [[3, 3, 3, 3, 3]]], np.int32)
+CHANCES = np.arange(10, dtype=np.float32).reshape(2, 1, 5) - 20
+AT = np.array([[0, 0], [0, 1], [1, 0]])
+PLACES = np.array([[0, 0], [0, 1], [0, 2], [1, 0]])
+SEQUENCES = {
+    "EditDistance": lambda: ops.EditDistance()(tensor(AT), tensor(np.array([1, 2, 3])), tensor(np.array([2, 2])), tensor(
+        PLACES,
+    ), tensor(np.array([1, 5, 2, 3])), tensor(np.array([2, 3]))),
+    "EditDistance_plain": lambda: ops.EditDistance(False)(tensor(AT), tensor(np.array([1, 2, 3])), tensor(np.array([2, 2])), tensor(
+        PLACES,
+    ), tensor(np.array([4, 5, 6, 9])), tensor(np.array([2, 3]))),
+    "NoRepeatNGram": lambda: ops.NoRepeatNGram(2)(tensor(TOKENS), tensor(CHANCES)),
+    "NoRepeatNGram_3": lambda: ops.NoRepeatNGram(3)(tensor(TOKENS), tensor(CHANCES)),
+    "SubAndFilter": lambda: ops.SubAndFilter()(tensor(np.array([1, 5, 7, 9], np.int32)), 6, 2),
+    "MapUniform": lambda: ops.MapUniform()(tensor(np.array([1, 5, 7, 0], np.int32)), 4, 2),
+    "WhileLoop": lambda: ops.WhileLoop()(lambda x: x < 20, lambda x: x * 2, tensor(np.float32(1))),
+    "ForiLoop": lambda: ops.ForiLoop()(0, 4, lambda i, x: x + i, tensor(np.float32(1))),
+    "Scan": lambda: ops.Scan()(lambda carry, x: (carry + x, carry * x), tensor(np.float32(1)), [tensor(V[0]), tensor(V[1])], 2),
+    "Reusing": lambda: ops.Reusing()(h)(tensor(X)),
+    "CombinedNonMaxSuppression": lambda: ops.CombinedNonMaxSuppression()(
+        tensor(np.array([[[[0, 0, 0.5, 0.5]], [[0, 0, 0.4, 0.5]], [[0.6, 0.6, 1.2, 1]]]], np.float32)),
+        tensor(np.array([[[0.9, 0.1], [0.8, 0.5], [0.7, 0.65]]], np.float32)), tensor(np.int32(2)), tensor(np.int32(4)),
+        tensor(np.float32(0.5)), tensor(np.float32(0.2)),
+    ),
+}
+
+
+@case(over=SEQUENCES)
+def sequence(ask):
     return {"found": listed(ask())}
 
 

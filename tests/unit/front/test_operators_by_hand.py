@@ -256,3 +256,66 @@ def test_vmap_of_a_gradient(mode: int) -> None:
         ops.vmap(ops.sin, None)(t(M))
     with pytest.raises(TypeError, match="vmap of a list of Cells: expected one function or Cell"):
         ops.vmap([nn.ReLU(), nn.ReLU()])
+
+
+def test_functions_as_operators(mode: int) -> None:
+    twice = ops.Morph(lambda x: x * 2, lambda shape: shape, lambda dtype: dtype, lambda x, out, dout: (dout * 5,))
+    assert (twice(t(V)).asnumpy() == 2 * V).all()
+    assert (ms.grad(lambda x: twice(x))(t(V)).asnumpy() == 5).all()
+    with pytest.raises(ValueError, match=r"expected a result of shape \(1,\), as infer_shape says, got \(4,\)"):
+        ops.Morph(lambda x: x, lambda shape: (1,), lambda dtype: dtype)(t(V))
+    both = ops.PyFunc(lambda a, b: (a + b, a * b), [ms.float32] * 2, [(4,)] * 2, [ms.float32] * 2, [(4,)] * 2)
+    assert [one.asnumpy().tolist() for one in both((t(V), t(V)))] == [(2 * V).tolist(), (V * V).tolist()]
+    with pytest.raises(TypeError, match="PyFunc: expected Float16 of input 0, got float32"):
+        ops.PyFunc(lambda a: a, [ms.float16], [(4,)], [ms.float16], [(4,)])((t(V),))
+    with pytest.raises(ValueError, match=r"Scan\(xs=None\): expected a length"):
+        ops.Scan()(lambda carry, x: (carry, x), 1, None)
+    assert ops._VirtualDataset()(t(V)).shape == (4,)
+
+
+def attention(q: np.ndarray, k: np.ndarray, v: np.ndarray, scale: float, hidden: np.ndarray) -> np.ndarray:
+    scores = np.where(hidden, -np.inf, q @ k.swapaxes(-1, -2) * scale)
+    weights = np.exp(scores - scores.max(-1, keepdims=True))
+    return weights / weights.sum(-1, keepdims=True) @ v
+
+
+@pytest.mark.parametrize("layout", ["BNSD", "BSND", "BSH", "SBH"])
+def test_flash_attention_score(layout: str, mode: int) -> None:
+    q, k, v = np.random.RandomState(0).randn(3, 2, 4, 5, 6).astype(np.float32)
+    orders = {"BNSD": (0, 1, 2, 3), "BSND": (0, 2, 1, 3), "BSH": (0, 2, 1, 3), "SBH": (2, 0, 1, 3)}
+
+    def laid(x: np.ndarray) -> Tensor:
+        x = x.transpose(orders[layout])
+        return Tensor((x.reshape(*x.shape[:2], -1) if layout in ("BSH", "SBH") else x).copy())
+
+    hidden = np.triu(np.ones((5, 5), bool), 1)
+    expected = laid(attention(q, k, v, 0.4, hidden)).asnumpy()
+    given = {"scalar_value": 0.4, "input_layout": layout}
+    for more in ({"attn_mask": Tensor(hidden)}, {"sparse_mode": 2}, {"sparse_mode": 3}, {"next_tokens": 0}):
+        found = ops.flash_attention_score(laid(q), laid(k), laid(v), 4, **given, **more).asnumpy()
+        np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
+    one = ops.flash_attention_score(laid(q), laid(k[:, :1]), laid(v[:, :1]), 4, **given).asnumpy()
+    wide = [np.repeat(x[:, :1], 4, 1) for x in (k, v)]
+    np.testing.assert_allclose(one, laid(attention(q, *wide, 0.4, hidden & False)).asnumpy(), rtol=1e-4, atol=1e-5)
+    with pytest.raises(ValueError, match="prefix=...: expected None"):
+        ops.flash_attention_score(laid(q), laid(k), laid(v), 4, prefix=Tensor([1]), **given)
+
+
+def test_rotary_position_embedding(mode: int) -> None:
+    x = np.arange(8, dtype=np.float32).reshape(1, 1, 2, 4)
+    cos, sin = np.full_like(x, 0.5), np.full_like(x, 2.0)
+    halves = np.concatenate([-x[..., 2:], x[..., :2]], -1)
+    pairs = np.stack([-x[..., 1::2], x[..., ::2]], -1).reshape(x.shape)
+    for turned, way in ((halves, 0), (pairs, 1)):
+        found = ops.rotary_position_embedding(Tensor(x), Tensor(cos), Tensor(sin), way).asnumpy()
+        np.testing.assert_allclose(found, x * 0.5 + turned * 2)
+
+
+def test_two_operators_of_one_name_are_refused() -> None:
+    from torchspore.mindspore.ops.declare import op
+
+    def gamma(x: Any) -> Any:
+        return x
+
+    with pytest.raises(ValueError, match="gamma of .*: expected a name of its own"):
+        op()(gamma)

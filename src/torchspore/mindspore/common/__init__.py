@@ -7,11 +7,11 @@ from torchspore.mindspore.common.mutable import mutable
 from torchspore.mindspore.common.parameter import Parameter, ParameterTuple
 from torchspore.mindspore.common.recompute import recompute
 from torchspore.mindspore.common.seed import get_seed, set_seed
-from torchspore.mindspore.common.sparse_tensor import COOTensor, RowTensor, RowTensorInner
+from torchspore.mindspore.common.sparse_tensor import COOTensor, CSRTensor, RowTensor, RowTensorInner
 from torchspore.mindspore.common.tensor import Tensor, tensor
 
 __all__ = [
-    "COOTensor", "RowTensor", "RowTensorInner",
+    "COOTensor", "CSRTensor", "RowTensor", "RowTensorInner",
     "Initializer", "JitConfig", "Parameter", "ParameterTuple", "Tensor", "constexpr", "get_seed", "jit", "jit_class",
     "ms_function", "ms_memory_recycle", "mutable", "recompute", "set_seed", "tensor", *dtype.__all__,
 ]

@@ -170,12 +170,183 @@ class COOTensor(Composite):
     def __neg__(self) -> COOTensor:
         return COOTensor(self._indices, -self.values, self._shape)
 
+    def to_csr(self) -> CSRTensor:
+        """The same matrix in rows, sorted. Raises ValueError for other shapes."""
+        return _operators().coo_to_csr(self)
+
+    def coalesce(self) -> COOTensor:
+        """The same value with each place once, in order."""
+        return _operators().coo_coalesced(self)
+
+    def add(self, other: COOTensor, thresh: Any) -> COOTensor:
+        """The sum, without elements whose size is below `thresh`."""
+        return _operators().coo_add(self, other, thresh)
+
+    def __add__(self, other: Any) -> Any:
+        return _operators().coo_plus(self, other)
+
+    def __mul__(self, other: Any) -> COOTensor:
+        return COOTensor(self._indices, self.values * _operators().at_places(other, self), self._shape)
+
+    def __truediv__(self, other: Any) -> COOTensor:
+        return COOTensor(self._indices, self.values / _operators().at_places(other, self), self._shape)
+
     def asnumpy(self) -> Any:
         """The larger value as an array."""
         return wrap(self._t).asnumpy()
 
     def __repr__(self) -> str:
         return f"COOTensor(shape={list(self._shape)}, dtype={self.dtype}, indices={self._indices!r}, values={self._values!r})"
+
+
+class CSRTensor(Composite):
+    """A sparse matrix in rows: row i has `values[indptr[i]:indptr[i + 1]]` in the columns that `indices` gives there.
+
+    `indptr` has shape (rows + 1,), `indices` (n,), `values` (n, ...), `shape` is that of the larger value.
+
+    Raises TypeError and ValueError for what does not fit.
+    """
+
+    def __init__(self, indptr: Any = None, indices: Any = None, values: Any = None, shape: Any = None, csr_tensor: Any = None) -> None:
+        if csr_tensor is not None:
+            if not isinstance(csr_tensor, CSRTensor):
+                raise TypeError(f"CSRTensor(csr_tensor=...): expected a CSRTensor, got {type(csr_tensor).__name__}.")
+            indptr, indices, values, shape = csr_tensor.to_tuple()
+        given = (indptr, indices, values)
+        if any(part is None for part in given) or shape is None:
+            raise TypeError(
+                "CSRTensor(): expected indptr, indices, values and shape."
+                "\n\nhint: write CSRTensor(indptr, indices, values, (rows, columns))."
+            )
+        if all(isinstance(part, TensorBase) for part in given):
+            starts, columns, own = (tuple(part._t.shape) for part in given)
+            if len(starts) != 1 or len(columns) != 1 or own[:1] != columns or starts[0] != shape[0] + 1:
+                raise ValueError(
+                    f"CSRTensor(): expected indptr of shape ({shape[0] + 1},) and as many values as indices, "
+                    f"got shapes {starts}, {columns} and {own}."
+                )
+        self._indptr, self._indices, self._values, self._shape = indptr, indices, values, tuple(shape)
+
+    def parts(self) -> tuple[Any, ...]:
+        """The Tensors that it is made of."""
+        return self._indptr, self._indices, self._values
+
+    def rebuilt(self, parts: tuple[Any, ...]) -> CSRTensor:
+        """The same of other Tensors."""
+        return type(self)(*parts, self._shape)
+
+    def fixed(self) -> tuple[int, ...]:
+        """What a graph depends on beside the Tensors."""
+        return self._shape
+
+    @property
+    def indptr(self) -> Any:
+        """Where each row begins, and where the last one ends: shape (rows + 1,)."""
+        return self._indptr
+
+    @property
+    def indices(self) -> Any:
+        """The columns, shape (n,)."""
+        return self._indices
+
+    @property
+    def values(self) -> Any:
+        """The elements, shape (n, ...)."""
+        return self._values
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape of the larger value."""
+        return self._shape
+
+    @property
+    def dtype(self) -> Any:
+        """The dtype of the elements."""
+        return self.values.dtype
+
+    @property
+    def size(self) -> int:
+        """How many elements are kept."""
+        return int(self.values.size)
+
+    @property
+    def itemsize(self) -> int:
+        """Bytes of one element."""
+        return int(self.values.itemsize)
+
+    @property
+    def ndim(self) -> int:
+        """How many axes."""
+        return len(self._shape)
+
+    def to_dense(self) -> Tensor:
+        """The larger value."""
+        return _operators().csr_to_dense(self)  # type: ignore[no-any-return]
+
+    def to_coo(self) -> COOTensor:
+        """The same elements with their coordinates."""
+        return _operators().csr_to_coo(self)  # type: ignore[no-any-return]
+
+    def to_tuple(self) -> tuple[Any, Any, Any, tuple[int, ...]]:
+        """(indptr, indices, values, shape)."""
+        return self._indptr, self._indices, self._values, self._shape
+
+    def astype(self, dtype: Any) -> CSRTensor:
+        """The same elements in another dtype."""
+        return self.with_values(self.values.astype(dtype))
+
+    def with_values(self, values: Any) -> CSRTensor:
+        """The same places with other values."""
+        return CSRTensor(self._indptr, self._indices, values, self._shape)
+
+    def abs(self) -> CSRTensor:
+        """The absolute values."""
+        return self.with_values(self.values.abs())
+
+    def mv(self, dense_vector: Any) -> Tensor:
+        """The product with a vector of shape (columns, 1): shape (rows, 1)."""
+        return _operators().csr_mv(self, dense_vector)  # type: ignore[no-any-return]
+
+    def mm(self, matrix: Any) -> Any:
+        """The product with a matrix, or with another CSRTensor, which gives one."""
+        return _operators().csr_mm(self, matrix)
+
+    def sum(self, axis: int) -> Tensor:
+        """The sums of the rows (axis 1): shape (rows, 1)."""
+        return _operators().csr_reduce_sum(self, axis)  # type: ignore[no-any-return]
+
+    def add(self, b: CSRTensor, alpha: Any, beta: Any) -> CSRTensor:
+        """alpha * self + beta * b."""
+        return _operators().csr_add(self, b, alpha, beta)  # type: ignore[no-any-return]
+
+    def __neg__(self) -> CSRTensor:
+        return self.with_values(-self.values)
+
+    def __add__(self, other: Any) -> CSRTensor:
+        return _operators().csr_plus(self, other)  # type: ignore[no-any-return]
+
+    def __mul__(self, other: Any) -> CSRTensor:
+        return _operators().csr_mul(self, other)  # type: ignore[no-any-return]
+
+    def __truediv__(self, other: Any) -> CSRTensor:
+        return _operators().csr_div(self, other)  # type: ignore[no-any-return]
+
+    def asnumpy(self) -> Any:
+        """The larger value as an array."""
+        return self.to_dense().asnumpy()
+
+    def __repr__(self) -> str:
+        return (
+            f"CSRTensor(shape={list(self._shape)}, dtype={self.dtype}, indptr={self._indptr!r}, indices={self._indices!r}, "
+            f"values={self._values!r})"
+        )
+
+
+def _operators() -> Any:
+    """The operators on sparse Tensors, which are loaded after this."""
+    from torchspore.mindspore.ops import sparse_tensors
+
+    return sparse_tensors
 
 
 FRONT.row_gradient = RowTensorInner

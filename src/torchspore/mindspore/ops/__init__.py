@@ -20,6 +20,7 @@ from torchspore.mindspore.ops import (
     dropouts,
     elementwise,
     fourier,
+    in_place,
     joining,
     layer_math,
     linear_algebra,
@@ -41,7 +42,9 @@ from torchspore.mindspore.ops import (
     search,
     segments,
     selection,
+    sequences,
     sparse,
+    sparse_tensors,
     special,
     state,
     statistics,
@@ -95,6 +98,7 @@ from torchspore.mindspore.ops.custom import (
 )
 from torchspore.mindspore.ops.declare import OPERATORS
 from torchspore.mindspore.ops.gradient import GradOperation, get_grad, grad, value_and_grad
+from torchspore.mindspore.ops.loops import ForiLoop, Morph, PyFunc, Reusing, Scan, WhileLoop
 from torchspore.mindspore.ops.primitive import Primitive, PrimitiveWithCheck, PrimitiveWithInfer, prim_attr_register
 from torchspore.mindspore.ops.reporting import Assert, HookBackward, InsertGradientOf
 from torchspore.mindspore.ops.transforms import derivative, jacfwd, jacrev, jet, jvp, linearize, vjp, vmap
@@ -125,6 +129,7 @@ def _names() -> dict[str, Any]:
             found[operator.primitive.__name__] = operator.primitive
     found.update({primitive.__name__: primitive for primitive in collective.PRIMITIVES})
     found.update({alias: found[name] for alias, name in ALIASES.items() if name in found})
+    found.update(sparse_tensors.FUNCTIONS)
     found.update({alias: found[name] for alias, name in PRIMITIVE_ALIASES.items() if name in found})
     return found
 
@@ -132,13 +137,14 @@ def _names() -> dict[str, Any]:
 globals().update(_names())
 methods.attach()
 _OTHERS = (
-    "AiCPURegOp", "AkgAscendRegOp", "AkgGpuRegOp", "Assert", "ControlDepend", "CpuRegOp", "Custom", "CustomRegOp", "DataType",
-    "GradOperation", "HookBackward", "HyperMap", "InsertGradientOf", "Map", "MultitypeFuncGraph", "Partial", "Primitive",
-    "PrimitiveWithCheck", "PrimitiveWithInfer", "ReduceOp", "TBERegOp", "add_flags", "augassign_add", "augassign_div",
-    "augassign_floordiv", "augassign_mod", "augassign_mul", "augassign_sub", "clip_by_global_norm", "clip_by_norm", "control_depend",
-    "core", "custom_info_register", "derivative", "env_get", "environ_add", "environ_create", "environ_get", "environ_set", "get_grad",
-    "grad", "hyper_add", "iter_converter", "jacfwd", "jacrev", "jet", "jvp", "kernel", "linearize", "mixed_precision_cast", "ms_hasnext",
-    "ms_kernel", "ms_next", "op_info_register", "partial", "prim_attr_register", "ref_to_embed", "value_and_grad", "vjp", "vmap",
+    "AiCPURegOp", "AkgAscendRegOp", "AkgGpuRegOp", "Assert", "ControlDepend", "CpuRegOp", "Custom", "CustomRegOp", "DataType", "ForiLoop",
+    "GradOperation", "HookBackward", "HyperMap", "InsertGradientOf", "Map", "Morph", "MultitypeFuncGraph", "Partial", "Primitive",
+    "PrimitiveWithCheck", "PrimitiveWithInfer", "PyFunc", "ReduceOp", "Reusing", "Scan", "TBERegOp", "WhileLoop", "add_flags",
+    "augassign_add", "augassign_div", "augassign_floordiv", "augassign_mod", "augassign_mul", "augassign_sub", "clip_by_global_norm",
+    "clip_by_norm", "control_depend", "core", "custom_info_register", "derivative", "env_get", "environ_add", "environ_create",
+    "environ_get", "environ_set", "get_grad", "grad", "hyper_add", "iter_converter", "jacfwd", "jacrev", "jet", "jvp", "kernel",
+    "linearize", "mixed_precision_cast", "ms_hasnext", "ms_kernel", "ms_next", "op_info_register", "partial", "prim_attr_register",
+    "ref_to_embed", "value_and_grad", "vjp", "vmap",
 )
 """What is no operator."""
 __all__ = sorted({*_names(), *_OTHERS})

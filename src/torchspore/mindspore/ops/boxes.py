@@ -77,14 +77,7 @@ def _non_max_suppression_with_overlaps(
 @op(primitive="NonMaxSuppressionV3")
 def _non_max_suppression(boxes: T, scores: T, max_output_size: Any, iou_threshold: Any, score_threshold: Any) -> T:
     """The numbers (int32) of at most `max_output_size` boxes (N, 4), the best first: each overlaps no better one that stays too much."""
-    low, high = torch.minimum(boxes[:, :2], boxes[:, 2:]), torch.maximum(boxes[:, :2], boxes[:, 2:])
-    area = (high - low).prod(-1)
-    both = (torch.minimum(high.unsqueeze(0), high.unsqueeze(1)) - torch.maximum(low.unsqueeze(0), low.unsqueeze(1))).clamp(min=0).prod(-1)
-    overlaps = both / (area.unsqueeze(0) + area.unsqueeze(1) - both)
-    order = torch.sort(scores, descending=True, stable=True).indices
-    order = order[scores[order] > float(score_threshold)]
-    keep = suppressed(overlaps[order][:, order], float(iou_threshold))
-    return order[keep][: int(max_output_size)].to(torch.int32)
+    return _kept(boxes, scores, int(max_output_size), float(iou_threshold), float(score_threshold)).to(torch.int32)
 
 
 @op(primitive="CheckValid")
@@ -299,3 +292,44 @@ def _adjust_saturation(image: T, scale: T) -> T:
     """Colours (..., 3) of red, green and blue with the saturation multiplied by `scale`, at most 1."""
     hue, saturation, value = _hsv(image).unbind(-1)
     return _rgb(torch.stack([hue, (saturation * scale.to(hue.dtype)).clamp(0, 1), value], -1))
+
+
+@op(primitive="CombinedNonMaxSuppression", init=("pad_per_class", "clip_boxes"))
+def _combined_non_max_suppression(
+    boxes: T, scores: T, max_output_size_per_class: Any, max_total_size: Any, iou_threshold: Any, score_threshold: Any,
+    pad_per_class: bool = False, clip_boxes: bool = True,
+) -> Any:
+    """The best boxes of all classes for each image: boxes (B, N, Q, 4) of (y0, x0, y1, x1), scores (B, N, C), Q being 1 or C.
+
+    Gives boxes (B, K, 4), scores (B, K), classes (B, K), filled up with zeros, and how many are real (B,) (int32).
+    """
+    per_class, total = int(max_output_size_per_class), int(max_total_size)
+    if pad_per_class:
+        total = min(total, per_class * scores.shape[-1])
+    found = []
+    for image, own in zip(boxes, scores):
+        picked = []
+        for number in range(own.shape[-1]):
+            candidates = image[:, number if image.shape[1] > 1 else 0]
+            kept = _kept(candidates, own[:, number], per_class, float(iou_threshold), float(score_threshold))
+            picked.append((candidates[kept], own[kept, number], torch.full_like(own[kept, number], number)))
+        rows, values, classes = (torch.cat(parts) for parts in zip(*picked))
+        best = torch.sort(values, descending=True, stable=True).indices[:total]
+        rows = rows[best].clamp(0, 1) if clip_boxes else rows[best]
+        rest = total - best.shape[0]
+        found.append((
+            torch.nn.functional.pad(rows, [0, 0, 0, rest]), torch.nn.functional.pad(values[best], [0, rest]),
+            torch.nn.functional.pad(classes[best], [0, rest]), torch.tensor(best.shape[0], dtype=torch.int32, device=boxes.device),
+        ))
+    return tuple(torch.stack(parts) for parts in zip(*found))
+
+
+def _kept(boxes: T, scores: T, most: int, iou_threshold: float, score_threshold: float) -> T:
+    """The numbers of at most `most` boxes, the best first: each overlaps no better one that stays too much."""
+    low, high = torch.minimum(boxes[:, :2], boxes[:, 2:]), torch.maximum(boxes[:, :2], boxes[:, 2:])
+    area = (high - low).prod(-1)
+    both = (torch.minimum(high.unsqueeze(0), high.unsqueeze(1)) - torch.maximum(low.unsqueeze(0), low.unsqueeze(1))).clamp(min=0).prod(-1)
+    overlaps = both / (area.unsqueeze(0) + area.unsqueeze(1) - both)
+    order = torch.sort(scores, descending=True, stable=True).indices
+    order = order[scores[order] > score_threshold]
+    return order[suppressed(overlaps[order][:, order], iou_threshold)][:most]

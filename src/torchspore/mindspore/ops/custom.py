@@ -92,11 +92,11 @@ class CustomRegOp(_RegOp):
         super().__init__(op_name)
         self._record["target"] = "UNKNOWN"
 
-    def input(self, index: int | None = None, name: str | None = None, param_type: str = "required", **kwargs: Any) -> Any:
+    def input(self, index: int | None = None, name: str | None = None, param_type: str | None = "required", **kwargs: Any) -> Any:
         """Adds an input."""
         return super().input(index, name, param_type, **kwargs)
 
-    def output(self, index: int | None = None, name: str | None = None, param_type: str = "required", **kwargs: Any) -> Any:
+    def output(self, index: int | None = None, name: str | None = None, param_type: str | None = "required", **kwargs: Any) -> Any:
         """Adds an output."""
         return super().output(index, name, param_type, **kwargs)
 
@@ -139,7 +139,7 @@ class _Akg(_RegOp):
         self._record["attr"].append(self._item(name=name, paramType=param_type, type=value_type, **kwargs))
         return self
 
-    def output(self, index: int | None = None, name: str | None = None, **kwargs: Any) -> Any:
+    def output(self, index: int | None = None, name: str | None = None, **kwargs: Any) -> Any:  # type: ignore[override]
         """Adds an output."""
         return super().output(index, name, **kwargs)
 
@@ -166,14 +166,14 @@ class TBERegOp(_RegOp):
         "unknown_shape_formats": [],
     }
 
-    def input(
+    def input(  # type: ignore[override]
         self, index: int | None = None, name: str | None = None, need_compile: bool | None = None, param_type: str | None = None,
         shape: str | None = None, value_depend: str | None = None, **kwargs: Any,
     ) -> Any:
         """Adds an input."""
         return super().input(index, name, param_type, needCompile=need_compile, shape=shape, valueDepend=value_depend, **kwargs)
 
-    def output(
+    def output(  # type: ignore[override]
         self, index: int | None = None, name: str | None = None, need_compile: bool | None = None, param_type: str | None = None,
         shape: str | None = None, **kwargs: Any,
     ) -> Any:
@@ -305,8 +305,8 @@ class Custom(Primitive):
         watch.ends_trace("calls a function on NumPy arrays", Kind.READS_VALUES)
         found = self.func(*[create.to_numpy(one) if isinstance(one, TensorBase) else one for one in inputs])
         parts = found if isinstance(found, tuple) else (found,)
-        shapes = self._said(self.out_shape, [tuple(one.shape) for one in inputs if isinstance(one, TensorBase)], len(parts))
-        kinds = self._said(self.out_dtype, [one.dtype for one in inputs if isinstance(one, TensorBase)], len(parts))
+        shapes = self._said(self.out_shape, [tuple(one._t.shape) for one in inputs if isinstance(one, TensorBase)], len(parts))
+        kinds = self._said(self.out_dtype, [dtypes.FROM_TORCH[one._t.dtype] for one in inputs if isinstance(one, TensorBase)], len(parts))
         made = []
         for part, shape, kind in zip(parts, shapes, kinds):
             array = np.asarray(part)

@@ -55,6 +55,8 @@ def op(
         if name.startswith("_"):
             function.shown_as = primitive or (methods[0] if methods else name.strip("_"))  # type: ignore[attr-defined]
         made = primitive_class(primitive, function, init) if primitive else None
+        if name in OPERATORS:
+            raise ValueError(f"{name} of {body.__module__}: expected a name of its own; {OPERATORS[name].body.__module__} has one.")
         OPERATORS[name] = Operator(name, function, body, made, methods)
         if raw_arguments:
             _codes[body.__code__] = name
@@ -110,6 +112,7 @@ def explaining(body: Body) -> Body:
 
 def updating(
     *variables: str, primitive: str | None = None, init: tuple[str, ...] = (), name: str = "", gives: int | None = None,
+    methods: tuple[str, ...] = (),
 ) -> Callable[[Body], Body]:
     """Declares an operator that writes into its Parameters.
 
@@ -142,7 +145,7 @@ def updating(
         operator.gated = True  # type: ignore[attr-defined]
         if name:
             operator.__name__ = operator.__qualname__ = name
-        return op(primitive=primitive, init=init, raw_arguments=True)(operator)  # type: ignore[arg-type, return-value]
+        return op(primitive=primitive, init=init, methods=methods, raw_arguments=True)(operator)  # type: ignore[return-value]
 
     return declare
 

@@ -224,7 +224,7 @@ def _categorical(logits: T, count: int, source: Stream, dtype: Any) -> T:
     return _drawn(torch.softmax(logits, -1), count, True, source).to(as_dtype(dtype))
 
 
-@op()
+@op(methods=("random_categorical",))
 def random_categorical(logits: T, num_sample: int, seed: int = 0, dtype: Any = torch.int64) -> T:
     """Classes drawn by the rows of `logits`: shape (N, num_sample)."""
     return _categorical(logits, num_sample, stream(seed), dtype)

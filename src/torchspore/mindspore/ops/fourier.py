@@ -109,7 +109,7 @@ def _fft_with_size(
     return (torch.fft.rfftn if onesided else torch.fft.fftn)(x, None, axes, norm)
 
 
-def _window(make: Any, length: Any, periodic: bool, dtype: torch.dtype, *shape: float) -> T:
+def _window(make: Any, length: Any, periodic: bool, dtype: torch.dtype | None, *shape: float) -> T:
     size = int(length.reshape(-1)[0]) if isinstance(length, T) else int(length)
     if size < 0:
         raise ValueError(f"expected a length from 0 on, got {size}.")

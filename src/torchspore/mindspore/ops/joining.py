@@ -149,7 +149,7 @@ def flipud(input: T) -> T:
     return torch.flipud(input)
 
 
-@op()
+@op(methods=("reverse",))
 def reverse(x: T, axis: Any) -> T:
     """Backwards along `axis`."""
     return torch.flip(x, sizes(axis))

@@ -95,7 +95,7 @@ def dot(input: T, other: T) -> T:
     return torch.tensordot(input, other, dims=([-1], [-2 if other.ndim > 1 else 0]))
 
 
-@op(methods=("outer",))
+@op(methods=("outer", "ger"))
 def outer(input: T, vec2: T) -> T:
     """The products of all pairs of two vectors; other shapes are laid out flat."""
     return torch.outer(input.reshape(-1), vec2.reshape(-1))

@@ -12,13 +12,13 @@ T = torch.Tensor
 L = torch.linalg
 
 
-@op(primitive="MatrixDeterminant", methods=("det",))
+@op(primitive="MatrixDeterminant", methods=("det", "matrix_determinant"))
 def matrix_determinant(input: T) -> T:
     """The determinants of square matrices."""
     return L.det(input)
 
 
-@op(primitive="LogMatrixDeterminant")
+@op(primitive="LogMatrixDeterminant", methods=("log_matrix_determinant",))
 def log_matrix_determinant(input: T) -> Any:
     """The signs of the determinants of square matrices, and the logarithms of their sizes."""
     return tuple(L.slogdet(input))
@@ -55,7 +55,7 @@ def matrix_exp(input: T) -> T:
     return torch.matrix_exp(input)
 
 
-@op()
+@op(methods=("matrix_power",))
 def matrix_power(input: T, n: int) -> T:
     """Square matrices to an integer power."""
     return L.matrix_power(input, n)
@@ -79,7 +79,7 @@ def cholesky_inverse(input_x: T, upper: bool = False) -> T:
     return torch.cholesky_inverse(input_x, upper=upper)
 
 
-@op()
+@op(methods=("cholesky_solve",))
 def cholesky_solve(input: T, input2: T, upper: bool = False) -> T:
     """The x with A @ x = input, where `input2` is the Cholesky factor of A."""
     return torch.cholesky_solve(input, input2, upper)
@@ -143,7 +143,7 @@ def _orgqr(x: T, tau: T) -> T:
     return L.householder_product(x, tau)
 
 
-@op()
+@op(methods=("ormqr",))
 def ormqr(input: T, tau: T, other: T, left: bool = True, transpose: bool = False) -> T:
     """Q @ other (or other @ Q where not `left`), Q from the reflectors of `geqrf`, transposed and conjugated if so asked."""
     return torch.ormqr(input, tau, other, left, transpose)
@@ -161,7 +161,7 @@ def eig(A: T) -> Any:
     return tuple(L.eig(A))
 
 
-@op()
+@op(methods=("eigvals",))
 def eigvals(A: T) -> T:
     """The eigenvalues of square matrices, complex."""
     return L.eigvals(A)
@@ -176,7 +176,7 @@ def _eig(x: T, compute_v: bool = False) -> Any:
     return values, values.new_zeros(0)
 
 
-@op()
+@op(methods=("lu_solve",))
 def lu_solve(b: T, LU_data: T, LU_pivots: T) -> T:
     """The x with A @ x = b, where A = P @ L @ U is given by its LU decomposition."""
     return _lu_solve(b, LU_data, LU_pivots)
@@ -233,7 +233,7 @@ def _matrix_solve_ls(matrix: T, rhs: T, l2_regularizer: T, fast: bool = True) ->
     return L.solve(damped, matrix.mH @ rhs)
 
 
-@op()
+@op(methods=("lstsq",))
 def lstsq(input: T, A: T) -> T:
     """The x of least |input @ x - A|: shapes (m, n) and (m, k) or (m,) give (n, k)."""
     return _lstsq(input, A)

@@ -9,7 +9,7 @@ from torchspore.engine import tensor as engine
 from torchspore.engine.tensor import modify, raw, wrap
 from torchspore.mindspore.common import lacking
 from torchspore.mindspore.common.tensor import Tensor
-from torchspore.mindspore.ops import activation, arithmetic, array, elementwise, indexing, reduction, selection
+from torchspore.mindspore.ops import activation, arithmetic, array, elementwise, in_place, indexing, reduction, selection
 from torchspore.mindspore.ops.declare import OPERATORS
 from torchspore.mindspore.ops.explain import place, replaced
 
@@ -23,7 +23,7 @@ def attach() -> None:
     for operator in OPERATORS.values():
         for name in operator.methods:
             setattr(Tensor, name, operator.function)
-    for name, function in _METHODS.items():
+    for name, function in {**_METHODS, **in_place.METHODS}.items():
         if getattr(function, "__name__", "").startswith("_"):
             function.__qualname__ = f"Tensor.{name}"           # which Python's own words on a wrong call begin with
         setattr(Tensor, name, function)

@@ -187,7 +187,7 @@ def isclose(input: T, other: T, rtol: float = 1e-05, atol: float = 1e-08, equal_
     return torch.isclose(input, other, float(rtol), float(atol), equal_nan)
 
 
-@op(primitive="ApproximateEqual", init=("tolerance",))
+@op(primitive="ApproximateEqual", init=("tolerance",), methods=("approximate_equal",))
 def approximate_equal(x: T, y: T, tolerance: float = 1e-05) -> T:
     """Whether |x - y| < tolerance, element by element."""
     return torch.abs(x - y) < tolerance

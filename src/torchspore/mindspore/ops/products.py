@@ -202,7 +202,7 @@ def dist(input: T, other: T, p: float = 2) -> T:
     return torch.dist(input, other, float(p))
 
 
-@op()
+@op(methods=("adjoint",))
 def adjoint(x: T) -> T:
     """Matrices transposed and conjugated."""
     return x.mT.conj_physical() if x.is_complex() else x.mT.clone()

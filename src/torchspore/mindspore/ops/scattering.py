@@ -43,8 +43,9 @@ def _by_point(t: T, indices: T, updates: T, how: str) -> T:
     rest = t.shape[depth:]
     if tuple(updates.shape) != (*indices.shape[:-1], *rest):
         raise ValueError(f"expected updates of shape {(*indices.shape[:-1], *rest)}, got {tuple(updates.shape)}.")
-    points, place = _integers(indices).reshape(-1, depth), 0
-    for axis in range(depth):
+    points = _integers(indices).reshape(-1, depth)
+    place = points[:, 0]
+    for axis in range(1, depth):
         place = place * t.shape[axis] + points[:, axis]
     flat = t.reshape(math.prod(t.shape[:depth]), *rest)
     return _rows(flat, place, updates.reshape(-1, *rest), how).reshape(t.shape)
@@ -78,7 +79,7 @@ def _parameters(how: str) -> None:
 
     rows = f"{_HOW[how]} the rows of a Parameter that `indices` names, written into it; gives it back."
     points = f"{_HOW[how]} what the rows of `indices` (..., k) name in a Parameter, written into it; gives it back."
-    updating("input_x", name="scatter_sub" if how == "sub" else f"scatter_{how}")(_documented(function, rows))
+    updating("input_x", name="_scatter_sub" if how == "sub" else f"scatter_{how}")(_documented(function, rows))
     declare = updating("input_x", primitive=f"Scatter{spelled}", init=("use_locking",), name=f"_scatter_{how}_primitive")
     declare(_documented(primitive, rows))
     declare = updating("input_x", primitive=f"ScatterNd{spelled}", init=("use_locking",), name=f"scatter_nd_{how}")
@@ -98,7 +99,7 @@ def _copies(how: str) -> None:
 
     function.__name__ = f"tensor_scatter_{how}"
     function.__doc__ = f"{_HOW[how]} what the rows of `indices` (..., k) name, in a copy."
-    op(primitive=f"TensorScatter{how.title()}", methods=(function.__name__,))(function)
+    op(primitive=f"TensorScatter{how.title()}", methods=(function.__name__, f"scatter_{how}"))(function)
 
 
 for _how in _HOW:
@@ -205,7 +206,7 @@ def inplace_sub(x: T, v: T, indices: Any) -> T:
     return _at_rows(x, v, indices, "sub")
 
 
-@op()
+@op(methods=("inplace_update",))
 def inplace_update(x: T, v: T, indices: Any) -> T:
     """A copy of x with v in the place of the rows at `indices`."""
     return _at_rows(x, v, indices, "update")

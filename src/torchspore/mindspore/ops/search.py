@@ -37,7 +37,7 @@ def _unique_primitive(input_x: T) -> Any:
     return values, places.reshape(input_x.shape)
 
 
-@op()
+@op(methods=("unique_with_pad",))
 def unique_with_pad(x: T, pad_num: Any) -> Any:
     """The values of a vector in the order of their first occurrence, filled up to its length with `pad_num`, and the places."""
     return _padded(x, pad_num)
@@ -150,7 +150,7 @@ def msort(input: T) -> T:
     return torch.sort(input, dim=0, stable=True).values
 
 
-@op()
+@op(methods=("top_k",))
 def top_k(input_x: T, k: int, sorted: bool = True) -> Any:
     """The k largest values of the last axis and their indexes (int32)."""
     values, indexes = torch.topk(input_x, int(k), -1, True, sorted)

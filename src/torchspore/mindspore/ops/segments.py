@@ -28,19 +28,19 @@ def _most(x: T) -> Any:
     return torch.finfo(x.dtype).max if x.is_floating_point() else torch.iinfo(x.dtype).max
 
 
-@op(primitive="UnsortedSegmentMax")
+@op(primitive="UnsortedSegmentMax", methods=("unsorted_segment_max",))
 def unsorted_segment_max(x: T, segment_ids: T, num_segments: Any) -> T:
     """The largest values of the slices that share a segment: shape (num_segments, ...), the dtype's smallest for none."""
     return _unsorted(x, segment_ids, num_segments, "amax", _least(x))
 
 
-@op(primitive="UnsortedSegmentMin")
+@op(primitive="UnsortedSegmentMin", methods=("unsorted_segment_min",))
 def unsorted_segment_min(x: T, segment_ids: T, num_segments: Any) -> T:
     """The smallest values of the slices that share a segment: shape (num_segments, ...), the dtype's largest for none."""
     return _unsorted(x, segment_ids, num_segments, "amin", _most(x))
 
 
-@op(primitive="UnsortedSegmentProd")
+@op(primitive="UnsortedSegmentProd", methods=("unsorted_segment_prod",))
 def unsorted_segment_prod(x: T, segment_ids: T, num_segments: Any) -> T:
     """The products of the slices that share a segment: shape (num_segments, ...), 1 for none."""
     return _unsorted(x, segment_ids, num_segments, "prod", 1)

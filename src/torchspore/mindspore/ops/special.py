@@ -106,7 +106,7 @@ def inv(x: T) -> T:
     return torch.where(torch.abs(x) == 1, x, 0)
 
 
-@op(primitive="Invert")
+@op(primitive="Invert", methods=("invert",))
 def invert(x: T) -> T:
     """All bits of integers turned over."""
     if x.is_floating_point() or x.dtype is torch.bool:
@@ -245,7 +245,7 @@ def _check_numerics(x: T) -> T:
     return x.clone()
 
 
-@op()
+@op(methods=("fills",))
 def fills(x: T, value: Any) -> T:
     """`value` in the shape and dtype of x."""
     return torch.full_like(x, value.item() if isinstance(value, T) else value)
@@ -261,6 +261,12 @@ def _fills(x: T, value: Any) -> T:
 def _identity_n(x: Any) -> Any:
     """The Tensors of a tuple or list themselves."""
     return tuple(t.view_as(t) for t in x)
+
+
+@op(primitive="_VirtualDataset")
+def _virtual_dataset(*inputs: Any) -> Any:
+    """The inputs themselves: MindSpore's mark on what is split over processes, of which this has one."""
+    return inputs[0] if len(inputs) == 1 else inputs
 
 
 @op(primitive="DataFormatDimMap", init=("src_format", "dst_format"))

@@ -184,7 +184,7 @@ def typeof(x: Any) -> Any:
 @op(raw_arguments=True)
 def hastype(x: Any, dtype: Any) -> bool:
     """Whether a number, or the elements of a Tensor, have the dtype given."""
-    return bool((x.dtype if isinstance(x, TensorBase) else typeof(x)) == dtype)
+    return bool((dtypes.FROM_TORCH[x._t.dtype] if isinstance(x, TensorBase) else typeof(x)) == dtype)
 
 
 @op(raw_arguments=True)

@@ -65,7 +65,7 @@ def vmap(fn: Any, in_axes: Any = 0, out_axes: Any = 0) -> Callable[..., Any]:
         plain = _Plain(fn, args)
         values = [raw(tensor) for tensor in tensors(args)]
         try:
-            results = torch.vmap(plain._of, tuple(axes), randomness="different")(*values)
+            results = list(torch.vmap(plain._of, tuple(axes), randomness="different")(*values))
         except RuntimeError as error:
             if "inside of a function being transformed" not in str(error) and "vmap" not in str(error):
                 raise
@@ -106,7 +106,9 @@ def jvp(fn: Any, inputs: Any, v: Any, has_aux: bool = False) -> Any:
     values = [raw(one) for one in tensors(args)]
     if len(tangents) != len(values):
         raise ValueError(f"jvp: expected as many Tensors in v as in inputs, which are {len(values)}, got {len(tangents)}.")
-    outputs, products = torch.func.jvp(plain._of, tuple(values), tuple(t.to(x.dtype) for t, x in zip(tangents, values)))
+    outputs, products = torch.func.jvp(  # type: ignore[misc]
+        plain._of, tuple(values), tuple(t.to(x.dtype) for t, x in zip(tangents, values)),
+    )
     if not has_aux:
         return plain.shaped(outputs), plain.shaped(products)
     whole = plain.shaped(outputs)
@@ -239,7 +241,8 @@ def _taylor(fn: Any, args: tuple[Any, ...], series: list[list[T]]) -> tuple[_Pla
         return lambda t: torch.func.jvp(function, (t,), (torch.ones_like(t),))[1]
 
     zero = torch.zeros((), dtype=starts[0].dtype, device=starts[0].device)
-    outputs, found, function = along(zero), [], along
+    outputs, found = along(zero), []
+    function: Callable[[T], Any] = along
     for _ in range(order):
         function = derived(function)
         found.append(function(zero))

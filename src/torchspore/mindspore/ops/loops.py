@@ -1,0 +1,147 @@
+"""Loops as operators, and functions as operators: what programs hand to MindSpore's compiler runs here as the Python that it is."""
+from __future__ import annotations
+
+import builtins
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from torchspore.engine import create, dtypes
+from torchspore.engine.bprop import with_gradient
+from torchspore.engine.graph.capture import watch
+from torchspore.engine.graph.refusal import Kind
+from torchspore.engine.tensor import TensorBase, wrap
+from torchspore.mindspore.ops.primitive import Primitive
+
+
+def _function(name: str, argument: str, value: Any) -> None:
+    if not callable(value):
+        raise TypeError(f"{name}({argument}={value!r:.40}): expected a function.")
+
+
+def _number(value: Any) -> int:
+    return int(create.host(value)) if isinstance(value, TensorBase) else value
+
+
+class WhileLoop(Primitive):
+    """`val = loop_func(val)` while `cond_func(val)` is true, from `init_val` on; gives the last value."""
+
+    def __init__(self) -> None:
+        super().__init__("WhileLoop")
+
+    def __call__(self, cond_func: Callable[[Any], Any], loop_func: Callable[[Any], Any], init_val: Any) -> Any:
+        _function("WhileLoop", "cond_func", cond_func)
+        _function("WhileLoop", "loop_func", loop_func)
+        while cond_func(init_val):
+            init_val = loop_func(init_val)
+        return init_val
+
+
+class ForiLoop(Primitive):
+    """`val = loop_func(i, val)` for i from `lower` up to, without, `upper`; gives the last value. `unroll` changes no number."""
+
+    def __init__(self) -> None:
+        super().__init__("ForiLoop")
+
+    def __call__(self, lower: Any, upper: Any, loop_func: Callable[[Any, Any], Any], init_val: Any, unroll: bool = True) -> Any:
+        _function("ForiLoop", "loop_func", loop_func)
+        if not isinstance(unroll, bool):
+            raise TypeError(f"ForiLoop(unroll={unroll!r:.40}): expected a bool.")
+        for i in builtins.range(_number(lower), _number(upper)):
+            init_val = loop_func(i, init_val)
+        return init_val
+
+
+class Scan(Primitive):
+    """`carry, y = loop_func(carry, x)` for each x of `xs`; gives the last carry and a list of all y. `unroll` changes no number."""
+
+    def __init__(self) -> None:
+        super().__init__("Scan")
+
+    def __call__(self, loop_func: Callable[[Any, Any], Any], init: Any, xs: Any, length: int | None = None, unroll: bool = True) -> Any:
+        _function("Scan", "loop_func", loop_func)
+        if not isinstance(unroll, bool):
+            raise TypeError(f"Scan(unroll={unroll!r:.40}): expected a bool.")
+        if xs is None and length is None:
+            raise ValueError("Scan(xs=None): expected a length.")
+        if xs is not None and length is not None and length != len(xs):
+            raise ValueError(f"Scan(length={length}): expected {len(xs)}, the length of xs.")
+        found = []
+        for x in [None] * (length or 0) if xs is None else xs:
+            init, y = loop_func(init, x)
+            found.append(y)
+        return init, found
+
+
+class Reusing(Primitive):
+    """Marks a function that MindSpore's compiler shall keep in one piece; gives it back."""
+
+    def __init__(self) -> None:
+        super().__init__("Reusing")
+
+    def __call__(self, x: Any) -> Any:
+        return x
+
+
+class Morph(Primitive):
+    """A function of operators as a primitive, with a gradient of its own where `bprop_fn(*inputs, out, dout)` is given.
+
+    `infer_shape` and `infer_dtype`, functions of the inputs' shapes and dtypes, are held against what the function gives: ValueError and
+    TypeError where they differ.
+    """
+
+    def __init__(self, fn: Callable[..., Any], infer_shape: Any, infer_dtype: Any, bprop_fn: Any = None) -> None:
+        super().__init__("Morph")
+        for argument, value in (("fn", fn), ("infer_shape", infer_shape), ("infer_dtype", infer_dtype)):
+            _function("Morph", argument, value)
+        self.fn, self.infer_shape, self.infer_dtype = fn, infer_shape, infer_dtype
+        self.run = fn if bprop_fn is None else with_gradient(fn, bprop_fn, "Morph")
+
+    def __call__(self, *args: Any) -> Any:
+        out = self.run(*args)
+        if isinstance(out, TensorBase):
+            given = [one._t for one in args if isinstance(one, TensorBase)]
+            shape = self.infer_shape(*[tuple(t.shape) for t in given])
+            dtype = self.infer_dtype(*[dtypes.FROM_TORCH[t.dtype] for t in given])
+            if tuple(shape) != tuple(out._t.shape):
+                raise ValueError(f"Morph: expected a result of shape {tuple(shape)}, as infer_shape says, got {tuple(out._t.shape)}.")
+            if dtypes.to_torch(dtype) is not out._t.dtype:
+                raise TypeError(f"Morph: expected a result of {dtype}, as infer_dtype says, got {dtypes.FROM_TORCH[out._t.dtype]}.")
+        return out
+
+
+class PyFunc(Primitive):
+    """A Python function on NumPy arrays, with what goes in and comes out said beforehand. It runs each time, whatever `stateful` says.
+
+    Called with a tuple or list of Tensors, gives a tuple. Raises TypeError and ValueError where types or shapes are not as said.
+    """
+
+    def __init__(
+        self, fn: Callable[..., Any], in_types: Any, in_shapes: Any, out_types: Any, out_shapes: Any, stateful: bool = True,
+    ) -> None:
+        super().__init__("PyFunc")
+        _function("PyFunc", "fn", fn)
+        self.fn = fn
+        for name, value in (
+            ("in_types", in_types), ("in_shapes", in_shapes), ("out_types", out_types), ("out_shapes", out_shapes), ("stateful", stateful),
+        ):
+            self.add_prim_attr(name, value)
+
+    def __call__(self, input_x: Any) -> Any:
+        watch.ends_trace("calls a function on NumPy arrays", Kind.READS_VALUES)
+        arrays = [create.to_numpy(one) for one in input_x]
+        self._check("input", arrays, self.attrs["in_types"], self.attrs["in_shapes"])
+        found = self.fn(*arrays)
+        outputs = [np.asarray(one) for one in (found if isinstance(found, (tuple, list)) else (found,))]
+        self._check("result", outputs, self.attrs["out_types"], self.attrs["out_shapes"])
+        return tuple(wrap(create.from_array(one)) for one in outputs)
+
+    def _check(self, what: str, arrays: list[Any], types: Any, shapes: Any) -> None:
+        if not len(arrays) == len(types) == len(shapes):
+            raise ValueError(f"PyFunc: expected {len(types)} {what}s, got {len(arrays)}.")
+        for i, (array, kind, shape) in enumerate(zip(arrays, types, shapes)):
+            if array.shape != tuple(shape):
+                raise ValueError(f"PyFunc: expected shape {tuple(shape)} of {what} {i}, got {array.shape}.")
+            if array.dtype != create.to_numpy(wrap(create.filled((), 0, kind))).dtype:
+                raise TypeError(f"PyFunc: expected {kind} of {what} {i}, got {array.dtype}.")

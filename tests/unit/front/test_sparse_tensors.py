@@ -1,0 +1,101 @@
+"""What MindSpore 2.10 cannot do with sparse Tensors on the CPU, against NumPy."""
+from __future__ import annotations
+
+import mindspore as ms
+import numpy as np
+import pytest
+from mindspore import COOTensor, CSRTensor, Tensor, nn, ops
+
+AT = np.array([[2, 0], [0, 1], [1, 2]], np.int32)
+VALUES = np.array([0.75, 0.25, -0.5], np.float32)
+STARTS, COLUMNS = np.array([0, 1, 3, 4], np.int32), np.array([1, 0, 2, 3], np.int32)
+ELEMENTS = np.array([0.5, -0.25, 0.75, 2.0], np.float32)
+DENSE = np.arange(12, dtype=np.float32).reshape(3, 4) + 1
+WHOLE = np.array([[0, 0.5, 0, 0], [-0.25, 0, 0.75, 0], [0, 0, 0, 2]], np.float32)
+
+
+def csr() -> CSRTensor:
+    return CSRTensor(Tensor(STARTS), Tensor(COLUMNS), Tensor(ELEMENTS), (3, 4))
+
+
+def coo() -> COOTensor:
+    return COOTensor(Tensor(AT), Tensor(VALUES), (3, 4))
+
+
+def test_forms(mode: int) -> None:
+    assert (ops.csr_to_dense(csr()).asnumpy() == WHOLE).all() and (csr().to_dense().asnumpy() == WHOLE).all()
+    assert (ops.dense_to_sparse_csr(Tensor(WHOLE)).asnumpy() == WHOLE).all()
+    assert (ops.dense_to_sparse_coo(Tensor(WHOLE)).to_dense().asnumpy() == WHOLE).all()
+    rows = coo().to_csr()
+    assert rows.indptr.asnumpy().tolist() == [0, 1, 2, 3] and (rows.to_dense().asnumpy() == coo().to_dense().asnumpy()).all()
+    assert (csr().to_coo().to_dense().asnumpy() == WHOLE).all()
+    assert ops.csr2coo(Tensor(STARTS), 4).asnumpy().tolist() == [0, 1, 1, 2]
+    assert ops.coo2csr(Tensor([0, 1, 1, 2]), 3).asnumpy().tolist() == STARTS.tolist()
+
+
+def test_products(mode: int) -> None:
+    v = DENSE[0][:, None]
+    np.testing.assert_allclose(ops.csr_mv(csr(), Tensor(v)).asnumpy(), WHOLE @ v)
+    np.testing.assert_allclose(ops.csr_mm(csr(), Tensor(DENSE.T)).asnumpy(), WHOLE @ DENSE.T)
+    np.testing.assert_allclose(ops.csr_mm(csr(), Tensor(DENSE), trans_a=True).asnumpy(), WHOLE.T @ DENSE)
+    np.testing.assert_allclose(ops.csr_mm(csr(), csr(), trans_b=True).asnumpy(), WHOLE @ WHOLE.T)
+    np.testing.assert_allclose(csr().mm(Tensor(DENSE.T)).asnumpy(), WHOLE @ DENSE.T)
+    np.testing.assert_allclose(ops.csr_reduce_sum(csr(), 1).asnumpy(), WHOLE.sum(1, keepdims=True))
+    np.testing.assert_allclose(csr().sum(-1).asnumpy(), WHOLE.sum(1, keepdims=True))
+
+
+def test_elementwise(mode: int) -> None:
+    np.testing.assert_allclose(ops.csr_mul(csr(), Tensor(DENSE)).asnumpy(), WHOLE * DENSE)
+    np.testing.assert_allclose((csr() * Tensor(DENSE[:, :1])).asnumpy(), WHOLE * DENSE[:, :1])
+    np.testing.assert_allclose((csr() / 2).asnumpy(), WHOLE / 2)
+    np.testing.assert_allclose(ops.csr_div(csr(), Tensor(DENSE[0])).asnumpy(), WHOLE / DENSE[0])
+    np.testing.assert_allclose((csr() + csr()).asnumpy(), WHOLE * 2)
+    np.testing.assert_allclose((coo() + coo()).to_dense().asnumpy(), coo().to_dense().asnumpy() * 2)
+    np.testing.assert_allclose((coo() + Tensor(DENSE)).asnumpy(), coo().to_dense().asnumpy() + DENSE)
+    values = ops.csr_gather(Tensor(STARTS), Tensor(COLUMNS), Tensor(DENSE), (3, 4)).asnumpy()
+    assert values.tolist() == [2, 5, 7, 12]
+    found = ops.csr_softmax(csr(), ms.float32).asnumpy()
+    np.testing.assert_allclose(found.sum(1), 1, rtol=1e-6)
+    np.testing.assert_allclose(found[1, 2] / found[1, 0], np.exp(1.0), rtol=1e-6)
+
+
+def test_a_cell_takes_and_gives_them(mode: int) -> None:
+    class Net(nn.Cell):
+        def construct(self, x: CSRTensor, y: Tensor) -> CSRTensor:
+            return ops.csr_sin(x) * y
+
+    found = Net()(csr(), Tensor(DENSE))
+    np.testing.assert_allclose(found.asnumpy(), np.sin(WHOLE) * DENSE, rtol=1e-6)
+
+
+def test_a_gradient_through_them(mode: int) -> None:
+    def loss(values: Tensor, dense: Tensor) -> Tensor:
+        return ops.csr_mm(CSRTensor(Tensor(STARTS), Tensor(COLUMNS), values, (3, 4)), dense).sum()
+
+    by_values, by_dense = ms.grad(loss, (0, 1))(Tensor(ELEMENTS), Tensor(DENSE.T))
+    np.testing.assert_allclose(by_values.asnumpy(), DENSE.sum(0)[COLUMNS])
+    np.testing.assert_allclose(by_dense.asnumpy(), np.repeat(WHOLE.sum(0)[:, None], 3, 1))
+
+
+def test_parts_and_makers() -> None:
+    made = ops.make_coo_tensor(Tensor(AT), Tensor(VALUES), (3, 4))
+    assert ops.coo_tensor_get_dense_shape(made) == (3, 4) and ops.coo_tensor_get_values(made) is made.values
+    assert ops.coo_tensor_get_indices(made) is made.indices and ops.make_sparse_tensor(Tensor(AT), Tensor(VALUES), (3, 4)).size == 3
+    rows = ops.make_csr_tensor(Tensor(STARTS), Tensor(COLUMNS), Tensor(ELEMENTS), (3, 4))
+    assert ops.csr_tensor_get_indptr(rows) is rows.indptr and ops.csr_tensor_get_indices(rows) is rows.indices
+    assert ops.csr_tensor_get_values(rows) is rows.values and ops.csr_tensor_get_dense_shape(rows) == (3, 4)
+    row = ops.make_row_tensor(Tensor([1]), Tensor(DENSE[:1]), (3, 4))
+    both = ops.row_tensor_add(row, ops.make_row_tensor_inner(Tensor([1]), Tensor(DENSE[:1]), (3, 4)))
+    assert ops.row_tensor_get_dense_shape(both) == (3, 4) and (ops.row_tensor_get_indices(both).asnumpy() == 1).all()
+    assert ops.row_tensor_get_values(both).shape == (2, 4) and (both.asnumpy()[1] == 2 * DENSE[0]).all()
+
+
+def test_errors() -> None:
+    with pytest.raises(TypeError, match="expected a CSRTensor as x, got int"):
+        ops.csr_sin(1)
+    with pytest.raises(ValueError, match=r"expected indptr of shape \(6,\) and as many values as indices"):
+        CSRTensor(Tensor(STARTS), Tensor(COLUMNS), Tensor(ELEMENTS), (5, 4))
+    with pytest.raises(ValueError, match="axis=0: expected 1, along which rows are kept together"):
+        ops.csr_reduce_sum(csr(), 0)
+    with pytest.raises(TypeError, match="expected indptr, indices, values and shape"):
+        CSRTensor(Tensor(STARTS))
