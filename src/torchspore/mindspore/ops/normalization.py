@@ -131,15 +131,6 @@ def lrn(
     return x / torch.pow(bias + alpha * sums.movedim(-1, 1), beta)
 
 
-@op(primitive="LpNorm", init=("axis", "p", "keep_dims", "epsilon"))
-def _lp_norm(input: T, axis: Any, p: int = 2, keep_dims: bool = False, epsilon: float = 1e-12) -> T:
-    """The root of order `p` of the sum of |x|^p along `axis`, an int, a tuple or a list; at least `epsilon`."""
-    axes = (axis,) if isinstance(axis, int) else tuple(axis)
-    if p == 0:
-        return (input != 0).sum(axes, keepdim=keep_dims).to(input.dtype)
-    return input.abs().pow(p).sum(axes, keepdim=keep_dims).pow(1 / p).clamp(min=epsilon)
-
-
 @op(primitive="L2Loss")
 def _l2_loss(input_x: T) -> T:
     """Half the sum of squares."""

@@ -30,18 +30,6 @@ def _shuffled(x: T, groups: int) -> T:
     return x.reshape(x.shape[0], groups, x.shape[1] // groups, *x.shape[2:]).transpose(1, 2).reshape(x.shape)
 
 
-@op()
-def channel_shuffle(x: T, groups: int) -> T:
-    """The channels (axis 1) dealt out one by one to `groups` groups."""
-    return _shuffled(x, groups)
-
-
-@op(primitive="ChannelShuffle", init=("group",))
-def _channel_shuffle(x: T, group: int) -> T:
-    """The channels (axis 1) dealt out one by one to `group` groups."""
-    return _shuffled(x, group)
-
-
 def _four(value: Any) -> Any:
     """Sizes as torch wants them: one or two ints."""
     given = (value, value) if isinstance(value, int) else tuple(value)
@@ -97,9 +85,3 @@ def _inner(name: str, value: Any) -> tuple[int, int]:
     if len(value) != 4 or value[0] != 1 or (value[1] != 1 and value[3] != 1):
         raise ValueError(f"{name}={value!r}: expected (1, rows, columns, 1).")
     return tuple(value[1:3]) if value[3] == 1 else tuple(value[2:4])
-
-
-@op()
-def bidense(input1: T, input2: T, weight: T, bias: T | None = None) -> T:
-    """x1 @ weight @ x2 + bias for each of the matrices in `weight` (out, in1, in2)."""
-    return F.bilinear(input1, input2, weight, bias)
