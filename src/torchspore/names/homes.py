@@ -24,7 +24,6 @@ MODULES: dict[str, tuple[str, ...]] = {
     "mindspore.common._register_for_tensor": _COMMON,
     "mindspore.common.api": _COMMON,
     "mindspore.common.dtype": _COMMON,
-    "mindspore.common.generator": _COMMON,
     "mindspore.common.hook_handle": _COMMON,
     "mindspore.common.jit_config": _COMMON,
     "mindspore.common.mutable": _COMMON,

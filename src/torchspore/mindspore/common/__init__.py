@@ -2,6 +2,7 @@
 from torchspore.mindspore.common import dtype
 from torchspore.mindspore.common.api import JitConfig, constexpr, jit, jit_class, ms_function, ms_memory_recycle
 from torchspore.mindspore.common.dtype import *
+from torchspore.mindspore.common.generator import Generator, get_rng_state, initial_seed, manual_seed, seed, set_rng_state
 from torchspore.mindspore.common.initializer import Initializer
 from torchspore.mindspore.common.mutable import mutable
 from torchspore.mindspore.common.parameter import Parameter, ParameterTuple
@@ -11,7 +12,8 @@ from torchspore.mindspore.common.sparse_tensor import COOTensor, CSRTensor, RowT
 from torchspore.mindspore.common.tensor import Tensor, tensor
 
 __all__ = [
-    "COOTensor", "CSRTensor", "RowTensor", "RowTensorInner",
+    "COOTensor", "CSRTensor", "Generator", "RowTensor", "RowTensorInner", "get_rng_state", "initial_seed", "manual_seed", "seed",
+    "set_rng_state",
     "Initializer", "JitConfig", "Parameter", "ParameterTuple", "Tensor", "constexpr", "get_seed", "jit", "jit_class",
     "ms_function", "ms_memory_recycle", "mutable", "recompute", "set_seed", "tensor", *dtype.__all__,
 ]

@@ -1,0 +1,93 @@
+"""Generators of random numbers, and the state of the one that operators draw from where none is given."""
+from __future__ import annotations
+
+from typing import Any
+
+from torchspore.base.text import message, short
+from torchspore.engine import generators
+from torchspore.mindspore.common.tensor import Tensor
+from torchspore.names import missing
+
+__all__ = ["Generator", "get_rng_state", "initial_seed", "manual_seed", "seed", "set_rng_state"]
+LARGEST = 2**64 - 1
+
+
+class Generator:
+    """A stream of random numbers with a seed and a state of its own, for operators that take a `generator`."""
+
+    def __init__(self) -> None:
+        self._stream = generators.new()
+
+    def manual_seed(self, seed: int) -> Generator:
+        """Starts the stream from `seed`, an int from -2**63 to 2**64 - 1; gives the generator back. Raises TypeError and ValueError."""
+        if isinstance(seed, bool) or not isinstance(seed, int):
+            raise TypeError(message(f"manual_seed({short(seed)})", f"an int, got {type(seed).__name__}"))
+        if not -(2**63) <= seed <= LARGEST:
+            raise ValueError(message(f"manual_seed({seed})", "an int from -2**63 to 2**64 - 1"))
+        self._stream.manual_seed(seed)
+        return self
+
+    def initial_seed(self) -> int:
+        """The seed that the stream was started from."""
+        return int(self._stream.initial_seed())
+
+    def seed(self) -> int:
+        """Starts the stream from a seed of the operating system's, and gives it."""
+        return int(self._stream.seed())
+
+    def get_state(self) -> Tensor:
+        """The state of the stream as a Tensor of bytes, for `set_state`."""
+        return Tensor.from_numpy(generators.state(self._stream))
+
+    def set_state(self, state: Tensor) -> None:
+        """Goes on from a state that `get_state` gave. Raises TypeError and ValueError for anything else."""
+        if not isinstance(state, Tensor):
+            raise TypeError(message(f"set_state({short(state)})", f"a Tensor that get_state gave, got {type(state).__name__}"))
+        try:
+            generators.restore(self._stream, state.asnumpy())
+        except (RuntimeError, TypeError):
+            raise ValueError(message(f"set_state of shape {state.shape} and dtype {state.dtype}", "a Tensor that get_state gave")) from None
+
+
+class _Default(Generator):
+    """The generator that `set_seed` starts."""
+
+    def __init__(self) -> None:
+        self._stream = generators.default()
+
+    def manual_seed(self, seed: int) -> Generator:
+        """Starts the streams of all devices from `seed`."""
+        super().manual_seed(seed)
+        generators.seed_devices(seed)
+        return self
+
+
+default_generator = _Default()
+
+
+def manual_seed(seed: int) -> Generator:
+    """Starts the stream that operators draw from; gives its generator."""
+    return default_generator.manual_seed(seed)
+
+
+def seed() -> int:
+    """Starts the stream that operators draw from by a seed of the operating system's, and gives it."""
+    return default_generator.seed()
+
+
+def initial_seed() -> int:
+    """The seed of the stream that operators draw from."""
+    return default_generator.initial_seed()
+
+
+def get_rng_state() -> Tensor:
+    """The state of the stream that operators draw from."""
+    return default_generator.get_state()
+
+
+def set_rng_state(state: Any) -> None:
+    """Goes on with the stream that operators draw from at a state that `get_rng_state` gave."""
+    default_generator.set_state(state)
+
+
+__getattr__ = missing(__name__)
