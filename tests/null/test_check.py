@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import ast
 import json
+import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -173,3 +174,17 @@ def test_needs_no_torch(run: Callable[..., Run], tmp_path: Path) -> None:
     (tmp_path / "torch.py").write_text("raise RuntimeError('torch was imported')\n")
     (tmp_path / "program.py").write_text("import mindspore as ms\nms.set_context(mode=0)\n")
     assert run("check", "program.py", extra={"PYTHONPATH": str(tmp_path)}).err == ""
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no FIFOs here")
+def test_what_is_no_program_ends_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A FIFO would be waited for without end; what nests too deep for Python is named, and the other files are read."""
+    os.mkfifo(tmp_path / "a.py")
+    (tmp_path / "deep.py").write_text("x = " + " + ".join(["1"] * 20_000))
+    (tmp_path / "z.py").write_text("import mindspore as ms\nms.Nothing()\n")
+    (tmp_path / "loop.py").symlink_to("loop.py")
+    assert check.run([str(tmp_path)]) == check.MISSING
+    shown = capsys.readouterr().out
+    assert "deep.py:1: can't be read: it nests too deep" in shown and "z.py:2: mindspore.Nothing" in shown
+    assert check.run([str(tmp_path / "a.py")]) == check.USAGE_ERROR
+    assert "no plain file" in capsys.readouterr().err

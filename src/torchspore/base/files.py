@@ -2,10 +2,12 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import functools
 import os
 import platform
 import re
+import stat
 import tempfile
 import zlib
 from collections.abc import Iterator
@@ -47,6 +49,15 @@ def write_whole(path: Path, contents: bytes | str, mode: int | None = None) -> N
     """Writes a file, whole or not at all. Raises OSError."""
     with whole_file(path, mode) as file:
         file.write(contents.encode() if isinstance(contents, str) else contents)
+
+
+def read_plain(path: Path) -> bytes:
+    """The contents of a plain file. Raises OSError, also for a FIFO or a device, which would be waited for or have no end."""
+    handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
+    with os.fdopen(handle, "rb") as file:
+        if not stat.S_ISREG(os.fstat(handle).st_mode):
+            raise OSError(errno.EINVAL, "no plain file", str(path))
+        return file.read()
 
 
 def sweep(folder: Path, suffix: str) -> None:

@@ -26,6 +26,7 @@ The exit code is 1 where something is missing, else 0.
 MISSING = 1
 USAGE_ERROR = 2
 SUFFIXES = (".py", notebooks.SUFFIX)
+_UNREADABLE = (SyntaxError, ValueError, OSError, RecursionError, MemoryError)
 
 
 @dataclass(frozen=True)
@@ -57,6 +58,10 @@ def run(words: Sequence[str]) -> int:
     if absent:
         text = f"torchspore check {absent[0]}: no such file or folder (looked in {Path.cwd()})."
         print(with_hint(text, "write the path of a Python file or of a folder"), file=sys.stderr)
+        return USAGE_ERROR
+    odd = [word for word in words if not os.path.isfile(word) and not os.path.isdir(word)]
+    if odd:
+        print(with_hint(f"torchspore check {odd[0]}: no plain file.", "write the path of a Python file or of a folder"), file=sys.stderr)
         return USAGE_ERROR
     files = [file for word in words for file in program_files(Path(word))]
     found = [finding for file in files for finding in report(file)]
@@ -102,7 +107,7 @@ def program_files(path: Path) -> list[Path]:
     """The file itself, or every Python file and notebook below the folder that is no hidden one, sorted."""
     if path.is_file():
         return [path]
-    found = (file for suffix in SUFFIXES for file in path.rglob(f"*{suffix}"))
+    found = (file for suffix in SUFFIXES for file in path.rglob(f"*{suffix}") if file.is_file())
     return sorted(file for file in found if not any(part.startswith(".") for part in file.relative_to(path).parts))
 
 
@@ -113,11 +118,11 @@ def report(file: Path) -> Iterator[Finding]:
         return
     try:
         with tokenize.open(file) as stream:
-            tree = ast.parse(stream.read(), str(file))
-    except (SyntaxError, UnicodeDecodeError, ValueError) as error:
+            found = list(problems(ast.parse(stream.read(), str(file))))
+    except _UNREADABLE as error:
         yield _unread(file, None, error)
         return
-    for use, text in problems(tree):
+    for use, text in found:
         yield Finding(str(file), None, use.line, use.name, text)
 
 
@@ -133,7 +138,9 @@ def _notebook(file: Path) -> Iterator[Finding]:
         tree = ast.Module([], [])
         try:
             tree = ast.parse(cell.source)
-        except (SyntaxError, ValueError) as error:
+            list(problems(tree))
+        except _UNREADABLE as error:
+            tree = ast.Module([], [])
             yield _unread(file, cell.number, error)
         for magic in cell.refused:
             if not magic.name.startswith("!pip"):
@@ -147,6 +154,9 @@ def _notebook(file: Path) -> Iterator[Finding]:
 
 
 def _unread(file: Path, cell: int | None, error: Exception) -> Finding:
+    if isinstance(error, (OSError, RecursionError, MemoryError)):
+        why = error.strerror if isinstance(error, OSError) else "it nests too deep"
+        return Finding(str(file), cell, 1, "not read", f"can't be read: {why}")
     text = f"not Python 3: {getattr(error, 'msg', None) or error}"
     return Finding(str(file), cell, getattr(error, "lineno", None) or 1, "not Python 3", text)
 

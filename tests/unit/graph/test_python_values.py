@@ -8,7 +8,7 @@ from typing import Any
 import mindspore as ms
 import numpy as np
 import pytest
-from mindspore import Tensor, jit, nn
+from mindspore import Parameter, Tensor, jit, nn
 
 X = Tensor(np.array([1.0, 2.0], np.float32))
 NUMBERS = (1, 2, 3, 2 ** 31, 2 ** 62, -2 ** 63, 2 ** 64)
@@ -198,3 +198,13 @@ def test_a_function_that_calls_itself_on_a_tensor() -> None:
         return grown(x * 2)
 
     assert jit(grown)(X).asnumpy().tolist() == grown(X).asnumpy().tolist()
+
+
+@pytest.mark.parametrize("makes", [(Tensor, Parameter), (Parameter, Tensor), (Parameter, Parameter)])
+def test_parameters_and_tensors_of_one_shape_among_the_arguments(makes: Any) -> None:
+    """What is said about the second capture compares the two calls, in which a Parameter stands itself."""
+    call = jit(lambda x: x * 2)
+    for k, make in enumerate(makes):
+        given = make(Tensor(np.full(3, k, np.float32)))
+        assert call(given).asnumpy().tolist() == [2 * k] * 3
+        assert call((given,)[0]).asnumpy().tolist() == [2 * k] * 3

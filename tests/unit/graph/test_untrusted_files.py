@@ -12,7 +12,7 @@ import running
 import torch
 
 from torchspore.engine.graph import pipeline
-from torchspore.engine.graph.autotune import work
+from torchspore.engine.graph.autotune import file, work
 from torchspore.engine.graph.cache import trust
 from torchspore.engine.graph.cache.folder import Folder
 from torchspore.engine.graph.fx import serialize
@@ -219,3 +219,25 @@ def test_the_key_is_this_users_alone() -> None:
     assert [path.name for path in key.parent.iterdir()] == ["key"]
 
 
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no FIFOs here")
+def test_a_fifo_is_not_waited_for(tmp_path: Path) -> None:
+    folder = Folder(tmp_path / "cache")
+    assert folder.prepare()
+    folder.write("graphs", "a", b"kept")
+    path = folder.path("graphs", "a")
+    path.unlink()
+    os.mkfifo(path)
+    (folder.root / ".lock").unlink(missing_ok=True)
+    os.mkfifo(folder.root / ".lock")
+    assert folder.read("graphs", "a") is None
+    with folder.locked() as got:
+        assert got
+    os.mkfifo(tmp_path / "tuning.json")
+    with pytest.raises(file.Unusable, match="no plain file"):
+        file.read(tmp_path / "tuning.json")
+    assert work.threads_of(tmp_path / "tuning.json") is None
+    (tmp_path / "deep.json").write_text("[" * 100_000)
+    with pytest.raises(file.Unusable):
+        file.read(tmp_path / "deep.json")

@@ -4,9 +4,10 @@ from __future__ import annotations
 import functools
 from typing import Any
 
+from torchspore.base.text import message, short
 from torchspore.engine import create, dtypes
 from torchspore.engine import tensor as engine
-from torchspore.engine.tensor import modify, raw, wrap
+from torchspore.engine.tensor import TensorBase, modify, raw, wrap
 from torchspore.mindspore.common import lacking
 from torchspore.mindspore.common.tensor import Tensor
 from torchspore.mindspore.ops import activation, arithmetic, array, elementwise, in_place, indexing, reduction, selection
@@ -39,10 +40,30 @@ def _astype(self: Any, dtype: Any, copy: bool = True) -> Any:
         raise replaced(error, _astype, "Tensor.astype", (dtype,), {}) from None
 
 
+_DEVICES = ("CPU", "GPU", "ASCEND", "NPU")
+_TO = "to(dtype=None, non_blocking=False, copy=False), to(device=None, dtype=None, ..) or to(other, ..)"
+
+
 def _to(self: Any, *args: Any, **kwargs: Any) -> Any:
-    """The values in another dtype; a device name keeps the Tensor where it is unless that device exists."""
-    wanted = next((a for a in (*args, *kwargs.values()) if isinstance(a, dtypes.Type)), None)
-    return self if wanted is None else _astype(self, wanted, False)
+    """The values in the dtype that is given, or that of `other`; a device leaves them where tensors are. `copy` makes a copy."""
+    first, second = (*args, None, None)[:2]
+    names: tuple[str, ...] = ("device", "dtype", "non_blocking", "copy")
+    if isinstance(first, TensorBase):
+        names = ("other", "non_blocking", "copy")
+    elif isinstance(first, dtypes.Type) or (first is None and isinstance(second, bool)):
+        names = ("dtype", "non_blocking", "copy")
+    given = {**kwargs, **dict(zip(names, args))}
+    known: dict[str, type] = {"device": str, "dtype": dtypes.Type, "other": TensorBase, "non_blocking": bool, "copy": bool}
+    if len(args) > len(names) or len(given) < len(args) + len(kwargs):
+        raise TypeError(message(f"Tensor.to({', '.join(map(short, args))})", _TO))
+    for name, value in given.items():
+        if name not in known or not (isinstance(value, known[name]) or (value is None and name in ("device", "dtype"))):
+            raise TypeError(message(f"Tensor.to({name}={short(value)})", _TO))
+    device = given.get("device")
+    if device is not None and device.upper().split(":")[0] not in _DEVICES:
+        raise ValueError(message(f"Tensor.to(device={device!r})", "CPU, GPU or Ascend", hint="write a dtype as mindspore.float16."))
+    wanted = given["other"].dtype if "other" in given else given.get("dtype")
+    return _astype(self, self.dtype if wanted is None else wanted, given.get("copy", False))
 
 
 def _caster(dtype: dtypes.Type) -> Any:

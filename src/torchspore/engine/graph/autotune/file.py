@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from torchspore.base import once
-from torchspore.base.files import write_whole
+from torchspore.base.files import read_plain, write_whole
 from torchspore.base.frames import user_line
 from torchspore.context import effects
 from torchspore.engine import process
@@ -63,10 +63,10 @@ def path() -> Path:
 def read(where: Path, of: str | None = None) -> dict[str, Entry]:
     """The graphs in a file, none where there is no file. Raises Unusable; `of` is the machine that it must be of, this one otherwise."""
     try:
-        held = json.loads(where.read_text(encoding="utf-8"))
+        held = json.loads(read_plain(where))
     except FileNotFoundError:
         return {}
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise Unusable(f"can't be read ({error})") from None
     if not isinstance(held, dict) or held.get("format") != FORMAT or not isinstance(held.get("graphs"), dict):
         raise Unusable("is no tuning file of this version of torchspore")

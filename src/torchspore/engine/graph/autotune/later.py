@@ -9,6 +9,7 @@ from typing import Any
 
 import torch
 
+from torchspore.base.files import read_plain
 from torchspore.base.frames import user_line
 from torchspore.engine.graph.autotune import file
 from torchspore.engine.graph.backend import measuring
@@ -81,7 +82,7 @@ def waiting(where: Path, graphs: dict[str, dict[str, Any]]) -> Iterator[Waiting 
         try:
             if entry["graph"] != f"graphs/{key}.json" or not key.isalnum():
                 raise ValueError("its graph lies in another folder")
-            module = serialize.read(json.loads((where.parent / entry["graph"]).read_text(encoding="utf-8")))
+            module = serialize.read(json.loads(read_plain(where.parent / entry["graph"])))
             settings = _settings(entry["settings"])
             tuning = Tuning(tuple(entry["searches"]), True, entry["job"])
             if entry["job"] not in ("1", "2") or not {*tuning.searches} <= {"RL", "GA"} or not isinstance(entry["net"], str):

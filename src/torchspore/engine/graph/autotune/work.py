@@ -5,6 +5,7 @@ import functools
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from torchspore.base.files import read_plain
 from torchspore.engine.graph.autotune import file, later
 from torchspore.engine.graph.autotune.tuner import Module, entry_of, search
 from torchspore.engine.graph.backend import measuring
@@ -43,9 +44,9 @@ def threads_of(where: Path) -> int | None:
     import json
 
     try:
-        told = json.loads(where.read_text(encoding="utf-8"))["machine"].split()
+        told = json.loads(read_plain(where))["machine"].split()
         return int(told[-2]) if told[-1] == "threads" else None
-    except (OSError, ValueError, KeyError, TypeError, IndexError, AttributeError):
+    except (OSError, ValueError, KeyError, TypeError, IndexError, AttributeError, RecursionError):
         return None
 
 

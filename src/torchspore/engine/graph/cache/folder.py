@@ -17,7 +17,7 @@ from pathlib import Path
 import torch
 
 from torchspore.base import once
-from torchspore.base.files import write_whole
+from torchspore.base.files import read_plain, write_whole
 from torchspore.context import effects
 from torchspore.engine.front import FRONT
 from torchspore.engine.graph.cache import trust
@@ -74,7 +74,7 @@ class Folder:
         """The contents of an entry, None where there is none or it is damaged: then it is told and dropped."""
         path = self.path(part, key)
         try:
-            held = path.read_bytes()
+            held = read_plain(path)
             with contextlib.suppress(OSError):
                 os.utime(path)
         except FileNotFoundError:
@@ -135,7 +135,8 @@ class Folder:
         except ImportError:                       # Windows: files are still replaced whole
             yield True
             return
-        with open(self.root / ".lock", "wb") as file:
+        handle = os.open(self.root / ".lock", os.O_RDWR | os.O_CREAT, 0o600)          # both ways: one way alone would wait at a FIFO
+        with os.fdopen(handle, "rb", buffering=0) as file:
             try:
                 fcntl.flock(file, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
             except BlockingIOError:

@@ -43,7 +43,7 @@ def reason_again(entry: Any, table: Any) -> str:
 def _difference(form: Any, other: Any) -> str:
     """What differs between two forms of a call: (function, arguments, options, settings, era, whether it is recorded)."""
     _, given, options, settings, era, recorded = form
-    if not _is_equal(other[1], given):
+    if not _are_equal(other[1], given):
         return "the shapes, dtypes or values of the arguments are others"
     changed = [name for (name, value), (_, before) in zip(options, other[2]) if value != before]
     if changed:
@@ -55,11 +55,13 @@ def _difference(form: Any, other: Any) -> str:
     return "a gradient is taken around it" if recorded and not other[5] else "a number among the arguments is another one"
 
 
-def _is_equal(one: Any, other: Any) -> bool:
-    """Whether two parts of a form are the same; a Parameter among them is one object, and its values say nothing."""
-    if isinstance(one, tuple) and isinstance(other, tuple):
-        return len(one) == len(other) and all(map(_is_equal, one, other))
-    return one is other or (not isinstance(one, TensorBase) and not isinstance(other, TensorBase) and bool(one == other))
+def _are_equal(one: Any, other: Any) -> bool:
+    """Whether two signatures are equal; the Parameters in them are by identity, because `==` of two compares their values."""
+    if isinstance(one, TensorBase) or isinstance(other, TensorBase):
+        return one is other
+    if type(one) is tuple and type(other) is tuple:
+        return len(one) == len(other) and all(map(_are_equal, one, other))
+    return bool(one == other)
 
 
 FEW = 16
