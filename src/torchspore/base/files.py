@@ -13,6 +13,8 @@ from pathlib import Path
 from typing import BinaryIO
 
 READ_ONLY = 0o400
+_LONGEST = 200
+"""Bytes of a file name; file systems take 255 of them."""
 
 
 @contextlib.contextmanager
@@ -23,7 +25,7 @@ def whole_file(path: Path, mode: int | None = None, durable: bool = False) -> It
     With `durable` it is on the disk before it takes its place. What a killed process left of the same file goes. Raises OSError.
     """
     sweep(path.parent, path.name)
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.{_machine()}-{os.getpid()}.", suffix=".tmp")
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{_end_of(path.name)}.{_machine()}-{os.getpid()}.", suffix=".tmp")
     try:
         with os.fdopen(handle, "wb") as file:
             yield file
@@ -49,13 +51,18 @@ def write_whole(path: Path, contents: bytes | str, mode: int | None = None) -> N
 
 def sweep(folder: Path, suffix: str) -> None:
     """Removes what killed processes of this machine left in the folder of files whose names end with `suffix`."""
-    pattern = re.compile(rf"\..*{re.escape(suffix)}\.{_machine()}-(\d+)\.\w{{8}}\.tmp", re.DOTALL)
+    pattern = re.compile(rf"\..*{re.escape(_end_of(suffix))}\.{_machine()}-(\d+)\.\w{{8}}\.tmp", re.DOTALL)
     with contextlib.suppress(OSError), os.scandir(folder) as names:
         for name in names:
             found = pattern.fullmatch(name.name)
             if found is not None and not _is_alive(int(found.group(1))):
                 with contextlib.suppress(OSError):
                     os.unlink(name.path)
+
+
+def _end_of(name: str) -> str:
+    """As much of a file name as leaves room for what is added to it."""
+    return name if len(os.fsencode(name)) <= _LONGEST else name[-_LONGEST // 4 :]
 
 
 @functools.cache

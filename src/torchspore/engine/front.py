@@ -21,6 +21,8 @@ class FrontEnd:
     """Classes whose objects are known by identity: what is inside them is watched otherwise or never changes."""
     row_gradient: type | None = None
     """The class of gradients that are rows of a table."""
+    getters: tuple[Callable[..., Any], ...] = ()
+    """Functions that give a state of the front end: what they answer while a capture runs must be the same later."""
     warn: Callable[[str], None] | None = None
     """Tells the user in MindSpore's log."""
 

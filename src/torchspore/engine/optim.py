@@ -73,6 +73,18 @@ def nesterov_adam(
         p.sub_(rate.to(p.dtype) * (beta1 * m + (1 - beta1) * g) / (v.sqrt() + eps))
 
 
+def amsgrad(
+    parameters: Tensors, gradients: Tensors, first: Tensors, second: Tensors, largest: Tensors, rate: torch.Tensor, beta1: float,
+    beta2: float, eps: float,
+) -> None:
+    """Adam over the largest v so far (Reddi and others, 2018)."""
+    for p, g, m, v, top in zip(parameters, like_parameters(parameters, gradients), first, second, largest):
+        m.lerp_(g, 1 - beta1)
+        v.mul_(beta2).addcmul_(g, g, value=1 - beta2)
+        top.copy_(torch.maximum(top, v))
+        p.sub_(rate.to(p.dtype) * m / (top.sqrt() + eps))
+
+
 def corrected(rate: torch.Tensor, beta1_power: torch.Tensor, beta2_power: torch.Tensor) -> torch.Tensor:
     """rate * sqrt(1 - beta2^t) / (1 - beta1^t)."""
     return rate * torch.sqrt(1 - beta2_power) / (1 - beta1_power)

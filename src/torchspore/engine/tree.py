@@ -12,7 +12,7 @@ def leaves(value: Any) -> Iterator[Any]:
         for item in value:
             yield from leaves(item)
     elif isinstance(value, dict):
-        for item in value.values():
+        for _, item in entries(value):
             yield from leaves(item)
     else:
         yield value
@@ -23,13 +23,18 @@ def mapped(value: Any, change: Callable[[Any], Any]) -> Any:
     if isinstance(value, (list, tuple)):
         return like(value, [mapped(item, change) for item in value])
     if isinstance(value, dict):
-        return like(value, [mapped(item, change) for item in value.values()])
+        return like(value, [mapped(item, change) for _, item in entries(value)])
     return change(value)
 
 
 def listed(value: Any) -> list[Any]:
     """The items of a list or tuple; anything else as the only item."""
     return list(value) if isinstance(value, (list, tuple)) else [value]
+
+
+def entries(value: Any) -> Any:
+    """The items of a dict past what its class makes of them, in its own order: that of an OrderedDict is no order of a dict's."""
+    return OrderedDict.items(value) if isinstance(value, OrderedDict) else dict.items(value)
 
 
 def like(holder: Any, items: list[Any]) -> Any:
@@ -44,6 +49,7 @@ def like(holder: Any, items: list[Any]) -> Any:
         return items
     if kind is dict:
         return dict(zip(holder, items))
+    keys = [key for key, _ in entries(holder)] if isinstance(holder, dict) else []
     if isinstance(holder, tuple):
         made = tuple.__new__(kind, items)
     else:
@@ -52,13 +58,13 @@ def like(holder: Any, items: list[Any]) -> Any:
             list.extend(made, items)
         else:
             put: Any = OrderedDict.__setitem__ if isinstance(holder, OrderedDict) else dict.__setitem__
-            for key, item in zip(dict.keys(holder), items):
+            for key, item in zip(keys, items):
                 put(made, key, item)
     if isinstance(holder, defaultdict):
         made.default_factory = holder.default_factory
     own = getattr(holder, "__dict__", None)
     if own:
-        before = list(dict.values(holder) if isinstance(holder, dict) else holder)
+        before = [item for _, item in entries(holder)] if isinstance(holder, dict) else list(holder)
         now = {id(old): new for old, new in zip(before, items)}            # a field that is an item too, as in data classes that are dicts
         made.__dict__.update({name: now.get(id(value), value) for name, value in own.items()})
     return made

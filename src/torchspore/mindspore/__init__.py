@@ -14,6 +14,7 @@ from torchspore.mindspore.ops import get_grad, grad, is_tensor, jacfwd, jacrev, 
 from torchspore.names import missing
 
 _LAZY = {
+    "parallel": ("set_algo_parameters", "get_algo_parameters", "reset_algo_parameters"),
     "train": (
         "Model", "Callback", "LossMonitor", "TimeMonitor", "ModelCheckpoint", "CheckpointConfig", "LearningRateScheduler", "EarlyStopping",
         "ReduceLROnPlateau", "History", "LambdaCallback", "RunContext", "FixedLossScaleManager", "DynamicLossScaleManager",
@@ -23,11 +24,11 @@ _LAZY = {
         "Top5CategoricalAccuracy",
         "TopKCategoricalAccuracy", "ConfusionMatrix", "ConfusionMatrixMetric", "BleuScore", "CosineSimilarity", "Dice", "HausdorffDistance",
         "MeanSurfaceDistance", "RootMeanSquareDistance", "OcclusionSensitivity", "Perplexity", "ROC", "auc", "names", "get_metric_fn",
-        "rearrange_inputs", "get_metrics",
+        "rearrange_inputs", "get_metrics", "export", "load", "build_train_network", "DatasetHelper", "SummaryRecord", "SummaryCollector",
     ),
 }
 _HOMES = {name: module for module, listed in _LAZY.items() for name in listed}
-_MODULES = ("amp", "communication", "dataset", "hal", "log", "mint", "numpy", "parallel", "profiler", "runtime", "train")
+_MODULES = ("amp", "boost", "communication", "dataset", "hal", "log", "mint", "numpy", "parallel", "profiler", "runtime", "train")
 _missing = missing(__name__)
 
 

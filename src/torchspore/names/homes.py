@@ -11,10 +11,15 @@ _DATASET = ("mindspore.dataset",)
 _VISION = ("mindspore.dataset.vision", "mindspore.dataset.transforms")
 _TRANSFORMS = ("mindspore.dataset.transforms", "mindspore.dataset.vision")
 _COMMON = ("mindspore.common", "mindspore")
+_METRIC_FILES = (
+    "accuracy", "auc", "bleu_score", "confusion_matrix", "cosine_similarity", "dice", "error", "evaluation", "fbeta", "hausdorff_distance",
+    "loss", "mean_surface_distance", "metric", "occlusion_sensitivity", "perplexity", "precision", "recall", "roc",
+    "root_mean_square_surface_distance", "topk",
+)
+"""Files below nn.metrics until 1.8."""
 
 MODULES: dict[str, tuple[str, ...]] = {
     "mindspore._c_expression": ("mindspore.common", "mindspore", "mindspore.ops"),
-    "mindspore.amp": ("mindspore.train",),
     "mindspore.common._decorator": _COMMON,
     "mindspore.common._register_for_tensor": _COMMON,
     "mindspore.common.api": _COMMON,
@@ -49,6 +54,7 @@ MODULES: dict[str, tuple[str, ...]] = {
     "mindspore.nn.learning_rate_schedule": _NN,
     "mindspore.nn.loss": _NN,
     "mindspore.nn.metrics": ("mindspore.train", "mindspore.nn"),
+    **dict.fromkeys([f"mindspore.nn.metrics.{name}" for name in _METRIC_FILES], ("mindspore.train", "mindspore.nn")),
     "mindspore.nn.optim": _NN,
     "mindspore.nn.sparse": _NN,
     "mindspore.nn.wrap": _NN,
@@ -69,6 +75,7 @@ MODULES: dict[str, tuple[str, ...]] = {
     "mindspore.parallel.auto_parallel": ("mindspore.parallel",),
     "mindspore.profiler.profiling": ("mindspore.profiler", "mindspore"),
     "mindspore.train._utils": _TRAIN,
+    "mindspore.train.train_thor": _TRAIN,
     "mindspore.train.amp": ("mindspore.amp", "mindspore.train"),
     "mindspore.train.callback": _TRAIN,
     "mindspore.train.callback._callback": _TRAIN,
@@ -123,6 +130,8 @@ NAMES: dict[str, str] = {
     "mindspore.nn.SoftmaxCrossEntropyExpand": "mindspore.nn.SoftmaxCrossEntropyWithLogits",
     "mindspore.nn.loss.loss.Loss": "mindspore.nn.LossBase",
     "mindspore.nn.loss.loss._Loss": "mindspore.nn.LossBase",
+    # What programs import from where MindSpore itself imports it.
+    "mindspore.common.parameter.auto_parallel_context": "mindspore.parallel._auto_parallel_context.auto_parallel_context",
     # Training.
     "mindspore.ParallelMode": "mindspore.context.ParallelMode",
     "mindspore.train.ParallelMode": "mindspore.context.ParallelMode",

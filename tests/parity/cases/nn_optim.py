@@ -3,7 +3,8 @@ from __future__ import annotations
 
 import mindspore as ms
 import numpy as np
-from mindspore import nn
+from mindspore import nn, ops
+from mindspore.nn.optim.optimizer import opt_init_args_register
 from parity.case import case, raised
 
 rng = np.random.RandomState(11)
@@ -27,6 +28,26 @@ OPTIMIZERS = {
     "Adam": lambda p: nn.Adam(p, 0.01),
     "Adam_options": lambda p: nn.Adam(p, 0.01, beta1=0.8, beta2=0.9, eps=0.1, weight_decay=0.05),
     "AdamWeightDecay": lambda p: nn.AdamWeightDecay(p, 0.01, weight_decay=0.1),
+    "Adam_amsgrad": lambda p: nn.Adam(p, 0.01, use_amsgrad=True),
+    "AdamOffload": lambda p: nn.AdamOffload(p, 0.01, weight_decay=0.1),
+    "RMSProp": lambda p: nn.RMSProp(p, 0.1),
+    "RMSProp_momentum": lambda p: nn.RMSProp(p, 0.1, decay=0.8, momentum=0.9, epsilon=0.1, weight_decay=0.1, loss_scale=4.0),
+    "RMSProp_centered": lambda p: nn.RMSProp(p, [0.1, 0.05, 0.02, 0.02, 0.02], centered=True, momentum=0.5, epsilon=0.001),
+    "Adagrad": lambda p: nn.Adagrad(p, learning_rate=0.1, weight_decay=0.1),
+    "Adagrad_fixed": lambda p: nn.Adagrad(p, 0.5, nn.ExponentialDecayLR(0.1, 0.5, 2)),
+    # update_slots=False is not recorded: 2.10's CPU kernel accumulates all the same.
+    "Adadelta": lambda p: nn.Adadelta(p),
+    "Adadelta_options": lambda p: nn.Adadelta(p, 0.5, rho=0.7, epsilon=0.01, weight_decay=0.1, loss_scale=2.0),
+    "AdaMax": lambda p: nn.AdaMax(p, 0.01),
+    "AdaMax_options": lambda p: nn.AdaMax([{"params": p[:1], "lr": 0.1}, {"params": p[1:]}], 0.01, 0.8, 0.9, 0.1, 0.05),
+    "ASGD": lambda p: nn.ASGD(p, 0.1),
+    "ASGD_averaging": lambda p: nn.ASGD(p, 0.2, lambd=0.1, alpha=0.5, t0=2.0, weight_decay=0.1),
+    "Rprop": lambda p: nn.Rprop(p, 0.05),
+    "Rprop_limits": lambda p: nn.Rprop(p, 0.05, etas=(0.2, 1.5), step_sizes=(0.01, 0.08), weight_decay=0.1),
+    "AdaFactor": lambda p: nn.AdaFactor(p),
+    "AdaFactor_rate": lambda p: nn.AdaFactor(p, 0.1, scale_parameter=False, relative_step=False, clip_threshold=0.5, decay_rate=0.6),
+    "AdaFactor_warmup": lambda p: nn.AdaFactor(p, warmup_init=True, weight_decay=0.1, beta1=0.5, eps=(1e-3, 0.5)),
+    "AdaFactor_compression": lambda p: nn.AdaFactor(p, compression=True),
     "list_of_rates": lambda p: nn.Momentum(p, [0.1, 0.05, 0.02, 0.01, 0.005], 0.9),
     "schedule": lambda p: nn.SGD(p, _Rate()),
     "exponential": lambda p: nn.Adam(p, nn.ExponentialDecayLR(0.1, 0.5, 2)),
@@ -90,6 +111,10 @@ def schedules(make):
     return {"output": np.array([schedule(ms.Tensor(step, ms.int32)).asnumpy() for step in range(7)])}
 
 
+def one():
+    return [ms.Parameter(ms.Tensor([1.0], ms.float32), name="w")]
+
+
 @case(over={
     "types": [
         lambda: nn.cosine_decay_lr("0.1", 0.1, 6, 2, 2), lambda: nn.exponential_decay_lr(0.1, 0.9, 6.0, 2, 1),
@@ -98,6 +123,58 @@ def schedules(make):
     "values": [lambda: nn.cosine_decay_lr(0.2, 0.1, 6, 2, 2), lambda: nn.piecewise_constant_lr([5, 2], [0.1, 0.1]),
                lambda: nn.piecewise_constant_lr([5], [0.1, 0.1]), lambda: nn.PolynomialDecayLR(0.1, 0.2, 4, 0.5),
                lambda: nn.warmup_lr(0.1, 0, 2, 2)],
+    "optimizer_types": [
+        lambda: nn.RMSProp(one(), decay=1), lambda: nn.RMSProp(one(), centered=1), lambda: nn.RMSProp(one(), epsilon="a"),
+        lambda: nn.Adagrad(one(), accum=1), lambda: nn.Adagrad(one(), update_slots=0), lambda: nn.Adadelta(one(), rho=1),
+        lambda: nn.AdaMax(one(), beta1=1), lambda: nn.Rprop(one(), etas=[0.5, 1.2]), lambda: nn.Rprop(one(), etas=(1, 2)),
+        lambda: nn.AdaFactor(one(), scale_parameter=1), lambda: nn.Lamb(one(), 0.1, beta1="a"),
+        lambda: nn.LARS(nn.SGD(one(), 0.1), coefficient="a"), lambda: nn.LARS(nn.SGD(one(), 0.1), use_clip=1),
+    ],
+    "optimizer_values": [
+        lambda: nn.RMSProp(one(), epsilon=-1.0), lambda: nn.RMSProp(one(), decay=-0.1), lambda: nn.RMSProp(one(), momentum=-0.1),
+        lambda: nn.Adagrad(one(), accum=-0.1), lambda: nn.Adadelta(one(), rho=1.5), lambda: nn.Adadelta(one(), epsilon=-0.1),
+        lambda: nn.AdaMax(one(), beta1=1.0), lambda: nn.Rprop(one(), etas=(1.5, 2.0)), lambda: nn.Rprop(one(), step_sizes=(2.0, 1.0)),
+        lambda: nn.AdaFactor(one(), 0.1), lambda: nn.AdaFactor(one(), warmup_init=True, relative_step=False),
+        lambda: nn.Lamb(one(), 0.1, beta1=1.0), lambda: nn.Lamb(one(), 0.1, eps=-1.0), lambda: nn.RMSProp([], 0.1),
+    ],
 })  # fmt: skip
 def refused(calls):
     return {"errors": [raised(call) for call in calls]}
+
+
+class _Own(nn.Optimizer):
+    """A program's own optimizer, as the model zoo writes them."""
+
+    @opt_init_args_register
+    def __init__(self, params, learning_rate=0.1, share=0.5):
+        super().__init__(learning_rate, params, weight_decay=0.1, loss_scale=2.0)
+        self.share = share
+        self.kept = self.parameters.clone(prefix="kept", init="zeros")
+
+    def construct(self, gradients):
+        gradients = self.scale_grad(self.decay_weight(gradients))
+        made = self.hyper_map(ops.partial(_step, self.share, self.get_lr()), self.parameters, gradients, self.kept, self.optim_filter)
+        ops.assign_add(self.global_step, self.global_step_increase_tensor)
+        if self.use_parallel:
+            self.broadcast_params(made)
+        return made
+
+
+def _step(share, rate, parameter, gradient, kept, wanted):
+    if wanted:
+        ops.assign(kept, kept * share + gradient)
+        ops.assign(parameter, parameter - rate * kept)
+    return True
+
+
+@case(rtol=1e-5, atol=1e-6)
+def own_optimizer():
+    parameters = [ms.Parameter(ms.Tensor(value), name=name) for name, value in START.items()]
+    optimizer = _Own(parameters, share=0.7)
+    for gradients in GRADIENTS:
+        optimizer(tuple(map(ms.Tensor, gradients)))
+    return {
+        **{one.name: one.asnumpy() for one in parameters}, "global_step": optimizer.global_step.asnumpy(),
+        "init_learning_rate": optimizer.init_learning_rate,
+        "flags": [optimizer.optim_filter, optimizer.dynamic_decay_flags, optimizer.use_parallel, optimizer.is_group_params_ordered],
+    }

@@ -4,6 +4,7 @@ from __future__ import annotations
 import re
 import sys
 from pathlib import Path
+from typing import Any
 
 import mindspore as ms
 import numpy as np
@@ -231,3 +232,25 @@ def test_boost_takes_no_shortcuts() -> None:
     model = ms.Model(net, nn.MSELoss(), nn.SGD(net.trainable_params(), 0.1), boost_level="O2")
     assert type(model.train_network) is nn.TrainOneStepCell
     assert any("boost_level='O2'" in line for line in effects.notes()["training"])
+
+
+def test_a_number_is_written_into_a_parameter(mode: int) -> None:
+    class Counter(nn.Cell):
+        def __init__(self) -> None:
+            super().__init__()
+            self.step = Parameter(Tensor(0, ms.int32), name="step")
+            self.pair = Parameter(Tensor([1.0, 2.0]), name="pair")
+
+        def construct(self, x: Any) -> Any:
+            self.step += 1
+            if self.step >= 3:
+                self.step = 0
+            return x + self.step
+
+    net = Counter()
+    assert [int(net(Tensor(0, ms.int32))) for _ in range(5)] == [1, 2, 0, 1, 2]
+    for value in (1.5, True, "a"):
+        with pytest.raises(TypeError, match="step"):
+            net.step = value
+    with pytest.raises(TypeError, match="pair"):
+        net.pair = 0

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 from running import Run
 
-from torchspore.engine.graph import log
+from torchspore.engine.graph.report import log
 
 SLOW = """
 import time

@@ -91,6 +91,38 @@ def test_a_container_that_a_graph_gives_keeps_its_class(function: Any) -> None:
         assert shown(call(x)) == shown(function(x))
 
 
+class Backwards(dict):
+    def values(self):
+        return list(super().values())[::-1]
+
+
+def test_the_order_of_a_dict_is_its_own() -> None:
+    """That of an OrderedDict is not the order in which its keys were first put in; a class may show another one."""
+    def moved(x, shown=None):
+        found = OrderedDict(a=x, b=x * 2) if shown is None else shown
+        found.move_to_end("a")
+        return found
+
+    assert list(jit(moved)(X).items())[1][0] == "a"
+    assert shown(jit(moved)(X)) == shown(moved(X))
+    given = moved(X)
+    assert shown(jit(lambda d: (d, [*d]))(given)) == shown((given, [*given]))
+    assert shown(jit(lambda x: Backwards(a=x, b=x * 2))(X)) == shown(Backwards(a=X, b=X * 2))
+
+
+def test_keys_of_one_value_and_another_type_are_another_dict() -> None:
+    call = jit(lambda d: [(type(k).__name__, v) for k, v in d.items()])
+    for given in ({1: X}, {True: X}, {1.0: X}, {(1,): X}, {(True,): X}):
+        assert shown(call(given)) == shown([(type(k).__name__, v) for k, v in given.items()])
+
+
+def test_a_bound_builtin_among_the_arguments_is_looked_into() -> None:
+    table = {"a": 2}
+    call = jit(lambda x, get: x * get("a"))
+    for table["a"] in (2, 3, 3, 2):
+        assert shown(call(X, table.get)) == shown(X * table["a"])
+
+
 def test_a_loop_keeps_the_class_of_a_container() -> None:
     def function(x):
         found, count = OrderedDict(a=x), Tensor(0)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 import stat
+import threading
 from pathlib import Path
 
 import mindspore as ms
 import numpy as np
 import pytest
 from mindspore import nn
+from mindspore.common.initializer import Constant
 
 from torchspore.mindspore.train import checkpoint_file
 
@@ -164,6 +166,35 @@ def test_saving_while_training_goes_on(tmp_path: Path) -> None:
     assert not async_ckpt_thread_status()
     assert np.array_equal(ms.load_checkpoint(str(tmp_path / "a.ckpt"))["fc.weight"].asnumpy(), wanted)
     assert set(ms.load_checkpoint_async(str(tmp_path / "a.ckpt")).result()) == set(net.parameters_dict())
+
+
+def test_many_threads_may_save(tmp_path: Path) -> None:
+    """Each in the background or not, into one file: no call fails, and the file is one of them."""
+    nets = [nn.Dense(200, 200, weight_init=Constant(k), bias_init=Constant(k)) for k in range(4)]
+    failed: list[BaseException] = []
+
+    def save(k: int) -> None:
+        try:
+            ms.save_checkpoint(nets[k], str(tmp_path / "a.ckpt"), async_save=k > 0)
+        except BaseException as error:
+            failed.append(error)
+
+    for _ in range(25):
+        threads = [threading.Thread(target=save, args=(k,)) for k in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    assert not failed
+    values = [value.asnumpy() for value in ms.load_checkpoint(str(tmp_path / "a.ckpt")).values()]
+    assert len({float(v) for value in values for v in np.unique(value)}) == 1
+    assert [file.name for file in tmp_path.iterdir()] == ["a.ckpt"]
+
+
+@pytest.mark.parametrize("name", ["x" * 250, "é" * 125, "\U0001f600" * 62])
+def test_a_long_name_has_room(tmp_path: Path, name: str) -> None:
+    ms.save_checkpoint(nn.Dense(1, 1), str(tmp_path / f"{name}.ckpt"))
+    assert [file.name for file in tmp_path.iterdir()] == [f"{name}.ckpt"]
 
 
 def test_choosing_what_is_loaded(tmp_path: Path) -> None:

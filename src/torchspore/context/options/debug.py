@@ -83,12 +83,12 @@ precompile_only = Option(
 )
 reserve_class_name_in_scope = Option(
     kind=Bool(none=OptionValueError), default=True, in_graph_key=True, example="set_context(reserve_class_name_in_scope=False)",
-    read_by="engine.graph.provenance", graph_only=True, since="0.1",
+    read_by="engine.graph.report.provenance", graph_only=True, since="0.1",
     doc="Whether the names of a graph's nodes hold the class of each Cell beside its attribute name.",
 )
 debug_level = Option(
     kind=Named({"RELEASE": 0, "DEBUG": 1}), default=0, in_graph_key=True, example="set_context(debug_level=DEBUG)",
-    read_by="engine.graph.provenance", graph_only=True, since="2.3",
+    read_by="engine.graph.report.provenance", graph_only=True, since="2.3",
     doc="How much a compiled graph remembers about where it came from: DEBUG keeps more and compiles more slowly.",
 )
 enable_dump = Option(

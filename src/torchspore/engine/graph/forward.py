@@ -57,20 +57,19 @@ class Forward(GradFrame):
         found = self._values.get(id(tensor))
         if found is not None:
             return found
-        t = Frame.resolve(self, tensor)
+        t = tensor._t if self.outer is None else self.outer.resolve(tensor)
         if t.requires_grad or self._is_over:
             return t
         # What needs no gradient may come from outside: it is looked at again before the record is used.
         self._read[id(tensor)] = tensor
         if getattr(tensor, "__parameter__", False) and tensor.requires_grad and is_differentiable(t):  # type: ignore[attr-defined]
-            return self._leaf(tensor, t)
+            return self._leaf(tensor, t.detach().requires_grad_())
         return t
 
-    def _leaf(self, tensor: TensorBase, t: torch.Tensor) -> torch.Tensor:
-        leaf = t.detach().requires_grad_() if is_differentiable(t) else t
+    def _leaf(self, tensor: TensorBase, leaf: torch.Tensor) -> torch.Tensor:
         self._leaves[id(tensor)] = leaf
         self.stand_for(tensor, leaf)
-        if leaf.ndim and leaf is not t:
+        if leaf.requires_grad and leaf.ndim:
             self.taken[id(leaf)] = []
         return leaf
 
@@ -79,7 +78,8 @@ class Forward(GradFrame):
         with torch.enable_grad():
             for tensor in tensors((self.args, self.kwargs)):
                 if id(tensor) not in self._leaves:
-                    self._leaf(tensor, raw(tensor))
+                    t = raw(tensor)
+                    self._leaf(tensor, t.detach().requires_grad_() if is_differentiable(t) else t)
             self.inputs = list(self._leaves)
             try:
                 with self.open():

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 import torch
 
 from torchspore.base.frames import user_line
-from torchspore.engine.graph import log, outcomes, passes, stages
+from torchspore.engine.graph import passes
 from torchspore.engine.graph.backend import autotune_cache, eager_codegen, forms, inference, lanes, measuring, products
 from torchspore.engine.graph.backend.eager_codegen import Code
 from torchspore.engine.graph.backend.racing import Race
@@ -17,6 +17,7 @@ from torchspore.engine.graph.fx.modules import copied
 from torchspore.engine.graph.fx.order import ordered
 from torchspore.engine.graph.passes import memory, precision
 from torchspore.engine.graph.passes.layout import has_images
+from torchspore.engine.graph.report import log, outcomes, stages
 from torchspore.engine.graph.settings import Settings
 from torchspore.errors import InferenceOnly
 

@@ -6,7 +6,7 @@ import sys
 from typing import Any
 
 from torchspore.base.frames import user_line
-from torchspore.engine.graph import provenance
+from torchspore.engine.graph.report import provenance
 from torchspore.errors import CompileAttributeError, CompileError, CompileNameError, CompileTypeError
 
 LAX = "or leave jit_syntax_level at LAX"

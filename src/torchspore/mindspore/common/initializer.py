@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from torchspore.engine import dtypes, random
+from torchspore.mindspore.common.seed import get_seed
 from torchspore.mindspore.common.tensor import Tensor
 
 
@@ -26,12 +27,24 @@ class Initializer:
     def values(self, shape: Sequence[int]) -> np.ndarray[Any, Any]:
         """The initial values for `shape`, drawn from a stream of their own that `set_seed` starts."""
         arr = np.zeros(tuple(shape), np.float32)
-        self._random = np.random.Generator(np.random.PCG64(random.derive("initializer")))
+        self._random = _stream()
         self(arr)
         return arr
 
 
-def _fans(shape: Sequence[int]) -> tuple[int, int]:
+fills = True
+"""False inside `no_init_parameters`: what `initializer` makes by an Initializer begins as zeros."""
+
+
+def _assignment(arr: np.ndarray[Any, Any], num: Any) -> np.ndarray[Any, Any]:
+    """Writes the number or the array `num` into `arr`, whose shape it has or takes; gives `arr` back."""
+    if isinstance(num, np.ndarray):
+        num = num.reshape(arr.shape)
+    arr[...] = num
+    return arr
+
+
+def _calculate_fan_in_and_fan_out(shape: Sequence[int]) -> tuple[int, int]:
     """Inputs and outputs of one unit: (in * kernel, out * kernel) of weights shaped (out, in, kernel...)."""
     if len(shape) < 2:
         raise ValueError(f"initial values for shape {tuple(shape)}: fans need at least two axes.\n\nhint: use Normal() for vectors.")
@@ -39,7 +52,39 @@ def _fans(shape: Sequence[int]) -> tuple[int, int]:
     return shape[1] * kernel, shape[0] * kernel
 
 
-def _gain(nonlinearity: str, param: float | None = None) -> float:
+def _calculate_in_and_out(arr: np.ndarray[Any, Any]) -> tuple[int, int]:
+    """Inputs and outputs of one unit of the weights `arr`."""
+    return _calculate_fan_in_and_fan_out(arr.shape)
+
+
+def _calculate_correct_fan(shape: Sequence[int], mode: str) -> int:
+    """The inputs of one unit in mode 'fan_in', its outputs in 'fan_out'. Raises ValueError for another mode."""
+    if mode.lower() not in ("fan_in", "fan_out"):
+        raise ValueError(f"mode={mode!r}: expected 'fan_in' or 'fan_out'.")
+    return _calculate_fan_in_and_fan_out(shape)[mode.lower() == "fan_out"]
+
+
+def _stream() -> np.random.Generator:
+    return np.random.Generator(np.random.PCG64(random.derive("initializer")))
+
+
+def _init_random_normal(mean: float, sigma: float, shape: Sequence[int]) -> np.ndarray[Any, Any]:
+    """Normal numbers with deviation `sigma`, float32."""
+    return _stream().normal(mean, sigma, tuple(shape)).astype(np.float32)
+
+
+def _init_random_uniform(a: float, b: float, shape: Sequence[int]) -> np.ndarray[Any, Any]:
+    """Uniform numbers from `a` to `b`, float32."""
+    return _stream().uniform(a, b, tuple(shape)).astype(np.float32)
+
+
+def _init_truncated_normal(a: float, b: float, mean: float, sigma: float, shape: Sequence[int]) -> np.ndarray[Any, Any]:
+    """Normal numbers with deviation `sigma`, none outside of `a` to `b` deviations from the mean, float32."""
+    return TruncatedNormal(sigma, mean, mean + a * sigma, mean + b * sigma).values(shape)
+
+
+def _calculate_gain(nonlinearity: str, param: float | None = None) -> float:
+    """What He's initializers multiply by for this nonlinearity; `param` is the slope of 'leaky_relu'. Raises ValueError for another."""
     if nonlinearity == "leaky_relu":
         slope = 0.01 if param is None else float(param)
         return math.sqrt(2.0 / (1 + slope**2))
@@ -119,7 +164,7 @@ class XavierUniform(Initializer):
         self.gain = gain
 
     def _initialize(self, arr: np.ndarray[Any, Any]) -> None:
-        bound = self.gain * math.sqrt(6.0 / sum(_fans(arr.shape)))
+        bound = self.gain * math.sqrt(6.0 / sum(_calculate_fan_in_and_fan_out(arr.shape)))
         arr[...] = self._random.uniform(-bound, bound, arr.shape)
 
 
@@ -131,7 +176,7 @@ class XavierNormal(Initializer):
         self.gain = gain
 
     def _initialize(self, arr: np.ndarray[Any, Any]) -> None:
-        arr[...] = self._random.normal(0, self.gain * math.sqrt(2.0 / sum(_fans(arr.shape))), arr.shape)
+        arr[...] = self._random.normal(0, self.gain * math.sqrt(2.0 / sum(_calculate_fan_in_and_fan_out(arr.shape))), arr.shape)
 
 
 class _He(Initializer):
@@ -144,8 +189,8 @@ class _He(Initializer):
         self.negative_slope, self.mode, self.nonlinearity = negative_slope, mode, nonlinearity
 
     def _deviation(self, shape: Sequence[int]) -> float:
-        fan = _fans(shape)[0 if self.mode == "fan_in" else 1]
-        return _gain(self.nonlinearity, self.negative_slope) / math.sqrt(fan)
+        fan = _calculate_fan_in_and_fan_out(shape)[0 if self.mode == "fan_in" else 1]
+        return _calculate_gain(self.nonlinearity, self.negative_slope) / math.sqrt(fan)
 
 
 class HeUniform(_He):
@@ -179,7 +224,7 @@ class VarianceScaling(Initializer):
         self.scale, self.mode, self.distribution = scale, mode, distribution
 
     def _initialize(self, arr: np.ndarray[Any, Any]) -> None:
-        fan_in, fan_out = _fans(arr.shape)
+        fan_in, fan_out = _calculate_fan_in_and_fan_out(arr.shape)
         fan = {"fan_in": fan_in, "fan_out": fan_out, "fan_avg": (fan_in + fan_out) / 2}[self.mode]
         deviation = math.sqrt(self.scale / max(1.0, fan))
         if self.distribution == "uniform":
@@ -256,13 +301,30 @@ class Identity(Initializer):
         arr[...] = np.eye(*arr.shape)
 
 
-_BY_NAME: dict[str, type[Initializer]] = {
+_INITIALIZER_ALIAS: dict[str, type[Initializer]] = {
     "zero": Zero, "zeros": Zero, "one": One, "ones": One, "uniform": Uniform, "normal": Normal, "truncatednormal": TruncatedNormal,
     "truncated_normal": TruncatedNormal, "xavieruniform": XavierUniform, "xavier_uniform": XavierUniform, "xaviernormal": XavierNormal,
     "xavier_normal": XavierNormal, "heuniform": HeUniform, "he_uniform": HeUniform, "henormal": HeNormal, "he_normal": HeNormal,
     "orthogonal": Orthogonal, "dirac": Dirac, "identity": Identity, "variancescaling": VarianceScaling, "constant": Constant,
     "sparse": Sparse,
 }
+
+
+def _register(*aliases: str) -> Any:
+    """Decorates an Initializer of the program's own, which `initializer` then knows by its name in small letters and by `aliases`."""
+
+    def keep(cls: type[Initializer]) -> type[Initializer]:
+        _INITIALIZER_ALIAS.update(dict.fromkeys((cls.__name__.lower(), *aliases), cls))
+        return cls
+
+    return keep
+
+
+def _get_graph_seed(op_seed: int, kernel_name: str) -> tuple[int, int]:
+    """(the seed of the program or 0, `op_seed`), which operators with a seed of their own are given; for each `kernel_name` alike."""
+    if not isinstance(kernel_name, str):
+        raise TypeError(f"_get_graph_seed(kernel_name={kernel_name!r:.40}): expected a str, got {type(kernel_name).__name__}.")
+    return get_seed() or 0, op_seed
 
 
 def initializer(init: Any, shape: Any = None, dtype: Any = dtypes.float32) -> Tensor:
@@ -282,12 +344,14 @@ def initializer(init: Any, shape: Any = None, dtype: Any = dtypes.float32) -> Te
     if isinstance(init, bool) or not isinstance(init, (str, int, float, Initializer)):
         raise TypeError(f"initializer({init!r:.40}): expected a name, an Initializer, a number or a Tensor, got {type(init).__name__}.")
     if isinstance(init, str):
-        found = _BY_NAME.get(init.lower())
+        found = _INITIALIZER_ALIAS.get(init.lower())
         if found is None or found in (Constant, Sparse):
-            raise ValueError(f"initializer({init!r}): expected one of {', '.join(sorted(n for n in _BY_NAME if '_' not in n))}.")
+            raise ValueError(f"initializer({init!r}): expected one of {', '.join(sorted(n for n in _INITIALIZER_ALIAS if '_' not in n))}.")
         init = found()
     elif isinstance(init, (int, float)):
         init = Constant(init)
+    if not fills:
+        init = Zero()
     return Tensor(shape=sizes, dtype=dtype, init=init)
 
 

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 from torchspore.engine import random
+from torchspore.engine.front import FRONT
 
 
 def set_seed(seed: int) -> None:
@@ -19,3 +20,6 @@ def set_seed(seed: int) -> None:
 def get_seed() -> int | None:
     """The seed in force, None where none was set."""
     return random.get_seed()
+
+
+FRONT.getters += (get_seed,)

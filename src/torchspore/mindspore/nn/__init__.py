@@ -1,58 +1,23 @@
 """`mindspore.nn`: Cells, layers, losses, optimizers."""
 from torchspore.mindspore.nn.cell import Cell
 from torchspore.mindspore.nn.dynamic_lr import *
-from torchspore.mindspore.nn.dynamic_lr import __all__ as _rate_names
-from torchspore.mindspore.nn.layer.activation import (
-    ELU,
-    GELU,
-    HSigmoid,
-    HSwish,
-    LeakyReLU,
-    LogSigmoid,
-    LogSoftmax,
-    Mish,
-    PReLU,
-    ReLU,
-    ReLU6,
-    SeLU,
-    Sigmoid,
-    SiLU,
-    Softmax,
-    Softsign,
-    Tanh,
-)
-from torchspore.mindspore.nn.layer.basic import ClipByNorm, Dense, Dropout, Embedding, Flatten, Identity, Pad, get_activation
-from torchspore.mindspore.nn.layer.container import CellDict, CellList, SequentialCell
-from torchspore.mindspore.nn.layer.conv import Conv1d, Conv2d, Conv2dTranspose, Conv3d
-from torchspore.mindspore.nn.layer.embedding import EmbeddingLookup
-from torchspore.mindspore.nn.layer.normalization import BatchNorm1d, BatchNorm2d, BatchNorm3d, GroupNorm, LayerNorm
-from torchspore.mindspore.nn.layer.pooling import AdaptiveAvgPool2d, AvgPool2d, MaxPool2d
+from torchspore.mindspore.nn.dynamic_lr import __all__ as _rates
+from torchspore.mindspore.nn.grad import *
+from torchspore.mindspore.nn.grad import __all__ as _products
+from torchspore.mindspore.nn.graph_cell import GraphCell
+from torchspore.mindspore.nn.layer import *
+from torchspore.mindspore.nn.layer import __all__ as _layers
 from torchspore.mindspore.nn.learning_rate_schedule import *
-from torchspore.mindspore.nn.learning_rate_schedule import __all__ as _schedule_names
-from torchspore.mindspore.nn.loss import (
-    BCELoss,
-    BCEWithLogitsLoss,
-    CrossEntropyLoss,
-    L1Loss,
-    LossBase,
-    MSELoss,
-    NLLLoss,
-    SmoothL1Loss,
-    SoftmaxCrossEntropyWithLogits,
-)
-from torchspore.mindspore.nn.optim import FTRL, SGD, Adam, AdamWeightDecay, LazyAdam, Momentum, Optimizer, ProximalAdagrad
+from torchspore.mindspore.nn.learning_rate_schedule import __all__ as _schedules
+from torchspore.mindspore.nn.loss import *
+from torchspore.mindspore.nn.loss import __all__ as _losses
+from torchspore.mindspore.nn.optim import *
+from torchspore.mindspore.nn.optim import __all__ as _optimizers
+from torchspore.mindspore.nn.sparse import *
+from torchspore.mindspore.nn.sparse import __all__ as _sparse
+from torchspore.mindspore.nn.utils import *
+from torchspore.mindspore.nn.utils import __all__ as _utils
 from torchspore.mindspore.nn.wrap import *
-from torchspore.mindspore.nn.wrap import __all__ as _wrap_names
+from torchspore.mindspore.nn.wrap import __all__ as _wrappers
 
-__all__ = [
-    *_rate_names, *_schedule_names, *_wrap_names, "EmbeddingLookup", "FTRL", "LazyAdam", "ProximalAdagrad",
-    "AdaptiveAvgPool2d", "Adam", "AdamWeightDecay", "AvgPool2d", "BCELoss", "BCEWithLogitsLoss", "BatchNorm1d", "BatchNorm2d",
-    "BatchNorm3d", "Cell",
-    "CellDict", "CellList", "ClipByNorm", "Conv1d", "Conv2d", "Conv2dTranspose", "Conv3d", "CrossEntropyLoss", "Dense", "Dropout", "ELU",
-    "Embedding",
-    "Flatten", "GELU", "GroupNorm", "HSigmoid", "HSwish", "Identity", "L1Loss", "LayerNorm", "LeakyReLU", "LogSigmoid", "LogSoftmax",
-    "LossBase",
-    "MSELoss", "MaxPool2d", "Mish", "Momentum", "NLLLoss", "Optimizer", "PReLU", "Pad", "ReLU", "ReLU6", "SGD", "SeLU", "SequentialCell",
-    "SiLU",
-    "Sigmoid", "SmoothL1Loss", "Softmax", "SoftmaxCrossEntropyWithLogits", "Softsign", "Tanh", "get_activation",
-]
+__all__ = [*_layers, *_losses, *_optimizers, *_products, *_rates, *_schedules, *_sparse, *_utils, *_wrappers, "Cell", "GraphCell"]

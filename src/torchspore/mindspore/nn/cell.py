@@ -16,7 +16,10 @@ from torchspore.engine.tensor import TensorBase, frame
 from torchspore.errors import NameRefused
 from torchspore.mindspore.common.parameter import Parameter, ParameterTuple
 from torchspore.mindspore.common.recompute import check_options
+from torchspore.mindspore.common.tensor import Tensor
+from torchspore.mindspore.nn.cell_facts import CellFacts
 from torchspore.mindspore.nn.cell_hooks import CellHooks
+from torchspore.mindspore.nn.cell_state import CellState
 from torchspore.mindspore.nn.cell_tree import CellTree
 from torchspore.mindspore.ops.explain import replaced, wrong_arguments
 from torchspore.mindspore.ops.primitive import Primitive
@@ -25,7 +28,12 @@ from torchspore.names.lookup import attribute_text
 _set = object.__setattr__
 
 
-class Cell(CellTree, CellHooks):
+def _is_number_for(parameter: Any, value: Any) -> bool:
+    """Whether `value` is a Python number that a Parameter of one element can hold."""
+    return parameter.size == 1 and (type(value) is int or (type(value) is float and parameter.is_floating_point()))
+
+
+class Cell(CellTree, CellHooks, CellState, CellFacts):
     """The base of networks and layers: define `construct`, and give it Parameters and Cells as attributes.
 
     `auto_prefix` puts the attribute's name before the names of the Parameters inside it. Calling a Cell runs `construct`: operator by
@@ -132,6 +140,8 @@ class Cell(CellTree, CellHooks):
     def _assign_parameter(self, name: str, value: Any) -> None:
         if isinstance(value, TensorBase):
             self._params[name].set_data(value)
+        elif _is_number_for(self._params[name], value):   # a counter that starts again, as Graph mode has it: `self.step = 0`
+            self._params[name].set_data(Tensor(value, self._params[name].dtype).reshape(self._params[name].shape))
         elif value is None:
             self._params[name] = None
         else:

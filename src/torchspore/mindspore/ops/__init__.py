@@ -8,25 +8,36 @@ from torchspore.mindspore.ops import (
     arithmetic,
     array,
     boxes,
+    collective,
     composite,
     conv,
+    conv_primitives,
     creation,
+    ctc,
     declare,
     diagonals,
     draws,
+    dropouts,
     elementwise,
     fourier,
     in_place,
     joining,
+    layer_math,
     linear_algebra,
     loss,
     matrices,
     methods,
+    more_losses,
     normalization,
+    padding,
     pairs,
+    pooling,
     products,
+    rearrange,
+    recurrent,
     reduction,
     reporting,
+    resize,
     scattering,
     search,
     segments,
@@ -40,13 +51,13 @@ from torchspore.mindspore.ops import (
     structures,
     updates,
 )
+from torchspore.mindspore.ops.collective import ReduceOp
 from torchspore.mindspore.ops.composite import (
     ControlDepend,
     HyperMap,
     Map,
     MultitypeFuncGraph,
     Partial,
-    ReduceOp,
     add_flags,
     augassign_add,
     augassign_div,
@@ -105,7 +116,7 @@ ALIASES = {
 }
 """Second names of operators."""
 
-PRIMITIVE_ALIASES = {"RealDiv": "Div", "Gelu": "GeLU", "TensorAdd": "Add"}
+PRIMITIVE_ALIASES = {"FastGelu": "FastGeLU", "RealDiv": "Div", "Gelu": "GeLU", "TensorAdd": "Add"}
 """Second names of primitives."""
 
 
@@ -116,6 +127,7 @@ def _names() -> dict[str, Any]:
             found[operator.name] = operator.function
         if operator.primitive is not None:
             found[operator.primitive.__name__] = operator.primitive
+    found.update({primitive.__name__: primitive for primitive in collective.PRIMITIVES})
     found.update({alias: found[name] for alias, name in ALIASES.items() if name in found})
     found.update(sparse_tensors.FUNCTIONS)
     found.update({alias: found[name] for alias, name in PRIMITIVE_ALIASES.items() if name in found})

@@ -1,6 +1,8 @@
 """Activation functions."""
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 import torch.nn.functional as F
 
@@ -41,7 +43,7 @@ def selu(input_x: T) -> T:
     return F.selu(input_x)
 
 
-@op()
+@op(primitive="CeLU", init=("alpha",))
 def celu(x: T, alpha: float = 1.0) -> T:
     """max(0, x) + min(0, alpha * (exp(x / alpha) - 1))."""
     return F.celu(x, alpha)
@@ -143,7 +145,7 @@ def prelu(input: T, weight: T) -> T:
     return F.prelu(input, weight)
 
 
-@op()
+@op(primitive="GLU", init=("axis",))
 def glu(x: T, axis: int = -1) -> T:
     """The first half along `axis` times the sigmoid of the second."""
     return F.glu(x, axis)
@@ -159,6 +161,85 @@ def hardshrink(input: T, lambd: float = 0.5) -> T:
 def softshrink(input: T, lambd: float = 0.5) -> T:
     """x moved towards 0 by lambd."""
     return F.softshrink(input, lambd)
+
+
+@op()
+def soft_shrink(input: T, lambd: float = 0.5) -> T:
+    """x moved towards 0 by lambd."""
+    return F.softshrink(input, lambd)
+
+
+@op()
+def hardtanh(input: T, min_val: float = -1.0, max_val: float = 1.0) -> T:
+    """x held between `min_val` and `max_val`."""
+    for name, value in (("min_val", min_val), ("max_val", max_val)):
+        if isinstance(value, bool) or not isinstance(value, (int, float)):
+            raise TypeError(f"{name}={value!r:.40}: expected a number, got {type(value).__name__}.")
+    return F.hardtanh(input, min_val, max_val)
+
+
+@op()
+def softmin(x: T, axis: Any = -1, *, dtype: Any = None) -> T:
+    """exp(-x) divided by its sum along `axis`, an int or a tuple."""
+    x = x if dtype is None else x.to(as_dtype(dtype))
+    return _along(torch.softmax, -x, axis)
+
+
+@op()
+def tanhshrink(input: T) -> T:
+    """x - tanh(x)."""
+    return F.tanhshrink(input)
+
+
+@op()
+def threshold(input: T, thr: float, value: float) -> T:
+    """x where above `thr`, else `value`."""
+    return torch.where(input > thr, input, torch.full((), value, dtype=input.dtype, device=input.device))
+
+
+@op(primitive="FastGeLU")
+def fast_gelu(x: T) -> T:
+    """An approximation of GELU: x * exp(0.851 * (x - |x|)) / (1 + exp(-1.702 * |x|))."""
+    return x * torch.exp(0.851 * (x - x.abs())) / (1 + torch.exp(-1.702 * x.abs()))
+
+
+@op()
+def rrelu(input: T, lower: float = 1.0 / 8, upper: float = 1.0 / 3) -> T:
+    """x where positive, else x times a number drawn for each element between `lower` and `upper`."""
+    if not 0 <= lower <= upper <= 1:
+        raise ValueError(f"lower={lower}, upper={upper}: expected numbers from 0 to 1, the lower first.")
+    slopes = torch.rand_like(input) * (upper - lower) + lower
+    return torch.where(input > 0, input, input * slopes)
+
+
+@op()
+def gumbel_softmax(logits: T, tau: float = 1.0, hard: bool = False, dim: int = -1) -> T:
+    """Softmax of (logits + Gumbel noise) / tau along `dim` (Jang and others, 2017).
+
+    With `hard` a 1 at the largest and 0 elsewhere, with the gradient of the soft numbers.
+    """
+    if tau <= 0:
+        raise ValueError(f"tau={tau}: expected a number above 0.")
+    noise = -torch.log(-torch.log(torch.rand_like(logits).clamp(min=torch.finfo(logits.dtype).tiny)))
+    soft = torch.softmax((logits + noise) / tau, dim)
+    if not hard:
+        return soft
+    chosen = torch.zeros_like(soft).scatter(dim, soft.argmax(dim, keepdim=True), 1.0)
+    return chosen - soft.detach() + soft
+
+
+@op()
+def swiglu(input: T, dim: int = -1) -> T:
+    """silu of the first half along `dim` times the second half."""
+    first, second = input.chunk(2, dim)
+    return F.silu(first) * second
+
+
+@op(primitive="LogSoftmaxExt")
+def _log_softmax_ext(input: T, dim: int | None = None, dtype: Any = None) -> T:
+    """The logarithm of softmax along `dim`; None is the first axis of inputs of 0, 1 or 3 axes, else the second."""
+    axis = (0 if input.ndim in (0, 1, 3) else 1) if dim is None else dim
+    return torch.log_softmax(input, axis, dtype=as_dtype(dtype))
 
 
 def _along(function, input: T, axis: int | tuple[int, ...]) -> T:  # type: ignore[no-untyped-def]

@@ -315,12 +315,6 @@ def identity(x: T) -> T:
     return x.view_as(x)
 
 
-@op(methods=("unfold",))
-def _unfold_method(input: T, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1) -> T:
-    """Sliding blocks as columns."""
-    return torch.nn.functional.unfold(input, kernel_size, dilation, padding, stride)
-
-
 @op()
 def meshgrid(*inputs: T, indexing: str = "xy") -> Any:
     """Coordinate matrices of coordinate vectors."""

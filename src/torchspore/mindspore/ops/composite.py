@@ -232,12 +232,3 @@ class ControlDepend(Primitive):
 def control_depend(src: Any, dst: Any) -> bool:
     """Named the order of two operators until 1.1. Python's order is kept, so that there is nothing to do; gives True."""
     return ControlDepend()(src, dst)
-
-
-class ReduceOp:
-    """How values of several processes are joined."""
-
-    SUM = "sum"
-    MAX = "max"
-    MIN = "min"
-    PROD = "prod"

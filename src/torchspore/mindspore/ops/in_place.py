@@ -118,18 +118,6 @@ def view_as(input: T, other: T) -> T:
 
 
 @op()
-def embedding(
-    input: T, weight: T, padding_idx: int | None = None, max_norm: float | None = None, norm_type: float = 2.0,
-    scale_grad_by_freq: bool = False,
-) -> T:
-    """The rows of `weight` at `input`; that of `padding_idx` has no gradient. Rows longer than `max_norm` are scaled down."""
-    if max_norm is not None:
-        lengths = torch.linalg.vector_norm(weight, norm_type, -1, keepdim=True)
-        weight = weight * torch.clamp(max_norm / (lengths + 1e-7), max=1.0).detach()
-    return torch.nn.functional.embedding(input.long(), weight, padding_idx, scale_grad_by_freq=scale_grad_by_freq)
-
-
-@op()
 def baddbmm_ext(input: T, batch1: T, batch2: T, *, beta: Any = 1, alpha: Any = 1) -> T:
     """beta * input + alpha * the products of matrices in batches."""
     return input * beta + alpha * torch.bmm(batch1, batch2)

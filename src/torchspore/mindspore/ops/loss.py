@@ -126,5 +126,11 @@ def binary_cross_entropy_with_logits(
 @op()
 def kl_div(logits: T, labels: T, reduction: str = "mean") -> T:
     """The Kullback-Leibler divergence of log probabilities and probabilities."""
-    loss = torch.xlogy(labels, labels) - labels * logits
+    loss = divergence(logits, labels)
     return loss.sum() / logits.shape[0] if reduction == "batchmean" else reduced(loss, reduction)
+
+
+def divergence(logits: T, labels: T) -> T:
+    """labels * (log(labels) - logits), 0 where a label is not above 0."""
+    above = labels > 0
+    return torch.where(above, labels * (torch.log(torch.where(above, labels, 1.0)) - logits), torch.zeros_like(logits))

@@ -1,4 +1,4 @@
-"""Normalisation and dropout."""
+"""Normalisation."""
 from __future__ import annotations
 
 from typing import Any
@@ -6,7 +6,6 @@ from typing import Any
 import torch
 import torch.nn.functional as F
 
-from torchspore.context import effects
 from torchspore.engine import counters
 from torchspore.mindspore.ops.declare import op
 
@@ -47,39 +46,92 @@ def group_norm(input: T, num_groups: int, weight: T | None = None, bias: T | Non
     return F.group_norm(input, num_groups, weight, bias, eps)
 
 
-def _note_seed(call: str) -> None:
-    effects.note("random numbers", f"{call}: draws from the stream that set_seed starts, not from one of its own")
-
-
-@op()
-def dropout(input: T, p: float = 0.5, training: bool = True, seed: int | None = None) -> T:
-    """Each element 0 with probability `p`, the others divided by 1 - p, while `training`.
-
-    A `seed` starts no stream of its own: `set_seed` is what makes the numbers come again, and `explain` says so.
-    """
-    if seed is not None:
-        if isinstance(seed, bool) or not isinstance(seed, int):
-            raise TypeError(f"seed={seed!r:.40}: expected an int, got {type(seed).__name__}.")
-        if seed < 0:
-            raise ValueError(f"seed={seed}: expected an int from 0 on.")
-        _note_seed(f"dropout(seed={seed})")
-    return F.dropout(input, p, training)
-
-
-@op(primitive="Dropout", init=("keep_prob", "Seed0", "Seed1"))
-def _dropout(x: T, keep_prob: float = 0.5, Seed0: int = 0, Seed1: int = 0) -> Any:
-    """The input with each element kept with probability `keep_prob` and divided by it, and the mask.
-
-    `Seed0` and `Seed1` start no stream of their own: `set_seed` is what makes the numbers come again, and `explain` says so.
-    """
-    if Seed0 or Seed1:
-        _note_seed(f"Dropout(Seed0={Seed0}, Seed1={Seed1})")
-    mask = torch.rand_like(x) < keep_prob
-    return x * mask / keep_prob, mask.to(x.dtype)
-
-
 @op(primitive="L2Normalize", init=("axis", "epsilon"))
 def _l2_normalize(input_x: T, axis: Any = 0, epsilon: float = 1e-4) -> T:
     """x divided by its length along `axis`, the square of which is at least `epsilon`."""
     axes = (axis,) if isinstance(axis, int) else tuple(axis)
     return input_x * torch.rsqrt(torch.clamp(torch.sum(input_x * input_x, axes, keepdim=True), min=epsilon))
+
+
+@op(primitive="BatchNorm", init=("is_training", "epsilon", "momentum", "data_format"))
+def _batch_norm(
+    input_x: T, scale: T, bias: T, mean: T, variance: T, is_training: bool = False, epsilon: float = 1e-5, momentum: float = 0.1,
+    data_format: str = "NCHW",
+) -> Any:
+    """(N, C, ...) normalised over all axes but axis 1: the result, the batch's mean and variance, and both again for the gradient.
+
+    In training the running `mean` and `variance` take in the share `momentum` of the batch's.
+    """
+    if data_format not in ("NCHW", "NHWC"):
+        raise ValueError(f"data_format={data_format!r}: expected 'NCHW' or 'NHWC'.")
+    last = data_format == "NHWC" and input_x.ndim == 4
+    x = input_x.permute(0, 3, 1, 2) if last else input_x
+    axes = [axis for axis in range(x.ndim) if axis != 1]
+    if is_training:
+        own = x.float()
+        batch_mean, batch_variance = own.mean(axes), own.var(axes, correction=0)
+    else:
+        batch_mean, batch_variance = mean.clone(), variance.clone()
+    out = F.batch_norm(x, mean, variance, scale, bias, is_training, momentum, epsilon)
+    if is_training:
+        counters.batch_norms += 1
+    return (out.permute(0, 2, 3, 1) if last else out), batch_mean, batch_variance, batch_mean, batch_variance
+
+
+@op(primitive="InstanceNorm", init=("epsilon", "momentum"))
+def _instance_norm(input_x: T, gamma: T, beta: T, mean: T, variance: T, epsilon: float = 1e-5, momentum: float = 0.1) -> Any:
+    """(N, C, ...) normalised over the axes after axis 1: the result, and each sample's mean and variance (N * C).
+
+    The running `mean` and `variance` (C) take in the share `momentum` of the mean over samples.
+    """
+    own = input_x.float().flatten(2)
+    batch_mean, batch_variance = own.mean(2), own.var(2, correction=0)
+    out = F.instance_norm(input_x, mean, variance, gamma, beta, True, momentum, epsilon)
+    counters.batch_norms += 1
+    return out, batch_mean.flatten(), batch_variance.flatten()
+
+
+@op()
+def _instance_norm_layer(x: T, gamma: T, beta: T, eps: float) -> T:
+    """(N, C, ...) normalised over the axes after axis 1."""
+    return F.instance_norm(x, None, None, gamma, beta, True, 0.1, eps)
+
+
+def _rms_normalised(x: T, gamma: T, epsilon: float) -> tuple[T, T]:
+    axes = tuple(range(x.ndim - gamma.ndim, x.ndim))
+    share = torch.rsqrt(x.float().square().mean(axes, keepdim=True) + epsilon)
+    return (x.float() * share * gamma.float()).to(x.dtype), share
+
+
+@op()
+def rms_norm(x: T, gamma: T, epsilon: float = 1e-6) -> Any:
+    """x over its root mean square over the axes of `gamma`, times gamma; and one over that root (float32)."""
+    return _rms_normalised(x, gamma, epsilon)
+
+
+@op(primitive="RmsNorm", init=("epsilon",))
+def _rms_norm(x: T, gamma: T, epsilon: float = 1e-6) -> Any:
+    """x over its root mean square over the axes of `gamma`, times gamma; and one over that root (float32)."""
+    return _rms_normalised(x, gamma, epsilon)
+
+
+@op(primitive="LRN", init=("depth_radius", "bias", "alpha", "beta", "norm_region"))
+def lrn(
+    x: T, depth_radius: int = 5, bias: float = 1.0, alpha: float = 1.0, beta: float = 0.5, norm_region: str = "ACROSS_CHANNELS",
+) -> T:
+    """x / (bias + alpha * s)^beta, with s the sum of squares over `depth_radius` channels (axis 1) to each side.
+
+    (Krizhevsky and others, 2012.)
+    """
+    if norm_region != "ACROSS_CHANNELS":
+        raise ValueError(f"norm_region={norm_region!r}: expected 'ACROSS_CHANNELS'.")
+    window = 2 * depth_radius + 1
+    squares = F.pad(x.square().movedim(1, -1), (depth_radius, depth_radius))
+    sums = F.avg_pool1d(squares.flatten(0, -2).unsqueeze(1), window, 1).reshape(x.movedim(1, -1).shape) * window
+    return x / torch.pow(bias + alpha * sums.movedim(-1, 1), beta)
+
+
+@op(primitive="L2Loss")
+def _l2_loss(input_x: T) -> T:
+    """Half the sum of squares."""
+    return input_x.square().sum() / 2

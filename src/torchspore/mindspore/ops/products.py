@@ -137,12 +137,6 @@ def _sum(x: Any) -> T:
     return total.clone() if not rest else total
 
 
-@op(primitive="L2Loss")
-def _l2_loss(input_x: T) -> T:
-    """Half the sum of the squares."""
-    return torch.square(input_x).sum() / 2
-
-
 @op(methods=("cross",))
 def cross(input: T, other: T, dim: int | None = None) -> T:
     """The vector product along `dim`, of length 3; without it along the first axis of that length."""

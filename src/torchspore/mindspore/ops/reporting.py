@@ -11,7 +11,7 @@ import numpy as np
 import torch
 
 from torchspore.base.files import whole_file
-from torchspore.engine import create, device
+from torchspore.engine import create, device, summaries
 from torchspore.engine.bprop import with_gradient
 from torchspore.engine.graph.capture import watch
 from torchspore.engine.graph.refusal import Kind
@@ -93,6 +93,7 @@ def _summary(primitive: str, ranks: tuple[int, ...], doc: str) -> Callable[..., 
             raise TypeError(f"expected a Tensor as the value, got {type(value).__name__}.")
         if ranks and value._t.ndim not in ranks:
             raise ValueError(f"expected {' or '.join(map(str, ranks))} axes, got shape {tuple(value._t.shape)}.")
+        summaries.keep(primitive.removesuffix("Summary").lower(), name, value)
 
     body.__name__ = body.__qualname__ = f"_{primitive}"
     body.__doc__ = doc

@@ -1,4 +1,7 @@
 """`mindspore.parallel`: what programs ask of the parallel context; running on several devices is not built yet."""
-from torchspore.mindspore.parallel import _auto_parallel_context, _utils
+from torchspore.mindspore.parallel import _auto_parallel_context, _utils, algo_parameter_config
+from torchspore.mindspore.parallel.algo_parameter_config import get_algo_parameters, reset_algo_parameters, set_algo_parameters
+from torchspore.names import missing
 
-__all__: list[str] = []
+__getattr__ = missing(__name__)
+__all__ = ["get_algo_parameters", "reset_algo_parameters", "set_algo_parameters"]

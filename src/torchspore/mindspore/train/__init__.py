@@ -14,24 +14,31 @@ from torchspore.mindspore.train.callback import (
     ModelCheckpoint,
     ReduceLROnPlateau,
     RunContext,
+    SummaryCollector,
     TimeMonitor,
 )
 from torchspore.mindspore.train.dataset_helper import DatasetHelper, connect_network_with_dataset, data_sink
+from torchspore.mindspore.train.export import export, load
 from torchspore.mindspore.train.loss_scale_manager import DynamicLossScaleManager, FixedLossScaleManager, LossScaleManager
 from torchspore.mindspore.train.metrics import (
     F1,
     MAE,
     MSE,
+    ROC,
     Accuracy,
+    BleuScore,
     ConfusionMatrix,
     CosineSimilarity,
     Dice,
     Fbeta,
+    HausdorffDistance,
     Loss,
+    MeanSurfaceDistance,
     Metric,
     Perplexity,
     Precision,
     Recall,
+    RootMeanSquareDistance,
     Top1CategoricalAccuracy,
     Top5CategoricalAccuracy,
     TopKCategoricalAccuracy,
@@ -48,6 +55,7 @@ from torchspore.mindspore.train.serialization import (
     load_param_into_net,
     save_checkpoint,
 )
+from torchspore.mindspore.train.summary import SummaryRecord
 from torchspore.names import missing
 
 __getattr__ = missing(__name__)

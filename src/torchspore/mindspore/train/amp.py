@@ -19,15 +19,20 @@ _FLOAT32_CELLS = tuple(
 )
 
 
-class _OutputTo16(Cell):
-    """A layer that computes in float32, with its output cast to float16."""
+class _OutputLowered(Cell):
+    """A layer that computes in float32, with its output cast to a lower precision."""
 
-    def __init__(self, backbone: Cell) -> None:
+    def __init__(self, backbone: Cell, dtype: Any) -> None:
         super().__init__(auto_prefix=False)
-        self._backbone = backbone.to_float(mstype.float32)
+        self._backbone, self._dtype = backbone.to_float(mstype.float32), dtype
 
     def construct(self, *inputs: Any) -> Any:
-        return self._backbone(*inputs).astype(mstype.float16)
+        return self._backbone(*inputs).astype(self._dtype)
+
+
+def get_black_list() -> list[type[Cell]]:
+    """The classes of Cells that stay in float32 at O2."""
+    return list(_FLOAT32_CELLS)
 
 
 class _LossIn32(WithLossCell):
@@ -48,25 +53,28 @@ def check_level(call: str, level: Any) -> str:
     return level
 
 
-def lower_precision(network: Cell, level: str, keep_batchnorm_fp32: bool | None = None) -> Cell:
-    """The network computing in float16 at O2 and O3; at O2, or with `keep_batchnorm_fp32`, normalization layers stay in float32."""
+def lower_precision(
+    network: Cell, level: str, keep_batchnorm_fp32: bool | None = None, dtype: Any = mstype.float16,
+    kept: tuple[type, ...] = _FLOAT32_CELLS,
+) -> Cell:
+    """The network computing in `dtype` at O2 and O3; at O2, or with `keep_batchnorm_fp32`, layers of the classes `kept` stay in float32."""
     if level == "O0":
         return network
-    network.to_float(mstype.float16)
+    network.to_float(dtype)
     if keep_batchnorm_fp32 if keep_batchnorm_fp32 is not None else level == "O2":
-        _keep_in_float32(network)
+        _keep_in_float32(network, dtype, kept)
     return network
 
 
-def _keep_in_float32(cell: Cell) -> None:
+def _keep_in_float32(cell: Cell, dtype: Any, kept: tuple[type, ...]) -> None:
     for name, child in list(cell.name_cells().items()):
-        if isinstance(child, _FLOAT32_CELLS):
-            wrapped = _OutputTo16(child)
+        if isinstance(child, kept):
+            wrapped = _OutputLowered(child, dtype)
             cell._cells[name] = wrapped
             if hasattr(cell, "cell_list"):
                 cell.cell_list = list(cell.cells())
-        elif not isinstance(child, _OutputTo16):
-            _keep_in_float32(child)
+        elif not isinstance(child, _OutputLowered):
+            _keep_in_float32(child, dtype, kept)
 
 
 def check_boost(call: str, boost_level: Any) -> None:

@@ -18,6 +18,7 @@ import numpy as np
 from torchspore.base.files import READ_ONLY, whole_file
 from torchspore.base.text import message, short
 from torchspore.errors import FileFormatError
+from torchspore.mindspore.train import encryption
 
 PIECE_BYTES = 512 * 2**20
 """How much of one parameter stands in one entry, as MindSpore writes it."""
@@ -84,8 +85,17 @@ def pieces(entry: Entry) -> Iterator[tuple[bytes, Any]]:
         yield _head(entry.name, entry.type_name, dims, len(part)), part
 
 
-def write(path: Path, entries: Iterator[Entry]) -> None:
-    """Writes a checkpoint file with MindSpore's CRC-32 of all bytes at its end, which MindSpore reads with and without `crc_check`."""
+def write(path: Path, entries: Iterator[Entry], key: bytes | None = None, mode: str = "AES-GCM") -> None:
+    """Writes a checkpoint file with MindSpore's CRC-32 of all bytes at its end, which MindSpore reads with and without `crc_check`.
+
+    With a `key` it is encrypted, and has no checksum: MindSpore reads none there.
+    """
+    if key is not None:
+        content = b"".join(bytes(part) for entry in entries for piece in pieces(entry) for part in piece)
+        with whole_file(path, READ_ONLY, durable=True) as file:
+            for block in encryption.encrypted(content, key, mode):
+                file.write(block)
+        return
     total = 0
     with whole_file(path, READ_ONLY, durable=True) as file:
         for entry in entries:
@@ -103,14 +113,21 @@ class _Damaged(Exception):
     """The bytes are no checkpoint file; the text says where."""
 
 
-def read(path: Path) -> tuple[list[Entry], bool]:
+def read(path: Path, key: bytes | None = None, mode: str = "AES-GCM") -> tuple[list[Entry], bool]:
     """All parameters of a checkpoint file, in its order, and whether it has a checksum, which they fit then.
 
-    Raises FileFormatError, which names the file, for one that is cut short or foreign.
+    With a `key` the file is an encrypted one. Raises FileFormatError, which names the file, for one that is cut short or foreign.
     """
     try:
         content = np.memmap(path, np.uint8, mode="r") if path.stat().st_size else np.empty(0, np.uint8)
+        if key is not None:
+            content = np.frombuffer(encryption.decrypted(memoryview(content), key, mode), np.uint8)
+        elif encryption.is_encrypted(memoryview(content[:4])):
+            raise encryption.NotDecrypted("it is encrypted")
         return _entries(memoryview(content))
+    except encryption.NotDecrypted as error:
+        hint = "pass dec_key and dec_mode as it was saved with"
+        raise FileFormatError(message(f"{path}: {error}", "a checkpoint file for this dec_key and dec_mode", hint=hint)) from None
     except _Damaged as error:
         hint = "save it again, or copy it again from where it came"
         raise FileFormatError(message(f"{path}: {error}", "a whole checkpoint file of MindSpore", hint=hint)) from None

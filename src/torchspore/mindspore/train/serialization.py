@@ -18,7 +18,7 @@ from torchspore.mindspore.common import dtype as mstype
 from torchspore.mindspore.common.parameter import Parameter
 from torchspore.mindspore.common.tensor import Tensor
 from torchspore.mindspore.nn.cell import Cell
-from torchspore.mindspore.train import checkpoint_file, safetensors_file, writing
+from torchspore.mindspore.train import checkpoint_file, encryption, safetensors_file, writing
 from torchspore.mindspore.train.checkpoint_file import TEXT, Entry
 
 _FLOATS = frozenset({"Float16", "Float32", "Float64", "BFloat16"})
@@ -76,26 +76,30 @@ def save_checkpoint(
     'ckpt' or 'safetensors'; its suffix is added where the name has another.
     The file is written under another name first, so that it is whole or not there; it is read-only, as MindSpore makes it. With
     `async_save` a thread writes while the program goes on; the next call that saves or loads waits for it and raises what went wrong
-    there. A checksum is written in any case (`crc_check` asks for it when a file is loaded). Raises TypeError and ValueError for
-    arguments that do not fit, FileNotFoundError where the folder is not there.
+    there. A checksum is written (`crc_check` asks for it when a file is loaded), but for a file that is encrypted: with `enc_key`, 16, 24
+    or 32 bytes, and `enc_mode` 'AES-GCM', 'AES-CBC' or 'SM4-CBC', which needs the library cryptography. Raises TypeError and ValueError
+    for arguments that do not fit, FileNotFoundError where the folder is not there.
     """
-    _save(save_obj, ckpt_file_name, async_save, append_dict, enc_key, choice_func, format, None)
+    _save(save_obj, ckpt_file_name, async_save, append_dict, (enc_key, enc_mode), choice_func, format, None)
 
 
 def save_and_then(
-    save_obj: Any, name: str, async_save: Any, append_dict: dict[str, Any] | None, format: str, then: Callable[[], None],
+    save_obj: Any, name: str, async_save: Any, append_dict: dict[str, Any] | None, secret: tuple[Any, Any], format: str,
+    then: Callable[[], None],
 ) -> None:
     """`save_checkpoint`, and `then()` when the file is whole: with `async_save` in the thread that writes."""
-    _save(save_obj, name, async_save, append_dict, None, None, format, then)
+    _save(save_obj, name, async_save, append_dict, secret, None, format, then)
 
 
 def _save(
-    save_obj: Any, ckpt_file_name: str, async_save: Any, append_dict: dict[str, Any] | None, enc_key: Any,
+    save_obj: Any, ckpt_file_name: str, async_save: Any, append_dict: dict[str, Any] | None, secret: tuple[Any, Any],
     choice_func: Callable[[str], bool] | None, format: str, then: Callable[[], None] | None,
 ) -> None:
     _check_save(save_obj, ckpt_file_name, async_save, append_dict, choice_func, format)
-    if enc_key is not None:
-        raise ValueError(message("save_checkpoint(enc_key=...)", "None: encryption is not in torchspore"))
+    if secret[0] is not None:
+        encryption.check("save_checkpoint", "enc", *secret)
+        if format != "ckpt":
+            raise ValueError(message(f"save_checkpoint(enc_key=..., format={format!r})", "format='ckpt': only these files are encrypted"))
     path = Path(ckpt_file_name if ckpt_file_name.endswith("." + format) else f"{ckpt_file_name}.{format}").expanduser().absolute()
     if not path.parent.is_dir():
         raise FileNotFoundError(message(f"save_checkpoint({ckpt_file_name!r})", f"a folder that exists: {path.parent}"))
@@ -103,7 +107,7 @@ def _save(
     # One writer at a time, in the order of the calls: memory holds one copy, and of two saves to one name the later one stays.
     wait_for_writers()
     if not async_save:
-        _write(path, entries, format)
+        _write(path, entries, format, secret)
         if then is not None:
             then()
         return
@@ -111,7 +115,7 @@ def _save(
     copies = [entry if entry.type_name == TEXT else entry._replace(values=np.array(entry.values)) for entry in entries]
 
     def write() -> None:
-        _write(path, copies, format)
+        _write(path, copies, format, secret)
         if then is not None:
             then()
 
@@ -172,10 +176,10 @@ def _check_named(name: Any, value: Any, expected: str, types: tuple[type, ...]) 
         raise TypeError(message(f"save_checkpoint of {short(name)}: {type(value).__name__}", expected))
 
 
-def _write(path: Path, entries: list[Entry], format: str) -> None:
+def _write(path: Path, entries: list[Entry], format: str, secret: tuple[Any, Any]) -> None:
     files.sweep(path.parent, f".{format}")         # what killed programs left, of files with other names too
     if format == "ckpt":
-        checkpoint_file.write(path, iter(entries))
+        checkpoint_file.write(path, iter(entries), *secret)
         return
     safetensors_file.write(path, entries)
 
@@ -206,10 +210,10 @@ def load_checkpoint(
     ValueError), which names the file, for one that is cut short or foreign: nothing is loaded then.
     """
     wait_for_writers()
-    path = _check_load(ckpt_file_name, format, dec_key)
+    path = _check_load(ckpt_file_name, format, (dec_key, dec_mode))
     dropped, kept = _prefixes("filter_prefix", filter_prefix), _prefixes("specify_prefix", specify_prefix)
     loaded = {}
-    for entry in _read(path, format, crc_check):
+    for entry in _read(path, format, crc_check, (dec_key, dec_mode)):
         name = entry.name
         if (
             (dropped and name.startswith(dropped))
@@ -245,11 +249,11 @@ def _warn(text: str, hint: str) -> None:
     warnings.warn_explicit(with_hint(f"{text}.", hint), UserWarning, file, line)
 
 
-def _check_load(name: Any, format: str, dec_key: Any) -> Path:
+def _check_load(name: Any, format: str, secret: tuple[Any, Any]) -> Path:
     if not isinstance(name, str):
         raise TypeError(message(f"load_checkpoint({short(name)})", f"a file name, got {type(name).__name__}"))
-    if dec_key is not None:
-        raise ValueError(message("load_checkpoint(dec_key=...)", "None: encryption is not in torchspore"))
+    if secret[0] is not None:
+        encryption.check("load_checkpoint", "dec", *secret)
     if format not in ("ckpt", "safetensors"):
         raise ValueError(message(f"load_checkpoint(format={short(format)})", one_of(["ckpt", "safetensors"])))
     if not name.endswith("." + format):
@@ -275,9 +279,9 @@ def _prefixes(argument: str, value: Any) -> tuple[str, ...]:
     return prefixes
 
 
-def _read(path: Path, format: str, asks: bool) -> list[Entry]:
-    entries, is_checked = checkpoint_file.read(path) if format == "ckpt" else (safetensors_file.read(path), False)
-    if asks and not is_checked:
+def _read(path: Path, format: str, asks: bool, secret: tuple[Any, Any]) -> list[Entry]:
+    entries, is_checked = checkpoint_file.read(path, *secret) if format == "ckpt" else (safetensors_file.read(path), False)
+    if asks and not is_checked and secret[0] is None:
         _warn(f"load_checkpoint({str(path)!r}, crc_check=True): the file has no checksum, so that nobody can tell whether it is whole",
               "save it again with save_checkpoint(format='ckpt'), which writes one")
     return entries

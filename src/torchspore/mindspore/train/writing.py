@@ -29,13 +29,16 @@ class _Writer(threading.Thread):
 
 
 _writers: list[_Writer] = []
+_lock = threading.Lock()
+"""Several threads of the program may save at once."""
 
 
 def start(write: Callable[[], None], what: str) -> None:
     """Runs `write()` in a thread; `what` is said with its errors."""
     writer = _Writer(write, what)
-    _writers.append(writer)
-    writer.start()
+    with _lock:
+        writer.start()
+        _writers.append(writer)
 
 
 def is_busy() -> bool:
@@ -45,11 +48,14 @@ def is_busy() -> bool:
 
 def wait() -> None:
     """Waits for all threads. Raises what went wrong in the first of them; it is told once."""
-    while _writers:
-        _writers[0].join()                          # an interrupt here leaves it in the list
-        error = _writers.pop(0).error
-        if error is not None:
-            raise error
+    while (writer := next(iter(_writers), None)) is not None:
+        writer.join()                               # an interrupt here leaves it in the list
+        with _lock:
+            is_told = writer not in _writers        # by another thread, which waited too
+            if not is_told:
+                _writers.remove(writer)
+        if writer.error is not None and not is_told:
+            raise writer.error
 
 
 @atexit.register

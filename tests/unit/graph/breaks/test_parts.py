@@ -201,3 +201,93 @@ def test_parts_do_what_pynative_does(kind: type[Base], gradient: bool, capsys: p
     assert (one.calls, one.seen) == (other.calls, other.seen)
     pieces = [line for line in effects.notes()["graphs"] if f" {kind.__name__}.construct line" in line]
     assert pieces or kind is Counts, "something was captured"  # Counts: a counter is an input of the whole graph
+
+
+class Swallows:
+    def __enter__(self):
+        return 5
+
+    def __exit__(self, *_error):
+        return True
+
+
+def with_with(x, k):
+    y = x
+    with Swallows() as c:
+        print("in")
+        y = x * c
+        if k == 1:
+            raise KeyError
+        z = y + 1
+        y = z / k if k else {}[k]
+    return y
+
+
+def with_try(x, k):
+    y = x
+    try:
+        print("in")
+        y = x * 2
+        z = y + 1
+        if k == 1:
+            raise KeyError
+        y = z * 3
+        w = [z, y][k]
+        y = w + z
+    except (KeyError, IndexError):
+        y = y + 100
+        v = {0: 1, 1: 2}.get(k) * y
+        y = y + v
+    return y
+
+
+def with_finally(x, k):
+    seen, y = [], 0
+    try:
+        print("in")
+        y = x * 2
+        z = y + k
+        if k == 1:
+            raise KeyError
+        return z + 1, seen
+    except KeyError:
+        return y, seen
+    finally:
+        seen.append(y)
+
+
+def with_names(x, k):
+    for i in range(3):
+        try:
+            print("in")
+            y = x * i
+            q = y / (i - k) if i != k else {}[k]
+            y = y + 1
+            a, (b, _) = y, (q, q) if i < 2 else 3
+        except (KeyError, TypeError):
+            continue
+        finally:
+            x = x + y
+    try:
+        return y, q, a, b
+    except NameError as error:
+        return str(error), y
+
+
+@pytest.mark.parametrize("function", [with_with, with_try, with_finally, with_names])
+def test_an_error_that_is_caught_keeps_what_was_stored_before_it(function: Any) -> None:
+    """Also where the statements before it have become one graph with it."""
+    def plain(value):
+        if isinstance(value, (tuple, list)):
+            return [plain(item) for item in value]
+        return value.asnumpy().tolist() if isinstance(value, Tensor) else value
+
+    def tried(call, k):
+        try:
+            return plain(call(Tensor([1.0, 2.0]), k))
+        except Exception as error:
+            return type(error)
+
+    compiled = ms.jit(function)
+    for k in (1, 0, 2, 1, 0, 0, 2, 1, 2, 0):
+        assert tried(compiled, k) == tried(function, k), k

@@ -18,7 +18,7 @@ from unit.graph.saved.conftest import Saving
 from unit.graph.saved.nets import LABEL, Deciding, Net, X, line, step
 
 from torchspore.context import effects
-from torchspore.engine.graph import stages
+from torchspore.engine.graph.report import stages
 from torchspore.engine.graph.saved import dot, kinds, page, recording, snapshot
 
 MAIN = [f"{number:02d}_{name}" for number, name in enumerate(recording.MAIN)]

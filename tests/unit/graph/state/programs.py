@@ -16,7 +16,8 @@ from types import ModuleType
 from typing import Any
 
 HEAD = '''
-import array, collections, contextvars, dataclasses, enum, functools, itertools, os, random, sys, tempfile, threading, types
+import array, collections, contextvars, ctypes, dataclasses, enum, functools, hashlib, io, itertools, math, operator, os, pathlib, queue, random, sys
+import tempfile, threading, types, weakref
 import numpy as np
 import mindspore as ms
 from mindspore import Tensor, nn, ops
@@ -147,8 +148,30 @@ ROADS = [
     Road("numpy_state", "R = np.random.RandomState(3)", "float(R.rand())"),
     Road("numpy_module", "np.random.seed(3)", "float(np.random.rand())"),
     Road("random_in_object", "class C: pass\nO = C()\nO.r = [random.Random(3)]", "O.r[0].random()"),
-    Road("file", "F = tempfile.NamedTemporaryFile('w+', delete=False).name\nopen(F, 'w').write('2')", "float(open(F).read())", "open(F, 'w').write(str(i + 3))"),
+    Road("file", "F = tempfile.NamedTemporaryFile('w+', delete=False).name\npathlib.Path(F).write_text('2')", "float(pathlib.Path(F).read_text())", "pathlib.Path(F).write_text(str(i + 3))"),
     Road("file_exists", "F = tempfile.mkdtemp() + '/x'", "(2.0 if os.path.exists(F) else 3.0)", "open(F, 'w').close()"),
+    Road("builtin_replaced", "K = max", "float(K(2, 3))", "globals()['K'] = min if K is max else max"),
+    Road("class_replaced", "class C:\n    k = 2.0\nclass D:\n    k = 3.0\nK = C", "K.k", "globals()['K'] = D if K is C else C"),
+    Road("module_replaced", "M, N = types.ModuleType('m'), types.ModuleType('n')\nM.k, N.k = 2.0, 3.0\nK = M", "K.k", "globals()['K'] = N if K is M else M"),
+    Road("closure_replaced", "def make():\n    k = math.floor\n    def get():\n        return float(k(2.5))\n    def set_(v):\n        nonlocal k\n        k = v\n"
+         "    return get, set_\nget, set_ = make()", "get()", "set_(math.ceil)"),
+    Road("metaclass_hidden", "class M(type):\n    k = 2.0\nclass C(metaclass=M):\n    pass", "C.k", "C.k = i + 3.0"),
+    Road("dict_values", "D = {'a': 2.0}\nV = D.values()", "sum(V)", "D[i] = 1.0"),
+    Road("dict_keys_of_ordered", "D = collections.OrderedDict(a=1, bb=2)\nV = D.keys()", "float(len(next(iter(V))))", "D.move_to_end(next(iter(D)))"),
+    Road("bound_get", "D = {'a': 2.0}\nG = D.get", "G('a')", "D['a'] = i + 3.0"),
+    Road("method_caller", "class C: pass\nC.k = 2.0\nO = C()\nC.add = lambda self, o: self.k + o.k\nH = C()\nH.k = 1.0\nG = operator.methodcaller('add', H)",
+         "G(O)", "H.k = i + 3.0"),
+    Road("ctypes_array", "A = (ctypes.c_float * 2)(1.0, 2.0)", "A[1]", "A[1] = i + 3.0"),
+    Road("ctypes_struct", "class C(ctypes.Structure):\n    _fields_ = [('k', ctypes.c_double)]\nO = C(2.0)", "O.k", "O.k = i + 3.0"),
+    Road("weak_reference", "class C: pass\nO = C()\nO.k = 2.0\nH = weakref.ref(O)", "H().k", "O.k = i + 3.0"),
+    Road("weak_method", "class C:\n    k = 2.0\n    def get(self):\n        return self.k\nO = C()\nH = weakref.WeakMethod(O.get)", "H()()", "O.k = i + 3.0"),
+    Road("simple_queue", "Q = queue.SimpleQueue()\nfor j in range(99): Q.put(j + 2.0)", "Q.get()"),
+    Road("text_stream", "S = io.StringIO('2\\n3\\n4\\n5\\n6\\n7\\n8\\n')", "float(S.readline())"),
+    Road("text_stream_place", "S = io.StringIO('abcdefg')", "float(S.tell())", "S.read(1)"),
+    Road("byte_stream", "S = io.BytesIO(b'a')", "float(len(S.getvalue()))", "S.write(b'a' * i)"),
+    Road("stream_of_own", "class C(io.StringIO):\n    pass\nS = C('')", "float(len(S.getvalue()))", "S.write('a')"),
+    Road("hash", "H = hashlib.md5()", "float(H.digest()[0])", "H.update(b'a')"),
+    Road("lines_of_a_file", "F = tempfile.TemporaryFile('w+')\nF.write('2\\n3\\n4\\n5\\n6\\n7\\n')\nF.seek(0)", "float(next(F))"),
     Road("open_file", "F = tempfile.TemporaryFile('w+')\nF.write('2\\n3\\n4\\n5\\n6\\n7\\n')\nF.seek(0)", "float(F.readline())"),
 ]
 
@@ -186,9 +209,13 @@ EFFECTS = [
     Road("iterator", "S = iter(range(99))", "next(S)"),
     Road("count", "S = itertools.count()", "next(S)"),
     Road("environment", "os.environ['TS_N'] = '0'\nS = os.environ", "os.environ.__setitem__('TS_N', os.environ['TS_N'] + '1')"),
-    Road("file", "F = tempfile.mktemp()\nS = F", "open(F, 'a').write('a')"),
+    Road("file", "F = tempfile.mktemp()\nS = F\ndef add():\n    with open(F, 'a') as f:\n        f.write('a')", "add()"),
     Road("cached", "S = []\n@functools.lru_cache\ndef k(n):\n    S.append(n)", "k(len(S) // 2)"),
     Road("ordered", "S = collections.OrderedDict(a=1, b=2)", "S.move_to_end(next(iter(S)))"),
+    Road("ctypes_array", "A = (ctypes.c_int * 1)()\ndef S():\n    A[0] += 1\n    S.n = A[0]\nS.n = 0", "S()"),
+    Road("simple_queue", "Q = queue.SimpleQueue()\ndef S():\n    Q.put(1)\n    S.n = Q.qsize()\nS.n = 0", "S()"),
+    Road("text_stream", "Q = io.StringIO()\ndef S():\n    Q.write('a')\n    S.n = Q.tell()\nS.n = 0", "S()"),
+    Road("hash", "H = hashlib.md5()\ndef S():\n    H.update(b'a')\n    S.n = H.hexdigest()\nS.n = 0", "S()"),
     Road("context_variable", "V = contextvars.ContextVar('V', default=0)\nS = V", "V.set(V.get() + 1)"),
     Road("thread_local", "S = threading.local()\nS.n = 0", "setattr(S, 'n', S.n + 1)"),
 ]
@@ -240,7 +267,7 @@ def seen():
     if isinstance(S, os._Environ):
         return S["TS_N"]
     if isinstance(S, str) and os.path.exists(S):
-        return open(S).read()
+        return pathlib.Path(S).read_text()
     if hasattr(S, "__length_hint__"):
         return S.__length_hint__()
     if "peek" in globals():

@@ -121,6 +121,83 @@ def test_an_attribute_of_the_cell_hides_that_of_its_class() -> None:
     assert first(net(x())) == 2.0
 
 
+class Plainly(nn.Cell):
+    """Its attributes are read and written past `setattr`, by one road in each of its children."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.width = 1.0
+
+
+class ByItsDict(Plainly):
+    def construct(self, a):
+        return a * self.width + self.__dict__["width"] * 10
+
+    def give(self, width: float) -> None:
+        self.__dict__.update(width=width)
+
+
+class ByAllOfThem(Plainly):
+    def construct(self, a):
+        return a * sum(v for k, v in vars(self).items() if k.startswith("wi"))
+
+    def give(self, width: float) -> None:
+        vars(self)[f"wi{width}"] = width
+
+
+class ByObject(Plainly):
+    def construct(self, a):
+        return a * object.__getattribute__(self, "width")
+
+    def give(self, width: float) -> None:
+        object.__setattr__(self, "width", width)
+
+
+class ByItsOwn(Plainly):
+    def __setattr__(self, name, value):
+        if name == "width":
+            object.__setattr__(self, name, value * 2)
+        else:
+            super().__setattr__(name, value)
+
+    def construct(self, a):
+        return a * self.width
+
+    def give(self, width: float) -> None:
+        self.width = width
+
+
+class WritesItsDict(Plainly):
+    def construct(self, a):
+        self.__dict__["width"] += 1
+        return a * self.width
+
+    def give(self, width: float) -> None:
+        self.width += width
+
+
+class WritesByObject(Plainly):
+    def construct(self, a):
+        object.__setattr__(self, "width", self.width + 1)
+        return a * self.width
+
+    give = WritesItsDict.give
+
+
+@pytest.mark.parametrize("kind", [ByItsDict, ByAllOfThem, ByObject, ByItsOwn, WritesItsDict, WritesByObject])
+def test_attributes_past_setattr_are_seen(kind: type[Any]) -> None:
+    shown = []
+    for mode in (ms.PYNATIVE_MODE, ms.GRAPH_MODE):
+        ms.set_context(mode=mode)
+        net = kind()
+        shown.append([])
+        for width in (2.0, 2.0, 3.0, 5.0, 6.0, 7.0):
+            net.give(width)
+            shown[-1].append((first(net(x())), net.width))
+    ms.set_context(mode=ms.PYNATIVE_MODE)
+    assert shown[0] == shown[1]
+
+
 def test_a_number_that_a_loop_on_a_tensor_counts() -> None:
     class Net(nn.Cell):
         def __init__(self) -> None:

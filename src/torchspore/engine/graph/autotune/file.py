@@ -19,8 +19,8 @@ from torchspore.base.files import write_whole
 from torchspore.base.frames import user_line
 from torchspore.context import effects
 from torchspore.engine import process
-from torchspore.engine.graph import log
 from torchspore.engine.graph.fx.fingerprint import machine
+from torchspore.engine.graph.report import log
 
 PLACE = "TORCHSPORE_TUNING"
 SECTION = "tuning"

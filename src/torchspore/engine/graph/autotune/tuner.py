@@ -12,7 +12,6 @@ from typing import Any
 import torch
 
 from torchspore.base.frames import user_line
-from torchspore.engine.graph import log
 from torchspore.engine.graph.autotune import file, later, tuning_outcomes
 from torchspore.engine.graph.autotune.candidates import Single, Whole
 from torchspore.engine.graph.autotune.searches import Plan, Trials, search_by_bandit, search_by_genes
@@ -20,6 +19,7 @@ from torchspore.engine.graph.backend import autotune_cache, measuring
 from torchspore.engine.graph.backend.eager_codegen import Code
 from torchspore.engine.graph.backend.racing import Race
 from torchspore.engine.graph.fx.fingerprint import fingerprint
+from torchspore.engine.graph.report import log
 from torchspore.engine.graph.settings import Settings, Tuning, budget
 
 Module = torch.fx.GraphModule

@@ -7,8 +7,8 @@ from torchspore.base.frames import user_line
 from torchspore.context import effects
 from torchspore.context.effects import Outcome
 from torchspore.context.store import STORE
-from torchspore.engine.graph import log
 from torchspore.engine.graph.autotune.file import SECTION
+from torchspore.engine.graph.report import log
 
 _NAMES = ("auto_tune_mode", "aoe_tune_mode", "aoe_config")
 _better: list[float] = []

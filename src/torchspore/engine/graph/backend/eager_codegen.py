@@ -11,9 +11,9 @@ import torch
 from torch.fx.node import Node
 
 from torchspore.engine import private
-from torchspore.engine.graph import stages
 from torchspore.engine.graph.fx.aliasing import writes
 from torchspore.engine.graph.passes.in_place import overwrite
+from torchspore.engine.graph.report import stages
 from torchspore.engine.private import is_operator
 
 _aten = torch.ops.aten

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import torch
 from torch.fx.node import Node
 
-from torchspore.engine.graph import log, outcomes, passes, stages
+from torchspore.engine.graph import passes
 from torchspore.engine.graph.backend import (
     autotune_cache,
     cuda_graphs,
@@ -25,6 +25,7 @@ from torchspore.engine.graph.fx.fingerprint import fingerprint, of_text, signatu
 from torchspore.engine.graph.fx.modules import change_inner, copied
 from torchspore.engine.graph.passes.layout import channels_last, has_images, layouts, restrided, with_layouts
 from torchspore.engine.graph.passes.onednn import fuse_activations, onednn_linears
+from torchspore.engine.graph.report import log, outcomes, stages
 from torchspore.engine.graph.settings import Settings
 
 Module = torch.fx.GraphModule

@@ -10,12 +10,12 @@ import torch
 from torch.fx.node import Node
 
 from torchspore.engine import tree
-from torchspore.engine.graph import log
 from torchspore.engine.graph.backend import autotune_cache, eager_codegen, inductor
 from torchspore.engine.graph.fx.aliasing import is_view
 from torchspore.engine.graph.fx.fingerprint import of_text, signature
 from torchspore.engine.graph.fx.modules import change_inner, copied
 from torchspore.engine.graph.passes.clusters import Cluster, clusters, put_in, taken_out
+from torchspore.engine.graph.report import log
 from torchspore.engine.private import is_operator, without_modes
 
 WORTH = 0.9

@@ -11,9 +11,9 @@ import torch
 from torchspore.base.frames import user_line
 from torchspore.context import effects
 from torchspore.engine import private
-from torchspore.engine.graph import log
 from torchspore.engine.graph.backend import kernel_store
 from torchspore.engine.graph.fx.fingerprint import of_text, signature
+from torchspore.engine.graph.report import log
 
 Kernel = Callable[..., list[Any]]
 

@@ -10,7 +10,7 @@ from typing import Any
 import torch
 
 from torchspore.engine import counters
-from torchspore.engine.graph import passes, stages
+from torchspore.engine.graph import passes
 from torchspore.engine.graph.backend import eager_codegen, products
 from torchspore.engine.graph.backend.eager_codegen import Code
 from torchspore.engine.graph.fx.aliasing import root, writes
@@ -19,6 +19,7 @@ from torchspore.engine.graph.passes.folding import Hoisted, fold_norms, hoist, s
 from torchspore.engine.graph.passes.in_place import overwrite
 from torchspore.engine.graph.passes.layout import channels_last, has_images
 from torchspore.engine.graph.passes.onednn import fuse_activations, onednn_linears, pack
+from torchspore.engine.graph.report import stages
 from torchspore.engine.private import is_operator
 
 _version = operator.attrgetter("_version")

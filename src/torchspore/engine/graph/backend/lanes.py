@@ -14,11 +14,11 @@ from typing import Any
 import torch
 from torch.fx.node import Node
 
-from torchspore.engine.graph import log, outcomes, stages
 from torchspore.engine.graph.backend import autotune_cache, eager_codegen, inference, measuring
 from torchspore.engine.graph.backend.eager_codegen import Code
 from torchspore.engine.graph.fx.fingerprint import fingerprint
 from torchspore.engine.graph.fx.order import dependencies
+from torchspore.engine.graph.report import log, outcomes, stages
 from torchspore.engine.graph.settings import Settings
 
 Job = Callable[[], None]

@@ -3,9 +3,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from torchspore.engine.graph import log
 from torchspore.engine.graph.backend import measuring
 from torchspore.engine.graph.backend.eager_codegen import Code
+from torchspore.engine.graph.report import log
 
 WORTH = 0.98
 """A later form is taken where it needs at most this share of the time of an earlier, simpler one."""

@@ -11,7 +11,7 @@ from typing import Any
 
 from torchspore.base.frames import is_users
 from torchspore.context import effects
-from torchspore.engine.graph import log, thread_state
+from torchspore.engine.graph import thread_state
 from torchspore.engine.graph.breaks.plan import Plan
 from torchspore.engine.graph.breaks.splitter import HELPER, Piece, Splitter
 from torchspore.engine.graph.call import lookup
@@ -20,6 +20,7 @@ from torchspore.engine.graph.capture.capture import current, unbound_name
 from torchspore.engine.graph.control import source, syntax
 from torchspore.engine.graph.control.places import UNBOUND
 from torchspore.engine.graph.refusal import Refusal
+from torchspore.engine.graph.report import log
 from torchspore.engine.tensor import TensorBase
 
 SETTLED = 3
@@ -163,6 +164,30 @@ class Runner:
         return made
 
 
+class Outcome:
+    """What came of a piece whose names were stored first."""
+
+    __slots__ = ("_error", "_value")
+
+    def __init__(self, value: Any, error: BaseException | None) -> None:
+        self._value, self._error = value, error
+
+    def end(self) -> Any:
+        """Gives what the piece returned, or raises its error."""
+        error, self._error = self._error, None                       # no circle through the frame that holds this
+        if error is not None:
+            raise error
+        return self._value
+
+
+def _locals_at(error: BaseException, code: CodeType) -> dict[str, Any] | None:
+    """The local names of the function with this code where `error` went through it."""
+    trace = error.__traceback__
+    while trace is not None and trace.tb_frame.f_code is not code:
+        trace = trace.tb_next
+    return None if trace is None else dict(trace.tb_frame.f_locals)
+
+
 class Helper:
     """What one split form knows as `_cf_parts`."""
 
@@ -186,6 +211,19 @@ class Helper:
     def run(self, number: int, args: tuple[Any, ...]) -> Any:
         """Runs the piece `number`."""
         return self.regions[number](args)
+
+    def attempt(self, number: int, args: tuple[Any, ...], names: tuple[str, ...]) -> tuple[Any, ...]:
+        """Runs the piece `number`: what the names that it gives hold in the end or where it failed, and its Outcome."""
+        region = self.regions[number]
+        try:
+            result = region(args)
+        except BaseException as error:  # Outcome.end raises it
+            held = _locals_at(error, region.function.__code__)
+            if held is None:                                         # it failed before it began
+                held = dict(zip(region.piece.takes, args))
+            return (*(held.get(text, UNBOUND) for text in names), Outcome(None, error))
+        values = result[-len(names):]
+        return (*values, Outcome(result[0] if len(result) > len(names) else None, None))
 
     def call(self, function: Any) -> Any:
         """`function`, in parts where it is one of the program's own."""

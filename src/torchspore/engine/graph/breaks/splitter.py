@@ -11,6 +11,8 @@ from torchspore.engine.graph.control import syntax
 from torchspore.engine.graph.control.syntax import later, located, name
 
 HELPER = "_cf_parts"
+OUTCOME = "_cf_outcome"
+"""The local name of what came of a piece that may fail and be caught."""
 _BINDING = (ast.Assign, ast.AugAssign, ast.AnnAssign, ast.FunctionDef, ast.ClassDef, ast.Import, ast.ImportFrom, ast.Expr)
 _DEFINITIONS = (ast.FunctionDef, ast.ClassDef, ast.AsyncFunctionDef)
 _BLOCKS = ("body", "orelse", "finalbody")
@@ -41,6 +43,8 @@ class Splitter:
         declared = syntax.declared(function.body, ast.Global) | syntax.declared(function.body, ast.Nonlocal)
         self._locals = (set(self._arguments) | syntax.stored(function.body)) - declared
         self.pieces: list[Piece] = []
+        self._is_guarded = False
+        """Whether the block that is written is in the body of a `try` or a `with`."""
 
     def function(self) -> ast.FunctionDef:
         """The split form."""
@@ -73,32 +77,29 @@ class Splitter:
         if not run:
             return []
         stored, surely = syntax.stored(run) & self._locals, _surely_stored(run)
-        outside = self._read_outside(run) | (syntax.read(run) if in_loop else set())
+        given = sorted(stored & (self._read_outside(run) | (syntax.read(run) if in_loop else set())))
         is_return = isinstance(run[-1], ast.Return)
-        gives = [] if is_return else sorted(stored & outside)
-        wanted = (_read_first(run) | (set(gives) - surely)) & self._locals
+        # Where an error may be caught, the function goes on with what was stored before it: no name is sure then, and all are given.
+        is_caught = self._is_guarded and bool(given) and not _stores_last(run)
+        gives = given if is_caught or not is_return else []
+        wanted = (_read_first(run) | (set(gives) - (set() if is_caught else surely))) & self._locals
         takes = [a for a in self._arguments if a in wanted] + sorted(wanted - set(self._arguments))
         if self._arguments and _names_super(run) and self._arguments[0] not in takes:
             takes.insert(0, self._arguments[0])
         unsure = set(takes) - definite
         open_ = set(gives) - definite - surely
-        definite |= surely
         number = len(self.pieces)
         self.pieces.append(Piece(
             tuple(place(s) for s in run), tuple(takes), tuple(gives), self._definition(number, run, takes, gives, unsure, open_),
-            run[0].lineno,
-            run[-1].end_lineno or run[-1].lineno,
+            run[0].lineno, run[-1].end_lineno or run[-1].lineno,
         ))
-        given = ast.Tuple([_value_of(n, n in unsure) for n in takes], ast.Load())
-        call = ast.Call(ast.Attribute(name(HELPER), "run", ast.Load()), [ast.Constant(number), given], [])
-        made: ast.stmt
-        if is_return:
-            made = ast.Return(ast.Subscript(call, ast.Constant(0), ast.Load()))
-        elif gives:
-            made = ast.Assign([_tuple(gives, ast.Store())], call)
+        arguments = ast.Tuple([_value_of(n, n in unsure) for n in takes], ast.Load())
+        if is_caught:
+            made = _caught_call(number, arguments, gives, set(gives) - definite, is_return)
         else:
-            made = ast.Expr(call)
-        return located([made, *_without_value(open_)], run[0])
+            made = _call(number, arguments, gives, is_return) + _without_value(open_)
+        definite |= surely
+        return located(made, run[0])
 
     def _definition(
         self, number: int, run: list[ast.stmt], takes: list[str], gives: list[str], unsure: set[str], open_: set[str],
@@ -106,10 +107,11 @@ class Splitter:
         """The piece as a function; it may be given no value for the names `unsure`, and may have none for `open_` at its end."""
         body = [*_without_value(unsure), *(copy.deepcopy(s) for s in run)]
         last = body[-1]
+        given = [_value_of(n, n in open_) for n in gives]
         if isinstance(last, ast.Return):
-            body[-1] = ast.copy_location(ast.Return(ast.Tuple([last.value or ast.Constant(None)], ast.Load())), last)
+            body[-1] = ast.copy_location(ast.Return(ast.Tuple([last.value or ast.Constant(None), *given], ast.Load())), last)
         else:
-            body.append(ast.copy_location(ast.Return(ast.Tuple([_value_of(n, n in open_) for n in gives], ast.Load())), last))
+            body.append(ast.copy_location(ast.Return(ast.Tuple(given, ast.Load())), last))
         made = ast.FunctionDef(
             name=f"_cf_piece_{number}_{self.plan.code.co_name.strip('<>')}",
             args=ast.arguments([], [ast.arg(n) for n in takes], None, [], [], None, []), body=body,
@@ -127,7 +129,10 @@ class Splitter:
         for field in ast.iter_fields(statement):
             key, value = field
             if key in _BLOCKS and isinstance(value, list) and not isinstance(statement, _DEFINITIONS):
+                around = self._is_guarded
+                self._is_guarded = around or (key == "body" and isinstance(statement, (ast.Try, ast.With)))
                 setattr(made, key, self._block(value, bound, inside))
+                self._is_guarded = around
             elif key == "handlers":
                 made.handlers = [self._handler(h, bound, inside) for h in value]  # type: ignore[attr-defined]
             elif isinstance(statement, (*_DEFINITIONS, ast.Match)):
@@ -174,6 +179,29 @@ class _Calls(ast.NodeTransformer):
         return node
 
 
+def _call(number: int, arguments: ast.expr, gives: list[str], is_return: bool) -> list[ast.stmt]:
+    """The call of a piece."""
+    call = _helper("run", ast.Constant(number), arguments)
+    if is_return:
+        return [ast.Return(ast.Subscript(call, ast.Constant(0), ast.Load()))]
+    return [ast.Assign([_tuple(gives, ast.Store())], call) if gives else ast.Expr(call)]
+
+
+def _caught_call(number: int, arguments: ast.expr, gives: list[str], open_: set[str], is_return: bool) -> list[ast.stmt]:
+    """The call of a piece that gives what it has stored also where it fails or returns: that comes after."""
+    names = ast.Tuple([ast.Constant(n) for n in gives], ast.Load())
+    end = ast.Call(ast.Attribute(name(OUTCOME), "end", ast.Load()), [], [])
+    return [
+        ast.Assign([_tuple([*gives, OUTCOME], ast.Store())], _helper("attempt", ast.Constant(number), arguments, names)),
+        *_without_value(open_),
+        ast.Return(end) if is_return else ast.Expr(end),
+    ]
+
+
+def _helper(method: str, *arguments: ast.expr) -> ast.Call:
+    return ast.Call(ast.Attribute(name(HELPER), method, ast.Load()), list(arguments), [])
+
+
 def _value_of(text: str, is_unsure: bool) -> ast.expr:
     """The value of a local name; where it may have none, what stands for that."""
     return ast.Call(ast.Attribute(name(HELPER), "value", ast.Load()), [later(name(text))], []) if is_unsure else name(text)
@@ -205,6 +233,12 @@ def _surely_stored(statements: Sequence[ast.stmt]) -> set[str]:
         elif isinstance(statement, ast.With):
             found |= _targets(statement) | _surely_stored(statement.body)
     return found
+
+
+def _stores_last(run: list[ast.stmt]) -> bool:
+    """Whether all that could fail comes before anything is stored."""
+    is_simple = len(run) == 1 and isinstance(run[0], (*_BINDING, ast.Return)) and len(syntax.stored(run)) <= 1
+    return is_simple and not any(isinstance(part, ast.NamedExpr) for part in ast.walk(run[0]))
 
 
 def _read_first(statements: Sequence[ast.stmt]) -> set[str]:

@@ -20,8 +20,8 @@ from torchspore.base import once
 from torchspore.base.files import write_whole
 from torchspore.context import effects
 from torchspore.engine.front import FRONT
-from torchspore.engine.graph import log
 from torchspore.engine.graph.cache import trust
+from torchspore.engine.graph.report import log
 
 LIMIT = "TORCHSPORE_CACHE_LIMIT"
 _UNITS = {"": 1, "B": 1, "KB": 1 << 10, "MB": 1 << 20, "GB": 1 << 30, "TB": 1 << 40}

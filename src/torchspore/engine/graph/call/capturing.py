@@ -14,7 +14,7 @@ from torchspore.context.store import STORE
 from torchspore.engine import counters
 from torchspore.engine import tensor as engine
 from torchspore.engine.dtypes import FROM_TORCH
-from torchspore.engine.graph import control, forward, log, outcomes, provenance
+from torchspore.engine.graph import control, forward
 from torchspore.engine.graph.call import table
 from torchspore.engine.graph.call.graph import Graph
 from torchspore.engine.graph.call.recorded import RecordedCapture, RecordedGraph
@@ -24,6 +24,7 @@ from torchspore.engine.graph.capture.capture import Capture, Captured
 from torchspore.engine.graph.capture.scalar_inputs import Numbers
 from torchspore.engine.graph.control import strict, support_binary
 from torchspore.engine.graph.refusal import Kind, Refusal
+from torchspore.engine.graph.report import log, outcomes, provenance
 from torchspore.engine.graph.saved import failed, opening
 from torchspore.engine.graph.settings import Settings
 from torchspore.engine.tensor import TensorBase
@@ -42,7 +43,7 @@ def reason_again(entry: Any, table: Any) -> str:
 def _difference(form: Any, other: Any) -> str:
     """What differs between two forms of a call: (function, arguments, options, settings, era, whether it is recorded)."""
     _, given, options, settings, era, recorded = form
-    if other[1] != given:
+    if not _is_equal(other[1], given):
         return "the shapes, dtypes or values of the arguments are others"
     changed = [name for (name, value), (_, before) in zip(options, other[2]) if value != before]
     if changed:
@@ -52,6 +53,13 @@ def _difference(form: Any, other: Any) -> str:
     if other[4] != era:
         return "how Cells are called changed (hooks, to_float)"
     return "a gradient is taken around it" if recorded and not other[5] else "a number among the arguments is another one"
+
+
+def _is_equal(one: Any, other: Any) -> bool:
+    """Whether two parts of a form are the same; a Parameter among them is one object, and its values say nothing."""
+    if isinstance(one, tuple) and isinstance(other, tuple):
+        return len(one) == len(other) and all(map(_is_equal, one, other))
+    return one is other or (not isinstance(one, TensorBase) and not isinstance(other, TensorBase) and bool(one == other))
 
 
 FEW = 16
@@ -137,6 +145,12 @@ def compile_error(
 
     path = failed.write(name_of(owner), refusal, settings.told(), (function, args, kwargs), again)
     return strict.error(name_of(owner), refusal, settings.syntax, path)
+
+
+def only_captured(owner: Any, function: Callable[..., Any], args: tuple[Any, ...], settings: Settings) -> Captured:
+    """The trace of a call, which runs nothing and is kept nowhere. Raises Refusal where no single graph can hold it."""
+    _, captured = _captured(owner, Entry(settings), Numbers(), function, args, {})
+    return captured
 
 
 def _made(

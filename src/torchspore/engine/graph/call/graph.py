@@ -4,20 +4,20 @@ from __future__ import annotations
 import dataclasses
 import functools
 import time
-import types
 from typing import Any
 
 import torch
 
 from torchspore.engine import counters, eager, tree
 from torchspore.engine import tensor as engine
-from torchspore.engine.graph import cache, passes, pipeline, stages
+from torchspore.engine.graph import cache, passes, pipeline
 from torchspore.engine.graph.backend.eager_codegen import Code
 from torchspore.engine.graph.call.key import meta
 from torchspore.engine.graph.call.undo import Undo, undo_for
 from torchspore.engine.graph.capture.capture import Captured, In, Out
 from torchspore.engine.graph.capture.state import MISSING, Read, hold
 from torchspore.engine.graph.refusal import Refusal
+from torchspore.engine.graph.report import stages
 from torchspore.engine.graph.settings import Settings
 from torchspore.engine.number import Number
 from torchspore.engine.tensor import Composite, TensorBase, wrap
@@ -34,13 +34,14 @@ class Graph:
         stages.keep("validate", self.module)
         self._result, self._written = captured.result, captured.written
         self._is_simple = isinstance(captured.result, Out) and not captured.result.is_number
-        reads = [read for read in captured.watch.reads.values() if not _is_settled(read)]
+        reads = list(captured.watch.reads.values())
         # A change of what an attribute names is counted (`version`); a change inside a list, a dict or an object is not.
         self._attributes = [read for read in reads if read.is_attribute]
         # A Tensor given to an attribute is counted too, and so is another torch tensor in a Tensor (`counters.rebinds`).
         self._variables = [
             read for read in reads
-            if not read.is_attribute or not (read.is_constant or read.name == "_cells" or isinstance(read.value, TensorBase))
+            if not read.is_attribute or id(read.holder) in captured.watch.uncounted
+            or not (read.is_constant or read.name == "_cells" or isinstance(read.value, TensorBase))
         ]
         # Most only need a look whether they are the same object; the others compare what is in it.
         self._names = [(read.holder.get, read.name, read.value, read) for read in self._variables if read.is_constant]
@@ -153,11 +154,6 @@ class Graph:
         from torchspore.engine.graph.fx.text import text
 
         return text(self.module)
-
-
-def _is_settled(read: Read) -> bool:
-    """Whether a variable holds what is only ever replaced by hand: a module or a class."""
-    return not read.is_attribute and isinstance(read.value, (types.ModuleType, type, types.BuiltinFunctionType))
 
 
 def _found_twice(captured: Captured, flat: list[TensorBase]) -> list[tuple[int, Read]]:

@@ -35,7 +35,7 @@ def signature(value: Any, flat: list[TensorBase], numbers: list[Any], axes: dict
     if kind is tuple or kind is list:
         return (kind, *[signature(item, flat, numbers, axes) for item in value])
     if kind is dict or kind is OrderedDict:
-        return (kind, *[(key, signature(item, flat, numbers, axes)) for key, item in value.items()])
+        return (kind, *[(_of_key(key), signature(item, flat, numbers, axes)) for key, item in value.items()])
     if isinstance(value, tuple):
         if getattr(value, "__dict__", None):
             raise Refusal(f"is given an argument of type {kind.__name__}, which has attributes")
@@ -86,6 +86,13 @@ class Argument:
         if self._is_itself or not isinstance(self._node, Object):
             return self._node.holds(other.value)
         return type(other.value) is type(self.value) and bool(other.value == self.value) and self._node.is_like(other.value)
+
+
+def _of_key(key: Any) -> Any:
+    """The key of a dict with its type: 1 and True are one key, but not one value."""
+    if type(key) is str:
+        return key
+    return (tuple, *map(_of_key, key)) if type(key) is tuple else (type(key), key)
 
 
 def keep(form: Any) -> None:

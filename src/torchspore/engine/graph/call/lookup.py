@@ -8,12 +8,13 @@ from torchspore.context.store import STORE
 from torchspore.engine import counters
 from torchspore.engine import tensor as engine
 from torchspore.engine.grad import GradFrame
-from torchspore.engine.graph import log, thread_state
+from torchspore.engine.graph import thread_state
 from torchspore.engine.graph.call import capturing
 from torchspore.engine.graph.call.graph import Graph
 from torchspore.engine.graph.call.table import Entry, look_up, table_of
 from torchspore.engine.graph.capture.scalar_inputs import placed
 from torchspore.engine.graph.refusal import Refusal
+from torchspore.engine.graph.report import log
 from torchspore.engine.number import Number
 from torchspore.engine.tensor import TensorBase, transform
 

@@ -15,12 +15,13 @@ from torch.fx.node import Node
 from torchspore.engine import eager
 from torchspore.engine import tensor as engine
 from torchspore.engine.grad import is_differentiable
-from torchspore.engine.graph import marks, pipeline, stages
+from torchspore.engine.graph import marks, pipeline
 from torchspore.engine.graph.call.graph import Graph
 from torchspore.engine.graph.capture.capture import Capture, Captured
 from torchspore.engine.graph.control.halves import halves
 from torchspore.engine.graph.fx.aliasing import writes
 from torchspore.engine.graph.refusal import Refusal
+from torchspore.engine.graph.report import stages
 from torchspore.engine.graph.settings import Settings
 from torchspore.engine.private import disable_proxy_modes_tracing, is_operator, without_modes
 from torchspore.engine.tensor import TensorBase, raw

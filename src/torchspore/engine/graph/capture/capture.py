@@ -15,14 +15,15 @@ import numpy as np
 import torch
 
 from torchspore.engine import tree
-from torchspore.engine.graph import provenance, stages
 from torchspore.engine.graph.capture import dynamic_shapes, scalar_inputs
 from torchspore.engine.graph.capture.dynamic_shapes import Axes
 from torchspore.engine.graph.capture.iterators import holds_iterator, settled
+from torchspore.engine.graph.capture.shared import is_undecided
 from torchspore.engine.graph.capture.watch import Watch, watching
 from torchspore.engine.graph.fx import control_flow
 from torchspore.engine.graph.fx.inputs import new_input
 from torchspore.engine.graph.refusal import Kind, Refusal
+from torchspore.engine.graph.report import provenance, stages
 from torchspore.engine.number import Number, is_large
 from torchspore.engine.private import (
     FakeTensor,
@@ -163,6 +164,9 @@ class Capture(Frame):
         self.watch.born[id(cell)] = cell
 
     def attribute_set(self, owner: Any, name: str, value: Any) -> None:
+        if any(map(is_undecided, tensors(value))):
+            raise Refusal(f"stores a Parameter in the attribute {name!r} of {type(owner).__name__}, as a Tensor decides",
+                          kind=Kind.WRITES_ATTRIBUTE)
         self.watch.wrote(owner, name)
 
     # ---- the capture itself

@@ -105,6 +105,10 @@ class Roads:
         metaclass = type(cls)
         if metaclass is not type:
             self.meet(metaclass)
+            nearer = [self._names_of(base) for base in cls.__mro__ if is_programs_class(base)]     # Python looks there before
+            for base in type.mro(metaclass):
+                if is_programs_class(base):
+                    self._add(_Space(self._names_of(base), nearer, vars(base)))
 
     def _names_of(self, cls: type) -> ClassNames:
         found = self._bodies.get(cls)
@@ -252,6 +256,24 @@ def is_programs_class(cls: type) -> bool:
         return False
     module = sys.modules.get(cls.__module__)
     return module is None or is_programs_module(module)
+
+
+@functools.lru_cache(maxsize=4096)
+def writes_past(cls: Any) -> bool:
+    """Whether a class may write attributes of its objects by another way than `setattr`, which is where changes of Cells are counted."""
+    for base in cls.__mro__:
+        if is_programs_class(base):
+            if "__setattr__" in vars(base):
+                return True
+            for value in vars(base).values():
+                code = getattr(getattr(value, "__func__", value), "__code__", None)
+                if isinstance(code, CodeType) and not ({"__dict__", "vars"} | PAST).isdisjoint(names_of(code)):
+                    return True
+    return False
+
+
+PAST = {"__setattr__", "__delattr__", "__getattribute__"}
+"""Methods of `object` by which attributes are read and written unnoticed."""
 
 
 def _contents(function: FunctionType) -> Iterator[Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 import array
 import contextvars
 import functools
+import operator
 import random
 import types
 from collections import deque
@@ -26,6 +27,7 @@ from torchspore.engine.graph.capture.snapshot_nodes import (
     Unwatchable,
     attributes,
     constant,
+    hides_state,
     is_constant,
     is_exhaustible,
     is_settled,
@@ -128,6 +130,8 @@ _MAKERS: list[tuple[tuple[type, ...], Callable[[Any], Any]]] = [
     ((functools.partial,), lambda v: (v.func, v.args, v.keywords)),
     ((functools.partialmethod,), lambda v: (v.func, v.args, v.keywords)),
     ((types.MappingProxyType,), dict),
+    ((type({}.keys()), type({}.values()), type({}.items())), lambda v: dict(v.mapping)),
+    ((operator.methodcaller,), lambda v: v.__reduce__()),
     ((types.BuiltinFunctionType, types.MethodWrapperType), lambda v: (v.__name__, v.__self__)),
 ]
 
@@ -176,7 +180,7 @@ class Walk:
             self.met.append(type(value))
 
     def _node(self, value: Any) -> Node:
-        kind = type(value)
+        kind: Any = type(value)
         for kinds, of in _MAKERS:
             if isinstance(value, kinds):
                 return Made(value, self.take, of)
@@ -184,6 +188,8 @@ class Walk:
             if isinstance(value, kinds):
                 return make(value, self.take)
         itself = self._container(value)
+        if itself is None and hides_state(kind):
+            raise Unwatchable(f"is a {kind.__name__}: nothing shows whether it has changed")
         if itself is not None and (kind in (list, tuple, dict, set, np.ndarray, deque) or attributes(value) is None):
             return itself
         if attributes(value) is not None or slots_of(value):

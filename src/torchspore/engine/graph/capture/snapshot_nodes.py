@@ -6,22 +6,27 @@ import datetime
 import decimal
 import fractions
 import functools
+import io
 import logging
 import math
 import operator
 import pathlib
 import re
+import struct
+import sys
 import threading
 import types
 import uuid
-from collections import OrderedDict, deque
+from collections import OrderedDict, deque, namedtuple
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import torch
 
 from torchspore.engine.front import FRONT
 from torchspore.engine.tensor import TensorBase
+from torchspore.engine.tree import entries
 
 MISSING = object()
 
@@ -40,6 +45,8 @@ _SETTLED: tuple[type, ...] = (
 
 _LARGEST = 64 << 20
 """Bytes of an array that are compared at each call, at most."""
+CELLS_OWN = ("_graphs", "_hooks", "_forward", "_changed_at", "_is_step")
+"""Attributes of a Cell that are no business of the program's."""
 _OURS = ("_graphs",)
 """Attributes in which torchspore keeps something of its own."""
 
@@ -72,11 +79,13 @@ def _is_bound(value: Any) -> bool:
 
 def is_settled(value: Any) -> bool:
     """Whether `value` is known by identity."""
-    return isinstance(value, (_SETTLED, FRONT.settled))
+    return isinstance(value, (_SETTLED, FRONT.settled)) and not (isinstance(value, types.BuiltinFunctionType) and _is_bound(value))
 
 
 def is_exhaustible(value: Any) -> bool:
-    """Whether `value` is an iterator that C code or a generator moves on, so that nothing shows where it stands; streams aside."""
+    """Whether `value` is an iterator that C code or a generator moves on, or a stream that is read: nothing shows where it stands."""
+    if isinstance(value, io.IOBase):
+        return isinstance(value, (io.StringIO, io.BytesIO)) or (not value.closed and value.readable())
     found = getattr(type(value), "__next__", None)
     return found is not None and not isinstance(found, types.FunctionType) and not hasattr(value, "fileno")
 
@@ -153,7 +162,7 @@ class Entries(Node):
 
     def __init__(self, value: Any, take: Callable[[Any], Node], skipped: tuple[str, ...] = ()) -> None:
         super().__init__(value)
-        self._entries = {key: item for key, item in _entries(value) if key not in skipped}
+        self._entries = {key: item for key, item in entries(value) if key not in skipped}
         self._keys = tuple(self._entries)
         found = [(key, take(item)) for key, item in self._entries.items() if type(item) not in PLAIN]
         self._children = [(key, node) for key, node in found if not is_constant(node.value)]
@@ -163,7 +172,7 @@ class Entries(Node):
         if type(now) is not type(self.value):
             return False
         if type(now) is not dict:
-            now = dict(_entries(now))
+            now = dict(entries(now))
         if len(now) != len(was):
             now = {key: item for key, item in now.items() if key not in _OURS}
             if len(now) != len(was):
@@ -178,7 +187,7 @@ class Entries(Node):
     def restore(self) -> bool:
         value, was = self.value, self._entries
         kept = {key: dict.__getitem__(value, key) for key in _OURS if key in value and key not in was} if len(value) != len(was) else {}
-        now = {key: item for key, item in _entries(value) if key not in kept}
+        now = {key: item for key, item in entries(value) if key not in kept}
         if len(now) == len(was) and all(map(operator.is_, now.values(), was.values())) and all(map(operator.is_, now, self._keys)):
             return False
         kind: Any = OrderedDict if isinstance(value, OrderedDict) else dict
@@ -188,9 +197,24 @@ class Entries(Node):
         return True
 
 
-def _entries(value: Any) -> Any:
-    """The items of a dict, past what its class makes of it."""
-    return OrderedDict.items(value) if isinstance(value, OrderedDict) else dict.items(value)
+class Attributes(Node):
+    """The attributes of a Cell, each by identity: a trace that writes them past `setattr` is to be undone."""
+
+    __slots__ = ("_held",)
+
+    def __init__(self, value: Any, take: Callable[[Any], Node]) -> None:
+        super().__init__(value)
+        self._held = dict(value)
+
+    def restore(self) -> bool:
+        now, held = self.value, self._held
+        names = [name for name in {**held, **now} if name not in CELLS_OWN and now.get(name, MISSING) is not held.get(name, MISSING)]
+        for name in names:
+            if name in held:
+                now[name] = held[name]
+            else:
+                del now[name]
+        return bool(names)
 
 
 class Members(Node):
@@ -337,6 +361,34 @@ def _slots(kind: Any) -> tuple[Any, ...]:
         found for cls in kind.__mro__ if "__slots__" in vars(cls) for found in vars(cls).values()
         if isinstance(found, types.MemberDescriptorType)
     )
+
+
+_HELD: tuple[Any, ...] = (
+    *PLAIN, list, tuple, deque, dict, set, frozenset, np.ndarray, bytearray, array.array, memoryview, threading.local, TensorBase,
+)
+"""Kinds written in C whose contents are looked into, and their subclasses."""
+
+_Named = namedtuple("_Named", "item")
+_UNCHANGING: tuple[Any, ...] = (
+    type(threading.Lock()), type(threading.RLock()), io.IOBase, types.GenericAlias, types.UnionType, types.ClassMethodDescriptorType,
+    types.TracebackType, types.FrameType, types.CellType, type(sys.flags), type(re.match("", "")), type(datetime.datetime_CAPI),
+    type(vars(_Named)["item"]), struct.Struct, operator.itemgetter, operator.attrgetter, np.ufunc, type(np.concatenate),
+    BaseException, super, torch.dtype, torch.device, torch.layout, torch.memory_format, torch.Tensor, torch.Generator,
+)
+"""Kinds written in C in which nothing changes that a program reads unnoticed: a lock is taken and given back, a stream's methods are
+noticed when they are called."""
+
+
+@functools.lru_cache(maxsize=4096)
+def hides_state(kind: Any) -> bool:
+    """Whether objects of a class keep something in C where nothing shows it: a queue, an array of ctypes, a hash, a weak reference.
+
+    Objects of classes written in Python have room for their slots, attributes and weak references, and for nothing else.
+    """
+    if issubclass(kind, (*_HELD, *_UNCHANGING, *_SETTLED, *_VALUES)):
+        return False
+    known = len(_slots(kind)) + (kind.__dictoffset__ > 0) + (kind.__weakrefoffset__ > 0)          # a negative one is outside of the object
+    return kind.__basicsize__ > object.__basicsize__ + known * struct.calcsize("P")
 
 
 def slots_of(value: Any) -> tuple[Any, ...]:

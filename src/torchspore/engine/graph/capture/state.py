@@ -12,10 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from torchspore.engine.graph.capture.snapshot import MISSING, Node, Unwatchable, Walk, is_constant
+from torchspore.engine.graph.capture.snapshot import MISSING, Node, Unwatchable, Walk, constant, is_constant
+from torchspore.engine.graph.capture.snapshot_nodes import Attributes
 from torchspore.engine.tensor import TensorBase
 
-__all__ = ["MISSING", "Cells", "ClassNames", "Contents", "Function", "Randomness", "Read", "Unwatchable", "hold", "is_constant"]
+__all__ = ["MISSING", "Cells", "ClassNames", "Contents", "Function", "Randomness", "Read", "Unwatchable", "View", "hold", "is_constant"]
 
 
 @dataclass
@@ -51,7 +52,7 @@ def hold(reads: Iterable[Read]) -> bool:
     return all(read.holds() for read in reads)
 
 
-class _View(MutableMapping[str, Any]):
+class View(MutableMapping[str, Any]):
     """Names that Python keeps elsewhere than in a dict."""
 
     def get(self, name: str, default: Any = None) -> Any:
@@ -64,7 +65,7 @@ class _View(MutableMapping[str, Any]):
         return sum(1 for _ in self)
 
 
-class Cells(_View):
+class Cells(View):
     """The free variables of a function as a mapping."""
 
     def __init__(self, names: tuple[str, ...], closure: tuple[Any, ...]) -> None:
@@ -86,7 +87,7 @@ class Cells(_View):
         return iter(self._cells)
 
 
-class ClassNames(_View):
+class ClassNames(View):
     """What stands in the body of a class."""
 
     def __init__(self, cls: type) -> None:
@@ -106,7 +107,7 @@ class ClassNames(_View):
         return iter(vars(self._class))
 
 
-class Function(_View):
+class Function(View):
     """The code and the defaults of a function."""
 
     NAMES = ("__code__", "__defaults__", "__kwdefaults__")
@@ -159,6 +160,10 @@ class Contents:
         """A snapshot of `value`, and the modules, functions and classes met in it; its parts are remembered. Raises Unwatchable."""
         walk = Walk(self._kept)
         return walk.take(value), walk.met      # a RecursionError asks for a larger stack: calls may nest deep here, as well as values
+
+    def keep(self, attributes: dict[str, Any]) -> None:
+        """Remembers the attributes of a Cell as they are."""
+        self._kept.setdefault(id(attributes), Attributes(attributes, constant))
 
     def ids(self) -> set[int]:
         """The ids of all that was met."""

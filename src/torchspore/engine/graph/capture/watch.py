@@ -19,10 +19,11 @@ import torch
 
 from torchspore.base.frames import is_users, user_line
 from torchspore.engine.front import FRONT
-from torchspore.engine.graph.capture import depth
-from torchspore.engine.graph.capture.roads import ENVIRONMENT, Roads
+from torchspore.engine.graph.capture import answers, depth
+from torchspore.engine.graph.capture.roads import ENVIRONMENT, PAST, Roads, writes_past
 from torchspore.engine.graph.capture.scalar_inputs import OfType
 from torchspore.engine.graph.capture.snapshot import constant
+from torchspore.engine.graph.capture.snapshot_nodes import CELLS_OWN
 from torchspore.engine.graph.capture.state import MISSING, Contents, Randomness, Read, Unwatchable
 from torchspore.engine.graph.refusal import Kind, Refusal
 from torchspore.engine.private import around_operators
@@ -84,9 +85,13 @@ class Watch:
         """What converts the source of what runs, so that Tensors may decide branches and loops; None where it runs as it stands."""
         self.has_numbers = False
         """Whether Python numbers are inputs of the graph."""
+        self._names: dict[int, answers.Answers] = {}
+        self.uncounted: set[int] = set()
+        """The attributes of Cells, by id of their dict, whose class may write them without a count."""
         self.lost: dict[str, Refusal] = {}
         """The local names that a branch or loop on a Tensor leaves without a value, and why."""
         self._depth, self._deepest = 0, depth.limit()
+        answers.learn()
         self._counted: dict[CodeType, bool] = {}
 
     # ---- reads and writes
@@ -130,11 +135,18 @@ class Watch:
     def read_all(self, owner: Any) -> None:
         """Keeps that the program looked at all attributes of a Cell at once."""
         own = object.__getattribute__(owner, "__dict__")
-        if id(owner) not in self.born:
-            self.read({"all": list(own)}, "all", list(own), True)
-            for name in list(own):
-                if name not in ("_graphs", "_hooks"):
-                    self.read(own, name, own[name], True)
+        if id(owner) in self.born:
+            return
+        if any(holder == id(own) for holder, _ in self.numbers):
+            self.refusal = refusal = Refusal("looks at all attributes of a Cell, of which a number is an input of the graph")
+            refusal.needs_values = True
+            raise refusal
+        self.contents.keep(own)
+        self.uncounted.add(id(own))
+        names = self._names.setdefault(id(own), answers.Answers(lambda: tuple(name for name in own if name not in CELLS_OWN)))
+        self.read(names, "", names.get(""), False)
+        for name in names.get(""):
+            self.read(own, name, own[name], True)
 
     def place(self, value: Any, read: Read) -> None:
         """Remembers where a Tensor or an array was found, so that it can be found there again."""
@@ -157,6 +169,8 @@ class Watch:
             for kept in ("_cells", "_params"):
                 if kept in holder:
                     self.contents.take(holder[kept])
+                    # What a name stands for decides what setting it does: a Parameter of that name is written into.
+                    self.read(holder[kept], name, holder[kept].get(name, MISSING), True)
 
     def restore(self) -> list[tuple[Any, str, Any]]:
         """Undoes all that the trace wrote; gives (owner, name, value written) for each attribute that is no longer what it was."""
@@ -204,6 +218,8 @@ class Watch:
                     self.refusal = _too_deep(self._deepest)
                     raise self.refusal
             if code not in self.codes and _is_programs(code, frame) and not self._is_torchs(frame.f_back):
+                if "object" in code.co_names and not PAST.isdisjoint(code.co_names):
+                    raise self.refuse(f"reads or writes attributes past their object in {code.co_name}")
                 if self.roads.fills(code):
                     raise self.refuse(f"calls {code.co_name}, whose result is kept by a cache")
                 self.codes[code] = None
@@ -211,6 +227,8 @@ class Watch:
                 self.roads.enter(frame, code)
             elif code in ENVIRONMENT and not _is_ours(frame.f_back):
                 self._environment(code, frame)
+            elif code in answers.KNOWN and not _is_ours(frame.f_back):
+                self._ask(code, frame)
         elif event == "return":
             self._depth -= self._counted.get(frame.f_code, False)
         elif event == "c_call" and (argument in _CLOCKS or argument in _TALK or _is_stream(argument)):
@@ -231,6 +249,14 @@ class Watch:
         name = frame.f_locals.get("key")
         key: Any = os.environ.encodekey(name) if isinstance(name, str) else None
         self.read(held, key, held.get(key, MISSING), False)
+
+    def _ask(self, code: CodeType, frame: FrameType) -> None:
+        """Is told of a look at an option or at the seed, or of a change."""
+        found, name = answers.KNOWN[code], next(iter(frame.f_locals.values()), "")
+        if found is None:
+            raise self.refuse(f"calls {code.co_name}")
+        if isinstance(name, str):
+            self.read(found, name, found.get(name, MISSING), False)
 
     def refuse(self, what: str, kind: Kind = Kind.OTHER) -> Refusal:
         """Keeps why the trace ends, in case that the program catches it."""
@@ -304,8 +330,12 @@ def _is_programs(code: CodeType, frame: FrameType) -> bool:
 
 def _is_stream(argument: Any) -> bool:
     return isinstance(getattr(argument, "__self__", None), io.IOBase) and getattr(argument, "__name__", "") in (
-        "write", "writelines", "flush", "read", "readline",
+        "write", "writelines", "flush", "read", "read1", "readline", "readlines", "readinto", "seek", "tell", "truncate",
     )
+
+
+_BETWEEN = ("/torchspore/engine/graph/control/helpers.py", "/torchspore/mindspore/gate.py")
+"""Files of ours that only pass on what the program calls."""
 
 
 def _is_ours(frame: FrameType | None) -> bool:
@@ -318,7 +348,7 @@ def _is_ours(frame: FrameType | None) -> bool:
         name = frame.f_code.co_filename
         if "/logging/" in name:
             found = None
-        elif found is None and "/torchspore/engine/graph/control/helpers" not in name:  # which calls what converted source calls
+        elif found is None and not name.endswith(_BETWEEN):
             if is_users(name):
                 found = False
             elif "importlib" in name or "/torch/" in name or "/torchspore/" in name:
@@ -426,6 +456,9 @@ def _noting(self: Any, name: str) -> Any:
         return object.__getattribute__(self, name)
     watch.roads.meet(type(self))
     own = object.__getattribute__(self, "__dict__")
+    kind: Any = type(self)
+    if writes_past(kind):
+        watch.uncounted.add(id(own))
     if name in own:
         key = (id(own), name)
         if key in watch.numbers and key not in watch.written:

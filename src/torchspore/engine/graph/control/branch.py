@@ -12,6 +12,7 @@ from torchspore.engine import tensor as engine
 from torchspore.engine.grad import is_differentiable
 from torchspore.engine.graph import marks
 from torchspore.engine.graph.capture.capture import Capture
+from torchspore.engine.graph.capture.shared import mark
 from torchspore.engine.graph.capture.watch import quiet
 from torchspore.engine.graph.control import part
 from torchspore.engine.graph.control.assemble import Assembly, Shape, SubGraph
@@ -158,6 +159,7 @@ def _on_tensor(around: Capture, test: Any, then: Callable[[], Any], otherwise: C
         results = []
     else:
         results = _emit(scalar(test), join.slots, left, right)
+        mark(results, (slot.is_shared for slot in join.slots))
     for place, structure in changes:
         leave(place, filled(structure, results))
     return filled(value, results)

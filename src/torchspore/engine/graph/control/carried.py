@@ -6,6 +6,7 @@ from typing import Any
 
 import torch
 
+from torchspore.engine.graph.capture.shared import mark, may_be_parameter
 from torchspore.engine.graph.control.join import NOTHING, Mismatch, Place, Source, _is_equal, holds, sides
 from torchspore.engine.graph.control.part import Outcome
 from torchspore.engine.graph.fx.control_flow import stand_in
@@ -26,6 +27,8 @@ class Slot:
     """A Tensor or Number of its own, on the value before the first round."""
     after: Source = field(default_factory=Source)
     is_read: bool = True
+    is_shared: bool = False
+    """What the program meets may be a Parameter itself."""
 
 
 class State:
@@ -50,7 +53,7 @@ class State:
         if isinstance(before, Number):
             return self._add(Number(alias(raw(before))))
         if isinstance(before, TensorBase):
-            return self._add(wrap(alias(raw(before))))
+            return self._add(wrap(alias(raw(before))), is_shared=may_be_parameter(before))
         if type(before) is type(after) and isinstance(before, (list, tuple)) and len(before) == len(after):
             return like(before, [self.enter(x, y, part) for x, y in zip(before, after)])
         if isinstance(before, dict) and type(before) is type(after) and list(before) == list(after):
@@ -69,8 +72,9 @@ class State:
             raise Mismatch(_rounds(before, after))
         return self._add(wrap(torch.full((), before, dtype=meta.dtype, device=meta.at)))  # type: ignore[attr-defined]
 
-    def _add(self, start: TensorBase, is_read: bool = True) -> Place:
-        self.slots.append(Slot(start, is_read=is_read))
+    def _add(self, start: TensorBase, is_read: bool = True, is_shared: bool = False) -> Place:
+        mark([start._t], [is_shared])
+        self.slots.append(Slot(start, is_read=is_read, is_shared=is_shared))
         return Place(len(self.slots) - 1, isinstance(start, Number))
 
     # ---- after a round
@@ -108,6 +112,11 @@ class State:
             if found.shape != meta.shape or found.dtype is not meta.dtype:
                 raise Mismatch(_rounds(start, after))
             index = part.outs.get(id(after))
+            if may_be_parameter(after) and not slot.is_shared and not isinstance(start, Number):
+                slot.is_shared = True
+                mark([start._t], [True])
+                if slot.is_read:
+                    raise Again
             slot.after = Source(index=index) if index is not None else Source(outside=raw(after))
         elif is_plain(after) and not meta.ndim and holds(meta.dtype, after):
             slot.after = Source(value=after, is_fixed=isinstance(start, Number))

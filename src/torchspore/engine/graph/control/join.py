@@ -8,6 +8,7 @@ from typing import Any
 import torch
 
 from torchspore.engine.dtypes import FROM_TORCH
+from torchspore.engine.graph.capture.shared import may_be_parameter
 from torchspore.engine.graph.control.part import Outcome
 from torchspore.engine.graph.fx.control_flow import stand_in
 from torchspore.engine.number import KINDS, Number, is_plain
@@ -48,6 +49,8 @@ class Slot:
     right: Source
     meta: torch.Tensor
     contiguous: bool = False
+    is_shared: bool = False
+    """One side may be a Parameter itself."""
 
 
 @dataclass(frozen=True)
@@ -104,7 +107,9 @@ class Join:
             if left.shape != right.shape or left.dtype is not right.dtype or not (same_class or left.ndim == 0):
                 raise Mismatch(sides(a, b))
             uneven = left.stride() != right.stride()
-            return self._slot(one, other, stand_in(left, uneven), isinstance(a, Number) and isinstance(b, Number), uneven)
+            place = self._slot(one, other, stand_in(left, uneven), isinstance(a, Number) and isinstance(b, Number), uneven)
+            self.slots[place.index].is_shared = may_be_parameter(a) or may_be_parameter(b)
+            return place
         tensor, plain = (a, b) if isinstance(a, TensorBase) else (b, a)
         side = self._left if tensor is a else self._right
         meta = self._meta(side, tensor)
@@ -121,7 +126,9 @@ class Join:
         def place(tensor: TensorBase) -> Place:
             here = self._source(side, tensor)
             is_number = isinstance(tensor, Number)
-            return self._slot(Source() if is_right else here, here if is_right else Source(), self._meta(side, tensor), is_number)
+            made = self._slot(Source() if is_right else here, here if is_right else Source(), self._meta(side, tensor), is_number)
+            self.slots[made.index].is_shared = may_be_parameter(tensor)
+            return made
 
         return transform(value, place)
 

@@ -8,13 +8,14 @@ from typing import Any
 import torch
 from torch.fx.node import Node
 
-from torchspore.engine.graph import marks, provenance
+from torchspore.engine.graph import marks
 from torchspore.engine.graph.control import execution
 from torchspore.engine.graph.control.branch import Branch, BranchBack
 from torchspore.engine.graph.control.halves import only, split
 from torchspore.engine.graph.control.loop import Loop, LoopBack, LoopBackAgain
 from torchspore.engine.graph.fx.control_flow import OPERATOR, RECORDS, Check, Record, Say
 from torchspore.engine.graph.passes.cleanup import drop_dead
+from torchspore.engine.graph.report import provenance
 from torchspore.engine.private import FakeTensorMode
 
 _SAME = {torch.ops.aten.detach.default, torch.ops.aten.alias.default}

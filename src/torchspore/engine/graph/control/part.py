@@ -16,14 +16,16 @@ from torch.fx.node import Node
 
 from torchspore.engine import tensor as engine
 from torchspore.engine.grad import is_differentiable, is_recording
-from torchspore.engine.graph import marks, provenance
+from torchspore.engine.graph import marks
 from torchspore.engine.graph.capture.capture import Capture, unbound_name
+from torchspore.engine.graph.capture.shared import is_registered
 from torchspore.engine.graph.capture.state import MISSING
 from torchspore.engine.graph.capture.watch import quiet
 from torchspore.engine.graph.control.places import Attribute, Place, Places, Written
 from torchspore.engine.graph.fx.control_flow import stand_in
 from torchspore.engine.graph.fx.inputs import new_input
-from torchspore.engine.graph.refusal import Refusal
+from torchspore.engine.graph.refusal import Kind, Refusal
+from torchspore.engine.graph.report import provenance
 from torchspore.engine.private import (
     current_trace,
     disable_proxy_modes_tracing,
@@ -156,6 +158,8 @@ class Part(Capture):
         self._values[id(tensor)] = value
 
     def attribute_set(self, owner: Any, name: str, value: Any) -> None:
+        if is_registered(value):
+            raise Refusal(f"registers {name!r} as a part of {type(owner).__name__} on one way only", kind=Kind.WRITES_ATTRIBUTE)
         stand_in = self.watch.stand_in(owner, name)
         if id(owner) not in self.watch.born:
             # Who writes on one way only leaves on the other what was there: that is read, though the program names it nowhere.

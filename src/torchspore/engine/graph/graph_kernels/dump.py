@@ -14,9 +14,10 @@ import torch
 from torch.fx.node import Node
 
 from torchspore.context import effects
-from torchspore.engine.graph import marks, outcomes
+from torchspore.engine.graph import marks
 from torchspore.engine.graph.backend.kernel_operators import is_work
 from torchspore.engine.graph.graph_kernels.making import Made, node_name
+from torchspore.engine.graph.report import outcomes
 from torchspore.engine.graph.settings import Flags
 
 CLOSING = "=" * 23

@@ -9,12 +9,13 @@ from typing import Any
 import torch
 from torch.fx.node import Node
 
-from torchspore.engine.graph import marks, stages
+from torchspore.engine.graph import marks
 from torchspore.engine.graph.backend import autotune_cache, eager_codegen, inductor, kernel_operators, measuring
 from torchspore.engine.graph.fx.fingerprint import of_text, signature
 from torchspore.engine.graph.fx.modules import change_inner, copied
 from torchspore.engine.graph.graph_kernels import grouping, rematerialize
 from torchspore.engine.graph.passes.clusters import Cluster, put_in, taken_out
+from torchspore.engine.graph.report import stages
 from torchspore.engine.graph.settings import Flags
 from torchspore.engine.private import without_modes
 from torchspore.names.kernels import operator_name

@@ -3,12 +3,13 @@ from __future__ import annotations
 
 import torch
 
-from torchspore.engine.graph import marks, outcomes, stages
+from torchspore.engine.graph import marks
 from torchspore.engine.graph.backend import inductor
 from torchspore.engine.graph.backend.kernel_operators import is_work
 from torchspore.engine.graph.fx.modules import copied, inner_of
 from torchspore.engine.graph.graph_kernels import dump, making
 from torchspore.engine.graph.passes import algebra, common_subexpressions
+from torchspore.engine.graph.report import outcomes, stages
 from torchspore.engine.graph.settings import Flags, Settings
 
 Module = torch.fx.GraphModule

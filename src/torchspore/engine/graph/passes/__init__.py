@@ -5,11 +5,11 @@ from collections.abc import Callable, Iterable
 
 import torch
 
-from torchspore.engine.graph import stages
 from torchspore.engine.graph.fx.modules import copied
 from torchspore.engine.graph.passes.cleanup import cancel_views, drop_dead, drop_idle_states, drop_same, real_constants
 from torchspore.engine.graph.passes.in_place import overwrite
 from torchspore.engine.graph.passes.layout import pool_channels_last
+from torchspore.engine.graph.report import stages
 
 __all__ = ["CLEAN", "FINISH", "Step", "drop_dead", "overwrite", "pool_channels_last", "run"]
 

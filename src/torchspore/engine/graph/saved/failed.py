@@ -13,8 +13,8 @@ from typing import Any
 import torch
 
 from torchspore.engine import process
-from torchspore.engine.graph import stages
 from torchspore.engine.graph.refusal import Kind, Refusal
+from torchspore.engine.graph.report import stages
 from torchspore.engine.graph.saved import folder, ir, kinds
 from torchspore.engine.graph.saved.snapshot import Call, Inputs, Snapshot, Taker
 

@@ -8,7 +8,7 @@ from torchspore.base.frames import user_line
 from torchspore.context import effects
 from torchspore.context.effects import Outcome
 from torchspore.context.store import STORE
-from torchspore.engine.graph import stages
+from torchspore.engine.graph.report import stages
 
 _OFF = Outcome.no_effect("save_graphs is 0")
 

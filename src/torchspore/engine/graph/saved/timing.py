@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch.fx.node import Node
 
-from torchspore.engine.graph import log
+from torchspore.engine.graph.report import log
 from torchspore.engine.private import without_modes
 
 LEAST, MOST, LONGEST = 3, 20, 1.0

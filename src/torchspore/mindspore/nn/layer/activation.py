@@ -8,6 +8,7 @@ from torchspore.mindspore import ops
 from torchspore.mindspore.common.initializer import initializer
 from torchspore.mindspore.common.parameter import Parameter
 from torchspore.mindspore.nn.cell import Cell
+from torchspore.mindspore.ops.explain import place
 
 
 def _simple(name: str, function: Any) -> type[Cell]:
@@ -124,9 +125,185 @@ class PReLU(Cell):
         return ops.prelu(x, self.w)
 
 
+FastGelu = _simple("FastGelu", ops.fast_gelu)
+Tanhshrink = _simple("Tanhshrink", ops.tanhshrink)
+
+
+class _Checked(Cell):
+    """An activation with numbers, each of which is checked."""
+
+    def _numbers(self, **given: Any) -> None:
+        for name, value in given.items():
+            if isinstance(value, bool) or not isinstance(value, (int, float)):
+                raise TypeError(f"{type(self).__name__}({name}={value!r:.40}): expected a number, got {type(value).__name__}.")
+            setattr(self, name, value)
+
+
+class CELU(_Checked):
+    """max(0, x) + min(0, alpha * (exp(x / alpha) - 1))."""
+
+    def __init__(self, alpha: float = 1.0) -> None:
+        super().__init__()
+        self._numbers(alpha=alpha)
+        if alpha == 0:
+            raise ValueError("CELU(alpha=0): expected another number.")
+
+    def construct(self, x: Any) -> Any:
+        """The activation of x."""
+        return ops.celu(x, self.alpha)
+
+
+class Hardtanh(_Checked):
+    """x held between `min_val` and `max_val`."""
+
+    def __init__(self, min_val: float = -1.0, max_val: float = 1.0) -> None:
+        super().__init__()
+        self._numbers(min_val=min_val, max_val=max_val)
+        if max_val < min_val:
+            raise ValueError(f"Hardtanh(min_val={min_val}, max_val={max_val}): expected the smaller number first.")
+
+    def construct(self, x: Any) -> Any:
+        """The activation of x."""
+        return ops.hardtanh(x, self.min_val, self.max_val)
+
+
+class HShrink(_Checked):
+    """x outside of [-lambd, lambd], else 0."""
+
+    def __init__(self, lambd: float = 0.5) -> None:
+        super().__init__()
+        self._numbers(lambd=lambd)
+
+    def construct(self, input: Any) -> Any:
+        """The activation of the input."""
+        return ops.hardshrink(input, self.lambd)
+
+
+class SoftShrink(_Checked):
+    """x moved towards 0 by lambd."""
+
+    def __init__(self, lambd: float = 0.5) -> None:
+        super().__init__()
+        self._numbers(lambd=lambd)
+
+    def construct(self, input: Any) -> Any:
+        """The activation of the input."""
+        return ops.softshrink(input, self.lambd)
+
+
+class Threshold(_Checked):
+    """x where above `threshold`, else `value`."""
+
+    def __init__(self, threshold: float, value: float) -> None:
+        super().__init__()
+        self._numbers(threshold=threshold, value=value)
+
+    def construct(self, input_x: Any) -> Any:
+        """The activation of the input."""
+        return ops.threshold(input_x, self.threshold, self.value)
+
+
+class RReLU(_Checked):
+    """x where positive, else x times a number drawn for each element between `lower` and `upper`."""
+
+    def __init__(self, lower: float = 1.0 / 8, upper: float = 1.0 / 3) -> None:
+        super().__init__()
+        self._numbers(lower=lower, upper=upper)
+        if upper < lower:
+            raise ValueError(f"RReLU(lower={lower}, upper={upper}): expected the smaller number first.")
+
+    def construct(self, x: Any) -> Any:
+        """The activation of x."""
+        return ops.rrelu(x, self.lower, self.upper)
+
+
+class GLU(Cell):
+    """The first half along `axis` times the sigmoid of the second."""
+
+    def __init__(self, axis: int = -1) -> None:
+        super().__init__()
+        if isinstance(axis, bool) or not isinstance(axis, int):
+            raise TypeError(f"GLU(axis={axis!r:.40}): expected an int, got {type(axis).__name__}.")
+        self.axis = axis
+
+    def construct(self, x: Any) -> Any:
+        """The activation of x."""
+        return ops.glu(x, self.axis)
+
+
+class Softmin(Cell):
+    """exp(-x) divided by its sum along `axis`."""
+
+    def __init__(self, axis: Any = -1) -> None:
+        super().__init__()
+        self.axis = axis
+
+    def construct(self, x: Any) -> Any:
+        """The softmin of x."""
+        return ops.softmin(x, self.axis)
+
+
+class Softmax2d(Cell):
+    """Softmax over the channels of (N, C, H, W) or (C, H, W)."""
+
+    def construct(self, x: Any) -> Any:
+        """The softmax of x."""
+        if x.ndim not in (3, 4):
+            raise ValueError(f"{place()}Softmax2d: expected (N, C, H, W) or (C, H, W), got shape {x.shape}.")
+        return ops.softmax(x, -3)
+
+
+class LogSoftmaxExt(Cell):
+    """The logarithm of softmax along `dim`; None is the first axis of inputs of 0, 1 or 3 axes, else the second."""
+
+    def __init__(self, dim: int | None = None) -> None:
+        super().__init__()
+        self.dim = dim
+
+    def construct(self, x: Any) -> Any:
+        """The log softmax of x."""
+        return ops.LogSoftmaxExt()(x, self.dim)
+
+
+class LRN(Cell):
+    """x / (bias + alpha * s)^beta, with s the sum of squares over `depth_radius` channels (axis 1) to each side."""
+
+    def __init__(
+        self, depth_radius: int = 5, bias: float = 1.0, alpha: float = 1.0, beta: float = 0.5, norm_region: str = "ACROSS_CHANNELS",
+    ) -> None:
+        super().__init__()
+        self.local_response_norm = ops.LRN(depth_radius, bias, alpha, beta, norm_region)
+
+    def construct(self, input_x: Any) -> Any:
+        """The input normalised."""
+        return self.local_response_norm(input_x)
+
+
+class PReLUExt(Cell):
+    """x where positive, else weight * x, with one trained weight for all or one for each of `num_parameters` channels."""
+
+    def __init__(self, num_parameters: int = 1, init: float = 0.25, dtype: Any = None) -> None:
+        super().__init__()
+        self.num_parameters, self.init = num_parameters, init
+        self.weight = Parameter(initializer(init, [num_parameters], dtypes.float32 if dtype is None else dtype), name="weight")
+
+    def construct(self, input: Any) -> Any:
+        """The input where positive, else weight * input."""
+        return ops.prelu(input, self.weight)
 
 
 ACTIVATIONS: dict[str, Any] = {
     "softmax": Softmax, "logsoftmax": LogSoftmax, "relu": ReLU, "relu6": ReLU6, "tanh": Tanh, "gelu": GELU, "elu": ELU, "sigmoid": Sigmoid,
-    "prelu": PReLU, "leakyrelu": LeakyReLU, "hswish": HSwish, "hsigmoid": HSigmoid, "logsigmoid": LogSigmoid, "silu": SiLU, "mish": Mish,
+    "prelu": PReLU, "leakyrelu": LeakyReLU, "hswish": HSwish, "hsigmoid": HSigmoid, "logsigmoid": LogSigmoid, "softshrink": SoftShrink,
+    "hshrink": HShrink, "fast_gelu": FastGelu, "softmin": Softmin, "softmax2d": Softmax2d, "logsoftmaxExt": LogSoftmaxExt, "rrelu": RReLU,
+    "tanhshrink": Tanhshrink, "hardtanh": Hardtanh, "softsign": Softsign, "preluExt": PReLUExt, "threshold": Threshold,
+    "silu": SiLU, "mish": Mish,
 }
+
+_activation = ACTIVATIONS
+
+__all__ = [
+    "CELU", "ELU", "FastGelu", "GELU", "GLU", "HShrink", "HSigmoid", "HSwish", "Hardtanh", "LRN", "LeakyReLU", "LogSigmoid", "LogSoftmax",
+    "LogSoftmaxExt", "Mish", "PReLU", "PReLUExt", "RReLU", "ReLU", "ReLU6", "SeLU", "SiLU", "Sigmoid", "SoftShrink", "Softmax", "Softmax2d",
+    "Softmin", "Softsign", "Tanh", "Tanhshrink", "Threshold",
+]

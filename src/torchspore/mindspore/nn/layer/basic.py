@@ -174,3 +174,6 @@ def get_activation(name: str | None, prim_name: str | None = None) -> Any:
     if name not in ACTIVATIONS:
         raise NameRefused(f"get_activation({name!r}): expected one of {', '.join(ACTIVATIONS)}.")
     return ACTIVATIONS[name]()
+
+
+__all__ = ["ClipByNorm", "Dense", "Dropout", "Embedding", "Flatten", "Identity", "Pad", "get_activation"]

@@ -184,3 +184,6 @@ class CellDict(Cell):
             return self._cells.pop(name)  # type: ignore[no-any-return]
         finally:
             self._changed()
+
+
+__all__ = ["CellDict", "CellList", "SequentialCell"]

@@ -143,3 +143,57 @@ class Conv2dTranspose(_Conv):
         )
 
 
+class Conv1dTranspose(_Conv):
+    """Transposed convolution of sequences (N, in_channels, L); weight (in_channels, out_channels / group, 1, kernel)."""
+
+    axes, transposed = 1, True
+
+    def __init__(
+        self, in_channels: int, out_channels: int, kernel_size: int, stride: int = 1, pad_mode: str = "same", padding: int = 0,
+        dilation: int = 1, group: int = 1, has_bias: bool = False, weight_init: Any = None, bias_init: Any = None,
+        dtype: Any = dtypes.float32,
+    ) -> None:
+        for name, value in (("kernel_size", kernel_size), ("stride", stride), ("padding", padding), ("dilation", dilation)):
+            if isinstance(value, bool) or not isinstance(value, int):
+                raise TypeError(f"Conv1dTranspose({name}={value!r:.40}): expected an int, got {type(value).__name__}.")
+        super().__init__(
+            in_channels, out_channels, kernel_size, stride, pad_mode, padding, dilation, group, has_bias, weight_init, bias_init, "NCL",
+            dtype,
+        )
+
+    def kernel_of_weight(self) -> tuple[int, ...]:
+        """MindSpore keeps the weight of a line as that of an image of height 1, and so do its checkpoints."""
+        return 1, *self.kernel_size
+
+    def construct(self, x: Any) -> Any:
+        """The transposed convolution of x."""
+        weight = ops.squeeze(self.weight, 2)
+        return conv._conv_transposed(x, weight, self.bias, self.stride, self.pad_mode, self.padding, 0, self.dilation, self.group)
+
+
+class Conv3dTranspose(_Conv):
+    """Transposed convolution of volumes (N, in_channels, D, H, W); weight (in_channels, out_channels / group, kernel...)."""
+
+    axes, transposed = 3, True
+
+    def __init__(
+        self, in_channels: int, out_channels: int, kernel_size: Any, stride: Any = 1, pad_mode: str = "same", padding: Any = 0,
+        dilation: Any = 1, group: int = 1, output_padding: Any = 0, has_bias: bool = False, weight_init: Any = None,
+        bias_init: Any = None, data_format: str = "NCDHW", dtype: Any = dtypes.float32,
+    ) -> None:
+        if data_format != "NCDHW":
+            raise ValueError(f"Conv3dTranspose(data_format={data_format!r}): expected 'NCDHW'.")
+        super().__init__(
+            in_channels, out_channels, kernel_size, stride, pad_mode, padding, dilation, group, has_bias, weight_init, bias_init,
+            data_format, dtype,
+        )
+        self.output_padding = output_padding
+
+    def construct(self, x: Any) -> Any:
+        """The transposed convolution of x."""
+        return conv._conv_transposed(
+            x, self.weight, self.bias, self.stride, self.pad_mode, self.padding, self.output_padding, self.dilation, self.group,
+        )
+
+
+__all__ = ["Conv1d", "Conv1dTranspose", "Conv2d", "Conv2dTranspose", "Conv3d", "Conv3dTranspose"]

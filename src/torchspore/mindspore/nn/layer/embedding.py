@@ -9,6 +9,7 @@ from torchspore.mindspore import ops
 from torchspore.mindspore.common.initializer import initializer
 from torchspore.mindspore.common.parameter import Parameter
 from torchspore.mindspore.nn.cell import Cell
+from torchspore.mindspore.ops import layer_math
 
 _TARGETS = ("CPU", "DEVICE")
 _SLICES = ("batch_slice", "field_slice", "table_row_slice", "table_column_slice")
@@ -20,6 +21,8 @@ class EmbeddingLookup(Cell):
     With target 'CPU' an index beyond the table gives zeros. `max_norm` clips the length of each vector. `slice_mode` says how devices
     share the table. Raises TypeError and ValueError for arguments that do not fit, such as `sparse=False` with target 'CPU'.
     """
+
+    BATCH_SLICE, FIELD_SLICE, TABLE_ROW_SLICE, TABLE_COLUMN_SLICE = _SLICES
 
     def __init__(
         self, vocab_size: int, embedding_size: int, param_init: Any = "normal", target: str = "CPU", slice_mode: str = "batch_slice",
@@ -60,3 +63,77 @@ class EmbeddingLookup(Cell):
 
     def extend_repr(self) -> str:
         return f"vocab_size={self.vocab_size}, embedding_size={self.embedding_size}, target={self.target}, sparse={self.sparse}"
+
+
+_OPERATORS = ("SUM", "MEAN", "MAX")
+
+
+class MultiFieldEmbeddingLookup(EmbeddingLookup):
+    """A table of vectors for features in fields: of the vectors of each field, times their values, the sum, mean or maximum.
+
+    Called with indexes (N, S), values (N, S) and field numbers (N, S) it gives (N, field_size, embedding_size). The mean divides by the sum
+    of the absolute values; the maximum passes features of value 0 over; a field without features is 0. `feature_num_list` says how many
+    features of each field devices share, with slice_mode 'field_slice'.
+    """
+
+    OPERATOR_SUM, OPERATOR_MEAN, OPERATOR_MAX = _OPERATORS
+
+    def __init__(
+        self, vocab_size: int, embedding_size: int, field_size: int, param_init: Any = "normal", target: str = "CPU",
+        slice_mode: str = "batch_slice", feature_num_list: Any = None, max_norm: float | None = None, sparse: bool = True,
+        operator: str = "SUM", dtype: Any = dtypes.float32,
+    ) -> None:
+        super().__init__(vocab_size, embedding_size, param_init, target, slice_mode, feature_num_list, max_norm, sparse, dtype)
+        if isinstance(field_size, bool) or not isinstance(field_size, int):
+            raise TypeError(message(f"MultiFieldEmbeddingLookup(field_size={short(field_size)})", "an int"))
+        if field_size < 1:
+            raise ValueError(message(f"MultiFieldEmbeddingLookup(field_size={field_size})", "an int above 0"))
+        if operator not in _OPERATORS:
+            raise ValueError(message(f"MultiFieldEmbeddingLookup(operator={short(operator)})", one_of(_OPERATORS)))
+        self.field_size, self.operator = field_size, operator
+
+    def construct(self, input_indices: Any, input_values: Any, field_ids: Any) -> Any:
+        """One vector for each field."""
+        vectors = super().construct(input_indices) * ops.expand_dims(input_values, -1)
+        return layer_math._by_field(vectors, input_values, field_ids, self.field_size, self.operator)
+
+
+class EmbeddingExt(Cell):
+    """A table of vectors: indexes (...) give (..., embedding_dim).
+
+    The row `padding_idx` starts as zeros and gets no gradient; rows longer than `max_norm` (in the norm `norm_type`) are cut in the table
+    itself; `scale_grad_by_freq` divides the gradient of a row by how often it comes. `sparse` gradients are refused. `_weight` gives the
+    table, `_freeze` keeps it.
+    """
+
+    def __init__(
+        self, num_embeddings: int, embedding_dim: int, padding_idx: int | None = None, max_norm: float | None = None,
+        norm_type: float = 2.0, scale_grad_by_freq: bool = False, sparse: bool = False, _weight: Any = None, _freeze: bool = False,
+        dtype: Any = None,
+    ) -> None:
+        super().__init__()
+        if sparse:
+            raise ValueError("EmbeddingExt(sparse=True): expected False, as MindSpore has it too.\n\nhint: nn.EmbeddingLookup is sparse.")
+        if padding_idx is not None and not -num_embeddings <= padding_idx < num_embeddings:
+            raise ValueError(f"EmbeddingExt(padding_idx={padding_idx}): expected a row of {num_embeddings}.")
+        self.num_embeddings, self.embedding_dim, self.sparse = num_embeddings, embedding_dim, sparse
+        self.padding_idx = padding_idx if padding_idx is None or padding_idx >= 0 else padding_idx + num_embeddings
+        self.max_norm, self.norm_type, self.scale_grad_by_freq = max_norm, norm_type, scale_grad_by_freq
+        self.dtype = dtypes.float32 if dtype is None else dtype
+        table = initializer("normal", [num_embeddings, embedding_dim], self.dtype) if _weight is None else _weight
+        if _weight is None and self.padding_idx is not None:
+            table[self.padding_idx] = 0
+        self.weight = Parameter(table, name="weight", requires_grad=not _freeze)
+
+    def construct(self, input: Any) -> Any:
+        """The rows that `input` names."""
+        return ops.embedding(input, self.weight, self.padding_idx, self.max_norm, self.norm_type, self.scale_grad_by_freq)
+
+    def extend_repr(self) -> str:
+        return (
+            f"num_embeddings={self.num_embeddings}, embedding_dim={self.embedding_dim}, padding_idx={self.padding_idx}, "
+            f"max_norm={self.max_norm}, norm_type={self.norm_type}, scale_grad_by_freq={self.scale_grad_by_freq}, dtype={self.dtype}"
+        )
+
+
+__all__ = ["EmbeddingExt", "EmbeddingLookup", "MultiFieldEmbeddingLookup"]

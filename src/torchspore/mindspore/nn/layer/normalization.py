@@ -8,6 +8,7 @@ from torchspore.mindspore import ops
 from torchspore.mindspore.common.initializer import initializer
 from torchspore.mindspore.common.parameter import Parameter
 from torchspore.mindspore.nn.cell import Cell
+from torchspore.mindspore.ops import normalization
 from torchspore.mindspore.ops.explain import place
 
 
@@ -93,6 +94,112 @@ class BatchNorm3d(Cell):
         return ops.reshape(self.bn2d(ops.reshape(input_x, (n, c, d * h, w))), (n, c, d, h, w))
 
 
+class SyncBatchNorm(_BatchNorm):
+    """Batch normalisation over the batches of several processes; of the one process here, that is its own.
+
+    `process_groups` lists the ranks that share statistics: None, or [[0]] here.
+    """
+
+    ndims = (2, 4)
+
+    def __init__(
+        self, num_features: int, eps: float = 1e-5, momentum: float = 0.9, affine: bool = True, gamma_init: Any = "ones",
+        beta_init: Any = "zeros", moving_mean_init: Any = "zeros", moving_var_init: Any = "ones",
+        use_batch_statistics: bool | None = None, process_groups: Any = None, dtype: Any = dtypes.float32,
+    ) -> None:
+        super().__init__(
+            num_features, eps, momentum, affine, gamma_init, beta_init, moving_mean_init, moving_var_init, use_batch_statistics,
+            dtype=dtype,
+        )
+        if process_groups is not None and not isinstance(process_groups, list):
+            raise TypeError(f"SyncBatchNorm(process_groups={process_groups!r:.40}): expected a list of lists of ranks, or None.")
+        ranks = sorted(rank for group in process_groups or [[0]] for rank in group)
+        if ranks != [0]:
+            raise ValueError(f"SyncBatchNorm(process_groups={process_groups!r:.40}): expected rank 0 alone, the one process that there is.")
+        self.process_groups = process_groups
+
+
+class _InstanceNorm(Cell):
+    """Normalises each channel of each sample. `momentum` belongs to running values that, as in MindSpore, nothing reads."""
+
+    ndim = 4
+
+    def __init__(
+        self, num_features: int, eps: float = 1e-5, momentum: float = 0.1, affine: bool = True, gamma_init: Any = "ones",
+        beta_init: Any = "zeros", dtype: Any = dtypes.float32,
+    ) -> None:
+        super().__init__()
+        name = type(self).__name__
+        if isinstance(num_features, bool) or not isinstance(num_features, int):
+            raise TypeError(f"{name}(num_features={num_features!r}): expected an int, got {type(num_features).__name__}.")
+        if num_features < 1:
+            raise ValueError(f"{name}(num_features={num_features}): expected an int from 1 on.")
+        for key, value, kind in (("eps", eps, float), ("momentum", momentum, float), ("affine", affine, bool)):
+            if not isinstance(value, kind):
+                raise TypeError(f"{name}({key}={value!r:.40}): expected a {kind.__name__}, got {type(value).__name__}.")
+        if not 0 <= momentum <= 1:
+            raise ValueError(f"{name}(momentum={momentum}): expected a number from 0 to 1.")
+        self.num_features, self.eps, self.momentum, self.affine = num_features, eps, momentum, affine
+        self.moving_mean = Parameter(initializer("zeros", num_features, dtype), name="mean", requires_grad=False)
+        self.moving_variance = Parameter(initializer("ones", num_features, dtype), name="variance", requires_grad=False)
+        self.gamma = Parameter(initializer(gamma_init, num_features, dtype), name="gamma", requires_grad=affine)
+        self.beta = Parameter(initializer(beta_init, num_features, dtype), name="beta", requires_grad=affine)
+
+    def construct(self, x: Any) -> Any:
+        """x normalised."""
+        if x.ndim != self.ndim:
+            raise ValueError(f"{place()}{type(self).__name__}: expected an input of {self.ndim} axes, got shape {x.shape}.")
+        return normalization._instance_norm_layer(x, self.gamma, self.beta, self.eps)
+
+    def extend_repr(self) -> str:
+        return (
+            f"num_features={self.num_features}, eps={self.eps}, momentum={self.momentum}, gamma={self.gamma}, beta={self.beta}, "
+            f"moving_mean={self.moving_mean}, moving_variance={self.moving_variance}"
+        )
+
+
+class InstanceNorm1d(_InstanceNorm):
+    """Normalises each channel of each sequence of (N, C, L)."""
+
+    ndim = 3
+
+
+class InstanceNorm2d(_InstanceNorm):
+    """Normalises each channel of each image of (N, C, H, W)."""
+
+
+class InstanceNorm3d(_InstanceNorm):
+    """Normalises each channel of each volume of (N, C, D, H, W)."""
+
+    ndim = 5
+
+
+class LayerNormExt(Cell):
+    """Normalises over the last axes, whose lengths are `normalized_shape`.
+
+    `elementwise_affine` multiplies by a trained `weight`, and with `bias` adds one.
+    """
+
+    def __init__(
+        self, normalized_shape: Any, eps: float = 1e-5, elementwise_affine: bool = True, bias: bool = True, dtype: Any = None,
+    ) -> None:
+        super().__init__()
+        shape = (normalized_shape,) if isinstance(normalized_shape, int) else normalized_shape
+        if not isinstance(shape, (tuple, list)):
+            raise TypeError(f"LayerNormExt(normalized_shape={shape!r:.40}): expected an int, a tuple or a list.")
+        self.normalized_shape, self.eps, self.elementwise_affine = tuple(shape), eps, elementwise_affine
+        dtype = dtypes.float32 if dtype is None else dtype
+        self.weight = Parameter(initializer("ones", self.normalized_shape, dtype), name="weight") if elementwise_affine else None
+        self.bias = Parameter(initializer("zeros", self.normalized_shape, dtype), name="bias") if elementwise_affine and bias else None
+
+    def construct(self, input: Any) -> Any:
+        """The input normalised."""
+        return ops.layer_norm(input, self.normalized_shape, self.weight, self.bias, self.eps)
+
+    def extend_repr(self) -> str:
+        return f"normalized_shape={self.normalized_shape}, eps={self.eps}, elementwise_affine={self.elementwise_affine}"
+
+
 class LayerNorm(Cell):
     """Normalises over the axes from `begin_norm_axis` on, whose lengths are `normalized_shape`."""
 
@@ -146,3 +253,9 @@ class GroupNorm(Cell):
 
     def extend_repr(self) -> str:
         return f"num_groups={self.num_groups}, num_channels={self.num_channels}"
+
+
+__all__ = [
+    "BatchNorm1d", "BatchNorm2d", "BatchNorm3d", "GroupNorm", "InstanceNorm1d", "InstanceNorm2d", "InstanceNorm3d", "LayerNorm",
+    "LayerNormExt", "SyncBatchNorm",
+]

@@ -5,7 +5,8 @@ from typing import Any
 
 from torchspore.mindspore import ops
 from torchspore.mindspore.nn.cell import Cell
-from torchspore.mindspore.ops import conv
+from torchspore.mindspore.ops import pooling
+from torchspore.mindspore.ops.explain import place
 
 
 class _Pool(Cell):
@@ -34,7 +35,7 @@ class _Pool(Cell):
         """The pooled x."""
         if self.format == "NHWC":
             x = ops.transpose(x, (0, 3, 1, 2))
-        out = conv._pooling(
+        out = pooling._pooling(
             x, self.kind, self.kernel_size, self.stride, self.pad_mode, self.padding, self.ceil_mode, self.count_include_pad,
         )
         return ops.transpose(out, (0, 2, 3, 1)) if self.format == "NHWC" else out
@@ -93,3 +94,153 @@ class AdaptiveAvgPool2d(Cell):
     def construct(self, input: Any) -> Any:
         """The pooled input."""
         return ops.adaptive_avg_pool2d(input, self.output_size)
+
+
+class _PoolOfAxes(_Pool):
+    """Pooling over one or three axes; an input without the axis N is taken as one of a single sample."""
+
+    axes = 1
+
+    def _call(self, x: Any) -> Any:
+        return super().construct(x)
+
+    def construct(self, x: Any) -> Any:
+        """The pooled x."""
+        if x.ndim not in (self.axes + 1, self.axes + 2):
+            raise ValueError(
+                f"{place()}{type(self).__name__}: expected an input of {self.axes + 1} or {self.axes + 2} axes, got shape {x.shape}."
+            )
+        if x.ndim == self.axes + 2:
+            return self._call(x)
+        out = self._call(ops.expand_dims(x, 0))
+        return tuple(ops.squeeze(one, 0) for one in out) if isinstance(out, tuple) else ops.squeeze(out, 0)
+
+
+class _MaxPoolOfAxes(_PoolOfAxes):
+    """Those that take the largest value."""
+
+    def __init__(
+        self, kernel_size: Any = 1, stride: Any = 1, pad_mode: str = "valid", padding: Any = 0, dilation: Any = 1,
+        return_indices: bool = False, ceil_mode: bool = False,
+    ) -> None:
+        super().__init__(kernel_size, stride, pad_mode, padding, ceil_mode)
+        self.dilation, self.return_indices = dilation, return_indices
+
+    def _call(self, x: Any) -> Any:
+        if not self.return_indices and self.dilation == 1:
+            return super()._call(x)
+        if self.pad_mode.lower() == "same":
+            raise ValueError(f"{type(self).__name__}(pad_mode='same'): it goes with dilation=1 and return_indices=False alone.")
+        return pooling._max_pool_with_indices(
+            x, self.kernel_size, self.stride, self.padding, self.dilation, self.ceil_mode, self.return_indices,
+        )
+
+
+class MaxPool1d(_MaxPoolOfAxes):
+    """The largest value in each window of (N, C, L) or (C, L), and with `return_indices` where it lay."""
+
+
+class MaxPool3d(_MaxPoolOfAxes):
+    """The largest value in each window of (N, C, D, H, W) or (C, D, H, W), and with `return_indices` where it lay."""
+
+    axes = 3
+
+
+class AvgPool1d(_PoolOfAxes):
+    """The mean of each window of (N, C, L) or (C, L)."""
+
+    kind = "avg"
+
+    def __init__(
+        self, kernel_size: Any = 1, stride: Any = 1, pad_mode: str = "valid", padding: Any = 0, ceil_mode: bool = False,
+        count_include_pad: bool = True,
+    ) -> None:
+        super().__init__(kernel_size, stride, pad_mode, padding, ceil_mode)
+        self.count_include_pad = count_include_pad
+
+
+class AvgPool3d(_PoolOfAxes):
+    """The mean of each window of (N, C, D, H, W) or (C, D, H, W); `divisor_override` divides in the place of the window's size."""
+
+    axes, kind = 3, "avg"
+
+    def __init__(
+        self, kernel_size: Any = 1, stride: Any = 1, pad_mode: str = "valid", padding: Any = 0, ceil_mode: bool = False,
+        count_include_pad: bool = True, divisor_override: int | None = None,
+    ) -> None:
+        super().__init__(kernel_size, stride, pad_mode, padding, ceil_mode)
+        self.count_include_pad, self.divisor_override = count_include_pad, divisor_override
+
+    def _call(self, x: Any) -> Any:
+        if self.divisor_override is None:
+            return super()._call(x)
+        return ops.AvgPool3D(
+            self.kernel_size, self.stride, self.pad_mode, self.padding, self.ceil_mode, self.count_include_pad, self.divisor_override,
+        )(x)
+
+
+class _AvgPoolExt(Cell):
+    """Means as torch's layers take them: the step is the window where it is left out."""
+
+    def __init__(
+        self, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: bool = False, count_include_pad: bool = True,
+    ) -> None:
+        super().__init__()
+        self.kernel_size, self.stride = kernel_size, kernel_size if stride is None else stride
+        self.padding, self.ceil_mode, self.count_include_pad = padding, ceil_mode, count_include_pad
+        self.divisor_override: int | None = None
+
+
+class AvgPool1dExt(_AvgPoolExt):
+    """The mean of each window of (N, C, L)."""
+
+    def construct(self, input: Any) -> Any:
+        """The pooled input."""
+        return ops.avg_pool1d(input, self.kernel_size, self.stride, self.padding, self.ceil_mode, self.count_include_pad)
+
+
+class AvgPool2dExt(_AvgPoolExt):
+    """The mean of each window of (N, C, H, W); `divisor_override` divides in the place of the window's size."""
+
+    pool = staticmethod(ops.avg_pool2d)
+
+    def __init__(
+        self, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: bool = False, count_include_pad: bool = True,
+        divisor_override: int | None = None,
+    ) -> None:
+        super().__init__(kernel_size, stride, padding, ceil_mode, count_include_pad)
+        self.divisor_override = divisor_override
+
+    def construct(self, input: Any) -> Any:
+        """The pooled input."""
+        return self.pool(
+            input, self.kernel_size, self.stride, self.padding, self.ceil_mode, self.count_include_pad, self.divisor_override or 0,
+        )
+
+
+class AvgPool3dExt(AvgPool2dExt):
+    """The mean of each window of (N, C, D, H, W); `divisor_override` divides in the place of the window's size."""
+
+    pool = staticmethod(ops.avg_pool3d)
+
+
+class MaxPool2dExt(Cell):
+    """The largest value in each window of (N, C, H, W), and with `return_indices` where it lay; the step is the window where left out."""
+
+    def __init__(
+        self, kernel_size: Any = 1, stride: Any = None, padding: Any = 0, dilation: Any = 1, return_indices: bool = False,
+        ceil_mode: bool = False,
+    ) -> None:
+        super().__init__()
+        self.kernel_size, self.stride, self.padding, self.dilation = kernel_size, stride, padding, dilation
+        self.return_indices, self.ceil_mode = return_indices, ceil_mode
+
+    def construct(self, input: Any) -> Any:
+        """The pooled input."""
+        return ops.max_pool2d(input, self.kernel_size, self.stride, self.padding, self.dilation, self.return_indices, self.ceil_mode)
+
+
+__all__ = [
+    "AdaptiveAvgPool2d", "AvgPool1d", "AvgPool1dExt", "AvgPool2d", "AvgPool2dExt", "AvgPool3d", "AvgPool3dExt", "MaxPool1d", "MaxPool2d",
+    "MaxPool2dExt", "MaxPool3d",
+]

@@ -7,9 +7,9 @@ import numpy as np
 
 from torchspore.engine import dtypes, optim, rows
 from torchspore.engine.tensor import raw
+from torchspore.mindspore.common.initializer import initializer
 from torchspore.mindspore.common.parameter import Parameter
-from torchspore.mindspore.common.tensor import Tensor
-from torchspore.mindspore.nn.optim.optimizer import Group, Optimizer, _number
+from torchspore.mindspore.nn.optim.optimizer import Group, Optimizer, _number, opt_init_args_register
 from torchspore.mindspore.ops.state import assign
 
 
@@ -33,11 +33,15 @@ class Adam(Optimizer):
 
     rate_t = rate * sqrt(1 - beta2^t) / (1 - beta1^t); p -= rate_t * m / (sqrt(v) + eps). The state is named `moment1.*`, `moment2.*`,
     `beta1_power`, `beta2_power`. A sparse gradient counts as zeros in all other rows, whose moments decay, so that each step touches the
-    whole table; with `use_lazy` the other rows stay as they are. AMSGrad and offloaded variants are refused.
+    whole table; with `use_lazy` the other rows stay as they are. With `use_amsgrad` (Reddi and others, 2018) v is the largest so far, named
+    `vhat.*`. `use_offload` is refused.
     """
 
     takes_rows = True
+    power_shape: tuple[int, ...] = ()
+    """The shape of `beta1_power` and `beta2_power`, as checkpoints have it."""
 
+    @opt_init_args_register
     def __init__(
         self, params: Any, learning_rate: Any = 1e-3, beta1: float = 0.9, beta2: float = 0.999, eps: float = 1e-8,
         use_locking: bool = False,
@@ -48,12 +52,15 @@ class Adam(Optimizer):
         for key, value in (("use_locking", use_locking), ("use_nesterov", use_nesterov), ("use_amsgrad", use_amsgrad)):
             if not isinstance(value, bool):
                 raise TypeError(f"Adam({key}={value!r}): expected a bool, got {type(value).__name__}.")
-        _refuse("Adam", {"use_amsgrad": use_amsgrad, **kwargs})
+        _refuse("Adam", kwargs)
+        if use_amsgrad and use_nesterov:
+            raise ValueError("Adam(use_amsgrad=True, use_nesterov=True): expected one of them.")
         self.beta1, self.beta2, self.eps, self.use_nesterov = single(beta1), single(beta2), float(eps), use_nesterov
         self.is_lazy = bool(kwargs.get("use_lazy", False))
-        self.beta1_power = Parameter(Tensor(1, dtypes.float32), name="beta1_power")
-        self.beta2_power = Parameter(Tensor(1, dtypes.float32), name="beta2_power")
+        self.beta1_power = Parameter(initializer(1, self.power_shape, dtypes.float32), name="beta1_power")
+        self.beta2_power = Parameter(initializer(1, self.power_shape, dtypes.float32), name="beta2_power")
         self.moment1, self.moment2 = self.moments("moment1"), self.moments("moment2")
+        self.vhat = self.moments("vhat") if use_amsgrad else None
 
     def construct(self, gradients: Any) -> bool:
         """Updates the Parameters by their gradients."""
@@ -62,6 +69,10 @@ class Adam(Optimizer):
         for parameters, own, rate, _, group in self.updates(gradients):
             rate = self._corrected(rate)
             first, second = ([raw(m[i]) for i in group.places] for m in (self.moment1, self.moment2))
+            if self.vhat is not None:
+                largest = [raw(self.vhat[i]) for i in group.places]
+                optim.amsgrad(parameters, own, first, second, largest, rate, self.beta1, self.beta2, self.eps)
+                continue
             step = optim.nesterov_adam if self.use_nesterov else optim.adam
             step(parameters, own, first, second, rate, self.beta1, self.beta2, self.eps)
         self.advance()
@@ -69,9 +80,11 @@ class Adam(Optimizer):
 
     def _corrected(self, rate: Any) -> Any:
         """The rate of this step with the bias correction in it."""
-        return optim.corrected(rate, raw(self.beta1_power), raw(self.beta2_power))
+        return optim.corrected(rate, raw(self.beta1_power).reshape(()), raw(self.beta2_power).reshape(()))
 
     def _update_rows(self, place: int, indices: Any, values: Any, rate: Any, group: Group) -> None:
+        if self.vhat is not None:
+            raise NotImplementedError("Adam(use_amsgrad=True): a sparse gradient.\n\nhint: leave out sparse=True, or use_amsgrad.")
         rate = self._corrected(rate)
         step = rows.lazy_adam if self.is_lazy else rows.adam
         tables = [raw(p[place]) for p in (self.parameters, self.moment1, self.moment2)]
@@ -84,16 +97,25 @@ class LazyAdam(Adam):
     For whole gradients it is Adam.
     """
 
+    power_shape = (1,)
+
     def __init__(
         self, params: Any, learning_rate: Any = 1e-3, beta1: float = 0.9, beta2: float = 0.999, eps: float = 1e-8,
         use_locking: bool = False, use_nesterov: bool = False, weight_decay: Any = 0.0, loss_scale: float = 1.0,
     ) -> None:
         super().__init__(params, learning_rate, beta1, beta2, eps, use_locking, use_nesterov, weight_decay, loss_scale, use_lazy=True)
-        self.beta1_power = Parameter(Tensor([1], dtypes.float32), name="beta1_power")
-        self.beta2_power = Parameter(Tensor([1], dtypes.float32), name="beta2_power")
 
-    def _corrected(self, rate: Any) -> Any:
-        return super()._corrected(rate).reshape(())
+
+class AdamOffload(Adam):
+    """Adam whose state MindSpore keeps in the host's memory; here it lies where the Parameters are, and the numbers are Adam's."""
+
+    power_shape = (1,)
+
+    def __init__(
+        self, params: Any, learning_rate: Any = 1e-3, beta1: float = 0.9, beta2: float = 0.999, eps: float = 1e-8,
+        use_locking: bool = False, use_nesterov: bool = False, weight_decay: Any = 0.0, loss_scale: float = 1.0,
+    ) -> None:
+        super().__init__(params, learning_rate, beta1, beta2, eps, use_locking, use_nesterov, weight_decay, loss_scale)
 
 
 class AdamWeightDecay(Optimizer):
@@ -123,9 +145,9 @@ class AdamWeightDecay(Optimizer):
 
 def _refuse(name: str, wanted: dict[str, Any]) -> None:
     for key, value in wanted.items():
-        if key not in ("use_amsgrad", "use_lazy", "use_offload"):
+        if key not in ("use_lazy", "use_offload"):
             raise TypeError(f"{name}({key}={value!r}): expected one of use_amsgrad, use_lazy, use_offload.")
         if value and key != "use_lazy":
             raise NotImplementedError(
-                f"{name}({key}=True): not in torchspore yet.\n\nhint: leave it out; the plain formula gives the same minimum."
+                f"{name}({key}=True): not in torchspore yet.\n\nhint: leave it out, or write AdamOffload; the numbers are the same."
             )

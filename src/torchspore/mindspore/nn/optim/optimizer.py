@@ -1,7 +1,9 @@
 """The base of optimizers: parameter groups, learning rates, weight decay, the global step."""
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import functools
+import inspect
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -19,6 +21,8 @@ from torchspore.mindspore.common.parameter import Parameter, ParameterTuple
 from torchspore.mindspore.common.sparse_tensor import COOTensor
 from torchspore.mindspore.common.tensor import Tensor
 from torchspore.mindspore.nn.cell import Cell
+from torchspore.mindspore.ops import AssignAdd
+from torchspore.mindspore.ops.composite import HyperMap, Map
 from torchspore.mindspore.ops.state import assign_add
 
 _GROUP_KEYS = ("params", "lr", "weight_decay", "grad_centralization", "order_params")
@@ -75,11 +79,12 @@ class Optimizer(Cell):
         self.exec_weight_decay = self.dynamic_weight_decay or any(self.decay_flags)
         self.need_scale, self.reciprocal_scale = self.loss_scale != 1.0, Tensor(1.0 / self.loss_scale, dtypes.float32)
         own = [g.get("weight_decay", weight_decay) for g in given]
-        shown = [one if isinstance(one, Cell) else Tensor(one, dtypes.float32) for one in own]
-        # As MindSpore shows it: one for each Parameter where there are groups.
+        shown = [one if isinstance(one, Cell) else Tensor(one * self.loss_scale, dtypes.float32) for one in own]
+        # As MindSpore shows it: of gradients that are yet to be divided by the loss scale, one for each Parameter where there are groups.
         of_place = {place: one for one, places in zip(shown, placed) for place in places}
         self.__dict__["_weight_decay"] = tuple(of_place[i] for i in range(len(ordered))) if self.is_group else shown[0]
         self.is_group_lr = self.is_group and any("lr" in g for g in given)
+        self.is_group_params_ordered = any("order_params" in g for g in given)
 
     def _insert_tuple(self, name: str, parameters: ParameterTuple) -> None:
         # The second name of the same tuple adds no Parameters; the network's own are kept under their names, as checkpoints have them.
@@ -198,7 +203,7 @@ class Optimizer(Cell):
 
     @property
     def weight_decay(self) -> Any:
-        """The weight decay as a Tensor, or its schedule; a tuple of them, one for each Parameter, where there are groups."""
+        """The weight decay times the loss scale as a Tensor, or its schedule; a tuple, one for each Parameter, where there are groups."""
         return self.__dict__["_weight_decay"]
 
     @weight_decay.setter
@@ -207,7 +212,8 @@ class Optimizer(Cell):
             raise TypeError(f"{type(self).__name__}.weight_decay = {value!r:.40}: the groups of Parameters have their own.")
         decay = float(value) if isinstance(value, Tensor) else value
         _check_decay(type(self).__name__, decay)
-        self.groups = [replace(group, decay=decay) if group.decays else group for group in self.groups]
+        own = decay if isinstance(decay, Cell) else decay / self.loss_scale
+        self.groups = [replace(group, decay=own) if group.decays else group for group in self.groups]
         self.__dict__["_weight_decay"] = value
 
     def get_weight_decay(self) -> Any:
@@ -216,7 +222,7 @@ class Optimizer(Cell):
         return tuple(map(self._decay_now, kept)) if isinstance(kept, tuple) else self._decay_now(kept)
 
     def _decay_now(self, decay: Any) -> Any:
-        return decay(self.global_step) if isinstance(decay, Cell) else decay
+        return decay(self.global_step) * self.loss_scale if isinstance(decay, Cell) else decay
 
     # ---- steps of an update, for optimizers that programs write
 
@@ -225,11 +231,10 @@ class Optimizer(Cell):
         return tuple(g * self.reciprocal_scale.astype(g.dtype) for g in gradients) if self.need_scale else gradients
 
     def decay_weight(self, gradients: Any) -> Any:
-        """The gradients with weight decay times the Parameters added, for the Parameters that it acts on."""
+        """The gradients, not yet divided by the loss scale, with weight decay for the Parameters that it acts on."""
         decays = {place: group.decay for group in self.groups if group.decays for place in group.places}
-        return tuple(
-            g + self.parameters[i].astype(g.dtype) * self._decay_now(decays[i]) if i in decays else g for i, g in enumerate(gradients)
-        )
+        now = {i: self._decay_now(decay) if isinstance(decay, Cell) else decay * self.loss_scale for i, decay in decays.items()}
+        return tuple(g + self.parameters[i].astype(g.dtype) * now[i] if i in now else g for i, g in enumerate(gradients))
 
     def gradients_centralization(self, gradients: Any) -> Any:
         """The gradients, of groups that ask for it less their mean over all axes but the first."""
@@ -245,6 +250,53 @@ class Optimizer(Cell):
         """Whether weight decay acts on each Parameter."""
         flags = {place: group.decays for group in self.groups for place in group.places}
         return tuple(flags[i] for i in range(len(self.parameters)))
+
+    @property
+    def dynamic_decay_flags(self) -> Any:
+        """Whether the weight decay is a schedule; for each Parameter where there are groups."""
+        flags = {place: isinstance(group.decay, Cell) for group in self.groups for place in group.places}
+        return tuple(flags[i] for i in range(len(self.parameters))) if self.is_group else self.dynamic_weight_decay
+
+    @property
+    def optim_filter(self) -> tuple[bool, ...]:
+        """Whether this process updates each Parameter: all of them, as no optimizer is shared among processes here."""
+        return (True,) * len(self.parameters)
+
+    @property
+    def global_step_increase_tensor(self) -> Tensor:
+        """What is added to the global step, shape (1,)."""
+        return Tensor([1], dtypes.int32)
+
+    use_parallel = False
+    """Whether processes share the updates among them."""
+    param_rank: Any = None
+    """Which process updates each Parameter; None, as each updates all."""
+    hyper_map, map_, hyper_map_reverse, map_reverse = HyperMap(), Map(), HyperMap(reverse=True), Map(reverse=True)
+    """Apply a function to the elements of tuples of Parameters, gradients and states; `reverse` changes only an order that no one sees."""
+
+    def broadcast_params(self, optim_result: Any) -> Any:
+        """Sends what this process updated to the others: nothing to send, as each updates all; gives `optim_result` back."""
+        return optim_result
+
+    assignadd = AssignAdd()
+    """Adds to a Parameter in place; what optimizers of programs count the global step with."""
+
+    @property
+    def cls_name(self) -> str:
+        """The name of the class."""
+        return type(self).__name__
+
+    def _is_dynamic_lr_or_weight_decay(self) -> bool:
+        """Whether the rate or the weight decay changes with the global step, which then must be counted."""
+        return self.dynamic_lr or self.dynamic_weight_decay
+
+    def _grad_sparse_indices_deduplicate(self, gradients: Any) -> Any:
+        """The gradients as they are: rows that come several times are summed where they are used."""
+        return gradients
+
+    def _set_base_target(self, value: str) -> None:
+        """Sets `target`."""
+        self.target = value
 
     @property
     def unique(self) -> bool:
@@ -271,6 +323,43 @@ class Optimizer(Cell):
 
 
 FRONT.settled += (Group,)
+
+
+def opt_init_args_register(fn: Callable[..., None]) -> Callable[..., None]:
+    """Decorates an optimizer's `__init__`, so that its arguments can be read again.
+
+    `init_params` is {'params': ...}, `init_learning_rate` the rate, `init_args` all others by name, defaults too.
+    """
+    signature = inspect.signature(fn)
+
+    @functools.wraps(fn)
+    def initialise(self: Any, *args: Any, **kwargs: Any) -> None:
+        bound = signature.bind(self, *args, **kwargs)
+        bound.apply_defaults()
+        given = dict(list(bound.arguments.items())[1:])
+        fn(self, *args, **kwargs)
+        # Kept past Cell's own attributes: the Parameters are the network's, not the optimizer's a second time.
+        self.__dict__["init_params"] = {"params": given.pop("params", None)}
+        self.__dict__["init_learning_rate"] = given.pop("learning_rate", None)
+        self.__dict__["init_args"] = given
+
+    return initialise
+
+
+def check_floats(name: str, given: dict[str, Any], least: float | None = 0.0) -> None:
+    """Raises TypeError for arguments that are no floats, ValueError for those below `least`."""
+    for key, value in given.items():
+        if not isinstance(value, float):
+            raise TypeError(f"{name}({key}={value!r:.40}): expected a float, got {type(value).__name__}.")
+        if least is not None and value < least:
+            raise ValueError(f"{name}({key}={value}): expected a number from {least:g} on.")
+
+
+def check_bools(name: str, given: dict[str, Any]) -> None:
+    """Raises TypeError for arguments that are no bools."""
+    for key, value in given.items():
+        if not isinstance(value, bool):
+            raise TypeError(f"{name}({key}={value!r:.40}): expected a bool, got {type(value).__name__}.")
 
 
 def _rows(gradient: Any) -> RowsBase | None:

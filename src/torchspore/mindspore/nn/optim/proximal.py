@@ -5,15 +5,7 @@ from typing import Any
 
 from torchspore.engine import rows as formulas
 from torchspore.engine.tensor import raw
-from torchspore.mindspore.nn.optim.optimizer import Group, Optimizer, _number
-
-
-def _check(name: str, given: dict[str, Any], least: float | None = 0.0) -> None:
-    for key, value in given.items():
-        if not isinstance(value, float):
-            raise TypeError(f"{name}({key}={value!r}): expected a float, got {type(value).__name__}.")
-        if least is not None and value < least:
-            raise ValueError(f"{name}({key}={value}): expected a number from 0 on.")
+from torchspore.mindspore.nn.optim.optimizer import Group, Optimizer, _number, check_bools, check_floats
 
 
 class FTRL(Optimizer):
@@ -31,12 +23,11 @@ class FTRL(Optimizer):
         l2: float = 0.0, use_locking: bool = False, loss_scale: float = 1.0, weight_decay: Any = 0.0,
     ) -> None:
         super().__init__(learning_rate, params, weight_decay, loss_scale)
-        if not isinstance(use_locking, bool):
-            raise TypeError(f"FTRL(use_locking={use_locking!r:.40}): expected a bool, got {type(use_locking).__name__}.")
+        check_bools("FTRL", {"use_locking": use_locking})
         if self.dynamic_lr or self.is_group_lr:
             raise ValueError("FTRL(learning_rate=...): expected one rate for all steps and groups.\n\nhint: Adam takes schedules.")
-        _check("FTRL", {"initial_accum": initial_accum, "learning_rate": learning_rate, "l1": l1, "l2": l2})
-        _check("FTRL", {"lr_power": lr_power}, None)
+        check_floats("FTRL", {"initial_accum": initial_accum, "learning_rate": learning_rate, "l1": l1, "l2": l2})
+        check_floats("FTRL", {"lr_power": lr_power}, None)
         if lr_power > 0:
             raise ValueError(f"FTRL(lr_power={lr_power}): expected a number up to 0.")
         self._decay_all(weight_decay)
@@ -76,9 +67,8 @@ class ProximalAdagrad(Optimizer):
         loss_scale: float = 1.0, weight_decay: Any = 0.0,
     ) -> None:
         super().__init__(learning_rate, params, weight_decay, loss_scale)
-        _check("ProximalAdagrad", {"accum": accum, "l1": l1, "l2": l2})
-        if not isinstance(use_locking, bool):
-            raise TypeError(f"ProximalAdagrad(use_locking={use_locking!r}): expected a bool, got {type(use_locking).__name__}.")
+        check_floats("ProximalAdagrad", {"accum": accum, "l1": l1, "l2": l2})
+        check_bools("ProximalAdagrad", {"use_locking": use_locking})
         self.l1, self.l2 = _number("ProximalAdagrad", "l1", l1), _number("ProximalAdagrad", "l2", l2)
         self.accum = self.moments("accum", accum)
 

@@ -1,8 +1,19 @@
 """Cells that join a network, a loss and an optimizer."""
-from torchspore.mindspore.nn.wrap.cell_wrapper import ForwardValueAndGrad, ParameterUpdate, TrainOneStepCell, WithEvalCell, WithLossCell
+from torchspore.mindspore.nn.wrap.cell_wrapper import (
+    ForwardValueAndGrad,
+    ParameterUpdate,
+    TrainOneStepCell,
+    VirtualDatasetCellTriple,
+    WithEvalCell,
+    WithGradCell,
+    WithLossCell,
+)
+from torchspore.mindspore.nn.wrap.grad_reducer import DistributedGradReducer, PipelineGradReducer
 from torchspore.mindspore.nn.wrap.loss_scale import DynamicLossScaleUpdateCell, FixedLossScaleUpdateCell, TrainOneStepWithLossScaleCell
+from torchspore.mindspore.nn.wrap.micro_batches import GradAccumulationCell, MicroBatchInterleaved, PipelineCell
 
 __all__ = [
-    "DynamicLossScaleUpdateCell", "FixedLossScaleUpdateCell", "ForwardValueAndGrad", "ParameterUpdate", "TrainOneStepCell",
-    "TrainOneStepWithLossScaleCell", "WithEvalCell", "WithLossCell",
+    "DistributedGradReducer", "DynamicLossScaleUpdateCell", "FixedLossScaleUpdateCell", "ForwardValueAndGrad", "GradAccumulationCell",
+    "MicroBatchInterleaved", "ParameterUpdate", "PipelineCell", "PipelineGradReducer", "TrainOneStepCell", "TrainOneStepWithLossScaleCell",
+    "VirtualDatasetCellTriple", "WithEvalCell", "WithGradCell", "WithLossCell",
 ]

@@ -7,12 +7,14 @@ from __future__ import annotations
 from typing import Any
 
 from torchspore.base.text import message, short
+from torchspore.context.public import get_auto_parallel_context
 from torchspore.mindspore import ops
 from torchspore.mindspore.common import dtype as mstype
 from torchspore.mindspore.common.parameter import Parameter, ParameterTuple
 from torchspore.mindspore.common.tensor import Tensor
 from torchspore.mindspore.nn.cell import Cell
 from torchspore.mindspore.nn.layer.basic import Identity
+from torchspore.mindspore.nn.wrap.micro_batches import _MicroBatch as _MicroBatch
 
 
 def _check_cell(call: str, argument: str, value: Any) -> None:
@@ -65,6 +67,27 @@ def _as_float32(value: Any) -> Any:
     return value.astype(mstype.float32) if value.dtype in (mstype.float16, mstype.bfloat16) else value
 
 
+class WithGradCell(Cell):
+    """The gradients of a network's trainable Parameters: of `loss_fn(network(data), label)`, or of `network` where there is no loss.
+
+    `sens`, of the output's shape, weighs the output; None weighs it with 1.
+    """
+
+    def __init__(self, network: Cell, loss_fn: Any = None, sens: Any = None) -> None:
+        super().__init__(auto_prefix=False)
+        _check_cell("WithGradCell", "network", network)
+        if not isinstance(sens, (type(None), int, float, tuple, Tensor)):
+            raise TypeError(message(f"WithGradCell(sens={short(sens)})", "None, a Tensor, a number or a tuple"))
+        self.network, self.loss_fn, self.sens = network, loss_fn, sens
+        self.weights = ParameterTuple(network.trainable_params())
+        self.grad = ops.GradOperation(get_by_list=True, sens_param=sens is not None)
+        self.network_with_loss = network if loss_fn is None else WithLossCell(network, loss_fn)
+        self.network_with_loss.set_train()
+
+    def construct(self, *inputs: Any) -> Any:
+        """A gradient for each trainable Parameter."""
+        weighed = inputs if self.sens is None else (*inputs, self.sens)
+        return self.grad(self.network_with_loss, self.weights)(*weighed)
 
 
 class TrainOneStepCell(Cell):
@@ -89,6 +112,8 @@ class TrainOneStepCell(Cell):
         self.return_grad = return_grad
         if return_grad:
             self.weights_name = [parameter.name for parameter in self.weights]
+        self.sense_flag = sens is not None
+        self.parallel_mode = get_auto_parallel_context("parallel_mode")
         self.reducer_flag = False
         self.grad_reducer = Identity()
 
@@ -99,6 +124,12 @@ class TrainOneStepCell(Cell):
         self.optimizer(grads)
         if self.return_grad:
             return loss, dict(zip(self.weights_name, grads))
+        return loss
+
+    def _no_sens_impl(self, *inputs: Any) -> Any:
+        """The step with gradients as they are, whatever `sens` is; subclasses of programs call it."""
+        loss, grads = ops.value_and_grad(self.network, None, self.weights)(*inputs)
+        self.optimizer(self.grad_reducer(grads))
         return loss
 
     def loss_and_gradients(self, *inputs: Any) -> tuple[Any, Any]:
@@ -165,3 +196,39 @@ class ParameterUpdate(Cell):
         """Gives `x` back."""
         ops.assign(self._param, x)
         return x
+
+
+class _VirtualDatasetCell(Cell):
+    """Says that a network's inputs are a batch that several devices share: with one device, the network as it is."""
+
+    def __init__(self, backbone: Any) -> None:
+        super().__init__(auto_prefix=False)
+        self._backbone = backbone
+
+    def construct(self, *inputs: Any) -> Any:
+        """What the network gives."""
+        return self._backbone(*inputs)
+
+
+class VirtualDatasetCellTriple(Cell):
+    """Says of a network with three inputs that they are a batch that several devices share: with one device, the network as it is."""
+
+    def __init__(self, backbone: Any) -> None:
+        super().__init__(auto_prefix=False)
+        self._backbone = backbone
+
+    def construct(self, a: Any, b: Any, c: Any) -> Any:
+        """What the network gives."""
+        return self._backbone(a, b, c)
+
+
+class _BroadCastCell(Cell):
+    """Sends Parameters of the first process to all: gives those of the one that there is."""
+
+    def __init__(self, params: Any) -> None:
+        super().__init__(auto_prefix=False)
+        self.params = tuple(params)
+
+    def construct(self) -> Any:
+        """The Parameters."""
+        return self.params

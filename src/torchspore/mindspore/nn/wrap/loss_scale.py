@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from torchspore.base.text import message, short
+from torchspore.context.public import get_context
 from torchspore.mindspore import ops
 from torchspore.mindspore.common import dtype as mstype
 from torchspore.mindspore.common.parameter import Parameter
@@ -13,6 +14,50 @@ from torchspore.mindspore.common.sparse_tensor import RowTensorInner
 from torchspore.mindspore.common.tensor import Tensor
 from torchspore.mindspore.nn.cell import Cell
 from torchspore.mindspore.nn.wrap.cell_wrapper import TrainOneStepCell, _scaled
+
+_grad_scale = ops.MultitypeFuncGraph("grad_scale")
+"""A gradient divided by a scale, in its own dtype: `_grad_scale(scale, grad)`."""
+
+
+@_grad_scale.register("Tensor", "Tensor")
+def tensor_grad_scale(scale: Any, grad: Any) -> Any:
+    """A whole gradient divided by the scale."""
+    return grad * (1.0 / scale).astype(grad.dtype)
+
+
+@_grad_scale.register("Tensor", "RowTensor")
+def tensor_grad_scale_row_tensor(scale: Any, grad: Any) -> Any:
+    """The rows of a gradient divided by the scale."""
+    return grad * (1.0 / scale).astype(grad.values.dtype)
+
+
+grad_scale = ops.MultitypeFuncGraph("grad_scale")
+"""`grad_scale(scale, grad, accumulated)`: the accumulated gradient divided by the scale, and the store set back to zeros."""
+shard_grad_scale = ops.MultitypeFuncGraph("shard_grad_scale")
+"""The same, of gradients that processes share: with one process there is no difference."""
+
+
+@grad_scale.register("Tensor", "Tensor", "Tensor")
+@shard_grad_scale.register("Tensor", "Tensor", "Tensor")
+def tensor_grad_scale_pipeline(scale: Any, grad: Any, accu_grad: Any) -> Any:
+    """What was accumulated, divided by the scale; the store begins again at zeros."""
+    found = ops.depend(accu_grad * 1.0, grad) * (1.0 / scale).astype(accu_grad.dtype)
+    ops.assign(accu_grad, ops.zeros_like(accu_grad))
+    return found
+
+
+_grad_overflow = ops.MultitypeFuncGraph("_grad_overflow")
+"""Whether a gradient has a value that is not finite, as a float32 Tensor 0 or 1."""
+
+
+@_grad_overflow.register("Tensor")
+def _tensor_grad_overflow(grad: Any) -> Any:
+    return ops.logical_not(ops.isfinite(grad).all()).astype(mstype.float32)
+
+
+@_grad_overflow.register("RowTensor")
+def _row_grad_overflow(grad: Any) -> Any:
+    return _tensor_grad_overflow(grad.values)
 
 
 class DynamicLossScaleUpdateCell(Cell):
@@ -88,6 +133,12 @@ class TrainOneStepWithLossScaleCell(TrainOneStepCell):
             what = f"TrainOneStepWithLossScaleCell(scale_sense={short(scale_sense)})"
             raise TypeError(message(what, f"a Cell or a Tensor, got {type(scale_sense).__name__}"))
         self.scale_sense = Parameter(Tensor(scale), name="scale_sense", requires_grad=False)
+        # What the training cells of programs, subclasses of this one, find here.
+        self.hyper_map = ops.HyperMap()
+        self.base, self.base0 = Tensor(1, mstype.float32), Tensor(0, mstype.int32)
+        self.reduce_sum, self.reduce_all = ops.ReduceSum(keep_dims=False), ops.ReduceAll(keep_dims=False)
+        self.less_equal, self.equal, self.logic_not = ops.LessEqual(), ops.Equal(), ops.LogicalNot()
+        self.is_distributed, self.gpu_target = False, get_context("device_target") == "GPU"
 
     def construct(self, *inputs: Any) -> tuple[Any, Any, Any]:
         """One step: (loss, whether it overflowed, the scale it used)."""

@@ -16,12 +16,13 @@ from torchspore.mindspore.train.callback._checkpoint import CheckpointConfig, Mo
 from torchspore.mindspore.train.callback._history import History, LambdaCallback
 from torchspore.mindspore.train.callback._learning_rate import EarlyStopping, LearningRateScheduler, ReduceLROnPlateau
 from torchspore.mindspore.train.callback._loss_monitor import LossMonitor
+from torchspore.mindspore.train.callback._summary_collector import SummaryCollector
 from torchspore.mindspore.train.callback._time_monitor import TimeMonitor
 from torchspore.names import missing
 
 __all__ = [
     "Callback", "CheckpointConfig", "EarlyStopping", "History", "LambdaCallback", "LearningRateScheduler", "LossMonitor", "ModelCheckpoint",
-    "ReduceLROnPlateau", "RunContext", "TimeMonitor",
+    "ReduceLROnPlateau", "RunContext", "SummaryCollector", "TimeMonitor",
 ]
 
 __getattr__ = missing(__name__)

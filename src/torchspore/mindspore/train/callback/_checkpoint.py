@@ -10,6 +10,7 @@ from typing import Any
 
 from torchspore.base.text import message, short
 from torchspore.mindspore.nn.cell import Cell
+from torchspore.mindspore.train import encryption
 from torchspore.mindspore.train.callback._callback import Callback, RunContext
 from torchspore.mindspore.train.checks import check_bool, check_int, check_type
 from torchspore.mindspore.train.serialization import save_and_then
@@ -45,7 +46,8 @@ class CheckpointConfig:
             check_bool(call, name, flag)
         check_type(call, "async_save", async_save, (bool, str), "True, False, 'thread' or 'process'")
         if enc_key is not None:
-            raise ValueError(message(f"{call}(enc_key=...)", "None: encryption is not in torchspore"))
+            encryption.check(call, "enc", enc_key, enc_mode)
+        self.enc_key, self.enc_mode = enc_key, enc_mode
         self._save_checkpoint_steps, self._save_checkpoint_seconds = save_checkpoint_steps, save_checkpoint_seconds
         self._keep_checkpoint_max, self._keep_checkpoint_per_n_minutes = keep_checkpoint_max, keep_checkpoint_per_n_minutes
         if save_checkpoint_steps and save_checkpoint_steps > 0:
@@ -195,7 +197,9 @@ class ModelCheckpoint(Callback):
         network = self._config.saved_network or state.train_network
         config = self._config
         old = self._no_longer_kept(path)
-        save_and_then(network, str(path), config.async_save, self._append or None, config.format, lambda: [_remove(one) for one in old])
+        secret = (config.enc_key, config.enc_mode)
+        save_and_then(network, str(path), config.async_save, self._append or None, secret, config.format,
+                      lambda: [_remove(one) for one in old])
         self._last_triggered_step = state.cur_step_num
         self._latest_ckpt_file_name = str(path)
         state.latest_ckpt_file, state.last_save_ckpt_step = str(path), state.cur_step_num

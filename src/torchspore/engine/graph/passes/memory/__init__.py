@@ -10,7 +10,7 @@ import torch
 from torchspore.base.frames import user_line
 from torchspore.context import effects
 from torchspore.context.effects import Outcome
-from torchspore.engine.graph import log
+from torchspore.engine.graph.report import log
 from torchspore.engine.graph.settings import Settings
 
 _KEPT = Outcome.applied("each value of a graph keeps its memory until the end of the call")

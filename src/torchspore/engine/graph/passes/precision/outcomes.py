@@ -8,9 +8,9 @@ import torch
 from torchspore.base.frames import user_line
 from torchspore.context import effects
 from torchspore.context.effects import Outcome
-from torchspore.engine.graph import log
 from torchspore.engine.graph.fx.modules import change_inner
 from torchspore.engine.graph.passes.precision.casts import CAST
+from torchspore.engine.graph.report import log
 from torchspore.engine.graph.settings import Settings
 from torchspore.engine.private import is_operator
 

@@ -22,7 +22,8 @@ from torchspore.context import effects
 from torchspore.context.effects import Outcome
 from torchspore.context.store import STORE
 from torchspore.engine.front import FRONT
-from torchspore.engine.graph import marks, stages
+from torchspore.engine.graph import marks
+from torchspore.engine.graph.report import stages
 from torchspore.engine.private import backward_node, next_sequence_number
 
 ENTRIES = (marks.LINE, marks.COLUMNS, marks.STACK, marks.SCOPE, marks.CALLED, marks.GRADIENT)

@@ -11,7 +11,7 @@ from torchspore.context import effects
 from torchspore.context.effects import Outcome
 from torchspore.context.options import OPTIONS
 from torchspore.context.store import DEFAULT, STORE
-from torchspore.engine.graph import log
+from torchspore.engine.graph.report import log
 from torchspore.engine.graph.settings import Flags, Settings
 
 SECTION = "graph kernels"

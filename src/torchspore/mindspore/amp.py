@@ -1,0 +1,178 @@
+"""`mindspore.amp`: mixed precision and the scaling of losses."""
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any
+
+from torchspore.base.text import message, one_of, short
+from torchspore.mindspore import ops
+from torchspore.mindspore.common import dtype as mstype
+from torchspore.mindspore.common import jit_class
+from torchspore.mindspore.common.parameter import Parameter
+from torchspore.mindspore.common.tensor import Tensor
+from torchspore.mindspore.nn.cell import Cell
+from torchspore.mindspore.train.amp import build_train_network, check_level, get_black_list, lower_precision
+from torchspore.mindspore.train.loss_scale_manager import DynamicLossScaleManager, FixedLossScaleManager, LossScaleManager
+from torchspore.names import missing
+
+__all__ = [
+    "DynamicLossScaleManager", "DynamicLossScaler", "FixedLossScaleManager", "LossScaleManager", "LossScaler", "StaticLossScaler",
+    "all_finite", "auto_mixed_precision", "build_train_network", "custom_mixed_precision", "get_black_list",
+]
+_each = ops.HyperMap()
+
+
+def all_finite(inputs: Any) -> Tensor:
+    """A Tensor of bool: whether all elements of all Tensors in `inputs`, a Tensor or a nested tuple or list of some, are finite."""
+    found = Tensor(True)
+    for tensor in _flat(inputs):
+        found = ops.logical_and(found, ops.isfinite(tensor).all())
+    return found
+
+
+def _flat(inputs: Any) -> list[Tensor]:
+    if isinstance(inputs, (tuple, list)):
+        return [tensor for item in inputs for tensor in _flat(item)]
+    if not isinstance(inputs, Tensor):
+        raise TypeError(message(f"all_finite({short(inputs)})", f"Tensors, got {type(inputs).__name__}"))
+    return [inputs]
+
+
+class LossScaler(ABC):
+    """The base of loss scalers: `scale` a loss, `unscale` its gradients, `adjust` the scale by whether these were finite."""
+
+    @abstractmethod
+    def scale(self, inputs: Any) -> Any:
+        """The inputs times the scale."""
+
+    @abstractmethod
+    def unscale(self, inputs: Any) -> Any:
+        """The inputs divided by the scale."""
+
+    @abstractmethod
+    def adjust(self, grads_finite: Any) -> Any:
+        """Changes the scale, as far as this scaler does; `grads_finite` is a Tensor of bool."""
+
+
+def _times(factor: Tensor, inputs: Any) -> Any:
+    """Every Tensor in a nested tuple times a number, in its own dtype."""
+    return _each(lambda x: x * factor.astype(x.dtype), inputs)
+
+
+def _positive(call: str, name: str, value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        raise TypeError(message(f"{call}({name}={short(value)})", f"a number, got {type(value).__name__}"))
+    if not value > 0:
+        raise ValueError(message(f"{call}({name}={value})", "a number above 0"))
+    return float(value)
+
+
+@jit_class
+class StaticLossScaler(LossScaler):
+    """A scale that stays what it is. Raises TypeError and ValueError for what is no number above 0."""
+
+    def __init__(self, scale_value: float) -> None:
+        self.scale_value = Parameter(Tensor(_positive("StaticLossScaler", "scale_value", scale_value), mstype.float32), name="scale_value")
+
+    def scale(self, inputs: Any) -> Any:
+        return _times(self.scale_value, inputs)
+
+    def unscale(self, inputs: Any) -> Any:
+        return _times(ops.reciprocal(self.scale_value), inputs)
+
+    def adjust(self, grads_finite: Any) -> bool:
+        """False: nothing changes, whatever `grads_finite` is."""
+        if not isinstance(grads_finite, (Tensor, bool)):
+            raise TypeError(message(f"adjust({short(grads_finite)})", f"a Tensor of bool, got {type(grads_finite).__name__}"))
+        return False
+
+
+@jit_class
+class DynamicLossScaler(LossScaler):
+    """A scale that is divided by `scale_factor` after gradients that were not finite, not below 1, and multiplied by it after
+    `scale_window` finite ones in a row.
+
+    Raises TypeError and ValueError for what are no numbers above 0, or no int in `scale_window`.
+    """
+
+    def __init__(self, scale_value: float, scale_factor: float, scale_window: int) -> None:
+        value = _positive("DynamicLossScaler", "scale_value", scale_value)
+        if isinstance(scale_window, bool) or not isinstance(scale_window, int):
+            raise TypeError(message(f"DynamicLossScaler(scale_window={short(scale_window)})", f"an int, got {type(scale_window).__name__}"))
+        self.scale_window = int(_positive("DynamicLossScaler", "scale_window", scale_window))
+        self.scale_factor = _positive("DynamicLossScaler", "scale_factor", scale_factor)
+        self.scale_value = Parameter(Tensor(value, mstype.float32), name="scale_value")
+        self.counter = Parameter(Tensor(0, mstype.int32), name="counter")
+
+    def scale(self, inputs: Any) -> Any:
+        return _times(self.scale_value, inputs)
+
+    def unscale(self, inputs: Any) -> Any:
+        return _times(ops.reciprocal(self.scale_value), inputs)
+
+    def adjust(self, grads_finite: Any) -> Any:
+        """Changes scale and counter by whether the last gradients were finite; True."""
+        counted = self.counter + 1
+        is_full = ops.equal(counted, self.scale_window)
+        grown = ops.select(is_full, self.scale_value * self.scale_factor, self.scale_value * 1)
+        grown = ops.select(ops.isfinite(grown), grown, self.scale_value * 1)
+        shrunk = ops.maximum(self.scale_value / self.scale_factor, Tensor(1.0, mstype.float32))
+        ops.assign(self.scale_value, ops.select(grads_finite, grown, shrunk))
+        ops.assign(self.counter, ops.select(ops.logical_and(grads_finite, ops.logical_not(is_full)), counted, counted * 0))
+        return True
+
+
+class _OutputTo32(Cell):
+    """A network that computes in a lower precision, with the Tensors that it gives in float32."""
+
+    def __init__(self, backbone: Cell) -> None:
+        super().__init__(auto_prefix=False)
+        self._backbone = backbone
+
+    def construct(self, *inputs: Any, **keywords: Any) -> Any:
+        return ops.HyperMap()(_in_float32, self._backbone(*inputs, **keywords))
+
+
+def _in_float32(value: Any) -> Any:
+    is_floating = isinstance(value, Tensor) and value.dtype in (mstype.float16, mstype.bfloat16)
+    return value.astype(mstype.float32) if is_floating else value
+
+
+def auto_mixed_precision(network: Cell, amp_level: str = "O0", dtype: Any = mstype.float16) -> Cell:
+    """The network computing in `dtype`, float16 or bfloat16: 'O0' nowhere, 'O2' but for normalization layers, 'O3' everywhere.
+
+    What it gives is float32. 'O1' and 'auto', which choose by operator, are refused: they are not in torchspore yet. Raises TypeError for
+    what is no Cell, ValueError for another level or dtype.
+    """
+    _check("auto_mixed_precision", network, dtype)
+    check_level("auto_mixed_precision", amp_level)
+    return network if amp_level == "O0" else _OutputTo32(lower_precision(network, amp_level, dtype=dtype))
+
+
+def custom_mixed_precision(network: Cell, *, white_list: Any = None, black_list: Any = None, dtype: Any = mstype.float16) -> Cell:
+    """The network computing in `dtype` but for the Cells of the classes in `black_list`, which stay in float32.
+
+    `white_list` is refused: what chooses by operator is not in torchspore yet. Raises TypeError and ValueError for what does not fit.
+    """
+    _check("custom_mixed_precision", network, dtype)
+    if (white_list is None) == (black_list is None):
+        raise ValueError(message("custom_mixed_precision(...)", "one of white_list and black_list"))
+    if white_list is not None:
+        raise ValueError(message("custom_mixed_precision(white_list=...)", "black_list=[...]: white lists are not in torchspore yet"))
+    if not isinstance(black_list, list) or not all(isinstance(kind, type) for kind in black_list):
+        raise TypeError(message(f"custom_mixed_precision(black_list={short(black_list)})", "a list of classes"))
+    others = [kind for kind in black_list if not issubclass(kind, Cell)]
+    if others:
+        wrote = f"custom_mixed_precision(black_list=[{others[0].__name__}])"
+        raise ValueError(message(wrote, "classes of Cells: those of operators are not in torchspore yet"))
+    return _OutputTo32(lower_precision(network, "O2", dtype=dtype, kept=tuple(black_list)))
+
+
+def _check(call: str, network: Any, dtype: Any) -> None:
+    if not isinstance(network, Cell):
+        raise TypeError(message(f"{call}({short(network)})", f"a Cell, got {type(network).__name__}"))
+    if dtype not in (mstype.float16, mstype.bfloat16):
+        raise ValueError(message(f"{call}(dtype={short(dtype)})", one_of(("mindspore.float16", "mindspore.bfloat16"))))
+
+
+__getattr__ = missing(__name__)

@@ -1,0 +1,109 @@
+"""Adam and its relatives."""
+from __future__ import annotations
+
+from typing import Any
+
+from torchspore.engine import dtypes
+from torchspore.engine import optim_experimental as formulas
+from torchspore.engine.tensor import raw
+from torchspore.mindspore.common.parameter import Parameter
+from torchspore.mindspore.common.tensor import Tensor
+from torchspore.mindspore.experimental.optim.optimizer import Optimizer, check, check_betas, check_flags
+
+
+class Adam(Optimizer):
+    """Adam (Kingma and Ba, 2014), with `amsgrad` over the largest second moment so far; `maximize` climbs.
+
+    The state is named `exp_avg.*`, `exp_avg_sq.*`, `max_exp_avg_sq.*` and `state_step`.
+    """
+
+    decoupled = False
+
+    def __init__(
+        self, params: Any, lr: Any = 1e-3, betas: Any = (0.9, 0.999), eps: float = 1e-8, weight_decay: float = 0.0, amsgrad: bool = False,
+        *, maximize: bool = False,
+    ) -> None:
+        name = type(self).__name__
+        check_betas(name, betas)
+        check(name, eps=eps, weight_decay=weight_decay)
+        check_flags(name, amsgrad=amsgrad, maximize=maximize)
+        super().__init__(params, {
+            "lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay, "amsgrad": amsgrad, "maximize": maximize,
+        })
+        self.exp_avg, self.exp_avg_sq = self.moments("exp_avg"), self.moments("exp_avg_sq")
+        self.max_exp_avg_sq = self.moments("max_exp_avg_sq")
+        self.state_step = self.counter("state_step")
+
+    def construct(self, gradients: Any) -> bool:
+        """Updates the Parameters by their gradients."""
+        raw(self.state_step).add_(1)
+        step = raw(self.state_step).float()
+        for p, g, rate, group, place in self.updates(gradients, not self.decoupled):
+            if self.decoupled and group["weight_decay"]:
+                p.mul_((1 - rate * group["weight_decay"]).to(p.dtype))
+            largest = raw(self.max_exp_avg_sq[place]) if group["amsgrad"] else None
+            state = raw(self.exp_avg[place]), raw(self.exp_avg_sq[place]), largest
+            formulas.adam(p, g, *state, step, rate, *group["betas"], group["eps"], not self.decoupled)
+        return True
+
+
+class AdamW(Adam):
+    """Adam with decoupled weight decay (Loshchilov and Hutter, 2017): p -= lr * weight_decay * p before the step."""
+
+    decoupled = True
+
+    def __init__(
+        self, params: Any, lr: Any = 1e-3, betas: Any = (0.9, 0.999), eps: float = 1e-8, weight_decay: float = 0.01,
+        amsgrad: bool = False, *, maximize: bool = False,
+    ) -> None:
+        super().__init__(params, lr, betas, eps, weight_decay, amsgrad, maximize=maximize)
+
+
+class NAdam(Optimizer):
+    """Adam that looks ahead (Dozat, 2016), with the share betas[0] * (1 - 0.96^(t * momentum_decay) / 2)."""
+
+    def __init__(
+        self, params: Any, lr: Any = 2e-3, betas: Any = (0.9, 0.999), eps: float = 1e-8, weight_decay: float = 0.0,
+        momentum_decay: float = 4e-3,
+    ) -> None:
+        check_betas("NAdam", betas)
+        check("NAdam", eps=eps, weight_decay=weight_decay, momentum_decay=momentum_decay)
+        super().__init__(params, {"lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay, "momentum_decay": momentum_decay})
+        self.step_t = self.counter("step_t")
+        self.exp_avg, self.exp_avg_sq = self.moments("exp_avg"), self.moments("exp_avg_sq")
+        self.mu_product = Parameter(Tensor(1.0, dtypes.float32), name="mu_product")
+
+    def construct(self, gradients: Any) -> bool:
+        """Updates the Parameters by their gradients."""
+        raw(self.step_t).add_(1)
+        step = raw(self.step_t).float()
+        before = raw(self.mu_product)
+        product = before
+        for p, g, rate, group, place in self.updates(gradients):
+            beta1, beta2 = group["betas"]
+            now, later = (beta1 * (1 - 0.5 * 0.96 ** (t * group["momentum_decay"])) for t in (step, step + 1))
+            product = before * now
+            state = raw(self.exp_avg[place]), raw(self.exp_avg_sq[place])
+            formulas.nesterov_adam(p, g, *state, (now, later, product), step, rate, beta1, beta2, group["eps"])
+        before.copy_(product)
+        return True
+
+
+class RAdam(Optimizer):
+    """Adam that is rectified while little is known of the second moment (Liu and others, 2019)."""
+
+    def __init__(self, params: Any, lr: Any = 1e-3, betas: Any = (0.9, 0.999), eps: float = 1e-8, weight_decay: float = 0.0) -> None:
+        check_betas("RAdam", betas)
+        check("RAdam", eps=eps, weight_decay=weight_decay)
+        super().__init__(params, {"lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay})
+        self.step_t = self.counter("step_t")
+        self.exp_avg, self.exp_avg_sq = self.moments("exp_avg"), self.moments("exp_avg_sq")
+
+    def construct(self, gradients: Any) -> bool:
+        """Updates the Parameters by their gradients."""
+        raw(self.step_t).add_(1)
+        step = raw(self.step_t).float()
+        for p, g, rate, group, place in self.updates(gradients):
+            state = raw(self.exp_avg[place]), raw(self.exp_avg_sq[place])
+            formulas.rectified_adam(p, g, *state, step, rate, *group["betas"], group["eps"])
+        return True

@@ -1,0 +1,168 @@
+"""Adagrad, Adadelta, Adamax, RMSprop, ASGD and Rprop."""
+from __future__ import annotations
+
+from typing import Any
+
+from torchspore.engine import optim_adaptive, optim_experimental
+from torchspore.engine.tensor import raw
+from torchspore.mindspore.experimental.optim.optimizer import Optimizer, check, check_betas, check_flags
+
+
+class Adagrad(Optimizer):
+    """n += g^2; p -= lr / (1 + (t - 1) * lr_decay) * g / (sqrt(n) + eps) (Duchi and others, 2011); `maximize` climbs.
+
+    The state is named `accum.*`, which begins at `initial_accumulator_value`, and `step_t`.
+    """
+
+    def __init__(
+        self, params: Any, lr: Any = 1e-2, lr_decay: float = 0.0, weight_decay: float = 0.0, initial_accumulator_value: float = 0.0,
+        eps: float = 1e-10, *, maximize: bool = False,
+    ) -> None:
+        check("Adagrad", lr_decay=lr_decay, weight_decay=weight_decay, initial_accumulator_value=initial_accumulator_value, eps=eps)
+        check_flags("Adagrad", maximize=maximize)
+        super().__init__(params, {
+            "lr": lr, "lr_decay": lr_decay, "eps": eps, "weight_decay": weight_decay,
+            "initial_accumulator_value": initial_accumulator_value, "maximize": maximize,
+        })
+        self.accum = self.moments("accum", initial_accumulator_value)
+        self.step_t = self.counter("step_t")
+
+    def construct(self, gradients: Any) -> bool:
+        """Updates the Parameters by their gradients."""
+        raw(self.step_t).add_(1)
+        step = raw(self.step_t).float()
+        for p, g, rate, group, place in self.updates(gradients):
+            optim_experimental.adagrad(p, g, raw(self.accum[place]), step, rate, group["lr_decay"], group["eps"])
+        return True
+
+
+class Adadelta(Optimizer):
+    """Steps as long as the last ones were (Zeiler, 2012); `maximize` climbs. The state is named `accum.*` and `accum_update.*`."""
+
+    def __init__(
+        self, params: Any, lr: Any = 1.0, rho: float = 0.9, eps: float = 1e-6, weight_decay: float = 0.0, *, maximize: bool = False,
+    ) -> None:
+        check("Adadelta", rho=rho, eps=eps, weight_decay=weight_decay)
+        check_flags("Adadelta", maximize=maximize)
+        if rho > 1:
+            raise ValueError(f"Adadelta(rho={rho}): expected a number from 0 to 1.")
+        super().__init__(params, {"lr": lr, "rho": rho, "eps": eps, "weight_decay": weight_decay, "maximize": maximize})
+        self.accum, self.accum_update = self.moments("accum"), self.moments("accum_update")
+
+    def construct(self, gradients: Any) -> bool:
+        """Updates the Parameters by their gradients."""
+        for p, g, rate, group, place in self.updates(gradients):
+            state = raw(self.accum[place]), raw(self.accum_update[place])
+            optim_adaptive.adadelta(p, g, *state, rate, group["rho"], group["eps"])
+        return True
+
+
+class Adamax(Optimizer):
+    """Adam over the largest gradient (Kingma and Ba, 2014); `maximize` climbs.
+
+    The state is named `step_t`, `exp_avg.*` and `exp_inf.*`.
+    """
+
+    def __init__(
+        self, params: Any, lr: Any = 2e-3, betas: Any = (0.9, 0.999), eps: float = 1e-8, weight_decay: float = 0.0, *,
+        maximize: bool = False,
+    ) -> None:
+        check_betas("Adamax", betas)
+        check("Adamax", eps=eps, weight_decay=weight_decay)
+        check_flags("Adamax", maximize=maximize)
+        super().__init__(params, {"lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay, "maximize": maximize})
+        self.step_t = self.counter("step_t")
+        self.exp_avg, self.exp_inf = self.moments("exp_avg"), self.moments("exp_inf")
+
+    def construct(self, gradients: Any) -> bool:
+        """Updates the Parameters by their gradients."""
+        raw(self.step_t).add_(1)
+        step = raw(self.step_t).float()
+        for p, g, rate, group, place in self.updates(gradients):
+            state = raw(self.exp_avg[place]), raw(self.exp_inf[place])
+            optim_experimental.ada_max(p, g, *state, step, rate, *group["betas"], group["eps"])
+        return True
+
+
+class RMSprop(Optimizer):
+    """Steps over the root of a running mean of squares (Tieleman and Hinton, 2012); `maximize` climbs.
+
+    The state is named `mean_grad.*`, `mean_square.*` and `moment.*`.
+    """
+
+    def __init__(
+        self, params: Any, lr: Any = 1e-2, alpha: float = 0.99, eps: float = 1e-8, weight_decay: float = 0.0, momentum: float = 0.0,
+        centered: bool = False, maximize: bool = False,
+    ) -> None:
+        check("RMSprop", alpha=alpha, eps=eps, weight_decay=weight_decay, momentum=momentum)
+        check_flags("RMSprop", centered=centered, maximize=maximize)
+        super().__init__(params, {
+            "lr": lr, "momentum": momentum, "alpha": alpha, "eps": eps, "centered": centered, "weight_decay": weight_decay,
+            "maximize": maximize,
+        })
+        self.mean_grad, self.mean_square, self.moment = (self.moments(name) for name in ("mean_grad", "mean_square", "moment"))
+
+    def construct(self, gradients: Any) -> bool:
+        """Updates the Parameters by their gradients."""
+        for p, g, rate, group, place in self.updates(gradients):
+            mean = raw(self.mean_grad[place]) if group["centered"] else None
+            moment = raw(self.moment[place]) if group["momentum"] else None
+            square = raw(self.mean_square[place])
+            optim_experimental.rms_prop(p, g, mean, square, moment, rate, group["alpha"], group["eps"], group["momentum"])
+        return True
+
+
+class ASGD(Optimizer):
+    """Gradient descent that also keeps the mean of where it has been (Polyak and Juditsky, 1992); `maximize` climbs.
+
+    The state is named `ax.*` and `step_t`.
+    """
+
+    def __init__(
+        self, params: Any, lr: Any = 1e-2, lambd: float = 1e-4, alpha: float = 0.75, t0: float = 1e6, weight_decay: float = 0.0,
+        maximize: bool = False,
+    ) -> None:
+        check("ASGD", lambd=lambd, alpha=alpha, t0=t0, weight_decay=weight_decay)
+        check_flags("ASGD", maximize=maximize)
+        super().__init__(params, {
+            "lr": lr, "lambd": lambd, "alpha": alpha, "t0": t0, "weight_decay": weight_decay, "maximize": maximize,
+        })
+        self.ax, self.step_t = self.moments("ax"), self.counter("step_t")
+
+    def construct(self, gradients: Any) -> bool:
+        """Updates the Parameters by their gradients."""
+        raw(self.step_t).add_(1)
+        step = raw(self.step_t).float()
+        for p, g, rate, group, place in self.updates(gradients):
+            # The mean counts from the step before, as MindSpore's does.
+            optim_experimental.averaged_descent(p, g, raw(self.ax[place]), step, rate, group["lambd"], group["alpha"], group["t0"] + 1)
+        return True
+
+
+class Rprop(Optimizer):
+    """Steps of a size for each element, by the sign of the gradient alone (Riedmiller and Braun, 1993); `maximize` climbs.
+
+    The state is named `prev.*`, `step_size.*` and `step_t`.
+    """
+
+    def __init__(
+        self, params: Any, lr: Any = 1e-2, etas: Any = (0.5, 1.2), step_sizes: Any = (1e-6, 50), *, maximize: bool = False,
+    ) -> None:
+        for key, value in (("etas", etas), ("step_sizes", step_sizes)):
+            if not isinstance(value, (tuple, list)) or len(value) != 2:
+                raise TypeError(f"Rprop({key}={value!r:.40}): expected a tuple of two numbers.")
+            check("Rprop", **{f"{key}[{i}]": one for i, one in enumerate(value)})
+        check_flags("Rprop", maximize=maximize)
+        if not 0 < etas[0] < 1 < etas[1]:
+            raise ValueError(f"Rprop(etas={etas}): expected a number between 0 and 1, and one above 1.")
+        super().__init__(params, {"lr": lr, "etas": etas, "step_sizes": step_sizes, "maximize": maximize, "weight_decay": 0.0})
+        self.prev, self.step_size = self.moments("prev"), self.moments("step_size")
+        self.step_t = self.counter("step_t")
+
+    def construct(self, gradients: Any) -> bool:
+        """Updates the Parameters by their gradients."""
+        raw(self.step_t).add_(1)
+        for p, g, rate, group, place in self.updates(gradients):
+            state = raw(self.prev[place]), raw(self.step_size[place])
+            optim_adaptive.resilient(p, g, *state, raw(self.step_t), rate, *group["etas"], *group["step_sizes"])
+        return True

@@ -1,0 +1,128 @@
+"""The base of these optimizers: groups of Parameters with options."""
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from torchspore.engine import dtypes
+from torchspore.engine.tensor import raw
+from torchspore.mindspore.common.initializer import initializer
+from torchspore.mindspore.common.parameter import Parameter, ParameterTuple
+from torchspore.mindspore.common.tensor import Tensor
+from torchspore.mindspore.nn.cell import Cell
+
+
+class Optimizer(Cell):
+    """The base: `param_groups` is a list of {'params': Parameters, 'lr': a Parameter, option: value}; calling it with gradients updates.
+
+    `params` is a list of Parameters or of such groups, `defaults` the options that a group leaves out. Subclasses of programs define
+    `construct(self, gradients)` and find `param_groups`, `parameters`, `lrs`, `defaults`. Raises TypeError for what are no Parameters,
+    ValueError for none at all and for those that come twice.
+    """
+
+    def __init__(self, params: Any, defaults: dict[str, Any]) -> None:
+        super().__init__(auto_prefix=False)
+        name = type(self).__name__
+        if isinstance(params, (Parameter, str)) or not isinstance(params, Iterable):
+            raise TypeError(f"{name}(params={type(params).__name__}): expected a list of Parameters or of groups.")
+        given = list(params)
+        if not given:
+            raise ValueError(f"{name}(params=[]): expected at least one Parameter.")
+        self.defaults = defaults
+        self.param_groups: list[dict[str, Any]] = []
+        self.lrs: list[Parameter] = []
+        self.group_start_id = [0]
+        self.parameters = ParameterTuple([])
+        groups = given if isinstance(given[0], dict) else [{"params": given}]
+        for group in groups:
+            self.add_param_group(dict(group))
+
+    def add_param_group(self, param_group: dict[str, Any]) -> None:
+        """Adds a group: {'params': Parameters} and the options that differ from the defaults."""
+        name = type(self).__name__
+        if not isinstance(param_group, dict) or "params" not in param_group:
+            raise TypeError(f"{name}: expected a group such as {{'params': [...]}}, got {param_group!r:.60}.")
+        own = param_group["params"]
+        own = [own] if isinstance(own, Parameter) else list(own)
+        for parameter in own:
+            if not isinstance(parameter, Parameter):
+                raise TypeError(f"{name}: expected Parameters, got {type(parameter).__name__}.")
+        everything = [*self.parameters, *own]
+        if len({id(one) for one in everything}) < len(everything):
+            raise ValueError(f"{name}: a Parameter comes twice.")
+        group = {**self.defaults, **param_group, "params": own}
+        rate = group["lr"]
+        value = float(rate) if isinstance(rate, (int, float, Tensor)) and not isinstance(rate, bool) else None
+        if value is None:
+            raise TypeError(f"{name}(lr={rate!r:.40}): expected a number or a Tensor, got {type(rate).__name__}.")
+        if value < 0:
+            raise ValueError(f"{name}(lr={value}): expected a number from 0 on.")
+        place = len(self.param_groups)
+        group["lr"] = Parameter(Tensor(value, dtypes.float32), name=f"learning_rate_group_{place}")
+        self.lrs.append(group["lr"])
+        self.param_groups.append(group)
+        self.group_start_id.append(len(everything))
+        self.parameters = ParameterTuple(everything)
+
+    def construct(self, *hyper_params: Any) -> Any:
+        """Updates the Parameters; each optimizer defines its own."""
+        raise NotImplementedError(
+            f"{type(self).__name__}: expected a method construct(self, gradients), called with {len(hyper_params)} arguments."
+        )
+
+    def moments(self, prefix: str, init: Any = "zeros") -> ParameterTuple:
+        """One Parameter of state for each Parameter, named `prefix.name`."""
+        return self.parameters.clone(prefix, init)
+
+    def counter(self, name: str) -> Parameter:
+        """A Parameter that counts steps."""
+        return Parameter(initializer(0, [], dtypes.int32), name=name)
+
+    def updates(self, gradients: Any, coupled: bool = True) -> Iterator[tuple[Any, Any, Any, dict[str, Any], int]]:
+        """For each Parameter: torch's parameter, its gradient (decayed, if the decay is `coupled`), the rate, the group, its place."""
+        found = list(gradients)
+        if len(found) != len(self.parameters):
+            raise ValueError(f"{type(self).__name__}: expected {len(self.parameters)} gradients, one for each Parameter, got {len(found)}.")
+        place = 0
+        for group in self.param_groups:
+            rate, decay = raw(group["lr"]), float(group.get("weight_decay", 0.0))
+            for parameter in group["params"]:
+                p, g = raw(parameter), raw(found[place])
+                g = -g.to(p.dtype) if group.get("maximize") else g.to(p.dtype)
+                if coupled and decay:
+                    g = g + p * decay
+                yield p, g, rate, group, place
+                place += 1
+
+    def __repr__(self) -> str:
+        lines = []
+        for number, group in enumerate(self.param_groups):
+            lines.append(f"\nParameter Group {number}")
+            shown = {**group, "lr": float(group["lr"])}
+            lines += [f"    {key}: {shown[key]}" for key in sorted(shown) if key != "params"]
+        return f"{type(self).__name__} (" + "\n".join(lines) + "\n)"
+
+
+def check(name: str, **given: Any) -> None:
+    """Raises TypeError for what is no number, ValueError for a number below 0."""
+    for key, value in given.items():
+        if isinstance(value, bool) or not isinstance(value, (int, float)):
+            raise TypeError(f"{name}({key}={value!r:.40}): expected a number, got {type(value).__name__}.")
+        if value < 0:
+            raise ValueError(f"{name}({key}={value}): expected a number from 0 on.")
+
+
+def check_flags(name: str, **given: Any) -> None:
+    """Raises TypeError for what is no bool."""
+    for key, value in given.items():
+        if not isinstance(value, bool):
+            raise TypeError(f"{name}({key}={value!r:.40}): expected a bool, got {type(value).__name__}.")
+
+
+def check_betas(name: str, betas: Any) -> None:
+    """Raises TypeError for what are no two numbers, ValueError for those outside of 0 to below 1."""
+    if not isinstance(betas, (tuple, list)) or len(betas) != 2:
+        raise TypeError(f"{name}(betas={betas!r:.40}): expected a tuple of two numbers.")
+    check(name, **{f"betas[{i}]": value for i, value in enumerate(betas)})
+    if max(betas) >= 1:
+        raise ValueError(f"{name}(betas={betas!r:.40}): expected numbers below 1.")

@@ -1,0 +1,36 @@
+"""Gradient descent with and without momentum."""
+from __future__ import annotations
+
+from typing import Any
+
+from torchspore.engine import optim_experimental as formulas
+from torchspore.engine.tensor import raw
+from torchspore.mindspore.experimental.optim.optimizer import Optimizer, check, check_flags
+
+
+class SGD(Optimizer):
+    """v = momentum * v + (1 - dampening) * g, the first time v = g; p -= lr * v, with `nesterov` p -= lr * (g + momentum * v).
+
+    `maximize` climbs. The state is named `accum.*` and `stat.*`.
+    """
+
+    def __init__(
+        self, params: Any, lr: Any, momentum: float = 0, dampening: float = 0, weight_decay: float = 0.0, nesterov: bool = False, *,
+        maximize: bool = False,
+    ) -> None:
+        check("SGD", momentum=momentum, dampening=dampening, weight_decay=weight_decay)
+        check_flags("SGD", nesterov=nesterov, maximize=maximize)
+        if nesterov and (momentum <= 0 or dampening != 0):
+            raise ValueError("SGD(nesterov=True): expected a momentum above 0 and no dampening.")
+        super().__init__(params, {
+            "lr": lr, "momentum": float(momentum), "dampening": float(dampening), "weight_decay": weight_decay, "nesterov": nesterov,
+            "maximize": maximize, "grad_centralization": False,
+        })
+        self.accum, self.stat = self.moments("accum"), self.moments("stat", "ones")
+
+    def construct(self, gradients: Any) -> bool:
+        """Updates the Parameters by their gradients."""
+        for p, g, rate, group, place in self.updates(gradients):
+            state = raw(self.accum[place]), raw(self.stat[place])
+            formulas.sgd(p, g, *state, rate, group["momentum"], group["dampening"], group["nesterov"])
+        return True

@@ -1,0 +1,130 @@
+"""What a Cell says of itself where MindSpore's compiler and its parallel modes ask: kept, and answered as one process has it."""
+from __future__ import annotations
+
+from collections import OrderedDict
+from typing import Any
+
+from torchspore.engine.tensor import TensorBase
+
+
+def _stage(key: str) -> property:
+    """A number that a Cell is given: which stage or segment of a pipeline runs it. All run in the one process here."""
+
+    def get(self: Any) -> int:
+        if key not in self.__dict__:
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {key!r}.")
+        return self.__dict__[key]  # type: ignore[no-any-return]
+
+    def put(self: Any, value: int) -> None:
+        if isinstance(value, bool) or not isinstance(value, int):
+            raise TypeError(f"{type(self).__name__}.{key} = {value!r:.40}: expected an int, got {type(value).__name__}.")
+        if value < 0:
+            raise ValueError(f"{type(self).__name__}.{key} = {value}: expected an int from 0 on.")
+        self.__dict__[key] = value
+        for parameter in self.trainable_params():
+            parameter.__dict__[key] = value
+
+    return property(get, put, doc=f"The number of the {key.replace('_', ' ')} that runs this Cell; it runs here, whatever it is.")
+
+
+class CellFacts:
+    """What a Cell offers to code that looks into MindSpore's compiler or its parallel modes."""
+
+    pipeline_stage = _stage("pipeline_stage")
+    pipeline_segment = _stage("pipeline_segment")
+
+    @property
+    def phase(self) -> str:
+        """The name of the compilation that MindSpore would look up; 'train' unless set."""
+        return str(self.__dict__.get("_phase", "train"))
+
+    @phase.setter
+    def phase(self, value: str) -> None:
+        self.__dict__["_phase"] = value
+
+    @property
+    def compile_cache(self) -> set[Any]:
+        """The names of MindSpore's compilations: none, as graphs here are found by what they were captured for."""
+        return set()
+
+    @property
+    def compiled(self) -> bool:
+        """Whether a graph of this Cell was captured."""
+        return bool(self.__dict__.get("_graphs"))
+
+    @property
+    def is_top_cell(self) -> bool:
+        """Whether the Cell stands above all others; MindSpore says False until it compiles."""
+        return False
+
+    @property
+    def parameter_layout_dict(self) -> dict[str, Any]:
+        """How each Parameter is cut among devices, by name: none is, in one process."""
+        return self.__dict__.setdefault("_parameter_layout_dict", {})  # type: ignore[no-any-return]
+
+    @parameter_layout_dict.setter
+    def parameter_layout_dict(self, value: dict[str, Any]) -> None:
+        if not isinstance(value, dict):
+            raise TypeError(f"{type(self).__name__}.parameter_layout_dict = {value!r:.40}: expected a dict, got {type(value).__name__}.")
+        self.__dict__["_parameter_layout_dict"] = value
+
+    @property
+    def parallel_parameter_name_list(self) -> tuple[str, ...]:
+        """The names of Parameters that are cut among devices: none, in one process."""
+        return ()
+
+    @property
+    def parallel_parameter_merge_net_dict(self) -> OrderedDict[str, Any]:
+        """How cut Parameters are put together again: there are none, in one process."""
+        return OrderedDict()
+
+    def set_data_parallel(self) -> None:
+        """Asks that operators without a strategy share out the batch among devices; one device has it all."""
+        self.__dict__["_is_data_parallel"] = True
+
+    def set_broadcast_flag(self, mode: bool = True) -> Any:
+        """Says whether Parameters are sent from one process to all; gives itself back. In one process they are where they shall be."""
+        self.add_flags_recursive(broadcast_flag=mode)  # type: ignore[attr-defined]
+        return self
+
+    def shard(self, in_strategy: Any, out_strategy: Any = None, parameter_plan: Any = None) -> Any:
+        """Keeps how inputs, outputs and Parameters are cut among devices; gives the Cell back, which one device runs whole.
+
+        Raises TypeError where a strategy is no tuple or the plan no dict.
+        """
+        for name, value in (("in_strategy", in_strategy), ("out_strategy", out_strategy)):
+            if not isinstance(value, tuple) and (value is not None or name == "in_strategy"):
+                raise TypeError(f"{type(self).__name__}.shard({name}={value!r:.40}): expected a tuple, got {type(value).__name__}.")
+        if parameter_plan is not None and not isinstance(parameter_plan, dict):
+            what = f"{type(self).__name__}.shard(parameter_plan={parameter_plan!r:.40})"
+            raise TypeError(f"{what}: expected a dict, got {type(parameter_plan).__name__}.")
+        self.__dict__["_strategies"] = (in_strategy, out_strategy, parameter_plan)
+        return self
+
+    def update_cell_type(self, cell_type: str) -> None:
+        """Names the kind of network that this Cell belongs to, as `cell_type` then says."""
+        self.cell_type = cell_type
+
+    def get_scope(self) -> str | None:
+        """The name under which this Cell stands in a drawn graph; None until `generate_scope`."""
+        return self.__dict__.get("_scope")
+
+    def generate_scope(self) -> None:
+        """Gives each Cell inside this one the name under which it stands in a drawn graph."""
+        for name, cell in self.cells_and_names():  # type: ignore[attr-defined]
+            if cell is not self:
+                cell.__dict__["_scope"] = "-".join(name.split("."))
+
+    def remove_redundant_parameters(self) -> None:
+        """Takes Parameters of other pipeline stages away: here all stages run, so that each is needed."""
+
+    def cast_inputs(self, inputs: tuple[Any, ...], dst_type: Any) -> tuple[Any, ...]:
+        """The Tensors of a tuple, also inside of tuples, cast to `dst_type`; all else as it is."""
+        return tuple(
+            self.cast_inputs(one, dst_type) if isinstance(one, tuple) else one.astype(dst_type) if isinstance(one, TensorBase) else one
+            for one in inputs
+        )
+
+    def run_construct(self, cast_inputs: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """What `construct` gives for these inputs, with hooks."""
+        return self._run(*cast_inputs, **kwargs)  # type: ignore[attr-defined]

@@ -1,0 +1,257 @@
+"""The state of a Cell: buffers beside Parameters, all of it as one dictionary, and moving it to another dtype."""
+from __future__ import annotations
+
+from collections import OrderedDict, namedtuple
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from torchspore.engine import counters, dtypes
+from torchspore.engine.tensor import raw, rebind
+from torchspore.errors import NameRefused
+from torchspore.mindspore.common.tensor import Tensor, check_device
+from torchspore.mindspore.nn.cell_hooks import HookHandle
+
+_EXTRA = "_extra_state"
+
+
+class _IncompatibleKeys(namedtuple("_IncompatibleKeys", ["missing_keys", "unexpected_keys"])):
+    """What load_state_dict did not find, and what it found no place for."""
+
+    def __repr__(self) -> str:
+        return super().__repr__() if self.missing_keys or self.unexpected_keys else "<All keys matched successfully>"
+
+
+class CellState:
+    """What a Cell offers of its state. Buffers are attributes that `register_buffer` named."""
+
+    _cells: OrderedDict[str, Any]
+    _params: OrderedDict[str, Any]
+    cells_and_names: Callable[..., Any]
+
+    # ---- buffers
+
+    def register_buffer(self, name: str, tensor: Tensor | None, persistent: bool = True) -> None:
+        """Makes `tensor` a part of this Cell's state under the name `name`: no Parameter, and kept in state_dict if `persistent`.
+
+        Raises TypeError for what is no Tensor or None, KeyError for a name that is taken, empty or has a dot.
+        """
+        if not isinstance(name, str):
+            raise TypeError(f"register_buffer(name={name!r:.40}): expected a str, got {type(name).__name__}.")
+        if not name or "." in name:
+            raise NameRefused(f"register_buffer({name!r}): expected a name without a dot.")
+        known = self.__dict__.setdefault("_buffers", OrderedDict())
+        if name not in known and (name in self._params or name in self._cells or hasattr(type(self), name) or name in self.__dict__):
+            raise NameRefused(f"register_buffer({name!r}): {type(self).__name__}.{name} exists already.\n\nhint: give it another name.")
+        if tensor is not None and not isinstance(tensor, Tensor):
+            raise TypeError(f"register_buffer({name!r}): expected a Tensor or None, got {type(tensor).__name__}.")
+        known[name] = bool(persistent)
+        setattr(self, name, tensor)
+
+    def _own_buffers(self, persistent_only: bool = False) -> Iterator[tuple[str, Any]]:
+        for name, persistent in self.__dict__.get("_buffers", {}).items():
+            value = self.__dict__.get(name)
+            if value is not None and (persistent or not persistent_only):
+                yield name, value
+
+    def named_buffers(self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True) -> Iterator[tuple[str, Any]]:
+        """The buffers of this Cell, and with `recurse` of all inside it, with their dotted names.
+
+        Each Tensor comes once, unless `remove_duplicate` is False.
+        """
+        seen: set[int] = set()
+        for cell_name, cell in self.cells_and_names(name_prefix=prefix) if recurse else [(prefix, self)]:
+            for name, value in cell._own_buffers():
+                if not remove_duplicate or id(value) not in seen:
+                    seen.add(id(value))
+                    yield f"{cell_name}.{name}" if cell_name else name, value
+
+    def buffers(self, recurse: bool = True) -> Iterator[Any]:
+        """The buffers of this Cell, and with `recurse` of all inside it."""
+        for _, value in self.named_buffers(recurse=recurse):
+            yield value
+
+    def get_buffer(self, target: str) -> Tensor:
+        """The buffer of the dotted name `target`. Raises AttributeError where there is none."""
+        path, _, name = target.rpartition(".")
+        cell = self.get_sub_cell(path)  # type: ignore[attr-defined]
+        if name not in cell.__dict__.get("_buffers", {}):
+            raise AttributeError(f"{type(cell).__name__}: there is no buffer named {name!r}.")
+        return getattr(cell, name)  # type: ignore[no-any-return]
+
+    # ---- the whole state
+
+    def state_dict(self, *args: Any, destination: Any = None, prefix: str = "", keep_vars: bool = False) -> Any:
+        """Parameters and persistent buffers of this Cell and all inside it, by their dotted names behind `prefix`.
+
+        The values are those of the Cell, not copies; `keep_vars` is about records of gradients, which Parameters here don't carry, so both
+        answers are the same. `destination` is filled and given back.
+        """
+        for name, value in zip(("destination", "prefix", "keep_vars"), args):
+            destination, prefix, keep_vars = (
+                value if name == "destination" else destination, value if name == "prefix" else prefix,
+                value if name == "keep_vars" else keep_vars,
+            )
+        found = OrderedDict() if destination is None else destination
+        for hook in self._state_hooks("state_dict_pre"):
+            hook(self, prefix, keep_vars)
+        for name, parameter in self._params.items():
+            if parameter is not None:
+                found[prefix + name] = parameter
+        for name, value in self._own_buffers(persistent_only=True):
+            found[prefix + name] = value
+        if type(self).get_extra_state is not CellState.get_extra_state:
+            found[prefix + _EXTRA] = self.get_extra_state()
+        for name, cell in self._cells.items():
+            if cell is not None:
+                cell.state_dict(destination=found, prefix=f"{prefix}{name}.", keep_vars=keep_vars)
+        for hook in self._state_hooks("state_dict_post"):
+            hook(self, found, prefix, {})
+        return found
+
+    def get_extra_state(self) -> Any:
+        """What else state_dict is to hold; a Cell that has more defines this and `set_extra_state`."""
+        raise RuntimeError(f"{type(self).__name__}: expected a method get_extra_state.\n\nhint: define it beside set_extra_state.")
+
+    def set_extra_state(self, state: Any) -> None:
+        """Takes back what `get_extra_state` gave."""
+        raise RuntimeError(
+            f"{type(self).__name__}: expected a method set_extra_state for {state!r:.40}.\n\nhint: define it beside get_extra_state."
+        )
+
+    def load_state_dict(self, state_dict: Mapping[str, Any], strict: bool = True) -> Any:
+        """Copies the values of `state_dict` into the Parameters and buffers of these names.
+
+        Gives (missing_keys, unexpected_keys). Raises TypeError for what is no dict, RuntimeError for other shapes, and with `strict` for
+        names that are missing or too many.
+        """
+        if not isinstance(state_dict, Mapping):
+            raise TypeError(f"load_state_dict({state_dict!r:.40}): expected a dict, got {type(state_dict).__name__}.")
+        given = OrderedDict(state_dict)
+        missing: list[str] = []
+        errors: list[str] = []
+        known = self._load(given, "", strict, missing, errors)
+        unexpected = [name for name in given if name not in known]
+        if strict:
+            errors += [f"{name!r} is missing in it" for name in missing] + [f"{name!r} has no place here" for name in unexpected]
+        if errors:
+            raise RuntimeError(f"load_state_dict into {type(self).__name__}: " + "; ".join(errors[:8]) + ".")
+        found = _IncompatibleKeys(missing, unexpected)
+        for hook in self._state_hooks("load_state_dict_post"):
+            hook(self, found)
+        return found
+
+    def _load(self, given: Any, prefix: str, strict: bool, missing: list[str], errors: list[str]) -> set[str]:
+        for hook in self._state_hooks("load_state_dict_pre"):
+            hook(self, given, prefix, {}, strict, missing, [], errors)
+        known: set[str] = set()
+        own = [(name, one) for name, one in self._params.items() if one is not None] + list(self._own_buffers(persistent_only=True))
+        for name, target in own:
+            key = prefix + name
+            known.add(key)
+            if key not in given:
+                missing.append(key)
+            elif not isinstance(given[key], Tensor):
+                errors.append(f"{key!r} is no Tensor but {type(given[key]).__name__}")
+            elif given[key].shape != target.shape:
+                errors.append(f"{key!r} has shape {given[key].shape}, and {target.shape} here")
+            else:
+                source = raw(given[key])
+                rebind(target, source.to(raw(target).dtype).detach().clone())
+        if type(self).set_extra_state is not CellState.set_extra_state:
+            key = prefix + _EXTRA
+            known.add(key)
+            if key in given:
+                self.set_extra_state(given[key])
+            else:
+                missing.append(key)
+        for name, cell in self._cells.items():
+            if cell is not None:
+                known |= cell._load(given, f"{prefix}{name}.", strict, missing, errors)
+        counters.cell_changed()
+        return known
+
+    # ---- hooks of both
+
+    def _state_hooks(self, kind: str) -> list[Any]:
+        return list(self.__dict__.get("_hooks_of_state", {}).get(kind, {}).values())
+
+    def _register_state_hook(self, kind: str, hook: Callable[..., Any]) -> HookHandle:
+        if not callable(hook):
+            raise TypeError(f"register_{kind}_hook({hook!r:.40}): expected a function, got {type(hook).__name__}.")
+        hooks = self.__dict__.setdefault("_hooks_of_state", {}).setdefault(kind, OrderedDict())
+        number = max(hooks, default=-1) + 1
+        hooks[number] = hook
+        return HookHandle(hooks, number)
+
+    def register_state_dict_pre_hook(self, hook: Callable[..., Any]) -> HookHandle:
+        """Calls `hook(cell, prefix, keep_vars)` before state_dict."""
+        return self._register_state_hook("state_dict_pre", hook)
+
+    def register_state_dict_post_hook(self, hook: Callable[..., Any]) -> HookHandle:
+        """Calls `hook(cell, state_dict, prefix, local_metadata)` after state_dict; it may change the dictionary."""
+        return self._register_state_hook("state_dict_post", hook)
+
+    def register_load_state_dict_pre_hook(self, hook: Callable[..., Any]) -> HookHandle:
+        """Calls `hook(cell, state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs)` before loading."""
+        return self._register_state_hook("load_state_dict_pre", hook)
+
+    def register_load_state_dict_post_hook(self, hook: Callable[..., Any]) -> HookHandle:
+        """Calls `hook(cell, incompatible_keys)` after load_state_dict; it may empty the lists."""
+        return self._register_state_hook("load_state_dict_post", hook)
+
+    # ---- another dtype or device
+
+    def _tensors(self, recurse: bool = True) -> Iterator[Any]:
+        for _, cell in self.cells_and_names() if recurse else [("", self)]:
+            yield from (one for one in cell._params.values() if one is not None)
+            yield from (value for _, value in cell._own_buffers())
+
+    def to(self, *args: Any, **kwargs: Any) -> Any:
+        """Casts Parameters and buffers that hold floating numbers: `to(dtype)`, `to(tensor)` or `to(device, dtype)`; gives itself back.
+
+        The device is 'CPU', where that is where all are, or None; `non_blocking` waits for nothing, as nothing moves. Raises TypeError for
+        a dtype of whole numbers and for what is none of these.
+        """
+        device, dtype = _destination(args, kwargs)
+        if device is not None:
+            check_device("Cell.to", device)
+        if dtype is None:
+            return self
+        if not dtypes.to_torch(dtype).is_floating_point and not dtypes.to_torch(dtype).is_complex:
+            raise TypeError(f"Cell.to({dtype}): expected a dtype of floating or complex numbers.")
+        for tensor in self._tensors():
+            own = raw(tensor)
+            if own.is_floating_point() or own.is_complex():
+                rebind(tensor, own.to(dtypes.to_torch(dtype)))
+        counters.cell_changed()
+        return self
+
+    def to_empty(self, *, device: str | None = None, recurse: bool = True) -> Any:
+        """Gives Parameters and buffers new memory with no values of any meaning; gives itself back."""
+        if device is not None:
+            check_device("Cell.to_empty", device)
+        for tensor in self._tensors(recurse):
+            rebind(tensor, raw(tensor).new_empty(raw(tensor).shape))
+        counters.cell_changed()
+        return self
+
+
+def _destination(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Any]:
+    """(device, dtype) of a call of `to`."""
+    unknown = [name for name in kwargs if name not in ("device", "dtype", "non_blocking", "tensor")]
+    if unknown:
+        raise TypeError(f"Cell.to({unknown[0]}=...): expected device, dtype or non_blocking.")
+    device, dtype = kwargs.get("device"), kwargs.get("dtype")
+    given = [*args, *([kwargs["tensor"]] if "tensor" in kwargs else [])]
+    for value in given:
+        if isinstance(value, Tensor):
+            dtype = value.dtype
+        elif isinstance(value, dtypes.Type):
+            dtype = value
+        elif isinstance(value, str):
+            device = value
+        elif value is not None and not isinstance(value, bool):
+            raise TypeError(f"Cell.to({value!r:.40}): expected a device, a dtype or a Tensor, got {type(value).__name__}.")
+    if dtype is not None and not isinstance(dtype, dtypes.Type):
+        raise TypeError(f"Cell.to(dtype={dtype!r:.40}): expected a MindSpore dtype, got {type(dtype).__name__}.")
+    return device, dtype

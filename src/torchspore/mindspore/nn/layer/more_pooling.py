@@ -1,0 +1,175 @@
+"""Pooling to a given size, by powers, back to where values lay, and at random places, as Cells."""
+from __future__ import annotations
+
+from typing import Any
+
+from torchspore.mindspore import ops
+from torchspore.mindspore.nn.cell import Cell
+
+
+class _Adaptive(Cell):
+    """What pooling to a size shares."""
+
+    def __init__(self, output_size: Any) -> None:
+        super().__init__()
+        self.output_size = output_size
+
+    def extend_repr(self) -> str:
+        return f"output_size={self.output_size}"
+
+
+class AdaptiveAvgPool1d(_Adaptive):
+    """Means of windows of (N, C, L) or (C, L) chosen so that the result has length `output_size`."""
+
+    def __init__(self, output_size: int) -> None:
+        super().__init__(output_size)
+        _check_length("AdaptiveAvgPool1d", output_size)
+
+    def construct(self, input: Any) -> Any:
+        """The pooled input."""
+        return ops.adaptive_avg_pool1d(input, self.output_size)
+
+
+def _check_length(name: str, output_size: Any) -> None:
+    if isinstance(output_size, bool) or not isinstance(output_size, int):
+        raise TypeError(f"{name}(output_size={output_size!r:.40}): expected an int, got {type(output_size).__name__}.")
+    if output_size < 1:
+        raise ValueError(f"{name}(output_size={output_size}): expected an int from 1 on.")
+
+
+class AdaptiveAvgPool3d(_Adaptive):
+    """Means of windows chosen so that the result is (N, C, *output_size); None keeps a length."""
+
+    def construct(self, input: Any) -> Any:
+        """The pooled input."""
+        return ops.adaptive_avg_pool3d(input, self.output_size)
+
+
+class AdaptiveMaxPool1d(_Adaptive):
+    """The largest values in windows of (N, C, L), as many as `output_size`, which divides L."""
+
+    def __init__(self, output_size: int) -> None:
+        super().__init__(output_size)
+        _check_length("AdaptiveMaxPool1d", output_size)
+
+    def construct(self, x: Any) -> Any:
+        """The pooled x."""
+        return ops.adaptive_max_pool1d(x, self.output_size)
+
+
+class AdaptiveMaxPool2d(_Adaptive):
+    """The largest values in windows chosen so that the result is (N, C, *output_size); with `return_indices` also where they lay."""
+
+    def __init__(self, output_size: Any, return_indices: bool = False) -> None:
+        super().__init__(output_size)
+        self.return_indices = return_indices
+
+    def construct(self, input: Any) -> Any:
+        """The pooled input."""
+        return ops.adaptive_max_pool2d(input, self.output_size, self.return_indices)
+
+
+class AdaptiveMaxPool3d(_Adaptive):
+    """The largest values in windows chosen so that the result is (N, C, *output_size); with `return_indices` also where they lay."""
+
+    def __init__(self, output_size: Any, return_indices: bool = False) -> None:
+        super().__init__(output_size)
+        self.return_indices = return_indices
+
+    def construct(self, input: Any) -> Any:
+        """The pooled input."""
+        return ops.adaptive_max_pool3d(input, self.output_size, self.return_indices)
+
+
+class LPPool1d(Cell):
+    """The root of order `norm_type` of the sum of powers in each window of (N, C, L) or (C, L)."""
+
+    def __init__(self, norm_type: float, kernel_size: int, stride: int | None = None, ceil_mode: bool = False) -> None:
+        super().__init__()
+        self.norm_type, self.kernel_size, self.stride, self.ceil_mode = norm_type, kernel_size, stride, ceil_mode
+
+    def construct(self, x: Any) -> Any:
+        """The pooled x."""
+        return ops.lp_pool1d(x, self.norm_type, self.kernel_size, self.stride, self.ceil_mode)
+
+
+class LPPool2d(Cell):
+    """The root of order `norm_type` of the sum of powers in each window of (N, C, H, W)."""
+
+    def __init__(self, norm_type: float, kernel_size: Any, stride: Any = None, ceil_mode: bool = False) -> None:
+        super().__init__()
+        self.norm_type, self.kernel_size, self.stride, self.ceil_mode = norm_type, kernel_size, stride, ceil_mode
+
+    def construct(self, x: Any) -> Any:
+        """The pooled x."""
+        return ops.lp_pool2d(x, self.norm_type, self.kernel_size, self.stride, self.ceil_mode)
+
+
+class _Unpool(Cell):
+    """What the inverses of pooling share."""
+
+    def __init__(self, kernel_size: Any, stride: Any = None, padding: Any = 0) -> None:
+        super().__init__()
+        self.kernel_size, self.stride, self.padding = kernel_size, stride, padding
+
+
+class MaxUnpool1d(_Unpool):
+    """What MaxPool1d took, put back to where `indices` say; zeros elsewhere."""
+
+    def construct(self, x: Any, indices: Any, output_size: Any = None) -> Any:
+        """The longer sequences."""
+        return ops.max_unpool1d(x, indices, self.kernel_size, self.stride, self.padding, output_size)
+
+
+class MaxUnpool2d(_Unpool):
+    """What MaxPool2d took, put back to where `indices` say; zeros elsewhere."""
+
+    def construct(self, x: Any, indices: Any, output_size: Any = None) -> Any:
+        """The larger images."""
+        return ops.max_unpool2d(x, indices, self.kernel_size, self.stride, self.padding, output_size)
+
+
+class MaxUnpool3d(_Unpool):
+    """What MaxPool3d took, put back to where `indices` say; zeros elsewhere."""
+
+    def construct(self, x: Any, indices: Any, output_size: Any = None) -> Any:
+        """The larger volumes."""
+        return ops.max_unpool3d(x, indices, self.kernel_size, self.stride, self.padding, output_size)
+
+
+class _Fractional(Cell):
+    """What pooling at random places shares (Graham, 2014)."""
+
+    def __init__(
+        self, kernel_size: Any, output_size: Any = None, output_ratio: Any = None, return_indices: bool = False,
+        _random_samples: Any = None,
+    ) -> None:
+        super().__init__()
+        self.kernel_size, self.output_size, self.output_ratio = kernel_size, output_size, output_ratio
+        self.return_indices, self._random_samples = return_indices, _random_samples
+
+
+class FractionalMaxPool2d(_Fractional):
+    """The largest values of (N, C, H, W) in windows at random places, as many as `output_size`, or `output_ratio` times the lengths."""
+
+    def construct(self, input: Any) -> Any:
+        """The pooled input, and with `return_indices` where the values lay."""
+        return ops.fractional_max_pool2d(
+            input, self.kernel_size, self.output_size, self.output_ratio, self.return_indices, self._random_samples,
+        )
+
+
+class FractionalMaxPool3d(_Fractional):
+    """The largest values of (N, C, D, H, W) in windows at random places, as many as `output_size`, or `output_ratio` times the lengths."""
+
+    def construct(self, input: Any) -> Any:
+        """The pooled input, and with `return_indices` where the values lay."""
+        return ops.fractional_max_pool3d(
+            input, self.kernel_size, self.output_size, self.output_ratio, self.return_indices, self._random_samples,
+        )
+
+
+__all__ = [
+    "AdaptiveAvgPool1d", "AdaptiveAvgPool3d", "AdaptiveMaxPool1d", "AdaptiveMaxPool2d", "AdaptiveMaxPool3d", "FractionalMaxPool2d",
+    "FractionalMaxPool3d", "LPPool1d", "LPPool2d", "MaxUnpool1d", "MaxUnpool2d", "MaxUnpool3d",
+]

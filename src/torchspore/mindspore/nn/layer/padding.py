@@ -1,0 +1,114 @@
+"""Values added at the ends of the last axes, as Cells."""
+from __future__ import annotations
+
+from typing import Any
+
+from torchspore.mindspore.nn.cell import Cell
+from torchspore.mindspore.ops import padding as pads_of
+
+
+class _Pad(Cell):
+    """What the layers share: `padding` is an int, or (before, after) of the last axis first; pairs left out are 0."""
+
+    axes = 1
+    mode = "constant"
+    cuts = False
+
+    def __init__(self, padding: Any, value: Any = 0) -> None:
+        super().__init__()
+        name = type(self).__name__
+        if isinstance(padding, bool) or not isinstance(padding, (int, tuple)):
+            raise TypeError(f"{name}(padding={padding!r:.40}): expected an int or a tuple of ints, got {type(padding).__name__}.")
+        pads = (padding,) * (2 * self.axes) if isinstance(padding, int) else padding
+        if any(isinstance(p, bool) or not isinstance(p, int) for p in pads):
+            raise TypeError(f"{name}(padding={padding!r:.40}): expected ints.")
+        if len(pads) % 2 or len(pads) > 2 * self.axes:
+            raise ValueError(f"{name}(padding={padding!r:.40}): expected (before, after) for each of {self.axes} axes.")
+        if not self.cuts and min(pads) < 0:
+            raise ValueError(f"{name}(padding={padding!r:.40}): expected ints from 0 on.")
+        if not isinstance(value, (int, float)):
+            raise TypeError(f"{name}(value={value!r:.40}): expected a number, got {type(value).__name__}.")
+        self.padding, self.value = pads, value
+
+    def construct(self, x: Any) -> Any:
+        """x with the values added."""
+        return pads_of._pad_by_layer(x, self.padding, self.mode, self.value)
+
+
+class _ConstantPad(_Pad):
+    cuts = True
+
+    def __init__(self, padding: Any, value: Any) -> None:
+        super().__init__(padding, value)
+
+
+class ConstantPad1d(_ConstantPad):
+    """Adds `value` at the ends of the last axis; a negative count cuts away."""
+
+
+class ConstantPad2d(_ConstantPad):
+    """Adds `value` at the ends of the last two axes; a negative count cuts away."""
+
+    axes = 2
+
+
+class ConstantPad3d(_ConstantPad):
+    """Adds `value` at the ends of the last three axes; a negative count cuts away."""
+
+    axes = 3
+
+
+class ZeroPad2d(_Pad):
+    """Adds zeros at the ends of the last two axes; a negative count cuts away."""
+
+    axes, cuts = 2, True
+
+    def __init__(self, padding: Any) -> None:
+        super().__init__(padding)
+
+
+class _Mirrored(_Pad):
+    mode = "reflect"
+
+    def __init__(self, padding: Any) -> None:
+        super().__init__(padding)
+
+
+class ReflectionPad1d(_Mirrored):
+    """Adds the mirror image at the ends of the last axis, without the border."""
+
+
+class ReflectionPad2d(_Mirrored):
+    """Adds the mirror image at the ends of the last two axes, without the border."""
+
+    axes = 2
+
+
+class ReflectionPad3d(_Mirrored):
+    """Adds the mirror image at the ends of the last three axes, without the border."""
+
+    axes = 3
+
+
+class ReplicationPad1d(_Mirrored):
+    """Repeats the border at the ends of the last axis."""
+
+    mode = "replicate"
+
+
+class ReplicationPad2d(_Mirrored):
+    """Repeats the border at the ends of the last two axes."""
+
+    axes, mode = 2, "replicate"
+
+
+class ReplicationPad3d(_Mirrored):
+    """Repeats the border at the ends of the last three axes."""
+
+    axes, mode = 3, "replicate"
+
+
+__all__ = [
+    "ConstantPad1d", "ConstantPad2d", "ConstantPad3d", "ReflectionPad1d", "ReflectionPad2d", "ReflectionPad3d", "ReplicationPad1d",
+    "ReplicationPad2d", "ReplicationPad3d", "ZeroPad2d",
+]

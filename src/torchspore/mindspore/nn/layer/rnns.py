@@ -1,0 +1,198 @@
+"""Recurrent networks as Cells: RNN, GRU, LSTM."""
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from torchspore.engine import dtypes
+from torchspore.mindspore import ops
+from torchspore.mindspore.common.initializer import Uniform, initializer
+from torchspore.mindspore.common.parameter import Parameter
+from torchspore.mindspore.common.tensor import Tensor
+from torchspore.mindspore.nn.cell import Cell
+from torchspore.mindspore.ops import recurrent
+from torchspore.mindspore.ops.explain import place
+
+_GATES = {"lstm": 4, "gru": 3, "tanh": 1, "relu": 1}
+
+
+def check_sizes(name: str, **given: Any) -> None:
+    """Raises TypeError for what is no int, ValueError for one below 1."""
+    for key, value in given.items():
+        if isinstance(value, bool) or not isinstance(value, int):
+            raise TypeError(f"{name}({key}={value!r:.40}): expected an int, got {type(value).__name__}.")
+        if value < 1:
+            raise ValueError(f"{name}({key}={value}): expected an int from 1 on.")
+
+
+def check_bools(name: str, **given: Any) -> None:
+    """Raises TypeError for what is no bool."""
+    for key, value in given.items():
+        if not isinstance(value, bool):
+            raise TypeError(f"{name}({key}={value!r:.40}): expected a bool, got {type(value).__name__}.")
+
+
+class _Recurrent(Cell):
+    """What the networks share.
+
+    `weight_ih_l0` (gates * hidden, input) and `weight_hh_l0` (gates * hidden, hidden), with `has_bias` `bias_ih_l0` and `bias_hh_l0`, for
+    each layer, and again with `_reverse` for the other direction; all start uniform within 1 / sqrt(hidden).
+    """
+
+    def _build(
+        self, kind: str, input_size: int, hidden_size: int, num_layers: int = 1, has_bias: bool = True, batch_first: bool = False,
+        dropout: float = 0.0, bidirectional: bool = False, dtype: Any = dtypes.float32,
+    ) -> None:
+        name = type(self).__name__
+        check_sizes(name, input_size=input_size, hidden_size=hidden_size, num_layers=num_layers)
+        check_bools(name, has_bias=has_bias, batch_first=batch_first, bidirectional=bidirectional)
+        if not isinstance(dropout, float):
+            raise TypeError(f"{name}(dropout={dropout!r:.40}): expected a float, got {type(dropout).__name__}.")
+        if not 0 <= dropout < 1:
+            raise ValueError(f"{name}(dropout={dropout}): expected a number from 0 to below 1.")
+        self.kind, self.input_size, self.hidden_size, self.num_layers = kind, input_size, hidden_size, num_layers
+        self.has_bias, self.batch_first, self.dropout, self.bidirectional = has_bias, batch_first, dropout, bidirectional
+        self.is_lstm = kind == "lstm"
+        self._dtype = dtype
+        bound, rows = 1 / math.sqrt(hidden_size), _GATES[kind] * hidden_size
+        columns = {"weight_hh": (hidden_size,), "bias_ih": (), "bias_hh": ()}
+        for part in ("weight_ih", "weight_hh", "bias_ih", "bias_hh") if has_bias else ("weight_ih", "weight_hh"):
+            for layer, suffix in self._places():
+                inner = input_size if layer == 0 else hidden_size * (2 if bidirectional else 1)
+                shape = (rows, *columns.get(part, (inner,)))
+                own = f"{part}_l{layer}{suffix}"
+                setattr(self, own, Parameter(initializer(Uniform(bound), shape, dtype), name=own))
+
+    def _places(self) -> list[tuple[int, str]]:
+        return [(layer, suffix) for layer in range(self.num_layers) for suffix in (("", "_reverse") if self.bidirectional else ("",))]
+
+    def _weights(self) -> list[Any]:
+        return [
+            getattr(self, f"{part}_l{layer}{suffix}") if self.has_bias or part.startswith("weight") else None
+            for layer, suffix in self._places() for part in ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
+        ]
+
+    def construct(self, x: Any, hx: Any = None, seq_length: Any = None) -> Any:
+        """The outputs, and the last state: (h, c) of an LSTM.
+
+        x is (time, N, input), with `batch_first` (N, time, input); `hx` the first state, None for zeros; `seq_length` (N,) says after how
+        many steps each sequence ends.
+        """
+        name = type(self).__name__
+        if x.ndim != 3 or x.shape[2] != self.input_size:
+            raise ValueError(f"{place()}{name}: expected an input of 3 axes, the last of length {self.input_size}, got shape {x.shape}.")
+        if self.is_lstm and hx is not None and not isinstance(hx, tuple):
+            raise TypeError(f"{place()}{name}: hx: expected a tuple (h, c), got {type(hx).__name__}.")
+        if seq_length is not None and not isinstance(seq_length, Tensor):
+            raise TypeError(f"{place()}{name}: seq_length: expected a Tensor, got {type(seq_length).__name__}.")
+        if self.batch_first:
+            x = ops.transpose(x, (1, 0, 2))
+        if hx is None:
+            zeros = ops.zeros((len(self._places()), x.shape[1], self.hidden_size), x.dtype)
+            hx = (zeros, zeros) if self.is_lstm else zeros
+        weights = [None if w is None else w.astype(x.dtype) for w in self._weights()]
+        out, last = recurrent._recurrent(
+            x, hx, weights, seq_length, self.kind, self.num_layers, self.bidirectional, self.dropout, self.training,
+        )
+        return (ops.transpose(out, (1, 0, 2)) if self.batch_first else out), last
+
+
+class LSTM(_Recurrent):
+    """Long short-term memory (Hochreiter and Schmidhuber, 1997): gates in the order input, forget, cell, output.
+
+    Called with (x, (h, c), seq_length) it gives (outputs, (h, c)). `dropout` drops between layers while training. Raises TypeError and
+    ValueError for wrong arguments.
+    """
+
+    def __init__(
+        self, input_size: int, hidden_size: int, num_layers: int = 1, has_bias: bool = True, batch_first: bool = False,
+        dropout: float = 0.0, bidirectional: bool = False, dtype: Any = dtypes.float32,
+    ) -> None:
+        super().__init__()
+        self._build("lstm", input_size, hidden_size, num_layers, has_bias, batch_first, dropout, bidirectional, dtype)
+
+
+class GRU(_Recurrent):
+    """Gated recurrent units (Cho and others, 2014): gates in the order reset, update, new.
+
+    Called with (x, h, seq_length) it gives (outputs, h). `dropout` drops between layers while training. Raises TypeError and ValueError
+    for wrong arguments.
+    """
+
+    def __init__(
+        self, input_size: int, hidden_size: int, num_layers: int = 1, has_bias: bool = True, batch_first: bool = False,
+        dropout: float = 0.0, bidirectional: bool = False, dtype: Any = dtypes.float32,
+    ) -> None:
+        super().__init__()
+        self._build("gru", input_size, hidden_size, num_layers, has_bias, batch_first, dropout, bidirectional, dtype)
+
+
+class RNN(_Recurrent):
+    """Elman's network (1990), with the nonlinearity 'tanh' or 'relu', which is given by name.
+
+    Called with (x, h, seq_length) it gives (outputs, h). `dropout` drops between layers while training. Raises TypeError and ValueError
+    for wrong arguments.
+    """
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__()
+        kind = kwargs.pop("nonlinearity", "tanh")
+        if kind not in ("tanh", "relu"):
+            raise ValueError(f"RNN(nonlinearity={kind!r:.40}): expected 'tanh' or 'relu'.")
+        self.nonlinearity = kind
+        self._build(kind, *args, **kwargs)
+
+
+class _RecurrentCell(Cell):
+    """One step of a network: `weight_ih`, `weight_hh`, and with `has_bias` `bias_ih`, `bias_hh`."""
+
+    def _build(self, kind: str, input_size: int, hidden_size: int, has_bias: bool, dtype: Any) -> None:
+        check_sizes(type(self).__name__, input_size=input_size, hidden_size=hidden_size)
+        check_bools(type(self).__name__, has_bias=has_bias)
+        self.kind, self.input_size, self.hidden_size, self.has_bias = kind, input_size, hidden_size, has_bias
+        rows, start = _GATES[kind] * hidden_size, Uniform(1 / math.sqrt(hidden_size))
+        self.weight_ih = Parameter(initializer(start, (rows, input_size), dtype), name="weight_ih")
+        self.weight_hh = Parameter(initializer(start, (rows, hidden_size), dtype), name="weight_hh")
+        self.bias_ih = Parameter(initializer(start, (rows,), dtype), name="bias_ih") if has_bias else None
+        self.bias_hh = Parameter(initializer(start, (rows,), dtype), name="bias_hh") if has_bias else None
+
+    def construct(self, x: Any, hx: Any) -> Any:
+        """The next state (N, hidden); (h, c) of an LSTM."""
+        name = type(self).__name__
+        if x.ndim != 2 or x.shape[1] != self.input_size:
+            raise ValueError(f"{place()}{name}: expected an input (N, {self.input_size}), got shape {x.shape}.")
+        if self.kind == "lstm" and not isinstance(hx, tuple):
+            raise TypeError(f"{place()}{name}: hx: expected a tuple (h, c), got {type(hx).__name__}.")
+        return recurrent._recurrent_cell(x, hx, self.weight_ih, self.weight_hh, self.bias_ih, self.bias_hh, self.kind)
+
+
+class LSTMCell(_RecurrentCell):
+    """One step of an LSTM: x (N, input) and (h, c) (N, hidden) give the next (h, c)."""
+
+    def __init__(self, input_size: int, hidden_size: int, has_bias: bool = True, dtype: Any = dtypes.float32) -> None:
+        super().__init__()
+        self._build("lstm", input_size, hidden_size, has_bias, dtype)
+
+
+class GRUCell(_RecurrentCell):
+    """One step of a GRU: x (N, input) and h (N, hidden) give the next h."""
+
+    def __init__(self, input_size: int, hidden_size: int, has_bias: bool = True, dtype: Any = dtypes.float32) -> None:
+        super().__init__()
+        self._build("gru", input_size, hidden_size, has_bias, dtype)
+
+
+class RNNCell(_RecurrentCell):
+    """One step of Elman's network: x (N, input) and h (N, hidden) give the next h, with the nonlinearity 'tanh' or 'relu'."""
+
+    def __init__(
+        self, input_size: int, hidden_size: int, has_bias: bool = True, nonlinearity: str = "tanh", dtype: Any = dtypes.float32,
+    ) -> None:
+        super().__init__()
+        if nonlinearity not in ("tanh", "relu"):
+            raise ValueError(f"RNNCell(nonlinearity={nonlinearity!r:.40}): expected 'tanh' or 'relu'.")
+        self.nonlinearity = nonlinearity
+        self._build(nonlinearity, input_size, hidden_size, has_bias, dtype)
+
+
+__all__ = ["GRU", "GRUCell", "LSTM", "LSTMCell", "RNN", "RNNCell"]

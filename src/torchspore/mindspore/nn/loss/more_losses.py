@@ -1,0 +1,361 @@
+"""Losses by margins, distances, overlaps and distributions as Cells."""
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from torchspore.engine import dtypes
+from torchspore.mindspore import ops
+from torchspore.mindspore.nn.cell import Cell
+from torchspore.mindspore.nn.layer.basic import get_activation
+from torchspore.mindspore.nn.loss.loss import LossBase
+from torchspore.mindspore.ops import more_losses
+from torchspore.mindspore.ops.explain import place
+
+
+def _same_shape(name: str, logits: Any, labels: Any) -> None:
+    if logits.shape != labels.shape:
+        raise ValueError(f"{place()}{name}: expected equal shapes, got {logits.shape} and {labels.shape}.")
+
+
+class MAELoss(LossBase):
+    """The absolute difference of logits and labels."""
+
+    def construct(self, logits: Any, label: Any) -> Any:
+        """The loss."""
+        return self.get_loss(ops.abs(logits - label))
+
+
+class L1LossExt(LossBase):
+    """The absolute difference of logits and labels."""
+
+    def construct(self, logits: Any, labels: Any) -> Any:
+        """The loss."""
+        return ops.l1_loss(logits, labels, self.reduction)
+
+
+class RMSELoss(LossBase):
+    """The root of the mean squared difference of logits and labels."""
+
+    def __init__(self) -> None:
+        super().__init__()
+
+    def construct(self, logits: Any, label: Any) -> Any:
+        """The loss ()."""
+        return ops.sqrt(ops.mean(ops.square(logits - label)))
+
+
+class HuberLoss(LossBase):
+    """Half the squared difference up to `delta`, then delta times the difference less delta / 2."""
+
+    def __init__(self, reduction: str = "mean", delta: float = 1.0) -> None:
+        super().__init__(reduction)
+        self.delta = delta
+
+    def construct(self, logits: Any, labels: Any) -> Any:
+        """The loss."""
+        return ops.huber_loss(logits, labels, self.reduction, self.delta)
+
+
+class KLDivLoss(LossBase):
+    """The Kullback-Leibler divergence of log probabilities and probabilities; 'batchmean' divides the sum by the first length."""
+
+    def __init__(self, reduction: str = "mean") -> None:
+        super().__init__("mean" if reduction == "batchmean" else reduction)
+        self.reduction = reduction
+
+    def construct(self, logits: Any, labels: Any) -> Any:
+        """The loss."""
+        return ops.kl_div(logits, labels, self.reduction)
+
+
+class CosineEmbeddingLoss(LossBase):
+    """1 - cos of the rows of both inputs where the label is 1; max(0, cos - margin) where it is -1."""
+
+    def __init__(self, margin: float = 0.0, reduction: str = "mean") -> None:
+        super().__init__(reduction)
+        if isinstance(margin, bool) or not isinstance(margin, float):
+            raise TypeError(f"CosineEmbeddingLoss(margin={margin!r:.40}): expected a float, got {type(margin).__name__}.")
+        if not -1 <= margin <= 1:
+            raise ValueError(f"CosineEmbeddingLoss(margin={margin}): expected a number from -1 to 1.")
+        self.margin = margin
+
+    def construct(self, logits_x1: Any, logits_x2: Any, labels: Any) -> Any:
+        """The loss."""
+        return ops.cosine_embedding_loss(logits_x1, logits_x2, labels, self.margin, self.reduction)
+
+
+class HingeEmbeddingLoss(LossBase):
+    """The input where the label is 1; max(0, margin - input) where it is -1."""
+
+    def __init__(self, margin: float = 1.0, reduction: str = "mean") -> None:
+        super().__init__(reduction)
+        self.margin = margin
+
+    def construct(self, logits: Any, labels: Any) -> Any:
+        """The loss."""
+        return ops.hinge_embedding_loss(logits, labels, self.margin, self.reduction)
+
+
+class MarginRankingLoss(LossBase):
+    """max(0, -target * (input1 - input2) + margin), with targets 1 and -1."""
+
+    def __init__(self, margin: float = 0.0, reduction: str = "mean") -> None:
+        super().__init__(reduction)
+        self.margin = margin
+
+    def construct(self, input1: Any, input2: Any, target: Any) -> Any:
+        """The loss."""
+        return ops.margin_ranking_loss(input1, input2, target, self.margin, self.reduction)
+
+
+class MultiMarginLoss(LossBase):
+    """For each row (N, C): the mean over other classes of max(0, margin - x[target] + x)^p, times the class's weight."""
+
+    def __init__(self, p: int = 1, margin: float = 1.0, reduction: str = "mean", weight: Any = None) -> None:
+        super().__init__(reduction)
+        self.p, self.margin, self.weight = p, margin, weight
+
+    def construct(self, x: Any, target: Any, weight: Any = None) -> Any:
+        """The loss; `weight` of the call goes before that of the layer."""
+        return ops.multi_margin_loss(x, target, self.p, self.margin, self.weight if weight is None else weight, self.reduction)
+
+
+class MultilabelMarginLoss(LossBase):
+    """For each row (N, C): max(0, 1 - (x[right] - x[wrong])) over all pairs, divided by C.
+
+    Targets list the right classes up to the first -1.
+    """
+
+    def construct(self, x: Any, target: Any) -> Any:
+        """The loss."""
+        return ops.multilabel_margin_loss(x, target, self.reduction)
+
+
+class MultiLabelSoftMarginLoss(LossBase):
+    """The binary cross entropy of logits (N, C), the mean over the classes, each times its weight."""
+
+    def __init__(self, weight: Any = None, reduction: str = "mean") -> None:
+        super().__init__(reduction)
+        self.weight = weight
+
+    def construct(self, x: Any, target: Any) -> Any:
+        """The loss."""
+        return ops.multilabel_soft_margin_loss(x, target, self.weight, self.reduction)
+
+
+class SoftMarginLoss(LossBase):
+    """log(1 + exp(-label * logit)), with labels 1 and -1."""
+
+    def construct(self, logits: Any, labels: Any) -> Any:
+        """The loss."""
+        return ops.soft_margin_loss(logits, labels, self.reduction)
+
+
+class TripletMarginLoss(LossBase):
+    """max(0, |x - positive| - |x - negative| + margin), in the norm `p`; with `swap` the nearer of both to the negative."""
+
+    def __init__(self, p: int = 2, swap: bool = False, eps: float = 1e-6, reduction: str = "mean", margin: float = 1.0) -> None:
+        super().__init__(reduction)
+        self.p, self.swap, self.eps, self.margin = p, swap, eps, margin
+
+    def construct(self, x: Any, positive: Any, negative: Any, margin: Any = 1.0) -> Any:
+        """The loss; a `margin` of the call that is not 1 goes before that of the layer."""
+        own = self.margin if isinstance(margin, float) and margin == 1.0 else margin
+        return ops.TripletMarginLoss(self.p, self.swap, self.eps, self.reduction)(x, positive, negative, own)
+
+
+class TripletMarginWithDistanceLoss(LossBase):
+    """max(0, d(x, positive) - d(x, negative) + margin), with the Euclidean distance or a function of the program's own."""
+
+    def __init__(
+        self, distance_function: Callable[[Any, Any], Any] | None = None, swap: bool = False, reduction: str = "mean", margin: float = 1.0,
+    ) -> None:
+        super().__init__(reduction)
+        if distance_function is not None and not callable(distance_function):
+            raise TypeError(f"TripletMarginWithDistanceLoss(distance_function={distance_function!r:.40}): expected a function.")
+        if not isinstance(swap, bool):
+            raise TypeError(f"TripletMarginWithDistanceLoss(swap={swap!r:.40}): expected a bool, got {type(swap).__name__}.")
+        self.distance_function = distance_function or (lambda a, b: ops.sqrt(ops.sum(ops.square(a - b + 1e-6), -1)))
+        self.swap, self.margin = swap, margin
+
+    def construct(self, x: Any, positive: Any, negative: Any) -> Any:
+        """The loss."""
+        near, far = self.distance_function(x, positive), self.distance_function(x, negative)
+        if self.swap:
+            far = ops.minimum(far, self.distance_function(positive, negative))
+        return self.get_loss(ops.relu(near - far + self.margin))
+
+
+class PoissonNLLLoss(LossBase):
+    """exp(x) - target * x, or with `log_input=False` x - target * log(x + eps); `full` adds Stirling's approximation of log(target!)."""
+
+    def __init__(self, log_input: bool = True, full: bool = False, eps: float = 1e-8, reduction: str = "mean") -> None:
+        super().__init__(reduction)
+        self.log_input, self.full, self.eps = log_input, full, eps
+
+    def construct(self, input: Any, target: Any) -> Any:
+        """The loss."""
+        return more_losses._poisson_nll(input, target, self.log_input, self.full, self.eps, self.reduction)
+
+
+class GaussianNLLLoss(LossBase):
+    """Half of log(var) + (x - target)^2 / var, with variances of at least `eps`; `full` adds log(2 pi) / 2."""
+
+    def __init__(self, *, full: bool = False, eps: float = 1e-6, reduction: str = "mean") -> None:
+        super().__init__(reduction)
+        if isinstance(eps, bool) or not isinstance(eps, float):
+            raise TypeError(f"GaussianNLLLoss(eps={eps!r:.40}): expected a float, got {type(eps).__name__}.")
+        if eps <= 0:
+            raise ValueError(f"GaussianNLLLoss(eps={eps}): expected a number above 0.")
+        self.full, self.eps = full, eps
+
+    def construct(self, logits: Any, labels: Any, var: Any) -> Any:
+        """The loss."""
+        return ops.gaussian_nll_loss(logits, labels, var, self.full, self.eps, self.reduction)
+
+
+class CTCLoss(LossBase):
+    """Connectionist temporal classification (Graves and others, 2006), of log probabilities (time, N, classes) and labels."""
+
+    def __init__(self, blank: int = 0, reduction: str = "mean", zero_infinity: bool = False) -> None:
+        super().__init__(reduction)
+        self.blank, self.zero_infinity = blank, zero_infinity
+
+    def construct(self, log_probs: Any, targets: Any, input_lengths: Any, target_lengths: Any) -> Any:
+        """The loss."""
+        return ops.ctc_loss(log_probs, targets, input_lengths, target_lengths, self.blank, self.reduction, self.zero_infinity)[0]
+
+
+class DiceLoss(LossBase):
+    """1 - 2 * |A and B| / (|A| + |B|) of all elements, with `smooth` added to the denominator."""
+
+    def __init__(self, smooth: float = 1e-5) -> None:
+        super().__init__()
+        if isinstance(smooth, bool) or not isinstance(smooth, (int, float)):
+            raise TypeError(f"DiceLoss(smooth={smooth!r:.40}): expected a number, got {type(smooth).__name__}.")
+        if smooth < 0:
+            raise ValueError(f"DiceLoss(smooth={smooth}): expected a number from 0 on.")
+        self.smooth = smooth
+
+    def construct(self, logits: Any, label: Any) -> Any:
+        """The loss ()."""
+        _same_shape("DiceLoss", logits, label)
+        if logits.dtype == dtypes.uint8 or label.dtype == dtypes.uint8:
+            raise TypeError(f"{place()}DiceLoss: expected other dtypes than uint8, got {logits.dtype} and {label.dtype}.")
+        both = ops.sum(ops.mul(logits.reshape(-1), label.reshape(-1)))
+        total = ops.sum(ops.mul(logits.reshape(-1), logits.reshape(-1))) + ops.sum(ops.mul(label.reshape(-1), label.reshape(-1)))
+        return 1 - 2 * both / (total + self.smooth)
+
+
+class MultiClassDiceLoss(LossBase):
+    """The mean of DiceLoss over the classes (axis 1), each times its weight; `ignore_indiex` leaves one class out.
+
+    `weights` (C, ...) says how much each class counts. `activation`, a name, a Cell or None, is applied to the logits first.
+    """
+
+    def __init__(self, weights: Any = None, ignore_indiex: int | None = None, activation: Any = "softmax") -> None:
+        super().__init__()
+        if weights is not None and weights.ndim != 2:
+            raise ValueError(f"MultiClassDiceLoss(weights of shape {weights.shape}): expected two axes.")
+        if ignore_indiex is not None and (isinstance(ignore_indiex, bool) or not isinstance(ignore_indiex, int)):
+            raise TypeError(f"MultiClassDiceLoss(ignore_indiex={ignore_indiex!r:.40}): expected an int or None.")
+        self.binarydiceloss = DiceLoss(smooth=1e-5)
+        self.weights, self.ignore_indiex = weights, ignore_indiex
+        self.activation = get_activation(activation) if isinstance(activation, str) else activation
+        if self.activation is not None and not isinstance(self.activation, Cell):
+            raise TypeError(f"MultiClassDiceLoss(activation={activation!r:.40}): expected a name, a Cell or None.")
+
+    def construct(self, logits: Any, label: Any) -> Any:
+        """The loss, of the shape of one weight."""
+        _same_shape("MultiClassDiceLoss", logits, label)
+        if self.activation is not None:
+            logits = self.activation(logits)
+        if self.weights is not None and self.weights.shape[0] != label.shape[1]:
+            raise ValueError(
+                f"{place()}MultiClassDiceLoss: expected {self.weights.shape[0]} classes, as many as weights, got {label.shape[1]}."
+            )
+        total = 0
+        for i in range(label.shape[1]):
+            if i != self.ignore_indiex:
+                loss = self.binarydiceloss(logits[:, i], label[:, i])
+                total = total + (loss if self.weights is None else loss * self.weights[i])
+        return total / label.shape[1]
+
+
+class FocalLoss(LossBase):
+    """-(1 - p)^gamma * log(p) of the right class (Lin and others, 2017), with a weight for each class.
+
+    Logits (N, C, ...); labels are classes (N, 1, ...), or one number for each class (N, C, ...). 'none' gives the means over the last axes.
+    """
+
+    def __init__(self, weight: Any = None, gamma: float = 2.0, reduction: str = "mean") -> None:
+        super().__init__(reduction)
+        if weight is not None and weight.ndim != 1:
+            raise ValueError(f"FocalLoss(weight of shape {weight.shape}): expected one axis.")
+        if isinstance(gamma, bool) or not isinstance(gamma, (int, float)):
+            raise TypeError(f"FocalLoss(gamma={gamma!r:.40}): expected a number, got {type(gamma).__name__}.")
+        self.weight, self.gamma = weight, gamma
+
+    def construct(self, logits: Any, labels: Any) -> Any:
+        """The loss."""
+        if logits.ndim not in (2, 3, 4) or labels.ndim != logits.ndim:
+            raise ValueError(f"{place()}FocalLoss: expected 2, 3 or 4 axes of both, got shapes {logits.shape} and {labels.shape}.")
+        if labels.shape[1] not in (1, logits.shape[1]):
+            raise ValueError(f"{place()}FocalLoss: expected labels of 1 or {logits.shape[1]} channels, got shape {labels.shape}.")
+        n, c = logits.shape[:2]
+        chances = ops.log_softmax(logits.reshape(n, c, -1), 1)
+        labels = labels.reshape(n, labels.shape[1], -1)
+        if labels.shape[1] == 1:
+            classes = labels.astype(dtypes.int32)
+            chances = ops.squeeze(ops.gather_elements(chances, 1, classes), 1)
+            weights = None if self.weight is None else ops.gather(self.weight, ops.squeeze(classes, 1), 0)
+            marks = 1
+        else:
+            weights = None if self.weight is None else ops.reshape(self.weight, (1, c, 1))
+            marks = labels
+        loss = -ops.pow(1 - ops.exp(chances), self.gamma) * marks * (chances if weights is None else chances * weights)
+        return self.get_loss(ops.mean(loss, -1))
+
+
+class SampledSoftmaxLoss(LossBase):
+    """The cross entropy over the right class and `num_sampled` others, drawn evenly, for many classes (Jean and others, 2015).
+
+    `sampled_values` gives (classes, expected counts of the right ones, expected counts of the drawn ones) instead of drawing;
+    `remove_accidental_hits` leaves drawn classes out that are right; `seed` other than 0 makes each call draw the same.
+    """
+
+    def __init__(
+        self, num_sampled: int, num_classes: int, num_true: int = 1, sampled_values: Any = None, remove_accidental_hits: bool = True,
+        seed: int = 0, reduction: str = "none",
+    ) -> None:
+        super().__init__(reduction)
+        for name, value in (("num_sampled", num_sampled), ("num_classes", num_classes), ("num_true", num_true)):
+            if isinstance(value, bool) or not isinstance(value, int):
+                raise TypeError(f"SampledSoftmaxLoss({name}={value!r:.40}): expected an int, got {type(value).__name__}.")
+            if value < 1:
+                raise ValueError(f"SampledSoftmaxLoss({name}={value}): expected an int from 1 on.")
+        if num_sampled > num_classes or num_true > num_classes:
+            raise ValueError(f"SampledSoftmaxLoss(num_sampled={num_sampled}, num_true={num_true}): expected up to {num_classes} classes.")
+        if sampled_values is not None and (not isinstance(sampled_values, (list, tuple)) or len(sampled_values) != 3):
+            raise TypeError(f"SampledSoftmaxLoss(sampled_values={sampled_values!r:.40}): expected a tuple of three Tensors, or None.")
+        self.num_sampled, self.num_classes, self.num_true = num_sampled, num_classes, num_true
+        self.sampled_values, self.remove_accidental_hits, self.seed = sampled_values, remove_accidental_hits, seed
+
+    def construct(self, weights: Any, biases: Any, labels: Any, logits: Any) -> Any:
+        """The loss of the class vectors `weights` (classes, D) and `biases` (classes,), labels (N, num_true) and inputs (N, D)."""
+        drawn = self.sampled_values
+        if drawn is None:
+            drawn = more_losses._sampled_classes(
+                labels, self.num_sampled, self.num_classes, self.seed, self.remove_accidental_hits,
+            )
+        loss = more_losses._sampled_softmax(weights, biases, labels, logits, *drawn, self.num_true, self.remove_accidental_hits)
+        return self.get_loss(loss)
+
+
+__all__ = [
+    "CTCLoss", "CosineEmbeddingLoss", "DiceLoss", "FocalLoss", "GaussianNLLLoss", "HingeEmbeddingLoss", "HuberLoss", "KLDivLoss",
+    "L1LossExt", "MAELoss", "MarginRankingLoss", "MultiClassDiceLoss", "MultiLabelSoftMarginLoss", "MultiMarginLoss",
+    "MultilabelMarginLoss", "PoissonNLLLoss", "RMSELoss", "SampledSoftmaxLoss", "SoftMarginLoss", "TripletMarginLoss",
+    "TripletMarginWithDistanceLoss",
+]

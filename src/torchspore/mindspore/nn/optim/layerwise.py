@@ -1,0 +1,95 @@
+"""Optimizers whose steps are as long as each Parameter's own length asks: Lamb and LARS."""
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from torchspore.base.text import message, short
+from torchspore.engine import dtypes
+from torchspore.engine import optim_adaptive as formulas
+from torchspore.engine.tensor import raw, wrap
+from torchspore.mindspore.common.parameter import Parameter
+from torchspore.mindspore.common.tensor import Tensor
+from torchspore.mindspore.nn.optim.adam import _check_betas, single
+from torchspore.mindspore.nn.optim.optimizer import Optimizer, check_bools, check_floats, opt_init_args_register
+
+
+class Lamb(Optimizer):
+    """Adam's step, made as long as the Parameter is (You and others, 2019).
+
+    r = m / (1 - beta1^t) / (sqrt(v / (1 - beta2^t)) + eps) + weight_decay * p; p -= rate * |p| / |r| * r. The state is named `lamb_m.*` and
+    `lamb_v.*`.
+    """
+
+    @opt_init_args_register
+    def __init__(
+        self, params: Any, learning_rate: Any, beta1: float = 0.9, beta2: float = 0.999, eps: float = 1e-6, weight_decay: Any = 0.0,
+    ) -> None:
+        super().__init__(learning_rate, params, weight_decay)
+        _check_betas("Lamb", beta1, beta2, eps)
+        self.beta1, self.beta2, self.eps = single(beta1), single(beta2), single(eps)
+        self.moments1, self.moments2 = self.moments("lamb_m"), self.moments("lamb_v")
+
+    def construct(self, gradients: Any) -> bool:
+        """Updates the Parameters by their gradients."""
+        step = raw(self.global_step).reshape(()) + 1
+        for parameters, own, rate, decay, group in self.updates(gradients, coupled=False):
+            for p, g, place in zip(parameters, own, group.places):
+                state = raw(self.moments1[place]), raw(self.moments2[place])
+                formulas.lamb(p, g, *state, step, rate, self.beta1, self.beta2, self.eps, decay if group.decays else 0.0)
+        self.advance()
+        return True
+
+
+def _takes_lars(parameter: Parameter) -> bool:
+    return "LayerNorm" not in parameter.name and "bias" not in parameter.name
+
+
+class LARS(Optimizer):
+    """Around another optimizer: gradients, with its weight decay, made as long as each Parameter asks (You and others, 2017).
+
+    g = (g + weight_decay * p) * coefficient * |p| / (|g| + weight_decay * |p| + epsilon) for Parameters that `lars_filter` takes; with
+    `use_clip` never more than the optimizer's own rate gives. The optimizer inside no longer decays. Raises TypeError for what is no
+    optimizer.
+    """
+
+    def __init__(
+        self, optimizer: Optimizer, epsilon: float = 1e-5, coefficient: float = 0.001, use_clip: bool = False,
+        lars_filter: Callable[[Parameter], bool] = _takes_lars,
+    ) -> None:
+        super().__init__(0.0, [Parameter(Tensor(0.0, dtypes.float32), name="fake_param")])
+        if not isinstance(optimizer, Optimizer):
+            raise TypeError(message(f"LARS(optimizer={short(optimizer)})", f"an optimizer, got {type(optimizer).__name__}"))
+        check_floats("LARS", {"epsilon": epsilon, "coefficient": coefficient})
+        check_bools("LARS", {"use_clip": use_clip})
+        self.epsilon, self.coefficient, self.use_clip = epsilon, coefficient, use_clip
+        self.learning_rate.name = "fake_lr"
+        self.opt = optimizer
+        self.parameters = optimizer.parameters
+        self._parameters = optimizer.parameters
+        self.lars_flag = tuple(bool(lars_filter(parameter)) for parameter in optimizer.parameters)
+        self.groups, self.is_group, self.is_group_lr = optimizer.groups, optimizer.is_group, optimizer.is_group_lr
+        self.__dict__["_weight_decay"] = optimizer.__dict__["_weight_decay"]
+        optimizer.groups = [replace(group, decays=False) for group in optimizer.groups]
+        optimizer.exec_weight_decay = False
+
+    def construct(self, gradients: Any) -> Any:
+        """Updates the Parameters by their gradients; what the optimizer gives."""
+        made = list(gradients)
+        scale = self.opt.loss_scale
+        for group in self.groups:
+            rate = self.opt._rate_now(group.rate)
+            decay = self._decay_of(group)
+            for place in group.places:
+                if self.lars_flag[place]:
+                    own = raw(made[place]) / scale if scale != 1.0 else raw(made[place])
+                    own = formulas.lars(raw(self.parameters[place]), own, rate, self.coefficient, self.epsilon, decay, self.use_clip)
+                    made[place] = wrap(own * scale if scale != 1.0 else own)
+        self.advance()
+        return self.opt(tuple(made))
+
+    def _decay_of(self, group: Any) -> Any:
+        if not group.decays:
+            return 0.0
+        return raw(group.decay(self.opt.global_step)).reshape(()) if callable(group.decay) else float(group.decay)

@@ -1,0 +1,78 @@
+"""Averaged and resilient gradient descent: ASGD and Rprop."""
+from __future__ import annotations
+
+from typing import Any
+
+from torchspore.engine import dtypes
+from torchspore.engine import optim_adaptive as formulas
+from torchspore.engine.tensor import raw
+from torchspore.mindspore.common.parameter import Parameter, ParameterTuple
+from torchspore.mindspore.common.tensor import Tensor
+from torchspore.mindspore.nn.optim.optimizer import Optimizer, check_floats, opt_init_args_register
+
+
+class ASGD(Optimizer):
+    """Gradient descent that also keeps the mean of where it has been (Polyak and Juditsky, 1992).
+
+    p = p * (1 - lambd * eta) - eta * g; ax += (p - ax) * mu; eta = rate / (1 + lambd * rate * t)^alpha; mu = 1 / max(1, t - t0). The state
+    is named `mu_*`, `eta_*` and `ax_.*`.
+    """
+
+    @opt_init_args_register
+    def __init__(
+        self, params: Any, learning_rate: Any = 0.1, lambd: float = 1e-4, alpha: float = 0.75, t0: float = 1e6, weight_decay: Any = 0.0,
+    ) -> None:
+        super().__init__(learning_rate, params, weight_decay)
+        check_floats("ASGD", {"lambd": lambd, "alpha": alpha, "t0": t0}, None)
+        self.lambd, self.alpha, self.t0 = lambd, alpha, t0
+        self.mu = ParameterTuple([Parameter(Tensor(1.0, dtypes.float32), name=f"mu_{p.name}") for p in self.parameters])
+        self.eta = ParameterTuple([Parameter(Tensor(0.0, dtypes.float32), name=f"eta_{p.name}") for p in self.parameters])
+        self.ax = self.moments("ax_")
+
+    def construct(self, gradients: Any) -> bool:
+        """Updates the Parameters by their gradients."""
+        step = (raw(self.global_step).reshape(()) + 1).float()
+        for parameters, own, rate, _, group in self.updates(gradients):
+            for p, g, place in zip(parameters, own, group.places):
+                state = raw(self.ax[place]), raw(self.mu[place]), raw(self.eta[place])
+                formulas.averaged_descent(p, g.to(p.dtype), *state, step, rate, self.lambd, self.alpha, self.t0)
+        self.advance()
+        return True
+
+
+class Rprop(Optimizer):
+    """Steps of a size for each element, by the sign of the gradient alone (Riedmiller and Braun, 1993).
+
+    A size grows by `etas[1]` while the sign stays, shrinks by `etas[0]` where it turns (there the element rests for one step), within
+    `step_sizes`. The state is named `prev.*` and `step_size.*`.
+    """
+
+    @opt_init_args_register
+    def __init__(
+        self, params: Any, learning_rate: Any = 0.1, etas: Any = (0.5, 1.2), step_sizes: Any = (1e-6, 50.0), weight_decay: Any = 0.0,
+    ) -> None:
+        super().__init__(learning_rate, params, weight_decay)
+        for key, value in (("etas", etas), ("step_sizes", step_sizes)):
+            if not isinstance(value, tuple):
+                raise TypeError(f"Rprop({key}={value!r:.40}): expected a tuple of two floats, got {type(value).__name__}.")
+            if len(value) != 2:
+                raise ValueError(f"Rprop({key}={value!r:.40}): expected two floats, got {len(value)}.")
+            check_floats("Rprop", {f"{key}[{i}]": v for i, v in enumerate(value)})
+        if step_sizes[0] > step_sizes[1]:
+            raise ValueError(f"Rprop(step_sizes={step_sizes}): expected the smaller size first.")
+        if not 0 < etas[0] < 1 < etas[1]:
+            raise ValueError(f"Rprop(etas={etas}): expected a number between 0 and 1, and one above 1.")
+        self.etaminus, self.etaplus = etas
+        self.step_size_min, self.step_size_max = step_sizes
+        self.prev, self.step_size = self.moments("prev"), self.moments("step_size")
+
+    def construct(self, gradients: Any) -> bool:
+        """Updates the Parameters by their gradients."""
+        step = raw(self.global_step).reshape(()) + 1
+        for parameters, own, rate, _, group in self.updates(gradients):
+            for p, g, place in zip(parameters, own, group.places):
+                state = raw(self.prev[place]), raw(self.step_size[place])
+                limits = self.etaminus, self.etaplus, self.step_size_min, self.step_size_max
+                formulas.resilient(p, g.to(p.dtype), *state, step, rate, *limits)
+        self.advance()
+        return True

@@ -1,0 +1,39 @@
+"""Sparse matrices as Cells."""
+from __future__ import annotations
+
+from typing import Any
+
+from torchspore.mindspore.common.sparse_tensor import COOTensor
+from torchspore.mindspore.nn.cell import Cell
+from torchspore.mindspore.ops import layer_math
+
+
+class SparseToDense(Cell):
+    """A COOTensor as a whole Tensor. Raises TypeError for what is none."""
+
+    def construct(self, sparse_tensor: Any) -> Any:
+        """The whole Tensor."""
+        if not isinstance(sparse_tensor, COOTensor):
+            raise TypeError(f"SparseToDense: expected a COOTensor, got {type(sparse_tensor).__name__}.")
+        return sparse_tensor.to_dense()
+
+
+class SparseTensorDenseMatmul(Cell):
+    """The product of a sparse matrix, given as places (count, 2), values (count,) and shape, and a whole one.
+
+    `adjoint_st` and `adjoint_dt` transpose (and conjugate) the first and the second.
+    """
+
+    def __init__(self, adjoint_st: bool = False, adjoint_dt: bool = False) -> None:
+        super().__init__()
+        for name, value in (("adjoint_st", adjoint_st), ("adjoint_dt", adjoint_dt)):
+            if not isinstance(value, bool):
+                raise TypeError(f"SparseTensorDenseMatmul({name}={value!r:.40}): expected a bool, got {type(value).__name__}.")
+        self.adjoint_st, self.adjoint_dt = adjoint_st, adjoint_dt
+
+    def construct(self, indices: Any, values: Any, sparse_shape: Any, dense: Any) -> Any:
+        """The product."""
+        return layer_math._sparse_times_dense(indices, values, tuple(sparse_shape), dense, self.adjoint_st, self.adjoint_dt)
+
+
+__all__ = ["SparseTensorDenseMatmul", "SparseToDense"]

@@ -1,0 +1,21 @@
+"""`mindspore.nn.utils`."""
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from torchspore.mindspore.common import initializer
+
+
+@contextmanager
+def no_init_parameters() -> Iterator[None]:
+    """Inside, `initializer` fills nothing: Parameters begin as zeros, for a checkpoint is to give them their values."""
+    before = initializer.fills
+    initializer.fills = False
+    try:
+        yield
+    finally:
+        initializer.fills = before
+
+
+__all__ = ["no_init_parameters"]

@@ -1,0 +1,103 @@
+"""Cells that run a network on parts of a batch, one after another, and add what it gives."""
+from __future__ import annotations
+
+from typing import Any
+
+from torchspore.base.text import message, short
+from torchspore.mindspore.nn.cell import Cell
+from torchspore.mindspore.nn.layer.container import CellList
+
+
+def _checked(name: str, argument: str, network: Any, count: Any) -> None:
+    if not isinstance(network, Cell):
+        raise TypeError(message(f"{name}(network={short(network)})", f"a Cell, got {type(network).__name__}"))
+    if isinstance(count, bool) or not isinstance(count, int):
+        raise TypeError(message(f"{name}({argument}={short(count)})", f"an int, got {type(count).__name__}"))
+    if count < 1:
+        raise ValueError(message(f"{name}({argument}={count})", "an int from 1 on"))
+
+
+class _MicroBatch(Cell):
+    """Cuts part number `i` of `micro_size` out of each input, along its first axis."""
+
+    def __init__(self, micro_size: int) -> None:
+        super().__init__(auto_prefix=False)
+        self.micro_size = micro_size
+
+    def construct(self, i: int, *inputs: Any) -> Any:
+        """The part of each input."""
+        return tuple(self._part(i, one) for one in inputs)
+
+    def _part(self, i: int, one: Any) -> Any:
+        length, rest = divmod(one.shape[0], self.micro_size)
+        if rest:
+            raise ValueError(
+                message(f"{self.micro_size} micro batches of an input of shape {one.shape}", "a first length that they divide")
+            )
+        return one[i * length:(i + 1) * length]
+
+
+class _Parts(Cell):
+    """What the Cells below share: the network's results for all parts, added."""
+
+    def _add_up(self, parts: Any, inputs: tuple[Any, ...]) -> Any:
+        total = None
+        for i, part in enumerate(parts):
+            found = self.network(*part(i, *inputs))
+            total = found if total is None else total + found
+        return total
+
+
+class PipelineCell(_Parts):
+    """Runs the network on `micro_size` parts of the batch and adds the results.
+
+    `stage_config` and `segment_config` say which stage of a pipeline runs which Cell: {name: number}. They are kept on the Cells that they
+    name, and the one process here runs all stages. Raises TypeError, ValueError for wrong sizes, KeyError for a Cell that is not there.
+    """
+
+    def __init__(self, network: Cell, micro_size: int, stage_config: Any = None, segment_config: Any = None) -> None:
+        super().__init__(auto_prefix=False)
+        _checked("PipelineCell", "micro_size", network, micro_size)
+        self.network, self.micro_size = network, micro_size
+        self.micro_inputs = CellList([_MicroBatch(micro_size) for _ in range(micro_size)])
+        for key, config in (("pipeline_stage", stage_config), ("pipeline_segment", segment_config)):
+            self._configure(key, config)
+
+    def _configure(self, key: str, config: Any) -> None:
+        cells = dict(self.network.cells_and_names())
+        for name, number in (config or {}).items():
+            if name not in cells and name != "self":
+                raise KeyError(message(f"PipelineCell: {name!r} of the configuration", "the name of a Cell inside the network"))
+            setattr(cells.get(name, self.network), key, number)
+
+    def construct(self, *inputs: Any) -> Any:
+        """The sum of the results for all parts."""
+        return self._add_up(self.micro_inputs, inputs)
+
+
+class GradAccumulationCell(_Parts):
+    """Runs the network on `micro_size` parts of the batch and adds the results, so that their gradients add up too."""
+
+    def __init__(self, network: Cell, micro_size: int) -> None:
+        super().__init__(auto_prefix=False)
+        _checked("GradAccumulationCell", "micro_size", network, micro_size)
+        self.network, self.micro_size = network, micro_size
+        self.micro_inputs = CellList([_MicroBatch(micro_size) for _ in range(micro_size)])
+
+    def construct(self, *inputs: Any) -> Any:
+        """The sum of the results for all parts."""
+        return self._add_up(self.micro_inputs, inputs)
+
+
+class MicroBatchInterleaved(_Parts):
+    """Runs the network on `interleave_num` parts of the batch and adds the results."""
+
+    def __init__(self, network: Cell, interleave_num: int = 2) -> None:
+        super().__init__(auto_prefix=False)
+        _checked("MicroBatchInterleaved", "interleave_num", network, interleave_num)
+        self.network, self.interleave_num = network, interleave_num
+        self.interleave_inputs = CellList([_MicroBatch(interleave_num) for _ in range(interleave_num)])
+
+    def construct(self, *inputs: Any) -> Any:
+        """The sum of the results for all parts."""
+        return self._add_up(self.interleave_inputs, inputs)

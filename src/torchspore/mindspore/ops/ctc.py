@@ -1,0 +1,122 @@
+"""Connectionist temporal classification (Graves and others, 2006): losses and a decoder."""
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from torchspore.mindspore.ops.declare import op
+from torchspore.mindspore.ops.loss import reduced
+
+T = torch.Tensor
+
+
+def _alphas(log_probs: T, targets: T, inputs: T, lengths: T, blank: int, zero_infinity: bool) -> tuple[T, T]:
+    """The losses (N,) and log alpha (N, time, 2 * S + 1), of log probabilities (time, N, classes)."""
+    if targets.ndim == 1:
+        targets = _rows(targets, lengths)
+    return torch.ops.aten._ctc_loss.Tensor(log_probs, targets.long(), inputs.long(), lengths.long(), blank, zero_infinity)
+
+
+def _rows(targets: T, lengths: T) -> T:
+    """Labels that lie one after another as rows, each as long as all together, so that the shape does not depend on the lengths."""
+    begin = (lengths.cumsum(0) - lengths).unsqueeze(1)
+    at = begin + torch.arange(targets.shape[0], device=targets.device)
+    return targets[at.clamp(max=targets.shape[0] - 1)]
+
+
+def _as_lengths(value: Any, like: T) -> T:
+    return value if isinstance(value, T) else torch.tensor(value, device=like.device)
+
+
+@op()
+def ctc_loss(
+    log_probs: T, targets: T, input_lengths: Any, target_lengths: Any, blank: int = 0, reduction: str = "mean",
+    zero_infinity: bool = False,
+) -> Any:
+    """The loss of log probabilities (time, N, classes) and labels (N, S) or (all labels,), and log alpha (N, time, 2 * S + 1).
+
+    'mean' divides each loss by the number of its labels first. `zero_infinity` makes infinite losses and their gradients 0.
+    """
+    lengths = _as_lengths(target_lengths, targets)
+    losses, alphas = _alphas(log_probs, targets, _as_lengths(input_lengths, targets), lengths, blank, zero_infinity)
+    if zero_infinity:
+        losses = torch.where(torch.isinf(losses), torch.zeros_like(losses), losses)
+    if reduction == "mean":
+        return (losses / lengths.clamp(min=1).to(losses.dtype)).mean(), alphas
+    return reduced(losses, reduction), alphas
+
+
+@op(primitive="CTCLossV2", init=("blank", "reduction", "zero_infinity"))
+def _ctc_loss_v2(
+    log_probs: T, targets: T, input_lengths: T, target_lengths: T, blank: int = 0, reduction: str = "none", zero_infinity: bool = False,
+) -> Any:
+    """The losses (N,) of log probabilities (time, N, classes) and labels (N, S), and log alpha (N, time, 2 * S + 1)."""
+    if reduction != "none":
+        raise ValueError(f"reduction={reduction!r}: expected 'none'.\n\nhint: ops.ctc_loss reduces.")
+    losses, alphas = _alphas(log_probs, targets, input_lengths, target_lengths, blank, zero_infinity)
+    return (torch.where(torch.isinf(losses), torch.zeros_like(losses), losses) if zero_infinity else losses), alphas
+
+
+@op(primitive="CTCLoss", init=("preprocess_collapse_repeated", "ctc_merge_repeated", "ignore_longer_outputs_than_inputs"))
+def _ctc_loss_of_logits(
+    x: T, labels_indices: T, labels_values: T, sequence_length: T, preprocess_collapse_repeated: bool = False,
+    ctc_merge_repeated: bool = True, ignore_longer_outputs_than_inputs: bool = False,
+) -> Any:
+    """The losses (N,) of logits (time, N, classes), whose last class is the blank, and their gradient by the logits.
+
+    Labels are sparse: `labels_indices` (count, 2) says row and place, `labels_values` (count,) the class.
+    """
+    if preprocess_collapse_repeated or not ctc_merge_repeated:
+        raise NotImplementedError(
+            "CTCLoss: expected preprocess_collapse_repeated=False and ctc_merge_repeated=True, the usual loss; the others are not built."
+        )
+    count = labels_values.shape[0]
+    rows, places = labels_indices[:, 0].long(), labels_indices[:, 1].long()
+    dense = torch.zeros(x.shape[1], max(count, 1), dtype=torch.long, device=x.device)
+    dense = dense.index_put((rows, places), labels_values.long())
+    lengths = torch.zeros(x.shape[1], dtype=torch.long, device=x.device).index_add(0, rows, torch.ones_like(rows))
+    inputs, blank = sequence_length.long(), x.shape[2] - 1
+    chances = torch.log_softmax(x, -1)
+    losses, alphas = _alphas(chances, dense, inputs, lengths, blank, ignore_longer_outputs_than_inputs)
+    with torch.no_grad():
+        gradient = torch.ops.aten._ctc_loss_backward.Tensor(
+            torch.ones_like(losses), chances, dense, inputs, lengths, losses, alphas, blank, ignore_longer_outputs_than_inputs,
+        )
+    if ignore_longer_outputs_than_inputs:
+        losses = torch.where(torch.isinf(losses), torch.zeros_like(losses), losses)
+    return losses, gradient
+
+
+def _greedy(inputs: T, sequence_length: T, merge_repeated: bool) -> Any:
+    if inputs.ndim != 3:
+        raise ValueError(f"expected inputs of shape (time, N, classes), got {tuple(inputs.shape)}.")
+    best, chosen = inputs.max(-1)
+    at = torch.arange(inputs.shape[0], device=inputs.device).unsqueeze(1)
+    inside = at < sequence_length.unsqueeze(0)
+    kept = inside & (chosen != inputs.shape[2] - 1)
+    if merge_repeated:
+        before = torch.cat([torch.full_like(chosen[:1], -1), chosen[:-1]])
+        kept = kept & (chosen != before)
+    kept = kept.T
+    rows = kept.nonzero()[:, 0]
+    places = (kept.long().cumsum(1) - 1)[kept]
+    longest = kept.long().sum(1).max()
+    shape = torch.stack([torch.full_like(longest, inputs.shape[1]), longest])
+    chances = -(best * inside).sum(0).unsqueeze(1)
+    return torch.stack([rows, places], 1), chosen.T[kept], shape, chances
+
+
+@op()
+def ctc_greedy_decoder(inputs: T, sequence_length: T, merge_repeated: bool = True) -> Any:
+    """The likeliest class at each time of logits (time, N, classes), without blanks (the last class) and, if asked, repetitions.
+
+    Gives a sparse matrix: places (count, 2), classes (count,), shape (2,), all int64; and minus the sum of the logits taken (N, 1).
+    """
+    return _greedy(inputs, sequence_length, merge_repeated)
+
+
+@op(primitive="CTCGreedyDecoder", init=("merge_repeated",))
+def _ctc_greedy_decoder(inputs: T, sequence_length: T, merge_repeated: bool = True) -> Any:
+    """The likeliest class at each time, as `ctc_greedy_decoder`."""
+    return _greedy(inputs, sequence_length, merge_repeated)

@@ -1,0 +1,120 @@
+"""Elements or whole channels set to 0 at random."""
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+
+from torchspore.context import effects
+from torchspore.mindspore.ops.declare import op
+
+T = torch.Tensor
+
+
+def _note_seed(call: str) -> None:
+    effects.note("random numbers", f"{call}: draws from the stream that set_seed starts, not from one of its own")
+
+
+@op()
+def dropout(input: T, p: float = 0.5, training: bool = True, seed: int | None = None) -> T:
+    """Each element 0 with probability `p`, the others divided by 1 - p, while `training`.
+
+    A `seed` starts no stream of its own: `set_seed` is what makes the numbers come again, and `explain` says so.
+    """
+    if seed is not None:
+        if isinstance(seed, bool) or not isinstance(seed, int):
+            raise TypeError(f"seed={seed!r:.40}: expected an int, got {type(seed).__name__}.")
+        if seed < 0:
+            raise ValueError(f"seed={seed}: expected an int from 0 on.")
+        _note_seed(f"dropout(seed={seed})")
+    return F.dropout(input, p, training)
+
+
+@op(primitive="Dropout", init=("keep_prob", "Seed0", "Seed1"))
+def _dropout(x: T, keep_prob: float = 0.5, Seed0: int = 0, Seed1: int = 0) -> Any:
+    """The input with each element kept with probability `keep_prob` and divided by it, and the mask.
+
+    `Seed0` and `Seed1` start no stream of their own: `set_seed` is what makes the numbers come again, and `explain` says so.
+    """
+    if Seed0 or Seed1:
+        _note_seed(f"Dropout(Seed0={Seed0}, Seed1={Seed1})")
+    mask = torch.rand_like(x) < keep_prob
+    return x * mask / keep_prob, mask.to(x.dtype)
+
+
+def _channels(x: T, p: float, axes: tuple[int, ...]) -> tuple[T, T]:
+    """x with channels set to 0 with probability `p` and the others divided by 1 - p, and what was kept (bool).
+
+    A channel is all that lies behind one place of (N, C); `axes` are the numbers of axes that the input may have.
+    """
+    if isinstance(p, bool) or not isinstance(p, (int, float)):
+        raise TypeError(f"p={p!r:.40}: expected a number, got {type(p).__name__}.")
+    if not 0 <= p <= 1:
+        raise ValueError(f"p={p}: expected a number from 0 to 1.")
+    if x.ndim not in axes:
+        raise ValueError(f"expected an input of {' or '.join(map(str, axes))} axes, got shape {tuple(x.shape)}.")
+    shape = [*x.shape[: 1 if x.ndim < max(axes) else 2], *[1] * (max(axes) - 2)]
+    kept = (torch.rand(shape, device=x.device) >= p).expand(x.shape)
+    # All dropped is zeros, not 0 / 0.
+    return torch.where(kept, x / (1 - p) if p < 1 else x, torch.zeros_like(x)), kept
+
+
+@op()
+def dropout1d(input: T, p: float = 0.5, training: bool = True) -> T:
+    """Whole channels of (N, C, L) or (C, L) 0 with probability `p`, the others divided by 1 - p, while `training`."""
+    out, _ = _channels(input, p, (2, 3))
+    return out if training else input
+
+
+@op()
+def dropout2d(input: T, p: float = 0.5, training: bool = True) -> T:
+    """Whole channels of (N, C, H, W) 0 with probability `p`, the others divided by 1 - p, while `training`."""
+    out, _ = _channels(input, p, (4,))
+    return out if training else input
+
+
+@op()
+def dropout3d(input: T, p: float = 0.5, training: bool = True) -> T:
+    """Whole channels of (N, C, D, H, W) 0 with probability `p`, the others divided by 1 - p, while `training`."""
+    out, _ = _channels(input, p, (5,))
+    return out if training else input
+
+
+@op(primitive="Dropout2D", init=("keep_prob",))
+def _dropout2d(x: T, keep_prob: float = 0.5) -> Any:
+    """Whole channels of (N, C, H, W) kept with probability `keep_prob` and divided by it, and what was kept (bool)."""
+    return _channels(x, 1.0 - keep_prob, (4,))
+
+
+@op(primitive="Dropout3D", init=("keep_prob",))
+def _dropout3d(x: T, keep_prob: float = 0.5) -> Any:
+    """Whole channels of (N, C, D, H, W) kept with probability `keep_prob` and divided by it, and what was kept (bool)."""
+    return _channels(x, 1.0 - keep_prob, (5,))
+
+
+@op(primitive="DropoutGenMask", init=("Seed0", "Seed1"))
+def _dropout_mask(shape: Any, keep_prob: Any, Seed0: int = 0, Seed1: int = 0) -> T:
+    """A mask for DropoutDoMask: one bit for each of the elements of `shape`, 1 with probability `keep_prob`, in bytes (uint8).
+
+    The number of bytes is a multiple of 16. `Seed0` and `Seed1` start no stream of their own, and `explain` says so.
+    """
+    if Seed0 or Seed1:
+        _note_seed(f"DropoutGenMask(Seed0={Seed0}, Seed1={Seed1})")
+    count = 1
+    for length in shape:
+        count *= int(length)
+    size = -(-count // 128) * 128
+    device = keep_prob.device if isinstance(keep_prob, T) else None
+    bits = torch.rand(size, device=device) < keep_prob
+    powers = torch.tensor([1, 2, 4, 8, 16, 32, 64, 128], dtype=torch.int32, device=device)
+    return (bits.reshape(-1, 8).int() * powers).sum(1).to(torch.uint8)
+
+
+@op(primitive="DropoutDoMask")
+def _dropout_apply(input_x: T, mask: T, keep_prob: Any) -> T:
+    """The elements whose bit in `mask` (of DropoutGenMask) is 1 divided by `keep_prob`, the others 0."""
+    powers = torch.tensor([1, 2, 4, 8, 16, 32, 64, 128], dtype=torch.int32, device=mask.device)
+    kept = ((mask.int().unsqueeze(-1) & powers) != 0).flatten()[: input_x.numel()].reshape(input_x.shape)
+    scaled = input_x / (keep_prob.to(input_x.dtype) if isinstance(keep_prob, T) else keep_prob)
+    return torch.where(kept, scaled, torch.zeros_like(input_x))

@@ -1,0 +1,64 @@
+"""Values added at the ends of axes."""
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+
+from torchspore.mindspore.ops.declare import op
+
+T = torch.Tensor
+
+
+@op(primitive="Pad", init=("paddings",))
+def _pad(input_x: T, paddings: Any) -> T:
+    """Zeros before and after each axis, as the rows of `paddings` say."""
+    return F.pad(input_x, [p for row in reversed(paddings) for p in row])
+
+
+@op()
+def pad(input_x: T, padding: Any, mode: str = "constant", value: Any = None) -> T:
+    """Filled up at the ends of the last axes first; `mode` is 'constant', 'reflect', 'replicate' or 'circular'."""
+    pads = [int(p) for p in (padding.tolist() if isinstance(padding, T) else padding)]
+    return F.pad(input_x, pads, mode, (0 if value is None else value) if mode == "constant" else None)
+
+
+@op(primitive="MirrorPad", init=("mode",))
+def mirror_pad(input_x: T, paddings: Any, mode: str = "REFLECT") -> T:
+    """Mirrored at the ends: without the border in mode 'REFLECT', with it in 'SYMMETRIC'."""
+    rows = paddings.tolist() if isinstance(paddings, T) else paddings
+    for axis, (before, after) in enumerate(rows):
+        length, skip = input_x.shape[axis], mode == "REFLECT"
+        index = [*range(before - 1 + skip, skip - 1, -1), *range(length), *range(length - 1 - skip, length - 1 - skip - after, -1)]
+        input_x = input_x.index_select(axis, torch.tensor(index, device=input_x.device))
+    return input_x
+
+
+@op(primitive="PadV3", init=("mode", "paddings_contiguous"))
+def _pad_v3(x: T, paddings: Any, constant_value: Any = 0, mode: str = "constant", paddings_contiguous: bool = True) -> T:
+    """Filled up at the ends of the last axes first, as `pad`; otherwise `paddings` lists all beginnings, then all ends.
+
+    `mode` is 'constant', 'reflect', 'edge' or 'circular'; 'constant' fills with `constant_value`.
+    """
+    modes = {"constant": "constant", "reflect": "reflect", "edge": "replicate", "circular": "circular"}
+    if mode not in modes:
+        raise ValueError(f"mode={mode!r}: expected one of {', '.join(modes)}.")
+    pads = [int(p) for p in (paddings.flatten().tolist() if isinstance(paddings, T) else paddings)]
+    if not paddings_contiguous:
+        half = len(pads) // 2
+        pads = [p for pair in zip(pads[:half], pads[half:]) for p in pair]
+    if mode != "constant":
+        return F.pad(x, pads, modes[mode])
+    return F.pad(x, pads, value=constant_value.item() if isinstance(constant_value, T) else constant_value)
+
+
+@op()
+def _pad_by_layer(x: T, pads: Any, mode: str, value: Any) -> T:
+    """Filled up at the ends of the last axes first, for the layers; negative counts cut away. `value` may be a bool."""
+    if mode == "constant":
+        return F.pad(x, list(pads), value=value)
+    inner = len(pads) // 2
+    if x.ndim not in (inner, inner + 1, inner + 2):
+        raise ValueError(f"expected an input of {inner} to {inner + 2} axes, got shape {tuple(x.shape)}.")
+    return F.pad(x, list(pads), mode) if x.ndim > inner else F.pad(x.unsqueeze(0), list(pads), mode).squeeze(0)

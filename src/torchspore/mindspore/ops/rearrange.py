@@ -1,0 +1,87 @@
+"""Pixels moved into channels and back, windows into columns and back."""
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+
+from torchspore.mindspore.ops.declare import op
+from torchspore.mindspore.ops.resize import sizes_of
+
+T = torch.Tensor
+
+
+@op()
+def pixel_shuffle(input: T, upscale_factor: int) -> T:
+    """(..., C * r * r, H, W) as (..., C, H * r, W * r), with r the `upscale_factor`."""
+    return F.pixel_shuffle(input, upscale_factor)
+
+
+@op()
+def pixel_unshuffle(input: T, downscale_factor: int) -> T:
+    """(..., C, H * r, W * r) as (..., C * r * r, H, W), with r the `downscale_factor`."""
+    return F.pixel_unshuffle(input, downscale_factor)
+
+
+def _shuffled(x: T, groups: int) -> T:
+    if x.ndim < 3 or x.shape[1] % groups:
+        raise ValueError(f"{groups} groups: expected an input (N, C, L, ...) whose C they divide, got shape {tuple(x.shape)}.")
+    return x.reshape(x.shape[0], groups, x.shape[1] // groups, *x.shape[2:]).transpose(1, 2).reshape(x.shape)
+
+
+def _four(value: Any) -> Any:
+    """Sizes as torch wants them: one or two ints."""
+    given = (value, value) if isinstance(value, int) else tuple(value)
+    return given * 2 if len(given) == 1 else given
+
+
+@op(methods=("unfold",))
+def unfold(input: T, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1) -> T:
+    """Each window of (N, C, H, W) as a column: (N, C * KH * KW, windows)."""
+    return F.unfold(input, _four(kernel_size), _four(dilation), _four(padding), _four(stride))
+
+
+@op()
+def fold(input: T, output_size: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1) -> T:
+    """Columns (N, C * KH * KW, windows), or (N, C, KH * KW, windows), added up as an image (N, C, *output_size)."""
+    return F.fold(input.flatten(1, -2), sizes_of(output_size), _four(kernel_size), _four(dilation), _four(padding), _four(stride))
+
+
+@op(primitive="Im2Col", init=("ksizes", "strides", "dilations", "pads"))
+def _im2col(x: T, ksizes: Any, strides: Any = 1, dilations: Any = 1, pads: Any = 0) -> T:
+    """Each window of (N, C, H, W) as a column: (N, C, KH * KW, windows)."""
+    columns = F.unfold(x, _four(ksizes), _four(dilations), _four(pads), _four(strides))
+    return columns.reshape(x.shape[0], x.shape[1], -1, columns.shape[-1])
+
+
+@op(primitive="Col2Im", init=("kernel_size", "dilation", "padding", "stride"))
+def _col2im(x: T, output_size: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1) -> T:
+    """Columns (N, C, KH * KW, windows) added up as an image (N, C, *output_size)."""
+    columns = x.reshape(x.shape[0], -1, x.shape[-1])
+    return F.fold(columns, sizes_of(output_size), _four(kernel_size), _four(dilation), _four(padding), _four(stride))
+
+
+@op(primitive="ExtractImagePatches", init=("ksizes", "strides", "rates", "padding"))
+def _extract_image_patches(input_x: T, ksizes: Any, strides: Any, rates: Any, padding: str = "valid") -> T:
+    """Each window of (N, C, H, W) as the channels of one pixel: (N, KH * KW * C, rows, columns), the channels of a pixel together.
+
+    The sizes are (1, rows, columns, 1) or (1, 1, rows, columns); with padding 'same' windows start at every step, zeros beyond the edge.
+    """
+    kernel, stride, rate = (_inner(name, value) for name, value in (("ksizes", ksizes), ("strides", strides), ("rates", rates)))
+    mode = padding.lower()
+    if mode not in ("same", "valid"):
+        raise ValueError(f"padding={padding!r}: expected 'same' or 'valid'.")
+    if mode == "same":
+        from torchspore.mindspore.ops.conv import same_padding
+
+        input_x = F.pad(input_x, same_padding(input_x.shape[2:], kernel, stride, rate))
+    counts = [(n - (k - 1) * d - 1) // s + 1 for n, k, s, d in zip(input_x.shape[2:], kernel, stride, rate)]
+    columns = F.unfold(input_x, kernel, rate, 0, stride).reshape(input_x.shape[0], input_x.shape[1], -1, *counts)
+    return columns.transpose(1, 2).reshape(input_x.shape[0], -1, *counts)
+
+
+def _inner(name: str, value: Any) -> tuple[int, int]:
+    if len(value) != 4 or value[0] != 1 or (value[1] != 1 and value[3] != 1):
+        raise ValueError(f"{name}={value!r}: expected (1, rows, columns, 1).")
+    return tuple(value[1:3]) if value[3] == 1 else tuple(value[2:4])

@@ -1,0 +1,276 @@
+"""Recurrent networks: whole layers as the layers of `nn` use them, and the primitives LSTM, DynamicRNN and DynamicGRUV2."""
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+
+from torchspore.mindspore.ops.declare import op
+
+T = torch.Tensor
+Weights = tuple[T, T, Any, Any]
+"""Weights for the input and the state, and their biases or None."""
+
+
+def lstm_cell(x: T, state: tuple[T, T], weights: Weights) -> tuple[T, T]:
+    """One step (Hochreiter and Schmidhuber, 1997): gates in the order input, forget, cell, output."""
+    h, c = state
+    i, f, g, o = (F.linear(x, weights[0], weights[2]) + F.linear(h, weights[1], weights[3])).chunk(4, 1)
+    c = torch.sigmoid(f) * c + torch.sigmoid(i) * torch.tanh(g)
+    return torch.sigmoid(o) * torch.tanh(c), c
+
+
+def gru_cell(x: T, h: T, weights: Weights) -> T:
+    """One step (Cho and others, 2014): gates in the order reset, update, new; the reset gate acts after the product."""
+    own, past = F.linear(x, weights[0], weights[2]), F.linear(h, weights[1], weights[3])
+    (r, z, n), (hr, hz, hn) = own.chunk(3, 1), past.chunk(3, 1)
+    z = torch.sigmoid(z + hz)
+    n = torch.tanh(n + torch.sigmoid(r + hr) * hn)
+    return n + z * (h - n)
+
+
+def rnn_cell(x: T, h: T, weights: Weights, nonlinearity: str) -> T:
+    """One step: the nonlinearity ('tanh' or 'relu') of both products."""
+    out = F.linear(x, weights[0], weights[2]) + F.linear(h, weights[1], weights[3])
+    return torch.tanh(out) if nonlinearity == "tanh" else torch.relu(out)
+
+
+@op()
+def _recurrent_cell(x: T, hx: Any, w_ih: T, w_hh: T, b_ih: T | None, b_hh: T | None, kind: str) -> Any:
+    """One step of a cell of `kind` 'lstm', 'gru', 'tanh' or 'relu', for the layers."""
+    weights = (w_ih, w_hh, b_ih, b_hh)
+    if kind == "lstm":
+        return lstm_cell(x, hx, weights)
+    return gru_cell(x, hx, weights) if kind == "gru" else rnn_cell(x, hx, weights, kind)
+
+
+@op()
+def _recurrent(
+    x: T, states: Any, weights: Any, lengths: T | None, kind: str, layers: int, bidirectional: bool, dropout: float, training: bool,
+) -> Any:
+    """A network of `kind` over (time, N, features): the outputs, and the last states (layers * directions, N, hidden), a tuple for 'lstm'.
+
+    `weights` lists the four of each layer and direction; None stands for no bias. With `lengths` (N,) sequences end early: outputs beyond
+    are 0, and the last states those at the end.
+    """
+    directions = 2 if bidirectional else 1
+    if lengths is None and (not dropout or not training):
+        return _fused(x, states, weights, kind, layers, bidirectional)
+    last = []
+    for layer in range(layers):
+        outs = []
+        for direction in range(directions):
+            place = layer * directions + direction
+            first = tuple(s[place] for s in states) if kind == "lstm" else states[place]
+            out, end = _direction(x, first, tuple(weights[4 * place: 4 * place + 4]), lengths, kind, direction == 1)
+            outs.append(out)
+            last.append(end)
+        x = torch.cat(outs, -1) if len(outs) > 1 else outs[0]
+        if dropout and training and layer < layers - 1:
+            x = F.dropout(x, dropout, True)
+    if kind == "lstm":
+        return x, (torch.stack([h for h, _ in last]), torch.stack([c for _, c in last]))
+    return x, torch.stack(last)
+
+
+def _fused(x: T, states: Any, weights: Any, kind: str, layers: int, bidirectional: bool) -> Any:
+    """torch's own kernels, which have no lengths and keep their random numbers for themselves."""
+    flat = [w for w in weights if w is not None]
+    has_bias = weights[2] is not None
+    if kind == "lstm":
+        out, h, c = torch.lstm(x, list(states), flat, has_bias, layers, 0.0, False, bidirectional, False)
+        return out, (h, c)
+    call = {"gru": torch.gru, "tanh": torch.rnn_tanh, "relu": torch.rnn_relu}[kind]
+    return call(x, states, flat, has_bias, layers, 0.0, False, bidirectional, False)
+
+
+def _direction(x: T, state: Any, weights: Weights, lengths: T | None, kind: str, backwards: bool) -> tuple[T, Any]:
+    """One layer in one direction, step by step."""
+    steps = x.shape[0]
+    if backwards:
+        x = _reversed(x, lengths)
+    outs = []
+    for step in range(steps):
+        if kind == "lstm":
+            new: Any = lstm_cell(x[step], state, weights)
+        else:
+            new = gru_cell(x[step], state, weights) if kind == "gru" else rnn_cell(x[step], state, weights, kind)
+        out = new[0] if kind == "lstm" else new
+        if lengths is not None:
+            goes_on = (step < lengths).unsqueeze(1)
+            out = torch.where(goes_on, out, torch.zeros_like(out))
+            pairs = zip(new, state) if kind == "lstm" else ((new, state),)
+            held = tuple(torch.where(goes_on, a, b) for a, b in pairs)
+            new = held if kind == "lstm" else held[0]
+        state = new
+        outs.append(out)
+    found = torch.stack(outs)
+    return (_reversed(found, lengths) if backwards else found), state
+
+
+def _reversed(x: T, lengths: T | None) -> T:
+    """The first `lengths` steps of each sequence in the other order, all where there are none."""
+    if lengths is None:
+        return x.flip(0)
+    at = torch.arange(x.shape[0], device=x.device).unsqueeze(1)
+    at = torch.where(at < lengths, lengths - 1 - at, at)
+    return x.gather(0, at.unsqueeze(-1).expand(x.shape).long())
+
+
+def _activation(name: str) -> Any:
+    known = {"tanh": torch.tanh}
+    if name not in known:
+        raise ValueError(f"activation={name!r}: expected 'tanh'.")
+    return known[name]
+
+
+def _refuse(given: dict[str, tuple[Any, Any]]) -> None:
+    for name, (value, only) in given.items():
+        if value != only:
+            raise ValueError(f"{name}={value!r}: expected {only!r}, as MindSpore has it too.")
+
+
+@op(primitive="DynamicRNN", init=(
+    "cell_type", "direction", "cell_depth", "use_peephole", "keep_prob", "cell_clip", "num_proj", "time_major", "activation",
+    "forget_bias", "is_training",
+))
+def _dynamic_rnn(
+    x: T, w: T, b: T, seq_length: T | None = None, init_h: T | None = None, init_c: T | None = None, *, cell_type: str = "LSTM",
+    direction: str = "UNIDIRECTIONAL", cell_depth: int = 1, use_peephole: bool = False, keep_prob: float = 1.0, cell_clip: float = -1.0,
+    num_proj: int = 0, time_major: bool = True, activation: str = "tanh", forget_bias: float = 0.0, is_training: bool = True,
+) -> Any:
+    """An LSTM over (time, N, features) with one weight w (features + hidden, 4 * hidden), gates in the order input, cell, forget, output.
+
+    Gives y, h, c, i, j, f, o and tanh(c), each (time, N, hidden): h of the dtype of x, the others of that of b.
+    `seq_length`, as in MindSpore, must be None; there is one layer in one direction, and `is_training` changes nothing where nothing is
+    dropped.
+    """
+    _refuse({
+        "cell_type": (cell_type, "LSTM"), "direction": (direction, "UNIDIRECTIONAL"), "cell_depth": (cell_depth, 1),
+        "use_peephole": (use_peephole, False), "keep_prob": (keep_prob, 1.0), "num_proj": (num_proj, 0), "time_major": (time_major, True),
+        "seq_length": (seq_length, None),
+    })
+    if not isinstance(is_training, bool):
+        raise TypeError(f"is_training={is_training!r:.40}: expected a bool, got {type(is_training).__name__}.")
+    act, hidden, whole = _activation(activation), w.shape[1] // 4, x.float()
+    zeros = whole.new_zeros(x.shape[1], hidden)
+    h = zeros if init_h is None else init_h.reshape(zeros.shape).float()
+    c = zeros if init_c is None else init_c.reshape(zeros.shape).float()
+    kept = []
+    for step in range(x.shape[0]):
+        i, j, f, o = (torch.cat([whole[step], h], 1) @ w.float() + b.float()).chunk(4, 1)
+        i, j, f, o = torch.sigmoid(i), act(j), torch.sigmoid(f + forget_bias), torch.sigmoid(o)
+        c = c * f + i * j
+        if cell_clip > 0:
+            c = c.clamp(-cell_clip, cell_clip)
+        shown = act(c)
+        h = shown * o
+        kept.append((h, h, c, i, j, f, o, shown))
+    return tuple(torch.stack(parts).to(x.dtype if place == 1 else b.dtype) for place, parts in enumerate(zip(*kept)))
+
+
+@op(primitive="DynamicGRUV2", init=(
+    "direction", "cell_depth", "keep_prob", "cell_clip", "num_proj", "time_major", "activation", "gate_order", "reset_after",
+    "is_training",
+))
+def _dynamic_gru(
+    x: T, weight_input: T, weight_hidden: T, bias_input: T | None = None, bias_hidden: T | None = None, seq_length: T | None = None,
+    init_h: T | None = None, *, direction: str = "UNIDIRECTIONAL", cell_depth: int = 1, keep_prob: float = 1.0, cell_clip: float = -1.0,
+    num_proj: int = 0, time_major: bool = True, activation: str = "tanh", gate_order: str = "rzh", reset_after: bool = True,
+    is_training: bool = True,
+) -> Any:
+    """A GRU over (time, N, features) with weights (features, 3 * hidden) and (hidden, 3 * hidden).
+
+    Gives y, h, update, reset, new and hidden_new, each (time, N, hidden): the gates, the candidate, and the state's part of it. The gates
+    lie in the order 'rzh' or 'zrh'. Results have the dtype of the biases, or of `init_h`
+    where there are none. There is one layer in one direction, and `seq_length` must be None.
+    """
+    _refuse({
+        "direction": (direction, "UNIDIRECTIONAL"), "cell_depth": (cell_depth, 1), "keep_prob": (keep_prob, 1.0),
+        "cell_clip": (cell_clip, -1.0), "num_proj": (num_proj, 0), "time_major": (time_major, True), "reset_after": (reset_after, True),
+        "seq_length": (seq_length, None),
+    })
+    if not isinstance(is_training, bool):
+        raise TypeError(f"is_training={is_training!r:.40}: expected a bool, got {type(is_training).__name__}.")
+    if gate_order not in ("rzh", "zrh"):
+        raise ValueError(f"gate_order={gate_order!r}: expected 'rzh' or 'zrh'.")
+    act, hidden, whole = _activation(activation), weight_hidden.shape[0], x.float()
+    h = whole.new_zeros(x.shape[1], hidden) if init_h is None else init_h.float()
+    kept = []
+    for step in range(x.shape[0]):
+        own = whole[step] @ weight_input.float() + (0 if bias_input is None else bias_input.float())
+        past = h @ weight_hidden.float() + (0 if bias_hidden is None else bias_hidden.float())
+        own, past = list(own.chunk(3, 1)), list(past.chunk(3, 1))
+        r, z = (0, 1) if gate_order == "rzh" else (1, 0)
+        reset, update = torch.sigmoid(own[r] + past[r]), torch.sigmoid(own[z] + past[z])
+        new = act(own[2] + reset * past[2])
+        h = new + update * (h - new)
+        kept.append((h, h, update, reset, new, past[2]))
+    dtype = next((t.dtype for t in (bias_input, bias_hidden, init_h) if t is not None), x.dtype)
+    return tuple(torch.stack(parts).to(dtype) for parts in zip(*kept))
+
+
+@op(primitive="LSTM", init=("input_size", "hidden_size", "num_layers", "has_bias", "bidirectional", "dropout", "proj_size"))
+def _lstm(
+    x: T, h: T, c: T, w: T, input_size: int, hidden_size: int, num_layers: int, has_bias: bool, bidirectional: bool, dropout: float,
+    proj_size: int = 0,
+) -> Any:
+    """An LSTM over (time, N, input_size) whose weights lie one after another in `w` (count, 1, 1).
+
+    Gives the outputs and the last h and c, then two states for MindSpore's own gradient, which are empty here: (0,) each. `w` holds the
+    weights for the input of each layer and direction, then those for the states, then biases: one each, as on the CPU, or two, as
+    on a GPU. `dropout` acts between layers.
+    """
+    _refuse({"proj_size": (proj_size, 0)})
+    directions = 2 if bidirectional else 1
+    weights = _unpacked(w.reshape(-1), input_size, hidden_size, num_layers, directions, has_bias)
+    out, (last_h, last_c) = _stacked(x, (h, c), weights, num_layers, directions, dropout)
+    return out, last_h, last_c, x.new_empty(0), x.new_empty(0)
+
+
+def _unpacked(flat: T, features: int, hidden: int, layers: int, directions: int, has_bias: bool) -> list[Any]:
+    """The four weights of each layer and direction, cut out of one vector."""
+    places, rows = layers * directions, 4 * hidden
+    inner = [features if place < directions else directions * hidden for place in range(places)]
+    lengths = [rows * n for n in inner] + [rows * hidden] * places
+    both = flat.numel() >= sum(lengths) + 2 * rows * places
+    lengths += [rows] * (places * (2 if both else 1)) if has_bias else []
+    if flat.numel() < sum(lengths):
+        raise ValueError(f"expected {sum(lengths)} weights, got {flat.numel()}.")
+    parts = list(flat[: sum(lengths)].split(lengths))
+    weights: list[Any] = []
+    for place in range(places):
+        weights += [parts[place].reshape(rows, -1), parts[places + place].reshape(rows, hidden)]
+        own = [parts[(2 + k) * places + place] for k in range(2 if both else 1)] if has_bias else [None, None]
+        weights += own if len(own) == 2 else [*own, torch.zeros_like(own[0])]
+    return weights
+
+
+def _stacked(x: T, states: tuple[T, T], weights: list[Any], layers: int, directions: int, dropout: float) -> Any:
+    if not dropout or layers == 1:
+        return _fused(x, states, weights, "lstm", layers, directions == 2)
+    last = []
+    for layer in range(layers):
+        places = slice(layer * directions, (layer + 1) * directions)
+        own = weights[4 * places.start: 4 * places.stop]
+        x, end = _fused(x, tuple(s[places] for s in states), own, "lstm", 1, directions == 2)
+        last.append(end)
+        x = F.dropout(x, dropout, True) if layer < layers - 1 else x
+    return x, (torch.cat([h for h, _ in last]), torch.cat([c for _, c in last]))
+
+
+@op(primitive="BasicLSTMCell", init=("keep_prob", "forget_bias", "state_is_tuple", "activation"))
+def _basic_lstm_cell(
+    x: T, h: T, c: T, w: T, b: T, keep_prob: float = 1.0, forget_bias: float = 1.0, state_is_tuple: bool = True, activation: str = "tanh",
+) -> Any:
+    """One step of an LSTM with w (4 * hidden, features + hidden, 1, 1), gates in the order input, cell, forget, output.
+
+    Gives c, h, i, j, f, o and tanh(c), each (N, hidden).
+    """
+    _refuse({"keep_prob": (keep_prob, 1.0), "state_is_tuple": (state_is_tuple, True)})
+    act = _activation(activation)
+    i, j, f, o = (torch.cat([x, h], 1) @ w.flatten(1).T + b.reshape(-1)).chunk(4, 1)
+    i, j, f, o = torch.sigmoid(i), act(j), torch.sigmoid(f + forget_bias), torch.sigmoid(o)
+    c = c * f + i * j
+    return c, act(c) * o, i, j, f, o, act(c)

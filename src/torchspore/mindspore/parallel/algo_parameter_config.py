@@ -1,0 +1,56 @@
+"""Parameters of the search for parallel strategies: checked and kept; the search is not built yet, and `explain` says so."""
+from __future__ import annotations
+
+from typing import Any
+
+from torchspore.base.text import message, one_of, short
+from torchspore.context import effects
+from torchspore.names import missing
+
+DEFAULTS: dict[str, Any] = {
+    "fully_use_devices": False, "elementwise_op_strategy_follow": False, "enable_algo_approxi": False, "algo_approxi_epsilon": 0.1,
+    "tensor_slice_align_enable": False, "tensor_slice_align_size": 16,
+}
+_values = dict(DEFAULTS)
+
+
+def set_algo_parameters(**kwargs: Any) -> None:
+    """Sets parameters of the search for strategies.
+
+    `fully_use_devices`, `elementwise_op_strategy_follow`, `enable_algo_approxi` and `tensor_slice_align_enable` are bools,
+    `algo_approxi_epsilon` is a float in (0, 1], `tensor_slice_align_size` an int in [1, 1024]. A call is applied as a whole or not at all.
+    Raises ValueError for other names and values, TypeError for other types.
+    """
+    for name, value in kwargs.items():
+        _check(name, value)
+    _values.update(kwargs)
+    if kwargs:
+        effects.note("distribution", f"set_algo_parameters({', '.join(kwargs)}): not built yet: no strategies are searched")
+
+
+def _check(name: str, value: Any) -> None:
+    wrote = f"set_algo_parameters({name}={short(value)})"
+    if name not in DEFAULTS:
+        raise ValueError(message(wrote, one_of(DEFAULTS)))
+    kind = type(DEFAULTS[name])
+    if type(value) is not kind:
+        raise TypeError(message(wrote, f"a {kind.__name__}, got {type(value).__name__}"))
+    if name == "algo_approxi_epsilon" and not 0 < value <= 1:
+        raise ValueError(message(wrote, "a float in (0, 1]"))
+    if name == "tensor_slice_align_size" and not 1 <= value <= 1024:
+        raise ValueError(message(wrote, "an int in [1, 1024]"))
+
+
+def get_algo_parameters(attr_key: str) -> Any:
+    """The value of a parameter. Raises ValueError for another name."""
+    if attr_key not in DEFAULTS:
+        raise ValueError(message(f"get_algo_parameters({short(attr_key)})", one_of(DEFAULTS)))
+    return _values[attr_key]
+
+
+def reset_algo_parameters() -> None:
+    """Gives all parameters their defaults."""
+    _values.update(DEFAULTS)
+
+
+__getattr__ = missing(__name__)

@@ -1,0 +1,136 @@
+"""`SummaryCollector`: a callback that records what most trainings want to see."""
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from torchspore.base.text import message, one_of, short
+from torchspore.context import effects
+from torchspore.mindspore.common.tensor import Tensor
+from torchspore.mindspore.train.callback._callback import Callback
+from torchspore.mindspore.train.summary import SummaryRecord
+
+COLLECTED = (
+    "collect_metric", "collect_graph", "collect_train_lineage", "collect_eval_lineage", "collect_input_data", "collect_dataset_graph",
+    "histogram_regular", "collect_landscape",
+)
+FIRST = 5
+"""So many Parameters are shown as histograms where no pattern chooses."""
+
+
+class SummaryCollector(Callback):
+    """A callback that records the loss, the learning rate, the first images and histograms of Parameters every `collect_freq` steps, and
+    what summary operators keep.
+
+    `collect_specified_data` chooses: 'collect_metric' and 'collect_input_data' (bools), 'histogram_regular' (a pattern of Parameters'
+    names; the first five without one). With `keep_default_action=False` only what is named there is recorded. What only MindInsight shows
+    (graphs, lineage, landscapes) is not written, and `explain` says so. Raises TypeError and ValueError for arguments that do not fit.
+    """
+
+    def __init__(
+        self, summary_dir: str, collect_freq: int = 10, num_process: int = 32, collect_specified_data: dict[str, Any] | None = None,
+        keep_default_action: bool = True, custom_lineage_data: dict[str, Any] | None = None, collect_tensor_freq: int | None = None,
+        max_file_size: int | None = None, export_options: dict[str, Any] | None = None,
+    ) -> None:
+        super().__init__()
+        if not isinstance(summary_dir, str):
+            raise TypeError(message(f"SummaryCollector(summary_dir={short(summary_dir)})", f"a str, got {type(summary_dir).__name__}"))
+        for name, count in (("collect_freq", collect_freq), ("collect_tensor_freq", collect_tensor_freq)):
+            if count is not None or name == "collect_freq":
+                _check_frequency(name, count)
+        self._wanted = _specified(collect_specified_data, keep_default_action)
+        self._every, self._tensors_every = collect_freq, collect_tensor_freq or collect_freq
+        self._arguments = {
+            "log_dir": summary_dir, "num_process": num_process, "max_file_size": max_file_size, "export_options": export_options,
+        }
+        if custom_lineage_data is not None:
+            effects.note("summaries", "SummaryCollector(custom_lineage_data=...): TensorBoard's files hold no lineage")
+        self._record: SummaryRecord | None = None
+
+    def __enter__(self) -> SummaryCollector:
+        if self._record is None:                    # a training enters its callbacks once more than the program's own `with`
+            self._record = SummaryRecord(**self._arguments)
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        if self._record is not None:
+            self._record.close()
+            self._record = None
+
+    def begin(self, run_context: Any) -> None:
+        """Opens the record, where no `with` has."""
+        self.__enter__()
+        self._record.set_mode(run_context.original_args().get("mode", "train"))  # type: ignore[union-attr]
+
+    def step_end(self, run_context: Any) -> None:
+        """Records a step, where it is one of those."""
+        state = run_context.original_args()
+        step, record = state.cur_step_num, self._record
+        if record is None or state.get("mode", "train") != "train" or (step % self._every and step != 1):
+            return
+        if self._wanted["collect_metric"]:
+            self._metric(record, state)
+        if self._wanted["collect_input_data"]:
+            self._input(record, state)
+        if self._wanted["histogram_regular"] is not False:
+            self._parameters(record, state)
+        with_tensors = not step % self._tensors_every or step == 1
+        record.record(step, plugin_filter=None if with_tensors else lambda plugin: plugin != "tensor")
+
+    def end(self, run_context: Any) -> None:
+        """Closes the record."""
+        if run_context.original_args().get("mode", "train") == "train":
+            self.__exit__()
+
+    @staticmethod
+    def _metric(record: SummaryRecord, state: Any) -> None:
+        output = state.get("net_outputs")
+        while isinstance(output, (tuple, list)) and output:
+            output = output[0]
+        if isinstance(output, Tensor):
+            record.add_value("scalar", "loss/auto", output.mean() if output.ndim else output)
+        optimizer = state.get("optimizer") or getattr(state.get("train_network"), "optimizer", None)
+        rate = optimizer.get_lr() if optimizer is not None and hasattr(optimizer, "get_lr") else None
+        if isinstance(rate, Tensor):
+            record.add_value("scalar", "learning_rate/auto", rate)
+
+    @staticmethod
+    def _input(record: SummaryRecord, state: Any) -> None:
+        data = state.get("train_dataset_element")
+        first = data[0] if isinstance(data, (tuple, list)) and data else data
+        if isinstance(first, Tensor) and first.ndim == 4 and first.shape[1] in (1, 3):
+            record.add_value("image", "input_data/auto", first)
+
+    def _parameters(self, record: SummaryRecord, state: Any) -> None:
+        network, pattern = state.get("train_network"), self._wanted["histogram_regular"]
+        own = list(network.trainable_params()) if network is not None else []
+        chosen = [p for p in own if re.match(pattern, p.name)] if isinstance(pattern, str) else own[:FIRST]
+        for parameter in chosen:
+            record.add_value("histogram", f"{parameter.name}/auto", parameter)
+
+
+def _check_frequency(name: str, count: Any) -> None:
+    if isinstance(count, bool) or not isinstance(count, int):
+        raise TypeError(message(f"SummaryCollector({name}={short(count)})", f"an int, got {type(count).__name__}"))
+    if count < 1:
+        raise ValueError(message(f"SummaryCollector({name}={count})", "an int from 1 on"))
+
+
+def _specified(given: Any, keeps: Any) -> dict[str, Any]:
+    if not isinstance(keeps, bool):
+        raise TypeError(message(f"SummaryCollector(keep_default_action={short(keeps)})", "a bool"))
+    if given is not None and not isinstance(given, dict):
+        raise TypeError(message(f"SummaryCollector(collect_specified_data={short(given)})", f"a dict, got {type(given).__name__}"))
+    given = given or {}
+    for name, value in given.items():
+        wrote = f"SummaryCollector(collect_specified_data={{{name!r}: {short(value)}}})"
+        if name not in COLLECTED:
+            raise ValueError(message(wrote, one_of(COLLECTED)))
+        if name == "histogram_regular" and not isinstance(value, (str, type(None))):
+            raise TypeError(message(wrote, f"a pattern or None, got {type(value).__name__}"))
+        if name not in ("histogram_regular", "collect_landscape") and not isinstance(value, bool):
+            raise TypeError(message(wrote, f"a bool, got {type(value).__name__}"))
+    effects.note("summaries", "SummaryCollector: graphs, lineage and loss landscapes are not written; TensorBoard's files hold none")
+    found: dict[str, Any] = dict.fromkeys(("collect_metric", "collect_input_data"), keeps)
+    found["histogram_regular"] = None if keeps or "histogram_regular" in given else False
+    return {**found, **{name: value for name, value in given.items() if name in found}}

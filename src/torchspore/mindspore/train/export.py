@@ -1,0 +1,163 @@
+"""`export` writes a network as a file that other programs run; `load` reads a MINDIR file for `nn.GraphCell`."""
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from torchspore.base.files import READ_ONLY, write_whole
+from torchspore.base.text import message, one_of, short
+from torchspore.errors import FileFormatError
+from torchspore.mindspore.common.tensor import Tensor
+from torchspore.mindspore.nn.cell import Cell
+from torchspore.mindspore.train import encryption
+
+FORMATS = ("AIR", "ONNX", "MINDIR")
+OPTIONS = ("enc_key", "enc_mode", "dataset", "incremental", "custom_func", "obf_config")
+
+
+class LoadedGraph:
+    """What `load` gives: a network's graph and its parameters, which `nn.GraphCell` runs."""
+
+    def __init__(self, model: Any) -> None:
+        self.model = model
+
+    def __repr__(self) -> str:
+        return f"LoadedGraph({', '.join(self.model.given)})"
+
+
+def export(net: Any, *inputs: Any, file_name: str, file_format: str, **kwargs: Any) -> None:
+    """Writes `net`, a Cell or a function, for inputs of the shapes and dtypes of `inputs` to a file.
+
+    `file_format` is 'MINDIR', which `load` and `nn.GraphCell` run here, or 'ONNX' (needs the libraries onnx and onnxscript), written as
+    the network is for inference; 'AIR' runs on Ascend processors alone and is refused. The suffix is added where `file_name` has none.
+    `enc_key` (16, 24 or 32 bytes) with `enc_mode` ('AES-GCM', 'AES-CBC', 'SM4-CBC', or for every format a function of contents and key)
+    encrypts the file; `custom_func(model)` may change the message of a MINDIR file before it is written.
+
+    Raises TypeError and ValueError for arguments that do not fit, and ValueError for a call that can't be one graph.
+    """
+    path = _path(net, file_name, file_format, kwargs)
+    is_training = isinstance(net, Cell) and net.training and file_format == "ONNX"
+    if is_training:
+        net.set_train(False)
+    try:
+        given = _tensors(inputs)
+        model = _captured(net, given, file_format)
+    finally:
+        if is_training:
+            net.set_train(True)
+    content = _content(model, given, file_format, kwargs.get("custom_func"))
+    write_whole(path, _secret(content, kwargs), READ_ONLY)
+
+
+def _path(net: Any, file_name: Any, file_format: Any, options: dict[str, Any]) -> Path:
+    if not isinstance(net, Cell) and not callable(net):
+        raise TypeError(message(f"export({short(net)}, ...)", f"a Cell or a function, got {type(net).__name__}"))
+    if not isinstance(file_name, str):
+        raise TypeError(message(f"export(file_name={short(file_name)})", f"a str, got {type(file_name).__name__}"))
+    if file_format not in FORMATS:
+        raise ValueError(message(f"export(file_format={short(file_format)})", one_of(FORMATS)))
+    if file_format == "AIR":
+        raise ValueError(message("export(file_format='AIR')", "'ONNX' or 'MINDIR': AIR files run on Ascend processors alone"))
+    unknown = next((name for name in options if name not in OPTIONS), None)
+    if unknown is not None:
+        raise ValueError(message(f"export({unknown}=...)", one_of(OPTIONS)))
+    for name in ("dataset", "incremental", "obf_config"):
+        if options.get(name):
+            raise ValueError(message(f"export({name}=...)", "None: a file holds the network alone"))
+    custom = options.get("custom_func")
+    if custom is not None and (not callable(custom) or file_format != "MINDIR"):
+        raise ValueError(message(f"export(custom_func=..., file_format={file_format!r})", "a function, with file_format='MINDIR'"))
+    _check_secret(options, file_format)
+    suffix = f".{file_format.lower()}"
+    path = Path(file_name if file_name.endswith(suffix) else file_name + suffix).expanduser().absolute()
+    path.parent.mkdir(parents=True, exist_ok=True)
+    return path
+
+
+def _tensors(inputs: tuple[Any, ...]) -> list[Any]:
+    """The inputs as Tensors of their own, so that one that is given twice is two inputs; tuples stay."""
+    def one(value: Any) -> Any:
+        if isinstance(value, (tuple, list)):
+            return type(value)(map(one, value))
+        return value.copy() if isinstance(value, Tensor) else value if value is None else Tensor(value)
+
+    return [one(value) for value in inputs]
+
+
+def _captured(net: Any, inputs: list[Any], file_format: str) -> Any:
+    from torchspore.engine.export import model
+
+    function = net.construct if isinstance(net, Cell) else getattr(net, "__wrapped__", net)
+    return model.captured(net, function, inputs, f"export(file_format={file_format!r})")
+
+
+def _content(model: Any, inputs: list[Any], file_format: str, custom: Callable[[Any], None] | None) -> bytes:
+    if file_format == "ONNX":
+        from torchspore.engine.export import onnx
+        from torchspore.engine.tensor import tensors
+
+        given = {f"input{place}": tensor for place, tensor in enumerate(tensors(inputs))}
+        return onnx.written(model, [given[name]._t for name in model.given], "export(file_format='ONNX')")
+    from torchspore.base.versions import MINDSPORE
+    from torchspore.engine.export import mindir
+
+    proto = mindir.written(model, "export(file_format='MINDIR')", MINDSPORE)
+    if custom is not None:
+        custom(proto)
+    return proto.SerializeToString()
+
+
+def _check_secret(options: dict[str, Any], file_format: str) -> None:
+    key, mode = options.get("enc_key"), options.get("enc_mode", "AES-GCM")
+    if key is None or callable(mode):
+        return
+    if file_format != "MINDIR":
+        wrote = f"export(enc_mode={short(mode)}, file_format={file_format!r})"
+        raise ValueError(message(wrote, "a function: these files have no mode of their own"))
+    encryption.check("export", "enc", key, mode)
+
+
+def _secret(content: bytes, options: dict[str, Any]) -> bytes:
+    key, mode = options.get("enc_key"), options.get("enc_mode", "AES-GCM")
+    if key is None:
+        return content
+    if not callable(mode):
+        return b"".join(encryption.encrypted(content, key, mode))
+    found = mode(content, key)
+    if not isinstance(found, bytes):
+        raise TypeError(message(f"export(enc_mode={short(mode)})", f"a function that gives bytes, got {type(found).__name__}"))
+    return found
+
+
+def load(file_name: str, **kwargs: Any) -> LoadedGraph:
+    """The graph of a MINDIR file that `export` wrote, for `nn.GraphCell`; `dec_key` and `dec_mode` as it was encrypted with.
+
+    Files of MindSpore itself are read as far as their operators go. Raises TypeError and ValueError for arguments and FileFormatError (a
+    ValueError), which names the file and the reason, for one that can't be run.
+    """
+    if not isinstance(file_name, str):
+        raise ValueError(message(f"load({short(file_name)})", f"a file name, got {type(file_name).__name__}"))
+    unknown = next((name for name in kwargs if name not in ("dec_key", "dec_mode", "obf_func")), None)
+    if unknown is not None or kwargs.get("obf_func"):
+        raise ValueError(message(f"load({unknown or 'obf_func'}=...)", "dec_key or dec_mode"))
+    path = Path(file_name if file_name.endswith(".mindir") else f"{file_name}.mindir").expanduser().absolute()
+    if not path.is_file():
+        raise ValueError(message(f"load({file_name!r})", f"a file that exists (looked for {path})"))
+    key, mode = kwargs.get("dec_key"), kwargs.get("dec_mode", "AES-GCM")
+    if key is not None and not callable(mode):
+        encryption.check("load", "dec", key, mode)
+    from torchspore.engine.export import mindir, mindir_format
+
+    try:
+        return LoadedGraph(mindir.read(mindir_format.parsed(_plain(path.read_bytes(), key, mode))))
+    except (encryption.NotDecrypted, mindir.Unreadable, ValueError) as error:
+        raise FileFormatError(message(f"{path}: {error}", "a MINDIR file that runs here", hint="write it again with export")) from None
+
+
+def _plain(content: bytes, key: Any, mode: Any) -> bytes:
+    if key is None:
+        if encryption.is_encrypted(content):
+            raise encryption.NotDecrypted("it is encrypted")
+        return content
+    return mode(content, key) if callable(mode) else encryption.decrypted(content, key, mode)

@@ -1,0 +1,37 @@
+"""Checks of arguments under the names of 1.x; those of 2.x are compared with records of 2.10."""
+from __future__ import annotations
+
+import mindspore as ms
+import pytest
+from mindspore import Tensor
+from mindspore import _checkparam as checks
+from mindspore._checkparam import Rel, Validator
+
+
+def test_validator_and_relations_of_1_x() -> None:
+    assert Validator.check_positive_int(3, "size", "Net") == 3
+    assert Validator.check_int(3, 1, Rel.GE, "size", "Net") == 3
+    assert Validator.check_integer("size", 3, 1, Rel.GE, "Net") == 3
+    assert Validator.check_string("mode", "a", ["a", "b"], "Net") == "a"
+    with pytest.raises(ValueError, match=r"Net\(size=5\): expected int in \[0, 3\)\."):
+        Validator.check_int_range(5, 0, 3, Rel.INC_LEFT, "size", "Net")
+    with pytest.raises(TypeError, match=r"Net\(size=1.5\): expected int, got float\."):
+        Validator.check_positive_int(1.5, "size", "Net")
+
+
+def test_the_decorator() -> None:
+    @checks.args_type_check(x=Tensor, count=int)
+    def function(x, count=1, name=None):
+        return count
+
+    assert function(Tensor([1.0]), 2) == 2
+    with pytest.raises(TypeError, match=r"function\(count='a'\): expected int, got str"):
+        function(Tensor([1.0]), "a")
+
+
+def test_dtypes() -> None:
+    assert checks.check_astype_dtype("float16") == ms.float16
+    with pytest.raises(TypeError):
+        checks.check_astype_dtype("colour")
+    with pytest.raises(TypeError, match="one dtype for all"):
+        checks.check_tensors_dtypes_same_and_valid({"x": ms.float32, "y": ms.int32}, [ms.float32, ms.int32], "Add")

@@ -1,0 +1,85 @@
+"""Collective operators for a group of one process."""
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import mindspore as ms
+import numpy as np
+import pytest
+from mindspore import Tensor, nn, ops
+from mindspore.communication import GlobalComm, create_group, destroy_group
+
+X = np.array([[1.0, 2.0], [3.0, 4.0]], np.float32)
+KINDS = {
+    "AllReduce": lambda: ops.AllReduce(ops.ReduceOp.MAX), "AllGather": ops.AllGather, "ReduceScatter": ops.ReduceScatter,
+    "Reduce": lambda: ops.Reduce(0), "CollectiveGather": lambda: ops.CollectiveGather(0), "CollectiveScatter": ops.CollectiveScatter,
+    "AlltoAll": lambda: ops.AlltoAll(1, 0, 1),
+}
+
+
+class Net(nn.Cell):
+    """The collective of three times x."""
+
+    def __init__(self, collective: Any) -> None:
+        super().__init__()
+        self.collective = collective
+
+    def construct(self, x: Any) -> Any:
+        return self.collective(x * 3)
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_what_is_sent_comes_back_with_its_gradient(mode: int, name: str) -> None:
+    net = Net(KINDS[name]())
+    np.testing.assert_array_equal(net(Tensor(X)).asnumpy(), X * 3)
+    np.testing.assert_array_equal(ms.grad(net)(Tensor(X)).asnumpy(), np.full_like(X, 3))
+
+
+def test_the_result_is_a_tensor_of_its_own(mode: int) -> None:
+    x = Tensor(X)
+    result = ops.AllReduce()(x)
+    result += 1
+    np.testing.assert_array_equal(x.asnumpy(), X)
+
+
+def test_broadcast_gives_a_tuple(mode: int) -> None:
+    first, second = ops.Broadcast(0)((Tensor(X), Tensor(X + 1)))
+    np.testing.assert_array_equal(second.asnumpy() - first.asnumpy(), np.ones_like(X))
+
+
+def test_uneven_shares_barriers_and_neighbours_of_one() -> None:
+    np.testing.assert_array_equal(ops.AlltoAllV(block_size=2)(Tensor(X.ravel()), [2], [2]).asnumpy(), X.ravel())
+    assert ops.Barrier()() is None
+    assert ops.NeighborExchange([], [], [], [], ms.float32)(()) == ()
+
+
+def test_a_group_of_the_programs_own() -> None:
+    create_group("own", [0])
+    try:
+        np.testing.assert_array_equal(ops.AllReduce(group="own")(Tensor(X)).asnumpy(), X)
+    finally:
+        destroy_group("own")
+    with pytest.raises(ValueError, match="a group that create_group made"):
+        ops.AllReduce(group="own")(Tensor(X))
+    assert GlobalComm.WORLD_COMM_GROUP
+
+
+@pytest.mark.parametrize(("call", "text"), [
+    (lambda: ops.AllReduce(1), "AllReduce(op=1): expected a str, got int."),
+    (lambda: ops.AllReduce("most"), "AllReduce(op='most'): expected 'sum', 'max', 'min', 'prod' or 'avg'."),
+    (lambda: ops.AllGather(3), "AllGather(group=3): expected the name of a group, got int."),
+    (lambda: ops.Broadcast(1), "Broadcast(root_rank=1): expected 0, the only process there is."),
+    (lambda: ops.AllReduce()(Tensor([True])), "AllReduce: a Tensor of bool: expected a Tensor of numbers."),
+    (lambda: ops.AlltoAll(2, 0, 0)(Tensor(X)), "AlltoAll(split_count=2): expected 1, the number of processes."),
+    (lambda: ops.AlltoAll(1, 2, 0)(Tensor(X)), "AlltoAll(split_dim=2) of a Tensor of rank 2: expected one of its axes."),
+    (lambda: ops.AlltoAllV()(Tensor(X), [4], [4]), "AlltoAllV: a Tensor of shape (2, 2): expected the shape (4,)."),
+    (lambda: ops.Send(0, 1)(Tensor(X)),
+     "Send(dest_rank=1): expected another process: this training has one.\n\nhint: call it where get_group_size() > 1."),
+    (lambda: ops.Receive(0, 1, (2,), ms.float32)(),
+     "Receive(src_rank=1): expected another process: this training has one.\n\nhint: call it where get_group_size() > 1."),
+])
+def test_what_one_process_can_not_do(call: Callable[[], Any], text: str) -> None:
+    with pytest.raises((TypeError, ValueError)) as caught:
+        call()
+    assert str(caught.value).endswith(text)

@@ -1,0 +1,96 @@
+"""Optimizers that MindSpore 2.10 has no kernel for on the CPU, against the formulas in NumPy."""
+from __future__ import annotations
+
+import mindspore as ms
+import numpy as np
+import pytest
+from mindspore import Parameter, Tensor, nn
+
+START = np.array([[1.0, -2.0], [0.5, 3.0]], np.float32)
+GRADIENTS = [np.array([[0.5, 1.0], [-1.0, 0.25]], np.float32), np.array([[-0.5, 1.0], [2.0, 0.25]], np.float32)]
+
+
+def run(make, value=START, name="weight"):
+    parameter = Parameter(Tensor(value), name=name)
+    optimizer = make([parameter])
+    for gradient in GRADIENTS:
+        optimizer((Tensor(gradient),))
+    return parameter.asnumpy()
+
+
+def lamb(value, rate, decay):
+    m = v = np.zeros_like(value)
+    for step, g in enumerate(GRADIENTS, 1):
+        m, v = 0.9 * m + 0.1 * g, 0.999 * v + 0.001 * g * g
+        wanted = m / (1 - 0.9**step) / (np.sqrt(v / (1 - 0.999**step)) + 1e-6) + decay * value
+        length = np.linalg.norm(value)
+        value = value - rate * (length / np.linalg.norm(wanted) if length else 1.0) * wanted
+    return value
+
+
+@pytest.mark.parametrize("decay", [0.0, 0.1])
+def test_lamb(mode: int, decay: float) -> None:
+    found = run(lambda p: nn.Lamb(p, 0.1, weight_decay=decay))
+    np.testing.assert_allclose(found, lamb(START, 0.1, decay), rtol=1e-4)
+
+
+def test_lamb_steps_from_zero(mode: int) -> None:
+    """A Parameter of length 0 takes the step as it is."""
+    found = run(lambda p: nn.Lamb(p, nn.PolynomialDecayLR(0.1, 0.0999999, 1000, 1.0)), np.zeros((2, 2), np.float32))
+    np.testing.assert_allclose(found, lamb(np.zeros((2, 2)), 0.1, 0.0), rtol=1e-4)
+
+
+def test_lamb_keeps_its_state_by_name() -> None:
+    optimizer = nn.Lamb([Parameter(Tensor(START), name="w")], 0.1)
+    assert [one.name for one in optimizer.get_parameters()] == ["global_step", "learning_rate", "w", "lamb_m.w", "lamb_v.w"]
+
+
+@pytest.mark.parametrize("clip", [False, True])
+@pytest.mark.parametrize("scale", [1.0, 8.0])
+def test_lars(mode: int, clip: bool, scale: float) -> None:
+    def make(parameters):
+        inner = nn.Momentum(parameters, 0.1, 0.9, weight_decay=0.1, loss_scale=scale)
+        return nn.LARS(inner, epsilon=1e-3, coefficient=0.2, use_clip=clip)
+
+    value, moment = START, np.zeros_like(START)
+    for g in (g / scale for g in GRADIENTS):
+        trust = 0.2 * np.linalg.norm(value) / (np.linalg.norm(g) + 0.1 * np.linalg.norm(value) + 1e-3)
+        moment = 0.9 * moment + (g + 0.1 * value) * (min(trust / 0.1, 1.0) if clip else trust)
+        value = value - 0.1 * moment
+    np.testing.assert_allclose(run(make), value, rtol=1e-5)
+
+
+def test_lars_leaves_what_the_filter_leaves(mode: int) -> None:
+    plain = run(lambda p: nn.Momentum(p, 0.1, 0.9), name="bias")
+    np.testing.assert_allclose(run(lambda p: nn.LARS(nn.Momentum(p, 0.1, 0.9, weight_decay=0.1)), name="bias"), plain, rtol=1e-6)
+
+
+def test_lars_wants_an_optimizer() -> None:
+    with pytest.raises(TypeError, match=r"^LARS\(optimizer=3\): expected an optimizer, got int\.$"):
+        nn.LARS(3)
+
+
+def test_adagrad_keeps_its_squares_without_update_slots(mode: int) -> None:
+    found = run(lambda p: nn.Adagrad(p, 0.25, 0.1, update_slots=False))
+    np.testing.assert_allclose(found, START - 0.1 * sum(GRADIENTS) / 0.5, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize(("call", "text"), [
+    (lambda p: nn.AdaFactor(p, 0.1),
+     "AdaFactor(learning_rate=0.1): expected None with relative_step=True.\n\nhint: write relative_step=False."),
+    (lambda p: nn.RMSProp(p, epsilon=0.0), "RMSProp(epsilon=0.0): expected a number above 0."),
+    (lambda p: nn.Adadelta(p, rho=2.0), "Adadelta(rho=2.0): expected a number from 0 to 1."),
+    (lambda p: nn.Rprop(p, etas=(1.5, 2.0)), "Rprop(etas=(1.5, 2.0)): expected a number between 0 and 1, and one above 1."),
+    (lambda p: nn.Adam(p, use_amsgrad=True, use_nesterov=True), "Adam(use_amsgrad=True, use_nesterov=True): expected one of them."),
+])
+def test_messages(call, text: str) -> None:
+    with pytest.raises(ValueError) as caught:
+        call([Parameter(Tensor([1.0]), name="w")])
+    assert str(caught.value) == text
+
+
+def test_broadcast_params_gives_back_what_it_gets() -> None:
+    optimizer = nn.SGD([Parameter(Tensor([1.0]), name="w")], 0.1)
+    assert optimizer.broadcast_params((1, 2)) == (1, 2)
+    assert optimizer.map_(lambda a, b: a + b, (1, 2), (3, 4)) == (4, 6)
+    assert ms.nn.AdamOffload([Parameter(Tensor([1.0]), name="w")]).beta1_power.shape == (1,)

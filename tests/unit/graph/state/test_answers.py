@@ -1,0 +1,79 @@
+"""What a graph asks torchspore itself is part of the state that it depends on, and what it sets is set at each call."""
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import mindspore as ms
+import pytest
+from mindspore import Tensor, context
+
+
+@pytest.fixture(autouse=True)
+def restored() -> Iterator[None]:
+    depth, seed = ms.get_context("max_call_depth"), ms.get_seed()
+    yield
+    context.reset_auto_parallel_context()
+    ms.set_context(max_call_depth=depth)
+    ms.set_seed(seed or 0)
+
+
+def options(k: int) -> None:
+    ms.set_context(max_call_depth=k + 500)
+
+
+def strategies(k: int) -> None:
+    context.set_auto_parallel_context(dataset_strategy=((k, 1), (1, 1)))
+
+
+ASKED: list[tuple[Callable[[int], None], Callable[[], Any]]] = [
+    (options, lambda: ms.get_context("max_call_depth")), (ms.set_seed, lambda: ms.get_seed()),
+    (strategies, lambda: context.get_auto_parallel_context("dataset_strategy")[0][0]),
+]
+
+
+@pytest.mark.parametrize(("change", "ask"), ASKED)
+def test_a_graph_asks_again(change: Callable[[int], None], ask: Callable[[], Any]) -> None:
+    scaled = ms.jit(lambda x: x * ask())
+    found = []
+    for k in (1, 2, 2, 1, 3):
+        change(k)
+        found.append(float(scaled(Tensor(1.0))) == ask())
+    assert all(found)
+
+
+def test_what_a_graph_sets_is_set_at_each_call() -> None:
+    def sets(x):
+        ms.set_context(max_call_depth=600)
+        return x * 2
+
+    compiled = ms.jit(sets)
+    for k in range(4):
+        ms.set_context(max_call_depth=700 + k)
+        assert float(compiled(Tensor(1.0))) == 2
+        assert ms.get_context("max_call_depth") == 600
+
+
+def test_an_option_that_stays_costs_no_capture() -> None:
+    compiled = ms.jit(lambda x: x * ms.get_context("max_call_depth") + len(context.get_offload_context()))
+    for _ in range(4):
+        compiled(Tensor(1.0))
+    assert len(compiled._graphs) == 1 and len(next(iter(compiled._graphs.values())).graphs) == 1
+
+
+def test_other_managers_are_no_scope() -> None:
+    @contextlib.contextmanager
+    def doubled():
+        yield 2
+
+    def uses(x):
+        with doubled() as factor:
+            return x * factor
+
+    def calls(x):
+        return uses(x) + 1
+
+    compiled = ms.jit(calls)
+    assert [float(compiled(Tensor(1.0))) for _ in range(2)] == [3.0, 3.0]
+    assert next(iter(compiled._graphs.values())).graphs

@@ -1,0 +1,140 @@
+"""What is recorded for TensorBoard, read back from the event files."""
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import mindspore as ms
+import mindspore.dataset as ds
+import numpy as np
+import pytest
+from mindspore import Tensor, nn, ops
+from mindspore.train import Model, SummaryCollector, SummaryRecord
+
+
+def events(folder: Path) -> dict[str, list[int]]:
+    """The steps of each name in the one event file of a folder."""
+    from tensorboardX import proto
+    from tensorboardX.event_file_writer import EventsWriter  # noqa: F401  (says that the library is whole)
+    from tensorboardX.proto import event_pb2
+
+    assert proto is not None
+    (file,) = folder.glob("*tfevents*")
+    content, found = file.read_bytes(), {}
+    while content:
+        length = int.from_bytes(content[:8], "little")
+        event = event_pb2.Event.FromString(content[12 : 12 + length])
+        for value in event.summary.value:
+            found.setdefault(value.tag, []).append(event.step)
+        content = content[16 + length :]
+    return found
+
+
+class Net(nn.Cell):
+    """A layer that keeps summaries of what it computes."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.dense = nn.Dense(3, 2)
+        self.scalar, self.histogram, self.tensor = ops.ScalarSummary(), ops.HistogramSummary(), ops.TensorSummary()
+
+    def construct(self, x: Any) -> Any:
+        y = self.dense(x)
+        self.scalar("mean", y.mean())
+        self.histogram("values", y)
+        self.tensor("all", y)
+        return y
+
+
+def test_summary_operators_are_recorded(mode: int, tmp_path: Path) -> None:
+    net, x = Net(), Tensor(np.ones((4, 3), np.float32))
+    net(x)
+    with SummaryRecord(str(tmp_path)) as record:
+        for step in (1, 2, 3):
+            net(x)
+            assert record.record(step)
+        net(x)
+        record.set_mode("eval")
+        assert record.record(4)
+        assert Path(record.log_dir).exists()
+    net(x)
+    assert events(tmp_path) == {"mean": [1, 2, 3], "values": [1, 2, 3], "all": [1, 2, 3]}
+
+
+def test_inside_a_gradient(mode: int, tmp_path: Path) -> None:
+    net, x = Net(), Tensor(np.ones((4, 3), np.float32))
+    with SummaryRecord(str(tmp_path)) as record:
+        ms.grad(lambda x: net(x).sum())(x)
+        record.record(7)
+    assert events(tmp_path)["mean"] == [7]
+
+
+def test_values_of_the_programs_own(tmp_path: Path) -> None:
+    with SummaryRecord(str(tmp_path), file_prefix="own", file_suffix="_run", export_options={"tensor_format": "npy"}) as record:
+        record.add_value("scalar", "loss", Tensor(0.5))
+        record.add_value("image", "first", Tensor(np.zeros((2, 3, 4, 4), np.float32)))
+        record.add_value("histogram", "weights", Tensor(np.arange(5.0)))
+        record.add_value("tensor", "net/out", Tensor(np.arange(3.0)))
+        assert record.record(1, plugin_filter=lambda plugin: plugin != "histogram")
+        record.flush()
+    (file,) = tmp_path.glob("*tfevents*")
+    assert file.name.startswith("own.out.tfevents") and file.name.endswith("_run")
+    assert set(events(tmp_path)) == {"loss", "first", "net/out"}
+    np.testing.assert_array_equal(np.load(tmp_path / "export" / "tensor" / "net_out_1.npy"), np.arange(3.0))
+
+
+def test_a_full_file_takes_no_more(tmp_path: Path) -> None:
+    with SummaryRecord(str(tmp_path), max_file_size=1) as record:
+        record.add_value("scalar", "loss", Tensor(0.5))
+        assert record.record(1) is False
+
+
+def test_the_collector(mode: int, tmp_path: Path) -> None:
+    net = nn.SequentialCell(nn.Flatten(), nn.Dense(4, 2))
+    data = ds.NumpySlicesDataset(
+        {"x": np.random.rand(12, 1, 2, 2).astype(np.float32), "y": np.zeros(12, np.int32)}, shuffle=False,
+    ).batch(2)
+    model = Model(net, nn.SoftmaxCrossEntropyWithLogits(sparse=True, reduction="mean"), nn.Momentum(net.trainable_params(), 0.1, 0.9))
+    model.train(1, data, callbacks=[SummaryCollector(str(tmp_path), collect_freq=3)], dataset_sink_mode=False)
+    found = events(tmp_path)
+    assert found["loss/auto"] == [1, 3, 6] == found["1.weight/auto"]
+    assert found["input_data/auto"] == [1, 3, 6]
+
+
+def test_the_collector_takes_what_is_specified(tmp_path: Path) -> None:
+    net = nn.Dense(4, 2)
+    data = ds.NumpySlicesDataset({"x": np.ones((4, 4), np.float32), "y": np.zeros(4, np.int32)}).batch(2)
+    model = Model(net, nn.SoftmaxCrossEntropyWithLogits(sparse=True, reduction="mean"), nn.Momentum(net.trainable_params(), 0.1, 0.9))
+    with SummaryCollector(str(tmp_path), 1, collect_specified_data={"histogram_regular": "bias"}, keep_default_action=False) as collector:
+        model.train(1, data, callbacks=[collector], dataset_sink_mode=False)
+    assert events(tmp_path) == {"bias/auto": [1, 2]}
+
+
+@pytest.mark.parametrize(("call", "kind"), [
+    (lambda: SummaryRecord(3), TypeError), (lambda: SummaryRecord("x", max_file_size="a"), TypeError),
+    (lambda: SummaryRecord("x", num_process=0), ValueError), (lambda: SummaryRecord("x", export_options={"a": 1}), ValueError),
+    (lambda: SummaryRecord("x", network=3), TypeError), (lambda: SummaryCollector(3), TypeError),
+    (lambda: SummaryCollector("x", 0), ValueError), (lambda: SummaryCollector("x", collect_specified_data={"colour": True}), ValueError),
+    (lambda: SummaryCollector("x", collect_specified_data={"collect_metric": 1}), TypeError),
+])
+def test_arguments_that_do_not_fit(call: Callable[[], Any], kind: type[Exception]) -> None:
+    with pytest.raises(kind, match="Summary"):
+        call()
+
+
+def test_values_that_do_not_fit(tmp_path: Path) -> None:
+    with SummaryRecord(str(tmp_path)) as record:
+        for arguments, kind in (
+            (("graph", "g", Tensor(1.0)), ValueError), (("colour", "c", Tensor(1.0)), ValueError),
+            (("scalar", "", Tensor(1.0)), ValueError), (("scalar", "s", 1.0), TypeError),
+            (("scalar", "s", Tensor([1.0, 2.0])), ValueError), (("image", "i", Tensor([1.0])), ValueError),
+        ):
+            with pytest.raises(kind, match="add_value"):
+                record.add_value(*arguments)
+        with pytest.raises(TypeError, match="record"):
+            record.record("a")
+        with pytest.raises(RuntimeError, match="one at a time"):
+            SummaryRecord(str(tmp_path))
+    with pytest.raises(RuntimeError, match="closed"):
+        record.record(1)
