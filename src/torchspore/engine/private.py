@@ -252,10 +252,22 @@ def _run_apart(command: str, cwd: str) -> None:
             os.remove(os.path.join(cwd, aside))
         raise
 
+def outside_of_transforms(t: torch.Tensor) -> torch.Tensor:
+    """The values of a tensor that one of `torch.func`'s transforms has kept inside of itself."""
+    while torch._C._functorch.is_functorch_wrapped_tensor(t):
+        t = torch._C._functorch.get_unwrapped(t)
+    return t
+
+
+def standard_gamma(shape: torch.Tensor, generator: torch.Generator | None) -> torch.Tensor:
+    """Gamma numbers of scale 1 with the shape parameters given, from a generator, which torch.distributions does not take."""
+    return torch._standard_gamma(shape, generator=generator)
+
 
 __all__ = [
     "add_all", "around_operators", "backward_node", "current_trace", "disable_proxy_modes_tracing", "FakeTensor", "FakeTensorMode",
     "fused_adam", "fused_adamw", "fused_sgd", "gelu", "has_operator", "inductor", "is_of_compiler", "is_operator", "kernel_of",
-    "lazy_graphs", "log_softmax", "make_fx", "multiply_all", "next_sequence_number", "NoCompiler", "onednn_linear", "pop_mode", "proxy_of",
-    "push_mode", "sizes_as_symbols", "softmax", "track_tensor_tree", "without_modes", "written", "zero_all",
+    "lazy_graphs", "log_softmax", "make_fx", "multiply_all", "next_sequence_number", "NoCompiler", "onednn_linear", "outside_of_transforms",
+    "pop_mode", "proxy_of", "push_mode", "sizes_as_symbols", "softmax", "standard_gamma", "track_tensor_tree", "without_modes",
+    "written", "zero_all",
 ]

@@ -319,3 +319,24 @@ def test_two_operators_of_one_name_are_refused() -> None:
 
     with pytest.raises(ValueError, match=r"gamma of .*: expected a name of its own"):
         op()(gamma)
+
+
+def test_norms_of_sums(mode: int) -> None:
+    gamma = t([1, 2, 3])
+    out, factor, x = ops.add_rms_norm(t(M), t(M), gamma)
+    expected = 1 / np.sqrt((4 * M * M).mean(-1, keepdims=True))
+    np.testing.assert_allclose(factor.asnumpy(), expected, rtol=1e-5)
+    np.testing.assert_allclose(out.asnumpy(), 2 * M * expected * [1, 2, 3], rtol=1e-5)
+    assert (x.asnumpy() == 2 * M).all()
+    out, mean, factor, x = ops.add_layer_norm(t(M), t(M), gamma, t([1, 1, 1]), additional_output=True)
+    wide = 2 * M
+    np.testing.assert_allclose(mean.asnumpy(), wide.mean(-1, keepdims=True), rtol=1e-5)
+    normal = (wide - wide.mean(-1, keepdims=True)) / np.sqrt(wide.var(-1, keepdims=True) + 1e-5)
+    np.testing.assert_allclose(out.asnumpy(), normal * [1, 2, 3] + 1, rtol=1e-4)
+    assert factor.shape == (2, 1) and (x.asnumpy() == wide).all()
+
+
+def test_moved() -> None:
+    assert (ops.move_to(t(V), "CPU").asnumpy() == V).all() and (ops.MoveTo()([1, 2], "CPU", True).asnumpy() == [1, 2]).all()
+    with pytest.raises(ValueError, match="to='moon': expected 'CPU', 'Ascend' or 'GPU'"):
+        ops.move_to(t(V), "moon")

@@ -38,6 +38,7 @@ from torchspore.mindspore.ops import (
     reduction,
     reporting,
     resize,
+    sampling,
     scattering,
     search,
     segments,

@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from torchspore.engine import device
+from torchspore.engine import device, private
 from torchspore.engine.dtypes import FROM_TORCH
 from torchspore.engine.streams import Stream, stream
 from torchspore.mindspore.ops.activation import as_dtype
@@ -38,7 +38,7 @@ def _tensor(value: Any) -> T:
 def _gamma(alpha: T, source: Stream) -> T:
     """Gamma with shape `alpha` and scale 1, in alpha's shape (torch's kernel on the host, which takes a generator)."""
     host = alpha.detach().to("cpu", torch.float64 if alpha.dtype is torch.float64 else torch.float32)
-    return torch._standard_gamma(host, generator=source.on(torch.device("cpu"))).to(alpha.device, alpha.dtype)
+    return private.standard_gamma(host, source.on(torch.device("cpu"))).to(alpha.device, alpha.dtype)
 
 
 def _poisson(rate: T, source: Stream) -> T:

@@ -114,8 +114,8 @@ def _svd(input: T, full_matrices: bool, compute_uv: bool) -> Any:
 @op(methods=("qr",))
 def qr(input: T, mode: str = "reduced") -> Any:
     """The orthogonal Q and the triangular R with Q @ R = input; `mode` 'complete' gives a square Q."""
-    if mode not in ("reduced", "complete"):
-        raise ValueError(f"mode={mode!r}: expected 'reduced' or 'complete'.")
+    if not isinstance(mode, str) or mode not in ("reduced", "complete"):
+        raise ValueError(f"expected mode 'reduced' or 'complete', got {mode if isinstance(mode, str) else type(mode).__name__}.")
     return tuple(L.qr(input, mode))
 
 
@@ -189,21 +189,35 @@ def _lu_solve_primitive(x: T, lu_data: T, lu_pivots: T) -> T:
 
 
 def _lu_solve(b: T, data: T, pivots: T) -> T:
+    _check_pivots(data, pivots)
     if b.ndim == 1:
         return L.lu_solve(data, pivots.to(torch.int32), b.unsqueeze(-1)).squeeze(-1)
     return L.lu_solve(data, pivots.to(torch.int32), b)
 
 
+def _check_pivots(data: T, pivots: T) -> None:
+    """Raises ValueError for pivots that are no rows of the matrix: LAPACK would read and write beyond it."""
+    if data.ndim < 2 or tuple(pivots.shape) != (*data.shape[:-2], min(data.shape[-2:])):
+        raise ValueError(f"expected one pivot for each column of {tuple(data.shape)}, got pivots of shape {tuple(pivots.shape)}.")
+    if pivots.is_floating_point() or bool(((pivots < 1) | (pivots > data.shape[-2])).any()):
+        raise ValueError(f"expected pivots from 1 to {data.shape[-2]}, which count the rows.")
+
+
+def _unpacked(data: T, pivots: T, unpack_data: bool, unpack_pivots: bool) -> Any:
+    _check_pivots(data, pivots)
+    return tuple(torch.lu_unpack(data, pivots.to(torch.int32), unpack_data, unpack_pivots))
+
+
 @op()
 def lu_unpack(LU_data: T, LU_pivots: T, unpack_data: bool = True, unpack_pivots: bool = True) -> Any:
     """P, L and U of an LU decomposition; without the flags P, or L and U, are empty matrices."""
-    return tuple(torch.lu_unpack(LU_data, LU_pivots.to(torch.int32), unpack_data, unpack_pivots))
+    return _unpacked(LU_data, LU_pivots, unpack_data, unpack_pivots)
 
 
 @op(primitive="LuUnpack", init=("unpack_data", "unpack_pivots"))
 def _lu_unpack(LU_data: T, LU_pivots: T, unpack_data: bool = True, unpack_pivots: bool = True) -> Any:
     """P, L and U of an LU decomposition; without the flags P, or L and U, are empty matrices."""
-    return tuple(torch.lu_unpack(LU_data, LU_pivots.to(torch.int32), unpack_data, unpack_pivots))
+    return _unpacked(LU_data, LU_pivots, unpack_data, unpack_pivots)
 
 
 def _adjoint_if(matrix: T, adjoint: bool) -> T:

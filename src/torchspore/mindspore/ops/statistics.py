@@ -1,6 +1,7 @@
 """Figures along axes: medians, quantiles, running products, histograms, covariances."""
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import torch
@@ -73,6 +74,9 @@ def _quantile_primitive(input: T, q: Any, dim: Any = None, keep_dims: bool = Fal
 
 
 def _spread(function: Any, input: T, axis: Any, ddof: Any, keepdims: bool) -> Any:
+    if math.prod(input.shape[a] for a in axes_of(input, axis)) <= ddof:
+        mean = torch.mean(_floats(input), axes_of(input, axis), keepdims)      # too few numbers for a spread, of which torch warns
+        return torch.full_like(mean, math.nan), mean
     return tuple(function(_floats(input), axes_of(input, axis), correction=int(ddof), keepdim=keepdims))
 
 

@@ -3,12 +3,13 @@ from __future__ import annotations
 
 import functools
 import math
+import warnings
 from collections.abc import Callable
 from typing import Any
 
 import torch
 
-from torchspore.engine import tree
+from torchspore.engine import private, tree
 from torchspore.engine.graph import thread_state
 from torchspore.engine.tensor import TensorBase, raw, tensors, transform, wrap, wrap_all
 from torchspore.mindspore.ops.gradient import GradOperation, _named_after
@@ -94,6 +95,14 @@ def _axes(axes: Any, structure: Any, name: str) -> list[int | None]:
     return [one for axis, part in zip(axes, structure) for one in _axes(axis, part, name)]
 
 
+@functools.cache
+def _load_forward_mode() -> None:
+    """Lets torch load its rules of forward differentiation, which says that parts of torch are deprecated, before the first use."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        torch.func.jvp(torch.sin, (torch.zeros(()),), (torch.zeros(()),))
+
+
 def jvp(fn: Any, inputs: Any, v: Any, has_aux: bool = False) -> Any:
     """The result of `fn` and the product of its Jacobian with the vector v, in the structure of the result.
 
@@ -106,6 +115,7 @@ def jvp(fn: Any, inputs: Any, v: Any, has_aux: bool = False) -> Any:
     values = [raw(one) for one in tensors(args)]
     if len(tangents) != len(values):
         raise ValueError(f"jvp: expected as many Tensors in v as in inputs, which are {len(values)}, got {len(tangents)}.")
+    _load_forward_mode()
     outputs, products = torch.func.jvp(  # type: ignore[misc]
         plain._of, tuple(values), tuple(t.to(x.dtype) for t, x in zip(tangents, values)),
     )
@@ -178,10 +188,11 @@ def _jacobian(name: str, compute: Any, fn: Any, grad_position: Any, has_aux: boo
             return tree.mapped(result, _lowered)
 
         values = tuple(raw(args[position]) for position in positions)
+        _load_forward_mode()
         found = wrap_all(compute(plain, argnums=tuple(range(len(positions))))(*values))
         found = _without_tuples(found, len(positions)) if alone else found
         if has_aux:
-            aux = transform(kept[0], lambda t: wrap(_out_of(raw(t))))
+            aux = transform(kept[0], lambda t: wrap(private.outside_of_transforms(raw(t))))
             return (found, *aux)
         return found
 
@@ -190,13 +201,6 @@ def _jacobian(name: str, compute: Any, fn: Any, grad_position: Any, has_aux: boo
 
 def _lowered(leaf: Any) -> Any:
     return raw(leaf) if isinstance(leaf, TensorBase) else leaf
-
-
-def _out_of(t: T) -> T:
-    """The values of a tensor that a transform has kept inside of itself."""
-    while torch._C._functorch.is_functorch_wrapped_tensor(t):
-        t = torch._C._functorch.get_unwrapped(t)
-    return t
 
 
 def _without_tuples(found: Any, count: int) -> Any:
@@ -240,6 +244,7 @@ def _taylor(fn: Any, args: tuple[Any, ...], series: list[list[T]]) -> tuple[_Pla
     def derived(function: Callable[[T], Any]) -> Callable[[T], Any]:
         return lambda t: torch.func.jvp(function, (t,), (torch.ones_like(t),))[1]
 
+    _load_forward_mode()
     zero = torch.zeros((), dtype=starts[0].dtype, device=starts[0].device)
     outputs, found = along(zero), []
     function: Callable[[T], Any] = along

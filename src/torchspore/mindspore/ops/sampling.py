@@ -1,0 +1,111 @@
+"""Images and volumes read at places that a grid names, likeness of rows, normalization with an addition before it."""
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+
+from torchspore.engine import device
+from torchspore.mindspore.ops.array import sizes
+from torchspore.mindspore.ops.declare import op
+
+T = torch.Tensor
+
+
+def _sampled(input: T, grid: T, mode: str, padding_mode: str, align_corners: bool | None, axes: int) -> T:
+    if mode not in ("bilinear", "nearest", "bicubic") or (mode == "bicubic" and axes == 5):
+        raise ValueError(f"mode={mode!r}: expected 'bilinear', 'nearest' or, for images, 'bicubic'.")
+    if padding_mode not in ("zeros", "border", "reflection"):
+        raise ValueError(f"padding_mode={padding_mode!r}: expected 'zeros', 'border' or 'reflection'.")
+    if input.ndim != axes or grid.ndim != axes:
+        raise ValueError(f"expected {axes} axes of input and grid, got shapes {tuple(input.shape)} and {tuple(grid.shape)}.")
+    return F.grid_sample(input, grid, mode, padding_mode, bool(align_corners))
+
+
+@op()
+def grid_sample(
+    input: T, grid: T, mode: str = "bilinear", padding_mode: str = "zeros", align_corners: bool | None = None,
+) -> T:
+    """Images (N, C, H, W) at the places of `grid` (N, h, w, 2), x and y in [-1, 1], or volumes (N, C, D, H, W) at (N, d, h, w, 3)."""
+    return _sampled(input, grid, mode, padding_mode, align_corners, 5 if input.ndim == 5 else 4)
+
+
+@op(primitive="GridSampler2D", init=("interpolation_mode", "padding_mode", "align_corners"))
+def _grid_sampler(
+    input_x: T, grid: T, interpolation_mode: str = "bilinear", padding_mode: str = "zeros", align_corners: bool = False,
+) -> T:
+    """Images (N, C, H, W) at the places of `grid` (N, h, w, 2), x and y in [-1, 1]."""
+    return _sampled(input_x, grid, interpolation_mode, padding_mode, align_corners, 4)
+
+
+@op(primitive="GridSampler3D", init=("interpolation_mode", "padding_mode", "align_corners"))
+def _grid_sampler_3d(
+    input_x: T, grid: T, interpolation_mode: str = "bilinear", padding_mode: str = "zeros", align_corners: bool = False,
+) -> T:
+    """Volumes (N, C, D, H, W) at the places of `grid` (N, d, h, w, 3), x, y and z in [-1, 1]."""
+    return _sampled(input_x, grid, interpolation_mode, padding_mode, align_corners, 5)
+
+
+def _grid(theta: T, size: Any, align_corners: bool) -> T:
+    """The places in [-1, 1] that matrices (N, 2, 3) or (N, 3, 4) make of those of an output (N, C, H, W) or (N, C, D, H, W)."""
+    batch, _, *lengths = sizes(size)
+    if tuple(theta.shape) != (batch, len(lengths), len(lengths) + 1):
+        raise ValueError(f"expected theta of shape {(batch, len(lengths), len(lengths) + 1)}, got {tuple(theta.shape)}.")
+    lines = []
+    for length in reversed(lengths):
+        if align_corners and length > 1:
+            line = torch.linspace(-1, 1, length, dtype=torch.float32, device=theta.device)
+        else:
+            line = (torch.arange(length, dtype=torch.float32, device=theta.device) * 2 + 1) / length - 1
+        lines.append(line if length > 1 or not align_corners else torch.zeros_like(line))
+    grids = torch.meshgrid(*reversed(lines), indexing="ij")
+    places = torch.stack([*reversed(grids), torch.ones_like(grids[0])], -1).to(theta.dtype)
+    return (places.reshape(1, -1, len(lengths) + 1) @ theta.mT).reshape(batch, *lengths, len(lengths))
+
+
+@op()
+def affine_grid(theta: T, size: Any, align_corners: bool = False) -> T:
+    """The grid for `grid_sample` that matrices (N, 2, 3) or (N, 3, 4) make of the places of an output of `size`."""
+    return _grid(theta, size, align_corners)
+
+
+@op(primitive="AffineGrid", init=("align_corners",))
+def _affine_grid(theta: T, output_size: Any, align_corners: bool = False) -> T:
+    """The grid for `grid_sample` that matrices (N, 2, 3) or (N, 3, 4) make of the places of an output of `output_size`."""
+    return _grid(theta, output_size, align_corners)
+
+
+@op()
+def cosine_similarity(x1: T, x2: T, dim: int = 1, eps: float = 1e-08) -> T:
+    """The cosine of the angle between vectors along `dim`, whose lengths count as at least `eps`."""
+    return F.cosine_similarity(x1, x2, dim, eps)
+
+
+@op()
+def add_rms_norm(x1: T, x2: T, gamma: T, epsilon: float = 1e-06) -> Any:
+    """x = x1 + x2 divided by the root of its mean square along gamma's axes, times gamma; then the factor, float32; then x."""
+    x = x1 + x2
+    axes = tuple(range(-gamma.ndim, 0))
+    factor = torch.rsqrt(torch.square(x.float()).mean(axes, keepdim=True) + epsilon)
+    return (x.float() * factor * gamma.float()).to(x.dtype), factor, x
+
+
+@op()
+def add_layer_norm(x1: T, x2: T, gamma: T, beta: T, epsilon: float = 1e-05, additional_output: bool = False) -> Any:
+    """x = x1 + x2 normalized along the last axis, times gamma, plus beta; then mean, 1 / deviation, and x or (unasked) zeros."""
+    x = x1 + x2
+    whole = x.float()
+    mean = whole.mean(-1, keepdim=True)
+    factor = torch.rsqrt(torch.square(whole - mean).mean(-1, keepdim=True) + epsilon)
+    out = ((whole - mean) * factor * gamma.float() + beta.float()).to(x.dtype)
+    return out, mean, factor, x if additional_output else torch.zeros_like(x)
+
+
+@op(primitive="MoveTo", methods=("move_to",))
+def move_to(input: Any, to: str = "CPU", blocking: bool = True) -> T:
+    """A copy on the host ('CPU') or the accelerator ('Ascend', 'GPU'); not `blocking`, it may run ahead of Python."""
+    if to not in ("CPU", "Ascend", "GPU"):
+        raise ValueError(f"to={to!r:.40}: expected 'CPU', 'Ascend' or 'GPU'.")
+    source = input if isinstance(input, T) else torch.tensor(input)
+    return source.to(torch.device("cpu") if to == "CPU" else device.current(), non_blocking=not blocking, copy=True)

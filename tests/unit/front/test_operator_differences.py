@@ -1,0 +1,108 @@
+"""Where operators differ from MindSpore 2.10 on purpose: the points of the section "Operators" of docs/differences.md."""
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+
+import mindspore as ms
+import numpy as np
+import pytest
+from mindspore import Parameter, Tensor, ops
+
+DOCUMENT = Path(__file__).parents[3] / "docs" / "differences.md"
+P = np.array([[1.0, -2.0], [3.0, -0.5]], np.float32)
+G = np.array([[0.5, 1.0], [-1.0, 2.0]], np.float32)
+
+
+def test_every_point_of_the_section_has_its_test() -> None:
+    section = DOCUMENT.read_text(encoding="utf-8").partition("\n## Operators\n")[2].partition("\n## ")[0]
+    named = set(re.findall(r"`(test_\w+)` \|", section))
+    here = {name for name in vars(sys.modules[__name__]) if name.startswith("test_")} - {"test_every_point_of_the_section_has_its_test"}
+    assert named == here
+
+
+def parameters(*values: np.ndarray) -> list[Parameter]:
+    return [Parameter(Tensor(value.copy()), name=f"p{i}") for i, value in enumerate(values)]
+
+
+def test_nextafter() -> None:
+    x, y = np.array([1.0, -2.0], np.float32), np.array([2.0, -2.0], np.float32)
+    assert (ops.nextafter(Tensor(x), Tensor(y)).asnumpy() == np.nextafter(x, y)).all()
+
+
+def differences(function, x: np.ndarray, step: float) -> np.ndarray:
+    """The gradient of a function to a number, by central differences."""
+    found = np.zeros_like(x)
+    for at in np.ndindex(x.shape):
+        for sign in (1, -1):
+            moved = x.copy()
+            moved[at] += sign * step
+            found[at] += sign * float(function(Tensor(moved))) / (2 * step)
+    return found
+
+
+def test_gradient_of_ihfft() -> None:
+    x = np.random.RandomState(0).randn(2, 6)
+    weights = Tensor(np.random.RandomState(1).randn(2, 4))
+
+    def function(x: Tensor) -> Tensor:
+        y = ops.ihfft(x)
+        return (ops.real(y) * weights + ops.imag(y) * weights * 2).sum()
+
+    np.testing.assert_allclose(ms.grad(function)(Tensor(x)).asnumpy(), differences(function, x, 1e-6), rtol=1e-4, atol=1e-6)
+
+
+def test_gradient_of_roi_align() -> None:
+    x = np.random.RandomState(0).randn(1, 1, 5, 5).astype(np.float32)
+    regions, align = Tensor([[0, 0.5, 0.25, 4.0, 3.5]], ms.float32), ops.ROIAlign(2, 2, 1.0, 2, 0)
+    weights = Tensor(np.array([[1.0, -2.0], [0.5, 3.0]], np.float32))
+
+    def function(x: Tensor) -> Tensor:
+        return (align(x, regions) * weights).sum()
+
+    np.testing.assert_allclose(ms.grad(function)(Tensor(x)).asnumpy(), differences(function, x, 0.5), rtol=1e-3, atol=1e-4)
+
+
+def test_signs_of_ftrl() -> None:
+    numbers = (Tensor(G), 0.1, 0.05, 0.1, -0.5)
+    one, other = parameters(P, np.ones_like(P), P), parameters(P, np.ones_like(P), P)
+    ops.ApplyFtrl()(*one, *numbers)
+    ops.SparseApplyFtrl(0.1, 0.05, 0.1, -0.5)(*other, Tensor(G), Tensor([0, 1]))
+    np.testing.assert_allclose(one[0].asnumpy(), other[0].asnumpy(), rtol=1e-6)
+    p, a, b = parameters(P, np.zeros_like(P), np.ones_like(P))
+    ops.ApplyAdagradDA()(p, a, b, Tensor(G), 0.1, 0.2, 0.1, 1)
+    expected = -0.1 * np.sign(G) * np.maximum(np.abs(G) - 0.2, 0) / (0.1 * 0.1 + np.sqrt(1 + G * G))
+    np.testing.assert_allclose(p.asnumpy(), expected, rtol=1e-5)
+
+
+def test_update_slots() -> None:
+    p, a = parameters(P, np.ones_like(P))
+    ops.ApplyAdagrad(update_slots=False)(p, a, 0.1, Tensor(G))
+    assert (a.asnumpy() == 1).all()
+    np.testing.assert_allclose(p.asnumpy(), P - 0.1 * G, rtol=1e-6)
+
+
+def test_apply_momentum_looks_ahead() -> None:
+    p, a = parameters(P, np.ones_like(P))
+    ops.ApplyMomentum(use_nesterov=True)(p, a, 0.1, Tensor(G), 0.5)
+    np.testing.assert_allclose(p.asnumpy(), P - 0.1 * (G + 0.5 * (0.5 + G)), rtol=1e-6)
+
+
+def test_decay_without_a_gradient() -> None:
+    p, s, m = parameters(P, np.ones_like(P), np.zeros_like(P))
+    ops.SparseApplyRMSProp(0.5, 0.0, 1e-6)(p, s, m, 0.1, Tensor(np.zeros((1, 2), np.float32)), Tensor([1]))
+    assert s.asnumpy().tolist() == [[1, 1], [0.5, 0.5]]
+
+
+def test_integers_only() -> None:
+    for call in (ops.gcd, ops.lcm, ops.bitwise_left_shift, ops.bitwise_right_shift):
+        with pytest.raises(TypeError, match="expected integers, got Float32"):
+            call(Tensor(P), Tensor(P))
+
+
+def test_pivots_are_rows() -> None:
+    with pytest.raises(ValueError, match="expected pivots from 1 to 2, which count the rows"):
+        ops.lu_unpack(Tensor(P), Tensor([3, 2], ms.int32))
+    with pytest.raises(ValueError, match=r"expected one pivot for each column of \(2, 2\), got pivots of shape \(3,\)"):
+        ops.lu_solve(Tensor(P), Tensor(P), Tensor([1, 2, 2], ms.int32))
