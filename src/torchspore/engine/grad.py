@@ -36,13 +36,25 @@ class GradFrame(Frame):
         return found if found is not None else super().resolve(tensor)
 
     def write(self, tensor: TensorBase, value: torch.Tensor) -> None:
-        value = value.expand(raw(tensor).shape).to(raw(tensor).dtype)
-        self.stand_for(tensor, value.clone() if value._base is None and not value.requires_grad else value)
+        before = raw(tensor)
+        value = value.expand(before.shape).to(before.dtype)
+        if getattr(tensor, "__parameter__", False):
+            value = assigned(before, value.detach().clone())
+        elif value._base is None and not value.requires_grad:
+            value = value.clone()
+        self.stand_for(tensor, value)
         self._written[id(tensor)] = tensor
 
     def modify(self, tensor: TensorBase, change: Callable[[torch.Tensor], Any]) -> None:
-        value = raw(tensor).clone()
-        change(value)
+        before = raw(tensor)
+        if getattr(tensor, "__parameter__", False):
+            value = before.detach().clone()
+            with torch.no_grad():
+                change(value)
+            value = assigned(before, value)
+        else:
+            value = before.clone()
+            change(value)
         self.stand_for(tensor, value)
         self._written[id(tensor)] = tensor
 
@@ -78,6 +90,16 @@ class GradFrame(Frame):
             cut(result)
             for owner, name in self._attributes:
                 cut(getattr(owner, name, None))
+
+
+def assigned(before: torch.Tensor, value: torch.Tensor) -> torch.Tensor:
+    """The new value of a Parameter: nothing flows back into what was assigned, and what is read from now on counts for the Parameter.
+
+    The difference is exactly 0, and has the Parameter's gradient; where the old value is not finite it would be nan, and is left out.
+    """
+    if not before.requires_grad:
+        return value
+    return value + torch.where(torch.isfinite(before.detach()), before - before.detach(), torch.zeros_like(value))
 
 
 def taken_rows(table: torch.Tensor, indices: torch.Tensor) -> torch.Tensor:

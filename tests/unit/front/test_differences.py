@@ -254,3 +254,13 @@ def test_a_number_is_written_into_a_parameter(mode: int) -> None:
             net.step = value
     with pytest.raises(TypeError, match="pair"):
         net.pair = 0
+
+
+def test_the_result_of_an_assignment_is_the_parameter(mode: int) -> None:
+    p = Parameter(Tensor(2.0), name="p")
+
+    def adding(x: Any) -> Any:
+        return ops.assign_add(p, x * x) * x + p
+
+    by_input, by_weight = ms.grad(adding, 0, p)(Tensor(3.0))
+    assert (float(by_input), float(by_weight)) == (11, 4)

@@ -113,8 +113,23 @@ def test_what_is_assigned_inside_is_read_afterwards(mode: int) -> None:
         ops.assign(p, x * 2)
         return p * x
 
-    assert float(ms.grad(assigning)(Tensor(3.0))) == 12
+    assert float(ms.grad(assigning)(Tensor(3.0))) == 6          # nothing flows back into what was assigned, as in MindSpore
     assert float(p) == 6 and not p.torch().requires_grad
+    by_input, by_weight = ms.grad(assigning, 0, p)(Tensor(3.0))
+    assert (float(by_input), float(by_weight)) == (6, 3)        # what is read afterwards counts for the Parameter
+
+
+def test_a_parameter_that_is_not_finite_can_be_assigned(mode: int) -> None:
+    p = Parameter(Tensor([np.nan, np.inf]), name="p")
+
+    def assigning(x):
+        ops.assign(p, x * 2)
+        return (p * x).sum()
+
+    assert ms.grad(assigning)(Tensor([3.0, 4.0])).asnumpy().tolist() == [6, 8]
+    p.set_data(Tensor([np.nan, np.inf]))
+    value, _ = ms.value_and_grad(assigning, 0, p)(Tensor([3.0, 4.0]))
+    assert float(value) == 50 and p.asnumpy().tolist() == [6, 8]
 
 
 def test_stop_gradient(mode: int) -> None:

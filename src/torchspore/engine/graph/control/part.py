@@ -15,7 +15,7 @@ import torch
 from torch.fx.node import Node
 
 from torchspore.engine import tensor as engine
-from torchspore.engine.grad import is_differentiable, is_recording
+from torchspore.engine.grad import assigned, is_differentiable, is_recording
 from torchspore.engine.graph import marks
 from torchspore.engine.graph.capture.capture import Capture, unbound_name
 from torchspore.engine.graph.capture.shared import is_registered
@@ -142,15 +142,20 @@ class Part(Capture):
             super().write(tensor, value)
             return
         here = self.resolve(tensor)
-        self._set(tensor, value.expand(here.shape).to(here.dtype).clone())
+        value = value.expand(here.shape).to(here.dtype)
+        is_parameter = getattr(tensor, "__parameter__", False)
+        self._set(tensor, assigned(here, value.detach().clone()) if is_parameter else value.clone())
 
     def modify(self, tensor: TensorBase, change: Callable[[torch.Tensor], Any]) -> None:
         if not self._records or self._is_mine(tensor._t):
             super().modify(tensor, change)
             return
-        value = self.resolve(tensor).clone()
-        change(value)
-        self._set(tensor, value)
+        here = self.resolve(tensor)
+        is_parameter = getattr(tensor, "__parameter__", False)
+        value = here.detach().clone() if is_parameter else here.clone()
+        with torch.set_grad_enabled(torch.is_grad_enabled() and not is_parameter):
+            change(value)
+        self._set(tensor, assigned(here, value) if is_parameter else value)
 
     def _set(self, tensor: TensorBase, value: torch.Tensor) -> None:
         if id(tensor) not in self._values:
