@@ -57,6 +57,7 @@ ONE = {
     "fold": (lambda x: ops.fold(x, sizes(4, 4), 2, 1, 0, 2), rng.randn(2, 12, 4).astype(np.float32)),
     "Im2Col": (lambda x: P.Im2Col((2, 3), 2)(x), IMAGE),
     "Col2Im": (lambda x: P.Col2Im(2, 1, 0, 2)(x, sizes(4, 4)), rng.randn(2, 3, 4, 4).astype(np.float32)),
+    "FastGeLU": (lambda x: ops.FastGeLU()(x), ROWS),
     "fast_gelu": (lambda x: ops.fast_gelu(x), ROWS),
     "hardtanh": (lambda x: ops.hardtanh(x, -0.3, 0.4), ROWS),
     "softmin": (lambda x: ops.softmin(x, 0), ROWS),
@@ -119,6 +120,17 @@ def pair(row):
     call, array = row
     first, second = call(ms.Tensor(array))
     return {"first": first.asnumpy(), "second": second.asnumpy()}
+
+
+@case(rtol=1e-6)
+def at_random_places():
+    planes = ms.Tensor(np.linspace(0, 0.9, 16).reshape(2, 4, 2).astype(np.float32))
+    volumes = ms.Tensor(np.linspace(0, 0.9, 6).reshape(1, 2, 3).astype(np.float32))
+    return {
+        "2d": ops.fractional_max_pool2d(ms.Tensor(IMAGE), 2, (3, 4), _random_samples=planes).asnumpy(),
+        "2d_share": ops.fractional_max_pool2d(ms.Tensor(IMAGE), 2, output_ratio=(0.5, 0.4), _random_samples=planes).asnumpy(),
+        "3d": ops.fractional_max_pool3d(ms.Tensor(BOX), 2, 3, _random_samples=volumes).asnumpy(),
+    }
 
 
 @case(rtol=1e-6)

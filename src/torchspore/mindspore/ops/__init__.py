@@ -21,7 +21,7 @@ from torchspore.mindspore.ops import (
     methods,
     more_losses,
     normalization,
-    padding,
+    pads,
     pooling,
     rearrange,
     recurrent,

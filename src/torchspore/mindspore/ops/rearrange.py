@@ -75,7 +75,7 @@ def _col2im(x: T, output_size: Any, kernel_size: Any, dilation: Any = 1, padding
 
 
 @op(primitive="ExtractImagePatches", init=("ksizes", "strides", "rates", "padding"))
-def _extract_image_patches(input_x: T, ksizes: Any, strides: Any, rates: Any, padding: str = "valid") -> T:
+def _extract_image_patches(input_x: T, ksizes: Any, strides: Any, rates: Any, padding: str = "VALID") -> T:
     """Each window of (N, C, H, W) as the channels of one pixel: (N, KH * KW * C, rows, columns), the channels of a pixel together.
 
     The sizes are (1, rows, columns, 1) or (1, 1, rows, columns); with padding 'same' windows start at every step, zeros beyond the edge.
