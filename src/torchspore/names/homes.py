@@ -49,6 +49,7 @@ MODULES: dict[str, tuple[str, ...]] = {
     "mindspore.nn.learning_rate_schedule": _NN,
     "mindspore.nn.loss": _NN,
     "mindspore.nn.metrics": ("mindspore.train", "mindspore.nn"),
+    "mindspore.nn.metrics.metric": ("mindspore.train", "mindspore.nn"),
     "mindspore.nn.optim": _NN,
     "mindspore.nn.sparse": _NN,
     "mindspore.nn.wrap": _NN,

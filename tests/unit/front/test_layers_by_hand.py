@@ -285,3 +285,16 @@ def test_dropout_between_recurrent_layers(mode: int) -> None:
         still = net.set_train(False)(x)[0].asnumpy()
         np.testing.assert_array_equal(net(x)[0].asnumpy(), still)
         assert not np.allclose(net.set_train(True)(x)[0].asnumpy(), still)
+
+
+def test_helpers_of_one_x() -> None:
+    from mindspore.nn.layer.basic import check_dense_input_shape
+    from mindspore.nn.layer.conv import _check_input_3d
+    from mindspore.nn.metrics.metric import Metric, rearrange_inputs
+
+    assert Metric is ms.train.Metric and callable(rearrange_inputs)
+    check_dense_input_shape((2, 3))
+    with pytest.raises(ValueError, match=r"^Dense: expected an input of at least two axes, got shape \(3,\)\.$"):
+        check_dense_input_shape((3,))
+    with pytest.raises(ValueError, match=r"^Conv1d: expected an input of three axes, got shape \(3,\)\.$"):
+        _check_input_3d((3,), "Conv1d")

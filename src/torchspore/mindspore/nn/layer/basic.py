@@ -152,6 +152,12 @@ class Pad(Cell):
         return self.pad(x) if self.mode == "CONSTANT" else self.pad(x, self.paddings)
 
 
+def check_dense_input_shape(x: Any, prim_name: str | None = None) -> None:
+    """Raises ValueError for the shape of an input of a dense layer that has less than two axes; a helper of 1.x."""
+    if len(x) < 2:
+        raise ValueError(f"{prim_name or 'Dense'}: expected an input of at least two axes, got shape {tuple(x)}.")
+
+
 class ClipByNorm(Cell):
     """Scales a Tensor down so that its norm along `axis` is at most `clip_norm`."""
 

@@ -12,6 +12,12 @@ from torchspore.mindspore.nn.cell import Cell
 from torchspore.mindspore.ops import conv
 
 
+def _check_input_3d(input_shape: Any, op_name: str) -> None:
+    """Raises ValueError for a shape that has not three axes; a helper of 1.x."""
+    if len(input_shape) != 3:
+        raise ValueError(f"{op_name}: expected an input of three axes, got shape {tuple(input_shape)}.")
+
+
 class _Conv(Cell):
     """What convolutions share: arguments, checks, weight (out, in / group, kernel...) and bias."""
 
