@@ -25,6 +25,10 @@ def pixel_unshuffle(input: T, downscale_factor: int) -> T:
 
 
 def _shuffled(x: T, groups: int) -> T:
+    if isinstance(groups, bool) or not isinstance(groups, int):
+        raise TypeError(f"expected an int as the number of groups, got {type(groups).__name__}.")
+    if groups < 1:
+        raise ValueError(f"{groups} groups: expected an int from 1 on.")
     if x.ndim < 3 or x.shape[1] % groups:
         raise ValueError(f"{groups} groups: expected an input (N, C, L, ...) whose C they divide, got shape {tuple(x.shape)}.")
     return x.reshape(x.shape[0], groups, x.shape[1] // groups, *x.shape[2:]).transpose(1, 2).reshape(x.shape)
