@@ -283,6 +283,12 @@ def attention_of_other_lengths():
     return {"output": out.asnumpy(), "count": len(weights), "alone": alone[0].asnumpy(), "alone_weights": alone[1].asnumpy()}
 
 
+@case(rtol=1e-4, atol=1e-5)
+def decoder():
+    cell = fill(nn.TransformerDecoder(nn.TransformerDecoderLayer(6, 2, 8, 0.0), 2, nn.LayerNorm((6,)))).set_train(False)
+    return {"output": cell(ms.Tensor(QUERY), ms.Tensor(KEY)).asnumpy()}
+
+
 @case(over={"after": False, "first": True}, rtol=1e-4, atol=1e-5, graph=True)
 def decoder_layer(first):
     cell = fill(nn.TransformerDecoderLayer(6, 2, 8, 0.0, norm_first=first)).set_train(False)

@@ -49,6 +49,16 @@ def gradient(row):
     return {"gradient": ms.grad(make("mean"))(*map(ms.Tensor, arrays)).asnumpy()}
 
 
+HALVES = "MAELoss HuberLoss KLDivLoss HingeEmbeddingLoss MarginRankingLoss PoissonNLLLoss GaussianNLLLoss CosineEmbeddingLoss".split()
+
+
+@case(over={name: LOSSES[name] for name in HALVES}, rtol=1e-2, atol=1e-2)
+def half(row):
+    make, arrays = row
+    arrays = [array.astype(np.float16) if array.dtype == np.float32 else array for array in arrays]
+    return {reduction: make(reduction)(*map(ms.Tensor, arrays)).asnumpy() for reduction in ("mean", "none")}
+
+
 @case(rtol=1e-4, atol=1e-5, graph=True)
 def whole():
     x, y = ms.Tensor(CHANCES), ms.Tensor(np.abs(Y))

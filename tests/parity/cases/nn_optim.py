@@ -76,6 +76,20 @@ def steps(make):
     }
 
 
+LATER = "AdamOffload RMSProp RMSProp_centered Adagrad Adadelta AdaMax Rprop AdaFactor".split()
+
+
+@case(over={name: OPTIMIZERS[name] for name in LATER}, rtol=1e-5, atol=1e-6)
+def one_number(make):
+    """Parameters of no axis and of three."""
+    values = {"scalar": np.array([2.0], np.float32), "cube": np.arange(8, dtype=np.float32).reshape(2, 2, 2) - 3}
+    parameters = [ms.Parameter(ms.Tensor(value), name=name) for name, value in values.items()]
+    optimizer = make(parameters)
+    for step in range(3):
+        optimizer(tuple(ms.Tensor(np.full_like(value, 0.5 - step)) for value in values.values()))
+    return {one.name: one.asnumpy() for one in parameters}
+
+
 RATES = {
     "cosine_decay_lr": lambda: nn.cosine_decay_lr(0.01, 0.1, 6, 2, 2),
     "exponential_decay_lr": lambda: nn.exponential_decay_lr(0.1, 0.9, 6, 2, 1, is_stair=True),

@@ -57,6 +57,7 @@ ONE = {
     "fold": (lambda x: ops.fold(x, sizes(4, 4), 2, 1, 0, 2), rng.randn(2, 12, 4).astype(np.float32)),
     "Im2Col": (lambda x: P.Im2Col((2, 3), 2)(x), IMAGE),
     "Col2Im": (lambda x: P.Col2Im(2, 1, 0, 2)(x, sizes(4, 4)), rng.randn(2, 3, 4, 4).astype(np.float32)),
+    "FastGeLU": (lambda x: ops.FastGeLU()(x), ROWS),
     "fast_gelu": (lambda x: ops.fast_gelu(x), ROWS),
     "hardtanh": (lambda x: ops.hardtanh(x, -0.3, 0.4), ROWS),
     "softmin": (lambda x: ops.softmin(x, 0), ROWS),
@@ -90,6 +91,24 @@ def gradient(row):
     return {"gradient": ms.grad(lambda x: (call(x) * call(x)).sum())(ms.Tensor(array)).asnumpy()}
 
 
+# 2.10 has no kernel in float64 for these on the CPU.
+SINGLE = (
+    "avg_pool1d adaptive_avg_pool1d adaptive_max_pool1d FastGeLU fast_gelu soft_shrink lrn LRN LpNorm LpNorm_one"
+).split()
+
+
+@case(over=ONE, rtol=1e-2, atol=1e-2)
+def half(row):
+    call, array = row
+    return {"output": call(ms.Tensor(array.astype(np.float16))).asnumpy()}
+
+
+@case(over={name: row for name, row in ONE.items() if name not in SINGLE}, rtol=1e-5, atol=1e-5)
+def double(row):
+    call, array = row
+    return {"output": call(ms.Tensor(array.astype(np.float64))).asnumpy()}
+
+
 @case(over={"corners": True, "plain": False}, rtol=1e-5, atol=1e-6, graph=True)
 def resize_area(corners):
     return {"output": ops.ResizeArea(corners)(ms.Tensor(WIDE), sizes(5, 12)).asnumpy()}
@@ -119,6 +138,17 @@ def pair(row):
     call, array = row
     first, second = call(ms.Tensor(array))
     return {"first": first.asnumpy(), "second": second.asnumpy()}
+
+
+@case(rtol=1e-6)
+def at_random_places():
+    planes = ms.Tensor(np.linspace(0, 0.9, 16).reshape(2, 4, 2).astype(np.float32))
+    volumes = ms.Tensor(np.linspace(0, 0.9, 6).reshape(1, 2, 3).astype(np.float32))
+    return {
+        "2d": ops.fractional_max_pool2d(ms.Tensor(IMAGE), 2, (3, 4), _random_samples=planes).asnumpy(),
+        "2d_share": ops.fractional_max_pool2d(ms.Tensor(IMAGE), 2, output_ratio=(0.5, 0.4), _random_samples=planes).asnumpy(),
+        "3d": ops.fractional_max_pool3d(ms.Tensor(BOX), 2, 3, _random_samples=volumes).asnumpy(),
+    }
 
 
 @case(rtol=1e-6)

@@ -285,3 +285,61 @@ def test_dropout_between_recurrent_layers(mode: int) -> None:
         still = net.set_train(False)(x)[0].asnumpy()
         np.testing.assert_array_equal(net(x)[0].asnumpy(), still)
         assert not np.allclose(net.set_train(True)(x)[0].asnumpy(), still)
+
+
+def test_helpers_of_one_x() -> None:
+    from mindspore.nn.layer.basic import check_dense_input_shape
+    from mindspore.nn.layer.conv import _check_input_3d
+    from mindspore.nn.metrics.metric import Metric, rearrange_inputs
+
+    assert Metric is ms.train.Metric and callable(rearrange_inputs)
+    check_dense_input_shape((2, 3))
+    with pytest.raises(ValueError, match=r"^Dense: expected an input of at least two axes, got shape \(3,\)\.$"):
+        check_dense_input_shape((3,))
+    with pytest.raises(ValueError, match=r"^Conv1d: expected an input of three axes, got shape \(3,\)\.$"):
+        _check_input_3d((3,), "Conv1d")
+
+
+class Standardised(nn.Conv2d):
+    """As programs write it: the convolution of the base, with a weight of one's own."""
+
+    def construct(self, x):
+        weight = self.weight - self.weight.mean((1, 2, 3), keep_dims=True)
+        return self.bias_add(self.conv2d(x, weight), self.bias)
+
+
+class Whole(nn.Dense):
+    def __init__(self) -> None:
+        super().__init__(6, 3)
+        self.reshape = nn.Identity()             # a Cell under the name of a part
+
+    def construct(self, x):
+        return self.reshape(self.bias_add(self.matmul(x, self.weight), self.bias))
+
+
+class Own(nn.LossBase):
+    def construct(self, logits, labels):
+        return self.reduce_mean(self.cast(self.mul(logits, labels), ms.float32), self.get_axis(logits)) + self.reduce_sum(labels)
+
+
+def test_subclasses_call_the_operators_of_layers(mode: int) -> None:
+    layer = Standardised(3, 4, 3, pad_mode="pad", padding=1, has_bias=True)
+    weight = layer.weight.asnumpy() - layer.weight.asnumpy().mean((1, 2, 3), keepdims=True)
+    expected = ops.conv2d(Tensor(IMAGE), Tensor(weight), layer.bias, 1, "pad", 1)
+    for _ in range(2):
+        same(layer(Tensor(IMAGE)), expected.asnumpy(), 1e-4)
+    assert layer.conv2d is layer.conv2d
+    dense = Whole()
+    same(dense(Tensor(ROWS)), ROWS @ dense.weight.asnumpy().T + dense.bias.asnumpy())
+    same(Own()(Tensor(ROWS), Tensor(ROWS)), (ROWS * ROWS).mean() + ROWS.sum(), 1e-4)
+    line = nn.Conv1d(3, 2, 3, pad_mode="pad", padding=1)
+    x = Tensor(IMAGE[:, :, 0])
+    same(line.squeeze(line.conv2d(line.expand_dims(x, 2), line.weight)), line(x).asnumpy(), 1e-4)
+    volume = nn.Conv3d(3, 2, 2)
+    same(volume.conv3d(Tensor(BOX), volume.weight), volume(Tensor(BOX)).asnumpy(), 1e-4)
+    back = nn.Conv2dTranspose(3, 2, 3)
+    same(back.conv2d_transpose(Tensor(IMAGE), back.weight, (2, 2, 6, 5)), back(Tensor(IMAGE)).asnumpy(), 1e-4)
+    norm = nn.LayerNorm((6,))
+    same(norm.layer_norm(Tensor(ROWS), norm.gamma, norm.beta)[0], norm(Tensor(ROWS)).asnumpy(), 1e-4)
+    net = nn.LSTM(3, 4, 2)
+    assert [one.name for one in net.w_ih_list] == ["weight_ih_l0", "weight_ih_l1"] and len(net.b_hh_list) == 2

@@ -29,7 +29,7 @@ from torchspore.mindspore.ops import (
     methods,
     more_losses,
     normalization,
-    padding,
+    pads,
     pairs,
     pooling,
     products,

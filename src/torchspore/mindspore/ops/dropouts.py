@@ -7,6 +7,7 @@ import torch
 import torch.nn.functional as F
 
 from torchspore.context import effects
+from torchspore.engine import device
 from torchspore.mindspore.ops.declare import op
 
 T = torch.Tensor
@@ -105,9 +106,9 @@ def _dropout_mask(shape: Any, keep_prob: Any, Seed0: int = 0, Seed1: int = 0) ->
     for length in shape:
         count *= int(length)
     size = -(-count // 128) * 128
-    device = keep_prob.device if isinstance(keep_prob, T) else None
-    bits = torch.rand(size, device=device) < keep_prob
-    powers = torch.tensor([1, 2, 4, 8, 16, 32, 64, 128], dtype=torch.int32, device=device)
+    place = keep_prob.device if isinstance(keep_prob, T) else device.current()
+    bits = torch.rand(size, device=place) < keep_prob
+    powers = torch.tensor([1, 2, 4, 8, 16, 32, 64, 128], dtype=torch.int32, device=place)
     return (bits.reshape(-1, 8).int() * powers).sum(1).to(torch.uint8)
 
 

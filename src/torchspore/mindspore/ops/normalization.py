@@ -123,6 +123,8 @@ def lrn(
 
     (Krizhevsky and others, 2012.)
     """
+    if isinstance(depth_radius, bool) or not isinstance(depth_radius, int):
+        raise TypeError(f"depth_radius={depth_radius!r:.40}: expected an int, got {type(depth_radius).__name__}.")
     if norm_region != "ACROSS_CHANNELS":
         raise ValueError(f"norm_region={norm_region!r}: expected 'ACROSS_CHANNELS'.")
     window = 2 * depth_radius + 1

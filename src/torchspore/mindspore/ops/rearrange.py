@@ -25,6 +25,10 @@ def pixel_unshuffle(input: T, downscale_factor: int) -> T:
 
 
 def _shuffled(x: T, groups: int) -> T:
+    if isinstance(groups, bool) or not isinstance(groups, int):
+        raise TypeError(f"expected an int as the number of groups, got {type(groups).__name__}.")
+    if groups < 1:
+        raise ValueError(f"{groups} groups: expected an int from 1 on.")
     if x.ndim < 3 or x.shape[1] % groups:
         raise ValueError(f"{groups} groups: expected an input (N, C, L, ...) whose C they divide, got shape {tuple(x.shape)}.")
     return x.reshape(x.shape[0], groups, x.shape[1] // groups, *x.shape[2:]).transpose(1, 2).reshape(x.shape)
@@ -63,7 +67,7 @@ def _col2im(x: T, output_size: Any, kernel_size: Any, dilation: Any = 1, padding
 
 
 @op(primitive="ExtractImagePatches", init=("ksizes", "strides", "rates", "padding"))
-def _extract_image_patches(input_x: T, ksizes: Any, strides: Any, rates: Any, padding: str = "valid") -> T:
+def _extract_image_patches(input_x: T, ksizes: Any, strides: Any, rates: Any, padding: str = "VALID") -> T:
     """Each window of (N, C, H, W) as the channels of one pixel: (N, KH * KW * C, rows, columns), the channels of a pixel together.
 
     The sizes are (1, rows, columns, 1) or (1, 1, rows, columns); with padding 'same' windows start at every step, zeros beyond the edge.

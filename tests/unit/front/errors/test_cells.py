@@ -161,7 +161,8 @@ BAD = {
         lambda: nn.get_activation("foo"), NameRefused,
         "get_activation('foo')",
         "expected one of softmax, logsoftmax, relu, relu6, tanh, gelu, elu, sigmoid, prelu, leakyrelu, hswish, hsigmoid, "
-        "logsigmoid, silu, mish.",
+        "logsigmoid, softshrink, hshrink, fast_gelu, softmin, softmax2d, logsoftmaxExt, rrelu, tanhshrink, hardtanh, softsign, preluExt, "
+        "threshold, silu, mish.",
     ),
     "primitive": Bad(
         lambda: Own()(z(1)), NotImplementedError,

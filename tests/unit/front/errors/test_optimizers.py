@@ -24,10 +24,10 @@ BAD = {
     "adam_flag": Bad(lambda: nn.Adam([p()], use_nesterov=1), TypeError, "Adam(use_nesterov=1)", "expected a bool, got int."),
     "adam_unknown": Bad(lambda: nn.Adam([p()], foo=1), TypeError, "Adam(foo=1)", "expected one of use_amsgrad, use_lazy, use_offload."),
     "adam_not_yet": Bad(
-        lambda: nn.Adam([p()], use_amsgrad=True), NotImplementedError,
-        "Adam(use_amsgrad=True)",
+        lambda: nn.Adam([p()], use_offload=True), NotImplementedError,
+        "Adam(use_offload=True)",
         "not in torchspore yet.",
-        "leave it out; the plain formula gives the same minimum.",
+        "leave it out, or write AdamOffload; the numbers are the same.",
     ),
     "loss_scale": Bad(lambda: nn.SGD([p()], loss_scale=0), ValueError, "SGD(loss_scale=0)", "expected a number above 0."),
     "loss_scale_type": Bad(lambda: nn.SGD([p()], loss_scale="a"), TypeError, "SGD(loss_scale='a')", "expected a number, got str."),

@@ -339,7 +339,8 @@ class CyclicLR(LRScheduler):
         given = list(value) if isinstance(value, (list, tuple)) else [value] * count
         if len(given) != count:
             raise ValueError(f"CyclicLR({name} of {len(given)} rates): expected {count}, one for each group.")
-        _check_factor("CyclicLR", **dict.fromkeys([name], given[0]))
+        for one in given:
+            _check_factor("CyclicLR", **{name: one})
         return [float(one) for one in given]
 
     def get_lr(self) -> list[Any]:

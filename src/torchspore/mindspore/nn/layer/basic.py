@@ -9,6 +9,7 @@ from torchspore.mindspore import ops
 from torchspore.mindspore.common.initializer import HeUniform, Uniform, initializer
 from torchspore.mindspore.common.parameter import Parameter
 from torchspore.mindspore.nn.cell import Cell
+from torchspore.mindspore.nn.layer.parts import Part
 
 
 class Dense(Cell):
@@ -16,6 +17,9 @@ class Dense(Cell):
 
     `weight` (out, in) starts He-uniform, `bias` uniform within 1 / sqrt(in), unless the initializers say otherwise.
     """
+
+    matmul, bias_add = Part(lambda _: ops.MatMul(transpose_b=True)), Part(lambda _: ops.BiasAdd())
+    reshape, shape_op = Part(lambda _: ops.Reshape()), Part(lambda _: ops.Shape())
 
     def __init__(
         self, in_channels: int, out_channels: int, weight_init: Any = None, bias_init: Any = None, has_bias: bool = True,
@@ -150,6 +154,12 @@ class Pad(Cell):
     def construct(self, x: Any) -> Any:
         """x with the values added."""
         return self.pad(x) if self.mode == "CONSTANT" else self.pad(x, self.paddings)
+
+
+def check_dense_input_shape(x: Any, prim_name: str | None = None) -> None:
+    """Raises ValueError for the shape of an input of a dense layer that has less than two axes; a helper of 1.x."""
+    if len(x) < 2:
+        raise ValueError(f"{prim_name or 'Dense'}: expected an input of at least two axes, got shape {tuple(x)}.")
 
 
 class ClipByNorm(Cell):

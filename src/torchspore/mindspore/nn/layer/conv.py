@@ -9,7 +9,14 @@ from torchspore.mindspore import ops
 from torchspore.mindspore.common.initializer import HeUniform, Uniform, initializer
 from torchspore.mindspore.common.parameter import Parameter
 from torchspore.mindspore.nn.cell import Cell
+from torchspore.mindspore.nn.layer.parts import Part
 from torchspore.mindspore.ops import conv
+
+
+def _check_input_3d(input_shape: Any, op_name: str) -> None:
+    """Raises ValueError for a shape that has not three axes; a helper of 1.x."""
+    if len(input_shape) != 3:
+        raise ValueError(f"{op_name}: expected an input of three axes, got shape {tuple(input_shape)}.")
 
 
 class _Conv(Cell):
@@ -17,6 +24,7 @@ class _Conv(Cell):
 
     axes = 2
     transposed = False
+    bias_add = Part(lambda _: ops.BiasAdd())
 
     def __init__(
         self, in_channels: int, out_channels: int, kernel_size: Any, stride: Any = 1, pad_mode: str = "same", padding: Any = 0,
@@ -64,6 +72,10 @@ class _Conv(Cell):
 class Conv2d(_Conv):
     """Convolution of images (N, in_channels, H, W) into (N, out_channels, H', W'); pad_mode 'same' keeps H and W at stride 1."""
 
+    conv2d = Part(lambda cell: ops.Conv2D(
+        cell.out_channels, cell.kernel_size, 1, cell.pad_mode, cell.padding, cell.stride, cell.dilation, cell.group, cell.data_format,
+    ))
+
     def construct(self, x: Any) -> Any:
         """The convolution of x."""
         if self.data_format == "NHWC":
@@ -78,6 +90,11 @@ class Conv1d(_Conv):
     """Convolution of sequences (N, in_channels, L) into (N, out_channels, L'); weight (out_channels, in_channels / group, 1, kernel)."""
 
     axes = 1
+    expand_dims, squeeze = Part(lambda _: ops.ExpandDims()), Part(lambda _: ops.Squeeze(2))
+    conv2d = Part(lambda cell: ops.Conv2D(
+        cell.out_channels, (1, *cell.kernel_size), 1, cell.pad_mode, (0, 0, cell.padding, cell.padding), (1, *cell.stride),
+        (1, *cell.dilation), cell.group,
+    ))
 
     def __init__(
         self, in_channels: int, out_channels: int, kernel_size: int, stride: int = 1, pad_mode: str = "same", padding: Any = 0,
@@ -102,6 +119,9 @@ class Conv3d(_Conv):
     """Convolution of volumes (N, in_channels, D, H, W)."""
 
     axes = 3
+    conv3d = Part(lambda cell: ops.Conv3D(
+        cell.out_channels, cell.kernel_size, 1, cell.pad_mode, cell.padding, cell.stride, cell.dilation, cell.group,
+    ))
 
     def __init__(
         self, in_channels: int, out_channels: int, kernel_size: Any, stride: Any = 1, pad_mode: str = "same", padding: Any = 0,
@@ -123,6 +143,9 @@ class Conv2dTranspose(_Conv):
     """Transposed convolution of images (N, in_channels, H, W); weight (in_channels, out_channels / group, kernel...)."""
 
     transposed = True
+    conv2d_transpose = Part(lambda cell: ops.Conv2DTranspose(
+        cell.in_channels, cell.kernel_size, cell.pad_mode, cell.padding, None, 1, cell.stride, cell.dilation, cell.group,
+    ))
 
     def __init__(
         self, in_channels: int, out_channels: int, kernel_size: Any, stride: Any = 1, pad_mode: str = "same", padding: Any = 0,

@@ -8,6 +8,7 @@ from torchspore.mindspore import ops
 from torchspore.mindspore.common.initializer import initializer
 from torchspore.mindspore.common.parameter import Parameter
 from torchspore.mindspore.nn.cell import Cell
+from torchspore.mindspore.nn.layer.parts import Part
 from torchspore.mindspore.ops import normalization
 from torchspore.mindspore.ops.explain import place
 
@@ -202,6 +203,8 @@ class LayerNormExt(Cell):
 
 class LayerNorm(Cell):
     """Normalises over the axes from `begin_norm_axis` on, whose lengths are `normalized_shape`."""
+
+    layer_norm = Part(lambda cell: ops.LayerNorm(cell.begin_norm_axis, cell.begin_params_axis, cell.epsilon))
 
     def __init__(
         self, normalized_shape: Any, begin_norm_axis: int = -1, begin_params_axis: int = -1, gamma_init: Any = "ones",

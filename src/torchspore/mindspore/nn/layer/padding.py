@@ -4,7 +4,7 @@ from __future__ import annotations
 from typing import Any
 
 from torchspore.mindspore.nn.cell import Cell
-from torchspore.mindspore.ops import padding as pads_of
+from torchspore.mindspore.ops import pads
 
 
 class _Pad(Cell):
@@ -19,20 +19,20 @@ class _Pad(Cell):
         name = type(self).__name__
         if isinstance(padding, bool) or not isinstance(padding, (int, tuple)):
             raise TypeError(f"{name}(padding={padding!r:.40}): expected an int or a tuple of ints, got {type(padding).__name__}.")
-        pads = (padding,) * (2 * self.axes) if isinstance(padding, int) else padding
-        if any(isinstance(p, bool) or not isinstance(p, int) for p in pads):
+        counts = (padding,) * (2 * self.axes) if isinstance(padding, int) else padding
+        if any(isinstance(p, bool) or not isinstance(p, int) for p in counts):
             raise TypeError(f"{name}(padding={padding!r:.40}): expected ints.")
-        if len(pads) % 2 or len(pads) > 2 * self.axes:
+        if len(counts) % 2 or len(counts) > 2 * self.axes:
             raise ValueError(f"{name}(padding={padding!r:.40}): expected (before, after) for each of {self.axes} axes.")
-        if not self.cuts and min(pads) < 0:
+        if not self.cuts and min(counts) < 0:
             raise ValueError(f"{name}(padding={padding!r:.40}): expected ints from 0 on.")
         if not isinstance(value, (int, float)):
             raise TypeError(f"{name}(value={value!r:.40}): expected a number, got {type(value).__name__}.")
-        self.padding, self.value = pads, value
+        self.padding, self.value = counts, value
 
     def construct(self, x: Any) -> Any:
         """x with the values added."""
-        return pads_of._pad_by_layer(x, self.padding, self.mode, self.value)
+        return pads._pad_by_layer(x, self.padding, self.mode, self.value)
 
 
 class _ConstantPad(_Pad):

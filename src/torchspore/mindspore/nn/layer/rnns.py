@@ -7,9 +7,10 @@ from typing import Any
 from torchspore.engine import dtypes
 from torchspore.mindspore import ops
 from torchspore.mindspore.common.initializer import Uniform, initializer
-from torchspore.mindspore.common.parameter import Parameter
+from torchspore.mindspore.common.parameter import Parameter, ParameterTuple
 from torchspore.mindspore.common.tensor import Tensor
 from torchspore.mindspore.nn.cell import Cell
+from torchspore.mindspore.nn.layer.parts import Part
 from torchspore.mindspore.ops import recurrent
 from torchspore.mindspore.ops.explain import place
 
@@ -32,7 +33,7 @@ def check_bools(name: str, **given: Any) -> None:
             raise TypeError(f"{name}({key}={value!r:.40}): expected a bool, got {type(value).__name__}.")
 
 
-class _Recurrent(Cell):
+class _RNNBase(Cell):
     """What the networks share.
 
     `weight_ih_l0` (gates * hidden, input) and `weight_hh_l0` (gates * hidden, hidden), with `has_bias` `bias_ih_l0` and `bias_hh_l0`, for
@@ -66,6 +67,12 @@ class _Recurrent(Cell):
     def _places(self) -> list[tuple[int, str]]:
         return [(layer, suffix) for layer in range(self.num_layers) for suffix in (("", "_reverse") if self.bidirectional else ("",))]
 
+    def _listed(self, part: str) -> ParameterTuple:
+        return ParameterTuple([getattr(self, f"{part}_l{layer}{suffix}") for layer, suffix in self._places()])
+
+    w_ih_list, w_hh_list = Part(lambda cell: cell._listed("weight_ih")), Part(lambda cell: cell._listed("weight_hh"))
+    b_ih_list, b_hh_list = Part(lambda cell: cell._listed("bias_ih")), Part(lambda cell: cell._listed("bias_hh"))
+
     def _weights(self) -> list[Any]:
         return [
             getattr(self, f"{part}_l{layer}{suffix}") if self.has_bias or part.startswith("weight") else None
@@ -97,7 +104,7 @@ class _Recurrent(Cell):
         return (ops.transpose(out, (1, 0, 2)) if self.batch_first else out), last
 
 
-class LSTM(_Recurrent):
+class LSTM(_RNNBase):
     """Long short-term memory (Hochreiter and Schmidhuber, 1997): gates in the order input, forget, cell, output.
 
     Called with (x, (h, c), seq_length) it gives (outputs, (h, c)). `dropout` drops between layers while training. Raises TypeError and
@@ -112,7 +119,7 @@ class LSTM(_Recurrent):
         self._build("lstm", input_size, hidden_size, num_layers, has_bias, batch_first, dropout, bidirectional, dtype)
 
 
-class GRU(_Recurrent):
+class GRU(_RNNBase):
     """Gated recurrent units (Cho and others, 2014): gates in the order reset, update, new.
 
     Called with (x, h, seq_length) it gives (outputs, h). `dropout` drops between layers while training. Raises TypeError and ValueError
@@ -127,7 +134,7 @@ class GRU(_Recurrent):
         self._build("gru", input_size, hidden_size, num_layers, has_bias, batch_first, dropout, bidirectional, dtype)
 
 
-class RNN(_Recurrent):
+class RNN(_RNNBase):
     """Elman's network (1990), with the nonlinearity 'tanh' or 'relu', which is given by name.
 
     Called with (x, h, seq_length) it gives (outputs, h). `dropout` drops between layers while training. Raises TypeError and ValueError
@@ -143,7 +150,7 @@ class RNN(_Recurrent):
         self._build(kind, *args, **kwargs)
 
 
-class _RecurrentCell(Cell):
+class RNNCellBase(Cell):
     """One step of a network: `weight_ih`, `weight_hh`, and with `has_bias` `bias_ih`, `bias_hh`."""
 
     def _build(self, kind: str, input_size: int, hidden_size: int, has_bias: bool, dtype: Any) -> None:
@@ -166,7 +173,7 @@ class _RecurrentCell(Cell):
         return recurrent._recurrent_cell(x, hx, self.weight_ih, self.weight_hh, self.bias_ih, self.bias_hh, self.kind)
 
 
-class LSTMCell(_RecurrentCell):
+class LSTMCell(RNNCellBase):
     """One step of an LSTM: x (N, input) and (h, c) (N, hidden) give the next (h, c)."""
 
     def __init__(self, input_size: int, hidden_size: int, has_bias: bool = True, dtype: Any = dtypes.float32) -> None:
@@ -174,7 +181,7 @@ class LSTMCell(_RecurrentCell):
         self._build("lstm", input_size, hidden_size, has_bias, dtype)
 
 
-class GRUCell(_RecurrentCell):
+class GRUCell(RNNCellBase):
     """One step of a GRU: x (N, input) and h (N, hidden) give the next h."""
 
     def __init__(self, input_size: int, hidden_size: int, has_bias: bool = True, dtype: Any = dtypes.float32) -> None:
@@ -182,7 +189,7 @@ class GRUCell(_RecurrentCell):
         self._build("gru", input_size, hidden_size, has_bias, dtype)
 
 
-class RNNCell(_RecurrentCell):
+class RNNCell(RNNCellBase):
     """One step of Elman's network: x (N, input) and h (N, hidden) give the next h, with the nonlinearity 'tanh' or 'relu'."""
 
     def __init__(

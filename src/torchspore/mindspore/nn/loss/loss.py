@@ -6,10 +6,14 @@ from typing import Any
 from torchspore.engine import dtypes
 from torchspore.mindspore import ops
 from torchspore.mindspore.nn.cell import Cell
+from torchspore.mindspore.nn.layer.parts import Part
 
 
 class LossBase(Cell):
     """The base of losses: `get_loss(x, weights)` weighs and reduces as `reduction` says ('mean', 'sum' or 'none')."""
+
+    reduce_mean, reduce_sum = Part(lambda _: ops.ReduceMean()), Part(lambda _: ops.ReduceSum())
+    mul, cast = Part(lambda _: ops.Mul()), Part(lambda _: ops.Cast())
 
     def __init__(self, reduction: str = "mean") -> None:
         super().__init__()
