@@ -7,12 +7,12 @@ from typing import Any
 import torch
 
 from torchspore.engine import device
-from torchspore.mindspore.numpy.utils import axis_of, cast, dtype_of, floating, function, only_tensor, pair, shape_of, to_tensor
+from torchspore.mindspore.numpy.utils import axis_of, cast, dtype_of, floating, function, only_tensor, pair, part_of, shape_of, to_tensor
 
 T = torch.Tensor
 
 
-@function
+@part_of("array")
 def _made(obj: Any, dtype: Any, ndmin: int) -> T:
     t = cast(to_tensor(obj), dtype)
     t = t.clone() if t is obj else t
@@ -317,11 +317,36 @@ def trace(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = 
 
 
 from torchspore.mindspore.numpy.array_ops import (  # noqa: E402
-    apply_along_axis, broadcast_arrays, broadcast_to, concatenate, flip, moveaxis, ravel, reshape, where,
+    apply_along_axis,
+    broadcast_arrays,
+    broadcast_to,
+    concatenate,
+    flip,
+    moveaxis,
+    ravel,
+    reshape,
+    where,
 )
 from torchspore.mindspore.numpy.grids import (  # noqa: E402
-    MGridClass, OGridClass, diag, diag_indices, diagflat, eye, identity, indices, ix_, meshgrid, mgrid, ogrid, tri, tril, tril_indices,
-    tril_indices_from, triu, triu_indices, triu_indices_from,
+    MGridClass,
+    OGridClass,
+    diag,
+    diag_indices,
+    diagflat,
+    eye,
+    identity,
+    indices,
+    ix_,
+    meshgrid,
+    mgrid,
+    ogrid,
+    tri,
+    tril,
+    tril_indices,
+    tril_indices_from,
+    triu,
+    triu_indices,
+    triu_indices_from,
 )
 from torchspore.mindspore.numpy.padding import pad  # noqa: E402
 

@@ -258,10 +258,30 @@ def as_tensor(value: Any) -> T:
 
 
 from torchspore.mindspore.numpy.joining import (  # noqa: E402
-    append, array_split, column_stack, concatenate, dsplit, dstack, hsplit, hstack, split, stack, vsplit, vstack,
+    append,
+    array_split,
+    column_stack,
+    concatenate,
+    dsplit,
+    dstack,
+    hsplit,
+    hstack,
+    split,
+    stack,
+    vsplit,
+    vstack,
 )
 from torchspore.mindspore.numpy.selection import (  # noqa: E402
-    argwhere, choose, intersect1d, piecewise, select, take, take_along_axis, unique, unravel_index, where,
+    argwhere,
+    choose,
+    intersect1d,
+    piecewise,
+    select,
+    take,
+    take_along_axis,
+    unique,
+    unravel_index,
+    where,
 )
 
 __all__ = [

@@ -4,7 +4,18 @@ from __future__ import annotations
 from math import inf, nan, pi
 
 from torchspore.engine.dtypes import (
-    bool_, float16, float32, float64, int8, int16, int32, int64, uint8, uint16, uint32, uint64,
+    bool_,
+    float16,
+    float32,
+    float64,
+    int8,
+    int16,
+    int32,
+    int64,
+    uint8,
+    uint16,
+    uint32,
+    uint64,
 )
 
 int_, uint, float_ = int32, uint32, float32

@@ -6,7 +6,7 @@ from typing import Any
 import torch
 
 from torchspore.engine import device
-from torchspore.mindspore.numpy.utils import as_list, dtype_of, function, only_tensor, promote, to_tensor
+from torchspore.mindspore.numpy.utils import as_list, dtype_of, function, only_tensor, part_of, promote, to_tensor
 
 T = torch.Tensor
 
@@ -180,7 +180,7 @@ def _along(part: slice) -> T:
     return exact.to(device.current(), torch.int32 if whole else torch.float32)
 
 
-@function
+@part_of("mgrid")
 def _grid(parts: Any, sparse: bool) -> Any:
     if isinstance(parts, slice):
         return _along(parts)

@@ -1,6 +1,7 @@
 """Arrays put together and taken apart."""
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import torch
@@ -52,27 +53,35 @@ def stack(arrays: Any, axis: int = 0) -> T:
 
 @function
 def hstack(tup: Any) -> T:
-    """The arrays one after the other along axis 1, those of one axis along axis 0."""
+    """The arrays one after the other along axis 1, those of one axis along axis 0; a single Tensor as it is."""
+    if isinstance(tup, T):
+        return tup.clone()
     found = [t.reshape(1) if t.ndim == 0 else t for t in _arrays(tup, "tup")]
     return _joined(found, 0 if found[0].ndim == 1 else 1)
 
 
 @function
 def vstack(tup: Any) -> T:
-    """The arrays one below the other along axis 0, those of one axis as rows."""
+    """The arrays one below the other along axis 0, those of one axis as rows; a single Tensor as it is."""
+    if isinstance(tup, T):
+        return tup.clone()
     return _joined([t.reshape(1, -1) if t.ndim < 2 else t for t in _arrays(tup, "tup")], 0)
 
 
 @function
 def dstack(tup: Any) -> T:
-    """The arrays one behind the other along axis 2: (N,) counts as (1, N, 1), (M, N) as (M, N, 1)."""
+    """The arrays one behind the other along axis 2: (N,) counts as (1, N, 1), (M, N) as (M, N, 1); a single Tensor as it is."""
+    if isinstance(tup, T):
+        return tup.clone()
     found = _arrays(tup, "tup")
     return _joined([t if t.ndim > 2 else t.unsqueeze(-1) if t.ndim == 2 else t.reshape(1, -1, 1) for t in found], 2)
 
 
 @function
 def column_stack(tup: Any) -> T:
-    """The arrays side by side along axis 1, those of one axis as columns."""
+    """The arrays side by side along axis 1, those of one axis as columns; a single Tensor as it is."""
+    if isinstance(tup, T):
+        return tup.clone()
     return _joined([t.reshape(-1, 1) if t.ndim < 2 else t for t in _arrays(tup, "tup")], 1)
 
 
@@ -90,9 +99,9 @@ def _split(t: T, given: Any, axis: int, may_differ: bool) -> Any:
     if not isinstance(given, (tuple, list)) or not all(isinstance(place, int) for place in given):
         raise TypeError(f"indices_or_sections={given!r}: expected an int, or a tuple or list of ints.")
     places = [0, *given, length]
-    if any(stop <= start for start, stop in zip(places, places[1:])):
+    if any(stop <= start for start, stop in pairwise(places)):
         raise ValueError(f"indices_or_sections={given!r}: expected rising places between 0 and {length}.")
-    return as_list(t.narrow(axis, start, stop - start) for start, stop in zip(places, places[1:]))
+    return as_list(t.narrow(axis, start, stop - start) for start, stop in pairwise(places))
 
 
 @function

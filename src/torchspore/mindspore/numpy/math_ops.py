@@ -181,7 +181,8 @@ bitwise_or = _binary("bitwise_or", torch.bitwise_or, "The bits that one of the t
 bitwise_xor = _binary("bitwise_xor", torch.bitwise_xor, "The bits that just one of the two has.")
 hypot = _binary("hypot", lambda a, b: torch.sqrt(floating(a * a + b * b)), "sqrt(x1 ** 2 + x2 ** 2).")
 logaddexp = _binary(
-    "logaddexp", lambda a, b: torch.log(torch.exp(floating(a)) + torch.exp(floating(b))), "log(exp(x1) + exp(x2)); it overflows as exp does.",
+    "logaddexp", lambda a, b: torch.log(torch.exp(floating(a)) + torch.exp(floating(b))),
+    "log(exp(x1) + exp(x2)); it overflows as exp.",
 )
 logaddexp2 = _binary("logaddexp2", lambda a, b: torch.log2(torch.exp2(floating(a)) + torch.exp2(floating(b))), "log2(2 ** x1 + 2 ** x2).")
 
@@ -202,7 +203,7 @@ def float_power(x1: Any, x2: Any, dtype: Any = None) -> T:
 @function
 def arctan2(x1: Any, x2: Any, dtype: Any = None) -> T:
     """The angle of the point (x2, x1), in radians. In `dtype`, if one is given."""
-    return cast(torch.atan2(*together(*map(_trigonometric, pair(x1, x2)))), dtype)
+    return cast(torch.atan2(*together(_trigonometric(to_tensor(x1)), _trigonometric(to_tensor(x2)))), dtype)
 
 
 @function
@@ -266,14 +267,52 @@ round = around
 
 from torchspore.mindspore.numpy.polynomials import polyadd, polyder, polyint, polymul, polysub, polyval  # noqa: E402
 from torchspore.mindspore.numpy.products import (  # noqa: E402
-    cross, dot, inner, kron, matmul, matrix_power, multi_dot, norm, outer, tensordot,
+    cross,
+    dot,
+    inner,
+    kron,
+    matmul,
+    matrix_power,
+    multi_dot,
+    norm,
+    outer,
+    tensordot,
 )
 from torchspore.mindspore.numpy.reductions import (  # noqa: E402
-    amax, amin, argmax, argmin, average, count_nonzero, cumprod, cumsum, max, mean, min, nancumsum, nanmax, nanmean, nanmin, nanstd,
-    nansum, nanvar, ptp, std, sum, var,
+    amax,
+    amin,
+    argmax,
+    argmin,
+    average,
+    count_nonzero,
+    cumprod,
+    cumsum,
+    max,
+    mean,
+    min,
+    nancumsum,
+    nanmax,
+    nanmean,
+    nanmin,
+    nanstd,
+    nansum,
+    nanvar,
+    ptp,
+    std,
+    sum,
+    var,
 )
 from torchspore.mindspore.numpy.series import (  # noqa: E402
-    convolve, correlate, diff, digitize, ediff1d, gradient, interp, searchsorted, trapz, unwrap,
+    convolve,
+    correlate,
+    diff,
+    digitize,
+    ediff1d,
+    gradient,
+    interp,
+    searchsorted,
+    trapz,
+    unwrap,
 )
 from torchspore.mindspore.numpy.statistics import bincount, corrcoef, cov, histogram, histogram2d, histogramdd  # noqa: E402
 from torchspore.mindspore.numpy.types import promote_types, ravel_multi_index, result_type  # noqa: E402

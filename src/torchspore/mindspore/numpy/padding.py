@@ -7,7 +7,7 @@ from typing import Any
 import torch
 
 from torchspore.mindspore.numpy.array_ops import apply_along_axis
-from torchspore.mindspore.numpy.utils import function, to_tensor
+from torchspore.mindspore.numpy.utils import part_of, to_tensor
 
 T = torch.Tensor
 
@@ -99,7 +99,7 @@ def _ramp(t: T, axis: int, before: int, after: int, ends: tuple[Any, Any]) -> T:
     return torch.cat([low.to(t.dtype), t, high.to(t.dtype)], axis)
 
 
-@function
+@part_of("pad")
 def _padded(arr: Any, pad_width: Any, mode: str, stat_length: Any, constant_values: Any, end_values: Any, reflect_type: str) -> T:
     t = to_tensor(arr)
     if mode == "median":

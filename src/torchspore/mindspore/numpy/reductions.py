@@ -8,7 +8,18 @@ from typing import Any
 import torch
 
 from torchspore.mindspore.numpy.utils import (
-    axes_of, axis_of, cast, dtype_of, floating, function, is_scalar, only_tensor, promote, to_tensor, together, widened,
+    axes_of,
+    axis_of,
+    cast,
+    dtype_of,
+    floating,
+    function,
+    is_scalar,
+    only_tensor,
+    promote,
+    to_tensor,
+    together,
+    widened,
 )
 
 T = torch.Tensor
@@ -20,7 +31,7 @@ _FAR = 2.0 ** 63
 
 @function
 def sum(a: Any, axis: Any = None, dtype: Any = None, keepdims: bool = False, initial: Any = None) -> T:
-    """The sum over `axis`, an int, a tuple or None for all axes; int64 for integers. `initial` is added, `dtype` the dtype of the result."""
+    """The sum over `axis`, an int, a tuple or None for all; int64 for integers. `initial` is added, `dtype` is that of the result."""
     t = to_tensor(a)
     out = torch.sum(widened(t), axes_of(axis, t.ndim), keepdim=keepdims)
     if t.dtype in _WIDE:
@@ -41,7 +52,7 @@ def _mean(t: T, axes: tuple[int, ...], keepdims: bool) -> T:
 
 @function
 def mean(a: Any, axis: Any = None, keepdims: bool = False, dtype: Any = None) -> T:
-    """The mean over `axis`, an int, a tuple or None for all axes, in the dtype of `a`; then in `dtype`. Raises TypeError for truth values."""
+    """The mean over `axis`, an int, a tuple or None for all, in the dtype of `a`; then in `dtype`. Raises TypeError for truth values."""
     t = _numbers(to_tensor(a))
     return cast(_mean(t, axes_of(axis, t.ndim), keepdims), dtype)
 

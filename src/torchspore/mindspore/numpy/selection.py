@@ -5,7 +5,7 @@ from typing import Any
 
 import torch
 
-from torchspore.mindspore.numpy.utils import axis_of, function, only_tensor, to_tensor, together
+from torchspore.mindspore.numpy.utils import axis_of, function, only_tensor, part_of, to_tensor, together
 
 T = torch.Tensor
 
@@ -97,14 +97,18 @@ def argwhere(a: Any) -> T:
 
 @function
 def unique(x: Any, return_inverse: bool = False) -> Any:
-    """The different values in the order in which they first come, and, with `return_inverse`, the number of each value among them (int32)."""
+    """The different values in the order in which they first come.
+
+    With `return_inverse` also which of them each value is (int32, or int64 for int64).
+    """
     flat = only_tensor(x, "x").reshape(-1)
     values, inverse = torch.unique(flat, return_inverse=True)
     places = torch.arange(flat.numel(), device=flat.device)
     first = torch.full((values.numel(),), flat.numel(), device=flat.device).scatter_reduce(0, inverse, places, "amin")
     order = torch.argsort(first)
     rank = torch.empty_like(order).scatter_(0, order, torch.arange(order.numel(), device=flat.device))
-    return (values[order], rank[inverse].to(torch.int32)) if return_inverse else values[order]
+    kind = torch.int64 if flat.dtype is torch.int64 else torch.int32
+    return (values[order], rank[inverse].to(kind)) if return_inverse else values[order]
 
 
 def _firsts(flat: T, assume_unique: bool) -> tuple[T, T]:
@@ -151,12 +155,12 @@ def unravel_index(indices: Any, shape: Any, order: str = "C") -> Any:
     return tuple(found if order == "F" else reversed(found))
 
 
-@function
+@part_of("piecewise")
 def _chosen(conditions: Any, values: Any) -> T:
     return _selected([to_tensor(c).to(torch.bool) for c in conditions], together(*map(to_tensor, values)), 0)
 
 
-@function
+@part_of("piecewise")
 def _none_of(conditions: Any) -> T:
     found = [to_tensor(c).to(torch.bool) for c in conditions]
     out = ~found[0]

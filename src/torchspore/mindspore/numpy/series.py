@@ -5,7 +5,18 @@ from typing import Any
 
 import torch
 
-from torchspore.mindspore.numpy.utils import as_list, axes_of, axis_of, floating, function, is_scalar, only_tensor, pair, to_tensor, together
+from torchspore.mindspore.numpy.utils import (
+    as_list,
+    axes_of,
+    axis_of,
+    floating,
+    function,
+    is_scalar,
+    only_tensor,
+    pair,
+    to_tensor,
+    together,
+)
 
 T = torch.Tensor
 
@@ -94,8 +105,8 @@ def _slope(t: T, axis: int) -> T:
 
 @function
 def trapz(y: Any, x: Any = None, dx: float = 1.0, axis: int = -1) -> T:
-    """The area under y along `axis` by trapezia: between the places x, or `dx` apart (float32, or float64 as y)."""
-    t = floating(to_tensor(y))
+    """The area under y along `axis` by trapezia: between the places x, or `dx` apart (float32)."""
+    t = to_tensor(y).to(torch.float32)
     axis = axis_of(axis, t.ndim)
     n = t.shape[axis]
     height = (t.narrow(axis, 1, n - 1) + t.narrow(axis, 0, n - 1)) / 2
@@ -197,7 +208,7 @@ def digitize(x: Any, bins: Any, right: bool = False) -> T:
     if edges.shape[0] == 0:
         return torch.zeros_like(values, dtype=torch.int32)
     rising = torch.searchsorted(edges.contiguous(), values.contiguous(), right=not right)
-    falling = edges.shape[0] - torch.searchsorted(edges.flip(0), values.contiguous(), right=right)
+    falling = edges.shape[0] - torch.searchsorted(edges.flip(0), values.contiguous(), right=not right)
     return torch.where(edges[0] <= edges[-1], rising, falling).to(torch.int32)
 
 

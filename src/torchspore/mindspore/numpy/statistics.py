@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from torchspore.mindspore.numpy.utils import as_list, cast, dtype_of, floating, function, to_tensor, together
+from torchspore.mindspore.numpy.utils import as_list, cast, dtype_of, floating, function, part_of, to_tensor, together
 
 T = torch.Tensor
 
@@ -96,7 +96,7 @@ def _histogram(points: T, bins: Any, range: Any, weights: Any, density: bool) ->
     return counts, edges
 
 
-@function
+@part_of("histogramdd")
 def _histogramdd(sample: Any, bins: Any, range: Any, weights: Any, density: bool) -> Any:
     counts, edges = _histogram(_sample(sample), bins, range, weights, density)
     return counts, as_list(edges)

@@ -24,8 +24,13 @@ _OF_BITS = {16: torch.int16, 32: torch.int32, 64: torch.int64}
 _NAMED = {"int": torch.int32, "int_": torch.int32, "uint": torch.uint32, "float": torch.float32, "float_": torch.float32}
 
 
-def function(body: Body) -> Body:
-    """Declares the body below, which is written on torch tensors, as a function of Tensors; what it gives `as_list` comes as a list."""
+def function(body: Body, shown_as: str | None = None) -> Body:
+    """Declares the body below, which is written on torch tensors, as a function of Tensors; what it gives `as_list` comes as a list.
+
+    Errors name it `shown_as`, where that is given.
+    """
+    if shown_as is not None:
+        body.shown_as = shown_as  # type: ignore[attr-defined]
     inner = bridged(body)
 
     @functools.wraps(body)
@@ -38,6 +43,11 @@ def function(body: Body) -> Body:
 
     operator.gated = True  # type: ignore[attr-defined]
     return operator  # type: ignore[return-value]
+
+
+def part_of(name: str) -> Callable[[Body], Body]:
+    """Declares a part of the function `name`, by whose name errors call it."""
+    return functools.partial(function, shown_as=name)
 
 
 def _weak(value: Any) -> Any:
@@ -67,6 +77,11 @@ def dtype_of(wanted: Any) -> torch.dtype:
         return torch.int32
     if wanted is None:
         raise TypeError("dtype=None: expected a dtype such as mindspore.float32.")
+    if isinstance(wanted, str):
+        try:
+            return dtypes.to_torch(np.dtype(wanted))             # 'i4', '<f8' and the like
+        except TypeError:
+            pass
     return dtypes.to_torch(wanted)
 
 
