@@ -1,0 +1,359 @@
+"""New arrays: of data, filled, ranges, random; the names of the other files that create arrays as well."""
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import torch
+
+from torchspore.engine import device
+from torchspore.mindspore.numpy.utils import axis_of, cast, dtype_of, floating, function, only_tensor, pair, part_of, shape_of, to_tensor
+
+T = torch.Tensor
+
+
+@part_of("array")
+def _made(obj: Any, dtype: Any, ndmin: int) -> T:
+    t = cast(to_tensor(obj), dtype)
+    t = t.clone() if t is obj else t
+    return t.reshape([1] * max(0, ndmin - t.ndim) + list(t.shape))
+
+
+def _is_done(obj: Any, dtype: Any) -> bool:
+    from torchspore.mindspore.common import Tensor
+
+    return isinstance(obj, Tensor) and (dtype is None or dtype_of(dtype) is obj._t.dtype)
+
+
+def array(obj: Any, dtype: Any = None, copy: bool = True, ndmin: int = 0) -> Any:
+    """A Tensor of a number, a list, a tuple or a Tensor, with `ndmin` axes at least; int32 for ints, float32 for floats.
+
+    Without `copy` a Tensor that is already what is asked for is given back. Raises TypeError for other data, NumPy arrays too.
+    """
+    if not copy and _is_done(obj, dtype) and obj.ndim >= ndmin:
+        return obj
+    return _made(obj, dtype, ndmin)
+
+
+def asarray(a: Any, dtype: Any = None) -> Any:
+    """A Tensor of a number, a list or a tuple, or the Tensor `a` itself; int32 for ints, float32 for floats."""
+    return array(a, dtype, copy=False)
+
+
+@function
+def asfarray(a: Any, dtype: Any = torch.float32) -> T:
+    """`a` in a floating dtype, float32 where `dtype` is none; as it is where that is None."""
+    t = to_tensor(a)
+    if dtype is None:
+        return t.clone()
+    wanted = dtype_of(dtype)
+    return t.to(wanted if wanted.is_floating_point else torch.float32)
+
+
+@function
+def copy(a: Any) -> T:
+    """A new Tensor with the values of `a`, a Tensor, a number, a list or a tuple."""
+    return to_tensor(a).clone()
+
+
+def _full(shape: Any, value: Any, dtype: torch.dtype) -> T:
+    return torch.full(shape_of(shape), value, dtype=dtype, device=device.current())
+
+
+@function
+def zeros(shape: Any, dtype: Any = torch.float32) -> T:
+    """Zeros of `shape`, an int or a sequence of ints."""
+    return _full(shape, 0, dtype_of(dtype))
+
+
+@function
+def ones(shape: Any, dtype: Any = torch.float32) -> T:
+    """Ones of `shape`, an int or a sequence of ints."""
+    return _full(shape, 1, dtype_of(dtype))
+
+
+@function
+def empty(shape: Any, dtype: Any = torch.float32) -> T:
+    """An array of `shape` whose values are of no meaning (zeros)."""
+    return _full(shape, 0, dtype_of(dtype))
+
+
+@function
+def full(shape: Any, fill_value: Any, dtype: Any = None) -> T:
+    """`fill_value`, a number or an array-like that is stretched, in `shape`; in its own dtype unless `dtype` says another."""
+    value = cast(to_tensor(fill_value), dtype)
+    return value.expand(shape_of(shape)).clone()
+
+
+def _like(prototype: Any, value: Any, dtype: Any, shape: Any) -> T:
+    t = to_tensor(prototype)
+    wanted = t.dtype if dtype is None else dtype_of(dtype)
+    lengths = list(t.shape) if shape is None else shape_of(shape)
+    return to_tensor(value).to(wanted).expand(lengths).clone()
+
+
+@function
+def zeros_like(a: Any, dtype: Any = None, shape: Any = None) -> T:
+    """Zeros in the shape and dtype of `a`, a Tensor, a number, a list or a tuple, unless `dtype` or `shape` say otherwise."""
+    return _like(a, 0, dtype, shape)
+
+
+@function
+def ones_like(a: Any, dtype: Any = None, shape: Any = None) -> T:
+    """Ones in the shape and dtype of `a`, a Tensor, a number, a list or a tuple, unless `dtype` or `shape` say otherwise."""
+    return _like(a, 1, dtype, shape)
+
+
+@function
+def empty_like(prototype: Any, dtype: Any = None, shape: Any = None) -> T:
+    """An array in the shape and dtype of `prototype` whose values are of no meaning (zeros)."""
+    return _like(prototype, 0, dtype, shape)
+
+
+@function
+def full_like(a: Any, fill_value: Any, dtype: Any = None, shape: Any = None) -> T:
+    """`fill_value` in the shape and dtype of `a`, a Tensor, a number, a list or a tuple, unless `dtype` or `shape` say otherwise."""
+    return _like(a, fill_value, dtype, shape)
+
+
+@function
+def arange(start: Any, stop: Any = None, step: Any = None, dtype: Any = None) -> T:
+    """The numbers from `start` up to, without, `stop`, by `step`: int32 for ints, else float32. With one argument they begin at 0.
+
+    Raises ValueError where there is none.
+    """
+    given = [value for value in (start, stop, step) if value is not None]
+    natural = torch.float32 if any(not isinstance(v, (int, torch.SymInt)) for v in given) else torch.int32
+    start, stop, step = (v.item() if isinstance(v, T) else v for v in (start, stop, step))
+    if stop is None:
+        natural = torch.bool if isinstance(start, bool) and step is None else natural
+        start, stop = 0, start
+    step = 1 if step is None else step
+    for value in (start, stop, step):
+        if isinstance(value, str) or not hasattr(value, "__float__"):
+            raise TypeError(f"arange of {value!r}: expected numbers.")
+    if step == 0:
+        raise ZeroDivisionError("step=0: expected another number.")
+    if (stop - start) / step <= 0:
+        raise ValueError(f"start={start}, stop={stop}, step={step}: expected at least one number between them.")
+    # Whole numbers are counted as such; fractions in float64, as the count of values must not hang on float32.
+    exact = torch.int64 if natural in (torch.int32, torch.bool) else torch.float64
+    return torch.arange(start, stop, step, dtype=exact, device=device.current()).to(natural if dtype is None else dtype_of(dtype))
+
+
+def _count(num: Any) -> int:
+    if isinstance(num, bool) or not isinstance(num, int):
+        raise TypeError(f"num={num!r}: expected an int.")
+    if num < 1:
+        raise ValueError(f"num={num}: expected at least 1.")
+    return num
+
+
+def _spaced(start: Any, stop: Any, num: int, endpoint: bool) -> tuple[T, T | None]:
+    """`num` values along a new axis 0 (float32), and the step between them, None where there is none."""
+    first, last = (t.to(torch.float32) for t in pair(start, stop))
+    first, last = torch.broadcast_tensors(first, last)
+    parts = num - 1 if endpoint else num
+    step = (last - first) / parts if parts else None
+    places = torch.arange(num, dtype=torch.float32, device=first.device).reshape([-1] + [1] * first.ndim)
+    values = first + places * (step if step is not None else torch.zeros_like(first))
+    if endpoint and num > 1:
+        values = torch.cat([values[:-1], last.unsqueeze(0)])
+    return values, step
+
+
+@function
+def linspace(
+    start: Any, stop: Any, num: int = 50, endpoint: bool = True, retstep: bool = False, dtype: Any = None, axis: int = 0,
+) -> Any:
+    """`num` numbers from `start` to `stop`, arrays too, along a new `axis`, float32 unless `dtype` says otherwise.
+
+    `endpoint` says whether `stop` is the last one, `retstep` adds the step, NaN for a single number.
+    """
+    values, step = _spaced(start, stop, _count(num), endpoint)
+    out = cast(torch.movedim(values, 0, axis_of(axis, values.ndim)), dtype)
+    return (out, math.nan if step is None else step) if retstep else out
+
+
+@function
+def logspace(
+    start: Any, stop: Any, num: int = 50, endpoint: bool = True, base: Any = 10.0, dtype: Any = None, axis: int = 0,
+) -> T:
+    """`num` numbers from base ** start to base ** stop with equal quotients along a new `axis`, float32 unless `dtype` says otherwise."""
+    if isinstance(base, bool) or not isinstance(base, (int, float)):
+        raise TypeError(f"base={base!r}: expected a number.")
+    values, _ = _spaced(start, stop, _count(num), endpoint)
+    return cast(torch.movedim(torch.pow(float(base), values), 0, axis_of(axis, values.ndim)), dtype)
+
+
+@function
+def geomspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, dtype: Any = None, axis: int = 0) -> T:
+    """`num` numbers from `start` to `stop`, of one sign, with equal quotients along a new `axis`, float32 unless `dtype` says otherwise."""
+    first, last = torch.broadcast_tensors(*(t.to(torch.float32) for t in pair(start, stop)))
+    parts = _count(num) - 1 if endpoint else num
+    places = torch.arange(num, dtype=torch.float32, device=first.device).reshape([-1] + [1] * first.ndim)
+    values = first * torch.pow(torch.pow(last / first, 1 / max(parts, 1)), places)
+    return cast(torch.movedim(values, 0, axis_of(axis, values.ndim)), dtype)
+
+
+def _window(m: Any, terms: tuple[float, ...] | None) -> T:
+    """A window of `m` points: a sum of cosines with the weights `terms`, or a triangle."""
+    if isinstance(m, bool) or not isinstance(m, int):
+        raise TypeError(f"M={m!r}: expected an int.")
+    if m <= 1:
+        return torch.ones(max(m, 0), device=device.current())
+    n = torch.arange(m, dtype=torch.float64, device=device.current())
+    if terms is None:
+        return (1 - torch.abs(2 * n / (m - 1) - 1)).to(torch.float32)
+    parts = [weight * torch.cos(2 * math.pi * k * n / (m - 1)) for k, weight in enumerate(terms)]
+    return torch.stack(parts).sum(0).to(torch.float32)
+
+
+@function
+def bartlett(M: int) -> T:
+    """The triangular window of `M` points (float32), 0 at both ends."""
+    return _window(M, None)
+
+
+@function
+def blackman(M: int) -> T:
+    """The Blackman window of `M` points (float32): 0.42 - 0.5 cos + 0.08 cos of the double angle."""
+    return _window(M, (0.42, -0.5, 0.08))
+
+
+@function
+def hamming(M: int) -> T:
+    """The Hamming window of `M` points (float32): 0.54 - 0.46 cos."""
+    return _window(M, (0.54, -0.46))
+
+
+@function
+def hanning(M: int) -> T:
+    """The Hann window of `M` points (float32): 0.5 - 0.5 cos."""
+    return _window(M, (0.5, -0.5))
+
+
+def _drawn(draw: Any, shape: Any, dtype: Any) -> T:
+    wanted = dtype_of(dtype)
+    if not wanted.is_floating_point:
+        raise ValueError(f"dtype={dtype!r}: expected float16, float32 or float64.")
+    lengths = shape_of(shape[0] if len(shape) == 1 else shape) if shape else [1]
+    return draw(lengths, device=device.current()).to(wanted)
+
+
+@function
+def rand(*shape: Any, dtype: Any = torch.float32) -> T:
+    """Uniform in [0, 1) of `shape`, ints or one tuple; one value where there is no shape."""
+    return _drawn(torch.rand, shape, dtype)
+
+
+@function
+def randn(*shape: Any, dtype: Any = torch.float32) -> T:
+    """Standard normal of `shape`, ints or one tuple; one value where there is no shape."""
+    return _drawn(torch.randn, shape, dtype)
+
+
+@function
+def randint(minval: Any, maxval: Any = None, shape: Any = None, dtype: Any = torch.int32) -> T:
+    """Uniform integers in [minval, maxval), or, with one bound, in [0, minval), of `shape`; one value where there is no shape."""
+    for value in (minval, maxval):
+        if value is not None and (isinstance(value, bool) or not isinstance(value, int)):
+            raise TypeError(f"expected ints as minval and maxval, got {value!r}.")
+    low, high = (0, minval) if maxval is None else (minval, maxval)
+    if high <= low:
+        raise ValueError(f"minval={minval}, maxval={maxval}: expected at least one integer between them.")
+    wanted = dtype_of(dtype)
+    if wanted.is_floating_point or wanted.is_complex or wanted is torch.bool:
+        raise ValueError(f"dtype={dtype!r}: expected an integer dtype such as mindspore.int32.")
+    return torch.randint(low, high, [1] if shape is None else shape_of(shape), device=device.current()).to(wanted)
+
+
+@function
+def vander(x: Any, N: int | None = None, increasing: bool = False) -> T:
+    """The powers of x (1-D) as `N` columns, the highest first unless `increasing`; as many as x has elements for None or 0."""
+    t = to_tensor(x)
+    if t.ndim != 1:
+        raise ValueError(f"x of shape {tuple(t.shape)}: expected one axis.")
+    if N is not None and (isinstance(N, bool) or not isinstance(N, int)):
+        raise TypeError(f"N={N!r}: expected an int.")
+    if not isinstance(increasing, bool):
+        raise TypeError(f"increasing={increasing!r}: expected True or False.")
+    if N is not None and N < 0:
+        raise ValueError(f"N={N}: expected at least 0.")
+    powers = torch.arange(N or t.shape[0], device=t.device)
+    return torch.pow(t.unsqueeze(1), powers if increasing else powers.flip(0)).to(t.dtype)
+
+
+@function
+def histogram_bin_edges(a: Any, bins: Any = 10, range: Any = None, weights: Any = None) -> T:
+    """The edges between `bins` bins of equal width over the values of `a`, or over `range`; `bins` itself where it is a sequence.
+
+    `weights` change nothing but must have the shape of `a`. Raises NotImplementedError where `bins` is the name of a rule.
+    """
+    from torchspore.mindspore.numpy.statistics import edges_of
+
+    if weights is not None and to_tensor(weights).shape != to_tensor(a).shape:
+        raise ValueError("weights: expected the shape of a.")
+    return edges_of(floating(to_tensor(a)).reshape(-1), bins, range)
+
+
+@function
+def diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> T:
+    """The values on the diagonal of two axes, `offset` places above it, along a new last axis."""
+    t = only_tensor(a, "a")
+    if t.ndim < 2:
+        raise ValueError(f"a of shape {tuple(t.shape)}: expected two axes at least.")
+    return torch.diagonal(t, offset, axis_of(axis1, t.ndim), axis_of(axis2, t.ndim)).clone()
+
+
+@function
+def trace(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = None) -> T:
+    """The sum along the diagonal of two axes, `offset` places above it; int64 for integers. In `dtype`, if one is given."""
+    t = only_tensor(a, "a")
+    if t.ndim < 2:
+        raise ValueError(f"a of shape {tuple(t.shape)}: expected two axes at least.")
+    out = torch.diagonal(t, offset, axis_of(axis1, t.ndim), axis_of(axis2, t.ndim)).sum(-1)
+    return cast(out.to(torch.bool) if t.dtype is torch.bool else out, dtype)
+
+
+from torchspore.mindspore.numpy.array_ops import (  # noqa: E402
+    apply_along_axis,
+    broadcast_arrays,
+    broadcast_to,
+    concatenate,
+    flip,
+    moveaxis,
+    ravel,
+    reshape,
+    where,
+)
+from torchspore.mindspore.numpy.grids import (  # noqa: E402
+    MGridClass,
+    OGridClass,
+    diag,
+    diag_indices,
+    diagflat,
+    eye,
+    identity,
+    indices,
+    ix_,
+    meshgrid,
+    mgrid,
+    ogrid,
+    tri,
+    tril,
+    tril_indices,
+    tril_indices_from,
+    triu,
+    triu_indices,
+    triu_indices_from,
+)
+from torchspore.mindspore.numpy.padding import pad  # noqa: E402
+
+__all__ = [
+    "MGridClass", "OGridClass", "apply_along_axis", "arange", "array", "asarray", "asfarray", "bartlett", "blackman", "broadcast_arrays",
+    "broadcast_to", "concatenate", "copy", "diag", "diag_indices", "diagflat", "diagonal", "empty", "empty_like", "eye", "flip", "full",
+    "full_like", "geomspace", "hamming", "hanning", "histogram_bin_edges", "identity", "indices", "ix_", "linspace", "logspace",
+    "meshgrid", "mgrid", "moveaxis", "ogrid", "ones", "ones_like", "pad", "rand", "randint", "randn", "ravel", "reshape", "trace", "tri",
+    "tril", "tril_indices", "tril_indices_from", "triu", "triu_indices", "triu_indices_from", "vander", "where", "zeros", "zeros_like",
+]

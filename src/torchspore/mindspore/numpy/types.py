@@ -1,0 +1,60 @@
+"""Which dtype values of several dtypes have together; flat indexes."""
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from torchspore.engine.dtypes import FROM_TORCH
+from torchspore.engine.tensor import TensorBase
+from torchspore.mindspore.numpy.utils import dtype_of, function, promote, to_tensor
+
+T = torch.Tensor
+
+
+def promote_types(type1: Any, type2: Any) -> Any:
+    """The smallest dtype that holds values of both, dtypes or their names; a float beside an int stays as wide as it is."""
+    return FROM_TORCH[promote(dtype_of(type1), dtype_of(type2))]
+
+
+def _kind(value: Any) -> torch.dtype:
+    if isinstance(value, TensorBase):
+        return value._t.dtype
+    if isinstance(value, (bool, int, float)):
+        return to_tensor(value).dtype
+    return dtype_of(value)
+
+
+def result_type(*arrays_and_dtypes: Any) -> Any:
+    """The dtype that holds the values of all arguments: Tensors, numbers (int32, float32), dtypes and their names."""
+    if not arrays_and_dtypes:
+        raise IndexError("expected at least one Tensor, number or dtype.")
+    found = _kind(arrays_and_dtypes[0])
+    for value in arrays_and_dtypes[1:]:
+        found = promote(found, _kind(value))
+    return FROM_TORCH[found]
+
+
+@function
+def ravel_multi_index(multi_index: Any, dims: Any, mode: str = "clip", order: str = "C") -> T:
+    """The flat indexes (float32) of places in an array of lengths `dims`, one row of `multi_index` for each axis.
+
+    What lies outside is held at the edge (`mode` 'clip') or counted round ('wrap'); `order` 'F' counts columns first.
+    """
+    dims = (dims,) if isinstance(dims, int) else tuple(dims)
+    if order not in ("C", "F"):
+        raise ValueError(f"order={order!r}: expected 'C' or 'F'.")
+    if mode == "raise":
+        raise NotImplementedError("mode='raise': MindSpore has no such mode.")
+    if mode not in ("clip", "wrap"):
+        raise ValueError(f"mode={mode!r}: expected 'clip' or 'wrap'.")
+    rows = to_tensor(multi_index)
+    if rows.ndim == 0 or rows.shape[0] != len(dims):
+        raise ValueError(f"multi_index: expected {len(dims)} rows, one for each axis.")
+    out = torch.zeros(rows.shape[1:], dtype=torch.float32, device=rows.device)
+    step = 1
+    for axis in range(len(dims)) if order == "F" else reversed(range(len(dims))):
+        row = rows[axis].clamp(0, dims[axis] - 1) if mode == "clip" else torch.remainder(rows[axis], dims[axis])
+        out = out + row.to(torch.float32) * step
+        step *= dims[axis]
+    return out

@@ -1,0 +1,201 @@
+"""What the functions of `mindspore.numpy` share: how they are declared, and how array-likes, dtypes, axes and shapes are read."""
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import numpy as np
+import torch
+
+from torchspore.engine import device, dtypes
+from torchspore.engine import tensor as engine
+from torchspore.engine.number import Number
+from torchspore.engine.tensor import raw
+from torchspore.mindspore.ops.declare import bridged
+
+T = torch.Tensor
+Body = TypeVar("Body", bound=Callable[..., Any])
+
+_LIST = "as a list"
+_UNSIGNED = {torch.uint8: 8, torch.uint16: 16, torch.uint32: 32, torch.uint64: 64}
+_SIGNED = {torch.int8: 8, torch.int16: 16, torch.int32: 32, torch.int64: 64}
+_OF_BITS = {16: torch.int16, 32: torch.int32, 64: torch.int64}
+_NAMED = {"int": torch.int32, "int_": torch.int32, "uint": torch.uint32, "float": torch.float32, "float_": torch.float32}
+
+
+def function(body: Body, shown_as: str | None = None) -> Body:
+    """Declares the body below, which is written on torch tensors, as a function of Tensors; what it gives `as_list` comes as a list.
+
+    Errors name it `shown_as`, where that is given.
+    """
+    if shown_as is not None:
+        body.shown_as = shown_as  # type: ignore[attr-defined]
+    inner = bridged(body)
+
+    @functools.wraps(body)
+    def operator(*arguments: Any, **keywords: Any) -> Any:
+        if engine.active:
+            arguments = tuple(map(_weak, arguments))
+            keywords = {key: _weak(value) for key, value in keywords.items()}
+        out = inner(*arguments, **keywords)
+        return out if isinstance(out, engine.TensorBase) else _with_lists(out)
+
+    operator.gated = True  # type: ignore[attr-defined]
+    return operator  # type: ignore[return-value]
+
+
+def part_of(name: str) -> Callable[[Body], Body]:
+    """Declares a part of the function `name`, by whose name errors call it."""
+    return functools.partial(function, shown_as=name)
+
+
+def _weak(value: Any) -> Any:
+    """A number that a graph computes, in the dtype that `mindspore.numpy` gives to Python's numbers."""
+    if not isinstance(value, Number):
+        return value
+    t = raw(value)
+    return t.to(torch.float32) if t.dtype is torch.float64 else t.to(torch.int32) if t.dtype is torch.int64 else t
+
+
+def as_list(items: Any) -> Any:
+    """Marks what a body gives as a list: results that are not marked come as tuples."""
+    return {_LIST: tuple(items)}
+
+
+def _with_lists(out: Any) -> Any:
+    if isinstance(out, dict):
+        return list(out[_LIST])
+    return tuple(map(_with_lists, out)) if isinstance(out, tuple) else out
+
+
+def dtype_of(wanted: Any) -> torch.dtype:
+    """The torch dtype for a dtype, its name or a Python type; `int` is int32 and `float` float32. Raises TypeError for all else."""
+    if isinstance(wanted, str) and wanted in _NAMED:
+        return _NAMED[wanted]
+    if wanted is int:
+        return torch.int32
+    if wanted is None:
+        raise TypeError("dtype=None: expected a dtype such as mindspore.float32.")
+    if isinstance(wanted, str):
+        try:
+            return dtypes.to_torch(np.dtype(wanted))             # 'i4', '<f8' and the like
+        except TypeError:
+            pass
+    return dtypes.to_torch(wanted)
+
+
+def cast(t: T, dtype: Any) -> T:
+    """`t` in the dtype asked for, or as it is where that is None."""
+    return t if dtype is None else t.to(dtype_of(dtype))
+
+
+def to_tensor(value: Any) -> T:
+    """The torch tensor of an array-like: Python ints give int32, floats float32. Raises TypeError for anything else."""
+    if isinstance(value, T):
+        return value
+    if isinstance(value, (bool, int, float)) and not isinstance(value, np.generic):
+        dtype = torch.bool if isinstance(value, bool) else torch.int32 if isinstance(value, int) else torch.float32
+        return torch.tensor(value, dtype=dtype, device=device.current())
+    if isinstance(value, (torch.SymInt, torch.SymFloat)):
+        return torch.as_tensor(value, device=device.current()).to(torch.int32 if isinstance(value, torch.SymInt) else torch.float32)
+    if isinstance(value, (list, tuple)):
+        return _from_sequence(value)
+    hint = "\n\nhint: write Tensor(array) for a NumPy array." if isinstance(value, np.ndarray) else ""
+    raise TypeError(f"expected a Tensor, a number, a list or a tuple, got {type(value).__name__}.{hint}")
+
+
+def _from_sequence(value: Any) -> T:
+    if _has_tensor(value):
+        items = [to_tensor(item) for item in value]
+        return torch.stack(together(*items))
+    try:
+        array = np.array(value)
+    except ValueError:
+        raise ValueError(f"{str(value)[:60]}: expected rows of equal length.") from None
+    if array.dtype.kind not in "biuf":
+        raise TypeError(f"{str(value)[:60]}: expected numbers or truth values.")
+    dtype = {"b": torch.bool, "f": torch.float32}.get(array.dtype.kind, torch.int32)
+    return torch.tensor(array.tolist(), dtype=dtype, device=device.current())
+
+
+def _has_tensor(value: Any) -> bool:
+    return any(isinstance(item, T) or (isinstance(item, (list, tuple)) and _has_tensor(item)) for item in value)
+
+
+def only_tensor(value: Any, name: str = "input") -> T:
+    """`value`, where it is a Tensor; raises TypeError otherwise."""
+    if isinstance(value, T):
+        return value
+    raise TypeError(f"expected a Tensor as {name}, got {type(value).__name__}.\n\nhint: write mindspore.numpy.array(...) for a list.")
+
+
+def promote(first: torch.dtype, second: torch.dtype) -> torch.dtype:
+    """The dtype that holds both: torch's, but for unsigned integers beside signed ones, which take the next wider one."""
+    if first is second:
+        return first
+    for one, other in ((first, second), (second, first)):
+        if one in _UNSIGNED and other in _SIGNED:
+            bits = max(2 * _UNSIGNED[one], _SIGNED[other])
+            return _OF_BITS.get(bits, torch.float64)
+        if one in _UNSIGNED and other in _UNSIGNED:
+            return one if _UNSIGNED[one] > _UNSIGNED[other] else other
+        if one in _UNSIGNED and (other.is_floating_point or other.is_complex or other is torch.bool):
+            return one if other is torch.bool else other
+    return torch.promote_types(first, second)
+
+
+def together(*values: T) -> list[T]:
+    """The tensors in the one dtype that holds all of them."""
+    common = functools.reduce(promote, [value.dtype for value in values])
+    return [value if value.dtype is common else value.to(common) for value in values]
+
+
+def pair(x: Any, y: Any) -> list[T]:
+    """Two array-likes in one dtype."""
+    return together(to_tensor(x), to_tensor(y))
+
+
+def floating(t: T) -> T:
+    """`t`, in float32 where it holds integers or truth values."""
+    return t if t.is_floating_point() or t.is_complex() else t.to(torch.float32)
+
+
+def axis_of(axis: Any, ndim: int) -> int:
+    """An axis counted from the front. Raises TypeError where it is no int, ValueError where there is no such axis."""
+    if isinstance(axis, bool) or not isinstance(axis, (int, np.integer)):
+        raise TypeError(f"expected an int as axis, got {type(axis).__name__}.")
+    if not -ndim <= axis < ndim:
+        raise ValueError(f"axis={axis}: expected one from {-ndim} to {ndim - 1}, the array has {ndim} axes.")
+    return int(axis) % ndim
+
+
+def axes_of(axis: Any, ndim: int) -> tuple[int, ...]:
+    """The axes that an int, a tuple or a list names, all of them for None or (); one that is named twice counts once."""
+    if axis is None or axis == ():
+        return tuple(range(ndim))
+    return tuple(dict.fromkeys(axis_of(a, ndim) for a in (axis if isinstance(axis, (tuple, list)) else (axis,))))
+
+
+def shape_of(shape: Any) -> list[int]:
+    """The lengths that an int, a tuple, a list or a Tensor names. Raises TypeError for all else, ValueError for a negative one."""
+    if isinstance(shape, T):
+        shape = shape.reshape(-1).tolist()
+    lengths = list(shape) if isinstance(shape, (tuple, list)) else [shape]
+    lengths = [int(item) if isinstance(item, T) else item for item in lengths]
+    for item in lengths:
+        if isinstance(item, bool) or not isinstance(item, (int, np.integer, torch.SymInt)):
+            raise TypeError(f"shape={shape!r}: expected an int, or a tuple or list of ints.")
+        if item < 0:
+            raise ValueError(f"shape={shape!r}: expected lengths of at least 0.")
+    return lengths
+
+
+def is_scalar(value: Any) -> bool:
+    """Whether `value` is a Python number."""
+    return isinstance(value, (bool, int, float))
+
+
+def widened(t: T) -> T:
+    """`t`, in int64 where it is an unsigned integer that torch computes little with."""
+    return t.to(torch.int64) if t.dtype in (torch.uint16, torch.uint32, torch.uint64) else t
