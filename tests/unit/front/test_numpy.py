@@ -17,7 +17,8 @@ def _gradient(call, x=X):
 def test_a_flip_has_its_gradient() -> None:
     weights = numpy.arange(1, 7, dtype=numpy.float32).reshape(2, 3)
     for turned, expected in (
-        (lambda t: np.flip(t, 1), weights[:, ::-1]), (np.fliplr, weights[:, ::-1]), (np.flipud, weights[::-1]), (np.flip, weights[::-1, ::-1]),
+        (lambda t: np.flip(t, 1), weights[:, ::-1]), (np.fliplr, weights[:, ::-1]), (np.flipud, weights[::-1]),
+        (np.flip, weights[::-1, ::-1]),
     ):
         numpy.testing.assert_array_equal(_gradient(turned), expected)
     numpy.testing.assert_array_equal(_gradient(np.rot90), numpy.rot90(weights.reshape(3, 2), -1))
@@ -64,13 +65,13 @@ def test_extremes_of_places_without_values() -> None:
 def test_what_is_no_array_is_refused_in_our_words() -> None:
     with pytest.raises(TypeError, match=r"array\(.*expected a Tensor, a number, a list or a tuple, got ndarray.\n\nhint: write Tensor"):
         np.array(X)
-    with pytest.raises(TypeError, match="reshape.*expected a Tensor as x, got list"):
+    with pytest.raises(TypeError, match=r"reshape.*expected a Tensor as x, got list"):
         np.reshape([1, 2], (2, 1))
-    with pytest.raises(ValueError, match="zeros.*expected lengths of at least 0"):
+    with pytest.raises(ValueError, match=r"zeros.*expected lengths of at least 0"):
         np.zeros((2, -1))
     with pytest.raises(ValueError, match=r"split.*expected a number of parts that divides 3"):
         np.split(Tensor([1.0, 2.0, 3.0]), 2)
-    with pytest.raises(ValueError, match="sum.*axis=5: expected one from -2 to 1"):
+    with pytest.raises(ValueError, match=r"sum.*axis=5: expected one from -2 to 1"):
         np.sum(Tensor(X), 5)
 
 
@@ -117,3 +118,15 @@ def test_a_cell_in_both_modes(mode) -> None:
             assert isinstance(parts, list) and parts[1].shape == (len(x), width - 1)
     finally:
         ms.set_context(mode=ms.PYNATIVE_MODE)
+
+
+def test_fourier_transforms_have_a_second_home() -> None:
+    from mindspore.numpy import fft
+
+    assert fft.fft is ms.ops.fft and set(fft.__all__) <= set(dir(ms.ops))
+
+
+def test_one_name_in_two_files_is_one_function() -> None:
+    from mindspore.numpy import array_creations, array_ops, math_ops
+
+    assert np.where is array_ops.where is array_creations.where and math_ops.sum is np.sum and np.max is np.amax is math_ops.amax
