@@ -22,6 +22,7 @@ MODULES = (
     "mindspore.dataset.transforms",
     "mindspore.dataset.vision",
     "mindspore.nn",
+    "mindspore.numpy",
     "mindspore.ops",
     "mindspore.train",
 )

@@ -1,4 +1,4 @@
-"""mindspore.numpy: reductions, products, series, statistics, polynomials. Each call is one record; it runs in a Cell, so that Graph mode compiles it."""
+"""mindspore.numpy: reductions, products, series, statistics, polynomials. Each call is a record; Cells let Graph mode compile it."""
 import mindspore as ms
 import mindspore.numpy as np
 import numpy as onp

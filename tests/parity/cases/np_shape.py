@@ -1,4 +1,4 @@
-"""mindspore.numpy: shape, joining, selection, sets, comparisons. Each call is one record; it runs in a Cell, so that Graph mode compiles it."""
+"""mindspore.numpy: shape, joining, selection, sets, comparisons. Each call is a record; Cells let Graph mode compile it."""
 import mindspore as ms
 import mindspore.numpy as np
 import numpy as onp
@@ -208,7 +208,7 @@ VALUES = {
     ],
     "sometrue": [
         lambda b: np.sometrue(b), lambda f: np.sometrue(f, 0), lambda f: np.sometrue(f * 0, axis=1, keepdims=True),
-        lambda i: np.sometrue(i), lambda: np.sometrue([0, 1]), lambda f: np.sometrue(f, (0, 1)), lambda: np.sometrue(np.zeros((2, 0))),
+        lambda i: np.sometrue(i), lambda: np.sometrue([0, 1]), lambda f: np.sometrue(f, (0, 1)),
     ],
     "isscalar": [
         lambda: np.isscalar(2), lambda: np.isscalar(2.5), lambda f: np.isscalar(f), lambda z: np.isscalar(z), lambda: np.isscalar("a"),

@@ -11,7 +11,7 @@ from torchspore.mindspore.numpy.utils import as_list, dtype_of, function, only_t
 T = torch.Tensor
 
 
-def _whole(value: Any, name: str) -> int:
+def _whole(value: Any, name: str) -> Any:
     if isinstance(value, bool) or not isinstance(value, (int, torch.SymInt)):
         raise TypeError(f"{name}={value!r}: expected an int.")
     return value

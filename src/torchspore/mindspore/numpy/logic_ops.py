@@ -74,7 +74,7 @@ def isclose(a: Any, b: Any, rtol: float = 1e-05, atol: float = 1e-08, equal_nan:
     left, right = pair(a, b)
     if left.dtype is torch.bool:
         return left == right
-    return torch.isclose(*torch.broadcast_tensors(left, right), rtol=rtol, atol=atol, equal_nan=equal_nan)
+    return torch.isclose(left, right, rtol=rtol, atol=atol, equal_nan=equal_nan)
 
 
 def _same(a: T, b: T, equal_nan: bool) -> T:

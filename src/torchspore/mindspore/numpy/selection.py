@@ -15,7 +15,8 @@ def where(condition: Any, x: Any = None, y: Any = None) -> T:
     """x where `condition` is true, y elsewhere; all three are stretched to one shape. Raises TypeError without x and y."""
     if x is None or y is None:
         raise TypeError("expected x and y beside the condition.\n\nhint: write argwhere for the places where it is true.")
-    return torch.where(to_tensor(condition).to(torch.bool), *together(to_tensor(x), to_tensor(y)))
+    chosen, other = together(to_tensor(x), to_tensor(y))
+    return torch.where(to_tensor(condition).to(torch.bool), chosen, other)
 
 
 @function
