@@ -1,8 +1,8 @@
 """`mindspore.common`: Tensor, Parameter, dtypes, seeds, `jit`."""
-from torchspore.mindspore.common import dtype
+from torchspore.mindspore.common import dtype, generator
 from torchspore.mindspore.common.api import JitConfig, constexpr, jit, jit_class, ms_function, ms_memory_recycle
 from torchspore.mindspore.common.dtype import *
-from torchspore.mindspore.common.generator import Generator, get_rng_state, initial_seed, manual_seed, seed, set_rng_state
+from torchspore.mindspore.common.generator import Generator, get_rng_state, initial_seed, manual_seed, set_rng_state
 from torchspore.mindspore.common.initializer import Initializer
 from torchspore.mindspore.common.mutable import mutable
 from torchspore.mindspore.common.parameter import Parameter, ParameterTuple
@@ -10,6 +10,8 @@ from torchspore.mindspore.common.recompute import recompute
 from torchspore.mindspore.common.seed import get_seed, set_seed
 from torchspore.mindspore.common.sparse_tensor import COOTensor, CSRTensor, RowTensor, RowTensorInner
 from torchspore.mindspore.common.tensor import Tensor, tensor
+
+seed = generator.seed          # after the module of that name, whose name it takes, as in MindSpore
 
 __all__ = [
     "COOTensor", "CSRTensor", "Generator", "RowTensor", "RowTensorInner", "get_rng_state", "initial_seed", "manual_seed", "seed",
