@@ -96,6 +96,12 @@ def _bridge(body: Callable[..., Any]) -> Callable[..., Any]:
     return operator
 
 
+def bridged(body: Body) -> Body:
+    """`body`, written on torch tensors, as a function of front-end Tensors that is in no list of operators (its name has another meaning in
+    `ops`)."""
+    return _bridge(widening(body))  # type: ignore[return-value]
+
+
 def explaining(body: Body) -> Body:
     """`body`, which takes front-end values as they are, with its errors explained as those of other operators are."""
 
