@@ -130,6 +130,10 @@ def test_empty_tensors_have_a_shape() -> None:
     (lambda: mint.xlogy(2, 3), TypeError),
     (lambda: mint.batch_norm_elemt(mint.ones((2, 2))), ValueError),
     (lambda: mint.cat(mint.ones((2, 2))), TypeError),
+    (lambda: mint.nn.functional.dropout(mint.ones(2), 2.0), ValueError),
+    (lambda: mint.nn.Embedding(3, 2, sparse=True), ValueError),
+    (lambda: mint.nn.ConvTranspose2d(2, 2, 3, padding_mode="reflect"), ValueError),
+    (lambda: mint.nn.functional.kl_div(mint.ones(2), mint.ones(2), "most"), ValueError),
 ])
 def test_what_does_not_fit_is_refused(call, kind) -> None:
     with pytest.raises(kind):
@@ -172,3 +176,110 @@ def test_a_group_of_one_process() -> None:
     d.destroy_process_group(group)
     d.destroy_process_group()
     assert not d.is_initialized()
+
+
+FUNCTIONAL = _module("mint_functional")
+
+
+def _near(found, expected) -> None:
+    for one, other in zip(found, expected, strict=True):
+        assert one.shape == other.shape and one.dtype == other.dtype
+        np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("label", sorted(FUNCTIONAL.ELSEWHERE))
+def test_functions_of_layers_are_what_torch_says(label: str) -> None:
+    name, arguments, options = FUNCTIONAL.CALLS[label]
+    inputs = [FUNCTIONAL.tensors(each) for each in arguments]
+    found = getattr(mint.nn.functional, name)(*inputs, **options)
+    call = getattr(torch.nn.functional, name.rstrip("_"))
+    copies = [_torch(each.copy()) if isinstance(each, np.ndarray) else each for each in arguments]
+    expected = call(*copies, **{key: _torch(value) for key, value in options.items()})
+    _near(FUNCTIONAL.plain(found).values(), _arrays(expected))
+    if name.endswith("_") or options.get("inplace"):
+        assert found is inputs[0]
+        _near([inputs[0].asnumpy()], _arrays(expected))
+    if name == "batch_norm":
+        _near([each.asnumpy() for each in inputs[1:3]], [each.numpy() for each in copies[1:3]])
+
+
+def _reference(name, arguments, options):
+    """PyTorch's layer, whose losses and GELU take their one argument by name."""
+    if arguments and (name.endswith("Loss") or name == "GELU"):
+        return getattr(torch.nn, name)(**{"approximate" if name == "GELU" else "reduction": arguments[0]})
+    return getattr(torch.nn, name)(*arguments, **options)
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("label", sorted(FUNCTIONAL.LAYERS_ELSEWHERE))
+def test_layers_are_what_torch_says(label: str) -> None:
+    name, (arguments, options), inputs = FUNCTIONAL.LAYERS[label]
+    layer = FUNCTIONAL.filled(getattr(mint.nn, name)(*arguments, **options)).set_train()
+    reference = _reference(name, arguments, options)
+    state = {one.name: torch.from_numpy(one.asnumpy().copy()) for one in layer.get_parameters()}
+    reference.load_state_dict(state)
+    expected = reference(*[torch.from_numpy(each.copy()) for each in inputs])
+    _near(FUNCTIONAL.plain(layer(*map(FUNCTIONAL.tensors, inputs))).values(), [each.detach().numpy() for each in (expected,)])
+    for one in layer.get_parameters():
+        _near([one.asnumpy()], [reference.state_dict()[one.name].numpy()])
+
+
+def test_what_is_drawn_in_layers() -> None:
+    ms.set_seed(3)
+    x = mint.ones((4, 8, 5, 5))
+    out = mint.nn.Dropout(0.5).set_train()(x).asnumpy()
+    assert set(np.unique(out)) == {0.0, 2.0}
+    channels = mint.nn.Dropout2d(0.5).set_train()(x).asnumpy().reshape(32, 25)
+    assert set(np.unique(channels)) == {0.0, 2.0} and (channels == channels[:, :1]).all()
+    assert mint.nn.functional.dropout(x, 0.5, inplace=True) is x and (x.asnumpy() == 0).any()
+    assert mint.nn.functional.dropout2d(x, training=False) is x
+
+
+def test_unpooling_turned_convolution_and_long_rows() -> None:
+    image = ms.Tensor(FUNCTIONAL.IMAGE)
+    values, places = mint.nn.MaxPool2d(2, return_indices=True)(image)
+    out = mint.nn.MaxUnpool2d(2)(values, places).asnumpy()
+    assert out.shape == image.shape and np.isclose(out.sum(), values.asnumpy().sum(), rtol=1e-5)
+    assert mint.nn.functional.max_unpool2d(values, places, 2, output_size=(6, 6)).shape == image.shape
+    turned = mint.nn.ConvTranspose2d(4, 2, 3, stride=2)
+    assert turned(image).shape == (2, 2, 13, 13) and turned(image, (14, 14)).shape == (2, 2, 14, 14)
+    with pytest.raises(ValueError):
+        turned(image, (20, 20))
+    embedding = mint.nn.Embedding(3, 4, max_norm=1.0, _weight=ms.Tensor(FUNCTIONAL.WEIGHT))
+    rows = embedding(ms.Tensor(np.array([0, 2]))).asnumpy()
+    assert (np.linalg.norm(rows, axis=1) <= 1.0 + 1e-6).all()
+    assert embedding.weight.asnumpy()[1].tolist() == FUNCTIONAL.WEIGHT[1].tolist()
+    counted = ms.grad(lambda w: mint.nn.functional.embedding(ms.Tensor([0, 0, 1]), w, scale_grad_by_freq=True).sum())
+    assert counted(ms.Tensor(FUNCTIONAL.WEIGHT)).asnumpy()[:, 0].tolist() == [1.0, 1.0, 0.0]
+    assert mint.nn.SyncBatchNorm(4).set_train()(image).shape == image.shape
+
+
+@pytest.mark.parametrize("momentum", [0.3, None])
+def test_running_values_of_batch_norm(momentum) -> None:
+    layer, reference = mint.nn.BatchNorm2d(4, momentum=momentum).set_train(), torch.nn.BatchNorm2d(4, momentum=momentum)
+    for factor in (1, 2, 3):
+        layer(ms.Tensor(FUNCTIONAL.IMAGE * np.float32(factor)))
+        reference(torch.from_numpy(FUNCTIONAL.IMAGE * np.float32(factor)))
+    for one in layer.get_parameters():
+        _near([one.asnumpy()], [reference.state_dict()[one.name].numpy()])
+    out = layer.set_train(False)(ms.Tensor(FUNCTIONAL.IMAGE)).asnumpy()
+    _near([out], [reference.eval()(torch.from_numpy(FUNCTIONAL.IMAGE)).detach().numpy()])
+
+
+@pytest.mark.parametrize(("name", "options"), [
+    ("Adam", {"weight_decay": 0.1, "amsgrad": True}), ("AdamW", {"betas": (0.8, 0.9)}), ("FusedAdamW", {}),
+    ("SGD", {"lr": 0.1, "momentum": 0.9, "nesterov": True}),
+])
+def test_optimizers_are_what_torch_says(name: str, options) -> None:
+    start = np.array([1.0, -2.0, 3.0], np.float32)
+    mine = ms.Parameter(ms.Tensor(start), name="w")
+    optimizer = getattr(mint.optim, name)([mine], **options)
+    weight = torch.nn.Parameter(torch.from_numpy(start.copy()))
+    reference = getattr(torch.optim, name.removeprefix("Fused"))([weight], **options)
+    for step in range(4):
+        gradient = np.array([0.1, -0.2, 0.3], np.float32) * np.float32(step + 1)
+        optimizer((ms.Tensor(gradient),))
+        weight.grad = torch.from_numpy(gradient)
+        reference.step()
+    np.testing.assert_allclose(mine.asnumpy(), weight.detach().numpy(), rtol=1e-5)
