@@ -98,7 +98,7 @@ def _bridge(body: Callable[..., Any]) -> Callable[..., Any]:
 
 def bridged(body: Body) -> Body:
     """`body`, written on torch tensors, as a function of Tensors that is listed nowhere: another module has its name for something else."""
-    return _bridge(body)  # type: ignore[return-value]
+    return _bridge(widening(body))  # type: ignore[return-value]
 
 
 def explaining(body: Body) -> Body:

@@ -1,0 +1,34 @@
+"""`mindspore.mint`: functions and layers with PyTorch's arguments.
+
+What has in `ops` the same arguments and meaning is that operator; the others have bodies of their own in this package.
+"""
+from __future__ import annotations
+
+from typing import Any
+
+from torchspore.mindspore import ops
+from torchspore.mindspore.mint import creation, elementwise, linear, rearrange, reduction
+
+_SAME = tuple(
+    "abs acos acosh arccos arccosh arcsin arcsinh arctan arctan2 arctanh argmax asin asinh atan atan2 atanh bitwise_and bitwise_or "
+    "bitwise_xor broadcast_to ceil cos cosh cross dot dstack erf erfc erfinv exp exp2 expm1 eye flip floor gcd greater gt hstack inverse "
+    "isclose isfinite isinf le less_equal log log10 log1p log2 logaddexp logaddexp2 logical_and logical_not logical_or logical_xor "
+    "masked_select matmul maximum minimum mm nan_to_num ne neg negative not_equal outer pow ravel reciprocal rsqrt sigmoid sign sin sinc "
+    "sinh square swapaxes tan tanh tile tril triu unique_consecutive unsqueeze".split(),
+)
+"""Operators of `ops` with the same arguments and meaning."""
+_HOMES = (creation, elementwise, linear, rearrange, reduction)
+_HELPERS = frozenset({"T", "Any", "TensorBase", "annotations", "as_dtype", "at_home", "axes", "bridged", "device", "no_generator", "ops",
+                      "sizes", "torch", "total_dtype", "updating", "written"})
+
+
+def _functions() -> dict[str, Any]:
+    own = {name: value for home in _HOMES for name, value in vars(home).items() if not name.startswith("_") and name not in _HELPERS}
+    return {**{name: getattr(ops, name) for name in _SAME}, **own}
+
+
+globals().update(_functions())
+
+from torchspore.mindspore.mint import distributed, linalg, nn, optim, special  # noqa: E402
+
+__all__ = sorted({*_functions(), "distributed", "linalg", "nn", "optim", "special"})

@@ -1,0 +1,125 @@
+"""The groups of `mint.distributed`, on those of `mindspore.communication`: one process, rank 0 of 1."""
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+from torchspore.base.text import message, one_of, short
+from torchspore.mindspore.communication import management
+
+_BACKENDS = ("hccl", "nccl", "mccl")
+_made = 0
+
+
+def named(group: Any) -> str:
+    """The name of `group`, which is a str or None for all processes. Raises TypeError and ValueError for what is no group."""
+    if group is not None and not isinstance(group, str):
+        raise TypeError(message(f"group={short(group)}", f"the name of a group or None, got {type(group).__name__}"))
+    name = management.GlobalComm.WORLD_COMM_GROUP if group is None else group
+    management.get_group_size(name)
+    return name
+
+
+def is_available() -> bool:
+    """Whether mint.distributed can be used."""
+    return True
+
+
+def is_initialized() -> bool:
+    """Whether `init_process_group` was called."""
+    return management.GlobalComm.INITED
+
+
+def _one_process(world_size: int, rank: int) -> None:
+    for key, value, allowed in (("world_size", world_size, (-1, 1)), ("rank", rank, (-1, 0))):
+        if isinstance(value, bool) or not isinstance(value, int):
+            raise TypeError(message(f"init_process_group({key}={short(value)})", f"an int, got {type(value).__name__}"))
+        if value not in allowed:
+            raise ValueError(message(
+                f"init_process_group({key}={value})", f"{allowed[1]}: several processes are not in torchspore yet",
+            ))
+
+
+def init_process_group(
+    backend: str = "hccl", init_method: str | None = None, timeout: Any = None, world_size: int = -1, rank: int = -1, store: Any = None,
+    group_name: str = "", pg_options: Any = None, device_id: Any = None,
+) -> None:
+    """Makes the group of all processes, which is this one: nobody is met at `init_method` ('tcp://...') nor waited for.
+
+    Raises ValueError for several processes, a `store`, `pg_options` or a device of its own: `set_device` chooses that.
+    """
+    if backend not in _BACKENDS:
+        raise (ValueError if isinstance(backend, str) else TypeError)(message(f"init_process_group({short(backend)})", one_of(_BACKENDS)))
+    if init_method is not None and not (isinstance(init_method, str) and init_method.startswith("tcp://")):
+        raise ValueError(message(f"init_process_group(init_method={short(init_method)})", "None or a text such as 'tcp://127.0.0.1:8118'"))
+    if timeout is not None and not isinstance(timeout, timedelta):
+        raise TypeError(message(f"init_process_group(timeout={short(timeout)})", "None or a timedelta"))
+    for key, value in (("store", store), ("pg_options", pg_options), ("device_id", device_id)):
+        if value is not None:
+            raise ValueError(message(f"init_process_group({key}={short(value)})", "None: there is one process, on set_device's device"))
+    if group_name:
+        raise ValueError(message(f"init_process_group(group_name={short(group_name)})", "'': the group has the backend's own name"))
+    _one_process(world_size, rank)
+    management.init(backend)
+
+
+def destroy_process_group(group: str | None = None) -> None:
+    """Forgets a group; None ends communication."""
+    if group is None or named(group) == management.GlobalComm.WORLD_COMM_GROUP:
+        management.release()
+    else:
+        management.destroy_group(group)
+
+
+def get_rank(group: str | None = None) -> int:
+    """The number of this process in the group: 0."""
+    return management.get_rank(named(group))
+
+
+def get_world_size(group: str | None = None) -> int:
+    """How many processes the group has: 1."""
+    return management.get_group_size(named(group))
+
+
+def get_backend(group: str | None = None) -> str:
+    """The backend of the group: 'hccl', 'nccl' or 'mccl', as `init_process_group` chose."""
+    named(group)
+    return management.GlobalComm.BACKEND
+
+
+def new_group(
+    ranks: Any = None, timeout: Any = None, backend: str | None = None, pg_options: Any = None, use_local_synchronization: bool = False,
+    group_desc: str | None = None,
+) -> str:
+    """Makes a group of `ranks` (None: all) and gives its name: `group_desc`, or one that is made up.
+
+    The reserved arguments are refused where they ask for anything.
+    """
+    global _made
+    reserved = (("timeout", timeout), ("pg_options", pg_options), ("use_local_synchronization", use_local_synchronization or None))
+    for key, value in reserved:
+        if value is not None:
+            raise ValueError(message(f"new_group({key}={short(value)})", "its default: it is reserved"))
+    if backend is not None and backend not in _BACKENDS:
+        raise ValueError(message(f"new_group(backend={short(backend)})", one_of(_BACKENDS)))
+    if ranks is None:
+        return management.GlobalComm.WORLD_COMM_GROUP
+    _made += 1
+    name = group_desc or f"mint_group_{_made}"
+    management.create_group(name, list(ranks))
+    return name
+
+
+def get_global_rank(group: str | None, group_rank: int) -> int:
+    """The number among all processes of the one that has `group_rank` in the group."""
+    return management.get_world_rank_from_group_rank(named(group), group_rank)
+
+
+def get_group_rank(group: str | None, global_rank: int) -> int:
+    """The number in the group of the process that is `global_rank` among all."""
+    return management.get_group_rank_from_world_rank(global_rank, named(group))
+
+
+def get_process_group_ranks(group: str | None = None) -> list[int]:
+    """The numbers of the group's processes among all: [0]."""
+    return management.get_process_group_ranks(named(group))

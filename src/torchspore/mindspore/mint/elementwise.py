@@ -1,0 +1,249 @@
+"""Functions of mint that work element by element and differ from those of `ops` in their arguments."""
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from torchspore.engine.tensor import TensorBase
+from torchspore.mindspore import ops
+from torchspore.mindspore.mint.shared import T, as_dtype
+from torchspore.mindspore.ops.declare import bridged
+
+
+def _scaled(other: Any, alpha: Any) -> Any:
+    if isinstance(alpha, (int, float)) and alpha == 1:
+        return other
+    return ops.mul(other, alpha) if isinstance(other, TensorBase) else other * alpha
+
+
+def add(input: Any, other: Any, *, alpha: Any = 1) -> Any:
+    """input + alpha * other, stretched to one shape."""
+    return ops.add(input, _scaled(other, alpha))
+
+
+def sub(input: Any, other: Any, *, alpha: Any = 1) -> Any:
+    """input - alpha * other, stretched to one shape."""
+    return ops.sub(input, _scaled(other, alpha))
+
+
+def mul(input: Any, other: Any) -> Any:
+    """input * other, stretched to one shape."""
+    return ops.mul(input, other)
+
+
+def div(input: Any, other: Any, *, rounding_mode: str | None = None) -> Any:
+    """input / other; `rounding_mode` 'floor' rounds down, 'trunc' towards 0."""
+    return ops.div(input, other, rounding_mode=rounding_mode)
+
+
+def divide(input: Any, other: Any, *, rounding_mode: str | None = None) -> Any:
+    """input / other; `rounding_mode` 'floor' rounds down, 'trunc' towards 0."""
+    return ops.div(input, other, rounding_mode=rounding_mode)
+
+
+def eq(input: Any, other: Any) -> Any:
+    """Whether the elements are equal."""
+    return ops.equal(input, other)
+
+
+def ge(input: Any, other: Any) -> Any:
+    """Whether input >= other."""
+    return ops.greater_equal(input, other)
+
+
+def greater_equal(input: Any, other: Any) -> Any:
+    """Whether input >= other."""
+    return ops.greater_equal(input, other)
+
+
+def less(input: Any, other: Any) -> Any:
+    """Whether input < other."""
+    return ops.less(input, other)
+
+
+def lt(input: Any, other: Any) -> Any:
+    """Whether input < other."""
+    return ops.less(input, other)
+
+
+def floor_divide(input: Any, other: Any) -> Any:
+    """input / other, rounded down."""
+    return ops.floor_divide(input, other)
+
+
+def fmod(input: Any, other: Any) -> Any:
+    """What is left of input / other rounded towards 0: the sign of `input`."""
+    return ops.fmod(input, other)
+
+
+def remainder(input: Any, other: Any) -> Any:
+    """What is left of input / other rounded down: the sign of `other`."""
+    return ops.remainder(input, other)
+
+
+def equal(input: Any, other: Any) -> Any:
+    """Whether the two Tensors have one shape and equal elements, as a bool."""
+    return _equal(input, other)
+
+
+@bridged
+def _equal(input: T, other: T) -> Any:
+    return torch.equal(input, other)
+
+
+@bridged
+def allclose(input: T, other: T, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> Any:
+    """Whether |input - other| <= atol + rtol * |other| everywhere, as a bool."""
+    return bool(torch.isclose(input, other, rtol, atol, equal_nan).all())
+
+
+@bridged
+def xlogy(input: Any, other: Any) -> T:
+    """input * log(other), 0 where `input` is 0."""
+    if not isinstance(input, T) and not isinstance(other, T):
+        raise TypeError("xlogy of two numbers: expected at least one Tensor.")
+    kinds = [value for value in (input, other) if isinstance(value, T)]
+    return torch.xlogy(*(value if isinstance(value, T) else torch.as_tensor(value, device=kinds[0].device) for value in (input, other)))
+
+
+@bridged
+def clamp(input: T, min: Any = None, max: Any = None) -> T:
+    """x held between `min` and `max`, numbers or Tensors."""
+    if isinstance(min, T) != isinstance(max, T) and min is not None and max is not None:
+        return torch.clamp(torch.clamp(input, min=min), max=max)
+    return torch.clamp(input, min, max)
+
+
+@bridged
+def clip(input: T, min: Any = None, max: Any = None) -> T:
+    """x held between `min` and `max`, numbers or Tensors."""
+    if isinstance(min, T) != isinstance(max, T) and min is not None and max is not None:
+        return torch.clamp(torch.clamp(input, min=min), max=max)
+    return torch.clamp(input, min, max)
+
+
+@bridged
+def lerp(input: T, end: T, weight: Any) -> T:
+    """input + weight * (end - input)."""
+    return torch.lerp(input, end, weight)
+
+
+@bridged
+def addcdiv(input: T, tensor1: T, tensor2: T, *, value: Any = 1) -> T:
+    """input + value * tensor1 / tensor2."""
+    return torch.addcdiv(input, tensor1, tensor2, value=value)
+
+
+@bridged
+def addcmul(input: T, tensor1: T, tensor2: T, *, value: Any = 1) -> T:
+    """input + value * tensor1 * tensor2."""
+    return torch.addcmul(input, tensor1, tensor2, value=value)
+
+
+@bridged
+def bitwise_not(input: T) -> T:
+    """Every bit the other way; for bools: not."""
+    return torch.bitwise_not(input)
+
+
+@bridged
+def clone(input: T) -> T:
+    """A copy, through which gradients pass."""
+    return input.clone()
+
+
+@bridged
+def frac(input: T) -> T:
+    """What stands behind the point, with the sign of x."""
+    return torch.frac(input)
+
+
+@bridged
+def sqrt(input: T) -> T:
+    """The square root, float32 for integers."""
+    return torch.sqrt(input)
+
+
+@bridged
+def isnan(tensor: T) -> T:
+    """Whether each element is NaN."""
+    return torch.isnan(tensor)
+
+
+@bridged
+def real(input: T) -> T:
+    """The real part; a real Tensor stays as it is."""
+    return torch.real(input)
+
+
+@bridged
+def imag(input: T) -> T:
+    """The imaginary part of a complex Tensor, zeros for a real one."""
+    return torch.imag(input) if input.is_complex() else torch.zeros_like(input)
+
+
+@bridged
+def fix(input: T) -> T:
+    """Rounded towards 0."""
+    return torch.trunc(input)
+
+
+@bridged
+def trunc(input: T) -> T:
+    """Rounded towards 0."""
+    return torch.trunc(input)
+
+
+@bridged
+def round(input: T, *, decimals: int = 0) -> T:
+    """Rounded to `decimals` places, halves to the even neighbour."""
+    return torch.round(input, decimals=decimals)
+
+
+@bridged
+def softmax(input: T, dim: int, *, dtype: Any = None) -> T:
+    """exp(x) divided by its sum along `dim`."""
+    return torch.softmax(input, dim, dtype=as_dtype(dtype))
+
+
+@bridged
+def npu_gelu(input: T, approximate: str = "none") -> T:
+    """x * Phi(x), with `approximate` 'tanh' by its approximation."""
+    return torch.nn.functional.gelu(input, approximate=approximate)
+
+
+def where(condition: Any, input: Any = None, other: Any = None) -> Any:
+    """`input` where `condition` holds, else `other`; with `condition` alone the places where it holds, one Tensor an axis."""
+    if input is None and other is None:
+        return _places(condition)
+    return ops.where(condition, input, other)
+
+
+@bridged
+def _places(condition: T) -> Any:
+    return torch.nonzero(condition, as_tuple=True)
+
+
+@bridged
+def float_power(input: Any, exponent: Any) -> T:
+    """input ** exponent, computed in float64."""
+    return torch.float_power(input, exponent)
+
+
+@bridged
+def item(input: T) -> Any:
+    """The one element as a number."""
+    return input.item()
+
+
+@bridged
+def polar(abs: T, angle: T) -> T:
+    """Complex numbers with the absolute values and angles given."""
+    return torch.polar(abs, angle)
+
+
+@bridged
+def isneginf(input: T) -> T:
+    """Whether each element is minus infinity."""
+    return torch.isneginf(input)

@@ -1,0 +1,135 @@
+"""Products, distances, convolutions and norms of mint, and what batch normalisation over several processes is made of."""
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from torchspore.mindspore.mint.shared import T, written
+from torchspore.mindspore.ops.declare import bridged
+
+
+@bridged
+def bmm(input: T, mat2: T) -> T:
+    """The products of two batches of matrices, (B, N, M) and (B, M, P)."""
+    return torch.bmm(input, mat2)
+
+
+@bridged
+def mv(input: T, vec: T) -> T:
+    """A matrix (N, M) times a vector (M,)."""
+    return torch.mv(input, vec)
+
+
+@bridged
+def vdot(input: T, other: T) -> T:
+    """The sum of conj(input) * other of two vectors."""
+    return torch.vdot(input, other)
+
+
+@bridged
+def addmm(input: T, mat1: T, mat2: T, *, beta: Any = 1, alpha: Any = 1) -> T:
+    """beta * input + alpha * mat1 @ mat2."""
+    return torch.addmm(input, mat1, mat2, beta=beta, alpha=alpha)
+
+
+@bridged
+def addmv(input: T, mat: T, vec: T, *, beta: Any = 1, alpha: Any = 1) -> T:
+    """beta * input + alpha * mat @ vec."""
+    return torch.addmv(input, mat, vec, beta=beta, alpha=alpha)
+
+
+@bridged
+def addbmm(input: T, batch1: T, batch2: T, *, beta: Any = 1, alpha: Any = 1) -> T:
+    """beta * input + alpha * the sum of the products of two batches of matrices."""
+    return torch.addbmm(input, batch1, batch2, beta=beta, alpha=alpha)
+
+
+@bridged
+def baddbmm(input: T, batch1: T, batch2: T, *, beta: Any = 1, alpha: Any = 1) -> T:
+    """beta * input + alpha * batch1 @ batch2, for each matrix of the batches."""
+    return torch.baddbmm(input, batch1, batch2, beta=beta, alpha=alpha)
+
+
+@bridged
+def cdist(x1: T, x2: T, p: float = 2.0, compute_mode: str = "use_mm_for_euclid_dist_if_necessary") -> T:
+    """The distances of order `p` between the rows of (..., P, M) and (..., R, M); `compute_mode` may ask for a matrix product."""
+    return torch.cdist(x1, x2, p, compute_mode)
+
+
+@bridged
+def einsum(equation: str, *operands: Any) -> T:
+    """Products and sums over the letters of `equation`, as 'ij,jk->ik'."""
+    listed = operands[0] if len(operands) == 1 and isinstance(operands[0], (tuple, list)) else operands
+    return torch.einsum(equation, *listed)
+
+
+@bridged
+def triangular_solve(b: T, A: T, upper: bool = True, transpose: bool = False, unitriangular: bool = False) -> Any:
+    """X of A @ X = b for a triangular A, transposed with `transpose`, with ones on its diagonal with `unitriangular`; and a copy of A."""
+    matrix = A.mT if transpose else A
+    return torch.linalg.solve_triangular(matrix, b, upper=upper != transpose, unitriangular=unitriangular), A.clone()
+
+
+@bridged
+def conv2d(
+    input: T, weight: T, bias: T | None = None, stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: int = 1,
+) -> T:
+    """Convolution of images (N, C, H, W) by (O, C / groups, kernel...); padding 'same' keeps the size, 'valid' adds nothing."""
+    return torch.nn.functional.conv2d(input, weight, bias, stride, padding, dilation, groups)
+
+
+@bridged
+def conv_tbc(input: T, weight: T, bias: T, pad: int = 0) -> T:
+    """Convolution of sequences (L, N, C) by (kernel, C, O), with `pad` zeros at both ends."""
+    return torch.conv_tbc(input, weight, bias, pad)
+
+
+def _channels(input: T, value: T) -> T:
+    return value.reshape([1, -1, *[1] * (input.ndim - 2)])
+
+
+@bridged
+def batch_norm_stats(input: T, eps: float) -> Any:
+    """The mean of each channel (axis 1), and 1 / sqrt(variance + eps)."""
+    others = [axis for axis in range(input.ndim) if axis != 1]
+    variance, mean = torch.var_mean(input.float(), others, correction=0)
+    return mean, torch.rsqrt(variance + eps)
+
+
+@bridged
+def batch_norm_elemt(
+    input: T, weight: T | None = None, bias: T | None = None, mean: T | None = None, invstd: T | None = None, eps: float = 1e-5,
+) -> T:
+    """(input - mean) * invstd * weight + bias for each channel (axis 1). Raises ValueError without `mean` and `invstd`."""
+    if mean is None or invstd is None or eps < 0:
+        raise ValueError("batch_norm_elemt: expected mean and invstd, as batch_norm_stats gives them, and an eps from 0 on.")
+    out = (input - _channels(input, mean)) * _channels(input, invstd)
+    out = out if weight is None else out * _channels(input, weight)
+    return (out if bias is None else out + _channels(input, bias)).to(input.dtype)
+
+
+@bridged
+def _gathered(mean: T, invstd: T, eps: float, counts: T) -> Any:
+    share = (counts / counts.sum()).reshape(-1, 1)
+    whole = (mean * share).sum(0)
+    variance = ((1 / invstd.square() - eps + (mean - whole).square()) * share).sum(0)
+    return whole, variance, torch.rsqrt(variance + eps), counts.sum()
+
+
+def batch_norm_gather_stats_with_counts(
+    input: Any, mean: Any, invstd: Any, running_mean: Any = None, running_var: Any = None, momentum: float = 0.1, eps: float = 1e-5,
+    counts: Any = None,
+) -> Any:
+    """The mean and 1 / sqrt(variance + eps) of the channels of `input` from those of P parts, (P, C) each, of `counts` elements (P,).
+
+    The running values move by `momentum` to the new ones, with the variance by the count less 1.
+    """
+    if counts is None or input.shape[1] != mean.shape[-1]:
+        raise ValueError("batch_norm_gather_stats_with_counts: expected the counts of the parts, and a mean for each channel of `input`.")
+    whole, variance, scale, total = _gathered(mean, invstd, eps, counts)
+    if running_mean is not None:
+        written(running_mean, running_mean * (1 - momentum) + whole * momentum)
+    if running_var is not None:
+        written(running_var, running_var * (1 - momentum) + variance * (total / (total - 1)) * momentum)
+    return whole, scale

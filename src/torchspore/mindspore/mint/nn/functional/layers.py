@@ -1,0 +1,257 @@
+"""Convolution, pooling, normalisation, resizing, padding, embedding and dropout of `mint.nn.functional`."""
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+
+from torchspore.mindspore.mint.shared import T, sizes, written
+from torchspore.mindspore.ops.declare import bridged
+
+
+@bridged
+def conv1d(
+    input: T, weight: T, bias: T | None = None, stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: int = 1,
+) -> T:
+    """Convolution of sequences (N, C, L) by (O, C / groups, kernel); padding 'same' keeps the length, 'valid' adds nothing."""
+    return F.conv1d(input, weight, bias, stride, padding, dilation, groups)
+
+
+@bridged
+def conv3d(
+    input: T, weight: T, bias: T | None = None, stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: int = 1,
+) -> T:
+    """Convolution of volumes (N, C, D, H, W) by (O, C / groups, kernel...); padding 'same' keeps the size, 'valid' adds nothing."""
+    return F.conv3d(input, weight, bias, stride, padding, dilation, groups)
+
+
+@bridged
+def conv_transpose2d(
+    input: T, weight: T, bias: T | None = None, stride: Any = 1, padding: Any = 0, output_padding: Any = 0, groups: int = 1,
+    dilation: Any = 1,
+) -> T:
+    """Transposed convolution of images (N, C, H, W) by (C, O / groups, kernel...)."""
+    return F.conv_transpose2d(input, weight, bias, stride, padding, output_padding, groups, dilation)
+
+
+@bridged
+def linear(input: T, weight: T, bias: T | None = None) -> T:
+    """input @ weight.T + bias for a weight (out, in)."""
+    return F.linear(input, weight, bias)
+
+
+@bridged
+def avg_pool1d(
+    input: T, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: bool = False, count_include_pad: bool = True,
+) -> T:
+    """The mean of each window of (N, C, L); the stride is the kernel's length unless given."""
+    return F.avg_pool1d(input, kernel_size, stride, padding, ceil_mode, count_include_pad)
+
+
+@bridged
+def avg_pool2d(
+    input: T, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: bool = False, count_include_pad: bool = True,
+    divisor_override: int | None = None,
+) -> T:
+    """The mean of each window of (N, C, H, W); `divisor_override` divides instead of the count of elements."""
+    return F.avg_pool2d(input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
+
+
+@bridged
+def avg_pool3d(
+    input: T, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: bool = False, count_include_pad: bool = True,
+    divisor_override: int | None = None,
+) -> T:
+    """The mean of each window of (N, C, D, H, W); `divisor_override` divides instead of the count of elements."""
+    return F.avg_pool3d(input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
+
+
+@bridged
+def max_pool2d(
+    input: T, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, ceil_mode: bool = False,
+    return_indices: bool = False,
+) -> Any:
+    """The largest value of each window of (N, C, H, W), with `return_indices` also where it stood (int64)."""
+    return F.max_pool2d(input, kernel_size, stride, padding, dilation, ceil_mode=ceil_mode, return_indices=return_indices)
+
+
+@bridged
+def max_unpool2d(
+    input: T, indices: T, kernel_size: Any, stride: Any = None, padding: Any = 0, output_size: Any = None,
+) -> T:
+    """The values of a max pooling put back where `indices` says, zeros elsewhere."""
+    return F.max_unpool2d(input, indices, kernel_size, stride, padding, None if output_size is None else list(output_size))
+
+
+@bridged
+def adaptive_avg_pool1d(input: T, output_size: Any) -> T:
+    """The mean of each of `output_size` windows of (N, C, L)."""
+    return F.adaptive_avg_pool1d(input, output_size)
+
+
+@bridged
+def adaptive_avg_pool2d(input: T, output_size: Any) -> T:
+    """The mean of each of (H', W') windows of (N, C, H, W); None keeps a length."""
+    return F.adaptive_avg_pool2d(input, output_size)
+
+
+@bridged
+def adaptive_avg_pool3d(input: T, output_size: Any) -> T:
+    """The mean of each of (D', H', W') windows of (N, C, D, H, W); None keeps a length."""
+    return F.adaptive_avg_pool3d(input, output_size)
+
+
+@bridged
+def adaptive_max_pool1d(input: T, output_size: Any, return_indices: bool = False) -> Any:
+    """The largest value of each of `output_size` windows of (N, C, L), with `return_indices` also where it stood (int64)."""
+    return F.adaptive_max_pool1d(input, output_size, return_indices)
+
+
+@bridged
+def adaptive_max_pool2d(input: T, output_size: Any, return_indices: bool = False) -> Any:
+    """The largest value of each of (H', W') windows of (N, C, H, W), with `return_indices` also where it stood (int64)."""
+    return F.adaptive_max_pool2d(input, output_size, return_indices)
+
+
+@bridged
+def _batch_normed(input: T, mean: T, variance: T, weight: T | None, bias: T | None, training: bool, eps: float) -> Any:
+    if not training:
+        return F.batch_norm(input, mean, variance, weight, bias, False, 0.0, eps), None, None
+    others = [axis for axis in range(input.ndim) if axis != 1]
+    spread, centre = torch.var_mean(input.detach().float(), others, correction=1)
+    return F.batch_norm(input, None, None, weight, bias, True, 0.0, eps), centre, spread
+
+
+def batch_norm(
+    input: Any, running_mean: Any, running_var: Any, weight: Any = None, bias: Any = None, training: bool = False, momentum: float = 0.1,
+    eps: float = 1e-5,
+) -> Any:
+    """(x - mean) / sqrt(variance + eps) * weight + bias for each channel (axis 1).
+
+    While training the batch's own, and the running ones move by `momentum` to them; else the running ones.
+    """
+    out, mean, variance = _batch_normed(input, running_mean, running_var, weight, bias, training, eps)
+    if training and running_mean is not None:
+        written(running_mean, running_mean * (1 - momentum) + mean * momentum)
+    if training and running_var is not None:
+        written(running_var, running_var * (1 - momentum) + variance * momentum)
+    return out
+
+
+@bridged
+def layer_norm(input: T, normalized_shape: Any, weight: T | None = None, bias: T | None = None, eps: float = 1e-5) -> T:
+    """x less its mean, over its standard deviation, over the last axes `normalized_shape`; times weight, plus bias."""
+    return F.layer_norm(input, sizes(normalized_shape), weight, bias, eps)
+
+
+@bridged
+def group_norm(input: T, num_groups: int, weight: T | None = None, bias: T | None = None, eps: float = 1e-5) -> T:
+    """x less its mean, over its standard deviation, for each of `num_groups` groups of channels; times weight, plus bias."""
+    return F.group_norm(input, num_groups, weight, bias, eps)
+
+
+@bridged
+def normalize(input: T, p: float = 2.0, dim: Any = 1, eps: float = 1e-12) -> T:
+    """x over its norm of order `p` along `dim`, which counts as at least eps."""
+    return F.normalize(input, p, dim, eps)
+
+
+@bridged
+def interpolate(
+    input: T, size: Any = None, scale_factor: Any = None, mode: str = "nearest", align_corners: bool | None = None,
+    recompute_scale_factor: bool | None = None,
+) -> T:
+    """(N, C, ...) in another size: 'nearest', 'linear', 'bilinear', 'bicubic' or 'trilinear'."""
+    scale = tuple(scale_factor) if isinstance(scale_factor, list) else scale_factor
+    return F.interpolate(input, size, scale, mode, align_corners, recompute_scale_factor)
+
+
+@bridged
+def upsample(input: T, size: Any = None, scale_factor: Any = None, mode: str = "nearest", align_corners: bool | None = None) -> T:
+    """(N, C, ...) in another size: 'nearest', 'linear', 'bilinear', 'bicubic' or 'trilinear'."""
+    return F.interpolate(input, size, tuple(scale_factor) if isinstance(scale_factor, list) else scale_factor, mode, align_corners)
+
+
+@bridged
+def grid_sample(input: T, grid: T, mode: str = "bilinear", padding_mode: str = "zeros", align_corners: bool | None = None) -> T:
+    """`input` (N, C, H, W) at the places of `grid` (N, H', W', 2), in [-1, 1]."""
+    return F.grid_sample(input, grid, mode, padding_mode, bool(align_corners))
+
+
+@bridged
+def pad(input: T, pad: Any, mode: str = "constant", value: Any = None) -> T:
+    """`input` with as many elements before and after as `pad` says, the last axis first: 'constant', 'reflect', 'replicate', 'circular'."""
+    return F.pad(input, sizes(pad), mode, value)
+
+
+@bridged
+def unfold(input: T, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1) -> T:
+    """The windows of (N, C, H, W) as columns (N, C * kernel, L)."""
+    return F.unfold(input, kernel_size, dilation, padding, stride)
+
+
+@bridged
+def fold(input: T, output_size: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1) -> T:
+    """Columns (N, C * kernel, L) added up where their windows stood in (N, C, H, W)."""
+    return F.fold(input, output_size, kernel_size, dilation, padding, stride)
+
+
+@bridged
+def pixel_shuffle(input: T, upscale_factor: int) -> T:
+    """(..., C * r * r, H, W) as (..., C, H * r, W * r)."""
+    return F.pixel_shuffle(input, upscale_factor)
+
+
+@bridged
+def one_hot(tensor: T, num_classes: int = -1) -> T:
+    """1 at the index that each element names in a new last axis of `num_classes` (-1: as many as the largest asks for), int64."""
+    return F.one_hot(tensor.long(), num_classes)
+
+
+def embedding(
+    input: Any, weight: Any, padding_idx: int | None = None, max_norm: float | None = None, norm_type: float = 2.0,
+    scale_grad_by_freq: bool = False,
+) -> Any:
+    """The rows of `weight` that `input` names; the row `padding_idx` has no gradient, rows longer than `max_norm` are shortened first."""
+    if max_norm is not None:
+        written(weight, _shortened(input, weight, max_norm, norm_type))
+    return _embedded(input, weight, padding_idx, scale_grad_by_freq)
+
+
+@bridged
+def _shortened(input: T, weight: T, max_norm: float, norm_type: float) -> T:
+    rows = torch.zeros(weight.shape[0], dtype=torch.bool, device=weight.device).index_fill(0, input.reshape(-1).long(), True)
+    return torch.where(rows[:, None], torch.renorm(weight.detach(), norm_type, 0, max_norm), weight.detach())
+
+
+@bridged
+def _embedded(input: T, weight: T, padding_idx: int | None, scale_grad_by_freq: bool) -> T:
+    return F.embedding(input, weight, padding_idx, scale_grad_by_freq=scale_grad_by_freq)
+
+
+@bridged
+def _dropped(input: T, p: float) -> T:
+    return F.dropout(input, p)
+
+
+@bridged
+def _channels_dropped(input: T, p: float) -> T:
+    return F.dropout2d(input, p)
+
+
+def _kept(call: Any, input: Any, p: float, training: bool, inplace: bool) -> Any:
+    if not 0 <= p <= 1:
+        raise ValueError(f"p={p}: expected a share from 0 to 1.")
+    out = call(input, p) if training else input
+    return written(input, out) if inplace and training else out
+
+
+def dropout(input: Any, p: float = 0.5, training: bool = True, inplace: bool = False) -> Any:
+    """Elements set to 0 with probability `p`, the others divided by 1 - p; x itself without `training`."""
+    return _kept(_dropped, input, p, training, inplace)
+
+
+def dropout2d(input: Any, p: float = 0.5, training: bool = True, inplace: bool = False) -> Any:
+    """Channels of (N, C, H, W) set to 0 with probability `p`, the others divided by 1 - p; x itself without `training`."""
+    return _kept(_channels_dropped, input, p, training, inplace)

@@ -1,0 +1,56 @@
+"""Padding as Cells: constants, reflections and copies of the edge."""
+from __future__ import annotations
+
+from typing import Any
+
+from torchspore.mindspore.mint.nn import functional as F
+from torchspore.mindspore.nn.cell import Cell
+
+
+class _Pad(Cell):
+    """(N, C, ...) with more elements before and after its last axes: one number, or a pair an axis, the last axis first."""
+
+    axes = 1
+    mode = "constant"
+
+    def __init__(self, padding: Any) -> None:
+        super().__init__()
+        name = type(self).__name__
+        if not isinstance(padding, (int, tuple, list)) or isinstance(padding, bool):
+            raise TypeError(f"{name}(padding={padding!r}): expected an int or a tuple of ints, got {type(padding).__name__}.")
+        listed = (padding,) * (2 * self.axes) if isinstance(padding, int) else tuple(padding)
+        if len(listed) % 2 or not 2 <= len(listed) <= 2 * self.axes:
+            raise ValueError(f"{name}(padding={padding!r}): expected an int or {2 * self.axes} of them.")
+        self.padding, self.value = listed, None
+
+    def construct(self, input: Any) -> Any:
+        """The padded input."""
+        return F.pad(input, self.padding, self.mode, self.value)
+
+
+class _ConstantPad(_Pad):
+    """Padding by `value`."""
+
+    def __init__(self, padding: Any, value: float) -> None:
+        super().__init__(padding)
+        self.value = value
+
+
+class _ZeroPad(_Pad):
+    """Padding by zeros."""
+
+    def __init__(self, padding: Any) -> None:
+        super().__init__(padding)
+        self.value = 0.0
+
+
+def _family(base: type[_Pad], stem: str, mode: str) -> tuple[type[_Pad], ...]:
+    return tuple(
+        type(f"{stem}{axes}d", (base,), {"axes": axes, "mode": mode, "__doc__": base.__doc__, "__module__": __name__}) for axes in (1, 2, 3)
+    )
+
+
+ConstantPad1d, ConstantPad2d, ConstantPad3d = _family(_ConstantPad, "ConstantPad", "constant")
+ZeroPad1d, ZeroPad2d, ZeroPad3d = _family(_ZeroPad, "ZeroPad", "constant")
+ReflectionPad1d, ReflectionPad2d, ReflectionPad3d = _family(_Pad, "ReflectionPad", "reflect")
+ReplicationPad1d, ReplicationPad2d, ReplicationPad3d = _family(_Pad, "ReplicationPad", "replicate")

@@ -1,0 +1,48 @@
+"""What the layers of mint share: a Cell around a function of `mint.nn.functional`."""
+from __future__ import annotations
+
+import inspect
+from typing import Any
+
+from torchspore.base.text import short
+from torchspore.mindspore.nn.cell import Cell
+
+REQUIRED: Any = inspect.Parameter.empty
+"""The default of an argument that has none."""
+
+
+def layer(name: str, function: Any, doc: str = "", **options: Any) -> type[Cell]:
+    """A Cell that hands what it is called with, and then its own arguments, to `function`.
+
+    `options` are the arguments of its constructor in their order, with their defaults; they are kept as attributes.
+    """
+    kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+    signature = inspect.Signature([inspect.Parameter(key, kind, default=value) for key, value in options.items()])
+
+    def __init__(self: Any, *arguments: Any, **keywords: Any) -> None:
+        Cell.__init__(self)
+        try:
+            bound = signature.bind(*arguments, **keywords)
+        except TypeError as error:
+            raise TypeError(f"{name}: {error}: expected {name}{signature}.") from None
+        bound.apply_defaults()
+        for key, value in bound.arguments.items():
+            setattr(self, key, value)
+
+    def construct(self: Any, *values: Any, **named: Any) -> Any:
+        return function(*values, **named, **{key: getattr(self, key) for key in options})
+
+    __init__.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
+        [inspect.Parameter("self", kind), *signature.parameters.values()],
+    )
+    construct.__doc__ = text = doc or function.__doc__
+    return type(name, (Cell,), {"__init__": __init__, "construct": construct, "__doc__": text, "__module__": __name__})
+
+
+def expect_counts(name: str, **values: Any) -> None:
+    """Raises TypeError for what is no int, ValueError for one below 1."""
+    for key, value in values.items():
+        if isinstance(value, bool) or not isinstance(value, int):
+            raise TypeError(f"{name}({key}={short(value)}): expected an int, got {type(value).__name__}.")
+        if value < 1:
+            raise ValueError(f"{name}({key}={value}): expected an int from 1 on.")

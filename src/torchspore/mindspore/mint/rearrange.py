@@ -1,0 +1,177 @@
+"""Functions of mint that give elements another place: shapes, parts, joins, indexes."""
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from torchspore.mindspore import ops
+from torchspore.mindspore.mint.shared import T, sizes
+from torchspore.mindspore.ops.declare import bridged, updating
+
+
+@bridged
+def reshape(input: T, shape: Any) -> T:
+    """The same elements in the order of memory under another shape; -1 stands for what is left."""
+    return input.reshape(sizes(shape))
+
+
+@bridged
+def flatten(input: T, start_dim: int = 0, end_dim: int = -1) -> T:
+    """The axes from `start_dim` to `end_dim` as one."""
+    return torch.flatten(input, start_dim, end_dim)
+
+
+@bridged
+def squeeze(input: T, dim: Any) -> T:
+    """Without the axis or axes `dim` of length 1."""
+    return torch.squeeze(input, tuple(dim) if isinstance(dim, list) else dim)
+
+
+@bridged
+def transpose(input: T, dim0: int, dim1: int) -> T:
+    """Two axes exchanged."""
+    return torch.transpose(input, dim0, dim1)
+
+
+@bridged
+def t(input: T) -> T:
+    """A matrix transposed; a Tensor of fewer axes as it is."""
+    return torch.t(input)
+
+
+@bridged
+def permute(input: T, dims: Any) -> T:
+    """The axes in the order `dims`."""
+    return torch.permute(input, tuple(dims))
+
+
+@bridged
+def narrow(input: T, dim: int, start: Any, length: int) -> T:
+    """`length` elements of the axis `dim` from `start` on."""
+    return torch.narrow(input, dim, start, length)
+
+
+@bridged
+def select(input: T, dim: int, index: int) -> T:
+    """The slice at `index` of the axis `dim`, without that axis."""
+    return torch.select(input, dim, index)
+
+
+def _joined(tensors: Any) -> Any:
+    if not isinstance(tensors, (tuple, list)):
+        raise TypeError(f"expected a tuple or list of Tensors, got {type(tensors).__name__}.")
+    return tuple(tensors)
+
+
+@bridged
+def cat(tensors: Any, dim: int = 0) -> T:
+    """The Tensors one after the other along `dim`, in the dtype that holds them all."""
+    return torch.cat(_joined(tensors), dim)
+
+
+@bridged
+def concat(tensors: Any, dim: int = 0) -> T:
+    """The Tensors one after the other along `dim`, in the dtype that holds them all."""
+    return torch.cat(_joined(tensors), dim)
+
+
+@bridged
+def stack(tensors: Any, dim: int = 0) -> T:
+    """The Tensors, of one shape, side by side along a new axis `dim`."""
+    return torch.stack(_joined(tensors), dim)
+
+
+@bridged
+def chunk(input: T, chunks: int, dim: int = 0) -> Any:
+    """`chunks` parts along `dim`, the last of them smaller where it does not come out even."""
+    return tuple(torch.chunk(input, chunks, dim))
+
+
+@bridged
+def split(tensor: T, split_size_or_sections: Any, dim: int = 0) -> Any:
+    """Parts along `dim`: of one size, or of the sizes listed."""
+    wanted = split_size_or_sections
+    return tuple(torch.split(tensor, list(wanted) if isinstance(wanted, (tuple, list)) else wanted, dim))
+
+
+@bridged
+def repeat_interleave(input: T, repeats: Any, dim: int | None = None, *, output_size: int | None = None) -> T:
+    """Each element along `dim` (None: of the flat Tensor) `repeats` times, one number or one for each."""
+    if isinstance(repeats, (tuple, list)):
+        repeats = torch.as_tensor(repeats, device=input.device)
+    return torch.repeat_interleave(input, repeats, dim, output_size=output_size)
+
+
+def meshgrid(*tensors: Any, indexing: str | None = None) -> Any:
+    """Coordinates of a grid from one-dimensional Tensors, with the first axis first for 'ij' (the default), the second for 'xy'."""
+    listed = tensors[0] if len(tensors) == 1 and isinstance(tensors[0], (tuple, list)) else tensors
+    return ops.meshgrid(*listed, indexing=indexing or "ij")
+
+
+@bridged
+def diag(input: T, diagonal: int = 0) -> T:
+    """A matrix with `input` on its diagonal, or the diagonal of a matrix; `diagonal` counts upwards from the main one."""
+    return torch.diag(input, diagonal)
+
+
+@bridged
+def diff(input: T, n: int = 1, dim: int = -1, prepend: T | None = None, append: T | None = None) -> T:
+    """The differences of neighbours along `dim`, taken `n` times."""
+    return torch.diff(input, n, dim, prepend, append)
+
+
+@bridged
+def roll(input: T, shifts: Any, dims: Any = None) -> T:
+    """The elements moved on by `shifts` along `dims` (None: of the flat Tensor), those past the end to the front."""
+    return torch.roll(input, shifts, dims)
+
+
+@bridged
+def gather(input: T, dim: int, index: T) -> T:
+    """The elements of `input` at `index` along `dim`, in the shape of `index`."""
+    return torch.gather(input, dim, index.long())
+
+
+@bridged
+def index_select(input: T, dim: int, index: T) -> T:
+    """The slices along `dim` that `index`, one-dimensional, names."""
+    return torch.index_select(input, dim, index)
+
+
+@bridged
+def index_add(input: T, dim: int, index: T, source: T, *, alpha: Any = 1) -> T:
+    """`input` with alpha * source added to the slices along `dim` that `index` names."""
+    return torch.index_add(input, dim, index, source, alpha=alpha)
+
+
+@bridged
+def scatter(input: T, dim: int, index: T, src: Any) -> T:
+    """`input` with `src`, a Tensor or a number, at `index` along `dim`."""
+    if isinstance(src, T):
+        return torch.scatter(input, dim, index.long(), src.to(input.dtype))
+    return torch.scatter(input, dim, index.long(), src)
+
+
+@bridged
+def scatter_add(input: T, dim: int, index: T, src: T) -> T:
+    """`input` with `src` added at `index` along `dim`."""
+    return torch.scatter_add(input, dim, index.long(), src)
+
+
+@bridged
+def take(input: T, index: T) -> T:
+    """The elements of the flat Tensor at `index`, in its shape."""
+    return torch.take(input, index.long())
+
+
+@bridged
+def unbind(input: T, dim: int = 0) -> Any:
+    """The slices along `dim`, without that axis."""
+    return tuple(torch.unbind(input, dim))
+
+
+@updating("input", name="addr_")
+def addr_(input: T, vec1: T, vec2: T, beta: Any = 1, alpha: Any = 1) -> T:
+    """beta * input + alpha * outer(vec1, vec2), written into the Tensor; gives it back."""
+    return torch.addr(input, vec1, vec2, beta=beta, alpha=alpha)

@@ -1,0 +1,253 @@
+"""Functions of mint that make one value of many: sums, extremes, order, statistics, counts."""
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from torchspore.engine.tensor import TensorBase
+from torchspore.mindspore import ops
+from torchspore.mindspore.mint.shared import T, as_dtype, axes, total_dtype
+from torchspore.mindspore.ops.declare import bridged
+
+
+@bridged
+def sum(input: T, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> T:
+    """The sum over `dim` (None: all), int64 for integers unless `dtype` says otherwise."""
+    return torch.sum(input, axes(dim), keepdim, dtype=total_dtype(input, dtype))
+
+
+@bridged
+def nansum(input: T, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> T:
+    """The sum over `dim` (None: all) of what is not NaN."""
+    return torch.nansum(input, axes(dim), keepdim, dtype=total_dtype(input, dtype))
+
+
+@bridged
+def mean(input: T, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> T:
+    """The mean over `dim` (None: all); integers give integers, rounded towards 0, unless `dtype` says otherwise."""
+    wanted = as_dtype(dtype) or input.dtype
+    between = wanted if wanted.is_floating_point or wanted.is_complex else torch.float64
+    return torch.mean(input, axes(dim), keepdim, dtype=between).to(wanted)
+
+
+@bridged
+def prod(input: T, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> T:
+    """The product over `dim` (None: all), int64 for integers unless `dtype` says otherwise."""
+    wanted = total_dtype(input, dtype)
+    if dim is None:
+        out = torch.prod(input, dtype=wanted)
+        return out.reshape([1] * input.ndim) if keepdim else out
+    return torch.prod(input, dim, keepdim, dtype=wanted)
+
+
+@bridged
+def all(input: T, dim: Any = None, keepdim: bool = False) -> T:
+    """Whether all elements along `dim` (None: of the Tensor) are true."""
+    return torch.all(input, axes(dim), keepdim)
+
+
+@bridged
+def any(input: T, dim: Any = None, keepdim: bool = False) -> T:
+    """Whether one of the elements along `dim` (None: of the Tensor) is true."""
+    return torch.any(input, axes(dim), keepdim)
+
+
+@bridged
+def amax(input: T, dim: Any = (), keepdim: bool = False) -> T:
+    """The largest element along the axes `dim`, all of them for ()."""
+    return torch.amax(input, () if axes(dim) is None else dim, keepdim)
+
+
+@bridged
+def amin(input: T, dim: Any = (), keepdim: bool = False) -> T:
+    """The smallest element along the axes `dim`, all of them for ()."""
+    return torch.amin(input, () if axes(dim) is None else dim, keepdim)
+
+
+@bridged
+def argmin(input: T, dim: Any = None, keepdim: bool = False) -> T:
+    """The index (int64) of the smallest element along `dim`, of the flat Tensor for None."""
+    return torch.argmin(input, dim, keepdim)
+
+
+@bridged
+def _max_of(input: T, dim: int, keepdim: bool) -> Any:
+    return tuple(torch.max(input, dim, keepdim))
+
+
+@bridged
+def _min_of(input: T, dim: int, keepdim: bool) -> Any:
+    return tuple(torch.min(input, dim, keepdim))
+
+
+@bridged
+def _largest(input: T) -> T:
+    return torch.amax(input, ()) if input.numel() else torch.max(input)
+
+
+@bridged
+def _smallest(input: T) -> T:
+    return torch.amin(input, ()) if input.numel() else torch.min(input)
+
+
+def _extreme(input: Any, arguments: Any, options: Any, forms: Any) -> Any:
+    whole, along, between = forms
+    named = {**dict(zip(("dim", "keepdim"), arguments)), **options}
+    if not named:
+        return whole(input)
+    if "other" in options or isinstance(arguments[0] if arguments else None, TensorBase):
+        return between(input, *arguments, **options)
+    unknown = next((name for name in named if name not in ("dim", "keepdim")), None)
+    if unknown is not None or "dim" not in named or len(arguments) > 2:
+        raise TypeError(f"max/min with {', '.join(named)}: expected (input), (input, dim, keepdim=False) or (input, other).")
+    return along(input, named["dim"], named.get("keepdim", False))
+
+
+def max(input: Any, *dim: Any, **options: Any) -> Any:
+    """The largest element; with `dim`, `keepdim` those along an axis and their int64 indexes; with `other` the larger of each pair."""
+    return _extreme(input, dim, options, (_largest, _max_of, ops.maximum))
+
+
+def min(input: Any, *dim: Any, **options: Any) -> Any:
+    """The smallest element; with `dim`, `keepdim` those along an axis and their int64 indexes; with `other` the smaller of each pair."""
+    return _extreme(input, dim, options, (_smallest, _min_of, ops.minimum))
+
+
+@bridged
+def median(input: T, dim: Any = None, keepdim: bool = False) -> Any:
+    """The median, the smaller of two; with `dim` those along that axis and their int64 indexes."""
+    return torch.median(input) if dim is None else tuple(torch.median(input, dim, keepdim))
+
+
+@bridged
+def kthvalue(input: T, k: int, dim: int = -1, keepdim: bool = False) -> Any:
+    """The k-th smallest elements along `dim`, counted from 1, and their int64 indexes."""
+    return tuple(torch.kthvalue(input, k, dim, keepdim))
+
+
+@bridged
+def cummax(input: T, dim: int) -> Any:
+    """The largest element so far along `dim`, and its int64 index."""
+    return tuple(torch.cummax(input, dim))
+
+
+@bridged
+def cummin(input: T, dim: int) -> Any:
+    """The smallest element so far along `dim`, and its int64 index."""
+    return tuple(torch.cummin(input, dim))
+
+
+@bridged
+def cumsum(input: T, dim: int, dtype: Any = None) -> T:
+    """The sums so far along `dim`, int64 for integers unless `dtype` says otherwise."""
+    return torch.cumsum(input, dim, dtype=total_dtype(input, dtype))
+
+
+@bridged
+def cumprod(input: T, dim: int, dtype: Any = None) -> T:
+    """The products so far along `dim`, int64 for integers unless `dtype` says otherwise."""
+    return torch.cumprod(input, dim, dtype=total_dtype(input, dtype))
+
+
+@bridged
+def logsumexp(input: T, dim: Any, keepdim: bool = False) -> T:
+    """log(sum(exp(x))) over `dim`."""
+    return torch.logsumexp(input, dim, keepdim)
+
+
+@bridged
+def std(input: T, dim: Any = None, *, correction: Any = 1, keepdim: bool = False) -> T:
+    """The standard deviation over `dim` (None: all), by the count less `correction`."""
+    return torch.std(input, axes(dim), correction=correction, keepdim=keepdim)
+
+
+@bridged
+def var(input: T, dim: Any = None, *, correction: Any = 1, keepdim: bool = False) -> T:
+    """The variance over `dim` (None: all), by the count less `correction`."""
+    return torch.var(input, axes(dim), correction=correction, keepdim=keepdim)
+
+
+@bridged
+def std_mean(input: T, dim: Any = None, *, correction: Any = 1, keepdim: bool = False) -> Any:
+    """The standard deviation and the mean over `dim` (None: all)."""
+    return torch.std_mean(input, axes(dim), correction=correction, keepdim=keepdim)
+
+
+@bridged
+def var_mean(input: T, dim: Any = None, *, correction: Any = 1, keepdim: bool = False) -> Any:
+    """The variance and the mean over `dim` (None: all)."""
+    return torch.var_mean(input, axes(dim), correction=correction, keepdim=keepdim)
+
+
+@bridged
+def count_nonzero(input: T, dim: Any = None) -> T:
+    """How many elements along `dim` (None: of the Tensor) are not 0, int64."""
+    return torch.count_nonzero(input, axes(dim))
+
+
+@bridged
+def norm(input: T, p: Any = "fro", dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> T:
+    """The norm of order `p` over `dim` (None: all), of matrices where p is 'nuc'."""
+    return torch.norm(input, p, axes(dim), keepdim, dtype=as_dtype(dtype))
+
+
+@bridged
+def sort(input: T, *, dim: int = -1, descending: bool = False, stable: bool = False) -> Any:
+    """The elements in order along `dim`, and the int64 indexes where they stood."""
+    return tuple(torch.sort(input, dim=dim, descending=descending, stable=stable))
+
+
+@bridged
+def argsort(input: T, dim: int = -1, descending: bool = False, stable: bool = False) -> T:
+    """The int64 indexes that put the elements along `dim` in order."""
+    return torch.argsort(input, dim=dim, descending=descending, stable=stable)
+
+
+@bridged
+def topk(input: T, k: int, dim: int = -1, largest: bool = True, sorted: bool = True) -> Any:
+    """The k largest (or smallest) elements along `dim`, and their int64 indexes."""
+    return tuple(torch.topk(input, k, dim, largest, sorted))
+
+
+@bridged
+def unique(
+    input: T, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None,
+) -> Any:
+    """The different elements (or slices along `dim`), with their places in the result and their counts where these are asked for."""
+    out = torch.unique(input, sorted, return_inverse, return_counts, dim)
+    return tuple(out) if isinstance(out, tuple) else out
+
+
+@bridged
+def histc(input: T, bins: int = 100, min: Any = 0, max: Any = 0) -> T:
+    """How many elements fall into each of `bins` equal parts of [min, max]; both 0 stand for the extremes of `input`."""
+    if input.is_floating_point():
+        return torch.histc(input, bins, min, max)
+    return torch.histc(input.float(), bins, min, max).to(input.dtype)
+
+
+@bridged
+def searchsorted(
+    sorted_sequence: T, values: Any, *, out_int32: bool = False, right: bool = False, side: str | None = None, sorter: T | None = None,
+) -> T:
+    """The indexes at which `values` would stand in `sorted_sequence`, int64 unless `out_int32`."""
+    return torch.searchsorted(sorted_sequence, values, out_int32=out_int32, right=right, side=side, sorter=sorter)
+
+
+@bridged
+def nonzero(input: T, *, as_tuple: bool = False) -> Any:
+    """The int64 indexes of what is not 0, a row each; with `as_tuple` one Tensor an axis."""
+    return torch.nonzero(input, as_tuple=as_tuple)
+
+
+@bridged
+def bincount(input: T, weights: T | None = None, minlength: int = 0) -> T:
+    """How often each number from 0 on occurs in `input`, or the sums of its `weights`."""
+    return torch.bincount(input, weights, minlength)
+
+
+@bridged
+def trace(input: T) -> T:
+    """The sum of the diagonal of a matrix, int64 for integers."""
+    return torch.trace(input)

@@ -1,0 +1,45 @@
+"""What the bodies of mint share: dtypes, sizes, axes, the one generator, writing in place."""
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from torchspore.base.text import message, short
+from torchspore.engine.tensor import raw, write
+from torchspore.mindspore.ops.activation import as_dtype
+from torchspore.mindspore.ops.array import sizes
+
+T = torch.Tensor
+__all__ = ["T", "as_dtype", "axes", "at_home", "no_generator", "sizes", "total_dtype", "written"]
+
+
+def axes(dim: Any) -> Any:
+    """The axes that `dim` names, as torch takes them: None and () are all of them."""
+    return None if dim is None or dim == () else (tuple(dim) if isinstance(dim, (list, tuple)) else dim)
+
+
+def no_generator(generator: Any) -> None:
+    """Refuses a `generator`: random numbers here come from the one stream that `mindspore.set_seed` starts."""
+    if generator is not None:
+        raise TypeError(message(
+            f"generator={short(generator)}", "None", hint="mindspore.set_seed starts the stream that random numbers come from.",
+        ))
+
+
+def at_home(wanted: Any) -> None:
+    """Refuses a `device` other than the context's own: Tensors are made where `set_device` says."""
+    if wanted is not None:
+        raise TypeError(message(f"device={short(wanted)}", "None", hint="mindspore.set_device says where Tensors are made."))
+
+
+def total_dtype(input: T, dtype: Any) -> torch.dtype | None:
+    """The dtype of a sum: `dtype`, int64 for integers and bools, else the input's own."""
+    wanted = as_dtype(dtype)
+    return torch.int64 if wanted is None and not (input.is_floating_point() or input.is_complex()) else wanted
+
+
+def written(input: Any, out: Any) -> Any:
+    """`input`, which `out` is written into."""
+    write(input, raw(out).to(raw(input).dtype))
+    return input
