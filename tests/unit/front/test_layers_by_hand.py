@@ -343,3 +343,8 @@ def test_subclasses_call_the_operators_of_layers(mode: int) -> None:
     same(norm.layer_norm(Tensor(ROWS), norm.gamma, norm.beta)[0], norm(Tensor(ROWS)).asnumpy(), 1e-4)
     net = nn.LSTM(3, 4, 2)
     assert [one.name for one in net.w_ih_list] == ["weight_ih_l0", "weight_ih_l1"] and len(net.b_hh_list) == 2
+
+
+def test_pad_takes_pairs_as_in_1_x(mode: int) -> None:
+    x = Tensor(np.arange(6, dtype=np.float32).reshape(1, 2, 3))
+    np.testing.assert_array_equal(ops.pad(x, ((0, 0), (1, 0), (0, 2))).asnumpy(), np.pad(x.asnumpy(), ((0, 0), (1, 0), (0, 2))))

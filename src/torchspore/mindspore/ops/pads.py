@@ -19,8 +19,14 @@ def _pad(input_x: T, paddings: Any) -> T:
 
 @op()
 def pad(input_x: T, padding: Any, mode: str = "constant", value: Any = None) -> T:
-    """Filled up at the ends of the last axes first; `mode` is 'constant', 'reflect', 'replicate' or 'circular'."""
-    pads = [int(p) for p in (padding.tolist() if isinstance(padding, T) else padding)]
+    """Filled up at the ends of the last axes first; `mode` is 'constant', 'reflect', 'replicate' or 'circular'.
+
+    Programs for 1.x give a pair of counts for each axis, the first one first.
+    """
+    given = padding.tolist() if isinstance(padding, T) else padding
+    if given and all(isinstance(pair, (tuple, list)) for pair in given):      # 1.x: a pair for each axis, the first one first
+        given = [count for pair in reversed(given) for count in pair]
+    pads = [int(p) for p in given]
     return F.pad(input_x, pads, mode, (0 if value is None else value) if mode == "constant" else None)
 
 

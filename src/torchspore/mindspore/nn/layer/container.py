@@ -1,6 +1,7 @@
 """Cells that hold other Cells in order."""
 from __future__ import annotations
 
+import itertools
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator
 from typing import Any
@@ -20,10 +21,27 @@ class _Ordered(Cell):
         self.__dict__["_cells"] = OrderedDict((str(i), cell) for i, cell in enumerate(cells))
         self._changed()
 
-    def _add(self, cell: Any) -> None:
+    def _prefix(self) -> str:
+        """What the names of the Parameters begin with before the place of their Cell, as far as the first Cells show it.
+
+        MindSpore looks for the place '0' in the name of the first Parameter, and takes the last one that a second Cell does not speak
+        against. So Cells that are appended to a list of one Cell may get that Cell's name in theirs (`0.blocks.1.weight`): checkpoints
+        have these names.
+        """
+        named = ((key, next((p.name.split(".") for p in cell.get_parameters()), None)) for key, cell in self._cells.items())
+        shown = list(itertools.islice(((key, parts) for key, parts in named if parts is not None), 2))
+        found: list[str] = []
+        for place, part in enumerate(shown[0][1] if shown else []):
+            if part == shown[0][0]:
+                found = shown[0][1][:place]
+                if len(shown) > 1 and shown[1][1][place : place + 1] == [shown[1][0]]:
+                    break
+        return "".join(f"{part}." for part in found)
+
+    def _add(self, cell: Any, prefix: str) -> None:
         name = str(len(self._cells))
         if self._auto_prefix:
-            self._check(cell).update_parameters_name(name + ".")
+            self._check(cell).update_parameters_name(f"{prefix}{name}.")
         self._cells[name] = self._check(cell)
         self._changed()
 
@@ -48,7 +66,7 @@ class _Ordered(Cell):
     def __setitem__(self, index: int, cell: Cell) -> None:
         name = self._name(index)
         if self._auto_prefix:
-            self._check(cell).update_parameters_name(name + ".")
+            self._check(cell).update_parameters_name(f"{self._prefix()}{name}.")
         self._cells[name] = self._check(cell)
         self._changed()
 
@@ -64,26 +82,27 @@ class _Ordered(Cell):
 
     def append(self, cell: Cell) -> Any:
         """Puts `cell` at the end; gives itself back."""
-        self._add(cell)
+        self._add(cell, self._prefix())
         return self
 
     def extend(self, cells: Iterable[Cell]) -> Any:
         """Puts all `cells` at the end; gives itself back."""
         if not isinstance(cells, (list, tuple, _Ordered)):
             raise TypeError(f"{type(self).__name__}.extend: expected a list of Cells, got {type(cells).__name__}.")
+        prefix = self._prefix()
         for cell in cells:
-            self._add(cell)
+            self._add(cell, prefix)
         return self
 
     def insert(self, index: int, cell: Cell) -> None:
         """Puts `cell` before the one at `index`."""
-        cells = list(self._cells.values())
+        cells, prefix = list(self._cells.values()), self._prefix()
         cells.insert(index, self._check(cell))
         self._renumber(cells)
         if self._auto_prefix:
             for name, held in list(self._cells.items())[index if index >= 0 else 0:]:
                 for attribute, parameter in held.parameters_and_names():
-                    parameter.name = f"{name}.{attribute}"
+                    parameter.name = f"{prefix}{name}.{attribute}"
 
 
 class SequentialCell(_Ordered):
@@ -102,7 +121,7 @@ class SequentialCell(_Ordered):
         if not isinstance(given, (list, tuple)):
             raise TypeError(f"SequentialCell: expected Cells, a list of them or an OrderedDict, got {type(given).__name__}.")
         for cell in given:
-            self._add(cell)
+            self._add(cell, "")
 
     def construct(self, input_data: Any) -> Any:
         """Runs the Cells one after the other."""
@@ -117,7 +136,7 @@ class CellList(_Ordered):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(kwargs.get("auto_prefix", True))
         for cell in args[0] if len(args) == 1 and isinstance(args[0], (list, tuple, _Ordered)) else args:
-            self._add(cell)
+            self._add(cell, "")
 
     def construct(self, *inputs: Any) -> Any:
         """A CellList can't be called."""

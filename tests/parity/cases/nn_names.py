@@ -1,0 +1,67 @@
+"""Names of Parameters in lists of Cells that are filled step by step: checkpoints have them."""
+from __future__ import annotations
+
+from mindspore import nn
+from parity.case import case
+
+
+class Stage(nn.Cell):
+    def __init__(self, depth):
+        super().__init__()
+        self.blocks = nn.CellList()
+        for _ in range(depth):
+            self.blocks.append(nn.Dense(1, 1, has_bias=False))
+
+
+def appended(held, make, depths=(1, 2, 1)):
+    for depth in depths:
+        held.append(make(depth))
+    return held
+
+
+def pair(_):
+    return nn.SequentialCell(nn.Dense(1, 1, has_bias=False), nn.Dense(1, 1, has_bias=False))
+
+
+def inserted():
+    held = nn.CellList([Stage(1), Stage(1)])
+    held.insert(0, Stage(1))
+    held.insert(2, Stage(2))
+    return held
+
+
+def extended():
+    held = appended(nn.CellList(), Stage, (1,))
+    held.extend([Stage(1), Stage(2)])
+    return held
+
+
+def replaced():
+    held = nn.CellList([Stage(1), Stage(1)])
+    held[1], held[0] = Stage(2), Stage(1)
+    return held
+
+
+def without_parameters_first():
+    held = nn.CellList()
+    held.append(nn.ReLU())
+    return appended(held, Stage, (1, 1))
+
+
+KINDS = {
+    "appended": lambda: appended(nn.CellList(), Stage), "sequential": lambda: appended(nn.SequentialCell(), Stage),
+    "pairs": lambda: appended(nn.CellList(), pair), "given and appended": lambda: appended(nn.CellList([Stage(1), Stage(2)]), Stage),
+    "plain": lambda: appended(nn.CellList(), lambda _: nn.Dense(1, 1)), "inserted": inserted, "extended": extended, "replaced": replaced,
+    "without parameters first": without_parameters_first,
+}
+
+
+class Net(nn.Cell):
+    def __init__(self, make):
+        super().__init__()
+        self.held = make()
+
+
+@case(over=KINDS)
+def names(make):
+    return {"inside": [p.name for p in Net(make).get_parameters()], "alone": [p.name for p in make().get_parameters()]}
