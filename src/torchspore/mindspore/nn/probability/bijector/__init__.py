@@ -124,10 +124,10 @@ class ScalarAffine(Bijector):
         return (y - self.shift) / self.scale
 
     def _forward_log_jacobian(self, x: Any) -> Any:
-        return _O.log(_O.abs(self.scale)) + 0 * x
+        return _O.cast(_O.log(_O.abs(self.scale)), x.dtype)
 
     def _inverse_log_jacobian(self, y: Any) -> Any:
-        return -_O.log(_O.abs(self.scale)) + 0 * y
+        return -self._forward_log_jacobian(y)
 
 
 class Softplus(Bijector):

@@ -16,6 +16,7 @@ class _Probabilities(Distribution):
     """Distributions whose parameter is called probs."""
 
     arguments = ("probs",)
+    counts = True
 
     def __init__(self, probs: Any = None, seed: int | None = None, dtype: Any = int32, name: str = "") -> None:
         super().__init__(seed, dtype, name or type(self).__name__, {"probs": probs})
@@ -101,14 +102,14 @@ class Categorical(_Probabilities):
         return O.arange(probs.shape[-1]).astype(probs.dtype)
 
     def _mean(self, probs: Any) -> Any:
-        return (probs * self._classes(probs)).sum(-1)
+        return (probs * self._classes(probs)).sum(-1, keepdims=True)
 
     def _mode(self, probs: Any) -> Any:
         return O.cast(O.argmax(probs, -1), self.dtype)
 
     def _var(self, probs: Any) -> Any:
         classes = self._classes(probs)
-        return (probs * O.square(classes)).sum(-1) - O.square((probs * classes).sum(-1))
+        return (probs * O.square(classes)).sum(-1, keepdims=True) - O.square((probs * classes).sum(-1, keepdims=True))
 
     def _entropy(self, probs: Any) -> Any:
         return -(probs * O.log(probs)).sum(-1)
@@ -138,6 +139,7 @@ class Poisson(Distribution):
     """How many events there are, with the mean `rate`."""
 
     arguments = ("rate",)
+    counts = True
 
     def __init__(self, rate: Any = None, seed: int | None = None, dtype: Any = float32, name: str = "Poisson") -> None:
         super().__init__(seed, dtype, name, {"rate": rate})

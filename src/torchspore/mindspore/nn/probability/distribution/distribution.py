@@ -21,12 +21,16 @@ class Distribution(Cell):
     """
 
     arguments: tuple[str, ...] = ()
+    counts = False
+    """Whether its values are integers, so that its dtype may be one of integers."""
 
     def __init__(self, seed: int | None, dtype: Any, name: str, param: dict[str, Any]) -> None:
         super().__init__()
         if seed is not None and (isinstance(seed, bool) or not isinstance(seed, int)):
             raise TypeError(message(f"{name}(seed={short(seed)})", f"an int or None, got {type(seed).__name__}"))
-        self.name, self.dtype, self.seed = name, dtype, seed
+        if dtype is not None and not self.counts and "Float" not in str(dtype):
+            raise TypeError(message(f"{name}(dtype={dtype})", "a dtype of floats"))
+        self.name, self.dtype, self.seed = name, dtype, seed or 0
         self._uniform, self._normal = ops.UniformReal(seed or 0), ops.StandardNormal(seed or 0)  # type: ignore[attr-defined]
         self._gamma, self._poisson = ops.Gamma(seed or 0), ops.Poisson(seed or 0)  # type: ignore[attr-defined]
         given = {key: param.get(key) for key in self.arguments}
@@ -61,7 +65,7 @@ class Distribution(Cell):
             value = found.get(key)
             value = self.parameters.get(key) if value is None else value
             if value is None:
-                raise ValueError(message(f"{self.name} without {key}", f"{key}, to the constructor or to the call"))
+                raise TypeError(message(f"{self.name} without {key}", f"{key}, to the constructor or to the call"))
             out.append(ops.cast(self._tensor(key, value), self._float()))  # type: ignore[attr-defined]
         return out
 
@@ -138,10 +142,8 @@ class Distribution(Cell):
         return self._formula("_entropy")(*self._given(args, kwargs))
 
     def _two(self, dist: Any, values: tuple[Any, ...], named: dict[str, Any]) -> tuple[list[Any], list[Any]]:
-        if not isinstance(dist, str):
-            raise TypeError(message(f"{self.name}: dist={short(dist)}", f"the name of a distribution, got {type(dist).__name__}"))
         if dist != self.get_dist_type():
-            raise ValueError(message(f"{self.name}: dist={dist!r}", repr(self.get_dist_type())))
+            raise ValueError(message(f"{self.name}: dist={short(dist)}", repr(self.get_dist_type())))
         others = tuple(f"{key}_b" for key in self.arguments)
         count = len(others)
         theirs = {key: value for key, value in named.items() if key in others}

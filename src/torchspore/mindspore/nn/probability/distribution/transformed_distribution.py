@@ -11,6 +11,8 @@ from torchspore.mindspore.nn.probability.distribution.distribution import Distri
 class TransformedDistribution(Distribution):
     """The distribution of bijector.forward(x) for x of `distribution`, whose parameters its figures take."""
 
+    counts = True
+
     def __init__(self, bijector: Any, distribution: Any, seed: int | None = None, name: str = "transformed_distribution") -> None:
         if not isinstance(bijector, Bijector) or not isinstance(distribution, Distribution):
             raise TypeError(message(f"{name}({type(bijector).__name__}, {type(distribution).__name__})", "a Bijector and a Distribution"))
@@ -29,7 +31,7 @@ class TransformedDistribution(Distribution):
 
     def _mean(self, *own: Any) -> Any:
         if not self.is_linear_transformation:
-            raise NotImplementedError(message(f"{self.name}.mean", "a bijector whose jacobian is constant"))
+            raise ValueError(message(f"{self.name}.mean", "a bijector whose jacobian is constant"))
         return self.bijector.forward(self.distribution.mean(*own))
 
     def sample(self, *args: Any, **kwargs: Any) -> Any:
