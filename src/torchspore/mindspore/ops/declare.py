@@ -96,10 +96,10 @@ def _bridge(body: Callable[..., Any]) -> Callable[..., Any]:
     return operator
 
 
-def bridged(body: Body) -> Body:
+def bridged(body: Callable[..., Any]) -> Callable[..., Any]:
     """`body`, written on torch tensors, as a function of front-end Tensors that is in no list of operators (its name has another meaning in
     `ops`)."""
-    return _bridge(widening(body))  # type: ignore[return-value]
+    return _bridge(widening(body))
 
 
 def explaining(body: Body) -> Body:

@@ -31,8 +31,8 @@ class Distribution(Cell):
         if dtype is not None and not self.counts and "Float" not in str(dtype):
             raise TypeError(message(f"{name}(dtype={dtype})", "a dtype of floats"))
         self.name, self.dtype, self.seed = name, dtype, seed or 0
-        self._uniform, self._normal = ops.UniformReal(seed or 0), ops.StandardNormal(seed or 0)  # type: ignore[attr-defined]
-        self._gamma, self._poisson = ops.Gamma(seed or 0), ops.Poisson(seed or 0)  # type: ignore[attr-defined]
+        self._uniform, self._normal = ops.UniformReal(seed or 0), ops.StandardNormal(seed or 0)
+        self._gamma, self._poisson = ops.Gamma(seed or 0), ops.Poisson(seed or 0)
         given = {key: param.get(key) for key in self.arguments}
         self.parameters = {key: None if value is None else self._tensor(key, value) for key, value in given.items()}
         for key, value in self.parameters.items():
@@ -66,20 +66,20 @@ class Distribution(Cell):
             value = self.parameters.get(key) if value is None else value
             if value is None:
                 raise TypeError(message(f"{self.name} without {key}", f"{key}, to the constructor or to the call"))
-            out.append(ops.cast(self._tensor(key, value), self._float()))  # type: ignore[attr-defined]
+            out.append(ops.cast(self._tensor(key, value), self._float()))
         return out
 
     def _value(self, value: Any) -> Any:
         if not isinstance(value, Tensor):
             raise TypeError(message(f"{self.name}: value={short(value)}", f"a Tensor, got {type(value).__name__}"))
-        return ops.cast(value, self._float())  # type: ignore[attr-defined]
+        return ops.cast(value, self._float())
 
     def _formula(self, *names: str) -> Callable[..., Any]:
         """The first of the figures that the class has a formula of."""
         for name in names:
             found = getattr(type(self), name, None)
             if found is not None:
-                return getattr(self, name)  # type: ignore[no-any-return]
+                return getattr(self, name)
         raise NotImplementedError(message(f"{type(self).__name__}.{names[0].strip('_')}", "a figure that this distribution has"))
 
     def _has(self, name: str) -> bool:
@@ -96,12 +96,12 @@ class Distribution(Cell):
     def prob(self, value: Any, *args: Any, **kwargs: Any) -> Any:
         """The density, or the probability, at `value`."""
         formula = self._formula("_prob", "_log_prob")(self._value(value), *self._given(args, kwargs))
-        return formula if self._has("_prob") else ops.exp(formula)  # type: ignore[attr-defined]
+        return formula if self._has("_prob") else ops.exp(formula)
 
     def log_prob(self, value: Any, *args: Any, **kwargs: Any) -> Any:
         """The logarithm of the density, or of the probability, at `value`."""
         formula = self._formula("_log_prob", "_prob")(self._value(value), *self._given(args, kwargs))
-        return formula if self._has("_log_prob") else ops.log(formula)  # type: ignore[attr-defined]
+        return formula if self._has("_log_prob") else ops.log(formula)
 
     def cdf(self, value: Any, *args: Any, **kwargs: Any) -> Any:
         """The probability of at most `value`."""
@@ -109,7 +109,7 @@ class Distribution(Cell):
 
     def log_cdf(self, value: Any, *args: Any, **kwargs: Any) -> Any:
         """The logarithm of the probability of at most `value`."""
-        return ops.log(self.cdf(value, *args, **kwargs))  # type: ignore[attr-defined]
+        return ops.log(self.cdf(value, *args, **kwargs))
 
     def survival_function(self, value: Any, *args: Any, **kwargs: Any) -> Any:
         """The probability of more than `value`."""
@@ -117,7 +117,7 @@ class Distribution(Cell):
 
     def log_survival(self, value: Any, *args: Any, **kwargs: Any) -> Any:
         """The logarithm of the probability of more than `value`."""
-        return ops.log(self.survival_function(value, *args, **kwargs))  # type: ignore[attr-defined]
+        return ops.log(self.survival_function(value, *args, **kwargs))
 
     def mean(self, *args: Any, **kwargs: Any) -> Any:
         """The mean."""
@@ -130,12 +130,12 @@ class Distribution(Cell):
     def var(self, *args: Any, **kwargs: Any) -> Any:
         """The variance."""
         out = self._formula("_var", "_sd")(*self._given(args, kwargs))
-        return out if self._has("_var") else ops.square(out)  # type: ignore[attr-defined]
+        return out if self._has("_var") else ops.square(out)
 
     def sd(self, *args: Any, **kwargs: Any) -> Any:
         """The standard deviation."""
         out = self._formula("_sd", "_var")(*self._given(args, kwargs))
-        return out if self._has("_sd") else ops.sqrt(out)  # type: ignore[attr-defined]
+        return out if self._has("_sd") else ops.sqrt(out)
 
     def entropy(self, *args: Any, **kwargs: Any) -> Any:
         """The entropy, in nats."""
@@ -168,7 +168,7 @@ class Distribution(Cell):
         own = self._given(args[1:], kwargs)
         whole = tuple(shape) + tuple(np.broadcast_shapes(*(each.shape for each in own)))
         out = self._formula("_sample")(whole or (1,), *own)
-        return ops.cast(ops.reshape(out, whole), self.dtype)  # type: ignore[attr-defined]
+        return ops.cast(ops.reshape(out, whole), self.dtype)
 
     def construct(self, name: str, *args: Any, **kwargs: Any) -> Any:
         """The figure called `name`: a distribution inside a Cell is called with the name and its arguments."""
