@@ -29,6 +29,8 @@ MODULES = (
     "mindspore.mint.optim",
     "mindspore.mint.special",
     "mindspore.nn",
+    "mindspore.nn.probability.bijector",
+    "mindspore.nn.probability.distribution",
     "mindspore.numpy",
     "mindspore.ops",
     "mindspore.train",

@@ -17,6 +17,13 @@ _METRIC_FILES = (
     "root_mean_square_surface_distance", "topk",
 )
 """Files below nn.metrics until 1.8."""
+_DISTRIBUTION = ("mindspore.nn.probability.distribution",)
+_BIJECTORS = ("bijector", "exp", "gumbel_cdf", "invert", "power_transform", "scalar_affine", "softplus")
+_DISTRIBUTIONS = (
+    "bernoulli", "beta", "categorical", "cauchy", "exponential", "gamma", "geometric", "gumbel", "half_normal", "laplace", "log_normal",
+    "logistic", "normal", "poisson", "student_t", "uniform",
+)
+"""Files below nn.probability: one class each."""
 
 MODULES: dict[str, tuple[str, ...]] = {
     "mindspore._c_expression": ("mindspore.common", "mindspore", "mindspore.ops"),
@@ -46,6 +53,9 @@ MODULES: dict[str, tuple[str, ...]] = {
     "mindspore.dataset.vision.transforms": _VISION,
     "mindspore.dataset.vision.utils": _VISION,
     "mindspore.graph": ("mindspore", "mindspore.common"),
+    "mindspore.mint.distributed.distributed": ("mindspore.mint.distributed",),
+    "mindspore.mint.functional": ("mindspore.mint.nn.functional",),
+    **dict.fromkeys([f"mindspore.mint.optim.{name}" for name in ("adam", "adamw", "fused_adamw", "sgd")], ("mindspore.mint.optim",)),
     "mindspore.nn.acc": _NN,
     "mindspore.nn.cell": _NN,
     "mindspore.nn.dynamic_lr": _NN,
@@ -55,6 +65,8 @@ MODULES: dict[str, tuple[str, ...]] = {
     "mindspore.nn.metrics": ("mindspore.train", "mindspore.nn"),
     **dict.fromkeys([f"mindspore.nn.metrics.{name}" for name in _METRIC_FILES], ("mindspore.train", "mindspore.nn")),
     "mindspore.nn.optim": _NN,
+    **dict.fromkeys([f"mindspore.nn.probability.bijector.{name}" for name in _BIJECTORS], ("mindspore.nn.probability.bijector",)),
+    **dict.fromkeys([f"mindspore.nn.probability.distribution.{name}" for name in _DISTRIBUTIONS], _DISTRIBUTION),
     "mindspore.nn.sparse": _NN,
     "mindspore.nn.wrap": _NN,
     "mindspore.ops._grad": _OPS,

@@ -264,3 +264,20 @@ def test_the_result_of_an_assignment_is_the_parameter(mode: int) -> None:
 
     by_input, by_weight = ms.grad(adding, 0, p)(Tensor(3.0))
     assert (float(by_input), float(by_weight)) == (11, 4)
+
+
+def test_half_normal_begins_at_its_mean() -> None:
+    density = nn.probability.distribution.HalfNormal(0.5, 1.0).prob(Tensor([0.3, 0.5, 0.6])).asnumpy()
+    assert density[0] == 0 and density[1] > density[2] > 0
+
+
+def test_mint_runs_on_any_device() -> None:
+    assert ms.mint.sum(Tensor(np.zeros((0, 3), np.float32))).item() == 0
+    assert ms.mint.median(Tensor([3.0, 1.0, 2.0])).item() == 2
+
+
+def test_figures_of_scalar_distributions() -> None:
+    home = nn.probability.distribution
+    assert home.Bernoulli(0.7).mode().asnumpy() == 1 and home.Poisson(2.5).mode().asnumpy() == 2
+    for distribution in (home.Gamma(2.0, 1.0), home.Beta(2.0, 1.0), home.Poisson(2.0)):
+        assert distribution.sample((2,)).shape == (2,)

@@ -283,3 +283,20 @@ def test_optimizers_are_what_torch_says(name: str, options) -> None:
         weight.grad = torch.from_numpy(gradient)
         reference.step()
     np.testing.assert_allclose(mine.asnumpy(), weight.detach().numpy(), rtol=1e-5)
+
+
+@pytest.mark.parametrize("mode", [ms.PYNATIVE_MODE, ms.GRAPH_MODE])
+def test_modes_of_padding_and_batch_norm_in_both_modes(mode: int) -> None:
+    ms.set_context(mode=mode)
+    image = ms.Tensor(FUNCTIONAL.IMAGE)
+    for padding in ("same", 1, "valid"):
+        mine = FUNCTIONAL.filled(mint.nn.Conv2d(4, 4, 3, padding=padding, padding_mode="reflect"))
+        reference = torch.nn.Conv2d(4, 4, 3, padding=padding, padding_mode="reflect")
+        reference.load_state_dict({one.name: torch.from_numpy(one.asnumpy().copy()) for one in mine.get_parameters()})
+        np.testing.assert_allclose(mine(image).asnumpy(), reference(torch.from_numpy(FUNCTIONAL.IMAGE)).detach().numpy(), atol=1e-4)
+    norm = mint.nn.BatchNorm2d(4).set_train()
+    for _ in range(2):
+        norm(image)
+    ms.set_context(mode=ms.PYNATIVE_MODE)
+    assert norm.num_batches_tracked.asnumpy() == 2
+    np.testing.assert_allclose(norm.running_mean.asnumpy(), 0.19 * FUNCTIONAL.IMAGE.mean((0, 2, 3)), atol=1e-6)

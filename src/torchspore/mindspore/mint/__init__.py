@@ -30,5 +30,6 @@ def _functions() -> dict[str, Any]:
 globals().update(_functions())
 
 from torchspore.mindspore.mint import distributed, linalg, nn, optim, special  # noqa: E402
+from torchspore.mindspore.mint.nn import functional  # noqa: E402
 
-__all__ = sorted({*_functions(), "distributed", "linalg", "nn", "optim", "special"})
+__all__ = sorted({*_functions(), "distributed", "functional", "linalg", "nn", "optim", "special"})

@@ -238,7 +238,7 @@ def searchsorted(
 @bridged
 def nonzero(input: T, *, as_tuple: bool = False) -> Any:
     """The int64 indexes of what is not 0, a row each; with `as_tuple` one Tensor an axis."""
-    return torch.nonzero(input, as_tuple=as_tuple)
+    return torch.nonzero(input, as_tuple=True) if as_tuple else torch.nonzero(input)
 
 
 @bridged

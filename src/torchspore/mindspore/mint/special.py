@@ -3,12 +3,12 @@ from typing import Any
 
 from torchspore.mindspore import ops
 from torchspore.mindspore.mint.nn.functional import log_softmax
-from torchspore.mindspore.ops import erfc, exp2, expm1, log1p, sinc  # type: ignore[attr-defined]
+from torchspore.mindspore.ops import erfc, exp2, expm1, log1p, sinc
 
 
 def round(input: Any) -> Any:
     """Rounded to whole numbers, halves to the even neighbour."""
-    return ops.round(input)  # type: ignore[attr-defined]
+    return ops.round(input)
 
 
 __all__ = ["erfc", "exp2", "expm1", "log1p", "log_softmax", "round", "sinc"]

@@ -58,7 +58,7 @@ def _copied(output: Any, input: Any) -> None:
         raise ValueError(message(
             f"an output of {output.dtype}{list(output.shape)} for {input.dtype}{list(input.shape)}", "the same shape and dtype",
         ))
-    written(output, ops.identity(input))  # type: ignore[attr-defined]
+    written(output, ops.identity(input))
 
 
 def _sizes(name: str, sizes: Any, tensor: Any) -> None:
@@ -226,7 +226,7 @@ def _room(name: str, listed: Any) -> None:
 def gather_object(obj: Any, object_gather_list: list[Any] | None = None, dst: int = 0, group: str | None = None) -> None:
     """The same as all_gather_object, for the process `dst` alone."""
     _itself("dst", dst)
-    all_gather_object(object_gather_list, obj, group)  # type: ignore[arg-type]
+    all_gather_object(object_gather_list, obj, group)
 
 
 def _own_device(device: Any) -> None:

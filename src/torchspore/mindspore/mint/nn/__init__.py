@@ -18,4 +18,5 @@ def _layers() -> dict[str, Any]:
 
 
 globals().update(_layers())
-__all__ = sorted({*_layers(), "Cell", "functional", "layer"})
+F = functional
+__all__ = sorted({*_layers(), "Cell", "F", "functional", "layer"})

@@ -71,7 +71,7 @@ from torchspore.mindspore.mint.nn.functional.loss import (
     soft_margin_loss,
 )
 from torchspore.mindspore.mint.rearrange import flatten
-from torchspore.mindspore.ops import sigmoid, tanh  # type: ignore[attr-defined]
+from torchspore.mindspore.ops import sigmoid, tanh
 
 __all__ = [
     "adaptive_avg_pool1d", "adaptive_avg_pool2d", "adaptive_avg_pool3d", "adaptive_max_pool1d", "adaptive_max_pool2d", "avg_pool1d",

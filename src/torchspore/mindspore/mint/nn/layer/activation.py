@@ -25,10 +25,10 @@ ReLU = layer("ReLU", F.relu)
 ReLU6 = layer("ReLU6", F.relu6, inplace=False)
 SELU = layer("SELU", F.selu)
 SiLU = layer("SiLU", F.silu, inplace=False)
-Sigmoid = layer("Sigmoid", ops.sigmoid)  # type: ignore[attr-defined]
+Sigmoid = layer("Sigmoid", ops.sigmoid)
 Softmax = layer("Softmax", F.softmax, dim=None)
 Softshrink = layer("Softshrink", F.softshrink, lambd=0.5)
-Tanh = layer("Tanh", ops.tanh)  # type: ignore[attr-defined]
+Tanh = layer("Tanh", ops.tanh)
 Threshold = layer("Threshold", F.threshold, threshold=REQUIRED, value=REQUIRED, inplace=False)
 
 

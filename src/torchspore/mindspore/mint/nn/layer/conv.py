@@ -59,7 +59,7 @@ class _Conv(Cell):
             totals = [step * (length - 1) for step, length in zip(self.dilation, self.kernel_size)]
             pairs = [(total // 2, total - total // 2) for total in totals]
         else:
-            pairs = [(each, each) for each in self.padding]
+            pairs = [(each, each) for each in self._each(self.padding)]
         return tuple(number for two in reversed(pairs) for number in two)
 
     def construct(self, input: Any) -> Any:
@@ -124,7 +124,7 @@ class ConvTranspose2d(_Conv):
         return F.conv_transpose2d(input, self.weight, self.bias, self.stride, self.padding, extra, self.groups, self.dilation)
 
     def _extra(self, input: Any, wanted: Any) -> tuple[int, ...]:
-        sizes = zip(input.shape[-2:], self.stride, self.padding, self.dilation, self.kernel_size)
+        sizes = zip(input.shape[-2:], self.stride, self._each(self.padding), self.dilation, self.kernel_size)
         least = [(length - 1) * step - 2 * pad + spread * (kernel - 1) + 1 for length, step, pad, spread, kernel in sizes]
         extra = tuple(each - smallest for each, smallest in zip(wanted, least))
         if any(not 0 <= each < step for each, step in zip(extra, self.stride)):

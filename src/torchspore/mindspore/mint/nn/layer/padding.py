@@ -21,7 +21,8 @@ class _Pad(Cell):
         listed = (padding,) * (2 * self.axes) if isinstance(padding, int) else tuple(padding)
         if len(listed) % 2 or not 2 <= len(listed) <= 2 * self.axes:
             raise ValueError(f"{name}(padding={padding!r}): expected an int or {2 * self.axes} of them.")
-        self.padding, self.value = listed, None
+        self.padding: tuple[int, ...] = listed
+        self.value: float | None = None
 
     def construct(self, input: Any) -> Any:
         """The padded input."""

@@ -32,7 +32,7 @@ def layer(name: str, function: Any, doc: str = "", **options: Any) -> type[Cell]
     def construct(self: Any, *values: Any, **named: Any) -> Any:
         return function(*values, **named, **{key: getattr(self, key) for key in options})
 
-    __init__.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
+    __init__.__signature__ = inspect.Signature(
         [inspect.Parameter("self", kind), *signature.parameters.values()],
     )
     construct.__doc__ = text = doc or function.__doc__

@@ -1,0 +1,201 @@
+"""What distributions share: parameters that are given once or at each call, and figures that follow from one another."""
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from torchspore.base.text import message, one_of, short
+from torchspore.engine.dtypes import float32
+from torchspore.mindspore import ops
+from torchspore.mindspore.common.tensor import Tensor
+from torchspore.mindspore.nn.cell import Cell
+
+
+class Distribution(Cell):
+    """A distribution with parameters named in `arguments`; `param` holds those given to the constructor, by name.
+
+    Each figure may be asked for with other parameters: `prob(value, mean, sd)`. Those that the constructor got none of must be given.
+    """
+
+    arguments: tuple[str, ...] = ()
+    counts = False
+    """Whether its values are integers, so that its dtype may be one of integers."""
+
+    def __init__(self, seed: int | None, dtype: Any, name: str, param: dict[str, Any]) -> None:
+        super().__init__()
+        if seed is not None and (isinstance(seed, bool) or not isinstance(seed, int)):
+            raise TypeError(message(f"{name}(seed={short(seed)})", f"an int or None, got {type(seed).__name__}"))
+        if dtype is not None and not self.counts and "Float" not in str(dtype):
+            raise TypeError(message(f"{name}(dtype={dtype})", "a dtype of floats"))
+        self.name, self.dtype, self.seed = name, dtype, seed or 0
+        self._uniform, self._normal = ops.UniformReal(seed or 0), ops.StandardNormal(seed or 0)
+        self._gamma, self._poisson = ops.Gamma(seed or 0), ops.Poisson(seed or 0)
+        given = {key: param.get(key) for key in self.arguments}
+        self.parameters = {key: None if value is None else self._tensor(key, value) for key, value in given.items()}
+        for key, value in self.parameters.items():
+            if value is not None:
+                self._check(key, value.asnumpy())
+        shapes = [value.shape for value in self.parameters.values() if value is not None]
+        self.broadcast_shape = self.batch_shape = np.broadcast_shapes(*shapes) if len(shapes) == len(self.arguments) else None
+        self.is_scalar_batch = all(shape == () for shape in shapes)
+
+    def _tensor(self, key: str, value: Any) -> Any:
+        """A parameter as a Tensor of floats."""
+        if not isinstance(value, (Tensor, int, float, list, tuple, np.ndarray)) or isinstance(value, bool):
+            raise TypeError(message(f"{self.name}({key}={short(value)})", f"a number, a list or a Tensor, got {type(value).__name__}"))
+        return value if isinstance(value, Tensor) else Tensor(value, self._float())
+
+    def _float(self) -> Any:
+        return self.dtype if "Float" in str(self.dtype) else float32
+
+    def _check(self, key: str, value: Any) -> None:
+        """Raises ValueError where the values of a parameter can be none."""
+
+    def _given(self, values: tuple[Any, ...], named: dict[str, Any], taken: tuple[str, ...] | None = None) -> list[Any]:
+        """The parameters of one call: by place, by name, else the constructor's."""
+        names = self.arguments if taken is None else taken
+        found = {**dict(zip(names, values)), **named}
+        if len(values) > len(names) or set(found) - set(names):
+            raise TypeError(message(f"{self.name}: parameters {', '.join(found)}", one_of(names)))
+        out = []
+        for key in names:
+            value = found.get(key)
+            value = self.parameters.get(key) if value is None else value
+            if value is None:
+                raise TypeError(message(f"{self.name} without {key}", f"{key}, to the constructor or to the call"))
+            out.append(ops.cast(self._tensor(key, value), self._float()))
+        return out
+
+    def _value(self, value: Any) -> Any:
+        if not isinstance(value, Tensor):
+            raise TypeError(message(f"{self.name}: value={short(value)}", f"a Tensor, got {type(value).__name__}"))
+        return ops.cast(value, self._float())
+
+    def _formula(self, *names: str) -> Callable[..., Any]:
+        """The first of the figures that the class has a formula of."""
+        for name in names:
+            found = getattr(type(self), name, None)
+            if found is not None:
+                return getattr(self, name)
+        raise NotImplementedError(message(f"{type(self).__name__}.{names[0].strip('_')}", "a figure that this distribution has"))
+
+    def _has(self, name: str) -> bool:
+        return getattr(type(self), name, None) is not None
+
+    def get_dist_type(self) -> str:
+        """The name by which `kl_loss` and `cross_entropy` know this distribution."""
+        return type(self).__name__
+
+    def get_dist_args(self, *args: Any, **kwargs: Any) -> tuple[Any, ...]:
+        """The parameters, those given here before the constructor's."""
+        return tuple(self._given(args, kwargs))
+
+    def prob(self, value: Any, *args: Any, **kwargs: Any) -> Any:
+        """The density, or the probability, at `value`."""
+        formula = self._formula("_prob", "_log_prob")(self._value(value), *self._given(args, kwargs))
+        return formula if self._has("_prob") else ops.exp(formula)
+
+    def log_prob(self, value: Any, *args: Any, **kwargs: Any) -> Any:
+        """The logarithm of the density, or of the probability, at `value`."""
+        formula = self._formula("_log_prob", "_prob")(self._value(value), *self._given(args, kwargs))
+        return formula if self._has("_log_prob") else ops.log(formula)
+
+    def cdf(self, value: Any, *args: Any, **kwargs: Any) -> Any:
+        """The probability of at most `value`."""
+        return self._formula("_cdf")(self._value(value), *self._given(args, kwargs))
+
+    def log_cdf(self, value: Any, *args: Any, **kwargs: Any) -> Any:
+        """The logarithm of the probability of at most `value`."""
+        return ops.log(self.cdf(value, *args, **kwargs))
+
+    def survival_function(self, value: Any, *args: Any, **kwargs: Any) -> Any:
+        """The probability of more than `value`."""
+        return 1.0 - self.cdf(value, *args, **kwargs)
+
+    def log_survival(self, value: Any, *args: Any, **kwargs: Any) -> Any:
+        """The logarithm of the probability of more than `value`."""
+        return ops.log(self.survival_function(value, *args, **kwargs))
+
+    def mean(self, *args: Any, **kwargs: Any) -> Any:
+        """The mean."""
+        return self._formula("_mean")(*self._given(args, kwargs))
+
+    def mode(self, *args: Any, **kwargs: Any) -> Any:
+        """The most probable value."""
+        return self._formula("_mode")(*self._given(args, kwargs))
+
+    def var(self, *args: Any, **kwargs: Any) -> Any:
+        """The variance."""
+        out = self._formula("_var", "_sd")(*self._given(args, kwargs))
+        return out if self._has("_var") else ops.square(out)
+
+    def sd(self, *args: Any, **kwargs: Any) -> Any:
+        """The standard deviation."""
+        out = self._formula("_sd", "_var")(*self._given(args, kwargs))
+        return out if self._has("_sd") else ops.sqrt(out)
+
+    def entropy(self, *args: Any, **kwargs: Any) -> Any:
+        """The entropy, in nats."""
+        return self._formula("_entropy")(*self._given(args, kwargs))
+
+    def _two(self, dist: Any, values: tuple[Any, ...], named: dict[str, Any]) -> tuple[list[Any], list[Any]]:
+        if dist != self.get_dist_type():
+            raise ValueError(message(f"{self.name}: dist={short(dist)}", repr(self.get_dist_type())))
+        others = tuple(f"{key}_b" for key in self.arguments)
+        count = len(others)
+        theirs = {key: value for key, value in named.items() if key in others}
+        mine = {key.removesuffix("_a"): value for key, value in named.items() if key not in others}
+        return self._given(values[:count], theirs, others), self._given(values[count:], mine)
+
+    def kl_loss(self, dist: str, *args: Any, **kwargs: Any) -> Any:
+        """The divergence of Kullback and Leibler from the distribution `dist` with the parameters that come first in `args` to this one."""
+        other, own = self._two(dist, args, kwargs)
+        return self._formula("_kl_loss")(own, other)
+
+    def cross_entropy(self, dist: str, *args: Any, **kwargs: Any) -> Any:
+        """The entropy of this distribution and its divergence from the other one, added."""
+        other, own = self._two(dist, args, kwargs)
+        return self._formula("_entropy")(*own) + self._formula("_kl_loss")(own, other)
+
+    def sample(self, *args: Any, **kwargs: Any) -> Any:
+        """Numbers drawn, in the shape `shape` before that of the parameters; the parameters may follow it."""
+        shape = args[0] if args else kwargs.pop("shape", ())
+        if not isinstance(shape, (tuple, list)):
+            raise TypeError(message(f"{self.name}.sample(shape={short(shape)})", f"a tuple, got {type(shape).__name__}"))
+        own = self._given(args[1:], kwargs)
+        whole = tuple(shape) + tuple(np.broadcast_shapes(*(each.shape for each in own)))
+        out = self._formula("_sample")(whole or (1,), *own)
+        return ops.cast(ops.reshape(out, whole), self.dtype)
+
+    def construct(self, name: str, *args: Any, **kwargs: Any) -> Any:
+        """The figure called `name`: a distribution inside a Cell is called with the name and its arguments."""
+        allowed = (
+            "prob", "log_prob", "cdf", "log_cdf", "survival_function", "log_survival", "mean", "mode", "var", "sd", "entropy", "kl_loss",
+            "cross_entropy", "sample", "get_dist_args", "get_dist_type",
+        )
+        if name not in allowed:
+            raise ValueError(message(f"{self.name}({name!r})", one_of(allowed)))
+        return getattr(self, name)(*args, **kwargs)
+
+    def extend_repr(self) -> str:
+        shown = {key: value.asnumpy().tolist() for key, value in self.parameters.items() if value is not None}
+        return ", ".join(f"{key} = {value}" for key, value in shown.items()) or f"batch_shape = {self.batch_shape}"
+
+
+def above_zero(name: str, key: str, value: Any) -> None:
+    """Raises ValueError unless all values are above 0."""
+    if not (value > 0).all():
+        raise ValueError(message(f"{name}({key}={value.tolist()})", "values above 0"))
+
+
+def between(name: str, key: str, value: Any) -> None:
+    """Raises ValueError unless all values are probabilities above 0 and below 1."""
+    if not ((value > 0) & (value < 1)).all():
+        raise ValueError(message(f"{name}({key}={value.tolist()})", "probabilities above 0 and below 1"))
+
+
+EULER = float(np.euler_gamma)
+HALF_LOG_TWO_PI = 0.5 * math.log(2 * math.pi)
