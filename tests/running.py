@@ -21,7 +21,7 @@ class Run:
 def environment(extra: Mapping[str, str] | None = None) -> dict[str, str]:
     """This process's environment without what would change a program's behaviour, and with `extra`."""
     plain = {name: value for name, value in os.environ.items() if not name.startswith(("TORCHSPORE_", "MS_", "GLOG_"))}
-    return {**plain, "COLUMNS": "120", **(extra or {})}
+    return {**plain, "COLUMNS": "120", "TORCHSPORE_PATIENCE": "1000", **(extra or {})}
 
 
 def torchspore(*arguments: str | Path, cwd: Path, extra: Mapping[str, str] | None = None, timeout: float = 120) -> Run:

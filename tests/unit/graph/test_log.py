@@ -50,6 +50,6 @@ def test_glog_keeps_it_back(capsys: pytest.CaptureFixture[str], monkeypatch: pyt
 
 @pytest.mark.slow
 def test_a_program_names_the_call_that_takes_long(run: Callable[..., Run]) -> None:
-    found = run("run", "-c", SLOW)
+    found = run("run", "-c", SLOW, extra={"TORCHSPORE_PATIENCE": "2"})
     lines = [line for line in found.err.splitlines() if "is being compiled" in line]
     assert len(lines) == 1 and ": Slow is being compiled at O0" in lines[0], found.err

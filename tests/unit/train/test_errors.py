@@ -117,7 +117,7 @@ MESSAGES: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
     "save encrypted": (
         lambda: ms.save_checkpoint({}, "x", enc_key=b"1"),
         ValueError,
-        "save_checkpoint(enc_key=...): expected None: encryption is not in torchspore.",
+        "save_checkpoint(enc_key=...) of 1 bytes: expected 16, 24 or 32 bytes.",
     ),
     "load suffix": (
         lambda: ms.load_checkpoint("a.safetensors"),
