@@ -11,6 +11,7 @@ import sys
 import time
 from pathlib import Path
 
+import memory
 import mindspore as ms
 import numpy as np
 import pytest
@@ -119,10 +120,9 @@ def test_safetensors_that_are_none_are_named(tmp_path: Path, content: bytes) -> 
 
 def test_a_small_file_takes_little_memory(tmp_path: Path) -> None:
     """Two thousand tensors over the same megabyte would be two gigabytes."""
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    with pytest.raises(ValueError, match="share bytes"):
+    with memory.rise() as rise, pytest.raises(ValueError, match="share bytes"):
         loaded(tmp_path, tensors({f"t{n}": about([1 << 20], 0, 1 << 20, "U8") for n in range(2000)}, bytes(1 << 20)), "safetensors")
-    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 200_000
+    assert rise.kib < 200_000
 
 
 def test_a_pipe_is_no_file(tmp_path: Path) -> None:
