@@ -8,7 +8,7 @@ from pathlib import Path
 import mindspore as ms
 import numpy as np
 import pytest
-from mindspore import Parameter, Tensor, ops
+from mindspore import Parameter, Tensor, ops, scipy
 
 DOCUMENT = Path(__file__).parents[3] / "docs" / "differences.md"
 P = np.array([[1.0, -2.0], [3.0, -0.5]], np.float32)
@@ -51,6 +51,37 @@ def test_gradient_of_ihfft() -> None:
         return (ops.real(y) * weights + ops.imag(y) * weights * 2).sum()
 
     np.testing.assert_allclose(ms.grad(function)(Tensor(x)).asnumpy(), differences(function, x, 1e-6), rtol=1e-4, atol=1e-6)
+
+
+def test_gradient_of_dct() -> None:
+    x = np.random.RandomState(0).randn(3, 5).astype(np.float32)
+    found = ms.grad(lambda x: (scipy.fft.dct(x) ** 2).sum())(Tensor(x))
+    np.testing.assert_allclose(found.asnumpy(), 2 * x, rtol=1e-5, atol=1e-6)
+
+
+def test_lu_as_documented() -> None:
+    tall = np.random.RandomState(0).randn(5, 3).astype(np.float32)
+    left, upper = scipy.linalg.lu(Tensor(tall), permute_l=True)
+    np.testing.assert_allclose((left @ upper).asnumpy(), tall, rtol=1e-5, atol=1e-6)
+    square, right = tall[:3], tall[3]
+    for trans, matrix in enumerate((square, square.T)):
+        found = scipy.linalg.lu_solve(scipy.linalg.lu_factor(Tensor(square)), Tensor(right), trans=trans)
+        np.testing.assert_allclose(matrix @ found.asnumpy(), right, rtol=1e-4, atol=1e-5)
+
+
+def test_inv_of_a_singular_matrix() -> None:
+    with pytest.raises(ValueError, match=r"inv\(.*expected a matrix that has an inverse"):
+        scipy.linalg.inv(Tensor([[1.0, 2.0], [2.0, 4.0]]))
+
+
+def test_minimize_steps_by_scipy() -> None:
+    found = scipy.optimize.minimize(lambda x: ((x - 3) ** 4).sum(), Tensor([0.0, 9.0]), method="LBFGS", options={"gtol": 1e-7})
+    np.testing.assert_allclose(found.x.asnumpy(), [3, 3], atol=0.02)
+    assert found.success and found.nfev == found.njev
+    with pytest.raises(ValueError, match="expected some of maxiter, gtol, norm for method 'BFGS'"):
+        scipy.optimize.minimize(lambda x: x.sum(), Tensor([0.0]), method="BFGS", options={"history_size": 3})
+    with pytest.raises(NotImplementedError, match="LAGRANGE"):
+        scipy.optimize.minimize(lambda x: x.sum(), Tensor([0.0]), method="LAGRANGE")
 
 
 def test_gradient_of_roi_align() -> None:

@@ -101,6 +101,17 @@ def bridged(body: Body) -> Body:
     return _bridge(widening(body))  # type: ignore[return-value]
 
 
+def part_of(shown_as: str) -> Callable[[Body], Body]:
+    """Declares a part of the function `shown_as`, by whose name errors call it."""
+
+    def declare(body: Body) -> Body:
+        operator = bridged(body)
+        operator.shown_as = shown_as  # type: ignore[attr-defined]
+        return operator
+
+    return declare
+
+
 def explaining(body: Body) -> Body:
     """`body`, which takes front-end values as they are, with its errors explained as those of other operators are."""
 

@@ -288,6 +288,7 @@ _PATTERNS: tuple[
         _says("expected a part within {2} elements, got {1} from {0} on."),
     ),
     (r"only one dimension can be inferred", ValueError, _says("expected -1 for one length at most.")),
+    (r"not positive-definite", ValueError, _says("expected a positive definite matrix; this one is not.")),
     (r"singular", ValueError, _says("expected a matrix that has an inverse; this one is singular.")),
     (r"selected index k out of range|k not in range", ValueError, _says("expected k up to the length of the axis.")),
 ))
