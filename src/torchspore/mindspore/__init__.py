@@ -14,6 +14,7 @@ from torchspore.mindspore.ops import get_grad, grad, is_tensor, jacfwd, jacrev, 
 from torchspore.names import missing
 
 _LAZY = {
+    "mindrecord": ("FileReader", "FileWriter", "MindPage"),
     "parallel": ("set_algo_parameters", "get_algo_parameters", "reset_algo_parameters"),
     "train": (
         "Model", "Callback", "LossMonitor", "TimeMonitor", "ModelCheckpoint", "CheckpointConfig", "LearningRateScheduler", "EarlyStopping",
@@ -28,7 +29,10 @@ _LAZY = {
     ),
 }
 _HOMES = {name: module for module, listed in _LAZY.items() for name in listed}
-_MODULES = ("amp", "boost", "communication", "dataset", "hal", "log", "mint", "numpy", "parallel", "profiler", "runtime", "scipy", "train")
+_MODULES = (
+    "amp", "boost", "communication", "dataset", "hal", "log", "mindrecord", "mint", "numpy", "parallel", "profiler", "runtime", "scipy",
+    "train",
+)
 _missing = missing(__name__)
 
 

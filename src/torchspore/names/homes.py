@@ -53,6 +53,10 @@ MODULES: dict[str, tuple[str, ...]] = {
     "mindspore.dataset.vision.transforms": _VISION,
     "mindspore.dataset.vision.utils": _VISION,
     "mindspore.graph": ("mindspore", "mindspore.common"),
+    **dict.fromkeys(
+        [f"mindspore.mindrecord.{name}" for name in ("filewriter", "filereader", "mindpage", "common", "common.exceptions", "shardutils")],
+        ("mindspore.mindrecord",),
+    ),
     "mindspore.mint.distributed.distributed": ("mindspore.mint.distributed",),
     "mindspore.mint.functional": ("mindspore.mint.nn.functional",),
     **dict.fromkeys([f"mindspore.mint.optim.{name}" for name in ("adam", "adamw", "fused_adamw", "sgd")], ("mindspore.mint.optim",)),

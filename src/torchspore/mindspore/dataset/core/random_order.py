@@ -1,8 +1,9 @@
 """The orders that MindSpore's samplers and shuffle buffer draw from a seed, number for number.
 
 Its data engine is C++: the samplers use the 32-bit Mersenne twister with the standard library's `shuffle`, the shuffle buffer the 64-bit
-one. Both are public algorithms (Matsumoto and Nishimura 1998; Nishimura 2000; libstdc++'s `uniform_int_distribution` draws by scaling and
-rejection, and its `shuffle` takes two positions from one draw while they fit). `tests/parity/cases/dataset_order.py` holds the records.
+one, MindRecord files `minstd_rand0`. All are public algorithms (Matsumoto and Nishimura 1998; Nishimura 2000; libstdc++'s
+`uniform_int_distribution` draws by scaling and rejection, and its `shuffle` takes two positions from one draw while they fit).
+`tests/parity/cases/dataset_order.py` and `mindrecord.py` hold the records.
 """
 from __future__ import annotations
 
@@ -15,7 +16,45 @@ _WORD = (1 << 64) - 1
 _SPAN = 2**32 - 1
 
 
-class Twister32:
+class _Engine:
+    """What libstdc++ draws from an engine whose numbers lie in `span` + 1 steps."""
+
+    __slots__ = ()
+    span = _SPAN
+
+    def __call__(self) -> int:
+        raise NotImplementedError
+
+    def below(self, count: int) -> int:
+        """An integer in [0, count), every one as likely."""
+        scale = self.span // count
+        past = count * scale
+        while True:
+            word = self()
+            if word < past:
+                return word // scale
+
+    def shuffle(self, items: MutableSequence[Any]) -> None:
+        """Shuffles in place, in the order that libstdc++ gives for this state."""
+        count = len(items)
+        if self.span // max(count, 1) < count:
+            for index in range(1, count):
+                other = self.below(index + 1)
+                items[index], items[other] = items[other], items[index]
+            return
+        index = 1
+        if count % 2 == 0 and count:
+            other = self.below(2)
+            items[1], items[other] = items[other], items[1]
+            index = 2
+        while index < count:
+            first, second = divmod(self.below((index + 1) * (index + 2)), index + 2)
+            items[index], items[first] = items[first], items[index]
+            items[index + 1], items[second] = items[second], items[index + 1]
+            index += 2
+
+
+class Twister32(_Engine):
     """The 32-bit Mersenne twister; calling it gives the next integer in [0, 2**32)."""
 
     __slots__ = ("_next", "_words")
@@ -31,33 +70,19 @@ class Twister32:
         self._next = iter(self._words.random_raw(1024).tolist())
         return next(self._next)
 
-    def below(self, count: int) -> int:
-        """An integer in [0, count), every one as likely."""
-        scale = _SPAN // count
-        past = count * scale
-        while True:
-            word = self()
-            if word < past:
-                return word // scale
 
-    def shuffle(self, items: MutableSequence[Any]) -> None:
-        """Shuffles in place, in the order that libstdc++ gives for this state."""
-        count = len(items)
-        if _SPAN // max(count, 1) < count:
-            for index in range(1, count):
-                other = self.below(index + 1)
-                items[index], items[other] = items[other], items[index]
-            return
-        index = 1
-        if count % 2 == 0 and count:
-            other = self.below(2)
-            items[1], items[other] = items[other], items[1]
-            index = 2
-        while index < count:
-            first, second = divmod(self.below((index + 1) * (index + 2)), index + 2)
-            items[index], items[first] = items[first], items[index]
-            items[index + 1], items[second] = items[second], items[index + 1]
-            index += 2
+class Minimal(_Engine):
+    """The standard library's `minstd_rand0` (Lewis, Goodman and Miller 1969), less 1: the next integer in [0, 2**31 - 2)."""
+
+    __slots__ = ("_state",)
+    span = 2**31 - 3
+
+    def __init__(self, seed: int) -> None:
+        self._state = seed % (2**31 - 1) or 1
+
+    def __call__(self) -> int:
+        self._state = self._state * 16807 % (2**31 - 1)
+        return self._state - 1
 
 
 class Twister64:

@@ -158,6 +158,8 @@ class Decode(TensorOperation):
         if isinstance(value, bytes):
             return np.frombuffer(value, np.uint8)
         array = as_array(value, "Decode")
+        if array.dtype.kind == "S" and array.size == 1:
+            return np.frombuffer(array.tobytes(), np.uint8)
         if array.ndim != 1:
             raise TypeError(message(f"Decode of shape {list(array.shape)}", "the bytes of a file, one axis"))
         return array

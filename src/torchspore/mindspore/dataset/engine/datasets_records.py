@@ -1,0 +1,138 @@
+"""Rows of MindRecord files."""
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import numpy as np
+
+from torchspore.base.text import message, short
+from torchspore.mindspore.dataset.core.random_order import Minimal
+from torchspore.mindspore.dataset.engine.datasets_user_defined import MappableDataset
+from torchspore.mindspore.dataset.engine.rows import Row
+from torchspore.mindspore.dataset.engine.samplers import BuiltinSampler, Shuffle
+from torchspore.mindspore.mindrecord.layout import NUMBERS
+from torchspore.mindspore.mindrecord.reader import check_columns, open_shards
+
+
+class MindDataset(MappableDataset):
+    """The rows of MindRecord files, as columns in the order of their names or of `columns_list`.
+
+    `dataset_files` is one file, whose whole set is read, or a list of files. A number is an array without axes, a text one of str, bytes
+    are an array (1,) of bytes, arrays have the schema's shape. Rows come shuffled unless `shuffle` is False; `Shuffle.FILES` keeps the rows
+    of each file together and in order, `Shuffle.INFILE` the files in order. With `num_shards` every `num_shards`-th row is read, from the
+    start again where that makes the shares equal. `num_padded` copies of `padded_sample` (a dict with each column of `columns_list`) are
+    added at the end. Raises FileNotFoundError, FileFormatError (a ValueError), which name the file, and for contradictions RuntimeError.
+    """
+
+    def __init__(
+        self, dataset_files: Any, columns_list: list[str] | None = None, num_parallel_workers: int | None = None, shuffle: Any = None,
+        num_shards: int | None = None, shard_id: int | None = None, sampler: Any = None, padded_sample: dict[str, Any] | None = None,
+        num_padded: int | None = None, num_samples: int | None = None, cache: Any = None,
+    ) -> None:
+        super().__init__("MindDataset", num_parallel_workers, sampler, num_samples, shuffle, num_shards, shard_id, cache)
+        self._shards = open_shards("MindDataset", dataset_files)
+        self.schema = self._shards.header.schema
+        self._names = check_columns("MindDataset", columns_list, self.schema)
+        self._added = _padding(padded_sample, num_padded, columns_list)
+        self._added_row = self._row(padded_sample) if padded_sample is not None else ()
+        if sampler is None:
+            wanted = Shuffle.GLOBAL if shuffle is None or shuffle is True else shuffle
+            self.sampler = _Order(wanted or None, self._shards.lengths(), num_shards, shard_id, num_samples)
+
+    def __deepcopy__(self, memory: dict[int, Any]) -> MindDataset:
+        made = copy.copy(self)  # files stay open once
+        made.sampler = copy.deepcopy(self.sampler, memory)
+        return made
+
+    def _columns(self) -> list[str]:
+        return list(self._names)
+
+    def _count(self) -> int:
+        return len(self._shards) + self._added
+
+    def _read(self, index: int) -> Row:
+        return self._row(self._shards.row(index, self._names)) if index < len(self._shards) else self._added_row
+
+    def _row(self, values: dict[str, Any]) -> Row:
+        return tuple(_column(self.schema[name], values[name]) for name in self._names)
+
+
+def _padding(sample: Any, count: Any, columns: Any) -> int:
+    """How many rows are added. Raises RuntimeError where one of the arguments lacks another, ValueError where columns differ."""
+    if (sample is None) != (count is None):
+        given, lacking = ("num_padded", "padded_sample") if sample is None else ("padded_sample", "num_padded")
+        raise RuntimeError(message(f"MindDataset({given}=...)", f"{lacking} beside it"))
+    if sample is None:
+        return 0
+    if not isinstance(sample, dict) or type(count) is not int or count < 0:
+        raise TypeError(message(f"MindDataset(padded_sample={short(sample)}, num_padded={short(count)})", "a dict and an int from 0"))
+    if columns is None:
+        raise RuntimeError(message("MindDataset(padded_sample=...)", "columns_list beside it"))
+    if set(sample) != set(columns):
+        raise ValueError(message(f"MindDataset: padded_sample with {sorted(sample)}", f"the columns of columns_list: {sorted(columns)}"))
+    return count
+
+
+def _column(kind: dict[str, Any], value: Any) -> Any:
+    """A field's value as an array."""
+    if kind["type"] == "bytes":
+        content = bytes(value)
+        return np.frombuffer(content or b"\0", f"S{len(content) or 1}")
+    if kind["type"] == "string":
+        return np.array(value)
+    return value if "shape" in kind and isinstance(value, np.ndarray) else np.array(value, NUMBERS[kind["type"]])
+
+
+class _Order(BuiltinSampler):
+    """The order of the rows of several files; for a seed, a global one is MindSpore 2.10's own."""
+
+    def __init__(
+        self, shuffle: Shuffle | None, lengths: list[int], num_shards: int | None, shard_id: int | None, num_samples: int | None,
+    ) -> None:
+        super().__init__(num_samples)
+        self.shuffle, self._lengths = shuffle, lengths
+        self._shares, self._share = num_shards or 1, shard_id or 0
+        self._is_sharded = num_shards is not None
+
+    def is_shuffled(self) -> bool:
+        return self.shuffle is not None
+
+    def is_sharded(self) -> bool:
+        return self._is_sharded
+
+    def _positions(self, count: int, state: dict[str, Any]) -> list[int]:
+        order = self._shuffled(Minimal(state["seed"] + state["epoch"] + 1), state)
+        order += range(sum(self._lengths), count)
+        if self._is_sharded:
+            share = -(-count // self._shares)
+            order = [order[(self._share + n * self._shares) % count] for n in range(share)] if count else []
+        return order[: self._limited(len(order))]
+
+    def _shuffled(self, engine: Minimal, state: dict[str, Any]) -> list[int]:
+        if self.shuffle in (Shuffle.FILES, Shuffle.INFILE):
+            files = state.setdefault("files", self._files())
+            return self._by_files(engine, files)
+        rows = sum(self._lengths)
+        if self.shuffle is None:
+            return list(range(rows))
+        # Without shares each epoch shuffles the order of the last one, as MindSpore does.
+        order: list[int] = list(range(rows)) if self._is_sharded else state.setdefault("order", list(range(rows)))
+        engine.shuffle(order)
+        return list(order)
+
+    def _files(self) -> list[list[int]]:
+        ends = np.cumsum(self._lengths).tolist()
+        return [list(range(end - length, end)) for end, length in zip(ends, self._lengths, strict=True)]
+
+    def _by_files(self, engine: Minimal, files: list[list[int]]) -> list[int]:
+        """Shuffles on top of the last epoch's order: an engine of so small a state gives like orders for seeds that are near."""
+        if self.shuffle is Shuffle.FILES:
+            engine.shuffle(files)
+        else:
+            for rows in files:
+                engine.shuffle(rows)
+        return [row for rows in files for row in rows]
+
+    def length(self, count: int) -> int:
+        return self._limited(-(-count // self._shares))

@@ -1,0 +1,107 @@
+"""The files of one MindRecord set, read row by row without loading one whole."""
+from __future__ import annotations
+
+import os
+import weakref
+from pathlib import Path
+from typing import Any
+
+import msgpack
+import numpy as np
+
+from torchspore.base.text import message
+from torchspore.errors import FileFormatError
+from torchspore.mindspore.mindrecord import index
+from torchspore.mindspore.mindrecord.layout import LENGTH, LONGEST_HEADER, Header, decode_blobs, decode_raw, header_from_bytes
+
+_RAW, _BLOB = slice(1, 4), slice(5, 8)
+"""Columns of the index: page, first and last byte."""
+
+
+def read_header(path: Path) -> Header:
+    """The header of a file. Raises FileNotFoundError, FileFormatError, which name the file."""
+    if not path.is_file():
+        raise FileNotFoundError(message(str(path), "a MindRecord file"))
+    with path.open("rb") as file:
+        length = int.from_bytes(file.read(LENGTH), "little")
+        if not 0 < length <= min(LONGEST_HEADER, path.stat().st_size - LENGTH):
+            raise FileFormatError(message(f"{path}: {path.stat().st_size} bytes that begin otherwise", "a MindRecord file"))
+        text = file.read(length)
+    try:
+        return header_from_bytes(text)
+    except FileFormatError as error:
+        raise FileFormatError(message(f"{path}: {error}", "a MindRecord file")) from None
+
+
+def all_shards(path: Path) -> list[Path]:
+    """The files of the set that `path` belongs to, in the folder in which it lies."""
+    header = read_header(path)
+    if Path(path).name not in [Path(name).name for name in header.shards]:
+        return [path]
+    return [path.with_name(Path(name).name) for name in header.shards]
+
+
+class Shard:
+    """One file and its index, open for reading."""
+
+    def __init__(self, path: Path) -> None:
+        self.path, self.header, self.places = path, read_header(path), index.read(path)
+        self._handle = os.open(path, os.O_RDONLY)
+        self._size = os.fstat(self._handle).st_size
+        self.close = weakref.finalize(self, os.close, self._handle)
+
+    def __len__(self) -> int:
+        return len(self.places)
+
+    def row(self, number: int, columns: list[str]) -> dict[str, Any]:
+        """The columns of a row. Raises FileFormatError, which names file and row, where it is damaged."""
+        blobs = self.header.blobs
+        place = self.places[number]
+        try:
+            found = decode_raw(self._read(place[_RAW])) if any(name not in blobs for name in columns) else {}
+            if any(name in blobs for name in columns):
+                found.update(decode_blobs(self.header.schema, blobs, self._read(place[_BLOB]), columns))
+            return {name: found[name] for name in columns}
+        except (ValueError, KeyError, msgpack.UnpackException) as error:
+            where = f"{self.path}, row {number}: {error!s:.200}"
+            raise FileFormatError(message(where, "a row of MindRecord; the file is damaged")) from None
+
+    def _read(self, place: np.ndarray[Any, Any]) -> bytes:
+        page, start, end = map(int, place)
+        first = self.header.place(page) + start
+        if not start + LENGTH <= end or first + end - start > self._size:
+            raise ValueError(f"bytes {first} to {first + end - start} of {self._size}; the index is that of another file")
+        content = os.pread(self._handle, end - start, first)
+        length = int.from_bytes(content[:LENGTH], "little")
+        if length != end - start - LENGTH:
+            raise ValueError(f"a length of {length} where the index has {end - start - LENGTH}")
+        return content[LENGTH:]
+
+
+class Shards:
+    """Several files with one schema, as one sequence of rows."""
+
+    def __init__(self, paths: list[Path]) -> None:
+        self.shards = [Shard(path) for path in paths]
+        self.header = self.shards[0].header
+        for shard in self.shards:
+            if shard.header.schema != self.header.schema:
+                raise FileFormatError(message(f"{shard.path}: another schema", f"that of {self.shards[0].path}: {self.header.schema}"))
+        self._ends = np.cumsum([len(shard) for shard in self.shards])
+
+    def __len__(self) -> int:
+        return int(self._ends[-1])
+
+    def lengths(self) -> list[int]:
+        """How many rows each file has."""
+        return [len(shard) for shard in self.shards]
+
+    def row(self, number: int, columns: list[str]) -> dict[str, Any]:
+        """The columns of a row, counted over all files."""
+        shard = int(np.searchsorted(self._ends, number, side="right"))
+        return self.shards[shard].row(number - (int(self._ends[shard - 1]) if shard else 0), columns)
+
+    def close(self) -> None:
+        """Closes the files."""
+        for shard in self.shards:
+            shard.close()
