@@ -144,7 +144,7 @@ def encode(schema: Schema, blobs: list[str], row: dict[str, Any]) -> tuple[bytes
         parts.append(content)
     if len(parts) != 1:
         parts = [len(part).to_bytes(LENGTH, "big") + part for part in parts]
-    return msgpack.packb(plain or {"id": 0}), b"".join(parts) or bytes(4), saved
+    return msgpack.packb(plain or {"id": 0}), b"".join(parts) if blobs else bytes(4), saved
 
 
 def _plain(value: Any) -> Any:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from torchspore.base.text import message, short
-from torchspore.mindspore.dataset.core.random_order import Minimal
+from torchspore.mindspore.dataset.core.random_order import Minimal, Twister32
 from torchspore.mindspore.dataset.engine.datasets_user_defined import MappableDataset
 from torchspore.mindspore.dataset.engine.rows import Row
 from torchspore.mindspore.dataset.engine.samplers import BuiltinSampler, Shuffle
@@ -102,31 +102,28 @@ class _Order(BuiltinSampler):
         return self._is_sharded
 
     def _positions(self, count: int, state: dict[str, Any]) -> list[int]:
-        order = self._shuffled(Minimal(state["seed"] + state["epoch"] + 1), state)
+        order = self._shuffled(state["seed"] + state["epoch"] + 1, state)
         order += range(sum(self._lengths), count)
         if self._is_sharded:
             share = -(-count // self._shares)
             order = [order[(self._share + n * self._shares) % count] for n in range(share)] if count else []
         return order[: self._limited(len(order))]
 
-    def _shuffled(self, engine: Minimal, state: dict[str, Any]) -> list[int]:
+    def _shuffled(self, seed: int, state: dict[str, Any]) -> list[int]:
         if self.shuffle in (Shuffle.FILES, Shuffle.INFILE):
-            files = state.setdefault("files", self._files())
-            return self._by_files(engine, files)
+            return self._by_files(seed)
         rows = sum(self._lengths)
         if self.shuffle is None:
             return list(range(rows))
         # Without shares each epoch shuffles the order of the last one, as MindSpore does.
         order: list[int] = list(range(rows)) if self._is_sharded else state.setdefault("order", list(range(rows)))
-        engine.shuffle(order)
+        Minimal(seed).shuffle(order)
         return list(order)
 
-    def _files(self) -> list[list[int]]:
+    def _by_files(self, seed: int) -> list[int]:
         ends = np.cumsum(self._lengths).tolist()
-        return [list(range(end - length, end)) for end, length in zip(ends, self._lengths, strict=True)]
-
-    def _by_files(self, engine: Minimal, files: list[list[int]]) -> list[int]:
-        """Shuffles on top of the last epoch's order: an engine of so small a state gives like orders for seeds that are near."""
+        files = [list(range(end - length, end)) for end, length in zip(ends, self._lengths, strict=True)]
+        engine = Twister32(seed)
         if self.shuffle is Shuffle.FILES:
             engine.shuffle(files)
         else:
