@@ -9,6 +9,8 @@ from typing import Any
 
 import torch
 
+from torchspore.base.messages import messages
+
 MESSAGES: dict[str, str] = {
     "AttributeProto": """
         1 name string, 2 f float, 3 i int64, 4 d double, 5 s bytes, 6 t TensorProto, 8 floats float*, 9 doubles double*, 10 ints int64*,
@@ -33,7 +35,6 @@ MESSAGES: dict[str, str] = {
         14 user_info UserInfoEntry*""",
 }
 """Field number, name and type of each message; `*` marks what may come several times."""
-_KINDS = {"float": 2, "double": 1, "int64": 3, "int32": 5, "bool": 8, "string": 9, "bytes": 12}
 DTYPES = {
     1: torch.float32, 2: torch.uint8, 3: torch.int8, 4: torch.uint16, 5: torch.int16, 6: torch.int32, 7: torch.int64, 9: torch.bool,
     10: torch.float16, 11: torch.float64, 12: torch.uint32, 13: torch.uint64, 14: torch.complex64, 15: torch.complex128, 16: torch.bfloat16,
@@ -45,22 +46,13 @@ STRING, TENSOR, TENSORS, TUPLE, LIST, UMONAD, IOMONAD, NONE = 8, 17, 19, 20, 21,
 
 
 @functools.cache
+def _classes() -> dict[str, Any]:
+    return messages("mind_ir", MESSAGES)
+
+
 def message(name: str) -> Any:
     """The class of a message."""
-    from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
-
-    file = descriptor_pb2.FileDescriptorProto(name="torchspore/mind_ir.proto", package="torchspore.mind_ir", syntax="proto2")
-    for title, fields in MESSAGES.items():
-        made = file.message_type.add(name=title)
-        for field in fields.split(","):
-            number, label, kind = field.split()
-            repeated, kind = kind.endswith("*"), kind.rstrip("*")
-            added = made.field.add(name=label, number=int(number), label=3 if repeated else 1, type=_KINDS.get(kind, 11))
-            if kind not in _KINDS:
-                added.type_name = f".torchspore.mind_ir.{kind}"
-    pool = descriptor_pool.DescriptorPool()
-    pool.Add(file)
-    return {title: message_factory.GetMessageClass(pool.FindMessageTypeByName(f"torchspore.mind_ir.{title}")) for title in MESSAGES}[name]
+    return _classes()[name]
 
 
 def model() -> Any:

@@ -6,6 +6,7 @@ from __future__ import annotations
 from torchspore.mindspore.dataset.engine.batching import BatchDataset, BatchInfo, PaddedBatchDataset
 from torchspore.mindspore.dataset.engine.dataset import Dataset, SourceDataset, zip
 from torchspore.mindspore.dataset.engine.datasets_records import MindDataset
+from torchspore.mindspore.dataset.engine.datasets_tfrecord import TFRecordDataset
 from torchspore.mindspore.dataset.engine.datasets_user_defined import (
     GeneratorDataset,
     MappableDataset,
@@ -33,3 +34,4 @@ from torchspore.mindspore.dataset.engine.operations import (
     ZipDataset,
 )
 from torchspore.mindspore.dataset.engine.samplers import Shuffle
+from torchspore.mindspore.dataset.engine.schema import Schema

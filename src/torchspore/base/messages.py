@@ -1,0 +1,31 @@
+"""Protobuf messages from a table of their fields, so that no generated code is needed."""
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+_KINDS = {"float": 2, "double": 1, "int64": 3, "int32": 5, "bool": 8, "string": 9, "bytes": 12}
+_OF_NUMBERS = ("float", "double", "int64", "int32", "bool")
+
+
+def messages(name: str, table: Mapping[str, str], *, packed: bool = False) -> dict[str, Any]:
+    """The classes of the messages in `table`: for each 'NUMBER FIELD TYPE, ...', where TYPE* may come several times.
+
+    With `packed`, numbers that come several times are written behind each other without their field's number; both forms are read.
+    """
+    from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
+
+    file = descriptor_pb2.FileDescriptorProto(name=f"torchspore/{name}.proto", package=f"torchspore.{name}", syntax="proto2")
+    for title, fields in table.items():
+        made = file.message_type.add(name=title)
+        for field in fields.split(","):
+            number, label, kind = field.split()
+            repeated, kind = kind.endswith("*"), kind.rstrip("*")
+            added = made.field.add(name=label, number=int(number), label=3 if repeated else 1, type=_KINDS.get(kind, 11))
+            if kind not in _KINDS:
+                added.type_name = f".torchspore.{name}.{kind}"
+            elif packed and repeated and kind in _OF_NUMBERS:
+                added.options.packed = True
+    pool = descriptor_pool.DescriptorPool()
+    pool.Add(file)
+    return {title: message_factory.GetMessageClass(pool.FindMessageTypeByName(f"torchspore.{name}.{title}")) for title in table}

@@ -1,0 +1,129 @@
+"""The TFRecord file and the `tf.train.Example` in its records, read without TensorFlow.
+
+A record: 8 bytes of length (little-endian), a masked CRC-32C of these (RFC 3720), the content, a masked CRC-32C of the content. That of the
+length is checked; the content is looked at by protobuf alone, as MindSpore does.
+"""
+from __future__ import annotations
+
+import functools
+import os
+import struct
+import tempfile
+import weakref
+import zlib
+from array import array
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+
+from torchspore.base.messages import messages
+from torchspore.base.text import message
+from torchspore.errors import FileFormatError
+
+_HEAD, _TAIL = 12, 4
+_MESSAGES = {
+    "Example": "1 features Features", "Features": "1 feature Entry*", "Entry": "1 key string, 2 value Feature",
+    "Feature": "1 bytes_list BytesList, 2 float_list FloatList, 3 int64_list Int64List", "BytesList": "1 value bytes*",
+    "FloatList": "1 value float*", "Int64List": "1 value int64*",
+}
+_WINDOWS = {"ZLIB": zlib.MAX_WBITS, "GZIP": zlib.MAX_WBITS | 16}
+COMPRESSIONS = ("", *_WINDOWS)
+
+
+@functools.cache
+def _example() -> Any:
+    return messages("tf_example", _MESSAGES, packed=True)["Example"]
+
+
+@functools.cache
+def _table() -> list[int]:
+    """The bytewise table of CRC-32C, whose reversed polynomial is 0x82F63B78."""
+    table = []
+    for n in range(256):
+        for _ in range(8):
+            n = n >> 1 ^ (0x82F63B78 if n & 1 else 0)
+        table.append(n)
+    return table
+
+
+def masked_crc(content: bytes) -> int:
+    """The checksum of a record, as TFRecord masks it."""
+    table, crc = _table(), 0xFFFFFFFF
+    for byte in content:
+        crc = table[(crc ^ byte) & 255] ^ crc >> 8
+    crc ^= 0xFFFFFFFF
+    return ((crc >> 15 | crc << 17) + 0xA282EAD8) & 0xFFFFFFFF
+
+
+class Records:
+    """The records of a file, by number. Raises FileFormatError, which names file and byte, where it is damaged or no such file."""
+
+    def __init__(self, path: Path, compression: str = "") -> None:
+        self.path = path
+        self._file: IO[bytes] = _unpacked(path, compression) if compression else path.open("rb")
+        self.close = weakref.finalize(self, self._file.close)
+        try:
+            self._places = self._find()
+        except FileFormatError:
+            self.close()
+            raise
+
+    def __len__(self) -> int:
+        return len(self._places) // 2
+
+    def _find(self) -> array[int]:
+        """The first byte and the length of each record's content, one behind the other."""
+        size, place, found = self._file.seek(0, os.SEEK_END), 0, array("Q")
+        while place < size:
+            head = os.pread(self._file.fileno(), _HEAD, place)
+            length, crc = struct.unpack("<QI", head) if len(head) == _HEAD else (0, -1)
+            if crc != masked_crc(head[:8]):
+                raise FileFormatError(message(f"{self.path}: no record at byte {place}", "a whole file of TFRecord"))
+            end = place + _HEAD + length + _TAIL
+            if end > size:
+                raise FileFormatError(message(f"{self.path}: ends at byte {size}, within the record at byte {place}", "a whole file"))
+            found.extend((place + _HEAD, length))
+            place = end
+        return found
+
+    def example(self, number: int) -> dict[str, Any]:
+        """The features of a record: lists of bytes, arrays of float32 or of int64."""
+        from google.protobuf.message import DecodeError
+
+        place, length = self._places[2 * number : 2 * number + 2]
+        made = _example()()
+        try:
+            made.ParseFromString(os.pread(self._file.fileno(), length, place))
+        except DecodeError:
+            raise FileFormatError(message(f"{self.path}: the record at byte {place - _HEAD} is no tf.train.Example", "one")) from None
+        return {entry.key: _values(entry.value) for entry in made.features.feature}
+
+
+def _values(feature: Any) -> Any:
+    if feature.HasField("bytes_list"):
+        return list(feature.bytes_list.value)
+    if feature.HasField("float_list"):
+        return np.array(feature.float_list.value, np.float32)
+    return np.array(feature.int64_list.value, np.int64)
+
+
+def _unpacked(path: Path, compression: str) -> IO[bytes]:
+    """A file without a name with what a compressed one holds; so much is on the disk, not in memory."""
+    out = tempfile.TemporaryFile()  # noqa: SIM115  (it goes with the Records that reads it)
+    unpacker = zlib.decompressobj(_WINDOWS[compression])
+    try:
+        with path.open("rb") as source:
+            while block := source.read(1 << 20):
+                while block:
+                    out.write(unpacker.decompress(block, 1 << 24))
+                    block = unpacker.unconsumed_tail
+        out.write(unpacker.flush())
+    except zlib.error as error:
+        out.close()
+        raise FileFormatError(message(f"{path}: {error}", f"a file packed with {compression}")) from None
+    if not unpacker.eof:
+        out.close()
+        raise FileFormatError(message(f"{path}: ends too early", f"a whole file packed with {compression}"))
+    out.flush()
+    return out
