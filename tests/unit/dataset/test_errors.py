@@ -133,8 +133,8 @@ MESSAGES: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
     ),
     "cache": (
         lambda: ds.MnistDataset("/", cache=3),
-        ValueError,
-        "MnistDataset(cache=...): expected cache=None: the cache server is not in torchspore.",
+        TypeError,
+        "MnistDataset(cache=3): expected a DatasetCache, got int.",
     ),
     "resize": (lambda: vision.Resize([1, 2, 3]), TypeError, "Resize(size=[1, 2, 3]): expected an int or (height, width)."),
     "a row": (

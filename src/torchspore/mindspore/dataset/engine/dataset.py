@@ -30,7 +30,8 @@ class Dataset:
     def __init__(self, children: Any = None, num_parallel_workers: int | None = None, cache: Any = None) -> None:
         check_workers(type(self).__name__, num_parallel_workers)
         if cache is not None:
-            raise ValueError(message(f"{type(self).__name__}(cache=...)", "cache=None: the cache server is not in torchspore"))
+            hint = "give the DatasetCache to the source it reads"
+            raise ValueError(message(f"{type(self).__name__}(cache=...)", "cache=None", hint=hint))
         self.children: list[Dataset] = [] if children is None else tree.listed(children)
         self.num_parallel_workers = num_parallel_workers
         self._init_step = 0

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from torchspore.mindspore.dataset.engine.batching import BatchDataset, BatchInfo, PaddedBatchDataset
+from torchspore.mindspore.dataset.engine.cache_client import DatasetCache
 from torchspore.mindspore.dataset.engine.dataset import Dataset, SourceDataset, zip
 from torchspore.mindspore.dataset.engine.datasets_records import MindDataset
 from torchspore.mindspore.dataset.engine.datasets_tfrecord import TFRecordDataset

@@ -19,6 +19,7 @@ from torchspore.mindspore.dataset.core.validator_helpers import (
     check_type,
     check_workers,
 )
+from torchspore.mindspore.dataset.engine.cache_client import DatasetCache
 from torchspore.mindspore.dataset.engine.dataset import SourceDataset
 from torchspore.mindspore.dataset.engine.failures import PipelineError, failed, name_of
 from torchspore.mindspore.dataset.engine.rows import Row, Run, to_array
@@ -82,7 +83,11 @@ class MappableDataset(SourceDataset):
         self, call: str, num_parallel_workers: int | None, sampler: Any, num_samples: int | None, shuffle: Any, num_shards: int | None,
         shard_id: int | None, cache: Any = None,
     ) -> None:
-        super().__init__(None, num_parallel_workers, cache)
+        super().__init__(None, num_parallel_workers)
+        if cache is not None and not isinstance(cache, DatasetCache):
+            raise TypeError(message(f"{call}(cache={short(cache)})", f"a DatasetCache, got {type(cache).__name__}"))
+        self.cache = cache
+        self._cache_key = object()
         self.num_samples, self.shuffle_flag, self.num_shards, self.shard_id = num_samples, shuffle, num_shards, shard_id
         self.sampler: BuiltinSampler = choose_sampler(call, num_samples, sampler, shuffle, num_shards, shard_id)
 
@@ -116,12 +121,16 @@ class MappableDataset(SourceDataset):
     def _epoch(self, run: Run) -> Iterator[Row]:
         state = run.keep(self, self.sampler.open)
         indices = self.sampler.indices(self._count(), state)
+        read = self._read if self.cache is None else self._read_once
         if (self.num_parallel_workers or 1) < 2:
             for index in indices:
-                yield self._read(index)
+                yield read(index)
             return
         workers = run.keep((self, "workers"), lambda: _workers(run, self.num_parallel_workers or 1))
-        yield from ordered_map(self._read, indices, workers, 2 * workers.count)
+        yield from ordered_map(read, indices, workers, 2 * workers.count)
+
+    def _read_once(self, index: int) -> Row:
+        return self.cache.row((self._cache_key, index), lambda: self._read(index))  # type: ignore[union-attr]
 
 
 def _workers(run: Run, count: int) -> Workers:
