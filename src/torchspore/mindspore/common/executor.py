@@ -64,7 +64,7 @@ class _CellGraphExecutor:
         if not callable(obj):
             raise TypeError(message(f"compile({short(obj)})", f"a Cell or a function, got {type(obj).__name__}"))
         if not do_convert or jit_config_dict:
-            raise ValueError(message("compile(do_convert=..., jit_config_dict=...)", "their defaults", hint="write net.set_jit_config(...)"))
+            raise ValueError(message("compile(do_convert=..., jit_config_dict=...)", "the defaults", hint="write net.set_jit_config(...)"))
         if hasattr(obj, "construct"):
             obj.compile(*args, **kwargs)
         else:

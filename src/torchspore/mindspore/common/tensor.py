@@ -15,7 +15,8 @@ class Tensor(TensorBase):
     """An array of numbers of one dtype.
 
     `input_data` is a number, nested lists, a NumPy array (copied) or a Tensor. Python floats give float32, ints int64; arrays keep their
-    dtype unless `dtype` names another. With `shape`, `dtype` and `init` (an Initializer) it is filled by that initializer.
+    dtype unless `dtype` names another. With `shape`, `dtype` and `init` (an Initializer) it is filled by that initializer. Without data it
+    describes an input for `Cell.set_inputs`: None in `shape` is an open axis, `shape` None any number of axes.
 
     Raises TypeError for data or a dtype that a Tensor can't hold, ValueError where `init` comes without a shape.
     """
@@ -41,11 +42,12 @@ class Tensor(TensorBase):
             self._t = create.from_data(init.values(sizes), dtype)
             self.init = init
         elif input_data is None:
-            if shape is None or dtype is None:
+            if dtype is None:
                 raise TypeError("Tensor(): expected data, or a shape and a dtype.\n\nhint: write Tensor([1.0, 2.0]).")
-            self._t = create.filled([0 if s is None else s for s in ((shape,) if isinstance(shape, int) else shape)], 0, dtype)
-            if not isinstance(shape, int) and None in shape:
-                self.symbolic = tuple(shape)
+            sizes = (None,) if shape is None else (shape,) if isinstance(shape, int) else tuple(shape)
+            self._t = create.filled([0 if s is None else s for s in sizes], 0, dtype)
+            if None in sizes:
+                self.symbolic = () if shape is None else sizes     # for `set_inputs`: axes that are open, or how many there are
         else:
             self._t = create.from_data(input_data, dtype)
         if const_arg:

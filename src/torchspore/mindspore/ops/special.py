@@ -179,9 +179,9 @@ def _logit(input: T, eps: float = -1.0) -> T:
     return torch.logit(input, None if eps < 0 else eps)
 
 
-igamma = two("igamma", torch.igamma, "The regularized lower incomplete gamma function.", "Igamma", methods=("igamma",))
-igammac = two("igammac", torch.igammac, "The regularized upper incomplete gamma function.", "Igammac", methods=("igammac",))
-zeta = two("zeta", S.zeta, "The Hurwitz zeta function.", "Zeta")
+igamma = two("igamma", torch.igamma, "The regularized lower incomplete gamma function.", "Igamma", methods=("igamma",), alike=True)
+igammac = two("igammac", torch.igammac, "The regularized upper incomplete gamma function.", "Igammac", methods=("igammac",), alike=True)
+zeta = two("zeta", S.zeta, "The Hurwitz zeta function.", "Zeta", alike=True)
 
 
 @op(primitive="Polygamma")

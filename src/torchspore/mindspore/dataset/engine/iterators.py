@@ -111,7 +111,7 @@ class TupleIterator(Iterator):
 class _Epochs:
     """Starts one epoch after another; holds the dataset, so that the iterator itself can be dropped.
 
-    The first `skipped` rows, of as many epochs as they take, are made and dropped, so that what is drawn at random goes on as it would have.
+    The first `skipped` rows, of as many epochs as they take, are made and dropped: what is drawn at random goes on as it would have.
     """
 
     def __init__(self, dataset: Any, run: Run, skipped: int) -> None:
