@@ -79,6 +79,7 @@ MODULES: dict[str, tuple[str, ...]] = {
     "mindspore.ops.functional": _OPS,
     "mindspore.ops.op_info_register": _OPS,
     "mindspore.ops.operations": _OPS,
+    "mindspore.ops.operations._csr_ops": _OPS,
     "mindspore.ops.operations._grad_ops": _OPS,
     "mindspore.ops.operations._inner_ops": _OPS,
     "mindspore.ops.operations._quant_ops": _OPS,

@@ -185,6 +185,9 @@ class COOTensor(Composite):
     def __add__(self, other: Any) -> Any:
         return _operators().coo_plus(self, other)
 
+    def __sub__(self, other: Any) -> Any:
+        return _operators().coo_plus(self, -other)
+
     def __mul__(self, other: Any) -> COOTensor:
         return COOTensor(self._indices, self.values * _operators().at_places(other, self), self._shape)
 
@@ -324,6 +327,9 @@ class CSRTensor(Composite):
 
     def __add__(self, other: Any) -> CSRTensor:
         return _operators().csr_plus(self, other)  # type: ignore[no-any-return]
+
+    def __sub__(self, other: Any) -> CSRTensor:
+        return _operators().csr_plus(self, -other)  # type: ignore[no-any-return]
 
     def __mul__(self, other: Any) -> CSRTensor:
         return _operators().csr_mul(self, other)  # type: ignore[no-any-return]

@@ -13,6 +13,7 @@ from torchspore.mindspore.ops import (
     conv,
     conv_primitives,
     creation,
+    csr_primitives,
     ctc,
     declare,
     diagonals,

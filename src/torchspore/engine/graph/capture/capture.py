@@ -238,7 +238,9 @@ class Capture(Frame):
         if self.watch.refusal is not None:
             raise self.watch.refusal
         if reason is not None:
-            raise Refusal(reason, self._first_line(), kind)
+            refusal = Refusal(reason, self._first_line(), kind)
+            refusal.is_allowed = kind is Kind.CHANGES_CONTAINER and self.watch.is_own_change
+            raise refusal
         self._outputs: list[torch.Tensor] = []
         self._known: dict[int, Out] = {}
         self.written = []
