@@ -11,7 +11,14 @@ from torchspore.engine import tensor as engine
 from torchspore.engine.tensor import TensorBase, measured, raw, rebind, wrap
 
 
-class Tensor(TensorBase):
+class _TensorMeta(type):
+    """Shows the class under its public name, which programs print (`f"... got {type(x)}"`)."""
+
+    def __repr__(cls) -> str:
+        return f"<class '{cls.__module__.removeprefix('torchspore.')}.{cls.__qualname__}'>"
+
+
+class Tensor(TensorBase, metaclass=_TensorMeta):
     """An array of numbers of one dtype.
 
     `input_data` is a number, nested lists, a NumPy array (copied) or a Tensor. Python floats give float32, ints int64; arrays keep their
