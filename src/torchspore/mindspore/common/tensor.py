@@ -1,13 +1,14 @@
 """`mindspore.Tensor`: values on a device. The operators add their methods when `ops` is loaded (`ops/methods.py`)."""
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 
-from torchspore.engine import create, dtypes
+from torchspore.engine import create, dtypes, hooks
 from torchspore.engine import tensor as engine
+from torchspore.engine.graph import thread_state
 from torchspore.engine.tensor import TensorBase, measured, raw, rebind, wrap
 
 
@@ -264,6 +265,24 @@ class Tensor(TensorBase, metaclass=_TensorMeta):
     def __reduce_ex__(self, protocol: Any) -> Any:
         return _rebuild, (type(self), create.host(self).contiguous(), dict(self.__dict__))
 
+    # ---- its gradient
+
+    def register_hook(self, hook: Callable[[Any], Any]) -> _TensorHookHandle:
+        """Has `hook(gradient)` called where a gradient of this Tensor is computed; what it gives, if not None, takes its place.
+
+        The handle's `remove()` takes the hook away. Raises TypeError for what can't be called, ValueError for a Parameter inside of a
+        graph, where each call would register once more.
+        """
+        if not callable(hook):
+            raise TypeError(f"Tensor.register_hook({hook!r:.40}): expected a function of a gradient, got {type(hook).__name__}.")
+        if self.__parameter__ and thread_state.is_in_graph():
+            raise ValueError("Register hook for Parameter inside graph is not supported.\n\nhint: call register_hook before the network.")
+        return _TensorHookHandle(hooks.register(self, hook))
+
+    def hooks(self) -> list[Callable[[Any], Any]]:
+        """The functions that `register_hook` put on this Tensor outside of gradient transforms."""
+        return hooks.kept(self)
+
     # ---- changing it as a whole
 
     def assign_value(self, value: Tensor) -> Tensor:
@@ -286,6 +305,17 @@ class Tensor(TensorBase, metaclass=_TensorMeta):
 
     def flush_from_cache(self) -> None:
         """Nothing is cached on the way to the host, so there is nothing to flush."""
+
+
+class _TensorHookHandle:
+    """Takes a hook on a gradient away again."""
+
+    def __init__(self, take_away: Callable[[], None]) -> None:
+        self._take_away = take_away
+
+    def remove(self) -> None:
+        """Takes the hook away; a second time does nothing."""
+        self._take_away()
 
 
 def check_device(call: str, device: Any) -> None:

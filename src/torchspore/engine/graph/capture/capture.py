@@ -70,6 +70,11 @@ class In:
 class Capture(Frame):
     """The frame of a capture."""
 
+    traces = True
+
+    def acts_beside(self, what: str) -> None:
+        raise self.watch.refuse(what, Kind.OTHER)
+
     def __init__(self) -> None:
         self.lifted: list[Any] = []
         self.watch = Watch()
