@@ -140,13 +140,9 @@ class COOTensor(Composite):
         """How many axes."""
         return len(self._shape)
 
-    @property
-    def _t(self) -> Any:
-        return rows.scattered(raw(self._indices), raw(self._values), self._shape)
-
     def to_dense(self) -> Tensor:
         """The larger value; elements at the same place are summed."""
-        return wrap(self._t)  # type: ignore[no-any-return]
+        return wrap(rows.scattered(raw(self._indices), raw(self._values), self._shape))  # type: ignore[no-any-return]
 
     def to_tuple(self) -> tuple[Any, Any, tuple[int, ...]]:
         """(indices, values, shape)."""
@@ -196,7 +192,7 @@ class COOTensor(Composite):
 
     def asnumpy(self) -> Any:
         """The larger value as an array."""
-        return wrap(self._t).asnumpy()
+        return self.to_dense().asnumpy()
 
     def __repr__(self) -> str:
         return f"COOTensor(shape={list(self._shape)}, dtype={self.dtype}, indices={self._indices!r}, values={self._values!r})"
