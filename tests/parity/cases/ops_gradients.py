@@ -17,7 +17,6 @@ MASK = (X > 0).astype(np.float32)
 MATRIX = np.array([[2.0, 0.0], [1.0, 3.0]], np.float32)
 IMAGE = np.arange(16, dtype=np.float32).reshape(1, 1, 4, 4)
 SMALL = np.array([[[[1.0, -2.0], [3.0, 4.0]]]], np.float32)
-GRID = SMALL.repeat(2, 1).transpose(0, 2, 3, 1) / 5
 MEAN = X.mean(1, keepdims=True)
 VARIANCE = X.var(1, keepdims=True) + np.float32(1e-5)
 
@@ -66,7 +65,6 @@ OF_TWO = {
     "PReLUGrad": both("PReLUGrad", DY, X, seconds=(ROW,)),
     "LayerNormGrad": both("LayerNormGrad", X, DY, seconds=(VARIANCE, MEAN, ROW)),
     "LstsqV2Grad": both("LstsqV2Grad", DY[:, :2], np.array([[2.0, 1.0], [0.0, 1.0]], np.float32), seconds=(MATRIX,)),
-    "GridSampler2DGrad": both("GridSampler2DGrad", SMALL, IMAGE, seconds=(GRID,)),
 }
 
 
