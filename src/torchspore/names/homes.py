@@ -27,7 +27,7 @@ _DISTRIBUTIONS = (
 
 MODULES: dict[str, tuple[str, ...]] = {
     "mindspore._c_expression": ("mindspore.common", "mindspore", "mindspore.ops"),
-    "mindspore._c_expression.security": ("mindspore.common.security",),
+    "mindspore._c_expression.security": ("mindspore.common._security",),
     "mindspore.common._decorator": _COMMON,
     "mindspore.common._register_for_tensor": _COMMON,
     "mindspore.common.api": _COMMON,

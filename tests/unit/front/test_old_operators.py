@@ -62,6 +62,12 @@ def test_the_gradients_of_grid_sample() -> None:
     assert not only[1].asnumpy().any()
 
 
+def test_the_gradient_of_least_squares_has_a_function_of_its_own() -> None:
+    a, b, back = Tensor([[2.0, 1.0], [0.0, 1.0]]), Tensor([[1.0], [3.0]]), Tensor([[1.0], [2.0]])
+    for one, other in zip(ops.auto_generate.lstsq_v2_grad_op(back, a, b), _grad_ops.LstsqV2Grad()(back, a, b)):
+        assert one.asnumpy().tolist() == other.asnumpy().tolist()
+
+
 def test_a_gradient_primitive_has_a_gradient() -> None:
     mask = Tensor([1.0, 0.0])
     assert gradient(lambda dy: _grad_ops.DropoutGrad(0.5)(dy, mask), Tensor([3.0, 4.0])).asnumpy().tolist() == [2.0, 0.0]

@@ -16,8 +16,8 @@ T = torch.Tensor
 
 def _spread(dout: T, like: T, reduction: str) -> T:
     """The gradient of each element's loss, where the losses were reduced."""
-    if reduction not in ("none", "mean", "sum"):
-        raise ValueError(f"reduction={reduction!r}: expected 'none', 'mean' or 'sum'.")
+    if not isinstance(reduction, str) or reduction not in ("none", "mean", "sum"):
+        raise ValueError("expected 'none', 'mean' or 'sum' as reduction.")
     return dout / like.numel() if reduction == "mean" else dout
 
 
@@ -69,8 +69,8 @@ def _chosen(is_first: T, x: T, y: T, grads: T, grad_x: bool, grad_y: bool) -> An
 @op(primitive="BiasAddGrad", init=("data_format",))
 def _bias_add_grad(dout: T, data_format: str = "NCHW") -> T:
     """The gradient of bias_add by its bias: the sum over all axes but that of the channels."""
-    if data_format not in ("NCHW", "NHWC", "NCDHW"):
-        raise ValueError(f"data_format={data_format!r}: expected 'NCHW', 'NHWC' or 'NCDHW'.")
+    if not isinstance(data_format, str) or data_format not in ("NCHW", "NHWC", "NCDHW"):
+        raise ValueError("expected 'NCHW', 'NHWC' or 'NCDHW' as data_format.")
     channels = dout.dim() - 1 if data_format == "NHWC" else 1
     return dout.sum([axis for axis in range(dout.dim()) if axis != channels])
 
@@ -178,7 +178,10 @@ def _cdist_grad(grad: T, input_x: T, input_y: T, cdist: T, p: float = 2.0) -> T:
 @op(primitive="KLDivLossGrad", init=("reduction",))
 def _kl_div_loss_grad(grad: T, input_x: T, input_target: T, reduction: str = "mean") -> T:
     """The gradient of kl_div by `input_x`, logarithms of probabilities; 'batchmean' divides by the length of the first axis."""
-    return vjp(lambda x: F.kl_div(x, input_target, reduction=reduction), (input_x,), grad)[0]
+    if not isinstance(reduction, str) or reduction not in ("none", "mean", "sum", "batchmean"):
+        raise ValueError("expected 'none', 'mean', 'sum' or 'batchmean' as reduction.")
+    count = input_x.numel() if reduction == "mean" else input_x.shape[0] if reduction == "batchmean" else 1
+    return (-torch.where(input_target > 0, input_target, 0) * grad / count).expand(input_x.shape)
 
 
 @op(primitive="AdaptiveAvgPool2DGrad")

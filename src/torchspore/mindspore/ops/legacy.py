@@ -36,7 +36,7 @@ def _cache_swap_table(cache_table: T, swap_cache_idx: T, miss_value: T) -> tuple
 def _convert_to_dynamic(input: T, is_dynamic_rank: bool = False) -> T:
     """The same values. MindSpore forgets their shape (and with `is_dynamic_rank` the rank) while it compiles; graphs here learn it anew."""
     if not isinstance(is_dynamic_rank, bool):
-        raise TypeError(f"is_dynamic_rank={is_dynamic_rank!r}: expected a bool.")
+        raise TypeError("expected a bool as is_dynamic_rank.")
     return input.view_as(input)
 
 
