@@ -134,3 +134,18 @@ def test_unnamed_parameters_of_a_tuple_are_counted() -> None:
     assert [parameter.name for parameter in Net().get_parameters()] == ["Parameter$1", "own", "Parameter$2"]
     assert ms.common.parameter._is_parameter_generated(Parameter(Tensor([1.0])).name)
     assert not ms.common.parameter._is_parameter_generated("weight")
+
+
+@pytest.mark.parametrize("mode", [ms.PYNATIVE_MODE, ms.GRAPH_MODE], ids=["pynative", "graph"])
+@pytest.mark.parametrize("name", [f"Bessel{kind}" for kind in "I0 I1 I0e I1e J0 J1 Y0 Y1 K0 K1 K0e K1e".split()])
+def test_bessel_functions_have_second_derivatives(name: str, mode: int) -> None:
+    function = getattr(ops, name)()
+    before = ms.get_context("mode")
+    ms.set_context(mode=mode)
+    try:
+        slope = ms.grad(function)
+        second = float(ms.grad(lambda x: slope(x) * 1)(Tensor([0.4], ms.float64)).asnumpy()[0])
+        beside = [float(slope(Tensor([x], ms.float64)).asnumpy()[0]) for x in (0.4 - 1e-5, 0.4 + 1e-5)]
+    finally:
+        ms.set_context(mode=before)
+    assert second == pytest.approx((beside[1] - beside[0]) / 2e-5, rel=1e-5)

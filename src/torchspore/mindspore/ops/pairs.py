@@ -232,12 +232,3 @@ def _compare_and_bitpack(x: T, threshold: T) -> T:
     """Eight comparisons x > threshold along the last axis as one uint8, the first as the highest bit."""
     bits = (x > threshold).reshape(*x.shape[:-1], -1, 8).to(torch.int32)
     return (bits << torch.arange(7, -1, -1, dtype=torch.int32, device=x.device)).sum(-1).to(torch.uint8)
-
-
-def straight(value: T, x: T, slope: Callable[[], T]) -> T:
-    """`value`, computed outside of torch's gradients, with the derivative `slope()` by x."""
-    if not (x.requires_grad and torch.is_grad_enabled()):
-        return value
-    at = x.detach()
-    return value.detach() + (x - at) * slope().detach()
-
