@@ -35,6 +35,22 @@ def _wait(wanted: bool) -> None:
         engine.follow_operators(wanted)
 
 
+def wait() -> None:
+    """Waits until the device has computed all that was asked of it."""
+    if device.has_queue():
+        torch.accelerator.synchronize()
+
+
+def takes_gradients() -> bool:
+    """Whether gradients flow through what this thread computes."""
+    return torch.is_grad_enabled()
+
+
+def take_gradients(wanted: bool) -> None:
+    """Says whether gradients flow through what this thread computes from now on."""
+    torch.set_grad_enabled(wanted)
+
+
 def after(out: Any) -> None:
     """Is called with an operator's result (torch tensors) while `engine.active` is not zero."""
     if device.awaits_use:

@@ -10,13 +10,15 @@ from typing import Any
 
 import torch
 
+from torchspore.engine import hooks, tree
 from torchspore.engine import rows as rows_module
-from torchspore.engine import tree
 from torchspore.engine.tensor import Frame, TensorBase, frame, raw, tensors, transform, wrap
 
 
 class GradFrame(Frame):
     """Hands out leaves for the Tensors that gradients are wanted of."""
+
+    records = True
 
     def __init__(self) -> None:
         self._values: dict[int, torch.Tensor] = {}
@@ -137,7 +139,7 @@ def _leaf(tensor: TensorBase) -> torch.Tensor:
     t = raw(tensor)
     if not is_differentiable(t):
         return t
-    return t.view_as(t) if t.requires_grad else t.detach().requires_grad_()
+    return hooks.follow(tensor, t.view_as(t) if t.requires_grad else t.detach().requires_grad_())
 
 
 def differentiate(

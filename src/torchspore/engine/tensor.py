@@ -55,8 +55,17 @@ class Frame:
     """What stands between a thread's Tensors and their torch tensors for a while; frames nest."""
 
     outer: Frame | None = None
+    traces = False
+    """Whether what runs inside is captured."""
+    records = False
+    """Whether a gradient is taken of what runs inside."""
     forwards: Any = None
     """The calls of Cells inside it whose gradients may be asked for later (`engine.graph.forward.Calls`), where it keeps them."""
+
+    def acts_beside(self, what: str) -> None:
+        """Is told that what runs inside acts beside computing, which ends a capture."""
+        if self.outer is not None:
+            self.outer.acts_beside(what)
 
     def resolve(self, tensor: TensorBase) -> torch.Tensor:
         """The torch tensor to compute with for `tensor`."""

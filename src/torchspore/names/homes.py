@@ -27,6 +27,7 @@ _DISTRIBUTIONS = (
 
 MODULES: dict[str, tuple[str, ...]] = {
     "mindspore._c_expression": ("mindspore.common", "mindspore", "mindspore.ops"),
+    "mindspore._c_expression.security": ("mindspore.common._security",),
     "mindspore.common._decorator": _COMMON,
     "mindspore.common._register_for_tensor": _COMMON,
     "mindspore.common.api": _COMMON,
@@ -82,6 +83,7 @@ MODULES: dict[str, tuple[str, ...]] = {
     "mindspore.ops.functional": _OPS,
     "mindspore.ops.op_info_register": _OPS,
     "mindspore.ops.operations": _OPS,
+    "mindspore.ops.operations._csr_ops": _OPS,
     "mindspore.ops.operations._grad_ops": _OPS,
     "mindspore.ops.operations._inner_ops": _OPS,
     "mindspore.ops.operations._quant_ops": _OPS,

@@ -254,8 +254,29 @@ def test_vmap_of_a_gradient(mode: int) -> None:
     np.testing.assert_allclose(found.asnumpy(), 3 * M**2, rtol=1e-5)
     with pytest.raises(ValueError, match="expected an axis in in_axes for at least one argument"):
         ops.vmap(ops.sin, None)(t(M))
-    with pytest.raises(TypeError, match="vmap of a list of Cells: expected one function or Cell"):
-        ops.vmap([nn.ReLU(), nn.ReLU()])
+    with pytest.raises(TypeError, match="vmap of a list of 1: expected two Cells or more"):
+        ops.vmap([nn.ReLU()])
+
+
+def test_vmap_of_an_ensemble_gives_each_cell_its_slice(mode: int) -> None:
+    class Kept(nn.Cell):
+        def __init__(self):
+            super().__init__()
+            self.last = ms.Parameter(t([0.0, 0.0]), name="last")
+
+        def construct(self, x, y):
+            ops.assign(self.last, x * 2)
+            return self.last + x * y, 3
+
+    cells = nn.CellList([Kept(), Kept()])
+    mapped = ops.vmap(cells, (1, None), (1, 0))
+    slices, number = mapped(t([[1.0, 2.0], [3.0, 4.0]]), t(10.0))
+    assert slices.asnumpy().tolist() == [[12.0, 24.0], [36.0, 48.0]] and number.asnumpy().tolist() == [3, 3]
+    assert [cell.last.asnumpy().tolist() for cell in cells] == [[2.0, 6.0], [4.0, 8.0]]
+    gradient = ms.grad(ops.vmap(cells, (0, None), (0, None)), 0)(t([[1.0, 2.0], [3.0, 4.0]]), t(10.0))
+    assert gradient.asnumpy().tolist() == [[10.0, 10.0], [10.0, 10.0]]
+    with pytest.raises(ValueError, match="expected as many slices along axis 0"):
+        ops.vmap(cells)(t([1.0, 2.0, 3.0]), t(10.0))
 
 
 def test_functions_as_operators(mode: int) -> None:

@@ -5,6 +5,7 @@ import mindspore as ms
 import numpy as np
 import pytest
 from mindspore import COOTensor, CSRTensor, Tensor, nn, ops
+from mindspore.ops.operations import _csr_ops
 
 AT = np.array([[2, 0], [0, 1], [1, 2]], np.int32)
 VALUES = np.array([0.75, 0.25, -0.5], np.float32)
@@ -99,3 +100,32 @@ def test_errors() -> None:
         ops.csr_reduce_sum(csr(), 0)
     with pytest.raises(TypeError, match="expected indptr, indices, values and shape"):
         CSRTensor(Tensor(STARTS))
+
+
+def test_primitives_take_a_matrix_by_its_parts() -> None:
+    indptr, indices = Tensor([0, 1, 3], ms.int32), Tensor([2, 0, 1], ms.int32)
+    values, shape = Tensor([1.0, 2.0, 3.0]), (2, 3)
+    parts = (indptr, indices, values, shape)
+    dense = np.array([[0.0, 0.0, 1.0], [2.0, 3.0, 0.0]], np.float32)
+    column, other = np.array([[1.0], [2.0], [3.0]], np.float32), np.array([[2.0], [4.0]], np.float32)
+    expected = {
+        "CSRMul": ((Tensor(other),), [2.0, 8.0, 12.0]),
+        "CSRDiv": ((Tensor(other),), [0.5, 0.5, 0.75]),
+        "CSRMV": ((Tensor(column),), dense @ column),
+        "CSRMM": ((Tensor(column),), dense @ column),
+        "CSRReduceSum": ((1,), dense.sum(1, keepdims=True)),
+    }
+    for name, (others, answer) in expected.items():
+        np.testing.assert_allclose(getattr(_csr_ops, name)()(*parts, *others).asnumpy(), answer)
+    assert _csr_ops.CSRGather()(indptr, indices, Tensor(dense + 1), shape).asnumpy().tolist() == [2.0, 3.0, 4.0]
+    assert _csr_ops.CSR2COO()(indptr, 3).asnumpy().tolist() == [0, 1, 1]
+    assert _csr_ops.COO2CSR()(Tensor([0, 1, 1], ms.int32), 2).asnumpy().tolist() == [0, 1, 3]
+
+
+def test_sparse_tensors_are_subtracted_and_a_dense_one_times_a_sparse_one_is_sparse() -> None:
+    dense, full = np.array([[0.0, 2.0], [3.0, 0.0]], np.float32), Tensor([[5.0, 5.0], [0.0, 1.0]])
+    for sparse in (Tensor(dense).to_coo(), Tensor(dense).to_csr()):
+        assert (sparse - sparse).to_dense().asnumpy().tolist() == [[0.0, 0.0], [0.0, 0.0]]
+        product = full * sparse
+        assert type(product) is type(sparse) and product.values.asnumpy().tolist() == [10.0, 0.0]
+        assert ops.dtype(sparse) == ms.float32

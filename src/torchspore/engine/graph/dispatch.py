@@ -44,7 +44,7 @@ def call(owner: Any, function: Callable[..., Any], args: tuple[Any, ...], kwargs
     if found.as_pynative:
         return thread_state.in_pynative(function, args, kwargs)
     syntax = settings_of(owner, function).syntax
-    if syntax != "LAX":
+    if syntax != "LAX" and not found.is_allowed:
         _refuse(owner, found, function, args, kwargs)
     if found.needs_room:
         return depth.with_room(lambda: settled(breaks.run(owner, function, args, kwargs)))

@@ -15,7 +15,7 @@ from typing import Any
 import torch
 
 from torchspore.context.store import STORE
-from torchspore.engine import counters, random
+from torchspore.engine import counters, hooks, random
 from torchspore.engine.dtypes import Type
 from torchspore.engine.grad import GradFrame, differentiate, follow, is_differentiable
 from torchspore.engine.graph import thread_state
@@ -67,7 +67,7 @@ class Forward(GradFrame):
         return t
 
     def _leaf(self, tensor: TensorBase, leaf: torch.Tensor) -> torch.Tensor:
-        self._leaves[id(tensor)] = leaf
+        self._leaves[id(tensor)] = hooks.follow(tensor, leaf)
         self.stand_for(tensor, leaf)
         if leaf.requires_grad and leaf.ndim:
             self.taken[id(leaf)] = []

@@ -47,6 +47,8 @@ class Refusal(BaseException):
     as_pynative = False            # nothing of the call is to be captured, not even parts of it
 
     hint = ""                      # what to write instead, where the reason has a better answer than its kind
+    is_allowed = False             # no syntax level minds: an object of ours changed itself, such as a schedule's count of epochs
+
     is_deep = False                # the call must run with a larger stack
 
     numbers: tuple[Any, ...] = ()

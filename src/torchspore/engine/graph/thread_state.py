@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from torchspore.context.store import STORE
+from torchspore.engine.tensor import frame
 
 breaking = 0
 """How many calls run with graph breaks, in all threads."""
@@ -52,3 +53,8 @@ def in_pynative(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dic
         return function(*args, **kwargs)
     finally:
         local.in_pynative = before
+
+
+def is_in_graph() -> bool:
+    """Whether this thread is inside of a call in GRAPH_MODE: one that is captured, or that runs because no graph can hold it."""
+    return STORE.graph_mode and (frame() is not None or local.in_pynative or local.breaks > 0)

@@ -12,6 +12,13 @@ from torchspore.engine import tensor as engine
 from torchspore.engine.front import FRONT
 from torchspore.engine.graph import dispatch
 from torchspore.engine.graph.capture.constants import constant
+from torchspore.mindspore.common.executor import _cell_graph_executor, _CellGraphExecutor, _no_grad, _pynative_executor, _PyNativeExecutor
+from torchspore.names import missing
+
+__all__ = [
+    "JitConfig", "_CellGraphExecutor", "_PyNativeExecutor", "_cell_graph_executor", "_no_grad", "_pynative_executor", "constexpr", "jit",
+    "jit_class", "ms_function", "ms_memory_recycle",
+]
 
 _KNOWN = ("capture_mode", "jit_level", "dynamic", "fullgraph", "backend")
 _OLDER = ("fn", "mode", "input_signature", "hash_args", "jit_config", "compile_once", "infer_boost", "exec_order")
@@ -170,3 +177,5 @@ def _warn(text: str) -> None:
 
 
 FRONT.warn = _warn
+
+__getattr__ = missing(__name__)

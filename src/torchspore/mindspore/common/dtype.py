@@ -3,6 +3,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from torchspore.engine import dtypes as _engine
 from torchspore.engine.dtypes import (
     Bool,
@@ -91,13 +93,43 @@ def type_size_in_bytes(dtype: Type) -> Any:
     return dtype.itemsize
 
 
-_dtype_to_nptype = dtype_to_nptype
+def get_py_obj_dtype(obj: Any) -> Type:
+    """The MindSpore type of a Python type or value: `1.5` and `float` are float64, a list is list_, None type_none.
+
+    Raises NotImplementedError for what has none.
+    """
+    from builtins import bool as python_bool
+    from builtins import float as python_float
+    from builtins import int as python_int
+
+    kind = obj if isinstance(obj, type) else type(obj)
+    for python, dtype in (
+        (python_bool, bool_), (python_int, int64), (python_float, float64), (complex, complex128), (str, string), (list, list_),
+        (tuple, tuple_), (type(None), type_none),
+    ):
+        if kind is python:
+            return dtype
+    if isinstance(obj, type) and issubclass(obj, np.generic):
+        return _engine.from_python(obj)
+    raise NotImplementedError(f"get_py_obj_dtype({obj!r:.40}): expected a number, a text, a list, a tuple, None, or a type of these.")
+
+
+def _issubclass_(type_: Any, dtype: Any) -> Any:
+    """Whether a dtype or type of MindSpore's is `dtype` or of its kind: float32 is a number and a Float."""
+    if isinstance(dtype, type):
+        return isinstance(type_, dtype) or (isinstance(type_, type) and issubclass(type_, dtype))
+    return isinstance(type_, type(dtype)) if dtype in (number, float_, int_, uint) else type_ == dtype
+
+
+_dtype_to_nptype, _dtype_to_pytype = dtype_to_nptype, dtype_to_pytype
+_pytype_to_dtype, _get_py_obj_dtype = pytype_to_dtype, get_py_obj_dtype
 
 
 __all__ = [
     "Bool", "Complex", "Float", "Int", "List", "Number", "Slice", "String", "TensorType", "Tuple", "Type",
     "all_types", "bfloat16", "bool", "bool_", "byte", "cdouble", "cfloat", "complex64", "complex128", "complex_type", "double",
     "dtype_to_nptype", "dtype_to_pytype", "float", "float16", "float32", "float64", "float8_e4m3fn", "float8_e5m2", "float_", "float_type",
+    "get_py_obj_dtype",
     "half", "int", "int16", "int32", "int64", "int8", "int_", "int_type", "intc", "intp", "list_", "long", "number", "number_type",
     "pytype_to_dtype", "short", "signed_type", "single", "string", "tensor_type", "tuple_", "type_none", "type_size_in_bytes", "ubyte",
     "uint",

@@ -75,7 +75,7 @@ class Parameter(Tensor):
     @property
     def is_unnamed(self) -> bool:
         """Whether neither a Cell nor the program has given it a name."""
-        return self._name.startswith(f"{DEFAULT_NAME}#")
+        return _is_parameter_generated(self._name)
 
     @property
     def inited_param(self) -> Parameter:
@@ -144,6 +144,11 @@ class Parameter(Tensor):
         return f"Parameter (name={self.name}, shape={self.shape}, dtype={self.dtype}, requires_grad={self.requires_grad})"
 
     __str__ = __repr__
+
+
+def _is_parameter_generated(param_name: str | None) -> bool:
+    """Whether neither a Cell nor the program gave a Parameter this name."""
+    return isinstance(param_name, str) and param_name.startswith(f"{DEFAULT_NAME}#")
 
 
 class ParameterTuple(tuple[Parameter, ...]):

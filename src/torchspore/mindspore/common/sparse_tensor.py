@@ -140,13 +140,9 @@ class COOTensor(Composite):
         """How many axes."""
         return len(self._shape)
 
-    @property
-    def _t(self) -> Any:
-        return rows.scattered(raw(self._indices), raw(self._values), self._shape)
-
     def to_dense(self) -> Tensor:
         """The larger value; elements at the same place are summed."""
-        return wrap(self._t)  # type: ignore[no-any-return]
+        return wrap(rows.scattered(raw(self._indices), raw(self._values), self._shape))  # type: ignore[no-any-return]
 
     def to_tuple(self) -> tuple[Any, Any, tuple[int, ...]]:
         """(indices, values, shape)."""
@@ -185,6 +181,9 @@ class COOTensor(Composite):
     def __add__(self, other: Any) -> Any:
         return _operators().coo_plus(self, other)
 
+    def __sub__(self, other: Any) -> Any:
+        return _operators().coo_plus(self, -other)
+
     def __mul__(self, other: Any) -> COOTensor:
         return COOTensor(self._indices, self.values * _operators().at_places(other, self), self._shape)
 
@@ -193,7 +192,7 @@ class COOTensor(Composite):
 
     def asnumpy(self) -> Any:
         """The larger value as an array."""
-        return wrap(self._t).asnumpy()
+        return self.to_dense().asnumpy()
 
     def __repr__(self) -> str:
         return f"COOTensor(shape={list(self._shape)}, dtype={self.dtype}, indices={self._indices!r}, values={self._values!r})"
@@ -324,6 +323,9 @@ class CSRTensor(Composite):
 
     def __add__(self, other: Any) -> CSRTensor:
         return _operators().csr_plus(self, other)  # type: ignore[no-any-return]
+
+    def __sub__(self, other: Any) -> CSRTensor:
+        return _operators().csr_plus(self, -other)  # type: ignore[no-any-return]
 
     def __mul__(self, other: Any) -> CSRTensor:
         return _operators().csr_mul(self, other)  # type: ignore[no-any-return]

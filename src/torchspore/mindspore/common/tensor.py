@@ -1,21 +1,30 @@
 """`mindspore.Tensor`: values on a device. The operators add their methods when `ops` is loaded (`ops/methods.py`)."""
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 
-from torchspore.engine import create, dtypes
+from torchspore.engine import create, dtypes, hooks
 from torchspore.engine import tensor as engine
+from torchspore.engine.graph import thread_state
 from torchspore.engine.tensor import TensorBase, measured, raw, rebind, wrap
 
 
-class Tensor(TensorBase):
+class _TensorMeta(type):
+    """Shows the class under its public name, which programs print (`f"... got {type(x)}"`)."""
+
+    def __repr__(cls) -> str:
+        return f"<class '{cls.__module__.removeprefix('torchspore.')}.{cls.__qualname__}'>"
+
+
+class Tensor(TensorBase, metaclass=_TensorMeta):
     """An array of numbers of one dtype.
 
     `input_data` is a number, nested lists, a NumPy array (copied) or a Tensor. Python floats give float32, ints int64; arrays keep their
-    dtype unless `dtype` names another. With `shape`, `dtype` and `init` (an Initializer) it is filled by that initializer.
+    dtype unless `dtype` names another. With `shape`, `dtype` and `init` (an Initializer) it is filled by that initializer. Without data it
+    describes an input for `Cell.set_inputs`: None in `shape` is an open axis, `shape` None any number of axes.
 
     Raises TypeError for data or a dtype that a Tensor can't hold, ValueError where `init` comes without a shape.
     """
@@ -41,11 +50,12 @@ class Tensor(TensorBase):
             self._t = create.from_data(init.values(sizes), dtype)
             self.init = init
         elif input_data is None:
-            if shape is None or dtype is None:
+            if dtype is None:
                 raise TypeError("Tensor(): expected data, or a shape and a dtype.\n\nhint: write Tensor([1.0, 2.0]).")
-            self._t = create.filled([0 if s is None else s for s in ((shape,) if isinstance(shape, int) else shape)], 0, dtype)
-            if not isinstance(shape, int) and None in shape:
-                self.symbolic = tuple(shape)
+            sizes = (None,) if shape is None else (shape,) if isinstance(shape, int) else tuple(shape)
+            self._t = create.filled([0 if s is None else s for s in sizes], 0, dtype)
+            if None in sizes:
+                self.symbolic = () if shape is None else sizes     # for `set_inputs`: axes that are open, or how many there are
         else:
             self._t = create.from_data(input_data, dtype)
         if const_arg:
@@ -255,6 +265,24 @@ class Tensor(TensorBase):
     def __reduce_ex__(self, protocol: Any) -> Any:
         return _rebuild, (type(self), create.host(self).contiguous(), dict(self.__dict__))
 
+    # ---- its gradient
+
+    def register_hook(self, hook: Callable[[Any], Any]) -> _TensorHookHandle:
+        """Has `hook(gradient)` called where a gradient of this Tensor is computed; what it gives, if not None, takes its place.
+
+        The handle's `remove()` takes the hook away. Raises TypeError for what can't be called, ValueError for a Parameter inside of a
+        graph, where each call would register once more.
+        """
+        if not callable(hook):
+            raise TypeError(f"Tensor.register_hook({hook!r:.40}): expected a function of a gradient, got {type(hook).__name__}.")
+        if self.__parameter__ and thread_state.is_in_graph():
+            raise ValueError("Register hook for Parameter inside graph is not supported.\n\nhint: call register_hook before the network.")
+        return _TensorHookHandle(hooks.register(self, hook))
+
+    def hooks(self) -> list[Callable[[Any], Any]]:
+        """The functions that `register_hook` put on this Tensor outside of gradient transforms."""
+        return hooks.kept(self)
+
     # ---- changing it as a whole
 
     def assign_value(self, value: Tensor) -> Tensor:
@@ -277,6 +305,17 @@ class Tensor(TensorBase):
 
     def flush_from_cache(self) -> None:
         """Nothing is cached on the way to the host, so there is nothing to flush."""
+
+
+class _TensorHookHandle:
+    """Takes a hook on a gradient away again."""
+
+    def __init__(self, take_away: Callable[[], None]) -> None:
+        self._take_away = take_away
+
+    def remove(self) -> None:
+        """Takes the hook away; a second time does nothing."""
+        self._take_away()
 
 
 def check_device(call: str, device: Any) -> None:

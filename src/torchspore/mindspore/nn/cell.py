@@ -132,8 +132,11 @@ class Cell(CellTree, CellHooks, CellState, CellFacts):
 
     def _insert_tuple(self, name: str, parameters: ParameterTuple) -> None:
         own = self._owner(name)
-        for position, parameter in enumerate(parameters):
-            key = f"{name}.{position}" if parameter.is_unnamed else parameter.name
+        for parameter in parameters:
+            key = parameter.name
+            if parameter.is_unnamed:     # named as MindSpore counts them, which is what stands in checkpoints
+                own["_unnamed"] = own.get("_unnamed", 0) + 1
+                key = f"Parameter${own['_unnamed']}"
             self.insert_param_to_cell(key, parameter, check_name_contain_dot=False)
         own[name] = parameters
 

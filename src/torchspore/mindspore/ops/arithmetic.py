@@ -11,7 +11,7 @@ import torch
 
 from torchspore.engine import eager
 from torchspore.engine import tensor as engine
-from torchspore.engine.tensor import TensorBase, wrap
+from torchspore.engine.tensor import Composite, TensorBase, wrap
 from torchspore.mindspore.ops.declare import op
 from torchspore.mindspore.ops.explain import explain
 from torchspore.mindspore.ops.promote import is_wide, pair, widened
@@ -21,6 +21,8 @@ _new = object.__new__
 
 def _slow(function: Callable[..., Any], compute: Callable[..., torch.Tensor], x: Any, y: Any, family: str) -> Any:
     """The whole rule: frames, promotion, wide unsigned integers, errors."""
+    if isinstance(y, Composite) and function is mul:
+        return y * x                                # keeps its places, whatever the Tensor holds at the others
     try:
         a, b = pair(x, y, family)
         out = widened(compute, a, b) if is_wide(a, b) else compute(a, b)

@@ -282,7 +282,7 @@ def dtype(x: T) -> Any:
     """The dtype of the elements."""
     from torchspore.engine.dtypes import FROM_TORCH
 
-    return FROM_TORCH[x.dtype]
+    return FROM_TORCH[x.dtype] if isinstance(x, T) else x.dtype
 
 
 @op(primitive="Triu", init=("diagonal",), methods=("triu",))

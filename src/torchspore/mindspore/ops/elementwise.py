@@ -104,12 +104,14 @@ def _round(input_x: T) -> T:
 @op(methods=("clamp",))
 def clamp(input: T, min: T | float | None = None, max: T | float | None = None) -> T:
     """x held between `min` and `max`, numbers or Tensors."""
+    _no_truth(input, min, max)
     return torch.clamp(input, min, max) if not isinstance(min, T) and not isinstance(max, T) else _clamp_tensors(input, min, max)
 
 
 @op(methods=("clip",))
 def clip(input: T, min: T | float | None = None, max: T | float | None = None) -> T:
     """The same as `clamp`."""
+    _no_truth(input, min, max)
     return _clamp_tensors(input, min, max)
 
 
@@ -119,6 +121,11 @@ def clip_by_value(x: T, clip_value_min: T | float | None = None, clip_value_max:
     if isinstance(x, (list, tuple)):
         return tuple(_clamp_tensors(item, clip_value_min, clip_value_max) for item in x)
     return _clamp_tensors(x, clip_value_min, clip_value_max)
+
+
+def _no_truth(x: T, low: T | float | None, high: T | float | None) -> None:
+    if x.dtype is torch.bool or isinstance(low, bool) or isinstance(high, bool):
+        raise ValueError("For Clamp, the dtype of 'input', 'min' and 'max' must not be bool.")
 
 
 def _clamp_tensors(x: T, low: T | float | None, high: T | float | None) -> T:

@@ -5,10 +5,11 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from torchspore.engine import scalar_gradients
+from torchspore.engine import scalar_gradients, tree
 from torchspore.engine import tensor as engine
 from torchspore.engine.graph import breaks, dispatch, forward, thread_state
-from torchspore.engine.tensor import tensors
+from torchspore.engine.number import Number
+from torchspore.engine.tensor import Composite, TensorBase, tensors
 from torchspore.mindspore.common.parameter import Parameter
 
 
@@ -99,7 +100,8 @@ def _transform(
         _check_positions(name, positions, args)
         args = scalar_gradients.lift(args, positions)
         found = _of_tensors(positions, args)
-        result, by_position, by_weight = forward.gradients(fn, breaks.part(fn), args, kwargs, found, parameters, sens, has_aux)
+        result, flat, by_weight = forward.gradients(fn, breaks.part(fn), args, kwargs, found, parameters, sens, has_aux)
+        by_position = [_arranged(args[position], gradient) for position, gradient in zip(found, flat)]
         gradients = _joined(by_position, by_weight, grad_position, weights, alone)
         if return_ids:
             gradients = _with_ids(by_position, by_weight, found, parameters, grad_position, weights, alone)
@@ -155,6 +157,23 @@ def _of_tensors(positions: Sequence[int], args: tuple[Any, ...]) -> list[int]:
     return [position for position in positions if any(True for _ in tensors(args[position]))]
 
 
+def _arranged(argument: Any, found: Any) -> Any:
+    """The gradients of one argument, which came one after the other, in its structure; a number in it has the gradient 0."""
+    if isinstance(argument, (TensorBase, Composite)) or found is None:
+        return found
+    gradients = iter(found)
+
+    def one(leaf: Any) -> Any:
+        if isinstance(leaf, Composite):
+            return tuple(next(gradients) for _ in leaf.parts())
+        if isinstance(leaf, TensorBase):
+            gradient = next(gradients)
+            return gradient if not isinstance(leaf, Number) else 0.0 if isinstance(leaf, float) else 0
+        return 0.0 if isinstance(leaf, float) else 0 if isinstance(leaf, int) else None
+
+    return tree.mapped(argument, one)
+
+
 class GradOperation:
     """Makes gradient functions: `GradOperation(get_all, get_by_list, sens_param)(fn, weights)`.
 
@@ -181,7 +200,8 @@ class GradOperation:
             wanted = range(len(args)) if self.get_all else [] if self.get_by_list else [0][:len(args)]
             args = scalar_gradients.lift(args, wanted)
             positions = _of_tensors(wanted, args)
-            _, by_position, by_weight = forward.gradients(fn, breaks.part(fn), args, kwargs, positions, parameters, sens)
+            _, flat, by_weight = forward.gradients(fn, breaks.part(fn), args, kwargs, positions, parameters, sens)
+            by_position = [_arranged(args[position], gradient) for position, gradient in zip(positions, flat)]
             return self._result(by_position, by_weight, isinstance(weights, Parameter))
 
         @_named_after(fn)

@@ -41,10 +41,17 @@ def _part(tensor: TensorBase, part: Any) -> Any:
         t = create.from_data(part)
         return t if t.dtype is torch.bool else t.long()
     if isinstance(part, slice):
-        return slice(*(None if v is None else create.length(v) for v in (part.start, part.stop, part.step)))
+        return slice(*(None if v is None else _bound(v) for v in (part.start, part.stop, part.step)))
     if isinstance(part, (int, np.integer)) or part is None or part is Ellipsis or isinstance(part, (bool, range)):
         return list(part) if isinstance(part, range) else part
     raise IndexError(f"expected ints, slices, None, ..., lists, bools or Tensors, got {type(part).__name__}.")
+
+
+def _bound(value: Any) -> int:
+    """A bound or the step of a slice as an int."""
+    if isinstance(value, (float, str)):
+        raise TypeError(f"Slice indices must be integers or bool. Expected an int, got {value!r:.40}.")
+    return create.length(value)
 
 
 def _reversed(t: torch.Tensor, index: Any) -> tuple[torch.Tensor, Any]:

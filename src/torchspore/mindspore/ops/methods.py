@@ -10,9 +10,10 @@ from torchspore.engine import tensor as engine
 from torchspore.engine.tensor import TensorBase, modify, raw, wrap
 from torchspore.mindspore.common import lacking
 from torchspore.mindspore.common.tensor import Tensor
-from torchspore.mindspore.ops import activation, arithmetic, array, elementwise, in_place, indexing, reduction, selection
+from torchspore.mindspore.ops import activation, arithmetic, array, elementwise, in_place, indexing, method_forms, reduction, selection
 from torchspore.mindspore.ops.declare import OPERATORS
 from torchspore.mindspore.ops.explain import place, replaced
+from torchspore.mindspore.ops.method_forms import spelled
 
 
 def attach() -> None:
@@ -24,7 +25,7 @@ def attach() -> None:
     for operator in OPERATORS.values():
         for name in operator.methods:
             setattr(Tensor, name, operator.function)
-    for name, function in {**_METHODS, **in_place.METHODS}.items():
+    for name, function in {**_METHODS, **method_forms.METHODS, **in_place.METHODS}.items():
         if getattr(function, "__name__", "").startswith("_"):
             function.__qualname__ = f"Tensor.{name}"           # which Python's own words on a wrong call begin with
         setattr(Tensor, name, function)
@@ -82,22 +83,6 @@ def _reshape(self: Any, *shape: Any) -> Any:
         raise replaced(error, _reshape, "Tensor.reshape", shape, {}) from None
 
 
-def _transpose(self: Any, *axes: Any) -> Any:
-    """The axes in another order, given as one tuple or as ints; reversed without any."""
-    try:
-        return array.transpose(self, array.sizes(axes) if axes else tuple(reversed(range(self.ndim))))
-    except Exception as error:
-        raise replaced(error, _transpose, "Tensor.transpose", axes, {}) from None
-
-
-def _permute(self: Any, *axis: Any) -> Any:
-    """The axes in another order, given as one tuple or as ints."""
-    try:
-        return array.permute(self, array.sizes(axis))
-    except Exception as error:
-        raise replaced(error, _permute, "Tensor.permute", axis, {}) from None
-
-
 def _expand(self: Any, *shape: Any) -> Any:
     """Stretched to a shape; -1 keeps a length."""
     try:
@@ -109,23 +94,6 @@ def _expand(self: Any, *shape: Any) -> Any:
 def _repeat(self: Any, repeats: Any, axis: int | None = None) -> Any:
     """Each element `repeats` times in a row along `axis`, or in the flat Tensor."""
     return array.repeat_interleave(self, repeats, axis)
-
-
-def _flatten(self: Any, order: str = "C", *, start_dim: int = 0, end_dim: int = -1) -> Any:
-    """The axes from `start_dim` to `end_dim` as one."""
-    return array.flatten(self, order, start_dim=start_dim, end_dim=end_dim)
-
-
-def _spelled(function: Any, **spellings: str) -> Any:
-    """The method with its keywords also under their other names: MindSpore takes `axis` and `dim`, `keepdims` and `keepdim`."""
-
-    @functools.wraps(function)
-    def method(self: Any, *args: Any, **kwargs: Any) -> Any:
-        if kwargs:
-            kwargs = {spellings.get(key, key): value for key, value in kwargs.items()}
-        return function(self, *args, **kwargs)
-
-    return method
 
 
 _EXTREME_DEFAULTS: dict[str, Any] = {"axis": None, "keepdims": False, "initial": None, "where": True, "return_indices": False}
@@ -166,21 +134,12 @@ def _sum(self: Any, axis: Any = None, dtype: Any = None, keepdims: bool = False,
 def _scaled(function: Any) -> Any:
     """`add` and `sub` with the factor `alpha` on the other operand."""
 
+    @functools.wraps(function)
     def method(self: Any, other: Any, *, alpha: Any = 1) -> Any:
         return function(self, other if alpha == 1 else arithmetic.mul(other, alpha) if isinstance(other, Tensor) else other * alpha)
 
     method.__doc__ = function.__doc__
     return method
-
-
-def _take(self: Any, indices: Any, axis: int | None = None, mode: str = "clip") -> Any:
-    """The elements (or along `axis` the slices) that `indices` names; beyond the ends 'clip' takes the last and 'wrap' counts on."""
-    if mode not in ("clip", "wrap"):
-        raise ValueError(f"Tensor.take(mode={mode!r}): expected 'clip' or 'wrap'.")
-    source = self.reshape(-1) if axis is None else self
-    length = source.shape[0 if axis is None else axis]
-    at = indices % length if mode == "wrap" else elementwise.clamp(indices, 0, length - 1)
-    return selection.gather(source, at, 0 if axis is None else axis)
 
 
 def _ptp(self: Any, axis: Any = None, keepdims: bool = False) -> Any:
@@ -193,26 +152,9 @@ def _fill(self: Any, value: Any) -> Any:
     return wrap(create.filled(self.shape, value, self.dtype))
 
 
-def _gather(self: Any, *args: Any, **kwargs: Any) -> Any:
-    """`gather(input_indices, axis, batch_dims)` gives slices, `gather(dim, index)` elements."""
-    if "dim" in kwargs or "index" in kwargs or isinstance(args[0], int):
-        return selection.gather_elements(self, *args, **kwargs)
-    return selection.gather(self, *args, **kwargs)
-
-
 def _mean(self: Any, axis: Any = None, keep_dims: bool = False, *, dtype: Any = None) -> Any:
     """The mean along `axis`; that of integers is an integer."""
     return reduction.mean(self if dtype is None else _astype(self, dtype), axis, keep_dims)
-
-
-def _argmax(self: Any, axis: int | None = None, keepdims: bool = False) -> Any:
-    """The index (int64) of the largest value along `axis`, or in the flat Tensor."""
-    return reduction.argmax(self, axis, keepdims)
-
-
-def _argmin(self: Any, axis: int | None = None, keepdims: bool = False) -> Any:
-    """The index (int32) of the smallest value along `axis`, or in the flat Tensor."""
-    return reduction.argmin(self, axis, keepdims)
 
 
 def _copy(self: Any) -> Any:
@@ -227,6 +169,7 @@ def _fill_in_place(self: Any, value: Any) -> Any:
 
 
 def _in_place(function: Any) -> Any:
+    @functools.wraps(function)
     def method(self: Any, *args: Any, **kwargs: Any) -> Any:
         engine.write(self, raw(function(self, *args, **kwargs)).to(self._t.dtype))
         return self
@@ -272,27 +215,21 @@ _METHODS: dict[str, Any] = {
     "int": _caster(dtypes.int32), "long": _caster(dtypes.int64), "short": _caster(dtypes.int16), "byte": _caster(dtypes.uint8),
     "bool": _caster(dtypes.bool_),
     "type_as": lambda self, other: _astype(self, other.dtype),
-    "reshape": _reshape, "view": _reshape, "transpose": _transpose, "permute": _permute, "expand": _expand, "repeat": _repeat,
-    "flatten": _flatten,
+    "reshape": _reshape, "expand": _expand, "repeat": _repeat,
     "view_as": lambda self, other: array.reshape(self, other.shape), "reshape_as": lambda self, other: array.reshape(self, other.shape),
-    "max": _extreme(reduction.amax, reduction.max), "min": _extreme(reduction.amin, reduction.min), "gather": _gather,
-    "sum": _spelled(_sum, dim="axis", keepdim="keepdims"), "mean": _spelled(_mean, dim="axis", keepdim="keep_dims"),
-    "prod": _spelled(reduction.prod, dim="axis", keepdim="keep_dims"), "cumsum": _spelled(reduction.cumsum, dim="axis"),
-    "std": _spelled(reduction.std, dim="axis", keepdim="keepdims"), "var": _spelled(reduction.var, dim="axis", keepdim="keepdims"),
-    "all": _spelled(reduction.all, dim="axis", keepdim="keep_dims"), "any": _spelled(reduction.any, dim="axis", keepdim="keep_dims"),
-    "sort": _spelled(selection.sort, dim="axis"), "argsort": _spelled(selection.argsort, dim="axis"),
-    "split": _spelled(array.split, dim="axis", split_size="split_size_or_sections"), "fmod": arithmetic.fmod,
+    "max": _extreme(reduction.amax, reduction.max), "min": _extreme(reduction.amin, reduction.min),
+    "sum": spelled(_sum, dim="axis", keepdim="keepdims"), "mean": spelled(_mean, dim="axis", keepdim="keep_dims"),
+    "fmod": arithmetic.fmod,
     "softmax": lambda self, axis=-1, *, dtype=None: activation.softmax(self, axis, dtype=dtype),
-    "take": _take, "ptp": _ptp, "fill": _fill,
-    "argmax": _spelled(_argmax, dim="axis", keepdim="keepdims"), "argmin": _argmin,
+    "ptp": _ptp, "fill": _fill,
     "copy": _copy, "clone": _copy, "contiguous": lambda self: wrap(
         raw(self).contiguous()
     ), "detach": lambda self: wrap(raw(self).detach()),
-    "add": _scaled(arithmetic.add), "sub": _scaled(arithmetic.sub), "subtract": _scaled(arithmetic.sub),
+    "add": _scaled(arithmetic.add), "sub": spelled(_scaled(arithmetic.sub), y="other"), "subtract": _scaled(arithmetic.sub),
     "mul": arithmetic.mul, "multiply": arithmetic.mul,
     "div": arithmetic.div, "divide": arithmetic.div, "true_divide": arithmetic.div, "pow": arithmetic.pow,
     "floor_divide": arithmetic.floor_divide,
-    "remainder": arithmetic.floor_mod, "maximum": arithmetic.maximum, "minimum": arithmetic.minimum,
+    "maximum": arithmetic.maximum, "minimum": arithmetic.minimum,
     "eq": arithmetic.equal, "equal": arithmetic.equal, "ne": arithmetic.not_equal, "not_equal": arithmetic.not_equal,
     "lt": arithmetic.less, "less": arithmetic.less, "le": arithmetic.less_equal, "less_equal": arithmetic.less_equal,
     "gt": arithmetic.greater, "greater": arithmetic.greater, "ge": arithmetic.greater_equal, "greater_equal": arithmetic.greater_equal,
@@ -301,11 +238,11 @@ _METHODS: dict[str, Any] = {
     "__rand__": arithmetic.reflected(arithmetic.bitwise_and), "__ror__": arithmetic.reflected(arithmetic.bitwise_or),
     "__rxor__": arithmetic.reflected(arithmetic.bitwise_xor), "__pos__": lambda self: self,
     "bitwise_and": arithmetic.bitwise_and, "bitwise_or": arithmetic.bitwise_or, "bitwise_xor": arithmetic.bitwise_xor,
-    "add_": _in_place(arithmetic.add), "sub_": _in_place(arithmetic.sub), "mul_": _in_place(arithmetic.mul),
+    "add_": _in_place(_scaled(arithmetic.add)), "sub_": _in_place(_scaled(arithmetic.sub)), "mul_": _in_place(arithmetic.mul),
     "div_": _in_place(arithmetic.div),
     "clamp_": _in_place(elementwise.clamp), "copy_": lambda self, src, non_blocking=False: _in_place(lambda _, value: value)(self, src),
     "fill_": _fill_in_place, "zero_": lambda self: _fill_in_place(self, 0),
     "new_zeros": _new_filled(0), "new_ones": _new_filled(1),
     "itemset": _itemset, "where": _where, "requires_grad_": _requires_grad, "value": lambda self: self,
-    "T": property(lambda self: _transpose(self)), "mT": property(lambda self: array.swapaxes(self, -1, -2)),
+    "T": property(method_forms.METHODS["transpose"]), "mT": property(lambda self: array.swapaxes(self, -1, -2)),
 }

@@ -8,18 +8,23 @@ from typing import Any
 import torch
 
 from torchspore.engine.dtypes import FROM_TORCH
+from torchspore.engine.tensor import TensorBase
 from torchspore.mindspore.ops.arithmetic import _slow, _tensors
 from torchspore.mindspore.ops.declare import op
 from torchspore.mindspore.ops.explain import explain
+from torchspore.mindspore.ops.promote import mixed
 
 T = torch.Tensor
 
 
 def two(
     name: str, compute: Callable[[T, T], T], doc: str, primitive: str | None = None, names: tuple[str, str] = ("input", "other"),
-    methods: tuple[str, ...] = (), family: str = "add",
+    methods: tuple[str, ...] = (), family: str = "add", alike: bool = False,
 ) -> Callable[..., Any]:
-    """Makes the operator `name` of two operands, whose parameters are called `names`; `compute` takes two tensors of one dtype."""
+    """Makes the operator `name` of two operands, whose parameters are called `names`; `compute` takes two tensors of one dtype.
+
+    `alike` refuses Tensors of two dtypes, as MindSpore does where it does not promote.
+    """
     signature = inspect.Signature([inspect.Parameter(one, inspect.Parameter.POSITIONAL_OR_KEYWORD) for one in names])
 
     def operator(*arguments: Any, **keywords: Any) -> Any:
@@ -27,6 +32,8 @@ def two(
             if keywords or len(arguments) != 2:
                 arguments = signature.bind(*arguments, **keywords).args
             x, y = arguments
+            if alike and isinstance(x, TensorBase) and isinstance(y, TensorBase) and x._t.dtype is not y._t.dtype:
+                raise mixed(x._t, y._t)
         except TypeError as error:
             raise explain(operator, arguments, keywords, error) from None
         return _slow(operator, lambda a, b: compute(*_tensors(a, b)), x, y, family)
@@ -99,6 +106,7 @@ fmax = two("fmax", torch.fmax, "The larger of the two; where one is NaN the othe
 fmin = two("fmin", torch.fmin, "The smaller of the two; where one is NaN the other.", "Fmin", methods=("fmin",))
 nextafter = two(
     "nextafter", _same_floats(torch.nextafter), "The next number after `input` on the way to `other`.", "NextAfter", methods=("nextafter",),
+    alike=True,
 )
 gcd = two("gcd", _only_integers(torch.gcd), "The greatest common divisor.", "Gcd", methods=("gcd",))
 lcm = two("lcm", _only_integers(torch.lcm), "The least common multiple.", "Lcm", methods=("lcm",))
@@ -106,7 +114,7 @@ logaddexp = two("logaddexp", _same_floats(torch.logaddexp), "log(exp(input) + ex
 logaddexp2 = two("logaddexp2", _same_floats(torch.logaddexp2), "log2(2**input + 2**other).", methods=("logaddexp2",))
 heaviside = two(
     "heaviside", torch.heaviside, "0 where `input` is negative, 1 where it is positive, `values` where it is 0.", "Heaviside",
-    names=("input", "values"), methods=("heaviside",),
+    names=("input", "values"), methods=("heaviside",), alike=True,
 )
 copysign = two(
     "copysign", _in_floats(torch.copysign), "The size of x with the sign of `other`.", names=("x", "other"), methods=("copysign",),
@@ -184,6 +192,8 @@ def addcdiv(input: T, tensor1: T, tensor2: T, value: Any = 1) -> T:
 @op(primitive="IsClose", init=("rtol", "atol", "equal_nan"), methods=("isclose",))
 def isclose(input: T, other: T, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> T:
     """Whether |input - other| <= atol + rtol * |other|, element by element; two NaNs are close where `equal_nan` says so."""
+    if input.dtype is not other.dtype:
+        raise mixed(input, other)
     return torch.isclose(input, other, float(rtol), float(atol), equal_nan)
 
 
@@ -222,12 +232,3 @@ def _compare_and_bitpack(x: T, threshold: T) -> T:
     """Eight comparisons x > threshold along the last axis as one uint8, the first as the highest bit."""
     bits = (x > threshold).reshape(*x.shape[:-1], -1, 8).to(torch.int32)
     return (bits << torch.arange(7, -1, -1, dtype=torch.int32, device=x.device)).sum(-1).to(torch.uint8)
-
-
-def straight(value: T, x: T, slope: Callable[[], T]) -> T:
-    """`value`, computed outside of torch's gradients, with the derivative `slope()` by x."""
-    if not (x.requires_grad and torch.is_grad_enabled()):
-        return value
-    at = x.detach()
-    return value.detach() + (x - at) * slope().detach()
-

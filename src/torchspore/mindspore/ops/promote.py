@@ -48,7 +48,7 @@ def pair(x: Any, y: Any, family: str = "add") -> tuple[Any, Any]:
         return a, b
     common = torch.promote_types(a.dtype, b.dtype)
     if common is torch.complex32 or (common.is_complex and torch.float16 in (a.dtype, b.dtype) and family in ("mul", "div")):
-        raise _mixed(a, b)
+        raise mixed(a, b)
     return (a.to(common), b.to(common)) if family not in ("mul", "div") and (a.ndim == 0) != (b.ndim == 0) else (a, b)
 
 
@@ -59,7 +59,7 @@ def _wide_pair(a: Any, b: Any, family: str) -> tuple[Any, Any]:
         if other.dtype is wide.dtype:
             return a, b
         if other.dtype is not torch.bool or family in ("mul", "div", "equal"):
-            raise _mixed(a, b)
+            raise mixed(a, b)
         return a.to(wide.dtype), b.to(wide.dtype)
     if isinstance(other, float) and family == "div":
         return tuple(v.to(torch.int64).to(torch.float32) if v is wide else v for v in (a, b))  # type: ignore[return-value]
@@ -72,7 +72,8 @@ def _wide_pair(a: Any, b: Any, family: str) -> tuple[Any, Any]:
     )
 
 
-def _mixed(a: torch.Tensor, b: torch.Tensor) -> TypeError:
+def mixed(a: torch.Tensor, b: torch.Tensor) -> TypeError:
+    """The error for two Tensors whose dtypes are not promoted."""
     left, right = dtypes.FROM_TORCH[a.dtype], dtypes.FROM_TORCH[b.dtype]
     return TypeError(f"expected one dtype, got {left} and {right}.\n\nhint: cast one of them, for example with astype(mindspore.float32).")
 

@@ -85,6 +85,37 @@ def _extract_image_patches(input_x: T, ksizes: Any, strides: Any, rates: Any, pa
     return columns.transpose(1, 2).reshape(input_x.shape[0], -1, *counts)
 
 
+@op(primitive="ExtractVolumePatches", init=("kernel_size", "strides", "padding"))
+def _extract_volume_patches(input_x: T, kernel_size: Any, strides: Any, padding: str) -> T:
+    """Each window of (N, C, D, H, W) as the channels of one place: (N, KD * KH * KW * C, depth, rows, columns), the C of a voxel together.
+
+    The sizes are an int or (1, 1, depth, rows, columns); with padding 'same' windows start at every step, zeros beyond the edge.
+    """
+    kernel, stride = _inner_volume("kernel_size", kernel_size), _inner_volume("strides", strides)
+    mode = padding.lower()
+    if mode not in ("same", "valid"):
+        raise ValueError(f"padding={padding!r}: expected 'same' or 'valid'.")
+    if mode == "same":
+        from torchspore.mindspore.ops.conv import same_padding
+
+        input_x = F.pad(input_x, same_padding(input_x.shape[2:], kernel, stride, (1, 1, 1)))
+    windows = input_x
+    for axis, (size, step) in enumerate(zip(kernel, stride)):
+        windows = windows.unfold(axis + 2, size, step)
+    windows = windows.permute(0, 5, 6, 7, 1, 2, 3, 4)                 # (N, KD, KH, KW, C, depth, rows, columns)
+    return windows.reshape(input_x.shape[0], -1, *windows.shape[-3:])
+
+
+def _inner_volume(name: str, value: Any) -> tuple[int, ...]:
+    if isinstance(value, int):
+        return (value, value, value)
+    if len(value) == 3:
+        return tuple(value)
+    if len(value) != 5 or tuple(value[:2]) != (1, 1):
+        raise ValueError(f"{name}={value!r}: expected (1, 1, depth, rows, columns).")
+    return tuple(value[2:])
+
+
 def _inner(name: str, value: Any) -> tuple[int, int]:
     if len(value) != 4 or value[0] != 1 or (value[1] != 1 and value[3] != 1):
         raise ValueError(f"{name}={value!r}: expected (1, rows, columns, 1).")

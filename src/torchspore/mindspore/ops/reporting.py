@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import builtins
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -83,16 +83,22 @@ def _tensor_dump(file: str, input_x: Any, input_output: str = "out") -> None:
     _dump(file, input_x, input_output)
 
 
-def _summary(primitive: str, ranks: tuple[int, ...], doc: str) -> Callable[..., None]:
-    """Makes a summary operator for Tensors of as many axes as `ranks` allows (any for ()); outside of a SummaryRecord it does nothing."""
+_ANY = range(1, 65)
+
+
+def _summary(primitive: str, ranks: Sequence[int], doc: str) -> Callable[..., None]:
+    """Makes a summary operator for Tensors of as many axes as `ranks` allows; outside of a SummaryRecord it does nothing."""
 
     def body(name: str, value: Any) -> None:
-        if not isinstance(name, str) or not name:
+        if not isinstance(name, str):
             raise TypeError(f"expected a text as the name, got {name!r}.")
+        if not name:
+            raise ValueError("expected a name, got ''.")
         if not isinstance(value, TensorBase):
             raise TypeError(f"expected a Tensor as the value, got {type(value).__name__}.")
-        if ranks and value._t.ndim not in ranks:
-            raise ValueError(f"expected {' or '.join(map(str, ranks))} axes, got shape {tuple(value._t.shape)}.")
+        if value._t.ndim not in ranks:
+            wanted = "1 axis or more" if ranks is _ANY else " or ".join(map(str, ranks)) + " axes"
+            raise ValueError(f"expected {wanted}, got shape {tuple(value._t.shape)}.")
         summaries.keep(primitive.removesuffix("Summary").lower(), name, value)
 
     body.__name__ = body.__qualname__ = f"_{primitive}"
@@ -101,9 +107,9 @@ def _summary(primitive: str, ranks: tuple[int, ...], doc: str) -> Callable[..., 
 
 
 _scalar_summary = _summary("ScalarSummary", (0, 1), "Keeps a number under a name in a SummaryRecord; outside of one does nothing.")
-_tensor_summary = _summary("TensorSummary", (), "Keeps a Tensor under a name in a SummaryRecord; outside of one does nothing.")
+_tensor_summary = _summary("TensorSummary", _ANY, "Keeps a Tensor under a name in a SummaryRecord; outside of one does nothing.")
 _image_summary = _summary("ImageSummary", (4,), "Keeps images (N, C, H, W) under a name in a SummaryRecord; outside of one does nothing.")
-_histogram_summary = _summary("HistogramSummary", (), "Keeps a histogram under a name in a SummaryRecord; outside of one does nothing.")
+_histogram_summary = _summary("HistogramSummary", _ANY, "Keeps a histogram under a name in a SummaryRecord; outside of one does nothing.")
 
 
 class InsertGradientOf(Primitive):

@@ -10,22 +10,36 @@ from torchspore.engine.dtypes import FROM_TORCH
 from torchspore.mindspore.ops.activation import as_dtype
 from torchspore.mindspore.ops.declare import op
 from torchspore.mindspore.ops.elementwise import _unary
-from torchspore.mindspore.ops.pairs import straight, two
+from torchspore.mindspore.ops.pairs import two
 
 T = torch.Tensor
 S = torch.special
 
 
-def _bessel(name: str, primitive: str, value: Callable[[T], T], slope: Callable[[T], T], doc: str) -> Callable[[T], T]:
-    """Makes a Bessel function with its derivative, which torch lacks for most of them (DLMF 10.6, 10.29)."""
+class _Sloped(torch.autograd.Function):
+    """A function of each element with a derivative that torch lacks; derivatives of higher order are those of `slope`."""
 
-    def body(x: T) -> T:
-        at = x.detach()
-        return straight(value(at), x, lambda: slope(at))
+    generate_vmap_rule = True
 
-    body.__name__ = body.__qualname__ = name
-    body.__doc__ = doc
-    return op(primitive=primitive, methods=(name,) if name.endswith(("0", "1")) else ())(body)
+    @staticmethod
+    def forward(x: T, value: Callable[[T], T], _: Any) -> T:  # type: ignore[override]
+        return value(x)
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: Any, _output: T) -> None:
+        ctx.save_for_backward(inputs[0])
+        ctx.slope = inputs[2]
+
+    @staticmethod
+    def backward(ctx: Any, gradient: T) -> Any:  # type: ignore[override]
+        return gradient * ctx.slope(*ctx.saved_tensors), None, None
+
+
+def _with_slope(value: Callable[[T], T], slope: Callable[[T], T]) -> Callable[[T], T]:
+    def function(x: T) -> T:
+        return _Sloped.apply(x, value, slope) if x.requires_grad and torch.is_grad_enabled() else value(x)  # type: ignore[no-any-return]
+
+    return function
 
 
 def _over(y: T, x: T, limit: float) -> T:
@@ -33,42 +47,48 @@ def _over(y: T, x: T, limit: float) -> T:
     return torch.where(x == 0, limit, y / torch.where(x == 0, 1, x))
 
 
-bessel_i0 = _bessel("bessel_i0", "BesselI0", S.i0, S.i1, "The modified Bessel function of the first kind of order 0.")
-bessel_i1 = _bessel(
-    "bessel_i1", "BesselI1", S.i1, lambda x: S.i0(x) - _over(S.i1(x), x, 0.5), "The modified Bessel function of the first kind of order 1.",
-)
-bessel_i0e = _bessel(
-    "bessel_i0e", "BesselI0e", S.i0e, lambda x: S.i1e(x) - torch.sign(x) * S.i0e(x), "exp(-|x|) times `bessel_i0`.",
-)
-bessel_i1e = _bessel(
-    "bessel_i1e", "BesselI1e", S.i1e, lambda x: S.i0e(x) - S.i1e(x) * torch.sign(x) - _over(S.i1e(x), x, 0.5),
-    "exp(-|x|) times `bessel_i1`.",
-)
-bessel_j0 = _bessel("bessel_j0", "BesselJ0", S.bessel_j0, lambda x: -S.bessel_j1(x), "The Bessel function of the first kind of order 0.")
-bessel_j1 = _bessel(
-    "bessel_j1", "BesselJ1", S.bessel_j1, lambda x: S.bessel_j0(x) - _over(S.bessel_j1(x), x, 0.5),
-    "The Bessel function of the first kind of order 1.",
-)
-bessel_y0 = _bessel("bessel_y0", "BesselY0", S.bessel_y0, lambda x: -S.bessel_y1(x), "The Bessel function of the second kind of order 0.")
-bessel_y1 = _bessel(
-    "bessel_y1", "BesselY1", S.bessel_y1, lambda x: S.bessel_y0(x) - S.bessel_y1(x) / x,
-    "The Bessel function of the second kind of order 1.",
-)
-_k0, _k1 = S.modified_bessel_k0, S.modified_bessel_k1
-_k0e, _k1e = S.scaled_modified_bessel_k0, S.scaled_modified_bessel_k1
-bessel_k0 = _bessel("bessel_k0", "BesselK0", _k0, lambda x: -_k1(x), "The modified Bessel function of the second kind of order 0.")
-bessel_k1 = _bessel(
-    "bessel_k1", "BesselK1", _k1, lambda x: -_k0(x) - _k1(x) / x, "The modified Bessel function of the second kind of order 1.",
-)
-bessel_k0e = _bessel("bessel_k0e", "BesselK0e", _k0e, lambda x: _k0e(x) - _k1e(x), "exp(x) times `bessel_k0`.")
-bessel_k1e = _bessel("bessel_k1e", "BesselK1e", _k1e, lambda x: _k1e(x) * (1 - 1 / x) - _k0e(x), "exp(x) times `bessel_k1`.")
+# Derivatives: DLMF 10.6 and 10.29.
+_i0 = _with_slope(S.i0, lambda x: _i1(x))
+_i1 = _with_slope(S.i1, lambda x: _i0(x) - _over(_i1(x), x, 0.5))
+_i0e = _with_slope(S.i0e, lambda x: _i1e(x) - torch.sign(x) * _i0e(x))
+_i1e = _with_slope(S.i1e, lambda x: _i0e(x) - _i1e(x) * torch.sign(x) - _over(_i1e(x), x, 0.5))
+_j0 = _with_slope(S.bessel_j0, lambda x: -_j1(x))
+_j1 = _with_slope(S.bessel_j1, lambda x: _j0(x) - _over(_j1(x), x, 0.5))
+_y0 = _with_slope(S.bessel_y0, lambda x: -_y1(x))
+_y1 = _with_slope(S.bessel_y1, lambda x: _y0(x) - _y1(x) / x)
+_k0 = _with_slope(S.modified_bessel_k0, lambda x: -_k1(x))
+_k1 = _with_slope(S.modified_bessel_k1, lambda x: -_k0(x) - _k1(x) / x)
+_k0e = _with_slope(S.scaled_modified_bessel_k0, lambda x: _k0e(x) - _k1e(x))
+_k1e = _with_slope(S.scaled_modified_bessel_k1, lambda x: _k1e(x) * (1 - 1 / x) - _k0e(x))
+
+
+def _bessel(name: str, primitive: str, compute: Callable[[T], T], doc: str) -> Callable[[T], T]:
+    def body(x: T) -> T:
+        return compute(x)
+
+    body.__name__ = body.__qualname__ = name
+    body.__doc__ = doc
+    return op(primitive=primitive, methods=(name,) if name.endswith(("0", "1")) else ())(body)
+
+
+bessel_i0 = _bessel("bessel_i0", "BesselI0", _i0, "The modified Bessel function of the first kind of order 0.")
+bessel_i1 = _bessel("bessel_i1", "BesselI1", _i1, "The modified Bessel function of the first kind of order 1.")
+bessel_i0e = _bessel("bessel_i0e", "BesselI0e", _i0e, "exp(-|x|) times `bessel_i0`.")
+bessel_i1e = _bessel("bessel_i1e", "BesselI1e", _i1e, "exp(-|x|) times `bessel_i1`.")
+bessel_j0 = _bessel("bessel_j0", "BesselJ0", _j0, "The Bessel function of the first kind of order 0.")
+bessel_j1 = _bessel("bessel_j1", "BesselJ1", _j1, "The Bessel function of the first kind of order 1.")
+bessel_y0 = _bessel("bessel_y0", "BesselY0", _y0, "The Bessel function of the second kind of order 0.")
+bessel_y1 = _bessel("bessel_y1", "BesselY1", _y1, "The Bessel function of the second kind of order 1.")
+bessel_k0 = _bessel("bessel_k0", "BesselK0", _k0, "The modified Bessel function of the second kind of order 0.")
+bessel_k1 = _bessel("bessel_k1", "BesselK1", _k1, "The modified Bessel function of the second kind of order 1.")
+bessel_k0e = _bessel("bessel_k0e", "BesselK0e", _k0e, "exp(x) times `bessel_k0`.")
+bessel_k1e = _bessel("bessel_k1e", "BesselK1e", _k1e, "exp(x) times `bessel_k1`.")
 
 
 @op(methods=("i0",))
 def i0(input: T) -> T:
     """The modified Bessel function of the first kind of order 0."""
-    at = input.detach()
-    return straight(S.i0(at), input, lambda: S.i1(at))
+    return _i0(input)
 
 
 sinc = _unary("sinc", torch.sinc, "sin(pi x) / (pi x), and 1 at 0.", "Sinc")
@@ -179,9 +199,9 @@ def _logit(input: T, eps: float = -1.0) -> T:
     return torch.logit(input, None if eps < 0 else eps)
 
 
-igamma = two("igamma", torch.igamma, "The regularized lower incomplete gamma function.", "Igamma", methods=("igamma",))
-igammac = two("igammac", torch.igammac, "The regularized upper incomplete gamma function.", "Igammac", methods=("igammac",))
-zeta = two("zeta", S.zeta, "The Hurwitz zeta function.", "Zeta")
+igamma = two("igamma", torch.igamma, "The regularized lower incomplete gamma function.", "Igamma", methods=("igamma",), alike=True)
+igammac = two("igammac", torch.igammac, "The regularized upper incomplete gamma function.", "Igammac", methods=("igammac",), alike=True)
+zeta = two("zeta", S.zeta, "The Hurwitz zeta function.", "Zeta", alike=True)
 
 
 @op(primitive="Polygamma")

@@ -69,6 +69,20 @@ def _of_one(name: str, compute: Callable[..., Any], doc: str) -> Callable[..., A
     return _named(body, name, doc)
 
 
+def _quotients(x: Any, y: Any) -> tuple[int, ...]:
+    if len(x) != len(y):
+        raise ValueError(f"The size of inputs of 'tuple_div' operator must be the same, got {len(x)} and {len(y)}.")
+    for one in (*x, *y):
+        if isinstance(one, bool) or not isinstance(one, int):
+            raise TypeError(f"The data type of inputs of 'tuple_div' operator should be an int64 number, got {one!r:.40}.")
+    for a, b in zip(x, y):
+        if b == 0:
+            raise ValueError(f"The divisor value should not be 0, got {a} / 0.")
+        if a % b:
+            raise ValueError(f"The inputs of 'tuple_div' operator should be divisible, got {a} / {b}.")
+    return tuple(a // b for a, b in zip(x, y))
+
+
 def _structure(name: str, compute: Callable[..., Any], doc: str) -> Callable[..., Any]:
     """Makes a function of tuples, lists, dicts and their elements."""
 
@@ -132,9 +146,7 @@ dict_setitem = _structure("dict_setitem", lambda table, key, value: {**table, ke
 tuple_equal = _structure("tuple_equal", operator.eq, "Whether two tuples are equal.")
 list_equal = _structure("list_equal", operator.eq, "Whether two lists are equal.")
 tuple_reversed = _structure("tuple_reversed", lambda items: tuple(reversed(items)), "A tuple backwards.")
-tuple_div = _structure(
-    "tuple_div", lambda x, y: tuple(a // b for a, b in zip(x, y, strict=True)), "The quotients of two tuples of ints, element by element.",
-)
+tuple_div = _structure("tuple_div", _quotients, "The quotients of two tuples of ints, element by element; none may leave a remainder.")
 make_tuple = _structure("make_tuple", lambda *items: items, "The arguments as a tuple.")
 make_list = _structure("make_list", lambda *items: list(items), "The arguments as a list.")
 make_dict = _structure("make_dict", lambda keys, values: dict(zip(keys, values, strict=True)), "A dict of keys and values.")

@@ -52,10 +52,11 @@ def _check(name: str, fn: Any) -> None:
 def vmap(fn: Any, in_axes: Any = 0, out_axes: Any = 0) -> Callable[..., Any]:
     """A function that runs `fn` for each slice of its arguments along `in_axes` and lays the results side by side along `out_axes`.
 
-    An axis is an int, None for what is the same for all, or a tuple of these in the structure of the arguments or results.
+    An axis is an int, None for what is the same for all, or a tuple of these in the structure of the arguments or results. A CellList (or a
+    list or tuple) of Cells is an ensemble: each gets a slice of its own, and keeps what it writes into its Parameters.
     """
     if isinstance(fn, (list, tuple)) or type(fn).__name__ == "CellList":
-        raise TypeError("vmap of a list of Cells: expected one function or Cell.\n\nhint: stack the Parameters in a function of them.")
+        return _ensemble(list(fn), in_axes, out_axes)
     _check("vmap", fn)
 
     @_named_after(fn)
@@ -72,13 +73,52 @@ def vmap(fn: Any, in_axes: Any = 0, out_axes: Any = 0) -> Callable[..., Any]:
                 raise
             results = _one_by_one(plain, values, axes)     # what torch can't map, such as a gradient inside of `fn`
         ends = _axes(out_axes, plain.result, "out_axes")
-        return plain.shaped([result[0] if end is None else result.movedim(0, end) for result, end in zip(results, ends)])
+        found = plain.shaped([result[0] if end is None else result.movedim(0, end) for result, end in zip(results, ends)])
+        return _repeated(found, out_axes, _length(values, axes))
 
     return mapped
 
 
+def _ensemble(cells: list[Any], in_axes: Any, out_axes: Any) -> Callable[..., Any]:
+    """`vmap` of several Cells: cell i runs on slice i."""
+    if len(cells) < 2 or not all(hasattr(cell, "construct") for cell in cells):
+        raise TypeError(f"vmap of a list of {len(cells)}: expected two Cells or more.")
+
+    def mapped(*args: Any) -> Any:
+        values = list(tensors(args))
+        axes = _axes(in_axes, args, "in_axes")
+        for value, axis in zip(values, axes):
+            if axis is not None and value.shape[axis] != len(cells):
+                raise ValueError(f"vmap of {len(cells)} Cells: expected as many slices along axis {axis}, got shape {value.shape}.")
+        results = []
+        for place, cell in enumerate(cells):
+            own = [value if axis is None else wrap(raw(value).select(axis, place)) for value, axis in zip(values, axes)]
+            results.append(cell(*_filled(args, [raw(one) for one in own])))
+        ends = _axes(out_axes, results[0], "out_axes")
+        columns = zip(*[[raw(one) for one in tensors(result)] for result in results])
+        stacked = [column[0] if end is None else torch.stack(column, end) for column, end in zip(columns, ends)]
+        return _repeated(_filled(results[0], stacked), out_axes, len(cells))
+
+    return mapped
+
+
+def _length(values: list[T], axes: list[int | None]) -> int:
+    """How many slices there are."""
+    return next(value.shape[axis] for value, axis in zip(values, axes) if axis is not None)
+
+
+def _repeated(result: Any, axes: Any, length: int) -> Any:
+    """`result`, whose Python numbers are repeated where they have an axis, as the same number is the answer for each slice."""
+    if isinstance(result, (tuple, list)):
+        each = axes if isinstance(axes, (tuple, list)) else [axes] * len(result)
+        return type(result)(_repeated(part, axis, length) for part, axis in zip(result, each))
+    if axes is None or isinstance(result, TensorBase) or not isinstance(result, (int, float)):
+        return result
+    return wrap(torch.full((length,), result))
+
+
 def _one_by_one(plain: _Plain, values: list[T], axes: list[int | None]) -> list[T]:
-    length = next(value.shape[axis] for value, axis in zip(values, axes) if axis is not None)
+    length = _length(values, axes)
     rows = [plain._of(*[v if a is None else v.select(a, i) for v, a in zip(values, axes)]) for i in range(length)]
     return [torch.stack(parts) for parts in zip(*rows)]
 

@@ -165,7 +165,9 @@ class Model:
             train_dataset_element=None,
             list_callback=list(CallbackManager(callbacks)._callbacks),
         )
-        batches = dataset.create_tuple_iterator(num_epochs=epoch - initial_epoch)
+        # What set_init_step skips are epochs of the data that were trained on before.
+        skipped = getattr(dataset, "get_init_step", int)() // steps
+        batches = dataset.create_tuple_iterator(num_epochs=epoch - initial_epoch + skipped)
         run = RunContext(state)
         try:
             with CallbackManager(callbacks) as called:

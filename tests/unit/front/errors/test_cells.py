@@ -156,6 +156,26 @@ BAD = {
         "it can't be called.",
         "call the Cells in it one by one.",
     ),
+    "dict_key": Bad(lambda: nn.CellDict({1: nn.ReLU()}), TypeError, "CellDict[1]", "expected a str as the name, got int."),
+    "dict_nested": Bad(
+        lambda: nn.CellDict({"a": nn.CellList([])}), TypeError, "CellDict['a']",
+        "expected a Cell that holds no others in order or by name, got CellList.",
+    ),
+    "dict_name": Bad(
+        lambda: nn.CellDict({"keys": nn.ReLU()}), NameRefused, "CellDict['keys']",
+        "expected a name without a dot, and none that a Cell has as an attribute.",
+    ),
+    "dict_pop": Bad(lambda: nn.CellDict({}).pop("b"), NameRefused, "CellDict.pop('b')", "there is no such Cell."),
+    "list_alone": Bad(
+        lambda: nn.CellList(nn.ReLU()), TypeError, "CellList", "expected a list of Cells, got ReLU.", "write CellList([cell]).",
+    ),
+    "list_of_dicts": Bad(
+        lambda: nn.CellList([nn.CellDict({})]), TypeError, "CellList", "expected Cells, got a CellDict.", "write list(cells.values()).",
+    ),
+    "list_insert": Bad(lambda: nn.CellList([]).insert(1, nn.ReLU()), IndexError, "CellList.insert(1, ...)", "there are 0 Cells."),
+    "list_insert_type": Bad(
+        lambda: nn.CellList([]).insert("a", nn.ReLU()), TypeError, "CellList.insert('a', ...)", "expected an int, got str.",
+    ),
     "dict_type": Bad(lambda: nn.CellDict({"a": 3}), TypeError, "CellDict['a']", "expected a Cell, got int."),
     "activation": Bad(
         lambda: nn.get_activation("foo"), NameRefused,

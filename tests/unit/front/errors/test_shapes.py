@@ -36,7 +36,7 @@ BAD = {
         "expected an order of all 2 axes, got 3.",
     ),
     "transpose_dup": Bad(
-        lambda: z(2, 3).transpose(0, 0), ValueError,
+        lambda: z(2, 3).transpose((0, 0)), ValueError,
         "transpose(input: Float32[2, 3], dims: [0, 0])",
         "expected each axis once.",
     ),

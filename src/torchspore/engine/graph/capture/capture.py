@@ -70,6 +70,11 @@ class In:
 class Capture(Frame):
     """The frame of a capture."""
 
+    traces = True
+
+    def acts_beside(self, what: str) -> None:
+        raise self.watch.refuse(what, Kind.OTHER)
+
     def __init__(self) -> None:
         self.lifted: list[Any] = []
         self.watch = Watch()
@@ -238,7 +243,9 @@ class Capture(Frame):
         if self.watch.refusal is not None:
             raise self.watch.refusal
         if reason is not None:
-            raise Refusal(reason, self._first_line(), kind)
+            refusal = Refusal(reason, self._first_line(), kind)
+            refusal.is_allowed = kind is Kind.CHANGES_CONTAINER and self.watch.is_own_change
+            raise refusal
         self._outputs: list[torch.Tensor] = []
         self._known: dict[int, Out] = {}
         self.written = []

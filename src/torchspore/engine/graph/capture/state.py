@@ -169,6 +169,6 @@ class Contents:
         """The ids of all that was met."""
         return set(self._kept)
 
-    def restore(self) -> bool:
-        """Undoes what was changed in place; says whether anything was."""
-        return sum(node.restore() for node in self._kept.values()) > 0          # each of them, not the first alone
+    def restore(self) -> list[Any]:
+        """Undoes what was changed in place; gives all that was."""
+        return [node.value for node in self._kept.values() if node.restore()]

@@ -90,6 +90,8 @@ class Watch:
         """The attributes of Cells, by id of their dict, whose class may write them without a count."""
         self.lost: dict[str, Refusal] = {}
         """The local names that a branch or loop on a Tensor leaves without a value, and why."""
+        self.is_own_change = False
+        """Whether what the trace changed in place were objects whose class says that they change themselves."""
         self._depth, self._deepest = 0, depth.limit()
         answers.learn()
         self._counted: dict[CodeType, bool] = {}
@@ -199,7 +201,9 @@ class Watch:
                     read.holder.pop(read.name, None)
                 else:
                     read.holder[read.name] = read.value
-        if self.contents.restore():
+        changed = self.contents.restore()
+        if changed:
+            self.is_own_change = _change_themselves(changed)
             reason, kind = "changes a list, a dict or an object in place", Kind.CHANGES_CONTAINER
         if self.randomness.was_used():
             self.randomness.restore()
@@ -304,6 +308,13 @@ class Watch:
     def learn(self, function: Any) -> None:
         """Remembers a function by its code, so that its free variables are found when it runs; also those that it holds itself."""
         self.roads.meet(function)
+
+
+def _change_themselves(changed: list[Any]) -> bool:
+    """Whether all of `changed` are objects of a class with `changes_itself`, or their attributes."""
+    owners = [value for value in changed if getattr(type(value), "changes_itself", False)]
+    kept = {id(value) for value in owners} | {id(value.__dict__) for value in owners}
+    return all(id(value) in kept for value in changed)
 
 
 def _equal(before: Any, now: Any) -> bool:

@@ -274,7 +274,8 @@ class Dataset:
         return any(child.is_sharded() for child in self.children)
 
     def set_init_step(self, init_step: int) -> None:
-        """Has training start `init_step` steps into the data."""
+        """Has iterators, and so training, start `init_step` rows (an int from 0) into the data, which may be in a later epoch."""
+        check_int("set_init_step", "init_step", init_step, 0)
         self._init_step = init_step
 
     def get_init_step(self) -> int:

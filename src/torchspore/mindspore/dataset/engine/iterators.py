@@ -4,6 +4,7 @@ Going through one gives the rows of one epoch; the next loop over the same itera
 """
 from __future__ import annotations
 
+import itertools
 import weakref
 from collections.abc import Iterator as Rows
 from typing import Any
@@ -19,19 +20,22 @@ from torchspore.mindspore.dataset.engine.workers import ReadAhead
 class Iterator:
     """Gives the rows of `dataset`; each loop is one epoch, `num_epochs` of them (-1: without end).
 
+    It begins `skipped` rows into the data, which `set_init_step` says otherwise; epochs that were skipped count among the `num_epochs`.
     Raises RuntimeError where rows are asked for after the last epoch. Threads end with the iterator, by `stop` or with the program.
     """
 
-    def __init__(self, dataset: Any, num_epochs: int = -1, output_numpy: bool = False, do_copy: bool = False) -> None:
+    def __init__(
+        self, dataset: Any, num_epochs: int = -1, output_numpy: bool = False, do_copy: bool = False, skipped: int | None = None,
+    ) -> None:
         self._columns: list[str] = dataset.get_col_names()
         self._num_epochs, self._output_numpy = num_epochs, output_numpy
         self._copies = do_copy or not dataset._rows_are_fresh()
-        self._started = 0
+        skipped = dataset.get_init_step() if skipped is None else skipped
+        self._started = skipped // dataset.get_dataset_size() if skipped else 0
         self._in_epoch = False
         run = Run()
-        self._reader: Any = (
-            _Inline(dataset, run) if config.get_debug_mode() else ReadAhead(_Epochs(dataset, run), config.get_prefetch_size())
-        )
+        epochs = _Epochs(dataset, run, skipped)
+        self._reader: Any = _Inline(epochs) if config.get_debug_mode() else ReadAhead(epochs, config.get_prefetch_size())
         self._finalizer = weakref.finalize(self, _close, self._reader, run)
 
     def __iter__(self) -> Iterator:
@@ -97,28 +101,41 @@ class TupleIterator(Iterator):
     """Gives each row as a list of its values, those of `columns` where it is given."""
 
     def __init__(self, dataset: Any, columns: Any = None, num_epochs: int = -1, output_numpy: bool = False, do_copy: bool = False) -> None:
-        super().__init__(dataset if columns is None else dataset.project(columns), num_epochs, output_numpy, do_copy)
+        skipped = dataset.get_init_step()
+        super().__init__(dataset if columns is None else dataset.project(columns), num_epochs, output_numpy, do_copy, skipped)
 
     def _shape(self, row: Row) -> list[Any]:
         return [self._value(value) for value in row]
 
 
 class _Epochs:
-    """Starts one epoch after another; holds the dataset, so that the iterator itself can be dropped."""
+    """Starts one epoch after another; holds the dataset, so that the iterator itself can be dropped.
 
-    def __init__(self, dataset: Any, run: Run) -> None:
-        self.dataset, self.run = dataset, run
+    The first `skipped` rows, of as many epochs as they take, are made and dropped: what is drawn at random goes on as it would have.
+    """
+
+    def __init__(self, dataset: Any, run: Run, skipped: int) -> None:
+        self.dataset, self.run, self._skipped = dataset, run, skipped
 
     def __call__(self) -> Rows[Row]:
-        yield from self.dataset._epoch(self.run)
-        self.run.epoch += 1
+        while True:
+            rows = self.dataset._epoch(self.run)
+            dropped = sum(1 for _ in itertools.islice(rows, self._skipped))
+            self._skipped -= dropped
+            empty = True
+            for row in rows:
+                empty = False
+                yield row
+            self.run.epoch += 1
+            if not (dropped and empty):      # an epoch that was skipped to its end is none
+                return
 
 
 class _Inline:
     """Debug mode: rows are made in the reader's own thread."""
 
-    def __init__(self, dataset: Any, run: Run) -> None:
-        self._epochs = _Epochs(dataset, run)
+    def __init__(self, epochs: _Epochs) -> None:
+        self._epochs = epochs
         self._rows: Any = None
 
     def start_epoch(self) -> None:

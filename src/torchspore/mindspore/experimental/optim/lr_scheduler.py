@@ -19,6 +19,8 @@ class LRScheduler:
     `last_epoch` goes on from there. Raises TypeError for what is no optimizer of `mindspore.experimental.optim`.
     """
 
+    changes_itself = True          # `step` in a graph is one of MindSpore's idioms, at each syntax level
+
     def __init__(self, optimizer: Optimizer, last_epoch: int = -1) -> None:
         name = type(self).__name__
         if not isinstance(optimizer, Optimizer):
@@ -355,6 +357,8 @@ class CyclicLR(LRScheduler):
 class SequentialLR:
     """One scheduler after another: the next takes over at each of the epochs `milestones`."""
 
+    changes_itself = True
+
     def __init__(self, optimizer: Optimizer, schedulers: Any, milestones: Any, last_epoch: int = -1) -> None:
         if any(one.optimizer is not optimizer for one in schedulers):
             raise ValueError("SequentialLR(schedulers=...): expected schedulers of the same optimizer.")
@@ -396,6 +400,8 @@ class ReduceLROnPlateau:
     `mode` says whether 'min' or 'max' is better; better is what changes by more than `threshold`, a share ('rel') or a difference ('abs')
     as `threshold_mode` says. After a change it rests for `cooldown` epochs. No rate goes below `min_lr`, nor changes by less than `eps`.
     """
+
+    changes_itself = True
 
     def __init__(
         self, optimizer: Optimizer, mode: str = "min", factor: float = 0.1, patience: int = 10, threshold: float = 1e-4,

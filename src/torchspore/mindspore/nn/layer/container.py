@@ -6,6 +6,7 @@ from collections import OrderedDict
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from torchspore.errors import NameRefused
 from torchspore.mindspore.nn.cell import Cell
 
 
@@ -16,6 +17,12 @@ class _Ordered(Cell):
         if not isinstance(cell, Cell):
             raise TypeError(f"{type(self).__name__}: expected Cells, got {type(cell).__name__}.")
         return cell
+
+    def _check_all(self, cells: Iterable[Any]) -> None:
+        """Refuses a CellDict among several Cells, as MindSpore does."""
+        for cell in cells:
+            if isinstance(self, CellList) and isinstance(cell, CellDict):
+                raise TypeError("CellList: expected Cells, got a CellDict.\n\nhint: write list(cells.values()).")
 
     def _renumber(self, cells: Iterable[Cell]) -> None:
         self.__dict__["_cells"] = OrderedDict((str(i), cell) for i, cell in enumerate(cells))
@@ -89,6 +96,7 @@ class _Ordered(Cell):
         """Puts all `cells` at the end; gives itself back."""
         if not isinstance(cells, (list, tuple, _Ordered)):
             raise TypeError(f"{type(self).__name__}.extend: expected a list of Cells, got {type(cells).__name__}.")
+        self._check_all(cells)
         prefix = self._prefix()
         for cell in cells:
             self._add(cell, prefix)
@@ -96,6 +104,10 @@ class _Ordered(Cell):
 
     def insert(self, index: int, cell: Cell) -> None:
         """Puts `cell` before the one at `index`."""
+        if isinstance(index, bool) or not isinstance(index, int):
+            raise TypeError(f"{type(self).__name__}.insert({index!r:.40}, ...): expected an int, got {type(index).__name__}.")
+        if not -len(self) <= index <= len(self):
+            raise IndexError(f"{type(self).__name__}.insert({index}, ...): there are {len(self)} Cells.")
         cells, prefix = list(self._cells.values()), self._prefix()
         cells.insert(index, self._check(cell))
         self._renumber(cells)
@@ -135,7 +147,11 @@ class CellList(_Ordered):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(kwargs.get("auto_prefix", True))
-        for cell in args[0] if len(args) == 1 and isinstance(args[0], (list, tuple, _Ordered)) else args:
+        if len(args) == 1 and not isinstance(args[0], (list, tuple, _Ordered)):
+            raise TypeError(f"CellList: expected a list of Cells, got {type(args[0]).__name__}.\n\nhint: write CellList([cell]).")
+        cells = args[0] if len(args) == 1 else args
+        self._check_all(cells)
+        for cell in cells:
             self._add(cell, "")
 
     def construct(self, *inputs: Any) -> Any:
@@ -157,8 +173,14 @@ class CellDict(Cell):
             self[name] = cell
 
     def __setitem__(self, name: str, cell: Cell) -> None:
+        if not isinstance(name, str):
+            raise TypeError(f"CellDict[{name!r:.40}]: expected a str as the name, got {type(name).__name__}.")
         if not isinstance(cell, Cell):
             raise TypeError(f"CellDict[{name!r}]: expected a Cell, got {type(cell).__name__}.")
+        if isinstance(cell, (CellDict, CellList, SequentialCell)):
+            raise TypeError(f"CellDict[{name!r}]: expected a Cell that holds no others in order or by name, got {type(cell).__name__}.")
+        if not name or "." in name or (name not in self._cells and hasattr(self, name)):
+            raise NameRefused(f"CellDict[{name!r}]: expected a name without a dot, and none that a Cell has as an attribute.")
         if self._auto_prefix:
             cell.update_parameters_name(name + ".")
         self._cells[name] = cell
@@ -198,11 +220,12 @@ class CellDict(Cell):
         self._changed()
 
     def pop(self, name: str) -> Cell:
-        """Takes the Cell `name` out and gives it back."""
-        try:
-            return self._cells.pop(name)  # type: ignore[no-any-return]
-        finally:
-            self._changed()
+        """Takes the Cell `name` out and gives it back. Raises KeyError where there is none."""
+        if name not in self._cells:
+            raise NameRefused(f"CellDict.pop({name!r:.40}): there is no such Cell.")
+        cell: Cell = self._cells.pop(name)
+        self._changed()
+        return cell
 
 
 __all__ = ["CellDict", "CellList", "SequentialCell"]

@@ -40,4 +40,4 @@ class LossMonitor(Callback):
         """Prints the metrics of an evaluation that `Model.fit` made after this epoch."""
         state = run_context.original_args()
         if "eval_results" in state:
-            print(f"Eval result: epoch {state.cur_epoch_num}, metrics: {state.metrics}", flush=True)
+            print(f"Eval result: epoch {state.cur_epoch_num}, metrics: {state.metrics}")

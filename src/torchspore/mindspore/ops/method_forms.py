@@ -1,0 +1,129 @@
+"""Tensor methods that MindSpore 2.x takes in two forms: the one of 1.x (`axis`, `keepdims`) and the one of torch (`dim`, `keepdim`)."""
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+from torchspore.base.text import message, short
+from torchspore.engine import dtypes
+from torchspore.engine.tensor import raw, wrap
+from torchspore.mindspore.ops import arithmetic, array, elementwise, reduction, scattering, search, selection, statistics
+from torchspore.mindspore.ops.explain import replaced
+
+
+def spelled(function: Any, **spellings: str) -> Any:
+    """The method with its keywords also under their other names: MindSpore takes `axis` and `dim`, `keepdims` and `keepdim`."""
+
+    @functools.wraps(function)
+    def method(self: Any, *args: Any, **kwargs: Any) -> Any:
+        if kwargs:
+            kwargs = {spellings.get(key, key): value for key, value in kwargs.items()}
+        return function(self, *args, **kwargs)
+
+    return method
+
+
+def _flatten(self: Any, *args: Any, order: str = "C", **kwargs: int) -> Any:
+    """The axes from `start_dim` to `end_dim` as one: flatten(order='C', *, start_dim=0, end_dim=-1) or flatten(start_dim=0, end_dim=-1)."""
+    if args and isinstance(args[0], str):
+        order, args = args[0], args[1:]
+    given = dict(zip(("start_dim", "end_dim"), args))
+    if len(args) > 2 or given.keys() & kwargs.keys():
+        raise TypeError(message(f"Tensor.flatten({', '.join(map(short, args))})", "flatten(start_dim=0, end_dim=-1)"))
+    return array.flatten(self, order, **{"start_dim": 0, **given, **kwargs})
+
+
+def _transpose(self: Any, *axes: Any, dim0: int | None = None, dim1: int | None = None) -> Any:
+    """The axes in another order, given as one tuple or as ints; two ints are two axes that change places; reversed without any."""
+    try:
+        if dim0 is not None or dim1 is not None:
+            axes = (*axes, *[axis for axis in (dim0, dim1) if axis is not None])
+        if len(axes) == 2 and isinstance(axes[0], int):
+            return array.swapaxes(self, *axes)
+        return array.transpose(self, array.sizes(axes) if axes else tuple(reversed(range(self.ndim))))
+    except Exception as error:
+        raise replaced(error, _transpose, "Tensor.transpose", axes, {}) from None
+
+
+def _permute(self: Any, *axis: Any, **kwargs: Any) -> Any:
+    """The axes in another order, given as one tuple (`axis` or `dims`) or as ints."""
+    try:
+        if not axis and len(kwargs) == 1 and kwargs.keys() <= {"axis", "dims"}:
+            axis, kwargs = tuple(kwargs.values()), {}
+        if kwargs:
+            raise TypeError(message(f"Tensor.permute({', '.join(kwargs)})", "permute(axis) or permute(dims)"))
+        return array.permute(self, array.sizes(axis))
+    except Exception as error:
+        raise replaced(error, _permute, "Tensor.permute", axis, {}) from None
+
+
+def _view(self: Any, *shape: Any, dtype: Any = None) -> Any:
+    """The same elements under another shape, given as one tuple or as ints; or the same bytes as another `dtype`."""
+    try:
+        if dtype is None and len(shape) == 1 and isinstance(shape[0], dtypes.Type):
+            dtype = shape[0]
+        if dtype is not None:
+            return wrap(raw(self).view(dtypes.to_torch(dtype)))
+        return array.reshape(self, array.sizes(shape))
+    except Exception as error:
+        raise replaced(error, _view, "Tensor.view", shape, {}) from None
+
+
+def _tile(self: Any, *dims: Any, **kwargs: Any) -> Any:
+    """Repeated along each axis as often as `dims` (or `reps`) says, given as one tuple or as ints."""
+    try:
+        if kwargs.keys() - {"dims", "reps"} or len(kwargs) + bool(dims) != 1:
+            raise TypeError(message(f"Tensor.tile({', '.join([*map(short, dims), *kwargs])})", "tile(dims) or tile(reps)"))
+        return array.tile(self, array.sizes(dims or tuple(kwargs.values())))
+    except Exception as error:
+        raise replaced(error, _tile, "Tensor.tile", dims, {}) from None
+
+
+def _take(self: Any, indices: Any, axis: int | None = None, mode: str = "clip") -> Any:
+    """The elements (or along `axis` the slices) that `indices` names; beyond the ends 'clip' takes the last and 'wrap' counts on."""
+    if mode not in ("clip", "wrap"):
+        raise ValueError(f"Tensor.take(mode={mode!r}): expected 'clip' or 'wrap'.")
+    source = self.reshape(-1) if axis is None else self
+    length = source.shape[0 if axis is None else axis]
+    at = indices % length if mode == "wrap" else elementwise.clamp(indices, 0, length - 1)
+    return selection.gather(source, at, 0 if axis is None else axis)
+
+
+def _gather(self: Any, *args: Any, **kwargs: Any) -> Any:
+    """`gather(input_indices, axis, batch_dims)` gives slices, `gather(dim, index)` elements."""
+    if "dim" in kwargs or "index" in kwargs or (args and isinstance(args[0], int)):
+        return selection.gather_elements(self, *args, **kwargs)
+    return selection.gather(self, *args, **kwargs)
+
+
+def _searchsorted(self: Any, v: Any, side: str = "left", sorter: Any = None) -> Any:
+    """Where the values `v` would be put into this sorted Tensor (int32): before equal elements, or behind them for side='right'."""
+    return search.searchsorted(self, v, out_int32=True, side=side, right=side == "right", sorter=sorter)
+
+
+def _argmax(self: Any, axis: int | None = None, keepdims: bool = False) -> Any:
+    """The index (int64) of the largest value along `axis`, or in the flat Tensor."""
+    return reduction.argmax(self, axis, keepdims)
+
+
+def _argmin(self: Any, axis: int | None = None, keepdims: bool = False) -> Any:
+    """The index (int32) of the smallest value along `axis`, or in the flat Tensor."""
+    return reduction.argmin(self, axis, keepdims)
+
+
+METHODS: dict[str, Any] = {
+    "flatten": _flatten, "transpose": _transpose, "permute": _permute, "view": _view, "tile": _tile,
+    "take": spelled(_take, index="indices"), "gather": _gather, "searchsorted": _searchsorted,
+    "argmax": spelled(_argmax, dim="axis", keepdim="keepdims"), "argmin": spelled(_argmin, dim="axis", keepdim="keepdims"),
+    "median": spelled(statistics.median, dim="axis", keepdim="keepdims"),
+    "nanmedian": spelled(statistics.nanmedian, dim="axis", keepdim="keepdims"),
+    "std": spelled(reduction.std, dim="axis", keepdim="keepdims", correction="ddof"),
+    "var": spelled(reduction.var, dim="axis", keepdim="keepdims", correction="ddof"),
+    "prod": spelled(reduction.prod, dim="axis", keepdim="keep_dims"), "cumsum": spelled(reduction.cumsum, dim="axis"),
+    "all": spelled(reduction.all, dim="axis", keepdim="keep_dims"), "any": spelled(reduction.any, dim="axis", keepdim="keep_dims"),
+    "sort": spelled(selection.sort, dim="axis"), "argsort": spelled(selection.argsort, dim="axis"),
+    "split": spelled(array.split, dim="axis", split_size="split_size_or_sections"), "chunk": spelled(array.chunk, dim="axis"),
+    "scatter": spelled(scattering.scatter, dim="axis"), "index_select": spelled(selection.index_select, dim="axis"),
+    "repeat_interleave": spelled(array.repeat_interleave, dim="axis"), "unsqueeze": array.unsqueeze,
+    "diagonal": spelled(array.diagonal, axis1="dim1", axis2="dim2"), "remainder": spelled(arithmetic.floor_mod, other="y", divisor="y"),
+}

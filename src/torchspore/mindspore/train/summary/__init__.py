@@ -1,0 +1,6 @@
+"""`mindspore.train.summary`: what a training writes for TensorBoard."""
+from torchspore.mindspore.train.summary.summary_record import SummaryRecord
+from torchspore.names import missing
+
+__all__ = ["SummaryRecord"]
+__getattr__ = missing(__name__)
