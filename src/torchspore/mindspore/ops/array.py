@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import builtins
+import math
 from typing import Any
 
 import torch
@@ -142,6 +143,15 @@ def strided_slice(
     shrink_axis_mask: int = 0,
 ) -> T:
     """The part from `begin` to `end` by `strides`; bit i of a mask changes what its axis i means: whole, ..., None, or one element."""
+    from torchspore.mindspore.ops.indexing import part_of
+
+    masks = (begin_mask, end_mask, ellipsis_mask, new_axis_mask, shrink_axis_mask)
+    return part_of(input_x, _strided_index(begin, end, strides, masks))
+
+
+def _strided_index(begin: Any, end: Any, strides: Any, masks: tuple[int, ...]) -> tuple[Any, ...]:
+    """The slices and other parts of an index that `strided_slice` means."""
+    begin_mask, end_mask, ellipsis_mask, new_axis_mask, shrink_axis_mask = masks
     index: list[Any] = []
     for i, (start, stop, step) in enumerate(zip(sizes(begin), sizes(end), sizes(strides))):
         if ellipsis_mask >> i & 1:
@@ -152,9 +162,21 @@ def strided_slice(
             index.append(start)
         else:
             index.append(builtins.slice(None if begin_mask >> i & 1 else start, None if end_mask >> i & 1 else stop, step))
+    return tuple(index)
+
+
+@op(primitive="StridedSliceGrad", init=("begin_mask", "end_mask", "ellipsis_mask", "new_axis_mask", "shrink_axis_mask"))
+def _strided_slice_grad(
+    dy: T, shapex: Any, begin: Any, end: Any, strides: Any, begin_mask: int = 0, end_mask: int = 0, ellipsis_mask: int = 0,
+    new_axis_mask: int = 0, shrink_axis_mask: int = 0,
+) -> T:
+    """Zeros of the shape `shapex`, with `dy` where StridedSlice takes its result from."""
     from torchspore.mindspore.ops.indexing import part_of
 
-    return part_of(input_x, tuple(index))
+    masks = (begin_mask, end_mask, ellipsis_mask, new_axis_mask, shrink_axis_mask)
+    places = torch.arange(math.prod(sizes(shapex)), device=dy.device).reshape(sizes(shapex))
+    taken = part_of(places, _strided_index(begin, end, strides, masks))
+    return dy.new_zeros(places.numel()).index_put((taken.reshape(-1),), dy.reshape(-1)).reshape(places.shape)
 
 
 @op(methods=("split",))
