@@ -154,7 +154,8 @@ NAMES: dict[str, str] = {
     "mindspore.ops.function.nn_func.pad_ext": "mindspore.mint.nn.functional.pad",
     **{f"mindspore.ops.function.nn_func.{name}": f"mindspore.ops.attention.{name}" for name in (
         "linear", "multi_head_attention_forward", "_check_attn_mask_shape", "_check_kpm_shape", "_check_qkv_shape", "_in_projection",
-        "_in_projection_packed", "_inner_dropout", "_inner_pad", "_interploate_ext_make_tuple", "_interpolate_ext_scale_factor_convert_size",
+        "_in_projection_packed", "_inner_dropout", "_inner_pad", "_interploate_ext_make_tuple",
+        "_interpolate_ext_scale_factor_convert_size",
     )},
     **{f"mindspore.ops.function.random_func.{name}": f"mindspore.ops.draws.{name}" for name in ("_get_seed", "_set_prim_op_user_data")},
     **{f"mindspore.train.serialization.{name}": f"mindspore.train.serialization_parts.{name}" for name in (

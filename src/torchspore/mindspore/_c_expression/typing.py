@@ -24,7 +24,8 @@ from torchspore.engine.dtypes import (
     UInt,
 )
 
-kBool, kString, kList, kTuple, kTypeNone, kNumber = dtypes.bool_, dtypes.string, dtypes.list_, dtypes.tuple_, dtypes.type_none, dtypes.number
+kBool, kString, kNumber, kTypeNone = dtypes.bool_, dtypes.string, dtypes.number, dtypes.type_none
+kList, kTuple = dtypes.list_, dtypes.tuple_
 kInt8, kInt16, kInt32, kInt64 = dtypes.int8, dtypes.int16, dtypes.int32, dtypes.int64
 kUInt8, kUInt16, kUInt32, kUInt64 = dtypes.uint8, dtypes.uint16, dtypes.uint32, dtypes.uint64
 kFloat16, kFloat32, kFloat64, kBFloat16 = dtypes.float16, dtypes.float32, dtypes.float64, dtypes.bfloat16

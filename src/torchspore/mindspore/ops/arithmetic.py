@@ -259,11 +259,11 @@ def reflected(function: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
 
 
 def _comparison(function: Callable[[Any, Any], Any], otherwise: bool) -> Callable[[Any, Any], Any]:
-    """`==` and `!=` on a Tensor: with something that is no number at all they answer `otherwise`."""
+    """`==` and `!=` on a Tensor: with what is neither number nor Tensor nor array (None, text, lists) they answer `otherwise`."""
 
     def operator(self: Any, other: Any) -> Any:
         if not isinstance(other, (TensorBase, int, float, complex, torch.SymInt, torch.SymFloat)) and not hasattr(other, "dtype"):
-            return otherwise if not isinstance(other, (list, tuple)) else function(self, other)
+            return otherwise
         return function(self, other)
 
     return operator

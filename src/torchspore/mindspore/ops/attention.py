@@ -45,7 +45,8 @@ def _inner_pad(x: Any, padding: Any, value: Any = None) -> Any:
 def _check_qkv_shape(query_ndim: int, key_ndim: int, value_ndim: int) -> bool:
     """Whether queries, keys and values have a batch axis: 3 axes each, else 2. Raises ValueError for others."""
     if query_ndim not in (2, 3) or (key_ndim, value_ndim) != (query_ndim, query_ndim):
-        raise ValueError(f"{place()}attention: expected query, key and value of 2 or of 3 axes, got {query_ndim}, {key_ndim}, {value_ndim}.")
+        given = f"{query_ndim}, {key_ndim}, {value_ndim}"
+        raise ValueError(f"{place()}attention: expected query, key and value of 2 or of 3 axes, got {given}.")
     return query_ndim == 3
 
 

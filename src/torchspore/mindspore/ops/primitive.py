@@ -97,7 +97,7 @@ def prim_attr_register(fn: Callable[..., None]) -> Callable[..., None]:
     return initialise
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def _kept(cls: type[Primitive], arguments: tuple[tuple[type, Any], ...], keywords: tuple[tuple[str, type, Any], ...]) -> Primitive:
     return cls(*(value for _, value in arguments), **{key: value for key, _, value in keywords})
 
