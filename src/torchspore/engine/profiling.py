@@ -30,14 +30,14 @@ def end_step() -> None:
 
 
 class Trace:
-    """The operators that ran between `start` and `stop`, with their times and, where asked for, memory and Python's stack."""
+    """The operators that ran between `start` and `stop`, with their times and, where asked for, shapes, memory and Python's stack."""
 
-    def __init__(self, with_memory: bool, with_stack: bool) -> None:
-        activities = [torch.profiler.ProfilerActivity.CPU]
-        if torch.cuda.is_available():
+    def __init__(self, on_cpu: bool, on_device: bool, with_shapes: bool, with_memory: bool, with_stack: bool) -> None:
+        activities = [torch.profiler.ProfilerActivity.CPU] if on_cpu or not torch.cuda.is_available() else []
+        if on_device and torch.cuda.is_available():
             activities.append(torch.profiler.ProfilerActivity.CUDA)
         self._profile = torch.profiler.profile(
-            activities=activities, profile_memory=with_memory, with_stack=with_stack, record_shapes=True, acc_events=True,
+            activities=activities, profile_memory=with_memory, with_stack=with_stack, record_shapes=with_shapes, acc_events=True,
         )
 
     def start(self) -> None:

@@ -15,6 +15,7 @@ from torchspore.names import missing
 
 _LAZY = {
     "parallel": ("set_algo_parameters", "get_algo_parameters", "reset_algo_parameters"),
+    "profiler": ("Profiler",),
     "train": (
         "Model", "Callback", "LossMonitor", "TimeMonitor", "ModelCheckpoint", "CheckpointConfig", "LearningRateScheduler", "EarlyStopping",
         "ReduceLROnPlateau", "History", "LambdaCallback", "RunContext", "FixedLossScaleManager", "DynamicLossScaleManager",

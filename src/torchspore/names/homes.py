@@ -69,6 +69,10 @@ MODULES: dict[str, tuple[str, ...]] = {
     **dict.fromkeys([f"mindspore.nn.probability.distribution.{name}" for name in _DISTRIBUTIONS], _DISTRIBUTION),
     "mindspore.nn.sparse": _NN,
     "mindspore.nn.wrap": _NN,
+    **{f"mindspore.{old}": ("mindspore.parallel._transformer",) for old in ("nn.transformer", "parallel.nn")},
+    **{f"mindspore.{old}.{name}": (f"mindspore.parallel._transformer.{name}",) for old in ("nn.transformer", "parallel.nn") for name in (
+        "layers", "moe", "op_parallel_config", "transformer",
+    )},
     "mindspore.ops._grad": _OPS,
     "mindspore.ops._primitive_cache": _OPS,
     "mindspore.ops._utils": _OPS,
