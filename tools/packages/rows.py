@@ -53,7 +53,8 @@ def answers(python: str, given: dict[str, Any]) -> dict[str, dict[str, Any]]:
             if not found:
                 raise SystemExit(f"{python}: {told.strip().splitlines()[-3:]}")
             return found
-        found[begun] = {"name": begun, "group": "?", "error": f"the process died: {told.strip().splitlines()[-1:]}", "seconds": 0.0, "told": ""}
+        reason = f"the process died: {told.strip().splitlines()[-1:]}"
+        found[begun] = {"name": begun, "group": "died", "error": reason, "seconds": 0.0, "told": ""}
     return found
 
 

@@ -8,9 +8,13 @@ from typing import Any
 
 PACKAGE = "mindcv==0.3.0"
 NEEDS = ("tqdm", "pyyaml")
-FULL = ((re.compile("inception|xception"), 299), (re.compile("_384"), 384), (re.compile("cmt|halonet|swinv2|_256"), 256))
+FULL = ((re.compile("inception|xception"), 299), (re.compile("_384"), 384), (re.compile("halonet|swinv2|_256"), 256))
 """Lengths of pictures that are not 224, for models that take no other."""
+HALF = re.compile("volo")
+"""Models that compute in float16 alone (they hold constants of it), as their recipes ask by amp_level."""
 SMALL = 64
+LIGHT = re.compile(r"tiny|xxs|xxsmall|nano|pico|small|_s\d|_s$|_s_|xs|18|26|b0|b1|_050|_0x5|c16|_1_5x|_002")
+"""What names the smaller members of a family."""
 POLICIES = ("randaug-m7-mstd0.5", "autoaug", "autoaugr-mstd0.5", "3a", "trivialaugwide", "augmix-m3-w3")
 
 Row = tuple[str, str, Callable[[], dict[str, Any] | None]]
@@ -18,12 +22,14 @@ Row = tuple[str, str, Callable[[], dict[str, Any] | None]]
 
 def rows(given: dict[str, Any]) -> Iterator[Row]:
     """(name, group, what to run) of each row."""
-    from mindcv.models import list_models  # type: ignore[import-not-found]
+    from mindcv.models import list_models, model_entrypoint  # type: ignore[import-not-found]
 
-    families: dict[str, str] = {}
+    families: dict[tuple[str, str], list[str]] = {}
     for name in list_models():
-        families.setdefault(re.split(r"[_\d]", name)[0], name)
-    for name in families.values() if given["families"] else list_models():
+        kind = re.match(r"[a-zA-Z]+\d?[a-zA-Z]*(_v\d|_[xy]_|_lite)?", name)
+        families.setdefault((model_entrypoint(name).__module__, kind.group(0) if kind else name), []).append(name)
+    light = [next((name for name in named if LIGHT.search(name)), named[0]) for named in families.values()]
+    for name in light if given["families"] else list_models():
         yield name, "models", lambda name=name: _model(name, given)  # type: ignore[misc]
     if not given["ours"]:
         return
@@ -47,7 +53,7 @@ def _sizes(name: str) -> list[int]:
 
 
 def _model(name: str, given: dict[str, Any]) -> dict[str, Any]:
-    """Builds the model; a forward and a backward pass on the smallest pictures it takes. MindSpore runs the forward pass with our weights."""
+    """Builds the model; a forward and a backward pass on the smallest pictures it takes. MindSpore's forward pass has our weights."""
     import mindspore as ms
     import numpy as np
     from mindcv.models import create_model  # type: ignore[import-not-found]
@@ -55,6 +61,8 @@ def _model(name: str, given: dict[str, Any]) -> dict[str, Any]:
     kept = given["work"] / name
     ms.set_seed(1)
     net = create_model(name, num_classes=10)
+    if HALF.search(name):
+        net.to_float(ms.float16)
     net.set_train(False)
     if not given["ours"]:
         ms.load_checkpoint(f"{kept}.ckpt", net)
@@ -154,7 +162,8 @@ def _loader(folder: Path, part: str, policy: str = "") -> Any:
     wanted = {"auto_augment": policy or None, "re_prob": 0.5} if is_training else {}
     transforms = create_transforms("imagenet", image_resize=64, is_training=is_training, **wanted)
     return create_loader(
-        source, batch_size=4, drop_remainder=is_training, is_training=is_training, transform=transforms, num_parallel_workers=1, num_classes=2,
+        source, batch_size=4, drop_remainder=is_training, is_training=is_training, transform=transforms, num_parallel_workers=1,
+        num_classes=2,
     )
 
 

@@ -24,13 +24,13 @@ def sizes(values: tuple[Any, ...] | Any) -> list[int]:
     return [length(v) for v in values]
 
 
-@op(primitive="Reshape")
+@op(primitive="Reshape", older={"input_x": "input", "input_shape": "shape"})
 def reshape(input: T, shape: Any) -> T:
     """The same elements in the order of memory under another shape; -1 stands for what is left."""
     return input.reshape(sizes(shape))
 
 
-@op(primitive="Transpose")
+@op(primitive="Transpose", older={"input_perm": "dims", "input_x": "input"})
 def transpose(input: T, dims: Any) -> T:
     """The axes in the order `dims`."""
     return input.permute(sizes(dims))
@@ -201,7 +201,7 @@ def chunk(input: T, chunks: int, axis: int = 0) -> Any:
     return tuple(torch.chunk(input, chunks, axis))
 
 
-@op(primitive="Tile", methods=("tile",))
+@op(primitive="Tile", methods=("tile",), older={"multiples": "dims", "reps": "dims", "input_x": "input"})
 def tile(input: T, dims: Any) -> T:
     """Repeated along each axis as often as `dims` says."""
     return torch.tile(input, sizes(dims))

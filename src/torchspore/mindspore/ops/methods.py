@@ -131,6 +131,10 @@ def _spelled(function: Any, **spellings: str) -> Any:
 _EXTREME_DEFAULTS: dict[str, Any] = {"axis": None, "keepdims": False, "initial": None, "where": True, "return_indices": False}
 
 
+_BY_AXIS = frozenset({"initial", "keepdims", "return_indices", "where"})
+"""Keywords of `max(axis=...)`: with one of them a position is an axis too."""
+
+
 def _extreme(which: Any, pick: Any) -> Any:
     """`max` and `min`: by position or by `dim` the values and their indexes, by `axis` the values alone."""
 
@@ -142,7 +146,7 @@ def _extreme(which: Any, pick: Any) -> Any:
         return which(self, axis, keepdims, initial=initial, where=mask)
 
     def method(self: Any, *args: Any, **kwargs: Any) -> Any:
-        if "dim" in kwargs or (args and isinstance(args[0], int) and not kwargs.keys() & {"initial", "where", "return_indices"}):
+        if "dim" in kwargs or (args and isinstance(args[0], int) and not kwargs.keys() & _BY_AXIS):
             dim, keepdim = (*args, kwargs.pop("dim", None))[0], args[1] if len(args) > 1 else False
             return pick(self, dim, kwargs.pop("keepdim", kwargs.pop("keepdims", keepdim)), **kwargs)
         given = dict(zip(("axis", "keepdims"), args)) | kwargs

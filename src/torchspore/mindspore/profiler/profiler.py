@@ -82,7 +82,7 @@ class Profiler:
             if given[name]:
                 raise ValueError(message(f"Profiler({name}={short(given[name])})", "False: only Ascend's own tools measure it"))
         if given["aic_metrics"] not in (AicoreMetrics.AiCoreNone, None):
-            raise ValueError(message(f"Profiler(aic_metrics={given['aic_metrics']})", "AicoreMetrics.AiCoreNone: no cores of Ascend's here"))
+            raise ValueError(message(f"Profiler(aic_metrics={given['aic_metrics']})", "AicoreMetrics.AiCoreNone: no such cores here"))
         self._given, self._folder = given, Path(str(given["output_path"])).expanduser()
         self._metadata: dict[str, Any] = {}
         self._trace: profiling.Trace | None = None
