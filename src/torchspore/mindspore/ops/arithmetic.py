@@ -14,6 +14,7 @@ from torchspore.engine import tensor as engine
 from torchspore.engine.tensor import TensorBase, wrap
 from torchspore.mindspore.ops.declare import op
 from torchspore.mindspore.ops.explain import explain
+from torchspore.mindspore.ops.extremes import Extremes
 from torchspore.mindspore.ops.promote import is_wide, pair, widened
 
 _new = object.__new__
@@ -21,6 +22,8 @@ _new = object.__new__
 
 def _slow(function: Callable[..., Any], compute: Callable[..., torch.Tensor], x: Any, y: Any, family: str) -> Any:
     """The whole rule: frames, promotion, wide unsigned integers, errors."""
+    if x.__class__ is Extremes or y.__class__ is Extremes:
+        x, y = (v[0] if v.__class__ is Extremes else v for v in (x, y))
     try:
         a, b = pair(x, y, family)
         out = widened(compute, a, b) if is_wide(a, b) else compute(a, b)

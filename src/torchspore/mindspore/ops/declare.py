@@ -18,6 +18,7 @@ from torchspore.engine import tensor as engine
 from torchspore.engine.front import FRONT
 from torchspore.engine.tensor import TensorBase, raw, unwrap, wrap, wrap_all, write
 from torchspore.mindspore.ops.explain import explain, lacks_kernel, name_of
+from torchspore.mindspore.ops.extremes import Extremes
 from torchspore.mindspore.ops.primitive import Primitive, primitive_class
 from torchspore.mindspore.ops.wide import widening
 
@@ -195,6 +196,6 @@ def _without_kernel(operator: Callable[..., Any], arguments: tuple[Any, ...], ke
     return lacking.narrowed(out, dtype)
 
 
-_NESTED = frozenset({list, tuple, dict})
+_NESTED = frozenset({list, Extremes, tuple, dict})
 _EXPLAINED = (RuntimeError, TypeError, ValueError, LookupError, AttributeError, ArithmeticError, MemoryError)
 

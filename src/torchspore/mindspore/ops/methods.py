@@ -13,6 +13,7 @@ from torchspore.mindspore.common.tensor import Tensor
 from torchspore.mindspore.ops import activation, arithmetic, array, elementwise, in_place, indexing, reduction, selection
 from torchspore.mindspore.ops.declare import OPERATORS
 from torchspore.mindspore.ops.explain import place, replaced
+from torchspore.mindspore.ops.extremes import Extremes
 
 
 def attach() -> None:
@@ -147,8 +148,10 @@ def _extreme(which: Any, pick: Any) -> Any:
 
     def method(self: Any, *args: Any, **kwargs: Any) -> Any:
         if "dim" in kwargs or (args and isinstance(args[0], int) and not kwargs.keys() & _BY_AXIS):
+            named = "dim" in kwargs
             dim, keepdim = (*args, kwargs.pop("dim", None))[0], args[1] if len(args) > 1 else False
-            return pick(self, dim, kwargs.pop("keepdim", kwargs.pop("keepdims", keepdim)), **kwargs)
+            found = pick(self, dim, kwargs.pop("keepdim", kwargs.pop("keepdims", keepdim)), **kwargs)
+            return found if named else Extremes(found)
         given = dict(zip(("axis", "keepdims"), args)) | kwargs
         unknown = given.keys() - _EXTREME_DEFAULTS.keys()
         if unknown:
