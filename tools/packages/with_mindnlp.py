@@ -64,7 +64,8 @@ def _inputs(kind: str) -> dict[str, Any]:
         tokens[:, -1] = 62
     made: dict[str, Any] = {"input_ids": tokens}
     made |= {
-        "tokens": {"labels": tokens}, "generates": {"labels": tokens}, "classes": {"labels": np.array([0, 1])}, "ends": {"labels": np.array([0, 1])},
+        "tokens": {"labels": tokens}, "generates": {"labels": tokens}, "classes": {"labels": np.array([0, 1])},
+        "ends": {"labels": np.array([0, 1])},
         "token classes": {"labels": tokens % 2}, "spans": {"start_positions": np.array([1, 2]), "end_positions": np.array([3, 4])},
         "choices": {"input_ids": tokens.reshape(1, 2, 7), "labels": np.array([1])}, "both": {"decoder_input_ids": tokens},
         "pretraining": {"labels": tokens, "next_sentence_label": np.array([0, 1])},

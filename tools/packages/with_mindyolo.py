@@ -22,7 +22,8 @@ VERSIONS: dict[str, dict[str, Any]] = {
     "yolov5": {"block": ["C3", [32]], "head": ["YOLOv5Head", ["nc", "anchors", "stride"]], "loss": ("YOLOv5Loss", OLD)},
     "yolov7": {"block": ["SPPCSPC", [32]], "head": ["YOLOv7Head", ["nc", "anchors", "stride"]], "loss": ("YOLOv7Loss", OLD)},
     "yolov8": {"block": ["C2f", [32, True]], "head": ["YOLOv8Head", ["nc", "reg_max", "stride"]], "loss": ("YOLOv8Loss", NEW)},
-    "yolov9": {"block": ["RepNCSPELAN4", [32, 32, 16, 1]], "head": ["YOLOv9Head", ["nc", "reg_max", "stride"]], "loss": ("YOLOv9Loss", NEW)},
+    "yolov9": {"block": ["RepNCSPELAN4", [32, 32, 16, 1]], "head": ["YOLOv9Head", ["nc", "reg_max", "stride"]],
+               "loss": ("YOLOv9Loss", NEW)},
     "yolov10": {"block": ["C2fCIB", [32, True]], "head": ["YOLOv10Head", ["nc", "reg_max", "stride"]], "loss": ("YOLOv10Loss", NEW)},
     "yolov11": {"block": ["C3k2", [32, False, 0.25]], "head": ["YOLOv11Head", ["nc", "reg_max", "stride"]], "loss": ("YOLOv11Loss", NEW)},
     "yolox": {"block": ["C3", [32]], "head": ["YOLOXHead", ["nc", "stride"]], "loss": ("YOLOXLoss", {"strides": STRIDES, "use_l1": True})},
@@ -96,7 +97,8 @@ def _model(name: str) -> dict[str, Any] | None:
         raise ValueError(f"the losses are {losses}")
     net.set_train(False)
     out = net(pictures)
-    out = out[0] if isinstance(out, (tuple, list)) else out
+    while isinstance(out, (tuple, list)):
+        out = out[0]
     found = non_max_suppression(out.asnumpy(), conf_thres=1e-4, iou_thres=0.6, conf_free=name in ("yolov8", "yolov9", "yolov10", "yolov11"))
     if len(found) != 2 or found[0].shape[-1] != 6:
         raise ValueError(f"detections of shapes {[f.shape for f in found]}")

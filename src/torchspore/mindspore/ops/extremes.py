@@ -1,7 +1,7 @@
 """What `Tensor.max(1)` and `Tensor.min(1)` give: MindSpore 2.10's pair of values and indexes, which 1.x programs may still use as values.
 
-Until 2.4 the call gave the values alone. As a tuple can't be compared with a number, multiplied by a Tensor or asked for `expand_dims`, what
-2.10 refuses is answered by the values; whatever a tuple can do, it does as one.
+Until 2.4 the call gave the values alone. A tuple can't be compared with a number, multiplied by a Tensor or asked for `expand_dims`: what
+2.10 refuses is answered by the values, and whatever a tuple can do, it does as one.
 """
 from __future__ import annotations
 

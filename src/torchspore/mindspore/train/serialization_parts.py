@@ -21,9 +21,11 @@ def _exec_save(
 ) -> None:
     """Writes {name: [shape, type name, array or Tensor]} to the file of exactly this name.
 
-    Raises ValueError for what such a file can't be here: incremental (`map_param_inc`), with redundancy removed, with `crc_check`.
+    Every file has a checksum, with `crc_check` and without. Raises ValueError for what it can't be here: incremental (`map_param_inc`), or
+    with redundancy removed.
     """
-    for name, value in (("map_param_inc", map_param_inc), ("crc_check", crc_check), ("remove_redundancy", remove_redundancy)):
+    del crc_check
+    for name, value in (("map_param_inc", map_param_inc), ("remove_redundancy", remove_redundancy)):
         if value:
             raise ValueError(message(f"_exec_save({name}={value!r})", "False", hint="write mindspore.save_checkpoint"))
     entries = [_entry(name, parts) for name, parts in data_list.items()]
