@@ -28,17 +28,17 @@ def synchronize(wanted: bool) -> Outcome:
     return Outcome.applied("each operator is waited for" if wanted else "operators run ahead of Python")
 
 
+def wait() -> None:
+    """Waits until the device has done what it was given; on the CPU nothing is left to do."""
+    if device.has_queue():
+        torch.accelerator.synchronize()
+
+
 def _wait(wanted: bool) -> None:
     global wait_for_each
     if wanted != wait_for_each:
         wait_for_each = wanted
         engine.follow_operators(wanted)
-
-
-def wait() -> None:
-    """Waits until the device has computed all that was asked of it."""
-    if device.has_queue():
-        torch.accelerator.synchronize()
 
 
 def takes_gradients() -> bool:

@@ -91,8 +91,8 @@ def corrected(rate: torch.Tensor, beta1_power: torch.Tensor, beta2_power: torch.
 
 
 def scheduled(rates: torch.Tensor, step: torch.Tensor) -> torch.Tensor:
-    """The rate of this step from a table, the last one beyond its end."""
-    return rates.index_select(0, step.long().clamp(max=rates.shape[0] - 1)).reshape(())
+    """The rate of this step (or of several, in their shape) from a table, the last one beyond its end."""
+    return rates.index_select(0, step.long().clamp(max=rates.shape[0] - 1)).reshape(step.shape)
 
 
 def centralized(gradient: torch.Tensor) -> torch.Tensor:

@@ -16,6 +16,7 @@ from torchspore.names import missing
 _LAZY = {
     "mindrecord": ("FileReader", "FileWriter", "MindPage"),
     "parallel": ("set_algo_parameters", "get_algo_parameters", "reset_algo_parameters"),
+    "profiler": ("Profiler",),
     "train": (
         "Model", "Callback", "LossMonitor", "TimeMonitor", "ModelCheckpoint", "CheckpointConfig", "LearningRateScheduler", "EarlyStopping",
         "ReduceLROnPlateau", "History", "LambdaCallback", "RunContext", "FixedLossScaleManager", "DynamicLossScaleManager",
@@ -31,7 +32,7 @@ _LAZY = {
 _HOMES = {name: module for module, listed in _LAZY.items() for name in listed}
 _MODULES = (
     "amp", "boost", "communication", "dataset", "hal", "log", "mindrecord", "mint", "numpy", "parallel", "profiler", "runtime", "scipy",
-    "train",
+    "train", "version",
 )
 _missing = missing(__name__)
 

@@ -6,6 +6,7 @@ is the folder whose `rank_N/logs` takes the messages.
 
 from __future__ import annotations
 
+import functools
 import logging
 import os
 import sys
@@ -113,3 +114,26 @@ def get_log_config() -> dict[str, str]:
     if config["GLOG_logtostderr"] == "0":
         config |= {"GLOG_log_dir": os.environ.get("GLOG_log_dir", ""), "GLOG_log_max": os.environ.get("GLOG_log_max", "50")}  # noqa: SIM112
     return config
+
+
+class _LogActionOnce:
+    """Decorates a function: warnings of `logger` inside it are written in its first call for this `key`, and never with `no_warning`."""
+
+    is_logged: dict[str, bool] = {}
+
+    def __init__(self, logger: Any, key: str, no_warning: bool = False) -> None:
+        self.logger, self.key, self.no_warning = logger, key, no_warning
+
+    def __call__(self, func: Any) -> Any:
+        @functools.wraps(func)
+        def quiet(*args: Any, **kwargs: Any) -> Any:
+            if not self.no_warning and not self.is_logged.get(self.key):
+                self.is_logged[self.key] = True
+                return func(*args, **kwargs)
+            before, self.logger.warning = self.logger.warning, lambda *_, **__: None
+            try:
+                return func(*args, **kwargs)
+            finally:
+                self.logger.warning = before
+
+        return quiet

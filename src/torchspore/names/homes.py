@@ -74,6 +74,10 @@ MODULES: dict[str, tuple[str, ...]] = {
     **dict.fromkeys([f"mindspore.nn.probability.distribution.{name}" for name in _DISTRIBUTIONS], _DISTRIBUTION),
     "mindspore.nn.sparse": _NN,
     "mindspore.nn.wrap": _NN,
+    **{f"mindspore.{old}": ("mindspore.parallel._transformer",) for old in ("nn.transformer", "parallel.nn")},
+    **{f"mindspore.{old}.{name}": (f"mindspore.parallel._transformer.{name}",) for old in ("nn.transformer", "parallel.nn") for name in (
+        "layers", "moe", "op_parallel_config", "transformer",
+    )},
     "mindspore.ops._grad": _OPS,
     "mindspore.ops._primitive_cache": _OPS,
     "mindspore.ops._utils": _OPS,
@@ -87,6 +91,7 @@ MODULES: dict[str, tuple[str, ...]] = {
     "mindspore.ops.operations._grad_ops": _OPS,
     "mindspore.ops.operations._inner_ops": _OPS,
     "mindspore.ops.operations._quant_ops": _OPS,
+    "mindspore.ops.operations._rl_inner_ops": _OPS,
     "mindspore.ops.operations._scalar_ops": _OPS,
     "mindspore.ops.primitive": _OPS,
     "mindspore.parallel.auto_parallel": ("mindspore.parallel",),
@@ -147,6 +152,25 @@ NAMES: dict[str, str] = {
     "mindspore.nn.SoftmaxCrossEntropyExpand": "mindspore.nn.SoftmaxCrossEntropyWithLogits",
     "mindspore.nn.loss.loss.Loss": "mindspore.nn.LossBase",
     "mindspore.nn.loss.loss._Loss": "mindspore.nn.LossBase",
+    **{f"mindspore.nn.layer.rnn_cells.{name}": f"mindspore.nn.layer.rnns.{name}" for name in (
+        "RNNCellBase", "_gru_cell", "_lstm_cell", "_rnn_relu_cell", "_rnn_tanh_cell",
+    )},
+    # Inner functions that packages import.
+    "mindspore._no_grad": "mindspore.common._no_grad",
+    "mindspore.ops._primitive_cache._get_cache_prim": "mindspore.ops.primitive._get_cache_prim",
+    "mindspore.ops._get_cache_prim": "mindspore.ops.primitive._get_cache_prim",
+    "mindspore.ops.primitive._primexpr": "mindspore.common.constexpr",
+    "mindspore.ops.primitive.constexpr": "mindspore.common.constexpr",
+    "mindspore.ops.function.nn_func.pad_ext": "mindspore.mint.nn.functional.pad",
+    **{f"mindspore.ops.function.nn_func.{name}": f"mindspore.ops.attention.{name}" for name in (
+        "linear", "multi_head_attention_forward", "_check_attn_mask_shape", "_check_kpm_shape", "_check_qkv_shape", "_in_projection",
+        "_in_projection_packed", "_inner_dropout", "_inner_pad", "_interploate_ext_make_tuple",
+        "_interpolate_ext_scale_factor_convert_size",
+    )},
+    **{f"mindspore.ops.function.random_func.{name}": f"mindspore.ops.draws.{name}" for name in ("_get_seed", "_set_prim_op_user_data")},
+    **{f"mindspore.train.serialization.{name}": f"mindspore.train.serialization_parts.{name}" for name in (
+        "_exec_save", "_get_merged_param_data", "_load_dismatch_prefix_params", "_parse_ckpt_proto", "_update_param",
+    )},
     # What programs import from where MindSpore itself imports it.
     "mindspore.common.parameter.auto_parallel_context": "mindspore.parallel._auto_parallel_context.auto_parallel_context",
     # Training.

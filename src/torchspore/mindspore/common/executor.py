@@ -3,23 +3,62 @@ from __future__ import annotations
 
 import contextlib
 import gc
+from collections.abc import Callable
 from typing import Any
 
 from torchspore.base.text import message, short
-from torchspore.engine import eager, grad
+from torchspore.engine import eager, recording
+from torchspore.engine import grad as grad_module
 from torchspore.engine import tensor as engine
 from torchspore.engine.graph import dispatch
+from torchspore.engine.tensor import TensorBase
 
 
 class _PyNativeExecutor:
-    """Answers for PyNative mode as MindSpore's executor of that name; there is one, `_pynative_executor`."""
+    """Answers for PyNative mode as MindSpore's executor of that name; there is one, `_pynative_executor`.
+
+    What runs between `new_graph` and `end_graph` is recorded, and `grad` gives its gradients.
+    """
+
+    def __init__(self) -> None:
+        self._flag = False
+
+    def new_graph(self, obj: Any, *args: Any, **kwargs: Any) -> None:
+        """Begins a record of the call `obj(*args, **kwargs)`, which the caller makes next."""
+        recording.begin(obj, args, kwargs)
+
+    def end_graph(self, obj: Any, output: Any, *args: Any, **kwargs: Any) -> None:
+        """Ends the record of `obj`, whose call gave `output`. Raises RuntimeError where none was begun."""
+        del obj, args, kwargs               # the record has them from `new_graph`
+        recording.end(output)
+
+    def grad(self, obj: Any, grad: Any, weights: Any, grad_position: Any, *args: Any) -> Any:
+        """Gradients of the record that ended last, or of a fresh call `obj(*args)`, grouped as the GradOperation `grad` says.
+
+        `grad_position` (an int or a tuple) names the arguments, where `grad` does not ask for all; since 2.6 a bool stands before `args`:
+        whether the first output alone is differentiated.
+        """
+        has_aux = bool(args) and isinstance(args[0], bool)
+        aux, args = (args[0], args[1:]) if has_aux else (False, args)
+        by_list, every = getattr(grad, "get_by_list", bool(weights)), getattr(grad, "get_all", False)
+        listed = () if not by_list else (weights,) if isinstance(weights, TensorBase) else tuple(weights)
+        sens, args = (args[-1], args[:-1]) if getattr(grad, "sens_param", False) else (None, args)
+        at = (grad_position,) if isinstance(grad_position, int) else tuple(grad_position or ())
+        positions = tuple(range(len(args))) if every else at or (() if by_list else (0,))
+        _, by_position, by_weight = recording.gradients(obj, args, positions, listed, sens, aux)
+        by_position = [g for g in by_position if g is not None]
+        inputs = tuple(by_position) if every or isinstance(grad_position, tuple) else by_position[0] if by_position else ()
+        if not by_list:
+            return inputs
+        return (inputs, tuple(by_weight)) if positions else tuple(by_weight)
 
     def sync(self) -> None:
         """Waits until the device has computed all that was asked of it."""
         eager.wait()
 
     def clear_res(self) -> None:
-        """Frees what nobody holds any more."""
+        """Frees what nobody holds any more, and forgets what `set_grad_flag` said."""
+        self._flag = False
         gc.collect()
 
     def enable_grad(self) -> bool:
@@ -32,8 +71,13 @@ class _PyNativeExecutor:
         eager.take_gradients(flag)
 
     def grad_flag(self) -> bool:
-        """Whether a gradient is being taken of what runs now."""
-        return grad.is_recording()
+        """Whether a gradient is being taken of what runs now, or `set_grad_flag` said that one will be."""
+        return self._flag or grad_module.is_recording()
+
+    def set_grad_flag(self, flag: bool) -> None:
+        """Says that gradients will be wanted; records begin with `new_graph` alone, here."""
+        _check_flag("set_grad_flag", flag)
+        self._flag = flag
 
     def requires_grad(self) -> bool:
         """Whether a gradient is being taken, and may be."""
@@ -44,7 +88,7 @@ class _PyNativeExecutor:
         around = engine.frame()
         count = 0
         while around is not None:
-            count += isinstance(around, grad.GradFrame)
+            count += isinstance(around, grad_module.GradFrame)
             around = around.outer
         return count > 1
 
@@ -98,3 +142,11 @@ def _check_flag(name: str, flag: Any) -> None:
 
 _pynative_executor = _PyNativeExecutor()
 _cell_graph_executor = _CellGraphExecutor()
+
+
+def _function_forbid_reuse(func: Callable[..., Any]) -> Callable[..., Any]:
+    """Marks a function whose graph is never shared between calls; here each call site is captured by itself anyway."""
+    if not callable(func):
+        raise TypeError(f"_function_forbid_reuse({func!r:.40}): expected a function, got {type(func).__name__}.")
+    func.__dict__["__function_forbid_reuse__"] = True
+    return func

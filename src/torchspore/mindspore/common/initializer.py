@@ -22,12 +22,12 @@ class Initializer:
         raise NotImplementedError(f"{type(self).__name__}: expected a method _initialize(self, arr).")
 
     def __call__(self, arr: np.ndarray[Any, Any]) -> None:
+        self._random = _stream()
         self._initialize(arr)
 
     def values(self, shape: Sequence[int]) -> np.ndarray[Any, Any]:
         """The initial values for `shape`, drawn from a stream of their own that `set_seed` starts."""
         arr = np.zeros(tuple(shape), np.float32)
-        self._random = _stream()
         self(arr)
         return arr
 
@@ -81,6 +81,21 @@ def _init_random_uniform(a: float, b: float, shape: Sequence[int]) -> np.ndarray
 def _init_truncated_normal(a: float, b: float, mean: float, sigma: float, shape: Sequence[int]) -> np.ndarray[Any, Any]:
     """Normal numbers with deviation `sigma`, none outside of `a` to `b` deviations from the mean, float32."""
     return TruncatedNormal(sigma, mean, mean + a * sigma, mean + b * sigma).values(shape)
+
+
+def _init_random_normal_inplace(mean: float, sigma: float, arr: np.ndarray[Any, Any]) -> None:
+    """Fills `arr` with normal numbers."""
+    _assignment(arr, _init_random_normal(mean, sigma, arr.shape))
+
+
+def _init_random_uniform_inplace(a: float, b: float, arr: np.ndarray[Any, Any]) -> None:
+    """Fills `arr` with uniform numbers from `a` to `b`."""
+    _assignment(arr, _init_random_uniform(a, b, arr.shape))
+
+
+def _init_truncated_normal_inplace(a: float, b: float, mean: float, sigma: float, arr: np.ndarray[Any, Any]) -> None:
+    """Fills `arr` with what `_init_truncated_normal` draws."""
+    _assignment(arr, _init_truncated_normal(a, b, mean, sigma, arr.shape))
 
 
 def _calculate_gain(nonlinearity: str, param: float | None = None) -> float:

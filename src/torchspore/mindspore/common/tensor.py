@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from torchspore.engine import create, dtypes, hooks
+from torchspore.engine import create, dtypes, eager, hooks
 from torchspore.engine import tensor as engine
 from torchspore.engine.graph import thread_state
 from torchspore.engine.tensor import TensorBase, measured, raw, rebind, wrap
@@ -31,6 +31,8 @@ class Tensor(TensorBase, metaclass=_TensorMeta):
 
     __slots__ = ()
     __parameter__ = False
+    grad: Any = None
+    """Where packages with a `backward` of their own keep a gradient, as they may in MindSpore 2.4; nothing here fills it."""
 
     def __init__(
         self, input_data: Any = None, dtype: Any = None, shape: Any = None, init: Any = None, const_arg: bool = False,
@@ -302,6 +304,11 @@ class Tensor(TensorBase, metaclass=_TensorMeta):
     def init_data(self, slice_index: int | None = None, shape: Any = None, opt_shard_group: Any = None) -> Tensor:
         """The Tensor with its initial values, which here are made at once."""
         return self
+
+    def data_sync(self, need_wait: bool = True) -> None:
+        """Waits until the values are there, with `need_wait`; what reads them waits by itself."""
+        if need_wait:
+            eager.wait()
 
     def flush_from_cache(self) -> None:
         """Nothing is cached on the way to the host, so there is nothing to flush."""

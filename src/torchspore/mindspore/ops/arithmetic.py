@@ -14,6 +14,7 @@ from torchspore.engine import tensor as engine
 from torchspore.engine.tensor import Composite, TensorBase, wrap
 from torchspore.mindspore.ops.declare import op
 from torchspore.mindspore.ops.explain import explain
+from torchspore.mindspore.ops.extremes import Extremes
 from torchspore.mindspore.ops.promote import is_wide, pair, widened
 
 _new = object.__new__
@@ -23,6 +24,8 @@ def _slow(function: Callable[..., Any], compute: Callable[..., torch.Tensor], x:
     """The whole rule: frames, promotion, wide unsigned integers, errors."""
     if isinstance(y, Composite) and function is mul:
         return y * x                                # keeps its places, whatever the Tensor holds at the others
+    if x.__class__ is Extremes or y.__class__ is Extremes:
+        x, y = (v[0] if v.__class__ is Extremes else v for v in (x, y))
     try:
         a, b = pair(x, y, family)
         out = widened(compute, a, b) if is_wide(a, b) else compute(a, b)
@@ -261,11 +264,11 @@ def reflected(function: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
 
 
 def _comparison(function: Callable[[Any, Any], Any], otherwise: bool) -> Callable[[Any, Any], Any]:
-    """`==` and `!=` on a Tensor: with something that is no number at all they answer `otherwise`."""
+    """`==` and `!=` on a Tensor: with what is neither number nor Tensor nor array (None, text, lists) they answer `otherwise`."""
 
     def operator(self: Any, other: Any) -> Any:
         if not isinstance(other, (TensorBase, int, float, complex, torch.SymInt, torch.SymFloat)) and not hasattr(other, "dtype"):
-            return otherwise if not isinstance(other, (list, tuple)) else function(self, other)
+            return otherwise
         return function(self, other)
 
     return operator

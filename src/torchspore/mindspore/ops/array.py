@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import builtins
+import math
 from typing import Any
 
 import torch
@@ -23,13 +24,13 @@ def sizes(values: tuple[Any, ...] | Any) -> list[int]:
     return [length(v) for v in values]
 
 
-@op(primitive="Reshape")
+@op(primitive="Reshape", older={"input_x": "input", "input_shape": "shape"})
 def reshape(input: T, shape: Any) -> T:
     """The same elements in the order of memory under another shape; -1 stands for what is left."""
     return input.reshape(sizes(shape))
 
 
-@op(primitive="Transpose")
+@op(primitive="Transpose", older={"input_perm": "dims", "input_x": "input"})
 def transpose(input: T, dims: Any) -> T:
     """The axes in the order `dims`."""
     return input.permute(sizes(dims))
@@ -142,6 +143,15 @@ def strided_slice(
     shrink_axis_mask: int = 0,
 ) -> T:
     """The part from `begin` to `end` by `strides`; bit i of a mask changes what its axis i means: whole, ..., None, or one element."""
+    from torchspore.mindspore.ops.indexing import part_of
+
+    masks = (begin_mask, end_mask, ellipsis_mask, new_axis_mask, shrink_axis_mask)
+    return part_of(input_x, _strided_index(begin, end, strides, masks))
+
+
+def _strided_index(begin: Any, end: Any, strides: Any, masks: tuple[int, ...]) -> tuple[Any, ...]:
+    """The slices and other parts of an index that `strided_slice` means."""
+    begin_mask, end_mask, ellipsis_mask, new_axis_mask, shrink_axis_mask = masks
     index: list[Any] = []
     for i, (start, stop, step) in enumerate(zip(sizes(begin), sizes(end), sizes(strides))):
         if ellipsis_mask >> i & 1:
@@ -152,9 +162,21 @@ def strided_slice(
             index.append(start)
         else:
             index.append(builtins.slice(None if begin_mask >> i & 1 else start, None if end_mask >> i & 1 else stop, step))
+    return tuple(index)
+
+
+@op(primitive="StridedSliceGrad", init=("begin_mask", "end_mask", "ellipsis_mask", "new_axis_mask", "shrink_axis_mask"))
+def _strided_slice_grad(
+    dy: T, shapex: Any, begin: Any, end: Any, strides: Any, begin_mask: int = 0, end_mask: int = 0, ellipsis_mask: int = 0,
+    new_axis_mask: int = 0, shrink_axis_mask: int = 0,
+) -> T:
+    """Zeros of the shape `shapex`, with `dy` where StridedSlice takes its result from."""
     from torchspore.mindspore.ops.indexing import part_of
 
-    return part_of(input_x, tuple(index))
+    masks = (begin_mask, end_mask, ellipsis_mask, new_axis_mask, shrink_axis_mask)
+    places = torch.arange(math.prod(sizes(shapex)), device=dy.device).reshape(sizes(shapex))
+    taken = part_of(places, _strided_index(begin, end, strides, masks))
+    return dy.new_zeros(places.numel()).index_put((taken.reshape(-1),), dy.reshape(-1)).reshape(places.shape)
 
 
 @op(methods=("split",))
@@ -179,7 +201,7 @@ def chunk(input: T, chunks: int, axis: int = 0) -> Any:
     return tuple(torch.chunk(input, chunks, axis))
 
 
-@op(primitive="Tile", methods=("tile",))
+@op(primitive="Tile", methods=("tile",), older={"multiples": "dims", "reps": "dims", "input_x": "input"})
 def tile(input: T, dims: Any) -> T:
     """Repeated along each axis as often as `dims` says."""
     return torch.tile(input, sizes(dims))

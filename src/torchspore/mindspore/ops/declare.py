@@ -18,6 +18,7 @@ from torchspore.engine import tensor as engine
 from torchspore.engine.front import FRONT
 from torchspore.engine.tensor import TensorBase, raw, unwrap, wrap, wrap_all, write
 from torchspore.mindspore.ops.explain import explain, lacks_kernel, name_of
+from torchspore.mindspore.ops.extremes import Extremes
 from torchspore.mindspore.ops.primitive import Primitive, primitive_class
 from torchspore.mindspore.ops.wide import widening
 
@@ -41,17 +42,18 @@ OPERATORS: dict[str, Operator] = {}
 
 def op(
     *, primitive: str | None = None, init: tuple[str, ...] = (), methods: tuple[str, ...] = (), raw_arguments: bool = False,
+    older: dict[str, str] | None = None,
 ) -> Callable[[Body], Body]:
     """Declares the function below as an operator.
 
     `primitive` names the class form, whose constructor takes the parameters named in `init`; `methods` are the names on Tensor, whose
     receiver is the first parameter. `raw_arguments` says that the body takes and gives front-end Tensors itself (no unwrapping), for
-    operators made of other operators and for hot ones.
+    operators made of other operators and for hot ones. `older` maps the names that arguments had in MindSpore 1.x to those of now.
     """
 
     def declare(body: Body) -> Body:
         name = body.__name__
-        function = body if raw_arguments else _bridge(widening(body))
+        function = body if raw_arguments else _bridge(widening(body), older)
         if name.startswith("_"):
             function.shown_as = primitive or (methods[0] if methods else name.strip("_"))  # type: ignore[attr-defined]
         made = primitive_class(primitive, function, init) if primitive else None
@@ -65,7 +67,7 @@ def op(
     return declare
 
 
-def _bridge(body: Callable[..., Any]) -> Callable[..., Any]:
+def _bridge(body: Callable[..., Any], older: dict[str, str] | None = None) -> Callable[..., Any]:
     @functools.wraps(body)
     def operator(*arguments: Any, **keywords: Any) -> Any:
         try:
@@ -83,6 +85,8 @@ def _bridge(body: Callable[..., Any]) -> Callable[..., Any]:
             if engine.active:
                 eager.after(out)
         except _EXPLAINED as error:
+            if older is not None and older.keys() & keywords.keys():
+                return operator(*arguments, **{older.get(key, key): value for key, value in keywords.items()})
             if isinstance(error, RecursionError):
                 raise explain(operator, arguments, keywords, error) from None
             if isinstance(error, RuntimeError) and eager.bring((arguments, keywords)):
@@ -203,6 +207,6 @@ def _without_kernel(operator: Callable[..., Any], arguments: tuple[Any, ...], ke
     return lacking.narrowed(out, dtype)
 
 
-_NESTED = frozenset({list, tuple, dict})
+_NESTED = frozenset({list, Extremes, tuple, dict})
 _EXPLAINED = (RuntimeError, TypeError, ValueError, LookupError, AttributeError, ArithmeticError, MemoryError)
 

@@ -371,3 +371,15 @@ def _uniform_candidate_sampler(
 ) -> Any:
     """Classes below `range_max`, and how often the true and the drawn ones are expected among them."""
     return _even(true_classes, num_true, num_sampled, unique, range_max, stream(seed), remove_accidental_hits)
+
+
+def _get_seed(op_seed: int | None, kernel_name: str) -> tuple[int, int]:
+    """(the seed of the program or 0, `op_seed` or 0), which operators with a seed of their own are given; for each `kernel_name` alike."""
+    from torchspore.mindspore.common.initializer import _get_graph_seed
+
+    return _get_graph_seed(op_seed or 0, kernel_name)
+
+
+def _set_prim_op_user_data(prim: Any, key: str, value: Any) -> Any:
+    """The primitive `prim`, which from now on carries `value` under `key`."""
+    return prim.add_prim_attr(key, value)

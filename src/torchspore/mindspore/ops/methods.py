@@ -13,6 +13,7 @@ from torchspore.mindspore.common.tensor import Tensor
 from torchspore.mindspore.ops import activation, arithmetic, array, elementwise, in_place, indexing, method_forms, reduction, selection
 from torchspore.mindspore.ops.declare import OPERATORS
 from torchspore.mindspore.ops.explain import place, replaced
+from torchspore.mindspore.ops.extremes import Extremes
 from torchspore.mindspore.ops.method_forms import spelled
 
 
@@ -99,6 +100,10 @@ def _repeat(self: Any, repeats: Any, axis: int | None = None) -> Any:
 _EXTREME_DEFAULTS: dict[str, Any] = {"axis": None, "keepdims": False, "initial": None, "where": True, "return_indices": False}
 
 
+_BY_AXIS = frozenset({"initial", "keepdims", "return_indices", "where"})
+"""Keywords of `max(axis=...)`: with one of them a position is an axis too."""
+
+
 def _extreme(which: Any, pick: Any) -> Any:
     """`max` and `min`: by position or by `dim` the values and their indexes, by `axis` the values alone."""
 
@@ -110,9 +115,11 @@ def _extreme(which: Any, pick: Any) -> Any:
         return which(self, axis, keepdims, initial=initial, where=mask)
 
     def method(self: Any, *args: Any, **kwargs: Any) -> Any:
-        if "dim" in kwargs or (args and isinstance(args[0], int) and not kwargs.keys() & {"initial", "where", "return_indices"}):
+        if "dim" in kwargs or (args and isinstance(args[0], int) and not kwargs.keys() & _BY_AXIS):
+            named = "dim" in kwargs
             dim, keepdim = (*args, kwargs.pop("dim", None))[0], args[1] if len(args) > 1 else False
-            return pick(self, dim, kwargs.pop("keepdim", kwargs.pop("keepdims", keepdim)), **kwargs)
+            found = pick(self, dim, kwargs.pop("keepdim", kwargs.pop("keepdims", keepdim)), **kwargs)
+            return found if named else Extremes(found)
         given = dict(zip(("axis", "keepdims"), args)) | kwargs
         unknown = given.keys() - _EXTREME_DEFAULTS.keys()
         if unknown:

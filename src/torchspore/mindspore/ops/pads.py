@@ -17,7 +17,7 @@ def _pad(input_x: T, paddings: Any) -> T:
     return F.pad(input_x, [p for row in reversed(paddings) for p in row])
 
 
-@op()
+@op(older={"paddings": "padding"})
 def pad(input_x: T, padding: Any, mode: str = "constant", value: Any = None) -> T:
     """Filled up at the ends of the last axes first; `mode` is 'constant', 'reflect', 'replicate' or 'circular'.
 

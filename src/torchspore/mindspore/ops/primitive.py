@@ -97,6 +97,23 @@ def prim_attr_register(fn: Callable[..., None]) -> Callable[..., None]:
     return initialise
 
 
+@functools.cache
+def _kept(cls: type[Primitive], arguments: tuple[tuple[type, Any], ...], keywords: tuple[tuple[str, type, Any], ...]) -> Primitive:
+    return cls(*(value for _, value in arguments), **{key: value for key, _, value in keywords})
+
+
+def _get_cache_prim(cls: type[Primitive]) -> Callable[..., Primitive]:
+    """What makes instances of the primitive `cls`, and gives the same one for the same arguments."""
+
+    def made(*args: Any, **kwargs: Any) -> Primitive:
+        try:
+            return _kept(cls, tuple((type(a), a) for a in args), tuple((k, type(v), v) for k, v in kwargs.items()))
+        except TypeError:           # arguments without a hash, such as lists; another error of the constructor comes again
+            return cls(*args, **kwargs)
+
+    return made
+
+
 def primitive_class(name: str, function: Callable[..., Any], init: tuple[str, ...]) -> type[Primitive]:
     """Makes the class form of `function`: the parameters named in `init` are given to the constructor, the others to the call."""
     parameters = inspect.signature(function).parameters

@@ -85,6 +85,33 @@ def _fused(x: T, states: Any, weights: Any, kind: str, layers: int, bidirectiona
     return call(x, states, flat, has_bias, layers, 0.0, False, bidirectional, False)
 
 
+@op(primitive="CudnnGRU", init=("input_size", "hidden_size", "num_layers", "has_bias", "bidirectional", "dropout"))
+def _cudnn_gru(
+    input: T, h: T, w: T, input_size: int, hidden_size: int, num_layers: int, has_bias: bool, bidirectional: bool, dropout: float,
+) -> Any:
+    """A GRU over (time, N, input) with all weights in one Tensor as cuDNN packs them: first the matrices of each layer, then the biases.
+
+    Gives (outputs, last states, nothing, nothing); the last two are cuDNN's own notes for its gradient. Dropout draws while training.
+    """
+    directions, rows, at = 2 if bidirectional else 1, 3 * hidden_size, 0
+    flat, found = w.reshape(-1), []
+    shapes = [(rows, input_size if place < directions else hidden_size * directions) for place in range(num_layers * directions)]
+    for wide in shapes:
+        pair = []
+        for shape in (wide, (rows, hidden_size)):
+            size = shape[0] * shape[1]
+            pair.append(flat[at:at + size].reshape(shape))
+            at += size
+        found.append(pair)
+    for pair in found if has_bias else ():
+        pair += [flat[at:at + rows], flat[at + rows:at + 2 * rows]]
+        at += 2 * rows
+    out, last = torch.gru(
+        input, h, [t for pair in found for t in pair], has_bias, num_layers, dropout, dropout > 0, bidirectional, False,
+    )
+    return out, last, w.new_empty(0), w.new_empty(0)
+
+
 def _direction(x: T, state: Any, weights: Weights, lengths: T | None, kind: str, backwards: bool) -> tuple[T, Any]:
     """One layer in one direction, step by step."""
     steps = x.shape[0]

@@ -35,7 +35,7 @@ def _take(params: T, indices: T, axis: Any, batch_dims: int) -> T:
         return torch.stack(taken) if flat.numel() else params.new_empty(indices.shape)
     flat = indices.reshape(-1)
     out = torch.index_select(params, axis, flat.long()) if axis else sparse.rows(params, flat)
-    return out.reshape(*params.shape[:axis], *indices.shape, *params.shape[axis + 1:])
+    return out.reshape((*params.shape[:axis], *indices.shape, *params.shape[axis + 1:]))
 
 
 @op(primitive="GatherD", methods=("gather_elements",))

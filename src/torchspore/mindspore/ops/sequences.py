@@ -127,6 +127,34 @@ def flash_attention_score(
     Queries see from `pre_tokens` before to `next_tokens` behind themselves (sparse_mode 0), or none behind them (2 from the left upper
     corner, 3 from the right lower one). Raises ValueError for the other arguments, which are packings of Ascend's kernels.
     """
+    return _flash(
+        query, key, value, head_num, real_shift, drop_mask, padding_mask, attn_mask, prefix, actual_seq_qlen, actual_seq_kvlen, keep_prob,
+        scalar_value, pre_tokens, next_tokens, inner_precise, input_layout, sparse_mode,
+    )[3]
+
+
+@op(
+    primitive="FlashAttentionScore",
+    init=("head_num", "keep_prob", "scale_value", "pre_tokens", "next_tokens", "inner_precise", "input_layout", "sparse_mode"),
+)
+def _flash_attention_score(
+    query: T, key: T, value: T, real_shift: T | None = None, drop_mask: T | None = None, padding_mask: Any = None,
+    attn_mask: T | None = None, prefix: Any = None, actual_seq_qlen: Any = None, actual_seq_kvlen: Any = None, head_num: int = 1,
+    keep_prob: float = 1.0, scale_value: float = 1.0, pre_tokens: int = 2147483647, next_tokens: int = 2147483647, inner_precise: int = 0,
+    input_layout: str = "BSH", sparse_mode: int = 0,
+) -> Any:
+    """The largest product and the sum of exponentials of each query (B, N, S, 8), nothing (0,), and what `flash_attention_score` gives."""
+    return _flash(
+        query, key, value, head_num, real_shift, drop_mask, padding_mask, attn_mask, prefix, actual_seq_qlen, actual_seq_kvlen, keep_prob,
+        scale_value, pre_tokens, next_tokens, inner_precise, input_layout, sparse_mode,
+    )
+
+
+def _flash(
+    query: T, key: T, value: T, head_num: int, real_shift: T | None, drop_mask: T | None, padding_mask: Any, attn_mask: T | None,
+    prefix: Any, actual_seq_qlen: Any, actual_seq_kvlen: Any, keep_prob: float, scalar_value: float, pre_tokens: int, next_tokens: int,
+    inner_precise: int, input_layout: str, sparse_mode: int,
+) -> tuple[T, T, T, T]:
     for name, given in (("padding_mask", padding_mask), ("prefix", prefix), ("actual_seq_qlen", actual_seq_qlen), (
         "actual_seq_kvlen", actual_seq_kvlen,
     )):
@@ -149,13 +177,17 @@ def flash_attention_score(
     hidden = _hidden(scores, pre_tokens, next_tokens, sparse_mode)
     if attn_mask is not None and sparse_mode == 0:
         hidden = hidden | attn_mask.to(torch.bool)
-    weights = torch.softmax(scores.masked_fill(hidden, -torch.inf), -1)
+    scores = scores.masked_fill(hidden, -torch.inf)
+    weights = torch.softmax(scores, -1)
     weights = torch.where(hidden.all(-1, keepdim=True), 0, weights)
     if keep_prob < 1.0:
         if drop_mask is None:
             raise ValueError(f"keep_prob={keep_prob}: expected a drop_mask, whose ones are kept.")
         weights = weights * drop_mask.reshape(weights.shape) / keep_prob
-    return _joined((weights @ v.float()).to(value.dtype), input_layout)
+    out = _joined((weights @ v.float()).to(value.dtype), input_layout)
+    largest = scores.detach().amax(-1, keepdim=True)
+    total = torch.exp(scores.detach() - largest).sum(-1, keepdim=True)
+    return largest.expand(*largest.shape[:-1], 8), total.expand(*total.shape[:-1], 8), query.new_empty(0), out
 
 
 def _hidden(scores: T, before: int, behind: int, mode: int) -> T:

@@ -22,3 +22,8 @@ def _get_device_num() -> int:
 def _get_global_rank() -> int:
     """Which of them this process is."""
     return int(get_auto_parallel_context("global_rank"))
+
+
+def _is_sharding_propagation() -> bool:
+    """Whether strategies are to spread from the operators that have one; there is one process, and none to spread to."""
+    return str(get_auto_parallel_context("search_mode")) == "sharding_propagation"

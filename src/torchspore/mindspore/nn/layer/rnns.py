@@ -151,17 +151,24 @@ class RNN(_RNNBase):
 
 
 class RNNCellBase(Cell):
-    """One step of a network: `weight_ih`, `weight_hh`, and with `has_bias` `bias_ih`, `bias_hh`."""
+    """The parameters of one step: `weight_ih` (num_chunks * hidden, input), `weight_hh`, and with `has_bias` `bias_ih`, `bias_hh`."""
 
-    def _build(self, kind: str, input_size: int, hidden_size: int, has_bias: bool, dtype: Any) -> None:
+    def __init__(self, input_size: int, hidden_size: int, has_bias: bool, num_chunks: int, dtype: Any = dtypes.float32) -> None:
+        super().__init__()
         check_sizes(type(self).__name__, input_size=input_size, hidden_size=hidden_size)
         check_bools(type(self).__name__, has_bias=has_bias)
-        self.kind, self.input_size, self.hidden_size, self.has_bias = kind, input_size, hidden_size, has_bias
-        rows, start = _GATES[kind] * hidden_size, Uniform(1 / math.sqrt(hidden_size))
+        self.input_size, self.hidden_size, self.has_bias = input_size, hidden_size, has_bias
+        rows, start = num_chunks * hidden_size, Uniform(1 / math.sqrt(hidden_size))
         self.weight_ih = Parameter(initializer(start, (rows, input_size), dtype), name="weight_ih")
         self.weight_hh = Parameter(initializer(start, (rows, hidden_size), dtype), name="weight_hh")
         self.bias_ih = Parameter(initializer(start, (rows,), dtype), name="bias_ih") if has_bias else None
         self.bias_hh = Parameter(initializer(start, (rows,), dtype), name="bias_hh") if has_bias else None
+
+
+class _Step(RNNCellBase):
+    """One step of a network of a known kind."""
+
+    kind: str
 
     def construct(self, x: Any, hx: Any) -> Any:
         """The next state (N, hidden); (h, c) of an LSTM."""
@@ -173,33 +180,52 @@ class RNNCellBase(Cell):
         return recurrent._recurrent_cell(x, hx, self.weight_ih, self.weight_hh, self.bias_ih, self.bias_hh, self.kind)
 
 
-class LSTMCell(RNNCellBase):
+class LSTMCell(_Step):
     """One step of an LSTM: x (N, input) and (h, c) (N, hidden) give the next (h, c)."""
 
     def __init__(self, input_size: int, hidden_size: int, has_bias: bool = True, dtype: Any = dtypes.float32) -> None:
-        super().__init__()
-        self._build("lstm", input_size, hidden_size, has_bias, dtype)
+        super().__init__(input_size, hidden_size, has_bias, 4, dtype)
+        self.kind = "lstm"
 
 
-class GRUCell(RNNCellBase):
+class GRUCell(_Step):
     """One step of a GRU: x (N, input) and h (N, hidden) give the next h."""
 
     def __init__(self, input_size: int, hidden_size: int, has_bias: bool = True, dtype: Any = dtypes.float32) -> None:
-        super().__init__()
-        self._build("gru", input_size, hidden_size, has_bias, dtype)
+        super().__init__(input_size, hidden_size, has_bias, 3, dtype)
+        self.kind = "gru"
 
 
-class RNNCell(RNNCellBase):
+class RNNCell(_Step):
     """One step of Elman's network: x (N, input) and h (N, hidden) give the next h, with the nonlinearity 'tanh' or 'relu'."""
 
     def __init__(
         self, input_size: int, hidden_size: int, has_bias: bool = True, nonlinearity: str = "tanh", dtype: Any = dtypes.float32,
     ) -> None:
-        super().__init__()
         if nonlinearity not in ("tanh", "relu"):
             raise ValueError(f"RNNCell(nonlinearity={nonlinearity!r:.40}): expected 'tanh' or 'relu'.")
-        self.nonlinearity = nonlinearity
-        self._build(nonlinearity, input_size, hidden_size, has_bias, dtype)
+        super().__init__(input_size, hidden_size, has_bias, 1, dtype)
+        self.kind = self.nonlinearity = nonlinearity
+
+
+def _lstm_cell(inputs: Any, hidden: Any, w_ih: Any, w_hh: Any, b_ih: Any, b_hh: Any) -> Any:
+    """The next (h, c) of an LSTM; `hidden` is (h, c)."""
+    return recurrent._recurrent_cell(inputs, hidden, w_ih, w_hh, b_ih, b_hh, "lstm")
+
+
+def _gru_cell(inputs: Any, hidden: Any, w_ih: Any, w_hh: Any, b_ih: Any, b_hh: Any) -> Any:
+    """The next state of a GRU."""
+    return recurrent._recurrent_cell(inputs, hidden, w_ih, w_hh, b_ih, b_hh, "gru")
+
+
+def _rnn_tanh_cell(inputs: Any, hidden: Any, w_ih: Any, w_hh: Any, b_ih: Any, b_hh: Any) -> Any:
+    """The next state of Elman's network with tanh."""
+    return recurrent._recurrent_cell(inputs, hidden, w_ih, w_hh, b_ih, b_hh, "tanh")
+
+
+def _rnn_relu_cell(inputs: Any, hidden: Any, w_ih: Any, w_hh: Any, b_ih: Any, b_hh: Any) -> Any:
+    """The next state of Elman's network with ReLU."""
+    return recurrent._recurrent_cell(inputs, hidden, w_ih, w_hh, b_ih, b_hh, "relu")
 
 
 __all__ = ["GRU", "GRUCell", "LSTM", "LSTMCell", "RNN", "RNNCell"]

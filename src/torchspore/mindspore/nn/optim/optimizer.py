@@ -209,7 +209,10 @@ class Optimizer(Cell):
     @weight_decay.setter
     def weight_decay(self, value: Any) -> None:
         if isinstance(self.__dict__["_weight_decay"], tuple):
-            raise TypeError(f"{type(self).__name__}.weight_decay = {value!r:.40}: the groups of Parameters have their own.")
+            if type(self).__module__.startswith("torchspore."):
+                raise TypeError(f"{type(self).__name__}.weight_decay = {value!r:.40}: the groups of Parameters have their own.")
+            self.__dict__["_weight_decay"] = value               # a program's optimizer, which may do with it what it likes
+            return
         decay = float(value) if isinstance(value, Tensor) else value
         _check_decay(type(self).__name__, decay)
         own = decay if isinstance(decay, Cell) else decay / self.loss_scale

@@ -1,0 +1,80 @@
+"""`mindspore._c_expression`: what packages read of MindSpore's C++ half."""
+from __future__ import annotations
+
+from typing import Any
+
+from torchspore.context.public import get_context, set_context
+from torchspore.engine.profiling import begin_step as _framework_profiler_step_start
+from torchspore.engine.profiling import end_step as _framework_profiler_step_end
+from torchspore.mindspore import mint
+from torchspore.mindspore._c_expression import typing
+from torchspore.mindspore.common.tensor import Tensor
+
+TensorPy = Tensor
+
+
+class MSContext:
+    """The one context of the process, as C++ code sees it."""
+
+    _instance: MSContext | None = None
+
+    @classmethod
+    def get_instance(cls) -> MSContext:
+        """The only one."""
+        cls._instance = cls._instance or cls()
+        return cls._instance
+
+    def get_ascend_soc_version(self) -> str:
+        """The name of the Ascend chip; '' because MindSpore's own driver is not used here."""
+        return ""
+
+    def is_ascend_plugin_loaded(self) -> bool:
+        """False: MindSpore's own driver is not used here."""
+        return False
+
+    def is_pkg_support_device(self, device: str) -> bool:
+        """Whether the program may set `device_target` to `device`."""
+        return device in ("CPU", "GPU", "Ascend")
+
+    def get_param(self, key: str) -> Any:
+        """The option `key` of the context."""
+        return get_context(key)
+
+    def set_param(self, key: str, value: Any) -> None:
+        """Sets the option `key` of the context."""
+        set_context(**{key: value})
+
+
+class ParamInfo:
+    """What describes a Parameter besides its values, for classes of a program's own."""
+
+    def __init__(self) -> None:
+        self.name = "Parameter"
+        self.requires_grad = True
+        self.layerwise_parallel = self.cache_enable = self.parallel_optimizer_comm_recompute = False
+        self.parallel_optimizer = True
+        self.comm_fusion = 1
+        self.key = -1
+        self.storage_format = ""
+        self.parameter_shape: list[int] | tuple[int, ...] = []
+        self.cache_shape: list[int] | tuple[int, ...] = []
+        self.origin_shape: list[int] | tuple[int, ...] = []
+        self.is_param_init = self.is_pipeline_shared_param = self.use_persistent_storage = False
+
+    def clone(self) -> ParamInfo:
+        """Another one of the same contents."""
+        made = ParamInfo()
+        made.__dict__.update(self.__dict__)
+        return made
+
+
+def pyboost_empty(arguments: Any) -> Tensor:
+    """A Tensor whose values are not set, from the list [shape, dtype, device]. Raises ValueError for another device than the CPU's own."""
+    size, dtype, device = arguments
+    return mint.empty(*size, dtype=dtype, device=device)  # type: ignore[no-any-return]
+
+
+__all__ = [
+    "MSContext", "ParamInfo", "Tensor", "TensorPy", "_framework_profiler_step_end", "_framework_profiler_step_start", "pyboost_empty",
+    "typing",
+]

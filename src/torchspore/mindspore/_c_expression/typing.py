@@ -1,0 +1,49 @@
+"""`mindspore._c_expression.typing`: the classes of dtypes, under C++'s names too."""
+from __future__ import annotations
+
+from typing import Any
+
+from torchspore.engine import dtypes
+from torchspore.engine.dtypes import (
+    BFloat,
+    Bool,
+    Complex,
+    Dict,
+    Float,
+    Function,
+    Int,
+    List,
+    Number,
+    Slice,
+    String,
+    TensorType,
+    Tuple,
+    Type,
+    TypeNone,
+    TypeNull,
+    UInt,
+)
+
+kBool, kString, kNumber, kTypeNone = dtypes.bool_, dtypes.string, dtypes.number, dtypes.type_none
+kList, kTuple = dtypes.list_, dtypes.tuple_
+kInt8, kInt16, kInt32, kInt64 = dtypes.int8, dtypes.int16, dtypes.int32, dtypes.int64
+kUInt8, kUInt16, kUInt32, kUInt64 = dtypes.uint8, dtypes.uint16, dtypes.uint32, dtypes.uint64
+kFloat16, kFloat32, kFloat64, kBFloat16 = dtypes.float16, dtypes.float32, dtypes.float64, dtypes.bfloat16
+kComplex64, kComplex128, kTensorType = dtypes.complex64, dtypes.complex128, dtypes.tensor_type
+
+
+def is_subclass(one: Any, other: Any) -> bool:
+    """Whether the dtype or class of dtypes `one` is of the kind `other`."""
+    kind = other if isinstance(other, type) else type(other)
+    return issubclass(one, kind) if isinstance(one, type) else isinstance(one, kind)
+
+
+def type_size_in_bytes(dtype: Type) -> Any:
+    """Size of one element in bytes."""
+    return dtype.itemsize
+
+
+__all__ = [
+    "BFloat", "Bool", "Complex", "Dict", "Float", "Function", "Int", "List", "Number", "Slice", "String", "TensorType", "Tuple", "Type",
+    "TypeNone", "TypeNull", "UInt", "is_subclass", "type_size_in_bytes",
+]

@@ -1,0 +1,45 @@
+"""How operators of a transformer are spread over devices; with one process every share is 1."""
+from __future__ import annotations
+
+from typing import Any
+
+from torchspore.base.text import message, short
+
+
+def check_share(name: str, value: Any) -> int:
+    """The share `value`. Raises TypeError for no int, ValueError for another one than 1: there is one process."""
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise TypeError(message(f"{name}={short(value)}", f"an int, got {type(value).__name__}"))
+    if value != 1:
+        raise ValueError(message(f"{name}={value}", "1: there is one process"))
+    return value
+
+
+class OpParallelConfig:
+    """Shares of data and of the model."""
+
+    def __init__(self, data_parallel: int = 1, model_parallel: int = 1) -> None:
+        self.data_parallel = check_share("data_parallel", data_parallel)
+        self.model_parallel = check_share("model_parallel", model_parallel)
+
+
+class MoEParallelConfig:
+    """Shares of data, of the model and of experts; `dpmp` has the first two."""
+
+    def __init__(self, data_parallel: int = 1, model_parallel: int = 1, expert_parallel: int = 1) -> None:
+        self.dpmp = OpParallelConfig(data_parallel, model_parallel)
+        self.data_parallel, self.model_parallel = data_parallel, model_parallel
+        self.expert_parallel = check_share("expert_parallel", expert_parallel)
+
+
+
+
+default_dpmp_config = OpParallelConfig()
+default_moeparallel_config = MoEParallelConfig()
+
+
+def _check_config(config: Any) -> None:
+    """Raises TypeError for what has no shares."""
+    for name in ("data_parallel", "model_parallel"):
+        if not hasattr(config, name):
+            raise TypeError(message(f"parallel_config={short(config)}", f"a configuration with {name}, got {type(config).__name__}"))

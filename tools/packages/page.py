@@ -1,0 +1,54 @@
+"""The tables as text, and docs/packages.md."""
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from pathlib import Path
+from typing import Any
+
+DOCUMENT = Path(__file__).resolve().parent.parent.parent / "docs" / "packages.md"
+HEAD = """<!-- Written by tools/packages --write; run it again instead of editing. -->
+
+# Packages, unmodified
+
+Packages of MindSpore's ecosystem as they come from PyPI, run on torchspore's CPU by `.venv/bin/python tools/packages --write`.
+A row's time is that of building, running and, where it says so, training; MindSpore's logits were computed with the same weights, carried
+over by `.ckpt`.
+"""
+
+
+def table(package: str, rows: dict[str, dict[str, Any]]) -> str:
+    """A line for each group of rows, and one for each row that failed."""
+    groups: dict[str, list[dict[str, Any]]] = defaultdict(list)
+    for row in rows.values():
+        groups[row["group"]].append(row)
+    compared = any(row.get("apart") is not None for row in rows.values())
+    lines = [f"| {package} | rows | pass | seconds, median and longest |" + (" logits apart, at most |" if compared else "")]
+    lines.append("|---|---:|---:|---|" + ("---|" if compared else ""))
+    for group, members in groups.items():
+        times = sorted(row["seconds"] for row in members)
+        line = f"| {group} | {len(members)} | {sum(not row['error'] for row in members)} | {times[len(times) // 2]:.1f}, {times[-1]:.1f} |"
+        if compared:
+            apart = [row["apart"] for row in members if row.get("apart") is not None]
+            line += f" {max(apart):.1e} |" if apart else " |"
+        lines.append(line)
+    good = sum(not row["error"] for row in rows.values())
+    lines.append(f"\n{good} of {len(rows)} as they should be.")
+    for row in rows.values():
+        if row["error"]:
+            lines.append(f"- `{row['name']}`: {row['error']}")
+    for row in rows.values():
+        if row["told"] and not row["error"]:
+            lines.append(f"- `{row['name']}`: {row['told']}")
+    return "\n".join(lines) + "\n"
+
+
+def write(found: dict[str, dict[str, dict[str, Any]]]) -> None:
+    """Puts the tables of these packages into the document, and leaves those of others."""
+    text = DOCUMENT.read_text() if DOCUMENT.exists() else HEAD
+    text = HEAD + text.partition("over by `.ckpt`.\n")[2]
+    for package, rows in found.items():
+        section = f"\n## {package}\n\n{table(package, rows)}"
+        pattern = re.compile(rf"\n## {package}\n.*?(?=\n## |\Z)", re.DOTALL)
+        text = pattern.sub(lambda _: section, text) if pattern.search(text) else text + section  # noqa: B023
+    DOCUMENT.write_text(text)
