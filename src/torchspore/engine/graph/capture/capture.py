@@ -204,6 +204,7 @@ class Capture(Frame):
                 raise (ended if self.watch.converter is None else self.watch.converter.explained(ended, self.watch)) from None
             finally:
                 control_flow.RECORDS.clear()
+        self.watch.narrow()
         open_ = [place for place, item in enumerate(self.lifted) if id(item) in self.axes]
         fits = dynamic_shapes.Fits(self.mode.shape_env, self._fakes, open_) if open_ else None
         return Captured(module, self.lifted, self.result, self.written, self.watch, fits)
