@@ -1,6 +1,7 @@
 """Gradients of the user's own: a Cell's `bprop`, and hooks on the gradients that pass a Cell."""
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -9,10 +10,53 @@ import torch
 from torchspore.context import effects
 from torchspore.context.effects import Outcome
 from torchspore.context.store import STORE
-from torchspore.engine import tree
+from torchspore.engine import counters, tree
 from torchspore.engine.dtypes import FROM_TORCH
-from torchspore.engine.grad import is_differentiable, is_recording
-from torchspore.engine.tensor import raw, tensors, transform, wrap
+from torchspore.engine.grad import HOOKS, is_differentiable, is_recording
+from torchspore.engine.tensor import TensorBase, raw, tensors, transform, wrap
+
+_numbers = itertools.count()
+
+
+class GradientHook:
+    """Takes a hook on the gradient of a Tensor away again."""
+
+    def __init__(self, held: dict[int, Any], number: int, handle: Any) -> None:
+        self._held, self._number, self._handle = held, number, handle
+
+    def remove(self) -> None:
+        """Takes the hook away; a second time does nothing."""
+        if self._handle is not None:
+            self._handle.remove()
+        elif self._held.pop(self._number, None) is not None:
+            counters.calls_changed()
+
+
+def hook_gradient(tensor: TensorBase, hook: Callable[[Any], Any]) -> GradientHook:
+    """Calls `hook(gradient)` on the gradient of `tensor`; what it gives, unless None, is the gradient from there on.
+
+    Where `tensor` has been computed inside a transform, or is what the transform differentiates by, that transform alone calls it;
+    otherwise each one that differentiates by `tensor`.
+    """
+
+    def call(gradient: torch.Tensor) -> torch.Tensor | None:
+        got = hook(wrap(gradient))
+        if got is None:
+            return None
+        if not isinstance(got, TensorBase):
+            raise RuntimeError(f"register_hook: expected the hook to give a Tensor or None, got {type(got).__name__}.")
+        if raw(got).shape != gradient.shape:
+            shapes = f"{tuple(gradient.shape)}, got {tuple(raw(got).shape)}"
+            raise RuntimeError(f"register_hook: expected the hook to give a gradient of the shape {shapes}.")
+        return raw(got)
+
+    t = raw(tensor)
+    if is_recording() and t.requires_grad:
+        return GradientHook({}, 0, t.register_hook(call))
+    number, held = next(_numbers), tensor.__dict__.setdefault(HOOKS, {})
+    held[number] = call
+    counters.calls_changed()
+    return GradientHook(held, number, None)
 
 
 class _Custom(torch.autograd.Function):

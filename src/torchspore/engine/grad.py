@@ -137,7 +137,19 @@ def _leaf(tensor: TensorBase) -> torch.Tensor:
     t = raw(tensor)
     if not is_differentiable(t):
         return t
-    return t.view_as(t) if t.requires_grad else t.detach().requires_grad_()
+    return hooked(tensor, t.view_as(t) if t.requires_grad else t.detach().requires_grad_())
+
+
+def hooked(tensor: TensorBase, leaf: torch.Tensor) -> torch.Tensor:
+    """`leaf`, on whose gradient the hooks of the Tensor that it stands for are called, where it has any."""
+    for hook in tensor.__dict__.get(HOOKS, {}).values():
+        if leaf.requires_grad:
+            leaf.register_hook(hook)
+    return leaf
+
+
+HOOKS = "_gradient_hooks"
+"""The attribute of a Tensor that holds the hooks on its gradient, on torch tensors, by number."""
 
 
 def differentiate(

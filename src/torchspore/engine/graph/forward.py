@@ -17,7 +17,7 @@ import torch
 from torchspore.context.store import STORE
 from torchspore.engine import counters, random
 from torchspore.engine.dtypes import Type
-from torchspore.engine.grad import GradFrame, differentiate, follow, is_differentiable
+from torchspore.engine.grad import GradFrame, differentiate, follow, hooked, is_differentiable
 from torchspore.engine.graph import thread_state
 from torchspore.engine.graph.refusal import Refusal
 from torchspore.engine.tensor import Frame, TensorBase, frame, raw, tensors, transform, wrap
@@ -67,6 +67,7 @@ class Forward(GradFrame):
         return t
 
     def _leaf(self, tensor: TensorBase, leaf: torch.Tensor) -> torch.Tensor:
+        hooked(tensor, leaf)
         self._leaves[id(tensor)] = leaf
         self.stand_for(tensor, leaf)
         if leaf.requires_grad and leaf.ndim:

@@ -1,13 +1,15 @@
 """`mindspore.Tensor`: values on a device. The operators add their methods when `ops` is loaded (`ops/methods.py`)."""
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 
 from torchspore.engine import create, dtypes
 from torchspore.engine import tensor as engine
+from torchspore.engine.bprop import GradientHook, hook_gradient
+from torchspore.engine.grad import HOOKS
 from torchspore.engine.tensor import TensorBase, measured, raw, rebind, wrap
 
 
@@ -249,11 +251,11 @@ class Tensor(TensorBase):
         memo[id(self)] = made
         import copy
 
-        made.__dict__.update({key: copy.deepcopy(value, memo) for key, value in self.__dict__.items()})
+        made.__dict__.update({key: copy.deepcopy(value, memo) for key, value in _kept(self).items()})
         return made  # type: ignore[no-any-return]
 
     def __reduce_ex__(self, protocol: Any) -> Any:
-        return _rebuild, (type(self), create.host(self).contiguous(), dict(self.__dict__))
+        return _rebuild, (type(self), create.host(self).contiguous(), _kept(self))
 
     # ---- changing it as a whole
 
@@ -274,6 +276,15 @@ class Tensor(TensorBase):
     def init_data(self, slice_index: int | None = None, shape: Any = None, opt_shard_group: Any = None) -> Tensor:
         """The Tensor with its initial values, which here are made at once."""
         return self
+
+    def register_hook(self, hook: Callable[[Tensor], Tensor | None]) -> GradientHook:
+        """Calls `hook(gradient)` where the gradient of this Tensor is computed; what it gives, unless None, takes its place.
+
+        Gives a handle whose `remove()` takes the hook away. Raises TypeError for what can't be called.
+        """
+        if not callable(hook):
+            raise TypeError(f"Tensor.register_hook({hook!r:.40}): expected a function of a gradient, got {type(hook).__name__}.")
+        return hook_gradient(self, hook)
 
     def flush_from_cache(self) -> None:
         """Nothing is cached on the way to the host, so there is nothing to flush."""
@@ -310,6 +321,11 @@ def _formatter(is_float: bool) -> Any:
 
 def _layout(text: str, ndim: int) -> str:
     return ("\n" if ndim > 1 else " ") + text
+
+
+def _kept(tensor: Tensor) -> dict[str, Any]:
+    """The attributes that a copy has too: hooks are the original's."""
+    return {name: value for name, value in tensor.__dict__.items() if name != HOOKS}
 
 
 def _rebuild(cls: type[Tensor], t: Any, attributes: dict[str, Any]) -> Tensor:

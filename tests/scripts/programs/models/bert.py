@@ -98,7 +98,7 @@ class BertEncoderCell(nn.Cell):
 class BertModel(nn.Cell):
     def __init__(self):
         super(BertModel, self).__init__()
-        self.embedding_lookup = nn.EmbeddingLookup(VOCAB, HIDDEN, target="CPU")
+        self.embedding_lookup = nn.Embedding(VOCAB, HIDDEN)
         self.postprocessor = EmbeddingPostprocessor()
         self.layers = nn.CellList([BertEncoderCell() for _ in range(LAYERS)])
         self.dense = nn.Dense(HIDDEN, HIDDEN, activation="tanh")

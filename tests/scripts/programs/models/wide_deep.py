@@ -43,8 +43,8 @@ class WideDeepModel(nn.Cell):
     def __init__(self):
         super(WideDeepModel, self).__init__()
         self.wide_b = init_method("zero", [1], name="wide_b")
-        self.wide_embeddinglookup = nn.EmbeddingLookup(VOCAB, 1, target="CPU")
-        self.deep_embeddinglookup = nn.EmbeddingLookup(VOCAB, WIDTH, target="CPU")
+        self.wide_embeddinglookup = nn.Embedding(VOCAB, 1)
+        self.deep_embeddinglookup = nn.Embedding(VOCAB, WIDTH)
         self.dense_layers = nn.CellList([DenseLayer(FIELDS * WIDTH, 16), DenseLayer(16, 8), DenseLayer(8, 1, use_activation=False)])
         self.mul, self.reduce_sum, self.reshape = P.Mul(), P.ReduceSum(keep_dims=False), P.Reshape()
         self.tile, self.concat, self.expand = P.Tile(), P.Concat(axis=1), P.ExpandDims()

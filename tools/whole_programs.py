@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """Runs the programs of tests/scripts/programs/{models,idioms} in both modes and prints a table beside real MindSpore's answers.
 
-    tools/programs.py                       compares with what is recorded in tests/scripts/programs/answers.json
-    tools/programs.py --oracle PYTHON       asks real MindSpore 2.10 first, and records what it answers and how long a step takes
-    tools/programs.py --only 'gan|bert'     programs whose name the pattern finds
-    tools/programs.py --write               also writes docs/reference/programs.md
+    tools/whole_programs.py                       compares with what is recorded in tests/scripts/programs/answers.json
+    tools/whole_programs.py --oracle PYTHON       asks real MindSpore 2.10 first, and records what it answers and how long a step takes
+    tools/whole_programs.py --only 'gan|bert'     programs whose name the pattern finds
+    tools/whole_programs.py --write               also writes docs/reference/programs.md
 
 The exit code is 1 where a program fails or a number differs by more than the program's tolerance. Run it alone on the machine.
 """
@@ -243,7 +243,7 @@ def page(rows: list[Row]) -> str:
     """The table as a page of the documentation."""
     equal = sum(row.is_equal(mode) for row in rows for mode in MODES)
     lines = [
-        "<!-- Written by tools/programs.py --oracle PYTHON --write. -->", "",
+        "<!-- Written by tools/whole_programs.py --oracle PYTHON --write. -->", "",
         "# Whole programs beside real MindSpore", "",
         f"{len(rows)} programs of tests/scripts/programs train three steps with the same weights and data here and in MindSpore 2.10 on",
         f"the CPU; {equal} of {2 * len(rows)} runs give the same losses and Parameters. *apart* is the largest relative difference of a",
