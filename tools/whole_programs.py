@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import os
 import re
 import runpy
@@ -76,7 +77,8 @@ def distance(wanted: list[str], given: list[str]) -> float | None:
         if first != second:
             left, right = float(first), float(second)
             # A number below 1e-6 is the rounding of greater ones.
-            largest = max(largest, abs(left - right) / max(abs(left), abs(right), 1e-6))
+            apart = abs(left - right) / max(abs(left), abs(right), 1e-6)
+            largest = max(largest, apart if math.isfinite(apart) else math.inf)
     return largest
 
 

@@ -51,6 +51,11 @@ class Best(Callback):
         print("best", len(self.kept))
 
 
+class AfterEval(Callback):
+    def on_eval_end(self, run_context):
+        report(run_context.original_args().metrics["mae"])
+
+
 class MeanError(nn.Metric):
     """A metric with decorators of its own use."""
 
@@ -83,6 +88,6 @@ model = Model(net, nn.MSELoss(), optimizer, metrics={"error": MeanError(), "mae"
 seen = LambdaCallback(on_train_epoch_begin=lambda context: print("epoch", context.original_args().cur_epoch_num))
 model.train(6, dataset, callbacks=[StopAtLoss(1.0), Halve(), Best(model, dataset), seen], dataset_sink_mode=False)
 finish(net, optimizer)
-model.fit(2, dataset, dataset, callbacks=[LambdaCallback(on_eval_end=lambda context: report(context.original_args().metrics["mae"]))],
+model.fit(2, dataset, dataset, callbacks=[AfterEval()],
           dataset_sink_mode=False)
 finish(net)

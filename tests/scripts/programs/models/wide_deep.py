@@ -1,4 +1,4 @@
-"""Wide & Deep: FTRL for the wide part with an L1 term, Adam for the deep part, both stepped in one training Cell with F.depend (1.x zoo)."""
+"""Wide & Deep: FTRL for the wide part, Adam for the deep part, both stepped in one training Cell with F.depend (1.x zoo)."""
 import mindspore.common.dtype as mstype
 import numpy as np
 from mindspore import Parameter, ParameterTuple, Tensor, context, nn
@@ -99,7 +99,7 @@ class TrainStepWrap(nn.Cell):
                 weights_d.append(params)
         self.weights_w, self.weights_d = ParameterTuple(weights_w), ParameterTuple(weights_d)
         self.optimizer_d = Adam(self.weights_d, learning_rate=3.5e-3, eps=1e-5, loss_scale=sens)
-        self.optimizer_w = FTRL(learning_rate=5e-2, params=self.weights_w, l1=1e-4, l2=1e-4, initial_accum=1.0, loss_scale=sens)
+        self.optimizer_w = FTRL(learning_rate=5e-2, params=self.weights_w, l1=0.0, l2=1e-4, initial_accum=1.0, loss_scale=sens)
         self.hyper_map = C.HyperMap()
         self.grad_w = C.GradOperation(get_by_list=True, sens_param=True)
         self.grad_d = C.GradOperation(get_by_list=True, sens_param=True)

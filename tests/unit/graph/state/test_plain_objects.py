@@ -1,6 +1,7 @@
 """Of a plain object, as a Trainer whose method is differentiated, the attributes count whose names stand in what ran."""
 from __future__ import annotations
 
+import argparse
 import re
 from collections.abc import Iterator
 
@@ -107,3 +108,66 @@ def test_an_iterator_that_is_read_is_no_part_of_a_graph() -> None:
     trainer = Trainer()
     ahead = ms.jit(lambda x: x + next(trainer.rows))
     assert [ahead(X).asnumpy().tolist() for _ in range(3)] == [[1.0, 2.0], [2.0, 3.0], [3.0, 4.0]]
+
+
+class Jitted:
+    """A Trainer whose step is one graph."""
+
+    def __init__(self) -> None:
+        self.scale, self.losses, self.epoch = 2.0, [], 0
+
+    @ms.jit
+    def step(self, x: Tensor) -> Tensor:
+        return x * self.scale
+
+    def __call__(self) -> list[float]:
+        self.epoch += 1
+        self.losses.append(self.step(X))
+        return self.losses[-1].asnumpy().tolist()
+
+
+def test_an_object_that_a_jitted_method_belongs_to_may_change(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setenv("TORCHSPORE_LOG", "graph")
+    trainer = Jitted()
+    assert [trainer() for _ in range(4)] == [[2.0, 4.0]] * 4
+    assert captures(capfd) == 1
+    trainer.scale = 3.0
+    assert trainer() == [3.0, 6.0]
+    assert captures(capfd) == 1
+    assert Jitted()() == [2.0, 4.0]
+
+
+def test_the_options_of_a_program_may_count_steps(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setenv("TORCHSPORE_LOG", "graph")
+    options = argparse.Namespace(scale=2.0, step=0)
+    gradient = ops.GradOperation()(lambda x: (x * x).sum() * options.scale)
+    for options.step in range(3):
+        assert gradient(X).asnumpy().tolist() == [4.0, 8.0]
+    assert captures(capfd) == 1
+    options.scale = 3.0
+    assert gradient(X).asnumpy().tolist() == [6.0, 12.0]
+
+
+class Weighted(nn.Cell):
+    def __init__(self) -> None:
+        super().__init__()
+        self.first = ms.Parameter(Tensor([2.0, 3.0]), name="first")
+        self.second = ms.Parameter(Tensor([5.0, 7.0]), name="second")
+
+    def construct(self, x: Tensor) -> Tensor:
+        return (self.first * self.second * x).sum()
+
+
+def test_a_transform_that_is_made_for_each_step_uses_its_graphs_again(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setenv("TORCHSPORE_LOG", "graph")
+    net = Weighted()
+    for _ in range(3):
+        assert ops.GradOperation(get_by_list=True)(net, net.trainable_params())(X)[0].asnumpy().tolist() == [5.0, 14.0]
+        assert ms.value_and_grad(net, None, net.trainable_params()[1:])(X)[1][0].asnumpy().tolist() == [2.0, 6.0]
+    assert captures(capfd) == 2
+    assert ms.value_and_grad(net, None, net.first)(X)[1].asnumpy().tolist() == [5.0, 14.0]
+    assert ms.grad(net)(X).asnumpy().tolist() == [10.0, 21.0]
+    assert ops.GradOperation(get_all=True)(net)(X)[0].asnumpy().tolist() == [10.0, 21.0]
+    assert ops.GradOperation(get_by_list=True, sens_param=True)(net, [net.first])(X, Tensor(2.0))[0].asnumpy().tolist() == [10.0, 28.0]

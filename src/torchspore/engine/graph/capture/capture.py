@@ -175,7 +175,7 @@ class Capture(Frame):
         """Traces `function(*args, **kwargs)`. Raises Refusal for what a graph can't hold; all state is as before in either case."""
         self.watch.learn(function)
         self.watch.has_numbers = bool(self.numbers) or any(isinstance(item, Number) for item in tensors((args, kwargs)))
-        self.watch.taken((args, kwargs), "arguments")
+        self.watch.given((args, kwargs))
         given = set() if self.is_piece else self.watch.contents.ids()
         function = self.callee(function)
 

@@ -6,6 +6,7 @@ comes first. What is there counts as read: more than was, but never less.
 """
 from __future__ import annotations
 
+import argparse
 import builtins
 import copy
 import dataclasses
@@ -276,10 +277,19 @@ _BY_VALUE: set[Any] = {
 _MATCHES = dis.opmap.get("MATCH_CLASS", -1)
 
 
+_BAGS = (object, *argparse.Namespace.__mro__)
+"""Classes of Python's own that add nothing to what a program names."""
+
+
 @functools.lru_cache(maxsize=4096)
 def counts_by_name(cls: Any) -> bool:
     """Whether attributes of objects of a class are read by names alone: every base is the program's, written in Python."""
-    return all(base is object or is_programs_class(base) for base in cls.__mro__) and "__slots__" not in vars(cls)
+    return all(base in _BAGS or is_programs_class(base) for base in cls.__mro__) and cls is not object and "__slots__" not in vars(cls)
+
+
+def is_known_by_itself(value: Any) -> bool:
+    """Whether an argument is an object of which attributes count by name, and that is equal to itself alone."""
+    return counts_by_name(type(value)) and type(value).__eq__ is object.__eq__ and type(value).__hash__ is object.__hash__
 
 
 def is_programs_module(module: types.ModuleType) -> bool:

@@ -20,7 +20,7 @@ import torch
 from torchspore.base.frames import is_users, user_line
 from torchspore.engine.front import FRONT
 from torchspore.engine.graph.capture import answers, depth
-from torchspore.engine.graph.capture.roads import ENVIRONMENT, PAST, Roads, counts_by_name, writes_past
+from torchspore.engine.graph.capture.roads import ENVIRONMENT, PAST, Roads, counts_by_name, is_known_by_itself, writes_past
 from torchspore.engine.graph.capture.scalar_inputs import OfType
 from torchspore.engine.graph.capture.snapshot import constant
 from torchspore.engine.graph.capture.snapshot_nodes import CELLS_OWN
@@ -125,6 +125,15 @@ class Watch:
             self.roads.meet(item)
         self._check_unwatched()
         return snapshot
+
+    def given(self, arguments: Any) -> None:
+        """Keeps what the objects among the arguments are, that a key knows by identity."""
+        self.taken(arguments, "arguments")
+        for value in arguments.values() if isinstance(arguments, dict) else arguments:
+            if type(value) in (tuple, list, dict):
+                self.given(value)
+            elif is_known_by_itself(value):
+                self.read({"argument": value}, "argument", value, False)
 
     def _check_unwatched(self) -> None:
         """Ends a trace that may read what can't be watched, before it does."""
