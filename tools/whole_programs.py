@@ -179,6 +179,7 @@ def ask(oracle: str, chosen: list[Path], recorded: dict[str, Any]) -> None:
                 apart = distance(runs[good].lines, runs[mode].lines)
                 if apart is None or apart > tolerance(program) / 10:
                     entry[mode]["lines"] = runs[mode].lines
+        recorded.update(json.loads(ANSWERS.read_text(encoding="utf-8")) if ANSWERS.exists() else {})
         recorded[program.stem] = entry
         ANSWERS.write_text(json.dumps(dict(sorted(recorded.items())), indent=1) + "\n", encoding="utf-8")
 
