@@ -68,11 +68,13 @@ class TrainOneStep(nn.TrainOneStepCell):
         self.hyper_map = C.HyperMap()
         self.clip = ClipByGlobalNorm(0.5)
         self.grad = C.GradOperation(get_by_list=True, sens_param=True)
+        self.grad_reducer = F.identity
 
     def construct(self, x, y):
         loss = self.network(x, y)
         sens = P.Fill()(P.DType()(loss), P.Shape()(loss), 1.0)
         grads = self.grad(self.network, self.weights)(x, y, sens)
+        grads = self.grad_reducer(grads)
         if self.way == "value":
             grads = self.hyper_map(F.partial(clip_grad, 0, 0.1), grads)
         elif self.way == "norm":
