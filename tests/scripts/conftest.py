@@ -17,7 +17,7 @@ class Warm:
     def __init__(self, extra: Mapping[str, str]) -> None:
         self.process = subprocess.Popen(
             [sys.executable, str(Path(__file__).parent / "forking.py")],
-            env=environment(extra),
+            env=environment({"PYTHONPATH": str(Path(__file__).parent / "programs"), **extra}),      # where programs find `measured`
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,

@@ -16,6 +16,7 @@ import torchspore
 
 torchspore.install()
 import mindspore  # noqa: E402, F401
+import torch._dynamo  # noqa: E402, F401  # torch imports this where the first graph is captured: seconds in each child
 
 
 def in_child(request: dict[str, Any], out: int, err: int) -> int:

@@ -65,6 +65,13 @@ def follow(tensor: TensorBase, leaf: torch.Tensor) -> torch.Tensor:
 def _on_torch(hook: Callable[[Any], Any]) -> Callable[[torch.Tensor], torch.Tensor | None]:
     def called(gradient: torch.Tensor) -> torch.Tensor | None:
         given = hook(wrap(gradient))
-        return None if given is None else raw(given).to(gradient.dtype).expand(gradient.shape)
+        if given is None:
+            return None
+        if not isinstance(given, TensorBase):
+            raise RuntimeError(f"register_hook: expected the hook to give a Tensor or None, got {type(given).__name__}.")
+        if raw(given).shape != gradient.shape:
+            shapes = f"{tuple(gradient.shape)}, got {tuple(raw(given).shape)}"
+            raise RuntimeError(f"register_hook: expected the hook to give a gradient of the shape {shapes}.")
+        return raw(given).to(gradient.dtype)
 
     return called

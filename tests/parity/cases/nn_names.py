@@ -65,3 +65,25 @@ class Net(nn.Cell):
 @case(over=KINDS)
 def names(make):
     return {"inside": [p.name for p in Net(make).get_parameters()], "alone": [p.name for p in make().get_parameters()]}
+
+
+def dense():
+    return nn.Dense(1, 1, has_bias=False)
+
+
+DELETED = {
+    "first": lambda c: c.__delitem__(0), "last": lambda c: c.__delitem__(-1), "middle": lambda c: c.__delitem__(slice(1, 3)),
+    "twice": lambda c: (c.__delitem__(1), c.__delitem__(0)),
+}
+
+
+@case(over=DELETED)
+def names_after_cells_are_deleted(delete):
+    found = {}
+    for kind in (nn.CellList, nn.SequentialCell):
+        alone, holder = kind([dense(), kind([dense(), dense()]), dense(), dense()]), nn.Cell()
+        holder.blocks = kind([dense(), kind([dense(), dense()]), dense(), dense()])
+        for cells, owner in ((alone, alone), (holder.blocks, holder)):
+            delete(cells)
+            found[f"{kind.__name__}_{type(owner).__name__}"] = [one.name for one in owner.get_parameters()]
+    return found

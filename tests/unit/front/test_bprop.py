@@ -1,6 +1,9 @@
 """Gradients that a Cell defines itself, in `bprop`."""
 from __future__ import annotations
 
+import copy
+import pickle
+
 import mindspore as ms
 import pytest
 from mindspore import Tensor, nn
@@ -101,3 +104,27 @@ def test_one_gradient_too_few_is_refused() -> None:
 
     with pytest.raises(RuntimeError, match="expected 2 gradients, one for each argument of construct, got 1"):
         gradients(Short())
+
+
+@pytest.mark.parametrize(("hook", "kind", "text"), [
+    (3, TypeError, "Tensor.register_hook(3): expected a function of a gradient, got int."),
+    (lambda gradient: 3, RuntimeError, "register_hook: expected the hook to give a Tensor or None, got int."),
+    (lambda gradient: gradient.sum(), RuntimeError, "register_hook: expected the hook to give a gradient of the shape (2,), got ()."),
+])
+def test_a_hook_on_a_gradient_says_what_is_wrong(hook, kind, text):
+    def hooked(x):
+        y = x * 3
+        y.register_hook(hook)
+        return y.sum()
+
+    with pytest.raises(kind) as raised:
+        ms.grad(hooked)(Tensor([1.0, 2.0]))
+    assert text in str(raised.value)
+
+
+def test_a_copy_of_a_parameter_has_no_hooks_of_its_original():
+    parameter = ms.Parameter(Tensor([1.0, 2.0]), name="weight")
+    parameter.register_hook(lambda gradient: gradient * 10)
+    for copied in (copy.copy(parameter), copy.deepcopy(parameter), pickle.loads(pickle.dumps(parameter))):
+        assert ms.grad(lambda x: (x * x).sum())(copied).asnumpy().tolist() == [2.0, 4.0]
+    assert ms.grad(lambda x: (x * x).sum())(parameter).asnumpy().tolist() == [20.0, 40.0]

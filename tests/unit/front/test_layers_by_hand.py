@@ -348,3 +348,16 @@ def test_subclasses_call_the_operators_of_layers(mode: int) -> None:
 def test_pad_takes_pairs_as_in_1_x(mode: int) -> None:
     x = Tensor(np.arange(6, dtype=np.float32).reshape(1, 2, 3))
     np.testing.assert_array_equal(ops.pad(x, ((0, 0), (1, 0), (0, 2))).asnumpy(), np.pad(x.asnumpy(), ((0, 0), (1, 0), (0, 2))))
+
+
+def test_clip_by_norm_along_an_axis(mode: int) -> None:
+    x = np.array([[3.0, 4.0], [6.0, 8.0], [0.3, 0.4]], np.float32)
+    for axis in (0, 1):
+        norm = np.sqrt((x * x).sum(axis, keepdims=True))
+        same(nn.ClipByNorm(axis=axis)(Tensor(x), Tensor([5.0])), x * np.minimum(1.0, 5.0 / norm), 1e-5)
+
+
+def test_the_text_of_a_cell_with_options_and_cells() -> None:
+    text = "Dense(\n  input_channels=2, output_channels=3, has_bias=True, activation=ReLU()\n  (activation): ReLU()\n)"
+    assert repr(nn.Dense(2, 3, activation="relu")) == text
+    assert repr(nn.SequentialCell(nn.ReLU())) == "SequentialCell(\n  (0): ReLU()\n)"

@@ -361,3 +361,13 @@ def test_moved() -> None:
     assert (ops.move_to(t(V), "CPU").asnumpy() == V).all() and (ops.MoveTo()([1, 2], "CPU", True).asnumpy() == [1, 2]).all()
     with pytest.raises(ValueError, match="to='moon': expected 'CPU', 'Ascend' or 'GPU'"):
         ops.move_to(t(V), "moon")
+
+
+def test_identity_gives_back_whatever_it_is_given(mode: int) -> None:
+    gradients = (Tensor([1.0]), Tensor([2.0]))
+    for value in (gradients[0], gradients, None, 3, "a"):
+        assert ops.identity(value) is value
+    assert ms.grad(lambda x: (ops.identity(x) ** 2).sum())(gradients[1]).asnumpy().tolist() == [4.0]
+    assert ops.Identity()(gradients[0]).asnumpy().tolist() == [1.0]
+    with pytest.raises(TypeError):
+        ops.Identity()(gradients)

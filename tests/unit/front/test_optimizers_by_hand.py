@@ -94,3 +94,11 @@ def test_broadcast_params_gives_back_what_it_gets() -> None:
     assert optimizer.broadcast_params((1, 2)) == (1, 2)
     assert optimizer.map_(lambda a, b: a + b, (1, 2), (3, 4)) == (4, 6)
     assert ms.nn.AdamOffload([Parameter(Tensor([1.0]), name="w")]).beta1_power.shape == (1,)
+
+
+def test_epsilon_of_rmsprop_is_under_the_root():
+    value, gradient = np.linspace(-1, 1, 20, dtype=np.float32), np.linspace(0.5, 2, 20, dtype=np.float32)
+    parameter = Parameter(Tensor(value), name="weight")
+    nn.RMSProp([parameter], 0.1, decay=0.9, momentum=0.0, epsilon=0.5)((Tensor(gradient),))
+    square = 0.9 + 0.1 * gradient**2                                   # MindSpore's mean square starts at 1
+    np.testing.assert_allclose(parameter.asnumpy(), value - 0.1 * gradient / np.sqrt(square + 0.5), rtol=1e-5, atol=1e-7)

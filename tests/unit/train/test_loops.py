@@ -192,3 +192,15 @@ def test_files_go_to_the_folder_of_the_moment(tmp_path: Path, monkeypatch: pytes
     net, _ = parts()
     train.Model(net, nn.MSELoss(), nn.SGD(net.trainable_params(), 0.1)).train(1, batches(), [train.ModelCheckpoint()])
     assert sorted(os.listdir(tmp_path)) == ["CKP-1_1.ckpt", "CKP-1_2.ckpt"]
+
+
+def test_a_lambda_callback_hears_of_evaluations_in_fit() -> None:
+    heard: list[str] = []
+    net, _ = parts()
+    model = train.Model(net, nn.MSELoss(), nn.SGD(net.trainable_params(), 0.1), metrics={"mae"})
+    listener = train.LambdaCallback(
+        on_eval_begin=lambda _: heard.append("begins"), on_eval_end=lambda _: heard.append("ends"),
+        on_train_epoch_end=lambda _: heard.append("epoch"),
+    )
+    model.fit(2, batches(), batches(), callbacks=listener, dataset_sink_mode=False)
+    assert heard == ["begins", "ends", "epoch"] * 2

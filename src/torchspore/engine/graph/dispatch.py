@@ -22,7 +22,7 @@ from torchspore.engine.graph.refusal import Kind, Refusal
 from torchspore.engine.graph.settings import settings_of
 from torchspore.engine.tensor import TensorBase
 
-__all__ = ["call", "compile", "enter", "graphs", "is_recorded"]
+__all__ = ["call", "compile", "enter", "graphs", "is_recorded", "transforms_of"]
 
 _COMPILED = Outcome.applied("calls in GRAPH_MODE compile, run nothing and give None")
 
@@ -71,6 +71,11 @@ def enter(owner: Any, function: Callable[..., Any], args: tuple[Any, ...], kwarg
     except Exception as error:
         tracebacks.shorten(error)
         raise
+
+
+def transforms_of(function: Any) -> dict[Any, Callable[..., Any]]:
+    """The gradient functions that were made of a function or Cell, by what they were made with."""
+    return table_of(function).transforms
 
 
 def is_recorded() -> bool:

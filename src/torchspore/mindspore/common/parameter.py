@@ -9,7 +9,7 @@ from typing import Any
 from torchspore.engine import counters, create, dtypes
 from torchspore.engine import tensor as engine
 from torchspore.engine.tensor import TensorBase, raw, rebind, write
-from torchspore.mindspore.common.tensor import Tensor, check_device
+from torchspore.mindspore.common.tensor import Tensor, _kept, check_device
 
 DEFAULT_NAME = "Parameter"
 _unnamed = itertools.count()
@@ -137,7 +137,7 @@ class Parameter(Tensor):
     def __copy__(self) -> Parameter:
         made: Parameter = engine._new(type(self))
         made._t = raw(self).clone()
-        made.__dict__.update(self.__dict__)
+        made.__dict__.update(_kept(self))
         return made
 
     def __repr__(self) -> str:

@@ -261,11 +261,11 @@ class Tensor(TensorBase, metaclass=_TensorMeta):
         memo[id(self)] = made
         import copy
 
-        made.__dict__.update({key: copy.deepcopy(value, memo) for key, value in self.__dict__.items()})
+        made.__dict__.update({key: copy.deepcopy(value, memo) for key, value in _kept(self).items()})
         return made  # type: ignore[no-any-return]
 
     def __reduce_ex__(self, protocol: Any) -> Any:
-        return _rebuild, (type(self), create.host(self).contiguous(), dict(self.__dict__))
+        return _rebuild, (type(self), create.host(self).contiguous(), _kept(self))
 
     # ---- its gradient
 
@@ -356,6 +356,11 @@ def _formatter(is_float: bool) -> Any:
 
 def _layout(text: str, ndim: int) -> str:
     return ("\n" if ndim > 1 else " ") + text
+
+
+def _kept(tensor: Tensor) -> dict[str, Any]:
+    """The attributes that a copy has too: hooks are the original's."""
+    return {name: value for name, value in tensor.__dict__.items() if name != hooks.KEPT}
 
 
 def _rebuild(cls: type[Tensor], t: Any, attributes: dict[str, Any]) -> Tensor:

@@ -15,7 +15,7 @@ WORLD = HCCL_WORLD_COMM_GROUP
 def _share(tensor: Any, group: str | None, async_op: bool = False) -> tuple[Any, CommHandle | None]:
     """A copy of `tensor`, which is what one process gets of itself, and a handle where it is asked for."""
     get_group_size(WORLD if group is None else group)
-    return ops.identity(exchange._tensor("tensor", tensor)), exchange._done(async_op)
+    return exchange._tensor("tensor", tensor).copy(), exchange._done(async_op)
 
 
 def all_reduce(tensor: Any, op: str = "sum", group: str = WORLD, async_op: bool = False) -> tuple[Any, CommHandle | None]:

@@ -357,7 +357,7 @@ class Cell(CellTree, CellHooks, CellState, CellFacts):
         extra = self.extend_repr()
         if not lines:
             return f"{head}{extra})"
-        return head + extra + "\n  " + "\n  ".join(lines) + "\n)"
+        return head + "\n  " + "\n  ".join([extra, *lines] if extra else lines) + "\n)"
 
     def __getstate__(self) -> dict[str, Any]:
         return {key: value for key, value in self.__dict__.items() if key not in ("_graphs", forward.KEPT)}

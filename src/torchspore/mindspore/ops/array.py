@@ -2,7 +2,6 @@
 from __future__ import annotations
 
 import builtins
-import math
 from typing import Any
 
 import torch
@@ -165,20 +164,6 @@ def _strided_index(begin: Any, end: Any, strides: Any, masks: tuple[int, ...]) -
     return tuple(index)
 
 
-@op(primitive="StridedSliceGrad", init=("begin_mask", "end_mask", "ellipsis_mask", "new_axis_mask", "shrink_axis_mask"))
-def _strided_slice_grad(
-    dy: T, shapex: Any, begin: Any, end: Any, strides: Any, begin_mask: int = 0, end_mask: int = 0, ellipsis_mask: int = 0,
-    new_axis_mask: int = 0, shrink_axis_mask: int = 0,
-) -> T:
-    """Zeros of the shape `shapex`, with `dy` where StridedSlice takes its result from."""
-    from torchspore.mindspore.ops.indexing import part_of
-
-    masks = (begin_mask, end_mask, ellipsis_mask, new_axis_mask, shrink_axis_mask)
-    places = torch.arange(math.prod(sizes(shapex)), device=dy.device).reshape(sizes(shapex))
-    taken = part_of(places, _strided_index(begin, end, strides, masks))
-    return dy.new_zeros(places.numel()).index_put((taken.reshape(-1),), dy.reshape(-1)).reshape(places.shape)
-
-
 @op(methods=("split",))
 def split(tensor: T, split_size_or_sections: Any, axis: int = 0) -> Any:
     """Parts along `axis` of the size given, the last one perhaps smaller, or of the sizes listed."""
@@ -331,10 +316,16 @@ def diagonal(input: T, offset: int = 0, dim1: int = 0, dim2: int = 1) -> T:
     return torch.diagonal(input, offset, dim1, dim2)
 
 
-@op(primitive="Identity", methods=())
-def identity(x: T) -> T:
-    """x itself."""
+@op(primitive="Identity")
+def _identity(x: T) -> T:
+    """A Tensor on the same values."""
     return x.view_as(x)
+
+
+@op(raw_arguments=True)
+def identity(x: Any) -> Any:
+    """x itself, whatever it is: programs put it in the place of what reduces a tuple of gradients over processes."""
+    return x
 
 
 @op()

@@ -3,10 +3,12 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
+from types import FunctionType
 from typing import Any
 
 from torchspore.engine import scalar_gradients, tree
 from torchspore.engine import tensor as engine
+from torchspore.engine.front import FRONT
 from torchspore.engine.graph import breaks, dispatch, forward, thread_state
 from torchspore.engine.number import Number
 from torchspore.engine.tensor import Composite, TensorBase, tensors
@@ -49,6 +51,24 @@ def _run(owner: Any, fn: Any, function: Callable[..., Any], args: tuple[Any, ...
     if thread_state.is_graph_mode() and not engine.frame() and not forward.is_kept(fn):
         return dispatch.call(owner, function, args, kwargs)
     return function(*args, **kwargs)
+
+
+def _once(fn: Any, key: tuple[Any, ...], weights: Sequence[Any], make: Callable[[], Callable[..., Any]]) -> Callable[..., Any]:
+    """What `make` makes; in GRAPH_MODE the same for the same function or Cell, key and weights, so that its graphs are used again."""
+    is_kept = isinstance(fn, FunctionType) or (FRONT.cell is not None and isinstance(fn, FRONT.cell))
+    if not is_kept or engine.frame() is not None or not thread_state.is_graph_mode():
+        return make()
+    made, whole = dispatch.transforms_of(fn), (*key, *map(id, weights))          # what was made keeps its weights alive, and so their ids
+    found = made.get(whole)
+    if found is None:
+        if len(made) >= _KEPT:
+            made.clear()
+        found = made[whole] = make()
+    return found
+
+
+_KEPT = 32
+"""So many transforms of one function or Cell are kept."""
 
 
 def _joined(by_position: list[Any], by_weight: list[Any], position: Any, weights: Any, alone: bool) -> Any:
@@ -95,9 +115,19 @@ def _transform(
         if not isinstance(value, bool):
             raise TypeError(f"{name}({flag}={value!r}): expected a bool, got {type(value).__name__}.")
 
+    options = grad_position, has_aux, return_ids, with_value, sens_param
+    return _once(fn, (name, type(weights), *options), parameters, lambda: _made(fn, positions, parameters, alone, weights, *options))
+
+
+def _made(
+    fn: Any, positions: tuple[int, ...], parameters: list[Parameter], alone: bool, weights: Any, grad_position: Any, has_aux: bool,
+    return_ids: bool, with_value: bool, sens_param: bool,
+) -> Callable[..., Any]:
+    """The function that `_transform` gives."""
+
     def computed(*args: Any, **kwargs: Any) -> Any:
         args, sens = (args[:-1], args[-1]) if sens_param else (args, None)
-        _check_positions(name, positions, args)
+        _check_positions("value_and_grad" if with_value else "grad", positions, args)
         args = scalar_gradients.lift(args, positions)
         found = _of_tensors(positions, args)
         result, flat, by_weight = forward.gradients(fn, breaks.part(fn), args, kwargs, found, parameters, sens, has_aux)
@@ -190,6 +220,15 @@ class GradOperation:
         self.get_all, self.get_by_list, self.sens_param = get_all, get_by_list, sens_param
 
     def __call__(self, fn: Any, weights: Any = None) -> Callable[..., Any]:
+        if type(weights) is list:
+            weights = tuple(weights)
+        if type(self) is not GradOperation or not (weights is None or isinstance(weights, (Parameter, tuple))):
+            return self._made(fn, weights)
+        key = type(self), type(weights), self.get_all, self.get_by_list, self.sens_param
+        listed = () if weights is None else (weights,) if isinstance(weights, Parameter) else weights
+        return _once(fn, key, listed, lambda: GradOperation(*key[2:])._made(fn, weights))
+
+    def _made(self, fn: Any, weights: Any) -> Callable[..., Any]:
         def computed(*args: Any, **kwargs: Any) -> Any:
             sens = None
             if self.sens_param:

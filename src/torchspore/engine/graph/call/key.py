@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from torchspore.engine.graph.capture.dynamic_shapes import Axes
+from torchspore.engine.graph.capture.roads import is_known_by_itself
 from torchspore.engine.graph.capture.snapshot import Node, Object, Unwatchable, Walk, is_settled
 from torchspore.engine.graph.refusal import Kind, Refusal
 from torchspore.engine.number import MUTABLE
@@ -21,8 +22,9 @@ _PLAIN = (int, float, complex, str, bytes, bool, type(None))
 def signature(value: Any, flat: list[TensorBase], numbers: list[Any], axes: dict[int, Axes] = _NO_AXES) -> Any:
     """What counts of an argument: of a Tensor shape, strides, dtype, device and which alias which, of all else its value.
 
-    Appends the Tensors in it to `flat`, and the ints and floats, of which only the type counts here, to `numbers`. `axes` says by id of a
-    Tensor which of its lengths do not count. Raises Refusal for a mutable object that can't be compared.
+    Of a plain object its identity: the graph watches those of its attributes that what ran names. Appends the Tensors in it to `flat`,
+    and the ints and floats, of which only the type counts here, to `numbers`. `axes` says by id of a Tensor which of its lengths do not
+    count. Raises Refusal for a mutable object that can't be compared.
     """
     kind = type(value)
     if isinstance(value, TensorBase):
@@ -44,7 +46,7 @@ def signature(value: Any, flat: list[TensorBase], numbers: list[Any], axes: dict
         return (kind, value.fixed(), *[signature(part, flat, numbers, axes) for part in value.parts()])
     if isinstance(value, (np.ndarray, list, dict, set)):
         raise Refusal(f"is given an argument of type {kind.__name__}", kind=Kind.ARGUMENT)
-    if is_settled(value):
+    if is_settled(value) or is_known_by_itself(value):
         return (kind, value)
     if getattr(kind, "__dataclass_params__", None) is not None and kind.__dataclass_params__.frozen:
         fixed: list[Any] = []                                      # numbers in it are no inputs of a graph

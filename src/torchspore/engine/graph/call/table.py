@@ -61,6 +61,7 @@ class Table(OrderedDict[Any, Entry]):
         """The era, and the state of the context, in which no call could be captured: they are no longer tried."""
         self.forwards: dict[int, bool] = {}
         """By id of a Cell that is called inside, whether its gradient is asked for after the call."""
+        self.transforms: dict[Any, Callable[..., Any]] = {}
         self.is_small = False      # all graphs here have too few operators to gain anything
         self.has_warned = False
 

@@ -180,7 +180,7 @@ class Capture(Frame):
         """Traces `function(*args, **kwargs)`. Raises Refusal for what a graph can't hold; all state is as before in either case."""
         self.watch.learn(function)
         self.watch.has_numbers = bool(self.numbers) or any(isinstance(item, Number) for item in tensors((args, kwargs)))
-        self.watch.taken((args, kwargs), "arguments")
+        self.watch.given((args, kwargs))
         given = set() if self.is_piece else self.watch.contents.ids()
         function = self.callee(function)
 
@@ -209,6 +209,7 @@ class Capture(Frame):
                 raise (ended if self.watch.converter is None else self.watch.converter.explained(ended, self.watch)) from None
             finally:
                 control_flow.RECORDS.clear()
+        self.watch.narrow()
         open_ = [place for place, item in enumerate(self.lifted) if id(item) in self.axes]
         fits = dynamic_shapes.Fits(self.mode.shape_env, self._fakes, open_) if open_ else None
         return Captured(module, self.lifted, self.result, self.written, self.watch, fits)

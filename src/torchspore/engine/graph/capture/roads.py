@@ -6,10 +6,20 @@ comes first. What is there counts as read: more than was, but never less.
 """
 from __future__ import annotations
 
+import argparse
 import builtins
+import copy
+import dataclasses
+import dis
 import functools
 import gc
+import inspect
+import json
+import operator
 import os
+import pickle
+import pprint
+import re
 import sys
 import types
 from collections.abc import Callable, Iterator, MutableMapping
@@ -46,6 +56,7 @@ class Roads:
         self._cached: set[CodeType] = set()
         self._bodies: dict[type, ClassNames] = {}
         self._absent: list[tuple[dict[str, Any], str]] = []
+        self._looks_by_value = False
 
     # ---- what the trace meets
 
@@ -54,6 +65,8 @@ class Roads:
         if id(item) in self._met or item is None:
             return
         self._met[id(item)] = item
+        if item in _BY_VALUE:
+            self._looks_by_value = True
         if isinstance(item, type):
             self._meet_class(item)
         elif isinstance(item, types.ModuleType):
@@ -144,6 +157,16 @@ class Roads:
                 if isinstance(holder, FunctionType):
                     self.meet(holder)
 
+    def named(self) -> frozenset[str] | None:
+        """The names that stand in what ran; None where it may have asked objects for attributes whose names stand nowhere."""
+        if self._looks_by_value or not _BY_NAME.isdisjoint(self._names):
+            return None
+        return frozenset(self._names)
+
+    def names(self, name: str) -> bool:
+        """Whether what ran, or is about to, may ask an object for this attribute."""
+        return name in self._names or self._looks_by_value or not _BY_NAME.isdisjoint(self._names)
+
     def fills(self, running: CodeType) -> bool:
         """Whether what begins to run will be kept by `functools.lru_cache`."""
         return original(running) in self._cached
@@ -157,6 +180,7 @@ class Roads:
                 self._read(variables, name, variables[name], False)
             elif name.isidentifier() and not hasattr(builtins, name):
                 self._absent.append((variables, name))
+        self._looks_by_value |= _MATCHES in code.co_code[::2]
         self._import(names, variables)
         new = [name for name in names if name not in self._names]
         self._names.update(dict.fromkeys(new))
@@ -241,6 +265,40 @@ _AT_BIRTH = {"__init__", "__new__", "__post_init__", "__init_subclass__", "__rep
 _PYTHONS = {"__dict__", "__weakref__", "__doc__", "__module__", "__slots__", "__name__", "__qualname__", "__file__", "__builtins__"}
 
 
+_BY_NAME = frozenset((
+    "getattr", "hasattr", "vars", "dir", "__dict__", "__getattribute__", "__getstate__", "eval", "exec", "locals", "format_map",
+))
+"""What asks an object for attributes whose names are computed, or for all."""
+_BY_VALUE: set[Any] = {
+    getattr, hasattr, vars, dir, eval, exec, operator.attrgetter, operator.methodcaller, copy.copy, copy.deepcopy, pickle.dumps,
+    dataclasses.asdict, dataclasses.astuple, dataclasses.replace, dataclasses.fields, json.dumps, pprint.pformat, inspect.getmembers,
+}
+"""The same as things that may have another name in the program, and libraries' functions that do it."""
+_MATCHES = dis.opmap.get("MATCH_CLASS", -1)
+
+
+_BAGS = (object, *argparse.Namespace.__mro__)
+"""Classes of Python's own that add nothing to what a program names."""
+
+
+@functools.lru_cache(maxsize=4096)
+def counts_by_name(cls: Any) -> bool:
+    """Whether attributes of objects of a class are read by names alone: every base is the program's, written in Python."""
+    return all(base in _BAGS or is_programs_class(base) for base in cls.__mro__) and cls is not object and "__slots__" not in vars(cls)
+
+
+def is_known_by_names(value: Any) -> bool:
+    """Whether attributes of an object are read by names alone."""
+    cls: Any = type(value)
+    return counts_by_name(cls)
+
+
+def is_known_by_itself(value: Any) -> bool:
+    """Whether an argument is an object of which attributes count by name, and that is equal to itself alone."""
+    cls: Any = type(value)
+    return counts_by_name(cls) and cls.__eq__ is object.__eq__ and cls.__hash__ is object.__hash__
+
+
 def is_programs_module(module: types.ModuleType) -> bool:
     """Whether a module is the program's own, or of a library that is neither Python's, nor torch's, nor ours."""
     file = getattr(module, "__file__", None)
@@ -298,4 +356,6 @@ def names_of(code: CodeType) -> Iterator[str]:
         for constant in own.co_consts:
             if isinstance(constant, str) and len(constant) < 64:
                 yield constant
+                if "{" in constant and "." in constant:              # "{0.width}".format(self)
+                    yield from re.findall(r"\.(\w+)", constant)
 

@@ -25,6 +25,7 @@ from torchspore.engine.graph.capture.snapshot_nodes import (
     Object,
     Table,
     Unwatchable,
+    Unwatched,
     attributes,
     constant,
     hides_state,
@@ -144,8 +145,12 @@ _KINDS: list[tuple[Any, Callable[[Any, Callable[[Any], Node]], Node]]] = [
 class Walk:
     """Takes one snapshot; `kept` collects its nodes by the ids of their values, the first one of each."""
 
-    def __init__(self, kept: dict[int, Node]) -> None:
-        self._kept, self._seen, self._depth = kept, set[int](), 0
+    def __init__(self, kept: dict[int, Node], counts_by_name: Callable[[Any], bool] = lambda value: False) -> None:
+        self._kept, self._seen, self._depth, self._counts_by_name = kept, dict[int, None](), 0, counts_by_name
+        self.objects: list[Object] = []
+        """The objects of whose attributes only those count that are named by what runs."""
+        self.unwatched: list[tuple[str, str]] = []
+        """Of their attributes those that can't be watched, and why."""
         self.met: list[Any] = []
         """The modules and functions on the way, and the classes: those met and those of what was met."""
 
@@ -162,7 +167,7 @@ class Walk:
             raise Unwatchable(f"is an iterator ({type(value).__name__}): nothing shows how far it is")
         if self._depth >= _DEEP:
             raise Unwatchable(f"nests more than {_DEEP} levels deep, too deep to be compared at each call")
-        self._seen.add(id(value))
+        self._seen[id(value)] = None
         self.met.append(value if isinstance(value, CACHED) else type(value))
         self._depth += 1
         node = self._node(value)
@@ -174,7 +179,7 @@ class Walk:
         if isinstance(value, tuple):
             for item in value:
                 self._meet(item)
-        elif isinstance(value, (types.ModuleType, types.FunctionType, type)):
+        elif isinstance(value, (types.ModuleType, types.FunctionType, types.BuiltinFunctionType, type)):
             self.met.append(value)
         elif type(value) not in PLAIN:
             self.met.append(type(value))
@@ -193,8 +198,27 @@ class Walk:
         if itself is not None and (kind in (list, tuple, dict, set, np.ndarray, deque) or attributes(value) is None):
             return itself
         if attributes(value) is not None or slots_of(value):
+            if itself is None and not slots_of(value) and self._counts_by_name(value):
+                self.objects.append(found := Object(value, self._take_if_watchable(value)))
+                return found
             return Object(value, self.take, itself)
         return itself or Node(value)
+
+    def _take_if_watchable(self, owner: Any) -> Callable[[Any], Node]:
+        """`take` for the attributes of `owner`, that puts off the error of one that can't be watched."""
+
+        def take(value: Any) -> Node:
+            seen, depth = len(self._seen), self._depth
+            try:
+                return self.take(value)
+            except Unwatchable as reason:
+                while len(self._seen) > seen:
+                    self._seen.popitem()
+                self._depth = depth
+                self.unwatched += [(name, str(reason)) for name, item in (attributes(owner) or {}).items() if item is value]
+                return Unwatched(value)
+
+        return take
 
     def _container(self, value: Any) -> Node | None:
         if isinstance(value, (list, tuple, deque)):

@@ -18,7 +18,7 @@ import threading
 import types
 import uuid
 from collections import OrderedDict, deque, namedtuple
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -184,6 +184,12 @@ class Entries(Node):
                 return False
         return all(child.holds(now[key]) for key, child in self._children)
 
+    def nodes(self) -> Iterator[tuple[Any, Node]]:
+        """The keys and what was there."""
+        children = dict(self._children)
+        for key, item in self._entries.items():
+            yield key, children.get(key) or constant(item)
+
     def restore(self) -> bool:
         value, was = self.value, self._entries
         kept = {key: dict.__getitem__(value, key) for key in _OURS if key in value and key not in was} if len(value) != len(was) else {}
@@ -302,15 +308,42 @@ def _bytes(value: Any) -> bytes:
     return bytes(value) if isinstance(value, bytearray) else value.tobytes()
 
 
+class Unwatched(Node):
+    """An attribute of which nothing tells whether it has changed, of an object whose attributes count by name; none asks for this one."""
+
+    __slots__ = ()
+
+    def holds(self, now: Any) -> bool:
+        return True
+
+
+class Named:
+    """Of an object's attributes those whose names stand in what ran: no others can have been read."""
+
+    __slots__ = ("_names", "_nodes")
+
+    def __init__(self, attributes: Entries, names: frozenset[str]) -> None:
+        self._names = names
+        self._nodes = {name: node for name, node in attributes.nodes() if name in names}
+
+    def holds(self, now: dict[str, Any]) -> bool:
+        """Whether they are as they were, and those that were absent are."""
+        nodes = self._nodes
+        return all(name in now and node.holds(now[name]) for name, node in nodes.items()) and not any(
+            name in self._names and name not in nodes for name in now
+        )
+
+
 class Object(Node):
     """An object: what is in its attributes and slots, and in itself where it is a container too."""
 
-    __slots__ = ("_attributes", "_itself", "_slots")
+    __slots__ = ("_attributes", "_itself", "_named", "_slots")
 
     def __init__(self, value: Any, take: Callable[[Any], Node], itself: Node | None = None) -> None:
         super().__init__(value)
         own = attributes(value)
         self._itself = itself
+        self._named: Named | None = None
         self._attributes = Entries(own, take, _OURS) if own is not None else None
         self._slots = [(slot, take(_slot(slot, value))) for slot in slots_of(value)]
 
@@ -319,9 +352,15 @@ class Object(Node):
 
     def is_like(self, now: Any) -> bool:
         """Whether `now`, an object of the same class, holds the same."""
-        if self._attributes is not None and not self._attributes.holds(attributes(now)):
+        watched = self._named or self._attributes
+        if watched is not None and not watched.holds(attributes(now) or {}):
             return False
         return all(node.holds(_slot(slot, now)) for slot, node in self._slots) and (self._itself is None or self._itself.holds(now))
+
+    def narrow(self, names: frozenset[str]) -> None:
+        """From now on only attributes of these names count."""
+        if self._attributes is not None and self._itself is None and not self._slots:
+            self._named = Named(self._attributes, names)
 
     def restore(self) -> bool:
         changed = self._attributes is not None and self._attributes.restore()

@@ -6,13 +6,13 @@ classes and functions. Each is kept with a snapshot of its value.
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable, Iterator, MutableMapping
+from collections.abc import Callable, Iterable, Iterator, MutableMapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from torchspore.engine.graph.capture.snapshot import MISSING, Node, Unwatchable, Walk, constant, is_constant
+from torchspore.engine.graph.capture.snapshot import MISSING, Node, Object, Unwatchable, Walk, constant, is_constant
 from torchspore.engine.graph.capture.snapshot_nodes import Attributes
 from torchspore.engine.tensor import TensorBase
 
@@ -153,13 +153,24 @@ class Randomness:
 class Contents:
     """Snapshots of mutable things that a trace could change in place, to see it and to undo it."""
 
-    def __init__(self) -> None:
+    def __init__(self, counts_by_name: Callable[[Any], bool] = lambda value: False) -> None:
         self._kept: dict[int, Node] = {}
+        self._counts_by_name, self._objects = counts_by_name, list[Object]()
+        self.unwatched: list[tuple[str, str]] = []
+        """Attributes of plain objects that can't be watched, and why: a trace that names one ends."""
 
     def take(self, value: Any) -> tuple[Node, list[Any]]:
         """A snapshot of `value`, and the modules, functions and classes met in it; its parts are remembered. Raises Unwatchable."""
-        walk = Walk(self._kept)
-        return walk.take(value), walk.met      # a RecursionError asks for a larger stack: calls may nest deep here, as well as values
+        walk = Walk(self._kept, self._counts_by_name)
+        node = walk.take(value)
+        self._objects += walk.objects
+        self.unwatched += walk.unwatched
+        return node, walk.met                  # a RecursionError asks for a larger stack: calls may nest deep here, as well as values
+
+    def narrow(self, names: frozenset[str]) -> None:
+        """From now on only these attributes of plain objects count: a trace that is over has asked for no others."""
+        for found in self._objects:
+            found.narrow(names)
 
     def keep(self, attributes: dict[str, Any]) -> None:
         """Remembers the attributes of a Cell as they are."""

@@ -20,7 +20,7 @@ import torch
 from torchspore.base.frames import is_users, user_line
 from torchspore.engine.front import FRONT
 from torchspore.engine.graph.capture import answers, depth
-from torchspore.engine.graph.capture.roads import ENVIRONMENT, PAST, Roads, writes_past
+from torchspore.engine.graph.capture.roads import ENVIRONMENT, PAST, Roads, is_known_by_itself, is_known_by_names, writes_past
 from torchspore.engine.graph.capture.scalar_inputs import OfType
 from torchspore.engine.graph.capture.snapshot import constant
 from torchspore.engine.graph.capture.snapshot_nodes import CELLS_OWN
@@ -77,7 +77,7 @@ class Watch:
         self.numbers: dict[tuple[int, str], Any] = {}
         self.lines: dict[tuple[int, str], str | None] = {}
         """Where each attribute was first written."""
-        self.contents, self.randomness = Contents(), Randomness()
+        self.contents, self.randomness = Contents(is_known_by_names), Randomness()
         self.refusal: BaseException | None = None
         self.says = False
         """Whether prints of what is known while compiling become part of the graph."""
@@ -125,7 +125,29 @@ class Watch:
             raise self.refuse(f"reads {name!r}, which {reason}") from None
         for item in met:
             self.roads.meet(item)
+        self._check_unwatched()
         return snapshot
+
+    def given(self, arguments: Any) -> None:
+        """Keeps what the objects among the arguments are, that a key knows by identity."""
+        self.taken(arguments, "arguments")
+        for value in arguments.values() if isinstance(arguments, dict) else arguments:
+            if type(value) in (tuple, list, dict):
+                self.given(value)
+            elif is_known_by_itself(value):
+                self.read({"argument": value}, "argument", value, False)
+
+    def _check_unwatched(self) -> None:
+        """Ends a trace that may read what can't be watched, before it does."""
+        for name, reason in self.contents.unwatched:
+            if self.roads.names(name):
+                raise self.refuse(f"reads {name!r}, which {reason}")
+
+    def narrow(self) -> None:
+        """Is told that the trace is over: of plain objects those attributes count whose names stand in what ran."""
+        names = self.roads.named()
+        if names is not None:
+            self.contents.narrow(names)
 
     def note_construct(self, owner: Any) -> None:
         """Keeps which `construct` a Cell has: its own, or that of its class."""
@@ -229,6 +251,7 @@ class Watch:
                 self.codes[code] = None
                 self._check_type(frame, code)
                 self.roads.enter(frame, code)
+                self._check_unwatched()
             elif code in ENVIRONMENT and not _is_ours(frame.f_back):
                 self._environment(code, frame)
             elif code in answers.KNOWN and not _is_ours(frame.f_back):

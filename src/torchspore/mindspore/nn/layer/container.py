@@ -79,7 +79,9 @@ class _Ordered(Cell):
 
     def __delitem__(self, index: Any) -> None:
         gone = set([self._name(index)] if not isinstance(index, slice) else list(self._cells)[index])
+        prefix, first = self._prefix(), next((place for place, name in enumerate(self._cells) if name in gone), len(self._cells))
         self._renumber([cell for name, cell in self._cells.items() if name not in gone])
+        self._rename(prefix, first)
 
     def __len__(self) -> int:
         return len(self._cells)
@@ -111,8 +113,12 @@ class _Ordered(Cell):
         cells, prefix = list(self._cells.values()), self._prefix()
         cells.insert(index, self._check(cell))
         self._renumber(cells)
+        self._rename(prefix, index if index >= 0 else 0)
+
+    def _rename(self, prefix: str, first: int) -> None:
+        """Names the Parameters of the Cells from number `first` on after the places where they are now."""
         if self._auto_prefix:
-            for name, held in list(self._cells.items())[index if index >= 0 else 0:]:
+            for name, held in list(self._cells.items())[first:]:
                 for attribute, parameter in held.parameters_and_names():
                     parameter.name = f"{prefix}{name}.{attribute}"
 

@@ -1,0 +1,173 @@
+"""Of a plain object, as a Trainer whose method is differentiated, the attributes count whose names stand in what ran."""
+from __future__ import annotations
+
+import argparse
+import re
+from collections.abc import Iterator
+
+import mindspore as ms
+import pytest
+from mindspore import Tensor, nn, ops
+
+X = Tensor([1.0, 2.0])
+
+
+@pytest.fixture(autouse=True)
+def graph_mode() -> Iterator[None]:
+    ms.set_context(mode=ms.GRAPH_MODE)
+    yield
+    ms.set_context(mode=ms.PYNATIVE_MODE)
+
+
+class Settings:
+    def __init__(self) -> None:
+        self.scale, self.seen = 2.0, 0
+
+
+class Trainer:
+    """As programs write them: the net and its settings beside counters, logs and an iterator over the data."""
+
+    def __init__(self) -> None:
+        self.settings, self.steps, self.losses, self.rows = Settings(), 0, [], iter(range(100))
+        self.gradient = ops.GradOperation()(self.forward)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return (x * x).sum() * self.settings.scale
+
+    def step(self) -> list[float]:
+        self.steps += 1
+        self.settings.seen = next(self.rows)
+        found = self.gradient(X)
+        self.losses.append(found)
+        return found.asnumpy().tolist()
+
+
+def captures(capfd: pytest.CaptureFixture[str]) -> int:
+    """How many graphs were made since the last look."""
+    return len(re.findall(r"graph\] (?:capture|again|refused|break):", capfd.readouterr().err))
+
+
+def test_counters_and_logs_of_a_trainer_make_no_new_graph(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setenv("TORCHSPORE_LOG", "graph")
+    trainer = Trainer()
+    assert [trainer.step() for _ in range(4)] == [[4.0, 8.0]] * 4
+    assert captures(capfd) == 1
+    trainer.settings.scale = 3.0
+    assert trainer.step() == [6.0, 12.0]
+    trainer.settings = Settings()
+    assert trainer.step() == [4.0, 8.0]
+    assert captures(capfd) == 2
+
+
+class Seeing(nn.Cell):
+    """Asks an object for an attribute in the ways that name it and in those that don't."""
+
+    def __init__(self, held: object, way: str) -> None:
+        super().__init__()
+        self.held, self.way = held, way
+
+    def construct(self, x: Tensor) -> Tensor:
+        if self.way == "getattr":
+            return x * getattr(self.held, "".join(["le", "vel"]))
+        if self.way == "vars":
+            return x * sum(vars(self.held).values())
+        if self.way == "absent":
+            try:
+                return x * self.held.extra
+            except AttributeError:
+                return x * self.held.level
+        match self.held:
+            case Level(level=value):
+                return x * value
+        return x
+
+
+class Level:
+    def __init__(self) -> None:
+        self.level = 1.0
+
+
+@pytest.mark.parametrize("way", ["getattr", "vars", "match"])
+def test_an_attribute_is_seen_however_it_is_read(way: str) -> None:
+    level = Level()
+    cell = Seeing(level, way)
+    assert cell(X).asnumpy().tolist() == [1.0, 2.0]
+    level.level = 5.0
+    assert cell(X).asnumpy().tolist() == [5.0, 10.0]
+
+
+def test_an_attribute_that_was_absent_is_seen() -> None:
+    level = Level()
+    cell = Seeing(level, "absent")
+    assert cell(X).asnumpy().tolist() == [1.0, 2.0]
+    level.extra = 7.0
+    assert cell(X).asnumpy().tolist() == [7.0, 14.0]
+
+
+def test_an_iterator_that_is_read_is_no_part_of_a_graph() -> None:
+    trainer = Trainer()
+    ahead = ms.jit(lambda x: x + next(trainer.rows))
+    assert [ahead(X).asnumpy().tolist() for _ in range(3)] == [[1.0, 2.0], [2.0, 3.0], [3.0, 4.0]]
+
+
+class Jitted:
+    """A Trainer whose step is one graph."""
+
+    def __init__(self) -> None:
+        self.scale, self.losses, self.epoch = 2.0, [], 0
+
+    @ms.jit
+    def step(self, x: Tensor) -> Tensor:
+        return x * self.scale
+
+    def __call__(self) -> list[float]:
+        self.epoch += 1
+        self.losses.append(self.step(X))
+        return self.losses[-1].asnumpy().tolist()
+
+
+def test_an_object_that_a_jitted_method_belongs_to_may_change(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setenv("TORCHSPORE_LOG", "graph")
+    trainer = Jitted()
+    assert [trainer() for _ in range(4)] == [[2.0, 4.0]] * 4
+    assert captures(capfd) == 1
+    trainer.scale = 3.0
+    assert trainer() == [3.0, 6.0]
+    assert captures(capfd) == 1
+    assert Jitted()() == [2.0, 4.0]
+
+
+def test_the_options_of_a_program_may_count_steps(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setenv("TORCHSPORE_LOG", "graph")
+    options = argparse.Namespace(scale=2.0, step=0)
+    gradient = ops.GradOperation()(lambda x: (x * x).sum() * options.scale)
+    for options.step in range(3):
+        assert gradient(X).asnumpy().tolist() == [4.0, 8.0]
+    assert captures(capfd) == 1
+    options.scale = 3.0
+    assert gradient(X).asnumpy().tolist() == [6.0, 12.0]
+
+
+class Weighted(nn.Cell):
+    def __init__(self) -> None:
+        super().__init__()
+        self.first = ms.Parameter(Tensor([2.0, 3.0]), name="first")
+        self.second = ms.Parameter(Tensor([5.0, 7.0]), name="second")
+
+    def construct(self, x: Tensor) -> Tensor:
+        return (self.first * self.second * x).sum()
+
+
+def test_a_transform_that_is_made_for_each_step_uses_its_graphs_again(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setenv("TORCHSPORE_LOG", "graph")
+    net = Weighted()
+    for _ in range(3):
+        assert ops.GradOperation(get_by_list=True)(net, net.trainable_params())(X)[0].asnumpy().tolist() == [5.0, 14.0]
+        assert ms.value_and_grad(net, None, net.trainable_params()[1:])(X)[1][0].asnumpy().tolist() == [2.0, 6.0]
+    assert captures(capfd) == 2
+    assert ms.value_and_grad(net, None, net.first)(X)[1].asnumpy().tolist() == [5.0, 14.0]
+    assert ms.grad(net)(X).asnumpy().tolist() == [10.0, 21.0]
+    assert ops.GradOperation(get_all=True)(net)(X)[0].asnumpy().tolist() == [10.0, 21.0]
+    assert ops.GradOperation(get_by_list=True, sens_param=True)(net, [net.first])(X, Tensor(2.0))[0].asnumpy().tolist() == [10.0, 28.0]
