@@ -14,6 +14,7 @@ from torchspore.mindspore.ops import get_grad, grad, is_tensor, jacfwd, jacrev, 
 from torchspore.names import missing
 
 _LAZY = {
+    "installation": ("run_check",),
     "mindrecord": ("FileReader", "FileWriter", "MindPage"),
     "parallel": ("set_algo_parameters", "get_algo_parameters", "reset_algo_parameters"),
     "profiler": ("Profiler",),

@@ -4,7 +4,6 @@ from __future__ import annotations
 from typing import Any
 
 from torchspore.base.text import message, short
-from torchspore.mindspore import ops
 from torchspore.mindspore.communication.management import HCCL_WORLD_COMM_GROUP, get_group_size
 from torchspore.mindspore.mint.distributed import exchange
 from torchspore.mindspore.mint.distributed.exchange import CommHandle, P2POp, batch_isend_irecv

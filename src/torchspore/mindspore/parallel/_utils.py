@@ -27,3 +27,48 @@ def _get_global_rank() -> int:
 def _is_sharding_propagation() -> bool:
     """Whether strategies are to spread from the operators that have one; there is one process, and none to spread to."""
     return str(get_auto_parallel_context("search_mode")) == "sharding_propagation"
+
+
+def _get_pipeline_stages() -> int:
+    """How many stages the layers are split into."""
+    return int(get_auto_parallel_context("pipeline_stages"))
+
+
+def _get_enable_parallel_optimizer() -> bool:
+    """Whether the states of the optimizer are shared out over devices."""
+    return bool(get_auto_parallel_context("enable_parallel_optimizer"))
+
+
+def _get_full_batch() -> bool:
+    """Whether each device is given the whole batch."""
+    return bool(get_auto_parallel_context("full_batch"))
+
+
+def _get_parameter_broadcast() -> bool:
+    """Whether the first device sends its Parameters to the others before training."""
+    return bool(get_auto_parallel_context("parameter_broadcast"))
+
+
+def _get_stage_device_num() -> int:
+    """How many devices each stage has."""
+    return _get_device_num() // _get_pipeline_stages()
+
+
+def _is_in_auto_parallel_mode() -> bool:
+    """Whether operators are to be split over devices."""
+    return _get_parallel_mode() in ("semi_auto_parallel", "auto_parallel")
+
+
+def _is_in_data_parallel_mode() -> bool:
+    """Whether each device trains on a part of the batch."""
+    return _get_parallel_mode() == "data_parallel"
+
+
+def _is_in_hybrid_parallel_mode() -> bool:
+    """Whether the program itself says what runs where."""
+    return _get_parallel_mode() == "hybrid_parallel"
+
+
+def _need_to_full() -> bool:
+    """Whether a batch is a part of the one that the network is given."""
+    return _is_in_auto_parallel_mode() and not _get_full_batch()
