@@ -123,8 +123,9 @@ def test_max_by_position_is_a_pair_that_acts_as_its_values() -> None:
     assert ms.grad(lambda x: (x.max(1) * 2.0).sum())(x).asnumpy().tolist() == [[0, 0, 2], [0, 0, 2]]
 
 
-def test_a_tensor_is_never_equal_to_a_list() -> None:
-    assert (Tensor([1.0]) == [1.0]) is False and (Tensor([1.0]) != []) is True
+def test_a_tensor_is_not_equal_to_a_list_of_another_shape() -> None:
+    x = Tensor([1.0, 2.0])
+    assert (x == []) is False and (x != []) is True and (x == [1.0, 2.0, 3.0]) is False
 
 
 def test_gather_of_one_element_of_a_vector() -> None:
