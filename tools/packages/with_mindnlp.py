@@ -8,8 +8,8 @@ PACKAGE = "mindnlp==0.4.1"
 NEEDS = (
     "tqdm", "pyyaml", "requests", "urllib3", "idna", "certifi", "charset-normalizer", "datasets==3.6.0", "evaluate==0.4.3",
     "huggingface_hub==0.36.0", "hf-xet", "pyarrow", "pandas", "python-dateutil", "pytz", "tzdata", "six", "dill", "multiprocess", "xxhash",
-    "aiohttp", "aiosignal", "attrs", "frozenlist", "multidict", "yarl", "propcache",
-    "aiohappyeyeballs", "tokenizers==0.19.1", "safetensors",
+    "aiohttp", "aiosignal", "attrs", "frozenlist", "multidict", "yarl", "propcache", "aiohappyeyeballs", "tokenizers==0.19.1",
+    "safetensors",
     "sentencepiece", "regex", "addict", "pyctcdecode", "pygtrie", "hypothesis", "sortedcontainers", "jieba", "pytest==7.2.0", "iniconfig",
     "pluggy", "ml-dtypes", "packaging", "setuptools<81", "fsspec", "filelock", "typing_extensions",
 )

@@ -87,9 +87,10 @@ RECIPES: tuple[tuple[str, str, Any, Any, str, dict[str, Any], Any], ...] = (
      {"pred_seq_len": 80, "max_label_len": 25, "batch_size": 2}, lambda _: [_text(36, 25)]),
     ("svtr_tiny", "recognition", lambda: [_pixels(2, 3, 64, 256)], None, "CTCLoss",
      {"pred_seq_len": 25, "max_label_len": 24, "batch_size": 2}, lambda _: [_text(36, 24)]),
-    ("svtr_ppocrv3", "recognition", lambda: [_pixels(2, 3, 48, 320)], lambda: [_text(36, 25), _text(36, 25), _text(26, 1)[:, 0]],
-     "MultiLoss", {"loss_config_list": [{"CTCLossForSVTR": None}, {"SARLoss": None}]},
-     lambda _: [_text(36, 25), _text(36, 25), _text(26, 1)[:, 0]]),
+    ("svtr_ppocrv3", "recognition", lambda: [_pixels(2, 3, 48, 320)], lambda: [
+        _text(36, 25), _text(36, 25), _pixels(2) * 0 + 1, _pixels(2, 1, 40) * 0 + 1,
+    ], "MultiLoss", {"loss_config_list": [{"CTCLossForSVTR": None}, {"SARLoss": None}]},
+     lambda _: [_text(36, 25), _text(36, 25), _text(26, 1)[:, 0], _pixels(2) * 0 + 1]),
     ("rare", "recognition", lambda: [_pixels(2, 3, 32, 100)], lambda: [_text(36, 26)], "AttentionLoss", {}, lambda _: [_text(36, 27)]),
     ("master", "recognition", lambda: [_pixels(2, 3, 48, 160)], lambda: [_text(36, 27)], "AttentionLoss", {"ignore_index": 2},
      lambda _: [_text(36, 27)]),

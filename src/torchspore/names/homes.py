@@ -168,6 +168,9 @@ NAMES: dict[str, str] = {
         "_interpolate_ext_scale_factor_convert_size",
     )},
     **{f"mindspore.ops.function.random_func.{name}": f"mindspore.ops.draws.{name}" for name in ("_get_seed", "_set_prim_op_user_data")},
+    **{f"mindspore.amp.{name}": f"mindspore.train.amp.{name}" for name in (
+        "AMP_BLACK_LIST", "AMP_WHITE_LIST", "_auto_black_list", "_auto_mixed_precision_rewrite",
+    )},
     **{f"mindspore.train.serialization.{name}": f"mindspore.train.serialization_parts.{name}" for name in (
         "_exec_save", "_get_merged_param_data", "_load_dismatch_prefix_params", "_parse_ckpt_proto", "_update_param",
     )},

@@ -36,6 +36,7 @@ from mindspore.profiler import (
     schedule,
     tensorboard_trace_handler,
 )
+from mindspore.train import amp
 from mindspore.train.serialization import _exec_save, _parse_ckpt_proto, _update_param
 
 
@@ -122,8 +123,9 @@ def test_max_by_position_is_a_pair_that_acts_as_its_values() -> None:
     assert ms.grad(lambda x: (x.max(1) * 2.0).sum())(x).asnumpy().tolist() == [[0, 0, 2], [0, 0, 2]]
 
 
-def test_a_tensor_is_never_equal_to_a_list() -> None:
-    assert (Tensor([1.0]) == [1.0]) is False and (Tensor([1.0]) != []) is True
+def test_a_tensor_is_not_equal_to_a_list_of_another_shape() -> None:
+    x = Tensor([1.0, 2.0])
+    assert (x == []) is False and (x != []) is True and (x == [1.0, 2.0, 3.0]) is False
 
 
 def test_gather_of_one_element_of_a_vector() -> None:
@@ -350,3 +352,22 @@ def test_what_a_profiler_can_not_watch(keywords: dict[str, object], kind: type[E
     with pytest.raises(kind, match=text):
         Profiler(**keywords)
     assert ExportType.Text.value == "text" and HostSystem.MEM.value == "mem"
+
+
+# ---- mixed precision by hand
+
+
+def test_lists_of_layers_that_change_precision() -> None:
+    x = _tensor(2, 4)
+    net = nn.SequentialCell(nn.Dense(4, 4), nn.LayerNorm((4,)))
+    assert amp._auto_black_list(net, amp.AMP_BLACK_LIST, ms.float16)(x).dtype == ms.float16
+    net = nn.SequentialCell(nn.Dense(4, 4), nn.LayerNorm((4,)))
+    plain = net(x).asnumpy()
+    out = amp._auto_mixed_precision_rewrite(net, ms.float16, white_list=amp.AMP_WHITE_LIST)(x)
+    assert out.dtype == ms.float32 and 0 < np.abs(out.asnumpy() - plain).max() < 1e-2
+    with pytest.raises(ValueError, match="expected one of the two"):
+        amp._auto_mixed_precision_rewrite(net, ms.float16)
+    half = nn.SequentialCell(nn.Dense(4, 4), nn.LayerNorm((4,))).to_float(ms.float16)
+    amp._do_keep_batchnorm_fp32(half)
+    assert amp._add_loss_network(half, nn.MSELoss(), ms.float16)(x, x).dtype == ms.float32
+    assert amp._config_level["O2"]["keep_batchnorm_fp32"] is True

@@ -264,11 +264,16 @@ def reflected(function: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
 
 
 def _comparison(function: Callable[[Any, Any], Any], otherwise: bool) -> Callable[[Any, Any], Any]:
-    """`==` and `!=` on a Tensor: with what is neither number nor Tensor nor array (None, text, lists) they answer `otherwise`."""
+    """`==` and `!=` on a Tensor: with no number at all (None, text), an empty list or one of another shape they answer `otherwise`."""
 
     def operator(self: Any, other: Any) -> Any:
         if not isinstance(other, (TensorBase, int, float, complex, torch.SymInt, torch.SymFloat)) and not hasattr(other, "dtype"):
-            return otherwise
+            if not isinstance(other, (list, tuple)) or not other:
+                return otherwise
+            try:
+                return function(self, other)
+            except (TypeError, ValueError):
+                return otherwise
         return function(self, other)
 
     return operator

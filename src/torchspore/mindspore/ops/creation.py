@@ -1,6 +1,7 @@
 """New Tensors: filled, ranges, random."""
 from __future__ import annotations
 
+import builtins
 from typing import Any
 
 import torch
@@ -177,7 +178,7 @@ def tuple_to_array(input_x: Any) -> T:
     >>> ops.tuple_to_array((1, 2, 3)).dtype
     mindspore.int32
     """
-    input_x = tuple(input_x) if isinstance(input_x, range) else input_x
+    input_x = tuple(input_x) if isinstance(input_x, builtins.range) else input_x
     if not isinstance(input_x, tuple) or not all(isinstance(item, (bool, int, float)) for item in input_x):
         given = "Tensor" if isinstance(input_x, torch.Tensor) else short(input_x)
         raise TypeError(message(f"tuple_to_array({given})", "a tuple of numbers", hint="write Tensor(...) for other data"))

@@ -5,6 +5,7 @@ from typing import Any
 
 from torchspore.base.text import message, one_of, short
 from torchspore.context import effects
+from torchspore.mindspore import nn, ops
 from torchspore.mindspore.common import dtype as mstype
 from torchspore.mindspore.nn.cell import Cell
 from torchspore.mindspore.nn.layer import normalization
@@ -19,12 +20,30 @@ _FLOAT32_CELLS = tuple(
 )
 
 
-class _OutputLowered(Cell):
-    """A layer that computes in float32, with its output cast to a lower precision."""
+AMP_BLACK_LIST: list[Any] = list(_FLOAT32_CELLS)
+AMP_WHITE_LIST: list[Any] = [
+    *(getattr(nn, name) for name in (
+        "Conv1d", "Conv2d", "Conv3d", "Conv1dTranspose", "Conv2dTranspose", "Conv3dTranspose", "Dense", "LSTMCell", "RNNCell", "GRUCell",
+    )),
+    *(getattr(ops, name) for name in (
+        "Conv2D", "Conv3D", "Conv2DTranspose", "Conv3DTranspose", "Conv2DBackpropInput", "MatMul", "BatchMatMul", "PReLU", "ReLU", "Ger",
+    )),
+]
+_config_level: dict[str, dict[str, Any]] = {
+    level: {
+        "keep_batchnorm_fp32": level == "O2", "cast_model_type": mstype.float16 if level in ("O2", "O3") else mstype.float32,
+        "loss_scale_manager": DynamicLossScaleManager() if level == "O2" else None,
+    } for level in ("O0", "O1", "O2", "O3", "auto")
+}
+"""What a level means, for packages that build training steps of their own."""
 
-    def __init__(self, backbone: Cell, dtype: Any) -> None:
+
+class _OutputLowered(Cell):
+    """A layer that computes in one dtype, by default float32, with its output cast to another."""
+
+    def __init__(self, backbone: Cell, dtype: Any, inner: Any = mstype.float32) -> None:
         super().__init__(auto_prefix=False)
-        self._backbone, self._dtype = backbone.to_float(mstype.float32), dtype
+        self._backbone, self._dtype = backbone.to_float(inner), dtype
 
     def construct(self, *inputs: Any) -> Any:
         return self._backbone(*inputs).astype(self._dtype)
@@ -75,6 +94,46 @@ def _keep_in_float32(cell: Cell, dtype: Any, kept: tuple[type, ...]) -> None:
                 cell.cell_list = list(cell.cells())
         elif not isinstance(child, _OutputLowered):
             _keep_in_float32(child, dtype, kept)
+
+
+def _auto_black_list(network: Cell, black_list: Any, dtype: Any = mstype.float16) -> Cell:
+    """The network computing in `dtype`, but for layers of the classes `black_list`; gives it back."""
+    kept = tuple(kind for kind in black_list if isinstance(kind, type) and issubclass(kind, Cell))
+    return network if isinstance(network, kept) else lower_precision(network, "O2", True, dtype, kept)
+
+
+def _auto_mixed_precision_rewrite(network: Cell, dtype: Any, *, white_list: Any = None, black_list: Any = None) -> Cell:
+    """The network with its layers of the classes `white_list`, or with all but those of `black_list`, computing in `dtype`.
+
+    Primitives in the lists stay in float32. Raises ValueError for both lists, or none.
+    """
+    if (white_list is None) == (black_list is None):
+        raise ValueError(message("_auto_mixed_precision_rewrite(white_list=..., black_list=...)", "one of the two"))
+    if white_list is None:
+        return _auto_black_list(network, black_list, dtype)
+    kinds = tuple(kind for kind in white_list if isinstance(kind, type) and issubclass(kind, Cell))
+    _lower_some(network, dtype, kinds)
+    return network
+
+
+def _lower_some(cell: Cell, dtype: Any, kinds: tuple[type, ...]) -> None:
+    for name, child in list(cell.name_cells().items()):
+        if isinstance(child, kinds):
+            cell._cells[name] = _OutputLowered(child, mstype.float32, dtype)
+            if hasattr(cell, "cell_list"):
+                cell.cell_list = list(cell.cells())
+        else:
+            _lower_some(child, dtype, kinds)
+
+
+def _do_keep_batchnorm_fp32(network: Cell) -> None:
+    """Lets normalization layers compute in float32, with float16 as what they give."""
+    _keep_in_float32(network, mstype.float16, _FLOAT32_CELLS)
+
+
+def _add_loss_network(network: Cell, loss_fn: Any, cast_model_type: Any) -> Cell:
+    """The network with its loss, which is computed in float32 where the network is in float16."""
+    return (_LossIn32 if cast_model_type == mstype.float16 else WithLossCell)(network, loss_fn)
 
 
 def check_boost(call: str, boost_level: Any) -> None:
