@@ -289,7 +289,8 @@ def counts_by_name(cls: Any) -> bool:
 
 def is_known_by_itself(value: Any) -> bool:
     """Whether an argument is an object of which attributes count by name, and that is equal to itself alone."""
-    return counts_by_name(type(value)) and type(value).__eq__ is object.__eq__ and type(value).__hash__ is object.__hash__
+    kind: Any = type(value)
+    return counts_by_name(kind) and kind.__eq__ is object.__eq__ and kind.__hash__ is object.__hash__
 
 
 def is_programs_module(module: types.ModuleType) -> bool:

@@ -77,7 +77,7 @@ class Watch:
         self.numbers: dict[tuple[int, str], Any] = {}
         self.lines: dict[tuple[int, str], str | None] = {}
         """Where each attribute was first written."""
-        self.contents, self.randomness = Contents(lambda value: counts_by_name(type(value))), Randomness()
+        self.contents, self.randomness = Contents(_counts_by_name), Randomness()
         self.refusal: BaseException | None = None
         self.says = False
         """Whether prints of what is known while compiling become part of the graph."""
@@ -327,6 +327,11 @@ class Watch:
     def learn(self, function: Any) -> None:
         """Remembers a function by its code, so that its free variables are found when it runs; also those that it holds itself."""
         self.roads.meet(function)
+
+
+def _counts_by_name(value: Any) -> bool:
+    kind: Any = type(value)
+    return counts_by_name(kind)
 
 
 def _equal(before: Any, now: Any) -> bool:
