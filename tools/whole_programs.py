@@ -97,10 +97,8 @@ def tolerance(program: Path) -> float:
 class Warm:
     """A process that has imported the framework and forks for each program."""
 
-    def __init__(self, command: list[str], measured: bool = True) -> None:
+    def __init__(self, command: list[str]) -> None:
         environment = {**os.environ, "PYTHONPATH": str(FOLDER), "GLOG_v": "3", "TORCHSPORE_DEVICE": "CPU", "TORCHSPORE_LOG": "graph"}
-        if measured:
-            environment["MEASURED"] = "1"
         self.process = subprocess.Popen(command, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
     def run(self, program: Path, mode: str) -> Ended:

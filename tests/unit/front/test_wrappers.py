@@ -53,6 +53,32 @@ def test_a_program_reduces_before_it_updates(mode: int) -> None:
     np.testing.assert_allclose(net.weight.asnumpy(), [[0.6, 0.6]], rtol=1e-6)
 
 
+class Reducing(nn.TrainOneStepCell):
+    """Sets its reducer again, as the steps of 1.x do."""
+
+    def __init__(self, network, optimizer, reducer):
+        super().__init__(network, optimizer)
+        self.grad_reducer = ops.identity
+        if reducer is not None:
+            self.grad_reducer = reducer
+
+    def construct(self, x):
+        loss = self.network(x)
+        grads = self.grad_reducer(self.grad(self.network, self.weights)(x, ops.ones_like(loss)))
+        return ops.depend(loss, self.optimizer(grads))
+
+
+def test_a_step_may_set_its_reducer_again(mode: int) -> None:
+    for reducer in (None, lambda grads: grads, nn.DistributedGradReducer):
+        net = nn.Dense(1, 1, weight_init="ones", has_bias=False)
+        weights = net.trainable_params()
+        made = reducer(weights) if reducer is nn.DistributedGradReducer else reducer
+        step = Reducing(net, nn.SGD(weights, 0.5), made)
+        assert step(Tensor([[2.0]])).asnumpy().tolist() == [[2.0]]
+        assert weights[0].asnumpy().tolist() == [[0.0]]
+        assert "grad_reducer" not in nn.TrainOneStepCell(net, nn.SGD(weights, 0.5)).name_cells()
+
+
 def test_shared_gradients_are_scaled() -> None:
     assert float(_grad_overflow(Tensor([1.0, np.inf]))) == 1.0 and float(_grad_overflow(Tensor([1.0]))) == 0.0
     store = ms.Parameter(Tensor([4.0]), name="store")

@@ -1,3 +1,4 @@
+# tolerance 1e-4: single gradients are printed, some of them a thousandth of the others.
 """Frozen layers in four ways: requires_grad, a filter of trainable parameters, stop_gradient, and groups with a rate of 0; ParameterTuple subsets."""
 import mindspore as ms
 import mindspore.nn as nn

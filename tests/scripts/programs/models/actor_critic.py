@@ -1,3 +1,4 @@
+# tolerance 3e-5: the loss of the policy is a sum of gains and losses that nearly cancel.
 """Actor-critic: a shared body, two heads, log-probabilities of taken actions, advantages, entropy; sums of a whole episode (2.x mint)."""
 import mindspore as ms
 import numpy as np

@@ -1,3 +1,4 @@
+# tolerance 3e-5: the KL term is a difference of numbers a hundred times its size.
 """A variational autoencoder: noise as an input, KL term, Model-free loop with value_and_grad, then samples of the decoder (2.x)."""
 import mindspore as ms
 import numpy as np

@@ -13,7 +13,6 @@ from torchspore.mindspore.common import dtype as mstype
 from torchspore.mindspore.common.parameter import Parameter, ParameterTuple
 from torchspore.mindspore.common.tensor import Tensor
 from torchspore.mindspore.nn.cell import Cell
-from torchspore.mindspore.nn.layer.basic import Identity
 from torchspore.mindspore.nn.wrap.micro_batches import _MicroBatch as _MicroBatch
 
 
@@ -115,7 +114,7 @@ class TrainOneStepCell(Cell):
         self.sense_flag = sens is not None
         self.parallel_mode = get_auto_parallel_context("parallel_mode")
         self.reducer_flag = False
-        self.grad_reducer = Identity()
+        self.grad_reducer = ops.identity
 
     def construct(self, *inputs: Any) -> Any:
         """One step; gives the loss."""
