@@ -295,13 +295,8 @@ def is_known_by_names(value: Any) -> bool:
 
 def is_known_by_itself(value: Any) -> bool:
     """Whether an argument is an object of which attributes count by name, and that is equal to itself alone."""
-<<<<<<< HEAD
     cls: Any = type(value)
     return counts_by_name(cls) and cls.__eq__ is object.__eq__ and cls.__hash__ is object.__hash__
-=======
-    kind: Any = type(value)
-    return counts_by_name(kind) and kind.__eq__ is object.__eq__ and kind.__hash__ is object.__hash__
->>>>>>> h3
 
 
 def is_programs_module(module: types.ModuleType) -> bool:

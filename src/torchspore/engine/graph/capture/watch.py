@@ -77,11 +77,7 @@ class Watch:
         self.numbers: dict[tuple[int, str], Any] = {}
         self.lines: dict[tuple[int, str], str | None] = {}
         """Where each attribute was first written."""
-<<<<<<< HEAD
         self.contents, self.randomness = Contents(is_known_by_names), Randomness()
-=======
-        self.contents, self.randomness = Contents(_counts_by_name), Randomness()
->>>>>>> h3
         self.refusal: BaseException | None = None
         self.says = False
         """Whether prints of what is known while compiling become part of the graph."""
@@ -337,17 +333,11 @@ class Watch:
         self.roads.meet(function)
 
 
-<<<<<<< HEAD
 def _change_themselves(changed: list[Any]) -> bool:
     """Whether all of `changed` are objects of a class with `changes_itself`, or their attributes."""
     owners = [value for value in changed if getattr(type(value), "changes_itself", False)]
     kept = {id(value) for value in owners} | {id(value.__dict__) for value in owners}
     return all(id(value) in kept for value in changed)
-=======
-def _counts_by_name(value: Any) -> bool:
-    kind: Any = type(value)
-    return counts_by_name(kind)
->>>>>>> h3
 
 
 def _equal(before: Any, now: Any) -> bool:
