@@ -28,7 +28,9 @@ _LAZY = {
     ),
 }
 _HOMES = {name: module for module, listed in _LAZY.items() for name in listed}
-_MODULES = ("amp", "boost", "communication", "dataset", "hal", "log", "mint", "numpy", "parallel", "profiler", "runtime", "train")
+_MODULES = (
+    "amp", "boost", "communication", "dataset", "device_context", "hal", "log", "mint", "numpy", "parallel", "profiler", "runtime", "train",
+)
 _missing = missing(__name__)
 
 
