@@ -32,8 +32,8 @@ _LAZY = {
 }
 _HOMES = {name: module for module, listed in _LAZY.items() for name in listed}
 _MODULES = (
-    "amp", "boost", "communication", "dataset", "hal", "log", "mindrecord", "mint", "numpy", "parallel", "profiler", "runtime", "scipy",
-    "train", "version",
+    "amp", "boost", "communication", "dataset", "device_context", "hal", "log", "mindrecord", "mint", "numpy", "parallel", "profiler",
+    "runtime", "scipy", "train", "version",
 )
 _missing = missing(__name__)
 

@@ -63,6 +63,7 @@ DECOMPOSED = {
     "matrix_power_negative": lambda: probe(ops.matrix_power, SQUARES, -1, by=()), "cholesky": lambda: probe(ops.cholesky, POSITIVE, by=()),
     "cholesky_upper": lambda: probe(ops.cholesky, POSITIVE, True, by=()), "Cholesky": lambda: probe(ops.Cholesky(), POSITIVE, by=()),
     "cholesky_inverse": lambda: probe(ops.cholesky_inverse, CHOLESKY, by=()),
+    "cholesky_inverse_whole": lambda: probe(ops.cholesky_inverse, np.array([[2.0, 1.0], [0.5, 1.0]], np.float32), by=()),
     "CholeskyInverse": lambda: probe(ops.CholeskyInverse(True), CHOLESKY.T.copy(), by=()),
     "cholesky_solve": lambda: probe(ops.cholesky_solve, S, CHOLESKY, by=()), "CholeskySolve": lambda: probe(
         ops.CholeskySolve(True), S, CHOLESKY.T.copy(), by=(),

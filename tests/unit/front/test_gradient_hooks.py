@@ -138,3 +138,13 @@ def test_the_graph_executor_captures_and_runs() -> None:
     assert _cell_graph_executor(net, Tensor([[1.0, 2.0]])).asnumpy().tolist() == [[4.0]]
     with pytest.raises(TypeError, match="expected a Cell or a function"):
         _cell_graph_executor.compile(3)
+
+
+def test_a_constant_argument_is_computed_with_as_any_other(mode: int) -> None:
+    x = Tensor([3.0], const_arg=True)
+    square = ms.grad(lambda t: t * t)
+    assert x.const_arg and value(square(x)) == 6.0
+    x.set_const_arg(False)
+    assert not x.const_arg and value(square(x)) == 6.0
+    with pytest.raises(TypeError, match="set_const_arg"):
+        x.set_const_arg(1)

@@ -149,3 +149,9 @@ def test_bessel_functions_have_second_derivatives(name: str, mode: int) -> None:
     finally:
         ms.set_context(mode=before)
     assert second == pytest.approx((beside[1] - beside[0]) / 2e-5, rel=1e-5)
+
+
+def test_the_values_of_a_shape_are_known() -> None:
+    assert ops.functional.is_sequence_value_unknown((2, 3)) is False
+    with pytest.raises(TypeError, match="expected a tuple or list"):
+        ops.is_sequence_value_unknown(3)

@@ -50,3 +50,11 @@ def _gpu_convert_to_dynamic_shape(input: T) -> T:
 def _dynamic_broadcast_to(input_x: T, shape: Any) -> T:
     """Stretched to `shape`, a tuple or a Tensor."""
     return input_x.expand(shape.tolist() if isinstance(shape, T) else shape).clone()
+
+
+@op(raw_arguments=True)
+def is_sequence_value_unknown(shape: Any) -> bool:
+    """Whether a shape has values that are not known yet; here each is known whenever Python looks."""
+    if not isinstance(shape, (tuple, list)):
+        raise TypeError(f"is_sequence_value_unknown: expected a tuple or list, got {type(shape).__name__}.")
+    return False

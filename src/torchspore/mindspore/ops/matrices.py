@@ -75,8 +75,12 @@ def cholesky(input_x: T, upper: bool = False) -> T:
 
 @op(primitive="CholeskyInverse", init=("upper",), methods=("cholesky_inverse",))
 def cholesky_inverse(input_x: T, upper: bool = False) -> T:
-    """The inverse of the matrix whose Cholesky factor is given."""
-    return torch.cholesky_inverse(input_x, upper=upper)
+    """The inverse of the matrix whose Cholesky factor A is given: of A A^T, or of A^T A where it is `upper`.
+
+    The whole of A counts, as in MindSpore, also the half that a factor has zeros in.
+    """
+    inverse = torch.linalg.inv(input_x)
+    return inverse @ inverse.mT if upper else inverse.mT @ inverse
 
 
 @op(methods=("cholesky_solve",))

@@ -1,0 +1,68 @@
+"""What the devices of this machine are, and how much of their memory torch holds."""
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from torchspore.context.store import STORE
+from torchspore.engine import device
+
+_COUNTERS = {
+    "memory_allocated": "allocated_bytes.all.current", "memory_reserved": "reserved_bytes.all.current",
+    "max_memory_allocated": "allocated_bytes.all.peak", "max_memory_reserved": "reserved_bytes.all.peak",
+}
+
+
+def current_target() -> str:
+    """The `device_target` in force."""
+    return str(STORE.get("device_target"))
+
+
+def _module(target: str) -> Any:
+    return torch.cuda if target == "GPU" else device.npu()
+
+
+def is_initialized(target: str) -> bool:
+    """Whether this process has used the device; the CPU from the start."""
+    return target == "CPU" or bool(device.count(target) and _module(target).is_initialized())
+
+
+def properties(target: str, index: int) -> Any:
+    """torch's description of a device; None for the CPU."""
+    return None if target == "CPU" else _module(target).get_device_properties(index)
+
+
+def name(target: str, index: int) -> str:
+    """The model of a device."""
+    return "CPU" if target == "CPU" else str(_module(target).get_device_name(index))
+
+
+def capability(target: str, index: int) -> tuple[int, int] | None:
+    """The compute capability of a GPU; None for others."""
+    return torch.cuda.get_device_capability(index) if target == "GPU" else None
+
+
+def architectures(target: str) -> list[str] | None:
+    """The GPUs that torch was compiled for; None for other devices."""
+    return torch.cuda.get_arch_list() if target == "GPU" else None
+
+
+def memory(target: str) -> dict[str, int]:
+    """Bytes that Tensors hold and that torch reserves on the current device, now and at most; 0 on the CPU, which nobody counts."""
+    if target == "CPU" or not is_initialized(target):
+        return dict.fromkeys(_COUNTERS, 0)
+    stats = _module(target).memory_stats()
+    return {key: int(stats.get(counter, 0)) for key, counter in _COUNTERS.items()}
+
+
+def reset_peaks(target: str) -> None:
+    """Starts the largest figures anew from those of now."""
+    if target != "CPU" and is_initialized(target):
+        _module(target).reset_peak_memory_stats()
+
+
+def empty_cache(target: str) -> None:
+    """Gives memory that no Tensor holds back to the device."""
+    if target != "CPU" and is_initialized(target):
+        _module(target).empty_cache()

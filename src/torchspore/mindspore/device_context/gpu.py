@@ -1,0 +1,19 @@
+"""What there is of the device target GPU."""
+from __future__ import annotations
+
+from torchspore.mindspore import hal
+from torchspore.names import missing
+
+
+def is_available() -> bool:
+    """Whether this machine has such a device."""
+    return hal.is_available("GPU")
+
+
+def device_count() -> int:
+    """How many such devices there are. Raises ValueError where there is none."""
+    return hal.device_count("GPU")
+
+
+__all__ = ["device_count", "is_available"]
+__getattr__ = missing(__name__)

@@ -1,0 +1,62 @@
+"""`mindspore.hal`, its memory and `mindspore.device_context`; answers on the CPU as real MindSpore 2.10 gives them."""
+from __future__ import annotations
+
+import mindspore as ms
+import pytest
+from mindspore import Tensor, device_context, hal, ops
+
+OTHER = next((target for target in ("GPU", "Ascend") if not hal.is_available(target)), None)
+
+
+def on_the_cpu() -> bool:
+    return ms.get_context("device_target") == "CPU"
+
+
+def test_the_cpu_is_there() -> None:
+    assert hal.is_available("CPU") and hal.is_initialized("CPU") and hal.device_count("CPU") == 1
+    assert hal.get_device_name(0, "CPU") == "CPU" and hal.get_device_properties(0, "CPU") is None
+    assert hal.get_device_capability(0, "CPU") is None and hal.get_arch_list("CPU") is None
+    assert device_context.cpu.is_available() and device_context.cpu.device_count() == 1
+
+
+def test_the_figures_of_memory_on_the_cpu_are_zero() -> None:
+    ops.ones((10, 10))
+    hal.synchronize()
+    hal.empty_cache()
+    hal.reset_peak_memory_stats("CPU")
+    hal.reset_max_memory_allocated("CPU")
+    hal.reset_max_memory_reserved("CPU")
+    figures = (hal.memory_allocated, hal.memory_reserved, hal.max_memory_allocated, hal.max_memory_reserved)
+    assert [figure("CPU") for figure in figures] == [0, 0, 0, 0]
+    assert hal.memory_stats("CPU")["total_idle_memory"] == 0 and "max_allocated_memory" in hal.memory_summary("CPU")
+
+
+@pytest.mark.skipif(OTHER is None, reason="this machine has every kind of device")
+def test_a_device_that_is_absent() -> None:
+    module = {"GPU": device_context.gpu, "Ascend": device_context.ascend}[OTHER]
+    assert not hal.is_available(OTHER) and not hal.is_initialized(OTHER) and not module.is_available()
+    for call in (hal.device_count, hal.get_arch_list, hal.memory_allocated):
+        with pytest.raises(ValueError, match="expected a device that this machine has"):
+            call(OTHER)
+    with pytest.raises(ValueError, match="expected a device that this machine has"):
+        module.device_count()
+
+
+def test_bad_arguments() -> None:
+    with pytest.raises(ValueError, match="expected 'CPU', 'GPU' or 'Ascend'"):
+        hal.is_available("TPU")
+    with pytest.raises(TypeError, match="a str, got int"):
+        hal.device_count(1)
+    with pytest.raises(ValueError, match="none is negative"):
+        hal.get_device_name(-1, "CPU")
+    with pytest.raises(TypeError, match="an int, got str"):
+        hal.get_device_name("0", "CPU")
+
+
+@pytest.mark.gpu
+def test_memory_of_a_gpu_is_counted() -> None:
+    before = hal.memory_allocated("GPU")
+    kept = Tensor([1.0]) + ops.ones((1024, 1024))
+    hal.synchronize()
+    assert hal.memory_allocated("GPU") >= before + kept.nbytes and hal.max_memory_allocated("GPU") >= hal.memory_allocated("GPU")
+    assert hal.get_device_properties(0, "GPU").total_memory > 0 and len(hal.get_device_capability(0, "GPU")) == 2
