@@ -1,8 +1,12 @@
 """The table of names, and what is said about a name that is missing."""
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 import pytest
 
+import torchspore
 from torchspore.names import homes, listing, lookup, mindspore_version
 
 
@@ -71,7 +75,14 @@ def test_every_home_is_known() -> None:
     targets = [*homes.NAMES.values(), *(home for row in homes.MODULES.values() for home in row)]
     public = {path for path in targets if not any(part.startswith("_") for part in path.split("."))}
     unknown = {path for path in public if not listing.has(known, path) and not listing.has(listing.offered(), path)}
-    assert not unknown
+    assert not {path for path in unknown if not is_there(path)}
+
+
+def is_there(path: str) -> bool:
+    """Whether a name stands in a file of the front end that MindSpore has not; it is read, for to import it would load torch."""
+    module, _, name = path.rpartition(".")
+    file = Path(torchspore.__file__).parent.joinpath(*module.split(".")).with_suffix(".py")
+    return file.exists() and re.search(rf"^(class|def) {name}\b", file.read_text(), re.MULTILINE) is not None
 
 
 def test_version(monkeypatch: pytest.MonkeyPatch) -> None:

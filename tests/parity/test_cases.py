@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import os
+import zlib
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,11 @@ from parity import case as parity
 # `PARITY=nn_conv,elementwise pytest tests/parity/test_cases.py` looks at these files only.
 CHOSEN = {name for name in os.environ.get("PARITY", "").split(",") if name}
 FILES = sorted(path for path in parity.CASES.glob("*.py") if not CHOSEN or path.stem in CHOSEN)
+
+
+def marks(name: str, graph: bool) -> list[pytest.MarkDecorator]:
+    """Of the cases in Graph mode, every third is run at once; the others are slow."""
+    return [pytest.mark.slow] if graph and zlib.crc32(name.encode()) % 3 and not CHOSEN else []
 
 
 def parameters() -> list[object]:
@@ -22,7 +28,9 @@ def parameters() -> list[object]:
             found.append(pytest.param(path, error, False, id=path.stem))
             continue
         for one in cases:
-            found += [pytest.param(path, one, graph, id=f"{path.stem}:{one.name}" + ":graph" * graph) for graph in {False, one.graph}]
+            for graph in {False, one.graph}:
+                name = f"{path.stem}:{one.name}" + ":graph" * graph
+                found.append(pytest.param(path, one, graph, id=name, marks=marks(name, graph)))
     return found
 
 

@@ -61,6 +61,7 @@ def test_without_a_compiler_it_is_said_once_and_graphs_run(folder: Path) -> None
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", [
     "case \"$*\" in *' -o '*) kill -9 $$;; *) echo 12;; esac", "case \"$*\" in *' -o '*) exit 3;; *) echo 12;; esac",
 ])

@@ -35,7 +35,7 @@ APPLIED = {
     "dump_as_text": "graph_kernel_flags", "path": "graph_kernel_flags", "aoe_tune_mode": "aoe_tune_mode",
     "torchspore tune": "aoe_tune_mode", "aoe_config": "aoe_config", "auto_tune_mode": "auto_tune_mode",
 }
-_SAMPLES = ("precompile_only", "max_call_depth", "save_graphs")
+_SAMPLES = ("precompile_only", "save_graphs")
 
 
 def blocks(text: str, kind: str) -> list[str]:

@@ -82,8 +82,10 @@ def test_families_give_one_message_and_nothing_of_torch(mode: str, run: RunFixtu
     assert run("run", "shapes.py", mode) == Run(0, "", "")
 
 
-@pytest.mark.parametrize("mode", ["0", "1"])
-@pytest.mark.parametrize("form", ["cell", "gradient", "transform"])
+@pytest.mark.parametrize(("mode", "form"), [
+    ("0", "gradient"), ("1", "transform"),
+    *(pytest.param(*others, marks=pytest.mark.slow) for others in (("0", "cell"), ("0", "transform"), ("1", "cell"), ("1", "gradient"))),
+])
 def test_what_a_program_prints_that_ends_so(mode: str, form: str, run: RunFixture, tmp_path: Path) -> None:
     (tmp_path / "shapes.py").write_text(PROGRAM)
     lines = run("run", "shapes.py", mode, "matmul", form).err.splitlines()

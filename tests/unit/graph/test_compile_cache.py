@@ -93,6 +93,7 @@ def test_the_three_moments_are_in_the_log(run: Program, program: Path) -> None:
     assert once(run, program)[1].startswith(told(HIT, program))
 
 
+@pytest.mark.slow
 def test_the_environment_switches_it_on(run: Program, program: Path) -> None:
     once(run, program, "", MS_COMPILER_CACHE_ENABLE="1", MS_COMPILER_CACHE_PATH="elsewhere")
     assert (program / "elsewhere/rank_0/graph_cache/compile_dependency.hash").exists()
@@ -124,6 +125,7 @@ class Net(nn.Cell):
 """
 
 
+@pytest.mark.slow
 def test_load_takes_no_graph_whose_parameters_came_in_another_order(run: Program, program: Path) -> None:
     (program / "net.py").write_text(TWO)
     once(run, program, "save_compile_cache=True, compile_cache_path='cache'")
@@ -133,6 +135,7 @@ def test_load_takes_no_graph_whose_parameters_came_in_another_order(run: Program
     assert out == once(run, program, "")[0]
 
 
+@pytest.mark.slow
 def test_load_without_a_graph_that_fits_compiles(run: Program, program: Path) -> None:
     options = "load_compile_cache=True, compile_cache_path='cache'"
     out, said = once(run, program, options)
@@ -314,7 +317,6 @@ def test_graphs_with_open_lengths_pass_by(cached: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.sample
 def test_two_processes_share_a_folder(program: Path) -> None:
     (program / "main.py").write_text(MAIN.format(
         options="enable_compile_cache=True, compile_cache_path='cache', jit_config={'jit_level': 'O1'}",

@@ -108,6 +108,7 @@ def test_2000_nested_cells_run_forward_and_backward() -> None:
     assert net(X).asnumpy().tolist() == [2000.5, 2000.5] and torchspore.graphs(net)[0].runs == 2
 
 
+@pytest.mark.slow
 def test_a_deep_net_that_can_not_be_captured_runs_as_pynative() -> None:
     ms.set_context(max_call_depth=1500)
     net = nested(350, Refused)
@@ -190,6 +191,7 @@ print(float(net(Tensor(1.0))), float(ms.grad(net)(Tensor(1.0))))
 """
 
 
+@pytest.mark.slow
 def test_pynative_does_not_crash(run: Callable[..., Run], tmp_path: Path) -> None:
     (tmp_path / "deep.py").write_text(DEEP)
     ran = run("run", "deep.py")

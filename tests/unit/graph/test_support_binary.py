@@ -80,6 +80,7 @@ def test_the_source_is_appended_once(run: Program, program: Path) -> None:
     assert not [path for path in program.iterdir() if path.name.endswith(".new")]
 
 
+@pytest.mark.slow
 def test_a_changed_function_has_its_line_renewed(run: Program, program: Path) -> None:
     kept(run, program)
     text = (program / "net.py").read_text()
@@ -115,6 +116,7 @@ def test_a_file_that_can_not_be_written_is_told_once(run: Program, program: Path
     assert (program / "net.py").read_text() == NET
 
 
+@pytest.mark.slow
 def test_explain_and_strict_mode(run: Program, program: Path) -> None:
     explained = run("explain", "main.py", extra={"MS_SUPPORT_BINARY": "1"})
     assert f"the source of 1 functions was kept in {program}/net.py" in explained.out or "applied: each graph's source" in explained.out

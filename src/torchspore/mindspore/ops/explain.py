@@ -22,10 +22,15 @@ def explain(function: Callable[..., Any], arguments: tuple[Any, ...], keywords: 
         return error
     given = _given(function, arguments, keywords)
     kind, sentence, hint = _reason(function, given, error)
+    sentence = _TENSOR.sub("a Tensor", sentence)
     text = f"{place()}{name_of(function)}({', '.join(f'{key}: {shown(value)}' for key, value in given.items())}): {sentence}"
     made = kind(text if hint is None else with_hint(text, hint))
     made.explained = True  # type: ignore[attr-defined]
     return made
+
+
+_TENSOR = re.compile(r"\btensor\((?:[^()]|\([^()]*\))*\)")
+"""A torch tensor as an f-string shows it."""
 
 
 def replaced(
