@@ -65,7 +65,7 @@ class Roads:
         if id(item) in self._met or item is None:
             return
         self._met[id(item)] = item
-        if item in _BY_VALUE:
+        if id(item) in _BY_VALUE:
             self._looks_by_value = True
         if isinstance(item, type):
             self._meet_class(item)
@@ -269,11 +269,12 @@ _BY_NAME = frozenset((
     "getattr", "hasattr", "vars", "dir", "__dict__", "__getattribute__", "__getstate__", "eval", "exec", "locals", "format_map",
 ))
 """What asks an object for attributes whose names are computed, or for all."""
-_BY_VALUE: set[Any] = {
-    getattr, hasattr, vars, dir, eval, exec, operator.attrgetter, operator.methodcaller, copy.copy, copy.deepcopy, pickle.dumps,
-    dataclasses.asdict, dataclasses.astuple, dataclasses.replace, dataclasses.fields, json.dumps, pprint.pformat, inspect.getmembers,
-}
-"""The same as things that may have another name in the program, and libraries' functions that do it."""
+_BY_VALUE: dict[int, Any] = {id(thing): thing for thing in (
+    getattr, hasattr, vars, dir, eval, exec, operator.attrgetter, operator.methodcaller, copy.copy, copy.deepcopy, pickle.dump,
+    pickle.dumps, dataclasses.asdict, dataclasses.astuple, dataclasses.replace, dataclasses.fields, json.dump, json.dumps, pprint.pprint,
+    pprint.pformat, inspect.getmembers, inspect.getattr_static, object.__getattribute__,
+)}
+"""The same as things that may have another name in the program, and libraries' functions that do it; by their ids, as some have no hash."""
 _MATCHES = dis.opmap.get("MATCH_CLASS", -1)
 
 
