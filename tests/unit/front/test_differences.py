@@ -281,3 +281,16 @@ def test_figures_of_scalar_distributions() -> None:
     assert home.Bernoulli(0.7).mode().asnumpy() == 1 and home.Poisson(2.5).mode().asnumpy() == 2
     for distribution in (home.Gamma(2.0, 1.0), home.Beta(2.0, 1.0), home.Poisson(2.0)):
         assert distribution.sample((2,)).shape == (2,)
+
+
+def test_max_by_position_acts_as_its_values_too() -> None:
+    values, places = pair = Tensor([[1.0, 5.0], [7.0, 2.0]]).max(1)
+    assert isinstance(pair, tuple) and values.asnumpy().tolist() == [5, 7] and places.asnumpy().tolist() == [1, 0]
+    assert (pair < 6).asnumpy().tolist() == [True, False]
+
+
+def test_tensors_hold_a_gradient() -> None:
+    x = Tensor([1.0])
+    assert x.grad is None
+    x.grad = Tensor([2.0])
+    assert float(x.grad[0]) == 2
