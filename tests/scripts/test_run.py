@@ -161,7 +161,9 @@ late()
 """
 
 
-@pytest.mark.parametrize("use", ["Conv7d(1)", "Conv7d.pad", "class Own(Conv7d): pass"])
+@pytest.mark.parametrize("use", [
+    "Conv7d(1)", *(pytest.param(use, marks=pytest.mark.slow) for use in ("Conv7d.pad", "class Own(Conv7d): pass")),
+])
 def test_lenient_raises_where_a_missing_name_is_first_used(use: str, run: RunFixture, tmp_path: Path) -> None:
     write(tmp_path, "old.py", LENIENT.format(use=use))
     ended = run("run", "--lenient", "old.py")

@@ -101,6 +101,7 @@ def test_the_environment_switches_it_on(run: Program, program: Path) -> None:
     assert (program / "rank_0/graph_cache/compile_dependency.hash").exists()
 
 
+@pytest.mark.slow
 def test_load_takes_the_graph_as_it_was_kept(run: Program, program: Path) -> None:
     save, load = "save_compile_cache=True, compile_cache_path='cache'", "load_compile_cache=True, compile_cache_path='cache'"
     out, _ = once(run, program, save)

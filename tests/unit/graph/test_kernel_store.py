@@ -49,7 +49,6 @@ def cluster() -> torch.fx.GraphModule:
 
 
 @pytest.mark.slow
-@pytest.mark.sample
 def test_a_kernel_comes_back_without_inductor(shelf: Shelf, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     x, y = torch.randn(8, 16), torch.randn(8, 16)
     first = inductor.kernel(cluster(), "O1")

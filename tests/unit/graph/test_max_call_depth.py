@@ -99,6 +99,7 @@ def test_functions_count_too_and_an_endless_recursion_is_told() -> None:
     refused(lambda: ms.jit(countdown)(Tensor(0.0), -1), 1000)
 
 
+@pytest.mark.slow
 def test_2000_nested_cells_run_forward_and_backward() -> None:
     ms.set_context(max_call_depth=2100)
     net, before = nested(2000), sys.getrecursionlimit()

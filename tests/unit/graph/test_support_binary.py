@@ -90,6 +90,7 @@ def test_a_changed_function_has_its_line_renewed(run: Program, program: Path) ->
     assert text.count("setattr(Net.construct,") == 1 and "'            return self.scale * x\\n'" in text
 
 
+@pytest.mark.slow
 def test_a_pyc_runs_without_its_source(run: Program, program: Path) -> None:
     kept(run, program)
     py_compile.compile(str(program / "net.py"), cfile=str(program / "net.pyc"))

@@ -132,6 +132,7 @@ def test_the_order_of_operators_leaves_the_plan_as_it_is(order: str, share: floa
     assert again_losses == losses and less < share * memory
 
 
+@pytest.mark.slow
 def test_without_reuse_each_value_keeps_its_memory(tmp_path: Path) -> None:
     losses, bits, memory, _ = trained(Rows, tmp_path)
     path = tmp_path / "config.json"

@@ -125,7 +125,6 @@ def test_the_environment_turns_it_on(tmp_path: Path, run: Callable[..., Run]) ->
 
 
 @pytest.mark.slow
-@pytest.mark.sample
 def test_without_a_path_they_go_to_the_current_directory(tmp_path: Path, run: Callable[..., Run]) -> None:
     done = run("explain", program(tmp_path, ", save_graphs=1"))
     assert done.code == 0, done.err
