@@ -167,12 +167,4 @@ REFUSED = {
 @case(over=REFUSED)
 def refused(call):
     with tempfile.TemporaryDirectory() as folder:
-        return {"refused": raised_any(call, folder)}
-
-
-def raised_any(call, folder):
-    try:
-        call(folder)
-    except Exception:
-        return True
-    return False
+        return {"refused": raised(lambda: call(folder)) is not None}

@@ -136,7 +136,7 @@ def header_from_bytes(text: bytes) -> Header:
 
 def encode(schema: Schema, blobs: list[str], row: dict[str, Any]) -> tuple[bytes, bytes, int]:
     """(the raw part, the blob part, bytes that packing saved) of a row that fits the schema."""
-    plain = {name: _plain(row[name]) for name in schema if name not in blobs}
+    numbers = {name: plain(row[name]) for name in schema if name not in blobs}
     parts, saved = [], 0
     for name in blobs:
         content = _content(schema[name], row[name])
@@ -144,10 +144,11 @@ def encode(schema: Schema, blobs: list[str], row: dict[str, Any]) -> tuple[bytes
         parts.append(content)
     if len(parts) != 1:
         parts = [len(part).to_bytes(LENGTH, "big") + part for part in parts]
-    return msgpack.packb(plain or {"id": 0}), b"".join(parts) if blobs else bytes(4), saved
+    return msgpack.packb(numbers or {"id": 0}), b"".join(parts) if blobs else bytes(4), saved
 
 
-def _plain(value: Any) -> Any:
+def plain(value: Any) -> Any:
+    """A number as Python's, where it is NumPy's."""
     return value.item() if isinstance(value, np.generic) else value
 
 

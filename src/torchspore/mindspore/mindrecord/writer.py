@@ -13,7 +13,7 @@ import numpy as np
 from torchspore.base.files import whole_file
 from torchspore.base.text import message
 from torchspore.mindspore import log
-from torchspore.mindspore.mindrecord import index
+from torchspore.mindspore.mindrecord import index, layout
 from torchspore.mindspore.mindrecord.exceptions import MRMAddSchemaError, MRMDefineIndexError, ParamTypeError, ParamValueError
 from torchspore.mindspore.mindrecord.layout import (
     LENGTH,
@@ -221,7 +221,7 @@ class _ShardWriter:
         self._places.append((
             number, raw_page["page_id"], raw_start, raw_page["page_size"], group, blob_page["page_id"], blob_start, blob_page["page_size"],
         ))
-        self._values.append(tuple(_plain(row[name]) for name in self.header.index_fields))
+        self._values.append(tuple(layout.plain(row[name]) for name in self.header.index_fields))
 
     def _put(self, kind: str, content: bytes) -> tuple[dict[str, Any], int]:
         """Writes a part of a row into the open page of its kind, or a new one; gives the page and where in it the part begins."""
@@ -269,7 +269,3 @@ class _ShardWriter:
             made = Path(folder) / target.name
             index.write(made, self.path.name, self.header.schema, self.header.index_fields, self._places, self._values)
             os.replace(made, target)
-
-
-def _plain(value: Any) -> Any:
-    return value.item() if isinstance(value, np.generic) else value
