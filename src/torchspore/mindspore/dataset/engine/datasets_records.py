@@ -1,21 +1,20 @@
 """Rows of MindRecord files."""
 from __future__ import annotations
 
-import copy
 from typing import Any
 
 import numpy as np
 
 from torchspore.base.text import message, short
 from torchspore.mindspore.dataset.core.random_order import Minimal, Twister32
-from torchspore.mindspore.dataset.engine.datasets_user_defined import MappableDataset
+from torchspore.mindspore.dataset.engine.files import FilesOrder, RecordsDataset, wanted_shuffle
 from torchspore.mindspore.dataset.engine.rows import Row
-from torchspore.mindspore.dataset.engine.samplers import BuiltinSampler, Shuffle
+from torchspore.mindspore.dataset.engine.samplers import Shuffle
 from torchspore.mindspore.mindrecord.layout import NUMBERS
 from torchspore.mindspore.mindrecord.reader import check_columns, open_shards
 
 
-class MindDataset(MappableDataset):
+class MindDataset(RecordsDataset):
     """The rows of MindRecord files, as columns in the order of their names or of `columns_list`.
 
     `dataset_files` is one file, whose whole set is read, or a list of files. A number is an array without axes, a text one of str, bytes
@@ -37,13 +36,7 @@ class MindDataset(MappableDataset):
         self._added = _padding(padded_sample, num_padded, columns_list)
         self._added_row = self._row(padded_sample) if padded_sample is not None else ()
         if sampler is None:
-            wanted = Shuffle.GLOBAL if shuffle is None or shuffle is True else shuffle
-            self.sampler = _Order(wanted or None, self._shards.lengths(), num_shards, shard_id, num_samples)
-
-    def __deepcopy__(self, memory: dict[int, Any]) -> MindDataset:
-        made = copy.copy(self)  # files stay open once
-        made.sampler = copy.deepcopy(self.sampler, memory)
-        return made
+            self.sampler = _Order(wanted_shuffle(shuffle), self._shards.lengths(), num_shards, shard_id, num_samples)
 
     def _columns(self) -> list[str]:
         return list(self._names)
@@ -84,26 +77,19 @@ def _column(kind: dict[str, Any], value: Any) -> Any:
     return value if "shape" in kind and isinstance(value, np.ndarray) else np.array(value, NUMBERS[kind["type"]])
 
 
-class _Order(BuiltinSampler):
+class _Order(FilesOrder):
     """The order of the rows of several files; for a seed, a global one is MindSpore 2.10's own."""
 
     def __init__(
         self, shuffle: Shuffle | None, lengths: list[int], num_shards: int | None, shard_id: int | None, num_samples: int | None,
     ) -> None:
-        super().__init__(num_samples)
-        self.shuffle, self._lengths = shuffle, lengths
+        super().__init__(shuffle, lengths, num_shards is not None, num_samples)
+        self._rows = sum(lengths)
         self._shares, self._share = num_shards or 1, shard_id or 0
-        self._is_sharded = num_shards is not None
-
-    def is_shuffled(self) -> bool:
-        return self.shuffle is not None
-
-    def is_sharded(self) -> bool:
-        return self._is_sharded
 
     def _positions(self, count: int, state: dict[str, Any]) -> list[int]:
         order = self._shuffled(state["seed"] + state["epoch"] + 1, state)
-        order += range(sum(self._lengths), count)
+        order += range(self._rows, count)
         if self._is_sharded:
             share = -(-count // self._shares)
             order = [order[(self._share + n * self._shares) % count] for n in range(share)] if count else []
@@ -112,17 +98,15 @@ class _Order(BuiltinSampler):
     def _shuffled(self, seed: int, state: dict[str, Any]) -> list[int]:
         if self.shuffle in (Shuffle.FILES, Shuffle.INFILE):
             return self._by_files(seed)
-        rows = sum(self._lengths)
         if self.shuffle is None:
-            return list(range(rows))
+            return list(range(self._rows))
         # Without shares each epoch shuffles the order of the last one, as MindSpore does.
-        order: list[int] = list(range(rows)) if self._is_sharded else state.setdefault("order", list(range(rows)))
+        order: list[int] = list(range(self._rows)) if self._is_sharded else state.setdefault("order", list(range(self._rows)))
         Minimal(seed).shuffle(order)
         return list(order)
 
     def _by_files(self, seed: int) -> list[int]:
-        ends = np.cumsum(self._lengths).tolist()
-        files = [list(range(end - length, end)) for end, length in zip(ends, self._lengths, strict=True)]
+        files = [list(rows) for rows in self._files]
         engine = Twister32(seed)
         if self.shuffle is Shuffle.FILES:
             engine.shuffle(files)

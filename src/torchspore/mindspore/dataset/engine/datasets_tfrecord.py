@@ -1,7 +1,6 @@
 """Rows of TFRecord files."""
 from __future__ import annotations
 
-import copy
 import glob
 from pathlib import Path
 from typing import Any
@@ -11,15 +10,15 @@ import numpy as np
 from torchspore.base.text import message, one_of, short
 from torchspore.mindspore.dataset.core.random_order import Twister32
 from torchspore.mindspore.dataset.core.validator_helpers import check_bool, check_columns
-from torchspore.mindspore.dataset.engine.datasets_user_defined import MappableDataset
 from torchspore.mindspore.dataset.engine.failures import PipelineError
+from torchspore.mindspore.dataset.engine.files import FilesOrder, RecordsDataset, wanted_shuffle
 from torchspore.mindspore.dataset.engine.rows import Row
-from torchspore.mindspore.dataset.engine.samplers import BuiltinSampler, Shuffle
+from torchspore.mindspore.dataset.engine.samplers import Shuffle
 from torchspore.mindspore.dataset.engine.schema import NUMBERS, Schema
 from torchspore.mindspore.dataset.engine.tfrecord import COMPRESSIONS, Records
 
 
-class TFRecordDataset(MappableDataset):
+class TFRecordDataset(RecordsDataset):
     """The `tf.train.Example`s of TFRecord files.
 
     `dataset_files` is a path, a pattern such as '*.tfrecord' or a list of them. Without a `schema` the first row says which columns there
@@ -51,13 +50,7 @@ class TFRecordDataset(MappableDataset):
         self._names = self._chosen(columns_list)
         most = [n for n in (num_samples, self.schema.num_rows if self.schema is not None else None) if n]
         shares = (num_shards, shard_id or 0, shard_equal_rows) if num_shards is not None else None
-        wanted = Shuffle.GLOBAL if shuffle is None or shuffle is True else shuffle or None
-        self.sampler = _Order(wanted, self._ends, shares, min(most, default=None))
-
-    def __deepcopy__(self, memory: dict[int, Any]) -> TFRecordDataset:
-        made = copy.copy(self)  # files stay open once
-        made.sampler = copy.deepcopy(self.sampler, memory)
-        return made
+        self.sampler = _Order(wanted_shuffle(shuffle), list(map(len, self._records)), shares, min(most, default=None))
 
     def _chosen(self, columns_list: Any) -> list[str]:
         """The columns that are read."""
@@ -81,8 +74,12 @@ class TFRecordDataset(MappableDataset):
         return int(self._ends[-1])
 
     def _example(self, index: int) -> dict[str, Any]:
-        number = int(np.searchsorted(self._ends, index, side="right"))
+        number = self._file(index)
         return self._records[number].example(index - (int(self._ends[number - 1]) if number else 0))
+
+    def _file(self, index: int) -> int:
+        """The number of the file that a row stands in."""
+        return int(np.searchsorted(self._ends, index, side="right"))
 
     def _read(self, index: int) -> Row:
         example = self._example(index)
@@ -100,7 +97,7 @@ class TFRecordDataset(MappableDataset):
             raise PipelineError(f"TFRecordDataset: {name!r} of row {index} of {self._where(index)}: {error}") from None
 
     def _where(self, index: int) -> Path:
-        return self._records[int(np.searchsorted(self._ends, index, side="right"))].path
+        return self._records[self._file(index)].path
 
 
 def _files(given: Any) -> list[Path]:
@@ -147,19 +144,12 @@ def _fitting(column: dict[str, Any], value: Any) -> Any:
     return array.reshape(shape)
 
 
-class _Order(BuiltinSampler):
+class _Order(FilesOrder):
     """The order of the rows of several files, and the share of one process."""
 
-    def __init__(self, shuffle: Shuffle | None, ends: Any, shares: tuple[int, int, bool] | None, most: int | None) -> None:
-        super().__init__(most)
-        self.shuffle, self._shares = shuffle, shares
-        self._files = [list(range(start, end)) for start, end in zip([0, *ends[:-1].tolist()], ends.tolist(), strict=True)]
-
-    def is_shuffled(self) -> bool:
-        return self.shuffle is not None
-
-    def is_sharded(self) -> bool:
-        return self._shares is not None
+    def __init__(self, shuffle: Shuffle | None, lengths: list[int], shares: tuple[int, int, bool] | None, most: int | None) -> None:
+        super().__init__(shuffle, lengths, shares is not None, most)
+        self._shares = shares
 
     def _positions(self, count: int, state: dict[str, Any]) -> list[int]:
         engine = Twister32(state["seed"] + state["epoch"])
