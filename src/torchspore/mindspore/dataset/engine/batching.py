@@ -8,10 +8,13 @@ from typing import Any
 import numpy as np
 
 from torchspore.base.text import message, short
+from torchspore.mindspore.dataset.core import config, randomness
 from torchspore.mindspore.dataset.core.validator_helpers import check_bool, check_columns, check_int, check_processes, check_type
 from torchspore.mindspore.dataset.engine.dataset import Dataset
 from torchspore.mindspore.dataset.engine.failures import PipelineError, guarded, name_of
 from torchspore.mindspore.dataset.engine.operations import column_positions
+from torchspore.mindspore.dataset.engine.pace import apply_all
+from torchspore.mindspore.dataset.engine.processes import Processes, shared_megabytes
 from torchspore.mindspore.dataset.engine.rows import Row, Run, own, to_array
 
 
@@ -30,6 +33,9 @@ class BatchInfo:
         return self._epoch
 
 
+_Part = tuple[list[Any], BatchInfo, int]
+
+
 class BatchDataset(Dataset):
     """Rows joined along a new first axis."""
 
@@ -44,6 +50,8 @@ class BatchDataset(Dataset):
             check_int("batch", "batch_size", int(batch_size), 1)
         check_bool("batch", "drop_remainder", drop_remainder)
         check_processes("batch", python_multiprocessing, max_rowsize, num_parallel_workers)
+        self._in_processes = python_multiprocessing and (num_parallel_workers or 1) > 1 and per_batch_map is not None
+        self._max_rowsize = max_rowsize
         if per_batch_map is not None and not callable(per_batch_map):
             raise TypeError(message(f"batch(per_batch_map={short(per_batch_map)})", f"a function, got {type(per_batch_map).__name__}"))
         super().__init__(input_dataset, num_parallel_workers)
@@ -69,16 +77,42 @@ class BatchDataset(Dataset):
         return -1 if callable(self.batch_size) else int(self.batch_size)
 
     def _epoch(self, run: Run) -> Iterator[Row]:
-        rows = self.children[0]._epoch(run)
+        parts = self._parts(run)
+        if self._in_processes and not config.get_debug_mode():
+            yield from run.keep(self, lambda: self._start_processes(run)).map(parts)
+            return
+        for values, info, _ in parts:
+            yield self._join(values, self.children[0]._columns(), info)
+
+    def _start_processes(self, run: Run) -> Processes:
         columns = self.children[0]._columns()
-        number = 0
+
+        def rows_of(task: list[_Part]) -> str:
+            return f"batch {task[0][1].get_batch_num()} of epoch {task[0][1].get_epoch_num()}"
+
+        def join(part: _Part) -> Row:
+            randomness.seed_python((run.seed, part[2], part[1].get_batch_num()))
+            return self._join(part[0], columns, part[1])
+
+        def work(task: list[_Part]) -> list[Any]:
+            return apply_all(join, task)
+
+        where = f"batch(per_batch_map={name_of(self.per_batch_map)})"
+        processes = Processes(self.num_parallel_workers or 1, work, where, rows_of, shared_megabytes(self._max_rowsize))
+        run.on_close(processes.close)
+        return processes
+
+    def _parts(self, run: Run) -> Iterator[_Part]:
+        """For each batch, the rows' values by column, and which pass through them it is of."""
+        rows = self.children[0]._epoch(run)
+        number, turn = 0, run.turn(self)
         while True:
             info = BatchInfo(run.epoch, number)
             size = guarded("batch(batch_size)", self.batch_size, info) if callable(self.batch_size) else self.batch_size
             taken = list(islice(rows, int(size)))
             if not taken or (self.drop_remainder and len(taken) < size):
                 return
-            yield self._join(list(zip(*taken)), columns, info)
+            yield list(zip(*taken)), info, turn
             number += 1
 
     def _join(self, values: list[Any], columns: list[str], info: BatchInfo) -> Row:

@@ -10,6 +10,7 @@ import numpy as np
 
 from torchspore.base.text import message, short
 from torchspore.engine import tree
+from torchspore.mindspore.dataset.core import config, randomness
 from torchspore.mindspore.dataset.core.validator_helpers import (
     INT64_MAX,
     check_columns,
@@ -22,6 +23,8 @@ from torchspore.mindspore.dataset.core.validator_helpers import (
 from torchspore.mindspore.dataset.engine.cache_client import DatasetCache
 from torchspore.mindspore.dataset.engine.dataset import SourceDataset
 from torchspore.mindspore.dataset.engine.failures import PipelineError, failed, name_of
+from torchspore.mindspore.dataset.engine.pace import Pace, apply_all, paced_map, tried
+from torchspore.mindspore.dataset.engine.processes import Processes, shared_megabytes
 from torchspore.mindspore.dataset.engine.rows import Row, Run, to_array
 from torchspore.mindspore.dataset.engine.samplers import (
     BuiltinSampler,
@@ -32,7 +35,10 @@ from torchspore.mindspore.dataset.engine.samplers import (
     Shuffle,
     SubsetSampler,
 )
-from torchspore.mindspore.dataset.engine.workers import Workers, ordered_map
+from torchspore.mindspore.dataset.engine.workers import Workers
+
+_WORTH_A_PROCESS = 300e-6
+"""Seconds a row."""
 
 
 def choose_sampler(
@@ -126,8 +132,12 @@ class MappableDataset(SourceDataset):
             for index in indices:
                 yield read(index)
             return
-        workers = run.keep((self, "workers"), lambda: _workers(run, self.num_parallel_workers or 1))
-        yield from ordered_map(read, indices, workers, 2 * workers.count)
+        yield from self._shared(read, indices, run)
+
+    def _shared(self, read: Callable[[int], Row], indices: Iterator[int], run: Run) -> Iterator[Row]:
+        """The rows of the indices, in their order, by several workers: threads, as far as they pay."""
+        workers = run.keep(self, lambda: _workers(run, self.num_parallel_workers or 1), "workers")
+        yield from paced_map(read, indices, workers, run.keep(self, lambda: Pace(workers.count), "pace"))
 
     def _read_once(self, index: int) -> Row:
         return self.cache.row((self._cache_key, index), lambda: self._read(index))  # type: ignore[union-attr]
@@ -143,7 +153,8 @@ class GeneratorDataset(MappableDataset):
     """Rows that a Python object gives: one with `__getitem__` and `__len__`, an iterable, or a function that returns an iterator.
 
     An indexable source is shuffled unless `shuffle=False` or a sampler is given; an iterable never is. A row is a tuple (or list) with one
-    value for each of `column_names`, or the value itself. With `num_parallel_workers` above 1, that many threads read an indexable source.
+    value for each of `column_names`, or the value itself. With `num_parallel_workers` above 1, that many workers read an indexable source
+    whose rows take long enough: processes, or threads without `python_multiprocessing`.
     Raises TypeError for a source that is none of these, ValueError for arguments that do not fit.
     """
 
@@ -163,6 +174,7 @@ class GeneratorDataset(MappableDataset):
         self.column_names = check_columns(call, "column_names", column_names)
         check_workers(call, num_parallel_workers)
         check_processes(call, python_multiprocessing, max_rowsize, num_parallel_workers)
+        self._in_processes, self._max_rowsize = python_multiprocessing, max_rowsize
         if batch_sampler is not None or collate_fn is not None:
             raise ValueError(
                 message(f"{call}(batch_sampler=..., collate_fn=...)", "None: they are not in torchspore yet", hint="use .batch(...)")
@@ -201,6 +213,34 @@ class GeneratorDataset(MappableDataset):
         except Exception as error:
             raise failed(f"{self._where()}[{index}]", error) from error
         return self._row(value)
+
+    def _shared(self, read: Callable[[int], Row], indices: Iterator[int], run: Run) -> Iterator[Row]:
+        if not self._in_processes or config.get_debug_mode():
+            yield from super()._shared(read, indices, run)
+            return
+        pace = run.keep(self, lambda: Pace(self.num_parallel_workers or 1, _WORTH_A_PROCESS), "pace")
+        turn = run.turn(self)
+        yield from tried(read, indices, pace)
+        if pace.shares:
+            yield from run.keep(self, lambda: self._start_processes(run), "processes").map(indices, lambda chunk: (turn, chunk))
+        else:
+            yield from map(read, indices)
+
+    def _start_processes(self, run: Run) -> Processes:
+        def rows_of(task: tuple[int, list[int]]) -> str:
+            return f"row {task[1][0]}" if len(task[1]) == 1 else f"rows {short(task[1])}"
+
+        def work(task: tuple[int, list[int]]) -> list[Any]:
+            return apply_all(lambda index: self._read_seeded((run.seed, task[0], index)), task[1])
+
+        count, megabytes = self.num_parallel_workers or 1, shared_megabytes(self._max_rowsize)
+        processes = Processes(count, work, self._where(), rows_of, megabytes)
+        run.on_close(processes.close)
+        return processes
+
+    def _read_seeded(self, key: tuple[int, int, int]) -> Row:
+        randomness.seed_python(key)
+        return self._read(key[2])
 
     def _epoch(self, run: Run) -> Iterator[Row]:
         if self._indexable:
