@@ -125,3 +125,11 @@ class CompileAttributeError(CompileError, AttributeError):
 
 class CompileNameError(CompileError, UnboundLocalError):
     """The same, for a local name that only one way through an `if` or loop on a Tensor gives a value."""
+
+
+class DataMissing(TorchsporeError, RuntimeError, FileNotFoundError):
+    """A data set lacks a file or folder that its layout has; RuntimeError as in MindSpore, FileNotFoundError as in Python."""
+
+
+class DataDamaged(RuntimeError, FileFormatError):
+    """A file of a data set is cut short or is not what the layout has; RuntimeError as in MindSpore, ValueError as other damaged files."""

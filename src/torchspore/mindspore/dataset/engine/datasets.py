@@ -6,7 +6,48 @@ from __future__ import annotations
 from torchspore.mindspore.dataset.engine.batching import BatchDataset, BatchInfo, PaddedBatchDataset
 from torchspore.mindspore.dataset.engine.cache_client import DatasetCache
 from torchspore.mindspore.dataset.engine.dataset import Dataset, SourceDataset, zip
+from torchspore.mindspore.dataset.engine.datasets_annotated import CocoDataset, KITTIDataset, ManifestDataset, VOCDataset, WIDERFaceDataset
+from torchspore.mindspore.dataset.engine.datasets_folders import (
+    Caltech256Dataset,
+    CelebADataset,
+    CityscapesDataset,
+    DIV2KDataset,
+    FlickrDataset,
+    Food101Dataset,
+    ImageFolderDataset,
+    LFWDataset,
+    LSUNDataset,
+    OmniglotDataset,
+    Places365Dataset,
+    RenderedSST2Dataset,
+    SBUDataset,
+    SUN397Dataset,
+)
+from torchspore.mindspore.dataset.engine.datasets_matlab import Caltech101Dataset, Flowers102Dataset, SBDataset, SVHNDataset
 from torchspore.mindspore.dataset.engine.datasets_records import MindDataset
+from torchspore.mindspore.dataset.engine.datasets_text import (
+    AGNewsDataset,
+    AmazonReviewDataset,
+    CLUEDataset,
+    CoNLL2000Dataset,
+    CSVDataset,
+    DBpediaDataset,
+    EnWik9Dataset,
+    IMDBDataset,
+    IWSLT2016Dataset,
+    IWSLT2017Dataset,
+    Multi30kDataset,
+    PennTreebankDataset,
+    SogouNewsDataset,
+    SQuADDataset,
+    SST2Dataset,
+    TextFileDataset,
+    UDPOSDataset,
+    USPSDataset,
+    WikiTextDataset,
+    YahooAnswersDataset,
+    YelpReviewDataset,
+)
 from torchspore.mindspore.dataset.engine.datasets_tfrecord import TFRecordDataset
 from torchspore.mindspore.dataset.engine.datasets_user_defined import (
     GeneratorDataset,
@@ -17,10 +58,15 @@ from torchspore.mindspore.dataset.engine.datasets_user_defined import (
 from torchspore.mindspore.dataset.engine.datasets_vision import (
     Cifar10Dataset,
     Cifar100Dataset,
+    EMnistDataset,
+    FakeImageDataset,
     FashionMnistDataset,
-    ImageFolderDataset,
     KMnistDataset,
     MnistDataset,
+    PhotoTourDataset,
+    QMnistDataset,
+    SemeionDataset,
+    STL10Dataset,
 )
 from torchspore.mindspore.dataset.engine.mapping import MapDataset
 from torchspore.mindspore.dataset.engine.operations import (

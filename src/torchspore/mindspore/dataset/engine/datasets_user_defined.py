@@ -95,19 +95,26 @@ class MappableDataset(SourceDataset):
         self.cache = cache
         self._cache_key = object()
         self.num_samples, self.shuffle_flag, self.num_shards, self.shard_id = num_samples, shuffle, num_shards, shard_id
-        self.sampler: BuiltinSampler = choose_sampler(call, num_samples, sampler, shuffle, num_shards, shard_id)
+        self._use(choose_sampler(call, num_samples, sampler, shuffle, num_shards, shard_id))
+
+    def _use(self, sampler: BuiltinSampler) -> None:
+        self.sampler: BuiltinSampler = sampler.reading(self._class_labels)
+
+    def _class_labels(self) -> list[Any]:
+        """The label of each row, for a sampler that chooses by class. Raises ValueError where rows have none."""
+        raise ValueError(message(f"{type(self).__name__}(sampler=PKSampler(...))", "a source whose rows have one label each"))
 
     def use_sampler(self, new_sampler: Any) -> None:
         """Reads the rows that `new_sampler` chooses instead."""
         if new_sampler is None:
             raise TypeError(message("use_sampler(None)", "a sampler"))
-        self.sampler = as_sampler("use_sampler", new_sampler, None)
+        self._use(as_sampler("use_sampler", new_sampler, None))
 
     def add_sampler(self, new_sampler: BuiltinSampler) -> None:
         """Lets `new_sampler` choose from the rows that the present sampler gives."""
         check_type("add_sampler", "new_sampler", new_sampler, BuiltinSampler, "a sampler")
         new_sampler.add_child(self.sampler)
-        self.sampler = new_sampler
+        self._use(new_sampler)
 
     def is_shuffled(self) -> bool:
         return self.sampler.is_shuffled()

@@ -1,65 +1,51 @@
-"""Sources of images: the MNIST files and folders of images."""
+"""Sources of images that lie in one file behind each other: MNIST and its kin, CIFAR, STL-10, Semeion, PhotoTour, and made-up ones."""
 from __future__ import annotations
 
 import math
 import struct
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
-from torchspore.base.text import message
-from torchspore.errors import FileFormatError
-from torchspore.mindspore.dataset.core.validator_helpers import check_bool, check_choice, check_type
-from torchspore.mindspore.dataset.engine.datasets_user_defined import MappableDataset
+from torchspore.base.text import message, short
+from torchspore.errors import DataDamaged, DataMissing
+from torchspore.mindspore.dataset.core.random_order import Twister32
+from torchspore.mindspore.dataset.core.validator_helpers import check_int, check_type
+from torchspore.mindspore.dataset.engine.declared import Joined, ListedDataset, damaged, fields, lines, mapped, read_file
 from torchspore.mindspore.dataset.engine.rows import Row
 
-_IMAGES, _LABELS = 2051, 2049
+_TRAIN_TEST = ("all", "train", "test")
+_BYTES, _INTEGERS = 8, 12
+"""The kinds of numbers of an IDX file, its third byte."""
 _SIDE = 28
 
 
-class MnistDataset(MappableDataset):
+class MnistDataset(ListedDataset, arguments="dataset_dir, usage=None, ROWS, CHOICE"):
     """The images (28, 28, 1) uint8 and labels () uint32 of MNIST, read from its IDX files.
 
     `dataset_dir` holds `train-images-idx3-ubyte`, `train-labels-idx1-ubyte`, `t10k-...`; `usage` is 'train', 'test' or 'all' (None): the
     test rows, then the training rows. Raises ValueError for a missing folder or a wrong argument, and when read FileNotFoundError for a
-    missing file, FileFormatError (a ValueError) for one that is cut short or is no such file; both name the file.
+    missing file, FileFormatError (a ValueError) for one that is cut short or is no such file; both name the file and are RuntimeErrors.
     """
 
-    _files = {"train": ("train",), "test": ("t10k",), "all": ("t10k", "train")}
+    choices = {"usage": _TRAIN_TEST}
 
-    def __init__(
-        self, dataset_dir: str, usage: str | None = None, num_samples: int | None = None, num_parallel_workers: int | None = None,
-        shuffle: bool | None = None, sampler: Any = None, num_shards: int | None = None, shard_id: int | None = None, cache: Any = None,
-    ) -> None:
-        self.dataset_dir = check_folder(type(self).__name__, dataset_dir)
-        if usage is not None:
-            check_choice(type(self).__name__, "usage", usage, self._files)
-        self.usage = usage or "all"
-        super().__init__(type(self).__name__, num_parallel_workers, sampler, num_samples, shuffle, num_shards, shard_id, cache)
-        self._data: tuple[np.ndarray, np.ndarray] | None = None
+    def _parts(self) -> list[str]:
+        """What the names of the files begin with."""
+        return {"train": ["train"], "test": ["t10k"], "all": ["t10k", "train"]}[self.usage]
 
-    def _columns(self) -> list[str]:
-        return ["image", "label"]
+    _labels: ClassVar[str] = "labels-idx1-ubyte"
 
-    def _count(self) -> int:
-        return len(self._read_files()[1])
+    def _list(self) -> Sequence[Any]:
+        names = self._parts()
+        kinds = ("images-idx3-ubyte", self._labels)
+        there = [name for name in names if len(names) == 1 or any((self.dataset_dir / f"{name}-{kind}").exists() for kind in kinds)]
+        return Joined([read_pair(self.dataset_dir, name, self._labels) for name in there or names[-1:]])
 
-    def _read(self, index: int) -> Row:
-        images, labels = self._read_files()
-        return images[index], labels[index, ...]
-
-    def _read_files(self) -> tuple[np.ndarray, np.ndarray]:
-        if self._data is None:
-            parts = [
-                read_pair(self.dataset_dir, name)
-                for name in self._files[self.usage]
-                if self.usage != "all" or _present(self.dataset_dir, name)
-            ]
-            if not parts:
-                read_pair(self.dataset_dir, "train")  # raises, and names the file
-            self._data = np.concatenate([images for images, _ in parts]), np.concatenate([labels for _, labels in parts])
-        return self._data
+    def _row(self, entry: Any) -> Row:
+        return entry
 
 
 class FashionMnistDataset(MnistDataset):
@@ -74,100 +60,101 @@ class KMnistDataset(MnistDataset):
     """Kuzushiji-MNIST, which comes in MNIST's file format."""
 
 
-def check_folder(call: str, folder: Any) -> Path:
-    """The folder as a Path. Raises TypeError for what is no str, ValueError where there is no such folder."""
-    check_type(call, "dataset_dir", folder, (str, Path), "a path")
-    path = Path(folder).expanduser()
-    if not path.is_dir():
-        raise ValueError(message(f"{call}(dataset_dir={str(folder)!r})", f"a folder that exists (looked for {path.resolve()})"))
-    return path
+class EMnistDataset(MnistDataset, arguments="dataset_dir, name, usage=None, ROWS, CHOICE"):
+    """Extended MNIST: the split `name` ('byclass', 'bymerge', 'balanced', 'letters', 'digits' or 'mnist') in MNIST's file format."""
+
+    choices = {"name": ("byclass", "bymerge", "balanced", "letters", "digits", "mnist"), "usage": _TRAIN_TEST}
+    name: str
+
+    def _parts(self) -> list[str]:
+        return [f"emnist-{self.name}-{part}" for part in ("test", "train") if self.usage in (part, "all")]
 
 
-def _present(folder: Path, name: str) -> bool:
-    return any((folder / f"{name}-{part}").exists() for part in ("images-idx3-ubyte", "labels-idx1-ubyte"))
+class QMnistDataset(MnistDataset, arguments="dataset_dir, usage=None, compat=True, ROWS, CHOICE"):
+    """QMNIST: images as MNIST's, labels () uint32, or with `compat=False` all that is known of each (8,) uint32.
+
+    `usage` is 'train', 'test', 'test10k' (the first 10,000 test rows), 'test50k' (the others), 'nist' or 'all' (None).
+    """
+
+    choices = {"usage": ("all", "train", "test", "test10k", "test50k", "nist")}
+    compat: bool
+    _labels = "labels-idx2-int"
+
+    def _parts(self) -> list[str]:
+        names = {"train": "qmnist-train", "test": "qmnist-test", "nist": "xnist"}
+        return list(names.values()) if self.usage == "all" else [names[self.usage.removesuffix("10k").removesuffix("50k")]]
+
+    def _list(self) -> Sequence[Any]:
+        found = super()._list()
+        if self.usage not in ("test10k", "test50k"):
+            return found
+        rows = range(10000) if self.usage == "test10k" else range(10000, 60000)
+        if len(found) < rows.stop:
+            path = self.dataset_dir / "qmnist-test-images-idx3-ubyte"
+            raise DataDamaged(message(f"{path}: {len(found)} images", f"{rows.stop} for usage={self.usage!r}"))
+        return [found[index] for index in rows]
+
+    def _row(self, entry: Any) -> Row:
+        image, label = entry
+        return image, label[0, ...] if self.compat else label
+
+    def _class_labels(self) -> list[Any]:
+        return [int(label[0]) for _, label in self._entries()]
 
 
-def read_pair(folder: Path, name: str) -> tuple[np.ndarray, np.ndarray]:
-    """The images (N, 28, 28, 1) uint8 and labels (N,) uint32 of `name`-images-idx3-ubyte and `name`-labels-idx1-ubyte."""
-    image_path, label_path = folder / f"{name}-images-idx3-ubyte", folder / f"{name}-labels-idx1-ubyte"
-    images = _read_idx(image_path, _IMAGES, 3)
-    labels = _read_idx(label_path, _LABELS, 1)
+def read_pair(folder: Path, name: str, labels_name: str = "labels-idx1-ubyte") -> tuple[np.ndarray, np.ndarray]:
+    """The images (N, 28, 28, 1) uint8 and the labels uint32, (N,) or (N, 8), of two IDX files."""
+    image_path, label_path = folder / f"{name}-images-idx3-ubyte", folder / f"{name}-{labels_name}"
+    images = _read_idx(image_path, _BYTES, 3)
+    labels = _read_idx(label_path, *((_INTEGERS, 2) if labels_name.endswith("int") else (_BYTES, 1)))
     if images.shape[1:] != (_SIDE, _SIDE):
-        raise FileFormatError(message(f"{image_path}: images of {images.shape[1]}x{images.shape[2]}", "images of 28x28, as MNIST has"))
+        raise DataDamaged(message(f"{image_path}: images of {images.shape[1]}x{images.shape[2]}", "images of 28x28, as MNIST has"))
     if len(images) != len(labels):
-        raise FileFormatError(message(f"{label_path}: {len(labels)} labels", f"{len(images)}, one for each image of {image_path.name}"))
+        raise DataDamaged(message(f"{label_path}: {len(labels)} labels", f"{len(images)}, one for each image of {image_path.name}"))
     return images[..., None], labels.astype(np.uint32)
 
 
-def _read_idx(path: Path, magic: int, rank: int) -> np.ndarray:
-    """The array of an IDX file of bytes: magic number, one big-endian size for each axis, the values."""
+def _read_idx(path: Path, kind: int, rank: int) -> np.ndarray:
+    """The array of an IDX file: magic number, one big-endian size for each axis, the values; read as they are asked for."""
     if not path.is_file():
         hint = "MNIST's four files must lie unpacked in dataset_dir"
         packed = path.with_name(path.name + ".gz")
         if packed.is_file():
             hint = f"unpack it: gunzip {packed}"
-        raise FileNotFoundError(message(str(path), "this file of the MNIST format", hint=hint))
-    content = path.read_bytes()
-    head = 4 * (1 + rank)
-    if len(content) < head:
-        raise FileFormatError(message(f"{path}: {len(content)} bytes", f"a head of {head} bytes; the file is cut short"))
-    found, *shape = struct.unpack(f">{1 + rank}I", content[:head])
-    if found != magic:
-        raise FileFormatError(
-            message(f"{path}: magic number {found}", f"{magic}, as {'image' if rank == 3 else 'label'} files of MNIST have")
-        )
-    size = math.prod(shape)
-    if len(content) - head != size:
-        state = "the file is cut short" if len(content) - head < size else "the file is too long"
-        raise FileFormatError(message(f"{path}: {len(content)} bytes", f"{head + size}, as its head says; {state}"))
-    return np.frombuffer(content, np.uint8, offset=head).reshape(shape)
+        raise DataMissing(message(str(path), "this file of the MNIST format", hint=hint))
+    size, head = path.stat().st_size, 4 * (1 + rank)
+    if size < head:
+        raise DataDamaged(message(f"{path}: {size} bytes", f"a head of {head} bytes; the file is cut short"))
+    with path.open("rb") as file:
+        found, *shape = struct.unpack(f">{1 + rank}I", file.read(head))
+    if found != (kind << 8) + rank:
+        what = "image" if rank == 3 else "label"
+        raise DataDamaged(message(f"{path}: magic number {found}", f"{(kind << 8) + rank}, as {what} files of MNIST have"))
+    values = math.prod(shape) * (1 if kind == _BYTES else 4)
+    if size - head != values:
+        state = "the file is cut short" if size - head < values else "the file is too long"
+        raise DataDamaged(message(f"{path}: {size} bytes", f"{head + values}, as its head says; {state}"))
+    if not values:
+        raise DataDamaged(message(f"{path}: no rows", "at least one"))
+    return np.memmap(path, np.uint8 if kind == _BYTES else np.dtype(">i4"), "r", head, tuple(shape))
 
 
-class Cifar10Dataset(MappableDataset):
+class Cifar10Dataset(ListedDataset, arguments="dataset_dir, usage=None, ROWS, CHOICE"):
     """CIFAR-10's images (32, 32, 3) uint8 and labels () uint32, read from its binary files `data_batch_*.bin` and `test_batch.bin`."""
 
-    _labels = 1
+    choices = {"usage": _TRAIN_TEST}
+    _labels: ClassVar[int] = 1
+    _patterns: ClassVar[dict[str, str]] = {"train": "data_batch_*.bin", "test": "test_batch.bin"}
 
-    def __init__(
-        self, dataset_dir: str, usage: str | None = None, num_samples: int | None = None, num_parallel_workers: int | None = None,
-        shuffle: bool | None = None, sampler: Any = None, num_shards: int | None = None, shard_id: int | None = None, cache: Any = None,
-    ) -> None:
-        self.dataset_dir = check_folder(type(self).__name__, dataset_dir)
-        if usage is not None:
-            check_choice(type(self).__name__, "usage", usage, ("train", "test", "all"))
-        self.usage = usage or "all"
-        super().__init__(type(self).__name__, num_parallel_workers, sampler, num_samples, shuffle, num_shards, shard_id, cache)
-        self._data: np.ndarray | None = None
+    def _list(self) -> Sequence[Any]:
+        wanted = [self._patterns[part] for part in ("train", "test") if self.usage in (part, "all")]
+        files = [path for pattern in wanted for path in sorted(self.dataset_dir.glob(pattern))]
+        if not files:
+            raise DataMissing(message(f"{self.dataset_dir}: no file for usage={self.usage!r}", "the binary version's .bin files"))
+        return Joined([(mapped(path, self._labels + 3072),) for path in files])
 
-    def _columns(self) -> list[str]:
-        return ["image", "label"]
-
-    def _files(self) -> list[Path]:
-        train, test = sorted(self.dataset_dir.glob("data_batch_*.bin")), sorted(self.dataset_dir.glob("test_batch.bin"))
-        return {"train": train, "test": test, "all": train + test}[self.usage]
-
-    def _records(self) -> np.ndarray:
-        if self._data is None:
-            size = self._labels + 3072
-            files = self._files()
-            if not files:
-                raise FileNotFoundError(message(f"{self.dataset_dir}: no file for usage={self.usage!r}", "the binary version's .bin files"))
-            parts = []
-            for path in files:
-                if not path.is_file():
-                    raise FileFormatError(message(str(path), "a plain file"))
-                content = np.fromfile(path, np.uint8)
-                if not len(content) or len(content) % size:
-                    raise FileFormatError(message(f"{path}: {len(content)} bytes", f"a multiple of {size}; the file is cut short"))
-                parts.append(content.reshape(-1, size))
-            self._data = np.concatenate(parts)
-        return self._data
-
-    def _count(self) -> int:
-        return len(self._records())
-
-    def _read(self, index: int) -> Row:
-        record = self._records()[index]
+    def _row(self, entry: Any) -> Row:
+        record = entry[0]
         image = np.ascontiguousarray(record[self._labels :].reshape(3, 32, 32).transpose(1, 2, 0))
         return (image, *(np.array(label, np.uint32) for label in record[: self._labels]))
 
@@ -175,83 +162,155 @@ class Cifar10Dataset(MappableDataset):
 class Cifar100Dataset(Cifar10Dataset):
     """CIFAR-100's images, coarse labels and fine labels, read from `train.bin` and `test.bin`."""
 
+    columns = ("image", "coarse_label", "fine_label")
     _labels = 2
-
-    def _columns(self) -> list[str]:
-        return ["image", "coarse_label", "fine_label"]
-
-    def _files(self) -> list[Path]:
-        train, test = sorted(self.dataset_dir.glob("train.bin")), sorted(self.dataset_dir.glob("test.bin"))
-        return {"train": train, "test": test, "all": train + test}[self.usage]
-
-    def _read(self, index: int) -> Row:
-        return super()._read(index)
+    _patterns = {"train": "train.bin", "test": "test.bin"}
 
 
-class ImageFolderDataset(MappableDataset):
-    """Images in one folder for each class, and as label (int32) the class's number in sorted order, or the one of `class_indexing`.
+class STL10Dataset(ListedDataset, arguments="dataset_dir, usage=None, ROWS, CHOICE"):
+    """STL-10's images (96, 96, 3) uint8 and labels () int32 from 0, -1 for the unlabeled ones.
 
-    The column `image` holds the bytes of the file (uint8), with `decode=True` the picture (H, W, 3). Raises ValueError for a missing
-    folder, RuntimeError where it holds no image.
+    `usage` is 'train', 'test', 'unlabeled', 'train+unlabeled' or 'all' (None): the test rows, the training rows, those without a label.
     """
 
-    _suffixes = (".jpg", ".jpeg", ".png", ".ppm", ".bmp", ".pgm", ".tif", ".tiff", ".webp")
+    choices = {"usage": ("all", "train", "test", "unlabeled", "train+unlabeled")}
 
-    def __init__(
-        self, dataset_dir: str, num_samples: int | None = None, num_parallel_workers: int | None = None, shuffle: bool | None = None,
-        sampler: Any = None, extensions: list[str] | None = None, class_indexing: dict[str, int] | None = None, decode: bool = False,
-        num_shards: int | None = None, shard_id: int | None = None, cache: Any = None, decrypt: Any = None,
-    ) -> None:
-        self.dataset_dir = check_folder("ImageFolderDataset", dataset_dir)
-        if extensions is not None:
-            check_type("ImageFolderDataset", "extensions", extensions, list, "a list such as ['.jpg']")
-        if class_indexing is not None:
-            check_type("ImageFolderDataset", "class_indexing", class_indexing, dict, "a dict from folder name to label")
-        check_bool("ImageFolderDataset", "decode", decode)
-        if decrypt is not None:
-            check_type("ImageFolderDataset", "decrypt", decrypt, type(check_folder), "a function")
-        self.extensions = tuple(one.lower() for one in extensions) if extensions else self._suffixes
-        self.class_indexing, self.decode, self.decrypt = class_indexing, decode, decrypt
-        super().__init__("ImageFolderDataset", num_parallel_workers, sampler, num_samples, shuffle, num_shards, shard_id, cache)
-        self._found: list[tuple[Path, int]] | None = None
+    def _list(self) -> Sequence[Any]:
+        parts = ["test", "train", "unlabeled"] if self.usage == "all" else self.usage.split("+")
+        return Joined([self._part(name) for name in parts])
+
+    def _part(self, name: str) -> tuple[np.ndarray, np.ndarray]:
+        images = mapped(self.dataset_dir / f"{name}_X.bin", 3 * 96 * 96)
+        if name == "unlabeled":
+            return images, np.full(len(images), -1, np.int32)
+        labels = mapped(self.dataset_dir / f"{name}_y.bin", 1)
+        if len(labels) != len(images):
+            raise DataDamaged(message(f"{self.dataset_dir / name}_y.bin: {len(labels)} labels", f"{len(images)}, one for each image"))
+        return images, labels[:, 0].astype(np.int32) - 1
+
+    def _row(self, entry: Any) -> Row:
+        return np.ascontiguousarray(entry[0].reshape(3, 96, 96).transpose(2, 1, 0)), entry[1]
+
+
+class SemeionDataset(ListedDataset, arguments="dataset_dir, ROWS, CHOICE"):
+    """Semeion's handwritten digits: images (16, 16) uint8 of 0 and 1, labels () uint32, from `semeion.data`."""
+
+    def _list(self) -> Sequence[Any]:
+        path = self.dataset_dir / "semeion.data"
+        found = []
+        for number, line in lines(path):
+            parts = line.split()
+            if len(parts) != 266 or "1" not in parts[256:]:
+                raise damaged(path, number, line, "256 pixels and ten columns, one of them 1")
+            try:
+                found.append((np.array(parts[:256], np.float64).astype(np.uint8), parts.index("1", 256) - 256))
+            except ValueError:
+                raise damaged(path, number, line, "256 numbers and ten columns, one of them 1") from None
+        return found
+
+    def _row(self, entry: Any) -> Row:
+        return entry[0].reshape(16, 16), np.array(entry[1], np.uint32)
+
+
+class PhotoTourDataset(ListedDataset, arguments="dataset_dir, name, usage=None, ROWS, CHOICE"):
+    """Patches (64, 64, 1) uint8 of photo tourism, which lie 16 by 16 in pictures.
+
+    `usage` 'train' (None) gives the column image, 'test' the columns image1, image2 and matches () uint32, 1 where both show one point.
+    """
+
+    choices = {
+        "name": ("notredame", "yosemite", "liberty", "notredame_harris", "yosemite_harris", "liberty_harris"), "usage": ("train", "test"),
+    }
+    name: str
 
     def _columns(self) -> list[str]:
-        return ["image", "label"]
+        return ["image"] if self.usage == "train" else ["image1", "image2", "matches"]
 
-    def get_class_indexing(self) -> dict[str, int]:
-        """From folder name to label."""
-        if self.class_indexing is not None:
-            return self.class_indexing
-        return {folder.name: number for number, folder in enumerate(sorted(path for path in self.dataset_dir.iterdir() if path.is_dir()))}
+    def _list(self) -> Sequence[Any]:
+        folder = self.dataset_dir / self.name
+        info = folder / "info.txt"
+        points = [parts[0] for parts in fields(info, "the number of a point first", least=1)]
+        self._kept: tuple[int, np.ndarray] | None = None
+        if self.usage == "train":
+            return range(len(points))
+        path = folder / "m50_100000_100000_0.txt"
+        found = []
+        for parts in fields(path, "seven numbers", least=5):
+            if not all(part.isdigit() for part in parts[:5]) or max(int(parts[0]), int(parts[3])) >= len(points):
+                raise DataDamaged(message(f"{path}: {short(' '.join(parts))}", f"seven numbers, patches below {len(points)}"))
+            found.append((int(parts[0]), int(parts[3]), int(parts[1] == parts[4])))
+        return found
+
+    def _row(self, entry: Any) -> Row:
+        if self.usage == "train":
+            return (self._patch(entry),)
+        return self._patch(entry[0]), self._patch(entry[1]), np.array(entry[2], np.uint32)
+
+    def _patch(self, number: int) -> np.ndarray:
+        import cv2
+
+        from torchspore.mindspore.dataset.vision.pictures import check_pixels
+
+        sheet, place = divmod(number, 256)
+        kept = self._kept
+        if kept is None or kept[0] != sheet:
+            path = self.dataset_dir / self.name / f"patches{sheet:04}.bmp"
+            content = np.frombuffer(read_file(path), np.uint8)
+            check_pixels(content, str(path))
+            image = cv2.imdecode(content, cv2.IMREAD_GRAYSCALE) if content.size else None
+            if image is None or image.shape != (1024, 1024):
+                raise DataDamaged(message(str(path), "a picture of 1024x1024 pixels"))
+            kept = self._kept = (sheet, image)
+        top, left = place // 16 * 64, place % 16 * 64
+        return kept[1][top : top + 64, left : left + 64, None].copy()
+
+
+class FakeImageDataset(ListedDataset, arguments="num_images=1000, image_size=(224, 224, 3), num_classes=10, base_seed=0, ROWS, CHOICE"):
+    """Made-up images of `image_size` uint8 and labels () uint32: row n is drawn from the seed `base_seed` + n."""
+
+    num_images: int
+    image_size: Any
+    base_seed: int
+    _num_classes: int
 
     def num_classes(self) -> int:
-        """The number of folders."""
-        return len(self.get_class_indexing())
+        """How many classes there are."""
+        return self._num_classes
 
-    def _files(self) -> list[tuple[Path, int]]:
-        if self._found is None:
-            found = []
-            for name, label in self.get_class_indexing().items():
-                folder = self.dataset_dir / name
-                if not folder.is_dir():
-                    raise RuntimeError(message(f"ImageFolderDataset(class_indexing): {name!r}", f"a folder in {self.dataset_dir}"))
-                found += [(path, label) for path in sorted(folder.rglob("*")) if path.suffix.lower() in self.extensions and path.is_file()]
-            if not found:
-                raise RuntimeError(
-                    message(f"ImageFolderDataset({str(self.dataset_dir)!r})", f"images in its folders ({', '.join(self.extensions)})")
-                )
-            self._found = found
-        return self._found
+    def _check(self) -> None:
+        check_int("FakeImageDataset", "num_images", self.num_images, 1)
+        check_type("FakeImageDataset", "image_size", self.image_size, (list, tuple), "(height, width, channels)")
+        if len(self.image_size) != 3:
+            raise ValueError(message(f"FakeImageDataset(image_size={short(self.image_size)})", "(height, width, channels)"))
+        for size in self.image_size:
+            check_int("FakeImageDataset", "image_size", size, 1)
+        check_int("FakeImageDataset", "num_classes", self._num_classes, 1)
+        check_int("FakeImageDataset", "base_seed", self.base_seed, 0)
 
-    def _count(self) -> int:
-        return len(self._files())
+    def _list(self) -> Sequence[Any]:
+        return range(self.num_images)
 
-    def _read(self, index: int) -> Row:
-        path, label = self._files()[index]
-        image: Any = self.decrypt(str(path)) if self.decrypt is not None else path.read_bytes()
-        image = np.frombuffer(image, np.uint8)
-        if self.decode:
-            from torchspore.mindspore.dataset.vision.pictures import decode
+    def _class_labels(self) -> list[Any]:
+        return [Twister32(self.base_seed + entry).below(self._num_classes) for entry in self._entries()]
 
-            image = decode(image, str(path))
-        return image, np.array(label, np.int32)
+    def _row(self, entry: Any) -> Row:
+        seed, size = self.base_seed + entry, math.prod(self.image_size)
+        # MindSpore draws normal numbers, sets those below 0 to 0, and takes the bytes of the doubles as pixels.
+        pixels = np.maximum(_normal(seed, -(-size // 8)), 0).view(np.uint8)[:size]
+        return pixels.reshape(self.image_size), np.array(Twister32(seed).below(self._num_classes), np.uint32)
+
+
+def _normal(seed: int, count: int) -> np.ndarray:
+    """Normal numbers as libstdc++ draws them from the Mersenne twister: Marsaglia's polar method, two of each accepted pair."""
+    words = np.random.RandomState(seed % 2**32)._bit_generator
+    found = np.empty(0)
+    while len(found) < count:
+        drawn = words.random_raw(8 * (count - len(found) + 8)).astype(np.float64).reshape(-1, 2, 2)
+        x, y = (2 * ((drawn[..., 0] + drawn[..., 1] * 2.0**32) / 2.0**64) - 1).T
+        square = x * x + y * y
+        inside = (square <= 1) & (square > 0)
+        x, y, square = x[inside], y[inside], square[inside]
+        logarithms = np.array([math.log(one) for one in square.tolist()])      # NumPy rounds some otherwise than C
+        scale = np.sqrt(-2 * logarithms / square)
+        found = np.concatenate([found, np.stack([y * scale, x * scale], 1).reshape(-1)])
+    return found[:count]

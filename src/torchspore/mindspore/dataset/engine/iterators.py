@@ -27,7 +27,11 @@ class Iterator:
     def __init__(
         self, dataset: Any, num_epochs: int = -1, output_numpy: bool = False, do_copy: bool = False, skipped: int | None = None,
     ) -> None:
-        self._columns: list[str] = dataset.get_col_names()
+        names: list[str] = dataset.get_col_names()
+        # What a source says of a row (`_meta-filename`) is seen where the program gives it a name of its own.
+        self._places = [place for place, name in enumerate(names) if not name.startswith("_meta-")]
+        self._columns = [names[place] for place in self._places]
+        self._has_all = len(self._columns) == len(names)
         self._num_epochs, self._output_numpy = num_epochs, output_numpy
         self._copies = do_copy or not dataset._rows_are_fresh()
         skipped = dataset.get_init_step() if skipped is None else skipped
@@ -57,7 +61,8 @@ class Iterator:
             self._in_epoch = True
             self._reader.start_epoch()
         try:
-            return self._shape(self._reader.next())
+            row = self._reader.next()
+            return self._shape(row if self._has_all else tuple(row[place] for place in self._places))
         except StopIteration:
             self._in_epoch = False
             if 0 < self._num_epochs <= self._started:

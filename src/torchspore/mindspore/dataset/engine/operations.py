@@ -13,6 +13,7 @@ from torchspore.mindspore.dataset.core.validator_helpers import INT32_MAX, check
 from torchspore.mindspore.dataset.engine.dataset import Dataset
 from torchspore.mindspore.dataset.engine.failures import guarded, name_of
 from torchspore.mindspore.dataset.engine.rows import Row, Run, own
+from torchspore.mindspore.dataset.engine.shuffling import through_buffer
 
 
 def column_positions(call: str, wanted: list[str], columns: list[str]) -> list[int]:
@@ -63,22 +64,7 @@ class ShuffleDataset(Dataset):
     def _epoch(self, run: Run) -> Iterator[Row]:
         # The parts of a split read one shuffled order, the same in every epoch.
         draw = Twister64(self._fixed_seed) if self._fixed_seed is not None else run.keep(self, lambda: Twister64(run.seed))
-        rows = self.children[0]._epoch(run)
-        buffer = list(islice(rows, self.buffer_size))
-        given = 0
-        try:
-            while buffer:
-                position = draw() % len(buffer)
-                chosen, buffer[position] = buffer[position], buffer[-1]
-                buffer.pop()
-                buffer.extend(islice(rows, 1))
-                given += 1
-                yield chosen
-        finally:
-            # A `take` ends an epoch early; MindSpore's reads on, so its next epoch starts as many draws later.
-            if buffer and not run.is_closing:
-                for _ in range((self.children[0]._size() or given) - given):
-                    draw()
+        yield from through_buffer(self.children[0]._epoch(run), self.buffer_size, draw, run, self.children[0]._size)
 
 
 class RepeatDataset(Dataset):

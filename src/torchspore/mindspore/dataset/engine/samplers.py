@@ -4,7 +4,8 @@ The orders for a seed are MindSpore 2.10's own, number for number (`core/random_
 """
 from __future__ import annotations
 
-from collections.abc import Iterator
+import copy
+from collections.abc import Callable, Iterator
 from enum import Enum
 from typing import Any
 
@@ -67,6 +68,12 @@ class BuiltinSampler:
     def set_num_rows(self, num_rows: int) -> None:
         """Tells the sampler how many rows the source has."""
         self.dataset_size = num_rows
+
+    def reading(self, labels: Callable[[], list[Any]]) -> BuiltinSampler:
+        """The sampler for a source with these labels: itself, but for one that chooses by class."""
+        if self.child_sampler is not None:
+            self.child_sampler = self.child_sampler.reading(labels)
+        return self
 
     # What a pipeline calls -----------------------------------------------------------------------------------------------------------
 
@@ -145,6 +152,59 @@ class RandomSampler(BuiltinSampler):
 
     def length(self, count: int) -> int:
         return self._limited(count) if self.child_sampler is None else super().length(count)
+
+
+class PKSampler(BuiltinSampler):
+    """`num_val` rows of each class, drawn with putting back; the classes in order of their labels, or shuffled.
+
+    `class_column` names the column of labels of a MindDataset. Raises NotImplementedError for a `num_class`, as MindSpore does.
+    """
+
+    def __init__(
+        self, num_val: int, num_class: int | None = None, shuffle: bool = False, class_column: str = "label",
+        num_samples: int | None = None,
+    ) -> None:
+        check_int("PKSampler", "num_val", num_val, 1)
+        if num_class is not None:
+            expected = "None: rows of all classes; MindSpore has no more"
+            raise NotImplementedError(message(f"PKSampler(num_class={short(num_class)})", expected))
+        check_bool("PKSampler", "shuffle", shuffle)
+        check_type("PKSampler", "class_column", class_column, str, "a str")
+        super().__init__(num_samples)
+        self.num_val, self.shuffle, self.class_column = num_val, shuffle, class_column
+        self._labels: Callable[[], list[Any]] | None = None
+
+    def is_shuffled(self) -> bool:
+        return self.shuffle or super().is_shuffled()
+
+    def reading(self, labels: Callable[[], list[Any]]) -> BuiltinSampler:
+        made = copy.copy(self)          # one sampler may be given to several sources
+        made._labels = labels
+        return made
+
+    def __deepcopy__(self, memory: dict[int, Any]) -> PKSampler:
+        made = copy.copy(self)
+        made.child_sampler = copy.deepcopy(self.child_sampler, memory)
+        return made
+
+    def _rows(self) -> list[list[int]]:
+        rows: dict[Any, list[int]] = {}
+        for number, label in enumerate(self._labels() if self._labels is not None else []):
+            rows.setdefault(label, []).append(number)
+        return [rows[label] for label in sorted(rows)]
+
+    def _positions(self, count: int, state: dict[str, Any]) -> Any:
+        twister = Twister32(state["seed"] + state["epoch"])
+        if "classes" not in state:
+            state["classes"] = self._rows()
+            if self.shuffle:                # once, as MindSpore does
+                twister.shuffle(state["classes"])
+        classes = state["classes"]
+        chosen = [rows[twister.below(len(rows))] for rows in classes for _ in range(self.num_val)]
+        return chosen[: self._limited(len(chosen))]
+
+    def length(self, count: int) -> int:
+        return self._limited(len(self._rows()) * self.num_val)
 
 
 class SubsetSampler(BuiltinSampler):
@@ -334,6 +394,6 @@ def _user_indices(found: Iterator[Any], name: str, count: int, limit: int | None
 
 
 __all__ = [
-    "BuiltinSampler", "DistributedSampler", "IterSampler", "RandomSampler", "Sampler", "SequentialSampler",
+    "BuiltinSampler", "DistributedSampler", "IterSampler", "PKSampler", "RandomSampler", "Sampler", "SequentialSampler",
     "Shuffle", "SubsetRandomSampler", "SubsetSampler", "WeightedRandomSampler",
 ]

@@ -1,0 +1,547 @@
+"""Sources of text: lines, CSV tables, translations, tagged words, questions and answers."""
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, ClassVar
+from xml.sax.saxutils import unescape
+
+import numpy as np
+
+from torchspore.base.text import message, short
+from torchspore.errors import DataDamaged
+from torchspore.mindspore.dataset.core.validator_helpers import check_columns, check_type
+from torchspore.mindspore.dataset.engine.declared import ListedDataset, damaged, folder_of, read_file, text_lines
+from torchspore.mindspore.dataset.engine.rows import Row
+from torchspore.mindspore.dataset.engine.streams import StreamedDataset, matching
+
+_USUAL = "dataset_dir, usage=None, LINES"
+_WORKERS_LAST = (
+    "num_samples=None, shuffle=GLOBAL, num_shards=None, shard_id=None, num_parallel_workers=None, cache=None"
+)
+_ALL_TRAIN_TEST = ("all", "train", "test")
+
+
+class TextFileDataset(StreamedDataset, arguments="dataset_files, LINES"):
+    """The lines of text files, but for empty ones, as the column text; `dataset_files` is a path, a pattern or a list of them.
+
+    Rows come shuffled (`Shuffle.GLOBAL`) unless `shuffle` is False; `Shuffle.FILES` shuffles the files. Raises ValueError where nothing
+    matches, and when read RuntimeError for a file that is no text.
+    """
+
+    dataset_files: Any
+
+    def _check(self) -> None:
+        self.dataset_files = matching(type(self).__name__, self.dataset_files)
+
+    def _files(self) -> Sequence[Any]:
+        return self.dataset_files
+
+    def _rows(self, file: Path) -> Iterator[Row]:
+        return ((np.array(line),) for _, line in text_lines(file))
+
+
+class PlainText(StreamedDataset):
+    """Lines of files with fixed names."""
+
+    choices = {"usage": ("all", "train", "test", "valid")}
+    _name: ClassVar[str]
+
+    def _files(self) -> Sequence[Any]:
+        return [self.dataset_dir / self._name.format(part) for part in ("test", "train", "valid") if self.usage in (part, "all")]
+
+    def _rows(self, file: Path) -> Iterator[Row]:
+        return ((np.array(line),) for _, line in text_lines(file))
+
+
+class PennTreebankDataset(PlainText, arguments=_USUAL):
+    """Penn Treebank's lines, the column text, from `ptb.train.txt`, `ptb.test.txt` and `ptb.valid.txt`."""
+
+    _name = "ptb.{}.txt"
+
+
+class WikiTextDataset(PlainText, arguments=_USUAL):
+    """WikiText's lines, the column text, from `wiki.train.tokens`, `wiki.test.tokens` and `wiki.valid.tokens`."""
+
+    _name = "wiki.{}.tokens"
+
+
+class EnWik9Dataset(
+    StreamedDataset,
+    arguments="dataset_dir, num_samples=None, num_parallel_workers=None, shuffle=True, num_shards=None, shard_id=None, cache=None",
+):
+    """The lines of `enwik9`, empty ones too, as the column text."""
+
+    def _files(self) -> Sequence[Any]:
+        return [self.dataset_dir / "enwik9"]
+
+    def _rows(self, file: Path) -> Iterator[Row]:
+        return ((np.array(line),) for _, line in text_lines(file, empty=True))
+
+
+# Tables --------------------------------------------------------------------------------------------------------------------------------
+
+
+def table(path: Path, delimiter: str = ",") -> Iterator[tuple[int, list[str]]]:
+    """(number of its first line, fields) of each row of a CSV file; a field in quotes may hold newlines, and '""' for a quote.
+
+    Raises DataDamaged, which names file and line, for quotes that do not end.
+    """
+    field = re.compile(rf'"([^"]*(?:""[^"]*)*)"|([^{re.escape(delimiter)}"]*)')
+    waiting: list[str] = []
+    first = 0
+    for number, line in text_lines(path, empty=True):
+        first = first if waiting else number
+        is_odd = line.count('"') % 2 == 1
+        if is_odd == bool(waiting):           # whole, or the end of the field that waits
+            line, waiting = "\n".join([*waiting, line.removesuffix("\r")]), []
+            if line:
+                yield first, list(_quoted(path, first, line, field, delimiter)) if '"' in line else line.split(delimiter)
+        else:
+            waiting.append(line)
+    if waiting:
+        raise damaged(path, first, waiting[0], "a quote at the end of the field that begins with one")
+
+
+def _quoted(path: Path, number: int, line: str, field: re.Pattern[str], delimiter: str) -> Iterator[str]:
+    place = 0
+    while True:
+        found = field.match(line, place)
+        assert found is not None
+        yield found[1].replace('""', '"') if found[1] is not None else found[2]
+        place = found.end()
+        if place == len(line):
+            return
+        if line[place] != delimiter:
+            raise damaged(path, number, line[place:], f"{delimiter!r} or the end of the line after a field in quotes")
+        place += 1
+
+
+class CSVDataset(StreamedDataset, arguments="dataset_files, field_delim=',', column_defaults=None, column_names=None, LINES"):
+    """The rows of CSV files; columns have the names of `column_names`, or those of the first line.
+
+    `column_defaults` has an int, float or str for each column, which says its type: int32, float32 or text; by default all are text.
+    Raises ValueError where nothing matches, and when read RuntimeError, which names file and line, for a row that does not fit.
+    """
+
+    dataset_files: Any
+    field_delim: str
+    column_defaults: Any
+    column_names: Any
+
+    def _check(self) -> None:
+        self.dataset_files = matching("CSVDataset", self.dataset_files)
+        check_type("CSVDataset", "field_delim", self.field_delim, str, "a str of one character")
+        if len(self.field_delim) != 1 or self.field_delim in '"\r\n':
+            expected = "one character that is no quote and no end of a line"
+            raise ValueError(message(f"CSVDataset(field_delim={self.field_delim!r})", expected))
+        if self.column_defaults is not None:
+            check_type("CSVDataset", "column_defaults", self.column_defaults, list, "a list of an int, float or str for each column")
+            for value in self.column_defaults:
+                check_type("CSVDataset", "column_defaults", value, (int, float, str), "a list of an int, float or str for each column")
+        if self.column_names is not None:
+            self.column_names = check_columns("CSVDataset", "column_names", self.column_names)
+        self._names: list[str] | None = self.column_names
+
+    def _columns(self) -> list[str]:
+        if self._names is None:
+            path = self.dataset_files[0]
+            for _, names in table(path, self.field_delim):
+                self._names = names
+                break
+            else:
+                raise DataDamaged(message(f"{path}: an empty file", "the names of the columns in its first line"))
+        return self._names
+
+    def _files(self) -> Sequence[Any]:
+        return self.dataset_files
+
+    def _rows(self, file: Path) -> Iterator[Row]:
+        names = self._columns()
+        kinds = self.column_defaults or [""] * len(names)
+        if len(kinds) != len(names):
+            raise ValueError(message(f"CSVDataset(column_defaults={short(kinds)})", f"one for each of the columns {short(names)}"))
+        rows = table(file, self.field_delim)
+        if self.column_names is None:
+            next(rows, None)
+        for number, values in rows:
+            if len(values) != len(names):
+                line = self.field_delim.join(values)
+                raise damaged(file, number, line, f"{len(names)} fields, one for each of the columns {short(names)}, not {len(values)}")
+            try:
+                yield tuple(_typed(kind, value) for kind, value in zip(kinds, values, strict=True))
+            except (ValueError, OverflowError):
+                wanted = ", ".join(type(kind).__name__ for kind in kinds)
+                raise damaged(file, number, self.field_delim.join(values), f"fields of the types {wanted}") from None
+
+
+def _typed(kind: Any, value: str) -> np.ndarray:
+    if isinstance(kind, str):
+        return np.array(value)
+    return np.array(int(value), np.int32) if isinstance(kind, int) else np.array(float(value), np.float32)
+
+
+class Tables(StreamedDataset):
+    """Rows of `train.csv` and `test.csv`, all of them text."""
+
+    choices = {"usage": _ALL_TRAIN_TEST}
+    _order: ClassVar[tuple[str, str]] = ("test", "train")
+
+    def _files(self) -> Sequence[Any]:
+        return [self.dataset_dir / f"{part}.csv" for part in self._order if self.usage in (part, "all")]
+
+    def _rows(self, file: Path) -> Iterator[Row]:
+        for number, values in table(file):
+            if len(values) != len(self.columns):
+                raise damaged(file, number, ",".join(values), f"{len(self.columns)} fields: {', '.join(self.columns)}")
+            yield tuple(np.array(value) for value in values)
+
+
+class AGNewsDataset(Tables, arguments=_USUAL):
+    """AG's news: index, title and description, all of them text; `usage` is 'train', 'test' or 'all' (None)."""
+
+    columns = ("index", "title", "description")
+
+
+class AmazonReviewDataset(Tables, arguments=_USUAL):
+    """Amazon's reviews: label, title and content, all of them text; `usage` is 'train', 'test' or 'all' (None)."""
+
+    columns = ("label", "title", "content")
+
+
+class DBpediaDataset(Tables, arguments=_USUAL):
+    """DBpedia's articles: class, title and content, all of them text; `usage` is 'train', 'test' or 'all' (None)."""
+
+    columns = ("class", "title", "content")
+
+
+class YahooAnswersDataset(Tables, arguments=_USUAL):
+    """Yahoo's questions: class, title, content and answer, all of them text; `usage` is 'train', 'test' or 'all' (None)."""
+
+    columns = ("class", "title", "content", "answer")
+
+
+class SogouNewsDataset(Tables, arguments=f"dataset_dir, usage=None, {_WORKERS_LAST}"):
+    """Sogou's news: index, title and content, all of them text; `usage` is 'train', 'test' or 'all' (None)."""
+
+    columns = ("index", "title", "content")
+    _order = ("train", "test")
+
+
+class YelpReviewDataset(Tables, arguments=f"dataset_dir, usage=None, {_WORKERS_LAST}"):
+    """Yelp's reviews: label and text, both text; `usage` is 'train', 'test' or 'all' (None)."""
+
+    columns = ("label", "text")
+    _order = ("train", "test")
+
+
+class SST2Dataset(StreamedDataset, arguments=_USUAL):
+    """The Stanford Sentiment Treebank: sentence and label, both text; `usage` is 'train' (None), 'dev' or 'test', which has no label."""
+
+    choices = {"usage": ("train", "test", "dev")}
+
+    def _columns(self) -> list[str]:
+        return ["sentence"] if self.usage == "test" else ["sentence", "label"]
+
+    def _files(self) -> Sequence[Any]:
+        return [self.dataset_dir / f"{self.usage}.tsv"]
+
+    def _rows(self, file: Path) -> Iterator[Row]:
+        rows = text_lines(file)
+        next(rows, None)
+        for number, line in rows:
+            parts = line.split("\t")
+            if len(parts) != 2:
+                raise damaged(file, number, line, "two fields with a tab between them")
+            yield (np.array(parts[1]),) if self.usage == "test" else (np.array(parts[0]), np.array(parts[1]))
+
+
+# JSON ------------------------------------------------------------------------------------------------------------------------------------
+
+_PAIR = ("label", "sentence1", "sentence2"), ("id", "sentence1", "sentence2")
+_SPANS = ("span1_index", "span1_text", "span2_index", "span2_text")
+_CLUE = {
+    "AFQMC": _PAIR, "CMNLI": _PAIR, "CSL": (("abst", "id", "keyword", "label"), ("abst", "id", "keyword")),
+    "IFLYTEK": (("label", "label_des", "sentence"), ("id", "sentence")),
+    "TNEWS": (("keywords", "label", "label_desc", "sentence"), ("id", "keywords", "sentence")),
+    "WSC": (("idx", "label", *_SPANS, "text"), ("idx", *_SPANS, "text")),
+}
+"""The columns of a task of CLUE with labels and without."""
+
+
+class CLUEDataset(StreamedDataset, arguments="dataset_files, task='AFQMC', usage='train', LINES"):
+    """CLUE's tasks 'AFQMC', 'CMNLI', 'CSL', 'IFLYTEK', 'TNEWS' and 'WSC', one JSON object a line.
+
+    Columns are the members of the objects in order of their names: text, () uint32 for numbers, (N,) of text for lists; `usage` 'test' has
+    none of those that say the answer.
+    """
+
+    choices = {"task": ("AFQMC", "TNEWS", "IFLYTEK", "CMNLI", "WSC", "CSL"), "usage": ("train", "test", "eval")}
+    dataset_files: Any
+    task: str
+
+    def _check(self) -> None:
+        self.dataset_files = matching("CLUEDataset", self.dataset_files)
+
+    def _columns(self) -> list[str]:
+        return list(_CLUE[self.task][self.usage == "test"])
+
+    def _files(self) -> Sequence[Any]:
+        return self.dataset_files
+
+    def _rows(self, file: Path) -> Iterator[Row]:
+        for number, line in text_lines(file):
+            try:
+                about = json.loads(line)
+                members = {**about, **about.get("target", {})}
+                yield tuple(_member(members[name]) for name in self._columns())
+            except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+                raise damaged(file, number, line, f"a JSON object with {', '.join(self._columns())}") from None
+
+
+def _member(value: Any) -> np.ndarray:
+    if isinstance(value, (str, list)):
+        return np.array(value, np.str_)
+    if type(value) is not int or not 0 <= value < 1 << 32:
+        raise ValueError
+    return np.array(value, np.uint32)
+
+
+class SQuADDataset(StreamedDataset, arguments=_USUAL):
+    """SQuAD 1.1 and 2.0: context and question (), text (N,) and answer_start (N,) uint32, the places of the answers in the context.
+
+    A question without an answer has one that is empty, at 2**32 - 1. `usage` is 'train', 'dev' or 'all' (None).
+    """
+
+    choices = {"usage": ("all", "train", "dev")}
+    columns = ("context", "question", "text", "answer_start")
+
+    def _files(self) -> Sequence[Any]:
+        found = []
+        for part in ("train", "dev"):
+            if self.usage in (part, "all"):
+                paths = [self.dataset_dir / f"{part}-v{version}.json" for version in ("1.1", "2.0")]
+                found.append(next((path for path in paths if path.is_file()), paths[0]))
+        return found
+
+    def _rows(self, file: Path) -> Iterator[Row]:
+        try:
+            for article in json.loads(read_file(file))["data"]:
+                for paragraph in article["paragraphs"]:
+                    for question in paragraph["qas"]:
+                        given = [(str(one["text"]), int(one["answer_start"])) for one in question["answers"]] or [("", -1)]
+                        texts, starts = zip(*given, strict=True)
+                        places = np.array(starts, np.int64).astype(np.uint32)
+                        yield np.array(str(paragraph["context"])), np.array(str(question["question"])), np.array(texts), places
+        except (ValueError, KeyError, TypeError, RecursionError) as error:
+            raise DataDamaged(message(f"{file}: {type(error).__name__}: {error!s:.100}", "a file of SQuAD")) from None
+
+
+# Words and tags --------------------------------------------------------------------------------------------------------------------------
+
+
+class TaggedWords(StreamedDataset):
+    """Sentences with one word a line and an empty line behind each; each column is (N,) of text."""
+
+    _separator: ClassVar[str]
+
+    def _rows(self, file: Path) -> Iterator[Row]:
+        words: list[list[str]] = []
+        for number, line in text_lines(file, empty=True):
+            line = line.rstrip("\r")
+            if line:
+                words.append(line.split(self._separator))
+                if len(words[-1]) < 3:
+                    raise damaged(file, number, line, "a word and two tags")
+            elif words:
+                yield tuple(np.array(column) for column in zip(*(word[:3] for word in words), strict=True))
+                words = []
+        if words:
+            yield tuple(np.array(column) for column in zip(*(word[:3] for word in words), strict=True))
+
+
+class UDPOSDataset(TaggedWords, arguments=f"dataset_dir, usage=None, {_WORKERS_LAST}"):
+    """Universal Dependencies: word, universal and stanford, a sentence a row; `usage` is 'train', 'test', 'valid' or 'all' (None)."""
+
+    choices = {"usage": ("all", "train", "test", "valid")}
+    columns = ("word", "universal", "stanford")
+    _separator = "\t"
+
+    def _files(self) -> Sequence[Any]:
+        names = {"valid": "dev", "test": "test", "train": "train"}
+        return [self.dataset_dir / f"en-ud-tag.v2.{name}.txt" for part, name in names.items() if self.usage in (part, "all")]
+
+
+class CoNLL2000Dataset(TaggedWords, arguments=f"dataset_dir, usage=None, {_WORKERS_LAST}"):
+    """CoNLL-2000's chunks: word, pos_tag and chunk_tag, a sentence a row; `usage` is 'train', 'test' or 'all' (None)."""
+
+    choices = {"usage": _ALL_TRAIN_TEST}
+    columns = ("word", "pos_tag", "chunk_tag")
+    _separator = " "
+
+    def _files(self) -> Sequence[Any]:
+        return [self.dataset_dir / f"{part}.txt" for part in ("test", "train") if self.usage in (part, "all")]
+
+
+# Translations ----------------------------------------------------------------------------------------------------------------------------
+
+
+class Translations(StreamedDataset):
+    """Pairs of files of the same sentences in two languages: the columns text and translation."""
+
+    columns = ("text", "translation")
+    language_pair: Any
+    _languages: ClassVar[tuple[tuple[str, str], ...]]
+
+    def _check(self) -> None:
+        pair = self._languages[0] if self.language_pair is None else self.language_pair
+        call = type(self).__name__
+        check_type(call, "language_pair", pair, (list, tuple), "a pair such as ('de', 'en')")
+        if tuple(pair) not in self._languages:
+            raise ValueError(message(f"{call}(language_pair={short(pair)})", f"one of {', '.join(map(str, self._languages))}"))
+        self.language_pair = tuple(pair)
+
+    def _sentences(self, path: Path) -> Iterator[str]:
+        return (line for _, line in text_lines(path))
+
+    def _rows(self, file: tuple[Path, Path]) -> Iterator[Row]:
+        source, target = map(self._sentences, file)
+        for number, sentence in enumerate(source):
+            other = next(target, None)
+            if other is None:
+                raise DataDamaged(message(f"{file[1]}: {number} sentences", f"as many as {file[0].name} has; the file is cut short"))
+            yield np.array(sentence), np.array(other)
+        if next(target, None) is not None:
+            raise DataDamaged(message(f"{file[0]}: fewer sentences than {file[1].name}", "as many; the file is cut short"))
+
+
+class Multi30kDataset(
+    Translations,
+    arguments="dataset_dir, usage=None, language_pair=None, num_samples=None, num_parallel_workers=None, shuffle=None, num_shards=None, "
+    "shard_id=None, cache=None",
+):
+    """Multi30k: text and translation of `language_pair` ['en', 'de'] (None) or ['de', 'en']; `usage` as 'train', 'test', 'valid', 'all'."""
+
+    choices = {"usage": ("all", "train", "test", "valid")}
+    _languages = (("en", "de"), ("de", "en"))
+
+    def _files(self) -> Sequence[Any]:
+        names = {"test": "mmt16_task1_test/test", "train": "training/train", "valid": "validation/val"}
+        found = [self.dataset_dir / name for part, name in names.items() if self.usage in (part, "all")]
+        return [tuple(path.with_suffix(f".{language}") for language in self.language_pair) for path in found]
+
+
+class Talks(Translations):
+    """Transcribed talks of IWSLT: lines of `train.tags.*`, and segments of XML files."""
+
+    choices: ClassVar[dict[str, tuple[Any, ...]]] = {"usage": ("all", "train", "valid", "test")}
+    _year: ClassVar[str]
+
+    def _talks(self) -> tuple[Path, str, str]:
+        """The folder, and the names of the sets for validation and test."""
+        raise NotImplementedError
+
+    def _files(self) -> Sequence[Any]:
+        folder, valid, test = self._talks()
+        pair = "-".join(self.language_pair)
+        names = {
+            "train": f"train.tags.{pair}.{{}}", "valid": f"IWSLT{self._year}.TED.{valid}.{pair}.{{}}.xml",
+            "test": f"IWSLT{self._year}.TED.{test}.{pair}.{{}}.xml",
+        }
+        found = [name for part, name in names.items() if self.usage in (part, "all")]
+        return [tuple(folder_of(folder) / name.format(language) for language in self.language_pair) for name in found]
+
+    def _sentences(self, path: Path) -> Iterator[str]:
+        for number, line in text_lines(path):
+            line = line.strip()
+            if path.suffix != ".xml":
+                if line and not line.startswith("<"):
+                    yield line
+            elif line.startswith("<seg"):
+                head, end, _ = line.partition("</seg>")
+                if not end:
+                    raise damaged(path, number, line, "a segment that ends in its line")
+                yield unescape(head.partition(">")[2].strip(), {"&quot;": '"', "&apos;": "'"})
+
+
+class IWSLT2016Dataset(
+    Talks, arguments=f"dataset_dir, usage=None, language_pair=None, valid_set=None, test_set=None, {_WORKERS_LAST}"
+):
+    """IWSLT 2016's talks: text and translation of a pair of English and Arabic, Czech, French or German, ('de', 'en') by default.
+
+    `valid_set` ('tst2013' by default) and `test_set` ('tst2014') are 'dev2010' or 'tst2010' to 'tst2014'.
+    """
+
+    _sets: ClassVar[tuple[str, ...]] = ("dev2010", "tst2010", "tst2011", "tst2012", "tst2013", "tst2014")
+    choices = {**Talks.choices, "valid_set": ("tst2013", *_sets), "test_set": ("tst2014", *_sets)}
+    _year = "16"
+    _languages = (
+        ("de", "en"), ("en", "fr"), ("en", "de"), ("en", "cs"), ("en", "ar"), ("fr", "en"), ("cs", "en"), ("ar", "en"),
+    )
+    valid_set: str
+    test_set: str
+
+    def _talks(self) -> tuple[Path, str, str]:
+        source, target = self.language_pair
+        return self.dataset_dir / f"texts/{source}/{target}/{source}-{target}", self.valid_set, self.test_set
+
+
+class IWSLT2017Dataset(Talks, arguments=f"dataset_dir, usage=None, language_pair=None, {_WORKERS_LAST}"):
+    """IWSLT 2017's talks: text and translation of any two of English, German, Italian, Dutch and Romanian, ('de', 'en') by default."""
+
+    _year = "17"
+    _languages = (
+        ("de", "en"), *((one, other) for one in ("en", "nl", "de", "it", "ro") for other in ("en", "nl", "de", "it", "ro") if one != other),
+    )
+
+    def _talks(self) -> tuple[Path, str, str]:
+        return self.dataset_dir / "texts/DeEnItNlRo/DeEnItNlRo/DeEnItNlRo-DeEnItNlRo", "dev2010", "tst2010"
+
+
+class IMDBDataset(ListedDataset, arguments="dataset_dir, usage=None, ROWS, CHOICE"):
+    """IMDb's reviews: text () and label () int32, 1 for those in `pos`, 0 for `neg`; `usage` is 'train', 'test' or 'all' (None)."""
+
+    choices = {"usage": _ALL_TRAIN_TEST}
+    columns = ("text", "label")
+
+    def _list(self) -> Sequence[Any]:
+        return [
+            (path, label)
+            for part in ("train", "test") if self.usage in (part, "all") for kind, label in (("pos", 1), ("neg", 0))
+            for path in sorted(folder_of(self.dataset_dir / part / kind).glob("*.txt"))
+        ]
+
+    def num_classes(self) -> int:
+        """Good and bad ones."""
+        return 2
+
+    def _row(self, entry: Any) -> Row:
+        path, label = entry
+        try:
+            return np.array(read_file(path).decode().removesuffix("\n")), np.array(label, np.int32)
+        except UnicodeDecodeError as error:
+            raise DataDamaged(message(f"{path}: {error.reason} at byte {error.start}", "a text file of UTF-8")) from None
+
+
+class USPSDataset(StreamedDataset, arguments=_USUAL):
+    """The postal service's digits: images (16, 16, 1) uint8 and labels () uint32 from `usps` and `usps.t`."""
+
+    choices = {"usage": _ALL_TRAIN_TEST}
+    columns = ("image", "label")
+
+    def _files(self) -> Sequence[Any]:
+        return [self.dataset_dir / name for part, name in (("train", "usps"), ("test", "usps.t")) if self.usage in (part, "all")]
+
+    def _rows(self, file: Path) -> Iterator[Row]:
+        for number, line in text_lines(file):
+            label, *parts = line.split()
+            try:
+                values = np.array([float(part.partition(":")[2]) for part in parts]).reshape(16, 16, 1)
+                if not 1 <= int(label) <= 10 or np.abs(values).max() > 1:
+                    raise ValueError
+            except ValueError:
+                raise damaged(file, number, line, "a label from 1 to 10 and 256 fields such as 3:-0.5, from -1 to 1") from None
+            pixels = (values.astype(np.float32).astype(np.float64) + 1) / 2 * 255
+            yield pixels.astype(np.uint8), np.array(int(label) - 1, np.uint32)

@@ -1,0 +1,159 @@
+"""Sources that are read from front to back: files of lines, in MindSpore's order for a seed.
+
+MindSpore gives the files to its workers in turn and takes one row from each worker in turn; a share of a process is a stretch of all rows,
+from the start again where that makes the shares equal; a global shuffle is one of the files and then one of rows in a buffer.
+"""
+from __future__ import annotations
+
+import glob
+from collections.abc import Iterator, Sequence
+from itertools import chain, islice
+from pathlib import Path
+from typing import Any, ClassVar
+
+from torchspore.base.text import message, short
+from torchspore.mindspore.dataset.core import config
+from torchspore.mindspore.dataset.core.random_order import Twister32, Twister64
+from torchspore.mindspore.dataset.core.validator_helpers import INT64_MAX, check_int, check_shards, check_workers
+from torchspore.mindspore.dataset.engine.cache_client import DatasetCache
+from torchspore.mindspore.dataset.engine.dataset import SourceDataset
+from torchspore.mindspore.dataset.engine.declared import Declared
+from torchspore.mindspore.dataset.engine.files import wanted_shuffle
+from torchspore.mindspore.dataset.engine.rows import Row, Run
+from torchspore.mindspore.dataset.engine.samplers import Shuffle
+from torchspore.mindspore.dataset.engine.shuffling import through_buffer
+
+_FILES, _ROWS = 4, 10000
+"""The buffer of a global shuffle holds so many files of middle length, and so many rows where that is less."""
+
+
+class StreamedDataset(Declared, SourceDataset):
+    """A source of files, each of which gives its rows in order; subclasses say which files, and how one is read."""
+
+    columns: ClassVar[tuple[str, ...]] = ("text",)
+    dataset_dir: Path
+    usage: Any
+
+    def _start(self, call: str, shared: dict[str, Any]) -> None:
+        workers, shuffle, cache = shared["num_parallel_workers"], shared["shuffle"], shared["cache"]
+        check_workers(call, workers)
+        SourceDataset.__init__(self, None, workers)
+        if shuffle is not None and not isinstance(shuffle, bool) and shuffle not in (Shuffle.GLOBAL, Shuffle.FILES):
+            kind = ValueError if isinstance(shuffle, Shuffle) else TypeError
+            raise kind(message(f"{call}(shuffle={short(shuffle)})", "True, False, Shuffle.GLOBAL or Shuffle.FILES"))
+        check_shards(call, shared["num_shards"], shared["shard_id"])
+        if shared["num_samples"] is not None:
+            check_int(call, "num_samples", shared["num_samples"], 0, INT64_MAX)
+        if cache is not None and not isinstance(cache, DatasetCache):
+            raise TypeError(message(f"{call}(cache={short(cache)})", f"a DatasetCache, got {type(cache).__name__}"))
+        self.num_samples, self.num_shards, self.shard_id = shared["num_samples"], shared["num_shards"], shared["shard_id"] or 0
+        self.cache = cache
+        self._cache_key = object()
+        self._shuffle = wanted_shuffle(shuffle)
+        self._found: list[Any] | None = None
+        self._counts: dict[Any, int] = {}
+
+    # What a subclass says ----------------------------------------------------------------------------------------------------------------
+
+    def _files(self) -> Sequence[Any]:
+        """The files, or pairs of files, in their order."""
+        raise NotImplementedError
+
+    def _rows(self, file: Any) -> Iterator[Row]:
+        """The rows of one of them."""
+        raise NotImplementedError
+
+    # Reading -----------------------------------------------------------------------------------------------------------------------------
+
+    def _columns(self) -> list[str]:
+        return list(self.columns)
+
+    def is_shuffled(self) -> bool:
+        return self._shuffle is not None
+
+    def is_sharded(self) -> bool:
+        return self.num_shards is not None
+
+    def _all_files(self) -> list[Any]:
+        if self._found is None:
+            self._found = list(self._files())
+        return self._found
+
+    def _length(self, file: Any) -> int:
+        """How many rows a file has; it is read once for that."""
+        if file not in self._counts:
+            self._counts[file] = sum(1 for _ in self._rows(file))
+        return self._counts[file]
+
+    def _share(self) -> int:
+        """Rows of one process."""
+        return -(-sum(map(self._length, self._all_files())) // (self.num_shards or 1))
+
+    def _size(self) -> int | None:
+        share = self._share()
+        return min(share, self.num_samples) if self.num_samples else share
+
+    def _epoch(self, run: Run) -> Iterator[Row]:
+        files = self._all_files()
+        state = run.keep(self, lambda: {"order": list(range(len(files))), "epoch": 0, "draw": Twister64(run.seed)})
+        state["epoch"] += 1
+        if self._shuffle is not None:
+            # Each epoch shuffles the order of the last one; shares have seeds of their own, so that they agree.
+            Twister32(run.seed if self.num_shards is None else state["epoch"]).shuffle(state["order"])
+        rows = islice(self._in_turn([files[number] for number in state["order"]]), self.num_samples or None)
+        if self._shuffle is not Shuffle.GLOBAL:
+            yield from rows
+            return
+        buffer = min(_FILES * max(self._share() // len(files), 1), _ROWS)
+        yield from through_buffer(rows, buffer, state["draw"], run, self._size)
+
+    def _in_turn(self, files: list[Any]) -> Iterator[Row]:
+        """A row of each worker in turn; each reads every so many-th file."""
+        parts = self._parts(files)
+        workers = self.num_parallel_workers or config.get_num_parallel_workers()
+        readers: list[Any] = [chain.from_iterable(self._stretch(*part) for part in parts[worker::workers]) for worker in range(workers)]
+        while readers:
+            left = []
+            for reader in readers:
+                for row in islice(reader, 1):
+                    left.append(reader)
+                    yield row
+            readers = left
+
+    def _parts(self, files: list[Any]) -> list[tuple[Any, int, int | None]]:
+        """(file, first row, row after the last) of this process's share."""
+        if self.num_shards is None:
+            return [(file, 0, None) for file in files]
+        share = self._share()
+        first, last = self.shard_id * share, (self.shard_id + 1) * share
+        found, start = [], 0
+        while start < last:
+            for file in files:
+                end = start + self._length(file)
+                if end > first and start < last:
+                    found.append((file, max(first - start, 0), min(last, end) - start))
+                start = end
+        return found
+
+    def _stretch(self, file: Any, start: int, stop: int | None) -> Iterator[Row]:
+        if self.cache is None:
+            yield from islice(self._rows(file), start, stop)
+            return
+        fresh: Iterator[tuple[int, Row]] = enumerate(self._rows(file))
+        for number in range(start, self._length(file) if stop is None else stop):
+            yield self.cache.row((self._cache_key, file, number), lambda number=number: next(row for n, row in fresh if n == number))
+
+
+def matching(call: str, given: Any) -> list[Path]:
+    """The files that paths and patterns name, sorted. Raises TypeError, and ValueError where one names none."""
+    patterns = [given] if isinstance(given, (str, Path)) else given
+    if not isinstance(patterns, (list, tuple)) or not patterns or not all(isinstance(one, (str, Path)) for one in patterns):
+        raise TypeError(message(f"{call}({short(given)})", "a path, a pattern or a list of them"))
+    found: list[Path] = []
+    for pattern in patterns:
+        path = Path(pattern).expanduser()
+        matches = [path] if path.is_file() else [Path(name) for name in glob.glob(str(path)) if Path(name).is_file()]
+        if not matches:
+            raise ValueError(message(f"{call}: {str(pattern)!r} matches no file", "files that exist"))
+        found += matches
+    return sorted(found)

@@ -1,0 +1,120 @@
+"""Every source over tiny files in its published layout: columns, rows, sizes, and the order for a seed."""
+import hashlib
+import tempfile
+
+import all_sources
+import mindspore.dataset as ds
+import numpy as np
+import tiny_sources
+import tiny_texts
+from parity.case import case
+
+
+def shown(value):
+    """A value, or what tells a large one from others."""
+    value = np.asarray(value)
+    if value.dtype.kind in "SU":
+        return ["text", list(value.shape), value.tolist()]
+    few = value.tolist() if value.size <= 8 else hashlib.md5(np.ascontiguousarray(value).tobytes()).hexdigest()[:12]
+    return [str(value.dtype), list(value.shape), few]
+
+
+def rows(data, epochs=1):
+    iterator = data.create_tuple_iterator(num_epochs=epochs, output_numpy=True)
+    return [[[shown(value) for value in row] for row in iterator] for _ in range(epochs)]
+
+
+def label(options):
+    return ", ".join(f"{key}={value}" for key, value in options.items() if value != "/")
+
+
+EACH = {
+    f"{name}({label(options)})": (name, make, options) for name, (make, given) in all_sources.SOURCES.items() for options in given
+}
+
+
+@case(over=EACH)
+def source(given):
+    name, make, options = given
+    with tempfile.TemporaryDirectory() as folder:
+        make(folder)
+        data = all_sources.call(name, folder, {"shuffle": False, **options})
+        return {"columns": data.get_col_names(), "rows": rows(data)[0], "size": data.get_dataset_size()}
+
+
+CLASSES = {
+    "Caltech256": tiny_sources.caltech256, "Omniglot": tiny_sources.omniglot, "LSUN": tiny_sources.lsun, "SVHN": tiny_sources.svhn,
+    "RenderedSST2": tiny_sources.rendered_sst2, "Manifest": tiny_sources.manifest, "IMDB": tiny_texts.imdb, "Coco": tiny_sources.coco,
+    "Caltech101": tiny_sources.caltech101, "Flowers102": tiny_sources.flowers102,
+}
+
+
+@case(over=CLASSES)
+def classes(make):
+    name = next(one for one, other in CLASSES.items() if other is make)
+    with tempfile.TemporaryDirectory() as folder:
+        make(folder)
+        data = all_sources.call(name, folder, {"shuffle": False, **all_sources.SOURCES[name][1][0]})
+        return {"number": data.num_classes(), "labels": data.get_class_indexing()}
+
+
+ORDERS = {
+    "default": {}, "some": {"num_samples": 3}, "share": {"num_shards": 2, "shard_id": 1}, "chosen": {"sampler": [2, 0]},
+    "share_in_order": {"num_shards": 3, "shard_id": 2, "shuffle": False}, "some_in_order": {"num_samples": 2, "shuffle": False},
+}
+
+
+@case(over={f"{name}_{order}": (name, how) for name in ("CelebA", "Places365", "STL10", "SVHN", "IMDB") for order, how in ORDERS.items()})
+def order(given):
+    name, how = given
+    make, options = all_sources.SOURCES[name][0], all_sources.SOURCES[name][1][0]
+    ds.config.set_seed(5)
+    with tempfile.TemporaryDirectory() as folder:
+        make(folder)
+        data = all_sources.call(name, folder, {**options, **how})
+        return {"rows": rows(data, 3), "size": data.get_dataset_size()}
+
+
+BY_CLASS = {
+    "two": {"num_val": 2}, "many": {"num_val": 9}, "shuffled": {"num_val": 2, "shuffle": True}, "few": {"num_val": 2, "num_samples": 3},
+}
+
+
+@case(over=BY_CLASS)
+def rows_by_class(how):
+    ds.config.set_seed(5)
+    with tempfile.TemporaryDirectory() as folder:
+        tiny_sources.put(folder, {f"{kind}/{n}.png": kind * 20 + n for kind in range(3) for n in range(4)})
+        data = ds.ImageFolderDataset(folder, sampler=ds.PKSampler(**how))
+        return {"rows": rows(data, 2), "size": data.get_dataset_size()}
+
+
+ALL, FILES = ds.Shuffle.GLOBAL, ds.Shuffle.FILES
+STREAMS = {
+    **{f"in_order_{workers}": {"shuffle": False, "num_parallel_workers": workers} for workers in (1, 2)},
+    **{f"files_{workers}": {"shuffle": FILES, "num_parallel_workers": workers} for workers in (1, 2)},
+    **{f"{how}_share_{n}": {"shuffle": how, "num_shards": 3, "shard_id": n} for how in (False, FILES, ALL) for n in range(3)},
+    "all": {"shuffle": ALL}, "true": {"shuffle": True}, "some": {"shuffle": ALL, "num_samples": 5}, "default": {},
+    "some_in_order": {"shuffle": False, "num_samples": 6, "num_parallel_workers": 2},
+    "some_of_a_share": {"num_samples": 3, "num_shards": 3, "shard_id": 1},
+}
+
+
+@case(over={f"{name}_{seed}": (how, seed) for name, how in STREAMS.items() for seed in (7, 100)})
+def stream(given):
+    how, seed = given
+    ds.config.set_seed(seed)
+    with tempfile.TemporaryDirectory() as folder:
+        tiny_texts.many(folder)
+        data = ds.TextFileDataset(f"{folder}/*.txt", **{"num_parallel_workers": 1, **how})
+        return {"rows": rows(data, 3), "size": data.get_dataset_size()}
+
+
+@case()
+def a_buffer_that_is_smaller_than_the_file():
+    ds.config.set_seed(3)
+    with tempfile.TemporaryDirectory() as folder:
+        tiny_sources.put(folder, {"a.txt": "".join(f"{n}\n" for n in range(20001))})
+        data = ds.TextFileDataset(f"{folder}/a.txt", num_parallel_workers=1)
+        found = [int(str(row[0])) for row in data.create_tuple_iterator(num_epochs=1, output_numpy=True)]
+        return {"first": np.array(found[:200]), "sum": sum(n * m for n, m in enumerate(found))}
