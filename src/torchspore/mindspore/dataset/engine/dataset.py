@@ -215,6 +215,20 @@ class Dataset:
     def __iter__(self) -> Any:
         return self.create_tuple_iterator(num_epochs=1)
 
+    # Vocabularies --------------------------------------------------------------------------------------------------------------------
+
+    def build_vocab(self, columns: Any, freq_range: Any, top_k: Any, special_tokens: Any, special_first: Any) -> Any:
+        """The Vocab of some columns' words; `text.Vocab.from_dataset` under its older name."""
+        from torchspore.mindspore.dataset.text.vocabulary import Vocab
+
+        return Vocab.from_dataset(self, columns, freq_range, top_k, special_tokens, special_first)
+
+    def build_sentencepiece_vocab(self, columns: Any, vocab_size: Any, character_coverage: Any, model_type: Any, params: Any) -> Any:
+        """The SentencePieceVocab of some columns' text; `text.SentencePieceVocab.from_dataset` under its older name."""
+        from torchspore.mindspore.dataset.text.sentence_pieces import SentencePieceVocab
+
+        return SentencePieceVocab.from_dataset(self, columns, vocab_size, character_coverage, model_type, params)
+
     # Facts ---------------------------------------------------------------------------------------------------------------------------
 
     def get_col_names(self) -> list[str]:
