@@ -141,7 +141,7 @@ def computing_in(dtype: torch.dtype, back: torch.dtype | None = None, places: Se
 
 
 def computing_in_but_for_bias(dtype: torch.dtype, place: int, axis: int, back: torch.dtype | None = None) -> Rule:
-    """The rule of a product with a bias, argument `place`: the product is in `dtype`; the bias is added along `axis`, in the wider of both."""
+    """The rule of a product with a bias, argument `place`: the product is in `dtype`; the bias is added along `axis`, in the wider."""
     without = computing_in(dtype, back)
 
     def rule(body: Callable[..., Any], *arguments: Any, **keywords: Any) -> Any:
