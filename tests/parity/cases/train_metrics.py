@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import mindspore as ms
 import numpy as np
-from mindspore import train
-from mindspore import nn
+from mindspore import nn, train
 from parity.case import case, raised
 
 SCORES = ms.Tensor(np.array([[0.2, 0.5, 0.3], [0.1, 0.2, 0.7], [0.9, 0.05, 0.05], [0.3, 0.3, 0.4]], np.float32))
@@ -108,8 +107,8 @@ def refused(name):
 
 
 RATES = (
-    "sensitivity specificity precision,negative predictive value,miss_rate,fall out,fdr,for,prevalence threshold,threat_score,acc,ba,f1,mcc,fm,bm,"
-    "markedness,Hit_Rate,tpr,selectivity,tnr,ppv,npv,fnr,fpr,csi,informedness,deltap"
+    "sensitivity specificity precision,negative predictive value,miss_rate,fall out,fdr,for,prevalence threshold,threat_score,acc,ba,f1,mcc,"
+    "fm,bm,markedness,Hit_Rate,tpr,selectivity,tnr,ppv,npv,fnr,fpr,csi,informedness,deltap"
 ).replace("y s", "y,s").replace("y p", "y,p").split(",")
 GIVEN = [(np.random.RandomState(3).rand(4, 2, 3, 4) > 0.5).astype(np.float32)[i] for i in range(4)]
 

@@ -20,7 +20,9 @@ class OcclusionSensitivity(Metric):
     included, axis by axis; -1 stands for the image's own ends. Raises TypeError and ValueError for arguments that do not fit.
     """
 
-    def __init__(self, pad_val: float = 0.0, margin: int | Sequence[int] = 2, n_batch: int = 128, b_box: Sequence[int] | None = None) -> None:
+    def __init__(
+        self, pad_val: float = 0.0, margin: int | Sequence[int] = 2, n_batch: int = 128, b_box: Sequence[int] | None = None,
+    ) -> None:
         super().__init__()
         if not isinstance(pad_val, float):
             raise TypeError(message(f"OcclusionSensitivity(pad_val={short(pad_val)})", f"a float, got {type(pad_val).__name__}"))
