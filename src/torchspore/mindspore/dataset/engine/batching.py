@@ -55,6 +55,8 @@ class BatchDataset(Dataset):
         if per_batch_map is not None and not callable(per_batch_map):
             raise TypeError(message(f"batch(per_batch_map={short(per_batch_map)})", f"a function, got {type(per_batch_map).__name__}"))
         super().__init__(input_dataset, num_parallel_workers)
+        if input_dataset.is_sync():
+            tell_waiting(input_dataset, batch_size)
         self.batch_size, self.drop_remainder, self.per_batch_map = batch_size, drop_remainder, per_batch_map
         self.input_columns = check_columns("batch", "input_columns", input_columns) if input_columns else []
         self.output_columns = check_columns("batch", "output_columns", output_columns) if output_columns else []
@@ -132,6 +134,16 @@ class BatchDataset(Dataset):
         return tuple(given[name] if name in given else stack(kept[name], name) for name in self._columns())
 
 
+def tell_waiting(dataset: Dataset, batch_size: Any) -> None:
+    """Tells each `sync_wait` below how many rows make a batch. Raises RuntimeError where that differs from batch to batch."""
+    from torchspore.mindspore.dataset.engine.synchronizing import waiting_below
+
+    if callable(batch_size):
+        raise RuntimeError(message("sync_wait(...).batch(function)", "a batch size that is an int"))
+    for node in waiting_below(dataset):
+        node.joined(batch_size)
+
+
 def place_outputs(columns: list[str], taken: list[str], outputs: list[str]) -> list[str]:
     """The columns after `taken` became `outputs`: in their places where the numbers agree, else before the others."""
     if len(taken) == len(outputs):
@@ -184,12 +196,13 @@ class PaddedBatchDataset(BatchDataset):
     def _join(self, values: list[Any], columns: list[str], info: BatchInfo) -> Row:
         column_positions("padded_batch", list(self.pad_info), columns)
         return tuple(
-            stack(_padded(column, name, self.pad_info[name]) if name in self.pad_info else column, name)
+            stack(padded(column, name, self.pad_info[name]) if name in self.pad_info else column, name)
             for column, name in zip(values, columns)
         )
 
 
-def _padded(values: Any, name: str, pad: tuple[Any, Any] | None) -> list[np.ndarray]:
+def padded(values: Any, name: str, pad: tuple[Any, Any] | None) -> list[np.ndarray]:
+    """One column's values filled up to one shape: what `pad`, (shape, value), says, or the largest in each axis."""
     shape, fill = pad or (None, None)
     rank = values[0].ndim
     largest = [max(value.shape[axis] for value in values) for axis in range(rank)]

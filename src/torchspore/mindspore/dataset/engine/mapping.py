@@ -7,10 +7,12 @@ from typing import Any
 
 from torchspore.base.text import message, short
 from torchspore.engine import tree
+from torchspore.mindspore.dataset.callback.ds_callback import Caller, DSCallback
 from torchspore.mindspore.dataset.core import config, randomness
-from torchspore.mindspore.dataset.core.validator_helpers import check_columns, check_offload, check_processes
+from torchspore.mindspore.dataset.core.validator_helpers import check_columns, check_offload, check_processes, check_type
 from torchspore.mindspore.dataset.engine import blocks
 from torchspore.mindspore.dataset.engine.batching import place_outputs
+from torchspore.mindspore.dataset.engine.broken_rows import marking, mended
 from torchspore.mindspore.dataset.engine.dataset import Dataset
 from torchspore.mindspore.dataset.engine.failures import PipelineError, guarded, name_of
 from torchspore.mindspore.dataset.engine.operations import column_positions
@@ -45,8 +47,9 @@ class MapDataset(Dataset):
         check_processes("map", python_multiprocessing, max_rowsize, num_parallel_workers)
         self._python_multiprocessing, self._max_rowsize = python_multiprocessing, max_rowsize
         check_offload(offload)
-        if callbacks is not None:
-            raise ValueError(message("map(callbacks=...)", "callbacks=None: data callbacks are not in torchspore yet"))
+        self.callbacks: list[DSCallback] = [] if callbacks is None else tree.listed(callbacks)
+        for callback in self.callbacks:
+            check_type("map", "callbacks", callback, DSCallback, "a DSCallback or a list of them")
         super().__init__(input_dataset, num_parallel_workers, cache)
         self.input_columns = check_columns("map", "input_columns", input_columns) if input_columns else []
         self.output_columns = check_columns("map", "output_columns", output_columns) if output_columns else []
@@ -70,6 +73,21 @@ class MapDataset(Dataset):
     def _epoch(self, run: Run) -> Iterator[Row]:
         rows = builtins.enumerate(self.children[0]._epoch(run))
         plan = _Plan(self, run)
+        mapped = self._mapped_and_told(rows, plan, run) if self.callbacks else self._mapped(rows, plan, run)
+        return mapped if plan.mode is config.ErrorSamplesMode.RETURN else mended(mapped, plan.mode, plan.where)
+
+    def _mapped_and_told(self, rows: Iterator[tuple[int, Row]], plan: _Plan, run: Run) -> Iterator[Row]:
+        """One row after the other, here, so that the callbacks are called in order."""
+        caller = run.keep(self, lambda: Caller(self.callbacks), "callbacks")
+        caller.epoch_begin()
+        for item in rows:
+            caller.step_begin()
+            row = plan.apply(item)
+            caller.step_end()
+            yield row
+        caller.epoch_end()
+
+    def _mapped(self, rows: Iterator[tuple[int, Row]], plan: _Plan, run: Run) -> Iterator[Row]:
         if self._in_processes:
             processes = run.keep(self, lambda: self._start_processes(run, plan), "processes")
             yield from processes.map(rows, lambda chunk: (plan.turn, chunk))
@@ -131,11 +149,9 @@ class _Plan:
         self._writes = not _are_builtin(node.operations)
         self.where = self._steps[-1][1] if self._steps else "map"
         self._key = (run.seed, run.turn(node), _place(node))
-        if config.get_error_samples_mode() is not config.ErrorSamplesMode.RETURN:
-            mode = config.get_error_samples_mode()
-            raise ValueError(
-                message(f"config.set_error_samples_mode({mode!s})", "ErrorSamplesMode.RETURN: the others are not in torchspore yet")
-            )
+        self.mode = config.get_error_samples_mode()
+        if self.mode is not config.ErrorSamplesMode.RETURN:
+            self.apply = marking(self.apply)     # type: ignore[method-assign]
 
     def apply(self, item: tuple[int, Row]) -> Row:
         """One row after all operations."""
