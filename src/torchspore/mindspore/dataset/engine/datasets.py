@@ -7,6 +7,15 @@ from torchspore.mindspore.dataset.engine.batching import BatchDataset, BatchInfo
 from torchspore.mindspore.dataset.engine.cache_client import DatasetCache
 from torchspore.mindspore.dataset.engine.dataset import Dataset, SourceDataset, zip
 from torchspore.mindspore.dataset.engine.datasets_annotated import CocoDataset, KITTIDataset, ManifestDataset, VOCDataset, WIDERFaceDataset
+from torchspore.mindspore.dataset.engine.datasets_audio import (
+    CMUArcticDataset,
+    GTZANDataset,
+    LibriTTSDataset,
+    LJSpeechDataset,
+    SpeechCommandsDataset,
+    TedliumDataset,
+    YesNoDataset,
+)
 from torchspore.mindspore.dataset.engine.datasets_folders import (
     Caltech256Dataset,
     CelebADataset,
