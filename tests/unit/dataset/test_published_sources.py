@@ -261,10 +261,10 @@ def test_samples_of_a_sphere_file(tmp_path: Path) -> None:
     path = tmp_path / "release3/data/sph/Eve_2012.sph"
     path.write_bytes(path.read_bytes()[:20000])
     with pytest.raises(ValueError, match=r"Eve_2012\.sph: ends within sample 9488: expected 32000 samples; the file is cut short"):
-        list(ds.TedliumDataset(str(tmp_path / "release3"), "release3"))
+        list(ds.TedliumDataset(str(tmp_path / "release3"), "release3", shuffle=False))
     path.write_bytes(b"RIFF")
     with pytest.raises(RuntimeError, match=r"Eve_2012\.sph: head b'RIFF': expected a NIST SPHERE file of 16-bit PCM"):
-        list(ds.TedliumDataset(str(tmp_path / "release3"), "release3"))
+        list(ds.TedliumDataset(str(tmp_path / "release3"), "release3", shuffle=False))
 
 
 @pytest.mark.parametrize("bits", [8, 24, 32])
