@@ -13,6 +13,7 @@ from torchspore.base.text import message, short
 from torchspore.errors import DataDamaged
 from torchspore.mindspore.dataset.engine.declared import ListedDataset, damaged, folder_of, folders, lines, read_file, text_lines
 from torchspore.mindspore.dataset.engine.rows import Row
+from torchspore.names import missing
 
 _LARGEST = 32767
 """What MindSpore divides samples by."""
@@ -318,3 +319,6 @@ _GTZAN = {
     },
 }
 """The pieces of each genre in the parts of GTZAN that are free of repeated recordings and artists."""
+
+
+__getattr__ = missing(__name__)
