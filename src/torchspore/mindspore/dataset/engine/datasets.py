@@ -77,6 +77,7 @@ from torchspore.mindspore.dataset.engine.datasets_vision import (
     SemeionDataset,
     STL10Dataset,
 )
+from torchspore.mindspore.dataset.engine.graphdata import Graph, GraphData, InMemoryGraphDataset, OutputFormat, SamplingStrategy
 from torchspore.mindspore.dataset.engine.mapping import MapDataset
 from torchspore.mindspore.dataset.engine.operations import (
     ConcatDataset,
