@@ -1,6 +1,7 @@
 """Every source with a published layout: what makes its files, and how it is called over them."""
 from __future__ import annotations
 
+import tiny_sounds as sounds
 import tiny_sources as tiny
 import tiny_texts as texts
 
@@ -130,7 +131,19 @@ TEXTS = {
     "SQuAD": (texts.squad, [{"dataset_dir": f"/{name}", "usage": usage, **ONE} for name in ("1.1", "2.0") for usage in (None, "dev")]),
     "SST2": (texts.sst2, _over("usage", None, "train", "dev", "test", **ONE)),
 }
-SOURCES = {**PICTURES, **TEXTS}
+SOUNDS = {
+    "CMUArctic": (sounds.cmu_arctic, _over("name", None, "slt")),
+    "GTZAN": (sounds.gtzan, _over("usage", *PARTS)),
+    "LibriTTS": (sounds.libri_tts, _over("usage", None, "dev-clean")),
+    "LJSpeech": (sounds.lj_speech, [{}]),
+    "SpeechCommands": (sounds.speech_commands, _over("usage", *PARTS)),
+    "Tedlium": (
+        sounds.tedlium, _over("usage", None, "train", "dev", dataset_dir="/release1", release="release1")
+        + [{"dataset_dir": "/release3", "release": "release3"}],
+    ),
+    "YesNo": (sounds.yes_no, [{}]),
+}
+SOURCES = {**PICTURES, **TEXTS, **SOUNDS}
 for _name, (_make, _given) in SOURCES.items():
     for _options in _given:
         if not {"dataset_dir", "dataset_file", "dataset_files"} & set(_options) and _name != "FakeImage":

@@ -364,3 +364,36 @@ def cifar(folder, hundred=False):
     for number, (name, count) in enumerate(parts):
         rows = ((np.arange(count * (3072 + labels)) * 11 + number) % 256).astype(np.uint8)
         put(folder, {f"{name}.bin": rows.tobytes()})
+
+
+def pickled(members):
+    """A dict of str to bytes arrays, lists of ints and lists of str, as Python 2 pickled it for CIFAR."""
+    def text(value):
+        return b"U" + bytes([len(value)]) + value.encode()
+
+    def number(value):
+        return b"J" + struct.pack("<i", value)
+
+    def array(value):
+        kind = b"cnumpy\ndtype\n(" + text("u1") + number(0) + number(1) + b"tR("
+        kind += number(3) + text("|") + b"NNN" + number(-1) * 2 + number(0)
+        made = b"cnumpy.core.multiarray\n_reconstruct\n(cnumpy\nndarray\n(" + number(0) + b"t" + text("b") + b"tR"
+        content = b"T" + struct.pack("<i", value.size) + value.tobytes()
+        return made + b"(" + number(1) + b"(" + b"".join(map(number, value.shape)) + b"t" + kind + b"tb" + b"\x89" + content + b"tb"
+
+    def one(value):
+        if isinstance(value, np.ndarray):
+            return array(value)
+        if isinstance(value, str):
+            return text(value)
+        return b"](" + b"".join(number(part) if isinstance(part, int) else text(part) for part in value) + b"e"
+
+    return b"\x80\x02}(" + b"".join(text(key) + one(value) for key, value in members.items()) + b"u."
+
+
+def cifar_pickles(folder, hundred=False):
+    names = ("train", "test") if hundred else (*(f"data_batch_{n}" for n in range(1, 6)), "test_batch")
+    for number, name in enumerate(names):
+        pixels = ((np.arange(2 * 3072) * 7 + number * 31) % 256).astype(np.uint8).reshape(2, 3072)
+        labels = {"fine_labels": [number, 99], "coarse_labels": [number + 1, 19]} if hundred else {"labels": [number, 9 - number]}
+        put(folder, {name: pickled({"batch_label": name, "data": pixels, **labels, "filenames": ["a.png", "b.png"]})})

@@ -45,6 +45,7 @@ MODULES: dict[str, tuple[str, ...]] = {
     "mindspore.dataset.engine": _DATASET,
     "mindspore.dataset.text.transforms": _TEXT,
     "mindspore.dataset.text.utils": _TEXT,
+    **dict.fromkeys([f"mindspore.dataset.engine.datasets_{kind}" for kind in ("audio", "standard_format", "text", "vision")], _DATASET),
     "mindspore.dataset.transforms.c_transforms": _TRANSFORMS,
     "mindspore.dataset.transforms.py_transforms": _TRANSFORMS,
     "mindspore.dataset.transforms.transforms": _TRANSFORMS,
@@ -58,7 +59,14 @@ MODULES: dict[str, tuple[str, ...]] = {
     "mindspore.dataset.vision.utils": _VISION,
     "mindspore.graph": ("mindspore", "mindspore.common"),
     **dict.fromkeys(
-        [f"mindspore.mindrecord.{name}" for name in ("filewriter", "filereader", "mindpage", "common", "common.exceptions", "shardutils")],
+        [f"mindspore.mindrecord.tools.{name}_to_mr" for name in ("cifar10", "cifar100", "csv", "imagenet", "mnist", "tfrecord")],
+        ("mindspore.mindrecord",),
+    ),
+    **dict.fromkeys(
+        [
+            f"mindspore.mindrecord.{name}"
+            for name in ("filewriter", "filereader", "mindpage", "common", "common.exceptions", "shardutils", "tools")
+        ],
         ("mindspore.mindrecord",),
     ),
     "mindspore.mint.distributed.distributed": ("mindspore.mint.distributed",),

@@ -39,7 +39,12 @@ def source(given):
     with tempfile.TemporaryDirectory() as folder:
         make(folder)
         data = all_sources.call(name, folder, {"shuffle": False, **options})
-        return {"columns": data.get_col_names(), "rows": rows(data)[0], "size": data.get_dataset_size()}
+        found = rows(data)[0]
+        if name in ("GTZAN", "YesNo"):          # MindSpore reads these in the order of the file system
+            found.sort(key=str)
+        if name == "Tedlium":                   # MindSpore 2.10 gives silence for every file, see docs/differences.md
+            found = [[row[0][:2], *row[1:]] for row in found]
+        return {"columns": data.get_col_names(), "rows": found, "size": data.get_dataset_size()}
 
 
 CLASSES = {

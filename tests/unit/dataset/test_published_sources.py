@@ -10,6 +10,7 @@ import memory
 import mindspore.dataset as ds
 import numpy as np
 import pytest
+import tiny_sounds
 import tiny_sources
 import tiny_texts
 from mindspore.dataset import vision
@@ -250,3 +251,43 @@ def test_sources_feed_a_pipeline(tmp_path: Path) -> None:
     tiny_sources.caltech256(tmp_path)
     data = ds.Caltech256Dataset(str(tmp_path), decode=True, num_parallel_workers=2).map(vision.Resize((2, 2)), "image").batch(6)
     assert next(data.create_dict_iterator(output_numpy=True))["image"].shape == (6, 2, 2, 3)
+
+
+def test_samples_of_a_sphere_file(tmp_path: Path) -> None:
+    tiny_sounds.tedlium(tmp_path)
+    row = next(ds.TedliumDataset(str(tmp_path / "release3"), "release3", shuffle=False).create_dict_iterator(output_numpy=True))
+    wanted = tiny_sounds.samples(9, 32000)[4000:12000].reshape(1, -1) / np.float32(32767)
+    assert row["sample_rate"] == 16000 and np.array_equal(row["waveform"], wanted)
+    path = tmp_path / "release3/data/sph/Eve_2012.sph"
+    path.write_bytes(path.read_bytes()[:20000])
+    with pytest.raises(ValueError, match=r"Eve_2012\.sph: ends within sample 9488: expected 32000 samples; the file is cut short"):
+        list(ds.TedliumDataset(str(tmp_path / "release3"), "release3", shuffle=False))
+    path.write_bytes(b"RIFF")
+    with pytest.raises(RuntimeError, match=r"Eve_2012\.sph: head b'RIFF': expected a NIST SPHERE file of 16-bit PCM"):
+        list(ds.TedliumDataset(str(tmp_path / "release3"), "release3", shuffle=False))
+
+
+@pytest.mark.parametrize("bits", [8, 24, 32])
+def test_a_wave_file_is_sixteen_bits(tmp_path: Path, bits: int) -> None:
+    tiny_sources.put(tmp_path, {"1_0.wav": tiny_sounds.wav(1, bits=bits)})
+    with pytest.raises(RuntimeError, match=rf"1_0\.wav: samples of {bits} bits: expected a WAV file of 16-bit PCM"):
+        list(ds.YesNoDataset(str(tmp_path)))
+
+
+def test_a_wave_file_that_is_cut_short(tmp_path: Path) -> None:
+    whole = tiny_sounds.wav(1)
+    for size in (10, 30, 44, len(whole) - 1):
+        tiny_sources.put(tmp_path, {"1_0.wav": whole[:size]})
+        with pytest.raises(RuntimeError, match=r"1_0\.wav: .*: expected"):
+            list(ds.YesNoDataset(str(tmp_path)))
+
+
+def test_sounds_come_in_order_of_their_names(tmp_path: Path) -> None:
+    tiny_sounds.yes_no(tmp_path)
+    assert [row[2].tolist()[0] for row in ds.YesNoDataset(str(tmp_path), shuffle=False)] == [0, 1, 1]
+
+
+def test_a_review_of_two_lines(tmp_path: Path) -> None:
+    tiny_sources.put(tmp_path, {"train/pos/0_9.txt": "one\ntwo\n", "train/neg/0_1.txt": "no"})
+    found = [str(row[0]) for row in ds.IMDBDataset(str(tmp_path), "train", shuffle=False)]
+    assert found == ["one\ntwo", "no"]

@@ -1,7 +1,9 @@
 """`mindspore.mindrecord`: MindSpore's own format of rows in files, which it and torchspore read from each other."""
 from __future__ import annotations
 
-from torchspore.mindspore.mindrecord import exceptions
+from torchspore.mindspore.mindrecord import config, exceptions
+from torchspore.mindspore.mindrecord.config import set_dec_mode, set_enc_key, set_enc_mode
+from torchspore.mindspore.mindrecord.converters import Cifar10ToMR, Cifar100ToMR, CsvToMR, ImageNetToMR, MnistToMR, TFRecordToMR
 from torchspore.mindspore.mindrecord.exceptions import *
 from torchspore.mindspore.mindrecord.layout import FAILED, SUCCESS, MSRStatus
 from torchspore.mindspore.mindrecord.reader import FileReader, MindPage
@@ -9,4 +11,7 @@ from torchspore.mindspore.mindrecord.writer import FileWriter
 from torchspore.names import missing
 
 __getattr__ = missing(__name__)
-__all__ = ["FAILED", "SUCCESS", "FileReader", "FileWriter", "MSRStatus", "MindPage", "exceptions", *exceptions.__all__]
+__all__ = [
+    "FAILED", "SUCCESS", "Cifar10ToMR", "Cifar100ToMR", "CsvToMR", "FileReader", "FileWriter", "ImageNetToMR", "MSRStatus", "MindPage",
+    "MnistToMR", "TFRecordToMR", "config", "exceptions", "set_dec_mode", "set_enc_key", "set_enc_mode", *exceptions.__all__,
+]

@@ -106,7 +106,7 @@ class MindPage:
             wanted = f"one of {', '.join(self.candidate_fields) or 'no fields'}"
             raise ParamValueError(message(f"category_field = {category_field!r:.60}", wanted))
         self._field, self._rows = category_field, {}
-        values = [value for shard in self._shards.shards for value in index.read_values(shard.path, category_field)]
+        values = [value for shard in self._shards.shards for value in index.read_values(shard.file, category_field)]
         for number, value in enumerate(values):
             self._rows.setdefault(value, []).append(number)
         self._rows = dict(sorted(self._rows.items()))

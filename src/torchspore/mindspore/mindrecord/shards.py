@@ -11,7 +11,7 @@ import numpy as np
 
 from torchspore.base.text import message
 from torchspore.errors import FileFormatError
-from torchspore.mindspore.mindrecord import index
+from torchspore.mindspore.mindrecord import index, sealing
 from torchspore.mindspore.mindrecord.layout import LENGTH, LONGEST_HEADER, Header, decode_blobs, decode_raw, header_from_bytes
 
 _RAW, _BLOB = slice(1, 4), slice(5, 8)
@@ -35,7 +35,7 @@ def read_header(path: Path) -> Header:
 
 def all_shards(path: Path) -> list[Path]:
     """The files of the set that `path` belongs to, in the folder in which it lies."""
-    header = read_header(path)
+    header = read_header(sealing.readable(path))
     if Path(path).name not in [Path(name).name for name in header.shards]:
         return [path]
     return [path.with_name(Path(name).name) for name in header.shards]
@@ -45,8 +45,11 @@ class Shard:
     """One file and its index, open for reading."""
 
     def __init__(self, path: Path) -> None:
-        self.path, self.header, self.places = path, read_header(path), index.read(path)
-        self._handle = os.open(path, os.O_RDONLY)
+        self.path = path
+        self.file = sealing.readable(path)
+        """Where the plain content is: elsewhere for an encrypted file."""
+        self.header, self.places = read_header(self.file), index.read(self.file)
+        self._handle = os.open(self.file, os.O_RDONLY)
         self._size = os.fstat(self._handle).st_size
         self.close = weakref.finalize(self, os.close, self._handle)
 

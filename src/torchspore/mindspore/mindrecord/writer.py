@@ -13,7 +13,7 @@ import numpy as np
 from torchspore.base.files import whole_file
 from torchspore.base.text import message
 from torchspore.mindspore import log
-from torchspore.mindspore.mindrecord import index, layout
+from torchspore.mindspore.mindrecord import config, index, layout, sealing
 from torchspore.mindspore.mindrecord.exceptions import MRMAddSchemaError, MRMDefineIndexError, ParamTypeError, ParamValueError
 from torchspore.mindspore.mindrecord.layout import (
     LENGTH,
@@ -60,6 +60,7 @@ class FileWriter:
         self._fields: list[str] | None = None
         self._files = contextlib.ExitStack()
         self._shards: list[_ShardWriter] = []
+        self._targets: list[BinaryIO] = []
         self._old: Shards | None = None
 
     @classmethod
@@ -137,8 +138,8 @@ class FileWriter:
     def commit(self) -> None:
         """Makes the files whole and gives them their names. Raises OSError."""
         self._open()
-        for shard in self._shards:
-            shard.finish()
+        for shard, target in zip(self._shards, self._targets, strict=True):
+            shard.finish(target)
         self._files.close()
         for shard in self._shards:
             shard.write_index()
@@ -164,6 +165,7 @@ class FileWriter:
         present = [str(path) for path in self._paths if path.exists()]
         if present and not self._overwrite:
             raise RuntimeError(message(f"FileWriter: {present[0]} is there", "no such file", hint="overwrite=True replaces it"))
+        key = config.current()[0]
         plain = [name for name, kind in self._header.schema.items() if not is_blob(kind)]
         fields = plain if self._fields is None else self._fields
         names = [path.name for path in self._paths]
@@ -171,7 +173,10 @@ class FileWriter:
             one = self._header
             pages = list(self._old.shards[number].header.pages) if self._old else []
             header = Header(one.schema, one.description, fields, names, number, pages, one.header_size, one.page_size, one.saved)
-            file = self._files.enter_context(whole_file(path))
+            target = self._files.enter_context(whole_file(path))
+            self._targets.append(target)
+            # What will be encrypted is first written where nobody sees it.
+            file = target if key is None else self._files.enter_context(tempfile.TemporaryFile(dir=path.parent))  # noqa: SIM115
             self._shards.append(_ShardWriter(path, header, file, self._old.shards[number] if self._old else None))
 
 
@@ -210,10 +215,10 @@ class _ShardWriter:
 
     def _take_over(self, old: Shard) -> None:
         """Begins with the pages and rows of a file that is there."""
-        with old.path.open("rb") as source:
+        with old.file.open("rb") as source:
             shutil.copyfileobj(source, self._file)
         self._places = [tuple(map(int, place)) for place in old.places]
-        self._values = list(zip(*(index.read_values(old.path, name) for name in self.header.index_fields), strict=True)) or [()] * len(old)
+        self._values = list(zip(*(index.read_values(old.file, name) for name in self.header.index_fields), strict=True)) or [()] * len(old)
         for page in self.header.pages:
             self._open[page["page_type"]] = page
 
@@ -260,8 +265,8 @@ class _ShardWriter:
         self._open[kind] = page
         return page
 
-    def finish(self) -> None:
-        """Writes the header. Raises ParamValueError where it is too long."""
+    def finish(self, target: BinaryIO) -> None:
+        """Writes the header, and into `target` the encrypted file where it is another. Raises ParamValueError where it is too long."""
         text = header_to_bytes(self.header)
         if len(text) > self.header.header_size:
             wanted = f"at most {self.header.header_size}"
@@ -269,7 +274,10 @@ class _ShardWriter:
         self._file.seek(0)
         self._file.write(text)
         ends = [self.header.place(page["page_id"]) + page["page_size"] for page in self.header.pages]
-        self._file.truncate(max(ends, default=self.header.header_size))
+        size = self._file.truncate(max(ends, default=self.header.header_size))
+        self._sealed = target is not self._file
+        if self._sealed:
+            sealing.seal(self._file, size, target)
 
     def write_index(self) -> None:
         """Puts the index beside the file, in the place of the one that was there."""
@@ -277,4 +285,8 @@ class _ShardWriter:
         with tempfile.TemporaryDirectory(dir=self.path.parent, prefix=f".{self.path.name}.") as folder:
             made = Path(folder) / target.name
             index.write(made, self.path.name, self.header.schema, self.header.index_fields, self._places, self._values)
+            if self._sealed:
+                plain, made = made, made.with_suffix(".sealed")
+                with plain.open("rb") as source, made.open("xb") as out:
+                    sealing.seal(source, plain.stat().st_size, out)
             os.replace(made, target)

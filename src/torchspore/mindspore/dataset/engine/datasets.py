@@ -8,6 +8,15 @@ from torchspore.mindspore.dataset.engine.bucketing import BucketBatchByLengthDat
 from torchspore.mindspore.dataset.engine.cache_client import DatasetCache
 from torchspore.mindspore.dataset.engine.dataset import Dataset, SourceDataset, zip
 from torchspore.mindspore.dataset.engine.datasets_annotated import CocoDataset, KITTIDataset, ManifestDataset, VOCDataset, WIDERFaceDataset
+from torchspore.mindspore.dataset.engine.datasets_audio import (
+    CMUArcticDataset,
+    GTZANDataset,
+    LibriTTSDataset,
+    LJSpeechDataset,
+    SpeechCommandsDataset,
+    TedliumDataset,
+    YesNoDataset,
+)
 from torchspore.mindspore.dataset.engine.datasets_folders import (
     Caltech256Dataset,
     CelebADataset,
@@ -69,6 +78,7 @@ from torchspore.mindspore.dataset.engine.datasets_vision import (
     SemeionDataset,
     STL10Dataset,
 )
+from torchspore.mindspore.dataset.engine.graphdata import Graph, GraphData, InMemoryGraphDataset, OutputFormat, SamplingStrategy
 from torchspore.mindspore.dataset.engine.mapping import MapDataset
 from torchspore.mindspore.dataset.engine.operations import (
     ConcatDataset,

@@ -16,6 +16,7 @@ from torchspore.mindspore.dataset.core.validator_helpers import check_columns, c
 from torchspore.mindspore.dataset.engine.declared import ListedDataset, damaged, folder_of, read_file, text_lines
 from torchspore.mindspore.dataset.engine.rows import Row
 from torchspore.mindspore.dataset.engine.streams import StreamedDataset, matching
+from torchspore.names import missing
 
 _USUAL = "dataset_dir, usage=None, LINES"
 _WORKERS_LAST = (
@@ -545,3 +546,6 @@ class USPSDataset(StreamedDataset, arguments=_USUAL):
                 raise damaged(file, number, line, "a label from 1 to 10 and 256 fields such as 3:-0.5, from -1 to 1") from None
             pixels = (values.astype(np.float32).astype(np.float64) + 1) / 2 * 255
             yield pixels.astype(np.uint8), np.array(int(label) - 1, np.uint32)
+
+
+__getattr__ = missing(__name__)

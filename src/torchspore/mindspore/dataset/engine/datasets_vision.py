@@ -15,6 +15,7 @@ from torchspore.mindspore.dataset.core.random_order import Twister32
 from torchspore.mindspore.dataset.core.validator_helpers import check_int, check_type
 from torchspore.mindspore.dataset.engine.declared import Joined, ListedDataset, damaged, fields, lines, mapped, read_file
 from torchspore.mindspore.dataset.engine.rows import Row
+from torchspore.names import missing
 
 _TRAIN_TEST = ("all", "train", "test")
 _BYTES, _INTEGERS = 8, 12
@@ -314,3 +315,6 @@ def _normal(seed: int, count: int) -> np.ndarray:
         scale = np.sqrt(-2 * logarithms / square)
         found = np.concatenate([found, np.stack([y * scale, x * scale], 1).reshape(-1)])
     return found[:count]
+
+
+__getattr__ = missing(__name__)
