@@ -94,7 +94,6 @@ MODULES: dict[str, tuple[str, ...]] = {
     "mindspore.ops.operations._rl_inner_ops": _OPS,
     "mindspore.ops.operations._scalar_ops": _OPS,
     "mindspore.ops.primitive": _OPS,
-    "mindspore.parallel.auto_parallel": ("mindspore.parallel",),
     "mindspore.profiler.profiling": ("mindspore.profiler", "mindspore"),
     "mindspore.train._utils": _TRAIN,
     "mindspore.train.train_thor": _TRAIN,
@@ -179,6 +178,10 @@ NAMES: dict[str, str] = {
     # Training.
     "mindspore.ParallelMode": "mindspore.context.ParallelMode",
     "mindspore.train.ParallelMode": "mindspore.context.ParallelMode",
+    **{f"mindspore.parallel.{name}": f"mindspore.train.{name}" for name in (
+        "build_searched_strategy", "load_distributed_checkpoint", "merge_sliced_parameter", "restore_group_info_list",
+    )},
+    "mindspore.parallel.AutoParallel": "mindspore.parallel.auto_parallel.AutoParallel",
     # Datasets.
     "mindspore.dataset.ImageFolderDatasetV2": "mindspore.dataset.ImageFolderDataset",
     "mindspore.dataset.transforms.ComposeOp": "mindspore.dataset.transforms.Compose",

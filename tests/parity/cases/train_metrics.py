@@ -107,8 +107,8 @@ def refused(name):
 
 
 RATES = (
-    "sensitivity specificity precision,negative predictive value,miss_rate,fall out,fdr,for,prevalence threshold,threat_score,acc,ba,f1,mcc,"
-    "fm,bm,markedness,Hit_Rate,tpr,selectivity,tnr,ppv,npv,fnr,fpr,csi,informedness,deltap"
+    "sensitivity specificity precision,negative predictive value,miss_rate,fall out,fdr,for,prevalence threshold,threat_score,acc,ba,f1,"
+    "mcc,fm,bm,markedness,Hit_Rate,tpr,selectivity,tnr,ppv,npv,fnr,fpr,csi,informedness,deltap"
 ).replace("y s", "y,s").replace("y p", "y,p").split(",")
 GIVEN = [(np.random.RandomState(3).rand(4, 2, 3, 4) > 0.5).astype(np.float32)[i] for i in range(4)]
 
