@@ -109,7 +109,7 @@ def test_memory_and_threads() -> None:
         ms.launch_blocking()
         assert get_context("pynative_synchronize")
     finally:
-        ms.set_context(max_device_memory=f"{before[0]:g}GB", memory_optimize_level=before[1], runtime_num_threads=threads)
+        ms.set_context(max_device_memory=f"{before[0]:g}GB", memory_optimize_level=f"O{before[1]}", runtime_num_threads=threads)
         ms.set_context(pynative_synchronize=False)
         runtime.set_cpu_affinity(False)
     runtime.set_kernel_launch_group()

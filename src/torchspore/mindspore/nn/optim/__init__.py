@@ -1,8 +1,8 @@
 """Optimizers."""
 from torchspore.mindspore.nn.optim.adafactor import AdaFactor
 from torchspore.mindspore.nn.optim.adam import Adam, AdamOffload, AdamWeightDecay, LazyAdam
-from torchspore.mindspore.nn.optim.adasum import AdaSumByDeltaWeightWrapCell, AdaSumByGradWrapCell
 from torchspore.mindspore.nn.optim.adaptive import Adadelta, Adagrad, AdaMax, RMSProp
+from torchspore.mindspore.nn.optim.adasum import AdaSumByDeltaWeightWrapCell, AdaSumByGradWrapCell
 from torchspore.mindspore.nn.optim.layerwise import LARS, Lamb
 from torchspore.mindspore.nn.optim.momentum import SGD, Momentum
 from torchspore.mindspore.nn.optim.optimizer import Optimizer
