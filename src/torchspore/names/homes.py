@@ -76,7 +76,7 @@ MODULES: dict[str, tuple[str, ...]] = {
     "mindspore.nn.wrap": _NN,
     **{f"mindspore.{old}": ("mindspore.parallel._transformer",) for old in ("nn.transformer", "parallel.nn")},
     **{f"mindspore.{old}.{name}": (f"mindspore.parallel._transformer.{name}",) for old in ("nn.transformer", "parallel.nn") for name in (
-        "layers", "moe", "op_parallel_config", "transformer",
+        "layers", "loss", "moe", "op_parallel_config", "transformer",
     )},
     "mindspore.ops._grad": _OPS,
     "mindspore.ops._primitive_cache": _OPS,
@@ -180,6 +180,14 @@ NAMES: dict[str, str] = {
     "mindspore.train.ParallelMode": "mindspore.context.ParallelMode",
     **{f"mindspore.parallel.{name}": f"mindspore.train.{name}" for name in (
         "build_searched_strategy", "load_distributed_checkpoint", "merge_sliced_parameter", "restore_group_info_list",
+    )},
+    **{f"mindspore.parallel._transformer.transformer.{name}": f"mindspore.parallel._transformer.blocks.{name}" for name in (
+        "AttentionMask", "EmbeddingOpParallelConfig", "Transformer", "TransformerDecoder", "TransformerDecoderLayer", "TransformerEncoder",
+        "TransformerEncoderLayer", "VocabEmbedding", "default_embedding_parallel_config", "default_moe_config",
+    )},
+    **{f"mindspore.parallel.nn.{new}": f"mindspore.nn.{old}" for new, old in (
+        ("GradAccumulation", "GradAccumulationCell"), ("MicroBatchInterleaved", "MicroBatchInterleaved"), ("Pipeline", "PipelineCell"),
+        ("PipelineCell", "PipelineCell"), ("PipelineGradReducer", "PipelineGradReducer"),
     )},
     "mindspore.parallel.AutoParallel": "mindspore.parallel.auto_parallel.AutoParallel",
     # Datasets.

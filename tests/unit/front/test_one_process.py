@@ -99,7 +99,7 @@ def test_memory_and_threads() -> None:
     threads, cores = get_context("runtime_num_threads"), os.sched_getaffinity(0)
     try:
         ms.set_memory("10GB", "2GB", "60GB", "O1")
-        assert get_context("max_device_memory") == 60 and get_context("memory_optimize_level") == "O1"
+        assert get_context("max_device_memory") == 60 and get_context("memory_optimize_level") == 1
         runtime.dispatch_threads_num(3)
         assert get_context("runtime_num_threads") == 3
         runtime.set_cpu_affinity(True, [str(min(cores))])
