@@ -141,3 +141,64 @@ def test_pythons_own_processes() -> None:
 
 def _doubled(x: float) -> float:
     return float((Tensor(x) * 2).asnumpy())
+
+
+def test_layouts_are_described() -> None:
+    grid = ms.Layout((2, 4), ("row", "column"))
+    assert grid("row", "None").to_dict() == {
+        "device_matrix": (2, 4), "tensor_map": (1, -1), "interleaved_parallel": False, "alias_name": ("row", "column"),
+        "rank_list": list(range(8)),
+    }
+    assert grid(("row", "column"), "None").to_dict()["tensor_map"] == ((1, 0), -1)
+    net = nn.Dense(2, 2)
+    assert ms.shard(net, ((1, 1),)) is net and ms.ops.shard(len, ((1,),)) is len
+    ms.sync_pipeline_shared_parameters(net)
+
+
+@pytest.mark.parametrize(("call", "kind"), [
+    (lambda: ms.Layout(2, ("a",)), TypeError), (lambda: ms.Layout((2, 2), ("a",)), ValueError), (lambda: ms.Layout((2,), ("a",), 3),
+        TypeError),
+    (lambda: ms.Layout((2, 2), ("a", "b"), [0, 1]), ValueError), (lambda: ms.Layout((2, 2), ("a", "None")), ValueError),
+    (lambda: ms.Layout((2,), ("a",))("b"), ValueError), (lambda: ms.Layout((2, 2), ("a", "b"))("a", "a"), ValueError),
+    (lambda: ms.Layout((2,), ("a",)).to_dict(), ValueError), (lambda: ms.shard(3, ((1,),)), TypeError), (lambda: ms.shard(len, 3),
+        TypeError),
+    (lambda: ms.sync_pipeline_shared_parameters(3), TypeError), (lambda: ms.lazy_inline(attrs=3), TypeError),
+    (lambda: ms.lazy_inline(policy="x"), ValueError), (lambda: ms.ops.Push("Adam")((1,), ()), RuntimeError),
+    (lambda: ms.ops.Pull()(1, 2), RuntimeError),
+])
+def test_what_does_not_fit_elsewhere(call: Callable[[], Any], kind: type[Exception]) -> None:
+    with pytest.raises(kind):
+        call()
+
+
+def test_arguments_become_attributes() -> None:
+    class Block(nn.Cell):
+        @ms.lazy_inline(attrs=["a", "b"])
+        def __init__(self, a: int, b: int = 2) -> None:
+            super().__init__()
+
+    class Plain(nn.Cell):
+        @ms.lazy_inline
+        def __init__(self, a: int) -> None:
+            super().__init__()
+            self.c = a
+
+    assert (Block(1).a, Block(1).b, Plain(3).c) == (1, 2, 3)
+    assert issubclass(nn.GraphKernel, nn.Cell)
+
+
+def test_names_of_quantized_dtypes() -> None:
+    from mindspore.common.dtype import QuantDtype
+
+    assert str(ms.QuantDtype.INT8) == "INT8" and ms.QuantDtype.UINT16.value() == 115 and QuantDtype is ms.QuantDtype
+    array = np.ones(2, np.float32)
+    ms.from_numpy(array)[0] = 3.0
+    assert array[0] == 3.0
+
+
+def test_an_older_check() -> None:
+    from mindspore._checkparam import check_int_positive
+
+    assert check_int_positive("size", 3) == 3
+    with pytest.raises(ValueError, match="size"):
+        check_int_positive("size", 0)

@@ -115,3 +115,49 @@ def test_the_other_format(tmp_path: Path) -> None:
     np.testing.assert_array_equal(ms.load_checkpoint(str(tmp_path / "back" / "rank_0" / "rank_0.ckpt"))["weight"].asnumpy(), WHOLE)
     with pytest.raises(ValueError, match="that 'z' finds"):
         ms.safetensors_to_ckpt(str(tmp_path), file_name_regex="z")
+
+
+def test_files_for_one_process(tmp_path: Path) -> None:
+    for rank, name in enumerate(saved(tmp_path, parts([2, 2], [1, 0]))):
+        (tmp_path / f"rank_{rank}").mkdir()
+        Path(name).rename(tmp_path / f"rank_{rank}" / "a.ckpt")
+    where = strategy(tmp_path / "s.ckpt", "weight", [2, 2], [1, 0])
+    assert ms.rank_list_for_transform(0, where) == [0, 1, 2, 3] and ms.rank_list_for_transform(0) == [0]
+    ms.transform_checkpoints(str(tmp_path), str(tmp_path / "out"), "net", where)
+    net = nn.Dense(4, 8)
+    ms.load_checkpoint(str(tmp_path / "out" / "rank_0" / "net0.ckpt"), net)
+    np.testing.assert_array_equal(net.weight.asnumpy(), WHOLE)
+    ms.transform_checkpoint_by_rank(0, {0: str(tmp_path / "rank_0" / "a.ckpt")}, str(tmp_path / "one.ckpt"))
+    assert ms.load_checkpoint(str(tmp_path / "one.ckpt"))["weight"].shape == (4, 2)
+    for call in (ms.transform_checkpoints, ms.train.transform_checkpoints):
+        with pytest.raises(ValueError, match="files for several processes"):
+            call(str(tmp_path), str(tmp_path / "out"), "net", where, where)
+    with pytest.raises(ValueError, match="what is written is for one process"):
+        ms.rank_list_for_transform(1)
+
+
+def test_strategies_and_checkpoints_of_a_folder(tmp_path: Path) -> None:
+    (tmp_path / "s").mkdir()
+    strategy(tmp_path / "s" / "0.ckpt", "a", [2], [0])
+    strategy(tmp_path / "s" / "1.ckpt", "b", [4], [-1])
+    ms.merge_pipeline_strategys(str(tmp_path / "s"), str(tmp_path / "all.ckpt"))
+    assert set(ms.build_searched_strategy(str(tmp_path / "all.ckpt"))) == {"a", "b"}
+    (tmp_path / "c").mkdir()
+    ms.save_checkpoint([{"name": "weight", "data": Tensor(WHOLE)}], str(tmp_path / "c" / "0.ckpt"))
+    ms.save_checkpoint([{"name": "bias", "data": Tensor(np.ones(8, np.float32))}], str(tmp_path / "c" / "1.ckpt"))
+    net = nn.Dense(4, 8)
+    assert set(ms.load_segmented_checkpoints(str(tmp_path / "c"), net)) == {"weight", "bias"}
+    np.testing.assert_array_equal(net.weight.asnumpy(), WHOLE)
+    with pytest.raises(NotADirectoryError):
+        ms.merge_pipeline_strategys("nope", "x")
+    with pytest.raises(ValueError, match="a folder that is there"):
+        ms.load_segmented_checkpoints("nope")
+
+
+def test_types_in_checkpoints(tmp_path: Path) -> None:
+    from mindspore.train.serialization import _check_checkpoint_param, tensor_to_ms_type, tensor_to_np_type
+
+    assert tensor_to_ms_type["Float16"] == ms.float16 and tensor_to_ms_type["Bool"] == ms.bool_
+    assert tensor_to_np_type("Float32") is tensor_to_np_type["Float32"] is np.float32
+    (name,) = saved(tmp_path, [WHOLE])
+    assert _check_checkpoint_param(name, "a") == (name, ("a",))

@@ -68,6 +68,13 @@ from torchspore.mindspore.train.serialization import (
     save_checkpoint,
 )
 from torchspore.mindspore.train.summary import SummaryRecord
+from torchspore.mindspore.train.transform import (
+    load_segmented_checkpoints,
+    merge_pipeline_strategys,
+    rank_list_for_transform,
+    transform_checkpoint_by_rank,
+    transform_checkpoints,
+)
 from torchspore.names import missing
 
 __getattr__ = missing(__name__)
