@@ -15,7 +15,10 @@ from torchspore.names import missing
 
 _LAZY = {
     "installation": ("run_check",),
-    "mindrecord": ("FileReader", "FileWriter", "MindPage"),
+    "mindrecord": (
+        "FAILED", "SUCCESS", "Cifar10ToMR", "Cifar100ToMR", "CsvToMR", "FileReader", "FileWriter", "ImageNetToMR", "MindPage", "MnistToMR",
+        "TFRecordToMR", "set_dec_mode", "set_enc_key", "set_enc_mode",
+    ),
     "parallel": ("set_algo_parameters", "get_algo_parameters", "reset_algo_parameters"),
     "profiler": ("Profiler",),
     "train": (

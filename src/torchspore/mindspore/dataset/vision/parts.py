@@ -17,7 +17,7 @@ from torchspore.mindspore.dataset.vision.utils import Border, Inter, SliceMode
 class Erase(OnDevice, ImageTensorOperation):
     """Fills a part of an image (H, W, C) with `value`: one number, or one for each of three channels."""
 
-    def __init__(self, top: int, left: int, height: int, width: int, value: Any = 0, inplace: bool = False) -> None:
+    def __init__(self, top: int, left: int, height: int, width: int, value: Any = 0.0, inplace: bool = False) -> None:
         for name, one, low in (("top", top, 0), ("left", left, 0), ("height", height, 1), ("width", width, 1)):
             check_int("Erase", name, one, low)
         check_type("Erase", "value", value, (int, float, list, tuple), "a number or three of them")
