@@ -261,7 +261,7 @@ class RandomOrder(_Combined):
         return run_chain(flatten([self.transforms[position] for position in order]), values)
 
 
-def not_random(func: Any) -> Any:
+def not_random(function: Any) -> Any:
     """Marks a function as one that draws no random numbers."""
-    func.random = False
-    return func
+    function.random = False
+    return function
