@@ -56,7 +56,8 @@ def names_used_in(tree: ast.Module) -> set[str]:
     """The names that one test file uses.
 
     `ops.relu` and `Conv2d(...)` are uses; importing a name is none. Where a file looks names up by `getattr(home, name)` with a
-    variable or by `getattr(home, f"{name}Dataset")`, or runs a program that stands in it as text, the texts that are nothing but names, or are such programs, count too.
+    variable or by `getattr(home, f"{name}Dataset")`, or runs a program that stands in it as text, the texts that are nothing but names,
+    or are such programs, count too.
     """
     names: set[str] = set()
     texts: list[str] = []
