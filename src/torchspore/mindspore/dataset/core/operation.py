@@ -6,9 +6,10 @@ from typing import Any
 import numpy as np
 
 from torchspore.base.text import message, short
+from torchspore.mindspore.dataset.core.given import Given
 
 
-class TensorOperation:
+class TensorOperation(Given):
     """A transform. Called by hand or by `map`, it takes arrays, PIL images, Tensors, numbers or text, one for each column.
 
     A subclass gives `_apply(array)` for the transform of one column, or `_apply_all(*values)` for all of them together.

@@ -12,6 +12,7 @@ from typing import Any
 
 from torchspore.base.text import message, short
 from torchspore.engine import tree
+from torchspore.mindspore.dataset.core.given import Given
 from torchspore.mindspore.dataset.core.validator_helpers import (
     INT32_MAX,
     check_bool,
@@ -24,7 +25,7 @@ from torchspore.mindspore.dataset.core.validator_helpers import (
 from torchspore.mindspore.dataset.engine.rows import Row, Run
 
 
-class Dataset:
+class Dataset(Given):
     """Rows of named columns; the methods add steps and give the new pipeline, or start reading it."""
 
     def __init__(self, children: Any = None, num_parallel_workers: int | None = None, cache: Any = None) -> None:
@@ -239,6 +240,14 @@ class Dataset:
 
         for node in synchronizing.waiting_below(self):
             node.disable()
+
+    def to_json(self, filename: str = "") -> str:
+        """The pipeline as JSON, as `serialize` writes it; written to the file as well where one is named."""
+        import json
+
+        from torchspore.mindspore.dataset.engine.serializer_deserializer import serialize
+
+        return json.dumps(serialize(self, filename or None))
 
     def save(self, file_name: str, num_files: int = 1, file_type: str = "mindrecord") -> None:
         """Writes one epoch's rows to `num_files` files (from 1 to 1000), in turns: MindRecord, or 'tfrecord' (of tf.train.Examples).

@@ -127,6 +127,7 @@ class Declared:
 
     def _begin(self, **arguments: Any) -> None:
         call = type(self).__name__
+        self._given = arguments
         for name, value in arguments.items():
             if name in _SHARED:
                 continue

@@ -13,6 +13,7 @@ import numpy as np
 
 from torchspore.base.text import message, short
 from torchspore.mindspore.dataset.core import config
+from torchspore.mindspore.dataset.core.given import Given
 from torchspore.mindspore.dataset.core.random_order import Twister32
 from torchspore.mindspore.dataset.core.validator_helpers import INT64_MAX, check_bool, check_int, check_type
 
@@ -27,7 +28,7 @@ class Shuffle(str, Enum):
     PARTIAL = "partial"
 
 
-class BuiltinSampler:
+class BuiltinSampler(Given):
     """Base of the samplers; a child sampler's rows are what this one chooses from. A user's subclass gives `__iter__`."""
 
     def __init__(self, num_samples: int | None = None) -> None:
