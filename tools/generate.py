@@ -14,6 +14,7 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT / "src"), str(ROOT / "tests"), str(ROOT / "tools")]
 
 import generate_missing  # noqa: E402  (the paths are set just above)
+import generate_names_page  # noqa: E402
 import generate_operators  # noqa: E402
 import generate_reference  # noqa: E402
 import generate_stubs  # noqa: E402
@@ -24,8 +25,10 @@ def files() -> dict[Path, str]:
     return {
         ROOT / "docs/reference/context.md": generate_reference.reference(),
         ROOT / "docs/reference/missing.md": generate_missing.missing(),
+        ROOT / "docs/reference/names.md": generate_names_page.names(),
         ROOT / "docs/reference/operators.md": generate_operators.operators(),
         ROOT / "docs/differences.md": generate_reference.differences(ROOT / "docs/differences.md"),
+        ROOT / "README.md": generate_names_page.readme(ROOT / "README.md"),
         ROOT / "mindspore-stubs/mindspore-stubs/context.pyi": generate_stubs.context(),
         ROOT / "mindspore-stubs/mindspore-stubs/__init__.pyi": generate_stubs.package(),
     }

@@ -19,6 +19,8 @@ MODULES = (
     "mindspore",
     "mindspore.common.initializer",
     "mindspore.dataset",
+    "mindspore.dataset.audio",
+    "mindspore.dataset.text",
     "mindspore.dataset.transforms",
     "mindspore.dataset.vision",
     "mindspore.mint",

@@ -29,7 +29,7 @@ def whole_file(path: Path, mode: int | None = None, durable: bool = False) -> It
     sweep(path.parent, path.name)
     handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{_end_of(path.name)}.{_machine()}-{os.getpid()}.", suffix=".tmp")
     try:
-        with os.fdopen(handle, "wb") as file:
+        with open(temporary, "wb", opener=lambda *_: handle) as file:     # a file that knows its name, for libraries that want one
             yield file
             file.flush()
             if durable:

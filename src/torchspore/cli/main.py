@@ -15,6 +15,7 @@ COMMANDS = {
     "explain": "runs a program, then says what each context option did",
     "context": "lists the context options, or describes one",
     "tune": "searches for faster forms of the graphs that a program has kept",
+    "ckpt": "shows, compares and converts checkpoints, also to torch and back",
     "check": "lists the names and options that programs use and that are missing here",
 }
 USAGE_ERROR = 2

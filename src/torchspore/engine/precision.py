@@ -1,16 +1,44 @@
-"""Computing in another dtype: inputs and Parameters are cast where they are used, as `Cell.to_float` promises."""
+"""Computing in another dtype: all of a Cell (`Cell.to_float`), or single operators in it, as levels of mixed precision say."""
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import torch
 
-from torchspore.engine.tensor import Frame, TensorBase, raw, transform, wrap
+from torchspore.context.store import STORE
+from torchspore.engine import dtypes
+from torchspore.engine.tensor import Frame, TensorBase, frame, raw, transform, wrap
+
+_FLOATS = frozenset({torch.float16, torch.bfloat16, torch.float32, torch.float64})
+
+Rule = Callable[..., Any]
+"""Takes the body of an operator, then its arguments, as torch tensors."""
+
+
+@dataclass(frozen=True)
+class Lowered:
+    """All of a Cell computes in `dtype`; what it gives is cast to `back`, where that is a dtype."""
+
+    dtype: torch.dtype
+    back: torch.dtype | None = None
+
+
+@dataclass(frozen=True)
+class ByOperator:
+    """Operators in a Cell or function compute by rules, found by the names of their functions."""
+
+    rules: Mapping[str, Rule]
+    only_in_graphs: bool = False
 
 
 class _Lowered(Frame):
-    """Hands out Parameters in another floating-point dtype."""
+    """Hands out Parameters in another floating-point dtype; what rules there were end here."""
+
+    own_rules = True
 
     def __init__(self, dtype: torch.dtype, parameter: type[TensorBase]) -> None:
         self._dtype, self._parameter = dtype, parameter
@@ -20,16 +48,142 @@ class _Lowered(Frame):
         return t.to(self._dtype) if isinstance(tensor, self._parameter) and t.is_floating_point() else t
 
 
-def lowered(call: Callable[..., Any], dtype: torch.dtype, parameter: type[TensorBase]) -> Callable[..., Any]:
-    """`call` with its floating-point inputs cast to `dtype`, and with Parameters (of class `parameter`) read in it."""
+class _Ruled(Frame):
+    """Operators inside compute by its rules."""
 
-    def cast(tensor: TensorBase) -> Any:
-        t = raw(tensor)
-        return wrap(t.to(dtype)) if t.is_floating_point() and t.dtype is not dtype else tensor
+    own_rules = True
 
+    def __init__(self, rules: Mapping[str, Rule]) -> None:
+        self.rules = rules
+
+
+def changed(call: Callable[..., Any], how: Lowered | ByOperator, parameter: type[TensorBase]) -> Callable[..., Any]:
+    """`call` computing as `how` says; Parameters are of the class `parameter`."""
+    return _by_operator(call, how) if isinstance(how, ByOperator) else _lowered(call, how, parameter)
+
+
+def ruling(how: ByOperator) -> AbstractContextManager[None]:
+    """Operators that this thread runs in the block compute as `how` says."""
+    return _Ruled(how.rules).open()
+
+
+def _by_operator(call: Callable[..., Any], how: ByOperator) -> Callable[..., Any]:
     def computed(*args: Any, **kwargs: Any) -> Any:
-        args, kwargs = transform(args, cast), transform(kwargs, cast)
-        with _Lowered(dtype, parameter).open():
+        if how.only_in_graphs and not STORE.graph_mode:
+            return call(*args, **kwargs)
+        with _Ruled(how.rules).open():
             return call(*args, **kwargs)
 
     return computed
+
+
+def _lowered(call: Callable[..., Any], how: Lowered, parameter: type[TensorBase]) -> Callable[..., Any]:
+    def cast(dtype: torch.dtype) -> Callable[[TensorBase], Any]:
+        def one(tensor: TensorBase) -> Any:
+            t = raw(tensor)
+            return wrap(t.to(dtype)) if t.is_floating_point() and t.dtype is not dtype else tensor
+
+        return one
+
+    def computed(*args: Any, **kwargs: Any) -> Any:
+        args, kwargs = transform(args, cast(how.dtype)), transform(kwargs, cast(how.dtype))
+        with _Lowered(how.dtype, parameter).open():
+            out = call(*args, **kwargs)
+        return out if how.back is None else transform(out, cast(how.back))
+
+    return computed
+
+
+def lowered_to(dtype: Any, back: Any = None) -> Lowered:
+    """All of a Cell in a dtype of MindSpore's."""
+    return Lowered(dtypes.to_torch(dtype), None if back is None else dtypes.to_torch(back))
+
+
+def ruled(body: Callable[..., Any], name: str) -> Callable[..., Any]:
+    """The body of the operator `name`, or what the rules around this thread make of it."""
+    around = frame()
+    if around is None or around.rules is None:
+        return body
+    rule = around.rules.get(name)
+    return body if rule is None else partial(rule, body)
+
+
+def cast(value: Any, dtype: torch.dtype) -> Any:
+    """A torch tensor of floats in `dtype`, also each in a list or tuple; anything else as it is."""
+    if isinstance(value, torch.Tensor):
+        return value.to(dtype) if value.dtype in _FLOATS else value
+    return type(value)([cast(item, dtype) for item in value]) if type(value) in (list, tuple) else value
+
+
+class Otherwise(dict[str, Rule]):
+    """Rules by name, with one for all other operators."""
+
+    def __init__(self, rules: Mapping[str, Rule], otherwise: Rule) -> None:
+        super().__init__(rules)
+        self._otherwise = otherwise
+
+    def get(self, name: str, default: Any = None) -> Any:
+        """The rule of this name, or the one for all others."""
+        del default
+        return super().get(name, self._otherwise)
+
+
+def computing_in(dtype: torch.dtype, back: torch.dtype | None = None, places: Sequence[int] = ()) -> Rule:
+    """The rule of an operator that computes in `dtype`, with its result in `back`; `places` are those of the arguments that are cast, all
+    where there are none."""
+    def rule(body: Callable[..., Any], *arguments: Any, **keywords: Any) -> Any:
+        if places:
+            return body(*[cast(a, dtype) if place in places else a for place, a in enumerate(arguments)], **keywords)
+        out = body(*cast(arguments, dtype), **{key: cast(value, dtype) for key, value in keywords.items()})
+        return out if back is None else cast(out, back)
+
+    return rule
+
+
+def computing_in_but_for_bias(dtype: torch.dtype, place: int, axis: int, back: torch.dtype | None = None) -> Rule:
+    """The rule of a product with a bias, argument `place`: the product is in `dtype`; the bias is added along `axis`, in the wider."""
+    without = computing_in(dtype, back)
+
+    def rule(body: Callable[..., Any], *arguments: Any, **keywords: Any) -> Any:
+        given = list(arguments)
+        bias = keywords.pop("bias", None) if len(given) <= place else given[place]
+        if len(given) > place:
+            given[place] = None
+        out = without(body, *given, **keywords)
+        if bias is None:
+            return out
+        shape = [1] * out.ndim
+        shape[axis] = -1
+        common = torch.promote_types(out.dtype, bias.dtype)
+        return out.to(common) + bias.to(common).reshape(shape)
+
+    return rule
+
+
+def adding_product_in(dtype: torch.dtype) -> Rule:
+    """The rule of beta * input + alpha * product: the product is in `dtype`, the sum in the wider of its dtype and that of the input."""
+    low = computing_in(dtype)
+
+    def rule(body: Callable[..., Any], input: torch.Tensor, *factors: torch.Tensor, beta: Any = 1, **keywords: Any) -> Any:
+        product = low(body, torch.zeros_like(input, dtype=dtype), *factors, **keywords)
+        common = torch.promote_types(input.dtype, dtype)
+        return input.to(common) * beta + product.to(common)
+
+    return rule
+
+
+def computing_in_widest(body: Callable[..., Any], *arguments: Any, **keywords: Any) -> Any:
+    """The rule of an operator whose inputs are cast to the widest dtype among them."""
+    found = [t.dtype for t in _tensors((arguments, tuple(keywords.values()))) if t.dtype in _FLOATS]
+    if not found:
+        return body(*arguments, **keywords)
+    widest = found[0]
+    for dtype in found[1:]:
+        widest = torch.promote_types(widest, dtype)
+    return body(*cast(arguments, widest), **{key: cast(value, widest) for key, value in keywords.items()})
+
+
+def _tensors(value: Any) -> list[torch.Tensor]:
+    if isinstance(value, torch.Tensor):
+        return [value]
+    return [t for item in value for t in _tensors(item)] if isinstance(value, (list, tuple)) else []

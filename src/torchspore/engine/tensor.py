@@ -59,6 +59,9 @@ class Frame:
     """Whether what runs inside is captured."""
     records = False
     """Whether a gradient is taken of what runs inside."""
+    rules: Any = None
+    """By which operators inside compute in another dtype (`engine.precision`); those around it, but where a frame has `own_rules`."""
+    own_rules = False
     forwards: Any = None
     """The calls of Cells inside it whose gradients may be asked for later (`engine.graph.forward.Calls`), where it keeps them."""
 
@@ -124,6 +127,8 @@ class Frame:
         """Makes this the thread's innermost frame."""
         global active
         self.outer = _local.frame
+        if not self.own_rules:
+            self.rules = None if self.outer is None else self.outer.rules
         with _lock:
             active += 1
         _local.frame = self

@@ -11,13 +11,21 @@ from torchspore.mindspore.common import jit_class
 from torchspore.mindspore.common.parameter import Parameter
 from torchspore.mindspore.common.tensor import Tensor
 from torchspore.mindspore.nn.cell import Cell
-from torchspore.mindspore.train.amp import build_train_network, check_level, get_black_list, lower_precision
+from torchspore.mindspore.train.amp import (
+    build_train_network,
+    check_level,
+    choose_by_operator,
+    get_black_list,
+    get_white_list,
+    lower_listed,
+    lower_precision,
+)
 from torchspore.mindspore.train.loss_scale_manager import DynamicLossScaleManager, FixedLossScaleManager, LossScaleManager
 from torchspore.names import missing
 
 __all__ = [
     "DynamicLossScaleManager", "DynamicLossScaler", "FixedLossScaleManager", "LossScaleManager", "LossScaler", "StaticLossScaler",
-    "all_finite", "auto_mixed_precision", "build_train_network", "custom_mixed_precision", "get_black_list",
+    "all_finite", "auto_mixed_precision", "build_train_network", "custom_mixed_precision", "get_black_list", "get_white_list",
 ]
 _each = ops.HyperMap()
 
@@ -138,38 +146,50 @@ def _in_float32(value: Any) -> Any:
     return value.astype(mstype.float32) if is_floating else value
 
 
-def auto_mixed_precision(network: Cell, amp_level: str = "O0", dtype: Any = mstype.float16) -> Cell:
+def auto_mixed_precision(network: Any, amp_level: str = "O0", dtype: Any = mstype.float16) -> Any:
     """The network computing in `dtype`, float16 or bfloat16: 'O0' nowhere, 'O2' but for normalization layers, 'O3' everywhere.
 
-    What it gives is float32. 'O1' and 'auto', which choose by operator, are refused: they are not in torchspore yet. Raises TypeError for
-    what is no Cell, ValueError for another level or dtype.
+    At 'O1' Cells and primitives of the classes in `get_white_list` compute in `dtype`. At 'auto' matrix products and convolutions do, sums,
+    powers, norms, losses and their like are in float32, and the rest as its inputs come; a function may be given, too, and the result is
+    in the dtype that comes out. At the other levels it is in float32. Raises TypeError for what is no Cell (or function, at 'auto'),
+    ValueError for another level or dtype.
     """
-    _check("auto_mixed_precision", network, dtype)
     check_level("auto_mixed_precision", amp_level)
-    return network if amp_level == "O0" else _OutputTo32(lower_precision(network, amp_level, dtype=dtype))
+    is_function = amp_level == "auto" and callable(network) and not isinstance(network, type)
+    _check("auto_mixed_precision", network, dtype, is_function)
+    if amp_level in ("O2", "O3"):
+        return _OutputTo32(lower_precision(network, amp_level, dtype=dtype))
+    return choose_by_operator(network, dtype) if amp_level == "auto" else lower_precision(network, amp_level, dtype=dtype)
 
 
 def custom_mixed_precision(network: Cell, *, white_list: Any = None, black_list: Any = None, dtype: Any = mstype.float16) -> Cell:
-    """The network computing in `dtype` but for the Cells of the classes in `black_list`, which stay in float32.
+    """The network with Cells and primitives of the classes in `white_list` computing in `dtype`, or with all but the Cells of `black_list`.
 
-    `white_list` is refused: what chooses by operator is not in torchspore yet. Raises TypeError and ValueError for what does not fit.
+    The Cells of `black_list` stay in float32. Raises TypeError for what is no Cell, no list or no class, and for a primitive
+    in `black_list`; ValueError for none or both of the lists, and for another dtype than float16 and bfloat16.
     """
     _check("custom_mixed_precision", network, dtype)
     if (white_list is None) == (black_list is None):
         raise ValueError(message("custom_mixed_precision(...)", "one of white_list and black_list"))
     if white_list is not None:
-        raise ValueError(message("custom_mixed_precision(white_list=...)", "black_list=[...]: white lists are not in torchspore yet"))
-    if not isinstance(black_list, list) or not all(isinstance(kind, type) for kind in black_list):
-        raise TypeError(message(f"custom_mixed_precision(black_list={short(black_list)})", "a list of classes"))
-    others = [kind for kind in black_list if not issubclass(kind, Cell)]
-    if others:
-        wrote = f"custom_mixed_precision(black_list=[{others[0].__name__}])"
-        raise ValueError(message(wrote, "classes of Cells: those of operators are not in torchspore yet"))
-    return _OutputTo32(lower_precision(network, "O2", dtype=dtype, kept=tuple(black_list)))
+        return lower_listed(network, _classes("white_list", white_list, (Cell, ops.Primitive)), dtype)
+    kept = _classes("black_list", black_list, (Cell,))
+    return _OutputTo32(lower_precision(network, "O2", dtype=dtype, kept=tuple(kept)))
 
 
-def _check(call: str, network: Any, dtype: Any) -> None:
-    if not isinstance(network, Cell):
+def _classes(name: str, given: Any, bases: tuple[type, ...]) -> list[type]:
+    """The classes in a list. Raises TypeError for what is no list of classes below `bases`."""
+    wrote = f"custom_mixed_precision({name}={short(given)})"
+    if not isinstance(given, list):
+        raise TypeError(message(wrote, f"a list of classes, got {type(given).__name__}"))
+    for kind in given:
+        if not isinstance(kind, type) or not issubclass(kind, bases):
+            raise TypeError(message(wrote, f"classes of {' and '.join(base.__name__ for base in bases)}s, got {short(kind)}"))
+    return given
+
+
+def _check(call: str, network: Any, dtype: Any, is_function: bool = False) -> None:
+    if not isinstance(network, Cell) and not is_function:
         raise TypeError(message(f"{call}({short(network)})", f"a Cell, got {type(network).__name__}"))
     if dtype not in (mstype.float16, mstype.bfloat16):
         raise ValueError(message(f"{call}(dtype={short(dtype)})", one_of(("mindspore.float16", "mindspore.bfloat16"))))

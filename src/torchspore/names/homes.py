@@ -8,6 +8,7 @@ _OPS = ("mindspore.ops",)
 _NN = ("mindspore.nn",)
 _TRAIN = ("mindspore.train", "mindspore")
 _DATASET = ("mindspore.dataset",)
+_TEXT = ("mindspore.dataset.text", "mindspore.dataset.transforms")
 _VISION = ("mindspore.dataset.vision", "mindspore.dataset.transforms")
 _TRANSFORMS = ("mindspore.dataset.transforms", "mindspore.dataset.vision")
 _COMMON = ("mindspore.common", "mindspore")
@@ -43,6 +44,8 @@ MODULES: dict[str, tuple[str, ...]] = {
     "mindspore.dataset.core": ("mindspore.dataset",),
     "mindspore.dataset.engine": _DATASET,
     **dict.fromkeys([f"mindspore.dataset.engine.datasets_{kind}" for kind in ("audio", "standard_format", "text", "vision")], _DATASET),
+    "mindspore.dataset.text.transforms": _TEXT,
+    "mindspore.dataset.text.utils": _TEXT,
     "mindspore.dataset.transforms.c_transforms": _TRANSFORMS,
     "mindspore.dataset.transforms.py_transforms": _TRANSFORMS,
     "mindspore.dataset.transforms.transforms": _TRANSFORMS,

@@ -168,17 +168,23 @@ def _asked_by_from() -> bool:
 
 def is_offered(path: str) -> bool:
     """Whether the generated list says that `path` can be imported here, under its own or an old name. Imports nothing."""
-    if lacks_attribute(path):
+    return _is_offered(path, set())
+
+
+def _is_offered(path: str, seen: set[str]) -> bool:
+    """The same of a path that none of the homes `seen` so far has led to: two homes may name each other."""
+    if path in seen or lacks_attribute(path):
         return False
-    if listing.has(listing.offered(), path) or path in homes.MODULES:
+    seen.add(path)
+    if listing.has(listing.offered(), path) or listing.has(listing.offered_private(), path) or path in homes.MODULES:
         return True
     if path in homes.NAMES:
-        return is_offered(homes.NAMES[path])
+        return _is_offered(homes.NAMES[path], seen)
     module, _, name = path.rpartition(".")
     while module:
         if path != f"{module}.{name}" and f"{module}.{name}" in homes.NAMES:
-            return is_offered(homes.NAMES[f"{module}.{name}"])
-        if any(f"{home}.{name}" != path and is_offered(f"{home}.{name}") for home in homes.homes_of_module(module)):
+            return _is_offered(homes.NAMES[f"{module}.{name}"], seen)
+        if any(f"{home}.{name}" != path and _is_offered(f"{home}.{name}", seen) for home in homes.homes_of_module(module)):
             return True
         module, _, name = module.rpartition(".")
     return is_moved_module(path)

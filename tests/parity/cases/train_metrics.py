@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import mindspore as ms
 import numpy as np
-from mindspore import train
-from parity.case import case
+from mindspore import nn, train
+from parity.case import case, raised
 
 SCORES = ms.Tensor(np.array([[0.2, 0.5, 0.3], [0.1, 0.2, 0.7], [0.9, 0.05, 0.05], [0.3, 0.3, 0.4]], np.float32))
 LABELS = ms.Tensor(np.array([1, 0, 0, 2], np.int32))
@@ -104,3 +104,69 @@ def refused(name):
     except Exception as error:
         return {"error": next(one.__name__ for one in type(error).__mro__ if one.__module__ == "builtins")}
     return {"error": None}
+
+
+RATES = (
+    "sensitivity specificity precision,negative predictive value,miss_rate,fall out,fdr,for,prevalence threshold,threat_score,acc,ba,f1,"
+    "mcc,fm,bm,markedness,Hit_Rate,tpr,selectivity,tnr,ppv,npv,fnr,fpr,csi,informedness,deltap"
+).replace("y s", "y,s").replace("y p", "y,p").split(",")
+GIVEN = [(np.random.RandomState(3).rand(4, 2, 3, 4) > 0.5).astype(np.float32)[i] for i in range(4)]
+
+
+@case(over=RATES, rtol=1e-9)
+def rate(name):
+    found = {}
+    for skip in (True, False):
+        one = train.ConfusionMatrixMetric(skip, name)
+        one.update(ms.Tensor(GIVEN[0]), ms.Tensor(GIVEN[1]))
+        one.update(GIVEN[2], GIVEN[3])
+        found[f"skip {skip}"] = np.asarray(one.eval())
+    for decrease in ("mean", "sum"):     # of one class: of several 2.10 leaves the first out where it shall not
+        each = train.ConfusionMatrixMetric(True, name, True, decrease)
+        each.update(GIVEN[0].reshape(6, 1, 4), GIVEN[1].reshape(6, 1, 4))
+        each.update(*[(x * (np.arange(3) > 0)[:, None]).reshape(3, 1, 8) for x in GIVEN[2:]])
+        found[decrease] = np.asarray(each.eval())
+    nothing = train.ConfusionMatrixMetric(True, name)
+    nothing.update(np.zeros((2, 1, 2)), np.zeros((2, 1, 2)))
+    return {**found, "of zeros": np.asarray(nothing.eval())}
+
+
+class OfImage(nn.Cell):
+    def __init__(self):
+        super().__init__()
+        self.conv = nn.Conv2d(1, 2, 3, weight_init=ms.Tensor((np.arange(18).reshape(2, 1, 3, 3) / 10 - 0.7).astype(np.float32)))
+        self.dense = nn.Dense(60, 3, weight_init=ms.Tensor((np.arange(180).reshape(3, 60) % 7 / 10 - 0.2).astype(np.float32)),
+            bias_init="zeros")
+
+    def construct(self, x):
+        return self.dense(self.conv(x).reshape(x.shape[0], -1))
+
+
+@case(over={"": {}, "margin": {"margin": 1}, "batches": {"n_batch": 7}, "box": {"b_box": [0, 0, 1, 3, 1, 2]}, "open box": {"b_box": [0, 0,
+    1, 4, -1, -1]},
+            "value": {"pad_val": 1.5}}, rtol=1e-4, atol=2e-6)
+def occlusion(keywords):
+    """A difference of two answers, of which 1e-6 is the last place."""
+    one = train.OcclusionSensitivity(**keywords)
+    image = np.random.RandomState(1).rand(1, 1, 6, 5).astype(np.float32)
+    one.update(OfImage(), ms.Tensor(image), np.array(1, np.int32))
+    first = one.eval()
+    one.update(OfImage(), image * 2, ms.Tensor(2, ms.int32))
+    return {"first": first, "second": one.eval()}
+
+
+@case(over={
+    "rate": lambda: train.ConfusionMatrixMetric(True, "nope")(GIVEN[0], GIVEN[1]), "flag": lambda: train.ConfusionMatrixMetric(3),
+    "name": lambda: train.ConfusionMatrixMetric(True, 3), "reduction": lambda: train.ConfusionMatrixMetric(True, "tpr", True, "x"),
+    "shapes": lambda: train.ConfusionMatrixMetric().update(GIVEN[0], GIVEN[1][:1]),
+    "one": lambda: train.ConfusionMatrixMetric().update(GIVEN[0]),
+    "axis": lambda: train.ConfusionMatrixMetric().update(np.ones(3), np.ones(3)),
+    "none": lambda: train.ConfusionMatrixMetric(calculation_method=True).eval(),
+    "pad": lambda: train.OcclusionSensitivity("x"), "margin": lambda: train.OcclusionSensitivity(margin="x"),
+    "batch": lambda: train.OcclusionSensitivity(n_batch=1.5), "box": lambda: train.OcclusionSensitivity(b_box=3),
+    "length": lambda: train.OcclusionSensitivity(b_box=[1, 2]).update(OfImage(), np.ones((1, 1, 6, 5), np.float32), np.array(1)),
+    "images": lambda: train.OcclusionSensitivity().update(OfImage(), np.ones((2, 1, 6, 5), np.float32), np.array(1)),
+    "early": lambda: train.OcclusionSensitivity().eval(), "two": lambda: train.OcclusionSensitivity().update(np.ones(2), np.ones(2)),
+})
+def rate_refused(call):
+    return {"raised": raised(call)}

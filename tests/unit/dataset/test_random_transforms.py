@@ -164,3 +164,13 @@ def test_ranges_are_checked() -> None:
     assert str(caught.value) == "RandomPosterize(bits=(5, 2)): expected (min, max), the smaller number first."
     with pytest.raises(ValueError):
         vision.RandomSelectSubpolicy([])
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_each_pass_of_a_repeat_draws_anew(workers: int) -> None:
+    """`repeat` after `map` gave the pictures of the first pass again and again."""
+    pictures = np.arange(20 * 20 * 3, dtype=np.uint8).reshape(1, 20, 20, 3).repeat(4, 0)
+    source = ds.NumpySlicesDataset({"picture": pictures}, shuffle=False)
+    dataset = source.map(vision.RandomCrop(8), ["picture"], num_parallel_workers=workers)
+    corners = [row[0][0, 0, 0].item() for row in dataset.repeat(6).create_tuple_iterator(num_epochs=1, output_numpy=True)]
+    assert len({tuple(corners[start : start + 4]) for start in range(0, 24, 4)}) == 6

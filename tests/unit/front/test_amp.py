@@ -58,13 +58,67 @@ def test_a_training_step_with_a_scaler(mode: int) -> None:
     np.testing.assert_allclose(net.weight.asnumpy(), before - 0.3, rtol=1e-5)
 
 
+@pytest.mark.parametrize(("level", "inner", "outer"), [("O1", "BFloat16", "Float32"), ("auto", "BFloat16", "Float32")])
+def test_levels_by_operator_in_bfloat16(mode: int, level: str, inner: str, outer: str) -> None:
+    seen = []
+
+    class Net(nn.Cell):
+        def __init__(self) -> None:
+            super().__init__()
+            self.product, self.norm, self.dense = ops.BatchMatMul(), nn.LayerNorm((4,)), nn.Dense(4, 4)
+
+        def construct(self, x: Any) -> Any:
+            y = self.product(x, x)
+            seen.append(str(y.dtype))
+            return self.norm(y), self.dense(x)
+
+    net = Net()
+    assert amp.auto_mixed_precision(net, level, ms.bfloat16) is net
+    x = Tensor(np.ones((2, 4, 4), np.float32) * 1.001)
+    assert [str(t.dtype) for t in net(x)] == [outer, outer]
+    assert seen[0] == (inner if level == "auto" else outer)
+    assert ops.BatchMatMul()(x, x).dtype == ms.float32                                  # outside of it nothing has changed
+
+
+def test_a_model_at_each_level(mode: int) -> None:
+    data = ms.dataset.NumpySlicesDataset((np.ones((4, 3), np.float32), np.ones((4, 2), np.float32)), shuffle=False).batch(2)
+    for level in ("O0", "O1", "auto"):
+        net = nn.Dense(3, 2, weight_init="ones", bias_init="zeros")
+        model = ms.Model(net, nn.MSELoss(), nn.SGD(net.trainable_params(), 0.1), amp_level=level)
+        model.train(1, data)
+        np.testing.assert_allclose(net.weight.asnumpy(), 0.68, atol=0.01)
+        assert model.predict(Tensor(np.ones((1, 3), np.float32))).dtype == ms.float32
+
+
+def test_a_strategy_by_names(mode: int) -> None:
+    from mindspore._c_expression import amp as strategies
+
+    class Net(nn.Cell):
+        def construct(self, x: Any) -> Any:
+            return ops.MatMul()(x, x), ops.exp(x), ops.Softmax()(x), x + x
+
+    level, white, black = strategies.AmpLevel, [("MatMul", []), ("Exp", [0])], [("Softmax", [])]
+    expected = {level.AmpO0: "3333", level.AmpO1: "1133", level.AmpO2: "1131", level.AmpO3: "1111", level.AmpAuto: "1133"}
+    for one, dtypes in expected.items():
+        net = Net()
+        net.amp_strategy = strategies.create_amp_strategy(one, ms.float16, white, black)
+        found = "".join(str(t.dtype)[5] for t in net(Tensor(np.ones((2, 2), np.float32))))
+        assert found == (dtypes if mode == ms.GRAPH_MODE else "3333")                 # it acts in graphs alone
+    info = strategies.get_prim_cast_strategy_info(net.amp_strategy, "Concat")
+    assert info.strategy is strategies.PrimCastStrategy.AmpAutoPromote
+    strategies.push_amp_strategy(level.AmpO1, ms.float16, white, [])
+    assert strategies.get_curr_amp_strategy().get_amp_dtype() == ms.float16
+    assert ops.MatMul()(Tensor(np.ones((2, 2), np.float32)), Tensor(np.ones((2, 2), np.float32))).dtype == ms.float16
+    strategies.pop_amp_strategy()
+    assert strategies.get_curr_amp_strategy() is None and ops.exp(Tensor(1.0)).dtype == ms.float32
+
+
 @pytest.mark.parametrize(("call", "kind"), [
     (lambda: amp.DynamicLossScaler(0, 2, 2), ValueError), (lambda: amp.DynamicLossScaler("a", 2, 2), TypeError),
     (lambda: amp.DynamicLossScaler(16, 2, 1.5), TypeError), (lambda: amp.StaticLossScaler(-1), ValueError),
     (lambda: amp.StaticLossScaler(1).adjust("a"), TypeError), (lambda: amp.all_finite(3), TypeError),
-    (lambda: amp.auto_mixed_precision(Deep(), "O1"), ValueError), (lambda: amp.auto_mixed_precision(Deep(), "O2", ms.int32), ValueError),
-    (lambda: amp.custom_mixed_precision(Deep(), white_list=[nn.Dense]), ValueError),
-    (lambda: amp.custom_mixed_precision(Deep(), black_list=[ops.MatMul]), ValueError),
+    (lambda: amp.auto_mixed_precision(Deep(), "O2", ms.int32), ValueError),
+    (lambda: amp.custom_mixed_precision(Deep(), black_list=[ops.MatMul]), TypeError),
     (lambda: amp.custom_mixed_precision(Deep(), black_list=nn.Dense), TypeError),
 ])
 def test_what_does_not_fit(call: Callable[[], Any], kind: type[Exception]) -> None:

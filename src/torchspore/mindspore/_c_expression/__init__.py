@@ -7,7 +7,7 @@ from torchspore.context.public import get_context, set_context
 from torchspore.engine.profiling import begin_step as _framework_profiler_step_start
 from torchspore.engine.profiling import end_step as _framework_profiler_step_end
 from torchspore.mindspore import mint
-from torchspore.mindspore._c_expression import typing
+from torchspore.mindspore._c_expression import amp, typing
 from torchspore.mindspore.common.tensor import Tensor
 
 TensorPy = Tensor
@@ -75,6 +75,6 @@ def pyboost_empty(arguments: Any) -> Tensor:
 
 
 __all__ = [
-    "MSContext", "ParamInfo", "Tensor", "TensorPy", "_framework_profiler_step_end", "_framework_profiler_step_start", "pyboost_empty",
-    "typing",
+    "MSContext", "ParamInfo", "Tensor", "TensorPy", "_framework_profiler_step_end", "_framework_profiler_step_start", "amp",
+    "pyboost_empty", "typing",
 ]

@@ -130,7 +130,7 @@ def create_group(group: str, rank_ids: list[int], options: Any = None) -> None:
     if not isinstance(group, str) or not isinstance(rank_ids, list):
         raise TypeError(message(f"create_group({short(group)}, {short(rank_ids)})", "a name and a list of ranks"))
     if not group or rank_ids != [0]:
-        raise ValueError(message(f"create_group({group!r}, {rank_ids})", "a name and [0], the one process there is"))
+        raise ValueError(message(f"create_group({group!r}, rank_ids={short(rank_ids)})", "a name and [0], the one process there is"))
     if group in _groups or group in _WORLDS:
         raise ValueError(message(f"create_group({group!r}, ...)", "a name that is not taken"))
     _groups[group] = list(rank_ids)

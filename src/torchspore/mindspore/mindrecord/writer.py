@@ -34,6 +34,10 @@ from torchspore.mindspore.mindrecord.shards import Shard, Shards, all_shards
 _MOST_SHARDS = 1000
 
 
+class _Discarded(Exception):
+    """Takes the files that are being written back."""
+
+
 class FileWriter:
     """Writes rows into `shard_num` MindRecord files, `file_name` or `file_name0`, `file_name1`, ..., each with its index `.db`.
 
@@ -139,6 +143,11 @@ class FileWriter:
         self._files.close()
         for shard in self._shards:
             shard.write_index()
+
+    def _discard(self) -> None:
+        """Leaves what was there before: nothing that was written gets its name."""
+        with contextlib.suppress(_Discarded):
+            self._files.__exit__(_Discarded, _Discarded(), None)
 
     def _fits(self, number: int, row: dict[str, Any]) -> bool:
         for name, kind in self._header.schema.items():

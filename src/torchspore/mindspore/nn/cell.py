@@ -11,7 +11,7 @@ from torchspore.engine import counters
 from torchspore.engine import tensor as engine
 from torchspore.engine.front import FRONT
 from torchspore.engine.graph import breaks, dispatch, forward, thread_state
-from torchspore.engine.precision import lowered
+from torchspore.engine.precision import Lowered, changed, lowered_to
 from torchspore.engine.tensor import TensorBase, frame
 from torchspore.errors import NameRefused
 from torchspore.mindspore.common.parameter import Parameter, ParameterTuple
@@ -229,7 +229,7 @@ class Cell(CellTree, CellHooks, CellState, CellFacts):
 
             call = with_gradient(self.construct, self.bprop, type(self).__name__)
         if self._lower is not None:
-            call = lowered(call, self._lower, Parameter)
+            call = changed(call, self._lower, Parameter)
         if self._recompute is not None:
             from torchspore.engine.recompute import recomputed
 
@@ -311,9 +311,24 @@ class Cell(CellTree, CellHooks, CellState, CellFacts):
         if dst_type not in (dtypes.float16, dtypes.float32, dtypes.bfloat16):
             raise ValueError(f"to_float({dst_type!r}): expected mindspore.float16, float32 or bfloat16.")
         for _, cell in self.cells_and_names():
-            cell.__dict__["_lower"] = dtypes.to_torch(dst_type)
+            cell.__dict__["_lower"] = lowered_to(dst_type)
         counters.calls_changed()
         return self
+
+    @property
+    def amp_strategy(self) -> Any:
+        """The strategy of mixed precision (`mindspore._c_expression.amp`) that was set; AttributeError where there is none."""
+        try:
+            return self.__dict__["_amp_strategy"]
+        except KeyError:
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute 'amp_strategy'.") from None
+
+    @amp_strategy.setter
+    def amp_strategy(self, strategy: Any) -> None:
+        self.__dict__["_amp_strategy"] = strategy
+        if not isinstance(self._lower, Lowered):
+            self.__dict__["_lower"] = strategy.rules()
+            counters.calls_changed()
 
     def recompute(
         self, *, use_reentrant: bool = True, output_recompute: bool = False, early_stop: bool = True, context_fn: Any = None, **kwargs: Any,

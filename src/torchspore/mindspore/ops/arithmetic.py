@@ -11,6 +11,7 @@ import torch
 
 from torchspore.engine import eager
 from torchspore.engine import tensor as engine
+from torchspore.engine.precision import ruled
 from torchspore.engine.tensor import Composite, TensorBase, wrap
 from torchspore.mindspore.ops.declare import op
 from torchspore.mindspore.ops.explain import explain
@@ -28,6 +29,8 @@ def _slow(function: Callable[..., Any], compute: Callable[..., torch.Tensor], x:
         x, y = (v[0] if v.__class__ is Extremes else v for v in (x, y))
     try:
         a, b = pair(x, y, family)
+        if engine.active:
+            compute = ruled(compute, function.__name__)
         out = widened(compute, a, b) if is_wide(a, b) else compute(a, b)
         if engine.active:
             eager.after(out)

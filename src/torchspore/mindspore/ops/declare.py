@@ -16,6 +16,7 @@ import torch
 from torchspore.engine import eager, lacking
 from torchspore.engine import tensor as engine
 from torchspore.engine.front import FRONT
+from torchspore.engine.precision import ruled
 from torchspore.engine.tensor import TensorBase, raw, unwrap, wrap, wrap_all, write
 from torchspore.mindspore.ops.explain import explain, lacks_kernel, name_of
 from torchspore.mindspore.ops.extremes import Extremes
@@ -74,7 +75,7 @@ def _bridge(body: Callable[..., Any], older: dict[str, str] | None = None) -> Ca
             if len(arguments) == 1 and not keywords and not engine.active and isinstance(arguments[0], TensorBase):
                 out = body(arguments[0]._t)
                 return wrap(out) if out.__class__ is torch.Tensor else wrap_all(out)
-            out = body(
+            out = (ruled(body, body.__name__) if engine.active else body)(
                 *[
                     (raw(a) if engine.active else a._t) if isinstance(a, TensorBase)
                     else unwrap(a) if a.__class__ in _NESTED else a

@@ -7,7 +7,7 @@ import torch
 import torch.nn.functional as F
 
 from torchspore.engine.dtypes import FROM_TORCH
-from torchspore.mindspore.ops.declare import op
+from torchspore.mindspore.ops.declare import op, part_of
 
 T = torch.Tensor
 
@@ -62,6 +62,16 @@ def dense(input: T, weight: T, bias: T | None = None) -> T:
     """x @ weight.T + bias: shape (..., in) with weight (out, in) gives (..., out)."""
     same_dtype(input, weight)
     return F.linear(input, weight, bias)
+
+
+@part_of("dense")
+def dense_layer(input: T, weight: T, bias: T | None = None) -> T:
+    """`dense` as the layer has it: in mixed precision its bias is added after the product, in the bias's own dtype."""
+    same_dtype(input, weight)
+    return F.linear(input, weight, bias)
+
+
+dense_layer.__name__ = "dense"             # as graphs and errors call it
 
 
 @op()

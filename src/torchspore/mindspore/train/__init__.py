@@ -4,14 +4,17 @@ from __future__ import annotations
 from torchspore.mindspore.train import amp, callback, loss_scale_manager, metrics, model, serialization
 from torchspore.mindspore.train.amp import build_train_network
 from torchspore.mindspore.train.callback import (
+    BackupAndRestore,
     Callback,
     CheckpointConfig,
     EarlyStopping,
+    FlopsUtilizationCollector,
     History,
     LambdaCallback,
     LearningRateScheduler,
     LossMonitor,
     ModelCheckpoint,
+    OnRequestExit,
     ReduceLROnPlateau,
     RunContext,
     SummaryCollector,
@@ -28,6 +31,7 @@ from torchspore.mindspore.train.metrics import (
     Accuracy,
     BleuScore,
     ConfusionMatrix,
+    ConfusionMatrixMetric,
     CosineSimilarity,
     Dice,
     Fbeta,
@@ -35,6 +39,7 @@ from torchspore.mindspore.train.metrics import (
     Loss,
     MeanSurfaceDistance,
     Metric,
+    OcclusionSensitivity,
     Perplexity,
     Precision,
     Recall,

@@ -1,16 +1,22 @@
 """Training steps at the levels of mixed precision."""
 from __future__ import annotations
 
+import functools
+from collections.abc import Iterable
 from typing import Any
 
 from torchspore.base.text import message, one_of, short
 from torchspore.context import effects
+from torchspore.engine import counters
+from torchspore.engine.precision import Lowered, changed, lowered_to
 from torchspore.mindspore import nn, ops
 from torchspore.mindspore.common import dtype as mstype
+from torchspore.mindspore.common.parameter import Parameter
 from torchspore.mindspore.nn.cell import Cell
 from torchspore.mindspore.nn.layer import normalization
 from torchspore.mindspore.nn.wrap.cell_wrapper import TrainOneStepCell, WithLossCell
 from torchspore.mindspore.nn.wrap.loss_scale import TrainOneStepWithLossScaleCell
+from torchspore.mindspore.train.amp_operators import automatic, by_primitives
 from torchspore.mindspore.train.checks import check_bool, check_type
 from torchspore.mindspore.train.loss_scale_manager import DynamicLossScaleManager, LossScaleManager
 
@@ -33,7 +39,7 @@ _config_level: dict[str, dict[str, Any]] = {
     level: {
         "keep_batchnorm_fp32": level == "O2", "cast_model_type": mstype.float16 if level in ("O2", "O3") else mstype.float32,
         "loss_scale_manager": DynamicLossScaleManager() if level == "O2" else None,
-    } for level in ("O0", "O1", "O2", "O3", "auto")
+    } for level in LEVELS
 }
 """What a level means, for packages that build training steps of their own."""
 
@@ -50,8 +56,13 @@ class _OutputLowered(Cell):
 
 
 def get_black_list() -> list[type[Cell]]:
-    """The classes of Cells that stay in float32 at O2."""
-    return list(_FLOAT32_CELLS)
+    """The classes of Cells that stay in float32 at O2, in a list of the caller's own."""
+    return list(AMP_BLACK_LIST)
+
+
+def get_white_list() -> list[type]:
+    """The classes of Cells and primitives that compute in the lower dtype at O1, in a list of the caller's own."""
+    return list(AMP_WHITE_LIST)
 
 
 class _LossIn32(WithLossCell):
@@ -64,21 +75,25 @@ class _LossIn32(WithLossCell):
 
 
 def check_level(call: str, level: Any) -> str:
-    """The level; 'auto' is O3 here as on no accelerator of MindSpore's. Raises ValueError for one that is not offered."""
+    """The level. Raises ValueError for one that is none."""
     if level not in LEVELS:
         raise ValueError(message(f"{call}(amp_level={short(level)})", one_of(LEVELS)))
-    if level in ("O1", "auto"):
-        raise ValueError(message(f"{call}(amp_level={level!r})", "'O0', 'O2' or 'O3': this level is not in torchspore yet"))
-    return level
+    return level  # type: ignore[no-any-return]
 
 
 def lower_precision(
     network: Cell, level: str, keep_batchnorm_fp32: bool | None = None, dtype: Any = mstype.float16,
-    kept: tuple[type, ...] = _FLOAT32_CELLS,
+    kept: tuple[type, ...] = _FLOAT32_CELLS, whole: bool | None = None,
 ) -> Cell:
-    """The network computing in `dtype` at O2 and O3; at O2, or with `keep_batchnorm_fp32`, layers of the classes `kept` stay in float32."""
-    if level == "O0":
-        return network
+    """The network computing in `dtype` at O2 and O3; at O2, or with `keep_batchnorm_fp32`, layers of the classes `kept` stay in float32.
+
+    At O1 only the classes of `AMP_WHITE_LIST` compute in `dtype`, at auto each operator as its numbers need it. `whole` says, whatever the
+    level, whether the whole network computes in `dtype`.
+    """
+    if not (whole if whole is not None else level in ("O2", "O3")):
+        if level == "O1":
+            return lower_listed(network, AMP_WHITE_LIST, dtype)
+        return choose_by_operator(network, dtype) if level == "auto" else network  # type: ignore[no-any-return]
     network.to_float(dtype)
     if keep_batchnorm_fp32 if keep_batchnorm_fp32 is not None else level == "O2":
         _keep_in_float32(network, dtype, kept)
@@ -103,27 +118,47 @@ def _auto_black_list(network: Cell, black_list: Any, dtype: Any = mstype.float16
 
 
 def _auto_mixed_precision_rewrite(network: Cell, dtype: Any, *, white_list: Any = None, black_list: Any = None) -> Cell:
-    """The network with its layers of the classes `white_list`, or with all but those of `black_list`, computing in `dtype`.
+    """The network with its layers and primitives of the classes `white_list`, or with all but those of `black_list`, computing in `dtype`.
 
-    Primitives in the lists stay in float32. Raises ValueError for both lists, or none.
+    Raises ValueError for both lists, or none.
     """
     if (white_list is None) == (black_list is None):
         raise ValueError(message("_auto_mixed_precision_rewrite(white_list=..., black_list=...)", "one of the two"))
-    if white_list is None:
-        return _auto_black_list(network, black_list, dtype)
-    kinds = tuple(kind for kind in white_list if isinstance(kind, type) and issubclass(kind, Cell))
-    _lower_some(network, dtype, kinds)
+    return _auto_black_list(network, black_list, dtype) if white_list is None else lower_listed(network, white_list, dtype)
+
+
+def lower_listed(network: Cell, classes: Iterable[type], dtype: Any) -> Cell:
+    """The network with the Cells in it and the primitives that it calls of just these classes computing in `dtype` and giving float32.
+
+    Containers are gone into, and so is the network itself. What has a dtype of its own by `to_float` keeps it.
+    """
+    wanted = tuple(classes)
+    cells = {kind for kind in wanted if issubclass(kind, Cell) and not issubclass(kind, (nn.SequentialCell, nn.CellList, nn.CellDict))}
+    _compute(network, by_primitives([kind for kind in wanted if not issubclass(kind, Cell)], dtype))
+    left = list(network.cells())
+    while left:
+        cell = left.pop()
+        if type(cell) in cells:
+            _compute(cell, lowered_to(dtype, mstype.float32))
+        else:
+            left += cell.cells()
     return network
 
 
-def _lower_some(cell: Cell, dtype: Any, kinds: tuple[type, ...]) -> None:
-    for name, child in list(cell.name_cells().items()):
-        if isinstance(child, kinds):
-            cell._cells[name] = _OutputLowered(child, mstype.float32, dtype)
-            if hasattr(cell, "cell_list"):
-                cell.cell_list = list(cell.cells())
-        else:
-            _lower_some(child, dtype, kinds)
+def choose_by_operator(network: Any, dtype: Any) -> Any:
+    """The network, or a function like the one given, with each operator computing as the level auto has it."""
+    if isinstance(network, Cell):
+        _compute(network, automatic(dtype))
+        return network
+    return functools.wraps(network)(changed(network, automatic(dtype), Parameter))
+
+
+def _compute(cell: Cell, how: Any) -> None:
+    """Lets a Cell compute as `how` says, but where `to_float` has said it already."""
+    own = cell.__dict__
+    if not isinstance(own["_lower"], Lowered):
+        own["_lower"] = how
+        counters.calls_changed()
 
 
 def _do_keep_batchnorm_fp32(network: Cell) -> None:
@@ -149,8 +184,10 @@ def build_train_network(
 ) -> Cell:
     """The Cell of one training step: network, loss, gradient, optimizer, at a level of mixed precision.
 
-    `level` is 'O0' (float32), 'O2' (float16 but for normalization layers; the loss is scaled) or 'O3' (float16). Further arguments:
-    `loss_scale_manager`, `keep_batchnorm_fp32`, `cast_model_type`. Raises ValueError and TypeError for arguments that do not fit.
+    `level` is 'O0' (float32), 'O1' (what `AMP_WHITE_LIST` names in float16), 'O2' (float16 but for normalization layers; the loss is
+    scaled), 'O3' (float16) or 'auto' (each operator as its numbers need it). Further arguments win over the level: `loss_scale_manager`,
+    `keep_batchnorm_fp32`, and `cast_model_type`, float16 or float32 for the whole network. Raises ValueError and TypeError for
+    arguments that do not fit.
     """
     check_type("build_train_network", "network", network, Cell, "a Cell")
     check_level("build_train_network", level)
@@ -161,9 +198,13 @@ def build_train_network(
     keep = kwargs.get("keep_batchnorm_fp32")
     if keep is not None:
         check_bool("build_train_network", "keep_batchnorm_fp32", keep)
-    lower_precision(network, level, keep)
+    cast_to = kwargs.get("cast_model_type", _config_level[level]["cast_model_type"])
+    if cast_to not in (mstype.float16, mstype.float32):
+        wrote = f"build_train_network(cast_model_type={short(cast_to)})"
+        raise ValueError(message(wrote, one_of(("mindspore.float16", "mindspore.float32"))))
+    lower_precision(network, level, keep, whole=cast_to == mstype.float16)
     if loss_fn is not None:
-        network = (_LossIn32 if level in ("O2", "O3") else WithLossCell)(network, loss_fn)
+        network = _add_loss_network(network, loss_fn, cast_to)
     manager = kwargs.get("loss_scale_manager", DynamicLossScaleManager() if level == "O2" else None)
     if manager is None:
         return TrainOneStepCell(network, optimizer).set_train()

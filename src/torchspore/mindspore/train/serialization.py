@@ -14,11 +14,12 @@ from torchspore.base import files
 from torchspore.base.frames import user_frame
 from torchspore.base.suggest import closest
 from torchspore.base.text import message, one_of, short, with_hint
+from torchspore.engine import tensor_files
 from torchspore.mindspore.common import dtype as mstype
 from torchspore.mindspore.common.parameter import Parameter
 from torchspore.mindspore.common.tensor import Tensor
 from torchspore.mindspore.nn.cell import Cell
-from torchspore.mindspore.train import checkpoint_file, encryption, safetensors_file, writing
+from torchspore.mindspore.train import checkpoint_file, encryption, writing
 from torchspore.mindspore.train.checkpoint_file import TEXT, Entry
 
 _FLOATS = frozenset({"Float16", "Float32", "Float64", "BFloat16"})
@@ -181,7 +182,8 @@ def _write(path: Path, entries: list[Entry], format: str, secret: tuple[Any, Any
     if format == "ckpt":
         checkpoint_file.write(path, iter(entries), *secret)
         return
-    safetensors_file.write(path, entries)
+    with files.whole_file(path, files.READ_ONLY, durable=True) as file:
+        tensor_files.write(file.name, (tensor_files.Stored(*entry) for entry in entries))
 
 
 def async_ckpt_thread_status() -> bool:
@@ -280,7 +282,10 @@ def _prefixes(argument: str, value: Any) -> tuple[str, ...]:
 
 
 def _read(path: Path, format: str, asks: bool, secret: tuple[Any, Any]) -> list[Entry]:
-    entries, is_checked = checkpoint_file.read(path, *secret) if format == "ckpt" else (safetensors_file.read(path), False)
+    if format == "ckpt":
+        entries, is_checked = checkpoint_file.read(path, *secret)
+    else:
+        entries, is_checked = [Entry(*stored) for stored in tensor_files.read(path)], False
     if asks and not is_checked and secret[0] is None:
         _warn(f"load_checkpoint({str(path)!r}, crc_check=True): the file has no checksum, so that nobody can tell whether it is whole",
               "save it again with save_checkpoint(format='ckpt'), which writes one")

@@ -5,7 +5,9 @@ gives the same numbers whatever the number of threads. A transform that is calle
 """
 from __future__ import annotations
 
+import random
 import threading
+import zlib
 
 import numpy as np
 
@@ -47,6 +49,13 @@ def generator() -> np.random.Generator:
         if _process is None or _process[0] != seed:
             _process = (seed, np.random.Generator(np.random.PCG64(seed)))
         return _process[1]
+
+
+def seed_python(key: tuple[int, ...]) -> None:
+    """Seeds Python's and NumPy's own random numbers for a row of a worker process: the same whichever of the processes has it."""
+    number = zlib.crc32(repr(key).encode())
+    random.seed(number)
+    np.random.seed(number)
 
 
 def happens(probability: float) -> bool:

@@ -24,7 +24,7 @@ POS_INT_MIN = 1
 
 
 def check_processes(call: str, python_multiprocessing: Any, max_rowsize: Any, workers: Any) -> None:
-    """Checks what is said of worker processes, and says in `explain` that workers are threads, which need no shared memory for rows.
+    """Checks what is said of worker processes, and says in `explain` where Python functions run.
 
     Raises TypeError for wrong types, ValueError for a size of rows below -1.
     """
@@ -35,9 +35,10 @@ def check_processes(call: str, python_multiprocessing: Any, max_rowsize: Any, wo
             check_type(call, "max_rowsize", size, int, "an int or a list of them")
             if size < -1:
                 raise ValueError(message(f"{call}(max_rowsize={short(max_rowsize)})", "sizes in MB from -1 on"))
-        effects.note("data", f"{call}(max_rowsize={max_rowsize}): means nothing here, because rows are not copied between processes")
+        if not python_multiprocessing or workers is None or workers < 2:
+            effects.note("data", f"{call}(max_rowsize={max_rowsize}): means nothing here, because no rows go to other processes")
     if python_multiprocessing and workers is not None and workers > 1:
-        effects.note("data", f"{call}(python_multiprocessing=True): the workers are threads of this process")
+        effects.note("data", f"{call}(python_multiprocessing=True): Python functions run in {workers} worker processes")
 
 
 def check_offload(offload: Any) -> None:

@@ -8,10 +8,13 @@ from typing import Any
 import numpy as np
 
 from torchspore.base.text import message, short
+from torchspore.mindspore.dataset.core import config, randomness
 from torchspore.mindspore.dataset.core.validator_helpers import check_bool, check_columns, check_int, check_processes, check_type
 from torchspore.mindspore.dataset.engine.dataset import Dataset
 from torchspore.mindspore.dataset.engine.failures import PipelineError, guarded, name_of
 from torchspore.mindspore.dataset.engine.operations import column_positions
+from torchspore.mindspore.dataset.engine.pace import apply_all
+from torchspore.mindspore.dataset.engine.processes import Processes, shared_megabytes
 from torchspore.mindspore.dataset.engine.rows import Row, Run, own, to_array
 
 
@@ -30,6 +33,9 @@ class BatchInfo:
         return self._epoch
 
 
+_Part = tuple[list[Any], BatchInfo, int]
+
+
 class BatchDataset(Dataset):
     """Rows joined along a new first axis."""
 
@@ -44,9 +50,13 @@ class BatchDataset(Dataset):
             check_int("batch", "batch_size", int(batch_size), 1)
         check_bool("batch", "drop_remainder", drop_remainder)
         check_processes("batch", python_multiprocessing, max_rowsize, num_parallel_workers)
+        self._in_processes = python_multiprocessing and (num_parallel_workers or 1) > 1 and per_batch_map is not None
+        self._max_rowsize = max_rowsize
         if per_batch_map is not None and not callable(per_batch_map):
             raise TypeError(message(f"batch(per_batch_map={short(per_batch_map)})", f"a function, got {type(per_batch_map).__name__}"))
         super().__init__(input_dataset, num_parallel_workers)
+        if input_dataset.is_sync():
+            tell_waiting(input_dataset, batch_size)
         self.batch_size, self.drop_remainder, self.per_batch_map = batch_size, drop_remainder, per_batch_map
         self.input_columns = check_columns("batch", "input_columns", input_columns) if input_columns else []
         self.output_columns = check_columns("batch", "output_columns", output_columns) if output_columns else []
@@ -69,16 +79,42 @@ class BatchDataset(Dataset):
         return -1 if callable(self.batch_size) else int(self.batch_size)
 
     def _epoch(self, run: Run) -> Iterator[Row]:
-        rows = self.children[0]._epoch(run)
+        parts = self._parts(run)
+        if self._in_processes and not config.get_debug_mode():
+            yield from run.keep(self, lambda: self._start_processes(run)).map(parts)
+            return
+        for values, info, _ in parts:
+            yield self._join(values, self.children[0]._columns(), info)
+
+    def _start_processes(self, run: Run) -> Processes:
         columns = self.children[0]._columns()
-        number = 0
+
+        def rows_of(task: list[_Part]) -> str:
+            return f"batch {task[0][1].get_batch_num()} of epoch {task[0][1].get_epoch_num()}"
+
+        def join(part: _Part) -> Row:
+            randomness.seed_python((run.seed, part[2], part[1].get_batch_num()))
+            return self._join(part[0], columns, part[1])
+
+        def work(task: list[_Part]) -> list[Any]:
+            return apply_all(join, task)
+
+        where = f"batch(per_batch_map={name_of(self.per_batch_map)})"
+        processes = Processes(self.num_parallel_workers or 1, work, where, rows_of, shared_megabytes(self._max_rowsize))
+        run.on_close(processes.close)
+        return processes
+
+    def _parts(self, run: Run) -> Iterator[_Part]:
+        """For each batch, the rows' values by column, and which pass through them it is of."""
+        rows = self.children[0]._epoch(run)
+        number, turn = 0, run.turn(self)
         while True:
             info = BatchInfo(run.epoch, number)
             size = guarded("batch(batch_size)", self.batch_size, info) if callable(self.batch_size) else self.batch_size
             taken = list(islice(rows, int(size)))
             if not taken or (self.drop_remainder and len(taken) < size):
                 return
-            yield self._join(list(zip(*taken)), columns, info)
+            yield list(zip(*taken)), info, turn
             number += 1
 
     def _join(self, values: list[Any], columns: list[str], info: BatchInfo) -> Row:
@@ -96,6 +132,16 @@ class BatchDataset(Dataset):
         given = {name: _as_batch(value, name, where) for name, value in zip(outputs, results)}
         kept = {name: values[position] for position, name in enumerate(columns)}
         return tuple(given[name] if name in given else stack(kept[name], name) for name in self._columns())
+
+
+def tell_waiting(dataset: Dataset, batch_size: Any) -> None:
+    """Tells each `sync_wait` below how many rows make a batch. Raises RuntimeError where that differs from batch to batch."""
+    from torchspore.mindspore.dataset.engine.synchronizing import waiting_below
+
+    if callable(batch_size):
+        raise RuntimeError(message("sync_wait(...).batch(function)", "a batch size that is an int"))
+    for node in waiting_below(dataset):
+        node.joined(batch_size)
 
 
 def place_outputs(columns: list[str], taken: list[str], outputs: list[str]) -> list[str]:
@@ -150,12 +196,13 @@ class PaddedBatchDataset(BatchDataset):
     def _join(self, values: list[Any], columns: list[str], info: BatchInfo) -> Row:
         column_positions("padded_batch", list(self.pad_info), columns)
         return tuple(
-            stack(_padded(column, name, self.pad_info[name]) if name in self.pad_info else column, name)
+            stack(padded(column, name, self.pad_info[name]) if name in self.pad_info else column, name)
             for column, name in zip(values, columns)
         )
 
 
-def _padded(values: Any, name: str, pad: tuple[Any, Any] | None) -> list[np.ndarray]:
+def padded(values: Any, name: str, pad: tuple[Any, Any] | None) -> list[np.ndarray]:
+    """One column's values filled up to one shape: what `pad`, (shape, value), says, or the largest in each axis."""
     shape, fill = pad or (None, None)
     rank = values[0].ndim
     largest = [max(value.shape[axis] for value in values) for axis in range(rank)]

@@ -16,6 +16,8 @@ from torchspore.mindspore.dataset.core import randomness
 
 ROWS = 32
 _SECONDS = 5e-3
+_LARGE = 16_384
+"""Bytes of a row from which arithmetic counts, not calls: several such rows are more than a processor's cache holds."""
 
 
 def can_stack(operations: list[Any]) -> bool:
@@ -69,6 +71,8 @@ def _stacked(values: Any) -> Any:
     if type(values) is np.ndarray:
         return values
     first = values[0]
+    if type(first) is np.ndarray and first.nbytes > _LARGE:
+        return values
     if all(type(value) is np.ndarray and value.shape == first.shape and value.dtype == first.dtype for value in values):
         return np.stack(values)
     return values

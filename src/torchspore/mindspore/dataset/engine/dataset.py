@@ -76,6 +76,25 @@ class Dataset:
 
         return PaddedBatchDataset(self, batch_size, drop_remainder, num_parallel_workers, pad_info)
 
+    def bucket_batch_by_length(
+        self, column_names: Any, bucket_boundaries: list[int], bucket_batch_sizes: list[int],
+        element_length_function: Callable[..., Any] | None = None, pad_info: dict[str, Any] | None = None,
+        pad_to_bucket_boundary: bool = False, drop_remainder: bool = False,
+    ) -> Dataset:
+        """Joins rows that are about as long as one another: those between two `bucket_boundaries` (growing, from 1) make batches of their
+        bucket's size, of which there is one more than boundaries.
+
+        A row's length is `element_length_function(*column_names)`, or the first axis of the one column. Shapes are filled up as in
+        `padded_batch`; with `pad_to_bucket_boundary`, sizes of None become the bucket's upper boundary less 1. Without `pad_info` every
+        column is filled up to its longest row. Raises TypeError and ValueError for arguments that do not fit.
+        """
+        from torchspore.mindspore.dataset.engine.bucketing import BucketBatchByLengthDataset
+
+        return BucketBatchByLengthDataset(
+            self, column_names, bucket_boundaries, bucket_batch_sizes, element_length_function, pad_info, pad_to_bucket_boundary,
+            drop_remainder,
+        )
+
     def map(
         self, operations: Any, input_columns: Any = None, output_columns: Any = None, num_parallel_workers: int | None = None, **kwargs: Any
     ) -> Dataset:
@@ -191,6 +210,43 @@ class Dataset:
             start += count
         return tuple(parts)
 
+    def sync_wait(self, condition_name: str, num_batch: int = 1, callback: Callable[[Any], Any] | None = None) -> Dataset:
+        """Has the pipeline wait after each `num_batch` batches until the program calls `sync_update(condition_name)`.
+
+        `callback` is given the `data` of that call. Raises RuntimeError for a name that is taken, ValueError for a number below 1.
+        """
+        from torchspore.mindspore.dataset.engine.synchronizing import SyncWaitDataset
+
+        return SyncWaitDataset(self, condition_name, num_batch, callback)
+
+    def sync_update(self, condition_name: str, num_batch: int | None = None, data: Any = None) -> None:
+        """Lets a `sync_wait` give as many batches more as it was made for, or `num_batch`. Raises RuntimeError for an unknown name."""
+        from torchspore.mindspore.dataset.engine import synchronizing
+
+        synchronizing.update(self, condition_name, num_batch, data)
+
+    def is_sync(self) -> bool:
+        """Whether the pipeline has a `sync_wait`."""
+        return any(child.is_sync() for child in self.children)
+
+    def disable_sync(self) -> None:
+        """Has every `sync_wait` of the pipeline give its rows without waiting."""
+        from torchspore.mindspore.dataset.engine import synchronizing
+
+        for node in synchronizing.waiting_below(self):
+            node.disable()
+
+    def save(self, file_name: str, num_files: int = 1, file_type: str = "mindrecord") -> None:
+        """Writes one epoch's rows to `num_files` files (from 1 to 1000), in turns: MindRecord, or 'tfrecord' (of tf.train.Examples).
+
+        MindRecord keeps whole numbers as int32 or int64 and float16 as float32, as MindSpore does. The files are there once all of them
+        are whole. Raises TypeError and ValueError for arguments that do not fit, RuntimeError for columns that a file can't hold and
+        where a file is there already.
+        """
+        from torchspore.mindspore.dataset.engine import saving
+
+        saving.save(self, file_name, num_files, file_type)
+
     # Reading -----------------------------------------------------------------------------------------------------------------------------
 
     def create_dict_iterator(self, num_epochs: int = -1, output_numpy: bool = False, do_copy: bool = False) -> Any:
@@ -214,6 +270,20 @@ class Dataset:
 
     def __iter__(self) -> Any:
         return self.create_tuple_iterator(num_epochs=1)
+
+    # Vocabularies --------------------------------------------------------------------------------------------------------------------
+
+    def build_vocab(self, columns: Any, freq_range: Any, top_k: Any, special_tokens: Any, special_first: Any) -> Any:
+        """The Vocab of some columns' words; `text.Vocab.from_dataset` under its older name."""
+        from torchspore.mindspore.dataset.text.vocabulary import Vocab
+
+        return Vocab.from_dataset(self, columns, freq_range, top_k, special_tokens, special_first)
+
+    def build_sentencepiece_vocab(self, columns: Any, vocab_size: Any, character_coverage: Any, model_type: Any, params: Any) -> Any:
+        """The SentencePieceVocab of some columns' text; `text.SentencePieceVocab.from_dataset` under its older name."""
+        from torchspore.mindspore.dataset.text.sentence_pieces import SentencePieceVocab
+
+        return SentencePieceVocab.from_dataset(self, columns, vocab_size, character_coverage, model_type, params)
 
     # Facts ---------------------------------------------------------------------------------------------------------------------------
 

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from torchspore.mindspore.dataset.engine.batching import BatchDataset, BatchInfo, PaddedBatchDataset
+from torchspore.mindspore.dataset.engine.bucketing import BucketBatchByLengthDataset
 from torchspore.mindspore.dataset.engine.cache_client import DatasetCache
 from torchspore.mindspore.dataset.engine.dataset import Dataset, SourceDataset, zip
 from torchspore.mindspore.dataset.engine.datasets_annotated import CocoDataset, KITTIDataset, ManifestDataset, VOCDataset, WIDERFaceDataset
@@ -92,3 +93,4 @@ from torchspore.mindspore.dataset.engine.operations import (
 )
 from torchspore.mindspore.dataset.engine.samplers import Shuffle
 from torchspore.mindspore.dataset.engine.schema import Schema
+from torchspore.mindspore.dataset.engine.synchronizing import SyncWaitDataset

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import inspect
+import operator
 from collections.abc import Callable, Iterator
 from itertools import islice
 from typing import Any
@@ -10,148 +11,29 @@ import numpy as np
 
 from torchspore.base.text import message, short
 from torchspore.engine import tree
-from torchspore.mindspore.dataset.core.validator_helpers import (
-    INT64_MAX,
-    check_columns,
-    check_int,
-    check_processes,
-    check_shards,
-    check_type,
-    check_workers,
-)
-from torchspore.mindspore.dataset.engine.cache_client import DatasetCache
-from torchspore.mindspore.dataset.engine.dataset import SourceDataset
-from torchspore.mindspore.dataset.engine.failures import PipelineError, failed, name_of
+from torchspore.mindspore.dataset.core import config, randomness
+from torchspore.mindspore.dataset.core.validator_helpers import check_columns, check_processes, check_type, check_workers
+from torchspore.mindspore.dataset.engine.batching import stack
+from torchspore.mindspore.dataset.engine.failures import PipelineError, failed, guarded, name_of
+from torchspore.mindspore.dataset.engine.mappable import MappableDataset as MappableDataset
+from torchspore.mindspore.dataset.engine.pace import Pace, apply_all, tried
+from torchspore.mindspore.dataset.engine.processes import Processes, shared_megabytes
 from torchspore.mindspore.dataset.engine.rows import Row, Run, to_array
-from torchspore.mindspore.dataset.engine.samplers import (
-    BuiltinSampler,
-    DistributedSampler,
-    IterSampler,
-    RandomSampler,
-    SequentialSampler,
-    Shuffle,
-    SubsetSampler,
-)
-from torchspore.mindspore.dataset.engine.workers import Workers, ordered_map
+from torchspore.mindspore.dataset.engine.schema import as_schema
 
-
-def choose_sampler(
-    call: str, num_samples: int | None, sampler: Any, shuffle: Any, num_shards: int | None, shard_id: int | None
-) -> BuiltinSampler:
-    """The sampler that a source's arguments ask for. Raises RuntimeError where they contradict each other."""
-    if num_samples is not None:
-        check_int(call, "num_samples", num_samples, 0, INT64_MAX)
-    check_shards(call, num_shards, shard_id)
-    if shuffle is not None and not isinstance(shuffle, (bool, Shuffle)):
-        raise TypeError(message(f"{call}(shuffle={short(shuffle)})", "True, False or None"))
-    if sampler is not None:
-        if shuffle is not None:
-            raise RuntimeError(message(f"{call}(sampler=..., shuffle={shuffle!r})", "one of the two", hint="leave shuffle out"))
-        if num_shards is not None:
-            raise RuntimeError(message(f"{call}(sampler=..., num_shards={num_shards})", "one of the two", hint="leave num_shards out"))
-        return as_sampler(call, sampler, num_samples)
-    wanted = True if shuffle is None else bool(shuffle)
-    if num_shards is not None:
-        return DistributedSampler(num_shards, shard_id or 0, shuffle=wanted, num_samples=num_samples)
-    if not wanted:
-        return SequentialSampler(num_samples=num_samples)
-    # With num_samples MindSpore puts each row back: some come twice.
-    return RandomSampler(replacement=num_samples is not None, num_samples=num_samples)
-
-
-def as_sampler(call: str, sampler: Any, num_samples: int | None) -> BuiltinSampler:
-    """A sampler from a sampler, a list of indexes or any iterable of them."""
-    if isinstance(sampler, BuiltinSampler):
-        if num_samples is not None:
-            outer = SequentialSampler(num_samples=num_samples)
-            outer.add_child(sampler)
-            return outer
-        return sampler
-    if isinstance(sampler, (list, tuple, np.ndarray)):
-        return SubsetSampler(sampler, num_samples)
-    if hasattr(sampler, "__iter__"):
-        return IterSampler(sampler, num_samples)
-    raise TypeError(message(f"{call}(sampler={short(sampler)})", f"a sampler or an iterable of indexes, got {type(sampler).__name__}"))
-
-
-class MappableDataset(SourceDataset):
-    """A source whose rows are read by index, in the order of a sampler. Subclasses give `_count` and `_read`."""
-
-    _indexable = True
-
-    def __init__(
-        self, call: str, num_parallel_workers: int | None, sampler: Any, num_samples: int | None, shuffle: Any, num_shards: int | None,
-        shard_id: int | None, cache: Any = None,
-    ) -> None:
-        super().__init__(None, num_parallel_workers)
-        if cache is not None and not isinstance(cache, DatasetCache):
-            raise TypeError(message(f"{call}(cache={short(cache)})", f"a DatasetCache, got {type(cache).__name__}"))
-        self.cache = cache
-        self._cache_key = object()
-        self.num_samples, self.shuffle_flag, self.num_shards, self.shard_id = num_samples, shuffle, num_shards, shard_id
-        self._use(choose_sampler(call, num_samples, sampler, shuffle, num_shards, shard_id))
-
-    def _use(self, sampler: BuiltinSampler) -> None:
-        self.sampler: BuiltinSampler = sampler.reading(self._class_labels)
-
-    def _class_labels(self) -> list[Any]:
-        """The label of each row, for a sampler that chooses by class. Raises ValueError where rows have none."""
-        raise ValueError(message(f"{type(self).__name__}(sampler=PKSampler(...))", "a source whose rows have one label each"))
-
-    def use_sampler(self, new_sampler: Any) -> None:
-        """Reads the rows that `new_sampler` chooses instead."""
-        if new_sampler is None:
-            raise TypeError(message("use_sampler(None)", "a sampler"))
-        self._use(as_sampler("use_sampler", new_sampler, None))
-
-    def add_sampler(self, new_sampler: BuiltinSampler) -> None:
-        """Lets `new_sampler` choose from the rows that the present sampler gives."""
-        check_type("add_sampler", "new_sampler", new_sampler, BuiltinSampler, "a sampler")
-        new_sampler.add_child(self.sampler)
-        self._use(new_sampler)
-
-    def is_shuffled(self) -> bool:
-        return self.sampler.is_shuffled()
-
-    def is_sharded(self) -> bool:
-        return self.sampler.is_sharded()
-
-    def _count(self) -> int:
-        raise NotImplementedError
-
-    def _read(self, index: int) -> Row:
-        raise NotImplementedError
-
-    def _size(self) -> int | None:
-        return self.sampler.length(self._count())
-
-    def _epoch(self, run: Run) -> Iterator[Row]:
-        state = run.keep(self, self.sampler.open)
-        indices = self.sampler.indices(self._count(), state)
-        read = self._read if self.cache is None else self._read_once
-        if (self.num_parallel_workers or 1) < 2:
-            for index in indices:
-                yield read(index)
-            return
-        workers = run.keep((self, "workers"), lambda: _workers(run, self.num_parallel_workers or 1))
-        yield from ordered_map(read, indices, workers, 2 * workers.count)
-
-    def _read_once(self, index: int) -> Row:
-        return self.cache.row((self._cache_key, index), lambda: self._read(index))  # type: ignore[union-attr]
-
-
-def _workers(run: Run, count: int) -> Workers:
-    workers = Workers(count, "torchspore-source")
-    run.on_close(workers.close)
-    return workers
+_WORTH_A_PROCESS = 300e-6
+"""Seconds a row."""
 
 
 class GeneratorDataset(MappableDataset):
     """Rows that a Python object gives: one with `__getitem__` and `__len__`, an iterable, or a function that returns an iterator.
 
     An indexable source is shuffled unless `shuffle=False` or a sampler is given; an iterable never is. A row is a tuple (or list) with one
-    value for each of `column_names`, or the value itself. With `num_parallel_workers` above 1, that many threads read an indexable source.
-    Raises TypeError for a source that is none of these, ValueError for arguments that do not fit.
+    value for each of `column_names`, or the value itself. With `num_parallel_workers` above 1, that many workers read an indexable source
+    whose rows take long enough: processes, or threads without `python_multiprocessing`.
+    `batch_sampler` gives the indices of each batch; `collate_fn(*columns)`, which has a list of each column's values, joins them. A
+    `schema` names the columns with their types and shapes. Raises TypeError for a source that is none of these, ValueError for arguments
+    that do not fit.
     """
 
     def __init__(
@@ -164,25 +46,24 @@ class GeneratorDataset(MappableDataset):
         if not (callable(source) or hasattr(source, "__iter__") or hasattr(source, "__getitem__") or hasattr(source, "__next__")):
             expected = f"an object with __getitem__, an iterable, or a function that returns one, got {type(source).__name__}"
             raise TypeError(message(f"{call}(source={short(source)})", expected))
-        if column_names is None:
-            expected = "column_names" if schema is None else "column_names: schema files are not in torchspore yet"
-            raise ValueError(message(f"{call}(column_names=None)", expected, hint=f"write {call}(source, ['data', 'label'])"))
-        self.column_names = check_columns(call, "column_names", column_names)
+        self.schema = None if schema is None else as_schema(call, schema)
+        if column_names is None and self.schema is None:
+            raise ValueError(message(f"{call}(column_names=None)", "column_names", hint=f"write {call}(source, ['data', 'label'])"))
+        self.column_names = check_columns(call, "column_names", list(self.schema.columns) if column_names is None else column_names)
         check_workers(call, num_parallel_workers)
         check_processes(call, python_multiprocessing, max_rowsize, num_parallel_workers)
-        if batch_sampler is not None or collate_fn is not None:
-            raise ValueError(
-                message(f"{call}(batch_sampler=..., collate_fn=...)", "None: they are not in torchspore yet", hint="use .batch(...)")
-            )
+        self._in_processes, self._max_rowsize = python_multiprocessing, max_rowsize
         self._indexable = hasattr(source, "__getitem__") and hasattr(source, "__len__")
         if not self._indexable:
             if sampler is not None:
                 raise ValueError(message(f"{call}(sampler=...)", "a source with __getitem__ and __len__, for a sampler to choose from"))
             if num_shards is not None:
                 raise ValueError(message(f"{call}(num_shards={num_shards})", "a source with __getitem__ and __len__, to take a share of"))
+        single = {"num_samples": num_samples, "shuffle": shuffle, "num_shards": num_shards, "shard_id": shard_id, "sampler": sampler}
+        self.batch_sampler, self.collate_fn = _check_batches(call, batch_sampler, collate_fn, single, self._indexable), collate_fn
         # A sampler wins over shuffle here, alone among the sources.
         super().__init__(call, num_parallel_workers, sampler, num_samples, None if sampler is not None else shuffle, num_shards, shard_id)
-        self.source, self.column_types, self.schema = source, _column_types(call, column_types), schema
+        self.source, self.column_types = source, _column_types(call, column_types)
         self._recorded: list[Any] | None = None
 
     def _columns(self) -> list[str]:
@@ -198,18 +79,73 @@ class GeneratorDataset(MappableDataset):
         return len(self.source)
 
     def _size(self) -> int | None:
-        if self._indexable:
-            return super()._size()
-        return None
+        if self.batch_sampler is not None:
+            return len(self.batch_sampler) if hasattr(self.batch_sampler, "__len__") else sum(1 for _ in self.batch_sampler)
+        return super()._size() if self._indexable else None
+
+    def get_batch_size(self) -> int:
+        return 1 if self.batch_sampler is None else -1
 
     def _read(self, index: int) -> Row:
+        return self._row(self._value(index), self.column_names)
+
+    def _value(self, index: int) -> Any:
         try:
-            value = self.source[index]
+            return self.source[index]
         except Exception as error:
             raise failed(f"{self._where()}[{index}]", error) from error
-        return self._row(value)
+
+    def _read_batch(self, indices: list[int]) -> Row:
+        """The rows of these indices joined: by `collate_fn`, which has a list of each column's values, or along a new first axis."""
+        rows = [self._value(index) for index in indices]
+        if self.collate_fn is None:
+            parts = zip(*[self._row(row, self.column_names) for row in rows])
+            return tuple(stack(values, name) for values, name in zip(parts, self.column_names))
+        columns = zip(*[[to_array(one, self._where()) for one in tree.listed(row)] for row in rows])
+        where = f"{type(self).__name__}(collate_fn={name_of(self.collate_fn)})"
+        return self._row(guarded(where, self.collate_fn, *map(list, columns)), self.column_names)
+
+    def _batches(self) -> Iterator[list[int]]:
+        """The indices of each batch."""
+        for indices in self.batch_sampler:
+            try:
+                yield [operator.index(index) for index in indices]
+            except TypeError:
+                raise PipelineError(message(f"{self._where()}: batch_sampler gave {short(indices)}", "a list of indices")) from None
+
+    def _shared(self, read: Callable[[int], Row], indices: Iterator[int], run: Run) -> Iterator[Row]:
+        if not self._in_processes or config.get_debug_mode():
+            yield from super()._shared(read, indices, run)
+            return
+        pace = run.keep(self, lambda: Pace(self.num_parallel_workers or 1, _WORTH_A_PROCESS), "pace")
+        turn = run.turn(self)
+        yield from tried(read, indices, pace)
+        if pace.shares:
+            yield from run.keep(self, lambda: self._start_processes(run, read), "processes").map(indices, lambda chunk: (turn, chunk))
+        else:
+            yield from map(read, indices)
+
+    def _start_processes(self, run: Run, read: Callable[[Any], Row]) -> Processes:
+        def rows_of(task: tuple[int, list[Any]]) -> str:
+            return f"row {task[1][0]}" if len(task[1]) == 1 else f"rows {short(task[1])}"
+
+        def seeded(turn: int, index: Any) -> Row:
+            randomness.seed_python((run.seed, turn, *tree.listed(index)))
+            return read(index)
+
+        def work(task: tuple[int, list[Any]]) -> list[Any]:
+            return apply_all(lambda index: seeded(task[0], index), task[1])
+
+        count, megabytes = self.num_parallel_workers or 1, shared_megabytes(self._max_rowsize)
+        processes = Processes(count, work, self._where(), rows_of, megabytes)
+        run.on_close(processes.close)
+        return processes
 
     def _epoch(self, run: Run) -> Iterator[Row]:
+        if self.batch_sampler is not None:
+            share = self._shared if (self.num_parallel_workers or 1) > 1 else lambda read, batches, _: map(read, batches)
+            yield from share(self._read_batch, self._batches(), run)
+            return
         if self._indexable:
             yield from super()._epoch(run)
             return
@@ -222,7 +158,7 @@ class GeneratorDataset(MappableDataset):
     def _iterate(self) -> Iterator[Row]:
         try:
             for value in self._values():
-                yield self._row(value)
+                yield self._row(value, self.column_names)
         except (PipelineError, GeneratorExit):
             raise
         except Exception as error:
@@ -251,17 +187,47 @@ class GeneratorDataset(MappableDataset):
         else:  # __getitem__ without __len__
             yield from iter(source)
 
-    def _row(self, value: Any) -> Row:
+    def _row(self, value: Any, names: list[str]) -> Row:
         values = tree.listed(value)
-        if len(values) != len(self.column_names):
-            expected = f"{len(self.column_names)} values a row, one for each of {self.column_names}, got {len(values)}"
+        if len(values) != len(names):
+            expected = f"{len(names)} values a row, one for each of {names}, got {len(values)}"
             raise PipelineError(message(self._where(), expected))
         row = tuple(to_array(one, self._where()) for one in values)
         if self.column_types is not None:
-            for name, array, wanted in zip(self.column_names, row, self.column_types):
+            for name, array, wanted in zip(names, row, self.column_types):
                 if array.dtype != wanted:
                     raise PipelineError(message(f"{self._where()}: column {name!r} is {array.dtype}", f"{wanted}, as column_types says"))
+        if self.schema is not None and self.batch_sampler is None:
+            for name, array in zip(names, row):
+                self._check_schema(name, array)
         return row
+
+    def _check_schema(self, name: str, array: np.ndarray) -> None:
+        """Raises PipelineError where a value has not the type that the schema says of its column. Shapes vary, as in MindSpore."""
+        wanted = self.schema.columns.get(name, {}).get("type") if self.schema is not None else None
+        is_text = wanted in ("string", "bytes")
+        if wanted is not None and (array.dtype.kind not in "SU" if is_text else array.dtype != np.dtype(wanted)):
+            raise PipelineError(message(f"{self._where()}: column {name!r} is {array.dtype}", f"{wanted}, as the schema says"))
+
+
+def _check_batches(call: str, batch_sampler: Any, collate_fn: Any, single: dict[str, Any], is_indexable: bool) -> Any:
+    """The `batch_sampler`. Raises TypeError, and ValueError for arguments that choose single rows beside it."""
+    if collate_fn is not None and not callable(collate_fn):
+        raise TypeError(message(f"{call}(collate_fn={short(collate_fn)})", "a function of the columns' lists"))
+    if batch_sampler is None:
+        if collate_fn is not None:
+            hint = "give a batch_sampler, or write .batch(..., per_batch_map=...)"
+            raise ValueError(message(f"{call}(collate_fn=...)", "a batch_sampler beside it", hint=hint))
+        return None
+    if not hasattr(batch_sampler, "__getitem__") and not hasattr(batch_sampler, "__iter__"):
+        raise TypeError(message(f"{call}(batch_sampler={short(batch_sampler)})", "something that gives lists of indices"))
+    others = [name for name, value in single.items() if value is not None]
+    if others:
+        what = f"{call}(batch_sampler=..., {others[0]}={short(single[others[0]])})"
+        raise ValueError(message(what, "one of the two", hint=f"leave {others[0]} out"))
+    if not is_indexable:
+        raise ValueError(message(f"{call}(batch_sampler=...)", "a source with __getitem__ and __len__"))
+    return batch_sampler
 
 
 def _column_types(call: str, column_types: Any) -> list[np.dtype] | None:

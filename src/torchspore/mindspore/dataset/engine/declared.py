@@ -19,7 +19,7 @@ import numpy as np
 from torchspore.base.text import message, one_of, short
 from torchspore.errors import DataDamaged, DataMissing
 from torchspore.mindspore.dataset.core.validator_helpers import check_bool, check_callable, check_choice, check_int, check_type
-from torchspore.mindspore.dataset.engine.datasets_user_defined import MappableDataset
+from torchspore.mindspore.dataset.engine.mappable import MappableDataset
 from torchspore.mindspore.dataset.engine.rows import Row
 from torchspore.mindspore.dataset.engine.samplers import Shuffle
 

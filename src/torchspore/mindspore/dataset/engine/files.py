@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from torchspore.mindspore.dataset.engine.datasets_user_defined import MappableDataset
+from torchspore.mindspore.dataset.engine.mappable import MappableDataset
 from torchspore.mindspore.dataset.engine.samplers import BuiltinSampler, Shuffle
 
 

@@ -2,25 +2,24 @@
 from __future__ import annotations
 
 import builtins
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 from torchspore.base.text import message, short
 from torchspore.engine import tree
+from torchspore.mindspore.dataset.callback.ds_callback import Caller, DSCallback
 from torchspore.mindspore.dataset.core import config, randomness
-from torchspore.mindspore.dataset.core.validator_helpers import check_columns, check_offload, check_processes
+from torchspore.mindspore.dataset.core.validator_helpers import check_columns, check_offload, check_processes, check_type
 from torchspore.mindspore.dataset.engine import blocks
 from torchspore.mindspore.dataset.engine.batching import place_outputs
+from torchspore.mindspore.dataset.engine.broken_rows import marking, mended
 from torchspore.mindspore.dataset.engine.dataset import Dataset
 from torchspore.mindspore.dataset.engine.failures import PipelineError, guarded, name_of
 from torchspore.mindspore.dataset.engine.operations import column_positions
+from torchspore.mindspore.dataset.engine.pace import Pace, apply_all, paced_map
+from torchspore.mindspore.dataset.engine.processes import Processes, shared_megabytes
 from torchspore.mindspore.dataset.engine.rows import Row, Run, own, to_array
-from torchspore.mindspore.dataset.engine.workers import Workers, ordered_map
-
-_TRIED_ROWS = 8
-_WORTH_A_THREAD = 300e-6  # seconds a row; handing a row to a thread and back costs about 50 us
-_CHUNK_SECONDS = 2e-3
+from torchspore.mindspore.dataset.engine.workers import Workers
 
 
 class MapDataset(Dataset):
@@ -28,7 +27,9 @@ class MapDataset(Dataset):
 
     Without `num_parallel_workers`, transforms of `dataset.vision` and `dataset.transforms` share the configured number of threads when a
     row takes long enough to be worth it, and Python functions run in one thread, so that what they count or draw stays in order.
-    `python_multiprocessing`, `max_rowsize`, `offload` change nothing, and `explain` says so: workers are threads, on the host.
+    With `python_multiprocessing` and more than one worker, Python functions run in processes, which get the rows through shared memory of
+    `max_rowsize` MB (32 and more where it says less); what they change of the program's stays there. `offload` changes nothing, and
+    `explain` says so.
     """
 
     def __init__(
@@ -44,9 +45,11 @@ class MapDataset(Dataset):
                     message(f"map(operations={short(operation)})", f"a function or transform, got {type(operation).__name__}", hint=hint)
                 )
         check_processes("map", python_multiprocessing, max_rowsize, num_parallel_workers)
+        self._python_multiprocessing, self._max_rowsize = python_multiprocessing, max_rowsize
         check_offload(offload)
-        if callbacks is not None:
-            raise ValueError(message("map(callbacks=...)", "callbacks=None: data callbacks are not in torchspore yet"))
+        self.callbacks: list[DSCallback] = [] if callbacks is None else tree.listed(callbacks)
+        for callback in self.callbacks:
+            check_type("map", "callbacks", callback, DSCallback, "a DSCallback or a list of them")
         super().__init__(input_dataset, num_parallel_workers, cache)
         self.input_columns = check_columns("map", "input_columns", input_columns) if input_columns else []
         self.output_columns = check_columns("map", "output_columns", output_columns) if output_columns else []
@@ -70,28 +73,32 @@ class MapDataset(Dataset):
     def _epoch(self, run: Run) -> Iterator[Row]:
         rows = builtins.enumerate(self.children[0]._epoch(run))
         plan = _Plan(self, run)
+        mapped = self._mapped_and_told(rows, plan, run) if self.callbacks else self._mapped(rows, plan, run)
+        return mapped if plan.mode is config.ErrorSamplesMode.RETURN else mended(mapped, plan.mode, plan.where)
+
+    def _mapped_and_told(self, rows: Iterator[tuple[int, Row]], plan: _Plan, run: Run) -> Iterator[Row]:
+        """One row after the other, here, so that the callbacks are called in order."""
+        caller = run.keep(self, lambda: Caller(self.callbacks), "callbacks")
+        caller.epoch_begin()
+        for item in rows:
+            caller.step_begin()
+            row = plan.apply(item)
+            caller.step_end()
+            yield row
+        caller.epoch_end()
+
+    def _mapped(self, rows: Iterator[tuple[int, Row]], plan: _Plan, run: Run) -> Iterator[Row]:
+        if self._in_processes:
+            processes = run.keep(self, lambda: self._start_processes(run, plan), "processes")
+            yield from processes.map(rows, lambda chunk: (plan.turn, chunk))
+            return
         workers = run.keep(self, lambda: self._start_workers(run))
         builtin = _are_builtin(self.operations)
         if workers is None or (not builtin and self.num_parallel_workers is None):
             yield from self._in_this_thread(rows, plan, builtin)
             return
-        spent = 0.0
-        for number, item in builtins.zip(range(_TRIED_ROWS), rows):
-            start = time.perf_counter()
-            row = plan.apply(item)
-            spent += time.perf_counter() - start if number else 0.0
-            yield row
-        each = spent / (_TRIED_ROWS - 1)
-        if builtin and self.num_parallel_workers is None and each < _WORTH_A_THREAD:
-            yield from self._in_this_thread(rows, plan, builtin)
-            return
-        size = max(1, min(16, int(_CHUNK_SECONDS / max(each, 1e-6))))
-        chunks = _chunks(rows, size)
-        for chunk in ordered_map(lambda items: _apply_all(plan.apply, items), chunks, workers, 2 * workers.count + 2):
-            for row in chunk:
-                if isinstance(row, Exception):
-                    raise row
-                yield row
+        pace = run.keep(self, lambda: Pace(workers.count), "pace")
+        yield from paced_map(plan.apply, rows, workers, pace, lambda rest: self._in_this_thread(rest, plan, builtin))
 
     def _in_this_thread(self, rows: Iterator[tuple[int, Row]], plan: _Plan, builtin: bool) -> Iterator[Row]:
         if not (builtin and len(plan.positions) == len(plan.outputs) == 1 and blocks.can_stack(self.operations) and _reads_by_index(self)):
@@ -102,6 +109,22 @@ class MapDataset(Dataset):
             yield from plan.apply_block(block)
             if error is not None:
                 raise error
+
+    @property
+    def _in_processes(self) -> bool:
+        """Whether the functions run in processes of their own, as `python_multiprocessing` asks; transforms release Python's lock."""
+        wanted = self._python_multiprocessing and (self.num_parallel_workers or 1) > 1
+        return wanted and not _are_builtin(self.operations) and not config.get_debug_mode()
+
+    def _start_processes(self, run: Run, plan: _Plan) -> Processes:
+        def rows_of(task: tuple[int, list[Any]]) -> str:
+            first, last = task[1][0][0], task[1][-1][0]
+            return f"row {first}" if first == last else f"rows {first} to {last}"
+
+        count, megabytes = self.num_parallel_workers or 1, shared_megabytes(self._max_rowsize)
+        processes = Processes(count, plan.work, plan.where, rows_of, megabytes)
+        run.on_close(processes.close)
+        return processes
 
     def _start_workers(self, run: Run) -> Workers | None:
         count = self.num_parallel_workers or config.get_num_parallel_workers()
@@ -124,13 +147,11 @@ class _Plan:
         self._operations = node.operations
         self._steps = [(operation, f"map(operations={name_of(operation)}, input_columns={taken})") for operation in node.operations]
         self._writes = not _are_builtin(node.operations)
-        self._where = self._steps[-1][1] if self._steps else "map"
-        self._key = (run.seed, run.epoch, _place(node))
-        if config.get_error_samples_mode() is not config.ErrorSamplesMode.RETURN:
-            mode = config.get_error_samples_mode()
-            raise ValueError(
-                message(f"config.set_error_samples_mode({mode!s})", "ErrorSamplesMode.RETURN: the others are not in torchspore yet")
-            )
+        self.where = self._steps[-1][1] if self._steps else "map"
+        self._key = (run.seed, run.turn(node), _place(node))
+        self.mode = config.get_error_samples_mode()
+        if self.mode is not config.ErrorSamplesMode.RETURN:
+            self.apply = marking(self.apply)     # type: ignore[method-assign]
 
     def apply(self, item: tuple[int, Row]) -> Row:
         """One row after all operations."""
@@ -146,6 +167,20 @@ class _Plan:
         finally:
             randomness.leave_row()
         return self._row(row, values)
+
+    @property
+    def turn(self) -> int:
+        """Which pass through the rows this plan is for; each draws other random numbers."""
+        return self._key[1]
+
+    def work(self, task: tuple[int, list[tuple[int, Row]]]) -> list[Any]:
+        """In a worker process: the rows of a task, (turn, numbered rows), after all operations."""
+        self._key = (self._key[0], task[0], self._key[2])
+        return apply_all(self._apply_seeded, task[1])
+
+    def _apply_seeded(self, item: tuple[int, Row]) -> Row:
+        randomness.seed_python((*self._key, item[0]))
+        return self.apply(item)
 
     def apply_block(self, block: list[tuple[int, Row]]) -> Iterator[Row]:
         """Several rows after all operations, together; one by one where that raises, so that the error is the right row's."""
@@ -163,8 +198,8 @@ class _Plan:
     def _row(self, row: Row, values: tuple[Any, ...]) -> Row:
         if len(values) != len(self.outputs):
             expected = f"{len(self.outputs)} results, one for each of {self.outputs}, got {len(values)}"
-            raise PipelineError(message(self._where, expected, hint="name the results in output_columns"))
-        made = [to_array(value, self._where) for value in values]
+            raise PipelineError(message(self.where, expected, hint="name the results in output_columns"))
+        made = [to_array(value, self.where) for value in values]
         return tuple([made[index] if new else row[index] for new, index in self._sources])
 
 
@@ -181,21 +216,3 @@ def _reads_by_index(node: Dataset) -> bool:
 def _place(node: Dataset) -> int:
     """How deep the pipeline below a node is: tells the random streams of two maps apart."""
     return 1 + max((_place(child) for child in node.children), default=0)
-
-
-def _chunks(items: Iterator[Any], size: int) -> Iterator[list[Any]]:
-    from itertools import islice
-
-    while chunk := list(islice(items, size)):
-        yield chunk
-
-
-def _apply_all(apply: Callable[[Any], Row], items: list[Any]) -> list[Any]:
-    rows: list[Any] = []
-    for item in items:
-        try:
-            rows.append(apply(item))
-        except Exception as error:  # the rows before it are given first
-            rows.append(error)
-            break
-    return rows

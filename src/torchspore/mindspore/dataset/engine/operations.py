@@ -55,6 +55,8 @@ class ShuffleDataset(Dataset):
 
     def __init__(self, input_dataset: Dataset, buffer_size: int, fixed_seed: int | None = None) -> None:
         check_int("shuffle", "buffer_size", buffer_size, 2, INT32_MAX, hint="leave shuffle out for rows in their order")
+        if input_dataset.is_sync():
+            raise RuntimeError(message("sync_wait(...).shuffle(...)", "shuffle before sync_wait"))
         super().__init__(input_dataset)
         self.buffer_size, self._fixed_seed = buffer_size, fixed_seed
 

@@ -22,15 +22,21 @@ class Run:
         self.seed = config.fresh_seed()
         self.epoch = 0
         self.is_closing = False
-        self._kept: dict[int, Any] = {}
+        self._kept: dict[tuple[int, str], Any] = {}
         self._closers: list[Callable[[], None]] = []
 
-    def keep(self, node: Any, make: Callable[[], Any]) -> Any:
-        """The state of `node` in this run, made at the first call."""
-        key = id(node)
+    def keep(self, node: Any, make: Callable[[], Any], what: str = "") -> Any:
+        """The state of `node` in this run, made at the first call; a node that has several names them."""
+        key = (id(node), what)
         if key not in self._kept:
             self._kept[key] = make()
         return self._kept[key]
+
+    def turn(self, node: Any) -> int:
+        """How often `node` has begun to give its rows before, in this run: more often than there are epochs below a `repeat`."""
+        turns: list[int] = self.keep(node, lambda: [-1], "turn")
+        turns[0] += 1
+        return turns[0]
 
     def on_close(self, closer: Callable[[], None]) -> None:
         """Has `closer` called when the run ends, however it ends."""

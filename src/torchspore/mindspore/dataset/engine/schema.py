@@ -91,6 +91,12 @@ class Schema:
         return self.to_json()
 
 
+
+def as_schema(call: str, schema: Any) -> Schema:
+    """A Schema, or the one that the file of this path says. Raises TypeError for anything else."""
+    check_type(call, "schema", schema, (str, Path, Schema), "a Schema or the path of a file of one")
+    return schema if isinstance(schema, Schema) else Schema(schema)
+
 def _type_name(column: str, de_type: Any) -> str:
     name = de_type if isinstance(de_type, str) else str(de_type).lower().rpartition(".")[2].rstrip("_")
     if name not in TYPES or not isinstance(de_type, (str, types.Type)):

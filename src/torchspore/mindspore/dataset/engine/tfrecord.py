@@ -56,6 +56,26 @@ def masked_crc(content: bytes) -> int:
     return ((crc >> 15 | crc << 17) + 0xA282EAD8) & 0xFFFFFFFF
 
 
+def record(row: dict[str, np.ndarray]) -> bytes:
+    """A record that holds an Example of the row: text and bytes as bytes, whole numbers as int64, others as float32; all flat."""
+    example = _example()()
+    for name, value in row.items():
+        feature = example.features.feature.add()
+        feature.key = name
+        flat = np.asarray(value).reshape(-1)
+        if flat.dtype.kind in "SU":
+            feature.value.bytes_list.value.extend(one if isinstance(one, bytes) else one.encode() for one in flat.tolist())
+        elif flat.dtype.kind in "iub":
+            feature.value.int64_list.value.extend(flat.astype(np.int64).tolist())
+        elif flat.dtype.kind == "f":
+            feature.value.float_list.value.extend(flat.astype(np.float32).tolist())
+        else:
+            raise TypeError(message(f"column {name!r} of {flat.dtype}", "numbers or text"))
+    content = example.SerializeToString()
+    length = struct.pack("<Q", len(content))
+    return b"".join([length, struct.pack("<I", masked_crc(length)), content, struct.pack("<I", masked_crc(content))])
+
+
 class Records:
     """The records of a file, by number. Raises FileFormatError, which names file and byte, where it is damaged or no such file."""
 

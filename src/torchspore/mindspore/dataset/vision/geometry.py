@@ -172,6 +172,19 @@ class Pad(ImageTensorOperation):
         return pad(value, self.padding, self.fill_value, self.padding_mode)
 
 
+def flip(image: np.ndarray, axis: int) -> np.ndarray:
+    """An image with its rows (axis 0) or its columns (axis 1) in the other order."""
+    import cv2
+
+    if image.dtype.char in "BbHhifd" and image.size and (image.ndim == 2 or image.shape[2] <= _MOST_CHANNELS):
+        return cv2.flip(image, axis).reshape(image.shape)
+    return np.ascontiguousarray(np.flip(image, axis))
+
+
+_MOST_CHANNELS = 4
+"""Of an image that OpenCV takes."""
+
+
 class HorizontalFlip(ImageTensorOperation):
     """Swaps left and right."""
 
@@ -179,7 +192,7 @@ class HorizontalFlip(ImageTensorOperation):
 
     def _apply(self, value: np.ndarray, chosen: Any = None) -> Any:
         check_image("HorizontalFlip", value)
-        return np.ascontiguousarray(value[:, ::-1])
+        return flip(value, 1)
 
 
 class VerticalFlip(ImageTensorOperation):
@@ -189,7 +202,7 @@ class VerticalFlip(ImageTensorOperation):
 
     def _apply(self, value: np.ndarray, chosen: Any = None) -> Any:
         check_image("VerticalFlip", value)
-        return np.ascontiguousarray(value[::-1])
+        return flip(value, 0)
 
 
 def rotate(image: np.ndarray, degrees: float, resample: Inter, expand: bool, center: Any, fill: Any) -> np.ndarray:

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -80,12 +81,20 @@ def decode(data: np.ndarray, where: str) -> np.ndarray:
 
     flat = np.ascontiguousarray(data).reshape(-1)
     check_pixels(flat, where)
+    if flat.dtype == np.uint8 and flat[:2].tobytes() == _JPEG:
+        import simplejpeg
+
+        try:
+            return simplejpeg.decode_jpeg(flat, "RGB")
+        except ValueError:                       # colours of print, or damage that OpenCV reads past as MindSpore does
+            pass
     image = cv2.imdecode(flat, cv2.IMREAD_COLOR | cv2.IMREAD_IGNORE_ORIENTATION) if flat.dtype == np.uint8 and flat.size else None
     if image is None:
         raise RuntimeError(message(f"{where}: {flat.size} bytes", "the bytes of an image file (JPEG, PNG, BMP, TIFF, WebP)"))
     return cv2.cvtColor(image, cv2.COLOR_BGR2RGB)
 
 
+_JPEG = b"\xff\xd8"
 MOST_PIXELS = 178_956_970
 """Where Pillow stops too. OPENCV_IO_MAX_IMAGE_PIXELS names another number."""
 
@@ -125,6 +134,18 @@ def _pixels(head: bytes) -> int:
         return max(map(int, re.findall(r"\d+", str(error))))
     except Exception:  # what reads it says what is wrong with it
         return 0
+
+
+def planes(image: np.ndarray) -> Sequence[np.ndarray]:
+    """The channels of an image (H, W, C), each contiguous where OpenCV knows the dtype: that is what makes arithmetic on them fast."""
+    import cv2
+
+    if image.dtype.char in "BbHhifd" and image.shape[2] <= _MOST_SPLIT:
+        return cv2.split(image)
+    return [image[..., channel] for channel in range(image.shape[2])]
+
+
+_MOST_SPLIT = 128
 
 
 def to_pil(image: np.ndarray) -> Any:
@@ -204,15 +225,17 @@ class ToTensor(ImageTensorOperation):
 
     def _apply(self, value: np.ndarray, chosen: Any = None) -> Any:
         check_image("ToTensor", value)
-        planes = value[None] if value.ndim == 2 else value.transpose(2, 0, 1)
-        scaled = np.divide(planes, np.float32(255), dtype=np.float32, casting="unsafe")
-        return np.ascontiguousarray(scaled.astype(self._dtype, copy=False))
+        split = [value] if value.ndim == 2 else planes(value)
+        scaled = np.empty((len(split), *value.shape[:2]), np.float32)
+        for plane, out in zip(split, scaled):
+            np.divide(plane, np.float32(255), out=out, dtype=np.float32, casting="unsafe")
+        return scaled.astype(self._dtype, copy=False)
 
     def _apply_stack(self, values: np.ndarray) -> np.ndarray:
         if values.ndim not in (3, 4):
             raise ValueError  # the row by itself says what is wrong
-        planes = values[:, None] if values.ndim == 3 else values.transpose(0, 3, 1, 2)
-        scaled = np.divide(planes, np.float32(255), dtype=np.float32, casting="unsafe")
+        split = values[:, None] if values.ndim == 3 else values.transpose(0, 3, 1, 2)
+        scaled = np.divide(split, np.float32(255), dtype=np.float32, casting="unsafe")
         return np.ascontiguousarray(scaled.astype(self._dtype, copy=False))
 
 

@@ -45,7 +45,7 @@ class RandomHorizontalFlip(ImageTensorOperation):
 
     def _apply(self, value: np.ndarray, chosen: Any = None) -> Any:
         check_image("RandomHorizontalFlip", value)
-        return np.ascontiguousarray(value[:, ::-1]) if chosen else value
+        return geometry.flip(value, 1) if chosen else value
 
 
 class RandomVerticalFlip(ImageTensorOperation):
@@ -61,7 +61,7 @@ class RandomVerticalFlip(ImageTensorOperation):
 
     def _apply(self, value: np.ndarray, chosen: Any = None) -> Any:
         check_image("RandomVerticalFlip", value)
-        return np.ascontiguousarray(value[::-1]) if chosen else value
+        return geometry.flip(value, 0) if chosen else value
 
 
 class RandomCrop(ImageTensorOperation):

@@ -10,6 +10,7 @@ from torchspore.mindspore.common.initializer import HeUniform, Uniform, initiali
 from torchspore.mindspore.common.parameter import Parameter
 from torchspore.mindspore.nn.cell import Cell
 from torchspore.mindspore.nn.layer.parts import Part
+from torchspore.mindspore.ops.linear_algebra import dense_layer
 
 
 class Dense(Cell):
@@ -44,7 +45,7 @@ class Dense(Cell):
 
     def construct(self, x: Any) -> Any:
         """The layer's result for x."""
-        out = ops.dense(x, self.weight, self.bias)
+        out = dense_layer(x, self.weight, self.bias)
         return self.activation(out) if self.activation is not None else out
 
     def extend_repr(self) -> str:

@@ -13,7 +13,9 @@ from torchspore.mindspore.train.callback._callback import (
     _set_cur_net,
 )
 from torchspore.mindspore.train.callback._checkpoint import CheckpointConfig, ModelCheckpoint
+from torchspore.mindspore.train.callback._flops_collector import FlopsUtilizationCollector
 from torchspore.mindspore.train.callback._history import History, LambdaCallback
+from torchspore.mindspore.train.callback._keeping import BackupAndRestore, OnRequestExit
 from torchspore.mindspore.train.callback._learning_rate import EarlyStopping, LearningRateScheduler, ReduceLROnPlateau
 from torchspore.mindspore.train.callback._loss_monitor import LossMonitor
 from torchspore.mindspore.train.callback._summary_collector import SummaryCollector
@@ -21,8 +23,9 @@ from torchspore.mindspore.train.callback._time_monitor import TimeMonitor
 from torchspore.names import missing
 
 __all__ = [
-    "Callback", "CheckpointConfig", "EarlyStopping", "History", "LambdaCallback", "LearningRateScheduler", "LossMonitor", "ModelCheckpoint",
-    "ReduceLROnPlateau", "RunContext", "SummaryCollector", "TimeMonitor",
+    "BackupAndRestore", "Callback", "CheckpointConfig", "EarlyStopping",
+    "FlopsUtilizationCollector", "History", "LambdaCallback", "LearningRateScheduler", "LossMonitor", "ModelCheckpoint",
+    "OnRequestExit",    "ReduceLROnPlateau", "RunContext", "SummaryCollector", "TimeMonitor",
 ]
 
 __getattr__ = missing(__name__)

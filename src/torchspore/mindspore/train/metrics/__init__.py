@@ -16,8 +16,10 @@ from torchspore.mindspore.train.metrics.classification import (
     Top5CategoricalAccuracy,
     TopKCategoricalAccuracy,
 )
+from torchspore.mindspore.train.metrics.confusion_rates import ConfusionMatrixMetric
 from torchspore.mindspore.train.metrics.error import MAE, MSE, CosineSimilarity, Dice, Loss, Perplexity, auc
 from torchspore.mindspore.train.metrics.metric import EvaluationBase, Metric, rearrange_inputs
+from torchspore.mindspore.train.metrics.occlusion import OcclusionSensitivity
 from torchspore.mindspore.train.metrics.ranking import ROC, BleuScore
 from torchspore.mindspore.train.metrics.surface import HausdorffDistance, MeanSurfaceDistance, RootMeanSquareDistance
 from torchspore.names import missing
@@ -25,7 +27,8 @@ from torchspore.names import missing
 _FACTORY: dict[str, type[Metric]] = {
     "accuracy": Accuracy, "acc": Accuracy, "precision": Precision, "recall": Recall, "F1": F1, "topk": TopKCategoricalAccuracy,
     "top_1_accuracy": Top1CategoricalAccuracy, "top_5_accuracy": Top5CategoricalAccuracy, "mae": MAE, "mse": MSE, "loss": Loss,
-    "confusion_matrix": ConfusionMatrix, "cosine_similarity": CosineSimilarity, "dice": Dice, "perplexity": Perplexity,
+    "confusion_matrix": ConfusionMatrix, "confusion_matrix_metric": ConfusionMatrixMetric,
+    "occlusion_sensitivity": OcclusionSensitivity, "cosine_similarity": CosineSimilarity, "dice": Dice, "perplexity": Perplexity,
     "bleu_score": BleuScore,
     "hausdorff_distance": HausdorffDistance, "mean_surface_distance": MeanSurfaceDistance, "roc": ROC,
     "root_mean_square_distance": RootMeanSquareDistance,

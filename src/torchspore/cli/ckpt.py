@@ -1,0 +1,127 @@
+"""`torchspore ckpt`: shows checkpoints, compares two of them, and carries them to torch and back."""
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from torchspore.base.suggest import closest
+from torchspore.base.text import with_hint
+
+DIFFERENT = 1
+USAGE_ERROR = 2
+_ACTIONS = ("show", "diff", "to-torch", "from-torch")
+
+
+def run(words: Sequence[str]) -> int:
+    """The command; gives 1 where `diff` finds a difference, 2 where a file can't be read or the line is wrong."""
+    if words and not words[0].startswith("-") and words[0] not in _ACTIONS:
+        near = closest(words[0], _ACTIONS)
+        print(with_hint(f"torchspore ckpt {words[0]}: expected {', '.join(_ACTIONS)}.", f"write `torchspore ckpt {near or 'show FILE'}`"),
+              file=sys.stderr)
+        return USAGE_ERROR
+    options = _parser().parse_args(list(words))
+    from torchspore.errors import FileFormatError
+
+    try:
+        return int(options.action(options))
+    except BrokenPipeError:
+        raise                                    # `| head` has seen enough: no error of a file
+    except (FileFormatError, ValueError, TypeError, OSError) as error:
+        print(f"torchspore ckpt: {error}", file=sys.stderr)
+        return USAGE_ERROR
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="torchspore ckpt", description="Shows, compares and converts checkpoints: .ckpt, .safetensors, and torch's .pt, .pth, .bin."
+    )
+    actions = parser.add_subparsers(required=True, metavar="show | diff | to-torch | from-torch")
+    show = actions.add_parser("show", help="lists the parameters of a file")
+    show.add_argument("file")
+    show.add_argument("--json", action="store_true", help="one JSON object instead of a table")
+    show.set_defaults(action=_show)
+    diff = actions.add_parser("diff", help="says where two files differ; the exit code is 1 then")
+    diff.add_argument("first")
+    diff.add_argument("second")
+    diff.add_argument("--rtol", type=float, default=0.0, help="relative difference that counts as none (default: 0)")
+    diff.add_argument("--atol", type=float, default=0.0, help="absolute difference that counts as none (default: 0)")
+    diff.set_defaults(action=_diff)
+    to_torch = actions.add_parser("to-torch", help="writes a state_dict with torch's names (.pt, .pth, .bin or .safetensors)")
+    to_torch.add_argument("file")
+    to_torch.add_argument("output")
+    to_torch.add_argument("--keep-names", action="store_true", help="leaves MindSpore's names as they are")
+    to_torch.set_defaults(action=_to_torch)
+    from_torch = actions.add_parser("from-torch", help="writes a checkpoint with MindSpore's names (.ckpt or .safetensors)")
+    from_torch.add_argument("file")
+    from_torch.add_argument("output")
+    from_torch.add_argument("--like", metavar="CKPT", help="a checkpoint of the same net, whose names are taken; embeddings need it")
+    from_torch.add_argument("--keep-names", action="store_true", help="leaves torch's names as they are")
+    from_torch.set_defaults(action=_from_torch)
+    return parser
+
+
+def _show(options: argparse.Namespace) -> int:
+    from torchspore.mindspore.train import checkpoint_tools
+
+    entries, checksum = checkpoint_tools.read(options.file)
+    described = [checkpoint_tools.describe(entry) for entry in entries]
+    size = sum(one["bytes"] for one in described)
+    if options.json:
+        print(json.dumps({"file": options.file, "checksum": checksum, "bytes": size, "parameters": described}))
+        return 0
+    _print_table(["name", "type", "shape", "bytes", "mean", "smallest", "largest"], [
+        [one["name"], one["type"], str(one["shape"]), f"{one['bytes']:,}", *(_figure(one[key]) for key in ("mean", "smallest", "largest"))]
+        for one in described
+    ])
+    values = sum(one["values"] for one in described)
+    print(f"\n{len(described)} parameters, {values:,} values, {size:,} bytes; checksum: {checksum}")
+    bad = [one["name"] for one in described if not one["finite"]]
+    if bad:
+        print(f"not all finite: {', '.join(bad[:5])}{' ..' if len(bad) > 5 else ''}")
+    return 0
+
+
+def _diff(options: argparse.Namespace) -> int:
+    from torchspore.mindspore.train import checkpoint_tools
+
+    differences, alike = checkpoint_tools.differences(options.first, options.second, options.rtol, options.atol)
+    _print_table(["name", "what", options.first, options.second], [[one.name, one.what, one.first, one.second] for one in differences])
+    print(f"{alike} equal, {len(differences)} different")
+    return DIFFERENT if differences else 0
+
+
+def _to_torch(options: argparse.Namespace) -> int:
+    from torchspore.mindspore.train import checkpoint_tools
+
+    left_out = checkpoint_tools.to_torch(options.file, options.output, options.keep_names)
+    return _told(options.output, left_out)
+
+
+def _from_torch(options: argparse.Namespace) -> int:
+    from torchspore.mindspore.train import checkpoint_tools
+
+    left_out = checkpoint_tools.from_torch(options.file, options.output, options.keep_names, options.like)
+    return _told(options.output, left_out)
+
+
+def _told(output: str, left_out: list[str]) -> int:
+    print(f"written: {Path(output)}")
+    if left_out:
+        print(f"left out, for the other side has no such thing: {', '.join(left_out[:5])}{' ..' if len(left_out) > 5 else ''}")
+    return 0
+
+
+def _figure(value: Any) -> str:
+    return "" if value is None else f"{value:.6g}" if isinstance(value, float) else str(value)
+
+
+def _print_table(heads: list[str], rows: list[list[str]]) -> None:
+    if not rows:
+        return
+    widths = [max(len(row[column]) for row in [heads, *rows]) for column in range(len(heads))]
+    for row in [heads, *rows]:
+        print("  ".join(f"{cell:{width}}" for cell, width in zip(row, widths)).rstrip())

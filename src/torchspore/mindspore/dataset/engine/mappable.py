@@ -1,0 +1,144 @@
+"""Sources whose rows are read by index, in the order of a sampler."""
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from torchspore.base.text import message, short
+from torchspore.mindspore.dataset.core.validator_helpers import (
+    INT64_MAX,
+    check_int,
+    check_shards,
+    check_type,
+)
+from torchspore.mindspore.dataset.engine.cache_client import DatasetCache
+from torchspore.mindspore.dataset.engine.dataset import SourceDataset
+from torchspore.mindspore.dataset.engine.pace import Pace, paced_map
+from torchspore.mindspore.dataset.engine.rows import Row, Run
+from torchspore.mindspore.dataset.engine.samplers import (
+    BuiltinSampler,
+    DistributedSampler,
+    IterSampler,
+    RandomSampler,
+    SequentialSampler,
+    Shuffle,
+    SubsetSampler,
+)
+from torchspore.mindspore.dataset.engine.workers import Workers
+
+
+def choose_sampler(
+    call: str, num_samples: int | None, sampler: Any, shuffle: Any, num_shards: int | None, shard_id: int | None
+) -> BuiltinSampler:
+    """The sampler that a source's arguments ask for. Raises RuntimeError where they contradict each other."""
+    if num_samples is not None:
+        check_int(call, "num_samples", num_samples, 0, INT64_MAX)
+    check_shards(call, num_shards, shard_id)
+    if shuffle is not None and not isinstance(shuffle, (bool, Shuffle)):
+        raise TypeError(message(f"{call}(shuffle={short(shuffle)})", "True, False or None"))
+    if sampler is not None:
+        if shuffle is not None:
+            raise RuntimeError(message(f"{call}(sampler=..., shuffle={shuffle!r})", "one of the two", hint="leave shuffle out"))
+        if num_shards is not None:
+            raise RuntimeError(message(f"{call}(sampler=..., num_shards={num_shards})", "one of the two", hint="leave num_shards out"))
+        return as_sampler(call, sampler, num_samples)
+    wanted = True if shuffle is None else bool(shuffle)
+    if num_shards is not None:
+        return DistributedSampler(num_shards, shard_id or 0, shuffle=wanted, num_samples=num_samples)
+    if not wanted:
+        return SequentialSampler(num_samples=num_samples)
+    # With num_samples MindSpore puts each row back: some come twice.
+    return RandomSampler(replacement=num_samples is not None, num_samples=num_samples)
+
+
+def as_sampler(call: str, sampler: Any, num_samples: int | None) -> BuiltinSampler:
+    """A sampler from a sampler, a list of indexes or any iterable of them."""
+    if isinstance(sampler, BuiltinSampler):
+        if num_samples is not None:
+            outer = SequentialSampler(num_samples=num_samples)
+            outer.add_child(sampler)
+            return outer
+        return sampler
+    if isinstance(sampler, (list, tuple, np.ndarray)):
+        return SubsetSampler(sampler, num_samples)
+    if hasattr(sampler, "__iter__"):
+        return IterSampler(sampler, num_samples)
+    raise TypeError(message(f"{call}(sampler={short(sampler)})", f"a sampler or an iterable of indexes, got {type(sampler).__name__}"))
+
+
+class MappableDataset(SourceDataset):
+    """A source whose rows are read by index, in the order of a sampler. Subclasses give `_count` and `_read`."""
+
+    _indexable = True
+
+    def __init__(
+        self, call: str, num_parallel_workers: int | None, sampler: Any, num_samples: int | None, shuffle: Any, num_shards: int | None,
+        shard_id: int | None, cache: Any = None,
+    ) -> None:
+        super().__init__(None, num_parallel_workers)
+        if cache is not None and not isinstance(cache, DatasetCache):
+            raise TypeError(message(f"{call}(cache={short(cache)})", f"a DatasetCache, got {type(cache).__name__}"))
+        self.cache = cache
+        self._cache_key = object()
+        self.num_samples, self.shuffle_flag, self.num_shards, self.shard_id = num_samples, shuffle, num_shards, shard_id
+        self._use(choose_sampler(call, num_samples, sampler, shuffle, num_shards, shard_id))
+
+    def _use(self, sampler: BuiltinSampler) -> None:
+        self.sampler: BuiltinSampler = sampler.reading(self._class_labels)
+
+    def _class_labels(self) -> list[Any]:
+        """The label of each row, for a sampler that chooses by class. Raises ValueError where rows have none."""
+        raise ValueError(message(f"{type(self).__name__}(sampler=PKSampler(...))", "a source whose rows have one label each"))
+
+    def use_sampler(self, new_sampler: Any) -> None:
+        """Reads the rows that `new_sampler` chooses instead."""
+        if new_sampler is None:
+            raise TypeError(message("use_sampler(None)", "a sampler"))
+        self._use(as_sampler("use_sampler", new_sampler, None))
+
+    def add_sampler(self, new_sampler: BuiltinSampler) -> None:
+        """Lets `new_sampler` choose from the rows that the present sampler gives."""
+        check_type("add_sampler", "new_sampler", new_sampler, BuiltinSampler, "a sampler")
+        new_sampler.add_child(self.sampler)
+        self._use(new_sampler)
+
+    def is_shuffled(self) -> bool:
+        return self.sampler.is_shuffled()
+
+    def is_sharded(self) -> bool:
+        return self.sampler.is_sharded()
+
+    def _count(self) -> int:
+        raise NotImplementedError
+
+    def _read(self, index: int) -> Row:
+        raise NotImplementedError
+
+    def _size(self) -> int | None:
+        return self.sampler.length(self._count())
+
+    def _epoch(self, run: Run) -> Iterator[Row]:
+        state = run.keep(self, self.sampler.open)
+        indices = self.sampler.indices(self._count(), state)
+        read = self._read if self.cache is None else self._read_once
+        if (self.num_parallel_workers or 1) < 2:
+            for index in indices:
+                yield read(index)
+            return
+        yield from self._shared(read, indices, run)
+
+    def _shared(self, read: Callable[[int], Row], indices: Iterator[int], run: Run) -> Iterator[Row]:
+        """The rows of the indices, in their order, by several workers: threads, as far as they pay."""
+        workers = run.keep(self, lambda: _workers(run, self.num_parallel_workers or 1), "workers")
+        yield from paced_map(read, indices, workers, run.keep(self, lambda: Pace(workers.count), "pace"))
+
+    def _read_once(self, index: int) -> Row:
+        return self.cache.row((self._cache_key, index), lambda: self._read(index))  # type: ignore[union-attr]
+
+
+def _workers(run: Run, count: int) -> Workers:
+    workers = Workers(count, "torchspore-source")
+    run.on_close(workers.close)
+    return workers

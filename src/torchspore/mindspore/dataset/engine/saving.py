@@ -1,0 +1,100 @@
+"""`Dataset.save`: the rows of a pipeline as MindRecord or TFRecord files."""
+from __future__ import annotations
+
+import contextlib
+import itertools
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from torchspore.base.files import whole_file
+from torchspore.base.text import message, one_of, short
+from torchspore.mindspore.dataset.core.validator_helpers import check_type
+from torchspore.mindspore.dataset.engine import tfrecord
+from torchspore.mindspore.dataset.engine.failures import PipelineError
+from torchspore.mindspore.dataset.engine.rows import Row
+
+_MOST_FILES = 1000
+_ROWS = 512
+_TYPES = {
+    **dict.fromkeys(("bool", "int8", "uint8", "int16", "uint16", "int32"), "int32"),
+    **dict.fromkeys(("uint32", "int64", "uint64"), "int64"), "float16": "float32", "float32": "float32", "float64": "float64",
+}
+"""The type of MindRecord that keeps a dtype, as in MindSpore."""
+
+
+def save(dataset: Any, file_name: Any, num_files: Any, file_type: Any) -> None:
+    """Writes all rows of one epoch, in turns to `num_files` files. See `Dataset.save`."""
+    check_type("save", "file_name", file_name, str, "a path")
+    if isinstance(num_files, bool) or not isinstance(num_files, int):
+        raise TypeError(message(f"save(num_files={short(num_files)})", f"an int, got {type(num_files).__name__}"))
+    if not 1 <= num_files <= _MOST_FILES:
+        raise ValueError(message(f"save(num_files={num_files})", f"a number from 1 to {_MOST_FILES}"))
+    writers = {"mindrecord": _to_mindrecord, "tfrecord": _to_tfrecord}
+    if file_type not in writers:
+        raise ValueError(message(f"save(file_type={short(file_type)})", one_of(writers)))
+    rows = dataset.create_tuple_iterator(num_epochs=1, output_numpy=True)
+    try:
+        writers[file_type](file_name, num_files, dataset.get_col_names(), rows)
+    finally:
+        rows.stop()
+
+
+def _chunks(rows: Iterator[Row], files: int) -> Iterator[list[Row]]:
+    size = _ROWS * files
+    chunk = list(islice(rows, size))
+    while chunk:
+        yield chunk
+        chunk = list(islice(rows, size)) if len(chunk) == size else []
+
+
+def _to_mindrecord(name: str, files: int, columns: list[str], rows: Iterator[Row]) -> None:
+    from torchspore.mindspore.mindrecord import FileWriter
+
+    writer, schema = FileWriter(name, files), None
+    try:
+        for chunk in _chunks(rows, files):
+            if schema is None:
+                schema = {column: _field(column, value) for column, value in zip(columns, chunk[0])}
+                writer.add_schema(schema, "saved by mindspore.dataset")
+            turns = [row for number in range(files) for row in chunk[number::files]]
+            writer.write_raw_data([{column: _value(value) for column, value in zip(columns, row)} for row in turns])
+        if schema is None:
+            raise PipelineError(message(f"save({name!r}) of no rows", "a pipeline with rows"))
+        writer.commit()
+    except BaseException:
+        writer._discard()
+        raise
+
+
+def _field(column: str, value: np.ndarray) -> dict[str, Any]:
+    """What the schema says of a column: the type, and the shape, whose first length is open."""
+    if value.dtype.kind in "SU":
+        if value.ndim:
+            raise PipelineError(message(f"save: column {column!r} of text and shape {list(value.shape)}", "one text a row"))
+        return {"type": "string" if value.dtype.kind == "U" else "bytes"}
+    if value.dtype.name not in _TYPES:
+        raise PipelineError(message(f"save: column {column!r} of {value.dtype}", one_of(_TYPES)))
+    kind: dict[str, Any] = {"type": _TYPES[value.dtype.name]}
+    return {**kind, "shape": [-1, *value.shape[1:]]} if value.ndim else kind
+
+
+def _value(value: np.ndarray) -> Any:
+    """A value as FileWriter takes it."""
+    if value.dtype.kind in "SU":
+        return value.item()
+    converted = value.astype(_TYPES[value.dtype.name])
+    return converted if value.ndim else converted.item()
+
+
+def _to_tfrecord(name: str, files: int, columns: list[str], rows: Iterator[Row]) -> None:
+    path = Path(name).expanduser()
+    digits = len(str(files - 1))
+    paths = [path] if files == 1 else [path.with_name(f"{path.name}{number:0{digits}}") for number in range(files)]
+    with contextlib.ExitStack() as stack:
+        opened = [stack.enter_context(whole_file(one)) for one in paths]
+        for file, row in zip(itertools.cycle(opened), rows):
+            file.write(tfrecord.record(dict(zip(columns, row))))

@@ -1,0 +1,214 @@
+"""`Vocab`, words and their numbers, and `Lookup`, which replaces words by numbers."""
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from torchspore.base.text import message, short
+from torchspore.engine import dtypes
+from torchspore.mindspore.dataset.core.validator_helpers import INT32_MAX, check_bool, check_columns, check_int, check_type
+from torchspore.mindspore.dataset.text.operation import TextTensorOperation, check_text
+from torchspore.mindspore.dataset.transforms.transforms import numpy_type
+
+
+class Vocab:
+    """Words and their numbers. It is made by `from_list`, `from_dict`, `from_file` or `from_dataset`."""
+
+    def __init__(self) -> None:
+        self._ids: dict[str, int] = {}
+        self._words: dict[int, str] = {}
+
+    @classmethod
+    def _of(cls, ids: dict[str, int]) -> Vocab:
+        made = cls()
+        made._ids = ids
+        made._words = {number: word for word, number in ids.items()}
+        return made
+
+    @classmethod
+    def from_list(cls, word_list: Any, special_tokens: Any = None, special_first: bool = True) -> Vocab:
+        """Numbers the words of a list in its order. Raises TypeError for what is no list of str, ValueError for a word twice."""
+        words = _check_words("Vocab.from_list", "word_list", word_list)
+        special = _check_special("Vocab.from_list", special_tokens, special_first)
+        if both := sorted(set(special) & set(words)):
+            raise ValueError(message(f"Vocab.from_list(special_tokens={short(special)})", f"tokens that are no words, got {both}"))
+        return cls._of(_numbered(words, special, special_first))
+
+    @classmethod
+    def from_dict(cls, word_dict: Any) -> Vocab:
+        """Takes the numbers of a dict. Raises TypeError unless it is of str to int, ValueError for a number below 0."""
+        check_type("Vocab.from_dict", "word_dict", word_dict, dict, "a dict of words and their numbers")
+        for word, number in word_dict.items():
+            check_type("Vocab.from_dict", "word", word, str, "a str")
+            check_int("Vocab.from_dict", "word_id", number, 0)
+        return cls._of(dict(word_dict))
+
+    @classmethod
+    def from_file(
+        cls, file_path: Any, delimiter: str = "", vocab_size: int | None = None, special_tokens: Any = None, special_first: bool = True
+    ) -> Vocab:
+        """Numbers the lines of a file, of each what stands before `delimiter`; at most `vocab_size` of them.
+
+        Raises RuntimeError for a file that can't be read, and for a word that is there twice.
+        """
+        call = "Vocab.from_file"
+        check_type(call, "file_path", file_path, str, "a path")
+        check_type(call, "delimiter", delimiter, str, "a str")
+        if vocab_size is not None:
+            check_int(call, "vocab_size", vocab_size, 1)
+        special = _check_special(call, special_tokens, special_first)
+        try:
+            lines = Path(file_path).read_bytes().decode("utf-8").split("\n")
+        except (OSError, UnicodeDecodeError) as error:
+            raise RuntimeError(message(f"{call}({file_path!r})", f"a text file ({error})")) from None
+        if lines[-1] == "":
+            lines.pop()
+        words = [line.split(delimiter, 1)[0] if delimiter else line for line in lines][:vocab_size]
+        twice = [word for word, count in Counter(words).items() if count > 1] + sorted(set(special) & set(words))
+        if twice:
+            raise RuntimeError(message(f"{call}({file_path!r})", f"each word once, got {short(twice[0])} twice"))
+        return cls._of(_numbered(words, special, special_first))
+
+    @classmethod
+    def from_dataset(
+        cls, dataset: Any, columns: Any = None, freq_range: Any = None, top_k: int | None = None, special_tokens: Any = None,
+        special_first: bool = True,
+    ) -> Vocab:
+        """Numbers the words of a dataset's columns, the most frequent first, equally frequent ones by their letters.
+
+        Only words whose count lies in `freq_range` (min, max; None is open) are taken, and of these at most `top_k`.
+        """
+        call = "Vocab.from_dataset"
+        names = check_columns(call, "columns", columns) if columns else []
+        least, most = _check_frequencies(call, freq_range)
+        if top_k is not None:
+            check_int(call, "top_k", top_k, 1)
+        special = _check_special(call, special_tokens, special_first)
+        if not hasattr(dataset, "create_dict_iterator"):
+            raise AttributeError(message(f"{call}({short(dataset)})", f"a dataset, got {type(dataset).__name__}"))
+        counts = _counted(call, dataset, names)
+        if both := sorted(set(special) & set(counts)):
+            raise RuntimeError(message(f"{call}(special_tokens={short(special)})", f"tokens that are no words, got {both}"))
+        kept = [(word, count) for word, count in counts.items() if least <= count and (most is None or count <= most)]
+        kept.sort(key=lambda pair: (-pair[1], pair[0].encode()))
+        return cls._of(_numbered([word for word, _ in kept[:top_k]], special, special_first))
+
+    def vocab(self) -> dict[str, int]:
+        """The numbers of all words."""
+        return dict(self._ids)
+
+    def tokens_to_ids(self, tokens: Any) -> Any:
+        """The numbers of words: an int for a str, a list for a list or a row; -1 for an unknown word."""
+        check_type("tokens_to_ids", "tokens", tokens, (str, list, np.ndarray), "a str, a list of them or an array")
+        if isinstance(tokens, str):
+            return self._ids.get(tokens, -1)
+        words = _row("tokens_to_ids", "tokens", tokens, str, "str")
+        found = [self._ids.get(word, -1) for word in words]
+        return found[0] if isinstance(tokens, np.ndarray) and tokens.ndim == 0 else found
+
+    def ids_to_tokens(self, ids: Any) -> Any:
+        """The words of numbers: a str for an int, a list for a list or a row; empty for an unknown number."""
+        check_type("ids_to_tokens", "ids", ids, (int, list, np.ndarray), "an int, a list of them or an array")
+        if isinstance(ids, int):
+            check_int("ids_to_tokens", "ids", ids, 0)
+            return self._words.get(ids, "")
+        numbers = _row("ids_to_tokens", "ids", ids, int, "int")
+        for number in numbers:
+            check_int("ids_to_tokens", "ids", number, 0, INT32_MAX)
+        found = [self._words.get(number, "") for number in numbers]
+        return found[0] if isinstance(ids, np.ndarray) and ids.ndim == 0 else found
+
+
+def _row(call: str, argument: str, values: Any, kind: type, name: str) -> list[Any]:
+    if isinstance(values, np.ndarray):
+        if values.ndim > 1 or values.dtype.kind not in ("U" if kind is str else "iu"):
+            raise TypeError(message(f"{call} of {values.dtype} {list(values.shape)}", f"a row of {name}"))
+        return values.reshape(-1).tolist()
+    plain = [value.item() if isinstance(value, np.generic) else value for value in values]
+    for value in plain:
+        check_type(call, argument, value, kind, f"a list of {name}")
+    return plain
+
+
+def _check_words(call: str, argument: str, words: Any) -> list[str]:
+    check_type(call, argument, words, list, "a list of str")
+    for word in words:
+        check_type(call, argument, word, str, "a list of str")
+    if len(set(words)) != len(words):
+        twice = next(word for word, count in Counter(words).items() if count > 1)
+        raise ValueError(message(f"{call}({argument}=...)", f"each word once, got {short(twice)} twice"))
+    return words
+
+
+def _check_special(call: str, special_tokens: Any, special_first: Any) -> list[str]:
+    check_bool(call, "special_first", special_first)
+    return [] if special_tokens is None else _check_words(call, "special_tokens", special_tokens)
+
+
+def _check_frequencies(call: str, freq_range: Any) -> tuple[int, int | None]:
+    if freq_range is None:
+        return 0, None
+    check_type(call, "freq_range", freq_range, tuple, "(min, max)")
+    if len(freq_range) != 2 or not all(one is None or (isinstance(one, int) and not isinstance(one, bool)) for one in freq_range):
+        raise ValueError(message(f"{call}(freq_range={short(freq_range)})", "(min, max), each an int or None"))
+    least, most = freq_range
+    if (least or 0) < 0 or (most is not None and most < (least or 0)):
+        raise ValueError(message(f"{call}(freq_range={freq_range})", "(min, max) from 0 on, the smaller number first"))
+    return least or 0, most
+
+
+def _counted(call: str, dataset: Any, names: list[str]) -> Counter[str]:
+    columns = dataset.get_col_names()
+    for name in names:
+        if name not in columns:
+            raise RuntimeError(message(f"{call}(columns={short(name)})", f"a column of the dataset, which are {columns}"))
+    counts: Counter[str] = Counter()
+    for row in dataset.create_dict_iterator(num_epochs=1, output_numpy=True):
+        for name in names or columns:
+            if row[name].dtype.kind != "U":
+                raise RuntimeError(message(f"{call}: column {name!r} of {row[name].dtype}", "text"))
+            counts.update(row[name].reshape(-1).tolist())
+    return counts
+
+
+def _numbered(words: list[str], special: list[str], special_first: bool) -> dict[str, int]:
+    return {word: number for number, word in enumerate([*special, *words] if special_first else [*words, *special])}
+
+
+class Lookup(TextTensorOperation):
+    """Replaces words by their numbers in `vocab`, of the dtype `data_type`; unknown ones by the number of `unknown_token`.
+
+    Raises RuntimeError for an unknown word where there is no `unknown_token`, and for one that is not in `vocab` itself.
+    """
+
+    def __init__(self, vocab: Any, unknown_token: str | None = None, data_type: Any = dtypes.int32) -> None:
+        check_type("Lookup", "vocab", vocab, Vocab, "a Vocab")
+        if unknown_token is not None:
+            check_type("Lookup", "unknown_token", unknown_token, str, "a str")
+        self._dtype = _number_type("Lookup", data_type, RuntimeError)
+        if unknown_token is not None and unknown_token not in vocab._ids:
+            raise RuntimeError(message(f"Lookup(unknown_token={unknown_token!r})", "a word of the Vocab"))
+        self.vocab, self.unknown_token = vocab, unknown_token
+        self._unknown = None if unknown_token is None else vocab._ids[unknown_token]
+
+    def _apply(self, value: np.ndarray) -> np.ndarray:
+        check_text("Lookup", value)
+        ids = self.vocab._ids
+        words = value.ravel().tolist()
+        found = [ids.get(word, self._unknown) for word in words]
+        if None in found:
+            word = words[found.index(None)]
+            raise RuntimeError(message(f"Lookup of {word!r}", "a word of the Vocab", hint="write Lookup(vocab, unknown_token=...)"))
+        return np.array(found, self._dtype).reshape(value.shape)
+
+
+def _number_type(call: str, data_type: Any, error: type[Exception]) -> np.dtype:
+    from torchspore.mindspore.common import dtype as mstype
+
+    check_type(call, "data_type", data_type, mstype.Type, "a MindSpore dtype", hint="write mindspore.int32")
+    if data_type == mstype.string:
+        raise error(message(f"{call}(data_type={short(data_type)})", "a dtype of numbers"))
+    return numpy_type(call, "data_type", data_type)

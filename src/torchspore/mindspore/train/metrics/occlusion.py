@@ -1,0 +1,83 @@
+"""What a network's answer hangs on: parts of one image are covered, and the answer is looked at."""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import product
+from typing import Any
+
+import numpy as np
+
+from torchspore.base.text import message, short
+from torchspore.mindspore.common.tensor import Tensor
+from torchspore.mindspore.train.metrics.metric import Metric, rearrange_inputs
+
+
+class OcclusionSensitivity(Metric):
+    """By how much a network's answer for one label falls where the part around each place of one image is set to `pad_val`.
+
+    The part reaches from `margin` places before to `margin` places behind, the latter without its end; a list has one margin for each axis
+    but the first. `n_batch` images are asked at once. `b_box` [low, high, low, high, ...] names the places that are looked at, both ends
+    included, axis by axis; -1 stands for the image's own ends. Raises TypeError and ValueError for arguments that do not fit.
+    """
+
+    def __init__(
+        self, pad_val: float = 0.0, margin: int | Sequence[int] = 2, n_batch: int = 128, b_box: Sequence[int] | None = None,
+    ) -> None:
+        super().__init__()
+        if not isinstance(pad_val, float):
+            raise TypeError(message(f"OcclusionSensitivity(pad_val={short(pad_val)})", f"a float, got {type(pad_val).__name__}"))
+        if isinstance(margin, bool) or not isinstance(margin, (int, list, tuple)):
+            raise TypeError(message(f"OcclusionSensitivity(margin={short(margin)})", f"an int or a list, got {type(margin).__name__}"))
+        if isinstance(n_batch, bool) or not isinstance(n_batch, int):
+            raise TypeError(message(f"OcclusionSensitivity(n_batch={short(n_batch)})", f"an int, got {type(n_batch).__name__}"))
+        if b_box is not None and not isinstance(b_box, (list, tuple)):
+            raise TypeError(message(f"OcclusionSensitivity(b_box={short(b_box)})", f"a list, got {type(b_box).__name__}"))
+        self.pad_val, self.margin, self.n_batch, self.b_box = pad_val, margin, n_batch, b_box
+        self.clear()
+
+    def clear(self) -> None:
+        self._sensitivity: np.ndarray | None = None
+
+    @rearrange_inputs
+    def update(self, *inputs: Any) -> None:
+        """Looks at one image (1, ...) with a network and a label. Raises ValueError and RuntimeError where they do not fit."""
+        if len(inputs) != 3:
+            raise ValueError(message(f"OcclusionSensitivity.update of {len(inputs)} values", "three values: network, image, label"))
+        network, (image, label) = inputs[0], (self._convert_data(one) for one in inputs[1:])
+        if image.shape[:1] != (1,):
+            raise RuntimeError(message(f"OcclusionSensitivity.update of shape {list(image.shape)}", "one image, (1, ...)"))
+        if label.size != 1:
+            raise RuntimeError(message(f"OcclusionSensitivity.update with {label.size} labels", "one label"))
+        place, corners = int(label.reshape(-1)[0]), self._corners(image.shape[1:])
+        places = list(product(*[range(low, high + 1) for low, high in corners]))
+        whole = self._answers(network, [image[0]], place)[0]
+        found, step = [], max(self.n_batch, 1)
+        for start in range(0, len(places), step):
+            found.append(whole - self._answers(network, [self._covered(image[0], at) for at in places[start : start + step]], place))
+        self._sensitivity = np.concatenate(found).reshape([high - low + 1 for low, high in corners]).squeeze()
+
+    def eval(self) -> np.ndarray:
+        """By how much the answer fell, for each place. Raises RuntimeError before any `update`."""
+        if self._sensitivity is None:
+            raise RuntimeError(message("OcclusionSensitivity.eval before any image", "update(...) first"))
+        return self._sensitivity
+
+    def _corners(self, shape: tuple[int, ...]) -> list[tuple[int, int]]:
+        if self.b_box is None:
+            return [(0, size - 1) for size in shape]
+        if len(self.b_box) != 2 * len(shape):
+            raise ValueError(message(f"OcclusionSensitivity(b_box={short(self.b_box)})", f"{2 * len(shape)} numbers for {list(shape)}"))
+        pairs = zip(self.b_box[::2], self.b_box[1::2])
+        return [(max(low, 0), size - 1 if high == -1 else high) for (low, high), size in zip(pairs, shape)]
+
+    def _covered(self, image: np.ndarray, place: tuple[int, ...]) -> np.ndarray:
+        margins = [self.margin] * image.ndim if isinstance(self.margin, int) else list(self.margin)
+        if len(margins) != image.ndim:
+            raise ValueError(message(f"OcclusionSensitivity(margin={short(self.margin)})", f"{image.ndim} numbers, one for each axis"))
+        covered = image.copy()
+        covered[tuple(slice(max(at - margin, 0), max(at + margin, 0)) for at, margin in zip(place, margins))] = self.pad_val
+        return covered
+
+    @staticmethod
+    def _answers(network: Any, images: list[np.ndarray], place: int) -> np.ndarray:
+        return network(Tensor(np.stack(images))).asnumpy()[:, place]  # type: ignore[no-any-return]

@@ -1,0 +1,148 @@
+"""`torchspore ckpt`: what it shows, how it compares, and that a net means the same in torch after the way there and back."""
+from __future__ import annotations
+
+import json
+import os
+import pickle
+from pathlib import Path
+
+import mindspore as ms
+import numpy as np
+import pytest
+import torch
+from mindspore import nn
+from safetensors.torch import load_file, save_file
+
+from torchspore.cli import ckpt
+
+
+class Net(nn.Cell):
+    """One layer of each kind whose parameters have other names in torch."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.words = nn.Embedding(7, 4)
+        self.norm = nn.LayerNorm((4,), epsilon=1e-5)
+        self.dense = nn.Dense(4, 6)
+        self.batch = nn.BatchNorm1d(6)
+
+    def construct(self, x: ms.Tensor) -> ms.Tensor:
+        return self.batch(self.dense(self.norm(self.words(x))))
+
+
+class TorchNet(torch.nn.Module):
+    """The same net in torch."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.words = torch.nn.Embedding(7, 4)
+        self.norm = torch.nn.LayerNorm((4,))
+        self.dense = torch.nn.Linear(4, 6)
+        self.batch = torch.nn.BatchNorm1d(6)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.batch(self.dense(self.norm(self.words(x))))
+
+
+def trained() -> Net:
+    """A net whose values are all distinct."""
+    net, chance = Net(), np.random.RandomState(3)
+    for parameter in net.get_parameters():
+        parameter.set_data(ms.Tensor(chance.rand(*parameter.shape).astype(np.float32) + 0.5))
+    return net.set_train(False)
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.mark.parametrize("end", ["pt", "safetensors"])
+def test_a_net_means_the_same_in_torch(here: Path, end: str) -> None:
+    net, words = trained(), np.array([1, 5, 6], np.int32)
+    ms.save_checkpoint(net, "net.ckpt")
+    assert ckpt.run(["to-torch", "net.ckpt", f"net.{end}"]) == 0
+    twin = TorchNet().eval()
+    state = torch.load(f"net.{end}") if end == "pt" else load_file(f"net.{end}")
+    twin.load_state_dict({**state, "batch.num_batches_tracked": torch.tensor(0)})
+    expected = twin(torch.from_numpy(words)).detach().numpy()
+    np.testing.assert_allclose(net(ms.Tensor(words)).asnumpy(), expected, rtol=1e-5)
+
+
+def test_the_way_back_is_the_same_file(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    ms.save_checkpoint(trained(), "net.ckpt")
+    twin = TorchNet()
+    assert ckpt.run(["to-torch", "net.ckpt", "net.pt"]) == 0
+    twin.load_state_dict(torch.load("net.pt"), strict=False)
+    torch.save({"epoch": 3, "state_dict": twin.state_dict()}, "twin.pth")
+    assert ckpt.run(["from-torch", "twin.pth", "back.ckpt", "--like", "net.ckpt"]) == 0
+    assert "batch.num_batches_tracked" in capsys.readouterr().out
+    assert ckpt.run(["diff", "net.ckpt", "back.ckpt"]) == 0
+    assert ckpt.run(["from-torch", "twin.pth", "guessed.ckpt"]) == 0
+    names = set(ms.load_checkpoint("guessed.ckpt"))
+    assert {"norm.gamma", "norm.beta", "batch.gamma", "batch.moving_variance", "dense.weight", "words.weight"} <= names
+
+
+def test_diff_names_the_place(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    one, other = np.arange(6, dtype=np.float32).reshape(2, 3), np.arange(6, dtype=np.float32).reshape(2, 3)
+    other[1, 2] += 0.5
+    whole = np.array([2**53, 2**53 + 1])
+    ms.save_checkpoint({"w": ms.Tensor(one), "n": ms.Tensor(whole)}, "a.ckpt")
+    ms.save_checkpoint({"w": ms.Tensor(other), "n": ms.Tensor(whole[::-1].copy())}, "b.ckpt")
+    assert ckpt.run(["diff", "a.ckpt", "b.ckpt"]) == 1
+    told = capsys.readouterr().out
+    assert "1 of 6 values, most at [1, 2]" in told
+    assert "2 of 2 values" in told, "numbers that are one as float64"
+    assert ckpt.run(["diff", "a.ckpt", "b.ckpt", "--atol", "1"]) == 0
+
+
+def test_bfloat16_goes_through_bit_by_bit(here: Path) -> None:
+    bits = torch.tensor([0.1, -3.0, float("nan"), float("inf")], dtype=torch.bfloat16)
+    save_file({"half": bits}, "h.safetensors")
+    assert ckpt.run(["from-torch", "h.safetensors", "h.ckpt", "--keep-names"]) == 0
+    assert ckpt.run(["to-torch", "h.ckpt", "h.pt", "--keep-names"]) == 0
+    assert torch.equal(torch.load("h.pt")["half"].view(torch.int16), bits.view(torch.int16))
+
+
+def test_show_as_json(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    ms.save_checkpoint({"w": ms.Tensor([1.0, np.nan])}, "w.ckpt", append_dict={"epoch": 4, "note": "x"})
+    assert ckpt.run(["show", "w.ckpt", "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["checksum"] == "fits"
+    assert [(one["name"], one["type"], one["finite"]) for one in told["parameters"]] == [
+        ("w", "Float32", False), ("epoch", "Int64", True), ("note", "str", True)
+    ]
+
+
+class Trap:
+    """What a hostile file would make run."""
+
+    def __reduce__(self) -> tuple[object, tuple[str]]:
+        return os.mkdir, ("ran",)
+
+
+def test_nothing_in_a_file_of_torch_runs(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    Path("trap.pt").write_bytes(pickle.dumps({"w": Trap()}))
+    torch.save({"w": Trap()}, "zip.pt")
+    for name in ("trap.pt", "zip.pt"):
+        assert ckpt.run(["from-torch", name, "out.ckpt"]) == 2
+        assert name in capsys.readouterr().err
+    assert sorted(path.name for path in here.iterdir()) == ["trap.pt", "zip.pt"]
+
+
+@pytest.mark.parametrize(("line", "said"), [
+    (["show", "gone.ckpt"], "a file that exists"),
+    (["show", "made.txt"], "a file name that ends with .ckpt"),
+    (["to-torch", "w.ckpt", "w.ckpt"], "a file name that ends with .safetensors, .pt"),
+    (["from-torch", "two.safetensors", "no/out.ckpt"], "a folder that exists"),
+    (["to-torch", "two.safetensors", "out.pt"], "two parameters, where both are 'n.weight'"),
+    (["from-torch", "two.safetensors", "out.ckpt", "--like", "w.ckpt"], "a name that the other file has"),
+    (["shwo", "w.ckpt"], "write `torchspore ckpt show"),
+])
+def test_what_is_wrong_is_said(here: Path, capsys: pytest.CaptureFixture[str], line: list[str], said: str) -> None:
+    ms.save_checkpoint({"w": ms.Tensor([1.0])}, "w.ckpt")
+    save_file({"n.weight": torch.ones(1), "n.gamma": torch.ones(1)}, "two.safetensors")
+    assert ckpt.run(line) == 2
+    assert said in capsys.readouterr().err
+    assert not Path("out.ckpt").exists() and not Path("out.pt").exists()
