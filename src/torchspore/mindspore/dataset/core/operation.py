@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from torchspore.base.text import message, short
+from torchspore.mindspore.dataset.core.recording import record
 
 
 class TensorOperation:
@@ -18,6 +19,10 @@ class TensorOperation:
     """Whether rows may be shared by threads: random numbers come from a stream for each row, not from the order of calls."""
 
     _takes_pictures = False
+
+    def __init_subclass__(cls, **more: Any) -> None:
+        super().__init_subclass__(**more)
+        record(cls)
 
     def __call__(self, *values: Any) -> Any:
         if not values:

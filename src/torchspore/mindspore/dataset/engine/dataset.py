@@ -12,6 +12,7 @@ from typing import Any
 
 from torchspore.base.text import message, short
 from torchspore.engine import tree
+from torchspore.mindspore.dataset.core.recording import record
 from torchspore.mindspore.dataset.core.validator_helpers import (
     INT32_MAX,
     check_bool,
@@ -26,6 +27,10 @@ from torchspore.mindspore.dataset.engine.rows import Row, Run
 
 class Dataset:
     """Rows of named columns; the methods add steps and give the new pipeline, or start reading it."""
+
+    def __init_subclass__(cls, **more: Any) -> None:
+        super().__init_subclass__(**more)
+        record(cls)
 
     def __init__(self, children: Any = None, num_parallel_workers: int | None = None, cache: Any = None) -> None:
         check_workers(type(self).__name__, num_parallel_workers)
@@ -270,6 +275,12 @@ class Dataset:
 
     def __iter__(self) -> Any:
         return self.create_tuple_iterator(num_epochs=1)
+
+    def to_json(self, filename: str = "") -> str:
+        """The pipeline as JSON, written into a file too where one is named."""
+        from torchspore.mindspore.dataset.engine.serializing import to_json
+
+        return to_json(self, filename)
 
     # Vocabularies --------------------------------------------------------------------------------------------------------------------
 

@@ -18,6 +18,7 @@ import numpy as np
 
 from torchspore.base.text import message, one_of, short
 from torchspore.errors import DataDamaged, DataMissing
+from torchspore.mindspore.dataset.core.recording import recorded
 from torchspore.mindspore.dataset.core.validator_helpers import check_bool, check_callable, check_choice, check_int, check_type
 from torchspore.mindspore.dataset.engine.mappable import MappableDataset
 from torchspore.mindspore.dataset.engine.rows import Row
@@ -123,7 +124,7 @@ class Declared:
     def __init_subclass__(cls, arguments: str | None = None, **more: Any) -> None:
         super().__init_subclass__(**more)
         if arguments is not None:
-            cls.__init__ = constructor(arguments)  # type: ignore[method-assign]
+            cls.__init__ = recorded(constructor(arguments))  # type: ignore[method-assign]
 
     def _begin(self, **arguments: Any) -> None:
         call = type(self).__name__

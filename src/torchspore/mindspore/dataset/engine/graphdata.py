@@ -25,7 +25,8 @@ class GraphData(Sampler):
 
     Each row is a node (attribute 'n': first_id is its id) or an edge ('e': first_id is its id, second_id its source, third_id its
     target) with a type, an int, perhaps a weight, and `node_feature_index` or `edge_feature_index`, the numbers k of its features
-    `node_feature_k` or `edge_feature_k`. Only 'local' is a `working_mode` here. Raises FileNotFoundError, FileFormatError (a ValueError), which name the file.
+    `node_feature_k` or `edge_feature_k`. Only 'local' is a `working_mode` here. Raises FileNotFoundError, FileFormatError (a ValueError),
+    which name the file.
     """
 
     _type_kind = int
