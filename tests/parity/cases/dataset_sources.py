@@ -1,5 +1,6 @@
 """Every source over tiny files in its published layout: columns, rows, sizes, and the order for a seed."""
 import hashlib
+import inspect
 import tempfile
 
 import all_sources
@@ -52,6 +53,24 @@ CLASSES = {
     "RenderedSST2": tiny_sources.rendered_sst2, "Manifest": tiny_sources.manifest, "IMDB": tiny_texts.imdb, "Coco": tiny_sources.coco,
     "Caltech101": tiny_sources.caltech101, "Flowers102": tiny_sources.flowers102,
 }
+
+
+SIGNATURES = """
+AGNewsDataset AmazonReviewDataset CLUEDataset CMUArcticDataset CSVDataset Caltech101Dataset Caltech256Dataset CelebADataset
+Cifar100Dataset Cifar10Dataset CityscapesDataset CoNLL2000Dataset CocoDataset DBpediaDataset DIV2KDataset EMnistDataset EnWik9Dataset
+FakeImageDataset FashionMnistDataset FlickrDataset Flowers102Dataset Food101Dataset GTZANDataset GeneratorDataset IMDBDataset
+IWSLT2016Dataset IWSLT2017Dataset ImageFolderDataset KITTIDataset KMnistDataset LFWDataset LJSpeechDataset LSUNDataset LibriTTSDataset
+ManifestDataset MindDataset MnistDataset Multi30kDataset NumpySlicesDataset OmniglotDataset PaddedDataset PennTreebankDataset
+PhotoTourDataset Places365Dataset QMnistDataset RenderedSST2Dataset SBDataset SBUDataset SQuADDataset SST2Dataset STL10Dataset
+SUN397Dataset SVHNDataset SemeionDataset SogouNewsDataset SpeechCommandsDataset TFRecordDataset TedliumDataset TextFileDataset
+UDPOSDataset USPSDataset VOCDataset WIDERFaceDataset WikiTextDataset YahooAnswersDataset YelpReviewDataset YesNoDataset
+"""
+
+
+@case(over=SIGNATURES.split())
+def signature(name):
+    found = list(inspect.signature(getattr(ds, name).__init__).parameters.values())
+    return {"parameters": [[one.name, None if one.default is one.empty else str(one.default)] for one in found]}
 
 
 @case(over=CLASSES)
