@@ -61,7 +61,7 @@ Cifar100Dataset Cifar10Dataset CityscapesDataset CoNLL2000Dataset CocoDataset DB
 FakeImageDataset FashionMnistDataset FlickrDataset Flowers102Dataset Food101Dataset GTZANDataset GeneratorDataset IMDBDataset
 IWSLT2016Dataset IWSLT2017Dataset ImageFolderDataset KITTIDataset KMnistDataset LFWDataset LJSpeechDataset LSUNDataset LibriTTSDataset
 ManifestDataset MindDataset MnistDataset Multi30kDataset NumpySlicesDataset OmniglotDataset PaddedDataset PennTreebankDataset
-PhotoTourDataset Places365Dataset QMnistDataset RenderedSST2Dataset SBDataset SBUDataset SQuADDataset SST2Dataset STL10Dataset
+PhotoTourDataset Places365Dataset QMnistDataset RandomDataset RenderedSST2Dataset SBDataset SBUDataset SQuADDataset SST2Dataset STL10Dataset
 SUN397Dataset SVHNDataset SemeionDataset SogouNewsDataset SpeechCommandsDataset TFRecordDataset TedliumDataset TextFileDataset
 UDPOSDataset USPSDataset VOCDataset WIDERFaceDataset WikiTextDataset YahooAnswersDataset YelpReviewDataset YesNoDataset
 """
@@ -132,6 +132,16 @@ def stream(given):
         tiny_texts.many(folder)
         data = ds.TextFileDataset(f"{folder}/*.txt", **{"num_parallel_workers": 1, **how})
         return {"rows": rows(data, 3), "size": data.get_dataset_size()}
+
+
+@case(over=(3, 77))
+def random_rows(seed):
+    ds.config.set_seed(seed)
+    schema = ds.Schema()
+    for name, kind, shape in (("a", "uint8", [2]), ("b", "int32", [2, 2]), ("c", "float16", [1]), ("d", "bool", [3]), ("e", "int64", [])):
+        schema.add_column(name, kind, shape)
+    data = ds.RandomDataset(40, schema, shuffle=False)
+    return {"rows": rows(data, 2), "columns": data.get_col_names(), "size": data.get_dataset_size()}
 
 
 @case()

@@ -34,6 +34,7 @@ from torchspore.mindspore.dataset.engine.datasets_folders import (
     SUN397Dataset,
 )
 from torchspore.mindspore.dataset.engine.datasets_matlab import Caltech101Dataset, Flowers102Dataset, SBDataset, SVHNDataset
+from torchspore.mindspore.dataset.engine.datasets_random import RandomDataset
 from torchspore.mindspore.dataset.engine.datasets_records import MindDataset
 from torchspore.mindspore.dataset.engine.datasets_text import (
     AGNewsDataset,
