@@ -93,7 +93,7 @@ def is_there(path: str) -> bool:
     """Whether a name stands in a file of the front end that MindSpore has not; it is read, for to import it would load torch."""
     module, _, name = path.rpartition(".")
     file = Path(torchspore.__file__).parent.joinpath(*module.split(".")).with_suffix(".py")
-    return file.exists() and re.search(rf"^(class|def) {name}\b", file.read_text(), re.MULTILINE) is not None
+    return file.exists() and re.search(rf"^((class|def) {name}\b|{name} =)", file.read_text(), re.MULTILINE) is not None
 
 
 def test_version(monkeypatch: pytest.MonkeyPatch) -> None:

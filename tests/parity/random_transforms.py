@@ -41,6 +41,10 @@ def transforms(ms: Any) -> dict[str, Callable[[], Any]]:
         "posterize": lambda: vision.RandomPosterize((1, 8)), "solarize": lambda: vision.RandomSolarize((10, 200)),
         "invert": lambda: vision.RandomInvert(0.4), "equalize": lambda: vision.RandomEqualize(0.6),
         "contrast_sometimes": lambda: vision.RandomAutoContrast(5.0, None, 0.5),
+        "cut_out": lambda: vision.CutOut(8), "cut_outs": lambda: vision.CutOut(5, 3), "lighting": lambda: vision.RandomLighting(0.3),
+        "sharper_sometimes": lambda: vision.RandomAdjustSharpness(3.0, 0.4), "auto_augment": lambda: vision.AutoAugment(),
+        "perspective": lambda: [vision.ToPIL(), vision.RandomPerspective(0.6, 0.8), vision.ToNumpy()],
+        "uniform": lambda: vision.UniformAugment([vision.Invert(), vision.HorizontalFlip(), vision.Posterize(2)], 2),
         "apply": lambda: steps.RandomApply([vision.Invert()], 0.3),
         "choice": lambda: steps.RandomChoice([vision.Invert(), vision.HorizontalFlip()]),
         "policy": lambda: vision.RandomSelectSubpolicy([[(vision.Invert(), 0.5)], [

@@ -14,6 +14,7 @@ from torchspore.names import listing
 # name -> why its parameters differ
 DIFFERENT = {
     "mindspore.dataset.MappableDataset": "a base class: programs subclass neither it nor call it",
+    "mindspore.dataset.vision.not_random": "the function of dataset.transforms, where MindSpore calls its argument otherwise",
     "mindspore.dataset.SourceDataset": "a base class: programs subclass neither it nor call it",
 }
 

@@ -47,6 +47,8 @@ def used_names() -> frozenset[str]:
         for path in (TESTS / folder).rglob("*.py"):
             if path != Path(__file__).resolve():
                 names |= names_used_in(ast.parse(path.read_text(encoding="utf-8")))
+    for path in TESTS.glob("*.py"):
+        names |= names_used_in(ast.parse(path.read_text(encoding="utf-8")))
     return frozenset(names)
 
 
@@ -54,10 +56,12 @@ def names_used_in(tree: ast.Module) -> set[str]:
     """The names that one test file uses.
 
     `ops.relu` and `Conv2d(...)` are uses; importing a name is none. Where a file looks names up by `getattr(home, name)` with a
-    variable, or runs a program that stands in it as text, the texts that are nothing but names, or are such programs, count too.
+    variable or by `getattr(home, f"{name}Dataset")`, or runs a program that stands in it as text, the texts that are nothing but names,
+    or are such programs, count too.
     """
     names: set[str] = set()
     texts: list[str] = []
+    endings: list[str] = []
     looks_up = False
     for node in ast.walk(tree):
         if isinstance(node, ast.Attribute):
@@ -68,11 +72,14 @@ def names_used_in(tree: ast.Module) -> set[str]:
             if isinstance(node.args[1], ast.Constant):
                 names.add(node.args[1].value)
             looks_up |= not isinstance(node.args[1], ast.Constant)
+            if isinstance(node.args[1], ast.JoinedStr) and isinstance(node.args[1].values[-1], ast.Constant):
+                endings.append(node.args[1].values[-1].value)
         elif isinstance(node, ast.Constant) and isinstance(node.value, str):
             texts.append(node.value)
     for text in texts:
         if looks_up and all(word.isidentifier() for word in text.split()):
             names |= set(text.split())
+            names |= {text + ending for ending in endings}
         elif "import mindspore" in text or "from mindspore" in text:
             with contextlib.suppress(SyntaxError):
                 names |= names_used_in(ast.parse(textwrap.dedent(text)))

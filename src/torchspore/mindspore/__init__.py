@@ -15,7 +15,10 @@ from torchspore.names import missing
 
 _LAZY = {
     "installation": ("run_check",),
-    "mindrecord": ("FileReader", "FileWriter", "MindPage"),
+    "mindrecord": (
+        "FAILED", "SUCCESS", "Cifar10ToMR", "Cifar100ToMR", "CsvToMR", "FileReader", "FileWriter", "ImageNetToMR", "MindPage", "MnistToMR",
+        "TFRecordToMR", "set_dec_mode", "set_enc_key", "set_enc_mode",
+    ),
     "parallel": ("set_algo_parameters", "get_algo_parameters", "reset_algo_parameters"),
     "profiler": ("Profiler",),
     "train": (
@@ -28,12 +31,19 @@ _LAZY = {
         "TopKCategoricalAccuracy", "ConfusionMatrix", "ConfusionMatrixMetric", "BleuScore", "CosineSimilarity", "Dice", "HausdorffDistance",
         "MeanSurfaceDistance", "RootMeanSquareDistance", "OcclusionSensitivity", "Perplexity", "ROC", "auc", "names", "get_metric_fn",
         "rearrange_inputs", "get_metrics", "export", "load", "build_train_network", "DatasetHelper", "SummaryRecord", "SummaryCollector",
+        "OnRequestExit", "BackupAndRestore", "FlopsUtilizationCollector", "load_distributed_checkpoint", "merge_sliced_parameter",
+        "load_segmented_checkpoints", "merge_pipeline_strategys", "rank_list_for_transform", "transform_checkpoint_by_rank",
+        "transform_checkpoints", "build_searched_strategy", "restore_group_info_list", "ckpt_to_safetensors", "safetensors_to_ckpt",
+        "async_ckpt_thread_status",
     ),
+    "runtime": ("launch_blocking", "set_memory", "synchronize", "dispatch_threads_num", "set_cpu_affinity", "current_stream"),
+    "parallel._shard": ("Layout", "lazy_inline", "shard", "sync_pipeline_shared_parameters"),
+    "parallel.auto_parallel": ("AutoParallel",),
 }
 _HOMES = {name: module for module, listed in _LAZY.items() for name in listed}
 _MODULES = (
-    "amp", "boost", "communication", "dataset", "device_context", "hal", "log", "mindrecord", "mint", "numpy", "parallel", "profiler",
-    "runtime", "scipy", "train", "version",
+    "amp", "boost", "communication", "dataset", "device_context", "hal", "log", "mindrecord", "mint", "multiprocessing", "numpy",
+    "parallel", "profiler", "runtime", "scipy", "train", "version",
 )
 _missing = missing(__name__)
 

@@ -382,6 +382,11 @@ def args_type_check(*type_args: Any, **type_kwargs: Any) -> Callable[[Callable[.
     return decorate
 
 
+def check_int_positive(arg_name: str, arg_value: Any, op_name: str | None = None) -> int:
+    """An int > 0, with the arguments in the order of 1.0."""
+    return check_positive_int(arg_value, arg_name, op_name)
+
+
 class Validator:
     """The checks under the names that programs for 1.x write."""
 

@@ -46,6 +46,9 @@ MODULES: dict[str, tuple[str, ...]] = {
     **dict.fromkeys([f"mindspore.dataset.engine.datasets_{kind}" for kind in ("audio", "standard_format", "text", "vision")], _DATASET),
     "mindspore.dataset.text.transforms": _TEXT,
     "mindspore.dataset.text.utils": _TEXT,
+    "mindspore.dataset.text.transforms": _TEXT,
+    "mindspore.dataset.text.utils": _TEXT,
+    **dict.fromkeys([f"mindspore.dataset.engine.datasets_{kind}" for kind in ("audio", "standard_format", "text", "vision")], _DATASET),
     "mindspore.dataset.transforms.c_transforms": _TRANSFORMS,
     "mindspore.dataset.transforms.py_transforms": _TRANSFORMS,
     "mindspore.dataset.transforms.transforms": _TRANSFORMS,
@@ -87,7 +90,7 @@ MODULES: dict[str, tuple[str, ...]] = {
     "mindspore.nn.wrap": _NN,
     **{f"mindspore.{old}": ("mindspore.parallel._transformer",) for old in ("nn.transformer", "parallel.nn")},
     **{f"mindspore.{old}.{name}": (f"mindspore.parallel._transformer.{name}",) for old in ("nn.transformer", "parallel.nn") for name in (
-        "layers", "moe", "op_parallel_config", "transformer",
+        "layers", "loss", "moe", "op_parallel_config", "transformer",
     )},
     "mindspore.ops._grad": _OPS,
     "mindspore.ops._primitive_cache": _OPS,
@@ -105,7 +108,7 @@ MODULES: dict[str, tuple[str, ...]] = {
     "mindspore.ops.operations._rl_inner_ops": _OPS,
     "mindspore.ops.operations._scalar_ops": _OPS,
     "mindspore.ops.primitive": _OPS,
-    "mindspore.parallel.auto_parallel": ("mindspore.parallel",),
+    "mindspore.parallel.shard": ("mindspore.parallel._shard",),
     "mindspore.profiler.profiling": ("mindspore.profiler", "mindspore"),
     "mindspore.train._utils": _TRAIN,
     "mindspore.train.train_thor": _TRAIN,
@@ -183,13 +186,33 @@ NAMES: dict[str, str] = {
         "AMP_BLACK_LIST", "AMP_WHITE_LIST", "_auto_black_list", "_auto_mixed_precision_rewrite",
     )},
     **{f"mindspore.train.serialization.{name}": f"mindspore.train.serialization_parts.{name}" for name in (
-        "_exec_save", "_get_merged_param_data", "_load_dismatch_prefix_params", "_parse_ckpt_proto", "_update_param",
+        "_check_checkpoint_param", "_exec_save", "_get_merged_param_data", "_load_dismatch_prefix_params", "_parse_ckpt_proto",
+        "_update_param", "tensor_to_ms_type", "tensor_to_np_type",
     )},
     # What programs import from where MindSpore itself imports it.
     "mindspore.common.parameter.auto_parallel_context": "mindspore.parallel._auto_parallel_context.auto_parallel_context",
     # Training.
     "mindspore.ParallelMode": "mindspore.context.ParallelMode",
     "mindspore.train.ParallelMode": "mindspore.context.ParallelMode",
+    **{f"mindspore.parallel.{name}": f"mindspore.{name}" for name in (
+        "build_searched_strategy", "load_distributed_checkpoint", "load_segmented_checkpoints", "merge_pipeline_strategys",
+        "merge_sliced_parameter", "rank_list_for_transform", "restore_group_info_list", "transform_checkpoint_by_rank",
+        "transform_checkpoints",
+    )},
+    **{f"mindspore.parallel._transformer.transformer.{name}": f"mindspore.parallel._transformer.blocks.{name}" for name in (
+        "AttentionMask", "EmbeddingOpParallelConfig", "Transformer", "TransformerDecoder", "TransformerDecoderLayer", "TransformerEncoder",
+        "TransformerEncoderLayer", "VocabEmbedding", "default_embedding_parallel_config", "default_moe_config",
+    )},
+    **{f"mindspore.parallel.nn.{new}": f"mindspore.nn.{old}" for new, old in (
+        ("GradAccumulation", "GradAccumulationCell"), ("MicroBatchInterleaved", "MicroBatchInterleaved"), ("Pipeline", "PipelineCell"),
+        ("PipelineCell", "PipelineCell"), ("PipelineGradReducer", "PipelineGradReducer"),
+    )},
+    "mindspore.common.dtype.QuantDtype": "mindspore.common.QuantDtype",
+    "mindspore.common.lazy_inline": "mindspore.parallel._shard.lazy_inline",
+    "mindspore.ops.shard": "mindspore.parallel._shard.shard",
+    "mindspore.parallel.Layout": "mindspore.parallel._shard.Layout",
+    "mindspore.parallel.sync_pipeline_shared_parameters": "mindspore.parallel._shard.sync_pipeline_shared_parameters",
+    "mindspore.parallel.AutoParallel": "mindspore.parallel.auto_parallel.AutoParallel",
     # Datasets.
     "mindspore.dataset.ImageFolderDatasetV2": "mindspore.dataset.ImageFolderDataset",
     "mindspore.dataset.transforms.ComposeOp": "mindspore.dataset.transforms.Compose",

@@ -91,3 +91,9 @@ def test_a_pipeline_that_breaks_leaves_no_file(tmp_path: Path) -> None:
         with pytest.raises(RuntimeError, match="ZeroDivisionError"):
             ds.NumpySlicesDataset(list(range(900)), shuffle=False).map(breaks).save(str(tmp_path / "kept"), 1, kind)
     assert not list(tmp_path.iterdir())
+
+
+def test_the_classes_of_steps_are_offered() -> None:
+    dataset = ds.NumpySlicesDataset([[1], [2]], shuffle=False)
+    assert isinstance(dataset.sync_wait("policy"), ds.SyncWaitDataset)
+    assert isinstance(dataset.bucket_batch_by_length(["column_0"], [3], [2, 2]), ds.BucketBatchByLengthDataset)

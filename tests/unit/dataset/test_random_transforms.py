@@ -116,7 +116,7 @@ def test_the_old_spellings_are_the_same_transforms() -> None:
     assert np.array_equal(old_py.OneHotOp(3)(np.array(1)), [0, 1, 0])
     chain = old_py.Compose([old_vision_py.ToPIL(), old_vision_py.ToTensor(), old_vision_py.Normalize((0.5,), (0.5,))])
     assert chain(IMAGE).shape == (3, 24, 20)
-    assert (old_vision_py.Cutout(4)(np.ones((3, 9, 9))) == 0).sum() == 48
+    assert max((old_vision_py.Cutout(4)(np.ones((3, 9, 9))) == 0).sum() for _ in range(50)) == 48
     assert callable(old_vision_py.Decode())
 
 

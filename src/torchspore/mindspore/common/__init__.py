@@ -7,16 +7,18 @@ from torchspore.mindspore.common.generator import Generator, get_rng_state, init
 from torchspore.mindspore.common.initializer import Initializer
 from torchspore.mindspore.common.mutable import mutable
 from torchspore.mindspore.common.parameter import Parameter, ParameterTuple
+from torchspore.mindspore.common.quant import QuantDtype
 from torchspore.mindspore.common.recompute import recompute
 from torchspore.mindspore.common.seed import get_seed, set_seed
 from torchspore.mindspore.common.sparse_tensor import COOTensor, CSRTensor, RowTensor, RowTensorInner
 from torchspore.mindspore.common.tensor import Tensor, tensor
 
+from_numpy = Tensor.from_numpy
 seed = generator.seed          # after the module of that name, whose name it takes, as in MindSpore
 
 __all__ = [
-    "COOTensor", "CSRTensor", "Generator", "RowTensor", "RowTensorInner", "get_rng_state", "initial_seed", "manual_seed", "seed",
-    "set_rng_state",
+    "COOTensor", "CSRTensor", "Generator", "QuantDtype", "RowTensor", "RowTensorInner", "get_rng_state", "initial_seed", "manual_seed",
+    "seed", "set_rng_state", "from_numpy",
     "Initializer", "JitConfig", "Parameter", "ParameterTuple", "Tensor", "constexpr", "get_seed", "jit", "jit_class",
     "ms_function", "ms_memory_recycle", "mutable", "recompute", "set_seed", "tensor", *dtype.__all__,
 ]

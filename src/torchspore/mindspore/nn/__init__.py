@@ -4,7 +4,7 @@ from torchspore.mindspore.nn.dynamic_lr import *
 from torchspore.mindspore.nn.dynamic_lr import __all__ as _rates
 from torchspore.mindspore.nn.grad import *
 from torchspore.mindspore.nn.grad import __all__ as _products
-from torchspore.mindspore.nn.graph_cell import GraphCell
+from torchspore.mindspore.nn.graph_cell import GraphCell, GraphKernel
 from torchspore.mindspore.nn.layer import *
 from torchspore.mindspore.nn.layer import __all__ as _layers
 from torchspore.mindspore.nn.learning_rate_schedule import *
@@ -20,4 +20,6 @@ from torchspore.mindspore.nn.utils import __all__ as _utils
 from torchspore.mindspore.nn.wrap import *
 from torchspore.mindspore.nn.wrap import __all__ as _wrappers
 
-__all__ = [*_layers, *_losses, *_optimizers, *_products, *_rates, *_schedules, *_sparse, *_utils, *_wrappers, "Cell", "GraphCell"]
+__all__ = [
+    *_layers, *_losses, *_optimizers, *_products, *_rates, *_schedules, *_sparse, *_utils, *_wrappers, "Cell", "GraphCell", "GraphKernel",
+]

@@ -55,3 +55,7 @@ class GraphCell(Cell):
     def construct(self, *inputs: Any) -> Any:
         """What the graph gives."""
         return self.graph(inputs, [self._params[name] for name in self._order])
+
+
+class GraphKernel(Cell):
+    """A Cell whose operators MindSpore 1.x compiled into one kernel with `enable_graph_kernel`; graphs join them wherever they stand."""

@@ -16,6 +16,7 @@ from torchspore.mindspore.ops import (
     csr_primitives,
     ctc,
     declare,
+    deformable,
     diagonals,
     draws,
     dropouts,
@@ -35,6 +36,7 @@ from torchspore.mindspore.ops import (
     normalization,
     pads,
     pairs,
+    parameter_server,
     pooling,
     products,
     rearrange,
@@ -134,6 +136,7 @@ def _names() -> dict[str, Any]:
             found[operator.primitive.__name__] = operator.primitive
     found.update({primitive.__name__: primitive for primitive in collective.PRIMITIVES})
     found.update({alias: found[name] for alias, name in ALIASES.items() if name in found})
+    found.update(Pull=parameter_server.Pull, Push=parameter_server.Push)
     found.update(sparse_tensors.FUNCTIONS)
     found.update({alias: found[name] for alias, name in PRIMITIVE_ALIASES.items() if name in found})
     return found

@@ -20,7 +20,14 @@ from torchspore.mindspore.train.callback import (
     SummaryCollector,
     TimeMonitor,
 )
+from torchspore.mindspore.train.conversion import ckpt_to_safetensors, safetensors_to_ckpt
 from torchspore.mindspore.train.dataset_helper import DatasetHelper, connect_network_with_dataset, data_sink
+from torchspore.mindspore.train.distributed import (
+    build_searched_strategy,
+    load_distributed_checkpoint,
+    merge_sliced_parameter,
+    restore_group_info_list,
+)
 from torchspore.mindspore.train.export import export, load
 from torchspore.mindspore.train.loss_scale_manager import DynamicLossScaleManager, FixedLossScaleManager, LossScaleManager
 from torchspore.mindspore.train.metrics import (
@@ -61,6 +68,13 @@ from torchspore.mindspore.train.serialization import (
     save_checkpoint,
 )
 from torchspore.mindspore.train.summary import SummaryRecord
+from torchspore.mindspore.train.transform import (
+    load_segmented_checkpoints,
+    merge_pipeline_strategys,
+    rank_list_for_transform,
+    transform_checkpoint_by_rank,
+    transform_checkpoints,
+)
 from torchspore.names import missing
 
 __getattr__ = missing(__name__)

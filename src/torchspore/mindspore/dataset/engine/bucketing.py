@@ -24,8 +24,8 @@ class BucketBatchByLengthDataset(Dataset):
 
     def __init__(
         self, input_dataset: Dataset, column_names: Any, bucket_boundaries: list[int], bucket_batch_sizes: list[int],
-        element_length_function: Callable[..., Any] | None = None, pad_info: dict[str, Any] | None = None,
-        pad_to_bucket_boundary: bool = False, drop_remainder: bool = False,
+        element_length_function: Callable[..., Any] | None, pad_info: dict[str, Any] | None, pad_to_bucket_boundary: bool,
+        drop_remainder: bool,
     ) -> None:
         self.column_names = check_columns(_CALL, "column_names", column_names)
         self.bucket_boundaries = _check_boundaries(bucket_boundaries)

@@ -3,5 +3,34 @@
 # ruff: noqa: F401
 from __future__ import annotations
 
+from typing import Any
+
+from torchspore.mindspore.dataset.vision import geometry, randoms, spaces
 from torchspore.mindspore.dataset.vision.transforms import *  # noqa: F403
 from torchspore.mindspore.dataset.vision.utils import Border, ConvertMode, ImageBatchFormat, Inter, SliceMode
+
+
+class RgbToBgr(spaces.RgbToBgr):
+    """An image (H, W, 3) with the channels in the other order."""
+
+    def __init__(self) -> None:
+        super().__init__(is_hwc=True)
+
+
+class SoftDvppDecodeResizeJpeg(geometry.Resize):
+    """Decodes the bytes of a JPEG file and resizes; an Ascend's way of doing so gives other pixels here and there."""
+
+    def __init__(self, size: Any) -> None:
+        super().__init__(size)
+
+    def _apply_all(self, *values: Any) -> tuple[Any, ...]:
+        return super()._apply_all(*[randoms.decode(value, "SoftDvppDecodeResizeJpeg") for value in values])
+
+
+class SoftDvppDecodeRandomCropResizeJpeg(randoms.RandomCropDecodeResize):
+    """`RandomCropDecodeResize` of the bytes of a JPEG file; an Ascend's way of doing so gives other pixels here and there."""
+
+    _call = "SoftDvppDecodeRandomCropResizeJpeg"
+
+    def __init__(self, size: Any, scale: Any = (0.08, 1.0), ratio: Any = (3.0 / 4.0, 4.0 / 3.0), max_attempts: int = 10) -> None:
+        super().__init__(size, scale, ratio, max_attempts=max_attempts)

@@ -9,7 +9,7 @@ import numpy as np
 
 from torchspore.base.text import message, short
 from torchspore.mindspore.dataset.core.validator_helpers import check_bool, check_choice, check_int, check_number, check_type
-from torchspore.mindspore.dataset.vision.pictures import ImageTensorOperation, check_image, planes
+from torchspore.mindspore.dataset.vision.pictures import ImageTensorOperation, OnDevice, check_image, planes
 from torchspore.mindspore.dataset.vision.utils import ConvertMode
 
 
@@ -42,7 +42,7 @@ def _check_means(call: str, mean: Any, std: Any) -> tuple[np.ndarray, np.ndarray
     return np.asarray(mean, np.float32), np.asarray(std, np.float32)
 
 
-class Normalize(ImageTensorOperation):
+class Normalize(OnDevice, ImageTensorOperation):
     """`(image - mean) / std` for each channel, as float32; of (H, W, C), with `is_hwc=False` of (C, H, W).
 
     Raises RuntimeError where the number of means is neither 1 nor that of the channels.
@@ -117,7 +117,7 @@ class NormalizePad(Normalize):
         return np.concatenate([normal, zeros], 2 if self.is_hwc else 0)
 
 
-class Invert(ImageTensorOperation):
+class Invert(OnDevice, ImageTensorOperation):
     """`255 - image`."""
 
     _gives_picture = True
@@ -127,7 +127,7 @@ class Invert(ImageTensorOperation):
         return (255 - value).astype(value.dtype)
 
 
-class ConvertColor(ImageTensorOperation):
+class ConvertColor(OnDevice, ImageTensorOperation):
     """Another order or number of colour channels, as `convert_mode` (a ConvertMode) says."""
 
     def __init__(self, convert_mode: ConvertMode) -> None:
@@ -154,6 +154,13 @@ def blend(image: np.ndarray, other: np.ndarray | int, factor: float) -> np.ndarr
 
     single = float(np.float32(factor))  # MindSpore hands the factor on as a float32
     return cv2.addWeighted(np.broadcast_to(np.uint8(other), image.shape).copy(), 1.0 - single, image, single, 0).reshape(image.shape)
+
+
+def pillow() -> Any:
+    """The functions on PIL images; Pillow is imported where one is met."""
+    from torchspore.mindspore.dataset.vision import pillow
+
+    return pillow
 
 
 def _brightness(image: np.ndarray) -> np.ndarray:
@@ -196,11 +203,14 @@ class _Adjust(ImageTensorOperation):
         check_image(type(self).__name__, value, channels=(3,))
         return self._adjust(value)
 
+    def _with_pillow(self, image: Any, chosen: Any) -> Any:  # type: ignore[override]
+        return getattr(pillow(), type(self).__name__[6:].lower())(image, self.factor)
+
     def _adjust(self, image: np.ndarray) -> np.ndarray:
         raise NotImplementedError
 
 
-class AdjustBrightness(_Adjust):
+class AdjustBrightness(OnDevice, _Adjust):
     """Multiplies brightness by `brightness_factor` (from 0)."""
 
     def __init__(self, brightness_factor: float) -> None:
@@ -211,7 +221,7 @@ class AdjustBrightness(_Adjust):
         return adjust_brightness(image, self.factor)
 
 
-class AdjustContrast(_Adjust):
+class AdjustContrast(OnDevice, _Adjust):
     """Multiplies contrast by `contrast_factor` (from 0)."""
 
     def __init__(self, contrast_factor: float) -> None:
@@ -222,7 +232,7 @@ class AdjustContrast(_Adjust):
         return adjust_contrast(image, self.factor)
 
 
-class AdjustSaturation(_Adjust):
+class AdjustSaturation(OnDevice, _Adjust):
     """Multiplies saturation by `saturation_factor` (from 0)."""
 
     def __init__(self, saturation_factor: float) -> None:
@@ -233,7 +243,7 @@ class AdjustSaturation(_Adjust):
         return adjust_saturation(image, self.factor)
 
 
-class AdjustHue(_Adjust):
+class AdjustHue(OnDevice, _Adjust):
     """Turns the colour circle by `hue_factor` in [-0.5, 0.5]."""
 
     def __init__(self, hue_factor: float) -> None:
@@ -244,7 +254,7 @@ class AdjustHue(_Adjust):
         return adjust_hue(image, self.factor)
 
 
-class AutoContrast(ImageTensorOperation):
+class AutoContrast(OnDevice, ImageTensorOperation):
     """Stretches each channel to [0, 255], after leaving out `cutoff` percent at both ends and the values of `ignore`."""
 
     _gives_picture = True
@@ -257,21 +267,38 @@ class AutoContrast(ImageTensorOperation):
             check_int("AutoContrast", "ignore", value, 0, 255)
         self.cutoff, self.ignore = cutoff, list(values)
 
-    def _apply(self, value: np.ndarray, chosen: Any = None) -> Any:
-        from PIL import Image, ImageOps
+    def _with_pillow(self, image: Any, chosen: Any) -> Any:  # type: ignore[override]
+        return pillow().auto_contrast(image, self.cutoff, self.ignore)
 
+    def _apply(self, value: np.ndarray, chosen: Any = None) -> Any:
         check_image("AutoContrast", value)
         planes = [value] if value.ndim == 2 else np.moveaxis(value, 2, 0)
-        stretched = [
-            np.asarray(ImageOps.autocontrast(Image.fromarray(np.ascontiguousarray(plane)), self.cutoff, self.ignore)) for plane in planes
-        ]
+        stretched = [self._table(plane)[plane] for plane in planes]
         return stretched[0] if value.ndim == 2 else np.stack(stretched, 2)
 
+    def _table(self, plane: np.ndarray) -> np.ndarray:
+        """What each of the 256 values becomes."""
+        counts = np.bincount(plane.reshape(-1), minlength=256)
+        counts[self.ignore] = 0
+        total = int(counts.sum())
+        from_below, from_above = np.cumsum(counts), np.cumsum(counts[::-1])
+        least = int(total * self.cutoff // 100)
+        low = int(np.searchsorted(from_below, least, side="right"))
+        high = 255 - int(np.searchsorted(from_above, least, side="right"))
+        if high <= low:
+            return np.arange(256, dtype=plane.dtype)
+        scale = np.float32(255.0 / (high - low))  # in single precision, as in MindSpore: a few values come out one lower
+        offset = np.float32(-low * scale)
+        return np.clip((np.arange(256, dtype=np.float32) * scale + offset).astype(np.int64), 0, 255).astype(plane.dtype)
 
-class Equalize(ImageTensorOperation):
+
+class Equalize(OnDevice, ImageTensorOperation):
     """Makes every brightness of each channel about as frequent."""
 
-    _gives_picture = True
+    def _with_pillow(self, image: Any, chosen: Any) -> Any:  # type: ignore[override]
+        from PIL import ImageOps
+
+        return ImageOps.equalize(image)
 
     def _apply(self, value: np.ndarray, chosen: Any = None) -> Any:
         import cv2
@@ -282,10 +309,8 @@ class Equalize(ImageTensorOperation):
         return equal[0] if value.ndim == 2 else np.stack(equal, 2)
 
 
-class Posterize(ImageTensorOperation):
+class Posterize(OnDevice, ImageTensorOperation):
     """Keeps the upper `bits` (0 to 8) bits of each value."""
-
-    _gives_picture = True
 
     def __init__(self, bits: int) -> None:
         check_int("Posterize", "bits", bits, 0, 8)
@@ -296,10 +321,8 @@ class Posterize(ImageTensorOperation):
         return value & np.uint8(256 - (1 << (8 - self.bits)))
 
 
-class Solarize(ImageTensorOperation):
+class Solarize(OnDevice, ImageTensorOperation):
     """Inverts the values within `threshold`: (low, high), or from one number up to 255."""
-
-    _gives_picture = True
 
     def __init__(self, threshold: Any) -> None:
         low, high = (threshold, 255) if isinstance(threshold, (int, float)) else threshold
@@ -315,10 +338,8 @@ class Solarize(ImageTensorOperation):
         return np.where((value >= low) & (value <= high), 255 - value, value).astype(value.dtype)
 
 
-class GaussianBlur(ImageTensorOperation):
+class GaussianBlur(OnDevice, ImageTensorOperation):
     """Blurs with a Gaussian of odd `kernel_size` (one int, or (width, height)) and `sigma`, by default ((size - 1) / 2 - 1) * 0.3 + 0.8."""
-
-    _gives_picture = True
 
     def __init__(self, kernel_size: Any, sigma: Any = None) -> None:
         sizes = [kernel_size] * 2 if isinstance(kernel_size, int) else list(kernel_size)

@@ -10,7 +10,8 @@ from torchspore.base.text import message, short
 from torchspore.engine import tree
 from torchspore.mindspore.dataset.core.operation import is_pil
 from torchspore.mindspore.dataset.core.validator_helpers import check_bool, check_int, check_number, check_type
-from torchspore.mindspore.dataset.vision.pictures import ImageTensorOperation, check_image, check_size, to_pil
+from torchspore.mindspore.dataset.vision.color import pillow
+from torchspore.mindspore.dataset.vision.pictures import ImageTensorOperation, OnDevice, check_image, check_size, to_pil
 from torchspore.mindspore.dataset.vision.utils import Border, Inter
 
 
@@ -48,7 +49,7 @@ def resize(image: Any, size: tuple[int, int], interpolation: Inter, call: str = 
     return found.reshape(height, width, *image.shape[2:])
 
 
-class Resize(ImageTensorOperation):
+class Resize(OnDevice, ImageTensorOperation):
     """Resizes to `size`: (height, width), or one int for the shorter side. Raises TypeError and ValueError for sizes that do not fit."""
 
     def __init__(self, size: Any, interpolation: Inter = Inter.BILINEAR) -> None:
@@ -87,6 +88,9 @@ class CenterCrop(ImageTensorOperation):
     def __init__(self, size: Any) -> None:
         self.size = check_size("CenterCrop", size)
 
+    def _with_pillow(self, image: Any, chosen: Any) -> Any:  # type: ignore[override]
+        return pillow().center_crop(image, self.size)
+
     def _apply(self, value: np.ndarray, chosen: Any = None) -> Any:
         check_image("CenterCrop", value)
         height, width = self.size
@@ -97,10 +101,8 @@ class CenterCrop(ImageTensorOperation):
         return crop(value, (value.shape[0] - height) // 2, (value.shape[1] - width) // 2, height, width)
 
 
-class Crop(ImageTensorOperation):
+class Crop(OnDevice, ImageTensorOperation):
     """The part of `size` (height, width) whose upper left corner is at `coordinates` (top, left)."""
-
-    _gives_picture = True
 
     def __init__(self, coordinates: Any, size: Any) -> None:
         check_type("Crop", "coordinates", coordinates, (list, tuple), "(top, left)")
@@ -157,7 +159,7 @@ def pad(image: np.ndarray, sides: tuple[int, int, int, int], fill: Any, mode: Bo
     return result
 
 
-class Pad(ImageTensorOperation):
+class Pad(OnDevice, ImageTensorOperation):
     """Adds `padding` pixels: one int, (left and right, top and bottom), or (left, top, right, bottom)."""
 
     _gives_picture = True
@@ -185,20 +187,16 @@ _MOST_CHANNELS = 4
 """Of an image that OpenCV takes."""
 
 
-class HorizontalFlip(ImageTensorOperation):
+class HorizontalFlip(OnDevice, ImageTensorOperation):
     """Swaps left and right."""
-
-    _gives_picture = True
 
     def _apply(self, value: np.ndarray, chosen: Any = None) -> Any:
         check_image("HorizontalFlip", value)
         return flip(value, 1)
 
 
-class VerticalFlip(ImageTensorOperation):
+class VerticalFlip(OnDevice, ImageTensorOperation):
     """Swaps top and bottom."""
-
-    _gives_picture = True
 
     def _apply(self, value: np.ndarray, chosen: Any = None) -> Any:
         check_image("VerticalFlip", value)
@@ -217,18 +215,25 @@ def rotate(image: np.ndarray, degrees: float, resample: Inter, expand: bool, cen
         wide, high = height * sine + width * cosine, height * cosine + width * sine
         matrix[:, 2] += wide / 2 - width / 2, high / 2 - height / 2
         width, height = round(wide), round(high)
-    filled = fill if isinstance(fill, list) else [fill] * 3
+    return warp(image, matrix, width, height, resample, fill)
+
+
+def warp(image: np.ndarray, matrix: np.ndarray, width: int, height: int, resample: Inter, fill: Any) -> np.ndarray:
+    """An image of `width` x `height` in which the pixel p of `image` stands at `matrix` (2, 3) times (p, 1)."""
+    import cv2
+
     whole, part = _places(cv2.invertAffineTransform(matrix), width, height, resample)
+    return remap(image, whole, part, resample, fill)
+
+
+def remap(image: np.ndarray, whole: np.ndarray, part: np.ndarray | None, resample: Inter, fill: Any) -> np.ndarray:
+    """The pixels at the given places, see `_places`."""
+    import cv2
+
     kinds = {Inter.NEAREST: cv2.INTER_NEAREST, Inter.BILINEAR: cv2.INTER_LINEAR, Inter.BICUBIC: cv2.INTER_CUBIC}
-    turned = cv2.remap(
-        image,
-        whole,
-        part,
-        kinds.get(resample, cv2.INTER_LINEAR),
-        borderMode=cv2.BORDER_CONSTANT,
-        borderValue=[float(one) for one in filled],
-    )
-    return turned.reshape(height, width, *image.shape[2:])
+    filled = [float(one) for one in (fill if isinstance(fill, (list, tuple)) else [fill] * 3)]
+    found = cv2.remap(image, whole, part, kinds.get(resample, cv2.INTER_LINEAR), borderMode=cv2.BORDER_CONSTANT, borderValue=filled)
+    return found.reshape(*whole.shape[:2], *image.shape[2:])
 
 
 def _places(inverse: np.ndarray, width: int, height: int, resample: Inter) -> tuple[np.ndarray, np.ndarray | None]:
@@ -249,10 +254,8 @@ def _places(inverse: np.ndarray, width: int, height: int, resample: Inter) -> tu
     return np.stack([x >> 5, y >> 5], -1).astype(np.int16), ((y & 31) * 32 + (x & 31)).astype(np.uint16)
 
 
-class Rotate(ImageTensorOperation):
+class Rotate(OnDevice, ImageTensorOperation):
     """Turns an image by `degrees` counter-clockwise; with `expand` the image grows to hold all of it."""
-
-    _gives_picture = True
 
     def __init__(
         self, degrees: float, resample: Inter = Inter.NEAREST, expand: bool = False, center: Any = None, fill_value: Any = 0

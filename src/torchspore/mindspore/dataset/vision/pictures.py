@@ -3,21 +3,37 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from torchspore.base.text import message, short
+from torchspore.context import effects
 from torchspore.mindspore.dataset.core.operation import TensorOperation, as_array, is_pil
-from torchspore.mindspore.dataset.core.validator_helpers import check_bool, check_choice, check_int
+from torchspore.mindspore.dataset.core.validator_helpers import check_bool, check_choice, check_int, check_type
 from torchspore.mindspore.dataset.transforms.transforms import TypeCast, numpy_type
+
+
+class OnDevice:
+    """Of transforms that MindSpore can run on an Ascend: here they run on the host, and `explain` says so."""
+
+    def device(self, device_target: str = "CPU") -> Any:
+        """Gives the transform itself. Raises ValueError for anything but 'CPU' and 'Ascend'."""
+        check_type("device", "device_target", device_target, str, "'CPU' or 'Ascend'")
+        check_choice("device", "device_target", device_target, ("CPU", "Ascend"))
+        if device_target == "Ascend":
+            effects.note("data", f"{type(self).__name__}().device('Ascend'): the transform runs on the host; the pixels are the CPU's")
+        return self
 
 
 class ImageTensorOperation(TensorOperation):
     """A transform of images (H, W) or (H, W, C). A PIL image comes out as one where `_gives_picture` says so."""
 
     _gives_picture = False
+    _with_pillow: Callable[[Any, Any], Any] | None = None
+    """How a PIL image is transformed by Pillow's own functions, where MindSpore does so; otherwise as an array."""
+
     _name_of_size = "size"
 
     def _input(self, value: Any) -> Any:
@@ -39,6 +55,8 @@ class ImageTensorOperation(TensorOperation):
     def _one(self, value: Any, chosen: Any) -> Any:
         if not is_pil(value):
             return self._apply(value, chosen)
+        if self._with_pillow is not None:
+            return self._with_pillow(value, chosen)
         found = self._apply(np.asarray(value), chosen)
         return to_pil(found) if self._gives_picture else found
 
@@ -163,7 +181,7 @@ def to_pil(image: np.ndarray) -> Any:
         ) from None
 
 
-class Decode(TensorOperation):
+class Decode(OnDevice, TensorOperation):
     """Decodes the bytes of an image file (uint8, one axis) to an RGB image (H, W, 3); with `to_pil`, to a PIL image.
 
     Raises TypeError for an array of more axes, RuntimeError for bytes that are no image.

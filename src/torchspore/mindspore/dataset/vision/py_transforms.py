@@ -7,7 +7,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from torchspore.mindspore.dataset.transforms.transforms import Compose, not_random
 from torchspore.mindspore.dataset.vision import color, pictures, randoms
+from torchspore.mindspore.dataset.vision.spaces import RgbToBgr
 from torchspore.mindspore.dataset.vision.transforms import *  # noqa: F403
 from torchspore.mindspore.dataset.vision.utils import Border, Inter
 
@@ -38,4 +40,4 @@ class ToTensor(pictures.ToTensor):
 
 
 ToPIL = pictures.ToPIL
-__all__ = [name for name in globals() if name[:1].isupper() and name != "Any"]
+__all__ = [name for name in globals() if (name[:1].isupper() and name != "Any") or name == "not_random"]

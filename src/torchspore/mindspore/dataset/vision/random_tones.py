@@ -11,15 +11,13 @@ from torchspore.mindspore.dataset.core.operation import flatten, run_chain
 from torchspore.mindspore.dataset.core.randomness import generator, happens
 from torchspore.mindspore.dataset.core.validator_helpers import check_int, check_number, check_type
 from torchspore.mindspore.dataset.vision import color, geometry
-from torchspore.mindspore.dataset.vision.pictures import ImageTensorOperation, check_image
+from torchspore.mindspore.dataset.vision.pictures import ImageTensorOperation, OnDevice, check_image
 from torchspore.mindspore.dataset.vision.randoms import check_probability, check_range
 from torchspore.mindspore.dataset.vision.utils import Inter
 
 
 class _Sometimes(ImageTensorOperation):
     """Base of transforms that do one thing with a probability."""
-
-    _gives_picture = True
 
     def __init__(self, prob: float) -> None:
         self.prob = check_probability(type(self).__name__, prob)
@@ -69,8 +67,6 @@ class RandomAutoContrast(_Sometimes):
 class RandomPosterize(ImageTensorOperation):
     """Keeps a random number of upper bits within `bits`: (min, max), or one number."""
 
-    _gives_picture = True
-
     def __init__(self, bits: Any = (8, 8)) -> None:
         low, high = (bits, bits) if isinstance(bits, int) else tuple(bits)
         for one in (low, high):
@@ -88,8 +84,6 @@ class RandomPosterize(ImageTensorOperation):
 
 class RandomSolarize(ImageTensorOperation):
     """Inverts the values within a random part of `threshold`: (min, max)."""
-
-    _gives_picture = True
 
     def __init__(self, threshold: Any = (0, 255)) -> None:
         self.threshold = check_range("RandomSolarize", "threshold", threshold, 0, 255)
@@ -115,10 +109,8 @@ def sharpen(image: np.ndarray, factor: float) -> np.ndarray:
     return cv2.addWeighted(image, single, smooth, 1.0 - single, 0).reshape(image.shape)
 
 
-class AdjustSharpness(ImageTensorOperation):
+class AdjustSharpness(OnDevice, ImageTensorOperation):
     """Multiplies sharpness by `sharpness_factor` (from 0)."""
-
-    _gives_picture = True
 
     def __init__(self, sharpness_factor: float) -> None:
         check_number("AdjustSharpness", "sharpness_factor", sharpness_factor, 0, 16777216)
@@ -144,6 +136,9 @@ class RandomSharpness(ImageTensorOperation):
         check_image("RandomSharpness", value)
         return sharpen(value, chosen)
 
+    def _with_pillow(self, image: Any, chosen: Any) -> Any:  # type: ignore[override]
+        return color.pillow().sharpness(image, chosen)
+
 
 class AdjustGamma(ImageTensorOperation):
     """`255 * gain * (image / 255) ** gamma`."""
@@ -162,6 +157,20 @@ class AdjustGamma(ImageTensorOperation):
         steps = np.arange(256) / 255.0
         table = np.clip(steps**self.gamma * self.gain * (255 + 1 - 1e-3), 0, 255)
         return table.astype(value.dtype)[value]
+
+
+def affine(image: np.ndarray, degrees: float, shift: Any, scale: float, shear: Any, resample: Inter, fill: Any) -> np.ndarray:
+    """Turned clockwise by `degrees`, shifted by pixels (right, down), scaled, sheared by degrees (x, y), about its middle."""
+    height, width = image.shape[:2]
+    angle, x, y = (math.radians(one) for one in (degrees, *shear))
+    matrix = np.array([
+        [math.cos(angle - y) / math.cos(y), -math.cos(angle - y) * math.tan(x) / math.cos(y) - math.sin(angle)],
+        [math.sin(angle - y) / math.cos(y), -math.sin(angle - y) * math.tan(x) / math.cos(y) + math.cos(angle)],
+    ])
+    linear = scale * matrix
+    middle = np.array([(width - 1) / 2, (height - 1) / 2])
+    moved = np.column_stack([linear, middle + shift - linear @ middle]).astype(np.float32)
+    return geometry.warp(image, moved.astype(np.float64), width, height, resample, fill)
 
 
 class RandomAffine(ImageTensorOperation):
@@ -202,24 +211,15 @@ class RandomAffine(ImageTensorOperation):
         return tuple(drawn.uniform(*one) for one in ranges)
 
     def _apply(self, value: np.ndarray, chosen: Any = None) -> Any:
-        import cv2
-
         check_image("RandomAffine", value)
-        degrees, right, down, scale, shear_x, shear_y = chosen
+        degrees, right, down, scale, *shear = chosen
         height, width = value.shape[:2]
-        angle, x, y = (math.radians(one) for one in (degrees, shear_x, shear_y))
-        shape = np.array([[1.0, -math.tan(x)], [-math.tan(y), 1.0]])
-        turn = np.array([[math.cos(angle), -math.sin(angle)], [math.sin(angle), math.cos(angle)]])
-        linear = scale * turn @ shape
-        middle = np.array([(width - 1) / 2, (height - 1) / 2])
-        shift = middle + np.array([right * width, down * height]) - linear @ middle
-        kind = {Inter.NEAREST: cv2.INTER_NEAREST, Inter.BICUBIC: cv2.INTER_CUBIC}.get(self.resample, cv2.INTER_LINEAR)
-        filled = self.fill_value if isinstance(self.fill_value, list) else [self.fill_value] * 3
-        moved = cv2.warpAffine(
-            value, np.column_stack([linear, shift]), (width, height), flags=kind, borderMode=cv2.BORDER_CONSTANT,
-            borderValue=[float(one) for one in filled],
-        )
-        return moved.reshape(value.shape)
+        return affine(value, degrees, (right * width, down * height), scale, shear, self.resample, self.fill_value)
+
+    def _with_pillow(self, image: Any, chosen: Any) -> Any:  # type: ignore[override]
+        degrees, right, down, scale, *shear = chosen
+        shift = round(right * image.width), round(down * image.height)
+        return color.pillow().affine(image, degrees, shift, scale, shear, self.resample, self.fill_value)
 
 
 def _translate(call: str, translate: Any) -> tuple[tuple[float, float], tuple[float, float]]:

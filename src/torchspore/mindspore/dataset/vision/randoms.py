@@ -89,17 +89,26 @@ class RandomCrop(ImageTensorOperation):
     def _apply(self, value: np.ndarray, chosen: Any = None) -> Any:
         check_image("RandomCrop", value)
         height, width = self.size
-        image = geometry.pad(value, self.padding, self.fill_value, self.padding_mode) if any(self.padding) else value
+        image, _ = self._padded(value)
+        top = int(chosen[0] * (image.shape[0] - height + 1))
+        left = int(chosen[1] * (image.shape[1] - width + 1))
+        return geometry.crop(image, top, left, height, width)
+
+    def _padded(self, image: np.ndarray) -> tuple[np.ndarray, tuple[int, int]]:
+        """The image after padding, and how many pixels came before it (left, top)."""
+        height, width = self.size
+        left, top = self.padding[:2]
+        if any(self.padding):
+            image = geometry.pad(image, self.padding, self.fill_value, self.padding_mode)
         if self.pad_if_needed:
             high, wide = max(height - image.shape[0], 0), max(width - image.shape[1], 0)
             if high or wide:
                 image = geometry.pad(image, (wide, high, wide, high), self.fill_value, self.padding_mode)
+                left, top = left + wide, top + high
         if image.shape[0] < height or image.shape[1] < width:
             what = f"RandomCrop(size={self.size}) of an image {image.shape[0]}x{image.shape[1]}"
             raise RuntimeError(message(what, "an image that is not smaller", hint="write pad_if_needed=True"))
-        top = int(chosen[0] * (image.shape[0] - height + 1))
-        left = int(chosen[1] * (image.shape[1] - width + 1))
-        return geometry.crop(image, top, left, height, width)
+        return image, (top, left)
 
 
 class RandomResizedCrop(ImageTensorOperation):
@@ -194,6 +203,9 @@ class RandomRotation(ImageTensorOperation):
         check_image("RandomRotation", value)
         return geometry.rotate(value, chosen, self.resample, self.expand, self.center, self.fill_value)
 
+    def _with_pillow(self, image: Any, chosen: Any) -> Any:  # type: ignore[override]
+        return color.pillow().rotate(image, chosen, self.resample, self.expand, self.center, self.fill_value)
+
 
 def _factors(call: str, name: str, value: Any, middle: float, low: float, high: float) -> tuple[float, float]:
     if isinstance(value, (int, float)) and not isinstance(value, bool):
@@ -217,23 +229,24 @@ class RandomColorAdjust(ImageTensorOperation):
         self.saturation = _factors(call, "saturation", saturation, 1, 0, 16777216)
         self.hue = _factors(call, "hue", hue, 0, -0.5, 0.5)
 
-    def _choose(self, values: tuple[Any, ...]) -> list[tuple[Any, float]]:
+    def _choose(self, values: tuple[Any, ...]) -> list[tuple[Any, float, int]]:
         drawn = generator()
         changes = [
             (color.adjust_brightness, self.brightness, 1), (color.adjust_contrast, self.contrast, 1),
             (color.adjust_saturation, self.saturation, 1), (color.adjust_hue, self.hue, 0),
         ]
-        return [
-            (changes[place][0], drawn.uniform(*changes[place][1]))
-            for place in drawn.permutation(4)
-            if changes[place][1] != (changes[place][2],) * 2
-        ]
+        return [(changes[place][0], drawn.uniform(*changes[place][1]), changes[place][2]) for place in drawn.permutation(4)]
 
     def _apply(self, value: np.ndarray, chosen: Any = None) -> Any:
         check_image("RandomColorAdjust", value, channels=(3,))
-        for adjust, factor in chosen:
-            value = adjust(value, factor)
+        for adjust, factor, nothing in chosen:
+            value = adjust(value, factor) if factor != nothing else value
         return value
+
+    def _with_pillow(self, image: Any, chosen: Any) -> Any:  # type: ignore[override]
+        for adjust, factor, _ in chosen:  # a turn of 0 too: Pillow rounds the colours on their way there and back
+            image = getattr(color.pillow(), adjust.__name__[7:])(image, factor)
+        return image
 
 
 class RandomColor(ImageTensorOperation):
@@ -250,6 +263,9 @@ class RandomColor(ImageTensorOperation):
     def _apply(self, value: np.ndarray, chosen: Any = None) -> Any:
         check_image("RandomColor", value, channels=(3,))
         return color.adjust_saturation(value, chosen)
+
+    def _with_pillow(self, image: Any, chosen: Any) -> Any:  # type: ignore[override]
+        return color.pillow().saturation(image, chosen)
 
 
 class RandomGrayscale(ImageTensorOperation):
@@ -278,7 +294,9 @@ class CutOut(ImageTensorOperation):
         self.length, self.num_patches, self.is_hwc = length, num_patches, is_hwc
 
     def _choose(self, values: tuple[Any, ...]) -> np.ndarray:
-        return generator().random((self.num_patches, 2))
+        # A patch may reach over every edge: its upper left corner lies from -length to the image's size, both among them.
+        height, width = values[0].shape[:2] if self.is_hwc else values[0].shape[-2:]
+        return generator().integers(-self.length, np.array([height, width]) + 1, (self.num_patches, 2))
 
     def _apply(self, value: np.ndarray, chosen: Any = None) -> Any:
         check_image("CutOut", value)
@@ -287,9 +305,8 @@ class CutOut(ImageTensorOperation):
         height, width = plane.shape[:2]
         if self.length > height or self.length > width:
             raise RuntimeError(message(f"CutOut(length={self.length}) of an image {height}x{width}", "a square that is not larger"))
-        for vertical, horizontal in chosen:
-            top, left = int(vertical * (height - self.length + 1)), int(horizontal * (width - self.length + 1))
-            plane[top : top + self.length, left : left + self.length] = 0
+        for top, left in chosen.tolist():
+            plane[max(top, 0) : max(top + self.length, 0), max(left, 0) : max(left + self.length, 0)] = 0
         return image
 
 

@@ -3,6 +3,17 @@
 # ruff: noqa: F401
 from __future__ import annotations
 
+from torchspore.mindspore.dataset.core.operation import PyTensorOperation
+from torchspore.mindspore.dataset.transforms.transforms import not_random
+from torchspore.mindspore.dataset.vision.boxes import (
+    BoundingBoxAugment,
+    RandomCropWithBBox,
+    RandomHorizontalFlipWithBBox,
+    RandomResizedCropWithBBox,
+    RandomResizeWithBBox,
+    RandomVerticalFlipWithBBox,
+    ResizeWithBBox,
+)
 from torchspore.mindspore.dataset.vision.color import (
     AdjustBrightness,
     AdjustContrast,
@@ -20,7 +31,17 @@ from torchspore.mindspore.dataset.vision.color import (
     Solarize,
 )
 from torchspore.mindspore.dataset.vision.geometry import CenterCrop, Crop, HorizontalFlip, Pad, Resize, Rotate, VerticalFlip
+from torchspore.mindspore.dataset.vision.mixing import CutMixBatch, MixUp, MixUpBatch
+from torchspore.mindspore.dataset.vision.parts import Erase, FiveCrop, PadToSize, ResizedCrop, SlicePatches, TenCrop
 from torchspore.mindspore.dataset.vision.pictures import HWC2CHW, Decode, Grayscale, ImageTensorOperation, ToNumpy, ToPIL, ToTensor, ToType
+from torchspore.mindspore.dataset.vision.policies import (
+    AutoAugment,
+    RandAugment,
+    RandomAdjustSharpness,
+    RandomLighting,
+    TrivialAugmentWide,
+    UniformAugment,
+)
 from torchspore.mindspore.dataset.vision.random_tones import (
     AdjustGamma,
     AdjustSharpness,
@@ -47,3 +68,7 @@ from torchspore.mindspore.dataset.vision.randoms import (
     RandomRotation,
     RandomVerticalFlip,
 )
+from torchspore.mindspore.dataset.vision.spaces import HsvToRgb, LinearTransformation, RgbToHsv
+from torchspore.mindspore.dataset.vision.utils import AutoAugmentPolicy, Border, ConvertMode, ImageBatchFormat, Inter, SliceMode
+from torchspore.mindspore.dataset.vision.video import DecodeVideo
+from torchspore.mindspore.dataset.vision.warps import Affine, Perspective, RandomPerspective

@@ -24,6 +24,14 @@ class Border(str, Enum):
     SYMMETRIC = "symmetric"
 
 
+class AutoAugmentPolicy(str, Enum):
+    """On which pictures the policies of `AutoAugment` were learned."""
+
+    IMAGENET = "imagenet"
+    CIFAR10 = "cifar10"
+    SVHN = "svhn"
+
+
 class ConvertMode(IntEnum):
     """From which order of colour channels to which."""
 

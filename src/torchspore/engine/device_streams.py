@@ -1,0 +1,102 @@
+"""Streams and events of the device that operators run on; the CPU has one stream, whose work is done when a call returns."""
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import torch
+
+from torchspore.engine import device, hardware
+
+
+class _Here:
+    """The one stream of the CPU, or a mark on it."""
+
+    def __init__(self, takes_time: bool = False) -> None:
+        self.takes_time = takes_time
+        self.at: float | None = None
+
+
+_CPU = _Here()
+
+
+def new_stream(priority: int) -> Any:
+    """A new stream of the device; the CPU gives its only one."""
+    return torch.cuda.Stream(priority=priority) if device.has_queue() else _CPU
+
+
+def current() -> Any:
+    """The stream that operators run on."""
+    return torch.cuda.current_stream() if device.has_queue() else _CPU
+
+
+def default() -> Any:
+    """The stream that operators run on at first."""
+    return torch.cuda.default_stream() if device.has_queue() else _CPU
+
+
+def choose(stream: Any) -> None:
+    """Lets operators run on a stream."""
+    if not isinstance(stream, _Here):
+        torch.cuda.set_stream(stream)
+
+
+def number(stream: Any) -> int:
+    """The number of a stream; 0 on the CPU and for the default one."""
+    return 0 if isinstance(stream, _Here) else int(stream.stream_id)
+
+
+def device_name() -> str:
+    """The target that operators run on."""
+    return hardware.current_target()
+
+
+def device_number() -> int:
+    """The number of the device that operators run on."""
+    return device.current().index or 0
+
+
+def new_event(takes_time: bool, blocking: bool) -> Any:
+    """A mark that stands nowhere yet."""
+    return torch.cuda.Event(enable_timing=takes_time, blocking=blocking) if device.has_queue() else _Here(takes_time)
+
+
+def record(event: Any, stream: Any) -> None:
+    """Puts a mark behind the work on a stream, or on the current one."""
+    if isinstance(event, _Here):
+        event.at = time.perf_counter()
+    else:
+        event.record(stream if stream is not None else torch.cuda.current_stream())
+
+
+def wait_for_event(event: Any, stream: Any) -> None:
+    """Lets a stream, or the current one, wait for a mark."""
+    if not isinstance(event, _Here):
+        event.wait(stream if stream is not None else torch.cuda.current_stream())
+
+
+def wait_for_stream(stream: Any, other: Any) -> None:
+    """Lets a stream wait for the work on another."""
+    if not isinstance(stream, _Here):
+        stream.wait_stream(other)
+
+
+def wait(one: Any) -> None:
+    """Waits for the work on a stream or before a mark."""
+    if not isinstance(one, _Here):
+        one.synchronize()
+
+
+def is_done(one: Any) -> bool:
+    """Whether the work on a stream or before a mark is done."""
+    return True if isinstance(one, _Here) else bool(one.query())
+
+
+def between(first: Any, second: Any) -> float:
+    """The milliseconds between two marks."""
+    if isinstance(first, _Here):
+        if first.at is None or second.at is None or not (first.takes_time and second.takes_time):
+            raise RuntimeError("elapsed_time: expected two events with enable_timing=True that were recorded.")
+        return (second.at - first.at) * 1000
+    second.synchronize()
+    return float(first.elapsed_time(second))

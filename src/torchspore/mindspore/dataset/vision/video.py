@@ -1,0 +1,138 @@
+"""Video files, by the library PyAV (`av`), which is asked for where it is needed."""
+from __future__ import annotations
+
+import io
+import math
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from torchspore.base.text import message, short
+from torchspore.mindspore.dataset.core.operation import TensorOperation
+from torchspore.mindspore.dataset.core.validator_helpers import check_choice, check_int, check_type
+
+
+def _library(call: str) -> Any:
+    try:
+        import av
+    except ImportError:
+        raise ImportError(message(call, "the library av (PyAV)", hint='write pip install "torchspore[video]"')) from None
+    return av
+
+
+def _check_file(call: str, filename: Any, error: type[Exception] = ValueError) -> None:
+    check_type(call, "filename", filename, str, "a path")
+    if not Path(filename).is_file():
+        raise error(message(f"{call}({filename!r})", "a video file that is there"))
+
+
+class _Read:
+    """What a file holds: frames (T, H, W, 3) and their times, sound (C, L), frames and samples a second."""
+
+    def __init__(self, call: str, source: Any, with_sound: bool = True, with_pictures: bool = True) -> None:
+        av = _library(call)
+        frames, sounds = [], []
+        self.times: list[int] = []
+        try:
+            with av.open(source) as container:
+                if not container.streams.video:
+                    raise RuntimeError(message(call, "a file with a video stream"))
+                video = container.streams.video[0]
+                self.base, self.rate = video.time_base, float(video.average_rate or 0)
+                sound = container.streams.audio[0] if container.streams.audio and with_sound else None
+                for frame in container.decode(*[stream for stream in (video, sound) if stream is not None]):
+                    if isinstance(frame, av.VideoFrame):
+                        self.times.append(frame.pts)
+                        if with_pictures:
+                            frames.append(frame.to_ndarray(format="rgb24"))
+                    else:
+                        sounds.append(_samples(frame))
+                self.sound_rate = sound.rate if sound is not None else None
+        except av.FFmpegError as error:
+            raise RuntimeError(message(call, f"a video that can be decoded ({error.strerror})")) from None
+        order = np.argsort(self.times, kind="stable")
+        self.times = [self.times[place] for place in order]
+        self.frames = np.stack([frames[place] for place in order]) if frames else np.zeros((0, 0, 0, 3), np.uint8)
+        self.sound = np.concatenate(sounds, 1) if sounds else np.zeros((1, 0), np.float32)
+
+
+def _samples(frame: Any) -> np.ndarray:
+    array = frame.to_ndarray()
+    return array if frame.format.is_planar else array.reshape(-1, frame.layout.nb_channels).T
+
+
+def read_video(
+    filename: Any, start_pts: float | Fraction = 0, end_pts: float | Fraction | None = None, pts_unit: str = "pts"
+) -> tuple[np.ndarray, np.ndarray, dict[str, Any]]:
+    """The frames (T, H, W, 3) uint8 and the sound (C, L) of a video file from one time to another, and its rates.
+
+    Times are counted as the file counts them ("pts") or in seconds ("sec"); the sound is cut in the same shares as the frames.
+    """
+    check_type("read_video", "filename", filename, str, "a path")
+    for name, time in (("start_pts", start_pts), ("end_pts", end_pts)):
+        if time is not None or name == "start_pts":
+            check_type("read_video", name, time, (int, float, Fraction), "a number")
+    check_type("read_video", "pts_unit", pts_unit, str, "'pts' or 'sec'")
+    check_choice("read_video", "pts_unit", pts_unit, ("pts", "sec"))
+    if start_pts < 0 or (end_pts is not None and end_pts < start_pts):
+        what = f"read_video(start_pts={start_pts!r}, end_pts={end_pts!r})"
+        raise ValueError(message(what, "a start from 0 on and an end that is not before it"))
+    _check_file("read_video", filename)
+    read = _Read(f"read_video({filename!r})", filename)
+    unit = float(read.base) if pts_unit == "sec" else 1.0
+    last = math.inf if end_pts is None else math.ceil(end_pts / unit - 1e-9)
+    kept = [place for place, time in enumerate(read.times) if start_pts / unit - 1e-9 <= time <= last]
+    first, count, whole = kept[0] if kept else 0, len(kept), max(len(read.times), 1)
+    samples = read.sound.shape[1]
+    start = samples * first // whole
+    rates: dict[str, Any] = {} if read.sound_rate is None else {"audio_fps": read.sound_rate}
+    sound = np.ascontiguousarray(read.sound[:, start : start + samples * count // whole])
+    return read.frames[kept], sound, {**rates, "video_fps": read.rate}
+
+
+def read_video_timestamps(filename: Any, pts_unit: str = "pts") -> tuple[list[Any], float]:
+    """The time of each frame of a video file, as the file counts ("pts") or in seconds ("sec"), and the frames a second."""
+    _check_file("read_video_timestamps", filename, RuntimeError)
+    check_type("read_video_timestamps", "pts_unit", pts_unit, str, "'pts' or 'sec'")
+    if pts_unit not in ("pts", "sec"):
+        raise RuntimeError(message(f"read_video_timestamps(pts_unit={pts_unit!r})", "'pts' or 'sec'"))
+    read = _Read(f"read_video_timestamps({filename!r})", filename, False, False)
+    return ([float(np.float32(time * read.base)) for time in read.times] if pts_unit == "sec" else read.times), read.rate
+
+
+class DecodeVideo(TensorOperation):
+    """The frames (T, H, W, 3) and the sound (C, L) of the bytes of a video file."""
+
+    def _apply_all(self, *values: Any) -> tuple[Any, ...]:
+        if len(values) != 1 or values[0].ndim != 1 or values[0].dtype != np.uint8 or not values[0].size:
+            shown = [f"{value.dtype} {list(value.shape)}" for value in values]
+            raise RuntimeError(message(f"DecodeVideo of {', '.join(shown)}", "the bytes of a file: uint8 with one axis"))
+        read = _Read("DecodeVideo", io.BytesIO(values[0].tobytes()))
+        return read.frames, read.sound
+
+
+class VideoDecoder:
+    """The frames of one video file, by number; `metadata` tells its size, frames and rate."""
+
+    def __init__(self, source: Any) -> None:
+        check_type("VideoDecoder", "source", source, str, "a path")
+        if not Path(source).is_file():
+            raise ValueError(message(f"VideoDecoder({source!r})", "a video file that is there"))
+        self.source = source
+        self._read = _Read(f"VideoDecoder({short(source)})", source, with_sound=False)
+
+    @property
+    def metadata(self) -> dict[str, Any]:
+        """How wide and high the frames are, how many there are, how many a second, and how long it lasts."""
+        (count, height, width), rate = self._read.frames.shape[:3], self._read.rate
+        duration = count / rate if rate else 0.0
+        return {"width": width, "height": height, "num_frames": count, "average_fps": rate, "duration_seconds": duration}
+
+    def get_frames_at(self, indices: Any) -> np.ndarray:
+        """The frames of these numbers, (T, H, W, 3) uint8."""
+        check_type("get_frames_at", "indices", indices, list, "a list of ints")
+        for index in indices:
+            check_int("get_frames_at", "indices", index, 0, len(self._read.frames) - 1)
+        return self._read.frames[indices]

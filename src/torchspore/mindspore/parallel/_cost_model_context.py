@@ -1,0 +1,87 @@
+"""Figures of the search for parallel strategies: checked and kept; nothing is searched on one process, and `explain` says so."""
+from __future__ import annotations
+
+from typing import Any
+
+from torchspore.base.text import message, one_of, short
+from torchspore.context import effects
+from torchspore.names import missing
+
+DEFAULTS: dict[str, Any] = {
+    "device_memory_capacity": 16.0 * 2**30, "costmodel_alpha": 1.0, "costmodel_beta": 400.0, "costmodel_gamma": 0.001,
+    "costmodel_communi_threshold": 2048.0, "costmodel_communi_const": 3072.0, "costmodel_communi_bias": 1024.0, "run_phase": 0,
+    **dict.fromkeys(("costmodel_allreduce_fusion_algorithm", "costmodel_allreduce_fusion_times"), 0),
+    **{f"costmodel_allreduce_fusion_{name}": 0.1 for name in (
+        "tail_percent", "tail_time", "allreduce_inherent_time", "allreduce_bandwidth", "computation_time_parameter",
+    )},
+}
+_values = dict(DEFAULTS)
+_switches: dict[str, Any] = {"multi_subgraphs": False, "algo_single_loop": False, "rp_matmul_mem_coef": 0.1}
+
+
+def set_cost_model_context(**kwargs: Any) -> None:
+    """Sets figures of the cost model, all or none. Raises ValueError for another name, TypeError for a value of another type."""
+    for name, value in kwargs.items():
+        wrote = f"set_cost_model_context({name}={short(value)})"
+        if name not in DEFAULTS:
+            raise ValueError(message(wrote, one_of(DEFAULTS)))
+        if type(value) is not type(DEFAULTS[name]):
+            raise TypeError(message(wrote, f"a {type(DEFAULTS[name]).__name__}, got {type(value).__name__}"))
+    _values.update(kwargs)
+    _tell(", ".join(kwargs))
+
+
+def get_cost_model_context(attr_key: str) -> Any:
+    """A figure of the cost model. Raises ValueError for another name."""
+    if attr_key not in DEFAULTS:
+        raise ValueError(message(f"get_cost_model_context({short(attr_key)})", one_of(DEFAULTS)))
+    return _values[attr_key]
+
+
+def reset_cost_model_context() -> None:
+    """Gives all figures their defaults."""
+    _values.update(DEFAULTS)
+
+
+def _tell(what: str) -> None:
+    effects.note("distribution", f"set_cost_model_context({what}): no strategies are searched on one process")
+
+
+def _switch(name: str, value: Any, kind: type) -> None:
+    if not isinstance(value, kind):
+        raise TypeError(message(f"_set_{name}({short(value)})", f"a {kind.__name__}, got {type(value).__name__}"))
+    _switches[name] = value
+    _tell(name)
+
+
+def _set_multi_subgraphs(multi_subgraph: bool = True) -> None:
+    """Says whether the network makes several subgraphs."""
+    _switch("multi_subgraphs", multi_subgraph, bool)
+
+
+def _get_multi_subgraphs() -> bool:
+    """What `_set_multi_subgraphs` said."""
+    return bool(_switches["multi_subgraphs"])
+
+
+def _set_algo_single_loop(single_loop: bool = True) -> None:
+    """Says whether the search unrolls loops but once."""
+    _switch("algo_single_loop", single_loop, bool)
+
+
+def _get_algo_single_loop() -> bool:
+    """What `_set_algo_single_loop` said."""
+    return bool(_switches["algo_single_loop"])
+
+
+def _set_rp_matmul_mem_coef(coef: float) -> None:
+    """Sets how much memory counts for matrix products in the search by recursion."""
+    _switch("rp_matmul_mem_coef", coef, float)
+
+
+def _get_rp_matmul_mem_coef() -> float:
+    """What `_set_rp_matmul_mem_coef` said."""
+    return float(_switches["rp_matmul_mem_coef"])
+
+
+__getattr__ = missing(__name__)

@@ -1,0 +1,122 @@
+"""`Layout` and `shard`: how Tensors would be cut among devices; one process runs everything whole."""
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from torchspore.base.text import message, one_of, short
+from torchspore.context import effects
+from torchspore.mindspore.nn.cell import Cell
+from torchspore.names import missing
+
+
+class Layout:
+    """Devices in a grid whose axes have names; called with a name, 'None', or a tuple of names for each axis of a Tensor it says how that
+    is cut. Raises TypeError and ValueError for what does not fit.
+    """
+
+    def __init__(self, device_matrix: tuple[int, ...], alias_name: tuple[str, ...], rank_list: list[int] | None = None) -> None:
+        for name, value, kind, item in (
+            ("device_matrix", device_matrix, tuple, int), ("alias_name", alias_name, tuple, str), ("rank_list", rank_list, list, int),
+        ):
+            if value is None and name == "rank_list":
+                continue
+            if not isinstance(value, kind) or not all(isinstance(one, item) and not isinstance(one, bool) for one in value):
+                raise TypeError(message(f"Layout({name}={short(value)})", f"a {kind.__name__} of {item.__name__}s"))
+        if len(device_matrix) != len(alias_name):
+            raise ValueError(message(f"Layout({device_matrix}, {alias_name})", "a name for each axis"))
+        if len(set(alias_name)) != len(alias_name) or {"", "None"} & set(alias_name):
+            raise ValueError(message(f"Layout(alias_name={alias_name})", "names that differ, none of them '' or 'None'"))
+        count = int(np.prod(device_matrix))
+        if rank_list is not None and (len(rank_list) != count or len(set(rank_list)) != count):
+            raise ValueError(message(f"Layout(rank_list={short(rank_list)})", f"{count} numbers that differ"))
+        self._devices, self._names = device_matrix, alias_name
+        self._ranks = list(range(count)) if rank_list is None else list(rank_list)
+        self._places: tuple[Any, ...] | None = None
+
+    def __call__(self, *tensor_map: Any) -> Layout:
+        """The layout of a Tensor: for each of its axes the name, or names, of the devices' axes that cut it."""
+        made = Layout(self._devices, self._names, self._ranks)
+        made._places = tuple(tuple(map(self._place, one)) if isinstance(one, tuple) else self._place(one) for one in tensor_map)
+        used = [place for one in made._places for place in (one if isinstance(one, tuple) else (one,)) if place != -1]
+        if len(set(used)) != len(used):
+            raise ValueError(message(f"Layout(...){tensor_map}", "each name once"))
+        return made
+
+    def _place(self, name: Any) -> int:
+        if name == "None":
+            return -1
+        if name not in self._names:
+            raise ValueError(message(f"Layout(...)({short(name)})", one_of(self._names)))
+        return len(self._names) - 1 - self._names.index(name)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The layout as a dict. Raises ValueError before it was called."""
+        if self._places is None:
+            raise ValueError(message("Layout(...).to_dict()", "a call with names first: layout('a', 'None')"))
+        return {
+            "device_matrix": self._devices, "tensor_map": self._places, "interleaved_parallel": "interleaved_parallel" in self._names,
+            "alias_name": self._names, "rank_list": self._ranks,
+        }
+
+
+def shard(fn: Any, in_strategy: tuple[Any, ...], out_strategy: Any = None, parameter_plan: dict[str, Any] | None = None) -> Any:
+    """The Cell or function itself, which one process runs whole; the strategies are checked, and `explain` says so.
+
+    Raises TypeError for what is no Cell or function, for strategies that are no tuples and a plan that is no dict.
+    """
+    if not isinstance(fn, Cell) and not callable(fn):
+        raise TypeError(message(f"shard({short(fn)})", f"a Cell or a function, got {type(fn).__name__}"))
+    if not isinstance(fn, Cell):
+        for name, value, kind in (
+            ("in_strategy", in_strategy, tuple), ("out_strategy", out_strategy, tuple), ("parameter_plan", parameter_plan, dict),
+        ):
+            if not isinstance(value, kind) and (value is not None or name == "in_strategy"):
+                raise TypeError(message(f"shard({name}={short(value)})", f"a {kind.__name__}, got {type(value).__name__}"))
+    else:
+        fn.shard(in_strategy, out_strategy, parameter_plan)
+    effects.note("distribution", f"shard({short(in_strategy)}): one process runs it whole")
+    return fn
+
+
+def sync_pipeline_shared_parameters(net: Cell) -> None:
+    """Gives Parameters that stages of a pipeline share one value; one process has one of each. Raises TypeError for what is no Cell."""
+    if not isinstance(net, Cell):
+        raise TypeError(message(f"sync_pipeline_shared_parameters({short(net)})", f"a Cell, got {type(net).__name__}"))
+
+
+def lazy_inline(fn: Callable[..., Any] | None = None, attrs: Any = None, policy: str | None = None) -> Any:
+    """Decorates a Cell's `__init__`: the arguments named in `attrs` (a name or a list; None: none) become attributes of the Cell.
+
+    A graph holds such a Cell's operators as any other's, and `explain` says so. Raises TypeError and ValueError for what does not fit.
+    """
+    import functools
+    import inspect
+
+    if attrs is not None and not isinstance(attrs, (str, list)):
+        raise TypeError(message(f"lazy_inline(attrs={short(attrs)})", f"a name or a list of names, got {type(attrs).__name__}"))
+    if policy not in (None, "front"):
+        raise ValueError(message(f"lazy_inline(policy={short(policy)})", "None or 'front'"))
+
+    def decorated(init: Callable[..., Any]) -> Callable[..., Any]:
+        signature = inspect.signature(init)
+
+        @functools.wraps(init)
+        def initialise(self: Any, *args: Any, **kwargs: Any) -> None:
+            init(self, *args, **kwargs)
+            given = signature.bind(self, *args, **kwargs)
+            given.apply_defaults()
+            for name in [attrs] if isinstance(attrs, str) else attrs or ():
+                if name not in given.arguments:
+                    raise ValueError(message(f"lazy_inline(attrs={short(attrs)})", one_of(list(given.arguments)[1:])))
+                setattr(self, name, given.arguments[name])
+            effects.note("execution", f"lazy_inline of {type(self).__name__}: its operators are in the graph as any other's")
+
+        return initialise
+
+    return decorated if fn is None else decorated(fn)
+
+
+__getattr__ = missing(__name__)

@@ -1,0 +1,214 @@
+"""Image transforms: pipelines, what 2.10 gets wrong, video, functions on Pillow's images, and messages."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import mindspore.dataset as ds
+import mindspore.dataset.vision as vision
+import mindspore.dataset.vision.c_transforms as c_vision
+import mindspore.dataset.vision.py_transforms as py_vision
+import mindspore.dataset.vision.py_transforms_util as util
+import numpy as np
+import pytest
+from PIL import Image
+
+NOISE = np.random.RandomState(3).randint(0, 256, (23, 31, 3)).astype(np.uint8)
+PICTURE = Image.fromarray(NOISE)
+NEAREST = vision.Inter.NEAREST
+BOXES = np.array([[2, 3, 10, 8, 1], [12, 5, 6, 9, 0]], np.float32)
+
+
+def test_where_2_10_errs_the_documents_hold() -> None:
+    assert vision.ResizedCrop(2, 3, 10, 12, 8)(NOISE).shape == (8, 9, 3)
+    assert vision.Rotate(45, fill_value=(1, 2, 3))(NOISE)[0, 0].tolist() == [1, 2, 3]
+    assert np.allclose(vision.AdjustGamma(2.0, 0.5)(np.full((2, 2, 3), 0.5, np.float32)), 0.125)
+    boxes = BOXES.copy()
+    vision.RandomHorizontalFlipWithBBox(1.0)(NOISE, boxes)
+    assert np.array_equal(boxes, BOXES)
+    moved = {vision.RandAugment(1, 5)(NOISE).tobytes() for _ in range(300)}
+    steps = int(150 / 331 * 31 * 5 / 30)
+    right = np.concatenate([np.zeros((23, steps, 3), np.uint8), NOISE[:, :-steps]], 1)
+    assert right.tobytes() in moved and bytes(NOISE.nbytes) not in moved
+
+
+def test_shares_of_cut_mix_and_mix_up_are_those_of_2_10() -> None:
+    images = np.stack([np.full((8, 8, 3), 40 * place, np.uint8) for place in range(4)])
+    ds.config.set_seed(4)
+    cut = [vision.CutMixBatch(vision.ImageBatchFormat.NHWC)(images, np.eye(4, dtype=np.float32)) for _ in range(300)]
+    shares = [labels[place, place] for _, labels in cut for place in range(4)]
+    assert np.abs(np.quantile(shares, [0.1, 0.25, 0.5, 0.75]) - [0.688, 0.812, 0.938, 1]).max() < 0.08  # 800 draws of 2.10
+    for mixed, labels in cut:
+        for place in range(4):
+            assert (mixed[place, ..., 0] == 40 * place).mean() == pytest.approx(labels[place, place], abs=1e-6)
+    mixed, labels = vision.MixUpBatch(0.3)(images, np.eye(4, dtype=np.float32))
+    assert np.abs(mixed[:, 0, 0, 0] - labels @ [0.0, 40, 80, 120]).max() < 0.51
+
+
+def test_mix_up_draws_the_numbers_of_2_10() -> None:
+    images = np.stack([np.full((2, 2, 3), 40.0 * place) for place in range(4)])
+    np.random.seed(3)
+    _, labels = vision.MixUp(4, 0.5)(images, np.eye(4))
+    assert labels[[0, 1, 2, 3], [0, 1, 2, 3]].round(6).tolist() == [0.376937, 0.244887, 0.268585, 0.013449]
+    mixer = vision.MixUp(4, 0.5, False)
+    assert np.array_equal(mixer(images, np.eye(4))[0], images)
+    assert not np.array_equal(mixer(images[::-1], np.eye(4))[0], images[::-1])
+    state = SimpleNamespace()
+    assert util.mix_up_muti(state, 4, images, np.eye(4))[0].shape == images.shape
+    assert util.mix_up_single(4, images, np.eye(4))[1].sum() == pytest.approx(4)
+
+
+def test_boxes_follow_crops() -> None:
+    for step in (vision.RandomCropWithBBox(12), vision.RandomResizedCropWithBBox(12, (0.3, 0.6))):
+        for _ in range(30):
+            image, boxes = step(NOISE, BOXES)
+            assert image.shape == (12, 12, 3) and boxes.shape[1] == 5 and (boxes[:, :4] >= 0).all()
+            assert (boxes[:, 0] + boxes[:, 2] <= 12.001).all() and (boxes[:, 1] + boxes[:, 3] <= 12.001).all()
+    turned, _ = vision.BoundingBoxAugment(vision.HorizontalFlip(), 1.0)(NOISE, BOXES[:1])
+    assert np.array_equal(turned[3:11, 2:12], NOISE[3:11, 11:1:-1]) and np.array_equal(turned[12:], NOISE[12:])
+
+
+def test_pipelines() -> None:
+    rows = ds.GeneratorDataset(lambda: iter([(NOISE,)] * 4), ["image"], shuffle=False)
+    patched = rows.map(vision.SlicePatches(1, 2), "image", ["left", "right"])
+    assert [part.shape for part in next(patched.create_tuple_iterator(output_numpy=True))] == [(23, 16, 3)] * 2
+    policy = vision.AutoAugment(vision.AutoAugmentPolicy.SVHN)
+    steps = [policy, vision.TrivialAugmentWide(), vision.RandAugment(), vision.RandomLighting(0.1)]
+    ds.config.set_seed(2)
+    first = [row[0] for row in rows.map(steps, "image", num_parallel_workers=1).create_tuple_iterator(output_numpy=True, num_epochs=1)]
+    again = [row[0] for row in rows.map(steps, "image", num_parallel_workers=3).create_tuple_iterator(output_numpy=True, num_epochs=1)]
+    assert np.array_equal(first, again) and first[0].dtype == np.uint8
+    policy = vision.AutoAugment(vision.AutoAugmentPolicy.CIFAR10)
+    assert len({policy(NOISE).tobytes() for _ in range(60)}) > 20
+
+
+def test_an_ascend_is_not_needed() -> None:
+    step = vision.Resize((5, 6))
+    assert step.device("Ascend") is step and np.array_equal(step(NOISE), vision.Resize((5, 6))(NOISE))
+
+
+def test_old_names() -> None:
+    file = vision.encode_jpeg(NOISE)
+    assert c_vision.SoftDvppDecodeResizeJpeg((8, 9))(file).shape == (8, 9, 3)
+    assert c_vision.SoftDvppDecodeRandomCropResizeJpeg((8, 9))(file).shape == (8, 9, 3)
+    assert np.array_equal(c_vision.RgbToBgr()(NOISE), NOISE[..., ::-1])
+    assert np.array_equal(py_vision.RgbToBgr(True)(NOISE), NOISE[..., ::-1])
+    assert py_vision.Compose([py_vision.ToTensor()])(PICTURE).shape == (3, 23, 31)
+    assert vision.not_random(lambda image: image).random is False
+
+
+UTIL: dict[str, tuple[Any, ...]] = {
+    "adjust_brightness": (1.5,), "adjust_contrast": (1.5,), "adjust_saturation": (1.5,), "adjust_hue": (0.2,), "adjust_gamma": (2.0, 1.0),
+    "auto_contrast": (5, [3]), "equalize": (), "invert_color": (), "grayscale": (3,), "horizontal_flip": (), "vertical_flip": (),
+    "pad": (0, 0, "constant"), "rotate": (30, NEAREST, False, None, 0), "random_affine": (9, (1, 2), 1.0, (3, 2), NEAREST),
+    "random_color": ((0.5, 1.5),), "random_color_adjust": (0.3, 0.3, 0.3, 0.1), "random_horizontal_flip": (0.5,), "random_lighting": (0.1,),
+    "random_vertical_flip": (0.5,), "random_rotation": (20, NEAREST, False, None, 0), "random_sharpness": ((0.5, 1.5),),
+    "random_crop": ((23, 31), 0, False, 0, "constant"), "random_resize_crop": ((23, 31), (0.5, 1.0), (0.5, 2.0)), "resize": (23,),
+    "center_crop": ((23, 31),), "crop": (0, 0, 23, 31),
+    "perspective": ([[0, 0], [30, 0], [30, 22], [0, 22]], [[3, 2], [25, 4], [29, 20], [2, 18]]), "to_pil": (),
+}
+
+
+@pytest.mark.parametrize("name", UTIL)
+def test_functions_on_pictures(name: str) -> None:
+    found = getattr(util, name)(PICTURE, *UTIL[name])
+    assert util.is_pil(found) and found.size == PICTURE.size and found.mode == "RGB"
+    if name not in ("to_pil",):
+        with pytest.raises(TypeError, match=f"expected an image of Pillow, got {type(NOISE).__name__}"):
+            getattr(util, name)(NOISE, *UTIL[name])
+
+
+def test_functions_on_arrays() -> None:
+    planes = util.to_tensor(PICTURE, np.float32)
+    assert util.is_numpy(planes) and np.allclose(util.normalize(planes, [0.5] * 3, [0.5] * 3), planes * 2 - 1, atol=1e-6)
+    assert util.normalize(planes, [0.5] * 3, [0.5] * 3, True).shape == (4, 23, 31)
+    assert util.to_type(planes, np.float16).dtype == np.float16
+    top, left, high, wide, value = util.get_erase_params(planes, (0.02, 0.3), (0.3, 3), 0, True, 10)
+    assert (util.erase(planes, top, left, high, wide, value) == 0).sum() >= high * wide * 3
+    assert util.linear_transform(planes[:, :1, :2], np.eye(6), np.zeros(6)).shape == (3, 1, 2)
+    assert np.allclose(util.hsv_to_rgbs(util.rgb_to_hsvs(planes, False), False), planes, atol=1e-6)
+    assert np.array_equal(util.rgb_to_bgrs(planes, False), planes[::-1])
+    assert len(util.five_crop(PICTURE, 5)) == 5 and len(util.ten_crop(PICTURE, 5)) == 10
+    assert util.uniform_augment(planes, [lambda image: image], 1) is planes
+    assert util.decode(vision.encode_png(NOISE).tobytes()).size == PICTURE.size
+    starts, ends = util.get_perspective_params(PICTURE, 0.5)
+    assert starts[2] == (30, 22) and len(ends) == 4
+
+
+def video(path: Path) -> str:
+    av = pytest.importorskip("av")
+    with av.open(str(path), "w") as file:
+        stream = file.add_stream("mpeg4", rate=5)
+        stream.width, stream.height, stream.pix_fmt = 32, 24, "yuv420p"
+        sound = file.add_stream("pcm_s16le", rate=8000, layout="mono")
+        for place in range(6):
+            frame = av.VideoFrame.from_ndarray(np.full((24, 32, 3), 40 * place, np.uint8), format="rgb24")
+            frame.pts = place
+            file.mux(stream.encode(frame))
+        samples = av.AudioFrame.from_ndarray((np.sin(np.arange(8000) / 20) * 9000).astype(np.int16)[None], format="s16", layout="mono")
+        samples.sample_rate, samples.pts = 8000, 0
+        file.mux(sound.encode(samples))
+        file.mux(stream.encode(None))
+        file.mux(sound.encode(None))
+    return str(path)
+
+
+def test_videos(tmp_path: Path) -> None:
+    path = video(tmp_path / "a.avi")
+    frames, sound, rates = vision.read_video(path)
+    assert (frames.shape, frames.dtype, sound.shape, sound.dtype) == ((6, 24, 32, 3), np.uint8, (1, 8000), np.int16)
+    assert rates == {"audio_fps": 8000, "video_fps": 5.0} and np.abs(frames[:, 5, 5, 0].astype(int) - np.arange(6) * 40).max() <= 4
+    # As 2.10 cuts a file of the same rates.
+    for words, kept, samples in (((1, 3), 3, 4000), ((2, 2), 1, 1333), ((0.2, 0.5, "sec"), 3, 4000), ((0.3, None, "sec"), 4, 5333)):
+        frames, sound, _ = vision.read_video(path, *words)
+        assert (len(frames), sound.shape[1]) == (kept, samples)
+    assert vision.read_video_timestamps(path) == ([0, 1, 2, 3, 4, 5], 5.0)
+    assert vision.read_video_timestamps(path, "sec")[0][1] == 0.20000000298023224
+    decoded = vision.DecodeVideo()(np.fromfile(path, np.uint8))
+    assert [one.shape for one in decoded] == [(6, 24, 32, 3), (1, 8000)]
+    decoder = vision.VideoDecoder(path)
+    assert decoder.get_frames_at([0, 3]).shape == (2, 24, 32, 3) and decoder.metadata["num_frames"] == 6
+    with pytest.raises(ValueError):
+        decoder.get_frames_at([6])
+
+
+def test_without_the_library(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "av", None)
+    with pytest.raises(ImportError) as caught:
+        vision.read_video(__file__)
+    assert str(caught.value).endswith('expected the library av (PyAV).\n\nhint: write pip install "torchspore[video]".')
+
+
+MESSAGES: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
+    "affine": (
+        lambda: vision.Affine(200, [0, 0], 1.0, 0.0), ValueError, "Affine(degrees=200): expected a number from -180 to 180.",
+    ),
+    "boxes": (
+        lambda: vision.ResizeWithBBox(5)(NOISE, BOXES * 3), RuntimeError,
+        "ResizeWithBBox with boxes [[6.0, 9.0, 30.0, 24.0], [36.0, 15.0, 18.0, 27.0]]: expected boxes inside the image 23x31.",
+    ),
+    "labels": (
+        lambda: vision.MixUpBatch()(NOISE[None], np.array([1])), RuntimeError,
+        "MixUpBatch with labels [1]: expected one-hot labels (1, classes).\n\nhint: put OneHot(num_classes) before the batch.",
+    ),
+    "pillow": (
+        lambda: vision.FiveCrop(5)(NOISE), TypeError, "FiveCrop of ndarray: expected a PIL image.\n\nhint: put ToPIL() first.",
+    ),
+    "file": (lambda: vision.read_image("no.png"), RuntimeError, "read_image('no.png'): expected a file that is there."),
+    "size": (
+        lambda: vision.PadToSize(5)(NOISE), RuntimeError,
+        "PadToSize((5, 5), None) of an image 23x31: expected a size that has room for it.",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", MESSAGES)
+def test_messages(name: str) -> None:
+    call, kind, expected = MESSAGES[name]
+    with pytest.raises(kind) as caught:
+        call()
+    assert str(caught.value).endswith(expected)
