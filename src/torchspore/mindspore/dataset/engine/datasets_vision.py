@@ -137,7 +137,7 @@ def _read_idx(path: Path, kind: int, rank: int) -> np.ndarray:
         raise DataDamaged(message(f"{path}: {size} bytes", f"{head + values}, as its head says; {state}"))
     if not values:
         raise DataDamaged(message(f"{path}: no rows", "at least one"))
-    return np.memmap(path, np.uint8 if kind == _BYTES else np.dtype(">i4"), "r", head, tuple(shape))
+    return np.asarray(np.memmap(path, np.uint8 if kind == _BYTES else np.dtype(">i4"), "r", head, tuple(shape)))
 
 
 class Cifar10Dataset(ListedDataset, arguments="dataset_dir, usage=None, ROWS, CHOICE"):

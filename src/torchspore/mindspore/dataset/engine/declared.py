@@ -6,8 +6,10 @@ and `_list`, which gives one entry for each row without reading any picture. `_r
 from __future__ import annotations
 
 import ast
+import bisect
 import copy
 import inspect
+import itertools
 import re
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -173,6 +175,8 @@ class ListedDataset(Declared, MappableDataset):
         return list(self.columns)
 
     def _entries(self) -> Sequence[Any]:
+        if self._listed is not None:
+            return self._listed
         with self._lock:
             if self._listed is None:
                 found = self._list()
@@ -222,15 +226,15 @@ class Joined(Sequence[Any]):
 
     def __init__(self, parts: Sequence[tuple[np.ndarray, ...]]) -> None:
         self._parts = list(parts)
-        self._ends = np.cumsum([len(part[0]) for part in self._parts])
+        self._ends = list(itertools.accumulate(len(part[0]) for part in self._parts))
 
     def __len__(self) -> int:
-        return int(self._ends[-1]) if self._parts else 0
+        return self._ends[-1] if self._parts else 0
 
     def __getitem__(self, index: Any) -> tuple[np.ndarray, ...]:
-        number = int(np.searchsorted(self._ends, index, side="right"))
-        place = index - (int(self._ends[number - 1]) if number else 0)
-        return tuple(np.asarray(column[place, ...]) for column in self._parts[number])
+        number = bisect.bisect_right(self._ends, index)
+        place = index - (self._ends[number - 1] if number else 0)
+        return tuple([column[place, ...] for column in self._parts[number]])
 
 
 def mapped(path: Path, width: int) -> np.ndarray:
@@ -241,7 +245,7 @@ def mapped(path: Path, width: int) -> np.ndarray:
     size = path.stat().st_size
     if not size or size % width:
         raise DataDamaged(message(f"{path}: {size} bytes", f"a multiple of {width}; the file is cut short"))
-    return np.memmap(path, np.uint8, "r").reshape(-1, width)
+    return np.asarray(np.memmap(path, np.uint8, "r")).reshape(-1, width)
 
 
 def read_file(path: Path) -> bytes:
