@@ -88,6 +88,15 @@ ORDERS = {
 }
 
 
+@case(over=("EMnist", "STL10", "Caltech256", "FakeImage", "QMnist", "Places365"))
+def classes_of_other_sources(name):
+    make, options = all_sources.SOURCES[name][0], all_sources.SOURCES[name][1][0]
+    ds.config.set_seed(5)
+    with tempfile.TemporaryDirectory() as folder:
+        make(folder)
+        return {"rows": rows(all_sources.call(name, folder, {**options, "sampler": ds.PKSampler(2, shuffle=True)}), 2)}
+
+
 @case(over={f"{name}_{order}": (name, how) for name in ("CelebA", "Places365", "STL10", "SVHN", "IMDB") for order, how in ORDERS.items()})
 def order(given):
     name, how = given

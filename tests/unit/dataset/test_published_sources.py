@@ -184,7 +184,7 @@ REFUSED = {
     ),
     "no_class": (
         lambda f: list(ds.CityscapesDataset(f, sampler=ds.PKSampler(1))), ValueError,
-        "CityscapesDataset(sampler=PKSampler(...)): expected a source whose rows have one label each.",
+        "CityscapesDataset(sampler=PKSampler(class_column='label')): expected a source whose rows have one such label.",
     ),
     "num_class": (
         lambda f: ds.PKSampler(1, 2), NotImplementedError,

@@ -53,9 +53,6 @@ class SoundDataset(ListedDataset):
         samples, rate = read_wave(path)
         return (samples, np.array(rate, self._rate_type), *(np.array(one) for one in more))
 
-    def _class_labels(self) -> list[Any]:
-        return super(ListedDataset, self)._class_labels()
-
 
 class CMUArcticDataset(SoundDataset, arguments="dataset_dir, name=None, ROWS, CHOICE"):
     """CMU's recordings of one speaker: waveform, sample_rate () uint32, transcript and utterance_id (such as 'a0001')."""

@@ -166,9 +166,6 @@ class Food101Dataset(ListedDataset, arguments="dataset_dir, usage=None, ROWS, de
                     found.append((self.dataset_dir / f"images/{line.strip()}.jpg", line.split("/")[0].strip()))
         return found
 
-    def _class_labels(self) -> list[Any]:
-        return super(ListedDataset, self)._class_labels()
-
 
 class Places365Dataset(ListedDataset, arguments="dataset_dir, usage=None, small=True, decode=False, ROWS, CHOICE"):
     """Places365: pictures of 256x256 (`small`) or larger, in the order of their list; label () uint32.
@@ -283,9 +280,6 @@ class LFWDataset(ListedDataset, arguments="dataset_dir, task=None, usage=None, i
 
     def _row(self, entry: Any) -> Row:
         return (*(self._picture(path) for path in entry[:-1]), np.array(entry[-1], np.uint32))
-
-    def _class_labels(self) -> list[Any]:
-        return super(ListedDataset, self)._class_labels()
 
 
 class CityscapesDataset(

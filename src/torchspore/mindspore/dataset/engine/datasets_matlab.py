@@ -40,9 +40,6 @@ class MatlabDataset(ListedDataset):
             shared["shuffle"] = None
         super()._start(call, shared)
 
-    def _class_labels(self) -> list[Any]:
-        return super(ListedDataset, self)._class_labels()
-
 
 class SVHNDataset(MatlabDataset, arguments=f"dataset_dir, usage=None, {_ROWS}, {_CHOICE}"):
     """Street View's house numbers: images (32, 32, 3) uint8 and labels () uint32 from `train_32x32.mat`, `test_...`, `extra_...`."""

@@ -76,9 +76,6 @@ class RandomDataset(
             found = np.concatenate([found, drawn[drawn < 256 * _BYTE]])
         return (found // _BYTE).astype(np.uint8).reshape(-1, width)  # type: ignore[return-value]
 
-    def _class_labels(self) -> list[Any]:
-        return super(ListedDataset, self)._class_labels()
-
     def _row(self, entry: Any) -> Row:
         values = dict(zip(self.schema.columns, entry, strict=True))
         return tuple(_filled(self.schema.columns[name], values[name]) for name in self._shown)

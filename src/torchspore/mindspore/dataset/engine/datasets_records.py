@@ -44,6 +44,10 @@ class MindDataset(RecordsDataset):
     def _count(self) -> int:
         return len(self._shards) + self._added
 
+    def _class_labels(self, column: str) -> list[Any]:
+        check_columns("PKSampler(class_column)", [column], self.schema)
+        return [self._shards.row(number, [column])[column] for number in range(len(self._shards))]
+
     def _read(self, index: int) -> Row:
         return self._row(self._shards.row(index, self._names)) if index < len(self._shards) else self._added_row
 

@@ -99,7 +99,7 @@ class QMnistDataset(MnistDataset, arguments="dataset_dir, usage=None, compat=Tru
         image, label = entry
         return image, label[0, ...] if self.compat else label
 
-    def _class_labels(self) -> list[Any]:
+    def _row_labels(self) -> list[Any]:
         return [int(label[0]) for _, label in self._entries()]
 
 
@@ -291,7 +291,7 @@ class FakeImageDataset(ListedDataset, arguments="num_images=1000, image_size=(22
     def _list(self) -> Sequence[Any]:
         return range(self.num_images)
 
-    def _class_labels(self) -> list[Any]:
+    def _row_labels(self) -> list[Any]:
         return [Twister32(self.base_seed + entry).below(self._num_classes) for entry in self._entries()]
 
     def _row(self, entry: Any) -> Row:

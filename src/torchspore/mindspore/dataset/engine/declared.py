@@ -205,10 +205,16 @@ class ListedDataset(Declared, MappableDataset):
 
     _label_type: ClassVar[Any] = np.uint32
 
-    def _class_labels(self) -> list[Any]:
-        if self._columns()[-1] != "label" or len(self._columns()) != 2 or any(np.ndim(entry[1]) for entry in self._entries()):
-            return super()._class_labels()
-        return [entry[1] for entry in self._entries()]
+    def _class_labels(self, column: str) -> list[Any]:
+        if self._columns()[1:] != [column]:
+            return super()._class_labels(column)
+        labels = self._row_labels()
+        return super()._class_labels(column) if any(np.ndim(label) for label in labels) else labels
+
+    def _row_labels(self) -> list[Any]:
+        """The label of each row."""
+        labels = [entry[1] for entry in self._entries()]
+        return [label.item() if isinstance(label, np.ndarray) and not label.ndim else label for label in labels]
 
     def _picture(self, path: Path) -> np.ndarray:
         """The bytes of a picture, with `decode` its pixels (H, W, 3)."""

@@ -69,7 +69,7 @@ class BuiltinSampler:
         """Tells the sampler how many rows the source has."""
         self.dataset_size = num_rows
 
-    def reading(self, labels: Callable[[], list[Any]]) -> BuiltinSampler:
+    def reading(self, labels: Callable[[str], list[Any]]) -> BuiltinSampler:
         """The sampler for a source with these labels: itself, but for one that chooses by class."""
         if self.child_sampler is not None:
             self.child_sampler = self.child_sampler.reading(labels)
@@ -177,9 +177,9 @@ class PKSampler(BuiltinSampler):
     def is_shuffled(self) -> bool:
         return self.shuffle or super().is_shuffled()
 
-    def reading(self, labels: Callable[[], list[Any]]) -> BuiltinSampler:
+    def reading(self, labels: Callable[[str], list[Any]]) -> BuiltinSampler:
         made = copy.copy(self)          # one sampler may be given to several sources
-        made._labels = labels
+        made._labels = lambda: labels(self.class_column)
         return made
 
     def __deepcopy__(self, memory: dict[int, Any]) -> PKSampler:
