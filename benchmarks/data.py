@@ -1,6 +1,7 @@
 """Rows a second of data pipelines, beside real MindSpore and torch's DataLoader. `python benchmarks/data.py [--oracle PYTHON]`.
 
-Each pipeline is read by 1, 2 and 4 workers; each contender has a process of its own, and they take turns: one epoch each a round.
+Each pipeline is read by 1, 2 and 4 workers; each contender has a process of its own, and they take turns: a few epochs each a round. Who
+waits is stopped, or it would read ahead.
 """
 from __future__ import annotations
 
@@ -17,6 +18,8 @@ import torchspore
 WORKERS = (1, 2, 4)
 PIPELINES = ("rows", "function", "jpeg", "folder", "sentences", "records", "mel")
 NOT_IN_TORCH = ("records",)
+_EPOCHS = 3
+"""Of a turn."""
 
 
 def main() -> None:
@@ -64,9 +67,13 @@ def _rates(pipeline: str, workers: int, folder: Path, contenders: dict[str, str]
     }
     try:
         times: dict[str, list[float]] = {who: [] for who in started}
+        for process in started.values():
+            process.sleep()
         for _ in range(rounds):
             for who, process in started.items():
-                times[who].append(process.seconds(1))
+                process.wake()
+                times[who].append(process.seconds(_EPOCHS) / _EPOCHS)
+                process.sleep()
     finally:
         for process in started.values():
             process.close()

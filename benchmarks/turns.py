@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import signal
 import statistics
 import subprocess
 import sys
@@ -28,7 +29,7 @@ class Elsewhere:
     def __init__(self, python: str, worker: str, *arguments: str, environment: dict[str, str] | None = None) -> None:
         self._process = subprocess.Popen(
             [python, str(HERE / worker), *arguments], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
-            env={**os.environ, **(environment or {})},
+            env={**os.environ, **(environment or {})}, start_new_session=True,
         )
         self.first = self._answer()
         """Seconds of the first step, compilation included, where the worker says so."""
@@ -47,9 +48,17 @@ class Elsewhere:
                 return float(line.split()[1])
         raise RuntimeError(f"the process {self._process.args} ended")
 
+    def sleep(self) -> None:
+        """Stops the process and its own ones until `wake`: a pipeline reads ahead while others have their turn."""
+        os.killpg(self._process.pid, signal.SIGSTOP)
+
+    def wake(self) -> None:
+        """Lets the process go on."""
+        os.killpg(self._process.pid, signal.SIGCONT)
+
     def close(self) -> None:
-        """Ends the process."""
-        self._process.kill()
+        """Ends the process and its own ones."""
+        os.killpg(self._process.pid, signal.SIGKILL)
         self._process.wait()
 
 

@@ -21,6 +21,12 @@ _OWN = frozenset({"construct", "__call__", "__contains__", "__len__", "__iter__"
 _HOT = frozenset({"astype", "reshape", "view", "transpose", "permute", "expand", "dim", "numel", "item", "asnumpy"})
 """Methods of Tensors that call an operator at once, whose own words are enough: not one frame more."""
 
+_INNER = frozenset(f"dataset.{room}" for room in (
+    "core.operation", "core.randomness", "core.validator_helpers", "engine.blocks", "engine.failures", "engine.pace",
+    "engine.processes", "engine.rows", "engine.workers", "text.operation",
+))
+"""Rooms of data pipelines whose functions run for each row and that no program calls: what is public around them has the gate."""
+
 _closed: set[int] = set()
 """The classes and functions that have the gate, by identity: they live as long as the process."""
 _gates: dict[Callable[..., Any], Callable[..., Any]] = {}
@@ -47,7 +53,7 @@ def _is_open(function: FunctionType, module: ModuleType) -> bool:
     if function.__module__ != module.__name__ or id(function) in _closed or hasattr(function, "gated"):
         return False
     folder = module.__name__.removeprefix(_FRONT_END + ".")
-    return folder not in ("gate", "ops.explain", "ops.reasons", "ops.declare", "ops.promote", "log") and (
+    return folder not in _INNER and folder not in ("gate", "ops.explain", "ops.reasons", "ops.declare", "ops.promote", "log") and (
         not folder.startswith("ops.")
         or folder in ("ops.composite", "ops.custom", "ops.gradient", "ops.primitive", "ops.sparse_tensors", "ops.transforms")
     )
@@ -55,6 +61,9 @@ def _is_open(function: FunctionType, module: ModuleType) -> bool:
 
 def _close_class(cls: type) -> None:
     if id(cls) in _closed or issubclass(cls, BaseException):
+        return
+    room = cls.__module__.removeprefix(_FRONT_END + ".")
+    if room.startswith("dataset.") and (room in _INNER or cls.__name__.startswith("_")) and room != "dataset.core.operation":
         return
     _closed.add(id(cls))
     is_cell = any(base.__name__ == "Cell" for base in cls.__mro__)

@@ -97,3 +97,42 @@ def test_the_classes_of_steps_are_offered() -> None:
     dataset = ds.NumpySlicesDataset([[1], [2]], shuffle=False)
     assert isinstance(dataset.sync_wait("policy"), ds.SyncWaitDataset)
     assert isinstance(dataset.bucket_batch_by_length(["column_0"], [3], [2, 2]), ds.BucketBatchByLengthDataset)
+
+
+def test_maps_above_what_waits_take_no_row_before_it_is_asked_for() -> None:
+    dataset = ds.NumpySlicesDataset({"n": np.arange(40, dtype=np.uint8).reshape(40, 1, 1)}, shuffle=False).sync_wait("policy")
+    dataset = dataset.map(ds.vision.Rescale(1.0, 0.0), ["n"], num_parallel_workers=2).map(lambda n: n, ["n"], num_parallel_workers=2)
+    seen = []
+    for row in dataset.create_tuple_iterator(num_epochs=1, output_numpy=True):
+        seen.append(row[0].item())
+        dataset.sync_update("policy")
+    assert seen == list(range(40))
+
+
+TEXTS = ["a b  c", "", "   ", "b\tb\u00a0a", "\x1ca\x1cb", "\u3000a\u2003b c", "c" * 30]
+
+
+@pytest.mark.parametrize("offsets", [False, True])
+def test_words_of_many_rows_are_those_of_each(offsets: bool) -> None:
+    text, transforms = ds.text, ds.transforms
+    vocabulary = text.Vocab.from_list(["a", "b", "c", "a\x1cb"], special_tokens=["<unk>"])
+    steps = [text.WhitespaceTokenizer(), text.Lookup(vocabulary, "<unk>"), transforms.PadEnd([4], -1)]
+    alone = []
+    for one in TEXTS:
+        value = np.array(one)
+        for step in steps:
+            value = step(value)
+        alone.append(value.tolist())
+    dataset = ds.NumpySlicesDataset(TEXTS, ["text"], shuffle=False)
+    if offsets:                                  # no step is done together with another one
+        dataset = dataset.map(text.WhitespaceTokenizer(True), ["text"], ["text", "from", "to"]).map(steps[1:], ["text"]).project(["text"])
+    else:
+        dataset = dataset.map(steps, ["text"])
+    assert [row[0].tolist() for row in dataset.create_tuple_iterator(num_epochs=1, output_numpy=True)] == alone
+
+
+def test_an_unknown_word_among_many_rows_is_named() -> None:
+    text = ds.text
+    steps = [text.WhitespaceTokenizer(), text.Lookup(text.Vocab.from_list(["a"]), data_type=ms.float32)]
+    with pytest.raises(RuntimeError, match="Lookup of 'z'"):
+        list(ds.NumpySlicesDataset(["a a", "a z", "a"], ["text"], shuffle=False).map(steps, ["text"]).create_tuple_iterator(num_epochs=1))

@@ -1,8 +1,9 @@
 """Several rows of a `map` at once.
 
 A transform of a small image costs more in Python calls than in arithmetic. Where a transform says how it works on a stack of rows
-(`_apply_stack`) and the rows have one shape and dtype, they go through it together; any other step takes them one by one. The numbers are
-the same. Only rows of sources that are read by index are collected: a generator may wait for what the program does with the last row.
+(`_apply_stack`) and the rows have one shape and dtype, they go through it together; text goes through `_apply_rows`, which takes a list of
+values, and a step that knows how to do the one before it in the same go (`_after`) does. Any other step takes rows one by one. The results
+are the same. Only rows of sources of our own are collected: a generator may wait for what the program does with the last row.
 """
 from __future__ import annotations
 
@@ -22,7 +23,20 @@ _LARGE = 16_384
 
 def can_stack(operations: list[Any]) -> bool:
     """Whether it is worth collecting rows for these steps."""
-    return any(hasattr(operation, "_apply_stack") for operation in operations)
+    return any(hasattr(operation, "_apply_stack") or hasattr(operation, "_apply_rows") for operation in operations)
+
+
+def joined(operations: list[Any]) -> list[Any]:
+    """The steps, those that can do the one before them in the same go in its place."""
+    found: list[Any] = []
+    for operation in operations:
+        after = getattr(operation, "_after", None)
+        both = after(found[-1]) if after is not None and found else None
+        if both is not None:
+            found[-1] = both
+        else:
+            found.append(operation)
+    return found
 
 
 def collect(rows: Iterator[Any], most: int = ROWS) -> Iterator[tuple[list[Any], BaseException | None]]:
@@ -58,6 +72,10 @@ def run(operations: list[Any], values: list[Any], keys: list[tuple[int, ...]]) -
             if type(current) is np.ndarray:
                 current = apply(current)
                 continue
+        many: Callable[[list[Any]], list[Any]] | None = getattr(operation, "_apply_rows", None)
+        if many is not None:
+            current = many(list(current))
+            continue
         found = []
         for number, key in enumerate(keys):
             randomness.enter_row(key, streams[number])

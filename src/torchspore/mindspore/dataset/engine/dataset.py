@@ -57,6 +57,10 @@ class Dataset:
         """Whether nobody else holds the arrays of a row, so that a Tensor may share their memory."""
         return all(child._rows_are_fresh() for child in self.children) and bool(self.children)
 
+    def _waits(self) -> bool:
+        """Whether a step below may wait for what the program does with the rows that it has."""
+        return any(child._waits() for child in self.children)
+
     # Steps -----------------------------------------------------------------------------------------------------------------------------
 
     def batch(self, batch_size: Any, drop_remainder: bool = False, num_parallel_workers: int | None = None, **kwargs: Any) -> Dataset:

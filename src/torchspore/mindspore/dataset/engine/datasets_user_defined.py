@@ -63,6 +63,7 @@ class GeneratorDataset(MappableDataset):
         self.batch_sampler, self.collate_fn = _check_batches(call, batch_sampler, collate_fn, single, self._indexable), collate_fn
         # A sampler wins over shuffle here, alone among the sources.
         super().__init__(call, num_parallel_workers, sampler, num_samples, None if sampler is not None else shuffle, num_shards, shard_id)
+        self._place = f"{call}(source={name_of(source)})"
         self.source, self.column_types = source, _column_types(call, column_types)
         self._recorded: list[Any] | None = None
 
@@ -71,9 +72,6 @@ class GeneratorDataset(MappableDataset):
 
     def is_shuffled(self) -> bool:
         return self._indexable and super().is_shuffled()
-
-    def _where(self) -> str:
-        return f"{type(self).__name__}(source={name_of(self.source)})"
 
     def _count(self) -> int:
         return len(self.source)
@@ -93,7 +91,7 @@ class GeneratorDataset(MappableDataset):
         try:
             return self.source[index]
         except Exception as error:
-            raise failed(f"{self._where()}[{index}]", error) from error
+            raise failed(f"{self._place}[{index}]", error) from error
 
     def _read_batch(self, indices: list[int]) -> Row:
         """The rows of these indices joined: by `collate_fn`, which has a list of each column's values, or along a new first axis."""
@@ -101,7 +99,7 @@ class GeneratorDataset(MappableDataset):
         if self.collate_fn is None:
             parts = zip(*[self._row(row, self.column_names) for row in rows])
             return tuple(stack(values, name) for values, name in zip(parts, self.column_names))
-        columns = zip(*[[to_array(one, self._where()) for one in tree.listed(row)] for row in rows])
+        columns = zip(*[[to_array(one, self._place) for one in tree.listed(row)] for row in rows])
         where = f"{type(self).__name__}(collate_fn={name_of(self.collate_fn)})"
         return self._row(guarded(where, self.collate_fn, *map(list, columns)), self.column_names)
 
@@ -111,7 +109,7 @@ class GeneratorDataset(MappableDataset):
             try:
                 yield [operator.index(index) for index in indices]
             except TypeError:
-                raise PipelineError(message(f"{self._where()}: batch_sampler gave {short(indices)}", "a list of indices")) from None
+                raise PipelineError(message(f"{self._place}: batch_sampler gave {short(indices)}", "a list of indices")) from None
 
     def _shared(self, read: Callable[[int], Row], indices: Iterator[int], run: Run) -> Iterator[Row]:
         if not self._in_processes or config.get_debug_mode():
@@ -137,7 +135,7 @@ class GeneratorDataset(MappableDataset):
             return apply_all(lambda index: seeded(task[0], index), task[1])
 
         count, megabytes = self.num_parallel_workers or 1, shared_megabytes(self._max_rowsize)
-        processes = Processes(count, work, self._where(), rows_of, megabytes)
+        processes = Processes(count, work, self._place, rows_of, megabytes)
         run.on_close(processes.close)
         return processes
 
@@ -162,7 +160,7 @@ class GeneratorDataset(MappableDataset):
         except (PipelineError, GeneratorExit):
             raise
         except Exception as error:
-            raise failed(self._where(), error) from error
+            raise failed(self._place, error) from error
 
     def _values(self) -> Iterator[Any]:
         source = self.source
@@ -191,12 +189,12 @@ class GeneratorDataset(MappableDataset):
         values = tree.listed(value)
         if len(values) != len(names):
             expected = f"{len(names)} values a row, one for each of {names}, got {len(values)}"
-            raise PipelineError(message(self._where(), expected))
-        row = tuple(to_array(one, self._where()) for one in values)
+            raise PipelineError(message(self._place, expected))
+        row = tuple(to_array(one, self._place) for one in values)
         if self.column_types is not None:
             for name, array, wanted in zip(names, row, self.column_types):
                 if array.dtype != wanted:
-                    raise PipelineError(message(f"{self._where()}: column {name!r} is {array.dtype}", f"{wanted}, as column_types says"))
+                    raise PipelineError(message(f"{self._place}: column {name!r} is {array.dtype}", f"{wanted}, as column_types says"))
         if self.schema is not None and self.batch_sampler is None:
             for name, array in zip(names, row):
                 self._check_schema(name, array)
@@ -207,7 +205,7 @@ class GeneratorDataset(MappableDataset):
         wanted = self.schema.columns.get(name, {}).get("type") if self.schema is not None else None
         is_text = wanted in ("string", "bytes")
         if wanted is not None and (array.dtype.kind not in "SU" if is_text else array.dtype != np.dtype(wanted)):
-            raise PipelineError(message(f"{self._where()}: column {name!r} is {array.dtype}", f"{wanted}, as the schema says"))
+            raise PipelineError(message(f"{self._place}: column {name!r} is {array.dtype}", f"{wanted}, as the schema says"))
 
 
 def _check_batches(call: str, batch_sampler: Any, collate_fn: Any, single: dict[str, Any], is_indexable: bool) -> Any:
@@ -270,16 +268,24 @@ class NumpySlicesDataset(GeneratorDataset):
             num_shards=num_shards, shard_id=shard_id,
         )
 
+    def _read(self, index: int) -> Row:
+        return self.source.row(index) if self.source.is_plain else super()._read(index)
+
 
 class _Slices:
     def __init__(self, columns: list[Any]) -> None:
         self._arrays = [np.asarray(column) for column in columns]
+        self.is_plain = all(array.dtype.kind != "O" for array in self._arrays)
 
     def __len__(self) -> int:
         return len(self._arrays[0])
 
     def __getitem__(self, index: int) -> tuple[Any, ...]:
         return tuple(array[index] for array in self._arrays)
+
+    def row(self, index: int) -> Row:
+        """Views of one row; nothing is left to check about them."""
+        return tuple([array[index, ...] for array in self._arrays])
 
 
 class PaddedDataset(GeneratorDataset):

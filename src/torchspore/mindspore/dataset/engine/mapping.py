@@ -87,7 +87,13 @@ class MapDataset(Dataset):
             yield row
         caller.epoch_end()
 
+    def _waits(self) -> bool:
+        return bool(self.callbacks) or super()._waits()
+
     def _mapped(self, rows: Iterator[tuple[int, Row]], plan: _Plan, run: Run) -> Iterator[Row]:
+        if self.children[0]._waits():            # for the program, which waits for the row: none is taken before it is asked for
+            yield from builtins.map(plan.apply, rows)
+            return
         if self._in_processes:
             processes = run.keep(self, lambda: self._start_processes(run, plan), "processes")
             yield from processes.map(rows, lambda chunk: (plan.turn, chunk))
@@ -144,7 +150,7 @@ class _Plan:
         left = {name: position for position, name in enumerate(columns) if name not in taken}
         # For each result column: (True, number of the output) or (False, position in the input row).
         self._sources = [(True, self.outputs.index(name)) if name in self.outputs else (False, left[name]) for name in node._columns()]
-        self._operations = node.operations
+        self._joined = blocks.joined(node.operations)
         self._steps = [(operation, f"map(operations={name_of(operation)}, input_columns={taken})") for operation in node.operations]
         self._writes = not _are_builtin(node.operations)
         self.where = self._steps[-1][1] if self._steps else "map"
@@ -186,7 +192,7 @@ class _Plan:
         """Several rows after all operations, together; one by one where that raises, so that the error is the right row's."""
         position = self.positions[0]
         try:
-            values = blocks.run(self._operations, [row[position] for _, row in block], [(*self._key, number) for number, _ in block])
+            values = blocks.run(self._joined, [row[position] for _, row in block], [(*self._key, number) for number, _ in block])
         except Exception:
             randomness.leave_row()
             for item in block:

@@ -30,6 +30,7 @@ _FILES, _ROWS = 4, 10000
 class StreamedDataset(Declared, SourceDataset):
     """A source of files, each of which gives its rows in order; subclasses say which files, and how one is read."""
 
+    _indexable = True                            # as far as map is concerned: it may take rows before the program asks for them
     columns: ClassVar[tuple[str, ...]] = ("text",)
     dataset_dir: Path
     usage: Any

@@ -34,6 +34,9 @@ class SyncWaitDataset(Dataset):
     def is_sync(self) -> bool:
         return True
 
+    def _waits(self) -> bool:
+        return True
+
     def joined(self, rows: int) -> None:
         """Tells that `rows` rows make a batch above."""
         self._open += (rows - self._rows_of_a_batch) * self.num_batch

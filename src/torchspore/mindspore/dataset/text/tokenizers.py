@@ -23,9 +23,16 @@ class Tokenizer(TextTensorOperation):
 
     def _apply(self, value: np.ndarray) -> Any:
         check_text(type(self).__name__, value, (0,))
-        text = self._prepare(value.item())
-        spans = self._spans(text)
-        return with_places(text, spans) if self.with_offsets else text_array([text[start:end] for start, end in spans])
+        text = value.item()
+        if not self.with_offsets:
+            return text_array(self.parts(text))
+        text = self._prepare(text)
+        return with_places(text, self._spans(text))
+
+    def parts(self, text: str) -> list[str]:
+        """The parts of a text."""
+        text = self._prepare(text)
+        return [text[start:end] for start, end in self._spans(text)]
 
     def _prepare(self, text: str) -> str:
         return text
@@ -42,8 +49,15 @@ class UnicodeCharTokenizer(Tokenizer):
         return [(place, place + 1) for place in range(len(text))]
 
 
+_SEPARATORS = "\x1c\x1d\x1e\x1f"
+
+
 class WhitespaceTokenizer(Tokenizer):
     """Cuts a text at white space."""
+
+    def parts(self, text: str) -> list[str]:
+        # Python's split also cuts at four ASCII separators, which are no white space to Unicode.
+        return super().parts(text) if any(mark in text for mark in _SEPARATORS) else text.split()
 
     def _spans(self, text: str) -> list[tuple[int, int]]:
         return [found.span() for found in _no_spaces().finditer(text)]

@@ -11,6 +11,7 @@ from torchspore.base.text import message, short
 from torchspore.engine import dtypes
 from torchspore.mindspore.dataset.core.validator_helpers import INT32_MAX, check_bool, check_columns, check_int, check_type
 from torchspore.mindspore.dataset.text.operation import TextTensorOperation, check_text
+from torchspore.mindspore.dataset.text.tokenizers import Tokenizer
 from torchspore.mindspore.dataset.transforms.transforms import numpy_type
 
 
@@ -203,6 +204,27 @@ class Lookup(TextTensorOperation):
             word = words[found.index(None)]
             raise RuntimeError(message(f"Lookup of {word!r}", "a word of the Vocab", hint="write Lookup(vocab, unknown_token=...)"))
         return np.array(found, self._dtype).reshape(value.shape)
+
+
+    def _after(self, before: Any) -> Any:
+        """This step with a tokenizer's before it, in one go; None where that is no tokenizer, or gives offsets too."""
+        return _WordsToNumbers(before, self) if isinstance(before, Tokenizer) and not before.with_offsets else None
+
+
+class _WordsToNumbers:
+    """A tokenizer and a Lookup: no array of words is made between them."""
+
+    def __init__(self, tokenizer: Tokenizer, lookup: Lookup) -> None:
+        self._parts, self._ids, self._unknown, self._dtype = tokenizer.parts, lookup.vocab._ids, lookup._unknown, lookup._dtype
+
+    def _apply_rows(self, values: list[np.ndarray]) -> list[np.ndarray]:
+        if any(value.ndim or value.dtype.kind != "U" for value in values):
+            raise ValueError                     # the row by itself says what is wrong
+        get, unknown, dtype, parts = self._ids.get, self._unknown, self._dtype, self._parts
+        found = [[get(word, unknown) for word in parts(value.item()) or [""]] for value in values]
+        if unknown is None and any(None in numbers for numbers in found):
+            raise ValueError                     # the row by itself says which word
+        return [np.array(numbers, dtype) for numbers in found]
 
 
 def _number_type(call: str, data_type: Any, error: type[Exception]) -> np.dtype:

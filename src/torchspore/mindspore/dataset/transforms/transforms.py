@@ -176,6 +176,19 @@ class PadEnd(TensorOperation):
         return result
 
 
+    def _apply_rows(self, values: list[np.ndarray]) -> list[np.ndarray]:
+        first = values[0]
+        if len(self._shape) != 1 or self._shape[0] is None or first.dtype.kind not in "biuf" or any(
+            value.ndim != 1 or value.dtype != first.dtype for value in values
+        ):
+            return [self._apply(value) for value in values]
+        size = self._shape[0]
+        result = np.full((len(values), size), 0 if self._value is None else self._value, first.dtype)
+        for row, value in zip(result, values):
+            row[: len(value)] = value[:size]
+        return list(result)
+
+
 class Slice(TensorOperation):
     """Takes a part: an int, a list of ints, a slice, None or ... for each axis."""
 
