@@ -70,7 +70,9 @@ UDPOSDataset USPSDataset VOCDataset WIDERFaceDataset WikiTextDataset YahooAnswer
 @case(over=SIGNATURES.split())
 def signature(name):
     found = list(inspect.signature(getattr(ds, name).__init__).parameters.values())
-    return {"parameters": [[one.name, None if one.default is one.empty else str(one.default)] for one in found]}
+    bases = [ds.VisionBaseDataset, ds.TextBaseDataset, ds.AudioBaseDataset, ds.UnionBaseDataset, ds.SourceDataset]
+    of = [base.__name__ for base in bases if issubclass(getattr(ds, name), base)]
+    return {"bases": of, "parameters": [[one.name, None if one.default is one.empty else str(one.default)] for one in found]}
 
 
 @case(over=CLASSES)

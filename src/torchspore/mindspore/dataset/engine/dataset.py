@@ -410,6 +410,22 @@ def _split_counts(sizes: list[Any], size: int) -> list[int]:
     return counts
 
 
+class VisionBaseDataset(Dataset):
+    """Base of the datasets of pictures."""
+
+
+class TextBaseDataset(Dataset):
+    """Base of the datasets of text."""
+
+
+class AudioBaseDataset(Dataset):
+    """Base of the datasets of sounds."""
+
+
+class UnionBaseDataset(VisionBaseDataset, TextBaseDataset, AudioBaseDataset):
+    """Base of the steps, and of the sources whose rows may be anything."""
+
+
 class SourceDataset(Dataset):
     """Base of the datasets that read from outside."""
 

@@ -10,7 +10,7 @@ import numpy as np
 from torchspore.base.text import message, short
 from torchspore.mindspore.dataset.core import config
 from torchspore.mindspore.dataset.core.validator_helpers import check_columns, check_int, check_type
-from torchspore.mindspore.dataset.engine.declared import ListedDataset
+from torchspore.mindspore.dataset.engine.declared import PictureDataset
 from torchspore.mindspore.dataset.engine.rows import Row
 from torchspore.mindspore.dataset.engine.schema import NUMBERS, Schema
 
@@ -20,7 +20,7 @@ _MOST_ROWS, _MOST_COLUMNS, _MOST_AXES, _LONGEST_AXIS = 1000, 4, 4, 8
 
 
 class RandomDataset(
-    ListedDataset,
+    PictureDataset,
     arguments="total_rows=None, schema=None, columns_list=None, num_samples=None, num_parallel_workers=None, cache=None, shuffle=None, "
     "num_shards=None, shard_id=None",
 ):

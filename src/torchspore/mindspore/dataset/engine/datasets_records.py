@@ -7,6 +7,7 @@ import numpy as np
 
 from torchspore.base.text import message, short
 from torchspore.mindspore.dataset.core.random_order import Minimal, Twister32
+from torchspore.mindspore.dataset.engine.dataset import UnionBaseDataset
 from torchspore.mindspore.dataset.engine.files import FilesOrder, RecordsDataset, wanted_shuffle
 from torchspore.mindspore.dataset.engine.rows import Row
 from torchspore.mindspore.dataset.engine.samplers import Shuffle
@@ -14,7 +15,7 @@ from torchspore.mindspore.mindrecord.layout import NUMBERS
 from torchspore.mindspore.mindrecord.reader import check_columns, open_shards
 
 
-class MindDataset(RecordsDataset):
+class MindDataset(RecordsDataset, UnionBaseDataset):
     """The rows of MindRecord files, as columns in the order of their names or of `columns_list`.
 
     `dataset_files` is one file, whose whole set is read, or a list of files. A number is an array without axes, a text one of str, bytes

@@ -22,6 +22,7 @@ from torchspore.base.text import message, one_of, short
 from torchspore.errors import DataDamaged, DataMissing
 from torchspore.mindspore.dataset.core.recording import recorded
 from torchspore.mindspore.dataset.core.validator_helpers import check_bool, check_callable, check_choice, check_int, check_type
+from torchspore.mindspore.dataset.engine.dataset import VisionBaseDataset
 from torchspore.mindspore.dataset.engine.mappable import MappableDataset
 from torchspore.mindspore.dataset.engine.rows import Row
 from torchspore.mindspore.dataset.engine.samplers import Shuffle
@@ -225,6 +226,10 @@ class ListedDataset(Declared, MappableDataset):
         from torchspore.mindspore.dataset.vision.pictures import decode
 
         return decode(image, str(path))
+
+
+class PictureDataset(ListedDataset, VisionBaseDataset):
+    """A listed source of pictures."""
 
 
 class Joined(Sequence[Any]):
