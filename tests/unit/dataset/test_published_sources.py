@@ -321,3 +321,10 @@ def _two_columns() -> ds.Schema:
     made = ds.Schema()
     made.parse_columns([{"name": name, "type": "int8", "shape": [1]} for name in "ab"])
     return made
+
+
+def test_what_arguments_were_called_in_1_0(tmp_path: Path) -> None:
+    tiny_sources.voc(tmp_path)
+    tiny_sources.celeba(tmp_path)
+    assert ds.VOCDataset(str(tmp_path), task="Detection", mode="val").get_dataset_size() == 1
+    assert ds.CelebADataset(str(tmp_path), dataset_type="train").get_dataset_size() == 3

@@ -122,6 +122,7 @@ class VOCDataset(
     """
 
     choices = {"task": ("Segmentation", "Detection")}
+    old_names = {"mode": "usage"}
     task: str
     class_indexing: dict[str, int] | None
     extra_metadata: bool

@@ -388,6 +388,7 @@ class CelebADataset(
 
     choices = {"usage": ("all", "train", "valid", "test")}
     columns = ("image", "attr")
+    old_names = {"dataset_type": "usage"}
     extensions: list[str] | None
 
     def _list(self) -> Sequence[Any]:

@@ -53,7 +53,7 @@ def constructor(arguments: str) -> Callable[..., None]:
 
     def __init__(self: Any, *given: Any, **named: Any) -> None:
         try:
-            bound = declared.bind(self, *given, **named)
+            bound = declared.bind(self, *given, **{self.old_names.get(name, name): value for name, value in named.items()})
         except TypeError as error:
             raise TypeError(message(f"{type(self).__name__}(...): {error}", f"the arguments {declared}")) from None
         bound.apply_defaults()
@@ -123,6 +123,9 @@ class Declared:
 
     choices: ClassVar[dict[str, tuple[Any, ...]]] = {}
     """The values of arguments that have a fixed set of them; the first one is what None means."""
+
+    old_names: ClassVar[dict[str, str]] = {}
+    """What 1.x called arguments, and what they are called since."""
 
     def __init_subclass__(cls, arguments: str | None = None, **more: Any) -> None:
         super().__init_subclass__(**more)
