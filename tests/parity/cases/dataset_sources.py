@@ -1,5 +1,6 @@
 """Every source over tiny files in its published layout: columns, rows, sizes, and the order for a seed."""
 import hashlib
+import inspect
 import tempfile
 
 import all_sources
@@ -54,6 +55,26 @@ CLASSES = {
 }
 
 
+SIGNATURES = """
+AGNewsDataset AmazonReviewDataset CLUEDataset CMUArcticDataset CSVDataset Caltech101Dataset Caltech256Dataset CelebADataset
+Cifar100Dataset Cifar10Dataset CityscapesDataset CoNLL2000Dataset CocoDataset DBpediaDataset DIV2KDataset EMnistDataset EnWik9Dataset
+FakeImageDataset FashionMnistDataset FlickrDataset Flowers102Dataset Food101Dataset GTZANDataset GeneratorDataset IMDBDataset
+IWSLT2016Dataset IWSLT2017Dataset ImageFolderDataset KITTIDataset KMnistDataset LFWDataset LJSpeechDataset LSUNDataset LibriTTSDataset
+ManifestDataset MindDataset MnistDataset Multi30kDataset NumpySlicesDataset OmniglotDataset PaddedDataset PennTreebankDataset
+PhotoTourDataset Places365Dataset QMnistDataset RandomDataset RenderedSST2Dataset SBDataset SBUDataset SQuADDataset SST2Dataset STL10Dataset
+SUN397Dataset SVHNDataset SemeionDataset SogouNewsDataset SpeechCommandsDataset TFRecordDataset TedliumDataset TextFileDataset
+UDPOSDataset USPSDataset VOCDataset WIDERFaceDataset WikiTextDataset YahooAnswersDataset YelpReviewDataset YesNoDataset
+"""
+
+
+@case(over=SIGNATURES.split())
+def signature(name):
+    found = list(inspect.signature(getattr(ds, name).__init__).parameters.values())
+    bases = [ds.VisionBaseDataset, ds.TextBaseDataset, ds.AudioBaseDataset, ds.UnionBaseDataset, ds.SourceDataset]
+    of = [base.__name__ for base in bases if issubclass(getattr(ds, name), base)]
+    return {"bases": of, "parameters": [[one.name, None if one.default is one.empty else str(one.default)] for one in found]}
+
+
 @case(over=CLASSES)
 def classes(make):
     name = next(one for one, other in CLASSES.items() if other is make)
@@ -67,6 +88,15 @@ ORDERS = {
     "default": {}, "some": {"num_samples": 3}, "share": {"num_shards": 2, "shard_id": 1}, "chosen": {"sampler": [2, 0]},
     "share_in_order": {"num_shards": 3, "shard_id": 2, "shuffle": False}, "some_in_order": {"num_samples": 2, "shuffle": False},
 }
+
+
+@case(over=("EMnist", "STL10", "Caltech256", "FakeImage", "QMnist", "Places365"))
+def classes_of_other_sources(name):
+    make, options = all_sources.SOURCES[name][0], all_sources.SOURCES[name][1][0]
+    ds.config.set_seed(5)
+    with tempfile.TemporaryDirectory() as folder:
+        make(folder)
+        return {"rows": rows(all_sources.call(name, folder, {**options, "sampler": ds.PKSampler(2, shuffle=True)}), 2)}
 
 
 @case(over={f"{name}_{order}": (name, how) for name in ("CelebA", "Places365", "STL10", "SVHN", "IMDB") for order, how in ORDERS.items()})
@@ -113,6 +143,16 @@ def stream(given):
         tiny_texts.many(folder)
         data = ds.TextFileDataset(f"{folder}/*.txt", **{"num_parallel_workers": 1, **how})
         return {"rows": rows(data, 3), "size": data.get_dataset_size()}
+
+
+@case(over=(3, 77))
+def random_rows(seed):
+    ds.config.set_seed(seed)
+    schema = ds.Schema()
+    for name, kind, shape in (("a", "uint8", [2]), ("b", "int32", [2, 2]), ("c", "float16", [1]), ("d", "bool", [3]), ("e", "int64", [])):
+        schema.add_column(name, kind, shape)
+    data = ds.RandomDataset(40, schema, shuffle=False)
+    return {"rows": rows(data, 2), "columns": data.get_col_names(), "size": data.get_dataset_size()}
 
 
 @case()

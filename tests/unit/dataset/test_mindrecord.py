@@ -252,3 +252,13 @@ def test_a_writer_that_is_killed_leaves_the_old_files_and_the_next_one_cleans_up
     assert labels(tmp_path / "rows0", tmp_path / "rows1") == [0, 1, 2, 3]
     write(tmp_path / "rows", 2, 2)
     assert sorted(os.listdir(tmp_path)) == ["rows0", "rows0.db", "rows1", "rows1.db"]
+
+
+def test_rows_by_class_of_a_column(tmp_path: Path) -> None:
+    path = write(tmp_path / "a", 6)
+    data = ds.MindDataset(str(path), sampler=ds.PKSampler(2, class_column="label"))
+    assert data.get_dataset_size() == 12 and [int(row["label"]) for row in data.create_dict_iterator(output_numpy=True)] == [
+        label for label in range(6) for _ in range(2)
+    ]
+    with pytest.raises(ValueError, match=r"PKSampler\(class_column\): column 'labl'.*\n\nhint: did you mean 'label'"):
+        list(ds.MindDataset(str(path), sampler=ds.PKSampler(2, class_column="labl")))

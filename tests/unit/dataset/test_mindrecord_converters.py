@@ -263,3 +263,15 @@ def test_keys_that_do_not_fit(tmp_path: Path) -> None:
     for call, value in ((mindrecord.set_enc_key, "short"), (mindrecord.set_enc_mode, "AES-CBC"), (mindrecord.set_dec_mode, 3)):
         with pytest.raises(ValueError, match=call.__name__):
             call(value)
+
+
+def test_errors_are_caught_by_mindspores_names_too(tmp_path: Path) -> None:
+    (tmp_path / "garbage").write_bytes(b"x" * 100)
+    with pytest.raises(mindrecord.MRMOpenError, match="none: expected a MindRecord file") as caught:
+        mindrecord.FileReader(str(tmp_path / "none"))
+    assert isinstance(caught.value, RuntimeError) and isinstance(caught.value, FileNotFoundError)
+    with pytest.raises(RuntimeError, match="garbage: 100 bytes that begin otherwise: expected a MindRecord file"):
+        mindrecord.FileReader(str(tmp_path / "garbage"))
+    assert issubclass(mindrecord.MRMValidateDataError, mindrecord.MindRecordException)
+    for name in ("MRMSetHeaderError", "MRMWriteDatasetError", "PathNotExistsError"):
+        assert issubclass(getattr(mindrecord, name), RuntimeError)

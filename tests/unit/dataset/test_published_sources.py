@@ -184,7 +184,7 @@ REFUSED = {
     ),
     "no_class": (
         lambda f: list(ds.CityscapesDataset(f, sampler=ds.PKSampler(1))), ValueError,
-        "CityscapesDataset(sampler=PKSampler(...)): expected a source whose rows have one label each.",
+        "CityscapesDataset(sampler=PKSampler(class_column='label')): expected a source whose rows have one such label.",
     ),
     "num_class": (
         lambda f: ds.PKSampler(1, 2), NotImplementedError,
@@ -291,3 +291,40 @@ def test_a_review_of_two_lines(tmp_path: Path) -> None:
     tiny_sources.put(tmp_path, {"train/pos/0_9.txt": "one\ntwo\n", "train/neg/0_1.txt": "no"})
     found = [str(row[0]) for row in ds.IMDBDataset(str(tmp_path), "train", shuffle=False)]
     assert found == ["one\ntwo", "no"]
+
+
+def test_random_rows_act_on_their_arguments() -> None:
+    schema = ds.Schema()
+    schema.add_column("a", "int32", [2])
+    schema.add_column("b", "uint8", [])
+    given = {"total_rows": 6, "schema": schema}
+
+    def found(**more: Any) -> list[list[int]]:
+        ds.config.set_seed(3)
+        return [row[0].tolist() for row in ds.RandomDataset(**{**given, **more}).create_tuple_iterator(num_epochs=1, output_numpy=True)]
+
+    whole = found()
+    assert len(whole) == 6 and found(num_samples=2) == whole[:2] and found(num_shards=2, shard_id=1) == whole[1::2]
+    assert sorted(found(shuffle=True)) == sorted(whole) != found(shuffle=True)
+    assert ds.RandomDataset(3, schema, ["b"]).get_col_names() == ["b"]
+    made = ds.RandomDataset(columns_list=["x", "y"])
+    assert made.get_col_names() == ["x", "y"] and made.get_dataset_size() == len(list(made)) >= 1
+    assert ds.RandomDataset(4).get_col_names()[0] == "c0"
+    schema.add_column("s", "string", [1])
+    with pytest.raises(ValueError, match=r"column 's' .*: expected numbers of a shape that is known"):
+        ds.RandomDataset(3, schema)
+    with pytest.raises(ValueError, match="'z': expected one of a, b"):
+        ds.RandomDataset(3, _two_columns(), ["z"])
+
+
+def _two_columns() -> ds.Schema:
+    made = ds.Schema()
+    made.parse_columns([{"name": name, "type": "int8", "shape": [1]} for name in "ab"])
+    return made
+
+
+def test_what_arguments_were_called_in_1_0(tmp_path: Path) -> None:
+    tiny_sources.voc(tmp_path)
+    tiny_sources.celeba(tmp_path)
+    assert ds.VOCDataset(str(tmp_path), task="Detection", mode="val").get_dataset_size() == 1
+    assert ds.CelebADataset(str(tmp_path), dataset_type="train").get_dataset_size() == 3

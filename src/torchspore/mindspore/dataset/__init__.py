@@ -8,7 +8,7 @@ from torchspore.mindspore.dataset.core.config import ErrorSamplesMode, get_seed,
 from torchspore.mindspore.dataset.engine.datasets import *
 from torchspore.mindspore.dataset.engine.iterators import DictIterator, Iterator, TupleIterator
 from torchspore.mindspore.dataset.engine.samplers import *
-from torchspore.mindspore.dataset.engine.serializer_deserializer import compare, deserialize, serialize, show
+from torchspore.mindspore.dataset.engine.serializing import compare, deserialize, serialize, show
 from torchspore.mindspore.dataset.text.choices import SentencePieceModel
 from torchspore.names import missing
 

@@ -1,7 +1,7 @@
 """The errors of `mindspore.mindrecord`, by MindSpore's names; each also is the built-in exception of its kind."""
 from __future__ import annotations
 
-from torchspore.errors import TorchsporeError
+from torchspore.errors import DataMissing, TorchsporeError
 
 
 class MindRecordException(TorchsporeError):
@@ -40,7 +40,22 @@ class MRMFetchDataError(MindRecordException, ValueError):
     """A page was asked for that is none."""
 
 
+class MRMOpenError(MindRecordException, DataMissing):
+    """A MindRecord file or its index is not there; RuntimeError as in MindSpore, FileNotFoundError as in Python."""
+
+
+_UNUSED = """
+DbConnectionError MRMAddIndexError MRMBuildSchemaError MRMCloseError MRMCommitError MRMDefineBlobError MRMDefineCategoryError
+MRMFinishError MRMGenerateIndexError MRMGetMetaError MRMIndexGeneratorError MRMInitSegmentError MRMInvalidHeaderSizeError
+MRMInvalidPageSizeError MRMLaunchError MRMOpenForAppendError MRMSetHeaderError MRMUnsupportedSchemaError MRMValidateDataError
+MRMWriteDatasetError ParamMissError PathNotExistsError UnknownError
+""".split()
+for _name in _UNUSED:  # nothing raises these, in MindSpore 2.10 neither; an `except` clause that lists them has to run
+    globals()[_name] = type(_name, (MindRecordException, RuntimeError), {
+        "__doc__": "MindSpore's name of an error; no call raises it.", "__module__": __name__,
+    })
+
 __all__ = [
     "MRMAddSchemaError", "MRMDefineIndexError", "MRMFetchCandidateFieldsError", "MRMFetchDataError", "MRMInvalidSchemaError",
-    "MRMReadCategoryInfoError", "MindRecordException", "ParamTypeError", "ParamValueError",
+    "MRMOpenError", "MRMReadCategoryInfoError", "MindRecordException", "ParamTypeError", "ParamValueError", *_UNUSED,
 ]

@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 
 from torchspore.base.text import message
-from torchspore.errors import FileFormatError
+from torchspore.errors import DataDamaged
+from torchspore.mindspore.mindrecord.exceptions import MRMOpenError
 from torchspore.mindspore.mindrecord.layout import Schema
 
 _COLUMNS = (
@@ -55,7 +56,7 @@ def read(file: Path) -> Places:
     with _opened(file) as base:
         found = base.execute(f"SELECT {', '.join(_COLUMNS)} FROM INDEXES ORDER BY ROW_ID").fetchall()
         if any(type(value) is not int or not 0 <= value < 1 << 62 for row in found for value in row):
-            raise FileFormatError(message(f"{path_of(file)}: a place that is no number", "the index of a MindRecord file"))
+            raise DataDamaged(message(f"{path_of(file)}: a place that is no number", "the index of a MindRecord file"))
     return np.array(found, np.int64).reshape(-1, len(_COLUMNS))
 
 
@@ -70,12 +71,12 @@ def _opened(file: Path) -> Iterator[sqlite3.Connection]:
     """The index for reading; only a plain table is read: a view could have any number of rows."""
     path = path_of(file)
     if not path.is_file():
-        raise FileNotFoundError(message(str(path), f"the index of {file.name}", hint="both files are needed; copy them together"))
+        raise MRMOpenError(message(str(path), f"the index of {file.name}", hint="both files are needed; copy them together"))
     try:
         with contextlib.closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as base:
             base.execute("PRAGMA trusted_schema=OFF")
             if base.execute("SELECT type FROM sqlite_master WHERE name='INDEXES'").fetchall() != [("table",)]:
-                raise FileFormatError(message(f"{path}: no table INDEXES", "the index of a MindRecord file"))
+                raise DataDamaged(message(f"{path}: no table INDEXES", "the index of a MindRecord file"))
             yield base
     except sqlite3.Error as error:
-        raise FileFormatError(message(f"{path}: {error}", "the index of a MindRecord file")) from None
+        raise DataDamaged(message(f"{path}: {error}", "the index of a MindRecord file")) from None

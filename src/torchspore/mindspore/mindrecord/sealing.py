@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from torchspore.base.text import message
-from torchspore.errors import FileFormatError
+from torchspore.errors import DataDamaged
 from torchspore.mindspore.mindrecord import config
 from torchspore.mindspore.mindrecord.exceptions import MindRecordException
 
@@ -106,7 +106,7 @@ def _blocks(path: Path, file: BinaryIO, key: str) -> Iterator[bytes]:
         length = int.from_bytes(head, "big")
         block = file.read(length) if length <= _LONGEST else b""
         if len(head) < 4 or len(block) < length:
-            raise FileFormatError(message(f"{path}: no whole block at byte {place}", "an encrypted MindRecord file"))
+            raise DataDamaged(message(f"{path}: no whole block at byte {place}", "an encrypted MindRecord file"))
         if not length:
             return
         try:

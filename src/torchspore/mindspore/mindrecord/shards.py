@@ -10,8 +10,9 @@ import msgpack
 import numpy as np
 
 from torchspore.base.text import message
-from torchspore.errors import FileFormatError
+from torchspore.errors import DataDamaged, FileFormatError
 from torchspore.mindspore.mindrecord import index, sealing
+from torchspore.mindspore.mindrecord.exceptions import MRMOpenError
 from torchspore.mindspore.mindrecord.layout import LENGTH, LONGEST_HEADER, Header, decode_blobs, decode_raw, header_from_bytes
 
 _RAW, _BLOB = slice(1, 4), slice(5, 8)
@@ -21,16 +22,16 @@ _RAW, _BLOB = slice(1, 4), slice(5, 8)
 def read_header(path: Path) -> Header:
     """The header of a file. Raises FileNotFoundError, FileFormatError, which name the file."""
     if not path.is_file():
-        raise FileNotFoundError(message(str(path), "a MindRecord file"))
+        raise MRMOpenError(message(str(path), "a MindRecord file"))
     with path.open("rb") as file:
         length = int.from_bytes(file.read(LENGTH), "little")
         if not 0 < length <= min(LONGEST_HEADER, path.stat().st_size - LENGTH):
-            raise FileFormatError(message(f"{path}: {path.stat().st_size} bytes that begin otherwise", "a MindRecord file"))
+            raise DataDamaged(message(f"{path}: {path.stat().st_size} bytes that begin otherwise", "a MindRecord file"))
         text = file.read(length)
     try:
         return header_from_bytes(text)
     except FileFormatError as error:
-        raise FileFormatError(message(f"{path}: {error}", "a MindRecord file")) from None
+        raise DataDamaged(message(f"{path}: {error}", "a MindRecord file")) from None
 
 
 def all_shards(path: Path) -> list[Path]:
@@ -67,7 +68,7 @@ class Shard:
             return {name: found[name] for name in columns}
         except (ValueError, KeyError, msgpack.UnpackException) as error:
             where = f"{self.path}, row {number}: {error!s:.200}"
-            raise FileFormatError(message(where, "a row of MindRecord; the file is damaged")) from None
+            raise DataDamaged(message(where, "a row of MindRecord; the file is damaged")) from None
 
     def _read(self, place: np.ndarray[Any, Any]) -> bytes:
         page, start, end = map(int, place)
@@ -89,7 +90,7 @@ class Shards:
         self.header = self.shards[0].header
         for shard in self.shards:
             if shard.header.schema != self.header.schema:
-                raise FileFormatError(message(f"{shard.path}: another schema", f"that of {self.shards[0].path}: {self.header.schema}"))
+                raise DataDamaged(message(f"{shard.path}: another schema", f"that of {self.shards[0].path}: {self.header.schema}"))
         self._ends = np.cumsum([len(shard) for shard in self.shards])
 
     def __len__(self) -> int:

@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 
 from torchspore.base.text import message, short
-from torchspore.mindspore.dataset.core.given import Given
+from torchspore.mindspore.dataset.core.recording import record
 
 
-class TensorOperation(Given):
+class TensorOperation:
     """A transform. Called by hand or by `map`, it takes arrays, PIL images, Tensors, numbers or text, one for each column.
 
     A subclass gives `_apply(array)` for the transform of one column, or `_apply_all(*values)` for all of them together.
@@ -19,6 +19,10 @@ class TensorOperation(Given):
     """Whether rows may be shared by threads: random numbers come from a stream for each row, not from the order of calls."""
 
     _takes_pictures = False
+
+    def __init_subclass__(cls, **more: Any) -> None:
+        super().__init_subclass__(**more)
+        record(cls)
 
     def __call__(self, *values: Any) -> Any:
         if not values:

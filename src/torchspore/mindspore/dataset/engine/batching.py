@@ -10,7 +10,7 @@ import numpy as np
 from torchspore.base.text import message, short
 from torchspore.mindspore.dataset.core import config, randomness
 from torchspore.mindspore.dataset.core.validator_helpers import check_bool, check_columns, check_int, check_processes, check_type
-from torchspore.mindspore.dataset.engine.dataset import Dataset
+from torchspore.mindspore.dataset.engine.dataset import Dataset, UnionBaseDataset
 from torchspore.mindspore.dataset.engine.failures import PipelineError, guarded, name_of
 from torchspore.mindspore.dataset.engine.operations import column_positions
 from torchspore.mindspore.dataset.engine.pace import apply_all
@@ -36,7 +36,7 @@ class BatchInfo:
 _Part = tuple[list[Any], BatchInfo, int]
 
 
-class BatchDataset(Dataset):
+class BatchDataset(UnionBaseDataset):
     """Rows joined along a new first axis."""
 
     def __init__(

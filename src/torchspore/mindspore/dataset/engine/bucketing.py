@@ -11,7 +11,7 @@ import numpy as np
 from torchspore.base.text import message, short
 from torchspore.mindspore.dataset.core.validator_helpers import check_bool, check_columns, check_int, check_type
 from torchspore.mindspore.dataset.engine.batching import PaddedBatchDataset, padded, stack
-from torchspore.mindspore.dataset.engine.dataset import Dataset
+from torchspore.mindspore.dataset.engine.dataset import Dataset, UnionBaseDataset
 from torchspore.mindspore.dataset.engine.failures import PipelineError, guarded, name_of
 from torchspore.mindspore.dataset.engine.operations import column_positions
 from torchspore.mindspore.dataset.engine.rows import Row, Run, own
@@ -19,7 +19,7 @@ from torchspore.mindspore.dataset.engine.rows import Row, Run, own
 _CALL = "bucket_batch_by_length"
 
 
-class BucketBatchByLengthDataset(Dataset):
+class BucketBatchByLengthDataset(UnionBaseDataset):
     """Rows of one bucket joined as soon as there are as many as its batch takes; what is left at the end comes bucket by bucket."""
 
     def __init__(

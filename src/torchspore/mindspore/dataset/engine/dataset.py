@@ -12,7 +12,7 @@ from typing import Any
 
 from torchspore.base.text import message, short
 from torchspore.engine import tree
-from torchspore.mindspore.dataset.core.given import Given
+from torchspore.mindspore.dataset.core.recording import record
 from torchspore.mindspore.dataset.core.validator_helpers import (
     INT32_MAX,
     check_bool,
@@ -25,8 +25,12 @@ from torchspore.mindspore.dataset.core.validator_helpers import (
 from torchspore.mindspore.dataset.engine.rows import Row, Run
 
 
-class Dataset(Given):
+class Dataset:
     """Rows of named columns; the methods add steps and give the new pipeline, or start reading it."""
+
+    def __init_subclass__(cls, **more: Any) -> None:
+        super().__init_subclass__(**more)
+        record(cls)
 
     def __init__(self, children: Any = None, num_parallel_workers: int | None = None, cache: Any = None) -> None:
         check_workers(type(self).__name__, num_parallel_workers)
@@ -241,14 +245,6 @@ class Dataset(Given):
         for node in synchronizing.waiting_below(self):
             node.disable()
 
-    def to_json(self, filename: str = "") -> str:
-        """The pipeline as JSON, as `serialize` writes it; written to the file as well where one is named."""
-        import json
-
-        from torchspore.mindspore.dataset.engine.serializer_deserializer import serialize
-
-        return json.dumps(serialize(self, filename or None))
-
     def save(self, file_name: str, num_files: int = 1, file_type: str = "mindrecord") -> None:
         """Writes one epoch's rows to `num_files` files (from 1 to 1000), in turns: MindRecord, or 'tfrecord' (of tf.train.Examples).
 
@@ -283,6 +279,12 @@ class Dataset(Given):
 
     def __iter__(self) -> Any:
         return self.create_tuple_iterator(num_epochs=1)
+
+    def to_json(self, filename: str = "") -> str:
+        """The pipeline as JSON, written into a file too where one is named."""
+        from torchspore.mindspore.dataset.engine.serializing import to_json
+
+        return to_json(self, filename)
 
     # Vocabularies --------------------------------------------------------------------------------------------------------------------
 
@@ -406,6 +408,22 @@ def _split_counts(sizes: list[Any], size: int) -> list[int]:
         raise RuntimeError(message(f"split({sizes})", f"shares that are at least one of the {size} rows"))
     counts[counts.index(max(counts))] += size - sum(counts)
     return counts
+
+
+class VisionBaseDataset(Dataset):
+    """Base of the datasets of pictures."""
+
+
+class TextBaseDataset(Dataset):
+    """Base of the datasets of text."""
+
+
+class AudioBaseDataset(Dataset):
+    """Base of the datasets of sounds."""
+
+
+class UnionBaseDataset(VisionBaseDataset, TextBaseDataset, AudioBaseDataset):
+    """Base of the steps, and of the sources whose rows may be anything."""
 
 
 class SourceDataset(Dataset):

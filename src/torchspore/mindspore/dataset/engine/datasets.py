@@ -6,7 +6,15 @@ from __future__ import annotations
 from torchspore.mindspore.dataset.engine.batching import BatchDataset, BatchInfo, PaddedBatchDataset
 from torchspore.mindspore.dataset.engine.bucketing import BucketBatchByLengthDataset
 from torchspore.mindspore.dataset.engine.cache_client import DatasetCache
-from torchspore.mindspore.dataset.engine.dataset import Dataset, SourceDataset, zip
+from torchspore.mindspore.dataset.engine.dataset import (
+    AudioBaseDataset,
+    Dataset,
+    SourceDataset,
+    TextBaseDataset,
+    UnionBaseDataset,
+    VisionBaseDataset,
+    zip,
+)
 from torchspore.mindspore.dataset.engine.datasets_annotated import CocoDataset, KITTIDataset, ManifestDataset, VOCDataset, WIDERFaceDataset
 from torchspore.mindspore.dataset.engine.datasets_audio import (
     CMUArcticDataset,
@@ -34,6 +42,7 @@ from torchspore.mindspore.dataset.engine.datasets_folders import (
     SUN397Dataset,
 )
 from torchspore.mindspore.dataset.engine.datasets_matlab import Caltech101Dataset, Flowers102Dataset, SBDataset, SVHNDataset
+from torchspore.mindspore.dataset.engine.datasets_random import RandomDataset
 from torchspore.mindspore.dataset.engine.datasets_records import MindDataset
 from torchspore.mindspore.dataset.engine.datasets_text import (
     AGNewsDataset,

@@ -11,12 +11,12 @@ import numpy as np
 
 from torchspore.base.text import message, short
 from torchspore.errors import DataDamaged
-from torchspore.mindspore.dataset.engine.declared import ListedDataset, damaged, folder_of, lines, pictures, read_file
+from torchspore.mindspore.dataset.engine.declared import PictureDataset, damaged, folder_of, lines, pictures, read_file
 from torchspore.mindspore.dataset.engine.rows import Row
 
 
 class CocoDataset(
-    ListedDataset,
+    PictureDataset,
     arguments="dataset_dir, annotation_file, task='Detection', ROWS, decode=False, CHOICE, extra_metadata=False, decrypt=None",
 ):
     """COCO's pictures that have annotations, in the order of the annotation file, and what `task` says of each.
@@ -110,7 +110,7 @@ def _filled(shapes: list[np.ndarray]) -> np.ndarray:
 
 
 class VOCDataset(
-    ListedDataset,
+    PictureDataset,
     arguments="dataset_dir, task='Segmentation', usage='train', class_indexing=None, ROWS, decode=False, CHOICE, extra_metadata=False, "
     "decrypt=None",
 ):
@@ -122,6 +122,7 @@ class VOCDataset(
     """
 
     choices = {"task": ("Segmentation", "Detection")}
+    old_names = {"mode": "usage"}
     task: str
     class_indexing: dict[str, int] | None
     extra_metadata: bool
@@ -193,7 +194,7 @@ def _objects(path: Path) -> Iterator[tuple[str, list[float], int, int]]:
         yield (texts["name"] or "").strip(), [left, top, right - left, bottom - top], hard, cut
 
 
-class KITTIDataset(ListedDataset, arguments="dataset_dir, usage=None, ROWS, decode=False, CHOICE"):
+class KITTIDataset(PictureDataset, arguments="dataset_dir, usage=None, ROWS, decode=False, CHOICE"):
     """KITTI's pictures of streets in order of their names; `usage` 'train' (None) gives for the N objects in each also
 
     label and occluded (N, 1) uint32, truncated, alpha and rotation_y (N, 1), bbox (N, 4), dimensions and location (N, 3) float32; labels
@@ -239,7 +240,7 @@ class KITTIDataset(ListedDataset, arguments="dataset_dir, usage=None, ROWS, deco
         return (self._picture(path), np.array(labels, np.uint32).reshape(-1, 1), *columns)
 
 
-class WIDERFaceDataset(ListedDataset, arguments="dataset_dir, usage=None, ROWS, decode=False, CHOICE"):
+class WIDERFaceDataset(PictureDataset, arguments="dataset_dir, usage=None, ROWS, decode=False, CHOICE"):
     """WIDER FACE: pictures in order of their names, and for the N faces of each
 
     bbox (N, 4) int32, and blur, expression, illumination, occlusion, pose and invalid (N,) int32. As in MindSpore these six are the
@@ -290,7 +291,7 @@ class WIDERFaceDataset(ListedDataset, arguments="dataset_dir, usage=None, ROWS, 
 
 
 class ManifestDataset(
-    ListedDataset,
+    PictureDataset,
     arguments="dataset_file, usage='train', ROWS, sampler=None, class_indexing=None, decode=False, num_shards=None, shard_id=None, "
     "cache=None",
 ):

@@ -11,6 +11,7 @@ import numpy as np
 
 from torchspore.base.text import message, short
 from torchspore.errors import DataDamaged
+from torchspore.mindspore.dataset.engine.dataset import AudioBaseDataset
 from torchspore.mindspore.dataset.engine.declared import ListedDataset, damaged, folder_of, folders, lines, read_file, text_lines
 from torchspore.mindspore.dataset.engine.rows import Row
 from torchspore.names import missing
@@ -43,7 +44,7 @@ def _floats(samples: np.ndarray) -> np.ndarray:
     return (samples.astype(np.float32) / np.float32(_LARGEST)).reshape(1, -1)
 
 
-class SoundDataset(ListedDataset):
+class SoundDataset(ListedDataset, AudioBaseDataset):
     """A source of WAV files: waveform (1, N) float32, sample_rate (), and what an entry has beside its path."""
 
     _rate_type: ClassVar[Any] = np.int32
@@ -52,9 +53,6 @@ class SoundDataset(ListedDataset):
         path, *more = entry
         samples, rate = read_wave(path)
         return (samples, np.array(rate, self._rate_type), *(np.array(one) for one in more))
-
-    def _class_labels(self) -> list[Any]:
-        return super(ListedDataset, self)._class_labels()
 
 
 class CMUArcticDataset(SoundDataset, arguments="dataset_dir, name=None, ROWS, CHOICE"):
@@ -194,7 +192,7 @@ class YesNoDataset(SoundDataset, arguments="dataset_dir, ROWS, CHOICE"):
         return found
 
 
-class TedliumDataset(ListedDataset, arguments="dataset_dir, release, usage=None, extensions=None, ROWS, CHOICE"):
+class TedliumDataset(ListedDataset, AudioBaseDataset, arguments="dataset_dir, release, usage=None, extensions=None, ROWS, CHOICE"):
     """TED-LIUM's talks: waveform (1, N) float32, sample_rate () int32, transcript, talk_id, speaker_id and identifier.
 
     `release` is 'release1' or 'release2', with a `usage` of 'train', 'test', 'dev' or 'all' (None), or 'release3', which has 'all' alone.

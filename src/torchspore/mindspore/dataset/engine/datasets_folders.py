@@ -12,7 +12,7 @@ from torchspore.base.text import message, short
 from torchspore.errors import DataDamaged, DataMissing
 from torchspore.mindspore.dataset.engine.declared import (
     PICTURES,
-    ListedDataset,
+    PictureDataset,
     damaged,
     fields,
     folder_of,
@@ -26,7 +26,7 @@ from torchspore.mindspore.dataset.engine.rows import Row
 
 
 class ImageFolderDataset(
-    ListedDataset,
+    PictureDataset,
     arguments="dataset_dir, ROWS, sampler=None, extensions=None, class_indexing=None, decode=False, num_shards=None, shard_id=None, "
     "cache=None, decrypt=None",
 ):
@@ -67,7 +67,7 @@ class ImageFolderDataset(
         return found
 
 
-class NumberedFolders(ListedDataset):
+class NumberedFolders(PictureDataset):
     """A source with one folder for each class, numbered in their order; subclasses give the folders."""
 
     def _folders(self) -> list[Path]:
@@ -99,7 +99,7 @@ class OmniglotDataset(NumberedFolders, arguments="dataset_dir, background=None, 
         return [character for alphabet in alphabets for character in folders(alphabet)]
 
 
-class RenderedSST2Dataset(ListedDataset, arguments="dataset_dir, usage=None, ROWS, decode=False, CHOICE"):
+class RenderedSST2Dataset(PictureDataset, arguments="dataset_dir, usage=None, ROWS, decode=False, CHOICE"):
     """Rendered sentences of the Stanford Sentiment Treebank: label () uint32, 0 for negative, 1 for positive ones."""
 
     choices = {"usage": ("all", "train", "val", "test")}
@@ -117,7 +117,7 @@ class RenderedSST2Dataset(ListedDataset, arguments="dataset_dir, usage=None, ROW
         return 2
 
 
-class LSUNDataset(ListedDataset, arguments="dataset_dir, usage=None, classes=None, ROWS, decode=False, CHOICE"):
+class LSUNDataset(PictureDataset, arguments="dataset_dir, usage=None, classes=None, ROWS, decode=False, CHOICE"):
     """LSUN's scenes in folders such as `bedroom_train`; label () uint32 is the number of the folder among those that are read.
 
     `classes` is a list of scenes, all of them by default; `usage` is 'train', 'test' (one folder, label 0), 'valid' or 'all' (None).
@@ -143,7 +143,7 @@ class LSUNDataset(ListedDataset, arguments="dataset_dir, usage=None, classes=Non
         return len(self._names())
 
 
-class SUN397Dataset(ListedDataset, arguments="dataset_dir, ROWS, decode=False, CHOICE"):
+class SUN397Dataset(PictureDataset, arguments="dataset_dir, ROWS, decode=False, CHOICE"):
     """SUN397's scenes; label () uint32 is the place of a folder in `ClassName.txt`. Folders that are not there are left out."""
 
     def _list(self) -> Sequence[Any]:
@@ -152,7 +152,7 @@ class SUN397Dataset(ListedDataset, arguments="dataset_dir, ROWS, decode=False, C
         return [(path, label) for folder, label in there for path in pictures(folder, (".jpg",))]
 
 
-class Food101Dataset(ListedDataset, arguments="dataset_dir, usage=None, ROWS, decode=False, CHOICE"):
+class Food101Dataset(PictureDataset, arguments="dataset_dir, usage=None, ROWS, decode=False, CHOICE"):
     """Food-101: pictures in the order of `meta/train.txt` and `meta/test.txt`; label () is the name of the dish."""
 
     choices = {"usage": ("all", "train", "test")}
@@ -166,11 +166,8 @@ class Food101Dataset(ListedDataset, arguments="dataset_dir, usage=None, ROWS, de
                     found.append((self.dataset_dir / f"images/{line.strip()}.jpg", line.split("/")[0].strip()))
         return found
 
-    def _class_labels(self) -> list[Any]:
-        return super(ListedDataset, self)._class_labels()
 
-
-class Places365Dataset(ListedDataset, arguments="dataset_dir, usage=None, small=True, decode=False, ROWS, CHOICE"):
+class Places365Dataset(PictureDataset, arguments="dataset_dir, usage=None, small=True, decode=False, ROWS, CHOICE"):
     """Places365: pictures of 256x256 (`small`) or larger, in the order of their list; label () uint32.
 
     `usage` is 'train-standard' (None), 'train-challenge' or 'val'. The lists are `places365_train_standard.txt`, ...
@@ -194,7 +191,7 @@ class Places365Dataset(ListedDataset, arguments="dataset_dir, usage=None, small=
 
 
 class DIV2KDataset(
-    ListedDataset, arguments="dataset_dir, usage='train', downgrade='bicubic', scale=2, ROWS, decode=None, CHOICE"
+    PictureDataset, arguments="dataset_dir, usage='train', downgrade='bicubic', scale=2, ROWS, decode=None, CHOICE"
 ):
     """DIV2K: pairs of pictures, `hr_image` and the same made smaller, `lr_image`.
 
@@ -230,7 +227,7 @@ class DIV2KDataset(
         return self._picture(entry[0]), self._picture(entry[1])
 
 
-class LFWDataset(ListedDataset, arguments="dataset_dir, task=None, usage=None, image_set=None, ROWS, decode=False, CHOICE"):
+class LFWDataset(PictureDataset, arguments="dataset_dir, task=None, usage=None, image_set=None, ROWS, decode=False, CHOICE"):
     """Labeled faces in the wild: `task` 'people' (None) gives image and label () uint32, the place of a name in `lfw-names.txt`.
 
     'pairs' gives image1, image2 and label () uint32, 1 for one person. `usage` is '10fold', 'train', 'test' or 'all' (None); `image_set` is
@@ -284,12 +281,9 @@ class LFWDataset(ListedDataset, arguments="dataset_dir, task=None, usage=None, i
     def _row(self, entry: Any) -> Row:
         return (*(self._picture(path) for path in entry[:-1]), np.array(entry[-1], np.uint32))
 
-    def _class_labels(self) -> list[Any]:
-        return super(ListedDataset, self)._class_labels()
-
 
 class CityscapesDataset(
-    ListedDataset, arguments="dataset_dir, usage='train', quality_mode='fine', task='instance', ROWS, decode=None, CHOICE"
+    PictureDataset, arguments="dataset_dir, usage='train', quality_mode='fine', task='instance', ROWS, decode=None, CHOICE"
 ):
     """Cityscapes: pictures of streets and as `task` one of 'instance', 'semantic' and 'color' (pictures) or 'polygon' (JSON).
 
@@ -337,7 +331,7 @@ def _compact(path: Path) -> str:
         raise DataDamaged(message(f"{path}: {error!s:.100}", "a JSON file")) from None
 
 
-class FlickrDataset(ListedDataset, arguments="dataset_dir, annotation_file, ROWS, decode=None, CHOICE"):
+class FlickrDataset(PictureDataset, arguments="dataset_dir, annotation_file, ROWS, decode=None, CHOICE"):
     """Flickr8k and Flickr30k: pictures in order of their names, and `annotation`, the texts on each as `annotation_file` has them."""
 
     columns = ("image", "annotation")
@@ -359,7 +353,7 @@ class FlickrDataset(ListedDataset, arguments="dataset_dir, annotation_file, ROWS
         return self._picture(entry[0]), np.array(entry[1])
 
 
-class SBUDataset(ListedDataset, arguments="dataset_dir, ROWS, decode=False, CHOICE"):
+class SBUDataset(PictureDataset, arguments="dataset_dir, ROWS, decode=False, CHOICE"):
     """SBU's captioned photos: pictures that are there of those in the list of addresses, and `caption` () of each."""
 
     columns = ("image", "caption")
@@ -382,7 +376,7 @@ class SBUDataset(ListedDataset, arguments="dataset_dir, ROWS, decode=False, CHOI
 
 
 class CelebADataset(
-    ListedDataset,
+    PictureDataset,
     arguments="dataset_dir, num_parallel_workers=None, shuffle=None, usage='all', sampler=None, decode=False, extensions=None, "
     "num_samples=None, num_shards=None, shard_id=None, cache=None, decrypt=None",
 ):
@@ -394,6 +388,7 @@ class CelebADataset(
 
     choices = {"usage": ("all", "train", "valid", "test")}
     columns = ("image", "attr")
+    old_names = {"dataset_type": "usage"}
     extensions: list[str] | None
 
     def _list(self) -> Sequence[Any]:

@@ -9,6 +9,7 @@ import numpy as np
 
 from torchspore.base.text import message
 from torchspore.errors import DataDamaged, DataMissing
+from torchspore.mindspore.dataset.engine.dataset import UnionBaseDataset
 from torchspore.mindspore.dataset.engine.declared import Joined, ListedDataset, folders, lines, pictures
 from torchspore.mindspore.dataset.engine.rows import Row
 
@@ -32,16 +33,13 @@ def members(path: Path, *names: str) -> list[Any]:
         raise DataDamaged(message(f"{path}: {type(error).__name__}: {error!s:.100}", f"a MATLAB file with {' and '.join(names)}")) from None
 
 
-class MatlabDataset(ListedDataset):
+class MatlabDataset(ListedDataset, UnionBaseDataset):
     """A source of the kind that MindSpore has as a GeneratorDataset."""
 
     def _start(self, call: str, shared: dict[str, Any]) -> None:
         if shared["sampler"] is not None:
             shared["shuffle"] = None
         super()._start(call, shared)
-
-    def _class_labels(self) -> list[Any]:
-        return super(ListedDataset, self)._class_labels()
 
 
 class SVHNDataset(MatlabDataset, arguments=f"dataset_dir, usage=None, {_ROWS}, {_CHOICE}"):

@@ -7,6 +7,7 @@ import numpy as np
 
 from torchspore.base.text import message, short
 from torchspore.mindspore.dataset.core.random_order import Minimal, Twister32
+from torchspore.mindspore.dataset.engine.dataset import UnionBaseDataset
 from torchspore.mindspore.dataset.engine.files import FilesOrder, RecordsDataset, wanted_shuffle
 from torchspore.mindspore.dataset.engine.rows import Row
 from torchspore.mindspore.dataset.engine.samplers import Shuffle
@@ -14,7 +15,7 @@ from torchspore.mindspore.mindrecord.layout import NUMBERS
 from torchspore.mindspore.mindrecord.reader import check_columns, open_shards
 
 
-class MindDataset(RecordsDataset):
+class MindDataset(RecordsDataset, UnionBaseDataset):
     """The rows of MindRecord files, as columns in the order of their names or of `columns_list`.
 
     `dataset_files` is one file, whose whole set is read, or a list of files. A number is an array without axes, a text one of str, bytes
@@ -43,6 +44,10 @@ class MindDataset(RecordsDataset):
 
     def _count(self) -> int:
         return len(self._shards) + self._added
+
+    def _class_labels(self, column: str) -> list[Any]:
+        check_columns("PKSampler(class_column)", [column], self.schema)
+        return [self._shards.row(number, [column])[column] for number in range(len(self._shards))]
 
     def _read(self, index: int) -> Row:
         return self._row(self._shards.row(index, self._names)) if index < len(self._shards) else self._added_row

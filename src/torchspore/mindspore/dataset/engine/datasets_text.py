@@ -13,9 +13,10 @@ import numpy as np
 from torchspore.base.text import message, short
 from torchspore.errors import DataDamaged
 from torchspore.mindspore.dataset.core.validator_helpers import check_columns, check_type
+from torchspore.mindspore.dataset.engine.dataset import TextBaseDataset, UnionBaseDataset, VisionBaseDataset
 from torchspore.mindspore.dataset.engine.declared import ListedDataset, damaged, folder_of, read_file, text_lines
 from torchspore.mindspore.dataset.engine.rows import Row
-from torchspore.mindspore.dataset.engine.streams import StreamedDataset, matching
+from torchspore.mindspore.dataset.engine.streams import StreamedDataset, TextStream, matching
 from torchspore.names import missing
 
 _USUAL = "dataset_dir, usage=None, LINES"
@@ -25,7 +26,7 @@ _WORKERS_LAST = (
 _ALL_TRAIN_TEST = ("all", "train", "test")
 
 
-class TextFileDataset(StreamedDataset, arguments="dataset_files, LINES"):
+class TextFileDataset(TextStream, arguments="dataset_files, LINES"):
     """The lines of text files, but for empty ones, as the column text; `dataset_files` is a path, a pattern or a list of them.
 
     Rows come shuffled (`Shuffle.GLOBAL`) unless `shuffle` is False; `Shuffle.FILES` shuffles the files. Raises ValueError where nothing
@@ -44,7 +45,7 @@ class TextFileDataset(StreamedDataset, arguments="dataset_files, LINES"):
         return ((np.array(line),) for _, line in text_lines(file))
 
 
-class PlainText(StreamedDataset):
+class PlainText(TextStream):
     """Lines of files with fixed names."""
 
     choices = {"usage": ("all", "train", "test", "valid")}
@@ -70,7 +71,7 @@ class WikiTextDataset(PlainText, arguments=_USUAL):
 
 
 class EnWik9Dataset(
-    StreamedDataset,
+    TextStream,
     arguments="dataset_dir, num_samples=None, num_parallel_workers=None, shuffle=True, num_shards=None, shard_id=None, cache=None",
 ):
     """The lines of `enwik9`, empty ones too, as the column text."""
@@ -120,7 +121,9 @@ def _quoted(path: Path, number: int, line: str, field: re.Pattern[str], delimite
         place += 1
 
 
-class CSVDataset(StreamedDataset, arguments="dataset_files, field_delim=',', column_defaults=None, column_names=None, LINES"):
+class CSVDataset(
+    StreamedDataset, UnionBaseDataset, arguments="dataset_files, field_delim=',', column_defaults=None, column_names=None, LINES"
+):
     """The rows of CSV files; columns have the names of `column_names`, or those of the first line.
 
     `column_defaults` has an int, float or str for each column, which says its type: int32, float32 or text; by default all are text.
@@ -184,7 +187,7 @@ def _typed(kind: Any, value: str) -> np.ndarray:
     return np.array(int(value), np.int32) if isinstance(kind, int) else np.array(float(value), np.float32)
 
 
-class Tables(StreamedDataset):
+class Tables(TextStream):
     """Rows of `train.csv` and `test.csv`, all of them text."""
 
     choices = {"usage": _ALL_TRAIN_TEST}
@@ -238,7 +241,7 @@ class YelpReviewDataset(Tables, arguments=f"dataset_dir, usage=None, {_WORKERS_L
     _order = ("train", "test")
 
 
-class SST2Dataset(StreamedDataset, arguments=_USUAL):
+class SST2Dataset(TextStream, arguments=_USUAL):
     """The Stanford Sentiment Treebank: sentence and label, both text; `usage` is 'train' (None), 'dev' or 'test', which has no label."""
 
     choices = {"usage": ("train", "test", "dev")}
@@ -272,7 +275,7 @@ _CLUE = {
 """The columns of a task of CLUE with labels and without."""
 
 
-class CLUEDataset(StreamedDataset, arguments="dataset_files, task='AFQMC', usage='train', LINES"):
+class CLUEDataset(TextStream, arguments="dataset_files, task='AFQMC', usage='train', LINES"):
     """CLUE's tasks 'AFQMC', 'CMNLI', 'CSL', 'IFLYTEK', 'TNEWS' and 'WSC', one JSON object a line.
 
     Columns are the members of the objects in order of their names: text, () uint32 for numbers, (N,) of text for lists; `usage` 'test' has
@@ -310,7 +313,7 @@ def _member(value: Any) -> np.ndarray:
     return np.array(value, np.uint32)
 
 
-class SQuADDataset(StreamedDataset, arguments=_USUAL):
+class SQuADDataset(TextStream, arguments=_USUAL):
     """SQuAD 1.1 and 2.0: context and question (), text (N,) and answer_start (N,) uint32, the places of the answers in the context.
 
     A question without an answer has one that is empty, at 2**32 - 1. `usage` is 'train', 'dev' or 'all' (None).
@@ -343,7 +346,7 @@ class SQuADDataset(StreamedDataset, arguments=_USUAL):
 # Words and tags --------------------------------------------------------------------------------------------------------------------------
 
 
-class TaggedWords(StreamedDataset):
+class TaggedWords(TextStream):
     """Sentences with one word a line and an empty line behind each; each column is (N,) of text."""
 
     _separator: ClassVar[str]
@@ -389,7 +392,7 @@ class CoNLL2000Dataset(TaggedWords, arguments=f"dataset_dir, usage=None, {_WORKE
 # Translations ----------------------------------------------------------------------------------------------------------------------------
 
 
-class Translations(StreamedDataset):
+class Translations(TextStream):
     """Pairs of files of the same sentences in two languages: the columns text and translation."""
 
     columns = ("text", "translation")
@@ -501,7 +504,7 @@ class IWSLT2017Dataset(Talks, arguments=f"dataset_dir, usage=None, language_pair
         return self.dataset_dir / "texts/DeEnItNlRo/DeEnItNlRo/DeEnItNlRo-DeEnItNlRo", "dev2010", "tst2010"
 
 
-class IMDBDataset(ListedDataset, arguments="dataset_dir, usage=None, ROWS, CHOICE"):
+class IMDBDataset(ListedDataset, TextBaseDataset, arguments="dataset_dir, usage=None, ROWS, CHOICE"):
     """IMDb's reviews: text () and label () int32, 1 for those in `pos`, 0 for `neg`; `usage` is 'train', 'test' or 'all' (None)."""
 
     choices = {"usage": _ALL_TRAIN_TEST}
@@ -526,7 +529,7 @@ class IMDBDataset(ListedDataset, arguments="dataset_dir, usage=None, ROWS, CHOIC
             raise DataDamaged(message(f"{path}: {error.reason} at byte {error.start}", "a text file of UTF-8")) from None
 
 
-class USPSDataset(StreamedDataset, arguments=_USUAL):
+class USPSDataset(StreamedDataset, VisionBaseDataset, arguments=_USUAL):
     """The postal service's digits: images (16, 16, 1) uint8 and labels () uint32 from `usps` and `usps.t`."""
 
     choices = {"usage": _ALL_TRAIN_TEST}

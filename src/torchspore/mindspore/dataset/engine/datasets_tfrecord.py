@@ -10,6 +10,7 @@ import numpy as np
 from torchspore.base.text import message, one_of, short
 from torchspore.mindspore.dataset.core.random_order import Twister32
 from torchspore.mindspore.dataset.core.validator_helpers import check_bool, check_columns
+from torchspore.mindspore.dataset.engine.dataset import UnionBaseDataset
 from torchspore.mindspore.dataset.engine.failures import PipelineError
 from torchspore.mindspore.dataset.engine.files import FilesOrder, RecordsDataset, wanted_shuffle
 from torchspore.mindspore.dataset.engine.rows import Row
@@ -18,7 +19,7 @@ from torchspore.mindspore.dataset.engine.schema import NUMBERS, Schema
 from torchspore.mindspore.dataset.engine.tfrecord import COMPRESSIONS, Records
 
 
-class TFRecordDataset(RecordsDataset):
+class TFRecordDataset(RecordsDataset, UnionBaseDataset):
     """The `tf.train.Example`s of TFRecord files.
 
     `dataset_files` is a path, a pattern such as '*.tfrecord' or a list of them. Without a `schema` the first row says which columns there

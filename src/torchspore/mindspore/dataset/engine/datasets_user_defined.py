@@ -14,6 +14,7 @@ from torchspore.engine import tree
 from torchspore.mindspore.dataset.core import config, randomness
 from torchspore.mindspore.dataset.core.validator_helpers import check_columns, check_processes, check_type, check_workers
 from torchspore.mindspore.dataset.engine.batching import stack
+from torchspore.mindspore.dataset.engine.dataset import UnionBaseDataset
 from torchspore.mindspore.dataset.engine.failures import PipelineError, failed, guarded, name_of
 from torchspore.mindspore.dataset.engine.mappable import MappableDataset as MappableDataset
 from torchspore.mindspore.dataset.engine.pace import Pace, apply_all, tried
@@ -25,7 +26,7 @@ _WORTH_A_PROCESS = 300e-6
 """Seconds a row."""
 
 
-class GeneratorDataset(MappableDataset):
+class GeneratorDataset(MappableDataset, UnionBaseDataset):
     """Rows that a Python object gives: one with `__getitem__` and `__len__`, an iterable, or a function that returns an iterator.
 
     An indexable source is shuffled unless `shuffle=False` or a sampler is given; an iterable never is. A row is a tuple (or list) with one

@@ -13,7 +13,7 @@ from torchspore.base.text import message, short
 from torchspore.errors import DataDamaged, DataMissing
 from torchspore.mindspore.dataset.core.random_order import Twister32
 from torchspore.mindspore.dataset.core.validator_helpers import check_int, check_type
-from torchspore.mindspore.dataset.engine.declared import Joined, ListedDataset, damaged, fields, lines, mapped, read_file
+from torchspore.mindspore.dataset.engine.declared import Joined, PictureDataset, damaged, fields, lines, mapped, read_file
 from torchspore.mindspore.dataset.engine.rows import Row
 from torchspore.names import missing
 
@@ -23,7 +23,7 @@ _BYTES, _INTEGERS = 8, 12
 _SIDE = 28
 
 
-class MnistDataset(ListedDataset, arguments="dataset_dir, usage=None, ROWS, CHOICE"):
+class MnistDataset(PictureDataset, arguments="dataset_dir, usage=None, ROWS, CHOICE"):
     """The images (28, 28, 1) uint8 and labels () uint32 of MNIST, read from its IDX files.
 
     `dataset_dir` holds `train-images-idx3-ubyte`, `train-labels-idx1-ubyte`, `t10k-...`; `usage` is 'train', 'test' or 'all' (None): the
@@ -99,7 +99,7 @@ class QMnistDataset(MnistDataset, arguments="dataset_dir, usage=None, compat=Tru
         image, label = entry
         return image, label[0, ...] if self.compat else label
 
-    def _class_labels(self) -> list[Any]:
+    def _row_labels(self) -> list[Any]:
         return [int(label[0]) for _, label in self._entries()]
 
 
@@ -137,10 +137,10 @@ def _read_idx(path: Path, kind: int, rank: int) -> np.ndarray:
         raise DataDamaged(message(f"{path}: {size} bytes", f"{head + values}, as its head says; {state}"))
     if not values:
         raise DataDamaged(message(f"{path}: no rows", "at least one"))
-    return np.memmap(path, np.uint8 if kind == _BYTES else np.dtype(">i4"), "r", head, tuple(shape))
+    return np.asarray(np.memmap(path, np.uint8 if kind == _BYTES else np.dtype(">i4"), "r", head, tuple(shape)))
 
 
-class Cifar10Dataset(ListedDataset, arguments="dataset_dir, usage=None, ROWS, CHOICE"):
+class Cifar10Dataset(PictureDataset, arguments="dataset_dir, usage=None, ROWS, CHOICE"):
     """CIFAR-10's images (32, 32, 3) uint8 and labels () uint32, read from its binary files `data_batch_*.bin` and `test_batch.bin`."""
 
     choices = {"usage": _TRAIN_TEST}
@@ -168,7 +168,7 @@ class Cifar100Dataset(Cifar10Dataset):
     _patterns = {"train": "train.bin", "test": "test.bin"}
 
 
-class STL10Dataset(ListedDataset, arguments="dataset_dir, usage=None, ROWS, CHOICE"):
+class STL10Dataset(PictureDataset, arguments="dataset_dir, usage=None, ROWS, CHOICE"):
     """STL-10's images (96, 96, 3) uint8 and labels () int32 from 0, -1 for the unlabeled ones.
 
     `usage` is 'train', 'test', 'unlabeled', 'train+unlabeled' or 'all' (None): the test rows, the training rows, those without a label.
@@ -193,7 +193,7 @@ class STL10Dataset(ListedDataset, arguments="dataset_dir, usage=None, ROWS, CHOI
         return np.ascontiguousarray(entry[0].reshape(3, 96, 96).transpose(2, 1, 0)), entry[1]
 
 
-class SemeionDataset(ListedDataset, arguments="dataset_dir, ROWS, CHOICE"):
+class SemeionDataset(PictureDataset, arguments="dataset_dir, ROWS, CHOICE"):
     """Semeion's handwritten digits: images (16, 16) uint8 of 0 and 1, labels () uint32, from `semeion.data`."""
 
     def _list(self) -> Sequence[Any]:
@@ -213,7 +213,7 @@ class SemeionDataset(ListedDataset, arguments="dataset_dir, ROWS, CHOICE"):
         return entry[0].reshape(16, 16), np.array(entry[1], np.uint32)
 
 
-class PhotoTourDataset(ListedDataset, arguments="dataset_dir, name, usage=None, ROWS, CHOICE"):
+class PhotoTourDataset(PictureDataset, arguments="dataset_dir, name, usage=None, ROWS, CHOICE"):
     """Patches (64, 64, 1) uint8 of photo tourism, which lie 16 by 16 in pictures.
 
     `usage` 'train' (None) gives the column image, 'test' the columns image1, image2 and matches () uint32, 1 where both show one point.
@@ -266,7 +266,7 @@ class PhotoTourDataset(ListedDataset, arguments="dataset_dir, name, usage=None, 
         return kept[1][top : top + 64, left : left + 64, None].copy()
 
 
-class FakeImageDataset(ListedDataset, arguments="num_images=1000, image_size=(224, 224, 3), num_classes=10, base_seed=0, ROWS, CHOICE"):
+class FakeImageDataset(PictureDataset, arguments="num_images=1000, image_size=(224, 224, 3), num_classes=10, base_seed=0, ROWS, CHOICE"):
     """Made-up images of `image_size` uint8 and labels () uint32: row n is drawn from the seed `base_seed` + n."""
 
     num_images: int
@@ -291,7 +291,7 @@ class FakeImageDataset(ListedDataset, arguments="num_images=1000, image_size=(22
     def _list(self) -> Sequence[Any]:
         return range(self.num_images)
 
-    def _class_labels(self) -> list[Any]:
+    def _row_labels(self) -> list[Any]:
         return [Twister32(self.base_seed + entry).below(self._num_classes) for entry in self._entries()]
 
     def _row(self, entry: Any) -> Row:

@@ -6,8 +6,10 @@ and `_list`, which gives one entry for each row without reading any picture. `_r
 from __future__ import annotations
 
 import ast
+import bisect
 import copy
 import inspect
+import itertools
 import re
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -18,7 +20,9 @@ import numpy as np
 
 from torchspore.base.text import message, one_of, short
 from torchspore.errors import DataDamaged, DataMissing
+from torchspore.mindspore.dataset.core.recording import recorded
 from torchspore.mindspore.dataset.core.validator_helpers import check_bool, check_callable, check_choice, check_int, check_type
+from torchspore.mindspore.dataset.engine.dataset import VisionBaseDataset
 from torchspore.mindspore.dataset.engine.mappable import MappableDataset
 from torchspore.mindspore.dataset.engine.rows import Row
 from torchspore.mindspore.dataset.engine.samplers import Shuffle
@@ -49,7 +53,7 @@ def constructor(arguments: str) -> Callable[..., None]:
 
     def __init__(self: Any, *given: Any, **named: Any) -> None:
         try:
-            bound = declared.bind(self, *given, **named)
+            bound = declared.bind(self, *given, **{self.old_names.get(name, name): value for name, value in named.items()})
         except TypeError as error:
             raise TypeError(message(f"{type(self).__name__}(...): {error}", f"the arguments {declared}")) from None
         bound.apply_defaults()
@@ -120,14 +124,16 @@ class Declared:
     choices: ClassVar[dict[str, tuple[Any, ...]]] = {}
     """The values of arguments that have a fixed set of them; the first one is what None means."""
 
+    old_names: ClassVar[dict[str, str]] = {}
+    """What 1.x called arguments, and what they are called since."""
+
     def __init_subclass__(cls, arguments: str | None = None, **more: Any) -> None:
         super().__init_subclass__(**more)
         if arguments is not None:
-            cls.__init__ = constructor(arguments)  # type: ignore[method-assign]
+            cls.__init__ = recorded(constructor(arguments))  # type: ignore[method-assign]
 
     def _begin(self, **arguments: Any) -> None:
         call = type(self).__name__
-        self._given = arguments
         for name, value in arguments.items():
             if name in _SHARED:
                 continue
@@ -173,6 +179,8 @@ class ListedDataset(Declared, MappableDataset):
         return list(self.columns)
 
     def _entries(self) -> Sequence[Any]:
+        if self._listed is not None:
+            return self._listed
         with self._lock:
             if self._listed is None:
                 found = self._list()
@@ -201,10 +209,16 @@ class ListedDataset(Declared, MappableDataset):
 
     _label_type: ClassVar[Any] = np.uint32
 
-    def _class_labels(self) -> list[Any]:
-        if self._columns()[-1] != "label" or len(self._columns()) != 2 or any(np.ndim(entry[1]) for entry in self._entries()):
-            return super()._class_labels()
-        return [entry[1] for entry in self._entries()]
+    def _class_labels(self, column: str) -> list[Any]:
+        if self._columns()[1:] != [column]:
+            return super()._class_labels(column)
+        labels = self._row_labels()
+        return super()._class_labels(column) if any(np.ndim(label) for label in labels) else labels
+
+    def _row_labels(self) -> list[Any]:
+        """The label of each row."""
+        labels = [entry[1] for entry in self._entries()]
+        return [label.item() if isinstance(label, np.ndarray) and not label.ndim else label for label in labels]
 
     def _picture(self, path: Path) -> np.ndarray:
         """The bytes of a picture, with `decode` its pixels (H, W, 3)."""
@@ -217,20 +231,24 @@ class ListedDataset(Declared, MappableDataset):
         return decode(image, str(path))
 
 
+class PictureDataset(ListedDataset, VisionBaseDataset):
+    """A listed source of pictures."""
+
+
 class Joined(Sequence[Any]):
     """Several files of equal columns as one sequence: each part is a tuple of arrays, of which each row takes its own."""
 
     def __init__(self, parts: Sequence[tuple[np.ndarray, ...]]) -> None:
         self._parts = list(parts)
-        self._ends = np.cumsum([len(part[0]) for part in self._parts])
+        self._ends = list(itertools.accumulate(len(part[0]) for part in self._parts))
 
     def __len__(self) -> int:
-        return int(self._ends[-1]) if self._parts else 0
+        return self._ends[-1] if self._parts else 0
 
     def __getitem__(self, index: Any) -> tuple[np.ndarray, ...]:
-        number = int(np.searchsorted(self._ends, index, side="right"))
-        place = index - (int(self._ends[number - 1]) if number else 0)
-        return tuple(np.asarray(column[place, ...]) for column in self._parts[number])
+        number = bisect.bisect_right(self._ends, index)
+        place = index - (self._ends[number - 1] if number else 0)
+        return tuple([column[place, ...] for column in self._parts[number]])
 
 
 def mapped(path: Path, width: int) -> np.ndarray:
@@ -241,7 +259,7 @@ def mapped(path: Path, width: int) -> np.ndarray:
     size = path.stat().st_size
     if not size or size % width:
         raise DataDamaged(message(f"{path}: {size} bytes", f"a multiple of {width}; the file is cut short"))
-    return np.memmap(path, np.uint8, "r").reshape(-1, width)
+    return np.asarray(np.memmap(path, np.uint8, "r")).reshape(-1, width)
 
 
 def read_file(path: Path) -> bytes:

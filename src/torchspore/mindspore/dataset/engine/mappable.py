@@ -88,9 +88,10 @@ class MappableDataset(SourceDataset):
     def _use(self, sampler: BuiltinSampler) -> None:
         self.sampler: BuiltinSampler = sampler.reading(self._class_labels)
 
-    def _class_labels(self) -> list[Any]:
+    def _class_labels(self, column: str) -> list[Any]:
         """The label of each row, for a sampler that chooses by class. Raises ValueError where rows have none."""
-        raise ValueError(message(f"{type(self).__name__}(sampler=PKSampler(...))", "a source whose rows have one label each"))
+        what = f"{type(self).__name__}(sampler=PKSampler(class_column={column!r}))"
+        raise ValueError(message(what, "a source whose rows have one such label"))
 
     def use_sampler(self, new_sampler: Any) -> None:
         """Reads the rows that `new_sampler` chooses instead."""

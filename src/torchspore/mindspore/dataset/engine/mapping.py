@@ -13,7 +13,7 @@ from torchspore.mindspore.dataset.core.validator_helpers import check_columns, c
 from torchspore.mindspore.dataset.engine import blocks
 from torchspore.mindspore.dataset.engine.batching import place_outputs
 from torchspore.mindspore.dataset.engine.broken_rows import marking, mended
-from torchspore.mindspore.dataset.engine.dataset import Dataset
+from torchspore.mindspore.dataset.engine.dataset import Dataset, UnionBaseDataset
 from torchspore.mindspore.dataset.engine.failures import PipelineError, guarded, name_of
 from torchspore.mindspore.dataset.engine.operations import column_positions
 from torchspore.mindspore.dataset.engine.pace import Pace, apply_all, paced_map
@@ -22,7 +22,7 @@ from torchspore.mindspore.dataset.engine.rows import Row, Run, own, to_array
 from torchspore.mindspore.dataset.engine.workers import Workers
 
 
-class MapDataset(Dataset):
+class MapDataset(UnionBaseDataset):
     """Rows after functions were applied to some of their columns.
 
     Without `num_parallel_workers`, transforms of `dataset.vision` and `dataset.transforms` share the configured number of threads when a

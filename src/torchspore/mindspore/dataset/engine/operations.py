@@ -10,7 +10,7 @@ from torchspore.base.suggest import closest
 from torchspore.base.text import message, short
 from torchspore.mindspore.dataset.core.random_order import Twister64
 from torchspore.mindspore.dataset.core.validator_helpers import INT32_MAX, check_columns, check_int, check_type
-from torchspore.mindspore.dataset.engine.dataset import Dataset
+from torchspore.mindspore.dataset.engine.dataset import Dataset, UnionBaseDataset
 from torchspore.mindspore.dataset.engine.failures import guarded, name_of
 from torchspore.mindspore.dataset.engine.rows import Row, Run, own
 from torchspore.mindspore.dataset.engine.shuffling import through_buffer
@@ -26,7 +26,7 @@ def column_positions(call: str, wanted: list[str], columns: list[str]) -> list[i
     return [columns.index(name) for name in wanted]
 
 
-class FilterDataset(Dataset):
+class FilterDataset(UnionBaseDataset):
     """The rows for which a function is true."""
 
     def __init__(
@@ -50,7 +50,7 @@ class FilterDataset(Dataset):
                 yield row
 
 
-class ShuffleDataset(Dataset):
+class ShuffleDataset(UnionBaseDataset):
     """Rows in random order out of a buffer; MindSpore's own order for a seed."""
 
     def __init__(self, input_dataset: Dataset, buffer_size: int, fixed_seed: int | None = None) -> None:
@@ -69,7 +69,7 @@ class ShuffleDataset(Dataset):
         yield from through_buffer(self.children[0]._epoch(run), self.buffer_size, draw, run, self.children[0]._size)
 
 
-class RepeatDataset(Dataset):
+class RepeatDataset(UnionBaseDataset):
     """All rows several times in one epoch."""
 
     def __init__(self, input_dataset: Dataset, count: int | None = None) -> None:
@@ -102,7 +102,7 @@ class RepeatDataset(Dataset):
             number += 1
 
 
-class TakeDataset(Dataset):
+class TakeDataset(UnionBaseDataset):
     """The first rows."""
 
     def __init__(self, input_dataset: Dataset, count: int) -> None:
@@ -124,7 +124,7 @@ class TakeDataset(Dataset):
             rows.close()  # type: ignore[attr-defined]
 
 
-class SkipDataset(Dataset):
+class SkipDataset(UnionBaseDataset):
     """All but the first rows."""
 
     def __init__(self, input_dataset: Dataset, count: int) -> None:
@@ -140,7 +140,7 @@ class SkipDataset(Dataset):
         yield from islice(self.children[0]._epoch(run), self.count, None)
 
 
-class ZipDataset(Dataset):
+class ZipDataset(UnionBaseDataset):
     """Columns of several datasets beside each other."""
 
     def __init__(self, datasets: tuple[Dataset, ...]) -> None:
@@ -176,7 +176,7 @@ class ZipDataset(Dataset):
                 epoch.close()  # type: ignore[attr-defined]
 
 
-class ConcatDataset(Dataset):
+class ConcatDataset(UnionBaseDataset):
     """The rows of several datasets with the same columns, one after the other."""
 
     def __init__(self, datasets: list[Dataset]) -> None:
@@ -221,7 +221,7 @@ class ConcatDataset(Dataset):
                 yield row
 
 
-class RenameDataset(Dataset):
+class RenameDataset(UnionBaseDataset):
     """Columns under other names."""
 
     def __init__(self, input_dataset: Dataset, input_columns: Any, output_columns: Any) -> None:
@@ -247,7 +247,7 @@ class RenameDataset(Dataset):
         yield from self.children[0]._epoch(run)
 
 
-class ProjectDataset(Dataset):
+class ProjectDataset(UnionBaseDataset):
     """Some of the columns, in the order asked for."""
 
     def __init__(self, input_dataset: Dataset, columns: Any) -> None:

@@ -13,7 +13,6 @@ import numpy as np
 
 from torchspore.base.text import message, short
 from torchspore.mindspore.dataset.core import config
-from torchspore.mindspore.dataset.core.given import Given
 from torchspore.mindspore.dataset.core.random_order import Twister32
 from torchspore.mindspore.dataset.core.validator_helpers import INT64_MAX, check_bool, check_int, check_type
 
@@ -28,7 +27,7 @@ class Shuffle(str, Enum):
     PARTIAL = "partial"
 
 
-class BuiltinSampler(Given):
+class BuiltinSampler:
     """Base of the samplers; a child sampler's rows are what this one chooses from. A user's subclass gives `__iter__`."""
 
     def __init__(self, num_samples: int | None = None) -> None:
@@ -70,7 +69,7 @@ class BuiltinSampler(Given):
         """Tells the sampler how many rows the source has."""
         self.dataset_size = num_rows
 
-    def reading(self, labels: Callable[[], list[Any]]) -> BuiltinSampler:
+    def reading(self, labels: Callable[[str], list[Any]]) -> BuiltinSampler:
         """The sampler for a source with these labels: itself, but for one that chooses by class."""
         if self.child_sampler is not None:
             self.child_sampler = self.child_sampler.reading(labels)
@@ -178,9 +177,9 @@ class PKSampler(BuiltinSampler):
     def is_shuffled(self) -> bool:
         return self.shuffle or super().is_shuffled()
 
-    def reading(self, labels: Callable[[], list[Any]]) -> BuiltinSampler:
+    def reading(self, labels: Callable[[str], list[Any]]) -> BuiltinSampler:
         made = copy.copy(self)          # one sampler may be given to several sources
-        made._labels = labels
+        made._labels = lambda: labels(self.class_column)
         return made
 
     def __deepcopy__(self, memory: dict[int, Any]) -> PKSampler:

@@ -16,7 +16,7 @@ from torchspore.mindspore.dataset.core import config
 from torchspore.mindspore.dataset.core.random_order import Twister32, Twister64
 from torchspore.mindspore.dataset.core.validator_helpers import INT64_MAX, check_int, check_shards, check_workers
 from torchspore.mindspore.dataset.engine.cache_client import DatasetCache
-from torchspore.mindspore.dataset.engine.dataset import SourceDataset
+from torchspore.mindspore.dataset.engine.dataset import SourceDataset, TextBaseDataset
 from torchspore.mindspore.dataset.engine.declared import Declared
 from torchspore.mindspore.dataset.engine.files import wanted_shuffle
 from torchspore.mindspore.dataset.engine.rows import Row, Run
@@ -143,6 +143,10 @@ class StreamedDataset(Declared, SourceDataset):
         fresh: Iterator[tuple[int, Row]] = enumerate(self._rows(file))
         for number in range(start, self._length(file) if stop is None else stop):
             yield self.cache.row((self._cache_key, file, number), lambda number=number: next(row for n, row in fresh if n == number))
+
+
+class TextStream(StreamedDataset, TextBaseDataset):
+    """A streamed source of text."""
 
 
 def matching(call: str, given: Any) -> list[Path]:

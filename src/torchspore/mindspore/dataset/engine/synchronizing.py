@@ -7,14 +7,14 @@ from typing import Any
 
 from torchspore.base.text import message, one_of, short
 from torchspore.mindspore.dataset.core.validator_helpers import check_int, check_type
-from torchspore.mindspore.dataset.engine.dataset import Dataset
+from torchspore.mindspore.dataset.engine.dataset import Dataset, UnionBaseDataset
 from torchspore.mindspore.dataset.engine.failures import guarded, name_of
 from torchspore.mindspore.dataset.engine.rows import Row, Run
 
 _POLL_SECONDS = 0.2
 
 
-class SyncWaitDataset(Dataset):
+class SyncWaitDataset(UnionBaseDataset):
     """Gives `num_batch` batches (rows, where nothing is batched after it), then as many for each `sync_update`, which calls `callback`."""
 
     def __init__(self, input_dataset: Dataset, condition_name: str, num_batch: int, callback: Callable[[Any], Any] | None = None) -> None:

@@ -19,7 +19,7 @@ import numpy as np
 
 from torchspore.base.messages import messages
 from torchspore.base.text import message
-from torchspore.errors import FileFormatError
+from torchspore.errors import DataDamaged, FileFormatError
 
 _HEAD, _TAIL = 12, 4
 _MESSAGES = {
@@ -99,10 +99,10 @@ class Records:
             head = os.pread(self._file.fileno(), _HEAD, place)
             length, crc = struct.unpack("<QI", head) if len(head) == _HEAD else (0, -1)
             if crc != masked_crc(head[:8]):
-                raise FileFormatError(message(f"{self.path}: no record at byte {place}", "a whole file of TFRecord"))
+                raise DataDamaged(message(f"{self.path}: no record at byte {place}", "a whole file of TFRecord"))
             end = place + _HEAD + length + _TAIL
             if end > size:
-                raise FileFormatError(message(f"{self.path}: ends at byte {size}, within the record at byte {place}", "a whole file"))
+                raise DataDamaged(message(f"{self.path}: ends at byte {size}, within the record at byte {place}", "a whole file"))
             found.extend((place + _HEAD, length))
             place = end
         return found
@@ -116,7 +116,7 @@ class Records:
         try:
             made.ParseFromString(os.pread(self._file.fileno(), length, place))
         except DecodeError:
-            raise FileFormatError(message(f"{self.path}: the record at byte {place - _HEAD} is no tf.train.Example", "one")) from None
+            raise DataDamaged(message(f"{self.path}: the record at byte {place - _HEAD} is no tf.train.Example", "one")) from None
         return {entry.key: _values(entry.value) for entry in made.features.feature}
 
 
@@ -141,9 +141,9 @@ def _unpacked(path: Path, compression: str) -> IO[bytes]:
         out.write(unpacker.flush())
     except zlib.error as error:
         out.close()
-        raise FileFormatError(message(f"{path}: {error}", f"a file packed with {compression}")) from None
+        raise DataDamaged(message(f"{path}: {error}", f"a file packed with {compression}")) from None
     if not unpacker.eof:
         out.close()
-        raise FileFormatError(message(f"{path}: ends too early", f"a whole file packed with {compression}"))
+        raise DataDamaged(message(f"{path}: ends too early", f"a whole file packed with {compression}"))
     out.flush()
     return out
