@@ -1,7 +1,7 @@
 """`mindspore.dataset`: data pipelines, run in threads."""
 from __future__ import annotations
 
-from torchspore.mindspore.dataset import core, engine, text, transforms, vision
+from torchspore.mindspore.dataset import audio, core, engine, text, transforms, vision
 from torchspore.mindspore.dataset.core import config
 from torchspore.mindspore.dataset.core.config import get_seed, set_seed
 from torchspore.mindspore.dataset.engine.datasets import *
