@@ -1,9 +1,10 @@
 """`mindspore.dataset`: data pipelines, run in threads."""
 from __future__ import annotations
 
-from torchspore.mindspore.dataset import audio, core, engine, text, transforms, vision
+from torchspore.mindspore.dataset import audio, core, debug, engine, text, transforms, vision
 from torchspore.mindspore.dataset.core import config
 from torchspore.mindspore.dataset.core.config import get_seed, set_seed
+from torchspore.mindspore.dataset.debug import DebugHook
 from torchspore.mindspore.dataset.engine.datasets import *
 from torchspore.mindspore.dataset.engine.iterators import DictIterator, Iterator, TupleIterator
 from torchspore.mindspore.dataset.engine.samplers import *

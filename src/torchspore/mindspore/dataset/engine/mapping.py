@@ -10,6 +10,7 @@ from torchspore.base.text import message, short
 from torchspore.engine import tree
 from torchspore.mindspore.dataset.core import config, randomness
 from torchspore.mindspore.dataset.core.validator_helpers import check_columns, check_offload, check_processes
+from torchspore.mindspore.dataset.debug.debug_hook import hooked
 from torchspore.mindspore.dataset.engine import blocks
 from torchspore.mindspore.dataset.engine.batching import place_outputs
 from torchspore.mindspore.dataset.engine.dataset import Dataset
@@ -94,7 +95,8 @@ class MapDataset(Dataset):
                 yield row
 
     def _in_this_thread(self, rows: Iterator[tuple[int, Row]], plan: _Plan, builtin: bool) -> Iterator[Row]:
-        if not (builtin and len(plan.positions) == len(plan.outputs) == 1 and blocks.can_stack(self.operations) and _reads_by_index(self)):
+        one_column = builtin and len(plan.positions) == len(plan.outputs) == 1
+        if config.get_debug_mode() or not (one_column and blocks.can_stack(self.operations) and _reads_by_index(self)):
             for item in rows:
                 yield plan.apply(item)
             return
@@ -122,7 +124,8 @@ class _Plan:
         # For each result column: (True, number of the output) or (False, position in the input row).
         self._sources = [(True, self.outputs.index(name)) if name in self.outputs else (False, left[name]) for name in node._columns()]
         self._operations = node.operations
-        self._steps = [(operation, f"map(operations={name_of(operation)}, input_columns={taken})") for operation in node.operations]
+        operations = hooked(node.operations, hooks) if (hooks := config.debug_hooks()) else node.operations
+        self._steps = [(operation, f"map(operations={name_of(operation)}, input_columns={taken})") for operation in operations]
         self._writes = not _are_builtin(node.operations)
         self._where = self._steps[-1][1] if self._steps else "map"
         self._key = (run.seed, run.epoch, _place(node))
