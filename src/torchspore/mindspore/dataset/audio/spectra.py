@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from torchspore.base.text import message, one_of, short
-from torchspore.mindspore.dataset.audio.banks import create_dct, linear_fbanks, melscale_fbanks
+from torchspore.mindspore.dataset.audio.banks import Bank, create_dct, linear_fbanks, melscale_fbanks
 from torchspore.mindspore.dataset.audio.choices import BorderType, MelType, NormMode, NormType, WindowType
 from torchspore.mindspore.dataset.audio.fourier import as_complex, as_pairs, istft, stft, window
 from torchspore.mindspore.dataset.audio.levels import decibels
@@ -178,13 +178,14 @@ class MelScale(AudioTensorOperation):
         check_type("MelScale", "norm", norm, NormType, "a member of NormType")
         check_type("MelScale", "mel_type", mel_type, MelType, "a member of MelType")
         highest = _check_highest("MelScale", f_min, f_max, sample_rate)
-        self._bank = melscale_fbanks(n_stft, f_min, highest, n_mels, sample_rate, norm, mel_type).T.copy()
+        self._bank = Bank(melscale_fbanks(n_stft, f_min, highest, n_mels, sample_rate, norm, mel_type))
 
     def _apply(self, value: np.ndarray) -> np.ndarray:
-        if value.shape[-2] != self._bank.shape[1]:
-            what = f"MelScale(n_stft={self._bank.shape[1]}) of {value.shape[-2]} frequencies"
-            raise RuntimeError(message(what, f"{self._bank.shape[1]}", hint=f"write n_stft={value.shape[-2]}"))
-        return self._bank.astype(value.dtype, copy=False) @ value
+        bins = self._bank.frequencies
+        if value.shape[-2] != bins:
+            what = f"MelScale(n_stft={bins}) of {value.shape[-2]} frequencies"
+            raise RuntimeError(message(what, f"{bins}", hint=f"write n_stft={value.shape[-2]}"))
+        return self._bank(value)
 
 
 class MelSpectrogram(AudioTensorOperation):
@@ -332,11 +333,11 @@ class LFCC(_Cepstrum):
         highest = _check_highest("LFCC", f_min, f_max, sample_rate)
         n_fft = settings.get("n_fft", 400)
         bins = n_fft // 2 + 1 if settings.get("onesided", True) else n_fft
-        self._bank = linear_fbanks(bins, f_min, highest, n_filter, sample_rate).T.copy()
+        self._bank = Bank(linear_fbanks(bins, f_min, highest, n_filter, sample_rate))
         super().__init__(n_lfcc, n_filter, dct_type, norm, log_lf, "log_lf")
 
     def _bands(self, value: np.ndarray) -> np.ndarray:
-        return self._bank.astype(value.dtype, copy=False) @ self._spectrogram._apply(value)
+        return self._bank(self._spectrogram._apply(value))
 
 
 class SpectralCentroid(AudioTensorOperation):
