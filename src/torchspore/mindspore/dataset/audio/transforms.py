@@ -69,3 +69,4 @@ from torchspore.mindspore.dataset.audio.spectra import (
     Spectrogram,
     TimeStretch,
 )
+from torchspore.mindspore.dataset.core.operation import TensorOperation
