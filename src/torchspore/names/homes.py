@@ -8,6 +8,7 @@ _OPS = ("mindspore.ops",)
 _NN = ("mindspore.nn",)
 _TRAIN = ("mindspore.train", "mindspore")
 _DATASET = ("mindspore.dataset",)
+_AUDIO = ("mindspore.dataset.audio", "mindspore.dataset.transforms")
 _TEXT = ("mindspore.dataset.text", "mindspore.dataset.transforms")
 _VISION = ("mindspore.dataset.vision", "mindspore.dataset.transforms")
 _TRANSFORMS = ("mindspore.dataset.transforms", "mindspore.dataset.vision")
@@ -41,6 +42,8 @@ MODULES: dict[str, tuple[str, ...]] = {
     "mindspore.common.sparse_tensor": _COMMON,
     "mindspore.common.tensor": _COMMON,
     "mindspore.communication.management": ("mindspore.communication",),
+    "mindspore.dataset.audio.transforms": _AUDIO,
+    "mindspore.dataset.audio.utils": _AUDIO,
     "mindspore.dataset.core": ("mindspore.dataset",),
     "mindspore.dataset.engine": _DATASET,
     "mindspore.dataset.text.transforms": _TEXT,

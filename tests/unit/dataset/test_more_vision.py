@@ -172,6 +172,7 @@ def test_videos(tmp_path: Path) -> None:
     assert [one.shape for one in decoded] == [(6, 24, 32, 3), (1, 8000)]
     decoder = vision.VideoDecoder(path)
     assert decoder.get_frames_at([0, 3]).shape == (2, 24, 32, 3) and decoder.metadata["num_frames"] == 6
+    assert np.array_equal(decoder.get_frames_at([5, 0]), vision.read_video(path)[0][[5, 0]])
     with pytest.raises(ValueError):
         decoder.get_frames_at([6])
 

@@ -78,6 +78,15 @@ def test_without_the_library(monkeypatch: pytest.MonkeyPatch) -> None:
     assert str(caught.value).endswith('expected the library sentencepiece.\n\nhint: write pip install "torchspore[text]".')
 
 
+@pytest.mark.parametrize("hostile", ["<" * 200_000, "&" * 200_000, "<a " * 100_000 + "&;" * 9])
+def test_a_hostile_page_takes_no_longer_than_its_length(hostile: str) -> None:
+    import time
+
+    start = time.perf_counter()
+    text.FilterWikipediaXML()(hostile)
+    assert time.perf_counter() - start < 2
+
+
 MESSAGES: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
     "bytes": (
         lambda: text.WhitespaceTokenizer()(np.array(b"a")), RuntimeError,

@@ -36,7 +36,7 @@ def _defaults() -> dict[str, Any]:
         "num_parallel_workers": min(_DEFAULT_WORKERS, os.cpu_count() or 1), "prefetch_size": 16, "numa_enable": False,
         "monitor_sampling_interval": 1000, "callback_timeout": 60, "auto_num_workers": False, "enable_shared_mem": True,
         "enable_autotune": False, "autotune_interval": 0, "auto_offload": False, "enable_watchdog": True, "fast_recovery": True,
-        "multiprocessing_timeout_interval": 300, "dynamic_shape": False, "debug_mode": False, "sending_batches": 0,
+        "multiprocessing_timeout_interval": 300, "dynamic_shape": False, "debug_mode": False, "debug_hooks": None, "sending_batches": 0,
         "error_samples_mode": ErrorSamplesMode.RETURN, "multiprocessing_start_method": "fork", "video_backend": "CPU",
         "iterator_mode": {"do_copy": False, "parallel_convert": False},
     }
@@ -145,11 +145,29 @@ def set_error_samples_mode(error_samples_mode: ErrorSamplesMode) -> None:
 
 
 def set_debug_mode(debug_mode_flag: bool, debug_hook_list: list[Any] | None = None) -> None:
-    """With True, pipelines run in the reader's own thread, so that a debugger stops in the user's functions."""
+    """With True, pipelines run in the reader's own thread, so that a debugger stops in the user's functions.
+
+    The hooks look at each row before the first and after every transform of a `map`; without any, dtypes and shapes are printed.
+    """
     check_bool("set_debug_mode", "debug_mode_flag", debug_mode_flag)
     if debug_hook_list is not None:
+        from torchspore.mindspore.dataset.debug import DebugHook
+
         check_type("set_debug_mode", "debug_hook_list", debug_hook_list, list, "a list of hooks")
-    _values["debug_mode"] = debug_mode_flag
+        for hook in debug_hook_list:
+            check_type("set_debug_mode", "debug_hook_list", hook, DebugHook, "a list of objects of DebugHook")
+    _values["debug_mode"], _values["debug_hooks"] = debug_mode_flag, debug_hook_list
+
+
+def debug_hooks() -> list[Any]:
+    """The hooks of debug mode; empty outside of it."""
+    if not _values["debug_mode"]:
+        return []
+    if _values["debug_hooks"] is None:
+        from torchspore.mindspore.dataset.debug import PrintMetaDataHook
+
+        return [PrintMetaDataHook()]
+    return list(_values["debug_hooks"])
 
 
 def set_sending_batches(batch_num: int) -> None:

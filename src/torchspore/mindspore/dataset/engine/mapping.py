@@ -10,6 +10,7 @@ from torchspore.engine import tree
 from torchspore.mindspore.dataset.callback.ds_callback import Caller, DSCallback
 from torchspore.mindspore.dataset.core import config, randomness
 from torchspore.mindspore.dataset.core.validator_helpers import check_columns, check_offload, check_processes, check_type
+from torchspore.mindspore.dataset.debug.debug_hook import hooked
 from torchspore.mindspore.dataset.engine import blocks
 from torchspore.mindspore.dataset.engine.batching import place_outputs
 from torchspore.mindspore.dataset.engine.broken_rows import marking, mended
@@ -107,7 +108,8 @@ class MapDataset(UnionBaseDataset):
         yield from paced_map(plan.apply, rows, workers, pace, lambda rest: self._in_this_thread(rest, plan, builtin))
 
     def _in_this_thread(self, rows: Iterator[tuple[int, Row]], plan: _Plan, builtin: bool) -> Iterator[Row]:
-        if not (builtin and len(plan.positions) == len(plan.outputs) == 1 and blocks.can_stack(self.operations) and _reads_by_index(self)):
+        one_column = builtin and len(plan.positions) == len(plan.outputs) == 1
+        if config.get_debug_mode() or not (one_column and blocks.can_stack(self.operations) and _reads_by_index(self)):
             for item in rows:
                 yield plan.apply(item)
             return
@@ -151,7 +153,8 @@ class _Plan:
         # For each result column: (True, number of the output) or (False, position in the input row).
         self._sources = [(True, self.outputs.index(name)) if name in self.outputs else (False, left[name]) for name in node._columns()]
         self._joined = blocks.joined(node.operations)
-        self._steps = [(operation, f"map(operations={name_of(operation)}, input_columns={taken})") for operation in node.operations]
+        operations = hooked(node.operations, hooks) if (hooks := config.debug_hooks()) else node.operations
+        self._steps = [(operation, f"map(operations={name_of(operation)}, input_columns={taken})") for operation in operations]
         self._writes = not _are_builtin(node.operations)
         self.where = self._steps[-1][1] if self._steps else "map"
         self._key = (run.seed, run.turn(node), _place(node))

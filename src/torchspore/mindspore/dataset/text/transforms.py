@@ -3,6 +3,7 @@
 # ruff: noqa: F401
 from __future__ import annotations
 
+from torchspore.mindspore.dataset.core.operation import TensorOperation
 from torchspore.mindspore.dataset.text.choices import JiebaMode, NormalizeForm, SPieceTokenizerLoadType, SPieceTokenizerOutType
 from torchspore.mindspore.dataset.text.jieba import JiebaTokenizer
 from torchspore.mindspore.dataset.text.normalizing import CaseFold, FilterWikipediaXML, NormalizeUTF8, RegexReplace

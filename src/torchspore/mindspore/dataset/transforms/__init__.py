@@ -1,7 +1,7 @@
 """Transforms of any data."""
 from __future__ import annotations
 
-from torchspore.mindspore.dataset.transforms import c_transforms, py_transforms, transforms
+from torchspore.mindspore.dataset.transforms import c_transforms, py_transforms, py_transforms_util, transforms, validators
 from torchspore.mindspore.dataset.transforms.transforms import (
     Compose,
     Concatenate,
@@ -10,6 +10,8 @@ from torchspore.mindspore.dataset.transforms.transforms import (
     Mask,
     OneHot,
     PadEnd,
+    Plugin,
+    PyTensorOperation,
     RandomApply,
     RandomChoice,
     RandomOrder,

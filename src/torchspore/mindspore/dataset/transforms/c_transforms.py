@@ -11,6 +11,7 @@ from torchspore.mindspore.dataset.transforms.transforms import (
     Mask,
     OneHot,
     PadEnd,
+    Plugin,
     RandomApply,
     RandomChoice,
     Relational,

@@ -46,10 +46,14 @@ class TypeCast(TensorOperation):
         self._dtype = numpy_type(type(self).__name__, "data_type", data_type)
 
     def _apply(self, value: np.ndarray) -> np.ndarray:
-        if value.dtype.kind == "f" and self._dtype.kind in "iu":
-            # Out-of-range values wrap around, as in MindSpore; NumPy leaves them undefined.
-            return value.astype(np.int64).astype(self._dtype)
-        return value.astype(self._dtype)
+        if value.dtype.kind in "US":
+            what = f"{type(self).__name__}({self._dtype}) of {value.dtype}"
+            raise RuntimeError(message(what, "numbers", hint="write text.ToNumber(...)"))
+        with np.errstate(over="ignore"):
+            if value.dtype.kind == "f" and self._dtype.kind in "iu":
+                # Out-of-range values wrap around, as in MindSpore; NumPy leaves them undefined.
+                return value.astype(np.int64).astype(self._dtype)
+            return value.astype(self._dtype)
 
     _apply_stack = _apply
 
@@ -73,13 +77,19 @@ class OneHot(TensorOperation):
                 message(f"OneHot(num_classes={self.num_classes}) of {int(value.max())}", f"a class below {self.num_classes}")
             )
         rows = np.zeros((value.size, self.num_classes), value.dtype)
-        for row, number in zip(rows, value.reshape(-1)):
-            if number >= 0:
-                row[number] = 1
+        numbers = value.reshape(-1)
+        known = np.flatnonzero(numbers >= 0)
+        rows[known, numbers[known]] = 1
         coded = rows[0] if value.size == 1 else rows
         if not self.smoothing_rate:
             return coded
         return coded * (1.0 - self.smoothing_rate) + self.smoothing_rate / self.num_classes
+
+
+def _check_kinds(call: str, value: np.ndarray, other: np.ndarray) -> None:
+    """Raises RuntimeError where a text meets a number."""
+    if (value.dtype.kind in "US") != (other.dtype.kind in "US"):
+        raise RuntimeError(message(f"{call} with {short(other.item())} of {value.dtype}", "text with text, or numbers with numbers"))
 
 
 class Fill(TensorOperation):
@@ -91,6 +101,7 @@ class Fill(TensorOperation):
             raise TypeError(message(f"Fill({short(fill_value)})", "one number, text or bytes"))
 
     def _apply(self, value: np.ndarray) -> np.ndarray:
+        _check_kinds("Fill", value, self._value)
         if value.dtype.kind in "SU":
             return np.full(value.shape, self._value)
         return np.full(value.shape, self._value.astype(value.dtype))
@@ -103,14 +114,20 @@ class Concatenate(TensorOperation):
         check_type("Concatenate", "axis", axis, int, "an int")
         if axis not in (0, -1):
             raise ValueError(message(f"Concatenate(axis={axis})", "0 or -1"))
+        for name, value in (("prepend", prepend), ("append", append)):
+            if value is not None:
+                check_type("Concatenate", name, value, np.ndarray, "a NumPy array")
+                if value.ndim != 1:
+                    raise ValueError(message(f"Concatenate({name} of shape {list(value.shape)})", "one axis"))
         self.axis, self._before, self._after = axis, prepend, append
 
     def _apply_all(self, *values: Any) -> tuple[Any, ...]:
-        parts = [np.asarray(self._before)] if self._before is not None else []
-        parts += values
-        if self._after is not None:
-            parts.append(np.asarray(self._after))
-        if any(part.dtype != parts[0].dtype for part in parts):
+        parts = [part for part in (self._before, *values, self._after) if part is not None]
+        if any(part.ndim > 1 for part in parts):
+            raise RuntimeError(message(f"Concatenate of shapes {[list(part.shape) for part in parts]}", "one axis"))
+        parts = [part.reshape(-1) for part in parts]
+        kinds = {"text" if part.dtype.kind == "U" else part.dtype for part in parts}
+        if len(kinds) != 1:
             raise RuntimeError(message(f"Concatenate of {[str(part.dtype) for part in parts]}", "one dtype"))
         return (np.concatenate(parts, self.axis),)
 
@@ -132,6 +149,8 @@ class Unique(TensorOperation):
     def _apply_all(self, *values: Any) -> tuple[Any, ...]:
         if len(values) != 1:
             raise RuntimeError(message(f"Unique of {len(values)} columns", "one column"))
+        if values[0].dtype.kind not in "biuf":
+            raise RuntimeError(message(f"Unique of {values[0].dtype}", "numbers"))
         found, first, index, count = np.unique(values[0].reshape(-1), return_index=True, return_inverse=True, return_counts=True)
         order = np.argsort(first, kind="stable")
         rank = np.empty_like(order)
@@ -152,6 +171,7 @@ class Mask(TensorOperation):
         self._constant, self._dtype = constant, numpy_type("Mask", "dtype", dtype)
 
     def _apply(self, value: np.ndarray) -> np.ndarray:
+        _check_kinds("Mask", value, np.asarray(self._constant))
         return self._compare(value, np.asarray(self._constant).astype(value.dtype)).astype(self._dtype)
 
 
@@ -170,6 +190,7 @@ class PadEnd(TensorOperation):
             raise RuntimeError(message(f"PadEnd({self._shape}) of shape {list(value.shape)}", f"{value.ndim} sizes"))
         wanted = [have if size is None else size for size, have in zip(self._shape, value.shape)]
         fill = self._value if self._value is not None else ("" if value.dtype.kind == "U" else b"" if value.dtype.kind == "S" else 0)
+        _check_kinds("PadEnd", value, np.asarray(fill))
         result = np.full(wanted, fill, value.dtype)
         part = tuple(slice(0, min(size, have)) for size, have in zip(wanted, value.shape))
         result[part] = value[part]
@@ -196,16 +217,21 @@ class Slice(TensorOperation):
         for one in slices:
             if not isinstance(one, (int, list, slice, bool, type(...), type(None))):
                 raise TypeError(message(f"Slice({short(one)})", "ints, lists of ints, slices, None or ..."))
+            if isinstance(one, list) and any(not isinstance(index, int) or isinstance(index, bool) for index in one):
+                raise TypeError(message(f"Slice({short(one)})", "lists of ints"))
         self._slices = slices
 
     def _apply(self, value: np.ndarray) -> np.ndarray:
         result = value
-        if self._slices and isinstance(self._slices[0], type(...)):
-            return value
+        if len(self._slices) > value.ndim:
+            raise RuntimeError(message(f"Slice{self._slices} of shape {list(value.shape)}", f"at most {value.ndim} slices"))
         for axis, one in enumerate(self._slices):
-            if one is None or one is True:
+            if one is None or one is True or one is ...:
                 continue
             positions = range(value.shape[axis])[one] if isinstance(one, slice) else one if isinstance(one, list) else [one]
+            size = value.shape[axis]
+            if any(not -size <= position < size for position in positions):
+                raise RuntimeError(message(f"Slice({short(one)}) of shape {list(value.shape)}", f"places from {-size} to {size - 1}"))
             result = np.take(result, list(positions), axis)
         return result
 
@@ -272,6 +298,21 @@ class RandomOrder(_Combined):
     def _apply_all(self, *values: Any) -> tuple[Any, ...]:
         order = generator().permutation(len(self.transforms))
         return run_chain(flatten([self.transforms[position] for position in order]), values)
+
+
+class Plugin(TensorOperation):
+    """MindSpore's way to load a transform from a library that was compiled against its own C++; it can't be loaded here and says so."""
+
+    def __init__(self, lib_path: str, func_name: str, user_args: str | None = None) -> None:
+        for name, value in (("lib_path", lib_path), ("func_name", func_name), ("user_args", user_args)):
+            if value is not None or name != "user_args":
+                check_type("Plugin", name, value, str, "a str")
+        raise RuntimeError(
+            message(
+                f"Plugin({lib_path!r}, {func_name!r})", "a transform in Python: the library was built for MindSpore's own C++ data engine",
+                hint="write a Python function, and give it to map",
+            )
+        )
 
 
 def not_random(function: Any) -> Any:

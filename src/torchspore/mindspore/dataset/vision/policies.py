@@ -60,16 +60,22 @@ def _policies(name: AutoAugmentPolicy) -> list[list[_Change]]:
 _SIGNED = frozenset({"ShearX", "ShearY", "TranslateX", "TranslateY", "Rotate", "Brightness", "Color", "Contrast", "Sharpness"})
 
 
-def strength(name: str, step: int, steps: int, size: tuple[int, int], wide: bool = False) -> float:
+def strength(name: str, step: int, steps: int, size: tuple[int, int], wide: bool = False, brightest: float = 255.0) -> float:
     """The strength of a change at `step` of `steps`, for an image of `size` (height, width); `wide` is TrivialAugment's wide range."""
-    share = step / (steps - 1)
     if name == "Posterize":
         return 8 - round(step / ((steps - 1) / (6 if wide else 4)))
+    if name == "Solarize":
+        return _at(brightest, 0.0, step, steps)
     if name.startswith("Translate"):
-        return share * (32.0 if wide else 150.0 / 331.0 * size[name == "TranslateX"])
+        return _at(0.0, 32.0 if wide else 150.0 / 331.0 * size[name == "TranslateX"], step, steps)
     most = {"ShearX": 0.3, "ShearY": 0.3, "Rotate": 30.0, "Brightness": 0.9, "Color": 0.9, "Contrast": 0.9, "Sharpness": 0.9}
     widest = {"ShearX": 0.99, "ShearY": 0.99, "Rotate": 135.0, "Brightness": 0.99, "Color": 0.99, "Contrast": 0.99, "Sharpness": 0.99}
-    return 255.0 * (1 - share) if name == "Solarize" else share * (widest if wide else most).get(name, 0.0)
+    return _at(0.0, (widest if wide else most).get(name, 0.0), step, steps)
+
+
+def _at(first: float, last: float, step: int, steps: int) -> float:
+    """The number at `step` of `steps` from `first` to `last`, in single precision, as in MindSpore: a pixel may hang on it."""
+    return float(np.float32(first) + np.float32(step) * ((np.float32(last) - np.float32(first)) / np.float32(steps - 1)))
 
 
 def change(image: np.ndarray, name: str, amount: float, interpolation: Inter, fill: Any) -> np.ndarray:
@@ -83,7 +89,8 @@ def change(image: np.ndarray, name: str, amount: float, interpolation: Inter, fi
         "Rotate": lambda: geometry.rotate(image, amount, interpolation, False, None, fill),
         "Brightness": lambda: color.adjust_brightness(image, factor), "Color": lambda: color.adjust_saturation(image, factor),
         "Contrast": lambda: color.adjust_contrast(image, factor), "Sharpness": lambda: sharpen(image, factor),
-        "Posterize": lambda: color.Posterize(int(amount))._apply(image), "Solarize": lambda: color.Solarize(amount)._apply(image),
+        "Posterize": lambda: color.Posterize(int(amount))._apply(image),
+        "Solarize": lambda: color.Solarize(amount)._apply(image) if amount <= 255 else image,
         "AutoContrast": lambda: color.AutoContrast()._apply(image), "Equalize": lambda: color.Equalize()._apply(image),
         "Invert": lambda: color.Invert()._apply(image), "Identity": lambda: image,
     }
@@ -95,6 +102,7 @@ class _Policy(ImageTensorOperation):
 
     _wide = False
     _steps = 10
+    _brightest = 255.0
 
     def __init__(self, interpolation: Inter, fill_value: Any) -> None:
         call = type(self).__name__
@@ -111,7 +119,7 @@ class _Policy(ImageTensorOperation):
         check_image(type(self).__name__, value, channels=(3,))
         image = value
         for name, step, sign in chosen:
-            amount = strength(name, step, self._steps, value.shape[:2], self._wide) * (sign if name in _SIGNED else 1)
+            amount = strength(name, step, self._steps, value.shape[:2], self._wide, self._brightest) * (sign if name in _SIGNED else 1)
             image = change(image, name, amount, self.interpolation, self.fill_value)
         return image
 
@@ -122,6 +130,8 @@ def _sign() -> int:
 
 class AutoAugment(_Policy):
     """One of 25 pairs of changes that were learned on ImageNet, CIFAR-10 or SVHN, each change with its own probability."""
+
+    _brightest = 256.0  # MindSpore's steps of Solarize begin here for AutoAugment alone
 
     def __init__(
         self, policy: AutoAugmentPolicy = AutoAugmentPolicy.IMAGENET, interpolation: Inter = Inter.NEAREST, fill_value: Any = 0

@@ -3,7 +3,7 @@
 # ruff: noqa: F401
 from __future__ import annotations
 
-from torchspore.mindspore.dataset.core.operation import PyTensorOperation
+from torchspore.mindspore.dataset.core.operation import PyTensorOperation, TensorOperation
 from torchspore.mindspore.dataset.transforms.transforms import not_random
 from torchspore.mindspore.dataset.vision.boxes import (
     BoundingBoxAugment,

@@ -41,6 +41,7 @@ class _Read:
                     raise RuntimeError(message(call, "a file with a video stream"))
                 video = container.streams.video[0]
                 self.base, self.rate = video.time_base, float(video.average_rate or 0)
+                self.size = video.width, video.height
                 sound = container.streams.audio[0] if container.streams.audio and with_sound else None
                 for frame in container.decode(*[stream for stream in (video, sound) if stream is not None]):
                     if isinstance(frame, av.VideoFrame):
@@ -121,12 +122,12 @@ class VideoDecoder:
         if not Path(source).is_file():
             raise ValueError(message(f"VideoDecoder({source!r})", "a video file that is there"))
         self.source = source
-        self._read = _Read(f"VideoDecoder({short(source)})", source, with_sound=False)
+        self._read = _Read(f"VideoDecoder({short(source)})", source, with_sound=False, with_pictures=False)
 
     @property
     def metadata(self) -> dict[str, Any]:
         """How wide and high the frames are, how many there are, how many a second, and how long it lasts."""
-        (count, height, width), rate = self._read.frames.shape[:3], self._read.rate
+        (width, height), count, rate = self._read.size, len(self._read.times), self._read.rate
         duration = count / rate if rate else 0.0
         return {"width": width, "height": height, "num_frames": count, "average_fps": rate, "duration_seconds": duration}
 
@@ -134,5 +135,15 @@ class VideoDecoder:
         """The frames of these numbers, (T, H, W, 3) uint8."""
         check_type("get_frames_at", "indices", indices, list, "a list of ints")
         for index in indices:
-            check_int("get_frames_at", "indices", index, 0, len(self._read.frames) - 1)
-        return self._read.frames[indices]
+            check_int("get_frames_at", "indices", index, 0, len(self._read.times) - 1)
+        wanted = {self._read.times[index] for index in indices}
+        found = {}
+        with _library("get_frames_at").open(self.source) as container:
+            for frame in container.decode(container.streams.video[0]):
+                if frame.pts in wanted:
+                    found[frame.pts] = frame.to_ndarray(format="rgb24")
+                if len(found) == len(wanted):
+                    break
+        width, height = self._read.size
+        frames = [found[self._read.times[index]] for index in indices]
+        return np.stack(frames) if frames else np.zeros((0, height, width, 3), np.uint8)

@@ -65,17 +65,25 @@ class Perspective(OnDevice, ImageTensorOperation):
         self.start_points, self.end_points = _corners("start_points", start_points), _corners("end_points", end_points)
         geometry.check_inter("Perspective", interpolation)
         self.interpolation = interpolation
+        self._maps: dict[tuple[int, int], Any] = {}  # for the sizes of images that came by: a data set has one, or few
 
     def _with_pillow(self, image: Any, chosen: Any) -> Any:  # type: ignore[override]
         return pillow().perspective(image, self.start_points, self.end_points, self.interpolation)
 
     def _apply(self, value: np.ndarray, chosen: Any = None) -> Any:
+        check_image("Perspective", value)
+        size = value.shape[0], value.shape[1]
+        places = self._maps.get(size) or self._places(size)
+        return geometry.remap(value, *places, self.interpolation, 0)
+
+    def _places(self, size: tuple[int, int]) -> tuple[np.ndarray, np.ndarray | None]:
         import cv2
 
-        check_image("Perspective", value)
         inverse = np.linalg.inv(cv2.getPerspectiveTransform(self.start_points, self.end_points))
-        whole, part = _places(inverse, value.shape[1], value.shape[0], self.interpolation)
-        return geometry.remap(value, whole, part, self.interpolation, 0)
+        found = _places(inverse, size[1], size[0], self.interpolation)
+        if len(self._maps) < 8:
+            self._maps[size] = found
+        return found
 
 
 def _places(inverse: np.ndarray, width: int, height: int, interpolation: Inter) -> tuple[np.ndarray, np.ndarray | None]:

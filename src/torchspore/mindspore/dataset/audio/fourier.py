@@ -1,0 +1,82 @@
+"""Fourier transforms of short frames, forwards and backwards, by SciPy."""
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+
+from torchspore.mindspore.dataset.audio.choices import BorderType, WindowType
+
+KAISER_BETA = 12.0
+
+
+@cache
+def window(kind: WindowType, length: int, frame: int) -> np.ndarray:
+    """A window of `length`, periodic, in the middle of `frame` zeros."""
+    from scipy import signal
+
+    name = ("kaiser", KAISER_BETA) if kind is WindowType.KAISER else str(kind.value)
+    values = np.zeros(frame)
+    start = (frame - length) // 2
+    values[start : start + length] = signal.get_window(name, length)
+    values.flags.writeable = False
+    return values
+
+
+def framed(value: np.ndarray, center: bool, mode: BorderType, n_fft: int, hop: int) -> np.ndarray:
+    """The frames (..., frame, n_fft) of a signal (..., time), with half a frame added at both ends where they are `center`ed."""
+    if center:
+        value = np.pad(value, [(0, 0)] * (value.ndim - 1) + [(n_fft // 2, n_fft // 2)], mode=mode.value)  # type: ignore[call-overload]
+    return np.lib.stride_tricks.sliding_window_view(value, n_fft, -1)[..., ::hop, :]
+
+
+def stft(
+    value: np.ndarray, n_fft: int, hop: int, values: np.ndarray, center: bool = True, mode: BorderType = BorderType.REFLECT,
+    onesided: bool = True,
+) -> np.ndarray:
+    """The complex spectrum (..., freq, frame) of a signal (..., time)."""
+    from scipy import fft
+
+    frames = framed(value, center, mode, n_fft, hop) * values.astype(value.dtype)
+    spectrum = fft.rfft(frames, axis=-1) if onesided else fft.fft(frames, axis=-1)
+    return np.swapaxes(spectrum, -1, -2)
+
+
+def istft(
+    spectrum: np.ndarray, n_fft: int, hop: int, values: np.ndarray, length: int | None, center: bool = True, onesided: bool = True
+) -> np.ndarray:
+    """The signal (..., time) of a complex spectrum (..., freq, frame): frames are added up and divided by the windows' squares."""
+    from scipy import fft
+
+    bins = np.swapaxes(spectrum, -1, -2)
+    frames = fft.irfft(bins, n_fft, axis=-1) if onesided else fft.ifft(bins, axis=-1).real
+    values = values.astype(frames.dtype)
+    whole = added(frames * values, hop)
+    weights = added(np.broadcast_to(values**2, (frames.shape[-2], n_fft)), hop)
+    whole = whole / np.where(weights > 1e-11, weights, 1)
+    start = n_fft // 2 if center else 0
+    end = whole.shape[-1] - start if length is None else start + length
+    found = whole[..., start:end]
+    missing = 0 if length is None else length - found.shape[-1]
+    return np.pad(found, [(0, 0)] * (found.ndim - 1) + [(0, missing)]) if missing > 0 else found
+
+
+def added(frames: np.ndarray, hop: int) -> np.ndarray:
+    """Frames (..., frame, n) laid over each other every `hop` samples, and added up."""
+    count, size = frames.shape[-2:]
+    pieces = -(-size // hop)
+    frames = np.pad(frames, [(0, 0)] * (frames.ndim - 1) + [(0, pieces * hop - size)])
+    whole = np.zeros((*frames.shape[:-2], count + pieces - 1, hop), frames.dtype)
+    for piece in range(pieces):
+        whole[..., piece : piece + count, :] += frames[..., piece * hop : (piece + 1) * hop]
+    return whole.reshape(*frames.shape[:-2], -1)[..., : (count - 1) * hop + size]
+
+
+def as_pairs(spectrum: np.ndarray) -> np.ndarray:
+    """Complex numbers as pairs (..., 2)."""
+    return np.stack([spectrum.real, spectrum.imag], -1)
+
+
+def as_complex(pairs: np.ndarray) -> np.ndarray:
+    """Pairs (..., 2) as complex numbers."""
+    return pairs[..., 0] + 1j * pairs[..., 1]

@@ -1,0 +1,52 @@
+"""The base of audio transforms: one column of numbers, at least of the axes that the transform names."""
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from torchspore.base.text import message, short
+from torchspore.mindspore.dataset.core.operation import TensorOperation
+from torchspore.mindspore.dataset.core.validator_helpers import check_number, check_type
+
+
+class AudioTensorOperation(TensorOperation):
+    """A transform of one column of shape `_shape`. float64 stays, all other numbers become float32."""
+
+    _shape = "<..., time>"
+    _takes_integers = True
+
+    def _apply_all(self, *values: Any) -> tuple[Any, ...]:
+        call = type(self).__name__
+        if len(values) != 1:
+            raise RuntimeError(message(f"{call} of {len(values)} columns", "one column"))
+        value = values[0]
+        if value.dtype.kind not in ("biuf" if self._takes_integers else "f"):
+            expected = "numbers" if self._takes_integers else "float16, float32 or float64"
+            raise RuntimeError(message(f"{call} of {value.dtype}", expected))
+        if value.ndim < self._shape.count(",") or ("complex" in self._shape and value.shape[-1] != 2):
+            raise RuntimeError(message(f"{call} of shape {list(value.shape)}", f"shape {self._shape}"))
+        found = self._apply(value if value.dtype in (np.float32, np.float64) else value.astype(np.float32))
+        return found if type(found) is tuple else (found,)
+
+
+def check_above(call: str, argument: str, value: Any, high: float = 3.4e38) -> None:
+    """Raises TypeError unless it is a number, ValueError unless it is above 0."""
+    check_number(call, argument, value, 0, high, above=True)
+
+
+def check_from_0(call: str, argument: str, value: Any, high: float = 3.4e38) -> None:
+    """Raises TypeError unless it is a number, ValueError unless it is 0 or above."""
+    check_number(call, argument, value, 0, high)
+
+
+def check_any(call: str, argument: str, value: Any) -> None:
+    """Raises TypeError unless it is a number."""
+    check_number(call, argument, value, -3.4e38, 3.4e38)
+
+
+def check_rate(call: str, value: Any) -> None:
+    """Raises TypeError unless a sample rate is an int, ValueError for 0."""
+    check_type(call, "sample_rate", value, int, "an int")
+    if value == 0 or not -(2**31) <= value < 2**31:
+        raise ValueError(message(f"{call}(sample_rate={short(value)})", "samples a second, not 0"))

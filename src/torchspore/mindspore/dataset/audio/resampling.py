@@ -1,0 +1,65 @@
+"""Another sample rate, by a windowed sinc filter (Smith, https://ccrma.stanford.edu/~jos/resample)."""
+from __future__ import annotations
+
+import math
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from torchspore.mindspore.dataset.audio.choices import ResampleMethod
+from torchspore.mindspore.dataset.audio.operation import AudioTensorOperation, check_above, check_any
+from torchspore.mindspore.dataset.core.validator_helpers import check_int, check_number, check_type
+
+_BETA = 14.769656459379492
+
+
+@cache
+def _kernels(old: int, new: int, method: ResampleMethod, zeros: int, rolloff: float, beta: float) -> tuple[np.ndarray, int]:
+    """One filter for each of `new` samples that come out of `old`, and how many samples each reaches back."""
+    base = min(old, new) * rolloff
+    width = math.ceil(zeros * old / base)
+    places = np.clip((np.arange(-width, width + old) / old - np.arange(new)[:, None] / new) * base, -zeros, zeros)
+    if method is ResampleMethod.SINC_INTERPOLATION:
+        windows = np.cos(places * math.pi / zeros / 2) ** 2
+    else:
+        windows = np.i0(beta * np.sqrt(np.maximum(1 - (places / zeros) ** 2, 0))) / np.i0(beta)
+    return np.sinc(places) * windows * (base / old), width
+
+
+def resampled(
+    value: np.ndarray, old: int, new: int, method: ResampleMethod = ResampleMethod.SINC_INTERPOLATION, zeros: int = 6,
+    rolloff: float = 0.99, beta: float | None = None,
+) -> np.ndarray:
+    """A signal (..., time) at the rate `new` instead of `old`."""
+    if old == new:
+        return value
+    common = math.gcd(old, new)
+    old, new = old // common, new // common
+    kernels, width = _kernels(old, new, method, zeros, rolloff, _BETA if beta is None else beta)
+    length = value.shape[-1]
+    padded = np.pad(value, [(0, 0)] * (value.ndim - 1) + [(width, width + old)])
+    parts = np.lib.stride_tricks.sliding_window_view(padded, kernels.shape[1], -1)[..., ::old, :]
+    out = parts @ kernels.T.astype(value.dtype)
+    return np.ascontiguousarray(out.reshape(*value.shape[:-1], -1)[..., : math.ceil(new * length / old)])
+
+
+class Resample(AudioTensorOperation):
+    """A signal (..., time) at another rate; the filter has `lowpass_filter_width` zeros on each side and ends at `rolloff` of its band."""
+
+    def __init__(
+        self, orig_freq: float = 16000, new_freq: float = 16000, resample_method: ResampleMethod = ResampleMethod.SINC_INTERPOLATION,
+        lowpass_filter_width: int = 6, rolloff: float = 0.99, beta: float | None = None,
+    ) -> None:
+        check_above("Resample", "orig_freq", orig_freq)
+        check_above("Resample", "new_freq", new_freq)
+        check_type("Resample", "resample_method", resample_method, ResampleMethod, "a member of ResampleMethod")
+        check_int("Resample", "lowpass_filter_width", lowpass_filter_width, 1)
+        check_number("Resample", "rolloff", rolloff, 0, 1, above=True)
+        if beta is not None:
+            check_any("Resample", "beta", beta)
+        self._rates = max(int(orig_freq), 1), max(int(new_freq), 1)
+        self._filter: tuple[Any, ...] = (resample_method, lowpass_filter_width, rolloff, beta)
+
+    def _apply(self, value: np.ndarray) -> np.ndarray:
+        return resampled(value, *self._rates, *self._filter)

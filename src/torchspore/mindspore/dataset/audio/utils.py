@@ -1,0 +1,20 @@
+"""The choices that audio transforms take by name, and banks of filters."""
+
+# ruff: noqa: F401
+from __future__ import annotations
+
+from torchspore.mindspore.dataset.audio.banks import create_dct, linear_fbanks, melscale_fbanks
+from torchspore.mindspore.dataset.audio.choices import (
+    BorderType,
+    DensityFunction,
+    FadeShape,
+    GainType,
+    Interpolation,
+    MelType,
+    Modulation,
+    NormMode,
+    NormType,
+    ResampleMethod,
+    ScaleType,
+    WindowType,
+)
