@@ -128,7 +128,8 @@ METHODS = {
     "multiply": lambda: PAIR.multiply(value=OTHER),
     "approximate_equal": lambda: PAIR.approximate_equal(other=OTHER), "float_power": lambda: PAIR.float_power(other=2).astype(ms.float32),
     "diagonal": lambda: SQUARE.diagonal(axis1=1, axis2=0), "qr": lambda: ms.ops.abs(SQUARE.T.qr(False)[0]).sum().astype(ms.int32),
-    "qr some": lambda: ms.Tensor(SQUARE.T.qr(some=True)[0].shape), "cumsum": lambda: SQUARE.cumsum(), "soft_shrink": lambda: SQUARE.soft_shrink(lambd=1.5),
+    "qr some": lambda: ms.Tensor(SQUARE.T.qr(some=True)[0].shape), "cumsum": lambda: SQUARE.cumsum(),
+    "soft_shrink": lambda: SQUARE.soft_shrink(lambd=1.5),
 }
 
 
