@@ -28,7 +28,7 @@ class NormalPrior(Cell):
 class NormalPosterior(Cell):
     """A normal distribution of the given shape whose mean and width are learned, as `NAME_mean` and `NAME_untransformed_std`.
 
-    The width is log(1 + exp(untransformed_std)) + 1e-6. Both start normal themselves. Raises TypeError and ValueError for what does not fit.
+    The width is log(1 + exp(untransformed_std)) + 1e-6. Both start normal themselves. Raises TypeError for what does not fit.
     """
 
     def __init__(
