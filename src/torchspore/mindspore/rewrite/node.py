@@ -4,6 +4,7 @@ from __future__ import annotations
 import ast
 import enum
 from collections.abc import Callable
+from dataclasses import dataclass
 from types import BuiltinFunctionType, FunctionType
 from typing import TYPE_CHECKING, Any
 
@@ -46,16 +47,33 @@ def _values(call: str, name: str, given: Any) -> list[ScopedValue]:
     return found
 
 
+@dataclass(frozen=True)
+class Parts:
+    """What a node is made of."""
+
+    type: NodeType
+    name: str
+    targets: Any = ()
+    args: Any = ()
+    kwargs: Any = None
+    instance: Any = None
+    build: Callable[[Node], Any] | None = None
+
+
+def new_node(*parts: Any, **named: Any) -> Node:
+    """A node of these parts."""
+    return Node(Parts(*parts, **named))
+
+
 class Node:
     """A statement: what it calls or computes, what it takes and what it gives. `Node.create_call_cell` and its like make new ones."""
 
-    def __init__(
-        self, node_type: NodeType, name: str, targets: Any = (), args: Any = (), kwargs: Any = None, instance: Any = None,
-        build: Callable[[Node], ast.expr | ast.stmt] | None = None,
-    ) -> None:
-        self._type, self._name, self._targets = node_type, name, list(targets)
-        self._args, self._kwargs = list(args), dict(kwargs or {})
-        self._instance, self._build = instance, build
+    def __init__(self, node: Parts) -> None:
+        if not isinstance(node, Parts):
+            raise TypeError(message(f"Node({short(node)})", "Node.create_call_cell(...), or another that creates one"))
+        self._type, self._name, self._targets = node.type, node.name, list(node.targets)
+        self._args, self._kwargs = list(node.args), dict(node.kwargs or {})
+        self._instance, self._build = node.instance, node.build
         self._tree: SymbolTree | None = None
         self._sub_tree: SymbolTree | None = None
         self.bodies: list[list[Node]] = []
@@ -77,7 +95,7 @@ class Node:
         if not isinstance(name, str) or not isinstance(is_sub_net, bool):
             raise TypeError(message(f"create_call_cell(name={short(name)}, is_sub_net={short(is_sub_net)})", "a str, and True or False"))
         kind = NodeType.CallPrimitive if isinstance(cell, Primitive) else NodeType.Tree if is_sub_net else NodeType.CallCell
-        made = Node(kind, name or type(cell).__name__, _values("create_call_cell", "targets", targets),
+        made = new_node(kind, name or type(cell).__name__, _values("create_call_cell", "targets", targets),
                     _values("create_call_cell", "args", args or []), _named("create_call_cell", kwargs), cell, _call_of_attribute)
         made.is_new = True
         return made
@@ -87,7 +105,7 @@ class Node:
         """`targets = function(*args, **kwargs)`. Raises TypeError for what does not fit."""
         if not isinstance(function, (FunctionType, BuiltinFunctionType, type)):
             raise TypeError(message(f"create_call_function({short(function)})", f"a function, got {type(function).__name__}"))
-        made = Node(NodeType.CallFunction, function.__name__.strip("<>"), _values("create_call_function", "targets", targets),
+        made = new_node(NodeType.CallFunction, function.__name__.strip("<>"), _values("create_call_function", "targets", targets),
                     _values("create_call_function", "args", args or []), _named("create_call_function", kwargs), function, _call_of_name)
         made.is_new = True
         return made
@@ -96,7 +114,7 @@ class Node:
     def create_input(param_name: str, default: ScopedValue | None = None) -> Node:
         """An input of the network, with a value of its own where one is given."""
         target = ScopedValue.create_naming_value(param_name)
-        return Node(NodeType.Input, f"input_{param_name}", [target], [] if default is None else [default])
+        return new_node(NodeType.Input, f"input_{param_name}", [target], [] if default is None else [default])
 
     # ---- what it is
 
@@ -254,4 +272,4 @@ def _call_of_name(node: Node) -> ast.expr:
     return call_of(ast.Name(f"_rewritten_{node.get_name()}"))(node)
 
 
-__all__ = ["Node", "NodeType", "ValueType", "call_of"]
+__all__ = ["Node", "NodeType", "Parts", "ValueType", "call_of", "new_node"]

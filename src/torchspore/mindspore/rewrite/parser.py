@@ -11,7 +11,7 @@ from torchspore.base.text import message
 from torchspore.mindspore.nn.cell import Cell
 from torchspore.mindspore.nn.layer.container import SequentialCell
 from torchspore.mindspore.ops.primitive import Primitive
-from torchspore.mindspore.rewrite.node import Node, NodeType, call_of
+from torchspore.mindspore.rewrite.node import Node, NodeType, call_of, new_node
 from torchspore.mindspore.rewrite.scoped_value import ScopedValue, expression_of, of_expression
 
 if TYPE_CHECKING:
@@ -79,17 +79,17 @@ class Parser:
             return
         if isinstance(statement, ast.Return):
             args = [] if statement.value is None else [self._leaf(statement.value, found)]
-            made = Node(NodeType.Output, "return", [], args, build=_return)
+            made = new_node(NodeType.Output, "return", [], args, build=_return)
         elif isinstance(statement, ast.If):
-            made = Node(NodeType.ControlFlow, "if_node", [], [self._leaf(statement.test, found)], build=_if)
+            made = new_node(NodeType.ControlFlow, "if_node", [], [self._leaf(statement.test, found)], build=_if)
             made.bodies = [self.body(statement.body), self.body(statement.orelse)]
         elif isinstance(statement, ast.For):
-            made = Node(NodeType.ControlFlow, "for_node", [], [self._leaf(statement.iter, found)], build=_for(statement.target))
+            made = new_node(NodeType.ControlFlow, "for_node", [], [self._leaf(statement.iter, found)], build=_for(statement.target))
             made.bodies = [self.body(statement.body), self.body(statement.orelse)]
         elif isinstance(statement, (ast.While, ast.With, ast.Try)):
-            made = Node(NodeType.ControlFlow, f"{type(statement).__name__.lower()}_node", build=_as_it_is(statement))
+            made = new_node(NodeType.ControlFlow, f"{type(statement).__name__.lower()}_node", build=_as_it_is(statement))
         else:
-            made = Node(NodeType.Python, type(statement).__name__, build=_as_it_is(statement))
+            made = new_node(NodeType.Python, type(statement).__name__, build=_as_it_is(statement))
         found.append(self._kept(made))
 
     def _leaf(self, value: ast.expr, found: list[Node]) -> ScopedValue:
@@ -121,25 +121,25 @@ class Parser:
         elif isinstance(value, ast.BinOp):
             sides = [self._leaf(value.left, found), self._leaf(value.right, found)]
             operator = value.op
-            made = Node(NodeType.MathOps, f"binop_{self._word(value)}", targets, sides, build=lambda node: ast.BinOp(
+            made = new_node(NodeType.MathOps, f"binop_{self._word(value)}", targets, sides, build=lambda node: ast.BinOp(
                 expression_of(node.get_args()[0]), operator, expression_of(node.get_args()[1]),
             ))
         elif isinstance(value, ast.UnaryOp):
             sign = value.op
-            made = Node(NodeType.MathOps, f"unaryop_{self._word(value)}", targets, [self._leaf(value.operand, found)],
+            made = new_node(NodeType.MathOps, f"unaryop_{self._word(value)}", targets, [self._leaf(value.operand, found)],
                         build=lambda node: ast.UnaryOp(sign, expression_of(node.get_args()[0])))
         elif isinstance(value, ast.Compare) and len(value.ops) == 1:
             sides, relation = [self._leaf(value.left, found), self._leaf(value.comparators[0], found)], value.ops[0]
-            made = Node(NodeType.MathOps, f"compare_{_OPERATORS[type(relation)]}", targets, sides, build=lambda node: ast.Compare(
+            made = new_node(NodeType.MathOps, f"compare_{_OPERATORS[type(relation)]}", targets, sides, build=lambda node: ast.Compare(
                 expression_of(node.get_args()[0]), [relation], [expression_of(node.get_args()[1])],
             ))
         elif isinstance(value, (ast.Tuple, ast.List)) and self._is_apart(value):
             kind = type(value)
             items = [self._leaf(one, found) for one in value.elts]
-            made = Node(NodeType.CallMethod, kind.__name__.lower(), targets, items,
+            made = new_node(NodeType.CallMethod, kind.__name__.lower(), targets, items,
                         build=lambda node: kind([expression_of(one) for one in node.get_args()], ast.Load()))
         else:
-            made = Node(NodeType.Python, type(value).__name__.lower(), targets, [], build=_as_it_is(value))
+            made = new_node(NodeType.Python, type(value).__name__.lower(), targets, [], build=_as_it_is(value))
         found.append(self._kept(made))
 
     def _call(self, call: ast.Call, targets: list[ScopedValue], found: list[Node]) -> Node:
@@ -151,7 +151,7 @@ class Parser:
         elif isinstance(function, ast.Attribute) and self._is_apart(function.value):
             function = ast.Attribute(expression_of(self._leaf(function.value, found)), function.attr, ast.Load())
         instance = self._instance(function)
-        return Node(_kind(instance), _last(function), targets, args, kwargs, instance, call_of(function))
+        return new_node(_kind(instance), _last(function), targets, args, kwargs, instance, call_of(function))
 
     def _instance(self, function: ast.expr) -> Any:
         """The Cell, primitive or function that an expression names, as far as that is known before it runs."""

@@ -11,7 +11,7 @@ from typing import Any
 from torchspore.base.text import message, short
 from torchspore.mindspore.nn.cell import Cell
 from torchspore.mindspore.ops.primitive import Primitive
-from torchspore.mindspore.rewrite.node import Node, NodeType
+from torchspore.mindspore.rewrite.node import Node, NodeType, new_node
 from torchspore.mindspore.rewrite.parser import Parser, source_of
 from torchspore.mindspore.rewrite.scoped_value import ScopedValue
 
@@ -106,7 +106,7 @@ class SymbolTree:
             yield from node.get_sub_tree().nodes(True)
         elif node.get_node_type() is NodeType.CellContainer:
             for cell in node.get_instance().cells():
-                yield Node(NodeType.CallCell, type(cell).__name__, node.get_targets(), node.get_args(), None, cell)
+                yield new_node(NodeType.CallCell, type(cell).__name__, node.get_targets(), node.get_args(), None, cell)
 
     def get_inputs(self) -> list[Node]:
         """The nodes of the network's inputs."""

@@ -6,7 +6,7 @@ from typing import Any
 from torchspore.base.text import message, short
 from torchspore.mindspore import ops
 from torchspore.mindspore.nn.cell import Cell
-from torchspore.mindspore.nn.layer.activation import get_activation
+from torchspore.mindspore.nn.layer.basic import get_activation
 from torchspore.mindspore.nn.probability.bnn_layers.layer_distribution import NormalPrior, Variational, normal_post_fn
 from torchspore.mindspore.nn.probability.distribution import Normal
 
