@@ -36,14 +36,20 @@ _LAZY = {
         "transform_checkpoints", "build_searched_strategy", "restore_group_info_list", "ckpt_to_safetensors", "safetensors_to_ckpt",
         "async_ckpt_thread_status",
     ),
-    "runtime": ("launch_blocking", "set_memory", "synchronize", "dispatch_threads_num", "set_cpu_affinity", "current_stream"),
+    "runtime": (
+        "Event", "Stream", "StreamCtx", "communication_stream", "current_stream", "default_stream", "dispatch_threads_num", "empty_cache",
+        "launch_blocking", "max_memory_allocated", "max_memory_reserved", "memory_allocated", "memory_reserved", "memory_stats",
+        "memory_summary", "reset_max_memory_allocated", "reset_max_memory_reserved", "reset_peak_memory_stats", "set_cpu_affinity",
+        "set_cur_stream", "set_kernel_launch_capture", "set_kernel_launch_group", "set_memory", "synchronize",
+    ),
+    "rewrite": ("Node", "NodeType", "ScopedValue", "SymbolTree"),
     "parallel._shard": ("Layout", "lazy_inline", "shard", "sync_pipeline_shared_parameters"),
     "parallel.auto_parallel": ("AutoParallel",),
 }
 _HOMES = {name: module for module, listed in _LAZY.items() for name in listed}
 _MODULES = (
     "amp", "boost", "communication", "dataset", "device_context", "hal", "log", "mindrecord", "mint", "multiprocessing", "numpy",
-    "parallel", "profiler", "runtime", "scipy", "train", "version",
+    "parallel", "profiler", "rewrite", "runtime", "scipy", "train", "version",
 )
 _missing = missing(__name__)
 

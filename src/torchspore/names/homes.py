@@ -187,16 +187,21 @@ NAMES: dict[str, str] = {
     )},
     **{f"mindspore.train.serialization.{name}": f"mindspore.train.serialization_parts.{name}" for name in (
         "_check_checkpoint_param", "_exec_save", "_get_merged_param_data", "_load_dismatch_prefix_params", "_parse_ckpt_proto",
-        "_update_param", "tensor_to_ms_type", "tensor_to_np_type",
+        "_update_param",
+    )},
+    **{f"mindspore.train.serialization.{name}": f"mindspore.train._checkpoint_types.{name}" for name in (
+        "tensor_to_ms_type", "tensor_to_np_type",
     )},
     # What programs import from where MindSpore itself imports it.
     "mindspore.common.parameter.auto_parallel_context": "mindspore.parallel._auto_parallel_context.auto_parallel_context",
     # Training.
     "mindspore.ParallelMode": "mindspore.context.ParallelMode",
     "mindspore.train.ParallelMode": "mindspore.context.ParallelMode",
-    **{f"mindspore.parallel.{name}": f"mindspore.{name}" for name in (
-        "build_searched_strategy", "load_distributed_checkpoint", "load_segmented_checkpoints", "merge_pipeline_strategys",
-        "merge_sliced_parameter", "rank_list_for_transform", "restore_group_info_list", "transform_checkpoint_by_rank",
+    **{f"mindspore.parallel.{name}": f"mindspore.train.distributed.{name}" for name in (
+        "build_searched_strategy", "load_distributed_checkpoint", "merge_sliced_parameter", "restore_group_info_list",
+    )},
+    **{f"mindspore.parallel.{name}": f"mindspore.train.transform.{name}" for name in (
+        "load_segmented_checkpoints", "merge_pipeline_strategys", "rank_list_for_transform", "transform_checkpoint_by_rank",
         "transform_checkpoints",
     )},
     **{f"mindspore.parallel._transformer.transformer.{name}": f"mindspore.parallel._transformer.blocks.{name}" for name in (

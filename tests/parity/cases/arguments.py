@@ -116,3 +116,34 @@ def layer_norm_with_parameters_of_fewer_axes():
     gamma, beta = ms.Tensor([1.0, 2.0, 3.0, 4.0]), ms.Tensor([0.0, 1.0, 0.0, 1.0])
     out, mean, variance = ops.LayerNorm(1, 2)(x, gamma, beta)
     return {"out": out.asnumpy(), "mean": mean.asnumpy(), "variance": variance.asnumpy()}
+
+
+SQUARE = ms.Tensor(np.arange(12).reshape(3, 4).astype(np.float32))
+CUBE = ms.Tensor(np.arange(24).reshape(2, 3, 4).astype(np.float32))
+PAIR, OTHER = ms.Tensor(np.array([1.0, 2.0], np.float32)), ms.Tensor(np.array([3.0, 4.0], np.float32))
+METHODS = {
+    "trace offset": lambda: SQUARE.trace(1), "trace axes": lambda: CUBE.trace(1, 0, 2), "trace dtype": lambda: CUBE.trace(dtype=ms.int32),
+    "trace below": lambda: SQUARE.trace(offset=-1, dtype=ms.float16), "softmax dtype": lambda: SQUARE.softmax(1, ms.float64),
+    "addr": lambda: ms.Tensor(np.ones((2, 2), np.float32)).addr(PAIR, OTHER, beta=2, alpha=3),
+    "multiply": lambda: PAIR.multiply(value=OTHER),
+    "approximate_equal": lambda: PAIR.approximate_equal(other=OTHER), "float_power": lambda: PAIR.float_power(other=2).astype(ms.float32),
+    "diagonal": lambda: SQUARE.diagonal(axis1=1, axis2=0), "qr": lambda: ms.ops.abs(SQUARE.T.qr(False)[0]).sum().astype(ms.int32),
+    "qr some": lambda: ms.Tensor(SQUARE.T.qr(some=True)[0].shape), "cumsum": lambda: SQUARE.cumsum(),
+    "soft_shrink": lambda: SQUARE.soft_shrink(lambd=1.5),
+}
+
+
+@case(over=METHODS, rtol=1e-5, graph=True)
+def method_arguments(call):
+    return {"out": call().asnumpy()}
+
+
+@case()
+def order_of_hooks():
+    seen, net = [], ms.nn.Dense(2, 2)
+    net.register_forward_hook(lambda cell, given, out: seen.append("a"))
+    net.register_forward_hook(lambda cell, given, out: seen.append("b"), prepend=True)
+    net.register_forward_pre_hook(lambda cell, given: seen.append("c"))
+    net.register_forward_pre_hook(lambda cell, given: seen.append("d"), prepend=True)
+    net(ms.Tensor(np.ones((1, 2), np.float32)))
+    return {"seen": seen, "popped": type(ms.nn.CellDict({"a": net}).pop(key="a")).__name__}

@@ -47,6 +47,21 @@ class Parameter(Tensor):
         self.layerwise_parallel, self.parallel_optimizer, self.storage_format = layerwise_parallel, parallel_optimizer, storage_format
         self.is_init, self.sliced, self.cache_enable, self.comm_fusion = False, False, False, 1
 
+    def init_data(self, layout: Any = None, set_sliced: bool = False) -> Parameter:
+        """The Parameter with its initial values, which here are made at once.
+
+        One process holds it whole, so that `layout`, a tuple, cuts nothing; `set_sliced` marks it as cut. Raises TypeError for another.
+        """
+        if layout is not None and not isinstance(layout, tuple):
+            raise TypeError(f"Parameter.init_data(layout={layout!r:.40}): expected a tuple or None, got {type(layout).__name__}.")
+        if set_sliced:
+            self.sliced = True
+        return self
+
+    def register_hook(self, hook_fn: Any) -> Any:
+        """As `Tensor.register_hook`: `hook_fn(gradient)` is called where a gradient of this Parameter is computed."""
+        return super().register_hook(hook_fn)
+
     @property
     def name(self) -> str:
         """The name that stands in checkpoints; `Parameter#7` until a Cell or the program gives one."""

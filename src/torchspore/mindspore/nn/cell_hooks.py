@@ -30,16 +30,22 @@ class CellHooks:
 
     _hooks: dict[str, OrderedDict[int, Any]] | None
 
-    def register_forward_pre_hook(self, hook_fn: Callable[..., Any], with_kwargs: bool = False) -> HookHandle:
-        """Calls `hook_fn(cell, inputs)` before `construct`; what it gives back, if not None, replaces the inputs."""
-        return self._register("pre", hook_fn, with_kwargs)
+    def register_forward_pre_hook(self, hook_fn: Callable[..., Any], *, prepend: bool = False, with_kwargs: bool = False) -> HookHandle:
+        """Calls `hook_fn(cell, inputs)` before `construct`; what it gives back, if not None, replaces the inputs.
 
-    def register_forward_hook(self, hook_fn: Callable[..., Any], with_kwargs: bool = False, always_call: bool = False) -> HookHandle:
+        With `prepend` before the hooks that are there.
+        """
+        return self._register("pre", hook_fn, with_kwargs, prepend=prepend)
+
+    def register_forward_hook(
+        self, hook_fn: Callable[..., Any], *, prepend: bool = False, with_kwargs: bool = False, always_call: bool = False,
+    ) -> HookHandle:
         """Calls `hook_fn(cell, inputs, output)` after `construct`; what it gives back, if not None, replaces the output.
 
-        With `always_call` also where the call fails, with what output there is (None); an error of the hook itself is then passed over.
+        With `prepend` before the hooks that are there, with `always_call` also where the call fails, with what output there is (None);
+        an error of the hook itself is then passed over.
         """
-        return self._register("forward", hook_fn, with_kwargs, always_call)
+        return self._register("forward", hook_fn, with_kwargs, always_call, prepend)
 
     def register_backward_hook(self, hook_fn: Callable[..., Any]) -> HookHandle:
         """Calls `hook_fn(cell, grad_input, grad_output)` in the backward pass; what it gives back, if not None, replaces grad_input."""
@@ -51,7 +57,9 @@ class CellHooks:
         """
         return self._register("backward_pre", hook_fn, False)
 
-    def _register(self, kind: str, hook: Callable[..., Any], with_kwargs: bool, always_call: bool = False) -> HookHandle:
+    def _register(
+        self, kind: str, hook: Callable[..., Any], with_kwargs: bool, always_call: bool = False, prepend: bool = False,
+    ) -> HookHandle:
         if not callable(hook):
             raise TypeError(f"hook {hook!r}: expected a function.")
         counters.calls_changed()
@@ -61,6 +69,8 @@ class CellHooks:
         hooks = self._hooks.setdefault(kind, OrderedDict())
         number = next(_numbers)
         hooks[number] = (hook, with_kwargs, always_call)
+        if prepend:
+            hooks.move_to_end(number, last=False)
         return HookHandle(hooks, number)
 
     def _call_with_hooks(self, call: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

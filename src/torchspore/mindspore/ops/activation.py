@@ -163,7 +163,7 @@ def softshrink(input: T, lambd: float = 0.5) -> T:
     return F.softshrink(input, lambd)
 
 
-@op()
+@op(methods=("soft_shrink",))
 def soft_shrink(input: T, lambd: float = 0.5) -> T:
     """x moved towards 0 by lambd."""
     return F.softshrink(input, lambd)

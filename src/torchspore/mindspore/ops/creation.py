@@ -158,7 +158,7 @@ def normal(shape: Any, mean: Any, stddev: Any, seed: int | None = None) -> T:
     return mean + _random(torch.randn, shape, None, seed) * stddev
 
 
-@op(methods=("bernoulli",))
+@op()
 def bernoulli(input: T, p: Any = 0.5, seed: int | None = None) -> T:
     """1 with probability `p`, else 0, in the shape and dtype of `input`."""
     return (_random(torch.rand, list(input.shape), None, seed) < p).to(input.dtype)

@@ -123,7 +123,7 @@ def t(input: T) -> T:
     return input.t()
 
 
-@op(methods=("trace",))
+@op()
 def trace(input: T) -> T:
     """The sum of the diagonal."""
     return torch.trace(input)

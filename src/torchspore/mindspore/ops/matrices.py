@@ -116,6 +116,12 @@ def _svd(input: T, full_matrices: bool, compute_uv: bool) -> Any:
 
 
 @op(methods=("qr",))
+def _qr_method(input: T, some: Any = True) -> Any:
+    """The orthogonal Q and the triangular R with Q @ R = input; a square Q unless `some`. Older programs write `mode` in its place."""
+    return qr(input, some if isinstance(some, str) else ("reduced" if some else "complete"))
+
+
+@op()
 def qr(input: T, mode: str = "reduced") -> Any:
     """The orthogonal Q and the triangular R with Q @ R = input; `mode` 'complete' gives a square Q."""
     if not isinstance(mode, str) or mode not in ("reduced", "complete"):

@@ -111,6 +111,11 @@ def _argmin(self: Any, axis: int | None = None, keepdims: bool = False) -> Any:
     return reduction.argmin(self, axis, keepdims)
 
 
+def _cumsum(self: Any, axis: int | None = None, dtype: Any = None) -> Any:
+    """The sums of the elements up to each one along `axis`, or in the flat Tensor."""
+    return reduction.cumsum(array.reshape(self, (-1,)), 0, dtype) if axis is None else reduction.cumsum(self, axis, dtype)
+
+
 METHODS: dict[str, Any] = {
     "flatten": _flatten, "transpose": _transpose, "permute": _permute, "view": _view, "tile": _tile,
     "take": spelled(_take, index="indices"), "gather": _gather, "searchsorted": _searchsorted,
@@ -119,7 +124,7 @@ METHODS: dict[str, Any] = {
     "nanmedian": spelled(statistics.nanmedian, dim="axis", keepdim="keepdims"),
     "std": spelled(reduction.std, dim="axis", keepdim="keepdims", correction="ddof"),
     "var": spelled(reduction.var, dim="axis", keepdim="keepdims", correction="ddof"),
-    "prod": spelled(reduction.prod, dim="axis", keepdim="keep_dims"), "cumsum": spelled(reduction.cumsum, dim="axis"),
+    "prod": spelled(reduction.prod, dim="axis", keepdim="keep_dims"), "cumsum": spelled(_cumsum, dim="axis"),
     "all": spelled(reduction.all, dim="axis", keepdim="keep_dims"), "any": spelled(reduction.any, dim="axis", keepdim="keep_dims"),
     "sort": spelled(selection.sort, dim="axis"), "argsort": spelled(selection.argsort, dim="axis"),
     "split": spelled(array.split, dim="axis", split_size="split_size_or_sections"), "chunk": spelled(array.chunk, dim="axis"),

@@ -10,7 +10,22 @@ from torchspore.engine import tensor as engine
 from torchspore.engine.tensor import TensorBase, modify, raw, wrap
 from torchspore.mindspore.common import lacking
 from torchspore.mindspore.common.tensor import Tensor
-from torchspore.mindspore.ops import activation, arithmetic, array, elementwise, in_place, indexing, method_forms, reduction, selection
+from torchspore.mindspore.ops import (
+    activation,
+    arithmetic,
+    array,
+    creation,
+    elementwise,
+    in_place,
+    indexing,
+    linear_algebra,
+    matrices,
+    method_forms,
+    pairs,
+    products,
+    reduction,
+    selection,
+)
 from torchspore.mindspore.ops.declare import OPERATORS
 from torchspore.mindspore.ops.explain import place, replaced
 from torchspore.mindspore.ops.extremes import Extremes
@@ -209,6 +224,19 @@ def _where(self: Any, condition: Any, y: Any) -> Any:
     return selection.where(condition, self, y)
 
 
+def _trace(self: Any, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = None) -> Any:
+    """The sum along the diagonal of two axes, `offset` places above it, in `dtype` if one is given."""
+    if offset == 0 and self.ndim == 2 and dtype is None:
+        return linear_algebra.trace(self)
+    out = reduction.sum(array.diagonal(self, offset, axis1, axis2), -1)
+    return out if dtype is None else _astype(out, dtype)
+
+
+def _bernoulli(self: Any, p: Any = None, seed: int | None = None, *, generator: Any = None) -> Any:
+    """1 with the probability that each element is, else 0; in 1.x with the probability `p` for all."""
+    return in_place.bernoulli_ext(self, generator=generator) if p is None else creation.bernoulli(self, p, seed)
+
+
 def _requires_grad(self: Any, requires_grad: bool = True) -> Any:
     """Keeps the flag; gives itself back."""
     self.requires_grad = requires_grad
@@ -227,13 +255,17 @@ _METHODS: dict[str, Any] = {
     "max": _extreme(reduction.amax, reduction.max), "min": _extreme(reduction.amin, reduction.min),
     "sum": spelled(_sum, dim="axis", keepdim="keepdims"), "mean": spelled(_mean, dim="axis", keepdim="keep_dims"),
     "fmod": arithmetic.fmod,
-    "softmax": lambda self, axis=-1, *, dtype=None: activation.softmax(self, axis, dtype=dtype),
+    "softmax": lambda self, axis=-1, dtype=None: activation.softmax(self, axis, dtype=dtype),
+    "addr": lambda self, vec1, vec2, beta=1, alpha=1: products.addr(self, vec1, vec2, beta=beta, alpha=alpha),
+    "approximate_equal": spelled(pairs.approximate_equal, other="y"), "bernoulli": _bernoulli,
+    "float_power": spelled(pairs.float_power, other="exponent"), "ormqr": spelled(matrices.ormqr, input2="tau", input3="other"),
+    "qr": spelled(matrices._qr_method, mode="some"), "trace": _trace,
     "ptp": _ptp, "fill": _fill,
     "copy": _copy, "clone": _copy, "contiguous": lambda self: wrap(
         raw(self).contiguous()
     ), "detach": lambda self: wrap(raw(self).detach()),
     "add": _scaled(arithmetic.add), "sub": spelled(_scaled(arithmetic.sub), y="other"), "subtract": _scaled(arithmetic.sub),
-    "mul": arithmetic.mul, "multiply": arithmetic.mul,
+    "mul": arithmetic.mul, "multiply": spelled(arithmetic.mul, value="other"),
     "div": arithmetic.div, "divide": arithmetic.div, "true_divide": arithmetic.div, "pow": arithmetic.pow,
     "floor_divide": arithmetic.floor_divide,
     "maximum": arithmetic.maximum, "minimum": arithmetic.minimum,

@@ -41,9 +41,9 @@ class Primitive:
         self.attrs.pop(name, None)
         return self
 
-    def set_prim_instance_name(self, name: str) -> Primitive:
+    def set_prim_instance_name(self, instance_name: str) -> Primitive:
         """Names this instance; gives it back."""
-        self.instance_name = name
+        self.instance_name = instance_name
         return self
 
     def init_prim_io_names(self, inputs: list[str], outputs: list[str]) -> None:

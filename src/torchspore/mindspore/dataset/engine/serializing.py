@@ -259,12 +259,12 @@ def _built_sampler(where: str, node: Any) -> BuiltinSampler:
 
 
 def _built_operation(where: str, node: Any) -> Any:
-    from torchspore.mindspore.dataset import text, transforms, vision
+    from torchspore.mindspore.dataset import audio, text, transforms, vision
 
     if not isinstance(node, dict) or not isinstance(node.get("tensor_op_name"), str):
         raise _refused(where, f"operation {short(node)}", "an object with tensor_op_name")
     name = _OTHER_NAMES.get(node["tensor_op_name"], node["tensor_op_name"])
-    kinds = {key: kind for home in (text, vision, transforms) for key, kind in vars(home).items() if _is_operation(kind)}
+    kinds = {key: kind for home in (audio, text, vision, transforms) for key, kind in vars(home).items() if _is_operation(kind)}
     if "python_module" in node or name not in kinds:
         raise _refused(where, f"operation {short(name)}", "a transform of mindspore.dataset", _ANEW)
     given = {key: value for key, value in (node.get("tensor_op_params") or {}).items() if key not in _THEIRS}

@@ -194,13 +194,19 @@ def irecv(tensor: Any, src: int = 0, group: str | None = None, tag: int = 0) -> 
 
 
 class P2POp:
-    """A sending or receiving, `op` 'isend' or 'irecv' (or the function itself), for `batch_isend_irecv`."""
+    """A sending or receiving, `op` 'isend' or 'irecv' (or the function itself), for `batch_isend_irecv`.
 
-    def __init__(self, op: Any, tensor: Any, peer: int, group: str | None = None, tag: int = 0) -> None:
+    What is received may be named by its shape and `recv_dtype`.
+    """
+
+    def __init__(self, op: Any, tensor: Any, peer: int, group: str | None = None, tag: int = 0, *, recv_dtype: Any = None) -> None:
         name = getattr(op, "__name__", op)
         if name not in ("isend", "irecv"):
             raise TypeError(message(f"P2POp(op={short(op)})", "'isend' or 'irecv'"))
+        if isinstance(tensor, tuple) and name == "irecv" and recv_dtype is not None:
+            tensor = ops.zeros(tensor, recv_dtype)
         self.op, self.tensor, self.peer, self.group, self.tag = name, _tensor("tensor", tensor), peer, named(group), tag
+        self.recv_dtype = recv_dtype
 
 
 def batch_isend_irecv(p2p_op_list: Any) -> list[CommHandle]:

@@ -225,11 +225,11 @@ class CellDict(Cell):
         self._cells.clear()
         self._changed()
 
-    def pop(self, name: str) -> Cell:
-        """Takes the Cell `name` out and gives it back. Raises KeyError where there is none."""
-        if name not in self._cells:
-            raise NameRefused(f"CellDict.pop({name!r:.40}): there is no such Cell.")
-        cell: Cell = self._cells.pop(name)
+    def pop(self, key: str) -> Cell:
+        """Takes the Cell `key` out and gives it back. Raises KeyError where there is none."""
+        if key not in self._cells:
+            raise NameRefused(f"CellDict.pop({key!r:.40}): there is no such Cell.")
+        cell: Cell = self._cells.pop(key)
         self._changed()
         return cell
 

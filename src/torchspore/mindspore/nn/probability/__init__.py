@@ -1,4 +1,4 @@
-"""`mindspore.nn.probability`: distributions, and functions that make distributions of others."""
-from torchspore.mindspore.nn.probability import bijector, distribution
+"""`mindspore.nn.probability`: distributions, functions that make distributions of others, and layers that draw their weights."""
+from torchspore.mindspore.nn.probability import bijector, bnn_layers, distribution
 
-__all__ = ["bijector", "distribution"]
+__all__ = ["bijector", "bnn_layers", "distribution"]

@@ -1,0 +1,10 @@
+"""`mindspore.rewrite`: a network's statements, to be looked at and changed."""
+from __future__ import annotations
+
+from torchspore.mindspore.rewrite.node import Node, NodeType
+from torchspore.mindspore.rewrite.scoped_value import ScopedValue, ValueType
+from torchspore.mindspore.rewrite.symbol_tree import SymbolTree
+from torchspore.names import missing
+
+__all__ = ["Node", "NodeType", "ScopedValue", "SymbolTree", "ValueType"]
+__getattr__ = missing(__name__)
