@@ -9,7 +9,7 @@ import pytest
 import running
 
 ROOT = Path(__file__).resolve().parents[2]
-GUIDES = ("graph-mode", "execution", "save-graphs", "precision", "memory", "graph-kernels", "tuning")
+GUIDES = ("graph-mode", "execution", "save-graphs", "precision", "memory", "graph-kernels", "tuning", "data")
 
 
 def sections(guide: str) -> dict[str, str]:
@@ -35,7 +35,7 @@ APPLIED = {
     "dump_as_text": "graph_kernel_flags", "path": "graph_kernel_flags", "aoe_tune_mode": "aoe_tune_mode",
     "torchspore tune": "aoe_tune_mode", "aoe_config": "aoe_config", "auto_tune_mode": "auto_tune_mode",
 }
-_SAMPLES = ("precompile_only", "save_graphs")
+_SAMPLES = ("precompile_only", "save_graphs", "A pipeline", "Workers")
 
 
 def blocks(text: str, kind: str) -> list[str]:
