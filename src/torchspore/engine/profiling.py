@@ -1,6 +1,7 @@
 """What a profiler sees of this process: marks around steps, and a trace of the operators between two moments."""
 from __future__ import annotations
 
+import itertools
 import threading
 from pathlib import Path
 from typing import Any
@@ -59,3 +60,23 @@ class Trace:
             for row in self._profile.key_averages()
         ]
         return sorted(rows, key=lambda row: -row["self_us"])
+
+
+_ranges: dict[int, Any] = {}
+_numbers = itertools.count(1)
+
+
+def open_range(text: str) -> int:
+    """Begins a named stretch in the trace of whatever profiler is watching; gives its number."""
+    number = next(_numbers)
+    _ranges[number] = torch.profiler.record_function(text)
+    _ranges[number].__enter__()
+    return number
+
+
+def close_range(number: int) -> bool:
+    """Ends a stretch; says whether there was one of this number."""
+    found = _ranges.pop(number, None)
+    if found is not None:
+        found.__exit__(None, None, None)
+    return found is not None

@@ -202,3 +202,44 @@ def test_an_older_check() -> None:
     assert check_int_positive("size", 3) == 3
     with pytest.raises(ValueError, match="size"):
         check_int_positive("size", 0)
+
+
+def test_marks_in_a_trace() -> None:
+    from mindspore.profiler import mstx
+
+    number = mstx.range_start("epoch", hal.current_stream())
+    mstx.mark("here", domain="mine")
+    mstx.range_end(number)
+    mstx.range_end(number)                                                   # once more does nothing
+    for call in (lambda: mstx.mark(3), lambda: mstx.range_start("a", 3), lambda: mstx.range_end("x")):
+        with pytest.raises(TypeError):
+            call()
+
+
+def test_other_homes() -> None:
+    from mindspore.common import is_tensor
+    from mindspore.ops.auto_generate.gen_ops_prim import embedding_op, index_add_ext_op
+    from mindspore.ops.function.nn_func import avg_pool2d_ext
+
+    assert is_tensor(Tensor(1.0)) and ms.ops.Tensor is Tensor
+    assert embedding_op(Tensor([1], ms.int32), Tensor([[1.0], [2.0]])).asnumpy().tolist() == [[2.0]]
+    assert index_add_ext_op(Tensor([1.0, 2.0]), 0, Tensor([1], ms.int32), Tensor([5.0])).asnumpy().tolist() == [1.0, 7.0]
+    assert avg_pool2d_ext(Tensor(np.ones((1, 1, 2, 2), np.float32)), 2).asnumpy().tolist() == [[[[1.0]]]]
+    assert list(nn.get_metrics({"loss"})) == ["loss"]
+
+
+def test_which_gradients_are_centralized() -> None:
+    conv, dense = nn.Conv2d(1, 2, 3), nn.Dense(2, 2)
+    dense.update_parameters_name("dense.")
+    groups = [{"params": [conv.weight], "grad_centralization": True}, {"params": dense.trainable_params()}]
+    assert nn.SGD(groups, 0.1).grad_centralization_flags == (True, False, False)
+
+
+def test_what_summaries_keep(tmp_path: Any) -> None:
+    from mindspore.train.summary.summary_record import _get_summary_tensor_data
+
+    scalar = ms.ops.ScalarSummary()
+    with ms.SummaryRecord(str(tmp_path)):
+        scalar("loss", Tensor(2.0))
+        kept = _get_summary_tensor_data()
+        assert {name: float(value) for name, value in kept.items()} == {"loss[:Scalar]": 2.0} and not _get_summary_tensor_data()

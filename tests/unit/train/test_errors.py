@@ -64,10 +64,10 @@ MESSAGES: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
     ),
     "network": (lambda: train.Model(3), TypeError, "Model(network=3): expected a Cell, got int."),
     "level": (lambda: model(amp_level="O9"), ValueError, "Model(amp_level='O9'): expected 'O0', 'O1', 'O2', 'O3' or 'auto'."),
-    "level not built": (
-        lambda: model(amp_level="O1"),
+    "cast": (
+        lambda: train.build_train_network(nn.Dense(2, 1), None, cast_model_type=3),
         ValueError,
-        "Model(amp_level='O1'): expected 'O0', 'O2' or 'O3': this level is not in torchspore yet.",
+        "build_train_network(cast_model_type=3): expected 'mindspore.float16' or 'mindspore.float32'.",
     ),
     "predict": (
         lambda: model().predict(np.ones((1, 2))),

@@ -239,6 +239,12 @@ class Optimizer(Cell):
         now = {i: self._decay_now(decay) if isinstance(decay, Cell) else decay * self.loss_scale for i, decay in decays.items()}
         return tuple(g + self.parameters[i].astype(g.dtype) * now[i] if i in now else g for i, g in enumerate(gradients))
 
+    @property
+    def grad_centralization_flags(self) -> tuple[bool, ...]:
+        """For each Parameter, whether its gradient is centralized."""
+        wanted = {place for group in self.groups if group.centralize for place in group.places}
+        return tuple(place in wanted for place in range(len(self.parameters)))
+
     def gradients_centralization(self, gradients: Any) -> Any:
         """The gradients, of groups that ask for it less their mean over all axes but the first."""
         wanted = {place for group in self.groups if group.centralize for place in group.places}

@@ -26,6 +26,11 @@ MODES = ("train", "eval")
 _open: list[SummaryRecord] = []
 
 
+def _get_summary_tensor_data() -> dict[str, Tensor]:
+    """What summary operators have kept since the last time, by names such as 'loss[:Scalar]'; nothing is kept while no record is open."""
+    return {f"{name}[:{plugin.capitalize()}]": value for plugin, name, value in summaries.taken()}
+
+
 class SummaryRecord:
     """Writes what summary operators and `add_value` keep to an event file in `log_dir`, made where it is not there, at each `record`.
 
