@@ -165,17 +165,26 @@ def _end(folder: Path, number: int, seconds: float) -> None:
     """Starts the endless program, sends it a signal so many seconds after it began to read, and sees its processes gone."""
     program = subprocess.Popen(
         [sys.executable, "-m", "torchspore", "run", "main.py"], cwd=folder, env=running.environment(), stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE, text=True, start_new_session=True,
+        stderr=subprocess.PIPE, text=True, start_new_session=True, preexec_fn=_hears_interrupts,
     )
-    assert program.stdout is not None and program.stdout.readline() == "started\n"
-    time.sleep(seconds)
-    program.send_signal(number)
-    program.communicate(timeout=20)
-    end = time.monotonic() + 6
-    while (left := _of_session(program.pid)) and time.monotonic() < end:
-        time.sleep(0.05)
-    assert not left
+    try:
+        assert program.stdout is not None and program.stdout.readline() == "started\n"
+        time.sleep(seconds)
+        program.send_signal(number)
+        program.communicate(timeout=60)
+        end = time.monotonic() + 20
+        while (left := _of_session(program.pid)) and time.monotonic() < end:
+            time.sleep(0.05)
+        assert not left
+    finally:
+        if _of_session(program.pid):
+            os.killpg(program.pid, signal.SIGKILL)
     assert not [name for name in os.listdir("/dev/shm") if name.startswith(("psm_", "pym-"))]
+
+
+def _hears_interrupts() -> None:
+    """A test that was started in the background hands on that Ctrl-C is ignored."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def _of_session(session: int) -> list[str]:
