@@ -13,8 +13,8 @@ class _Here:
     """The one stream of the CPU, or a mark on it."""
 
     def __init__(self, takes_time: bool = False) -> None:
-        self.takes_time, self.at = takes_time, None
-        self.at: float | None
+        self.takes_time = takes_time
+        self.at: float | None = None
 
 
 _CPU = _Here()
