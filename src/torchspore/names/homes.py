@@ -112,7 +112,6 @@ MODULES: dict[str, tuple[str, ...]] = {
     "mindspore.parallel.shard": ("mindspore.parallel._shard",),
     "mindspore.profiler.profiling": ("mindspore.profiler", "mindspore"),
     "mindspore.train._utils": _TRAIN,
-    "mindspore.train.train_thor": _TRAIN,
     "mindspore.train.amp": ("mindspore.amp", "mindspore.train"),
     "mindspore.train.callback": _TRAIN,
     "mindspore.train.callback._callback": _TRAIN,

@@ -68,6 +68,7 @@ from torchspore.mindspore.train.serialization import (
     save_checkpoint,
 )
 from torchspore.mindspore.train.summary import SummaryRecord
+from torchspore.mindspore.train.train_thor import ConvertModelUtils, ConvertNetUtils
 from torchspore.mindspore.train.transform import (
     load_segmented_checkpoints,
     merge_pipeline_strategys,

@@ -27,10 +27,12 @@ from torchspore.mindspore.nn.layer.rnns import *
 from torchspore.mindspore.nn.layer.rnns import __all__ as _rnns
 from torchspore.mindspore.nn.layer.small import *
 from torchspore.mindspore.nn.layer.small import __all__ as _small
+from torchspore.mindspore.nn.layer.thor_layer import Conv2dThor, DenseThor, EmbeddingLookupThor, EmbeddingThor
 from torchspore.mindspore.nn.layer.transformer import *
 from torchspore.mindspore.nn.layer.transformer import __all__ as _transformer
 
 __all__ = [
     *_activation, *_basic, *_combined, *_container, *_conv, *_embedding, *_image, *_math,
     *_more_pooling, *_normalization, *_padding, *_pooling, *_rnns, *_small, *_transformer,
+    "Conv2dThor", "DenseThor", "EmbeddingLookupThor", "EmbeddingThor",
 ]

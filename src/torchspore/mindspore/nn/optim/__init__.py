@@ -8,9 +8,10 @@ from torchspore.mindspore.nn.optim.momentum import SGD, Momentum
 from torchspore.mindspore.nn.optim.optimizer import Optimizer
 from torchspore.mindspore.nn.optim.proximal import FTRL, ProximalAdagrad
 from torchspore.mindspore.nn.optim.signs import ASGD, Rprop
+from torchspore.mindspore.nn.optim.thor import thor
 
 __all__ = [
     "ASGD", "AdaSumByDeltaWeightWrapCell", "AdaSumByGradWrapCell", "FTRL", "LARS", "SGD", "AdaFactor", "AdaMax", "Adadelta", "Adagrad",
     "Adam", "AdamOffload", "AdamWeightDecay", "Lamb",
-    "LazyAdam", "Momentum", "Optimizer", "ProximalAdagrad", "RMSProp", "Rprop",
+    "LazyAdam", "Momentum", "Optimizer", "ProximalAdagrad", "RMSProp", "Rprop", "thor",
 ]
