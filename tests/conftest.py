@@ -2,7 +2,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 
@@ -24,6 +25,19 @@ def failed_graphs(tmp_path_factory: pytest.TempPathFactory) -> None:
 def own_key(tmp_path_factory: pytest.TempPathFactory) -> None:
     """Lets the compile cache keep its key elsewhere than in the home folder."""
     os.environ["XDG_CACHE_HOME"] = str(tmp_path_factory.mktemp("cache"))
+
+
+_SEEDS = ("torchspore.engine.random", "torchspore.mindspore.dataset.core.config")
+
+
+@pytest.fixture(autouse=True)
+def seeds() -> Iterator[None]:
+    """Takes back the seed that a test sets: another one's answer may depend on whether there is one."""
+    before = {name: getattr(sys.modules.get(name), "_seed", None) for name in _SEEDS}
+    yield
+    for name, seed in before.items():
+        if name in sys.modules:
+            sys.modules[name]._seed = seed       # type: ignore[attr-defined]
 
 
 @pytest.fixture
