@@ -77,3 +77,14 @@ def test_a_source_that_can_not_be_written_is_given_as_a_copy() -> None:
     array.flags.writeable = False
     data = ds.NumpySlicesDataset({"x": array}, shuffle=False).map(add, ["x"])
     assert [row["x"].tolist() for row in data.create_dict_iterator(output_numpy=True)] == [[1, 1]] * 3
+
+
+def test_what_is_written_into_a_dict_stays_in_its_row() -> None:
+    def written(value: Any) -> Any:
+        value["n"] += 1
+        value["more"] = np.zeros(1)
+        return {"n": value["n"]}
+
+    rows = ds.GeneratorDataset([{"n": np.array([1, 2])}], ["n"], shuffle=False).map(written, ["n"])
+    epochs = rows.create_dict_iterator(num_epochs=3, output_numpy=True)
+    assert [[row["n"]["n"].tolist() for row in epochs] for _ in range(3)] == [[[2, 3]]] * 3

@@ -190,3 +190,63 @@ def _hears_interrupts() -> None:
 def _of_session(session: int) -> list[str]:
     listed = subprocess.run(["ps", "-o", "pid=,stat=", "-s", str(session)], capture_output=True, text=True, check=False).stdout
     return [line for line in listed.splitlines() if line.split()[1][0] != "Z"]
+
+
+def test_what_a_function_prints_is_seen(tmp_path: Path) -> None:
+    """Into a pipe too, where Python keeps it back."""
+    script = tmp_path / "prints.py"
+    script.write_text(
+        "import mindspore.dataset as ds\nimport numpy as np\n\n"
+        "def told(n):\n    print('row', n)\n    return n\n\n"
+        "rows = ds.NumpySlicesDataset({'n': np.arange(4)}, shuffle=False)\n"
+        "rows = rows.map(told, ['n'], num_parallel_workers=2, python_multiprocessing=True)\n"
+        "list(rows.create_dict_iterator(num_epochs=1))\n"
+    )
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
+    command = [sys.executable, "-m", "torchspore", str(script)]
+    found = subprocess.run(command, capture_output=True, text=True, check=True, env=environment, timeout=60)
+    assert sorted(found.stdout.split("\n")) == ["", "row 0", "row 1", "row 2", "row 3"]
+
+
+_SPAWNED = """
+import mindspore.dataset as ds
+import numpy as np
+import os
+import time
+
+class Slow:
+    def __len__(self):
+        return 40
+
+    def __getitem__(self, index):
+        time.sleep(1e-3)
+        return np.array([index, os.getpid()])
+
+def first(n):
+    return n[:1] * 2
+
+def joined(column, info):
+    return np.stack(column) + info.get_batch_num()
+
+def columns(column):
+    return np.stack(column)
+
+if __name__ == "__main__":
+    ds.config.set_multiprocessing_start_method("spawn")
+    options = {"num_parallel_workers": 2, "python_multiprocessing": True}
+    rows = ds.GeneratorDataset(Slow(), ["n"], shuffle=False, **options)
+    found = np.stack([row for row, in rows.create_tuple_iterator(num_epochs=1, output_numpy=True)])
+    assert found[:, 0].tolist() == list(range(40)) and len(set(found[:, 1].tolist())) == 3, found     # this process tries the first ones
+    pairs = ds.GeneratorDataset(Slow(), ["n"], batch_sampler=[[n, n + 1] for n in range(30)], collate_fn=columns, **options)
+    found = np.stack([row for row, in pairs.create_tuple_iterator(num_epochs=1, output_numpy=True)])
+    assert found[:, 1, 0].tolist() == list(range(1, 31))
+    batches = rows.map(first, ["n"], **options).batch(10, per_batch_map=joined, **options)
+    print([row[0].ravel().tolist()[:2] for row in batches.create_tuple_iterator(num_epochs=1, output_numpy=True)])
+"""
+
+
+def test_each_step_runs_in_spawned_processes(tmp_path: Path) -> None:
+    (tmp_path / "spawned.py").write_text(_SPAWNED)
+    command = [sys.executable, "-m", "torchspore", str(tmp_path / "spawned.py")]
+    found = subprocess.run(command, capture_output=True, text=True, timeout=200)
+    assert found.stdout == "[[0, 2], [21, 23], [42, 44], [63, 65]]\n", found.stderr

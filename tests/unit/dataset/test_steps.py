@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import pickle
+from typing import Any
+
 import mindspore as ms
 import mindspore.dataset as ds
 import numpy as np
+import pytest
 
 
 def numbers(dataset: ds.Dataset) -> list[object]:
@@ -98,3 +102,50 @@ def test_padding_rows_make_even_shares() -> None:
     assert numbers(joined) == [1, 9]
     with np.testing.assert_raises(ValueError):
         ds.PaddedDataset([])
+
+
+def test_filling_up_all_columns_and_text() -> None:
+    """As MindSpore 2.10: {} fills up every column, text stays whole, numbers wrap around."""
+    rows = [(np.array(["x"] * (n + 1)), np.arange(3 - n, dtype=np.uint8)) for n in range(3)]
+
+    def padded(pad_info: Any) -> list[Any]:
+        dataset = ds.GeneratorDataset(rows, ["text", "n"], shuffle=False).padded_batch(3, pad_info=pad_info)
+        return next(iter(dataset.create_tuple_iterator(num_epochs=1, output_numpy=True)))
+
+    text, numbers = padded({})
+    assert text.tolist() == [["x", "", ""], ["x", "x", ""], ["x", "x", "x"]] and numbers.tolist() == [[0, 1, 2], [0, 1, 0], [0, 0, 0]]
+    text, numbers = padded({"text": ([4], "zz"), "n": ([3], 300)})
+    assert text[0].tolist() == ["x", "zz", "zz", "zz"] and numbers.tolist() == [[0, 1, 2], [0, 1, 44], [0, 44, 44]]
+    assert padded({"text": None, "n": ([3], -1)})[1].tolist() == [[0, 1, 2], [0, 1, 255], [0, 255, 255]]
+    with pytest.raises(RuntimeError, match="7 to fill up column 'text' of <U1: expected text"):
+        padded({"text": ([4], 7), "n": None})
+    dataset = ds.GeneratorDataset(rows, ["text", "n"], shuffle=False)
+    for pad_info in (None, {}):
+        batches = dataset.bucket_batch_by_length(["n"], [9], [3, 3], pad_info=pad_info)
+        text, _ = next(iter(batches.create_tuple_iterator(num_epochs=1, output_numpy=True)))
+        assert text.shape == (3, 3)
+
+
+def test_rows_of_other_ranks_are_not_filled_up() -> None:
+    rows = [(np.ones(1),), (np.ones((1, 1)),)]
+    with pytest.raises(RuntimeError, match=r"shape \[1\] in the batch's first row and \[1, 1\] in row 1: expected rows with as many axes"):
+        list(ds.GeneratorDataset(rows, ["n"], shuffle=False).padded_batch(2, pad_info={"n": None}).create_tuple_iterator(num_epochs=1))
+
+
+def test_datasets_of_other_kinds_are_not_joined() -> None:
+    def numbers(values: Any) -> Any:
+        return ds.NumpySlicesDataset(values, ["n"], shuffle=False)
+
+    whole = numbers(np.arange(2, dtype=np.int32))
+    for other, told in ((np.ones(2, np.float32), "float32 of 0 axes"), (np.ones((2, 1), np.int32), "int32 of 1 axes")):
+        with pytest.raises(RuntimeError, match=f"concat: column 'n' is {told}: expected int32 of 0 axes"):
+            list((whole + numbers(other)).create_tuple_iterator(num_epochs=1))
+    assert len(list((numbers(["a"]) + numbers(["bcd"])).create_tuple_iterator(num_epochs=1))) == 2
+    assert len(list((numbers(np.ones((1, 2))) + numbers(np.ones((1, 3)))).create_tuple_iterator(num_epochs=1))) == 2
+
+
+def test_transforms_and_sources_can_be_pickled() -> None:
+    crop = ds.transforms.Compose([ds.vision.RandomCrop(2), ds.vision.HWC2CHW()])
+    assert pickle.loads(pickle.dumps(crop))(np.ones((3, 3, 3), np.uint8)).shape == (3, 2, 2)
+    source = pickle.loads(pickle.dumps(ds.NumpySlicesDataset(np.arange(3), ["n"], shuffle=False)))
+    assert [int(row[0]) for row in source.create_tuple_iterator(num_epochs=1, output_numpy=True)] == [0, 1, 2]

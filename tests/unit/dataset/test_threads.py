@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from typing import Any
 
 import mindspore as ms
 import mindspore.dataset as ds
@@ -150,3 +151,48 @@ def test_infinite_repeat_ends_with_its_reader() -> None:
     assert [int(next(iterator)[0]) for _ in range(7)] == [0, 1, 2, 0, 1, 2, 0]
     iterator.stop()
     assert threads() == []
+
+
+def test_iterators_of_one_generator_each_have_all_its_rows() -> None:
+    def slow() -> Any:
+        for number in range(30):
+            time.sleep(1e-3)
+            yield (np.array(number),)
+
+    dataset, found = ds.GeneratorDataset(slow(), ["n"]), {}
+
+    def read(reader: int) -> None:
+        found[reader] = [int(row[0]) for row in dataset.create_tuple_iterator(num_epochs=1, output_numpy=True)]
+
+    readers = [threading.Thread(target=read, args=(reader,)) for reader in range(3)]
+    for reader in readers:
+        reader.start()
+    for reader in readers:
+        reader.join(20)
+    assert found == {reader: list(range(30)) for reader in range(3)}
+
+
+def test_a_pipeline_inside_a_function_leaves_its_random_numbers() -> None:
+    inner = ds.NumpySlicesDataset(np.arange(3), ["n"], shuffle=False).map(lambda n: n, ["n"])
+    crop = ds.vision.RandomCrop(2)
+
+    def alone(image: Any) -> Any:
+        return crop(image)
+
+    def beside(image: Any) -> Any:
+        for _ in inner.create_tuple_iterator(num_epochs=1, output_numpy=True):
+            pass
+        return crop(image)
+
+    images = np.arange(5 * 48, dtype=np.uint8).reshape(5, 4, 4, 3)
+    seed, found = ds.config.get_seed(), []
+    ds.config.set_seed(1)
+    ds.config.set_debug_mode(True)                # all in one thread
+    try:
+        for function in (alone, beside):
+            rows = ds.NumpySlicesDataset(images, ["n"], shuffle=False).map(function, ["n"])
+            found.append([row[0].tolist() for row in rows.create_tuple_iterator(num_epochs=1, output_numpy=True)])
+    finally:
+        ds.config.set_debug_mode(False)
+        ds.config.set_seed(seed)
+    assert found[0] == found[1]

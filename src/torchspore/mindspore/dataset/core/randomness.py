@@ -24,15 +24,24 @@ _process: tuple[int | None, np.random.Generator] | None = None
 _lock = threading.Lock()
 
 
-def enter_row(key: tuple[int, ...], stream: np.random.Generator | None = None) -> None:
-    """Says which row this thread works on from now; its stream goes on, or is made when a transform draws."""
+Outer = tuple[tuple[int, ...] | None, np.random.Generator | None]
+_NONE: Outer = (None, None)
+
+
+def enter_row(key: tuple[int, ...], stream: np.random.Generator | None = None) -> Outer:
+    """Says which row this thread works on from now; its stream goes on, or is made when a transform draws.
+
+    Gives the row that it worked on before: a function of a `map` may itself go through a pipeline.
+    """
+    outer = _thread.key, _thread.generator
     _thread.key, _thread.generator = key, stream
+    return outer
 
 
-def leave_row() -> np.random.Generator | None:
-    """Ends what `enter_row` began; gives the row's stream, for a later step of the same row."""
+def leave_row(outer: Outer = _NONE) -> np.random.Generator | None:
+    """Ends what `enter_row` began, and goes back to `outer`; gives the row's stream, for a later step of the same row."""
     stream = _thread.generator
-    _thread.key = _thread.generator = None
+    _thread.key, _thread.generator = outer
     return stream
 
 

@@ -7,12 +7,12 @@ from collections.abc import Callable
 from typing import Any
 
 
-def recorded(constructor: Callable[..., None]) -> Callable[..., None]:
-    """The `__init__` that notes its arguments before it runs; of several that call each other, the first one's count."""
+def recorded(kind: type, constructor: Callable[..., None]) -> Callable[..., None]:
+    """The `__init__` of a class that notes its arguments before it runs; of several that call each other, the first one's count."""
 
     @functools.wraps(constructor)
     def __init__(self: Any, *given: Any, **named: Any) -> None:
-        self.__dict__.setdefault("_given", (constructor, given, named))
+        self.__dict__.setdefault("_given", (kind, given, named))     # the class, for the function under it can't be pickled
         constructor(self, *given, **named)
 
     return __init__
@@ -22,14 +22,14 @@ def record(kind: type) -> None:
     """Has a class note what it is constructed with, where it has a constructor of its own."""
     own = kind.__dict__.get("__init__")
     if own is not None:
-        kind.__init__ = recorded(own)  # type: ignore[misc]
+        kind.__init__ = recorded(kind, own)  # type: ignore[misc]
 
 
 def arguments(made: Any) -> dict[str, Any]:
     """What an object was constructed with, by name; nothing where its class has no constructor."""
     if "_given" not in made.__dict__:
         return {}
-    constructor, given, named = made._given
-    bound = inspect.signature(constructor).bind(made, *given, **named)
+    kind, given, named = made._given
+    bound = inspect.signature(kind.__init__).bind(made, *given, **named)
     bound.apply_defaults()
     return dict(list(bound.arguments.items())[1:])

@@ -92,15 +92,9 @@ class BatchDataset(UnionBaseDataset):
         def rows_of(task: list[_Part]) -> str:
             return f"batch {task[0][1].get_batch_num()} of epoch {task[0][1].get_epoch_num()}"
 
-        def join(part: _Part) -> Row:
-            randomness.seed_python((run.seed, part[2], part[1].get_batch_num()))
-            return self._join(part[0], columns, part[1])
-
-        def work(task: list[_Part]) -> list[Any]:
-            return apply_all(join, task)
-
         where = f"batch(per_batch_map={name_of(self.per_batch_map)})"
-        processes = Processes(self.num_parallel_workers or 1, work, where, rows_of, shared_megabytes(self._max_rowsize))
+        work, megabytes = _Work(self._joining(columns), run.seed), shared_megabytes(self._max_rowsize)
+        processes = Processes(self.num_parallel_workers or 1, work, where, rows_of, megabytes)
         run.on_close(processes.close)
         return processes
 
@@ -120,18 +114,45 @@ class BatchDataset(UnionBaseDataset):
     def _join(self, values: list[Any], columns: list[str], info: BatchInfo) -> Row:
         if self.per_batch_map is None:
             return tuple(stack(column, name) for column, name in zip(values, columns))
-        where = f"batch(per_batch_map={name_of(self.per_batch_map)})"
-        taken = self.input_columns or columns
-        positions = column_positions("batch", taken, columns)
-        found = guarded(where, self.per_batch_map, *[[own(value) for value in values[position]] for position in positions], info)
-        outputs = self.output_columns or taken
+        return self._joining(columns)(values, info)
+
+    def _joining(self, columns: list[str]) -> _Joining:
+        return _Joining(self.per_batch_map, columns, self.input_columns or columns, self.output_columns or self.input_columns or columns)
+
+
+class _Joining:
+    """Joins the rows of a batch by a `per_batch_map`; it holds nothing of the pipeline, so that a spawned process can have it."""
+
+    def __init__(self, function: Any, columns: list[str], taken: list[str], outputs: list[str]) -> None:
+        self._function, self._columns, self._outputs = function, columns, outputs
+        self._where = f"batch(per_batch_map={name_of(function)})"
+        self._positions = column_positions("batch", taken, columns)
+        self._placed = place_outputs(columns, taken, outputs)
+
+    def __call__(self, values: list[Any], info: BatchInfo) -> Row:
+        found = guarded(self._where, self._function, *[[own(value) for value in values[position]] for position in self._positions], info)
         results = found if isinstance(found, tuple) else (found,)
-        if len(results) != len(outputs):
-            expected = f"{len(outputs)} results, one for each of {outputs}, got {len(results)}"
-            raise PipelineError(message(where, expected, hint="return a tuple of the columns"))
-        given = {name: _as_batch(value, name, where) for name, value in zip(outputs, results)}
-        kept = {name: values[position] for position, name in enumerate(columns)}
-        return tuple(given[name] if name in given else stack(kept[name], name) for name in self._columns())
+        if len(results) != len(self._outputs):
+            expected = f"{len(self._outputs)} results, one for each of {self._outputs}, got {len(results)}"
+            raise PipelineError(message(self._where, expected, hint="return a tuple of the columns"))
+        given = {name: _as_batch(value, name, self._where) for name, value in zip(self._outputs, results)}
+        kept = dict(zip(self._columns, values))
+        return tuple(given[name] if name in given else stack(kept[name], name) for name in self._placed)
+
+
+class _Work:
+    """What a worker process does with a task of batches."""
+
+    def __init__(self, joining: _Joining, seed: int) -> None:
+        self._joining, self._seed = joining, seed
+
+    def __call__(self, task: list[_Part]) -> list[Any]:
+        return apply_all(self._one, task)
+
+    def _one(self, part: _Part) -> Row:
+        values, info, turn = part
+        randomness.seed_python((self._seed, turn, info.get_batch_num()))
+        return self._joining(values, info)
 
 
 def tell_waiting(dataset: Dataset, batch_size: Any) -> None:
@@ -192,11 +213,12 @@ class PaddedBatchDataset(BatchDataset):
                     raise TypeError(message(f"padded_batch(pad_info={{{name!r}: {short(pad)}}})", "(shape, value) or None"))
         super().__init__(input_dataset, batch_size, drop_remainder, num_parallel_workers)
         self.pad_info = pad_info or {}
+        self._fills_all = pad_info is not None and not pad_info
 
     def _join(self, values: list[Any], columns: list[str], info: BatchInfo) -> Row:
         column_positions("padded_batch", list(self.pad_info), columns)
         return tuple(
-            stack(padded(column, name, self.pad_info[name]) if name in self.pad_info else column, name)
+            stack(padded(column, name, self.pad_info.get(name)) if self._fills_all or name in self.pad_info else column, name)
             for column, name in zip(values, columns)
         )
 
@@ -204,15 +226,32 @@ class PaddedBatchDataset(BatchDataset):
 def padded(values: Any, name: str, pad: tuple[Any, Any] | None) -> list[np.ndarray]:
     """One column's values filled up to one shape: what `pad`, (shape, value), says, or the largest in each axis."""
     shape, fill = pad or (None, None)
-    rank = values[0].ndim
+    rank, dtype = values[0].ndim, np.result_type(*values) if values[0].dtype.kind in "SU" else None
+    for number, value in enumerate(values):
+        if value.ndim != rank:
+            what = f"padded_batch: column {name!r} has shape {list(values[0].shape)} in the batch's first row and {list(value.shape)}"
+            raise PipelineError(message(f"{what} in row {number}", "rows with as many axes"))
     largest = [max(value.shape[axis] for value in values) for axis in range(rank)]
     if shape is not None and len(shape) != rank:
         raise PipelineError(message(f"padded_batch: shape {list(shape)} for column {name!r}", f"{rank} sizes, one for each axis"))
     wanted = largest if shape is None else [size if one is None else one for one, size in zip(shape, largest)]
     filled = []
     for value in values:
-        result = np.full(wanted, 0 if fill is None else fill, value.dtype)
+        filling = _filling(fill, value.dtype, name)
+        result = np.full(wanted, filling, filling.dtype if dtype is None else np.result_type(dtype, filling))
         part = tuple(slice(0, min(size, have)) for size, have in zip(wanted, value.shape))
         result[part] = value[part]
         filled.append(result)
     return filled
+
+
+def _filling(fill: Any, dtype: np.dtype, name: str) -> np.ndarray:
+    """What fills up a column of `dtype`: text stays whole, a number is cast as MindSpore casts it."""
+    is_text = dtype.kind in "SU"
+    if fill is None:
+        return np.zeros((), f"{dtype.kind}1" if is_text else dtype)
+    given = np.asarray(fill)
+    if is_text != (given.dtype.kind in "SU") or given.ndim:
+        what = f"padded_batch: {short(fill)} to fill up column {name!r} of {dtype}"
+        raise PipelineError(message(what, "text" if is_text else "a number"))
+    return given.astype(dtype.kind) if is_text else given.astype(dtype)

@@ -84,8 +84,8 @@ class BucketBatchByLengthDataset(UnionBaseDataset):
         return tuple(stack(self._padded(values, name, bucket), name) for name, values in zip(columns, zip(*rows)))
 
     def _padded(self, values: Any, name: str, bucket: int) -> Any:
-        if self._padding is None:                # every column up to its longest row
-            return padded(values, name, None) if values[0].dtype.kind not in "SU" else values
+        if not self._padding:                    # every column up to its longest row
+            return padded(values, name, None)
         if name not in self._padding:
             return values
         pad = self._padding[name]

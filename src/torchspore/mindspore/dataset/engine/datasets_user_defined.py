@@ -1,8 +1,10 @@
 """Sources that a program brings itself: Python objects, generators and arrays."""
 from __future__ import annotations
 
+import copy
 import inspect
 import operator
+import threading
 from collections.abc import Callable, Iterator
 from itertools import islice
 from typing import Any
@@ -66,7 +68,7 @@ class GeneratorDataset(MappableDataset, UnionBaseDataset):
         super().__init__(call, num_parallel_workers, sampler, num_samples, None if sampler is not None else shuffle, num_shards, shard_id)
         self._place = f"{call}(source={name_of(source)})"
         self.source, self.column_types = source, _column_types(call, column_types)
-        self._recorded: list[Any] | None = None
+        self._first_rows = _Recorded(source) if inspect.isgenerator(source) else None
 
     def _columns(self) -> list[str]:
         return self.column_names
@@ -128,17 +130,17 @@ class GeneratorDataset(MappableDataset, UnionBaseDataset):
         def rows_of(task: tuple[int, list[Any]]) -> str:
             return f"row {task[1][0]}" if len(task[1]) == 1 else f"rows {short(task[1])}"
 
-        def seeded(turn: int, index: Any) -> Row:
-            randomness.seed_python((run.seed, turn, *tree.listed(index)))
-            return read(index)
-
-        def work(task: tuple[int, list[Any]]) -> list[Any]:
-            return apply_all(lambda index: seeded(task[0], index), task[1])
-
         count, megabytes = self.num_parallel_workers or 1, shared_megabytes(self._max_rowsize)
-        processes = Processes(count, work, self._place, rows_of, megabytes)
+        processes = Processes(count, _Work(self._reader(read), run.seed), self._place, rows_of, megabytes)
         run.on_close(processes.close)
         return processes
+
+    def _reader(self, read: Callable[[Any], Row]) -> Callable[[Any], Row]:
+        """`read` of a copy of this source without what chooses the rows, which stays here: a spawned process need not know it."""
+        reader = copy.copy(self)
+        reader.sampler = reader.batch_sampler = reader._first_rows = None  # type: ignore[assignment]
+        found: Callable[[Any], Row] = getattr(reader, read.__name__)
+        return found
 
     def _epoch(self, run: Run) -> Iterator[Row]:
         if self.batch_sampler is not None:
@@ -165,14 +167,8 @@ class GeneratorDataset(MappableDataset, UnionBaseDataset):
 
     def _values(self) -> Iterator[Any]:
         source = self.source
-        if inspect.isgenerator(source):
-            # A generator runs once; its rows are kept, so that the next epoch gives them again as in MindSpore.
-            if self._recorded is None:
-                self._recorded = []
-            yield from self._recorded
-            for value in source:
-                self._recorded.append(value)
-                yield value
+        if self._first_rows is not None:
+            yield from self._first_rows
         elif hasattr(source, "__iter__"):
             yield from source
         elif hasattr(source, "__next__"):
@@ -207,6 +203,39 @@ class GeneratorDataset(MappableDataset, UnionBaseDataset):
         is_text = wanted in ("string", "bytes")
         if wanted is not None and (array.dtype.kind not in "SU" if is_text else array.dtype != np.dtype(wanted)):
             raise PipelineError(message(f"{self._place}: column {name!r} is {array.dtype}", f"{wanted}, as the schema says"))
+
+
+class _Recorded:
+    """The rows of a generator, which runs once; they are kept, so that each epoch of each iterator gives them again as in MindSpore."""
+
+    def __init__(self, source: Iterator[Any]) -> None:
+        self._source, self._rows, self._lock = source, list[Any](), threading.RLock()
+
+    def __iter__(self) -> Iterator[Any]:
+        number = 0
+        while True:
+            with self._lock:                     # another iterator may be as far, in its own thread
+                if number == len(self._rows):
+                    try:
+                        self._rows.append(next(self._source))
+                    except StopIteration:
+                        return
+            yield self._rows[number]
+            number += 1
+
+
+class _Work:
+    """What a worker process does with a task of indices."""
+
+    def __init__(self, read: Callable[[Any], Row], seed: int) -> None:
+        self._read, self._seed = read, seed
+
+    def __call__(self, task: tuple[int, list[Any]]) -> list[Any]:
+        return apply_all(lambda index: self._seeded(task[0], index), task[1])
+
+    def _seeded(self, turn: int, index: Any) -> Row:
+        randomness.seed_python((self._seed, turn, *tree.listed(index)))
+        return self._read(index)
 
 
 def _check_batches(call: str, batch_sampler: Any, collate_fn: Any, single: dict[str, Any], is_indexable: bool) -> Any:

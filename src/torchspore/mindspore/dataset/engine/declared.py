@@ -130,7 +130,7 @@ class Declared:
     def __init_subclass__(cls, arguments: str | None = None, **more: Any) -> None:
         super().__init_subclass__(**more)
         if arguments is not None:
-            cls.__init__ = recorded(constructor(arguments))  # type: ignore[method-assign]
+            cls.__init__ = recorded(cls, constructor(arguments))  # type: ignore[method-assign]
 
     def _begin(self, **arguments: Any) -> None:
         call = type(self).__name__

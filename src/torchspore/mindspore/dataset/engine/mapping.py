@@ -165,7 +165,7 @@ class _Plan:
     def apply(self, item: tuple[int, Row]) -> Row:
         """One row after all operations."""
         number, row = item
-        randomness.enter_row((*self._key, number))
+        outer = randomness.enter_row((*self._key, number))
         try:
             values: tuple[Any, ...] = tuple([row[position] for position in self.positions])
             if self._writes:
@@ -174,7 +174,7 @@ class _Plan:
                 found = guarded(name, operation, *values)
                 values = found if type(found) is tuple else (found,)
         finally:
-            randomness.leave_row()
+            randomness.leave_row(outer)
         return self._row(row, values)
 
     @property

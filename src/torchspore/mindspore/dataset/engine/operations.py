@@ -11,7 +11,7 @@ from torchspore.base.text import message, short
 from torchspore.mindspore.dataset.core.random_order import Twister64
 from torchspore.mindspore.dataset.core.validator_helpers import INT32_MAX, check_columns, check_int, check_type
 from torchspore.mindspore.dataset.engine.dataset import Dataset, UnionBaseDataset
-from torchspore.mindspore.dataset.engine.failures import guarded, name_of
+from torchspore.mindspore.dataset.engine.failures import PipelineError, guarded, name_of
 from torchspore.mindspore.dataset.engine.rows import Row, Run, own
 from torchspore.mindspore.dataset.engine.shuffling import through_buffer
 
@@ -212,13 +212,38 @@ class ConcatDataset(UnionBaseDataset):
 
     def _epoch(self, run: Run) -> Iterator[Row]:
         self._columns()
-        rows = (row for child in self.children for row in child._epoch(run))
+        rows = self._alike(run)
         if self._sampler is None:
             yield from rows
             return
         for number, row in enumerate(rows):
             if number % self._sampler.num_shards == self._sampler.shard_id:
                 yield row
+
+
+    def _alike(self, run: Run) -> Iterator[Row]:
+        """The rows. Raises RuntimeError where the first one of a dataset has another dtype or number of axes than the first of all."""
+        kinds: list[Any] = []
+        for child in self.children:
+            for number, row in builtins.enumerate(child._epoch(run)):
+                if not number:
+                    kinds = kinds or [_kind(value) for value in row]
+                    self._check_kinds(kinds, row)
+                yield row
+
+    def _check_kinds(self, kinds: list[Any], row: Row) -> None:
+        for name, (dtype, axes), value in builtins.zip(self._columns(), kinds, row):
+            if _kind(value) != (dtype, axes):
+                found = f"concat: column {name!r} is {_kind(value)[0]} of {_kind(value)[1]} axes"
+                hint = f"make them alike in a map, such as map(transforms.TypeCast(...), {[name]})"
+                raise PipelineError(message(found, f"{dtype} of {axes} axes, as in the first dataset", hint=hint))
+
+
+def _kind(value: Any) -> tuple[str, int]:
+    """What the values of a column have in common, however long they are."""
+    if isinstance(value, dict):
+        return "a dict", 0
+    return {"U": "text", "S": "bytes"}.get(value.dtype.kind, value.dtype.name), value.ndim
 
 
 class RenameDataset(UnionBaseDataset):

@@ -181,9 +181,20 @@ def _serve(pipe: Any, parents_end: Any, region: Any, function: Callable[[Any], A
             task = _receive(pipe, region)
             if task is _HUNG_UP:
                 os._exit(0)
-            _send(pipe, region, _answer(function, task))
+            answer = _answer(function, task)
+            _flush()
+            _send(pipe, region, answer)
     except (EOFError, OSError):
         os._exit(0)
+
+
+def _flush() -> None:
+    """Lets out what the functions printed: the process ends without Python's own end, which would."""
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except (AttributeError, OSError, ValueError):        # none, closed, or nobody reads it any more
+            pass
 
 
 def _answer(function: Callable[[Any], Any], task: Any) -> tuple[str, Any]:

@@ -50,7 +50,9 @@ class Run:
 
 def own(value: Any) -> Any:
     """What a function of the user's is given: an array of its own, which it may write into. A source's array is read in every epoch."""
-    return value.copy() if type(value) is np.ndarray else value
+    if type(value) is np.ndarray:
+        return value.copy()
+    return {key: own(item) for key, item in value.items()} if type(value) is dict else value
 
 
 def to_array(value: Any, where: str) -> Any:

@@ -210,6 +210,8 @@ def _called(where: str, kind: Any, first: list[Any], said: dict[str, Any]) -> An
             value = _choice(where, Shuffle, value)
         elif isinstance(default, Enum) and value is not None and not isinstance(value, bool):
             value = _choice(where, type(default), value)
+        elif name == "pad_info" and value == {}:
+            pass                                 # fills up all columns; None none
         elif default is None and (value in ([], {}) or (name == "num_samples" and value == 0)):
             value = None
         given[name] = value
