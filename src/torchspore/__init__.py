@@ -34,6 +34,7 @@ def load_ipython_extension(ipython: object) -> None:
             shell.run_cell(cell)
         importlib.import_module("torchspore.cli.explain").show()
 
+    importlib.import_module("torchspore.context.effects").expect_explain()
     shell.register_magic_function(explain, magic_kind="line_cell", magic_name="explain")
 
 

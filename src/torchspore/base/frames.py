@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import sysconfig
 from pathlib import Path
@@ -59,3 +60,12 @@ def user_line(skip: int = 1) -> str | None:
     """Gives `file:line` of the innermost frame of the user's, as tools make it clickable."""
     found = user_frame(skip + 1)
     return None if found is None else f"{found[0]}:{found[1]}"
+
+
+def near(where: str) -> str:
+    """`file:line` with the path from the working folder, where the file lies in it."""
+    path, _, line = where.rpartition(":")
+    if not path:
+        return where
+    shorter = os.path.relpath(path)
+    return f"{path if shorter.startswith('..') else shorter}:{line}"

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from typing import TextIO
 
+from torchspore.base.frames import near
 from torchspore.base.text import short
 from torchspore.context import effects
 from torchspore.context.option import Option
@@ -45,20 +45,12 @@ def rows() -> list[Row]:
 
 def _source(option: Option) -> str:
     source, setting = STORE.source(option.key)
-    where = _relative(setting.where) if setting is not None and setting.where else ""
+    where = near(setting.where) if setting is not None and setting.where else ""
     if source == "forced environment":
         asked = STORE.asked(option.key)
         told = f"; the program asks for {short(asked.written)}" if asked is not None and setting and asked.value != setting.value else ""
         return f"{where}, forced{told}"
     return where or source
-
-
-def _relative(where: str) -> str:
-    path, _, line = where.rpartition(":")
-    if not path:
-        return where
-    near = os.path.relpath(path)
-    return f"{path if near.startswith('..') else near}:{line}"
 
 
 def _outcome(option: Option) -> str:

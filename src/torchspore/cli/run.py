@@ -24,7 +24,7 @@ A notebook's cells run in their order, in its folder; an error names the cell an
 EXPLAIN = """usage: torchspore explain [--device CPU|GPU|Ascend] (script.py | notebook.ipynb | -m module | -c code) [arguments …]
 
 Runs the program as `torchspore run` does, then prints each option that was set or that acted: its value, where the value came from,
-and what came of it here.
+and what came of it here; and of each data pipeline who waited for whom.
 """
 OPTIONS = ("--device", "--explain", "--lenient")
 DEVICES = ("CPU", "GPU", "Ascend")
@@ -103,6 +103,10 @@ def run(words: Sequence[str]) -> int:
         os.environ["TORCHSPORE_DEVICE"] = request.device
     if request.lenient:
         os.environ["TORCHSPORE_LENIENT"] = "1"
+    if request.explain:
+        from torchspore.context import effects
+
+        effects.expect_explain()
     from torchspore.cli import program
 
     if request.script is not None and request.script.endswith(notebooks.SUFFIX):

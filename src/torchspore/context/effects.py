@@ -59,9 +59,11 @@ class Outcome:
 
 NO_GRAPH = Outcome.no_effect("PYNATIVE_MODE compiles no graph")
 Effect = Callable[[Any], Outcome]
+Note = str | Callable[[], str]
 
 _outcomes: dict[str, Outcome] = {}
-_notes: dict[str, list[str]] = {}
+_notes: dict[str, list[Note]] = {}
+_explaining = False
 _first_use: str | None = None
 expect_graph: Callable[[str], None] | None = None
 """The engine's function that watches for operators outside of graphs."""
@@ -129,8 +131,19 @@ def has_outcome(key: str) -> bool:
     return key in _outcomes
 
 
-def note(section: str, line: str) -> None:
-    """Adds a line to a section of `torchspore explain`, once."""
+def expect_explain() -> None:
+    """Tells that `torchspore explain` is going to print, so that what costs a little time is measured."""
+    global _explaining
+    _explaining = True
+
+
+def is_explaining() -> bool:
+    """Says whether what only `torchspore explain` prints should be measured."""
+    return _explaining
+
+
+def note(section: str, line: Note) -> None:
+    """Adds a line to a section of `torchspore explain`, once; a function gives the line when it is printed, empty for none."""
     lines = _notes.setdefault(section, [])
     if line not in lines:
         lines.append(line)
@@ -138,7 +151,8 @@ def note(section: str, line: str) -> None:
 
 def notes() -> dict[str, list[str]]:
     """Gives the sections of `torchspore explain` and their lines, in order of arrival."""
-    return {section: list(lines) for section, lines in _notes.items()}
+    found = {section: [line if isinstance(line, str) else line() for line in lines] for section, lines in _notes.items()}
+    return {section: [line for line in lines if line] for section, lines in found.items() if any(lines)}
 
 
 def device_used(line: str) -> None:

@@ -126,7 +126,7 @@ def set_callback_timeout(timeout: int) -> None:
 
 
 def set_multiprocessing_timeout_interval(interval: int) -> None:
-    """Seconds between two warnings about a slow worker process; kept and read back, workers are threads."""
+    """Seconds between two warnings of the watchdog about a thread or process that works on one row for long; 300 by default."""
     check_int("set_multiprocessing_timeout_interval", "interval", interval, 1, INT32_MAX - 1)
     _values["multiprocessing_timeout_interval"] = interval
 
@@ -228,7 +228,9 @@ set_enable_shared_mem, get_enable_shared_mem = _flag(
 )
 set_auto_num_workers, get_auto_num_workers = _flag("auto_num_workers", "Choosing the number of workers; kept and read back.")
 set_auto_offload, get_auto_offload = _flag("auto_offload", "Moving transforms to the accelerator; kept, they run on the host.")
-set_enable_watchdog, get_enable_watchdog = _flag("enable_watchdog", "Watching worker processes; kept, threads report their errors.")
+set_enable_watchdog, get_enable_watchdog = _flag(
+    "enable_watchdog", "Warnings about a pipeline that keeps the program waiting: which step hangs, for how long, and at which line."
+)
 set_fast_recovery, get_fast_recovery = _flag("fast_recovery", "Skipping to a step without repeating random transforms; kept.")
 set_dynamic_shape, get_dynamic_shape = _flag("dynamic_shape", "Batches whose shapes differ; kept, every pipeline takes them.")
 

@@ -33,3 +33,9 @@ def arguments(made: Any) -> dict[str, Any]:
     bound = inspect.signature(kind.__init__).bind(made, *given, **named)
     bound.apply_defaults()
     return dict(list(bound.arguments.items())[1:])
+
+
+def constructor_of(made: Any) -> Callable[..., None] | None:
+    """The constructor that noted those arguments; None where the class has none of its own."""
+    found: Callable[..., None] | None = made.__dict__["_given"][0] if "_given" in made.__dict__ else None
+    return found

@@ -286,6 +286,12 @@ class Dataset:
 
         return to_json(self, filename)
 
+    def _repr_html_(self) -> str:
+        """The pipeline as a picture, which notebooks show."""
+        from torchspore.mindspore.dataset.engine.picture import picture
+
+        return picture(self)
+
     # Vocabularies --------------------------------------------------------------------------------------------------------------------
 
     def build_vocab(self, columns: Any, freq_range: Any, top_k: Any, special_tokens: Any, special_first: Any) -> Any:

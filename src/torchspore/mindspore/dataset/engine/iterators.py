@@ -13,6 +13,8 @@ import numpy as np
 
 from torchspore.base.text import message
 from torchspore.mindspore.dataset.core import config
+from torchspore.mindspore.dataset.engine import whereabouts
+from torchspore.mindspore.dataset.engine.explained import Reading
 from torchspore.mindspore.dataset.engine.rows import Row, Run
 from torchspore.mindspore.dataset.engine.workers import ReadAhead
 
@@ -39,8 +41,13 @@ class Iterator:
         self._in_epoch = False
         run = Run()
         epochs = _Epochs(dataset, run, skipped)
-        self._reader: Any = _Inline(epochs) if config.get_debug_mode() else ReadAhead(epochs, config.get_prefetch_size())
-        self._finalizer = weakref.finalize(self, _close, self._reader, run)
+        reading = Reading(dataset, run, config.get_debug_mode())
+        self._waits, self._is_batched = reading.waits, dataset.get_batch_size() != 1
+        self._reader: Any = _Inline(epochs) if reading.is_inline else ReadAhead(
+            epochs, config.get_prefetch_size(), reading.waits, whereabouts.patience, whereabouts.tell
+        )
+        reading.watch(self._reader)
+        self._finalizer = weakref.finalize(self, _close, self._reader, run, reading)
 
     def __iter__(self) -> Iterator:
         return self
@@ -59,12 +66,18 @@ class Iterator:
                 )
             self._started += 1
             self._in_epoch = True
+            self._waits.begin_epoch()
             self._reader.start_epoch()
         try:
             row = self._reader.next()
+            if self._is_batched:
+                self._waits.give(_count(row))
+            else:
+                self._waits.give_one()
             return self._shape(row if self._has_all else tuple(row[place] for place in self._places))
         except StopIteration:
             self._in_epoch = False
+            self._waits.end_epoch(is_whole=True)
             if 0 < self._num_epochs <= self._started:
                 self._finalizer()
             raise
@@ -154,7 +167,14 @@ class _Inline:
             self._rows.close()
 
 
-def _close(reader: Any, run: Run) -> None:
+def _count(batch: Row) -> int:
+    """The rows of a batch."""
+    shape = getattr(batch[0], "shape", ()) if batch else ()
+    return shape[0] if shape else 1
+
+
+def _close(reader: Any, run: Run, reading: Reading) -> None:
     run.is_closing = True
+    reading.close()
     reader.close()
     run.close()

@@ -27,7 +27,7 @@ class Pace:
     """What was seen so far of one step: seconds a row in this thread, and whether workers do more in the same time."""
 
     def __init__(self, workers: int, light: float = _LIGHT) -> None:
-        self._workers, self._light = workers, light
+        self.workers, self._light = workers, light
         self.each: float | None = None
         self._lock = threading.Lock()
         self._chunks, self._rows, self._seconds = 0, 0, 0.0
@@ -49,7 +49,7 @@ class Pace:
         with self._lock:
             self._chunks, self._rows, self._seconds = self._chunks + 1, self._rows + rows, self._seconds + seconds
             if self._chunks >= _SEEN_CHUNKS and self._seconds >= _SEEN_SECONDS:
-                self.pays = self._workers * self.each * self._rows / self._seconds >= _GAIN
+                self.pays = self.workers * self.each * self._rows / self._seconds >= _GAIN
 
 
 def paced_map(

@@ -46,7 +46,7 @@ class Processes:
 
     def __init__(self, count: int, function: Callable[[Any], Any], where: str, describe: Describe, megabytes: int = 0) -> None:
         method = config.get_multiprocessing_start_method()
-        self._where, self._describe = where, describe
+        self._where, self._describe, self.count = where, describe, count
         self._children = [
             _Child(number, function, where, max(_REGION, megabytes * 2**20), method) for number in range(count)
         ]

@@ -32,6 +32,10 @@ class Run:
             self._kept[key] = make()
         return self._kept[key]
 
+    def kept(self, node: Any) -> list[Any]:
+        """All that `node` keeps in this run."""
+        return [value for (owner, _), value in list(self._kept.items()) if owner == id(node)]
+
     def turn(self, node: Any) -> int:
         """How often `node` has begun to give its rows before, in this run: more often than there are epochs below a `repeat`."""
         turns: list[int] = self.keep(node, lambda: [-1], "turn")

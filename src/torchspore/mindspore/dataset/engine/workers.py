@@ -9,8 +9,11 @@ from __future__ import annotations
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from queue import SimpleQueue
+from queue import Empty, SimpleQueue
+from time import perf_counter
 from typing import Any
+
+from torchspore.mindspore.dataset.engine.waits import Waits
 
 _JOIN_SECONDS = 2.0
 
@@ -22,11 +25,14 @@ class Call:
         self._function, self._arguments = function, arguments
         self._done: SimpleQueue[tuple[Any, BaseException | None]] = SimpleQueue()
         self.is_cancelled = False
+        self.thread = 0
+        """The number of the thread that makes it, 0 before."""
 
     def run(self) -> None:
         """Makes the call, unless nobody waits for it any more."""
         if self.is_cancelled:
             return
+        self.thread = threading.get_ident()
         try:
             self._done.put((self._function(*self._arguments), None))
         except BaseException as error:
@@ -103,10 +109,17 @@ _END = object()
 
 
 class ReadAhead:
-    """A thread that runs one epoch after another into a queue of `depth` rows; it starts an epoch when it is asked for."""
+    """A thread that runs one epoch after another into a queue of `depth` rows; it starts an epoch when it is asked for.
 
-    def __init__(self, epoch: Callable[[], Iterator[Any]], depth: int) -> None:
-        self._epoch = epoch
+    `waits` notes who waits for whom. Where the program waits longer than `patience` says, `tell` is given the thread's number and the
+    seconds, again and again.
+    """
+
+    def __init__(
+        self, epoch: Callable[[], Iterator[Any]], depth: int, waits: Waits, patience: Callable[[], float | None],
+        tell: Callable[[int, float], None],
+    ) -> None:
+        self._epoch, self._waits, self._patience, self._tell = epoch, waits, patience, tell
         self._rows: SimpleQueue[Any] = SimpleQueue()
         self._room: SimpleQueue[None] = SimpleQueue()
         self._asked: SimpleQueue[None] = SimpleQueue()
@@ -114,21 +127,21 @@ class ReadAhead:
             self._room.put(None)
         self._wanted = False
         self._closed = False
-        self._thread: threading.Thread | None = None
+        self.thread: threading.Thread | None = None
 
     def start_epoch(self) -> None:
         """Asks for the rows of the next epoch."""
         self._wanted = True
         self._asked.put(None)
-        if self._thread is None:
-            self._thread = threading.Thread(target=self._run, name="torchspore-dataset", daemon=True)
-            self._thread.start()
+        if self.thread is None:
+            self.thread = threading.Thread(target=self._run, name="torchspore-dataset", daemon=True)
+            self.thread.start()
 
     def next(self) -> Any:
         """The next row. Raises StopIteration at the end of the epoch, and what the pipeline raised."""
         if self._closed:
             raise StopIteration
-        row = self._rows.get()
+        row = self._wait() if self._rows.empty() else self._rows.get()
         self._room.put(None)
         if row is _END:
             raise StopIteration
@@ -136,17 +149,35 @@ class ReadAhead:
             raise row.error
         return row
 
+    def _wait(self) -> Any:
+        """The next row, once it is there."""
+        start = perf_counter()
+        try:
+            while True:
+                try:
+                    return self._rows.get(timeout=self._patience())
+                except Empty:
+                    if self.thread is not None and self.thread.ident is not None:
+                        self._tell(self.thread.ident, perf_counter() - start)
+        finally:
+            self._waits.waited += perf_counter() - start
+
     def close(self) -> None:
         """Ends the thread and forgets the rows that wait."""
         self._closed = True
         self._room.put(None)
         self._asked.put(None)
         self._rows.put(_END)                       # for a consumer that waits in another thread
-        if self._thread is not None and self._thread is not threading.current_thread():
-            self._thread.join(_JOIN_SECONDS)
+        if self.thread is not None and self.thread is not threading.current_thread():
+            self.thread.join(_JOIN_SECONDS)
 
     def _put(self, row: Any) -> bool:
-        self._room.get()
+        if self._room.empty():
+            self._waits.rest()
+            self._room.get()
+            self._waits.work()
+        else:
+            self._room.get()
         if not self._closed:
             self._rows.put(row)
         return not self._closed
@@ -159,6 +190,7 @@ class ReadAhead:
                 return
             self._wanted = False
             rows = None
+            self._waits.work()
             try:
                 rows = self._epoch()
                 for row in rows:
@@ -170,6 +202,7 @@ class ReadAhead:
             finally:
                 if rows is not None:
                     rows.close()
+                self._waits.rest()
 
 
 class _Raised:

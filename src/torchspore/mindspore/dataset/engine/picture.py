@@ -1,0 +1,67 @@
+"""A pipeline as a picture for notebooks: a box for each source and step with what it was made with, and arrows between them.
+
+One piece of HTML that needs nothing else: no script, no style sheet, no file. It takes the page's own colours, light or dark.
+"""
+from __future__ import annotations
+
+from html import escape
+from typing import Any
+
+from torchspore.mindspore.dataset.core.operation import TensorOperation
+from torchspore.mindspore.dataset.engine import described
+from torchspore.mindspore.dataset.engine.dataset import Dataset
+
+_MOST_BOXES = 60
+_ROW = "display:flex;flex-wrap:wrap;align-items:center;gap:4px"
+_COLUMN = "display:flex;flex-direction:column;gap:8px;border-right:2px solid;padding-right:6px"
+_BOX = "border:1px solid;border-radius:6px;padding:4px 10px;max-width:26em;overflow-wrap:anywhere"
+_SMALL = "font-size:85%;opacity:.75"
+_ARROW = (
+    '<svg width="24" height="12" viewBox="0 0 24 12" aria-hidden="true">'
+    '<path d="M1 6h20M16 1l6 5-6 5" fill="none" stroke="currentColor" stroke-width="1.5"/></svg>'
+)
+
+
+def picture(dataset: Dataset) -> str:
+    """The HTML of a pipeline; of one with more than 60 boxes, the last ones."""
+    return f'<div class="torchspore-pipeline" style="font:13px/1.4 sans-serif">{_Picture().pipeline(dataset)}</div>'
+
+
+class _Picture:
+    def __init__(self) -> None:
+        self._left = _MOST_BOXES
+
+    def pipeline(self, dataset: Dataset) -> str:
+        """From what it reads to its last step."""
+        parts: list[str] = []
+        step = dataset
+        while self._left > 0:
+            self._left -= 1
+            parts.append(_box(step))
+            if len(step.children) != 1:
+                break
+            step = step.children[0]
+        else:
+            return f'<div style="{_ROW}">{_ARROW.join(["&hellip;", *reversed(parts)])}</div>'
+        if step.children:
+            parts.append(f'<div style="{_COLUMN}">{"".join(self.pipeline(child) for child in step.children)}</div>')
+        return f'<div style="{_ROW}">{_ARROW.join(reversed(parts))}</div>'
+
+
+def _box(step: Dataset) -> str:
+    lines = [f"<div>{_text(key)} = {_value(value)}</div>" for key, value in described.said(step).items()]
+    inner = f'<div style="{_SMALL}">{"".join(lines)}</div>' if lines else ""
+    return f'<div style="{_BOX}"><b>{_text(described.name(step))}</b>{inner}</div>'
+
+
+def _value(value: Any) -> str:
+    """An argument; transforms each in a line of its own."""
+    many = value if isinstance(value, (list, tuple)) else [value]
+    if not any(isinstance(one, TensorOperation) for one in many):
+        return _text(described.shown(value))
+    return "".join(f'<div style="padding-left:1em">{_text(described.shown(one))}</div>' for one in many)
+
+
+def _text(text: str) -> str:
+    """Text that is only that, whatever it holds."""
+    return escape(text.encode("utf-8", "replace").decode())
