@@ -57,6 +57,15 @@ def test_notes_stand_below_the_table(monkeypatch: pytest.MonkeyPatch) -> None:
     assert out.getvalue().endswith("\ngraphs\n  Net.construct: 12 operators\n")
 
 
+def test_a_note_may_be_asked_when_it_is_printed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(effects, "_notes", {})
+    rows: list[int] = []
+    effects.note("data pipelines", lambda: f"{len(rows)} rows" if rows else "")
+    assert effects.notes() == {}
+    rows.append(1)
+    assert effects.notes() == {"data pipelines": ["1 rows"]}
+
+
 def test_on_a_terminal_the_table_is_drawn() -> None:
     class Terminal(io.StringIO):
         def isatty(self) -> bool:
