@@ -61,9 +61,9 @@ def test_what_is_no_notebook_is_refused(run: RunFixture, tmp_path: Path) -> None
 
 
 def test_check_reads_the_cells_of_a_notebook(run: RunFixture, tmp_path: Path) -> None:
-    notebook(tmp_path / "nb.ipynb", "!pip install mindspore\nfrom mindspore import nn", "x = 1\nnn.AdaSumByGradWrapCell(1)")
+    notebook(tmp_path / "nb.ipynb", "!pip install mindspore\nfrom mindspore import nn", "x = 1\nnn.OptTFTWrapper(1)")
     ended = run("check", "nb.ipynb")
-    assert ended.code == 1 and ended.out.startswith("nb.ipynb, cell 2, line 2: mindspore.nn.AdaSumByGradWrapCell is not in torchspore yet")
+    assert ended.code == 1 and ended.out.startswith("nb.ipynb, cell 2, line 2: mindspore.nn.OptTFTWrapper is not in torchspore yet")
 
 
 def test_explain_takes_the_device(run: RunFixture, tmp_path: Path) -> None:
