@@ -100,19 +100,47 @@ def decode(data: np.ndarray, where: str) -> np.ndarray:
     flat = np.ascontiguousarray(data).reshape(-1)
     check_pixels(flat, where)
     if flat.dtype == np.uint8 and flat[:2].tobytes() == _JPEG:
-        import simplejpeg
-
-        try:
-            return simplejpeg.decode_jpeg(flat, "RGB")
-        except ValueError:                       # colours of print, or damage that OpenCV reads past as MindSpore does
-            pass
+        found = _jpeg(flat)
+        if found is not None:
+            return found
     image = cv2.imdecode(flat, cv2.IMREAD_COLOR | cv2.IMREAD_IGNORE_ORIENTATION) if flat.dtype == np.uint8 and flat.size else None
     if image is None:
         raise RuntimeError(message(f"{where}: {flat.size} bytes", "the bytes of an image file (JPEG, PNG, BMP, TIFF, WebP)"))
     return cv2.cvtColor(image, cv2.COLOR_BGR2RGB)
 
 
-_JPEG = b"\xff\xd8"
+_JPEG, _END = b"\xff\xd8", b"\xff\xd9"
+
+
+def _jpeg(flat: np.ndarray) -> np.ndarray | None:
+    """The picture of a JPEG file, of one too that lacks the mark of its end; None for damage, which OpenCV may read past as MindSpore does."""
+    import simplejpeg
+
+    try:
+        if simplejpeg.decode_jpeg_header(flat)[2] in ("CMYK", "YCCK"):
+            return _of_print(flat)
+        return simplejpeg.decode_jpeg(flat, "RGB")
+    except (ValueError, OSError, SyntaxError):
+        pass
+    try:
+        return None if flat[-2:].tobytes() == _END else simplejpeg.decode_jpeg(flat.tobytes() + _END, "RGB")
+    except ValueError:
+        return None
+
+
+def _of_print(flat: np.ndarray) -> np.ndarray:
+    """A picture in cyan, magenta, yellow and black, in MindSpore's arithmetic."""
+    import io
+
+    from PIL import Image
+
+    with Image.open(io.BytesIO(flat.tobytes())) as picture:
+        inks = np.asarray(picture).astype(np.uint16)
+        # Adobe's programs store what the inks leave of the light; Pillow turns every file around.
+        light = 255 - inks if "adobe" in picture.info else inks
+    return (light[..., :3] * light[..., 3:] // 255).astype(np.uint8)
+
+
 MOST_PIXELS = 178_956_970
 """Where Pillow stops too. OPENCV_IO_MAX_IMAGE_PIXELS names another number."""
 
