@@ -113,7 +113,7 @@ _JPEG, _END = b"\xff\xd8", b"\xff\xd9"
 
 
 def _jpeg(flat: np.ndarray) -> np.ndarray | None:
-    """The picture of a JPEG file, of one too that lacks the mark of its end; None for damage, which OpenCV may read past as MindSpore does."""
+    """The picture of a JPEG file, also of one that lacks the mark of its end; None for damage that OpenCV may read past."""
     import simplejpeg
 
     try:
