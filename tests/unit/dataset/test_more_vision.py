@@ -239,3 +239,12 @@ def test_a_picture_without_the_mark_of_its_end() -> None:
         assert vision.Decode()(whole[:-lacking]).tolist() == vision.Decode()(whole).tolist()
     with pytest.raises(RuntimeError, match="expected the bytes of an image file"):
         vision.Decode()(whole[: len(whole) // 2])
+
+
+def test_to_tensor_has_the_bits_of_2_10() -> None:
+    """It multiplies by 1/255: divided, half the values have another last bit."""
+    values = np.arange(256, dtype=np.uint8).reshape(16, 16, 1)
+    expected = (values.transpose(2, 0, 1).astype(np.float32) * np.float32(1 / 255)).tobytes()
+    assert vision.ToTensor()(values).tobytes() == expected
+    rows = ds.NumpySlicesDataset(values[None].repeat(40, 0), ["n"], shuffle=False).map([vision.ToTensor()], ["n"])
+    assert {row[0].tobytes() for row in rows.create_tuple_iterator(num_epochs=1, output_numpy=True)} == {expected}
