@@ -81,7 +81,7 @@ def _show(options: argparse.Namespace) -> int:
     print(f"\n{len(described)} parameters, {values:,} values, {size:,} bytes; checksum: {checksum}")
     bad = [one["name"] for one in described if not one["finite"]]
     if bad:
-        print(f"not all finite: {', '.join(bad[:5])}{' ..' if len(bad) > 5 else ''}")
+        print(f"not all finite: {', '.join(map(_printed, bad[:5]))}{' ..' if len(bad) > 5 else ''}")
     return 0
 
 
@@ -111,7 +111,8 @@ def _from_torch(options: argparse.Namespace) -> int:
 def _told(output: str, left_out: list[str]) -> int:
     print(f"written: {Path(output)}")
     if left_out:
-        print(f"left out, for the other side has no such thing: {', '.join(left_out[:5])}{' ..' if len(left_out) > 5 else ''}")
+        names = ", ".join(map(_printed, left_out[:5]))
+        print(f"left out, for the other side has no such thing: {names}{' ..' if len(left_out) > 5 else ''}")
     return 0
 
 
@@ -119,9 +120,15 @@ def _figure(value: Any) -> str:
     return "" if value is None else f"{value:.6g}" if isinstance(value, float) else str(value)
 
 
+def _printed(text: str) -> str:
+    """Text of a file as one may send it to a terminal: a name with a line's end or a command to the terminal in it is shown, not obeyed."""
+    return text if text.isprintable() else repr(text)
+
+
 def _print_table(heads: list[str], rows: list[list[str]]) -> None:
     if not rows:
         return
+    rows = [[_printed(cell) for cell in row] for row in rows]
     widths = [max(len(row[column]) for row in [heads, *rows]) for column in range(len(heads))]
     for row in [heads, *rows]:
         print("  ".join(f"{cell:{width}}" for cell, width in zip(row, widths)).rstrip())

@@ -1,6 +1,7 @@
 """Files of safetensors through their own library, as NumPy arrays: bfloat16 stands as its bits in uint16, which NumPy can hold."""
 from __future__ import annotations
 
+import pickle
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -103,8 +104,7 @@ def read_torch(path: Path) -> list[Stored]:
     try:
         state = torch.load(path, map_location="cpu", weights_only=True)
     except Exception as error:                   # torch raises UnpicklingError, RuntimeError, EOFError, KeyError and others
-        first = str(error).strip().split("\n")[0][:200]
-        raise FileFormatError(message(f"{path}: {first}", "a file of torch.save(net.state_dict())")) from None
+        raise FileFormatError(message(f"{path}: {_reason(path, error)}", "a file of torch.save(net.state_dict())")) from None
     for key in _KEYS_OF_STATE:
         if isinstance(state, dict) and isinstance(state.get(key), dict):
             state = state[key]
@@ -113,11 +113,20 @@ def read_torch(path: Path) -> list[Stored]:
     return [_of_torch(path, name, tensor) for name, tensor in state.items()]
 
 
+def _reason(path: Path, error: Exception) -> str:
+    """Why a file is not read, in one line; torch's own text advises to run what is in it."""
+    if isinstance(error, pickle.UnpicklingError) and "eights only" in str(error):
+        return "other objects than tensors, or damage"
+    first = str(error).strip().split("\n")[0][:200]
+    return first or ("an empty file" if path.stat().st_size == 0 else type(error).__name__)
+
+
 def _of_torch(path: Path, name: object, tensor: object) -> Stored:
-    is_dense = isinstance(tensor, torch.Tensor) and tensor.layout == torch.strided
+    is_dense = isinstance(tensor, torch.Tensor) and tensor.layout == torch.strided and tensor.device.type == "cpu"
     if not isinstance(name, str) or not isinstance(tensor, torch.Tensor) or not is_dense or tensor.dtype not in _TORCH_TYPES:
-        what = f"{path}: {name!r:.80} is {tensor.dtype if isinstance(tensor, torch.Tensor) else type(tensor).__name__}"
+        kind = f"{tensor.dtype} ({tensor.device}, {tensor.layout})" if isinstance(tensor, torch.Tensor) else type(tensor).__name__
+        what = f"{path}: {name!r:.80} is {kind.replace('torch.', '')}"
         raise FileFormatError(message(what, "a state_dict: names with tensors of MindSpore's types"))
     type_name = _TORCH_TYPES[tensor.dtype]
-    plain = tensor.detach().contiguous()
+    plain = tensor.detach().resolve_conj().resolve_neg().contiguous()
     return Stored(name, type_name, tuple(plain.shape), (plain.view(torch.uint16) if type_name == _BITS else plain).numpy())

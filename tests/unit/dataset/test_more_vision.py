@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -213,3 +214,37 @@ def test_messages(name: str) -> None:
     with pytest.raises(kind) as caught:
         call()
     assert str(caught.value).endswith(expected)
+
+
+def test_pictures_for_print_have_the_pixels_of_2_10() -> None:
+    """Measured: what the inks leave of the light, multiplied and cut off; files of Adobe's programs store that, others the inks."""
+    inks = np.random.RandomState(0).randint(0, 256, (4, 5, 4)).astype(np.uint8).repeat(8, 0).repeat(8, 1)
+    file = io.BytesIO()
+    Image.fromarray(inks, "CMYK").save(file, "JPEG", quality=95)
+    adobe = file.getvalue()
+    mark = adobe.index(b"\xff\xee")
+    plain = adobe[:mark] + adobe[mark + 2 + int.from_bytes(adobe[mark + 2 : mark + 4], "big") :]
+    for encoded, around in ((adobe, True), (plain, False)):
+        raw = np.asarray(Image.open(io.BytesIO(encoded))).astype(int)
+        light = 255 - raw if around else raw
+        found = vision.Decode()(np.frombuffer(encoded, np.uint8))
+        assert found.dtype == np.uint8 and found.tolist() == (light[..., :3] * light[..., 3:] // 255).tolist()
+
+
+def test_a_picture_without_the_mark_of_its_end() -> None:
+    file = io.BytesIO()
+    Image.fromarray(np.arange(48 * 3, dtype=np.uint8).reshape(6, 8, 3)).save(file, "JPEG")
+    whole = np.frombuffer(file.getvalue(), np.uint8)
+    for lacking in (1, 2):
+        assert vision.Decode()(whole[:-lacking]).tolist() == vision.Decode()(whole).tolist()
+    with pytest.raises(RuntimeError, match="expected the bytes of an image file"):
+        vision.Decode()(whole[: len(whole) // 2])
+
+
+def test_to_tensor_has_the_bits_of_2_10() -> None:
+    """It multiplies by 1/255: divided, half the values have another last bit."""
+    values = np.arange(256, dtype=np.uint8).reshape(16, 16, 1)
+    expected = (values.transpose(2, 0, 1).astype(np.float32) * np.float32(1 / 255)).tobytes()
+    assert vision.ToTensor()(values).tobytes() == expected
+    rows = ds.NumpySlicesDataset(values[None].repeat(40, 0), ["n"], shuffle=False).map([vision.ToTensor()], ["n"])
+    assert {row[0].tobytes() for row in rows.create_tuple_iterator(num_epochs=1, output_numpy=True)} == {expected}

@@ -149,3 +149,23 @@ def test_transforms_and_sources_can_be_pickled() -> None:
     assert pickle.loads(pickle.dumps(crop))(np.ones((3, 3, 3), np.uint8)).shape == (3, 2, 2)
     source = pickle.loads(pickle.dumps(ds.NumpySlicesDataset(np.arange(3), ["n"], shuffle=False)))
     assert [int(row[0]) for row in source.create_tuple_iterator(num_epochs=1, output_numpy=True)] == [0, 1, 2]
+
+
+def test_rows_that_stand_in_go_on_in_the_next_epoch() -> None:
+    """Recorded from MindSpore 2.10."""
+
+    def fails(n: Any) -> Any:
+        if n % 3 == 1:
+            raise ValueError("broken")
+        return n
+
+    rows = ds.NumpySlicesDataset(np.arange(8), ["n"], shuffle=False).map(fails, ["n"]).repeat(2)
+    mode = ds.config.get_error_samples_mode()
+    ds.config.set_error_samples_mode(ds.config.ErrorSamplesMode.REPLACE)
+    try:
+        epochs = rows.create_tuple_iterator(num_epochs=2, output_numpy=True)
+        found = [[int(row[0]) for row in epochs] for _ in range(2)]
+    finally:
+        ds.config.set_error_samples_mode(mode)
+    good = [0, 2, 3, 5, 6]
+    assert found == [[*good, 0, 2, 3, *good, 5, 6, 0], [*good, 2, 3, 5, *good, 6, 0, 2]]

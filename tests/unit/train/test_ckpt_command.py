@@ -14,6 +14,7 @@ from mindspore import nn
 from safetensors.torch import load_file, save_file
 
 from torchspore.cli import ckpt
+from torchspore.mindspore.train import checkpoint_tools
 
 
 class Net(nn.Cell):
@@ -146,3 +147,30 @@ def test_what_is_wrong_is_said(here: Path, capsys: pytest.CaptureFixture[str], l
     assert ckpt.run(line) == 2
     assert said in capsys.readouterr().err
     assert not Path("out.ckpt").exists() and not Path("out.pt").exists()
+
+
+def test_views_and_tensors_elsewhere(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    torch.save({"turned": torch.conj(torch.tensor([1 + 2j])), "less": torch._neg_view(torch.ones(2))}, "views.pt")
+    assert ckpt.run(["from-torch", "views.pt", "views.ckpt", "--keep-names"]) == 0
+    found = {entry.name: entry.values.tolist() for entry in checkpoint_tools.read("views.ckpt")[0]}
+    assert found == {"turned": [1 - 2j], "less": [-1, -1]}
+    torch.save({"w": torch.empty(2, device="meta")}, "meta.pt")
+    capsys.readouterr()
+    assert ckpt.run(["show", "meta.pt"]) == 2
+    assert "meta.pt: 'w' is float32 (meta, strided): expected a state_dict" in capsys.readouterr().err
+
+
+def test_errors_of_torch_files_give_no_bad_advice(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    torch.save({"w": Path("x")}, "objects.pt")
+    Path("nothing.pt").touch()
+    assert [ckpt.run(["show", name]) for name in ("objects.pt", "nothing.pt")] == [2, 2]
+    assert capsys.readouterr().err.split("\n")[:2] == [
+        "torchspore ckpt: objects.pt: other objects than tensors, or damage: expected a file of torch.save(net.state_dict()).",
+        "torchspore ckpt: nothing.pt: an empty file: expected a file of torch.save(net.state_dict()).",
+    ]
+
+
+def test_a_name_commands_no_terminal(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    torch.save({"a\nb\x1b[2J": torch.ones(1)}, "names.pt")
+    assert ckpt.run(["show", "names.pt"]) == 0
+    assert capsys.readouterr().out.split("\n")[1].startswith(r"'a\nb\x1b[2J'  Float32  [1]")

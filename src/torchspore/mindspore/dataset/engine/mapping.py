@@ -13,7 +13,7 @@ from torchspore.mindspore.dataset.core.validator_helpers import check_columns, c
 from torchspore.mindspore.dataset.debug.debug_hook import hooked
 from torchspore.mindspore.dataset.engine import blocks
 from torchspore.mindspore.dataset.engine.batching import place_outputs
-from torchspore.mindspore.dataset.engine.broken_rows import marking, mended
+from torchspore.mindspore.dataset.engine.broken_rows import Kept, marking, mended
 from torchspore.mindspore.dataset.engine.dataset import Dataset, UnionBaseDataset
 from torchspore.mindspore.dataset.engine.failures import PipelineError, guarded, name_of
 from torchspore.mindspore.dataset.engine.operations import column_positions
@@ -75,7 +75,9 @@ class MapDataset(UnionBaseDataset):
         rows = builtins.enumerate(self.children[0]._epoch(run))
         plan = _Plan(self, run)
         mapped = self._mapped_and_told(rows, plan, run) if self.callbacks else self._mapped(rows, plan, run)
-        return mapped if plan.mode is config.ErrorSamplesMode.RETURN else mended(mapped, plan.mode, plan.where)
+        if plan.mode is config.ErrorSamplesMode.RETURN:
+            return mapped
+        return mended(mapped, plan.mode, plan.where, run.keep(self, Kept, "good rows"))
 
     def _mapped_and_told(self, rows: Iterator[tuple[int, Row]], plan: _Plan, run: Run) -> Iterator[Row]:
         """One row after the other, here, so that the callbacks are called in order."""

@@ -163,6 +163,11 @@ class _Child:
             self._process.kill()
             self._process.join(_END_SECONDS)
         self._pipe.close()
+        if isinstance(self._region, mmap.mmap):
+            try:
+                self._region.close()             # its pages are the system's again now, not when Python collects
+            except BufferError:                  # a call that nobody waits for still reads it
+                pass
 
 
 def _serve(pipe: Any, parents_end: Any, region: Any, function: Callable[[Any], Any], parent: int) -> None:

@@ -100,19 +100,47 @@ def decode(data: np.ndarray, where: str) -> np.ndarray:
     flat = np.ascontiguousarray(data).reshape(-1)
     check_pixels(flat, where)
     if flat.dtype == np.uint8 and flat[:2].tobytes() == _JPEG:
-        import simplejpeg
-
-        try:
-            return simplejpeg.decode_jpeg(flat, "RGB")
-        except ValueError:                       # colours of print, or damage that OpenCV reads past as MindSpore does
-            pass
+        found = _jpeg(flat)
+        if found is not None:
+            return found
     image = cv2.imdecode(flat, cv2.IMREAD_COLOR | cv2.IMREAD_IGNORE_ORIENTATION) if flat.dtype == np.uint8 and flat.size else None
     if image is None:
         raise RuntimeError(message(f"{where}: {flat.size} bytes", "the bytes of an image file (JPEG, PNG, BMP, TIFF, WebP)"))
     return cv2.cvtColor(image, cv2.COLOR_BGR2RGB)
 
 
-_JPEG = b"\xff\xd8"
+_JPEG, _END = b"\xff\xd8", b"\xff\xd9"
+
+
+def _jpeg(flat: np.ndarray) -> np.ndarray | None:
+    """The picture of a JPEG file, also of one that lacks the mark of its end; None for damage that OpenCV may read past."""
+    import simplejpeg
+
+    try:
+        if simplejpeg.decode_jpeg_header(flat)[2] in ("CMYK", "YCCK"):
+            return _of_print(flat)
+        return simplejpeg.decode_jpeg(flat, "RGB")
+    except (ValueError, OSError, SyntaxError):
+        pass
+    try:
+        return None if flat[-2:].tobytes() == _END else simplejpeg.decode_jpeg(flat.tobytes() + _END, "RGB")
+    except ValueError:
+        return None
+
+
+def _of_print(flat: np.ndarray) -> np.ndarray:
+    """A picture in cyan, magenta, yellow and black, in MindSpore's arithmetic."""
+    import io
+
+    from PIL import Image
+
+    with Image.open(io.BytesIO(flat.tobytes())) as picture:
+        inks = np.asarray(picture).astype(np.uint16)
+        # Adobe's programs store what the inks leave of the light; Pillow turns every file around.
+        light = 255 - inks if "adobe" in picture.info else inks
+    return (light[..., :3] * light[..., 3:] // 255).astype(np.uint8)
+
+
 MOST_PIXELS = 178_956_970
 """Where Pillow stops too. OPENCV_IO_MAX_IMAGE_PIXELS names another number."""
 
@@ -235,6 +263,10 @@ class ToNumpy(ImageTensorOperation):
         return np.array(value)
 
 
+_SCALE = np.float32(1 / 255)
+"""MindSpore multiplies: the last bit of half the results is another one than a division gives."""
+
+
 class ToTensor(ImageTensorOperation):
     """An image (H, W) or (H, W, C) as (C, H, W), divided by 255, of the dtype `output_type`."""
 
@@ -246,14 +278,14 @@ class ToTensor(ImageTensorOperation):
         split = [value] if value.ndim == 2 else planes(value)
         scaled = np.empty((len(split), *value.shape[:2]), np.float32)
         for plane, out in zip(split, scaled):
-            np.divide(plane, np.float32(255), out=out, dtype=np.float32, casting="unsafe")
+            np.multiply(plane, _SCALE, out=out, dtype=np.float32, casting="unsafe")
         return scaled.astype(self._dtype, copy=False)
 
     def _apply_stack(self, values: np.ndarray) -> np.ndarray:
         if values.ndim not in (3, 4):
             raise ValueError  # the row by itself says what is wrong
         split = values[:, None] if values.ndim == 3 else values.transpose(0, 3, 1, 2)
-        scaled = np.divide(split, np.float32(255), dtype=np.float32, casting="unsafe")
+        scaled = np.multiply(split, _SCALE, dtype=np.float32, casting="unsafe")
         return np.ascontiguousarray(scaled.astype(self._dtype, copy=False))
 
 
