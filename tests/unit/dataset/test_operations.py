@@ -136,3 +136,20 @@ def test_an_unknown_word_among_many_rows_is_named() -> None:
     steps = [text.WhitespaceTokenizer(), text.Lookup(text.Vocab.from_list(["a"]), data_type=ms.float32)]
     with pytest.raises(RuntimeError, match="Lookup of 'z'"):
         list(ds.NumpySlicesDataset(["a a", "a z", "a"], ["text"], shuffle=False).map(steps, ["text"]).create_tuple_iterator(num_epochs=1))
+
+
+def test_a_dataset_may_stand_twice() -> None:
+    dataset = ds.NumpySlicesDataset([1, 2], shuffle=False)
+    assert [row[0].item() for row in (dataset + dataset).create_tuple_iterator(num_epochs=1, output_numpy=True)] == [1, 2, 1, 2]
+
+
+def test_take_below_repeat_reads_no_more() -> None:
+    read = []
+
+    def noted(n: Any) -> Any:
+        read.append(n.item())
+        return n
+
+    dataset = ds.NumpySlicesDataset([1, 2, 3, 4], shuffle=False).map(noted).take(2).repeat(2)
+    assert [row[0].item() for row in dataset.create_tuple_iterator(num_epochs=1, output_numpy=True)] == [1, 2, 1, 2]
+    assert set(read) == {1, 2}
