@@ -127,11 +127,12 @@ ERRORS = {
     "module missing": (["run", "-m"], "torchspore run -m: expected the name of a module after it.\n"),
     "command": (
         ["chek"],
-        "torchspore chek: expected a command (run, explain, context, tune, check) or a Python file.\n\nhint: write `torchspore check`.\n",
+        "torchspore chek: expected a command (run, explain, context, tune, ckpt, check) or a Python file.\n\n"
+        "hint: write `torchspore check`.\n",
     ),
     "nothing like a command": (
         ["zzz"],
-        "torchspore zzz: expected a command (run, explain, context, tune, check) or a Python file.\n\n"
+        "torchspore zzz: expected a command (run, explain, context, tune, ckpt, check) or a Python file.\n\n"
         "hint: write `torchspore run zzz` for a program of that name.\n",
     ),
 }

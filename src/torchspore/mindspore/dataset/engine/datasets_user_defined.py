@@ -305,7 +305,7 @@ class NumpySlicesDataset(GeneratorDataset):
 class _Slices:
     def __init__(self, columns: list[Any]) -> None:
         self._arrays = [np.asarray(column) for column in columns]
-        self.is_plain = all(array.dtype.kind != "O" for array in self._arrays)
+        self.is_plain = all(array.dtype.kind in "biufc" for array in self._arrays)      # each text has its own length
 
     def __len__(self) -> int:
         return len(self._arrays[0])
