@@ -94,8 +94,7 @@ class BatchDataset(UnionBaseDataset):
 
         where = f"batch(per_batch_map={name_of(self.per_batch_map)})"
         work, megabytes = _Work(self._joining(columns), run.seed), shared_megabytes(self._max_rowsize)
-        processes = Processes(self.num_parallel_workers or 1, work, where, rows_of, megabytes)
-        run.on_close(processes.close)
+        processes = run.closing(Processes(self.num_parallel_workers or 1, work, where, rows_of, megabytes))
         return processes
 
     def _parts(self, run: Run) -> Iterator[_Part]:

@@ -88,7 +88,7 @@ class GeneratorDataset(MappableDataset, UnionBaseDataset):
         return 1 if self.batch_sampler is None else -1
 
     def _read(self, index: int) -> Row:
-        return self._row(self._value(index), self.column_names)
+        return self._row(self._value(index))
 
     def _value(self, index: int) -> Any:
         try:
@@ -100,11 +100,11 @@ class GeneratorDataset(MappableDataset, UnionBaseDataset):
         """The rows of these indices joined: by `collate_fn`, which has a list of each column's values, or along a new first axis."""
         rows = [self._value(index) for index in indices]
         if self.collate_fn is None:
-            parts = zip(*[self._row(row, self.column_names) for row in rows])
+            parts = zip(*[self._row(row) for row in rows])
             return tuple(stack(values, name) for values, name in zip(parts, self.column_names))
         columns = zip(*[[to_array(one, self._place) for one in tree.listed(row)] for row in rows])
         where = f"{type(self).__name__}(collate_fn={name_of(self.collate_fn)})"
-        return self._row(guarded(where, self.collate_fn, *map(list, columns)), self.column_names)
+        return self._row(guarded(where, self.collate_fn, *map(list, columns)))
 
     def _batches(self) -> Iterator[list[int]]:
         """The indices of each batch."""
@@ -131,9 +131,7 @@ class GeneratorDataset(MappableDataset, UnionBaseDataset):
             return f"row {task[1][0]}" if len(task[1]) == 1 else f"rows {short(task[1])}"
 
         count, megabytes = self.num_parallel_workers or 1, shared_megabytes(self._max_rowsize)
-        processes = Processes(count, _Work(self._reader(read), run.seed), self._place, rows_of, megabytes)
-        run.on_close(processes.close)
-        return processes
+        return run.closing(Processes(count, _Work(self._reader(read), run.seed), self._place, rows_of, megabytes))
 
     def _reader(self, read: Callable[[Any], Row]) -> Callable[[Any], Row]:
         """`read` of a copy of this source without what chooses the rows, which stays here: a spawned process need not know it."""
@@ -159,7 +157,7 @@ class GeneratorDataset(MappableDataset, UnionBaseDataset):
     def _iterate(self) -> Iterator[Row]:
         try:
             for value in self._values():
-                yield self._row(value, self.column_names)
+                yield self._row(value)
         except (PipelineError, GeneratorExit):
             raise
         except Exception as error:
@@ -182,8 +180,8 @@ class GeneratorDataset(MappableDataset, UnionBaseDataset):
         else:  # __getitem__ without __len__
             yield from iter(source)
 
-    def _row(self, value: Any, names: list[str]) -> Row:
-        values = tree.listed(value)
+    def _row(self, value: Any) -> Row:
+        values, names = tree.listed(value), self.column_names
         if len(values) != len(names):
             expected = f"{len(names)} values a row, one for each of {names}, got {len(values)}"
             raise PipelineError(message(self._place, expected))

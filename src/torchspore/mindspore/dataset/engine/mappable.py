@@ -140,6 +140,5 @@ class MappableDataset(SourceDataset):
 
 
 def _workers(run: Run, count: int) -> Workers:
-    workers = Workers(count, "torchspore-source")
-    run.on_close(workers.close)
+    workers = run.closing(Workers(count, "torchspore-source"))
     return workers

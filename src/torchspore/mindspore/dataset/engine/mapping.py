@@ -132,16 +132,14 @@ class MapDataset(UnionBaseDataset):
             return f"row {first}" if first == last else f"rows {first} to {last}"
 
         count, megabytes = self.num_parallel_workers or 1, shared_megabytes(self._max_rowsize)
-        processes = Processes(count, plan.work, plan.where, rows_of, megabytes)
-        run.on_close(processes.close)
+        processes = run.closing(Processes(count, plan.work, plan.where, rows_of, megabytes))
         return processes
 
     def _start_workers(self, run: Run) -> Workers | None:
         count = self.num_parallel_workers or config.get_num_parallel_workers()
         if count < 2 or config.get_debug_mode():
             return None
-        workers = Workers(count, "torchspore-map")
-        run.on_close(workers.close)
+        workers = run.closing(Workers(count, "torchspore-map"))
         return workers
 
 
