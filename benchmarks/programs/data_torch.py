@@ -34,7 +34,12 @@ def loader(items, function, workers: int, batch: int, shuffle: bool):
 
 def rows(folder: Path, workers: int):
     data = np.random.RandomState(0).randint(0, 256, (16384, 28, 28, 1)).astype(np.uint8)
-    return loader(data, lambda one: np.ascontiguousarray((one * np.float32(1 / 255)).transpose(2, 0, 1)), workers, 64, True)
+    both = list(zip(data, range(len(data))))
+
+    def scaled(one):
+        return np.ascontiguousarray((one[0] * np.float32(1 / 255)).transpose(2, 0, 1)), one[1]
+
+    return loader(both, scaled, workers, 64, True)
 
 
 def function(folder: Path, workers: int):

@@ -27,6 +27,9 @@ from torchspore.mindspore.dataset.engine.schema import as_schema
 _WORTH_A_PROCESS = 300e-6
 """Seconds a row."""
 
+_LIGHT = 16_384
+"""Bytes of a row up to which many are copied at once: less than what handling each costs."""
+
 
 class GeneratorDataset(MappableDataset, UnionBaseDataset):
     """Rows that a Python object gives: one with `__getitem__` and `__len__`, an iterable, or a function that returns an iterator.
@@ -299,11 +302,18 @@ class NumpySlicesDataset(GeneratorDataset):
     def _read(self, index: int) -> Row:
         return self.source.row(index) if self.source.is_plain else super()._read(index)
 
+    def _gathers(self) -> bool:
+        return self.cache is None and self.source.is_light and self.sampler.reads_ahead()
+
+    def _gather(self, indices: list[int]) -> list[np.ndarray]:
+        return self.source.columns(indices)
+
 
 class _Slices:
     def __init__(self, columns: list[Any]) -> None:
         self._arrays = [np.asarray(column) for column in columns]
         self.is_plain = all(array.dtype.kind in "biufc" for array in self._arrays)      # each text has its own length
+        self.is_light = self.is_plain and sum(array[0].nbytes for array in self._arrays) <= _LIGHT
 
     def __len__(self) -> int:
         return len(self._arrays[0])
@@ -314,6 +324,10 @@ class _Slices:
     def row(self, index: int) -> Row:
         """Views of one row; nothing is left to check about them."""
         return tuple([array[index, ...] for array in self._arrays])
+
+    def columns(self, indices: list[int]) -> list[np.ndarray]:
+        """Copies of several rows, by one gather for each column."""
+        return [array[indices] for array in self._arrays]
 
 
 class PaddedDataset(GeneratorDataset):
