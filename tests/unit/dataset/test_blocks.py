@@ -52,7 +52,7 @@ def _batches(name, apart, drop, workers, epochs=2):
     mapped = MAPS[name](source)
     whole = (mapped.skip(0) if apart else mapped).batch(16, drop_remainder=drop)
     rows = whole.create_tuple_iterator(num_epochs=epochs, output_numpy=True)
-    return [[column for column in batch] for _ in range(epochs) for batch in rows]
+    return [list(batch) for _ in range(epochs) for batch in rows]
 
 
 @pytest.mark.parametrize("drop", [False, True])
