@@ -4,7 +4,7 @@ from __future__ import annotations
 import mindspore.dataset as ds
 import numpy as np
 import pytest
-from mindspore.dataset import vision
+from mindspore.dataset import text, transforms, vision
 
 PICTURES = np.random.RandomState(0).randint(0, 256, (100, 6, 5, 3)).astype(np.uint8)
 NUMBERS = np.arange(100, dtype=np.int32)
@@ -106,3 +106,30 @@ def test_a_batch_keeps_nothing_of_the_next():
     kept[0][:] = -1
     np.testing.assert_array_equal(np.concatenate(kept[1:]), NUMBERS[10:])
     assert NUMBERS[0] == 0
+
+
+TEXTS = ["a b c", "  ", "c c c c c c c", "b unheard a", "a\x1cb c", "ü b", *["a b", "c"] * 10]
+
+
+def _numbers(tmp_path, apart, unknown, steps=()):
+    file = tmp_path / "lines.txt"
+    file.write_text("\n".join(TEXTS), encoding="utf-8")
+    vocabulary = text.Vocab.from_list(["a", "b", "c", "a\x1cb"], special_tokens=["<unk>"])
+    lines = ds.TextFileDataset(str(file), shuffle=False, num_parallel_workers=1)
+    mapped = lines.map([text.WhitespaceTokenizer(), text.Lookup(vocabulary, unknown), *steps], ["text"], num_parallel_workers=1)
+    batches = (mapped.skip(0) if apart else mapped).batch(4 if steps else 1)
+    return [values for (values,) in batches.create_tuple_iterator(num_epochs=1, output_numpy=True)]
+
+
+@pytest.mark.parametrize("steps", [(), (transforms.PadEnd([5], 9),), (transforms.PadEnd([5]), transforms.TypeCast(np.float32))])
+def test_text_in_blocks_is_the_text(tmp_path, steps):
+    together, apart = (_numbers(tmp_path, way, "<unk>", steps) for way in (False, True))
+    assert len(together) == len(apart) == (7 if steps else 26)
+    for value, expected in zip(together, apart):
+        assert value.dtype == expected.dtype
+        np.testing.assert_array_equal(value, expected)
+
+
+def test_an_unknown_word_in_a_block_is_named(tmp_path):
+    with pytest.raises(RuntimeError, match="Lookup of ''"):
+        _numbers(tmp_path, False, None, (transforms.PadEnd([5]),))

@@ -100,11 +100,20 @@ def run(operations: list[Any], values: list[Any], keys: list[tuple[int, ...]]) -
     return [current[number, ...] for number in range(len(values))] if type(current) is np.ndarray else current
 
 
-def run_whole(operations: list[Any], stack: np.ndarray) -> np.ndarray:
-    """A stack of rows after operations that all have `_apply_stack`."""
+def are_for_many(operations: list[Any]) -> bool:
+    """Whether each step takes stacks or lists of rows."""
+    return all(hasattr(one, "_apply_stack") or hasattr(one, "_apply_rows") for one in joined(operations))
+
+
+def run_whole(operations: list[Any], column: Any) -> Any:
+    """A block's column after operations that all take stacks or lists of rows."""
     for operation in operations:
-        stack = operation._apply_stack(stack)
-    return stack
+        column = _stacked(column) if hasattr(operation, "_apply_stack") else column
+        if type(column) is np.ndarray and hasattr(operation, "_apply_stack"):
+            column = operation._apply_stack(column)
+        else:
+            column = operation._apply_rows(list(column))
+    return column
 
 
 def _stacked(values: Any) -> Any:

@@ -98,9 +98,11 @@ class MapDataset(UnionBaseDataset):
         if config.get_error_samples_mode() is not config.ErrorSamplesMode.RETURN:
             return None
         builtin = _are_builtin(self.operations)
-        if builtin and not (all(hasattr(one, "_apply_stack") for one in self.operations) and self._is_of_one_column()):
+        whole = builtin and self._is_of_one_column()
+        stacks = whole and all(hasattr(one, "_apply_stack") for one in self.operations)
+        if not stacks and not (self._works_alone(run) and ((whole and blocks.are_for_many(self.operations)) or not builtin)):
             return None
-        below = self.children[0]._blocks(run, size) if builtin or self._works_alone(run) else None
+        below = self.children[0]._blocks(run, size)
         return None if below is None else self._mapped_blocks(below, run, builtin)
 
     def _works_alone(self, run: Run) -> bool:
@@ -206,9 +208,9 @@ class _Plan:
 
     def apply_columns(self, columns: list[Any], first: int, builtin: bool) -> list[Any]:
         """A block of rows, the first of which has the number `first`, after all operations."""
-        if builtin and type(stack := columns[self.positions[0]]) is np.ndarray:
+        if builtin:
             try:
-                found = blocks.run_whole(self._joined, stack)
+                found = blocks.run_whole(self._joined, columns[self.positions[0]])
                 return [found if new else columns[index] for new, index in self._sources]
             except Exception:              # row by row, so that the error is the right row's
                 pass
