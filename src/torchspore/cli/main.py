@@ -16,6 +16,7 @@ COMMANDS = {
     "context": "lists the context options, or describes one",
     "tune": "searches for faster forms of the graphs that a program has kept",
     "ckpt": "shows, compares and converts checkpoints, also to torch and back",
+    "diff": "compares two dumps of operators and names the first one that departs",
     "check": "lists the names and options that programs use and that are missing here",
 }
 USAGE_ERROR = 2
