@@ -54,6 +54,7 @@ class Watcher:
         self.board = Board(handles.board)
         self.process = self.board.process
         self._memory: deque[tuple[float, int]] = deque(maxlen=_SAMPLES)
+        self._killed = _kills_for_memory()
         self._stopped = 0
         self._pauses: deque[tuple[int, int]] = deque(maxlen=16)
 
@@ -185,8 +186,11 @@ class Watcher:
             return {"kind": "SIGTERM", "text": "SIGTERM ended the program" + (f" at {line}" if line else ""), "line": line,
                     "operator": self._last()}
         running = self._last()
-        text = "the program ended without a word: SIGKILL (kill -9, or the kernel where memory ran out), or os._exit"
-        return {"kind": "killed", "text": text + (f"; {running} ran" if running else ""), "line": "", "operator": running}
+        if _kills_for_memory() > self._killed:
+            text, kind = "the kernel killed the program because memory ran out", "out of memory"
+        else:
+            text, kind = "the program ended without a word: SIGKILL (kill -9), or os._exit", "killed"
+        return {"kind": kind, "text": text + (f"; {running} ran" if running else ""), "line": "", "operator": running}
 
     def _last(self) -> str:
         """The operator that ran at the end, by its name."""
@@ -224,6 +228,15 @@ class Watcher:
         at = round((time.monotonic_ns() - self.board.started) / 1e9, 2)
         if not self._memory or self._memory[-1][1] != pages:
             self._memory.append((at, pages * 4096))
+
+
+def _kills_for_memory() -> int:
+    """How many processes of this container the kernel has killed so far because memory ran out."""
+    try:
+        with open("/sys/fs/cgroup/memory.events", encoding="ascii") as file:
+            return sum(int(line.split()[1]) for line in file if line.startswith("oom_kill "))
+    except (OSError, ValueError, IndexError):
+        return 0
 
 
 def _hint(late: Running) -> str:

@@ -16,6 +16,7 @@ COMMANDS = {
     "context": "lists the context options, or describes one",
     "tune": "searches for faster forms of the graphs that a program has kept",
     "ckpt": "shows, compares and converts checkpoints, also to torch and back",
+    "rdr": "says what happened to a program, from what the recorder left",
     "check": "lists the names and options that programs use and that are missing here",
 }
 USAGE_ERROR = 2
