@@ -15,7 +15,7 @@ _is_hooked = False
 
 def tell(error: BaseException) -> None:
     """Tells everybody; nothing that goes wrong there takes the place of the error."""
-    for handler in list(handlers):
+    for handler in handlers:
         try:
             handler(error)
         except Exception as own:

@@ -183,10 +183,8 @@ def shared_file(name: str) -> int:
     """The handle of a file without a name, which is gone with the last process that has it open."""
     if hasattr(os, "memfd_create"):
         return os.memfd_create(f"torchspore_{name}")
-    file = tempfile.TemporaryFile()
-    handle = os.dup(file.fileno())
-    file.close()
-    return handle
+    with tempfile.TemporaryFile() as file:
+        return os.dup(file.fileno())
 
 
 def contents(handle: int, most: int = 1 << 26) -> bytes:

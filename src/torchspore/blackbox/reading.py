@@ -1,4 +1,4 @@
-"""Reads records back: what is damaged is named, what is whole is read; nothing in a file is run, and of no file more than a bound is read."""
+"""Reads records back: what is damaged is named, what is whole is read; nothing in a file is run, and no file is read beyond a bound."""
 from __future__ import annotations
 
 import json
@@ -16,7 +16,7 @@ from torchspore.blackbox import stacks, writing
 _MOST = 1 << 23
 """Bytes that are read of one file."""
 _NAMES = 20000
-_NAME = re.compile(r"([A-Z_]{1,40}\.[\w.-]{1,80}?)\.(\d{14})(?:_\d{1,6})?\.(ir|txt|json|npy|ckpt)")
+_NAME = re.compile(r"([A-Z_]{1,40}\.[\w.-]{1,80}?)\.(\d{14})(?:_\d{1,6})?\.(ir|txt|json|safetensors)")
 _LINES = re.compile(r"[^\t\n\x20-\x7e\xa0-\u2027\u202f-\uffff]")
 
 
@@ -40,7 +40,7 @@ class Record:
 
     def json(self, name: str) -> dict[str, Any]:
         """The JSON object in a file; empty where it is not there or damaged, which is noted."""
-        paths = self.files.get(name, [])
+        paths = [path for path in self.files.get(name, []) if path.suffix == ".json"]
         if not paths:
             return {}
         try:
@@ -116,8 +116,9 @@ def _names(folder: Path) -> list[Path]:
 def shown(record: Record, operators: int = 12, with_stacks: bool = False) -> str:
     """What happened, the likely cause first."""
     cause, about = record.json(writing.CAUSE), record.json(writing.VERSIONS)
-    lines = [_headline(cause, record), ""]
-    lines.append(f"record    {record.stamp} in {record.folder}, {sum(map(len, record.files.values()))} files, written {_word(cause.get('at'))}")
+    lines = [_headline(cause), ""]
+    count = sum(map(len, record.files.values()))
+    lines.append(f"record    {record.stamp} in {record.folder}, {count} files, written {_word(cause.get('at'))}")
     command = cause.get("command")
     if isinstance(command, list):
         lines.append("command   " + visible(" ".join(map(str, command[:64]))[:2000]))
@@ -127,6 +128,7 @@ def shown(record: Record, operators: int = 12, with_stacks: bool = False) -> str
     lines += _memory(record)
     lines += _operators(record, operators)
     lines += _graphs(record)
+    lines += _steps(record)
     trace = cause.get("traceback")
     if isinstance(trace, str) and trace:
         lines += ["", "traceback", *[f"  {line}" for line in visible(trace).splitlines()[-14:]]]
@@ -141,7 +143,7 @@ def shown(record: Record, operators: int = 12, with_stacks: bool = False) -> str
     return "\n".join(lines)
 
 
-def _headline(cause: dict[str, Any], record: Record) -> str:
+def _headline(cause: dict[str, Any]) -> str:
     if not cause:
         return "likely cause: not known; the file that says it is damaged"
     operator = _word(cause.get("operator"))
@@ -149,7 +151,8 @@ def _headline(cause: dict[str, Any], record: Record) -> str:
     told = visible(str(cause.get("text", "")))[:400].replace("\n", " ")
     if line and line not in told:
         told += f" at {line}"
-    return f"likely cause: {_word(cause.get('kind')) or 'unknown'}: {told}" + (f" [operator {operator}]" if operator and operator not in told else "")
+    shown = f" [operator {operator}]" if operator and operator not in told else ""
+    return f"likely cause: {_word(cause.get('kind')) or 'unknown'}: {told}{shown}"
 
 
 def _word(value: object) -> str:
@@ -182,6 +185,17 @@ def _graphs(record: Record) -> list[str]:
         size = re.search(r"^execution_order size: (\d{1,9})$", record._read(path), re.MULTILINE)
         lines.append(f"  {path.name}: {size.group(1) if size else '?'} operators in order")
     return lines
+
+
+def _steps(record: Record) -> list[str]:
+    kept = sorted(name for name in record.files if name.startswith("REPLAY."))
+    if not kept:
+        return []
+    lines = ["", "steps"]
+    for name in kept:
+        about = record.json(name)
+        lines.append(f"  {name.removeprefix('REPLAY.')}: {_word(about.get('label'))}, call {_word(about.get('number'))}")
+    return [*lines, f"  torchspore replay {record.folder} PROGRAM runs one again"]
 
 
 def _threads(dump: str) -> list[str]:

@@ -215,8 +215,9 @@ class Watcher:
             memory=list(self._memory), graphs=graphs, own=False,
         )
         error = writing.write(parts)
-        if error:
-            os.write(2, f"torchspore: {error}\n".encode())
+        told = error or f"{cause['text']}; what is known is recorded: torchspore rdr show {facts.get('folder', '')}"
+        if error or cause["kind"] != "time-out":
+            os.write(2, f"torchspore: {told}\n".encode())
 
     def _sample(self) -> None:
         """Notes how much memory the program takes now."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -34,8 +34,8 @@ class Parts:
     tensors: str = ""
     device_memory: str = ""
     own: bool = True
-    more: dict[str, bytes] = field(default_factory=dict)
-    """Further files: contents by name, `{stamp}` standing for the time."""
+    steps: Callable[[Path, str], None] | None = None
+    """Writes the steps that were kept, given the folder and the time."""
 
 
 def write(parts: Parts) -> str:
@@ -46,7 +46,10 @@ def write(parts: Parts) -> str:
         stamp = _claimed(folder)
         for name, contents in files(parts, stamp):
             write_whole(folder / name, contents, READ_ONLY)
-        cause = {**parts.cause, "pid": parts.facts.get("pid"), "command": parts.facts.get("command"), "at": time.strftime("%Y-%m-%d %H:%M:%S")}
+        if parts.steps is not None:
+            parts.steps(folder, stamp)
+        cause = {**parts.cause, "program": parts.facts.get("program"), "pid": parts.facts.get("pid"),
+                 "command": parts.facts.get("command"), "at": time.strftime("%Y-%m-%d %H:%M:%S")}
         write_whole(folder / f"{CAUSE}.{stamp}.json", json.dumps(cause, indent=1), READ_ONLY)
     except OSError as error:
         return (f"the record of what happened can't be written whole to {folder} ({error.strerror or type(error).__name__}).\n\n"
@@ -72,7 +75,8 @@ def files(parts: Parts, stamp: str) -> Iterator[tuple[str, str | bytes]]:
     yield f"{OPERATORS}.{stamp}.txt", operators(parts)
     yield f"{ADDRESSES}.{stamp}.txt", addresses(parts.ring)
     yield f"{CONTEXT}.{stamp}.txt", str(parts.facts.get("context", ""))
-    yield f"{VERSIONS}.{stamp}.json", json.dumps({key: parts.facts.get(key) for key in ("versions", "command", "folder_of_work", "pid")}, indent=1)
+    about = {key: parts.facts.get(key) for key in ("versions", "command", "folder_of_work", "pid")}
+    yield f"{VERSIONS}.{stamp}.json", json.dumps(about, indent=1)
     yield f"{ALLOCATIONS}.{stamp}.txt", allocations(parts)
     if parts.tensors:
         yield f"{TENSORS}.{stamp}.txt", parts.tensors
@@ -82,8 +86,6 @@ def files(parts: Parts, stamp: str) -> Iterator[tuple[str, str | bytes]]:
         if graph.get("final"):
             yield f"SESSION.graph_build.{number}.{stamp}_{number + 1:04d}.ir", graph["final"]
         yield f"SESSION.graph_exec_order.{number}.{stamp}.txt", order(graph, number)
-    for name, contents in parts.more.items():
-        yield name.format(stamp=stamp), contents
 
 
 def _cut(name: str) -> str:
@@ -92,7 +94,7 @@ def _cut(name: str) -> str:
 
 def operators(parts: Parts) -> str:
     """The last operators: when each began, how long it took, in which thread, what it took."""
-    lines = [f"# the last {len(parts.ring)} of {parts.count} operators; start in seconds since the recorder began, duration in microseconds",
+    lines = [f"# the last {len(parts.ring)} of {parts.count} operators; start in seconds since the recorder began, duration in us",
              "# number  start  duration  thread  operator  inputs"]
     for ran in parts.ring:
         took = f"{ran.duration / 1e3:.1f}" if ran.duration else "not ended"

@@ -1,6 +1,7 @@
 """`torchspore rdr show DIR`: says what a record of the recorder of running data tells."""
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Sequence
 
@@ -9,8 +10,8 @@ from torchspore.blackbox import reading
 
 USAGE = """usage: torchspore rdr show [--record TIME] [--operators N] [--stacks] DIR
 
-Says what happened to a program that ran with the recorder on (MS_RDR_ENABLE=1, or env_config_path): the likely cause in the first line, then
-memory, the last operators, graphs, threads and the context. DIR is what rdr.path named, or a directory rank_N/rdr in it.
+Says what happened to a program that ran with the recorder on (MS_RDR_ENABLE=1, or env_config_path): the likely cause in the first line,
+then memory, the last operators, graphs, threads and the context. DIR is what rdr.path named, or a directory rank_N/rdr in it.
 
   --record TIME   another record than the newest one, by its time as in the names of its files, 20261122173546
   --operators N   as many of the last operators (12)
@@ -35,11 +36,16 @@ def run(words: Sequence[str]) -> int:
         if record is None:
             raise reading.NoRecord(f"{place}: there is no record of {stamp}; there are {', '.join(record.stamp for record in found[-8:])}")
     except reading.NoRecord as error:
-        print(with_hint(f"torchspore rdr show {error}.", "run the program with MS_RDR_ENABLE=1 MS_RDR_PATH=/absolute/directory"), file=sys.stderr)
+        hint = "run the program with MS_RDR_ENABLE=1 MS_RDR_PATH=/absolute/directory"
+        print(with_hint(f"torchspore rdr show {error}.", hint), file=sys.stderr)
         return 1
-    print(reading.shown(record, operators, with_stacks))
+    text = reading.shown(record, operators, with_stacks)
     if len(found) > 1:
-        print(f"\nother records: {', '.join(other.stamp for other in found[-9:] if other is not record)}")
+        text += f"\n\nother records: {', '.join(other.stamp for other in found[-9:] if other is not record)}"
+    try:
+        print(text, flush=True)
+    except BrokenPipeError:                        # `| head -1`
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return 0
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from torchspore.context import prepare
-from torchspore.context.kinds import Absolute, Bool, Directory, Int, JsonFile, Kind, Named, Path
+from torchspore.context.kinds import INT32, Absolute, Bool, Directory, Int, JsonFile, Kind, Named, Path
 from torchspore.context.option import On, Option
 from torchspore.errors import OptionValueError
 
@@ -66,12 +66,19 @@ rdr_enable = Option(
 )
 rdr_mode = Option(
     within="env_config_path", top_level=False, name="rdr.mode", kind=Int(1, 2), default=1, environment=("MS_RDR_MODE",),
-    read_by="engine.debug.recorder", example='{"rdr": {"mode": 1}}', doc="When records are written: 1 after a fault, 2 also at a normal end.",
+    read_by="engine.debug.recorder", example='{"rdr": {"mode": 1}}',
+    doc="When records are written: 1 after a fault, 2 also at a normal end.",
 )
 rdr_path = Option(
     within="env_config_path", top_level=False, name="rdr.path", kind=Absolute(), default="./",
     read_by="engine.debug.recorder", environment=("MS_RDR_PATH",), example='{"rdr": {"path": "/tmp/records"}}',
     doc="The directory under which records are written, in `rank_N/rdr`.",
+)
+rdr_replay = Option(
+    within="env_config_path", top_level=False, name="rdr.replay", kind=Int(0, INT32), default=0,
+    read_by="engine.debug.recorder", environment=("MS_RDR_REPLAY",), example='{"rdr": {"replay": 1}}',
+    doc="Every how-manieth step is kept, so that `torchspore replay` can run it again: its inputs, and Parameters and random state before "
+        "it, copied to host memory. 0 keeps none. It is torchspore's own.",
 )
 sys_mem_reuse = Option(
     within="env_config_path", top_level=False, name="sys.mem_reuse", kind=Bool(), default=True, in_graph_key=True,

@@ -121,9 +121,10 @@ class Box:
 
     def _listen(self) -> None:
         """Does what the watcher asks for: the record of a hang, the end."""
-        pending = b""
+        pending, wait = b"", 1.0
         while self.process == os.getpid():
-            ready = select.select([self._read], [], [], _REFRESH)[0]
+            ready = select.select([self._read], [], [], wait)[0]
+            wait = _REFRESH
             if not ready:
                 if self.records:
                     self.tell_facts()
@@ -159,7 +160,7 @@ def _in_child() -> None:
     global box
     if box is not None:
         if box._follows:
-            engine.follow_operators(False)
+            engine.active -= 1             # no lock: the thread that held it may not be here
         if box.records:
             faulthandler.disable()
             faulthandler.unregister(signal.SIGTERM)

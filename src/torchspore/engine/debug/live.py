@@ -42,7 +42,8 @@ def device_memory() -> str:
     """What the allocator of an accelerator knows: totals, and its blocks as JSON."""
     if not (torch.cuda.is_available() and torch.cuda.is_initialized()):
         return ""
-    return "\n# the device's allocator\n" + torch.cuda.memory_summary() + "\n" + json.dumps(torch.cuda.memory_snapshot(), default=str)[: 1 << 24]
+    blocks = json.dumps(torch.cuda.memory_snapshot(), default=str)[: 1 << 24]
+    return f"\n# the device's allocator\n{torch.cuda.memory_summary()}\n{blocks}"
 
 
 def memory(started: int) -> list[tuple[float, int]]:

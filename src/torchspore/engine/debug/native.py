@@ -87,7 +87,8 @@ def _build(path: Path) -> None:
     aside = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     # Without NDEBUG torch's headers give some classes members that its libraries do not have.
     command = [
-        _compiler(), "-O2", "-std=c++20", "-shared", "-fPIC", "-w", "-DNDEBUG", f"-D_GLIBCXX_USE_CXX11_ABI={int(torch.compiled_with_cxx11_abi())}",
+        _compiler(), "-O2", "-std=c++20", "-shared", "-fPIC", "-w", "-DNDEBUG",
+        f"-D_GLIBCXX_USE_CXX11_ABI={int(torch.compiled_with_cxx11_abi())}",
         f"-I{home / 'include'}", str(_SOURCE), "-o", str(aside), f"-L{home / 'lib'}", "-ltorch_cpu", "-lc10", "-lpthread",
     ]
     words = ["/bin/sh", "-c", 'target=$1; aside=$2; shift 2; "$@" >/dev/null 2>&1 && mv -f "$aside" "$target" || rm -f "$aside"',

@@ -12,7 +12,6 @@ from typing import Any
 
 import torch
 
-import torchspore
 from torchspore.base import faults, frames, once
 from torchspore.blackbox import writing
 from torchspore.blackbox.board import ENDED, RECORDED
@@ -21,9 +20,12 @@ from torchspore.context.effects import Outcome
 from torchspore.context.store import STORE
 from torchspore.engine import process
 from torchspore.engine.debug import box as boxes
-from torchspore.engine.debug import kept_graphs, live, native
+from torchspore.engine.debug import kept_graphs, live, native, steps
 
 _RDR = "env_config_path.rdr."
+_MEMBERS = ("enable", "mode", "path", "replay")
+is_off = False
+"""Whether this process runs a recorded step again, and is not to be recorded itself."""
 _root = ""
 """The directory under which records are written."""
 _written: set[int] = set()
@@ -38,8 +40,15 @@ def limit(seconds: int) -> Outcome:
         if not seconds:
             return Outcome.applied("the device's own limit holds; the CPU has none")
         return Outcome.applied("nothing is watched until the program sets it")
-    boxes.need(_facts, _asked).limit(seconds)
+    try:
+        boxes.need(_facts, _asked).limit(seconds)
+    except OSError as error:
+        return _no_watcher(error)
     return Outcome.applied(f"the program is ended where an operator or a step of its data takes more than {seconds} s" + _by_marks())
+
+
+def _no_watcher(error: OSError) -> Outcome:
+    return Outcome.no_effect(f"the process that watches can't be started ({error.strerror or error})")
 
 
 def _by_marks() -> str:
@@ -49,17 +58,21 @@ def _by_marks() -> str:
 
 def configure(path: str) -> Outcome:
     """Makes `rdr.enable`, `rdr.mode` and `rdr.path` act, which the file `path` or the environment gives."""
-    enable, mode, where = (STORE.get(_RDR + name) for name in ("enable", "mode", "path"))
-    if not enable:
+    enable, mode, where, every = (STORE.get(_RDR + name) for name in _MEMBERS)
+    if not enable or is_off:
         _off()
         off = Outcome.applied("nothing is recorded")
-        for name in ("enable", "mode", "path"):
+        for name in _MEMBERS:
             effects.report(_RDR + name, off)
         return off
-    _on(mode, where)
+    try:
+        _on(mode, where)
+    except OSError as error:
+        return _no_watcher(error)
+    _keep_steps(every)
     when = "after a fault" if mode == 1 else "after a fault and at the end"
     outcome = Outcome.applied(f"{when} a record is written to {folder()}" + _by_marks())
-    for name in ("enable", "mode", "path"):
+    for name in _MEMBERS:
         effects.report(_RDR + name, outcome)
     return outcome
 
@@ -80,7 +93,18 @@ def _on(mode: int, where: str) -> None:
     faults.hook()
 
 
+def _keep_steps(every: int) -> None:
+    global _keeper
+    _keeper = steps.Keeper(every) if every else None
+    if every or isinstance(steps.runner, steps.Keeper):
+        steps.run_by(_keeper)
+
+
+_keeper: steps.Keeper | None = None
+
+
 def _off() -> None:
+    _keep_steps(0)
     if boxes.box is not None and boxes.box.records:
         boxes.box.record(0)
         kept_graphs.keep(False)
@@ -100,15 +124,18 @@ def _failed(error: BaseException) -> None:
     head = "".join(trace.format_exception_only()).strip()
     memory = isinstance(error, (MemoryError, torch.OutOfMemoryError)) or "allocate memory" in str(error)
     record({
-        "kind": "out of memory" if memory else "exception", "text": f"{head.splitlines()[0]}" + (f" at {line}" if line else ""),
+        "kind": "out of memory" if memory else "exception", "text": f"{head.splitlines()[0]}" + (f" at {line}" if line and line not in head else ""),
         "line": line, "operator": live.operator_of(error), "traceback": "".join(trace.format()),
     })
 
 
 def _ended() -> None:
-    """At the end of the program: what mode 2 writes where there was no fault."""
+    """At the end of the program: what mode 2 writes where there was no fault, and a step whose result was not finite."""
     box = boxes.box
-    if box is not None and _is_ours() and box.board.mode == 2 and box.board.state != RECORDED:
+    bad = _keeper.first_bad if _keeper is not None else None
+    if box is not None and _is_ours() and box.board.state != RECORDED and bad is not None:
+        record({"kind": "not finite", "text": f"{bad.label} gave NaN or infinity at its call {bad.number}", "line": "", "operator": ""})
+    elif box is not None and _is_ours() and box.board.mode == 2 and box.board.state != RECORDED:
         record({"kind": "normal end", "text": "the program ended by itself", "line": "", "operator": ""})
         box.board.state = ENDED
 
@@ -131,7 +158,7 @@ def record(cause: dict[str, Any]) -> None:
         parts = writing.Parts(
             cause=cause, facts=_facts(), ring=box.board.ring(), started=box.board.started, count=box.board.count,
             stacks=cause.get("traceback", "") + "\n" + box.stacks(), graphs=kept_graphs.last(), tensors=live.tensors(),
-            device_memory=live.device_memory(), memory=live.memory(box.board.started),
+            device_memory=live.device_memory(), memory=live.memory(box.board.started), steps=None if _keeper is None else _keeper.write,
         )
     wrong = writing.write(parts)
     box.board.state = RECORDED
@@ -147,12 +174,22 @@ def _say(text: str) -> None:
         print(f"torchspore: {text}", file=sys.stderr)
 
 
+def _program() -> list[str]:
+    """The program's own command line, as `torchspore run` takes it."""
+    spec = getattr(sys.modules.get("__main__"), "__spec__", None)
+    name = getattr(spec, "name", "")
+    if spec is not None and not name.startswith("torchspore"):
+        return ["-m", name.removesuffix(".__main__"), *sys.argv[1:]]
+    return list(sys.argv)
+
+
 def _facts() -> dict[str, Any]:
     """What is to be known of this program, also when it can't tell any more."""
     return {
         "folder": str(folder()) if _root else "", "pid": os.getpid(), "command": sys.orig_argv, "folder_of_work": os.getcwd(),
+        "program": _program(),
         "versions": {
-            "torchspore": torchspore.__version__, "torch": torch.__version__, "python": platform.python_version(),
+            "torchspore": sys.modules["torchspore"].__version__, "torch": torch.__version__, "python": platform.python_version(),
             "system": platform.platform(), "cores": os.cpu_count(), "threads": torch.get_num_threads(),
         },
         "context": table.text(),

@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
+from torchspore.blackbox import marks
 from torchspore.engine import create, dtypes
 from torchspore.engine.bprop import with_gradient
-from torchspore.blackbox import marks
 from torchspore.engine.graph.capture import watch
 from torchspore.engine.graph.refusal import Kind
 from torchspore.engine.tensor import TensorBase, wrap
