@@ -12,8 +12,8 @@ from torchspore.blackbox import reading, writing
 USAGE = """usage: torchspore replay [--record TIME] [--step last_step|first_not_finite] DIR (script.py | -m module) [arguments …]
 
 Runs a step again that the recorder kept (MS_RDR_REPLAY=1, or rdr.replay): the program runs up to the first call of the same Cell or
-function, which gets the recorded inputs, Parameters and random state. Says whether results, Parameters and errors have the same bits, and which
-operator was the first to give NaN or infinity. The exit code is 0 where all is the same, 1 where it is not.
+function, which gets the recorded inputs, Parameters and random state. Says whether results, Parameters and errors have the same bits, and
+which operator was the first to give NaN or infinity. The exit code is 0 where all is the same, 1 where it is not.
 
 Nothing in the record is run: the program is the one that you name.
 """

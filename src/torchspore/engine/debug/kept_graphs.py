@@ -2,15 +2,16 @@
 from __future__ import annotations
 
 import json
-from collections import deque
 from typing import Any
 
 from torchspore.engine.debug import box as boxes
 from torchspore.engine.graph.saved import opening
 from torchspore.engine.graph.saved.model import Compilation
 
-_GRAPHS, _BYTES = 8, 1 << 24
-_last: deque[bytes] = deque(maxlen=_GRAPHS)
+_GRAPHS, _UNFINISHED, _BYTES = 8, 2, 1 << 24
+"""So many graphs are kept, of those that could not be finished so many, and so many bytes of all."""
+_last: list[tuple[bool, bytes]] = []
+"""Each with whether it was finished."""
 
 
 def keep(wanted: bool) -> None:
@@ -22,7 +23,7 @@ def keep(wanted: bool) -> None:
 
 def last() -> list[dict[str, Any]]:
     """The graphs, the oldest first: `name`, `line`, `stages` (name and text of each), `final`, `order`."""
-    return [json.loads(line) for line in _last]
+    return [json.loads(line) for _, line in _last]
 
 
 def _keep(made: Compilation, texts: list[tuple[str, str]]) -> None:
@@ -35,10 +36,14 @@ def _keep(made: Compilation, texts: list[tuple[str, str]]) -> None:
     }).encode()
     if len(line) > _BYTES:
         return
-    _last.append(line)
-    while sum(map(len, _last)) > _BYTES:
-        _last.popleft()
+    _last.append((bool(final), line))
+    for finished, most in ((True, _GRAPHS), (False, _UNFINISHED)):
+        alike = [entry for entry in _last if entry[0] == finished]
+        for entry in alike[:-most]:
+            _last.remove(entry)
+    while sum(len(line) for _, line in _last) > _BYTES:
+        _last.pop(0)
     if boxes.box is not None:
-        boxes.box.tell_graphs(list(_last))
+        boxes.box.tell_graphs([line for _, line in _last])
 
 

@@ -122,9 +122,10 @@ def _failed(error: BaseException) -> None:
     trace = traceback.TracebackException.from_exception(error)
     line = next((f"{at.filename}:{at.lineno}" for at in reversed(trace.stack) if frames.is_users(at.filename)), "")
     head = "".join(trace.format_exception_only()).strip()
+    at = f" at {line}" if line and line not in head else ""
     memory = isinstance(error, (MemoryError, torch.OutOfMemoryError)) or "allocate memory" in str(error)
     record({
-        "kind": "out of memory" if memory else "exception", "text": f"{head.splitlines()[0]}" + (f" at {line}" if line and line not in head else ""),
+        "kind": "out of memory" if memory else "exception", "text": head.splitlines()[0] + at,
         "line": line, "operator": live.operator_of(error), "traceback": "".join(trace.format()),
     })
 

@@ -61,7 +61,8 @@ def _tensors(path: Path) -> dict[str, torch.Tensor]:
         if path.is_symlink() or not path.is_file():
             raise OSError("no plain file")
         with safe_open(str(path), framework="pt") as file:
-            return {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118: it is no dict
+            names = file.keys()
+            return {name: file.get_tensor(name) for name in names}
     except (SafetensorError, OSError, ValueError, RuntimeError, MemoryError, OverflowError) as error:
         raise NoRecord(f"{path}: the step's tensors can't be read ({visible(str(error))[:80]})") from None
 

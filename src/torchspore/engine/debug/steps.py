@@ -1,7 +1,7 @@
 """Steps of a training, kept so that they can be run again: what went in, Parameters and random state before, what came out.
 
-A step is a call from outside of everything: of a Cell that is no optimizer, of a gradient function, of what `jit` made. While nothing is kept,
-such a call pays for one look, and a Cell's for none: the class's `__call__` is another one while something is kept.
+A step is a call from outside of everything: of a Cell that is no optimizer, of a gradient function, of what `jit` made. While nothing is
+kept, such a call pays for one look, and a Cell's for none: the class's `__call__` is another one while something is kept.
 """
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _MOST_CHECKED = 1 << 24
 """Elements of a result that are looked through for NaN and infinity."""
 
 runner: Callable[[Any, str, Any, Callable[..., Any], tuple[Any, ...], dict[str, Any]], Any] | None = None
-"""What runs a step, given who runs it, its label, the function whose Parameters count, and the call; None while steps are nobody's matter."""
+"""What runs a step, given who runs it, its label, the function whose Parameters count, and the call; None where nobody wants to know."""
 
 
 class _Local(threading.local):
