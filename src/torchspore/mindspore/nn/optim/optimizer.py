@@ -332,6 +332,7 @@ class Optimizer(Cell):
 
 
 FRONT.settled += (Group,)
+FRONT.optimizer = Optimizer
 
 
 def opt_init_args_register(fn: Callable[..., None]) -> Callable[..., None]:
