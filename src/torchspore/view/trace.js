@@ -14,7 +14,7 @@ function keys(host) {
 }
 
 function summary() {
-  const host = section("This trace", true), found = [["operators", figure(data.total)], ["from first to last", time(data.end - data.start)]];
+  const host = section("This trace", true), found = [["events", figure(data.total)], ["from first to last", time(data.end - data.start)]];
   if (data.steps.length) {
     const own = data.steps.map((step) => step.total).sort((a, b) => a - b);
     found.push(["steps", figure(data.steps.length)], ["a step, median", time(own[Math.floor(own.length / 2)])]);

@@ -14,6 +14,7 @@ MOST_EVENTS, MOST_NAMES, MOST_POINTS, MOST_STEPS, LONGEST_NAME = 120_000, 8_000,
 """So many events the timeline draws, so many operators the table has; totals count all that the file holds."""
 PHASES = ("forward", "backward", "data", "sync", "update", "other", "")
 TRACE = "trace_view.json"
+_NO_OPERATORS = ("step", "phase", "Trace", "python_function")
 _MEMORY = "Bytes that Tensors hold, from the start of the trace on."
 
 
@@ -57,6 +58,8 @@ class Trace:
     memory: list[tuple[float, float]] = field(default_factory=list)
     facts: dict[str, Any] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
+    chosen: list[tuple[float, float]] = field(default_factory=list)
+    """Where the steps lie; they stand before all else in a trace of torchspore's."""
     total: int = 0
     first: float = float("inf")
     last: float = float("-inf")
@@ -74,11 +77,11 @@ def find(path: Path) -> Path:
     return max(found, key=lambda name: name.stat().st_mtime_ns)
 
 
-def read(path: Path) -> Trace:
-    """The trace in a file. Raises NotATrace where it holds none, OSError."""
+def read(path: Path, steps: frozenset[int] = frozenset()) -> Trace:
+    """The trace in a file; with `steps` what lies in the steps of these numbers. Raises NotATrace where it holds none, OSError."""
     trace, reader = Trace(), Reader(path)
     for event in reader.events():
-        _take(trace, event)
+        _take(trace, event, steps)
     if reader.damage:
         trace.notes.append(f"The file is damaged: {reader.damage}. What stands before that place is shown.")
     if not trace.total:
@@ -119,7 +122,7 @@ def data(trace: Trace, path: Path) -> dict[str, Any]:
     }
 
 
-def _take(trace: Trace, event: dict[str, Any]) -> None:
+def _take(trace: Trace, event: dict[str, Any], steps: frozenset[int]) -> None:
     kind, name = event.get("ph"), str(event.get("name", ""))[:LONGEST_NAME]
     given = event.get("args")
     args: dict[str, Any] = given if isinstance(given, dict) else {}
@@ -134,8 +137,11 @@ def _take(trace: Trace, event: dict[str, Any]) -> None:
             if len(trace.memory) >= 4 * MOST_POINTS:
                 trace.memory = _thinned(trace.memory)
     elif kind == "X" and start is not None and span is not None and span >= 0:
-        if event.get("cat") == "step":
+        if event.get("cat") == "step" and (not steps or args.get("step") in steps):
             _step(trace, args, span)
+            trace.chosen.append((start, start + span))
+        if steps and not any(low <= start < high for low, high in trace.chosen):
+            return
         _lasting(trace, event, name, thread, start, span, args)
 
 
@@ -161,7 +167,10 @@ def _lasting(
     phase = phase if phase in PHASES else ""
     trace.total += 1
     trace.first, trace.last = min(trace.first, start), max(trace.last, start + span)
-    is_operator = event.get("cat") not in ("step", "phase", "Trace", "python_function") and not name.startswith("PyTorch Profiler")
+    is_operator = event.get("cat") not in _NO_OPERATORS and not name.startswith("PyTorch Profiler") and (
+        trace.titles.get((thread[0], "")) != "Scope Layer")
+    if not phase and trace.titles.get((thread[0], "")) == "CPU OP":
+        phase = "backward" if name.startswith("Gradients/") else "update" if "/optimizer-" in name else "forward"
     row = None
     if is_operator:
         key = name if name in trace.operators or len(trace.operators) < MOST_NAMES else "(operators beyond the first 8,000 names)"

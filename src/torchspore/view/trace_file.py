@@ -6,8 +6,8 @@ given up and told, what stands before it is kept.
 from __future__ import annotations
 
 import gzip
-import io
 import json
+import stat
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
@@ -55,9 +55,13 @@ class Reader:
             try:
                 event, end = decoder.raw_decode(self._text, self._at)
             except (ValueError, RecursionError) as error:
-                if isinstance(error, json.JSONDecodeError) and len(self._text) - self._at <= LONGEST_EVENT and self._more():
+                is_cut = isinstance(error, json.JSONDecodeError) and (error.pos > len(self._text) - 12 or error.msg.startswith("Unterminated"))
+                if is_cut and len(self._text) - self._at > LONGEST_EVENT:
+                    self._damaged(f"an event is longer than {LONGEST_EVENT:,} characters")
+                elif is_cut and self._more():
                     continue
-                self._damaged("it ends in the middle of an event" if not self._more() else "an event is no JSON")
+                else:
+                    self._damaged("it ends in the middle of an event" if is_cut else "an event is no JSON that can be read")
                 return None
             self._at = end
             return event
@@ -114,12 +118,11 @@ class Reader:
 
 
 def _opened(path: Path) -> BinaryIO:
-    file = path.open("rb")
-    if file.read(2) == b"\x1f\x8b":
-        file.seek(0)
-        return io.BufferedReader(gzip.GzipFile(fileobj=file))  # type: ignore[arg-type]
-    file.seek(0)
-    return file
+    if not stat.S_ISREG(path.stat().st_mode):
+        raise NotATrace("it is no plain file")
+    with path.open("rb") as file:
+        is_packed = file.read(2) == b"\x1f\x8b"
+    return gzip.open(path, "rb") if is_packed else path.open("rb")  # type: ignore[return-value]
 
 
 def number(value: Any) -> float | None:

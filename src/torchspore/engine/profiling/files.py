@@ -10,7 +10,7 @@ import os
 import platform
 import time
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,7 @@ from torchspore.base.files import whole_file, write_whole
 from torchspore.engine import flops
 from torchspore.engine.profiling import counters, timeline
 from torchspore.engine.profiling.record import Operator, Record
-from torchspore.engine.profiling.totals import Total, by_kind, by_name
+from torchspore.engine.profiling.totals import by_kind, by_name
 
 _TICK = 10
 """Nanoseconds of a tick of the counter that 1.x's step times are given in."""
@@ -39,20 +39,23 @@ class Wanted:
     pretty: bool = False
     without_kinds: frozenset[str] = frozenset()
     only_kinds: frozenset[str] = frozenset()
+    subgraph: str = "all"
     full_names: bool = True
+    details: bool = True
+    exchanges: bool = False
+    steps_chosen: frozenset[int] = frozenset()
 
 
 def write(record: Record, folder: Path, wanted: Wanted, worker: str | None = None) -> Path:
     """Writes the folder of 2.x into `folder`; gives its path. Raises OSError."""
+    record = of_steps(record, wanted.steps_chosen)
     made = _fresh(folder, worker)
     (made / "logs").mkdir()
     (made / OUTPUT).mkdir()
     rows = _chosen(record.operators, wanted)
     own = facts(record, wanted)
-    with whole_file(made / OUTPUT / "trace_view.json") as raw, io.TextIOWrapper(raw, encoding="utf-8") as file:
+    with whole_file(made / OUTPUT / "trace_view.json") as file:
         timeline.write(file, record, own, wanted.timeline_bytes)
-        file.flush()
-        file.detach()
     if wanted.operators:
         (made / FRAMEWORK).mkdir()
         _framework(made / FRAMEWORK, rows, record)
@@ -74,6 +77,10 @@ def write(record: Record, folder: Path, wanted: Wanted, worker: str | None = Non
             ("torch", _us(one.at), _mb(one.held), _mb(one.held), _mb(one.held), "", one.device) for one in record.allocations
         ])
         _table(made / OUTPUT / "operator_memory.csv", _OPERATOR_MEMORY, list(_operator_memory(record)))
+    if wanted.exchanges:
+        _table(made / OUTPUT / "communication.csv", ("Name", "Type", "Count", "Total Time(us)", "Avg Time(us)"), [
+            (row.name, row.kind, row.count, _us(row.span), _us(round(row.mean))) for row in by_name(rows) if row.phase == "sync"
+        ])
     text = json.dumps({**own, **wanted.metadata}, indent=2 if wanted.pretty else None, default=str)
     write_whole(made / "profiler_metadata.json", text)
     write_whole(made / "logs" / "profiler.log", "\n".join([*own["facts"], *record.notes]) + "\n")
@@ -82,6 +89,7 @@ def write(record: Record, folder: Path, wanted: Wanted, worker: str | None = Non
 
 def write_older(record: Record, folder: Path, wanted: Wanted, rank: int = 0) -> Path:
     """Writes the files of 1.x into `folder/profiler`, in the place of older ones; gives that folder. Raises OSError."""
+    record = of_steps(record, wanted.steps_chosen)
     made = folder / "profiler"
     made.mkdir(parents=True, exist_ok=True)
     rows = _chosen(record.operators, wanted)
@@ -99,17 +107,16 @@ def write_older(record: Record, folder: Path, wanted: Wanted, rank: int = 0) -> 
         ])
         extra = counters.column(wanted.counters) if wanted.counters else None
         peak = _peak(record) if extra else 0.0
-        _table(
-            made / f"aicore_intermediate_{rank}_detail.csv",
-            ("full_op_name", "execution_time", "execution_frequency", *([extra] if extra else [])),
-            [(row.name if wanted.full_names else row.name.rpartition("/")[2], _ms(row.mean), row.count,
-              *([counters.value(wanted.counters, row, peak)] if extra else [])) for row in by_name(rows)],
-        )
+        if wanted.details:
+            _table(
+                made / f"aicore_intermediate_{rank}_detail.csv",
+                ("full_op_name", "execution_time", "execution_frequency", *([extra] if extra else [])),
+                [(row.name if wanted.full_names else row.name.rpartition("/")[2], _ms(row.mean), row.count,
+                  *([counters.value(wanted.counters, row, peak)] if extra else [])) for row in by_name(rows)],
+            )
     if wanted.tasks:
-        with whole_file(made / f"timeline_display_{rank}.json") as raw, io.TextIOWrapper(raw, encoding="utf-8") as file:
+        with whole_file(made / f"timeline_display_{rank}.json") as file:
             timeline.write(file, record, facts(record, wanted), wanted.timeline_bytes)
-            file.flush()
-            file.detach()
     if wanted.memory and record.allocations:
         _table(made / f"memory_usage_{rank}.csv", ("time(us)", "device", "bytes", "held"), [
             (_us(one.at), one.device, one.bytes, one.held) for one in record.allocations
@@ -148,9 +155,27 @@ def _peak(record: Record) -> float:
 
 
 def _chosen(operators: Sequence[Operator], wanted: Wanted) -> list[Operator]:
-    if not wanted.without_kinds and not wanted.only_kinds:
-        return list(operators)
-    return [row for row in operators if row.kind not in wanted.without_kinds and (not wanted.only_kinds or row.kind in wanted.only_kinds)]
+    return [
+        row for row in operators
+        if row.kind not in wanted.without_kinds and (not wanted.only_kinds or row.kind in wanted.only_kinds)
+        and (wanted.subgraph == "all" or (wanted.subgraph == "Gradients") == row.name.startswith("Gradients/"))
+    ]
+
+
+def of_steps(record: Record, numbers: frozenset[int]) -> Record:
+    """The part of a record that lies in the steps of these numbers; all of it where there are none."""
+    if not numbers:
+        return record
+    chosen = [step for step in record.steps if step.number in numbers]
+
+    def lies_in(at: int) -> bool:
+        return any(step.start <= at < step.end for step in chosen)
+
+    return replace(
+        record, steps=chosen, operators=[row for row in record.operators if lies_in(row.start)],
+        stretches=[one for one in record.stretches if lies_in(one.start)], kernels=[one for one in record.kernels if lies_in(one.start)],
+        allocations=[one for one in record.allocations if lies_in(one.at)],
+    )
 
 
 def _fresh(folder: Path, worker: str | None) -> Path:
@@ -306,4 +331,4 @@ def _mb(count: int) -> str:
     return f"{count / 2**20:.6f}"
 
 
-__all__ = ["Total", "Wanted", "facts", "write", "write_input", "write_older"]
+__all__ = ["Wanted", "facts", "of_steps", "write", "write_input", "write_older"]

@@ -10,7 +10,9 @@ import torch
 from torchspore.engine.private import quick_mark
 
 PREFIX = "torchspore::"
-CELL, OPTIMIZER, OPERATOR, DATA, GRAPH, STEP = (f"{PREFIX}{kind}::" for kind in ("cell", "optimizer", "operator", "data", "graph", "step"))
+CELL, OPTIMIZER, OPERATOR, DATA, GRAPH, STEP, COMPILE = (
+    f"{PREFIX}{kind}::" for kind in ("cell", "optimizer", "operator", "data", "graph", "step", "compile")
+)
 """What marks of torchspore's own begin with: their texts are read back from the trace."""
 
 

@@ -10,10 +10,8 @@ from typing import Any
 from torchspore.engine import precision
 from torchspore.engine import tensor as engine
 from torchspore.engine.front import FRONT
-from torchspore.engine.profiling.marks import CELL, DATA, GRAPH, OPERATOR, OPTIMIZER, mark
+from torchspore.engine.profiling.marks import CELL, COMPILE, DATA, GRAPH, OPERATOR, OPTIMIZER, mark
 from torchspore.engine.tensor import frame
-
-_PASSES = ("ruled",)
 
 
 class _Local(threading.local):
@@ -37,7 +35,7 @@ class Points:
 
     def begin(self) -> None:
         """Puts the marking functions in."""
-        from torchspore.engine.graph.call import recorded
+        from torchspore.engine.graph.call import capturing, recorded
         from torchspore.engine.graph.call.graph import Graph
 
         if FRONT.cell is not None:
@@ -46,6 +44,7 @@ class Points:
         if batches is not None:
             self._replace(batches, "__next__", self._next)
         self._replace(Graph, "run", self._graph)
+        self._replace(capturing, "capture", self._capture)
         for name in ("forward", "backward"):
             self._replace(recorded._Step, name, self._half, static=True)
         if self._operators:
@@ -135,6 +134,14 @@ class Points:
                 return plain(graph, flat)
 
         return run
+
+    def _capture(self, plain: Any) -> Any:
+        @functools.wraps(plain)
+        def capture(*args: Any, **kwargs: Any) -> Any:
+            with mark(COMPILE):
+                return plain(*args, **kwargs)
+
+        return capture
 
     def _half(self, plain: Any) -> Any:
         from torchspore.engine.graph.report import stages

@@ -11,13 +11,14 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any
 
+from torchspore.base.frames import is_users
 from torchspore.engine import flops
 from torchspore.engine.profiling import marks, naming, steps
 from torchspore.engine.profiling.record import BACKWARD, DATA, FORWARD, SYNC, UPDATE, Allocation, Kernel, Operator, Record, Stretch
 
 _EVALUATES = "autograd::engine::evaluate_function: "
 _BYTES = {"float": 4, "double": 8, "c10::Half": 2, "c10::BFloat16": 2, "int": 4, "long int": 8, "long": 8, "bool": 1, "unsigned char": 1}
-_SHAPELESS = ("aten::empty", "aten::resolve", "aten::detach", "aten::lift", "aten::as_strided", "detach")
+_SHAPELESS = ("aten::empty", "aten::resolve", "aten::detach", "aten::lift", "aten::as_strided", "aten::set_", "aten::alias")
 """What moves no values, and is no operator of anybody's."""
 
 
@@ -33,6 +34,8 @@ class _Open:
     origin: tuple[str, str] | None
     depth: int
     in_cell: bool = False
+    compiles: bool = False
+    """What runs inside makes a graph: its operators compute nothing."""
 
 
 @dataclass
@@ -81,8 +84,10 @@ def _thread(reader: _Reader, rows: list[tuple[int, int, Any, str]]) -> None:
         while stack and stack[-1].end <= start:
             stack.pop()
         around = stack[-1] if stack else _Open(0, "Default", "", None, None, None, 0)
-        made = _Open(start - minus, around.scope, around.phase, around.operator, around.graph, around.origin, around.depth + 1, around.in_cell)
-        if name.startswith(marks.PREFIX):
+        made = _Open(start - minus, around.scope, around.phase, around.operator, around.graph, around.origin, around.depth + 1, around.in_cell, around.compiles)
+        if around.compiles:
+            pass
+        elif name.startswith(marks.PREFIX):
             _own_mark(reader, made, around, name, start, -minus, event.start_thread_id())
         elif name.startswith(_EVALUATES):
             made.phase = BACKWARD
@@ -108,6 +113,9 @@ def _own_mark(reader: _Reader, made: _Open, around: _Open, name: str, start: int
     elif kind == "data":
         made.phase = DATA
         reader.record.stretches.append(Stretch("data", DATA, start, span, thread, around.depth))
+    elif kind == "compile":
+        made.compiles = True
+        reader.record.stretches.append(Stretch("compile", "compile", start, span, thread, around.depth))
     elif kind == "step":
         reader.explicit.append((start, start + span))
     elif kind == "graph":
@@ -132,8 +140,9 @@ def _event(reader: _Reader, made: _Open, around: _Open, event: Any, name: str, b
             full = _numbered(reader, _gradient(around.origin, kind), event.start_ns())
         else:
             kind = naming.kind_of(name)
-            phase = around.phase or (SYNC if naming.is_exchange(name, kind) else FORWARD if around.graph is None
-                                     else naming.guessed_phase(name, before))
+            # What runs outside of every Cell and operator makes Tensors of the program's own data.
+            phase = around.phase or (SYNC if naming.is_exchange(name, kind) else naming.guessed_phase(name, before)
+                                     if around.graph is not None else FORWARD if around.in_cell else "")
             full = _numbered(reader, f"{around.scope}/{kind}", event.start_ns())
         operator = made.operator = _add(reader, full, kind, phase, event.start_ns(), event.duration_ns(), event.start_thread_id())
         if around.graph is not None:
@@ -141,6 +150,8 @@ def _event(reader: _Reader, made: _Open, around: _Open, event: Any, name: str, b
     if operator is not None:
         if number >= 0 and around.origin is None:
             reader.origins[number] = (around.scope, operator.kind)
+        if not operator.stack:
+            operator.stack = [line for line in event.stack() if is_users(line.partition("(")[0])]
         _take_shapes(operator, event, name)
         reader.owners[event.correlation_id()] = operator
     return before

@@ -3,7 +3,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-DATA, FORWARD, BACKWARD, SYNC, UPDATE = PHASES = ("data", "forward", "backward", "sync", "update")
+DATA, FORWARD, BACKWARD, SYNC, UPDATE, OTHER = PHASES = ("data", "forward", "backward", "sync", "update", "other")
+"""Other is the making of graphs."""
 
 
 @dataclass
@@ -22,6 +23,8 @@ class Operator:
     flops: int = 0
     read: int = 0
     """Bytes of its inputs, where their shapes are known."""
+    stack: list[str] = field(default_factory=list)
+    """The user's lines that led there, where the profile was to keep them."""
     device_span: int = 0
     """Nanoseconds that its kernels took on an accelerator, and where they lay there."""
     device_start: int = 0

@@ -4,7 +4,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchspore.base.suggest import closest
-from torchspore.engine.profiling.record import BACKWARD, DATA, FORWARD, PHASES, SYNC, UPDATE, Operator, Record, Step
+from torchspore.engine.profiling.record import BACKWARD, DATA, FORWARD, OTHER, PHASES, SYNC, UPDATE, Operator, Record, Step
 
 _Segment = tuple[int, int, str]
 
@@ -52,7 +52,8 @@ def _segments(record: Record, threads: set[int]) -> Iterator[_Segment]:
         if row.phase and (row.thread in threads or row.phase in (BACKWARD, SYNC) or not threads):
             start, end = (row.device_start, row.device_end) if row.device_span else (row.start, row.start + row.span)
             found.append((start, end, row.phase))
-    found += [(one.start, one.start + one.span, DATA) for one in record.stretches if one.kind == DATA]
+    made = {DATA: DATA, "compile": OTHER}
+    found += [(one.start, one.start + one.span, made[one.kind]) for one in record.stretches if one.kind in made]
     busy = 0
     for start, end, phase in sorted(found):
         if phase == DATA:

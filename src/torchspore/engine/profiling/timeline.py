@@ -3,26 +3,27 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from typing import Any, TextIO
+from typing import Any, BinaryIO
 
 from torchspore.engine.profiling.record import PHASES, Record
 
 _PROCESSES = {1: "Steps", 2: "CPU OP", 3: "Scope Layer", 4: "Accelerator", 5: "Program"}
 _DEEPEST = 12
+_PLACES = {"cell": (3, 0), "data": (1, 1), "compile": (1, 2)}
+_TOLD = {"data": "waits for data", "compile": "captures and compiles a graph"}
 
 
-def write(file: TextIO, record: Record, facts: dict[str, Any], limit: int | None = None) -> None:
+def write(file: BinaryIO, record: Record, facts: dict[str, Any], limit: int | None = None) -> None:
     """Writes the events, each on a line of its own; `limit` are the most bytes that they may take."""
-    size, first = 0, True
-    file.write("[")
+    size, separator = 0, b"["
     for event in events(record, facts):
-        text = json.dumps(event)
-        size += len(text) + 2
+        text = separator + json.dumps(event).encode()
+        size += len(text)
         if limit is not None and size > limit:
             break
-        file.write(text if first else ",\n" + text)
-        first = False
-    file.write("]\n")
+        file.write(text)
+        separator = b",\n"
+    file.write(b"]\n")
 
 
 def events(record: Record, facts: dict[str, Any]) -> Iterator[dict[str, Any]]:
@@ -33,6 +34,8 @@ def events(record: Record, facts: dict[str, Any]) -> Iterator[dict[str, Any]]:
     threads = {thread: place for place, thread in enumerate(sorted({row.thread for row in record.operators}))}
     for place in threads.values():
         yield from _named(2, place, "thread_name", f"Thread {place}", place)
+    for place, name in enumerate(("steps", "waits for data", "makes graphs")):
+        yield from _named(1, place, "thread_name", name, place)
     for step in record.steps:
         own = {f"{phase}_us": step.phases[phase] / 1e3 for phase in PHASES}
         yield _lasting(f"step {step.number}", 1, 0, step.start, step.total, {"step": step.number, **own}, "step")
@@ -42,12 +45,15 @@ def events(record: Record, facts: dict[str, Any]) -> Iterator[dict[str, Any]]:
             args["flops"] = row.flops
         if row.inputs:
             args["input_shapes"] = str(row.inputs)
+        if row.stack:
+            args["Call stack"] = "\n".join(row.stack)
         yield _lasting(row.name, 2, threads[row.thread], row.start, row.span, args)
     for one in record.stretches:
-        process = {"cell": 3, "data": 1}.get(one.kind, 5)
-        phase = {"phase": "data"} if one.kind == "data" else {}
-        name = one.name.rpartition("/")[2] if one.kind == "cell" else "waits for data" if one.kind == "data" else one.name
-        yield _lasting(name, process, 1 if one.kind == "data" else min(one.depth, _DEEPEST), one.start, one.span, phase, "phase")
+        process, thread = _PLACES.get(one.kind, (5, min(one.depth, _DEEPEST)))
+        thread = min(one.depth, _DEEPEST) if one.kind == "cell" else thread
+        phase = {"phase": one.kind} if one.kind == "data" else {}
+        name = one.name.rpartition("/")[2] if one.kind == "cell" else _TOLD.get(one.kind, one.name)
+        yield _lasting(name, process, thread, one.start, one.span, phase, "phase")
     for kernel in record.kernels:
         yield _lasting(kernel.name, 4, kernel.device * 1000 + kernel.stream, kernel.start, kernel.span, {"operator": kernel.operator}, "phase")
     for allocation in record.allocations:

@@ -90,6 +90,11 @@ class Watch:
         finally:
             _end(self)
 
+    def export(self, path: str) -> None:
+        """Writes torch's own trace."""
+        if self._profile is not None:
+            self._profile.export_chrome_trace(path)
+
     def read(self, forward_point: str = "", backward_point: str = "") -> Record:
         """What was seen. `forward_point` and `backward_point` name the operators at which forward begins and the gradient ends."""
         events = [] if self._profile is None else profile_events(self._profile)
