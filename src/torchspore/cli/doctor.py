@@ -44,7 +44,7 @@ def run(words: Sequence[str]) -> int:
         wrong += finding.mark == WRONG
         print(f"{_mark(finding.mark)} {finding.what}" + (f": {finding.found}" if finding.found else ""), flush=True)
         if finding.mend:
-            print(f"    mend it: {finding.mend}", flush=True)
+            print(f"    {'mend it' if finding.mark == WRONG else 'to have it'}: {finding.mend}", flush=True)
     print(f"\n{wrong} things are wrong." if wrong > 1 else "\n1 thing is wrong." if wrong else "\nAll is well.")
     return 1 if wrong else 0
 

@@ -3,7 +3,6 @@ from __future__ import annotations
 
 import os
 import platform
-import resource
 import sys
 from importlib import metadata
 from pathlib import Path
@@ -73,6 +72,10 @@ def processor() -> str:
 
 def peak_memory() -> int:
     """The most bytes that this process has held so far."""
+    try:
+        import resource
+    except ImportError:               # Windows counts elsewhere
+        return 0
     most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return most if sys.platform == "darwin" else most * 1024
 

@@ -19,16 +19,11 @@ MOST = 400_000
 
 _lock = threading.Lock()
 _running: Watch | None = None
-_plain_is_kept = provenance.is_kept
 
 
 def expect() -> None:
     """Makes graphs that are captured from now on remember the Cells that they come from, which a later profile names."""
-    provenance.is_kept = _kept
-
-
-def _kept() -> bool:
-    return True
+    provenance.keep_all()
 
 
 class Busy(Exception):
