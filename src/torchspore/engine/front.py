@@ -15,6 +15,8 @@ class FrontEnd:
     """The class whose attributes a capture watches."""
     cell_call: CodeType | None = None
     """The code that calls a Cell's construct, with the Cell as `self`."""
+    optimizer: type | None = None
+    """The class of optimizers, whose calls end an iteration."""
     operator_of: Callable[[FrameType], str | None] = field(default=lambda frame: None)
     """The operator that a frame runs; None where it runs none."""
     primitive_of: Callable[[str], str | None] = field(default=lambda name: None)

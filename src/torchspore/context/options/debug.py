@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from torchspore.context import prepare
-from torchspore.context.kinds import Bool, Directory, Int, JsonFile, Kind, Named, Path, Str
+from torchspore.context.kinds import Bool, Directory, Int, JsonFile, Kind, Named, Path, PrintPath, Str
 from torchspore.context.option import On, Option
 from torchspore.errors import OptionValueError
 
@@ -49,8 +49,8 @@ save_graphs_path = Option(
     doc="The directory for what `save_graphs` writes; it is made when the option is set.",
 )
 print_file_path = Option(
-    kind=Path(resolve=True, not_directory=True), default="", example="set_context(print_file_path='print.pb')",
-    since="0.5",
+    kind=PrintPath(resolve=True, not_directory=True), default="", example="set_context(print_file_path='print.pb')",
+    effect="engine.debug.printing:select", process_wide=True, since="0.5",
     doc="The file that ops.Print writes to in place of the screen; `parse_print` reads it.",
 )
 env_config_path = Option(

@@ -7,6 +7,9 @@ from typing import Any
 LINE, COLUMNS, STACK, SCOPE, CALLED, GRADIENT = "line", "columns", "stack", "scope", "called", "gradient"
 """Where a node comes from (provenance.py): `file:line`, columns in it, outer lines, Cell, operator of mindspore, whether its gradient."""
 
+CALL = "call"
+"""A number that the nodes of one call of an operator share, and those of its gradient (provenance.py)."""
+
 BACKWARD = "backward"
 """Belongs to the backward half of a graph that is cut in two."""
 

@@ -11,6 +11,7 @@ import torch
 from torch.fx.node import Node
 
 from torchspore.engine import private
+from torchspore.engine.debug import where
 from torchspore.engine.graph.fx.aliasing import writes
 from torchspore.engine.graph.passes.in_place import overwrite
 from torchspore.engine.graph.report import stages
@@ -51,7 +52,7 @@ def compile(module: torch.fx.GraphModule, inner: bool = False) -> Code:
     With `inner` it is called by the code of a graph around it, where no gradients are recorded already.
     """
     text, bound = source(module, inner)
-    exec(builtins.compile(text, "<captured graph>", "exec"), bound)
+    exec(builtins.compile(text, where.GRAPH, "exec"), bound)
     return bound["run"] if inner else stages.shown(bound["run"], module)
 
 
@@ -61,7 +62,13 @@ def source(module: torch.fx.GraphModule, inner: bool = False) -> tuple[str, dict
     names = {node: f"v{i}" for i, node in enumerate(nodes)}
     bound: dict[str, Any] = {"__name__": __name__, "no_grad": torch.no_grad}
     last = _last_uses(nodes)
-    lines = [line for node in nodes for line in lines_of(module, node, names, bound, last.get(node, []))]
+    lines, of_lines = [], [None, None, None]      # counted from 1, after two lines of the head
+    for node in nodes:
+        own = lines_of(module, node, names, bound, last.get(node, []))
+        lines += own
+        of_lines += [node] * len(own)
+    if where.followers:
+        bound["places"] = where.places_of(of_lines)
     arguments = [names[node] for node in nodes if node.op == "placeholder"]
     head = f"def run({', '.join(arguments)}):\n    {'if True' if inner else 'with no_grad()'}:\n        "
     return head + "\n        ".join(lines) + "\n", bound

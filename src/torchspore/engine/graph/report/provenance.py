@@ -1,9 +1,9 @@
 """Where the nodes of a graph come from, which `debug_level=DEBUG` and `save_graphs` keep: the user's line, the calls to it, the Cell.
 
 Each node gets these entries in `meta`: "line" (`file:line`), "columns" (first and last, from Python 3.11 on), "stack" (such lines,
-outermost first), "scope" (`Default/blocks-CellList/0-Block`) and "called" (the operator of mindspore that ran it, `MatMul`). A node of the
-backward pass has those of the forward operator that it belongs to, found by the number that torch.autograd gives to both, and "gradient" is
-True in it.
+outermost first), "scope" (`Default/blocks-CellList/0-Block`), "called" (the operator of mindspore that ran it, `MatMul`) and "call"
+(which call of it). A node of the backward pass has those of the forward operator that it belongs to, found by the number that
+torch.autograd gives to both, and "gradient" is True in it.
 """
 from __future__ import annotations
 
@@ -21,12 +21,13 @@ from torchspore.base.frames import is_users
 from torchspore.context import effects
 from torchspore.context.effects import Outcome
 from torchspore.context.store import STORE
+from torchspore.engine.debug import where
 from torchspore.engine.front import FRONT
 from torchspore.engine.graph import marks
 from torchspore.engine.graph.report import stages
 from torchspore.engine.private import backward_node, next_sequence_number
 
-ENTRIES = (marks.LINE, marks.COLUMNS, marks.STACK, marks.SCOPE, marks.CALLED, marks.GRADIENT)
+ENTRIES = (marks.LINE, marks.COLUMNS, marks.STACK, marks.SCOPE, marks.CALLED, marks.CALL, marks.GRADIENT)
 """What a node that takes another one's place takes over from its `meta`."""
 
 _KEPT = Outcome.applied("DEBUG: graphs and refusals keep the user's lines, the calls that led there and the Cells")
@@ -58,7 +59,7 @@ def attach(tracer: Any) -> None:
     wanted = is_kept()
     if wanted or STORE.source("debug_level")[0] != "default":
         effects.report("debug_level", _KEPT if wanted else _DROPPED)
-    wanted = wanted or stages.current() is not None
+    wanted = wanted or stages.current() is not None or where.followers > 0
     with_classes = bool(STORE.get("reserve_class_name_in_scope"))
     if STORE.source("reserve_class_name_in_scope")[0] != "default":
         effects.report("reserve_class_name_in_scope", (_WITH_CLASSES if with_classes else _WITHOUT_CLASSES) if wanted else _NO_SCOPES)
@@ -94,10 +95,10 @@ class _Notes:
     """What is known of the operators of one trace."""
 
     def __init__(self, with_classes: bool) -> None:
-        self._with_classes = with_classes
+        self._scopes = where.Scopes(with_classes)
         self._by_number: dict[int, dict[str, Any]] = {}
-        self._scopes: dict[int, str] = {}
-        self._roots: list[Any] = []
+        self._operator: FrameType | None = None
+        self._calls = 0
 
     def of_node(self) -> dict[str, Any]:
         """The entries for the node that is being made."""
@@ -108,35 +109,35 @@ class _Notes:
                 return {**found, marks.GRADIENT: True}
         frame = sys._getframe(2)
         stack = stack_of(frame)
+        runs, called = _operator(frame)
+        cells = _cells(frame)
+        if not called and cells and FRONT.optimizer is not None and isinstance(cells[0], FRONT.optimizer):
+            called = type(cells[0]).__name__      # its formula is one kernel, which is no operator's
         found = {
-            marks.LINE: stack[-1] if stack else "", marks.COLUMNS: _columns(frame), marks.STACK: stack, marks.SCOPE: self._scope(frame),
-            marks.CALLED: _operator(frame),
+            marks.LINE: stack[-1] if stack else "", marks.COLUMNS: _columns(frame), marks.STACK: stack, marks.SCOPE: self._scopes.of(cells),
+            marks.CALLED: called, marks.CALL: self._call(runs),
         }
         # An operator's node of the backward pass is made just before it runs, that of a torch.autograd.Function before the operators in it;
         # what follows without one has no number of its own.
         self._by_number.setdefault(next_sequence_number() - 1, found)
         return found
 
-    def _scope(self, frame: FrameType | None) -> str:
-        cells: list[Any] = []
-        while frame is not None:
-            if frame.f_code is FRONT.cell_call:
-                cells.append(frame.f_locals["self"])
-            frame = frame.f_back
-        if not cells:
-            return "Default"
-        if not any(cells[-1] is root for root in self._roots):
-            self._roots.append(cells[-1])
-            self._name(cells[-1])
-        return self._scopes.get(id(cells[0])) or f"Default/{type(cells[0]).__name__}"
+    def _call(self, frame: FrameType | None) -> int:
+        """A number for the call of an operator that runs in `frame`; a new one where none does."""
+        if frame is None or frame is not self._operator:
+            self._operator = frame                 # while it is held, no other frame has its identity
+            self._calls += 1
+        return self._calls
 
-    def _name(self, root: Any) -> None:
-        """Gives every Cell under `root` its scope: for each step the attribute and, if wanted, the class."""
-        self._scopes[id(root)] = "Default"
-        for name, cell in root.cells_and_names():
-            if name:
-                outer, step = root.get_sub_cell(name.rpartition(".")[0]), name.rpartition(".")[2]
-                self._scopes[id(cell)] = f"{self._scopes[id(outer)]}/{step}" + (f"-{type(cell).__name__}" if self._with_classes else "")
+
+def _cells(frame: FrameType | None) -> list[Any]:
+    """The Cells that run, the innermost first."""
+    cells: list[Any] = []
+    while frame is not None:
+        if frame.f_code is FRONT.cell_call:
+            cells.append(frame.f_locals["self"])
+        frame = frame.f_back
+    return cells
 
 
 def _columns(frame: FrameType | None) -> tuple[int, int] | None:
@@ -149,11 +150,11 @@ def _columns(frame: FrameType | None) -> tuple[int, int] | None:
     return (start, end) if first is not None and first == last and start is not None and end is not None and start < end else None
 
 
-def _operator(frame: FrameType | None) -> str:
-    """The innermost operator of mindspore that runs; empty where none does, in an optimizer's kernel, say."""
+def _operator(frame: FrameType | None) -> tuple[FrameType | None, str]:
+    """The innermost operator of mindspore that runs, and its frame; empty where none does, in an optimizer's kernel, say."""
     while frame is not None:
         found = FRONT.operator_of(frame)
         if found is not None:
-            return found
+            return frame, found
         frame = frame.f_back
-    return ""
+    return None, ""
