@@ -22,6 +22,8 @@ from torchspore.cli import notebooks
 
 REFUSED = 2
 INTERRUPTED = 128 + signal.SIGINT
+last_error: BaseException | None = None
+"""What ended the program that ran last; None where it ended well or by sys.exit."""
 _RUNNER = (str(Path(__file__).resolve()), "<frozen ", runpy.__file__)
 
 
@@ -110,6 +112,8 @@ def _guarded(body: Callable[[], object], argv: list[str], first_path: str) -> in
         print(f"interrupted at {_last_line(error.__traceback__)}", file=sys.stderr)
         return INTERRUPTED
     except BaseException as error:
+        global last_error
+        last_error = error
         _flush()
         _show(error)
         return 1

@@ -21,8 +21,6 @@ class FrontEnd:
     """The operator that a frame runs; None where it runs none."""
     primitive_of: Callable[[str], str | None] = field(default=lambda name: None)
     """The primitive of the operator that a function of this name is; None where there is none."""
-    optimizer: type | None = None
-    """The class whose calls update Parameters."""
     batches: Callable[[], type | None] = field(default=lambda: None)
     """Gives the class whose `__next__` gives a program its data."""
     settled: tuple[type, ...] = ()

@@ -2,7 +2,6 @@
 from __future__ import annotations
 
 import functools
-import sys
 import threading
 from collections.abc import Callable
 from typing import Any
@@ -11,6 +10,7 @@ from torchspore.engine import precision
 from torchspore.engine import tensor as engine
 from torchspore.engine.front import FRONT
 from torchspore.engine.profiling.marks import CELL, COMPILE, DATA, GRAPH, OPERATOR, OPTIMIZER, mark
+from torchspore.engine.replacing import Replaced
 from torchspore.engine.tensor import frame
 
 
@@ -30,7 +30,7 @@ class Points:
         self.seen, self.graphs = 0, dict[int, Any]()
         self._call_over, self._operators = call_over, operators
         self._local = _Local()
-        self._replaced: list[tuple[Any, str, Any]] = []
+        self._replaced = Replaced()
         self._names: dict[int, tuple[Any, str]] = {}
 
     def begin(self) -> None:
@@ -39,33 +39,23 @@ class Points:
         from torchspore.engine.graph.call.graph import Graph
 
         if FRONT.cell is not None:
-            self._replace(FRONT.cell, "__call__", self._cell)
+            self._replaced.put(FRONT.cell, "__call__", self._cell)
         batches = FRONT.batches()
         if batches is not None:
-            self._replace(batches, "__next__", self._next)
-        self._replace(Graph, "run", self._graph)
-        self._replace(capturing, "capture", self._capture)
+            self._replaced.put(batches, "__next__", self._next)
+        self._replaced.put(Graph, "run", self._graph)
+        self._replaced.put(capturing, "capture", self._capture)
         for name in ("forward", "backward"):
-            self._replace(recorded._Step, name, self._half, static=True)
+            self._replaced.put(recorded._Step, name, self._half, static=True)
         if self._operators:
-            plain = precision.ruled
-            for module in [module for module in list(sys.modules.values()) if getattr(module, "__dict__", {}).get("ruled") is plain]:
-                self._replace(module, "ruled", self._ruled)
+            self._replaced.put_everywhere("ruled", precision.ruled, self._ruled)
             engine.follow_operators(True)
 
     def end(self) -> None:
         """Puts the plain ones back."""
         if self._replaced and self._operators:
             engine.follow_operators(False)
-        while self._replaced:
-            owner, name, plain = self._replaced.pop()
-            setattr(owner, name, plain)
-
-    def _replace(self, owner: Any, name: str, make: Callable[[Any], Any], static: bool = False) -> None:
-        plain = vars(owner)[name]
-        made = make(plain.__func__ if static else plain)
-        self._replaced.append((owner, name, plain))
-        setattr(owner, name, staticmethod(made) if static else made)
+        self._replaced.restore()
 
     def _cell(self, plain: Any) -> Any:
         local = self._local
