@@ -1,7 +1,9 @@
 "use strict";
 /* Curves and columns as SVG. */
 
-const WIDE = 560, HIGH = 190, LEFT = 62, BELOW = 22, ABOVE = 8;
+const HIGH = 190, LEFT = 62, BELOW = 22, ABOVE = 8;
+
+let WIDE = 560;          // of the chart that is being drawn
 
 /** Round numbers between two, about `count` of them. */
 function ticks(low, high, count) {
@@ -25,6 +27,8 @@ function axes(chart, low, high, first, last, show, across) {
 
 /** A curve through points [x, y]; those that are no numbers are left out and told. `filled` draws the area below from 0. */
 function curve(host, points, show, across, filled) {
+  WIDE = host.closest("section.wide") ? 1120 : 560;
+  const wide = WIDE;
   const good = points.filter(([, y]) => y !== null), bad = points.length - good.length;
   if (good.length) {
     let low = filled ? 0 : Infinity, high = -Infinity;
@@ -37,7 +41,7 @@ function curve(host, points, show, across, filled) {
     chart.appendChild(drawn("path", { class: "curve", d: path }));
     if (good.length < 3) good.forEach(([a, b]) => chart.appendChild(drawn("circle", { class: "dot", cx: x(a), cy: y(b), r: 3 })));
     chart.onmousemove = (event) => {
-      const box = chart.getBoundingClientRect(), at = ((event.clientX - box.left) / box.width) * WIDE;
+      const box = chart.getBoundingClientRect(), at = ((event.clientX - box.left) / box.width) * wide;
       const near = good.reduce((best, point) => (Math.abs(x(point[0]) - at) < Math.abs(x(best[0]) - at) ? point : best));
       tell(event, (across || figure)(near[0]) + ": " + show(near[1]));
     };
@@ -48,6 +52,7 @@ function curve(host, points, show, across, filled) {
 
 /** Counts between edges as columns. */
 function columns(host, edges, counts, show) {
+  WIDE = host.closest("section.wide") ? 1120 : 560;
   const chart = host.appendChild(drawn("svg", { viewBox: `0 0 ${WIDE} ${HIGH}` }));
   const { x, y } = axes(chart, 0, Math.max(1, ...counts), edges[0], edges[edges.length - 1], figure, show || figure);
   counts.forEach((count, place) => {
