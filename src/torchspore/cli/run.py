@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from torchspore.base.suggest import closest
+from torchspore.base.suggest import VERY_NEAR, closest
 from torchspore.base.text import with_hint
 from torchspore.cli import notebooks
 
@@ -67,7 +67,7 @@ def parse(words: Sequence[str]) -> Request:
         elif word == "-c":
             return replace(asked, code=_next(rest, "-c", "a program"), arguments=tuple(rest))
         elif word.startswith("-") and word != "-":
-            near = closest(word, OPTIONS)
+            near = closest(word, OPTIONS, VERY_NEAR)
             hint = f"write {near}" if near else "write the program's own options after its name"
             raise UsageError(with_hint(f"torchspore run {word}: no such option.", hint))
         else:
