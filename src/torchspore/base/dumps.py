@@ -1,8 +1,8 @@
-"""Folders of dumped operators, of torchspore and of MindSpore: found, lined up and compared. Nothing in a file runs; sizes are looked at first.
+"""Folders of dumped operators, of torchspore and of MindSpore: found, lined up and compared.
 
-An operator is known by its full name, in which MindSpore writes `_` for `/`, and by the iteration. Operators with one name on both sides
-are pairs; of those that are left the last ones of one scope are, where their results have one shape: the frameworks have other operators
-inside of a layer, and the layer gives the same.
+Nothing in a file runs, and no size in it is believed that the file does not have. An operator is known by its full name, in which
+MindSpore writes `_` for `/`, and by the iteration. Operators with one name on both sides are pairs; of those that are left the last ones
+of one scope are, where their results have one shape: the frameworks have other operators inside of a layer, and the layer gives the same.
 """
 from __future__ import annotations
 
@@ -199,8 +199,8 @@ def pairs(first: Dump, second: Dump) -> Iterator[tuple[int, Operator, Operator, 
             other = last_of_theirs.get(one.scope)
             if one.name not in found and other is not None and id(other) not in taken and last_of_ours[one.scope] is one:
                 if one.scope and _shape(one) is not None and _shape(one) == _shape(other):
-                    yield_by_scope = found.setdefault(one.name, other)
-                    taken.add(id(yield_by_scope))
+                    found[one.name] = other
+                    taken.add(id(other))
         for one in ours:
             other = found.get(one.name)
             if other is not None:

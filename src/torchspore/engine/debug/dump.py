@@ -8,6 +8,7 @@ from __future__ import annotations
 import atexit
 import dataclasses
 import os
+import sys
 import weakref
 from collections.abc import Sequence
 from typing import Any
@@ -122,8 +123,12 @@ def flush() -> None:
 
 
 def _warn(text: str) -> None:
-    if once.first_time((SECTION, text)) and FRONT.warn is not None:
+    if not once.first_time((SECTION, text)):
+        return
+    if FRONT.warn is not None:
         FRONT.warn(text)
+    else:                                  # the settings are read before there is a log
+        print(f"torchspore: {text}", file=sys.stderr)
 
 
 # ---- what looks on
