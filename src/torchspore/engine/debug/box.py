@@ -150,6 +150,8 @@ box: Box | None = None
 def need(facts: Callable[[], dict[str, Any]], asked: Callable[[dict[str, Any]], None]) -> Box:
     """The black box, made where there is none."""
     global box
+    if not hasattr(faulthandler, "register"):
+        raise OSError("this system has no signals for it")
     if box is None:
         box = Box(facts, asked)
     return box
