@@ -22,6 +22,9 @@ from torchspore.cli import notebooks
 
 REFUSED = 2
 INTERRUPTED = 128 + signal.SIGINT
+last_error: BaseException | None = None
+"""What ended the program that ran last; None where it ended well or by sys.exit."""
+_HINT = "this may be a fault of torchspore's: `torchspore env` prints what a report of it needs"
 _RUNNER = (str(Path(__file__).resolve()), "<frozen ", runpy.__file__)
 
 
@@ -112,6 +115,8 @@ def _guarded(body: Callable[[], object], argv: list[str], first_path: str) -> in
         print(f"interrupted at {_last_line(error.__traceback__)}", file=sys.stderr)
         return INTERRUPTED
     except BaseException as error:
+        global last_error
+        last_error = error
         _flush()
         faults.tell(error)
         _show(error)
@@ -146,8 +151,11 @@ def _show(error: BaseException) -> None:
         trace = trace.tb_next
     error.__traceback__ = trace
     tracebacks.shorten(error)
-    if refused and sys.excepthook is sys.__excepthook__ and not tracebacks.are_whole():
+    ours = sys.excepthook is sys.__excepthook__ and not tracebacks.are_whole()
+    if refused and ours:
         print(tracebacks.brief(error), end="", file=sys.stderr)
+    elif ours and (text := tracebacks.folded(error)) is not None:
+        print(with_hint(text.rstrip("\n"), _HINT) if tracebacks.is_a_fault(error) else text.rstrip("\n"), file=sys.stderr)
     else:
         sys.excepthook(type(error), error, error.__traceback__)
 

@@ -89,7 +89,13 @@ def host(tensor: TensorBase) -> torch.Tensor:
 
 def to_numpy(tensor: TensorBase) -> np.ndarray[Any, Any]:
     """The values as a NumPy array, on the host without a copy."""
-    t = host(tensor)
+    return array_of(host(tensor))
+
+
+def array_of(t: torch.Tensor) -> np.ndarray[Any, Any]:
+    """The values of a torch tensor as a NumPy array on the host, without a copy where it lies there; bfloat16 as float32."""
+    if t.requires_grad or t.device.type != "cpu":
+        t = t.detach().cpu()
     if t.is_conj() or t.is_neg():
         t = t.resolve_conj().resolve_neg()
     if t.dtype is torch.bfloat16 or (t.dtype.itemsize == 1 and t.dtype.is_floating_point):

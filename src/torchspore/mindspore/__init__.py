@@ -5,6 +5,7 @@ import importlib
 from typing import Any
 
 import torchspore.engine
+from torchspore.engine.front import FRONT
 from torchspore.mindspore import common, context, gate, nn, ops
 from torchspore.mindspore.common import *
 from torchspore.mindspore.common import dtype as dtype
@@ -25,7 +26,8 @@ _LAZY = {
         "Model", "Callback", "LossMonitor", "TimeMonitor", "ModelCheckpoint", "CheckpointConfig", "LearningRateScheduler", "EarlyStopping",
         "ReduceLROnPlateau", "History", "LambdaCallback", "RunContext", "FixedLossScaleManager", "DynamicLossScaleManager",
         "LossScaleManager",
-        "save_checkpoint", "load_checkpoint", "load_param_into_net", "load_checkpoint_async", "data_sink", "connect_network_with_dataset",
+        "save_checkpoint", "load_checkpoint", "load_param_into_net", "load_checkpoint_async", "parse_print", "data_sink",
+        "connect_network_with_dataset",
         "Metric", "Accuracy", "Loss", "MAE", "MSE", "Precision", "Recall", "F1", "Fbeta", "Top1CategoricalAccuracy",
         "Top5CategoricalAccuracy",
         "TopKCategoricalAccuracy", "ConfusionMatrix", "ConfusionMatrixMetric", "BleuScore", "CosineSimilarity", "Dice", "HausdorffDistance",
@@ -53,6 +55,7 @@ _MODULES = (
     "parallel", "profiler", "rewrite", "runtime", "scipy", "train", "version",
 )
 _missing = missing(__name__)
+FRONT.batches = lambda: importlib.import_module(f"{__name__}.dataset.engine.iterators").Iterator
 
 
 def __getattr__(name: str) -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import time
 from typing import Any
 
 from torchspore.base.paths import absolute
@@ -39,6 +40,19 @@ class Path(Kind):
         if self.not_directory and (not value or os.path.isdir(value)):
             raise Wrong(OptionPathError, "the path of a file, not of a directory")
         return absolute(value) if self.resolve else value
+
+
+class PrintPath(Path):
+    """The path of a file to be made: `.` and the seconds since 1970 are added where it exists."""
+
+    def parse(self, value: object) -> str:
+        path = super().parse(value)
+        if not os.path.exists(path):
+            return path
+        stamped = f"{path}.{int(time.time())}"
+        if os.path.exists(stamped):
+            raise Wrong(OptionValueError, f"the path of a file that is not there, as {stamped} is too", hint="wait for a second")
+        return stamped
 
 
 class Absolute(Kind):

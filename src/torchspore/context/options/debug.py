@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from torchspore.context import prepare
-from torchspore.context.kinds import INT32, Absolute, Bool, Directory, Int, JsonFile, Kind, Named, Path
-from torchspore.context.option import On, Option
+from torchspore.context.kinds import INT32, Absolute, Bool, Directory, Int, JsonFile, Kind, Named, Path, PrintPath
+from torchspore.context.option import Option
 from torchspore.errors import OptionValueError
 
 
@@ -49,8 +49,8 @@ save_graphs_path = Option(
     doc="The directory for what `save_graphs` writes; it is made when the option is set.",
 )
 print_file_path = Option(
-    kind=Path(resolve=True, not_directory=True), default="", example="set_context(print_file_path='print.pb')",
-    since="0.5",
+    kind=PrintPath(resolve=True, not_directory=True), default="", example="set_context(print_file_path='print.pb')",
+    effect="engine.debug.printing:select", process_wide=True, since="0.5",
     doc="The file that ops.Print writes to in place of the screen; `parse_print` reads it.",
 )
 env_config_path = Option(
@@ -101,12 +101,13 @@ debug_level = Option(
     doc="How much a compiled graph remembers about where it came from: DEBUG keeps more and compiles more slowly.",
 )
 enable_dump = Option(
-    kind=Bool(), default=False, on=On.ASCEND, example="set_context(enable_dump=True)",
+    kind=Bool(), default=False, example="set_context(enable_dump=True)", effect="engine.debug.dump:switch",
     since="0.1", until="2.4",
-    doc="An early switch that writes the inputs and outputs of operators to files.",
+    doc="Writes what each operator takes and gives to files in `save_dump_path`, in both modes and on every device; MINDSPORE_DUMP_CONFIG "
+        "names a file that says more. `torchspore diff` compares two such folders.",
 )
 save_dump_path = Option(
-    kind=Path(), default=".", on=On.ASCEND, example="set_context(save_dump_path='dump')",
+    kind=Path(), default=".", example="set_context(save_dump_path='dump')", effect="engine.debug.dump:place",
     since="0.1", until="2.4",
     doc="The directory for what `enable_dump` writes.",
 )

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 import torch
 
 from torchspore.base.frames import user_line
-from torchspore.engine.debug import where
+from torchspore.engine.debug import printing, where
 from torchspore.engine.graph import passes
 from torchspore.engine.graph.backend import autotune_cache, eager_codegen, forms, inference, lanes, measuring, products
 from torchspore.engine.graph.backend.eager_codegen import Code
@@ -31,7 +31,7 @@ def compile(module: torch.fx.GraphModule, inputs: Inputs, settings: Settings, he
     `inputs` is asked only where something is measured; what it gives is never written to. `held` are the places of inputs that the
     program keeps (Parameters, Tensors in attributes), which seldom change: what hangs on them alone may be computed once.
     """
-    if where.followers:                              # each operator must run by itself
+    if where.followers or printing.prints(module):   # each operator must run by itself; and what prints can't be run to be measured
         settings = dataclasses.replace(settings, level="O0", infer_boost=False, kernels=None, tuning=None, lanes=0)
     module = prepared(module, settings)
     stages.keep("backend_pass", module)

@@ -10,6 +10,7 @@ from torchspore.engine import create, dtypes, eager, hooks
 from torchspore.engine import tensor as engine
 from torchspore.engine.graph import thread_state
 from torchspore.engine.tensor import TensorBase, measured, raw, rebind, wrap
+from torchspore.engine.tensor_text import shown
 
 
 class _TensorMeta(type):
@@ -243,11 +244,7 @@ class Tensor(TensorBase, metaclass=_TensorMeta):
         return id(self)
 
     def __repr__(self) -> str:
-        if self.ndim == 0:
-            value = self.asnumpy()
-            return f"Tensor(shape=[], dtype={self.dtype}, value= {f'{value:g}' if value.dtype.kind == 'f' else value})"
-        text = np.array2string(self.asnumpy(), separator=", ", formatter=_formatter(self._t.dtype.is_floating_point))
-        return f"Tensor(shape={list(self.shape)}, dtype={self.dtype}, value={_layout(text, self.ndim)})"
+        return shown(self.asnumpy(), str(self.dtype))
 
     def __str__(self) -> str:
         return str(self.asnumpy())
@@ -354,14 +351,6 @@ def _hint(dtype: Any) -> str:
         return repr(dtypes.from_python(np.dtype(dtype).type)).removeprefix("mindspore.")
     except TypeError:
         return "float32"
-
-
-def _formatter(is_float: bool) -> Any:
-    return {"float_kind": lambda v: f"{v:.8e}" if v < 0 else f" {v:.8e}"} if is_float else None
-
-
-def _layout(text: str, ndim: int) -> str:
-    return ("\n" if ndim > 1 else " ") + text
 
 
 def _kept(tensor: Tensor) -> dict[str, Any]:

@@ -13,6 +13,7 @@ import torch
 from torchspore.base.files import whole_file
 from torchspore.engine import create, device, summaries
 from torchspore.engine.bprop import with_gradient
+from torchspore.engine.debug import printing
 from torchspore.engine.graph.capture import watch
 from torchspore.engine.graph.refusal import Kind
 from torchspore.engine.tensor import TensorBase, modify, raw, tensors, wrap
@@ -25,10 +26,11 @@ T = torch.Tensor
 @op(primitive="Print", raw_arguments=True)
 @explaining
 def print_(*input_x: Any) -> None:
-    """Prints each argument on lines of its own, a Tensor with its shape, dtype and values."""
-    watch.ends_trace("calls print", Kind.PRINTS)
-    for one in input_x:
-        builtins.print(repr(one) if isinstance(one, TensorBase) else one, flush=True)
+    """Prints each argument on lines of its own, a Tensor with its shape, dtype and values.
+
+    Where `print_file_path` is set they go into that file instead of onto the screen.
+    """
+    printing.print_values(input_x, watch.is_tracing())
 
 
 class Assert(Primitive):

@@ -60,6 +60,7 @@ from torchspore.mindspore.train.metrics import (
     rearrange_inputs,
 )
 from torchspore.mindspore.train.model import Model
+from torchspore.mindspore.train.printed import parse_print
 from torchspore.mindspore.train.serialization import (
     async_ckpt_thread_status,
     load_checkpoint,

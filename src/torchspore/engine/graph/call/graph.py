@@ -134,8 +134,8 @@ class Graph:
         aside = undo.begin(given)
         try:
             outs = self.code(*given)
-        except BaseException:
-            undo.back(aside)
+        except BaseException as error:
+            undo.back(aside, isinstance(error, Exception))
             raise
         undo.end()
         return outs

@@ -12,6 +12,7 @@ import torch
 from torch.fx.node import Node
 
 from torchspore.engine import tree
+from torchspore.engine.debug import printing
 from torchspore.engine.graph import marks
 from torchspore.engine.graph.control import execution as control
 from torchspore.engine.graph.fx.aliasing import writes
@@ -28,6 +29,7 @@ _FAILING = (
 """Parts of the names of operators that look at values and may refuse them; a division of integers is one."""
 _OF_INTEGERS = ("remainder", "fmod", "div", "pow")
 _PURE = frozenset({"getitem"})
+_PRINTS = (control.say, printing.OPERATOR)
 
 
 class Undo:
@@ -46,21 +48,19 @@ class Undo:
                 torch._foreach_copy_(copies, [t.detach() for t in tensors])
         states = [(generator, generator.get_state()) for generator in map(_generator, self._devices)]
         if self._prints:
-            control.waiting.texts = []
+            printing.hold()
         return tensors, copies, states
 
     def end(self) -> None:
         """Is told that the graph has run."""
         if self._prints:
-            texts, control.waiting.texts = control.waiting.texts, None
-            for text in texts or ():
-                control.say(text)
+            printing.release()
 
-    def back(self, aside: Any) -> None:
-        """Puts everything back; what was printed is not."""
+    def back(self, aside: Any, runs_again: bool) -> None:
+        """Puts everything back; what was to be printed is not where PyNative runs the call again, which prints it."""
         tensors, copies, states = aside
         if self._prints:
-            control.waiting.texts = None
+            (printing.drop if runs_again else printing.release)()
         with torch.no_grad():
             for tensor, copy in zip(tensors, copies):
                 tensor.detach().copy_(copy)
@@ -94,7 +94,7 @@ def undo_for(module: torch.fx.GraphModule, settings: Settings) -> tuple[Undo | N
         value.device for node in nodes if is_random(node) and at[node] <= at[failing[-1]]
         for value in _values(node) if isinstance(value, torch.Tensor)
     }
-    prints = any(node.target is control.say for node in nodes if node.op == "call_function")
+    prints = any(part.target in _PRINTS for node in nodes for part in _everything(node) if part.op == "call_function")
     return (Undo(places, sorted(devices, key=str), prints) if places or devices or prints else None), bool(written)
 
 
@@ -180,6 +180,8 @@ def may_fail(node: Node) -> bool:
     """Whether an operator may refuse the values that it is given, or stands for something unknown."""
     if node.op != "call_function":
         return False
+    if node.target in _PRINTS:
+        return False
     if is_operator(node.target):
         name = node.target._opname
         if node.target.namespace != "aten":
@@ -189,7 +191,7 @@ def may_fail(node: Node) -> bool:
         if any(part in name for part in _OF_INTEGERS):
             return not any(isinstance(v, torch.Tensor) and v.is_floating_point() for v in _values(node))
         return any(part in name for part in _FAILING) and name not in ("arange", "normal_functional")
-    if getattr(node.target, "__name__", "") in _PURE or node.target is control.say:
+    if getattr(node.target, "__name__", "") in _PURE or node.target in _PRINTS:
         return False
     inner = _inner(node)
     return not inner or any(may_fail(other) for graph in inner for other in graph.graph.nodes)

@@ -454,8 +454,13 @@ def quiet() -> Iterator[None]:
 def ends_trace(what: str, kind: Kind) -> None:
     """Ends this thread's trace where one runs: the operator that calls this acts beside computing, so that it must run each time."""
     watch = _recorder
-    if watch is not None and threading.get_ident() == _thread:
+    if watch is not None and is_tracing():
         raise watch.refuse(what, kind)
+
+
+def is_tracing() -> bool:
+    """Whether this thread makes a graph."""
+    return _recorder is not None and threading.get_ident() == _thread
 
 
 def _guarded(function: Any) -> Callable[..., Any]:

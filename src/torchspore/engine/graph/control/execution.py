@@ -5,19 +5,15 @@ gradient needs, and hand it on as one opaque value.
 """
 from __future__ import annotations
 
-import sys
-import threading
 from collections.abc import Callable
 from typing import Any
 
 import torch
 
+from torchspore.engine.debug.printing import say as say
+
 Code = Callable[..., list[Any]]
 Tensors = list[torch.Tensor]
-
-
-waiting = threading.local()
-"""Holds `texts`, a list, while prints wait for the end of a graph."""
 
 
 class Raised(RuntimeError):
@@ -114,15 +110,6 @@ def check(test: torch.Tensor, text: str) -> None:
     """Raises where an assert on a Tensor does not hold."""
     if not test.item():
         raise Raised(text)
-
-
-def say(text: str) -> None:
-    """Prints; where the graph may still fail, when it has not."""
-    texts = getattr(waiting, "texts", None)
-    if texts is None:
-        sys.stdout.write(text)
-    else:
-        texts.append(text)
 
 
 def fail(text: str) -> None:

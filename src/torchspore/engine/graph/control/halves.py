@@ -6,6 +6,7 @@ from typing import Any
 import torch
 from torch.fx.node import Node
 
+from torchspore.engine.debug import printing
 from torchspore.engine.graph import marks, passes
 from torchspore.engine.graph.control.assemble import SubGraph
 from torchspore.engine.graph.fx.inputs import copied_input, new_input
@@ -32,7 +33,7 @@ def only(module: torch.fx.GraphModule, outputs: list[int], again: bool = False) 
 
     With `again` they are gradients, and it computes once more what was computed before, which random numbers forbid.
     """
-    made = copied(module)
+    made = _quiet(copied(module), again)
     results = _results(made)
     end = next(node for node in reversed(made.graph.nodes) if node.op == "output")
     end.args = ([results[i] for i in outputs],)
@@ -44,6 +45,14 @@ def only(module: torch.fx.GraphModule, outputs: list[int], again: bool = False) 
     if again and any(_draws(node) for node in made.graph.nodes):
         raise Refusal("draws random numbers where a gradient of second order computes them again")
     return _finished(made)
+
+
+def _quiet(module: torch.fx.GraphModule, forward: bool) -> torch.fx.GraphModule:
+    """Without the prints of the forward part, which has run before, or of the gradient, which does not run."""
+    for node in list(module.graph.nodes):
+        if node.target is printing.OPERATOR and (marks.BACKWARD not in node.meta) is forward:
+            module.graph.erase_node(node)
+    return module
 
 
 def split(module: torch.fx.GraphModule, outputs: list[int], gradients: list[int]) -> tuple[torch.fx.GraphModule, torch.fx.GraphModule]:

@@ -6,6 +6,7 @@ from typing import Any
 import torch
 from torch.fx.node import Node
 
+from torchspore.engine.debug import printing
 from torchspore.engine.graph.fx import control_flow
 from torchspore.engine.graph.fx.aliasing import writes
 from torchspore.engine.graph.refusal import Refusal
@@ -32,6 +33,8 @@ def acts(node: Node) -> bool:
         if graphs:
             return any(acts(inner) for graph in graphs for inner in graph.graph.nodes if inner.op == "call_function")
         return getattr(target, "__name__", "") != "getitem"
+    if target is printing.OPERATOR:
+        return True
     if target is torch.ops.torchspore.control.default:
         record = control_flow.RECORDS[node.args[1]]  # type: ignore[index]
         return record.acts or any(acts(inner) for graph in record.graphs() for inner in graph.graph.nodes if inner.op == "call_function")

@@ -51,7 +51,7 @@ def has(node: Node, sources: frozenset[torch.dtype] = frozenset(), dtype: torch.
 
     What can't be asked (open lengths, random numbers, no operator of torch's) counts as there: its kernel will tell.
     """
-    if not is_operator(node.target) or torch.Tag.nondeterministic_seeded in node.target.tags:
+    if not is_operator(node.target) or node.target.namespace == "torchspore" or torch.Tag.nondeterministic_seeded in node.target.tags:
         return True
     inputs = [t for n in node.all_input_nodes if isinstance(t := n.meta.get("val"), torch.Tensor)]
     if len(inputs) < len(node.all_input_nodes) or not all(type(length) is int for t in inputs for length in t.shape):
