@@ -1,8 +1,8 @@
-"""Folders of dumped operators, of torchspore and of MindSpore: found, lined up and compared. Nothing in a file runs; sizes are looked at first.
+"""Folders of dumped operators, of torchspore and of MindSpore: found, lined up and compared.
 
-An operator is known by its full name, in which MindSpore writes `_` for `/`, and by the iteration. Operators with one name on both sides
-are pairs; of those that are left the last ones of one scope are, where their results have one shape: the frameworks have other operators
-inside of a layer, and the layer gives the same.
+Nothing in a file runs, and no size in it is believed that the file does not have. An operator is known by its full name, in which
+MindSpore writes `_` for `/`, and by the iteration. Operators with one name on both sides are pairs; of those that are left the last ones
+of one scope are, where their results have one shape: the frameworks have other operators inside of a layer, and the layer gives the same.
 """
 from __future__ import annotations
 
@@ -130,13 +130,15 @@ def read(root: Path) -> Dump:
 def _operators(folder: Path, troubles: list[str]) -> list[Operator]:
     long_names = {row[0]: row[1] for row in _rows(folder / "mapping.csv", troubles) if len(row) > 1}
     told = {_in_files(row[2]): row for row in _rows(folder / "operators.csv", troubles) if len(row) > 5}
+    shown = {_in_files(name): name for name in _names_of_mindspore(folder, troubles)}
     found: dict[str, Operator] = {}
 
     def operator(kind: str, name: str, order: tuple[int, int]) -> Operator:
         own = found.get(name)
         if own is None:
             row = told.get(name)
-            own = found[name] = Operator(kind, name, name if row is None else row[2], order, *(() if row is None else (row[3], row[5])))
+            full_name = row[2] if row is not None else shown.get(name, name)
+            own = found[name] = Operator(kind, name, full_name, order, *(() if row is None else (row[3], row[5])))
         own.order = min(own.order, order)
         return own
 
@@ -161,6 +163,16 @@ def _operators(folder: Path, troubles: list[str]) -> list[Operator]:
             own = operator(values.get("Op Type", ""), values["Op Name"], order)
             own.statistics[values["IO"], int(values["Slot"][:9])] = dict(list(values.items())[8:])
     return sorted(found.values(), key=lambda one: one.order)
+
+
+def _names_of_mindspore(folder: Path, troubles: list[str]) -> list[str]:
+    """The full names of operators that MindSpore writes beside its dump."""
+    beside = folder.parents[2] / "execution_order" if len(folder.parents) > 2 else folder
+    try:
+        tables = sorted(beside.glob("ms_execution_order_graph_*.csv"))
+    except OSError:
+        return []
+    return [row[0] for table in tables for row in _rows(table, troubles) if row]
 
 
 def _in_files(full_name: str) -> str:
@@ -199,8 +211,8 @@ def pairs(first: Dump, second: Dump) -> Iterator[tuple[int, Operator, Operator, 
             other = last_of_theirs.get(one.scope)
             if one.name not in found and other is not None and id(other) not in taken and last_of_ours[one.scope] is one:
                 if one.scope and _shape(one) is not None and _shape(one) == _shape(other):
-                    yield_by_scope = found.setdefault(one.name, other)
-                    taken.add(id(yield_by_scope))
+                    found[one.name] = other
+                    taken.add(id(other))
         for one in ours:
             other = found.get(one.name)
             if other is not None:
@@ -276,9 +288,10 @@ def _compared(one: Operator, other: Operator, key: tuple[str, int], rtol: float,
         except Unreadable as error:
             return Compared(*key, "unreadable", str(error))
     told = one.statistics.get(key), other.statistics.get(key)
-    if told[0] is not None and told[1] is not None:
+    lost = (files[0] is None) is not (files[1] is None) and bool(one.files) and bool(other.files)
+    if told[0] is not None and told[1] is not None and not lost:
         return _of_statistics(told[0], told[1], key, rtol, atol)
-    which = "first" if files[0] is None and told[0] is None else "second"
+    which = "first" if files[0] is None and (lost or told[0] is None) else "second"
     return Compared(*key, "missing", f"the {which} dump has no {key[0]} {key[1]} of it")
 
 

@@ -87,7 +87,8 @@ def _as_text(
     for dump, taken in ((first, {id(p.first) for p in found}), (second, {id(p.second) for p in found})):
         alone = _alone(dump, taken, set(common))
         if alone:
-            lines.append(f"operators of {dump.root} alone: {len(alone)} ({', '.join(alone[:_SHOWN])}{', …' if len(alone) > _SHOWN else ''})")
+            named = ", ".join([*alone[:_SHOWN], *["…"] * (len(alone) > _SHOWN)])
+            lines.append(f"operators of {dump.root} alone: {len(alone)} ({named})")
     lines += [f"trouble: {one}" for one in troubles]
     if departing is not None:
         lines += ["", *_told(departing, inputs)]

@@ -8,6 +8,7 @@ from __future__ import annotations
 import atexit
 import dataclasses
 import os
+import sys
 import weakref
 from collections.abc import Sequence
 from typing import Any
@@ -122,8 +123,12 @@ def flush() -> None:
 
 
 def _warn(text: str) -> None:
-    if once.first_time((SECTION, text)) and FRONT.warn is not None:
+    if not once.first_time((SECTION, text)):
+        return
+    if FRONT.warn is not None:
         FRONT.warn(text)
+    else:                                  # the settings are read before there is a log
+        print(f"torchspore: {text}", file=sys.stderr)
 
 
 # ---- what looks on
@@ -136,6 +141,8 @@ class _Group:
         self.inputs: list[tuple[torch.Tensor, torch.Tensor | None]] = []
         """Each input with its values from before a kernel wrote into it; None while none has."""
         self.made: dict[int, torch.Tensor] = {}
+        self.memories: dict[int, int] = {}
+        """By the address of memory that the call has filled its place in the order."""
         self.used: set[int] = set()
         self.last: list[torch.Tensor] = []
 
@@ -155,13 +162,15 @@ class _Group:
         for t in found:
             self.made[id(t)] = t
             self.used.discard(id(t))
+            self.memories.setdefault(_memory(t), len(self.memories))
         if found:
             self.last = list(found)
 
     @property
     def outputs(self) -> list[torch.Tensor]:
-        """What no kernel of the call has used up."""
-        return [t for key, t in self.made.items() if key not in self.used] or self.last
+        """What no kernel of the call has used up, in the order in which its memory was filled: views may come in another one."""
+        found = [t for key, t in self.made.items() if key not in self.used] or self.last
+        return sorted(found, key=lambda t: self.memories[_memory(t)])
 
 
 class _Dump(TorchDispatchMode):
@@ -296,6 +305,10 @@ def _written(function: Any, args: Any, kwargs: Any) -> list[torch.Tensor]:
         if argument.alias_info is not None and argument.alias_info.is_write:
             found += _tensors(args[number] if number < len(args) else kwargs.get(argument.name))
     return found
+
+
+def _memory(t: torch.Tensor) -> int:
+    return t.untyped_storage().data_ptr() if t.layout is torch.strided else id(t)
 
 
 def _can_be_kept(t: torch.Tensor) -> bool:
