@@ -197,7 +197,8 @@ def test_steps_that_a_file_names_are_profiled(tmp_path: Path) -> None:
     x = ops.ones((2, 2))
     for step in range(1, 9):
         if step == 2:
-            file.write_text(json.dumps({"start_step": 3, "stop_step": 4, "profiler_level": "Level0", "activities": ["CPU"], "aic_metrics": 1}))
+            asked = {"start_step": 3, "stop_step": 4, "profiler_level": "Level0", "activities": ["CPU"], "aic_metrics": 1}
+            file.write_text(json.dumps(asked))
         if step == 6:
             file.write_text("[" * 100_000)                                     # damaged: told, and the loop goes on
         monitor.step_begin()

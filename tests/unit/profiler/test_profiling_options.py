@@ -41,7 +41,8 @@ def test_all_parts(run: Callable[..., Run], tmp_path: Path, mode: int) -> None:
     assert found.code == 0 and found.out.startswith("True\n") and found.err == "", found.err
     folder = tmp_path / "out" / "profiler"
     assert {path.name for path in folder.iterdir()} >= {
-        "step_trace_raw_0_detail_time.csv", "step_trace_point_info_0.json", "output_op_compute_time_0.txt", "aicore_intermediate_0_type.csv",
+        "step_trace_raw_0_detail_time.csv", "step_trace_point_info_0.json", "output_op_compute_time_0.txt",
+        "aicore_intermediate_0_type.csv",
         "aicore_intermediate_0_detail.csv", "timeline_display_0.json", "memory_usage_0.csv", "aicpu_intermediate_0.csv",
     }
     assert "main_mem_read_bw(GB/s)" in (folder / "aicore_intermediate_0_detail.csv").read_text()

@@ -22,7 +22,8 @@ def written(path: Path, content: object) -> Path:
 
 def test_own_time_and_nesting(tmp_path: Path) -> None:
     inner = {**EVENT, "name": "inner", "ts": "11.5", "dur": "2"}
-    found = trace.read(written(tmp_path / "t.json", {"displayTimeUnit": "ms", "traceEvents": [EVENT, inner, {**EVENT, "ts": "nan"}, 3, None]}))
+    content = {"displayTimeUnit": "ms", "traceEvents": [EVENT, inner, {**EVENT, "ts": "nan"}, 3, None]}
+    found = trace.read(written(tmp_path / "t.json", content))
     assert {row.name: (row.count, row.total, row.own) for row in found.operators.values()} == {"aten::mm": (1, 5, 3), "inner": (1, 2, 2)}
     assert [event.depth for event in found.events] == [0, 1]
 
