@@ -135,9 +135,9 @@ def test_a_schedule_with_a_warm_up(tmp_path: Path) -> None:
 
 
 def test_what_is_chosen_is_written(tmp_path: Path) -> None:
-    watched = Profiler(output_path=str(tmp_path), optypes_not_deal="Exp", is_show_op_path=False, profiler_level=ProfilerLevel.Level1,
-                       timeline_limit=1,
-                       experimental_config=_ExperimentalConfig(mstx=True, mstx_domain_exclude=["b"], data_simplification=False))
+    watched = Profiler(output_path=str(tmp_path), optypes_not_deal="Exp", is_show_op_path=False, timeline_limit=1,
+                       experimental_config=_ExperimentalConfig(ProfilerLevel.Level1, mstx=True, mstx_domain_exclude=["b"],
+                                                               data_simplification=False))
     mstx.mark("one", domain="a")
     mstx.mark("two", domain="b")
     ops.exp(ops.ones((2, 2)))
