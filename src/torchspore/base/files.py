@@ -20,13 +20,15 @@ _LONGEST = 200
 
 
 @contextlib.contextmanager
-def whole_file(path: Path, mode: int | None = None, durable: bool = False) -> Iterator[BinaryIO]:
+def whole_file(path: Path, mode: int | None = None, durable: bool = False, sweeps: bool = True) -> Iterator[BinaryIO]:
     """A file to write that takes the place of `path` when the block has ended; an error or Ctrl-C leaves what was there before.
 
     The temporary name beside it is nobody else's and no link is followed. `mode` are the permissions (0600 where none are given).
-    With `durable` it is on the disk before it takes its place. What a killed process left of the same file goes. Raises OSError.
+    With `durable` it is on the disk before it takes its place. What a killed process left of the same file goes, where it
+    `sweeps` (a look through the folder). Raises OSError.
     """
-    sweep(path.parent, path.name)
+    if sweeps:
+        sweep(path.parent, path.name)
     handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{_end_of(path.name)}.{_machine()}-{os.getpid()}.", suffix=".tmp")
     try:
         with open(temporary, "wb", opener=lambda *_: handle) as file:     # a file that knows its name, for libraries that want one

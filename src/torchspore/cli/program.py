@@ -16,7 +16,7 @@ from types import CodeType, ModuleType, TracebackType
 
 import torchspore
 from torchspore import alias
-from torchspore.base import tracebacks
+from torchspore.base import faults, tracebacks
 from torchspore.base.text import with_hint
 from torchspore.cli import notebooks
 
@@ -102,11 +102,13 @@ def _as_main(code: CodeType, path: str | None) -> None:
 def _guarded(body: Callable[[], object], argv: list[str], first_path: str) -> int:
     """Runs `body` with the program's sys.argv and sys.path[0], and turns how it ends into an exit code."""
     torchspore.install()
+    faults.has_runner = True
     sys.argv = argv
     sys.path[:0] = [first_path, str(alias.SHIM)]
     try:
         body()
     except SystemExit as error:
+        faults.left(error)
         return _exit_code(error)
     except KeyboardInterrupt as error:
         _flush()
@@ -116,6 +118,7 @@ def _guarded(body: Callable[[], object], argv: list[str], first_path: str) -> in
         global last_error
         last_error = error
         _flush()
+        faults.tell(error)
         _show(error)
         return 1
     _flush()

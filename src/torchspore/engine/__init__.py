@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 from torchspore.context import effects
 from torchspore.engine import device, eager, memory
 
@@ -9,3 +11,7 @@ device.tell_default()
 effects.expect_graph = eager.expect_graph
 effects.engine_loaded()
 effects.note("memory", memory.keep_freed_blocks())
+if os.environ.get("MINDSPORE_DUMP_CONFIG") or os.environ.get("MINDSPORE_CONFIG_PATH"):
+    from torchspore.engine.debug import dump
+
+    dump.from_environment()

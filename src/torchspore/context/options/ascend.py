@@ -53,10 +53,11 @@ conv_allow_hf32 = Option(
     doc="Whether convolutions of float32 may use HF32.",
 )
 exception_dump = Option(
-    within="ascend_config", settable=False, on=On.ASCEND, kind=Choice("0", "1", "2"), default="2",
+    within="ascend_config", settable=False, kind=Choice("0", "1", "2"), default="2", effect="engine.debug.dump:on_exception",
     example="set_context(ascend_config={'exception_dump': '1'})",
     since="2.3", until="2.5",
-    doc="What is written when an operator fails: '0' nothing, '1' its inputs and outputs, '2' its inputs.",
+    doc="What is written to `save_dump_path` when an operator fails, on every device: '0' nothing, '1' its inputs and outputs, '2' its "
+        "inputs. Operators are followed, and nothing is written, only where it is set.",
 )
 op_precision_mode = Option(
     within="ascend_config", settable=False, on=On.ASCEND, kind=ExistingFile("an .ini file"), default="",

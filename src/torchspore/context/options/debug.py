@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from torchspore.context import prepare
-from torchspore.context.kinds import Bool, Directory, Int, JsonFile, Kind, Named, Path, PrintPath, Str
-from torchspore.context.option import On, Option
+from torchspore.context.kinds import INT32, Absolute, Bool, Directory, Int, JsonFile, Kind, Named, Path, PrintPath
+from torchspore.context.option import Option
 from torchspore.errors import OptionValueError
 
 
@@ -56,20 +56,29 @@ print_file_path = Option(
 env_config_path = Option(
     kind=JsonFile({"sys.mem_Reuse": "sys.mem_reuse", "mem_reuse": "sys.mem_reuse", "mem_Reuse": "sys.mem_reuse"}), default="",
     example="set_context(env_config_path='config.json')",
-    since="1.2",
+    effect="engine.debug.recorder:configure", process_wide=True, since="1.2",
     doc="A JSON file that configures the recorder of running data and the reuse of memory.",
 )
 rdr_enable = Option(
     within="env_config_path", top_level=False, name="rdr.enable", kind=Bool(), default=False, environment=("MS_RDR_ENABLE",),
-    example='{"rdr": {"enable": true}}', doc="Whether data about the run is recorded.",
+    read_by="engine.debug.recorder", example='{"rdr": {"enable": true}}',
+    doc="Whether data about the run is recorded: graphs, the last operators, memory, stacks. `torchspore rdr show` reads a record.",
 )
 rdr_mode = Option(
     within="env_config_path", top_level=False, name="rdr.mode", kind=Int(1, 2), default=1, environment=("MS_RDR_MODE",),
-    example='{"rdr": {"mode": 1}}', doc="When records are written: 1 after a fault, 2 also at a normal end.",
+    read_by="engine.debug.recorder", example='{"rdr": {"mode": 1}}',
+    doc="When records are written: 1 after a fault, 2 also at a normal end.",
 )
 rdr_path = Option(
-    within="env_config_path", top_level=False, name="rdr.path", kind=Str("the path of a directory"), default="./",
-    environment=("MS_RDR_PATH",), example='{"rdr": {"path": "/tmp/records"}}', doc="The directory under which records are written.",
+    within="env_config_path", top_level=False, name="rdr.path", kind=Absolute(), default="./",
+    read_by="engine.debug.recorder", environment=("MS_RDR_PATH",), example='{"rdr": {"path": "/tmp/records"}}',
+    doc="The directory under which records are written, in `rank_N/rdr`.",
+)
+rdr_replay = Option(
+    within="env_config_path", top_level=False, name="rdr.replay", kind=Int(0, INT32), default=0,
+    read_by="engine.debug.recorder", environment=("MS_RDR_REPLAY",), example='{"rdr": {"replay": 1}}',
+    doc="Every how-manieth step is kept, so that `torchspore replay` can run it again: its inputs, and Parameters and random state before "
+        "it, copied to host memory. 0 keeps none. It is torchspore's own.",
 )
 sys_mem_reuse = Option(
     within="env_config_path", top_level=False, name="sys.mem_reuse", kind=Bool(), default=True, in_graph_key=True,
@@ -92,12 +101,13 @@ debug_level = Option(
     doc="How much a compiled graph remembers about where it came from: DEBUG keeps more and compiles more slowly.",
 )
 enable_dump = Option(
-    kind=Bool(), default=False, on=On.ASCEND, example="set_context(enable_dump=True)",
+    kind=Bool(), default=False, example="set_context(enable_dump=True)", effect="engine.debug.dump:switch",
     since="0.1", until="2.4",
-    doc="An early switch that writes the inputs and outputs of operators to files.",
+    doc="Writes what each operator takes and gives to files in `save_dump_path`, in both modes and on every device; MINDSPORE_DUMP_CONFIG "
+        "names a file that says more. `torchspore diff` compares two such folders.",
 )
 save_dump_path = Option(
-    kind=Path(), default=".", on=On.ASCEND, example="set_context(save_dump_path='dump')",
+    kind=Path(), default=".", example="set_context(save_dump_path='dump')", effect="engine.debug.dump:place",
     since="0.1", until="2.4",
     doc="The directory for what `enable_dump` writes.",
 )

@@ -19,6 +19,8 @@ from torchspore.engine.front import FRONT
 from torchspore.engine.graph import marks
 from torchspore.engine.private import backward_node, next_sequence_number
 
+marked: frozenset[int] = frozenset()
+"""The Cells, by id, of which places say that they lie in one of them."""
 followers = 0
 """How many ask: while it is not 0, graphs keep where they come from and run at O0."""
 GRAPH = "<captured graph>"
@@ -33,6 +35,11 @@ def follow(wanted: bool) -> None:
     counters.calls_changed()
 
 
+def follow_again() -> None:
+    """Makes graphs note once more what they come from: other Cells are marked."""
+    counters.calls_changed()
+
+
 @dataclass(frozen=True, eq=False)
 class Place:
     """One call of an operator; two kernels of the same call have the same object."""
@@ -40,7 +47,7 @@ class Place:
     operator: str
     """`MatMul`; `MatMulGrad` for its gradient."""
     scope: str
-    """`Default/network-Net/fc-Dense`, in the backward pass `Gradients/Default/network-Net/fc-Dense/gradMatMul`."""
+    """`Default/network-Net/fc-Dense`, in the backward pass `Gradients/Default/network-Net/fc-Dense/Grad_MatMul`."""
     number: int
     """The how-manieth call of this operator in this scope it is in this iteration, from 0 on."""
     iteration: int
@@ -48,6 +55,8 @@ class Place:
     """`file:line` of the user's; empty where it is not known."""
     is_gradient: bool = False
     in_graph: bool = False
+    is_marked: bool = False
+    """Whether it runs, or its forward operator ran, in a Cell that is `marked`."""
 
     @property
     def name(self) -> str:
@@ -147,7 +156,7 @@ class Follower:
         self._began = began
         self._scopes = Scopes(True)
         self._numbers: Counter[tuple[str, str]] = Counter()
-        self._forward: dict[int, tuple[Any, str, str, str]] = {}
+        self._forward: dict[int, tuple[Any, str, str, str, bool]] = {}
         self._last: Place | None = None
         self._last_call: Any = None
         self._last_frames: tuple[Any, Any] = (None, None)   # as long as they live, no other frame has their identity
@@ -171,18 +180,15 @@ class Follower:
             found = self._of_backward(seen) if seen.engine else self._of_frames(seen, kernel)
         if not found:
             return None
-        call, operator, scope, line, is_gradient = found
+        call, operator, scope, line, is_gradient, is_marked = found
         if call is None or call != self._last_call or self._is_next_round(seen):
-            self._last = self._made(operator, scope, line, is_gradient, seen.graph is not None)
+            number = self._numbers[scope, operator]
+            self._numbers[scope, operator] += 1
+            self._last = Place(operator, scope, number, self.iteration, line, is_gradient, seen.graph is not None, is_marked)
         self._last_call = call
         self._last_frames = (seen.operator_frame, seen.graph_frame)
         self._last_line = seen.graph_frame.f_lineno if seen.graph_frame is not None else 0
         return self._last
-
-    def _made(self, operator: str, scope: str, line: str, is_gradient: bool, in_graph: bool) -> Place:
-        number = self._numbers[scope, operator]
-        self._numbers[scope, operator] += 1
-        return Place(operator, scope, number, self.iteration, line, is_gradient, in_graph)
 
     def _is_next_round(self, seen: _Seen) -> bool:
         """Whether a graph, or the body of a loop in it, runs anew."""
@@ -200,17 +206,18 @@ class Follower:
         self._note_optimizer(bool(meta.get(marks.OPTIMIZER)))
         is_gradient = bool(meta.get(marks.GRADIENT) or meta.get(marks.BACKWARD))
         call = (seen.graph_frame, meta.get(marks.CALL), is_gradient)
-        return (call, *_gradient_of(operator, scope), line, True) if is_gradient else (call, operator, scope, line, False)
+        named = _gradient_of(operator, scope) if is_gradient else (operator, scope)
+        return call, *named, line, is_gradient, bool(meta.get(marks.MARKED))
 
     def _of_backward(self, seen: _Seen) -> tuple[Any, ...]:
         node = backward_node()
         found = self._forward.get(node._sequence_nr()) if node is not None else None
         if found is not None:
-            call, operator, scope, line = found
-            return (call, "gradient"), *_gradient_of(operator, scope), line, True
+            call, operator, scope, line, is_marked = found
+            return (call, "gradient"), *_gradient_of(operator, scope), line, True, is_marked
         if node is None or "Accumulate" in node.name():
-            return None, "AddN", f"{GRADIENTS}/{ROOT}", seen.line, True
-        return (id(node), "gradient"), *_gradient_of(node.name().partition("Backward")[0].rpartition("::")[2], ROOT), seen.line, True
+            return None, "AddN", f"{GRADIENTS}/{ROOT}", seen.line, True, False
+        return (id(node), "gradient"), *_gradient_of(node.name().partition("Backward")[0].rpartition("::")[2], ROOT), seen.line, True, False
 
     def _of_frames(self, seen: _Seen, kernel: str) -> tuple[Any, ...]:
         innermost = seen.cells[0] if seen.cells else None
@@ -223,11 +230,11 @@ class Follower:
             operator, call = (type(innermost).__name__, (id(innermost), kernel)) if is_update else (spelled(kernel), None)
             if not is_update and kernel not in _ALONE:
                 return ()
-        scope = self._scopes.of(seen.cells)
+        scope, is_marked = self._scopes.of(seen.cells), lies_in_marked(seen.cells)
         number = next_sequence_number() - 1
         if number not in self._forward:
-            self._forward[number] = (call, operator, scope, seen.line)
-        return call, operator, scope, seen.line, False
+            self._forward[number] = (call, operator, scope, seen.line, is_marked)
+        return call, operator, scope, seen.line, False, is_marked
 
     # ---- iterations
 
@@ -255,7 +262,12 @@ KERNEL = "kernel"
 
 
 def _gradient_of(operator: str, scope: str) -> tuple[str, str]:
-    return operator + "Grad", f"{GRADIENTS}/{scope}/grad{operator}"
+    return operator + "Grad", f"{GRADIENTS}/{scope}/Grad_{operator}"
+
+
+def lies_in_marked(cells: Sequence[Any]) -> bool:
+    """Whether one of the Cells is marked."""
+    return bool(marked) and any(id(cell) in marked for cell in cells)
 
 
 _ALONE = {"_to_copy": "Cast", "clone": "TensorMove", "copy_": "Assign", "cat": "Concat", "stack": "Stack"}
@@ -277,4 +289,4 @@ def places_of(nodes: Sequence[Any]) -> list[dict[str, Any]]:
     } for node in nodes]
 
 
-_ENTRIES = (marks.LINE, marks.SCOPE, marks.CALLED, marks.CALL, marks.GRADIENT, marks.BACKWARD)
+_ENTRIES = (marks.LINE, marks.SCOPE, marks.CALLED, marks.CALL, marks.GRADIENT, marks.BACKWARD, marks.MARKED)

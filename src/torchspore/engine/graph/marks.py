@@ -10,6 +10,9 @@ LINE, COLUMNS, STACK, SCOPE, CALLED, GRADIENT = "line", "columns", "stack", "sco
 CALL = "call"
 """A number that the nodes of one call of an operator share, and those of its gradient (provenance.py)."""
 
+MARKED = "marked"
+"""Lies in a Cell that `set_dump` names."""
+
 BACKWARD = "backward"
 """Belongs to the backward half of a graph that is cut in two."""
 

@@ -27,7 +27,7 @@ from torchspore.engine.graph import marks
 from torchspore.engine.graph.report import stages
 from torchspore.engine.private import backward_node, next_sequence_number
 
-ENTRIES = (marks.LINE, marks.COLUMNS, marks.STACK, marks.SCOPE, marks.CALLED, marks.CALL, marks.GRADIENT)
+ENTRIES = (marks.LINE, marks.COLUMNS, marks.STACK, marks.SCOPE, marks.CALLED, marks.CALL, marks.GRADIENT, marks.MARKED)
 """What a node that takes another one's place takes over from its `meta`."""
 
 _KEPT = Outcome.applied("DEBUG: graphs and refusals keep the user's lines, the calls that led there and the Cells")
@@ -123,6 +123,7 @@ class _Notes:
         found = {
             marks.LINE: stack[-1] if stack else "", marks.COLUMNS: _columns(frame), marks.STACK: stack, marks.SCOPE: self._scopes.of(cells),
             marks.CALLED: called, marks.CALL: self._call(runs),
+            **({marks.MARKED: True} if where.lies_in_marked(cells) else {}),
         }
         # An operator's node of the backward pass is made just before it runs, that of a torch.autograd.Function before the operators in it;
         # what follows without one has no number of its own.

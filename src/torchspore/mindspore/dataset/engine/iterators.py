@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from torchspore.base.text import message
+from torchspore.blackbox import marks
 from torchspore.mindspore.dataset.core import config
 from torchspore.mindspore.dataset.engine import described, whereabouts
 from torchspore.mindspore.dataset.engine.explained import Reading
@@ -42,6 +43,7 @@ class Iterator:
         self._in_epoch = False
         run = Run()
         epochs = _Epochs(dataset, run, skipped)
+        self._source = f"the data pipeline of {type(dataset).__name__}"
         reading = Reading(dataset, run, config.get_debug_mode())
         self._waits, self._is_batched = reading.waits, dataset.get_batch_size() != 1
         self._reader: Any = _Inline(epochs) if reading.is_inline else ReadAhead(
@@ -70,7 +72,7 @@ class Iterator:
             self._waits.begin_epoch()
             self._reader.start_epoch()
         try:
-            row = self._reader.next()
+            row = marks.marked(self._reader.next, self._source, "data")() if marks.wanted else self._reader.next()
             if self._is_batched:
                 self._waits.give(_count(row))
             else:

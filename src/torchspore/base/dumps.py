@@ -1,0 +1,349 @@
+"""Folders of dumped operators, of torchspore and of MindSpore: found, lined up and compared. Nothing in a file runs; sizes are looked at first.
+
+An operator is known by its full name, in which MindSpore writes `_` for `/`, and by the iteration. Operators with one name on both sides
+are pairs; of those that are left the last ones of one scope are, where their results have one shape: the frameworks have other operators
+inside of a layer, and the layer gives the same.
+"""
+from __future__ import annotations
+
+import csv
+import math
+import os
+import re
+import stat
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+FILE = re.compile(
+    r"(?P<kind>[^.]+)\.(?P<name>.+)\.(?P<task>\d+)\.(?P<stream>\d+)\.(?P<time>\d+)\.(?P<side>input|output)\.(?P<slot>\d+)\.[^.]+(\.[^.]+)?\.npy")
+_MOST_FILES = 2_000_000
+_MOST_LINES = 5_000_000
+_CHUNK = 1 << 20
+_HEADER = 65536
+
+
+class Unreadable(ValueError):
+    """A file or folder that is no dump, or is damaged; the text names it."""
+
+
+@dataclass
+class Operator:
+    """One operator of an iteration: its files by ('input' or 'output', slot)."""
+
+    kind: str
+    name: str
+    """The name as files have it."""
+    full_name: str
+    order: tuple[int, int]
+    line: str = ""
+    note: str = ""
+    files: dict[tuple[str, int], Path] = field(default_factory=dict)
+    statistics: dict[tuple[str, int], dict[str, str]] = field(default_factory=dict)
+
+    @property
+    def scope(self) -> str:
+        """Its name without its own part."""
+        return re.sub(rf"_?{re.escape(self.kind)}-op\d+$", "", self.name)
+
+    @property
+    def plain_name(self) -> str:
+        """The name without the number of the call."""
+        return re.sub(r"-op\d+$", "", self.name)
+
+
+@dataclass
+class Dump:
+    """What a folder holds: for each iteration the operators in the order in which they ran."""
+
+    root: Path
+    iterations: dict[int, list[Operator]]
+    troubles: list[str]
+
+
+@dataclass
+class Compared:
+    """One tensor of a pair."""
+
+    side: str
+    slot: int
+    state: str
+    """'equal', 'close', 'departs', 'missing' or 'unreadable'."""
+    text: str
+    first: dict[str, Any] = field(default_factory=dict)
+    second: dict[str, Any] = field(default_factory=dict)
+    largest: float = 0.0
+
+
+@dataclass
+class Pair:
+    """An operator on both sides, and what came of its results."""
+
+    iteration: int
+    first: Operator
+    second: Operator
+    by: str
+    """'name', or 'scope' where the frameworks have other operators in it."""
+    results: list[Compared]
+
+    @property
+    def departs(self) -> bool:
+        """Whether a result departs or is missing."""
+        return any(one.state not in ("equal", "close") for one in self.results)
+
+
+# ---- finding
+
+def read(root: Path) -> Dump:
+    """The dump in a folder (that of the dump's `path`, or one inside of it). Raises Unreadable where there is none, or more than one."""
+    if not root.is_dir():
+        raise Unreadable(f"{root}: expected a folder with a dump.")
+    folders: dict[int, Path] = {}
+    nets: set[Path] = set()
+    troubles: list[str] = []
+    count = 0
+    for folder, inner, names in os.walk(root):
+        inner[:] = sorted(name for name in inner if name != "constants")
+        count += len(names)
+        if count > _MOST_FILES:
+            raise Unreadable(f"{root}: holds more than {_MOST_FILES} files.")
+        here = Path(folder)
+        if not any(name.endswith(".npy") or name == "statistic.csv" for name in names):
+            continue
+        iteration = int(here.name) if here.name.isdecimal() and len(here.name) < 18 else 0
+        nets.add(here.parent.parent if here.name.isdecimal() and here.parent.name.isdecimal() else here.parent)
+        if len(nets) > 1:
+            raise Unreadable(f"{root}: holds several dumps: {', '.join(sorted(str(net) for net in nets))}; name one of them.")
+        if iteration in folders:
+            troubles.append(f"{here}: a second graph of iteration {iteration} is left out")
+            continue
+        folders[iteration] = here
+    if not folders:
+        raise Unreadable(f"{root}: holds no dump: no file is named OP_TYPE.OP_NAME.TASK.STREAM.TIME.input.SLOT.FORMAT.DTYPE.npy.")
+    return Dump(root, {iteration: _operators(folder, troubles) for iteration, folder in sorted(folders.items())}, troubles)
+
+
+def _operators(folder: Path, troubles: list[str]) -> list[Operator]:
+    long_names = {row[0]: row[1] for row in _rows(folder / "mapping.csv", troubles) if len(row) > 1}
+    told = {_in_files(row[2]): row for row in _rows(folder / "operators.csv", troubles) if len(row) > 5}
+    found: dict[str, Operator] = {}
+
+    def operator(kind: str, name: str, order: tuple[int, int]) -> Operator:
+        own = found.get(name)
+        if own is None:
+            row = told.get(name)
+            own = found[name] = Operator(kind, name, name if row is None else row[2], order, *(() if row is None else (row[3], row[5])))
+        own.order = min(own.order, order)
+        return own
+
+    for name in sorted(os.listdir(folder)):
+        match = FILE.fullmatch(long_names.get(name, name))
+        if match is None:
+            if name.endswith(".npy"):
+                troubles.append(f"{folder / name}: has no name of a dump's file")
+            continue
+        if match["kind"] != "Parameter":
+            order = (int(match["task"][:18]), int(match["time"][:18]))
+            operator(match["kind"], match["name"], order).files[match["side"], int(match["slot"][:9])] = folder / name
+    titles: list[str] = []
+    for row in _rows(folder / "statistic.csv", troubles):
+        if not titles:
+            titles = row
+            continue
+        values = dict(zip(titles, row))
+        if values.get("IO") in ("input", "output") and values.get("Slot", "").isdecimal() and values.get("Op Name"):
+            task, time = (values.get(name, "0") for name in ("Task ID", "Timestamp"))
+            order = (int(task[:18]) if task.isdecimal() else 0, int(time[:18]) if time.isdecimal() else 0)
+            own = operator(values.get("Op Type", ""), values["Op Name"], order)
+            own.statistics[values["IO"], int(values["Slot"][:9])] = dict(list(values.items())[8:])
+    return sorted(found.values(), key=lambda one: one.order)
+
+
+def _in_files(full_name: str) -> str:
+    return re.sub(r"[./\\\s]", "_", full_name)
+
+
+def _rows(path: Path, troubles: list[str]) -> Iterator[list[str]]:
+    """The lines of a table; a half one at the end, which a killed process leaves, is left out."""
+    if not path.exists():
+        return
+    try:
+        if not stat.S_ISREG(path.stat().st_mode):
+            raise OSError("no plain file")
+        with open(path, encoding="utf-8", errors="replace", newline="") as file:
+            whole = (line for line in file if line.endswith("\n"))
+            for number, row in enumerate(csv.reader(whole)):
+                if number > _MOST_LINES:
+                    troubles.append(f"{path}: what comes after line {_MOST_LINES} is left out")
+                    return
+                yield row
+    except (OSError, csv.Error) as error:
+        troubles.append(f"{path}: can't be read ({error})")
+
+
+# ---- lining up
+
+def pairs(first: Dump, second: Dump) -> Iterator[tuple[int, Operator, Operator, str]]:
+    """The operators of both, in the order of the first one: (iteration, one, other, by what they were paired)."""
+    for iteration in sorted(first.iterations.keys() & second.iterations.keys()):
+        ours, theirs = first.iterations[iteration], second.iterations[iteration]
+        found = _by_name(ours, theirs)
+        taken = set(map(id, found.values()))
+        last_of_theirs = {other.scope: other for other in theirs}
+        last_of_ours = {one.scope: one for one in ours}
+        for one in ours:
+            other = last_of_theirs.get(one.scope)
+            if one.name not in found and other is not None and id(other) not in taken and last_of_ours[one.scope] is one:
+                if one.scope and _shape(one) is not None and _shape(one) == _shape(other):
+                    yield_by_scope = found.setdefault(one.name, other)
+                    taken.add(id(yield_by_scope))
+        for one in ours:
+            other = found.get(one.name)
+            if other is not None:
+                yield iteration, one, other, "name" if one.plain_name == other.plain_name else "scope"
+
+
+def _by_name(ours: list[Operator], theirs: list[Operator]) -> dict[str, Operator]:
+    """For each of ours the other one of its name: by the number of the call too where both have that, else by its turn."""
+    same = {other.name: other for other in theirs}
+    found = {one.name: same[one.name] for one in ours if one.name in same}
+    left = [other for other in theirs if other.name not in found]
+    turns: Counter[str] = Counter()
+    by_turn = {}
+    for other in left:
+        by_turn[other.plain_name, turns[other.plain_name]] = other
+        turns[other.plain_name] += 1
+    turns.clear()
+    for one in ours:
+        if one.name not in found:
+            other = by_turn.get((one.plain_name, turns[one.plain_name]))
+            turns[one.plain_name] += 1
+            if other is not None:
+                found[one.name] = other
+    return found
+
+
+def _shape(one: Operator) -> tuple[int, ...] | None:
+    path = one.files.get(("output", 0))
+    try:
+        return None if path is None else array(path).shape
+    except Unreadable:
+        return None
+
+
+# ---- comparing
+
+def array(path: Path) -> np.ndarray[Any, Any]:
+    """The values in an .npy file, mapped and not read. Raises Unreadable; no size is believed that the file does not have."""
+    try:
+        if not stat.S_ISREG(os.stat(path).st_mode):
+            raise Unreadable(f"{path}: is no plain file.")
+        with open(path, "rb") as file:
+            version = np.lib.format.read_magic(file)
+            if version not in ((1, 0), (2, 0)):
+                raise Unreadable(f"{path}: has the unknown version {version}.")
+            reader = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+            shape, fortran, dtype = reader(file, max_header_size=_HEADER)
+            start, size = file.tell(), os.fstat(file.fileno()).st_size
+    except (OSError, ValueError, TypeError, SyntaxError, KeyError, MemoryError, RecursionError) as error:
+        if isinstance(error, Unreadable):
+            raise
+        raise Unreadable(f"{path}: is damaged ({' '.join(str(error).split()):.100}).") from None
+    if dtype.hasobject or dtype.kind not in "biufc":
+        raise Unreadable(f"{path}: holds {dtype}, expected numbers.")
+    if any(length < 0 for length in shape) or math.prod(shape) * dtype.itemsize != size - start:
+        raise Unreadable(f"{path}: is damaged: {shape} of {dtype} needs {math.prod(shape) * dtype.itemsize} bytes, it has {size - start}.")
+    if not math.prod(shape):
+        return np.zeros(shape, dtype)
+    return np.memmap(path, dtype, "r", start, shape, "F" if fortran else "C")
+
+
+def compare(one: Operator, other: Operator, side: str, rtol: float, atol: float) -> list[Compared]:
+    """What came of each input or output."""
+    slots = sorted({slot for operator in (one, other) for s, slot in (*operator.files, *operator.statistics) if s == side})
+    return [_compared(one, other, (side, slot), rtol, atol) for slot in slots]
+
+
+def _compared(one: Operator, other: Operator, key: tuple[str, int], rtol: float, atol: float) -> Compared:
+    files = one.files.get(key), other.files.get(key)
+    if files[0] is not None and files[1] is not None:
+        try:
+            return _of_arrays(array(files[0]), array(files[1]), key, rtol, atol)
+        except Unreadable as error:
+            return Compared(*key, "unreadable", str(error))
+    told = one.statistics.get(key), other.statistics.get(key)
+    if told[0] is not None and told[1] is not None:
+        return _of_statistics(told[0], told[1], key, rtol, atol)
+    which = "first" if files[0] is None and told[0] is None else "second"
+    return Compared(*key, "missing", f"the {which} dump has no {key[0]} {key[1]} of it")
+
+
+def _of_arrays(a: Any, b: Any, key: tuple[str, int], rtol: float, atol: float) -> Compared:
+    shapes = f"shapes {a.shape} and {b.shape}" if a.shape != b.shape else ""
+    if a.size != b.size:
+        return Compared(*key, "departs", shapes, _figures(a), _figures(b), math.inf)
+    flat_a, flat_b = a.reshape(-1), b.reshape(-1)
+    same, departing, largest, at = True, 0, 0.0, -1
+    for start in range(0, a.size, _CHUNK):
+        x, y = flat_a[start : start + _CHUNK], flat_b[start : start + _CHUNK]
+        if x.dtype == y.dtype and x.tobytes() == y.tobytes():
+            continue
+        same = False
+        kind = np.complex128 if "c" in (x.dtype.kind, y.dtype.kind) else np.float64
+        x, y = x.astype(kind), y.astype(kind)
+        with np.errstate(all="ignore"):
+            difference = np.abs(x - y)
+            fine = (x == y) | (np.isnan(x) & np.isnan(y)) | (difference <= atol + rtol * np.abs(y))
+            difference = np.where(fine & ~np.isfinite(difference), 0.0, np.where(np.isnan(difference), np.inf, difference))
+        departing += int((~fine).sum())
+        if difference.max() > largest or at < 0:
+            largest, at = float(difference.max()), start + int(difference.argmax())
+    if same:             # a reshaped tensor may have been written with either shape
+        return Compared(*key, "close" if shapes else "equal", "; ".join(filter(None, ("equal in every bit", shapes))))
+    where = tuple(int(i) for i in np.unravel_index(at, a.shape)) if a.ndim else ()
+    text = f"largest difference {largest:.6g}" + (f" at {where}" if where else "") + f": {flat_a[at]} and {flat_b[at]}"
+    if departing:
+        text += f"; {departing} of {a.size} elements depart"
+    if shapes:
+        text += f"; {shapes}"
+    if a.dtype != b.dtype:
+        text += f"; {a.dtype} and {b.dtype}"
+    return Compared(*key, "departs" if departing else "close", text, _figures(a), _figures(b), largest)
+
+
+def _figures(values: Any) -> dict[str, Any]:
+    """Statistics of one side."""
+    flat = values.reshape(-1)
+    nan = infinite = zero = 0
+    least, most, total = math.inf, -math.inf, 0.0
+    for start in range(0, flat.size, _CHUNK):
+        part = flat[start : start + _CHUNK]
+        wide = (np.abs(part) if part.dtype.kind == "c" else part).astype(np.float64)
+        finite = wide[np.isfinite(wide)]
+        nan, infinite, zero = nan + int(np.isnan(wide).sum()), infinite + int(np.isinf(wide).sum()), zero + int((wide == 0).sum())
+        if finite.size:
+            least, most, total = min(least, float(finite.min())), max(most, float(finite.max())), total + float(finite.sum())
+    count = flat.size - nan - infinite
+    return {"shape": list(values.shape), "dtype": str(values.dtype), "min": least if count else None, "max": most if count else None,
+            "mean": total / count if count else None, "nan": nan, "inf": infinite, "zero": zero}
+
+
+def _of_statistics(a: dict[str, str], b: dict[str, str], key: tuple[str, int], rtol: float, atol: float) -> Compared:
+    departing, is_same = [], True
+    for title in a:
+        if title not in b or a[title] == b[title]:
+            continue
+        is_same = False
+        try:
+            x, y = float(a[title]), float(b[title])
+            fine = abs(x - y) <= atol + rtol * abs(y) or (math.isnan(x) and math.isnan(y))
+        except ValueError:
+            fine = title in ("MD5", "Data Size", "Data Type")
+        if not fine:
+            departing.append(f"{title} {a[title]} and {b[title]}")
+    state = "departs" if departing else "equal" if is_same else "close"
+    return Compared(*key, state, "statistics: " + ("; ".join(departing) or "they agree"), dict(a), dict(b))

@@ -1,0 +1,338 @@
+"""Dumps: what operators take and give, written to files, in both modes, forward and backward.
+
+One TorchDispatchMode sees every kernel while a dump is on; kernels of one call of an operator (`where`) are one record: its inputs are what
+the call did not make itself, its outputs what no later kernel of it used up. While nothing is dumped there is nothing of this.
+"""
+from __future__ import annotations
+
+import atexit
+import dataclasses
+import os
+import weakref
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from torchspore.base import once
+from torchspore.context import effects
+from torchspore.context.effects import Outcome
+from torchspore.context.store import DEFAULT, STORE
+from torchspore.engine import create, process, tree
+from torchspore.engine.debug import dump_settings, where
+from torchspore.engine.debug.dump_files import Kept, Record, Writer
+from torchspore.engine.debug.dump_settings import Settings
+from torchspore.engine.dtypes import FROM_TORCH
+from torchspore.engine.front import FRONT
+from torchspore.engine.private import is_operator, without_modes
+
+SECTION = "dump"
+_NONE = Outcome.applied("nothing is dumped")
+_asked: dict[str, Settings] = {}
+"""The settings by who asks for them: 'environment', 'enable_dump' or 'exception_dump'."""
+_mode: _Dump | None = None
+
+
+# ---- switches
+
+def switch(wanted: bool) -> Outcome:
+    """Makes `enable_dump` act: every operator of every iteration goes to `save_dump_path`, unless a file of settings says what does."""
+    _asked.pop("enable_dump", None)
+    if wanted and "environment" not in _asked:
+        _asked["enable_dump"] = Settings(os.path.abspath(STORE.get("save_dump_path") or "."), statistics=True)
+    _apply()
+    if not wanted:
+        return _NONE
+    if "environment" in _asked:
+        return Outcome.applied(f"what {dump_settings.VARIABLES[0]} asks for is written to {_asked['environment'].path}")
+    return Outcome.applied(_told(_asked["enable_dump"]))
+
+
+def place(path: str) -> Outcome:
+    """Makes `save_dump_path` act."""
+    if "enable_dump" in _asked or "exception_dump" in _asked:
+        for who in ("enable_dump", "exception_dump"):
+            if who in _asked:
+                _asked[who] = dataclasses.replace(_asked[who], path=os.path.abspath(path))
+        _apply()
+        return Outcome.applied(f"dumps go to {os.path.abspath(path)}")
+    return Outcome.applied("enable_dump and exception_dump write there")
+
+
+def on_exception(level: str) -> Outcome:
+    """Makes `exception_dump` act: inputs ('2'), or inputs and outputs ('1'), of an operator that fails."""
+    _asked.pop("exception_dump", None)
+    if level in ("1", "2"):
+        path = os.path.abspath(STORE.get("save_dump_path") or ".")
+        _asked["exception_dump"] = Settings(path, "exception_dump", everything=False, failures="inputs" if level == "2" else "all")
+    _apply()
+    if level not in ("1", "2"):
+        return Outcome.applied("nothing is written where an operator fails")
+    what = "inputs" if level == "2" else "inputs, and what outputs there are,"
+    return Outcome.applied(f"the {what} of an operator that fails go to {_asked['exception_dump'].path}; graphs run at O0")
+
+
+def from_environment() -> None:
+    """Begins the dump that MINDSPORE_DUMP_CONFIG asks for, if it does. Raises ValueError for what is wrong in its file."""
+    found = dump_settings.from_environment()
+    if found is None:
+        return
+    variable, path = found
+    try:
+        settings = dump_settings.read(path, _warn)
+    except ValueError as error:
+        raise ValueError(f"{variable}={error}") from None
+    _asked["environment"] = settings
+    for line in settings.idle:
+        effects.note(SECTION, f"means nothing here: {line}")
+    effects.note(SECTION, f"{variable}={path}: {_told(settings)}")
+    _apply()
+
+
+def _told(settings: Settings) -> str:
+    if settings.overflows:
+        what = "operators that make NaN or infinity"
+    elif settings.failures and not settings.everything:
+        what = f"{settings.failures} of operators that fail"
+    else:
+        sides = " and ".join(name for name, wanted in (("inputs", settings.inputs), ("outputs", settings.outputs)) if wanted)
+        what = f"{sides} of operators, as " + " and ".join(
+            name for name, wanted in (("tensors", settings.tensors), ("statistics", settings.statistics)) if wanted)
+    return f"{what} are written to {settings.path}; graphs run at O0"
+
+
+def _apply() -> None:
+    """Follows operators where somebody asks for it, else no longer."""
+    global _mode
+    if _mode is not None:
+        _mode.end()
+        _mode = None
+    if _asked:
+        _mode = _Dump(list(_asked.values()))
+        _mode.begin()
+
+
+def flush() -> None:
+    """Waits until what has been dumped is on the disk."""
+    if _mode is not None:
+        _mode.finish()
+        for writer in _mode.writers:
+            writer.flush()
+
+
+def _warn(text: str) -> None:
+    if once.first_time((SECTION, text)) and FRONT.warn is not None:
+        FRONT.warn(text)
+
+
+# ---- what looks on
+
+class _Group:
+    """The kernels of one call of an operator, so far."""
+
+    def __init__(self, at: where.Place, order: int) -> None:
+        self.place, self.order = at, order
+        self.inputs: list[tuple[torch.Tensor, torch.Tensor | None]] = []
+        """Each input with its values from before a kernel wrote into it; None while none has."""
+        self.made: dict[int, torch.Tensor] = {}
+        self.used: set[int] = set()
+        self.last: list[torch.Tensor] = []
+
+    def takes(self, given: Sequence[torch.Tensor], writes: bool) -> None:
+        """A kernel is going to run on `given`."""
+        known = {id(t) for t, _ in self.inputs}
+        for t in given:
+            if id(t) in self.made:
+                self.used.add(id(t))
+            elif id(t) not in known:
+                self.inputs.append((t, None))
+        if writes:
+            self.inputs = [(t, _copy(t) if before is None else before) for t, before in self.inputs]
+
+    def gives(self, found: Sequence[torch.Tensor]) -> None:
+        """A kernel has made `found`, or written into it."""
+        for t in found:
+            self.made[id(t)] = t
+            self.used.discard(id(t))
+        if found:
+            self.last = list(found)
+
+    @property
+    def outputs(self) -> list[torch.Tensor]:
+        """What no kernel of the call has used up."""
+        return [t for key, t in self.made.items() if key not in self.used] or self.last
+
+
+class _Dump(TorchDispatchMode):
+    """Sees all kernels of the thread that switched it on."""
+
+    def __init__(self, asked: list[Settings]) -> None:
+        super().__init__()
+        rank = process.folder()
+        self._sinks = [(settings, Writer(settings, rank, _warn)) for settings in asked if _is_for_this_device(settings)]
+        self._follower = where.Follower(self._began)
+        self._group: _Group | None = None
+        self._order = 0
+        self._overflows = 0
+        self._failed: Any = None
+
+    @property
+    def writers(self) -> list[Writer]:
+        """What writes the files."""
+        return [writer for _, writer in self._sinks]
+
+    def begin(self) -> None:
+        """Begins to look on."""
+        where.follow(True)
+        atexit.register(self._at_exit)
+        self.__enter__()
+
+    def end(self) -> None:
+        """Looks on no longer, and waits for the files."""
+        self.__exit__(None, None, None)
+        where.follow(False)
+        atexit.unregister(self._at_exit)
+        self._at_exit()
+
+    def _at_exit(self) -> None:
+        self.finish()
+        for writer in self.writers:
+            writer.close()
+
+    def _began(self, _: int) -> None:
+        self.finish()
+        self._order = 0
+
+    def __torch_dispatch__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        kwargs = kwargs or {}
+        at = self._follower.now(getattr(function, "_opname", ""))
+        group = self._group
+        if group is not None and (at is None or at is not group.place):
+            self.finish()
+            group = None
+        if at is None or not is_operator(function):
+            return function(*args, **kwargs)
+        if group is None:
+            group = self._group = _Group(at, self._order)
+            self._order += 1
+        written = _written(function, args, kwargs)
+        group.takes(_tensors((args, kwargs)), bool(written))
+        try:
+            out = function(*args, **kwargs)
+        except Exception as error:
+            self._fails(error)
+            raise
+        group.gives([*written, *(t for t in _tensors(out) if not any(t is w for w in written))])
+        return out
+
+    def finish(self) -> None:
+        """The call of an operator that ran last is over: hands in its record."""
+        group, self._group = self._group, None
+        if group is None or not group.last:
+            return
+        with without_modes(), torch.no_grad():
+            overflows: bool | None = None
+            for settings, writer in self._sinks:
+                note = ""
+                if settings.overflows and settings.has(group.place.iteration):
+                    overflows = _overflows(group.outputs) if overflows is None else overflows
+                    if not overflows or (settings.overflow_number and self._overflows >= settings.overflow_number):
+                        continue
+                    self._overflows += 1
+                    note = "makes NaN or infinity"
+                elif not settings.everything:
+                    continue
+                self._hand_in(settings, writer, group, note)
+
+    def _fails(self, error: Exception) -> None:
+        """An operator has raised: writes what is asked for of it, once for each error."""
+        group, self._group = self._group, None
+        if group is None:
+            return
+        with without_modes(), torch.no_grad():
+            for settings, writer in self._sinks:
+                if settings.failures or settings.everything:
+                    text = " ".join(str(error).split())
+                    self._hand_in(settings, writer, group, f"raises {type(error).__name__}: {text:.200}")
+                    writer.flush()
+                    if settings.failures and writer.folder is not None:
+                        _warn(f"dump: what {group.place.name} was given when it failed is in {writer.folder}")
+
+    def _hand_in(self, settings: Settings, writer: Writer, group: _Group, note: str) -> None:
+        at = group.place
+        if not note and not (
+            settings.has(at.iteration) and settings.takes(at.name, at.operator) and (not settings.marked or _is_marked(at))
+        ):
+            return
+        kept: list[Kept] = []
+        if settings.inputs:
+            values = [t if before is None else before for t, before in group.inputs]
+            kept += [_kept("input", slot, t) for slot, t in enumerate(values) if _can_be_kept(t)]
+        if settings.outputs and settings.failures != "inputs":
+            values = group.outputs
+            kept += [_kept("output", slot, t) for slot, t in enumerate(values) if _can_be_kept(t)]
+        writer.put(Record(at, group.order, kept, note))
+
+
+def _is_for_this_device(settings: Settings) -> bool:
+    """Whether `support_device` has the device of this process; CPUs have no numbers."""
+    if settings.devices is None or STORE.get("device_target") == "CPU":
+        return True
+    return (STORE.get("device_id") if STORE.source("device_id")[0] != DEFAULT else process.rank()) in settings.devices
+
+
+def _tensors(value: Any) -> list[torch.Tensor]:
+    return [leaf for leaf in tree.leaves(value) if isinstance(leaf, torch.Tensor)]
+
+
+def _written(function: Any, args: Any, kwargs: Any) -> list[torch.Tensor]:
+    """The tensors that a kernel writes into."""
+    schema = function._schema
+    if not schema.is_mutable:
+        return []
+    found: list[torch.Tensor] = []
+    for number, argument in enumerate(schema.arguments):
+        if argument.alias_info is not None and argument.alias_info.is_write:
+            found += _tensors(args[number] if number < len(args) else kwargs.get(argument.name))
+    return found
+
+
+def _can_be_kept(t: torch.Tensor) -> bool:
+    return t.layout is torch.strided and t.dtype in FROM_TORCH and not t.is_meta
+
+
+def _copy(t: torch.Tensor) -> torch.Tensor:
+    with without_modes(), torch.no_grad():
+        return t.detach().clone() if _can_be_kept(t) else t
+
+
+def _kept(side: str, slot: int, t: torch.Tensor) -> Kept:
+    """A tensor's values on the host, in memory of their own."""
+    return Kept(side, slot, create.array_of(t.detach().to("cpu", copy=True).contiguous()), str(FROM_TORCH[t.dtype]))
+
+
+def _overflows(outputs: Sequence[torch.Tensor]) -> bool:
+    return any(t.is_floating_point() and not bool(torch.isfinite(t).all()) for t in outputs if _can_be_kept(t))
+
+
+# ---- dump_mode 2
+
+_marked_cells: weakref.WeakSet[Any] = weakref.WeakSet()
+_marked_operators: set[str] = set()
+
+
+def mark(cell: Any, wanted: bool) -> None:
+    """`set_dump` of a Cell: what runs in it, and in Cells inside of it, is dumped where `dump_mode` is 2."""
+    (_marked_cells.add if wanted else _marked_cells.discard)(cell)
+    where.marked = frozenset(map(id, _marked_cells))
+    where.follow_again()
+
+
+def mark_operator(name: str, wanted: bool) -> None:
+    """`set_dump` of a primitive."""
+    (_marked_operators.add if wanted else _marked_operators.discard)(name)
+
+
+def _is_marked(at: where.Place) -> bool:
+    return at.is_marked or at.operator.removesuffix("Grad") in _marked_operators

@@ -1,0 +1,257 @@
+"""What is to be dumped: the JSON that MINDSPORE_DUMP_CONFIG names, with MindSpore's members, checked by name."""
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from torchspore.base.files import read_plain
+from torchspore.base.suggest import closest
+from torchspore.base.text import with_hint
+
+VARIABLES = ("MINDSPORE_DUMP_CONFIG", "MINDSPORE_CONFIG_PATH")
+"""The environment's names of the file, the second one of 1.x."""
+CATEGORIES = {
+    "max": "Max Value", "min": "Min Value", "avg": "Avg Value", "count": "Count", "negative zero count": "Negative Zero Count",
+    "positive zero count": "Positive Zero Count", "nan count": "NaN Count", "negative inf count": "Negative Inf Count",
+    "positive inf count": "Positive Inf Count", "zero count": "Zero Count", "md5": "MD5", "l2norm": "L2Norm Value",
+}
+"""The statistics by their names in `statistic_category`, with the titles of their columns."""
+_LARGEST = 1 << 20
+"""Bytes of the file at most."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What is written, of which operators, in which iterations."""
+
+    path: str
+    net_name: str = "Net"
+    everything: bool = True
+    """Whether operators are written at all that neither fail nor overflow."""
+    overflows: bool = False
+    """Only operators whose results hold NaN or infinity (`op_debug_mode` 3)."""
+    overflow_number: int = 0
+    """After how many of them no more are written; 0 is any number."""
+    failures: str = ""
+    """What of an operator that fails is written: 'inputs', or '' for nothing (`op_debug_mode` 4, `exception_dump`)."""
+    iterations: tuple[tuple[int, int], ...] | None = None
+    """The first and last of each span; None is all."""
+    tensors: bool = True
+    statistics: bool = False
+    inputs: bool = True
+    outputs: bool = True
+    kernels: tuple[str, ...] | None = None
+    """Which operators, as `dump_mode` 1 names them; None is all."""
+    marked: bool = False
+    """Only those of Cells and primitives that `set_dump` names (`dump_mode` 2)."""
+    devices: tuple[int, ...] | None = None
+    categories: tuple[str, ...] = ("max", "min", "l2norm")
+    sample: int | None = None
+    """How many elements of a tensor are written; None is all."""
+    idle: tuple[str, ...] = field(default=(), compare=False)
+    """What is set and means nothing here, each with its reason."""
+
+    def has(self, iteration: int) -> bool:
+        """Whether an iteration is dumped."""
+        return self.iterations is None or any(first <= iteration <= last for first, last in self.iterations)
+
+    def takes(self, name: str, operator: str) -> bool:
+        """Whether an operator of this full name is dumped."""
+        return self.kernels is None or any(_matches(kernel, name, operator) for kernel in self.kernels)
+
+
+_REGEX = re.compile(r"name-regex\((.*)\)", re.DOTALL)
+
+
+def _matches(kernel: str, name: str, operator: str) -> bool:
+    found = _REGEX.fullmatch(kernel)
+    if found is not None:
+        return re.fullmatch(found.group(1), name) is not None
+    if "/" in kernel or re.search(r"-op\d+$", kernel):
+        return kernel in (name, name.rpartition("/")[2])
+    return kernel.lower() in name.rpartition("/")[2].lower() or kernel.lower() in operator.lower()
+
+
+def from_environment() -> tuple[str, str] | None:
+    """(The variable, the path that it holds), None where none is set."""
+    return next(((name, os.environ[name]) for name in VARIABLES if os.environ.get(name)), None)
+
+
+def read(path: str, warn: Callable[[str], None]) -> Settings:
+    """The settings in a file. Raises ValueError that names the member that is wrong; what is unknown is told to `warn`, by name."""
+    try:
+        if os.path.getsize(path) > _LARGEST:
+            raise ValueError(f"{path}: expected a JSON file of dump settings, of less than {_LARGEST} bytes.")
+        found = json.loads(read_plain(_path(path)))
+    except OSError as error:
+        raise ValueError(f"{path}: expected a JSON file of dump settings ({error.strerror or error}).") from None
+    except (ValueError, RecursionError) as error:
+        if str(error).startswith(path):
+            raise
+        raise ValueError(f"{path}: expected JSON ({error}).") from None
+    if not isinstance(found, dict):
+        raise ValueError(f"{path}: expected one JSON object, got a {type(found).__name__}.")
+    return _Reader(path, warn).settings(found)
+
+
+def _path(path: str) -> Any:
+    from pathlib import Path
+
+    return Path(path)
+
+
+def spans(text: str) -> tuple[tuple[int, int], ...] | None:
+    """'0|5-8' as ((0, 0), (5, 8)); 'all' as None. Raises ValueError."""
+    if text.strip() == "all":
+        return None
+    found = []
+    for part in text.split("|"):
+        first, dash, last = (word.strip() for word in part.partition("-"))
+        if not first.isdecimal() or (dash and not last.isdecimal()) or (dash and int(last) < int(first)):
+            raise ValueError(part.strip())
+        found.append((int(first), int(last) if dash else int(first)))
+    return tuple(found)
+
+
+class _Reader:
+    """Reads the members of one file."""
+
+    def __init__(self, path: str, warn: Callable[[str], None]) -> None:
+        self._file, self._warn = path, warn
+        self._idle: list[str] = []
+
+    def settings(self, found: Mapping[str, Any]) -> Settings:
+        """All that the file says."""
+        sections = {"common_dump_settings": _COMMON, "e2e_dump_settings": _E2E, "async_dump_settings": ("enable", "op_debug_mode")}
+        for name in found:
+            if name not in sections:
+                self._unknown(name, tuple(sections))
+            elif not isinstance(found[name], dict):
+                raise ValueError(f"{self._file}: {name}: expected an object, got a {type(found[name]).__name__}.")
+            else:
+                for member in found[name]:
+                    if member not in sections[name]:
+                        self._unknown(f"{name}.{member}", tuple(f"{name}.{one}" for one in sections[name]))
+        common = found.get("common_dump_settings")
+        if common is None:
+            raise ValueError(f"{self._file}: expected a section common_dump_settings.")
+        e2e = {**found.get("async_dump_settings", {}), **found.get("e2e_dump_settings", {})}
+        return self._made({**e2e, **common}, e2e)
+
+    def _made(self, common: Mapping[str, Any], e2e: Mapping[str, Any]) -> Settings:
+        mode = self._one(common, "op_debug_mode", (0, 1, 2, 3, 4), 0)
+        dump_mode = self._one(common, "dump_mode", (0, 1, 2), 0)
+        saved = self._one(common, "saved_data", ("tensor", "statistic", "full"), "tensor")
+        sides = self._one(common, "input_output", (0, 1, 2), 0)
+        kernels = self._listed(common, "kernels", str)
+        for kernel in kernels or ():
+            self._check_regex(kernel)
+        if dump_mode == 1 and not kernels:
+            raise self._wrong("kernels", kernels or [], "at least one operator, as dump_mode is 1")
+        if self._one(e2e, "sample_mode", (0, 1), 0):
+            sample: int | None = self._whole(e2e, "sample_num", 100)
+        else:
+            sample = None
+        self._told(common, e2e)
+        return Settings(
+            path=self._folder(common), net_name=self._text(common, "net_name", "Net").replace("/", "_") or "Net", everything=mode == 0,
+            overflows=mode in (1, 2, 3), overflow_number=self._whole(common, "overflow_number", 0), failures="inputs" if mode == 4 else "",
+            iterations=self._spans(common), tensors=saved != "statistic", statistics=saved != "tensor", inputs=sides != 2,
+            outputs=sides != 1 and mode != 4, kernels=tuple(kernels) if dump_mode == 1 and kernels is not None else None,
+            marked=dump_mode == 2, devices=_numbers(self._listed(common, "support_device", int)), categories=self._categories(common),
+            sample=sample, idle=tuple(self._idle),
+        )
+
+    def _told(self, common: Mapping[str, Any], e2e: Mapping[str, Any]) -> None:
+        """Checks what means nothing here, and keeps why."""
+        if self._one(common, "file_format", ("npy", "bin"), "npy") == "bin":
+            self._idle.append("file_format 'bin': npy is written, as bin is for tools of Ascend devices")
+        for name, allowed, why in (
+            ("trans_flag", (True, False), "tensors have the layout that the program gives them"),
+            ("stat_calc_mode", ("host", "device"), "statistics are computed on the host"),
+            ("device_stat_precision_mode", ("high", "low"), "statistics are computed on the host, in float64"),
+            ("save_kernel_args", (False, True), "operators are functions here, whose arguments stand at the program's line that is told"),
+        ):
+            if name in e2e and self._one(e2e, name, allowed, None) != allowed[0]:
+                self._idle.append(f"{name}: {why}")
+        self._one(e2e, "enable", (True, False), True)
+
+    def _unknown(self, name: str, known: tuple[str, ...]) -> None:
+        near = closest(name, known)
+        self._warn(f"{self._file}: {name} is no member of dump settings and is not used" + (f"; {near} is one." if near else "."))
+
+    def _wrong(self, name: str, value: Any, expected: str, hint: str = "") -> ValueError:
+        return ValueError(with_hint(f"{self._file}: {name}={value!r:.60}: expected {expected}.", hint or None))
+
+    def _one(self, given: Mapping[str, Any], name: str, allowed: tuple[Any, ...], default: Any) -> Any:
+        value = given.get(name, default)
+        if name in given and not any(value == one and type(value) is type(one) for one in allowed):
+            raise self._wrong(name, value, "one of " + ", ".join(json.dumps(one) for one in allowed))
+        return value
+
+    def _whole(self, given: Mapping[str, Any], name: str, default: int) -> int:
+        value = given.get(name, default)
+        if type(value) is not int or value < 0:
+            raise self._wrong(name, value, "a whole number from 0 on")
+        return value
+
+    def _text(self, given: Mapping[str, Any], name: str, default: str) -> str:
+        value = given.get(name, default)
+        if not isinstance(value, str):
+            raise self._wrong(name, value, "a text")
+        return value
+
+    def _listed(self, given: Mapping[str, Any], name: str, kind: type) -> list[Any] | None:
+        value = given.get(name)
+        if value is not None and (not isinstance(value, list) or not all(type(item) is kind for item in value)):
+            raise self._wrong(name, value, "a list of " + ("texts" if kind is str else "whole numbers"))
+        return value
+
+    def _spans(self, common: Mapping[str, Any]) -> tuple[tuple[int, int], ...] | None:
+        value = common.get("iteration", "all")
+        try:
+            return spans(str(value) if type(value) is int else value)
+        except (ValueError, AttributeError):
+            raise self._wrong("iteration", value, "'all', or numbers and spans such as '0|5-8|100-120'") from None
+
+    def _categories(self, common: Mapping[str, Any]) -> tuple[str, ...]:
+        given = self._listed(common, "statistic_category", str)
+        for name in given or ():
+            if name not in CATEGORIES:
+                near = closest(name, tuple(CATEGORIES))
+                raise self._wrong("statistic_category", name, "some of " + ", ".join(CATEGORIES), f"write {near!r}" if near else "")
+        return Settings.categories if given is None else tuple(given)
+
+    def _check_regex(self, kernel: str) -> None:
+        found = _REGEX.fullmatch(kernel)
+        if found is not None:
+            try:
+                re.compile(found.group(1))
+            except re.error as error:
+                raise self._wrong("kernels", kernel, f"a regular expression ({error})") from None
+
+    def _folder(self, common: Mapping[str, Any]) -> str:
+        path = self._text(common, "path", "")
+        if not path:
+            root = os.environ.get("MS_DIAGNOSTIC_DATA_PATH", "")
+            if not root:
+                raise self._wrong("path", path, "the absolute path of a folder", "write one, or set MS_DIAGNOSTIC_DATA_PATH")
+            return os.path.join(root, "debug_dump")
+        if not os.path.isabs(path):
+            raise self._wrong("path", path, "an absolute path", f"write {os.path.abspath(path)!r}")
+        return path
+
+
+def _numbers(listed: list[Any] | None) -> tuple[int, ...] | None:
+    return None if listed is None else tuple(listed)
+
+
+_COMMON = (
+    "op_debug_mode", "dump_mode", "path", "net_name", "iteration", "saved_data", "input_output", "kernels", "support_device",
+    "statistic_category", "file_format", "overflow_number",
+)
+_E2E = ("enable", "trans_flag", "stat_calc_mode", "device_stat_precision_mode", "sample_mode", "sample_num", "save_kernel_args")
