@@ -30,8 +30,8 @@ from torchspore.engine.debug.where import Place
 
 WAITING = "TORCHSPORE_DUMP_MEMORY"
 """Names how many megabytes may wait to be written; 256 without it."""
-OPERATORS = ("Order", "Op Type", "Full Name", "Line", "Mode", "Note")
-"""The titles of operators.csv."""
+OPERATORS = ("Order", "Op Type", "Full Name", "Line", "Mode", "Note", "Tensors")
+"""The titles of operators.csv; the last one says how many files of tensors there are."""
 STATISTICS = ("Op Type", "Op Name", "Task ID", "Stream ID", "Timestamp", "IO", "Slot", "Data Size", "Data Type", "Shape")
 """The first titles of statistic.csv."""
 _LONGEST = 250
@@ -137,7 +137,8 @@ class Writer:
         folder = self._folder_of(record)
         place = record.place
         self._row(folder / "operators.csv", OPERATORS, (
-            record.order, place.operator, place.name, place.line, "graph" if place.in_graph else "pynative", record.note))
+            record.order, place.operator, place.name, place.line, "graph" if place.in_graph else "pynative", record.note,
+            len(record.tensors) if self._settings.tensors else 0))
         for kept in record.tensors:
             self._last_time = max(self._last_time + 1, time.time_ns() // 1000)
             name = re.sub(r"[./\\\s]", "_", place.name)
