@@ -213,14 +213,14 @@ def pairs(first: Dump, second: Dump) -> Iterator[tuple[int, Operator, Operator, 
         last_of_theirs = {other.scope: other for other in theirs}
         last_of_ours = {one.scope: one for one in ours}
         for one in ours:
-            other = last_of_theirs.get(one.scope)
-            if one.name not in found and other is not None and id(other) not in taken and last_of_ours[one.scope] is one:
-                if one.scope and _shape(one) is not None and _shape(one) == _shape(other):
-                    found[one.name] = other
-                    taken.add(id(other))
+            last = last_of_theirs.get(one.scope)
+            if one.name not in found and last is not None and id(last) not in taken and last_of_ours[one.scope] is one:
+                if one.scope and _shape(one) is not None and _shape(one) == _shape(last):
+                    found[one.name] = last
+                    taken.add(id(last))
         for one in ours:
-            other = found.get(one.name)
-            if other is not None:
+            if one.name in found:
+                other = found[one.name]
                 yield iteration, one, other, "name" if one.plain_name == other.plain_name else "scope"
 
 
@@ -237,10 +237,10 @@ def _by_name(ours: list[Operator], theirs: list[Operator]) -> dict[str, Operator
     turns.clear()
     for one in ours:
         if one.name not in found:
-            other = by_turn.get((one.plain_name, turns[one.plain_name]))
+            its = by_turn.get((one.plain_name, turns[one.plain_name]))
             turns[one.plain_name] += 1
-            if other is not None:
-                found[one.name] = other
+            if its is not None:
+                found[one.name] = its
     return found
 
 

@@ -138,7 +138,7 @@ class Damaged(ValueError):
         self.is_frame = is_frame
 
 
-Found = str | tuple[np.ndarray, str]  # type: ignore[type-arg]
+Found = str | tuple[np.ndarray[Any, Any], str]
 
 
 def read(path: str) -> Iterator[Found | Damaged]:

@@ -98,13 +98,15 @@ class _Seen:
     def __init__(self, frame: FrameType | None) -> None:
         self.cells: list[Any] = []
         self.cell_frame: FrameType | None = None
-        self.operator, self.operator_frame = "", None
+        self.operator = ""
+        self.operator_frame: FrameType | None = None
         self.graph: dict[str, Any] | None = None
         self.graph_frame: FrameType | None = None
         self.engine = False
         """Whether a backward pass runs, inside of which nothing but its own operators was found."""
         self.line = ""
-        self.root, self.root_frame = None, None
+        self.root: Any = None
+        self.root_frame: FrameType | None = None
         while frame is not None:
             self._look(frame, frame.f_code)
             frame = frame.f_back
