@@ -164,9 +164,9 @@ def _operators(folder: Path, troubles: list[str]) -> list[Operator]:
             own = operator(values.get("Op Type", ""), values["Op Name"], order)
             own.statistics[values["IO"], int(values["Slot"][:9])] = dict(list(values.items())[8:])
     for row in told.values():
-        own = found.get(_in_files(row[2]))
-        if len(row) > 6 and row[6].isdecimal() and own is not None and len(own.files) < int(row[6][:9]):
-            troubles.append(f"{folder}: of {row[2]} {int(row[6]) - len(own.files)} of {row[6]} files are missing")
+        known = found.get(_in_files(row[2]))
+        if len(row) > 6 and row[6].isdecimal() and known is not None and len(known.files) < int(row[6][:9]):
+            troubles.append(f"{folder}: of {row[2]} {int(row[6][:9]) - len(known.files)} of {row[6][:9]} files are missing")
     return sorted(found.values(), key=lambda one: one.order)
 
 
