@@ -12,6 +12,8 @@ import pytest
 import running
 from running import Run
 
+from torchspore.cli.main import COMMANDS
+
 RunFixture = Callable[..., Run]
 
 
@@ -127,12 +129,12 @@ ERRORS = {
     "module missing": (["run", "-m"], "torchspore run -m: expected the name of a module after it.\n"),
     "command": (
         ["chek"],
-        "torchspore chek: expected a command (run, explain, context, tune, ckpt, check) or a Python file.\n\n"
+        f"torchspore chek: expected a command ({', '.join(COMMANDS)}) or a Python file.\n\n"
         "hint: write `torchspore check`.\n",
     ),
     "nothing like a command": (
         ["zzz"],
-        "torchspore zzz: expected a command (run, explain, context, tune, ckpt, check) or a Python file.\n\n"
+        f"torchspore zzz: expected a command ({', '.join(COMMANDS)}) or a Python file.\n\n"
         "hint: write `torchspore run zzz` for a program of that name.\n",
     ),
 }

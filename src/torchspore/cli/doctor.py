@@ -123,7 +123,8 @@ def _absent(target: str) -> Finding:
         command = f"{sys.executable} -m pip install --force-reinstall torch" if torch.version.cuda is None else "nvidia-smi"
         return Finding(WRONG, target, why, command)
     if target == "Ascend" and (shutil.which("npu-smi") or Path("/usr/local/Ascend").exists()):
-        return Finding(WRONG, target, "CANN is installed, torch_npu is not or finds no device", f"{sys.executable} -m pip install torch_npu")
+        why = "CANN is installed, torch_npu is not or finds no device"
+        return Finding(WRONG, target, why, f"{sys.executable} -m pip install torch_npu")
     return Finding(LEFT_OUT, target, "this machine has none")
 
 
@@ -146,12 +147,14 @@ def _compiler() -> Finding:
 
 
 def _folders() -> Iterator[Finding]:
-    for what, folder in (("folder for temporary files", tempfile.gettempdir()), ("this folder", os.getcwd())):
+    for what, folder, command in (
+        ("folder for temporary files", tempfile.gettempdir(), "export TMPDIR=$HOME/tmp"), ("this folder", os.getcwd(), "cd ~"),
+    ):
         try:
             with tempfile.TemporaryFile(dir=folder) as file:
                 file.write(b"0" * 4096)
         except OSError as error:
-            yield Finding(WRONG, what, f"{folder} can't be written ({error.strerror})", "export TMPDIR=$HOME/tmp" if "temp" in what else "cd ~")
+            yield Finding(WRONG, what, f"{folder} can't be written ({error.strerror})", command)
         else:
             yield Finding(RIGHT, what, f"{folder} can be written")
 
@@ -168,7 +171,8 @@ def _workers() -> Finding:
             block.close()
             block.unlink()
     except OSError as error:
-        return Finding(WRONG, "shared memory", f"{error.strerror or error}; worker processes of datasets need it", "mount -o remount,size=2G /dev/shm")
+        why = f"{error.strerror or error}; worker processes of datasets need it"
+        return Finding(WRONG, "shared memory", why, "mount -o remount,size=2G /dev/shm")
     return Finding(RIGHT, "shared memory", "worker processes of datasets can use it")
 
 

@@ -11,7 +11,8 @@ from torchspore.base.suggest import VERY_NEAR, closest
 from torchspore.base.text import with_hint
 from torchspore.cli import notebooks
 
-USAGE = """usage: torchspore run [--device CPU|GPU|Ascend] [--explain] [--lenient] [--report DIR] (script.py | nb.ipynb | -m module | -c code) [words …]
+USAGE = """usage: torchspore run [--device CPU|GPU|Ascend] [--explain] [--lenient] [--report DIR]
+                      (script.py | nb.ipynb | -m module | -c code) [words …]
 
 Runs a MindSpore program on PyTorch, unchanged.
 

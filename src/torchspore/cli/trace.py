@@ -39,8 +39,8 @@ def run(words: Sequence[str]) -> int:
     try:
         write_whole(page, trace.page(found, file))
     except OSError as error:
-        hint = "write --output FILE for another place"
-        print(with_hint(f"torchspore trace view: {page} can't be written ({error.strerror or type(error).__name__}).", hint), file=sys.stderr)
+        text = f"torchspore trace view: {page} can't be written ({error.strerror or type(error).__name__})."
+        print(with_hint(text, "write --output FILE for another place"), file=sys.stderr)
         return USAGE_ERROR
     for line in trace.lines(found):
         print(line)

@@ -4,19 +4,19 @@ from __future__ import annotations
 import os
 import platform
 import sys
-from importlib import metadata
 from pathlib import Path
 from typing import Any
 
 import torch
 
-import torchspore
+from torchspore.base.versions import installed
 from torchspore.engine import device, hardware
 from torchspore.names import mindspore_version
 
 PACKAGES = ("numpy", "scipy", "opencv-python-headless", "pillow", "protobuf", "safetensors", "rich", "tensorboardX", "onnx", "onnxscript",
             "onnxruntime", "cryptography", "sentencepiece", "av", "triton", "torch_npu", "mindspore")
-_TOLD = ("TORCHSPORE_", "MS_", "GLOG_", "RANK_", "DEVICE_", "OMP_", "MKL_", "KMP_", "ASCEND_", "HCCL_", "NCCL_", "CUBLAS_", "PYTORCH_", "TORCH")
+_TOLD = ("TORCHSPORE_", "MS_", "GLOG_", "RANK_", "DEVICE_", "OMP_", "MKL_", "KMP_", "ASCEND_", "HCCL_", "NCCL_", "CUBLAS_", "PYTORCH_",
+         "TORCH")
 _NAMED = ("CUDA_VISIBLE_DEVICES", "CUDA_LAUNCH_BLOCKING", "LD_PRELOAD", "CXX", "CC", "MINDSPORE_DUMP_CONFIG", "MINDSPORE_HCCL_CONFIG_PATH")
 _SECRET = ("KEY", "TOKEN", "SECRET", "PASSWORD", "PASSWD", "CREDENTIAL", "AUTH")
 
@@ -37,16 +37,13 @@ def facts() -> dict[str, dict[str, Any]]:
 def versions() -> dict[str, str]:
     """torchspore, the MindSpore that it answers as, Python, torch, and the packages that are installed."""
     found = {
-        "torchspore": torchspore.__version__, "answers as MindSpore": mindspore_version(), "Python": platform.python_version(),
+        "torchspore": installed("torchspore") or "not installed", "answers as MindSpore": mindspore_version(),
+        "Python": platform.python_version(),
         "torch": torch.__version__,
     }
     if torch.version.cuda:
         found["CUDA of torch"] = torch.version.cuda
-    for name in PACKAGES:
-        try:
-            found[name] = metadata.version(name)
-        except metadata.PackageNotFoundError:
-            continue
+    found |= {name: version for name in PACKAGES if (version := installed(name)) is not None}
     found["Python is"] = sys.executable
     return found
 

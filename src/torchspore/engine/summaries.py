@@ -77,10 +77,11 @@ def network(cell: Any) -> tuple[list[Node], str]:
         ]
         return found, "the Cells; PyNative mode captures no graph"
     snapshot = Taker().snapshot(graphs[-1].module, "graph", None, "")
-    names = {one.name: one.parameter or f"inputs/{one.shown}" for one in snapshot.inputs} | {call.name: call.full_name for call in snapshot.calls}
+    names = {one.name: one.parameter or f"inputs/{one.shown}" for one in snapshot.inputs}
+    names |= {call.name: call.full_name for call in snapshot.calls}
     nodes = [Node(names[one.name], "Parameter" if one.parameter else "Input", [], str(one.kind)) for one in snapshot.inputs]
     nodes += [
-        Node(call.full_name, call.called or call.target.rpartition(".")[2], [names[name] for name in call.reads if name in names], str(call.kind))
+        Node(names[call.name], call.called or call.target.rpartition(".")[2], [names[n] for n in call.reads if n in names], str(call.kind))
         for call in snapshot.calls
     ]
     return nodes[:MOST_NODES], f"the graph that was captured, {len(snapshot.calls)} operators"

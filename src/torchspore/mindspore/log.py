@@ -1,8 +1,9 @@
 """`mindspore.log`: messages on stderr or in files, as MindSpore's environment names say.
 
 `GLOG_v` is the lowest level shown: 0 debug, 1 info, 2 warning (the default), 3 error, 4 critical. With `GLOG_logtostderr=0`, `GLOG_log_dir`
-is the folder whose `rank_N/logs` takes the messages, in files of at most `logger_maxBytes` of which `logger_backupCount` are kept; those from
-the level `GLOG_stderrthreshold` on go to stderr too. What torchspore itself has to say it says once; a program's own messages come each time.
+is the folder whose `rank_N/logs` takes the messages, in files of at most `logger_maxBytes` of which `logger_backupCount` are kept; those
+from the level `GLOG_stderrthreshold` on go to stderr too. What torchspore itself has to say it says once; a program's own messages come
+each time.
 """
 
 from __future__ import annotations

@@ -72,7 +72,8 @@ class Curves:
         notes = [f"{len(self._left_out)} names beyond the first {MOST_TAGS} are left out."] if self._left_out else []
         return {
             "about": self._about, "notes": notes, "scalars": {name: curve.points() for name, curve in self._scalars.items()},
-            "histograms": self._histograms, "images": self._images, "texts": self._texts, "graph": self._graph, "graphAbout": self._graph_about,
+            "histograms": self._histograms, "images": self._images, "texts": self._texts, "graph": self._graph,
+            "graphAbout": self._graph_about,
         }
 
     def write(self, path: Path) -> None:

@@ -87,8 +87,8 @@ def read(path: Path, steps: frozenset[int] = frozenset()) -> Trace:
     if not trace.total:
         raise NotATrace("it holds no event that lasts" + (f"; {reader.damage}" if reader.damage else ""))
     if trace.total > len(trace.events):
-        trace.notes.append(f"The timeline holds the first {len(trace.events):,} of {trace.total:,} events; the table counts the calls of all, "
-                           "and the own time of those that the timeline holds.")
+        trace.notes.append(f"The timeline holds the first {len(trace.events):,} of {trace.total:,} events; the table counts them all, and "
+                           "takes the later ones for events that hold no others.")
     _nest(trace)
     return trace
 
@@ -238,7 +238,8 @@ def lines(trace: Trace) -> list[str]:
         told.append(f"{len(trace.steps)} steps, {middle / 1e3:.3f} ms each (median): "
                     + ", ".join(f"{phase} {part / whole:.0%}" for phase, part in shares.items()))
     width = max((len(_printed(row.name)) for row in rows[:10]), default=0)
-    told += [f"  {_printed(row.name):{min(width, 80)}} {row.count:>8,} {row.own / 1e3:>12,.3f} ms {row.own / own:>6.1%}" for row in rows[:10]]
+    width = min(width, 80)
+    told += [f"  {_printed(row.name):{width}} {row.count:>8,} {row.own / 1e3:>12,.3f} ms {row.own / own:>6.1%}" for row in rows[:10]]
     return [*told, *trace.notes]
 
 

@@ -55,7 +55,8 @@ class Reader:
             try:
                 event, end = decoder.raw_decode(self._text, self._at)
             except (ValueError, RecursionError) as error:
-                is_cut = isinstance(error, json.JSONDecodeError) and (error.pos > len(self._text) - 12 or error.msg.startswith("Unterminated"))
+                is_cut = isinstance(error, json.JSONDecodeError) and (
+                    error.pos > len(self._text) - 12 or error.msg.startswith("Unterminated"))
                 if is_cut and len(self._text) - self._at > LONGEST_EVENT:
                     self._damaged(f"an event is longer than {LONGEST_EVENT:,} characters")
                 elif is_cut and self._more():

@@ -26,7 +26,6 @@ from mindspore.parallel._transformer import MoE, MoEConfig, MoEParallelConfig, M
 from mindspore.parallel._transformer import layers as transformer_layers
 from mindspore.parallel._transformer.transformer import FeedForward, TransformerOpParallelConfig, _get_lambda_func
 from mindspore.profiler import (
-    AicoreMetrics,
     ExportType,
     HostSystem,
     Profiler,

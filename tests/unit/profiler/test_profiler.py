@@ -135,9 +135,9 @@ def test_a_schedule_with_a_warm_up(tmp_path: Path) -> None:
 
 
 def test_what_is_chosen_is_written(tmp_path: Path) -> None:
-    watched = Profiler(output_path=str(tmp_path), optypes_not_deal="Exp", is_show_op_path=False, profiler_level=ProfilerLevel.Level1,
-                       timeline_limit=1,
-                       experimental_config=_ExperimentalConfig(mstx=True, mstx_domain_exclude=["b"], data_simplification=False))
+    watched = Profiler(output_path=str(tmp_path), optypes_not_deal="Exp", is_show_op_path=False, timeline_limit=1,
+                       experimental_config=_ExperimentalConfig(ProfilerLevel.Level1, mstx=True, mstx_domain_exclude=["b"],
+                                                               data_simplification=False))
     mstx.mark("one", domain="a")
     mstx.mark("two", domain="b")
     ops.exp(ops.ones((2, 2)))
@@ -197,7 +197,8 @@ def test_steps_that_a_file_names_are_profiled(tmp_path: Path) -> None:
     x = ops.ones((2, 2))
     for step in range(1, 9):
         if step == 2:
-            file.write_text(json.dumps({"start_step": 3, "stop_step": 4, "profiler_level": "Level0", "activities": ["CPU"], "aic_metrics": 1}))
+            asked = {"start_step": 3, "stop_step": 4, "profiler_level": "Level0", "activities": ["CPU"], "aic_metrics": 1}
+            file.write_text(json.dumps(asked))
         if step == 6:
             file.write_text("[" * 100_000)                                     # damaged: told, and the loop goes on
         monitor.step_begin()

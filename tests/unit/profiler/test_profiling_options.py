@@ -4,6 +4,7 @@ from __future__ import annotations
 import csv
 import json
 from collections.abc import Callable
+from decimal import Decimal
 from pathlib import Path
 
 import pytest
@@ -41,7 +42,8 @@ def test_all_parts(run: Callable[..., Run], tmp_path: Path, mode: int) -> None:
     assert found.code == 0 and found.out.startswith("True\n") and found.err == "", found.err
     folder = tmp_path / "out" / "profiler"
     assert {path.name for path in folder.iterdir()} >= {
-        "step_trace_raw_0_detail_time.csv", "step_trace_point_info_0.json", "output_op_compute_time_0.txt", "aicore_intermediate_0_type.csv",
+        "step_trace_raw_0_detail_time.csv", "step_trace_point_info_0.json", "output_op_compute_time_0.txt",
+        "aicore_intermediate_0_type.csv",
         "aicore_intermediate_0_detail.csv", "timeline_display_0.json", "memory_usage_0.csv", "aicpu_intermediate_0.csv",
     }
     assert "main_mem_read_bw(GB/s)" in (folder / "aicore_intermediate_0_detail.csv").read_text()
@@ -53,25 +55,32 @@ def test_all_parts(run: Callable[..., Run], tmp_path: Path, mode: int) -> None:
 
 @pytest.mark.parametrize("mode", [0, 1], ids=["graph", "pynative"])
 def test_the_points_divide_a_step(run: Callable[..., Run], tmp_path: Path, mode: int) -> None:
-    """A later first operator makes the interval before it longer and the forward pass shorter."""
+    """The forward pass begins where the named operator does, and the gradient ends with the other one."""
     (tmp_path / "train.py").write_text(PROGRAM)
-    points = []
-    for name in ("", "Square" if mode else "MSELoss"):
-        options = json.dumps({"output": f"out{len(points)}", "training_trace": "on", "fp_point": name})
-        found = run("run", "train.py", str(mode), options, "on")
-        assert found.code == 0, found.err
-        points.append(json.loads((tmp_path / f"out{len(points)}" / "profiler" / "step_trace_point_info_0.json").read_text()))
-        folder = tmp_path / f"out{len(points) - 1}" / "profiler"
-        assert not (folder / "output_op_compute_time_0.txt").exists()                    # op_trace is off
-        rows = list(csv.DictReader((folder / "step_trace_raw_0_detail_time.csv").read_text().splitlines()))
-        assert [row["step_num"] for row in rows] == ["1", "2", "3", "-"]
-    assert "first-Dense" in points[0]["fp_start"] and points[0]["bp_end"].startswith("Gradients/")
+    first, last = ("Square", "MatMul") if mode else ("Square", "DenseGrad")
+    options = json.dumps({"output": "out", "training_trace": "on", "task_trace": "on", "fp_point": first, "bp_point": last})
+    found = run("run", "train.py", str(mode), options, "on")
+    assert found.code == 0, found.err
+    folder = tmp_path / "out" / "profiler"
+    assert not (folder / "aicpu_intermediate_0.csv").exists()
+    assert json.loads((folder / "step_trace_point_info_0.json").read_text()) == {"fp_start": first, "bp_end": last}
+    rows = list(csv.DictReader((folder / "step_trace_raw_0_detail_time.csv").read_text().splitlines()))
+    assert [row["step_num"] for row in rows] == ["1", "2", "3", "-"]
+    ran = [(event["args"]["op_type"], Decimal(event["ts"]), Decimal(event["dur"]))
+           for event in json.loads((folder / "timeline_display_0.json").read_text()) if event.get("args", {}).get("type") == "HostCpuOps"]
+    for row in rows[:-1]:
+        start, end = (Decimal(row[name]) / 100 for name in ("start_point", "end_point"))             # ticks of 10 ns, in microseconds
+        inside = [one for one in ran if start <= one[1] < end]
+        assert abs(Decimal(row["fp_point"]) / 100 - min(at for kind, at, _ in inside if kind == first)) <= Decimal("0.01")
+        assert abs(Decimal(row["bp_point"]) / 100 - max(at + span for kind, at, span in inside if kind == last)) <= Decimal("0.01")
 
 
 def test_off_asks_for_the_times_of_steps_alone(run: Callable[..., Run], tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text(PROGRAM)
     found = run("explain", "train.py", "1", "op_trace:task_trace", "off")
     assert found.code == 0 and "only training_trace is collected" in found.out
+    points = json.loads((tmp_path / "data" / "profiler" / "step_trace_point_info_0.json").read_text())
+    assert "first-Dense" in points["fp_start"] and points["bp_end"].startswith("Gradients/Default/")
     assert {path.name for path in (tmp_path / "data" / "profiler").iterdir()} == {
         "step_trace_raw_0_detail_time.csv", "step_trace_point_info_0.json", "step_trace_split_0.csv",
     }

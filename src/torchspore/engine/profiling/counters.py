@@ -5,7 +5,7 @@ from torchspore.engine.profiling.totals import Total
 
 _NONE = "there are no such counters here; nothing is written for it"
 MEANINGS = {
-    "ArithmeticUtilization": "mac_ratio is the operations of products and convolutions a second as a share of the peak that is measured here",
+    "ArithmeticUtilization": "mac_ratio is the operations of products and convolutions a second, as a share of the peak measured here",
     "Memory": "main_mem_read_bw(GB/s) is the bytes of an operator's inputs over its time, which caches may have answered",
     "MemoryAccess": "main_mem_read_bw(GB/s) is the bytes of an operator's inputs over its time, which caches may have answered",
     "PipeUtilization": f"of the pipes of a core {_NONE}",

@@ -1,4 +1,4 @@
-"""The files of a profile, under MindSpore's names and with its columns: those of 2.x in a folder of their own, those of 1.x in `profiler/`."""
+"""The files of a profile, with MindSpore's names and columns: those of 2.x in a folder of their own, those of 1.x in `profiler/`."""
 from __future__ import annotations
 
 import contextlib
@@ -17,7 +17,7 @@ from typing import Any
 from torchspore.base.files import whole_file, write_whole
 from torchspore.engine import flops
 from torchspore.engine.profiling import counters, timeline
-from torchspore.engine.profiling.record import Operator, Record
+from torchspore.engine.profiling.record import PHASES, Allocation, Operator, Record
 from torchspore.engine.profiling.totals import by_kind, by_name
 
 _TICK = 10
@@ -97,8 +97,8 @@ def write_older(record: Record, folder: Path, wanted: Wanted, rank: int = 0) -> 
         _table(made / f"step_trace_raw_{rank}_detail_time.csv", *_step_ticks(record))
         points = {"fp_start": record.forward_point, **({"bp_end": record.backward_point} if record.backward_point else {})}
         write_whole(made / f"step_trace_point_info_{rank}.json", json.dumps(points))
-        _table(made / f"step_trace_split_{rank}.csv", ("step_num", "total(ms)", *(f"{phase}(ms)" for phase in timeline.PHASES)), [
-            (step.number, _ms(step.total), *(_ms(step.phases[phase]) for phase in timeline.PHASES)) for step in record.steps
+        _table(made / f"step_trace_split_{rank}.csv", ("step_num", "total(ms)", *(f"{phase}(ms)" for phase in PHASES)), [
+            (step.number, _ms(step.total), *(_ms(step.phases[phase]) for phase in PHASES)) for step in record.steps
         ])
     if wanted.operators:
         write_whole(made / f"output_op_compute_time_{rank}.txt", _compute_time(rows))
@@ -130,7 +130,10 @@ def write_input(record: Record, folder: Path, rank: int = 0) -> None:
     waits = [one for one in record.stretches if one.kind == "data"]
     _table(folder / "profiler" / f"aicpu_intermediate_{rank}.csv", (
         "serial_number", "op_type", "total_time(ms)", "dispatch_time(ms)", "execution_time(ms)", "run_start", "run_end",
-    ), [(number, "GetNext", _ms(one.span), 0, _ms(one.span), _us(one.start), _us(one.start + one.span)) for number, one in enumerate(waits, 1)])
+    ), [
+        (number, "GetNext", _ms(one.span), 0, _ms(one.span), _us(one.start), _us(one.start + one.span))
+        for number, one in enumerate(waits, 1)
+    ])
 
 
 def facts(record: Record, wanted: Wanted) -> dict[str, Any]:
@@ -141,8 +144,10 @@ def facts(record: Record, wanted: Wanted) -> dict[str, Any]:
     if counted:
         total, seconds, peak = sum(row.flops for row in counted), sum(row.cost for row in counted) / 1e9, _peak(record)
         found |= {"flops": total, "peak_flops": peak}
-        told.append(f"{total:.4g} floating-point operations of products, convolutions and attention were counted; while they ran "
-                    f"{total / max(seconds, 1e-12) / peak:.1%} of the peak that this machine's {record.device} was measured to have in float32.")
+        told.append(
+            f"{total:.4g} floating-point operations of products, convolutions and attention were counted; while they ran "
+            f"{total / max(seconds, 1e-12) / peak:.1%} of the peak that this machine's {record.device} was measured to have in float32."
+        )
     if wanted.counters:
         found["aic_metrics"] = counters.meaning(wanted.counters)
         told.append(counters.meaning(wanted.counters))
@@ -207,7 +212,8 @@ def _framework(folder: Path, rows: list[Operator], record: Record) -> None:
     ), [(row.name, row.count, f"{row.count / steps:g}", _ms(row.span), _ms(row.mean), f"{row.span / whole:.6g}") for row in by_kind(rows)])
     shapes, runs = dict[str, str](), dict[str, list[str]]()
     for row in rows:
-        inputs = "".join(f"input_{n}:{shape if shape or dtype else 'NoShape'};" for n, (shape, dtype) in enumerate(zip(row.inputs, row.dtypes), 1))
+        known = enumerate(zip(row.inputs, row.dtypes), 1)
+        inputs = "".join(f"input_{n}:{shape if shape or dtype else 'NoShape'};" for n, (shape, dtype) in known)
         shapes.setdefault(row.name, f"{row.kind};{row.name.rpartition('/')[2]};{row.thread};{inputs}")
         runs.setdefault(row.name, []).append(f"{row.start},{_ms(row.span)},{row.thread}")
     write_whole(folder / "cpu_framework_0.txt", "".join(f"{line}\n" for line in shapes.values()))
@@ -262,18 +268,19 @@ def _step_time(record: Record) -> Iterable[Sequence[Any]]:
 
 def _operator_memory(record: Record) -> Iterable[Sequence[Any]]:
     """Each allocation with the release that took it back: the next one of its size on its device, for torch does not name blocks."""
-    waiting: dict[tuple[str, int], list[Any]] = {}
-    rows = []
+    waiting: dict[tuple[str, int], list[Allocation]] = {}
+    released: dict[int, Allocation] = {}
     for one in record.allocations:
         if one.bytes > 0:
-            rows.append([one, None])
-            waiting.setdefault((one.device, one.bytes), []).append(rows[-1])
+            waiting.setdefault((one.device, one.bytes), []).append(one)
         elif waiting.get((one.device, -one.bytes)):
-            waiting[(one.device, -one.bytes)].pop()[1] = one
-    for taken, back in rows:
+            released[id(waiting[(one.device, -one.bytes)].pop())] = one
+    for taken in [one for one in record.allocations if one.bytes > 0]:
+        back = released.get(id(taken))
         held, after = _mb(taken.held), _mb(back.held) if back else ""
         at, span = (_us(back.at), _us(back.at - taken.at)) if back else ("", "")
-        yield (taken.operator, taken.bytes / 1024, _us(taken.at), at, at, span, span, held, held, held, after, after, after, "", taken.device)
+        yield (taken.operator, taken.bytes / 1024, _us(taken.at), at, at, span, span, held, held, held, after, after, after, "",
+               taken.device)
 
 
 # 1.x -------------------------------------------------------------------------------------------------------------------------------------

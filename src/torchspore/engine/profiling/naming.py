@@ -12,12 +12,15 @@ from torchspore.engine.profiling.record import BACKWARD, FORWARD, SYNC, UPDATE
 _AHEAD = 60
 """So many nodes of a graph are looked at for the one that an event is; those between ran without an event."""
 _KINDS = {
-    "mm": "MatMul", "addmm": "MatMul", "bmm": "BatchMatMul", "baddbmm": "BatchMatMul", "matmul": "MatMul", "linear": "Dense", "conv2d": "Conv2D",
-    "convolution": "Conv2D", "convolution_backward": "Conv2DBackprop", "threshold_backward": "ReluGrad", "copy_": "Assign", "clone": "TensorMove",
-    "_to_copy": "Cast", "to": "Cast", "view": "Reshape", "_unsafe_view": "Reshape", "t": "Transpose", "permute": "Transpose", "cat": "Concat",
-    "native_batch_norm": "BatchNorm", "native_batch_norm_backward": "BatchNormGrad", "native_layer_norm": "LayerNorm",
+    "mm": "MatMul", "addmm": "MatMul", "bmm": "BatchMatMul", "baddbmm": "BatchMatMul", "matmul": "MatMul", "linear": "Dense",
+    "conv2d": "Conv2D",
+    "convolution": "Conv2D", "convolution_backward": "Conv2DBackprop", "threshold_backward": "ReluGrad", "copy_": "Assign",
+    "clone": "TensorMove", "_to_copy": "Cast", "to": "Cast", "view": "Reshape", "_unsafe_view": "Reshape", "t": "Transpose",
+    "permute": "Transpose",
+    "cat": "Concat", "native_batch_norm": "BatchNorm", "native_batch_norm_backward": "BatchNormGrad", "native_layer_norm": "LayerNorm",
     "native_layer_norm_backward": "LayerNormGrad", "max_pool2d_with_indices": "MaxPool", "max_pool2d_with_indices_backward": "MaxPoolGrad",
-    "_softmax": "Softmax", "_log_softmax": "LogSoftmax", "_softmax_backward_data": "SoftmaxGrad", "_log_softmax_backward_data": "LogSoftmaxGrad",
+    "_softmax": "Softmax", "_log_softmax": "LogSoftmax", "_softmax_backward_data": "SoftmaxGrad",
+    "_log_softmax_backward_data": "LogSoftmaxGrad",
     "nll_loss_forward": "NLLLoss", "nll_loss_backward": "NLLLossGrad", "embedding": "Gather", "embedding_dense_backward": "EmbeddingGrad",
     "sum": "ReduceSum", "mean": "ReduceMean", "add_": "AssignAdd", "mul_": "Mul", "gelu_backward": "GeLUGrad", "tanh_backward": "TanhGrad",
     "sigmoid_backward": "SigmoidGrad", "fill_": "Fill", "zeros_like": "ZerosLike", "ones_like": "OnesLike", "zero_": "ZerosLike",

@@ -63,7 +63,8 @@ def _apply(wanted: bool, options: dict[str, Any]) -> Outcome:
         _running = (watch, options)
         atexit.register(_finish)
     asked = [part for part in _PARTS if options[part] == "on"]
-    return Outcome.applied(f"{', '.join(asked)}: written to {Path(options['folder']) / 'profiler'} when the program ends, or after {MOST:,} operators")
+    folder = Path(options["folder"]) / "profiler"
+    return Outcome.applied(f"{', '.join(asked)}: written to {folder} when the program ends, or after {MOST:,} operators")
 
 
 def _options() -> dict[str, Any]:
@@ -79,9 +80,10 @@ def _report(options: dict[str, Any], is_enabled: bool) -> None:
     for name in [name for name in _MEMBERS if STORE.source(f"{PARENT}.{name}")[0] != "default"]:
         if name in _PARTS:
             asked = STORE.get(f"{PARENT}.{name}") == "on"
-            text = "nothing of it is written" if not asked else _TOLD[name]
-            outcome = Outcome.no_effect("enable_profiling is off: only training_trace is collected") if asked and options[name] != "on" else \
-                Outcome.applied(text)
+            is_left_out = asked and options[name] != "on"
+            outcome = Outcome.no_effect("enable_profiling is off: only training_trace is collected") if is_left_out else Outcome.applied(
+                _TOLD[name] if asked else "nothing of it is written"
+            )
         elif name in ("output", "result_path"):
             outcome = Outcome.applied(f"files go to {options['folder']}/profiler") if options[name] == options["folder"] else \
                 Outcome.no_effect("output names the folder")
@@ -89,7 +91,8 @@ def _report(options: dict[str, Any], is_enabled: bool) -> None:
             group = options[name]
             outcome = Outcome.applied(counters.meaning(group)) if counters.column(group) else Outcome.no_effect(counters.meaning(group))
         else:
-            outcome = Outcome.applied("found by itself" if not options[name] else f"{'forward begins' if name == 'fp_point' else 'the gradient ends'} at {options[name]}")
+            what = "forward begins" if name == "fp_point" else "the gradient ends"
+            outcome = Outcome.applied(f"{what} at {options[name]}" if options[name] else "found by itself")
         effects.report(f"{PARENT}.{name}", outcome)
 
 

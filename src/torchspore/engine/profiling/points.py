@@ -1,4 +1,4 @@
-"""Functions that say where the program is, put in the places of the plain ones while a profiler watches: at other times nothing is there."""
+"""Functions that say where the program is, in the places of the plain ones while a profiler watches: at other times nothing is there."""
 from __future__ import annotations
 
 import functools

@@ -1,14 +1,14 @@
 """From torch's events to operators, steps and memory.
 
-Events of a thread lie inside each other. What is an operator of MindSpore's is found from the outside inwards: a mark of torchspore's own, a
-node of the graph that runs, else the outermost of torch's events. What is computed in the backward pass is named after the forward
+Events of a thread lie inside each other. What is an operator of MindSpore's is found from the outside inwards: a mark of torchspore's own,
+a node of the graph that runs, else the outermost of torch's events. What is computed in the backward pass is named after the forward
 operator that torch gives the same number.
 """
 from __future__ import annotations
 
 from bisect import bisect_right
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from torchspore.base.frames import is_users
@@ -71,7 +71,8 @@ def read(events: list[Any], modules: dict[int, Any], held: dict[str, int], forwa
     _take_kernels(reader, kernels)
     _take_memory(reader, allocations, held)
     record.operators.sort(key=lambda row: row.start)
-    times = [(row.start, row.start + row.span) for row in (*record.operators, *record.stretches, *record.kernels)]
+    lasting: list[Operator | Stretch | Kernel] = [*record.operators, *record.stretches, *record.kernels]
+    times = [(row.start, row.start + row.span) for row in lasting]
     record.start, record.end = (min(t[0] for t in times), max(t[1] for t in times)) if times else (0, 0)
     steps.divide(record, reader.explicit, reader.calls, reader.threads, forward_point, backward_point)
     return record
@@ -84,14 +85,15 @@ def _thread(reader: _Reader, rows: list[tuple[int, int, Any, str]]) -> None:
         while stack and stack[-1].end <= start:
             stack.pop()
         around = stack[-1] if stack else _Open(0, "Default", "", None, None, None, 0)
-        made = _Open(start - minus, around.scope, around.phase, around.operator, around.graph, around.origin, around.depth + 1, around.in_cell, around.compiles)
+        made = replace(around, end=start - minus, depth=around.depth + 1)
         if around.compiles:
             pass
         elif name.startswith(marks.PREFIX):
             _own_mark(reader, made, around, name, start, -minus, event.start_thread_id())
         elif name.startswith(_EVALUATES):
             made.phase = BACKWARD
-            made.origin = reader.origins.get(event.sequence_nr(), ("Default", name[len(_EVALUATES):].removesuffix("0").removesuffix("Backward")))
+            own = name[len(_EVALUATES):].removesuffix("0").removesuffix("Backward")
+            made.origin = reader.origins.get(event.sequence_nr(), ("Default", own))
         elif event.is_user_annotation() or event.scope() == 7:
             reader.record.stretches.append(Stretch(name, "range", start, -minus, event.start_thread_id(), around.depth))
         elif not event.is_python_function() and not event.is_hidden_event():
@@ -203,7 +205,8 @@ def _take_kernels(reader: _Reader, kernels: list[Any]) -> None:
     for event in kernels:
         own = reader.owners.get(event.linked_correlation_id())
         start, span = event.start_ns(), event.duration_ns()
-        reader.record.kernels.append(Kernel(event.name(), start, span, event.device_index(), event.device_resource_id(), own.name if own else ""))
+        where = event.device_index(), event.device_resource_id()
+        reader.record.kernels.append(Kernel(event.name(), start, span, *where, own.name if own else ""))
         if own is not None:
             own.device_span += span
             own.device_start = min(own.device_start or start, start)

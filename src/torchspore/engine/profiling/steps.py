@@ -10,7 +10,8 @@ _Segment = tuple[int, int, str]
 
 
 def divide(
-    record: Record, explicit: list[tuple[int, int]], calls: list[tuple[int, int]], threads: set[int], forward_point: str, backward_point: str,
+    record: Record, explicit: list[tuple[int, int]], calls: list[tuple[int, int]], threads: set[int], forward_point: str,
+    backward_point: str,
 ) -> None:
     """Finds the steps of a record. They are those that the program marked, else each ends with an update, else with a Cell's call."""
     segments = list(_segments(record, threads))
@@ -20,7 +21,8 @@ def divide(
     for option, point in chosen.items():
         if point and not any(_is_at(row, point) for row in record.operators):
             near = closest(point, {name for row in record.operators for name in (row.kind, row.name)})
-            record.notes.append(f"{option}={point!r}: no operator of that name ran; the point was found by itself." + (f" Did you mean {near}?" if near else ""))
+            hint = f" Did you mean {near}?" if near else ""
+            record.notes.append(f"{option}={point!r}: no operator of that name ran; the point was found by itself.{hint}")
             chosen[option] = ""
     bounds = _explicit(explicit, segments) or list(_bounds(segments, calls))
     at = 0
@@ -46,7 +48,7 @@ def _is_at(row: Operator, point: str) -> bool:
 
 
 def _segments(record: Record, threads: set[int]) -> Iterator[_Segment]:
-    """What ran, by its beginning: data that was waited for, and operators, where they computed. Waiting that lies beside computing is none."""
+    """What ran, by its beginning: data that was waited for, and operators, where they computed. Waiting beside computing is none."""
     found: list[_Segment] = []
     for row in record.operators:
         if row.phase and (row.thread in threads or row.phase in (BACKWARD, SYNC) or not threads):

@@ -55,9 +55,11 @@ def events(record: Record, facts: dict[str, Any]) -> Iterator[dict[str, Any]]:
         name = one.name.rpartition("/")[2] if one.kind == "cell" else _TOLD.get(one.kind, one.name)
         yield _lasting(name, process, thread, one.start, one.span, phase, "phase")
     for kernel in record.kernels:
-        yield _lasting(kernel.name, 4, kernel.device * 1000 + kernel.stream, kernel.start, kernel.span, {"operator": kernel.operator}, "phase")
+        place = kernel.device * 1000 + kernel.stream
+        yield _lasting(kernel.name, 4, place, kernel.start, kernel.span, {"operator": kernel.operator}, "phase")
     for allocation in record.allocations:
-        yield {"ph": "C", "name": f"memory {allocation.device}", "pid": 1, "tid": 0, "ts": _us(allocation.at), "args": {"bytes": allocation.held}}
+        name = f"memory {allocation.device}"
+        yield {"ph": "C", "name": name, "pid": 1, "tid": 0, "ts": _us(allocation.at), "args": {"bytes": allocation.held}}
 
 
 def _named(process: int, thread: int, kind: str, name: str, order: int) -> Iterator[dict[str, Any]]:

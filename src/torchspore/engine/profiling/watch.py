@@ -46,7 +46,8 @@ class Watch:
         if on_device and has_gpu:
             activities.append(torch.profiler.ProfilerActivity.CUDA)
         self._given: dict[str, Any] = {
-            "activities": activities, "profile_memory": with_memory, "with_stack": with_stack, "record_shapes": with_shapes, "acc_events": True,
+            "activities": activities, "profile_memory": with_memory, "with_stack": with_stack, "record_shapes": with_shapes,
+            "acc_events": True,
         }
         self._bounded, self._full = is_bounded, full
         self._profile: torch.profiler.profile | None = None

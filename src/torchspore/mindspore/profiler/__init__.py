@@ -18,6 +18,6 @@ def __getattr__(name: str) -> object:
 
 
 __all__ = [
-    "AicoreMetrics", "DynamicProfilerMonitor", "ExportType", "HostSystem", "Profiler", "ProfilerAction", "ProfilerActivity", "ProfilerLevel",
-    "_ExperimentalConfig", "mstx", "profile", "schedule", "tensorboard_trace_handler",
+    "AicoreMetrics", "DynamicProfilerMonitor", "ExportType", "HostSystem", "Profiler", "ProfilerAction", "ProfilerActivity",
+    "ProfilerLevel", "_ExperimentalConfig", "mstx", "profile", "schedule", "tensorboard_trace_handler",
 ]

@@ -26,7 +26,10 @@ OLDER: dict[str, Any] = {
 """Arguments that MindSpore had once; what its later versions gave up still acts here."""
 _BOOLS = ("start_profile", "profile_memory", "with_stack", "data_simplification", "sync_enable", "record_shapes", "data_process", "op_time",
           "profile_communication", "is_detail", "is_show_op_path", *_HARDWARE)
-_NUMBERED = ("PipeUtilization", "ArithmeticUtilization", "Memory", "MemoryL0", "MemoryUB", "ResourceConflictRatio", "L2Cache", "MemoryAccess")
+NUMBERED = (
+    "PipeUtilization", "ArithmeticUtilization", "Memory", "MemoryL0", "MemoryUB", "ResourceConflictRatio", "L2Cache", "MemoryAccess",
+)
+"""Groups of counters by the numbers that they had."""
 _SUBGRAPHS = ("all", "Default", "Gradients")
 _FRAMEWORK = (None, "all", "time", "memory", "simple")
 
@@ -49,7 +52,8 @@ class _ExperimentalConfig:
                 raise TypeError(message(f"_ExperimentalConfig({name}={short(domains)})", "a list of strs"))
         self.marks, self.included, self.excluded = mstx, mstx_domain_include or [], mstx_domain_exclude or []
         if export_type is not None and list(export_type) != [ExportType.Text]:
-            raise ValueError(message(f"_ExperimentalConfig(export_type={short(export_type)})", "[ExportType.Text]: tables and JSON are written"))
+            wrote = f"_ExperimentalConfig(export_type={short(export_type)})"
+            raise ValueError(message(wrote, "[ExportType.Text]: tables and JSON are written"))
         if host_sys:
             raise ValueError(message(f"_ExperimentalConfig(host_sys={short(host_sys)})", "none: tools of Ascend's read these figures"))
 
@@ -103,11 +107,11 @@ def _check_enum(call: str, given: dict[str, Any], name: str, kind: Any) -> None:
 def _counters(call: str, given: dict[str, Any]) -> str:
     """The group of counters that is asked for; '' for none."""
     number = given["aicore_metrics"]
-    if isinstance(number, bool) or not isinstance(number, int) or not -1 <= number < len(_NUMBERED):
-        raise ValueError(message(f"{call}(aicore_metrics={short(number)})", f"an int from -1 to {len(_NUMBERED) - 1}"))
+    if isinstance(number, bool) or not isinstance(number, int) or not -1 <= number < len(NUMBERED):
+        raise ValueError(message(f"{call}(aicore_metrics={short(number)})", f"an int from -1 to {len(NUMBERED) - 1}"))
     _check_enum(call, given, "aic_metrics", AicoreMetrics)
     asked = given["aic_metrics"]
-    name = asked.value if asked not in (None, AicoreMetrics.AiCoreNone) else _NUMBERED[number] if number >= 0 else ""
+    name = asked.value if asked not in (None, AicoreMetrics.AiCoreNone) else NUMBERED[number] if number >= 0 else ""
     if name:
         effects.note("profile", counters.meaning(name))
     return name

@@ -9,12 +9,12 @@ from typing import Any
 from torchspore.base.files import read_plain
 from torchspore.base.text import message, short
 from torchspore.mindspore import log
+from torchspore.mindspore.profiler.arguments import NUMBERED
 from torchspore.mindspore.profiler.choices import AicoreMetrics, ProfilerActivity, ProfilerLevel
 from torchspore.mindspore.profiler.profiler import Profiler
 from torchspore.mindspore.train.callback._callback import Callback, RunContext
 
 FILE = "profiler_config.json"
-_NUMBERED = ("PipeUtilization", "ArithmeticUtilization", "Memory", "MemoryL0", "MemoryUB", "ResourceConflictRatio", "L2Cache", "MemoryAccess")
 _ACTIVITIES = {0: ["CPU", "NPU"], 1: ["CPU"], 2: ["NPU"]}
 _PASSED = ("profile_memory", "with_stack", "data_simplification", "record_shapes", "parallel_strategy")
 _LARGEST = 1 << 20
@@ -33,7 +33,8 @@ class DynamicProfilerMonitor(Callback):
         if not isinstance(cfg_path, str) or not cfg_path:
             raise TypeError(message(f"DynamicProfilerMonitor(cfg_path={short(cfg_path)})", f"a folder, got {type(cfg_path).__name__}"))
         if not isinstance(output_path, str):
-            raise TypeError(message(f"DynamicProfilerMonitor(output_path={short(output_path)})", f"a str, got {type(output_path).__name__}"))
+            wrote = f"DynamicProfilerMonitor(output_path={short(output_path)})"
+            raise TypeError(message(wrote, f"a str, got {type(output_path).__name__}"))
         if isinstance(poll_interval, bool) or not isinstance(poll_interval, (int, float)) or poll_interval < 0:
             raise ValueError(message(f"DynamicProfilerMonitor(poll_interval={short(poll_interval)})", "seconds, 0 or more"))
         if kwargs:
@@ -123,7 +124,7 @@ def _checked(content: Any) -> dict[str, Any]:
         found["profiler_level"] = ProfilerLevel(level if isinstance(level, str) else "LevelNone" if level == -1 else f"Level{level}")
     if "aic_metrics" in found:
         group = found["aic_metrics"]
-        name = _NUMBERED[group] if isinstance(group, int) and not isinstance(group, bool) and 0 <= group < len(_NUMBERED) else group
+        name = NUMBERED[group] if isinstance(group, int) and not isinstance(group, bool) and 0 <= group < len(NUMBERED) else group
         found["aic_metrics"] = AicoreMetrics("None" if name in (-1, "AiCoreNone", None) else name)
     if "activities" in found:
         asked = found["activities"]

@@ -99,7 +99,8 @@ class Profiler:
             made.start()
         except watch.Busy:
             hint = "call stop() of the other one, or unset enable_profiling"
-            raise RuntimeError(message("Profiler.start() while another profiler watches", "one at a time in a process", hint=hint)) from None
+            text = message("Profiler.start() while another profiler watches", "one at a time in a process", hint=hint)
+            raise RuntimeError(text) from None
         self._watch = made
 
     def _end(self) -> None:
@@ -167,8 +168,8 @@ class Profiler:
     def offline_analyse(path: str, pretty: bool = False, step_list: Any = None, data_simplification: bool = True) -> None:
         """Writes the page of each profile below `path` beside its trace, as `trace_view.html`, and its operators as `operators.json`.
 
-        `pretty` indents that, `step_list` keeps the steps of these numbers. With `data_simplification=False` torch's own traces that lie there get a page
-        too. Raises ValueError where there is no profile, or a damaged one.
+        `pretty` indents that, `step_list` keeps the steps of these numbers. With `data_simplification=False` torch's own traces that lie
+        there get a page too. Raises ValueError where there is no profile, or a damaged one.
         """
         from torchspore.base.files import write_whole
         from torchspore.view import trace

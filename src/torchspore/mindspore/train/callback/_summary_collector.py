@@ -28,7 +28,8 @@ class SummaryCollector(Callback):
     `collect_specified_data` chooses: 'collect_metric' and 'collect_input_data' (bools), 'histogram_regular' (a pattern of Parameters'
     names; the first five without one), 'collect_graph' (the network), 'collect_train_lineage' and 'collect_eval_lineage' (what the training
     was made of, and its metrics, with `custom_lineage_data`), 'collect_dataset_graph' (the steps of the data). With
-    `keep_default_action=False` only what is named there is recorded. Loss landscapes are not drawn, and `explain` says so. Raises TypeError and ValueError for arguments that do not fit.
+    `keep_default_action=False` only what is named there is recorded. Loss landscapes are not drawn, and `explain` says so. Raises
+    TypeError and ValueError for arguments that do not fit.
     """
 
     def __init__(
@@ -47,7 +48,8 @@ class SummaryCollector(Callback):
         self._arguments = {
             "log_dir": summary_dir, "num_process": num_process, "max_file_size": max_file_size, "export_options": export_options,
         }
-        if custom_lineage_data is not None and not (isinstance(custom_lineage_data, dict) and all(isinstance(key, str) for key in custom_lineage_data)):
+        is_named = isinstance(custom_lineage_data, dict) and all(isinstance(key, str) for key in custom_lineage_data)
+        if custom_lineage_data is not None and not is_named:
             wrote = f"SummaryCollector(custom_lineage_data={short(custom_lineage_data)})"
             raise TypeError(message(wrote, f"a dict with names of str, got {type(custom_lineage_data).__name__}"))
         self._lineage = dict(custom_lineage_data or {})
@@ -97,7 +99,7 @@ class SummaryCollector(Callback):
             if self._wanted["collect_train_lineage"]:
                 record._add_text("train_lineage", {**_lineage(state), **self._lineage})
             if self._wanted["collect_dataset_graph"]:
-                from torchspore.mindspore.dataset.engine import described       # datasets import callbacks
+                from torchspore.mindspore.dataset.engine import described  # datasets import callbacks
 
                 data = state.get("train_dataset")
                 record._add_text("dataset_graph", {"steps": described.chain(data)} if data is not None else {})
@@ -136,15 +138,19 @@ def _lineage(state: Any) -> dict[str, Any]:
     loss = _loss(state)
     parameters = list(network.get_parameters()) if network is not None else []
     return {
-        "network": type(network).__name__, "loss_function": type(state.get("loss_fn")).__name__ if state.get("loss_fn") is not None else None,
-        "optimizer": type(optimizer).__name__ if optimizer is not None else None,
+        "network": _class(network), "loss_function": _class(state.get("loss_fn")), "optimizer": _class(optimizer),
         "learning_rate": float(rate.asnumpy().reshape(-1)[0]) if isinstance(rate, Tensor) else None,
         "epoch": state.get("cur_epoch_num"), "step_num": state.get("cur_step_num"), "batch_num": state.get("batch_num"),
         "batch_size": data.get_batch_size() if data is not None else None,
         "dataset_size": (data.get_dataset_size() or 0) * data.get_batch_size() if data is not None else None,
         "parallel_mode": state.get("parallel_mode"), "device_num": state.get("device_number"),
-        "model_size": sum(int(np.prod(p.shape)) * p.itemsize for p in parameters), "loss": float(loss.mean().asnumpy()) if loss is not None else None,
+        "model_size": sum(int(np.prod(p.shape)) * p.itemsize for p in parameters),
+        "loss": float(loss.mean().asnumpy()) if loss is not None else None,
     }
+
+
+def _class(value: Any) -> str | None:
+    return None if value is None else type(value).__name__
 
 
 def _loss(state: Any) -> Tensor | None:
