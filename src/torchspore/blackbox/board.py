@@ -180,8 +180,8 @@ class Board:
         struct.pack_into("<QQQIBB", entry, 0, number, start, max(1, end - start), thread & 0xFFFFFFFF, len(values), min(left_out, 255))
         entry[32:79] = name.encode()[:47].ljust(47, b"\0")
         for place, (dtype, shape) in enumerate(values):
-            lengths = [min(length, 0xFFFFFFFF) for length in shape[:6]]
-            struct.pack_into("<BBBB6I", entry, 80 + 40 * place, _CODES.get(dtype, 255), 0, len(shape), 255, *lengths, *[0] * (6 - len(lengths)))
+            lengths = [min(length, 0xFFFFFFFF) for length in (*shape, *[0] * 6)[:6]]
+            struct.pack_into("<BBBB6I", entry, 80 + 40 * place, _CODES.get(dtype, 255), 0, len(shape), 255, *lengths)
         self.memory[at : at + ENTRY] = bytes(entry)
         struct.pack_into("<Q", self.memory, 64, number)
 

@@ -70,7 +70,8 @@ def marked(body: Callable[..., Any], name: str, kind: str = "operator") -> Calla
         finally:
             end()
             if writes_ring and _board is not None:
-                taken = [(str(a.dtype).rpartition(".")[2], tuple(a.shape)) for a in arguments if hasattr(a, "dtype") and hasattr(a, "shape")]
+                tensors = [one for one in arguments if hasattr(one, "dtype") and hasattr(one, "shape")]
+                taken = [(str(one.dtype).rpartition(".")[2], tuple(one.shape)) for one in tensors]
                 _board.write(name, started, monotonic_ns(), threading.get_native_id(), taken[:4], max(0, len(taken) - 4))
 
     return run

@@ -138,7 +138,7 @@ def test_wrong_members_are_named_and_left_at_their_defaults(tmp_path: Path) -> N
         ms.set_context(env_config_path=before or str(path))
 
 
-def test_without_a_compiler_python_notes_the_operators_of_the_front_end(train: Callable[..., Run], run: Callable[..., Run], tmp_path: Path) -> None:
+def test_without_a_compiler_python_notes_operators(train: Callable[..., Run], run: Callable[..., Run]) -> None:
     assert train("caught", TORCHSPORE_NO_NATIVE="1").code == 3
     shown = run("rdr", "show", "--operators", "60", "rec").out
     assert shown.startswith(f"likely cause: {ERRORS['caught'][1]}")

@@ -138,6 +138,7 @@ class Box:
             for line in lines:
                 word, _, rest = line.decode().partition(" ")
                 if word == "exit":
+                    _flush()
                     os._exit(int(rest))
                 if word == "record":
                     self._asked(json.loads(rest))
@@ -145,6 +146,13 @@ class Box:
     def _end(self) -> None:
         if self.process == os.getpid() and self.board.state == 0:
             self.board.state = ENDED
+
+
+def _flush() -> None:
+    """Writes out what the program printed. Where another thread hangs in the middle of a print, the watcher does not wait for it."""
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(OSError, ValueError, AttributeError):
+            stream.flush()
 
 
 box: Box | None = None
