@@ -183,6 +183,13 @@ class _Group:
 class _Dump(TorchDispatchMode):
     """Sees all kernels of the thread that switched it on."""
 
+    looks_on = True
+
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        """torch would load torch._dynamo to keep it out of this class; nothing here is compiled by it."""
+        return False
+
     def __init__(self, asked: list[Settings]) -> None:
         super().__init__()
         rank = process.folder()
