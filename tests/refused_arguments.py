@@ -47,7 +47,7 @@ REFUSED: dict[str, list[Refused]] = {
     "mindspore.ops.Receive": [Refused("src_rank", lambda: ops.Receive(0, 1, [1], ms.float32)(), ONE_PROCESS)],
     "mindspore.ops.AlltoAll": [Refused("split_count", lambda: ops.AlltoAll(2, 0, 0)(ones(2)), ONE_PROCESS)],
     "mindspore.Profiler": [
-        Refused("aic_metrics", lambda: ms.Profiler(aic_metrics=1), ASCEND),
+        Refused("job_id", lambda: ms.Profiler(job_id="1"), ASCEND),
         Refused("l2_cache", lambda: ms.Profiler(l2_cache=True), ASCEND),
     ],
     "mindspore.export": [

@@ -29,12 +29,12 @@ def function(folder: Path, workers: int):
     return dataset.map(lambda x: x * 2 + 1, ["x"], num_parallel_workers=workers).batch(64, num_parallel_workers=workers), len(data)
 
 
-def jpeg(folder: Path, workers: int):
+def jpeg(folder: Path, workers: int, size: int = 224, batch: int = BATCH):
     """Decode, crop at random, resize, flip, normalize: what people train image nets with."""
     dataset = ds.ImageFolderDataset(str(folder / "pictures"), shuffle=True, num_parallel_workers=workers)
-    steps = [vision.Decode(), vision.RandomResizedCrop(224), vision.RandomHorizontalFlip(), vision.Normalize(MEAN, STD), vision.HWC2CHW()]
+    steps = [vision.Decode(), vision.RandomResizedCrop(size), vision.RandomHorizontalFlip(), vision.Normalize(MEAN, STD), vision.HWC2CHW()]
     dataset = dataset.map(steps, "image", num_parallel_workers=workers)
-    return dataset.batch(BATCH, num_parallel_workers=workers), pictures(folder)
+    return dataset.batch(batch, num_parallel_workers=workers), pictures(folder)
 
 
 def folder(folder: Path, workers: int):

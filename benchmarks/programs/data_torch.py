@@ -34,15 +34,25 @@ def loader(items, function, workers: int, batch: int, shuffle: bool):
 
 def rows(folder: Path, workers: int):
     data = np.random.RandomState(0).randint(0, 256, (16384, 28, 28, 1)).astype(np.uint8)
-    return loader(data, lambda one: np.ascontiguousarray((one * np.float32(1 / 255)).transpose(2, 0, 1)), workers, 64, True)
+    both = list(zip(data, range(len(data))))
+
+    def scaled(one):
+        return np.ascontiguousarray((one[0] * np.float32(1 / 255)).transpose(2, 0, 1)), one[1]
+
+    return loader(both, scaled, workers, 64, True)
 
 
 def function(folder: Path, workers: int):
     return loader(np.random.RandomState(0).rand(16384, 32).astype(np.float32), lambda x: x * 2 + 1, workers, 64, True)
 
 
-def _paths(folder: Path):
-    return sorted(os.path.join(home, name) for home, _, names in os.walk(folder / "pictures") for name in names)
+def _pictures(folder: Path):
+    """(path, class) of each picture; the folders are the classes."""
+    classes = sorted(os.listdir(folder / "pictures"))
+    return [
+        (os.path.join(folder, "pictures", name, file), label)
+        for label, name in enumerate(classes) for file in sorted(os.listdir(folder / "pictures" / name))
+    ]
 
 
 def _read(path):
@@ -53,25 +63,25 @@ def _normal(image):
     return torch.from_numpy((image - MEAN) / STD).permute(2, 0, 1).contiguous()
 
 
-def jpeg(folder: Path, workers: int):
-    def augmented(path):
-        image = _read(path)
+def jpeg(folder: Path, workers: int, size: int = 224, batch: int = 32):
+    def augmented(one):
+        image = _read(one[0])
         height, width = image.shape[:2]
         area, ratio = height * width * np.random.uniform(0.08, 1.0), np.exp(np.random.uniform(np.log(3 / 4), np.log(4 / 3)))
         wide, high = min(width, round((area * ratio) ** 0.5)), min(height, round((area / ratio) ** 0.5))
         top, left = np.random.randint(height - high + 1), np.random.randint(width - wide + 1)
-        image = cv2.resize(image[top : top + high, left : left + wide], (224, 224))
-        return _normal(image[:, ::-1] if np.random.rand() < 0.5 else image)
+        image = cv2.resize(image[top : top + high, left : left + wide], (size, size))
+        return _normal(image[:, ::-1] if np.random.rand() < 0.5 else image), one[1]
 
-    return loader(_paths(folder), augmented, workers, 32, True)
+    return loader(_pictures(folder), augmented, workers, batch, True)
 
 
 def folder(folder: Path, workers: int):
-    def cropped(path):
-        image = cv2.resize(_read(path), (320, 256))
-        return _normal(image[16:240, 48:272])
+    def cropped(one):
+        image = cv2.resize(_read(one[0]), (320, 256))
+        return _normal(image[16:240, 48:272]), one[1]
 
-    return loader(_paths(folder), cropped, workers, 32, False)
+    return loader(_pictures(folder), cropped, workers, 32, False)
 
 
 def sentences(folder: Path, workers: int):

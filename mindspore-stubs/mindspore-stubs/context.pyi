@@ -33,7 +33,7 @@ class _AscendConfig(TypedDict, total=False):
     atomic_clean_policy: Literal[0, 1]  # Whether memory of operators that add in place is cleared all at once (0) or one by one (1).
     matmul_allow_hf32: bool  # Whether matrix products of float32 may use HF32, which is faster and less precise.
     conv_allow_hf32: bool  # Whether convolutions of float32 may use HF32.
-    exception_dump: Literal['0', '1', '2']  # What is written when an operator fails: '0' nothing, '1' its inputs and outputs, '2' its inputs.
+    exception_dump: Literal['0', '1', '2']  # What is written to `save_dump_path` when an operator fails, on every device: '0' nothing, '1' its inputs and outputs, '2' its inputs.
     op_precision_mode: str  # A file that says for single operators how precise they are.
     op_debug_option: Literal['oom']  # 'oom' checks that operators stay inside their memory.
     ge_options: dict[str, Any]  # Options that are handed to the graph engine of the device as they are.
@@ -88,7 +88,7 @@ class _Context(TypedDict, total=False):
     max_device_memory: str  # The most device memory that the program may take.
     variable_memory_max_size: str  # An older limit on device memory, in whole GB.
     mempool_block_size: str  # The step by which the pool of device memory grows.
-    op_timeout: int  # The longest that one operator may run before the program is ended.
+    op_timeout: int  # The longest that one operator, or one step of a data pipeline, may run before the program is ended: what hangs is named, all threads are written down, the children are ended, and the exit code is 124.
     runtime_num_threads: int  # How many threads the CPU kernels may use.
     inter_op_parallel_num: int  # How many operators of a graph may run at the same time, on CPU threads, where that is faster.
     memory_optimize_level: Literal['O0', 'O1']  # O0 puts speed first, O1 memory: an optimizer's steps run as soon as their gradients are there, and forward values that are cheap for their size are computed again for the backward pass instead of kept.
@@ -124,9 +124,9 @@ class _Context(TypedDict, total=False):
     precompile_only: bool  # Compiles in Graph mode and does not run; the call gives None.
     reserve_class_name_in_scope: bool  # Whether the names of a graph's nodes hold the class of each Cell beside its attribute name.
     debug_level: Literal[0, 1]  # How much a compiled graph remembers about where it came from: DEBUG keeps more and compiles more slowly.
-    enable_dump: bool  # An early switch that writes the inputs and outputs of operators to files.
+    enable_dump: bool  # Writes what each operator takes and gives to files in `save_dump_path`, in both modes and on every device; MINDSPORE_DUMP_CONFIG names a file that says more.
     save_dump_path: str  # The directory for what `enable_dump` writes.
-    enable_profiling: bool  # Collects what `profiling_options` asks for while the program runs.
+    enable_profiling: bool  # Collects what `profiling_options` asks for while the program runs, and writes it at its end.
     profiling_options: str  # What is profiled, and where it is written.
     gpu_config: _GpuConfig  # Details of the GPU's kernels.
     conv_fprop_algo: Literal['normal', 'performance', 'implicit_gemm', 'precomp_gemm', 'gemm', 'direct', 'fft', 'fft_tiling', 'winograd', 'winograd_nonfused', 'implicit_precomp_gemm']  # The algorithm of convolutions going forward: the library's guess, the fastest of a trial, or one by name.

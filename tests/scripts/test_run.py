@@ -12,6 +12,8 @@ import pytest
 import running
 from running import Run
 
+from torchspore.cli.main import COMMANDS
+
 RunFixture = Callable[..., Run]
 
 
@@ -127,12 +129,12 @@ ERRORS = {
     "module missing": (["run", "-m"], "torchspore run -m: expected the name of a module after it.\n"),
     "command": (
         ["chek"],
-        "torchspore chek: expected a command (run, explain, context, tune, ckpt, check) or a Python file.\n\n"
+        f"torchspore chek: expected a command ({', '.join(COMMANDS)}) or a Python file.\n\n"
         "hint: write `torchspore check`.\n",
     ),
     "nothing like a command": (
         ["zzz"],
-        "torchspore zzz: expected a command (run, explain, context, tune, ckpt, check) or a Python file.\n\n"
+        f"torchspore zzz: expected a command ({', '.join(COMMANDS)}) or a Python file.\n\n"
         "hint: write `torchspore run zzz` for a program of that name.\n",
     ),
 }
@@ -174,3 +176,36 @@ def test_lenient_raises_where_a_missing_name_is_first_used(use: str, run: RunFix
         "torchspore.errors.NotOffered: mindspore.nn.Conv7d is not in torchspore yet, and MindSpore 2.10 has no such name.",
     ]
     assert run("run", "old.py").out == ""
+
+
+FAULT = """
+import mindspore as ms
+from mindspore import nn, Tensor
+import torchspore.mindspore.ops.arithmetic as ours
+
+def fault(*given):
+    return {}["key"]
+
+fault.__code__ = fault.__code__.replace(co_filename=ours.__file__)
+nn.Cell._run = fault
+def train():
+    nn.ReLU()(Tensor([1.0]))
+try:
+    1 / 0
+except ZeroDivisionError:
+    train()
+"""
+
+
+def test_calls_of_ours_are_folded_and_a_fault_has_one_hint(run: Callable[..., Run], tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(FAULT)
+    found = run("run", "train.py")
+    lines = found.err.splitlines()
+    assert found.code == 1 and found.err.count("hint:") == 1
+    assert lines[0] == "Traceback (most recent call last):" and '"train.py", line 14' in lines[1]
+    assert sum("calls in torchspore" in line or "call in torchspore" in line for line in lines) == 1
+    assert lines[-3:] == [
+        "KeyError: 'key'", "", "hint: this may be a fault of torchspore's: `torchspore env` prints what a report of it needs.",
+    ]
+    whole = run("run", "train.py", extra={"TORCHSPORE_TRACEBACK": "full"})
+    assert "cell.py" in whole.err and "cell.py" not in found.err

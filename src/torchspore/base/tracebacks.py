@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import dis
+import itertools
 import os
 import re
 import traceback
@@ -33,6 +34,12 @@ def is_refusal(error: BaseException) -> bool:
     if last is None or not is_ours(last.tb_frame.f_code.co_filename):
         return False
     return last.tb_lasti >= 0 and last.tb_frame.f_code.co_code[last.tb_lasti] == _RAISES
+
+
+def is_a_fault(error: BaseException) -> bool:
+    """Whether the error came up inside of torchspore, and not by a `raise` of its own."""
+    frames = list(_frames(error.__traceback__))
+    return bool(frames) and is_ours(_file(frames[-1])) and not is_refusal(error)
 
 
 def shorten(error: BaseException) -> None:
@@ -81,6 +88,46 @@ def brief(error: BaseException) -> str:
         lines = [lines[0], left_out, *lines[1 - SHOWN:]]
     text = "".join(traceback.format_exception_only(type(error), error))
     return "".join(["Traceback (most recent call last):\n", *lines, text])
+
+
+def folded(error: BaseException) -> str | None:
+    """The traceback of an error, in which calls that are not the user's are one line; None where there are none of those to fold.
+
+    The innermost call stays: it is what a report of a fault of torchspore's needs.
+    """
+    told = traceback.TracebackException.from_exception(error)
+    if any(type(part).__name__ == "ExceptionGroup" for part in (error, error.__cause__, error.__context__)):
+        return None
+    lines = list(_chained(told, 0))
+    return "".join(lines) if any(line.startswith(_FOLD) for line in lines) else None
+
+
+_FOLD = "  … "
+_LINKS = ("\nThe above exception was the direct cause of the following exception:\n\n",
+          "\nDuring handling of the above exception, another exception occurred:\n\n")
+
+
+def _chained(told: traceback.TracebackException, depth: int) -> Iterator[str]:
+    before = told.__cause__ or (None if told.__suppress_context__ else told.__context__)
+    if before is not None and depth < 20:
+        yield from _chained(before, depth + 1)
+        yield _LINKS[0 if told.__cause__ else 1]
+    if told.stack:
+        yield "Traceback (most recent call last):\n"
+        yield from _folded_stack(list(told.stack))
+    yield from told.format_exception_only()
+
+
+def _folded_stack(frames: list[traceback.FrameSummary]) -> Iterator[str]:
+    for own, group in itertools.groupby(frames, lambda frame: is_users(frame.filename)):
+        found = list(group)
+        last = [found.pop()] if not own and found[-1] is frames[-1] else []
+        if own:
+            yield from traceback.StackSummary.from_list(found).format()
+        elif found:
+            yield f"{_FOLD}{len(found)} call{'s' if len(found) > 1 else ''} in torchspore, torch and Python; {WHOLE}=full shows all\n"
+        if last:
+            yield from traceback.StackSummary.from_list(last).format()
 
 
 def _name(trace: TracebackType) -> str:

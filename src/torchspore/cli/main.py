@@ -17,6 +17,11 @@ COMMANDS = {
     "tune": "searches for faster forms of the graphs that a program has kept",
     "ckpt": "shows, compares and converts checkpoints, also to torch and back",
     "diff": "compares two dumps of operators and names the first one that departs",
+    "rdr": "says what happened to a program, from what the recorder left",
+    "replay": "runs a recorded step of a program again, and compares the bits",
+    "trace": "shows what a profiler wrote, as one page",
+    "env": "tells of this machine and what is installed, to be pasted into a report",
+    "doctor": "computes something small on each device and looks whether it is right",
     "check": "lists the names and options that programs use and that are missing here",
 }
 USAGE_ERROR = 2

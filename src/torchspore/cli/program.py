@@ -16,12 +16,15 @@ from types import CodeType, ModuleType, TracebackType
 
 import torchspore
 from torchspore import alias
-from torchspore.base import tracebacks
+from torchspore.base import faults, tracebacks
 from torchspore.base.text import with_hint
 from torchspore.cli import notebooks
 
 REFUSED = 2
 INTERRUPTED = 128 + signal.SIGINT
+last_error: BaseException | None = None
+"""What ended the program that ran last; None where it ended well or by sys.exit."""
+_HINT = "this may be a fault of torchspore's: `torchspore env` prints what a report of it needs"
 _RUNNER = (str(Path(__file__).resolve()), "<frozen ", runpy.__file__)
 
 
@@ -99,18 +102,23 @@ def _as_main(code: CodeType, path: str | None) -> None:
 def _guarded(body: Callable[[], object], argv: list[str], first_path: str) -> int:
     """Runs `body` with the program's sys.argv and sys.path[0], and turns how it ends into an exit code."""
     torchspore.install()
+    faults.has_runner = True
     sys.argv = argv
     sys.path[:0] = [first_path, str(alias.SHIM)]
     try:
         body()
     except SystemExit as error:
+        faults.left(error)
         return _exit_code(error)
     except KeyboardInterrupt as error:
         _flush()
         print(f"interrupted at {_last_line(error.__traceback__)}", file=sys.stderr)
         return INTERRUPTED
     except BaseException as error:
+        global last_error
+        last_error = error
         _flush()
+        faults.tell(error)
         _show(error)
         return 1
     _flush()
@@ -143,8 +151,11 @@ def _show(error: BaseException) -> None:
         trace = trace.tb_next
     error.__traceback__ = trace
     tracebacks.shorten(error)
-    if refused and sys.excepthook is sys.__excepthook__ and not tracebacks.are_whole():
+    ours = sys.excepthook is sys.__excepthook__ and not tracebacks.are_whole()
+    if refused and ours:
         print(tracebacks.brief(error), end="", file=sys.stderr)
+    elif ours and (text := tracebacks.folded(error)) is not None:
+        print(with_hint(text.rstrip("\n"), _HINT) if tracebacks.is_a_fault(error) else text.rstrip("\n"), file=sys.stderr)
     else:
         sys.excepthook(type(error), error, error.__traceback__)
 

@@ -7,16 +7,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from torchspore.base.suggest import closest
+from torchspore.base.suggest import VERY_NEAR, closest
 from torchspore.base.text import with_hint
 from torchspore.cli import notebooks
 
-USAGE = """usage: torchspore run [--device CPU|GPU|Ascend] [--explain] [--lenient] (script.py | nb.ipynb | -m module | -c code) [words …]
+USAGE = """usage: torchspore run [--device CPU|GPU|Ascend] [--explain] [--lenient] [--report DIR]
+                      (script.py | nb.ipynb | -m module | -c code) [words …]
 
 Runs a MindSpore program on PyTorch, unchanged.
 
   --device NAME   the device of the whole program, whatever it asks for itself (the same as TORCHSPORE_DEVICE=NAME)
   --explain       prints at the end what each context option did
+  --report DIR    writes DIR/report.html: what each option did, the loss of each step, time, memory, versions
   --lenient       a MindSpore name that is missing here is an error where it is first used, not where it is imported
 
 A notebook's cells run in their order, in its folder; an error names the cell and its line. What it hands to a shell is refused.
@@ -26,7 +28,7 @@ EXPLAIN = """usage: torchspore explain [--device CPU|GPU|Ascend] (script.py | no
 Runs the program as `torchspore run` does, then prints each option that was set or that acted: its value, where the value came from,
 and what came of it here; and of each data pipeline who waited for whom.
 """
-OPTIONS = ("--device", "--explain", "--lenient")
+OPTIONS = ("--device", "--explain", "--lenient", "--report")
 DEVICES = ("CPU", "GPU", "Ascend")
 USAGE_ERROR = 2
 
@@ -46,6 +48,7 @@ class Request:
     device: str | None = None
     explain: bool = False
     lenient: bool = False
+    report: str | None = None
 
 
 def parse(words: Sequence[str]) -> Request:
@@ -58,12 +61,14 @@ def parse(words: Sequence[str]) -> Request:
         elif word == "--device" or word.startswith("--device="):
             name = word.partition("=")[2] if "=" in word else _next(rest, "--device", "a device: CPU, GPU or Ascend")
             asked = replace(asked, device=_device(name))
+        elif word == "--report" or word.startswith("--report="):
+            asked = replace(asked, report=word.partition("=")[2] if "=" in word else _next(rest, "--report", "a folder"))
         elif word == "-m":
             return replace(asked, module=_next(rest, "-m", "the name of a module"), arguments=tuple(rest))
         elif word == "-c":
             return replace(asked, code=_next(rest, "-c", "a program"), arguments=tuple(rest))
         elif word.startswith("-") and word != "-":
-            near = closest(word, OPTIONS)
+            near = closest(word, OPTIONS, VERY_NEAR)
             hint = f"write {near}" if near else "write the program's own options after its name"
             raise UsageError(with_hint(f"torchspore run {word}: no such option.", hint))
         else:
@@ -109,19 +114,38 @@ def run(words: Sequence[str]) -> int:
         effects.expect_explain()
     from torchspore.cli import program
 
-    if request.script is not None and request.script.endswith(notebooks.SUFFIX):
-        code = program.execute_notebook(request.script, request.arguments)
-    elif request.script is not None:
-        code = program.execute(request.script, request.arguments)
-    elif request.module is not None:
-        code = program.execute_module(request.module, request.arguments)
+    if request.report is None:
+        code = _executed(request)
     else:
-        code = program.execute_code(request.code or "", request.arguments)
+        from torchspore.cli.report import Report
+
+        report = Report(request.report, list(words))
+        try:
+            report.begin()
+        except OSError as error:
+            text = f"torchspore run --report {request.report}: the folder can't be made ({error.strerror})."
+            print(with_hint(text, "name another folder"), file=sys.stderr)
+            return USAGE_ERROR
+        code = _executed(request)
+        report.end(code, program.last_error)
     if request.explain:
         from torchspore.cli import explain
 
         explain.show()
     return code
+
+
+def _executed(request: Request) -> int:
+    """Runs what was asked for; gives its exit code."""
+    from torchspore.cli import program
+
+    if request.script is not None and request.script.endswith(notebooks.SUFFIX):
+        return program.execute_notebook(request.script, request.arguments)
+    if request.script is not None:
+        return program.execute(request.script, request.arguments)
+    if request.module is not None:
+        return program.execute_module(request.module, request.arguments)
+    return program.execute_code(request.code or "", request.arguments)
 
 
 def _check_exists(script: str) -> None:

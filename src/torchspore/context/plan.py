@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from torchspore.base import once
+from torchspore.base.frames import user_frame
 from torchspore.base.suggest import closest
 from torchspore.base.text import called, with_hint
-from torchspore.context.kinds import Members, Wrong
+from torchspore.context.kinds import JsonFile, Members, Wrong
 from torchspore.context.option import SETTERS, Option
 from torchspore.context.options import ALIASES, OPTIONS, names_of
 from torchspore.errors import OptionValueError, TorchsporeError, UnknownOption
@@ -104,8 +107,13 @@ class _Planner:
         members: dict[str, Any] = {}
         for name, item in split.items():
             member = option.members.get(name)
-            if member is not None:
+            if member is not None and isinstance(kind, JsonFile):
+                self._add_of_file(member, item, str(parsed), members)
+            elif member is not None:
                 members[member.key] = member.parse(item, self.call)
+            elif isinstance(kind, JsonFile):
+                near = closest(name, option.members)
+                _tell(f"{parsed}: there is no member {name}; it is passed over." + (f"\n\nhint: did you mean {near}?" if near else ""))
             elif isinstance(kind, Members):
                 raise _unknown_member(option, name, self.call)
         if isinstance(kind, Members):
@@ -117,6 +125,13 @@ class _Planner:
             if member.key in members:
                 self._imply(member, members[member.key])
         return parsed, members
+
+    def _add_of_file(self, member: Option, item: Any, path: str, members: dict[str, Any]) -> None:
+        """Parses a member that a file holds; a wrong one is told, and the member keeps its default."""
+        try:
+            members[member.key] = member.parse(item, path)
+        except TorchsporeError as error:
+            _tell(str(error).replace(f"{member.within}={{", "{", 1) + f"\n{member.name} stays at {member.default!r}.")
 
     def _imply(self, option: Option, parsed: Any) -> None:
         if option.implies is None:
@@ -136,6 +151,13 @@ def _not_settable(option: Option, call: str) -> OptionValueError:
         return OptionValueError(f"{call}({option.name}=...): {option.name} can only be read.")
     return OptionValueError(f"{call}({option.name}=...): {option.name} is set as a member of {option.within}.\n\n"
                             f"hint: for example {option.example}.")
+
+
+def _tell(text: str) -> None:
+    """Warns at the user's line, once."""
+    if once.first_time(("member of a file", text)):
+        file, line, _ = user_frame() or ("<unknown>", 1, "")
+        warnings.warn_explicit(text, UserWarning, file, line)
 
 
 def _unknown_member(option: Option, name: object, call: str) -> TorchsporeError:

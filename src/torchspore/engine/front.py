@@ -19,6 +19,10 @@ class FrontEnd:
     """The class of optimizers, whose calls end an iteration."""
     operator_of: Callable[[FrameType], str | None] = field(default=lambda frame: None)
     """The operator that a frame runs; None where it runs none."""
+    primitive_of: Callable[[str], str | None] = field(default=lambda name: None)
+    """The primitive of the operator that a function of this name is; None where there is none."""
+    batches: Callable[[], type | None] = field(default=lambda: None)
+    """Gives the class whose `__next__` gives a program its data."""
     settled: tuple[type, ...] = ()
     """Classes whose objects are known by identity: what is inside them is watched otherwise or never changes."""
     row_gradient: type | None = None

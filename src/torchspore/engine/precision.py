@@ -9,6 +9,7 @@ from typing import Any
 
 import torch
 
+from torchspore.blackbox import marks
 from torchspore.context.store import STORE
 from torchspore.engine import dtypes
 from torchspore.engine.tensor import Frame, TensorBase, frame, raw, transform, wrap
@@ -101,6 +102,8 @@ def lowered_to(dtype: Any, back: Any = None) -> Lowered:
 
 def ruled(body: Callable[..., Any], name: str) -> Callable[..., Any]:
     """The body of the operator `name`, or what the rules around this thread make of it."""
+    if marks.wanted:
+        body = marks.marked(body, name)
     around = frame()
     if around is None or around.rules is None:
         return body

@@ -265,10 +265,20 @@ def standard_gamma(shape: torch.Tensor, generator: torch.Generator | None) -> to
     return torch._standard_gamma(shape, generator=generator)
 
 
+quick_mark = torch._C._profiler._RecordFunctionFast
+"""A named stretch of the profiler's trace, for a tenth of what `torch.profiler.record_function` costs."""
+
+
+def profile_events(profile: torch.profiler.profile) -> list[Any]:
+    """What a profile that was stopped has seen, as Kineto's own records: torch's public ones cost twenty times as much to make."""
+    inner: Any = profile.profiler
+    return [] if inner is None or inner.kineto_results is None else list(inner.kineto_results.events())
+
+
 __all__ = [
     "add_all", "around_operators", "backward_node", "current_trace", "disable_proxy_modes_tracing", "FakeTensor", "FakeTensorMode",
     "fused_adam", "fused_adamw", "fused_sgd", "gelu", "has_operator", "inductor", "is_of_compiler", "is_operator", "kernel_of",
     "lazy_graphs", "log_softmax", "make_fx", "modes_of_now", "multiply_all", "next_sequence_number", "NoCompiler", "onednn_linear",
-    "outside_of_transforms", "pop_mode", "proxy_of", "push_mode", "sizes_as_symbols", "softmax", "standard_gamma", "track_tensor_tree",
-    "without_modes", "written", "zero_all",
+    "outside_of_transforms", "pop_mode", "profile_events", "proxy_of", "push_mode", "quick_mark", "sizes_as_symbols", "softmax",
+    "standard_gamma", "track_tensor_tree", "without_modes", "written", "zero_all",
 ]

@@ -5,6 +5,7 @@ import hashlib
 import os
 import random
 import threading
+from typing import Any
 
 import numpy as np
 import torch
@@ -46,3 +47,18 @@ def derive(purpose: str) -> int:
 def generator(purpose: str) -> torch.Generator:
     """A torch generator on the host, seeded by `derive`."""
     return torch.Generator().manual_seed(derive(purpose))
+
+
+def state() -> dict[str, Any]:
+    """The seed in force and how often each purpose has drawn on it, for `restore`."""
+    with _lock:
+        return {"seed": _seed, "counts": dict(_counts)}
+
+
+def restore(kept: dict[str, Any]) -> None:
+    """Goes on from what `state` gave; the generators of torch, NumPy and Python are left alone."""
+    global _seed
+    with _lock:
+        _seed = kept["seed"]
+        _counts.clear()
+        _counts.update(kept["counts"])

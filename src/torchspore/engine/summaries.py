@@ -1,13 +1,19 @@
 """What summary operators keep for the SummaryRecord that is open; while none is, they do nothing."""
 from __future__ import annotations
 
+import itertools
 import threading
+from dataclasses import dataclass
 from typing import Any
 
 from torchspore.engine import counters
 from torchspore.engine.graph.capture import watch
 from torchspore.engine.graph.refusal import Kind
+from torchspore.engine.graph.report import provenance
 from torchspore.engine.tensor import TensorBase, outside, raw, wrap
+
+MOST_NODES = 5_000
+"""So many operators or Cells of a network are recorded."""
 
 _lock = threading.Lock()
 _open = 0
@@ -40,3 +46,42 @@ def taken() -> list[tuple[str, str, Any]]:
         found = {(plugin, name): value for plugin, name, value in _kept}
         _kept.clear()
     return [(plugin, name, value) for (plugin, name), value in found.items()]
+
+
+@dataclass
+class Node:
+    """One operator of a captured graph, or one Cell where there is none: its scope's name, its type, the names that it reads."""
+
+    name: str
+    kind: str
+    reads: list[str]
+    about: str = ""
+
+
+def expect_graph() -> None:
+    """Makes graphs that are captured from now on remember the Cells that they come from."""
+    provenance.keep_all()
+
+
+def network(cell: Any) -> tuple[list[Node], str]:
+    """The graph that was captured last for a Cell and how it came about; in PyNative mode, which has none, the Cells in it."""
+    from torchspore.engine.graph.call.table import table_of
+    from torchspore.engine.graph.saved.snapshot import Taker
+
+    graphs = [graph for entry in table_of(cell).values() for graph in entry.graphs]
+    if not graphs:
+        found = [
+            Node("Default" + "".join(f"/{part}" for part in name.split(".") if part), type(inner).__name__, [],
+                 ", ".join(f"{p.name} {tuple(p.shape)}" for p in inner.get_parameters(expand=False)))
+            for name, inner in itertools.islice(cell.cells_and_names(), MOST_NODES)
+        ]
+        return found, "the Cells; PyNative mode captures no graph"
+    snapshot = Taker().snapshot(graphs[-1].module, "graph", None, "")
+    names = {one.name: one.parameter or f"inputs/{one.shown}" for one in snapshot.inputs}
+    names |= {call.name: call.full_name for call in snapshot.calls}
+    nodes = [Node(names[one.name], "Parameter" if one.parameter else "Input", [], str(one.kind)) for one in snapshot.inputs]
+    nodes += [
+        Node(names[call.name], call.called or call.target.rpartition(".")[2], [names[n] for n in call.reads if n in names], str(call.kind))
+        for call in snapshot.calls
+    ]
+    return nodes[:MOST_NODES], f"the graph that was captured, {len(snapshot.calls)} operators"

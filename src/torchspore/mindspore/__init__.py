@@ -5,6 +5,7 @@ import importlib
 from typing import Any
 
 import torchspore.engine
+from torchspore.engine.front import FRONT
 from torchspore.mindspore import common, context, gate, nn, ops
 from torchspore.mindspore.common import *
 from torchspore.mindspore.common import dtype as dtype
@@ -55,6 +56,7 @@ _MODULES = (
     "parallel", "profiler", "rewrite", "runtime", "scipy", "train", "version",
 )
 _missing = missing(__name__)
+FRONT.batches = lambda: importlib.import_module(f"{__name__}.dataset.engine.iterators").Iterator
 
 
 def __getattr__(name: str) -> Any:

@@ -1,27 +1,93 @@
-"""`mindspore.run_check`: whether what is installed computes."""
+"""`mindspore.run_check`, and the small jobs by which it and `torchspore doctor` find out whether what is installed computes."""
 from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
 
 from torchspore.names import mindspore_version
 
 
+class WrongResult(Exception):
+    """A job has ended, and what it gave is wrong."""
+
+
 def run_check() -> None:
-    """Multiplies two small matrices on the device and prints whether the product is right, in MindSpore's words.
+    """Multiplies, convolves and trains a little on the device, and prints whether the results are right, in MindSpore's words.
 
-    An error of the device, or a wrong product, is printed as a failure with its reason.
+    An error of the device, or a wrong result, is printed as a failure with its reason.
     """
-    import numpy as np
-
-    from torchspore.mindspore import context, ops
-    from torchspore.mindspore.common.tensor import Tensor
+    from torchspore.mindspore import context
 
     print(f"MindSpore version:  {mindspore_version()}")
-    left, right = np.arange(6, dtype=np.float32).reshape(2, 3), np.arange(12, dtype=np.float32).reshape(3, 4) - 5
-    try:
-        found = ops.matmul(Tensor(left), Tensor(right)).asnumpy()
-        if not np.array_equal(found, left @ right):
-            raise RuntimeError(f"a product is {found.tolist()}, expected {(left @ right).tolist()}")
-    except Exception as error:
-        print(f"MindSpore running check failed.\n{error}")
-        return
+    for job in JOBS.values():
+        try:
+            job()
+        except Exception as error:
+            print(f"MindSpore running check failed.\n{error}")
+            return
     target = context.get_context("device_target")
     print(f"The result of multiplication calculation is correct, MindSpore has been installed on platform [{target}] successfully!")
+
+
+def _expect(what: str, found: Any, expected: Any, tolerance: float = 0.0) -> None:
+    found, expected = np.asarray(found), np.asarray(expected)
+    if found.shape != expected.shape or not np.allclose(found, expected, rtol=tolerance, atol=tolerance):
+        raise WrongResult(f"{what} is {found.tolist()}, expected {expected.tolist()}")
+
+
+def product() -> None:
+    """A product of two small matrices of whole numbers: exact."""
+    from torchspore.mindspore import ops
+    from torchspore.mindspore.common.tensor import Tensor
+
+    left, right = np.arange(6, dtype=np.float32).reshape(2, 3), np.arange(12, dtype=np.float32).reshape(3, 4) - 5
+    _expect("a product", ops.matmul(Tensor(left), Tensor(right)).asnumpy(), left @ right)
+
+
+def convolution() -> None:
+    """A convolution of whole numbers with ones: sums of neighbours."""
+    from torchspore.mindspore import ops
+    from torchspore.mindspore.common.tensor import Tensor
+
+    data = np.arange(25, dtype=np.float32).reshape(1, 1, 5, 5)
+    expected = sum(data[:, :, row : row + 3, column : column + 3] for row in range(3) for column in range(3))
+    _expect("a convolution", ops.conv2d(Tensor(data), Tensor(np.ones((1, 1, 3, 3), np.float32))).asnumpy(), expected, 1e-4)
+
+
+def gradient() -> None:
+    """The gradient of a sum of squares: twice the input."""
+    from torchspore.mindspore import ops
+    from torchspore.mindspore.common.tensor import Tensor
+
+    x = np.arange(4, dtype=np.float32)
+    _expect("a gradient", ops.grad(lambda x: (x * x).sum())(Tensor(x)).asnumpy(), 2 * x)
+
+
+def training(mode: int) -> None:
+    """One step of a layer's training, against the same step written in NumPy."""
+    from torchspore.mindspore import context, nn
+    from torchspore.mindspore.common.tensor import Tensor
+
+    before = context.get_context("mode")
+    context.set_context(mode=mode)
+    try:
+        x, y = np.arange(12, dtype=np.float32).reshape(4, 3) / 10, np.ones((4, 2), np.float32)
+        weight = np.full((2, 3), 0.5, np.float32)
+        net = nn.Dense(3, 2, weight_init=Tensor(weight), has_bias=False)
+        step = nn.TrainOneStepCell(nn.WithLossCell(net, nn.MSELoss()), nn.SGD(net.trainable_params(), learning_rate=0.1))
+        step.set_train()
+        loss = step(Tensor(x), Tensor(y)).asnumpy()
+        away = x @ weight.T - y
+        _expect("a loss", loss, np.mean(away**2), 1e-5)
+        _expect("a trained weight", net.weight.asnumpy(), weight - 0.1 * (2 / away.size) * away.T @ x, 1e-5)
+    finally:
+        context.set_context(mode=before)
+
+
+JOBS: dict[str, Callable[[], None]] = {
+    "a product of matrices": product, "a convolution": convolution, "a gradient": gradient,
+    "a training step in PyNative mode": lambda: training(1), "a training step in Graph mode": lambda: training(0),
+}
+"""What a device must get right, by its name for people."""

@@ -1,7 +1,9 @@
 """`mindspore.log`: messages on stderr or in files, as MindSpore's environment names say.
 
 `GLOG_v` is the lowest level shown: 0 debug, 1 info, 2 warning (the default), 3 error, 4 critical. With `GLOG_logtostderr=0`, `GLOG_log_dir`
-is the folder whose `rank_N/logs` takes the messages.
+is the folder whose `rank_N/logs` takes the messages, in files of at most `logger_maxBytes` of which `logger_backupCount` are kept; those
+from the level `GLOG_stderrthreshold` on go to stderr too. What torchspore itself has to say it says once; a program's own messages come
+each time.
 """
 
 from __future__ import annotations
@@ -15,12 +17,15 @@ from logging.handlers import RotatingFileHandler
 from pathlib import Path
 from typing import Any
 
+from torchspore.base.frames import is_ours
 from torchspore.base.text import message
 
 LOGGER_LEVEL = {"0": "DEBUG", "1": "INFO", "2": "WARNING", "3": "ERROR", "4": "CRITICAL"}
+_PACKAGE = str(Path(__file__).resolve().parents[1]) + os.sep
 MAX_BYTES = 50 * 1024 * 1024
 BACKUP_COUNT = 30
 
+_MOST_TOLD = 10_000
 GLOBAL_LOGGER: logging.Logger | None = None
 _lock = threading.Lock()
 
@@ -31,13 +36,33 @@ class _Line(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
         when = self.formatTime(record, "%Y-%m-%d-%H:%M:%S") + f".{int(record.msecs):03d}.000"
         head = f"[{record.levelname}] ME({os.getpid()}:{record.thread},{record.processName}):{when}"
-        return f"{head} [{record.pathname}:{record.lineno}] {record.getMessage()}"
+        place = record.pathname if record.pathname.startswith("<") else os.path.abspath(record.pathname)
+        place = place.removeprefix(_PACKAGE)
+        return f"{head} [{place}:{record.lineno}] {record.getMessage()}"
 
 
-def _level() -> str:
-    value = os.environ.get("GLOG_v", "2")  # noqa: SIM112
+class _Once(logging.Filter):
+    """Lets a message of torchspore's own through once."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._told: set[str] = set()
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        if not is_ours(record.pathname):
+            return True
+        text = record.getMessage()
+        if text in self._told:
+            return False
+        if len(self._told) < _MOST_TOLD:
+            self._told.add(text)
+        return True
+
+
+def _level(name: str = "GLOG_v") -> str:
+    value = os.environ.get(name, "2")
     if value not in LOGGER_LEVEL:
-        raise ValueError(message(f"GLOG_v={value!r}", "a number from 0 (debug) to 4 (critical)"))
+        raise ValueError(message(f"{name}={value!r}", "a number from 0 (debug) to 4 (critical)"))
     return value
 
 
@@ -51,22 +76,45 @@ def _logger() -> logging.Logger:
             logger.setLevel(LOGGER_LEVEL[_level()])
             logger.propagate = False
             logger.handlers.clear()
-            handler = _handler()
-            handler.setFormatter(_Line())
-            logger.addHandler(handler)
+            once = _Once()
+            for handler in _handlers():
+                handler.setFormatter(_Line())
+                handler.addFilter(once)
+                logger.addHandler(handler)
+                once = _Once()
             GLOBAL_LOGGER = logger
     return GLOBAL_LOGGER
 
 
-def _handler() -> logging.Handler:
+def _handlers() -> list[logging.Handler]:
+    shown = _Stderr()
     if os.environ.get("GLOG_logtostderr", "1") != "0":  # noqa: SIM112
-        return _Stderr()
+        return [shown]
     folder = os.environ.get("GLOG_log_dir")  # noqa: SIM112
     if not folder:
         raise ValueError(message("GLOG_logtostderr=0 without GLOG_log_dir", "the folder for messages", hint="set GLOG_log_dir=logs"))
-    path = Path(folder).expanduser() / f"rank_{os.environ.get('RANK_ID', '0')}" / "logs" / "mindspore.log"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    return RotatingFileHandler(path, maxBytes=int(os.environ.get("GLOG_log_max", "50")) * 2**20, backupCount=BACKUP_COUNT, delay=True)  # noqa: SIM112
+    path = _folder(folder) / f"mindspore.log.{os.getpid()}"
+    shown.setLevel(LOGGER_LEVEL[_level("GLOG_stderrthreshold")])
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.touch(mode=0o600)
+    except OSError as error:                       # a training does not end for want of a log
+        print(f"torchspore: GLOG_log_dir={folder}: {path} can't be written ({error.strerror}); messages go to stderr.", file=sys.stderr)
+        shown.setLevel(logging.NOTSET)
+        return [shown]
+    kept = RotatingFileHandler(path, maxBytes=_count("logger_maxBytes", MAX_BYTES), backupCount=_count("logger_backupCount", BACKUP_COUNT))
+    return [kept, shown]
+
+
+def _folder(folder: str) -> Path:
+    return Path(folder).expanduser().absolute() / f"rank_{os.environ.get('RANK_ID', '0')}" / "logs"
+
+
+def _count(name: str, default: int) -> int:
+    value = os.environ.get(name, str(default))
+    if not value.isdigit():
+        raise ValueError(message(f"{name}={value!r}", "an int from 0 on"))
+    return int(value)
 
 
 class _Stderr(logging.Handler):
@@ -108,11 +156,14 @@ def get_level() -> str:
     return next(number for number, name in LOGGER_LEVEL.items() if name == logging.getLevelName(GLOBAL_LOGGER.level))
 
 
-def get_log_config() -> dict[str, str]:
+def get_log_config() -> dict[str, Any]:
     """The settings in force."""
-    config = {"GLOG_v": get_level(), "GLOG_logtostderr": os.environ.get("GLOG_logtostderr", "1")}  # noqa: SIM112
+    config: dict[str, Any] = {"GLOG_v": get_level(), "GLOG_logtostderr": os.environ.get("GLOG_logtostderr", "1")}  # noqa: SIM112
     if config["GLOG_logtostderr"] == "0":
-        config |= {"GLOG_log_dir": os.environ.get("GLOG_log_dir", ""), "GLOG_log_max": os.environ.get("GLOG_log_max", "50")}  # noqa: SIM112
+        config |= {
+            "GLOG_log_dir": str(_folder(os.environ.get("GLOG_log_dir", ""))), "logger_maxBytes": _count("logger_maxBytes", MAX_BYTES),  # noqa: SIM112
+            "logger_backupCount": _count("logger_backupCount", BACKUP_COUNT), "GLOG_stderrthreshold": _level("GLOG_stderrthreshold"),
+        }
     return config
 
 

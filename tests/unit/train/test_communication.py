@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+from pathlib import Path
+
 import mindspore.communication as communication
 import pytest
 from mindspore import log
@@ -59,3 +62,37 @@ def test_messages(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
     monkeypatch.setenv("GLOG_v", "9")
     with pytest.raises(ValueError, match="expected a number from 0"):
         log.info("refused")
+
+
+def test_messages_go_into_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(log, "GLOBAL_LOGGER", None)
+    for name, value in (("GLOG_v", "1"), ("GLOG_logtostderr", "0"), ("GLOG_log_dir", str(tmp_path)), ("GLOG_stderrthreshold", "3")):
+        monkeypatch.setenv(name, value)
+    for _ in range(2):
+        log.info("%s", "one")
+        log.error("two")
+    (file,) = (tmp_path / "rank_0" / "logs").iterdir()
+    assert file.name == f"mindspore.log.{os.getpid()}" and file.stat().st_mode & 0o777 == 0o600
+    assert [line.rsplit("] ", 1)[1] for line in file.read_text().splitlines()] == ["one", "two"] * 2
+    assert capsys.readouterr().err.count("two") == 2
+    assert log.get_log_config() == {
+        "GLOG_v": "1", "GLOG_logtostderr": "0", "GLOG_log_dir": str(file.parent), "logger_maxBytes": 50 * 2**20, "logger_backupCount": 30,
+        "GLOG_stderrthreshold": "3",
+    }
+    for handler in log.GLOBAL_LOGGER.handlers:  # type: ignore[attr-defined]
+        handler.close()
+
+
+def test_what_torchspore_says_it_says_once(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    from torchspore.engine.front import FRONT
+
+    monkeypatch.setattr(log, "GLOBAL_LOGGER", None)
+    for _ in range(3):
+        FRONT.warn("the same again")
+    assert capsys.readouterr().err.count("the same again") == 1
+    monkeypatch.setattr(log, "GLOBAL_LOGGER", None)
+    monkeypatch.setenv("GLOG_logtostderr", "0")
+    monkeypatch.setenv("GLOG_log_dir", "/proc/no")
+    log.warning("goes on")
+    said = capsys.readouterr().err
+    assert "can't be written" in said and "goes on" in said

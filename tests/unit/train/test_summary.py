@@ -138,3 +138,64 @@ def test_values_that_do_not_fit(tmp_path: Path) -> None:
             SummaryRecord(str(tmp_path))
     with pytest.raises(RuntimeError, match="closed"):
         record.record(1)
+
+
+def page_of(folder: Path) -> dict[str, Any]:
+    """What curves.html shows."""
+    import json
+    import re
+
+    text = (folder / "curves.html").read_text()
+    return json.loads(re.search(r'id="data">(.*?)</script>', text).group(1))  # type: ignore[union-attr]
+
+
+def test_the_page_and_the_network(mode: int, tmp_path: Path) -> None:
+    net = nn.SequentialCell(nn.Flatten(), nn.Dense(4, 2))
+    data = ds.NumpySlicesDataset({"x": np.random.rand(8, 1, 2, 2).astype(np.float32), "y": np.zeros(8, np.int32)}, shuffle=False).batch(2)
+    model = Model(net, nn.SoftmaxCrossEntropyWithLogits(sparse=True, reduction="mean"), nn.Momentum(net.trainable_params(), 0.1, 0.9))
+    model.train(2, data, callbacks=[SummaryCollector(str(tmp_path), 1, custom_lineage_data={"note": "<b>"})], dataset_sink_mode=False)
+    found = page_of(tmp_path)
+    assert [step for step, _ in found["scalars"]["loss/auto"]] == list(range(1, 9)) and set(found["images"]) == {"input_data/auto"}
+    assert {"1.weight/auto", "1.bias/auto"} <= set(found["histograms"]) and {len(rows) for rows in found["histograms"].values()} == {8}
+    lineage = json_of(found["texts"]["train_lineage"])
+    assert (lineage["network"], lineage["optimizer"], lineage["dataset_size"], lineage["note"]) == ("SequentialCell", "Momentum", 8, "<b>")
+    assert "<b>" not in (tmp_path / "curves.html").read_text()
+    names = {node["name"]: node["kind"] for node in found["graph"]}
+    if mode == ms.GRAPH_MODE:
+        assert any("1-Dense" in name and name.startswith("Default/network-WithLossCell") for name in names)
+        assert any(node["reads"] for node in found["graph"])
+    else:
+        assert names["Default/network/_backbone/1"] == "Dense"
+
+
+def json_of(text: str) -> dict[str, Any]:
+    import json
+
+    return json.loads(text)
+
+
+def test_without_the_library_the_page_stands_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import sys
+
+    monkeypatch.setitem(sys.modules, "tensorboardX", None)
+    with SummaryRecord(str(tmp_path / "new" / "folder"), network=nn.Dense(2, 2)) as record:
+        record.add_value("scalar", "loss", Tensor(float("nan")))
+        assert record.record(1) and record.log_dir.endswith("curves.html")
+    assert [path.name for path in (tmp_path / "new" / "folder").iterdir()] == ["curves.html"]
+    found = page_of(tmp_path / "new" / "folder")
+    assert found["scalars"] == {"loss": [[1, None]]} and found["graph"][0]["kind"] == "Dense"
+
+
+def test_curves_are_bounded(tmp_path: Path) -> None:
+    from torchspore.view import curves
+
+    made = curves.Curves()
+    for step in range(50_000):
+        made.scalar("loss", step, 1 / (step + 1))
+    for name in range(300):
+        made.scalar(f"n{name}", 0, 0.0)
+    made.histogram("h", 1, np.array([np.nan, 1.0, np.inf]))
+    found = made.data()
+    assert len(found["scalars"]["loss"]) <= curves.MOST_POINTS + 2 and found["scalars"]["loss"][-1][0] == 49_999
+    assert len(found["scalars"]) == curves.MOST_TAGS and "101 names beyond" in found["notes"][0]
+    assert found["histograms"]["h"][0]["bad"] == 2

@@ -55,6 +55,26 @@ class PrintPath(Path):
         return stamped
 
 
+class Absolute(Kind):
+    """The path of a directory, from the root on."""
+
+    stub = "str"
+
+    @property
+    def expected(self) -> str:
+        return "the path of a directory from the root on, such as '/tmp/records'"
+
+    def parse(self, value: object) -> str:
+        if not isinstance(value, str):
+            raise self.wrong_type()
+        if not os.path.isabs(value) or not _is_a_name(value):
+            raise self.wrong_value(absolute(value) if _is_a_name(value) and value else None)
+        return value
+
+    def parse_text(self, written: str) -> str:
+        return self.parse(absolute(written) if _is_a_name(written) else written)     # from the folder of whoever wrote it
+
+
 class Directory(Kind):
     """The path of a directory, answered in full; whoever sets it has it made."""
 
@@ -116,6 +136,8 @@ class JsonFile(ExistingFile):
         """Gives the members that torchspore knows about, by name."""
         found: dict[str, Any] = {}
         for section, content in read_object(path, self.expected).items():
+            if not isinstance(content, dict) and section not in self.other_names:
+                found[section] = content
             for name, item in (content if isinstance(content, dict) else {}).items():
                 found[self.other_names.get(f"{section}.{name}", f"{section}.{name}")] = item
             if section in self.other_names:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import itertools
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from torchspore.base import text
+from torchspore.base.suggest import closest
 from torchspore.context.kinds.plain import Kind, Wrong
 from torchspore.errors import OptionKeyError, OptionTypeError, OptionValueError
 
@@ -144,8 +145,8 @@ class Profiling(Kind):
 
     stub = "str"
 
-    def __init__(self, words: Sequence[str], other_names: dict[str, str], is_member: Callable[[str], bool]) -> None:
-        self.words, self.other_names, self.is_member = words, other_names, is_member
+    def __init__(self, words: Sequence[str], other_names: dict[str, str], members: Collection[str]) -> None:
+        self.words, self.other_names, self.members_known = words, other_names, members
 
     @property
     def expected(self) -> str:
@@ -161,8 +162,9 @@ class Profiling(Kind):
         """Gives what is switched on, by member; a plain name switches one on."""
         if not value.lstrip().startswith("{"):
             names = [name for name in value.strip("[] ").replace("'", "").replace('"', "").replace(":", ",").split(",") if name]
-            if not names or any(name.strip() not in self.words for name in names):
-                raise self.wrong_value()
+            unknown = [name.strip() for name in names if name.strip() not in self.words]
+            if not names or unknown:
+                raise self.wrong_value(closest(unknown[0], self.words) if unknown else None)
             return {name.strip(): "on" for name in names}
         try:
             content = json.loads(value)
@@ -170,6 +172,7 @@ class Profiling(Kind):
             raise self.wrong_value(hint=f"the text is no JSON: {error}") from None
         found = {self.other_names.get(name, name): item for name, item in content.items()}
         for name in found:
-            if not self.is_member(name):
-                raise self.wrong_value(hint=f"there is no {name!r} in it")
+            if name not in self.members_known:
+                near = closest(name, self.members_known)
+                raise self.wrong_value(hint=f"there is no {text.short(name)} in it" + (f"; did you mean {near!r}?" if near else ""))
         return found

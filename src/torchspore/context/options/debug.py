@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from torchspore.context import prepare
-from torchspore.context.kinds import Bool, Directory, Int, JsonFile, Kind, Named, Path, PrintPath, Str
+from torchspore.context.kinds import INT32, Absolute, Bool, Directory, Int, JsonFile, Kind, Named, Path, PrintPath
 from torchspore.context.option import Option
 from torchspore.errors import OptionValueError
 
@@ -56,20 +56,29 @@ print_file_path = Option(
 env_config_path = Option(
     kind=JsonFile({"sys.mem_Reuse": "sys.mem_reuse", "mem_reuse": "sys.mem_reuse", "mem_Reuse": "sys.mem_reuse"}), default="",
     example="set_context(env_config_path='config.json')",
-    since="1.2",
+    effect="engine.debug.recorder:configure", process_wide=True, since="1.2",
     doc="A JSON file that configures the recorder of running data and the reuse of memory.",
 )
 rdr_enable = Option(
     within="env_config_path", top_level=False, name="rdr.enable", kind=Bool(), default=False, environment=("MS_RDR_ENABLE",),
-    example='{"rdr": {"enable": true}}', doc="Whether data about the run is recorded.",
+    read_by="engine.debug.recorder", example='{"rdr": {"enable": true}}',
+    doc="Whether data about the run is recorded: graphs, the last operators, memory, stacks. `torchspore rdr show` reads a record.",
 )
 rdr_mode = Option(
     within="env_config_path", top_level=False, name="rdr.mode", kind=Int(1, 2), default=1, environment=("MS_RDR_MODE",),
-    example='{"rdr": {"mode": 1}}', doc="When records are written: 1 after a fault, 2 also at a normal end.",
+    read_by="engine.debug.recorder", example='{"rdr": {"mode": 1}}',
+    doc="When records are written: 1 after a fault, 2 also at a normal end.",
 )
 rdr_path = Option(
-    within="env_config_path", top_level=False, name="rdr.path", kind=Str("the path of a directory"), default="./",
-    environment=("MS_RDR_PATH",), example='{"rdr": {"path": "/tmp/records"}}', doc="The directory under which records are written.",
+    within="env_config_path", top_level=False, name="rdr.path", kind=Absolute(), default="./",
+    read_by="engine.debug.recorder", environment=("MS_RDR_PATH",), example='{"rdr": {"path": "/tmp/records"}}',
+    doc="The directory under which records are written, in `rank_N/rdr`.",
+)
+rdr_replay = Option(
+    within="env_config_path", top_level=False, name="rdr.replay", kind=Int(0, INT32), default=0,
+    read_by="engine.debug.recorder", environment=("MS_RDR_REPLAY",), example='{"rdr": {"replay": 1}}',
+    doc="Every how-manieth step is kept, so that `torchspore replay` can run it again: its inputs, and Parameters and random state before "
+        "it, copied to host memory. 0 keeps none. It is torchspore's own.",
 )
 sys_mem_reuse = Option(
     within="env_config_path", top_level=False, name="sys.mem_reuse", kind=Bool(), default=True, in_graph_key=True,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from torchspore.context.kinds import Bool, Choice, Profiling, Str
-from torchspore.context.option import On, Option
+from torchspore.context.option import Option
 
 _OTHER_NAMES = {"aicpu": "aicpu_trace", "aic_metrics": "ai_core_metrics"}
 _MEMBERS = {
@@ -11,13 +11,14 @@ _MEMBERS = {
 }
 
 enable_profiling = Option(
-    kind=Bool(), default=False, on=On.ASCEND, instead="mindspore.profiler.Profiler", example="set_context(enable_profiling=True)",
-    since="0.3",
-    doc="Collects what `profiling_options` asks for while the program runs.",
+    kind=Bool(), default=False, instead="mindspore.profiler.Profiler", example="set_context(enable_profiling=True)",
+    since="0.3", effect="engine.profiling.option:enable", process_wide=True,
+    doc="Collects what `profiling_options` asks for while the program runs, and writes it at its end. Without it they ask for the times of "
+        "steps alone.",
 )
 profiling_options = Option(
-    kind=Profiling(("training_trace", "task_trace", "op_trace"), _OTHER_NAMES, _MEMBERS.__contains__), default="training_trace",
-    on=On.ASCEND, instead="mindspore.profiler.Profiler",
+    kind=Profiling(("training_trace", "task_trace", "op_trace"), _OTHER_NAMES, _MEMBERS), default="training_trace",
+    instead="mindspore.profiler.Profiler", effect="engine.profiling.option:configure", process_wide=True,
     example="""set_context(profiling_options='{"output": "data", "training_trace": "on"}')""",
     since="0.3",
     doc="What is profiled, and where it is written. The getter answers the text as it was given.",
@@ -25,13 +26,13 @@ profiling_options = Option(
 
 
 def _switch(doc: str) -> Option:
-    return Option(within="profiling_options", top_level=False, kind=Choice("on", "off"), default="off", on=On.ASCEND, doc=doc,
-                  example="""set_context(profiling_options='{"training_trace": "on"}')""")
+    return Option(within="profiling_options", top_level=False, kind=Choice("on", "off"), default="off", doc=doc,
+                  read_by="engine.profiling.option", example="""set_context(profiling_options='{"training_trace": "on"}')""")
 
 
 def _text(doc: str) -> Option:
-    return Option(within="profiling_options", top_level=False, kind=Str(), default="", on=On.ASCEND, doc=doc,
-                  example="""set_context(profiling_options='{"output": "data"}')""")
+    return Option(within="profiling_options", top_level=False, kind=Str(), default="", doc=doc,
+                  read_by="engine.profiling.option", example="""set_context(profiling_options='{"output": "data"}')""")
 
 
 output = _text("The directory for the results.")
@@ -43,7 +44,7 @@ op_trace = _switch("The cost of single operators.")
 fp_point = _text("The operator that marks the start of the forward pass; found by itself where empty.")
 bp_point = _text("The operator that marks the end of the backward pass; found by itself where empty.")
 ai_core_metrics = Option(
-    within="profiling_options", top_level=False, on=On.ASCEND, default="PipeUtilization",
+    within="profiling_options", top_level=False, read_by="engine.profiling.option", default="PipeUtilization",
     kind=Choice("ArithmeticUtilization", "PipeUtilization", "Memory", "MemoryL0", "ResourceConflictRatio"),
     example="""set_context(profiling_options='{"ai_core_metrics": "Memory"}')""",
     doc="Which group of counters of the device's cores is read.",

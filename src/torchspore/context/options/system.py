@@ -41,9 +41,11 @@ mempool_block_size = Option(
     doc="The step by which the pool of device memory grows. It counts in PyNative mode and at the jit levels O0 and O1.",
 )
 op_timeout = Option(
-    kind=Int(0, UINT32, unit="of seconds"), default=900, on=On.GPU | On.ASCEND, example="set_context(op_timeout=900)",
-    since="1.9",
-    doc="The longest that one operator may run before the program is ended. 0 leaves it to the device.",
+    kind=Int(0, UINT32, unit="of seconds"), default=900, process_wide=True, effect="engine.debug.recorder:limit",
+    example="set_context(op_timeout=900)", since="1.9",
+    doc="The longest that one operator, or one step of a data pipeline, may run before the program is ended: what hangs is named, all "
+        "threads are written down, the children are ended, and the exit code is 124. It is watched where the program sets it; 0 leaves it "
+        "to the device.",
 )
 runtime_num_threads = Option(
     kind=Int(0), default=lambda device: min(30, os.cpu_count() or 1), effect="engine.threads:cap", process_wide=True, in_graph_key=True,

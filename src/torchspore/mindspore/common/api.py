@@ -9,6 +9,7 @@ from typing import Any
 from torchspore.base.suggest import closest
 from torchspore.base.text import with_hint
 from torchspore.engine import tensor as engine
+from torchspore.engine.debug import steps
 from torchspore.engine.front import FRONT
 from torchspore.engine.graph import dispatch
 from torchspore.engine.graph.capture.constants import constant
@@ -102,6 +103,8 @@ def jit(
         around = engine.frame()
         if around is not None and not dispatch.is_recorded():
             return around.callee(function)(*args, **kwargs)
+        if steps.runner is not None and not steps.is_inside():
+            return steps.run(compiled, f"jit {function.__qualname__}", function, compiled, args, kwargs)
         first = args[0] if args else None
         is_method = getattr(first, "__dict__", None) is not None and inspect.isfunction(function) and _is_method(first, function)
         return dispatch.call(first if is_method else compiled, function, args, kwargs)

@@ -34,6 +34,13 @@ def read_header(path: Path) -> Header:
         raise DataDamaged(message(f"{path}: {error}", "a MindRecord file")) from None
 
 
+def paths_of(file_name: str | Path, number: int) -> list[Path]:
+    """The files of a set of `number`: `file_name` itself for one, else with a number of equally many digits behind it."""
+    path = Path(file_name).expanduser()
+    digits = len(str(number - 1))
+    return [path] if number == 1 else [path.with_name(f"{path.name}{at:0{digits}}") for at in range(number)]
+
+
 def all_shards(path: Path) -> list[Path]:
     """The files of the set that `path` belongs to, in the folder in which it lies."""
     header = read_header(sealing.readable(path))

@@ -29,7 +29,7 @@ from torchspore.mindspore.mindrecord.layout import (
     header_to_bytes,
     is_blob,
 )
-from torchspore.mindspore.mindrecord.shards import Shard, Shards, all_shards
+from torchspore.mindspore.mindrecord.shards import Shard, Shards, all_shards, paths_of
 
 _MOST_SHARDS = 1000
 
@@ -52,9 +52,7 @@ class FileWriter:
             raise ParamValueError(message(f"FileWriter(shard_num={shard_num!r:.40})", f"an int from 1 to {_MOST_SHARDS}"))
         if not isinstance(overwrite, bool):
             raise ParamTypeError(message(f"FileWriter(overwrite={overwrite!r:.40})", f"a bool, got {type(overwrite).__name__}"))
-        path = Path(file_name).expanduser()
-        digits = len(str(shard_num - 1))
-        self._paths = [path] if shard_num == 1 else [path.with_name(f"{path.name}{n:0{digits}}") for n in range(shard_num)]
+        self._paths = paths_of(file_name, shard_num)
         self._overwrite, self._process = overwrite, os.getpid()
         self._header = Header({})
         self._fields: list[str] | None = None

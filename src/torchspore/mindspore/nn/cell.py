@@ -9,6 +9,7 @@ from typing import Any
 from torchspore.context.store import STORE
 from torchspore.engine import counters
 from torchspore.engine import tensor as engine
+from torchspore.engine.debug import steps
 from torchspore.engine.front import FRONT
 from torchspore.engine.graph import breaks, dispatch, forward, thread_state
 from torchspore.engine.precision import Lowered, changed, lowered_to
@@ -389,4 +390,5 @@ def _indented(text: str) -> str:
 
 
 FRONT.cell, FRONT.cell_call = Cell, Cell._run.__code__
+steps.watch_cells()
 FRONT.settled += (Cell, Primitive)

@@ -194,6 +194,17 @@ _spelled: dict[str, str] = {}
 _codes: dict[CodeType, str] = {_bridge(len).__code__: ""}  # type: ignore[attr-defined]
 """The code of operators' functions, with a name of one that it runs."""
 FRONT.operator_of = _operator_of
+
+
+def _primitive_of(name: str) -> str | None:
+    """The primitive of the function `name`."""
+    declared = OPERATORS.get(name)
+    return declared.primitive.__name__ if declared is not None and declared.primitive else None
+
+
+FRONT.primitive_of = _primitive_of
+
+
 def _without_kernel(operator: Callable[..., Any], arguments: tuple[Any, ...], keywords: dict[str, Any], error: Exception) -> Any:
     """What the operator gives in float32, cast back. Raises LacksKernel where no cast may be put in."""
     dtype = lacking.dtype_of((arguments, keywords))

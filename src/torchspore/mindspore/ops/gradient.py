@@ -8,6 +8,7 @@ from typing import Any
 
 from torchspore.engine import scalar_gradients, tree
 from torchspore.engine import tensor as engine
+from torchspore.engine.debug import steps
 from torchspore.engine.front import FRONT
 from torchspore.engine.graph import breaks, dispatch, forward, thread_state
 from torchspore.engine.number import Number
@@ -48,6 +49,13 @@ def _named_after(fn: Any) -> Callable[[Any], Any]:
 
 def _run(owner: Any, fn: Any, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Runs the transform of `fn` at once, or as a captured graph where GRAPH_MODE asks for it."""
+    if steps.runner is not None:
+        label = f"the gradient of {getattr(fn, '__qualname__', type(fn).__qualname__)}"
+        return steps.run(owner, label, fn, lambda *a, **k: _run_now(owner, fn, function, a, k), args, kwargs)
+    return _run_now(owner, fn, function, args, kwargs)
+
+
+def _run_now(owner: Any, fn: Any, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     if thread_state.is_graph_mode() and not engine.frame() and not forward.is_kept(fn):
         return dispatch.call(owner, function, args, kwargs)
     return function(*args, **kwargs)

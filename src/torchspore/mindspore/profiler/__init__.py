@@ -1,9 +1,23 @@
-"""`mindspore.profiler`: which operators ran, how often and how long."""
+"""`mindspore.profiler`: which operators ran, how often and how long, where a step's time goes, and memory."""
+from torchspore.mindspore.profiler.arguments import _ExperimentalConfig
 from torchspore.mindspore.profiler.choices import AicoreMetrics, ExportType, HostSystem, ProfilerActivity, ProfilerLevel
 from torchspore.mindspore.profiler.mstx import mstx
-from torchspore.mindspore.profiler.profiler import Profiler, profile, schedule, tensorboard_trace_handler
+from torchspore.mindspore.profiler.profiler import Profiler, profile
+from torchspore.mindspore.profiler.schedules import ProfilerAction, schedule, tensorboard_trace_handler
+
+
+def __getattr__(name: str) -> object:
+    """`DynamicProfilerMonitor` is a callback: it is loaded with the classes that train when it is asked for."""
+    if name == "DynamicProfilerMonitor":
+        from torchspore.mindspore.profiler.dynamic_profiler import DynamicProfilerMonitor
+
+        return DynamicProfilerMonitor
+    from torchspore.names import missing
+
+    return missing(__name__)(name)
+
 
 __all__ = [
-    "AicoreMetrics", "ExportType", "HostSystem", "Profiler", "ProfilerActivity", "ProfilerLevel", "mstx", "profile", "schedule",
-    "tensorboard_trace_handler",
+    "AicoreMetrics", "DynamicProfilerMonitor", "ExportType", "HostSystem", "Profiler", "ProfilerAction", "ProfilerActivity",
+    "ProfilerLevel", "_ExperimentalConfig", "mstx", "profile", "schedule", "tensorboard_trace_handler",
 ]

@@ -1,111 +1,70 @@
-"""`Profiler`, the later `profile`, and schedules of the steps that they watch."""
+"""`Profiler`, and the later `profile`."""
 from __future__ import annotations
 
-import csv
+import atexit
 import json
-import time
+import os
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from torchspore.base.text import message, one_of, short
-from torchspore.engine import profiling
-from torchspore.mindspore.profiler.choices import AicoreMetrics, ProfilerActivity, ProfilerLevel
-
-_HARDWARE = ("data_process", "hbm_ddr", "l2_cache", "parallel_strategy", "pcie")
-"""Counters of Ascend's hardware and of MindSpore's own queues, which nothing here can read."""
-_OPTIONS: dict[str, Any] = {
-    "start_profile": True, "output_path": "./data", "profiler_level": ProfilerLevel.Level0, "activities": None, "schedule": None,
-    "on_trace_ready": None, "profile_memory": False, "aic_metrics": AicoreMetrics.AiCoreNone, "with_stack": False,
-    "data_simplification": True, "sync_enable": True, "record_shapes": True, **dict.fromkeys(_HARDWARE, False),
-}
-
-
-class schedule:
-    """Which steps are watched: after `skip_first`, `wait` idle ones, `warmup` ones, `active` watched ones, `repeat` times (0: on and on).
-
-    Raises ValueError for negative numbers, or no active step.
-    """
-
-    def __init__(self, *, wait: int, active: int, warmup: int = 0, repeat: int = 0, skip_first: int = 0) -> None:
-        for name, value, least in (
-            ("wait", wait, 0), ("active", active, 1), ("warmup", warmup, 0), ("repeat", repeat, 0), ("skip_first", skip_first, 0),
-        ):
-            if isinstance(value, bool) or not isinstance(value, int) or value < least:
-                raise ValueError(message(f"schedule({name}={short(value)})", f"an int from {least} on"))
-        self.wait, self.active, self.warmup, self.repeat, self.skip_first = wait, active, warmup, repeat, skip_first
-
-    def to_dict(self) -> dict[str, int]:
-        """The numbers by their names."""
-        return dict(self.__dict__)
-
-    def is_watched(self, step: int) -> bool:
-        """Whether the step of this number, from 0, is watched."""
-        cycle, at = divmod(step - self.skip_first, self.wait + self.warmup + self.active)
-        return step >= self.skip_first and not (self.repeat and cycle >= self.repeat) and at >= self.wait + self.warmup
-
-    def ends_watch(self, step: int) -> bool:
-        """Whether a watched step is the last one of its cycle."""
-        return self.is_watched(step) and (step - self.skip_first + 1) % (self.wait + self.warmup + self.active) == 0
-
-
-def tensorboard_trace_handler(
-    dir_name: str | None = None, worker_name: str | None = None, analyse_flag: bool = True, async_mode: bool = False,
-) -> Callable[[Any], None]:
-    """What writes a trace into the folder `dir_name` (the profiler's own where None) under `worker_name`, once one is ready.
-
-    `async_mode` and `analyse_flag` say how Ascend's files would be read; the trace is written at once, unless `analyse_flag` is False.
-    """
-    if async_mode:
-        raise ValueError(message("tensorboard_trace_handler(async_mode=True)", "False: the trace is written at once"))
-
-    def ready(profiler: Any) -> None:
-        if analyse_flag:
-            profiler._write(Path(dir_name) if dir_name else None, worker_name)
-
-    return ready
+from torchspore.base.text import message, short
+from torchspore.context import effects
+from torchspore.engine.profiling import files, watch
+from torchspore.engine.profiling.record import Record
+from torchspore.mindspore.profiler import arguments
+from torchspore.mindspore.profiler.choices import ProfilerActivity, ProfilerLevel
+from torchspore.mindspore.profiler.schedules import later
 
 
 class Profiler:
     """Watches operators from `start` (at once, with `start_profile`) to `stop`; `analyse` writes what was seen into `output_path`.
 
-    The files are `trace_N.json`, which chrome://tracing and Perfetto draw, and `operators_N.csv`, the longest operators first. Raises
-    TypeError for an argument that no profiler has, ValueError for one that asks for Ascend's hardware.
+    A profile is a folder `HOST_PROCESS_TIME_ascend_ms` with the files of MindSpore 2.x: `ASCEND_PROFILER_OUTPUT/trace_view.json`, which
+    Perfetto and `torchspore trace view` draw, tables of operators, steps and memory, and `FRAMEWORK`; beside it stands `profiler` with
+    those of 1.x. `data_simplification=False` adds torch's own trace. Raises TypeError for an argument that no profiler has, ValueError
+    for one that asks for Ascend's hardware.
     """
 
     def __init__(self, **kwargs: Any) -> None:
-        unknown = [name for name in kwargs if name not in _OPTIONS]
-        if unknown:
-            raise TypeError(message(f"Profiler({unknown[0]}={short(kwargs[unknown[0]])})", one_of(_OPTIONS)))
-        given = {**_OPTIONS, **kwargs}
-        for name in _HARDWARE:
-            if given[name]:
-                raise ValueError(message(f"Profiler({name}={short(given[name])})", "False: only Ascend's own tools measure it"))
-        if given["aic_metrics"] not in (AicoreMetrics.AiCoreNone, None):
-            raise ValueError(message(f"Profiler(aic_metrics={given['aic_metrics']})", "AicoreMetrics.AiCoreNone: no such cores here"))
-        self._given, self._folder = given, Path(str(given["output_path"])).expanduser()
+        self._given = arguments.checked(type(self).__name__, kwargs)
+        self._folder = Path(str(self._given["output_path"])).expanduser()
         self._metadata: dict[str, Any] = {}
-        self._trace: profiling.Trace | None = None
-        self._seen: list[profiling.Trace] = []
+        self._watch: watch.Watch | None = None
+        self._warming = False
+        self._seen: list[tuple[Record, watch.Watch]] = []
+        self._sums: dict[tuple[str, str], list[int]] = {}
         self._step = 0
         self._is_on = False
-        if given["start_profile"]:
+        watch.expect()
+        if self._given["start_profile"]:
             self.start()
 
     def start(self) -> None:
-        """Watches from now on, or the steps that the schedule names. Raises RuntimeError where it does already."""
+        """Watches from now on, or the steps that the schedule names. Raises RuntimeError where it does already, or another one does."""
         if self._is_on:
             raise RuntimeError(message("Profiler.start()", "a profiler that has not been started"))
         self._is_on, self._step = True, 0
-        if self._watches():
-            self._begin()
+        try:
+            self._follow()
+        except BaseException:
+            self._is_on = False
+            raise
+        atexit.register(self._leave)
 
     def stop(self) -> None:
         """Watches no longer. Raises RuntimeError where it did not."""
         if not self._is_on:
             raise RuntimeError(message("Profiler.stop()", "a profiler that was started", hint="call start() before"))
         self._is_on = False
+        atexit.unregister(self._leave)
         self._end()
+
+    def _leave(self) -> None:
+        """Ends a watch that the program left open: torch's profiler does not outlive the interpreter."""
+        if self._watch is not None:
+            self._watch.stop()
 
     def step(self) -> None:
         """Says that a step is over."""
@@ -115,72 +74,149 @@ class Profiler:
         if plan is not None and plan.ends_watch(self._step):
             self._end()
         self._step += 1
-        if self._trace is None and self._watches():
-            self._begin()
+        self._follow()
 
-    def _watches(self) -> bool:
-        return self._given["schedule"] is None or self._given["schedule"].is_watched(self._step)
+    def _follow(self) -> None:
+        """Begins or ends watching, as the schedule says of the step that begins."""
+        plan = self._given["schedule"]
+        warms = plan is not None and not plan.is_watched(self._step) and plan(self._step).name == "WARM_UP"
+        watched = plan is None or plan.is_watched(self._step)
+        if self._watch is not None and self._warming and not warms:
+            self._watch.stop()                       # what was watched to warm up is thrown away
+            self._watch = None
+        if self._watch is None and (watched or warms):
+            self._begin()
+            self._warming = warms
 
     def _begin(self) -> None:
-        if self._given["profiler_level"] is ProfilerLevel.LevelNone:
-            return
-        asked = self._given["activities"] or list(ProfilerActivity)
-        self._trace = profiling.Trace(
-            ProfilerActivity.CPU in asked, ProfilerActivity.GPU in asked, self._given["record_shapes"], self._given["profile_memory"],
-            self._given["with_stack"],
+        given = self._given
+        asked = given["activities"] or list(ProfilerActivity)
+        made = watch.Watch(
+            ProfilerActivity.CPU in asked, ProfilerActivity.GPU in asked, given["record_shapes"], arguments.with_memory(given),
+            given["with_stack"],
         )
-        self._trace.start()
+        try:
+            made.start()
+        except watch.Busy:
+            hint = "call stop() of the other one, or unset enable_profiling"
+            text = message("Profiler.start() while another profiler watches", "one at a time in a process", hint=hint)
+            raise RuntimeError(text) from None
+        self._watch = made
 
     def _end(self) -> None:
-        trace, self._trace = self._trace, None
-        if trace is not None:
-            trace.stop()
-            self._seen.append(trace)
-            if self._given["on_trace_ready"] is not None:
-                self._given["on_trace_ready"](self)
+        made, self._watch = self._watch, None
+        if made is not None:
+            made.stop()
+            if not self._warming:
+                self._seen.append((self._read(made), made))
+                if self._given["on_trace_ready"] is not None:
+                    self._given["on_trace_ready"](self)
+
+    def _read(self, made: watch.Watch) -> Record:
+        found = made.read()
+        config = self._given["experimental_config"]
+        if config is not None:
+            found = replace(found, stretches=[one for one in found.stretches if one.kind != "range" or config.keeps(one.name)])
+        if not self._given["data_process"] and self._given["profiler_level"] is ProfilerLevel.LevelNone:
+            found = replace(found, operators=[])
+        for row in found.operators:
+            own = self._sums.setdefault((row.kind, ",".join(map(str, row.inputs))), [0, 0, 0])
+            own[0] += 1
+            own[1] += row.cost
+            own[2] += bool(row.device_span)
+        return found
 
     def analyse(self, offline_path: str | None = None, pretty: bool = False, step_list: Any = None, mode: str = "sync") -> None:
-        """Ends watching, where it goes on, and writes the files; `pretty` indents JSON, and `mode` 'async' writes at once all the same.
+        """Ends watching, where it goes on, and writes the files; `pretty` indents JSON, `mode` 'async' writes beside the program.
 
-        Raises ValueError for `offline_path` and `step_list`, which pick from files of Ascend's.
+        `step_list` chooses steps, by their numbers from 1 on. `offline_path` reads a profile that was written before, as `offline_analyse`
+        does. Raises TypeError and ValueError for arguments that do not fit.
         """
-        if offline_path is not None or step_list is not None:
-            raise ValueError(message("Profiler.analyse(offline_path=..., step_list=...)", "None: traces are whole, and of this process"))
+        if offline_path is not None:
+            self.offline_analyse(offline_path, pretty, step_list)
+            return
+        steps = _chosen("Profiler.analyse", step_list)
         if mode not in ("sync", "async"):
             raise ValueError(message(f"Profiler.analyse(mode={short(mode)})", "'sync' or 'async'"))
         if self._is_on:
             self.stop()
-        self._write(None, None, 2 if pretty else None)
+        write = self._writer(None, None, pretty, steps)
+        later(write) if mode == "async" else write()
 
-    def _write(self, folder: Path | None, worker: str | None, indent: int | None = None) -> None:
-        folder = folder or self._folder
-        folder.mkdir(parents=True, exist_ok=True)
-        start = worker or f"{time.strftime('%Y%m%d%H%M%S')}"
-        for number, trace in enumerate(self._seen):
-            trace.write(folder / f"trace_{start}_{number}.json")
-            with (folder / f"operators_{start}_{number}.csv").open("w", newline="") as file:
-                rows = csv.DictWriter(file, ("name", "count", "total_us", "self_us"))
-                rows.writeheader()
-                rows.writerows(trace.totals())
-        if self._metadata:
-            (folder / f"metadata_{start}.json").write_text(json.dumps(self._metadata, indent=indent))
-        self._seen = []
+    def _writer(
+        self, folder: Path | None, worker: str | None, pretty: bool = False, steps: frozenset[int] = frozenset(),
+    ) -> Callable[[], None]:
+        """What writes all that was seen and not written yet."""
+        seen, self._seen = self._seen, []
+        target, metadata = folder or self._folder, dict(self._metadata)
+
+        def write() -> None:
+            wanted = arguments.wanted(self._given, metadata, pretty, steps)
+            for record, made in seen:
+                own = files.write(record, target, wanted, worker)
+                files.write_older(record, target, wanted, _rank())
+                if self._given["data_process"]:
+                    files.write_input(record, target, _rank())
+                if not self._given["data_simplification"]:
+                    (own / "PROF_torch").mkdir()
+                    made.export(str(own / "PROF_torch" / "trace.json"))
+                effects.note("profile", f"{len(record.operators):,} operators in {len(record.steps):,} steps: {own}")
+
+        return write
+
+    @staticmethod
+    def offline_analyse(path: str, pretty: bool = False, step_list: Any = None, data_simplification: bool = True) -> None:
+        """Writes the page of each profile below `path` beside its trace, as `trace_view.html`, and its operators as `operators.json`.
+
+        `pretty` indents that, `step_list` keeps the steps of these numbers. With `data_simplification=False` torch's own traces that lie
+        there get a page too. Raises ValueError where there is no profile, or a damaged one.
+        """
+        from torchspore.base.files import write_whole
+        from torchspore.view import trace
+
+        steps = _chosen("Profiler.offline_analyse", step_list)
+        found = sorted(Path(path).expanduser().rglob("trace_view.json"))
+        found += [] if data_simplification else sorted(Path(path).expanduser().rglob("PROF_torch/trace.json"))
+        if not found:
+            raise ValueError(message(f"Profiler.offline_analyse({short(path)})", "a folder with a profile (trace_view.json)"))
+        for file in found:
+            try:
+                read = trace.read(file, steps)
+            except trace.NotATrace as error:
+                raise ValueError(message(f"Profiler.offline_analyse({short(path)}): {file}: {error}", "a trace")) from None
+            write_whole(file.with_suffix(".html"), trace.page(read, file))
+            rows = trace.data(read, file)["operators"]
+            write_whole(file.with_name("operators.json"), json.dumps(rows, indent=2 if pretty else None))
 
     def op_analyse(self, op_name: str | Iterable[str], device_id: int | None = None) -> str:
-        """JSON of how often the operators of these names ran and how long, in microseconds. Raises ValueError for a `device_id`."""
-        if device_id is not None:
-            raise ValueError(message(f"Profiler.op_analyse(device_id={short(device_id)})", "None"))
-        wanted = {op_name} if isinstance(op_name, str) else set(op_name)
-        return json.dumps([row for trace in self._seen for row in trace.totals() if row["name"].rpartition("::")[2] in wanted])
+        """JSON: of each type of operator how often it ran with inputs of each shape, and how long, in microseconds.
+
+        Raises TypeError for what are no names, ValueError for a `device_id` below 0.
+        """
+        names = [op_name] if isinstance(op_name, str) else list(op_name) if isinstance(op_name, (list, tuple, set)) else None
+        if names is None or not all(isinstance(name, str) for name in names):
+            raise TypeError(message(f"Profiler.op_analyse({short(op_name)})", f"a str or a list of strs, got {type(op_name).__name__}"))
+        if device_id is not None and (isinstance(device_id, bool) or not isinstance(device_id, int) or device_id < 0):
+            raise ValueError(message(f"Profiler.op_analyse(device_id={short(device_id)})", "an int from 0 on, or None"))
+        found: dict[str, Any] = {name: [] for name in names}
+        for (kind, shapes), (count, span, on_device) in self._sums.items():
+            if kind in found:
+                found[kind].append({
+                    "op_side": "gpu" if on_device else "cpu", "input_shape": shapes, "op_occurrences": count,
+                    "op_total_time(us)": span / 1e3, "op_avg_time(us)": span / 1e3 / count,
+                })
+        return json.dumps({**found, "device_id": str(_rank()) if device_id is None else device_id})
 
     def add_metadata(self, key: str, value: str) -> None:
-        """Writes `key: value` beside the trace. Raises TypeError for what is no str."""
+        """Writes `key: value` into profiler_metadata.json. Raises TypeError for what is no str."""
         if not isinstance(key, str) or not isinstance(value, str):
             raise TypeError(message(f"add_metadata({short(key)}, {short(value)})", "two strs"))
         self._metadata[key] = value
 
     def add_metadata_json(self, key: str, value: str) -> None:
-        """Writes `key` and what the JSON text `value` says beside the trace."""
+        """Writes `key` and what the JSON text `value` says into profiler_metadata.json. Raises ValueError for what is no JSON."""
+        if not isinstance(key, str) or not isinstance(value, str):
+            raise TypeError(message(f"add_metadata_json({short(key)}, {short(value)})", "two strs"))
         self._metadata[key] = json.loads(value)
 
 
@@ -192,12 +228,10 @@ class profile(Profiler):
         parallel_strategy: bool = False, start_profile: bool = True, hbm_ddr: bool = False, pcie: bool = False, sync_enable: bool = True,
         record_shapes: bool = False, schedule: Any = None, on_trace_ready: Any = None, experimental_config: Any = None,
     ) -> None:
-        if experimental_config is not None:
-            raise ValueError(message("profile(experimental_config=...)", "None: it is about Ascend's own tools"))
         super().__init__(
             activities=activities, with_stack=with_stack, profile_memory=profile_memory, data_process=data_process,
             parallel_strategy=parallel_strategy, start_profile=False, hbm_ddr=hbm_ddr, pcie=pcie, sync_enable=sync_enable,
-            record_shapes=record_shapes, schedule=schedule, on_trace_ready=on_trace_ready,
+            record_shapes=record_shapes, schedule=schedule, on_trace_ready=on_trace_ready, experimental_config=experimental_config,
         )
         self._starts = start_profile
 
@@ -209,3 +243,16 @@ class profile(Profiler):
     def __exit__(self, *_: Any) -> None:
         if self._is_on:
             self.stop()
+
+
+def _chosen(call: str, steps: Any) -> frozenset[int]:
+    if steps is None:
+        return frozenset()
+    if not isinstance(steps, (list, tuple)) or not all(isinstance(step, int) and not isinstance(step, bool) for step in steps):
+        raise TypeError(message(f"{call}(step_list={short(steps)})", "a list of ints"))
+    return frozenset(steps)
+
+
+def _rank() -> int:
+    text = os.environ.get("RANK_ID", "0")
+    return int(text) if text.isdigit() else 0

@@ -19,12 +19,15 @@ from torchspore.mindspore.train.serialization import load_checkpoint, load_param
 
 def build_searched_strategy(strategy_filename: str) -> dict[str, Any]:
     """The layouts of Parameters in a strategy file, by name. Raises TypeError and ValueError for what is no such file."""
-    if not isinstance(strategy_filename, str):
-        wrote = f"build_searched_strategy({short(strategy_filename)})"
-        raise TypeError(message(wrote, f"a file name, got {type(strategy_filename).__name__}"))
-    if not Path(strategy_filename).is_file():
-        raise ValueError(message(f"build_searched_strategy({strategy_filename!r})", "a file that is there"))
-    return strategy_file.layouts(Path(strategy_filename))
+    return strategy_file.layouts(_file("build_searched_strategy", strategy_filename))
+
+
+def _file(call: str, name: str) -> Path:
+    if not isinstance(name, str):
+        raise TypeError(message(f"{call}({short(name)})", f"a file name, got {type(name).__name__}"))
+    if not Path(name).is_file():
+        raise ValueError(message(f"{call}({name!r})", "a file that is there"))
+    return Path(name)
 
 
 def merge_sliced_parameter(sliced_parameters: list[Parameter], strategy: dict[str, Any] | None = None) -> Parameter:
@@ -168,12 +171,7 @@ def restore_group_info_list(group_info_file_name: str) -> list[int]:
 
     Raises TypeError and ValueError for what is no such file.
     """
-    if not isinstance(group_info_file_name, str):
-        wrote = f"restore_group_info_list({short(group_info_file_name)})"
-        raise TypeError(message(wrote, f"a file name, got {type(group_info_file_name).__name__}"))
-    if not Path(group_info_file_name).is_file():
-        raise ValueError(message(f"restore_group_info_list({group_info_file_name!r})", "a file that is there"))
-    return strategy_file.same_ranks(Path(group_info_file_name))
+    return strategy_file.same_ranks(_file("restore_group_info_list", group_info_file_name))
 
 
 def layout(dev_matrix: Iterable[int], tensor_map: Iterable[int], step: int = 0, size: int = 0) -> SimpleNamespace:

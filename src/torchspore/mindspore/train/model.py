@@ -1,6 +1,7 @@
 """`Model`: trains, evaluates and predicts."""
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator
 from typing import Any
 
@@ -10,7 +11,7 @@ from torchspore.mindspore.common.tensor import Tensor
 from torchspore.mindspore.nn.cell import Cell
 from torchspore.mindspore.nn.optim import Optimizer
 from torchspore.mindspore.nn.wrap.cell_wrapper import WithEvalCell, WithLossCell
-from torchspore.mindspore.train import amp
+from torchspore.mindspore.train import amp, progress
 from torchspore.mindspore.train.callback._callback import CallbackManager, InternalCallbackParam, RunContext, _handle_loss, set_cur_net
 from torchspore.mindspore.train.checks import check_bool, check_int, check_type
 from torchspore.mindspore.train.loss_scale_manager import LossScaleManager
@@ -169,11 +170,12 @@ class Model:
         skipped = getattr(dataset, "get_init_step", int)() // steps
         batches = dataset.create_tuple_iterator(num_epochs=epoch - initial_epoch + skipped)
         run = RunContext(state)
+        bar = progress.bar(state, batches)
         try:
-            with CallbackManager(callbacks) as called:
+            with CallbackManager(callbacks) as called, bar or contextlib.nullcontext():
                 called.on_train_begin(run)
                 for number in range(initial_epoch + 1, epoch + 1):
-                    self._train_epoch(number, batches, called, run, state)
+                    self._train_epoch(number, batches, called, run, state, bar)
                     if number in evaluated and not run.get_stop_requested():
                         self._eval_in_fit(valid_dataset, callbacks, state)
                     called.on_train_epoch_end(run)
@@ -185,7 +187,7 @@ class Model:
         finally:
             batches.stop()
 
-    def _train_epoch(self, number: int, batches: Any, called: CallbackManager, run: RunContext, state: Any) -> None:
+    def _train_epoch(self, number: int, batches: Any, called: CallbackManager, run: RunContext, state: Any, bar: Any) -> None:
         state.cur_epoch_num = number
         set_cur_net(self._train_network)
         self._train_network.set_train()
@@ -197,6 +199,8 @@ class Model:
             called.on_train_step_begin(run)
             state.net_outputs = self._train_network(*batch)
             called.on_train_step_end(run)
+            if bar is not None:
+                bar.step(state)
             if run.get_stop_requested():
                 break
 

@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch.fx.node import Node
 
-from torchspore.engine import private
+from torchspore.engine import determinism, private
 from torchspore.engine.debug import where
 from torchspore.engine.graph.fx.aliasing import writes
 from torchspore.engine.graph.passes.in_place import overwrite
@@ -123,7 +123,7 @@ def _call(node: Node, names: dict[Node, str], bound: dict[str, Any]) -> str:
         return f"{names[node.args[0]]}[{node.args[1]}]"  # type: ignore[index]
     shown = target.name() if is_operator(target) else f"{getattr(target, '__name__', 'call')}_{id(target)}"
     name = "f_" + "".join(c if c.isalnum() else "_" for c in shown)
-    bound[name] = function(target)
+    bound[name] = determinism.in_graph(target, function(target))
     given = [_text(a, names, bound) for a in node.args] + [f"{k}={_text(v, names, bound)}" for k, v in node.kwargs.items()]
     return f"{name}({', '.join(given)})"
 

@@ -16,11 +16,10 @@ from pathlib import Path
 
 import torch
 
-from torchspore.base import once
+from torchspore.base import once, trust
 from torchspore.base.files import read_plain, write_whole
 from torchspore.context import effects
 from torchspore.engine.front import FRONT
-from torchspore.engine.graph.cache import trust
 from torchspore.engine.graph.report import log
 
 LIMIT = "TORCHSPORE_CACHE_LIMIT"

@@ -35,6 +35,7 @@ _DROPPED = Outcome.applied("RELEASE: graphs keep no lines and no Cells")
 _WITH_CLASSES = Outcome.applied("scopes name the class of each Cell: Default/fc-Dense")
 _WITHOUT_CLASSES = Outcome.applied("scopes name attributes alone: Default/fc")
 _NO_SCOPES = Outcome.no_effect("scopes are kept where save_graphs or debug_level=DEBUG asks for them")
+_all = False
 _asked: ContextVar[bool | None] = ContextVar("torchspore_debug_level", default=None)
 
 
@@ -42,6 +43,12 @@ def is_kept() -> bool:
     """Whether graphs and refusals made now keep where they come from."""
     own = _asked.get()
     return bool(STORE.get("debug_level")) if own is None else own
+
+
+def keep_all() -> None:
+    """Lets all graphs that are captured from now on keep where they come from: a profiler or a summary will show it."""
+    global _all
+    _all = True
 
 
 @contextmanager
@@ -59,7 +66,7 @@ def attach(tracer: Any) -> None:
     wanted = is_kept()
     if wanted or STORE.source("debug_level")[0] != "default":
         effects.report("debug_level", _KEPT if wanted else _DROPPED)
-    wanted = wanted or stages.current() is not None or where.followers > 0
+    wanted = wanted or _all or stages.current() is not None or where.followers > 0
     with_classes = bool(STORE.get("reserve_class_name_in_scope"))
     if STORE.source("reserve_class_name_in_scope")[0] != "default":
         effects.report("reserve_class_name_in_scope", (_WITH_CLASSES if with_classes else _WITHOUT_CLASSES) if wanted else _NO_SCOPES)

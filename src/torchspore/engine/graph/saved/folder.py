@@ -19,7 +19,11 @@ _numbers: dict[Path, itertools.count[int]] = {}
 class Folder:
     """Where the files of this process go: the directory itself, in a distributed run `rank_N` in it."""
 
-    def __init__(self) -> None:
+    def __init__(self, writes: bool = True) -> None:
+        """Without `writes` the texts of graphs are only kept."""
+        self.writes = writes
+        self.texts: list[tuple[str, str]] = []
+        """What was put in, by its stem: the text of each graph."""
         root = Path(STORE.get("save_graphs_path") or ".").absolute()
         self.root = root / process.folder() if process.is_distributed() else root
         self.usable = True
@@ -30,6 +34,10 @@ class Folder:
 
         `stem` may name a directory in it, `verbose_ir_files/hwopt_pool`.
         """
+        if ending == "ir":
+            self.texts.append((stem, text))
+        if not self.writes:
+            return f"{stem}.{ending}"
         number = next(_numbers.setdefault(self.root, itertools.count()))
         name = f"{stem}_{number:04d}.{ending}"
         return name if self.replace(name, text, READ_ONLY) else ""

@@ -37,10 +37,10 @@ _numbers = itertools.count()
 class Recording:
     """Takes the stages of one compilation and writes what the level asks for."""
 
-    def __init__(self, name: str, line: str, settings: Mapping[str, str], level: int, draws: bool) -> None:
-        """`level` is 1 to 3; with `draws` the main stages become drawings at level 2 too."""
+    def __init__(self, name: str, line: str, settings: Mapping[str, str], level: int, draws: bool, writes: bool = True) -> None:
+        """`level` is 1 to 3; with `draws` the main stages become drawings at level 2 too. Without `writes` texts are kept, and no file."""
         self.compilation = Compilation(name, line, settings)
-        self.folder = Folder()
+        self.folder = Folder(writes)
         self._level, self._draws = level, draws
         self._name = "".join(c if c.isalnum() else "_" for c in name)
         self._taker = Taker()
@@ -94,6 +94,8 @@ class Recording:
         for stage in self._finals():
             self._write(f"graph_build_{next(_numbers)}", "graph_build", "the final graph", stage.snapshot, self._level >= 3)
         self.compilation.seconds = time.perf_counter() - self._started
+        if not self.folder.writes:
+            return
         from torchspore.engine.graph.saved.page import write  # what it reads from files is read once something is saved
 
         write(self.folder, self.compilation)

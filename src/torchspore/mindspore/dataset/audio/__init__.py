@@ -55,23 +55,7 @@ from torchspore.mindspore.dataset.audio.transforms import (
     Vad,
     Vol,
 )
-from torchspore.mindspore.dataset.audio.utils import (
-    BorderType,
-    DensityFunction,
-    FadeShape,
-    GainType,
-    Interpolation,
-    MelType,
-    Modulation,
-    NormMode,
-    NormType,
-    ResampleMethod,
-    ScaleType,
-    WindowType,
-    create_dct,
-    linear_fbanks,
-    melscale_fbanks,
-)
+from torchspore.mindspore.dataset.audio.utils import *
 from torchspore.names import missing
 
 __getattr__ = missing(__name__)

@@ -1,6 +1,5 @@
 """The choices that audio transforms take by name, and banks of filters."""
 
-# ruff: noqa: F401
 from __future__ import annotations
 
 from torchspore.mindspore.dataset.audio.banks import create_dct, linear_fbanks, melscale_fbanks
@@ -18,3 +17,8 @@ from torchspore.mindspore.dataset.audio.choices import (
     ScaleType,
     WindowType,
 )
+
+__all__ = [
+    "BorderType", "DensityFunction", "FadeShape", "GainType", "Interpolation", "MelType", "Modulation", "NormMode", "NormType",
+    "ResampleMethod", "ScaleType", "WindowType", "create_dct", "linear_fbanks", "melscale_fbanks",
+]

@@ -6,9 +6,9 @@ import time
 from typing import Any
 
 from torchspore.base.text import message
+from torchspore.mindspore.common._callback import Callback
 from torchspore.mindspore.dataset.core import config
 from torchspore.mindspore.dataset.core.validator_helpers import check_int
-from torchspore.mindspore.train.callback._callback import Callback
 
 _EVENTS = ("ds_begin", "ds_epoch_begin", "ds_epoch_end", "ds_step_begin", "ds_step_end")
 

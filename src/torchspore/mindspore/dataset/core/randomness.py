@@ -38,6 +38,11 @@ def enter_row(key: tuple[int, ...], stream: np.random.Generator | None = None) -
     return outer
 
 
+def next_row(key: tuple[int, ...]) -> None:
+    """Goes on to another row, between `enter_row` and `leave_row`."""
+    _thread.key, _thread.generator = key, None
+
+
 def leave_row(outer: Outer = _NONE) -> np.random.Generator | None:
     """Ends what `enter_row` began, and goes back to `outer`; gives the row's stream, for a later step of the same row."""
     stream = _thread.generator

@@ -79,12 +79,29 @@ class BatchDataset(UnionBaseDataset):
         return -1 if callable(self.batch_size) else int(self.batch_size)
 
     def _epoch(self, run: Run) -> Iterator[Row]:
+        blocks = self._whole_blocks(run)
+        if blocks is not None:
+            yield from blocks
+            return
         parts = self._parts(run)
         if self._in_processes and not config.get_debug_mode():
             yield from run.keep(self, lambda: self._start_processes(run)).map(parts)
             return
         for values, info, _ in parts:
             yield self._join(values, self.children[0]._columns(), info)
+
+    def _whole_blocks(self, run: Run) -> Iterator[Row] | None:
+        """The batches where rows come in blocks and need nothing but to be joined; else None."""
+        if callable(self.batch_size) or type(self) is not BatchDataset or self.per_batch_map is not None:
+            return None
+        blocks = self.children[0]._blocks(run, self.batch_size)
+        return None if blocks is None else self._joined(blocks)
+
+    def _joined(self, blocks: Iterator[list[Any]]) -> Iterator[Row]:
+        names = self.children[0]._columns()
+        for columns in blocks:
+            if not self.drop_remainder or len(columns[0]) == self.batch_size:
+                yield tuple(one if type(one) is np.ndarray else stack(one, name) for one, name in zip(columns, names))
 
     def _start_processes(self, run: Run) -> Processes:
         columns = self.children[0]._columns()
@@ -94,9 +111,7 @@ class BatchDataset(UnionBaseDataset):
 
         where = f"batch(per_batch_map={name_of(self.per_batch_map)})"
         work, megabytes = _Work(self._joining(columns), run.seed), shared_megabytes(self._max_rowsize)
-        processes = Processes(self.num_parallel_workers or 1, work, where, rows_of, megabytes)
-        run.on_close(processes.close)
-        return processes
+        return run.closing(Processes(self.num_parallel_workers or 1, work, where, rows_of, megabytes))
 
     def _parts(self, run: Run) -> Iterator[_Part]:
         """For each batch, the rows' values by column, and which pass through them it is of."""
@@ -195,6 +210,8 @@ def stack(values: Any, name: str) -> Any:
         if value.dtype != first.dtype and not (text and value.dtype.kind == first.dtype.kind):
             what = f"batch: column {name!r} is {first.dtype} in the batch's first row and {value.dtype} in row {number}"
             raise PipelineError(message(what, "rows of one dtype", hint=f"convert them in a map: TypeCast(...) on {name!r}"))
+    if first.ndim:                             # np.stack makes a view of each first, which costs more than small rows
+        return np.concatenate(values).reshape(len(values), *first.shape)
     return np.stack(values)
 
 

@@ -4,6 +4,9 @@ A transform of a small image costs more in Python calls than in arithmetic. Wher
 (`_apply_stack`) and the rows have one shape and dtype, they go through it together; text goes through `_apply_rows`, which takes a list of
 values, and a step that knows how to do the one before it in the same go (`_after`) does. Any other step takes rows one by one. The results
 are the same. Only rows of sources of our own are collected: a generator may wait for what the program does with the last row.
+
+From a source of light rows (`Dataset._blocks`) to a batch they need never be apart: one gather makes a block, steps for stacks work on it
+whole, a Python function gets its rows, and what comes out is the batch.
 """
 from __future__ import annotations
 
@@ -19,6 +22,18 @@ ROWS = 32
 _SECONDS = 5e-3
 _LARGE = 16_384
 """Bytes of a row from which arithmetic counts, not calls: several such rows are more than a processor's cache holds."""
+
+
+def rows(columns: list[Any]) -> Iterator[tuple[Any, ...]]:
+    """The single rows of a block."""
+    return zip(*[values(column) for column in columns])
+
+
+def values(column: Any) -> list[Any]:
+    """A block's values of one column."""
+    if type(column) is list:
+        return column
+    return list(column) if column.ndim > 1 else [column[at, ...] for at in range(len(column))]
 
 
 def can_stack(operations: list[Any]) -> bool:
@@ -83,6 +98,22 @@ def run(operations: list[Any], values: list[Any], keys: list[tuple[int, ...]]) -
             streams[number] = randomness.leave_row()
         current = found
     return [current[number, ...] for number in range(len(values))] if type(current) is np.ndarray else current
+
+
+def are_for_many(operations: list[Any]) -> bool:
+    """Whether each step takes stacks or lists of rows."""
+    return all(hasattr(one, "_apply_stack") or hasattr(one, "_apply_rows") for one in joined(operations))
+
+
+def run_whole(operations: list[Any], column: Any) -> Any:
+    """A block's column after operations that all take stacks or lists of rows."""
+    for operation in operations:
+        column = _stacked(column) if hasattr(operation, "_apply_stack") else column
+        if type(column) is np.ndarray and hasattr(operation, "_apply_stack"):
+            column = operation._apply_stack(column)
+        else:
+            column = operation._apply_rows(list(column))
+    return column
 
 
 def _stacked(values: Any) -> Any:

@@ -49,6 +49,13 @@ class Dataset:
     def _epoch(self, run: Run) -> Iterator[Row]:
         raise NotImplementedError
 
+    def _blocks(self, _run: Run, _size: int) -> Iterator[list[Any]] | None:
+        """The rows of an epoch `size` at a time: for each column a stacked array of its own, or a list of values. See `blocks`.
+
+        None where the step gives rows one by one; nothing has been read then.
+        """
+        return None
+
     def _size(self) -> int | None:
         """Rows of an epoch, None where only reading tells."""
         return self.children[0]._size()

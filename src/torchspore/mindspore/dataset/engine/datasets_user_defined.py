@@ -27,6 +27,9 @@ from torchspore.mindspore.dataset.engine.schema import as_schema
 _WORTH_A_PROCESS = 300e-6
 """Seconds a row."""
 
+_LIGHT = 16_384
+"""Bytes of a row up to which many are copied at once: less than what handling each costs."""
+
 
 class GeneratorDataset(MappableDataset, UnionBaseDataset):
     """Rows that a Python object gives: one with `__getitem__` and `__len__`, an iterable, or a function that returns an iterator.
@@ -88,7 +91,7 @@ class GeneratorDataset(MappableDataset, UnionBaseDataset):
         return 1 if self.batch_sampler is None else -1
 
     def _read(self, index: int) -> Row:
-        return self._row(self._value(index), self.column_names)
+        return self._row(self._value(index))
 
     def _value(self, index: int) -> Any:
         try:
@@ -100,11 +103,11 @@ class GeneratorDataset(MappableDataset, UnionBaseDataset):
         """The rows of these indices joined: by `collate_fn`, which has a list of each column's values, or along a new first axis."""
         rows = [self._value(index) for index in indices]
         if self.collate_fn is None:
-            parts = zip(*[self._row(row, self.column_names) for row in rows])
+            parts = zip(*[self._row(row) for row in rows])
             return tuple(stack(values, name) for values, name in zip(parts, self.column_names))
         columns = zip(*[[to_array(one, self._place) for one in tree.listed(row)] for row in rows])
         where = f"{type(self).__name__}(collate_fn={name_of(self.collate_fn)})"
-        return self._row(guarded(where, self.collate_fn, *map(list, columns)), self.column_names)
+        return self._row(guarded(where, self.collate_fn, *map(list, columns)))
 
     def _batches(self) -> Iterator[list[int]]:
         """The indices of each batch."""
@@ -131,9 +134,7 @@ class GeneratorDataset(MappableDataset, UnionBaseDataset):
             return f"row {task[1][0]}" if len(task[1]) == 1 else f"rows {short(task[1])}"
 
         count, megabytes = self.num_parallel_workers or 1, shared_megabytes(self._max_rowsize)
-        processes = Processes(count, _Work(self._reader(read), run.seed), self._place, rows_of, megabytes)
-        run.on_close(processes.close)
-        return processes
+        return run.closing(Processes(count, _Work(self._reader(read), run.seed), self._place, rows_of, megabytes))
 
     def _reader(self, read: Callable[[Any], Row]) -> Callable[[Any], Row]:
         """`read` of a copy of this source without what chooses the rows, which stays here: a spawned process need not know it."""
@@ -159,7 +160,7 @@ class GeneratorDataset(MappableDataset, UnionBaseDataset):
     def _iterate(self) -> Iterator[Row]:
         try:
             for value in self._values():
-                yield self._row(value, self.column_names)
+                yield self._row(value)
         except (PipelineError, GeneratorExit):
             raise
         except Exception as error:
@@ -182,8 +183,8 @@ class GeneratorDataset(MappableDataset, UnionBaseDataset):
         else:  # __getitem__ without __len__
             yield from iter(source)
 
-    def _row(self, value: Any, names: list[str]) -> Row:
-        values = tree.listed(value)
+    def _row(self, value: Any) -> Row:
+        values, names = tree.listed(value), self.column_names
         if len(values) != len(names):
             expected = f"{len(names)} values a row, one for each of {names}, got {len(values)}"
             raise PipelineError(message(self._place, expected))
@@ -301,11 +302,18 @@ class NumpySlicesDataset(GeneratorDataset):
     def _read(self, index: int) -> Row:
         return self.source.row(index) if self.source.is_plain else super()._read(index)
 
+    def _gathers(self) -> bool:
+        return self.cache is None and self.source.is_light and self.sampler.reads_ahead()
+
+    def _gather(self, indices: list[int]) -> list[np.ndarray]:
+        return self.source.columns(indices)
+
 
 class _Slices:
     def __init__(self, columns: list[Any]) -> None:
         self._arrays = [np.asarray(column) for column in columns]
         self.is_plain = all(array.dtype.kind in "biufc" for array in self._arrays)      # each text has its own length
+        self.is_light = self.is_plain and sum(array[0].nbytes for array in self._arrays) <= _LIGHT
 
     def __len__(self) -> int:
         return len(self._arrays[0])
@@ -316,6 +324,10 @@ class _Slices:
     def row(self, index: int) -> Row:
         """Views of one row; nothing is left to check about them."""
         return tuple([array[index, ...] for array in self._arrays])
+
+    def columns(self, indices: list[int]) -> list[np.ndarray]:
+        """Copies of several rows, by one gather for each column."""
+        return [array[indices] for array in self._arrays]
 
 
 class PaddedDataset(GeneratorDataset):

@@ -66,19 +66,19 @@ def constructor(arguments: str) -> Callable[..., None]:
 
 def check_folder(call: str, folder: Any, name: str = "dataset_dir") -> Path:
     """The folder as a Path. Raises TypeError for what is no path, ValueError where there is no such folder."""
-    check_type(call, name, folder, (str, Path), "a path")
-    path = Path(folder).expanduser()
-    if not path.is_dir():
-        raise ValueError(message(f"{call}({name}={str(folder)!r})", f"a folder that exists (looked for {path.resolve()})"))
-    return path
+    return _existing(call, folder, name, "folder", Path.is_dir)
 
 
 def check_file(call: str, file: Any, name: str) -> Path:
     """The file as a Path. Raises TypeError for what is no path, ValueError where there is no such file."""
-    check_type(call, name, file, (str, Path), "a path")
-    path = Path(file).expanduser()
-    if not path.is_file():
-        raise ValueError(message(f"{call}({name}={str(file)!r})", f"a file that exists (looked for {path.resolve()})"))
+    return _existing(call, file, name, "file", Path.is_file)
+
+
+def _existing(call: str, given: Any, name: str, kind: str, is_there: Callable[[Path], bool]) -> Path:
+    check_type(call, name, given, (str, Path), "a path")
+    path = Path(given).expanduser()
+    if not is_there(path):
+        raise ValueError(message(f"{call}({name}={str(given)!r})", f"a {kind} that exists (looked for {path.resolve()})"))
     return path
 
 

@@ -5,6 +5,7 @@ Going through one gives the rows of one epoch; the next loop over the same itera
 from __future__ import annotations
 
 import itertools
+import sys
 import weakref
 from collections.abc import Iterator as Rows
 from typing import Any
@@ -12,8 +13,9 @@ from typing import Any
 import numpy as np
 
 from torchspore.base.text import message
+from torchspore.blackbox import marks
 from torchspore.mindspore.dataset.core import config
-from torchspore.mindspore.dataset.engine import whereabouts
+from torchspore.mindspore.dataset.engine import described, whereabouts
 from torchspore.mindspore.dataset.engine.explained import Reading
 from torchspore.mindspore.dataset.engine.rows import Row, Run
 from torchspore.mindspore.dataset.engine.workers import ReadAhead
@@ -41,6 +43,7 @@ class Iterator:
         self._in_epoch = False
         run = Run()
         epochs = _Epochs(dataset, run, skipped)
+        self._source = f"the data pipeline of {type(dataset).__name__}"
         reading = Reading(dataset, run, config.get_debug_mode())
         self._waits, self._is_batched = reading.waits, dataset.get_batch_size() != 1
         self._reader: Any = _Inline(epochs) if reading.is_inline else ReadAhead(
@@ -69,7 +72,7 @@ class Iterator:
             self._waits.begin_epoch()
             self._reader.start_epoch()
         try:
-            row = self._reader.next()
+            row = marks.marked(self._reader.next, self._source, "data")() if marks.wanted else self._reader.next()
             if self._is_batched:
                 self._waits.give(_count(row))
             else:
@@ -92,6 +95,14 @@ class Iterator:
         self._in_epoch = False
 
     release = stop
+
+    def slow_step(self) -> str | None:
+        """The step that makes rows at this moment; None where none does, or nobody can see it."""
+        thread = getattr(self._reader, "thread", None)
+        if thread is None or not self._waits.is_working:
+            return None
+        step = whereabouts.step_of(sys._current_frames().get(thread.ident))
+        return None if step is None else described.label(step)
 
     def _shape(self, row: Row) -> Any:
         raise NotImplementedError

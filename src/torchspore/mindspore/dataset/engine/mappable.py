@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from torchspore.mindspore.dataset.core.validator_helpers import (
     check_shards,
     check_type,
 )
+from torchspore.mindspore.dataset.engine import blocks
 from torchspore.mindspore.dataset.engine.cache_client import DatasetCache
 from torchspore.mindspore.dataset.engine.dataset import SourceDataset
 from torchspore.mindspore.dataset.engine.pace import Pace, paced_map
@@ -27,6 +29,9 @@ from torchspore.mindspore.dataset.engine.samplers import (
     SubsetSampler,
 )
 from torchspore.mindspore.dataset.engine.workers import Workers
+
+_GATHERED = 64
+"""Rows that are read at once."""
 
 
 def choose_sampler(
@@ -117,6 +122,27 @@ class MappableDataset(SourceDataset):
     def _read(self, index: int) -> Row:
         raise NotImplementedError
 
+    def _gathers(self) -> bool:
+        """Whether light rows are read many at once, by `_gather`, which gives copies.
+
+        Only where reading ahead runs no code of users.
+        """
+        return False
+
+    def _gather(self, indices: list[int]) -> list[np.ndarray]:
+        raise NotImplementedError
+
+    def _blocks(self, run: Run, size: int) -> Iterator[list[Any]] | None:
+        return self._gathered(run, size) if self._gathers() else None
+
+    def _gathered(self, run: Run, size: int) -> Iterator[list[Any]]:
+        indices = self.sampler.indices(self._count(), run.keep(self, self.sampler.open))
+        while part := list(islice(indices, size)):
+            yield self._gather(part)
+
+    def _rows_are_fresh(self) -> bool:
+        return self._gathers()
+
     def _size(self) -> int | None:
         return self.sampler.length(self._count())
 
@@ -124,6 +150,10 @@ class MappableDataset(SourceDataset):
         state = run.keep(self, self.sampler.open)
         indices = self.sampler.indices(self._count(), state)
         read = self._read if self.cache is None else self._read_once
+        if self._gathers():
+            while part := list(islice(indices, _GATHERED)):
+                yield from blocks.rows(self._gather(part))
+            return
         if (self.num_parallel_workers or 1) < 2:
             for index in indices:
                 yield read(index)
@@ -140,6 +170,4 @@ class MappableDataset(SourceDataset):
 
 
 def _workers(run: Run, count: int) -> Workers:
-    workers = Workers(count, "torchspore-source")
-    run.on_close(workers.close)
-    return workers
+    return run.closing(Workers(count, "torchspore-source"))

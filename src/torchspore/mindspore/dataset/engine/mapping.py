@@ -5,6 +5,8 @@ import builtins
 from collections.abc import Iterator
 from typing import Any
 
+import numpy as np
+
 from torchspore.base.text import message, short
 from torchspore.engine import tree
 from torchspore.mindspore.dataset.callback.ds_callback import Caller, DSCallback
@@ -15,7 +17,7 @@ from torchspore.mindspore.dataset.engine import blocks
 from torchspore.mindspore.dataset.engine.batching import place_outputs
 from torchspore.mindspore.dataset.engine.broken_rows import Kept, marking, mended
 from torchspore.mindspore.dataset.engine.dataset import Dataset, UnionBaseDataset
-from torchspore.mindspore.dataset.engine.failures import PipelineError, guarded, name_of
+from torchspore.mindspore.dataset.engine.failures import PipelineError, failed, guarded, name_of
 from torchspore.mindspore.dataset.engine.operations import column_positions
 from torchspore.mindspore.dataset.engine.pace import Pace, apply_all, paced_map
 from torchspore.mindspore.dataset.engine.processes import Processes, shared_megabytes
@@ -90,6 +92,35 @@ class MapDataset(UnionBaseDataset):
             yield row
         caller.epoch_end()
 
+    def _blocks(self, run: Run, size: int) -> Iterator[list[Any]] | None:
+        if self.callbacks or self._in_processes or config.get_debug_mode():
+            return None
+        if config.get_error_samples_mode() is not config.ErrorSamplesMode.RETURN:
+            return None
+        builtin = _are_builtin(self.operations)
+        whole = builtin and self._is_of_one_column()
+        stacks = whole and all(hasattr(one, "_apply_stack") for one in self.operations)
+        if not stacks and not (self._works_alone(run) and ((whole and blocks.are_for_many(self.operations)) or not builtin)):
+            return None
+        below = self.children[0]._blocks(run, size)
+        return None if below is None else self._mapped_blocks(below, run, builtin)
+
+    def _works_alone(self, run: Run) -> bool:
+        """Whether its functions are known to run in this thread: nobody asked for more, or an epoch showed that they are too light."""
+        seen = next((one for one in run.kept(self) if isinstance(one, Pace)), None)
+        return (self.num_parallel_workers or 1) < 2 or (seen is not None and seen.each is not None and not seen.shares)
+
+    def _is_of_one_column(self) -> bool:
+        _, taken, outputs = self._names()
+        return len(taken) == len(outputs) == 1
+
+    def _mapped_blocks(self, below: Iterator[list[Any]], run: Run, builtin: bool) -> Iterator[list[Any]]:
+        plan, number = _Plan(self, run), 0
+        for columns in below:
+            count = len(columns[0])
+            yield plan.apply_columns(columns, number, builtin)
+            number += count
+
     def _waits(self) -> bool:
         return bool(self.callbacks) or super()._waits()
 
@@ -112,8 +143,7 @@ class MapDataset(UnionBaseDataset):
     def _in_this_thread(self, rows: Iterator[tuple[int, Row]], plan: _Plan, builtin: bool) -> Iterator[Row]:
         one_column = builtin and len(plan.positions) == len(plan.outputs) == 1
         if config.get_debug_mode() or not (one_column and blocks.can_stack(self.operations) and _reads_by_index(self)):
-            for item in rows:
-                yield plan.apply(item)
+            yield from builtins.map(plan.apply, rows)
             return
         for block, error in blocks.collect(rows):
             yield from plan.apply_block(block)
@@ -132,17 +162,13 @@ class MapDataset(UnionBaseDataset):
             return f"row {first}" if first == last else f"rows {first} to {last}"
 
         count, megabytes = self.num_parallel_workers or 1, shared_megabytes(self._max_rowsize)
-        processes = Processes(count, plan.work, plan.where, rows_of, megabytes)
-        run.on_close(processes.close)
-        return processes
+        return run.closing(Processes(count, plan.work, plan.where, rows_of, megabytes))
 
     def _start_workers(self, run: Run) -> Workers | None:
         count = self.num_parallel_workers or config.get_num_parallel_workers()
         if count < 2 or config.get_debug_mode():
             return None
-        workers = Workers(count, "torchspore-map")
-        run.on_close(workers.close)
-        return workers
+        return run.closing(Workers(count, "torchspore-map"))
 
 
 class _Plan:
@@ -157,7 +183,8 @@ class _Plan:
         self._joined = blocks.joined(node.operations)
         operations = hooked(node.operations, hooks) if (hooks := config.debug_hooks()) else node.operations
         self._steps = [(operation, f"map(operations={name_of(operation)}, input_columns={taken})") for operation in operations]
-        self._writes = not _are_builtin(node.operations)
+        self._owns = not _are_builtin(node.operations) and (node._in_processes or not node.children[0]._rows_are_fresh())
+        """Whether functions, which may write into what they are given, need arrays of their own."""
         self.where = self._steps[-1][1] if self._steps else "map"
         self._key = (run.seed, run.turn(node), _place(node))
         self.mode = config.get_error_samples_mode()
@@ -170,7 +197,7 @@ class _Plan:
         outer = randomness.enter_row((*self._key, number))
         try:
             values: tuple[Any, ...] = tuple([row[position] for position in self.positions])
-            if self._writes:
+            if self._owns:
                 values = tuple([own(value) for value in values])
             for operation, name in self._steps:
                 found = guarded(name, operation, *values)
@@ -178,6 +205,38 @@ class _Plan:
         finally:
             randomness.leave_row(outer)
         return self._row(row, values)
+
+    def apply_columns(self, columns: list[Any], first: int, builtin: bool) -> list[Any]:
+        """A block of rows, the first of which has the number `first`, after all operations."""
+        if builtin:
+            try:
+                found = blocks.run_whole(self._joined, columns[self.positions[0]])
+                return [found if new else columns[index] for new, index in self._sources]
+            except Exception:              # row by row, so that the error is the right row's
+                pass
+        if len(self._steps) == 1 and len(columns) == 1 and self._sources == [(True, 0)]:
+            return [self._apply_one(blocks.values(columns[0]), first)]
+        mapped = builtins.map(self.apply, builtins.enumerate(blocks.rows(columns), first))
+        return [list(column) for column in builtins.zip(*mapped)]
+
+    def _apply_one(self, values: list[Any], first: int) -> list[Any]:
+        """What `apply` comes to where there is one function and one column, with all of it written out: such functions are often light."""
+        (function, name), = self._steps
+        found: list[Any] = []
+        outer = randomness.enter_row(())
+        try:
+            for number, value in builtins.enumerate(values, first):
+                randomness.next_row((*self._key, number))
+                one = function(own(value) if self._owns else value)
+                found.append(one if type(one) is np.ndarray and one.dtype.char != "O" else self._only(one))
+        except Exception as error:
+            raise failed(name, error) from error
+        finally:
+            randomness.leave_row(outer)
+        return found
+
+    def _only(self, value: Any) -> Any:
+        return self._row((None,), value if type(value) is tuple else (value,))[0]
 
     @property
     def turn(self) -> int:

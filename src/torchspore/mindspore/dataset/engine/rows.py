@@ -5,7 +5,7 @@ A row is a tuple with one value for each column: a NumPy array, or a dict that a
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
@@ -13,6 +13,14 @@ from torchspore.mindspore.dataset.core import config
 from torchspore.mindspore.dataset.engine.failures import PipelineError
 
 Row = tuple[Any, ...]
+
+
+class _Closeable(Protocol):
+    @property
+    def close(self) -> Callable[[], None]: ...
+
+
+Opened = TypeVar("Opened", bound=_Closeable)
 
 
 class Run:
@@ -45,6 +53,11 @@ class Run:
     def on_close(self, closer: Callable[[], None]) -> None:
         """Has `closer` called when the run ends, however it ends."""
         self._closers.append(closer)
+
+    def closing(self, opened: Opened) -> Opened:
+        """`opened` itself, which is closed when the run ends, however it ends."""
+        self._closers.append(opened.close)
+        return opened
 
     def close(self) -> None:
         """Ends the run: its threads stop."""

@@ -75,6 +75,11 @@ class BuiltinSampler:
             self.child_sampler = self.child_sampler.reading(labels)
         return self
 
+    def reads_ahead(self) -> bool:
+        """Whether its indexes may be asked for before they are needed: no code of users runs for one, and none is refused."""
+        return type(self) in (SequentialSampler, RandomSampler, DistributedSampler) and (
+            self.child_sampler is None or self.child_sampler.reads_ahead())
+
     # What a pipeline calls -----------------------------------------------------------------------------------------------------------
 
     def open(self) -> dict[str, Any]:

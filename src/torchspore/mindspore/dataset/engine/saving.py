@@ -5,7 +5,6 @@ import contextlib
 import itertools
 from collections.abc import Iterator
 from itertools import islice
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -91,10 +90,9 @@ def _value(value: np.ndarray) -> Any:
 
 
 def _to_tfrecord(name: str, files: int, columns: list[str], rows: Iterator[Row]) -> None:
-    path = Path(name).expanduser()
-    digits = len(str(files - 1))
-    paths = [path] if files == 1 else [path.with_name(f"{path.name}{number:0{digits}}") for number in range(files)]
+    from torchspore.mindspore.mindrecord.shards import paths_of
+
     with contextlib.ExitStack() as stack:
-        opened = [stack.enter_context(whole_file(one)) for one in paths]
+        opened = [stack.enter_context(whole_file(one)) for one in paths_of(name, files)]
         for file, row in zip(itertools.cycle(opened), rows):
             file.write(tfrecord.record(dict(zip(columns, row))))

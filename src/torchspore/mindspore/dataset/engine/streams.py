@@ -148,6 +148,14 @@ class StreamedDataset(Declared, SourceDataset):
 class TextStream(StreamedDataset, TextBaseDataset):
     """A streamed source of text."""
 
+    def _blocks(self, run: Run, size: int) -> Iterator[list[Any]] | None:
+        return self._in_blocks(run, size) if self.cache is None else None
+
+    def _in_blocks(self, run: Run, size: int) -> Iterator[list[Any]]:
+        rows = self._epoch(run)
+        while part := list(islice(rows, size)):
+            yield [list(column) for column in zip(*part)]
+
 
 def matching(call: str, given: Any) -> list[Path]:
     """The files that paths and patterns name, sorted. Raises TypeError, and ValueError where one names none."""

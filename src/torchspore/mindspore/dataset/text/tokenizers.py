@@ -49,15 +49,14 @@ class UnicodeCharTokenizer(Tokenizer):
         return [(place, place + 1) for place in range(len(text))]
 
 
-_SEPARATORS = "\x1c\x1d\x1e\x1f"
-
-
 class WhitespaceTokenizer(Tokenizer):
     """Cuts a text at white space."""
 
     def parts(self, text: str) -> list[str]:
         # Python's split also cuts at four ASCII separators, which are no white space to Unicode.
-        return super().parts(text) if any(mark in text for mark in _SEPARATORS) else text.split()
+        if "\x1c" in text or "\x1d" in text or "\x1e" in text or "\x1f" in text:
+            return super().parts(text)
+        return text.split()
 
     def _spans(self, text: str) -> list[tuple[int, int]]:
         return [found.span() for found in _no_spaces().finditer(text)]

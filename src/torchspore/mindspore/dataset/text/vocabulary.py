@@ -1,6 +1,7 @@
 """`Vocab`, words and their numbers, and `Lookup`, which replaces words by numbers."""
 from __future__ import annotations
 
+import itertools
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -215,16 +216,34 @@ class _WordsToNumbers:
     """A tokenizer and a Lookup: no array of words is made between them."""
 
     def __init__(self, tokenizer: Tokenizer, lookup: Lookup) -> None:
-        self._parts, self._ids, self._unknown, self._dtype = tokenizer.parts, lookup.vocab._ids, lookup._unknown, lookup._dtype
+        self._parts, self._numbers, self._dtype = tokenizer.parts, _Numbers(lookup.vocab._ids), lookup._dtype
+        self._numbers.unknown = lookup._unknown
+
+    def ragged(self, values: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+        """The numbers of all rows behind each other, and how many each has. Raises ValueError: the row by itself says what is wrong."""
+        if any(value.ndim or value.dtype.kind != "U" for value in values):
+            raise ValueError
+        parts = self._parts
+        words = [parts(value.item()) or [""] for value in values]
+        lengths = np.fromiter(map(len, words), np.intp, len(words))
+        numbers = map(self._numbers.__getitem__, itertools.chain.from_iterable(words))
+        return np.fromiter(numbers, self._dtype, int(lengths.sum())), lengths
 
     def _apply_rows(self, values: list[np.ndarray]) -> list[np.ndarray]:
-        if any(value.ndim or value.dtype.kind != "U" for value in values):
-            raise ValueError                     # the row by itself says what is wrong
-        get, unknown, dtype, parts = self._ids.get, self._unknown, self._dtype, self._parts
-        found = [[get(word, unknown) for word in parts(value.item()) or [""]] for value in values]
-        if unknown is None and any(None in numbers for numbers in found):
-            raise ValueError                     # the row by itself says which word
-        return [np.array(numbers, dtype) for numbers in found]
+        numbers, lengths = self.ragged(values)
+        ends = np.cumsum(lengths).tolist()
+        return [numbers[start:end] for start, end in zip([0, *ends], ends)]
+
+
+class _Numbers(dict[str, int]):
+    """The numbers of words, and of those that are unknown."""
+
+    unknown: int | None = None
+
+    def __missing__(self, word: str) -> int:
+        if self.unknown is None:
+            raise ValueError(word)
+        return self.unknown
 
 
 def _number_type(call: str, data_type: Any, error: type[Exception]) -> np.dtype:

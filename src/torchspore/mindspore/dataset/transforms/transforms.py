@@ -1,6 +1,7 @@
 """Transforms of any data: types, one-hot codes, slices, and ways to combine transforms."""
 from __future__ import annotations
 
+from collections.abc import Callable
 from enum import IntEnum
 from typing import Any
 
@@ -208,6 +209,29 @@ class PadEnd(TensorOperation):
         for row, value in zip(result, values):
             row[: len(value)] = value[:size]
         return list(result)
+
+    def _after(self, before: Any) -> Any:
+        """This step with one before it that can give its rows behind each other, in one go; else None."""
+        of_one_length = len(self._shape) == 1 and self._shape[0] is not None
+        return _Filled(before.ragged, self._shape[0], self._value) if of_one_length and hasattr(before, "ragged") else None
+
+
+class _Filled:
+    """PadEnd of rows of numbers that come behind each other: all are placed at once."""
+
+    def __init__(self, ragged: Callable[[list[np.ndarray]], tuple[np.ndarray, np.ndarray]], size: Any, fill: Any) -> None:
+        self._ragged, self._size, self._fill = ragged, size, 0 if fill is None else fill
+
+    def _apply_rows(self, values: list[np.ndarray]) -> np.ndarray:
+        numbers, lengths = self._ragged(values)
+        result = np.full((len(values), self._size), self._fill, numbers.dtype)
+        at = np.arange(len(numbers)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
+        row = np.repeat(np.arange(len(values)), lengths)
+        if lengths.max() > self._size:
+            fits = at < self._size
+            numbers, at, row = numbers[fits], at[fits], row[fits]
+        result[row, at] = numbers
+        return result
 
 
 class Slice(TensorOperation):

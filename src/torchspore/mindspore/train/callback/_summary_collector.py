@@ -4,8 +4,11 @@ from __future__ import annotations
 import re
 from typing import Any
 
+import numpy as np
+
 from torchspore.base.text import message, one_of, short
 from torchspore.context import effects
+from torchspore.engine import summaries
 from torchspore.mindspore.common.tensor import Tensor
 from torchspore.mindspore.train.callback._callback import Callback
 from torchspore.mindspore.train.summary import SummaryRecord
@@ -15,7 +18,7 @@ COLLECTED = (
     "histogram_regular", "collect_landscape",
 )
 FIRST = 5
-"""So many Parameters are shown as histograms where no pattern chooses."""
+"""So many Parameters of more than one value are shown as histograms where no pattern chooses."""
 
 
 class SummaryCollector(Callback):
@@ -23,8 +26,10 @@ class SummaryCollector(Callback):
     what summary operators keep.
 
     `collect_specified_data` chooses: 'collect_metric' and 'collect_input_data' (bools), 'histogram_regular' (a pattern of Parameters'
-    names; the first five without one). With `keep_default_action=False` only what is named there is recorded. What only MindInsight shows
-    (graphs, lineage, landscapes) is not written, and `explain` says so. Raises TypeError and ValueError for arguments that do not fit.
+    names; the first five without one), 'collect_graph' (the network), 'collect_train_lineage' and 'collect_eval_lineage' (what the training
+    was made of, and its metrics, with `custom_lineage_data`), 'collect_dataset_graph' (the steps of the data). With
+    `keep_default_action=False` only what is named there is recorded. Loss landscapes are not drawn, and `explain` says so. Raises
+    TypeError and ValueError for arguments that do not fit.
     """
 
     def __init__(
@@ -43,8 +48,13 @@ class SummaryCollector(Callback):
         self._arguments = {
             "log_dir": summary_dir, "num_process": num_process, "max_file_size": max_file_size, "export_options": export_options,
         }
-        if custom_lineage_data is not None:
-            effects.note("summaries", "SummaryCollector(custom_lineage_data=...): TensorBoard's files hold no lineage")
+        is_named = isinstance(custom_lineage_data, dict) and all(isinstance(key, str) for key in custom_lineage_data)
+        if custom_lineage_data is not None and not is_named:
+            wrote = f"SummaryCollector(custom_lineage_data={short(custom_lineage_data)})"
+            raise TypeError(message(wrote, f"a dict with names of str, got {type(custom_lineage_data).__name__}"))
+        self._lineage = dict(custom_lineage_data or {})
+        if self._wanted["collect_graph"]:
+            summaries.expect_graph()
         self._record: SummaryRecord | None = None
 
     def __enter__(self) -> SummaryCollector:
@@ -75,19 +85,30 @@ class SummaryCollector(Callback):
         if self._wanted["histogram_regular"] is not False:
             self._parameters(record, state)
         with_tensors = not step % self._tensors_every or step == 1
-        record.record(step, plugin_filter=None if with_tensors else lambda plugin: plugin != "tensor")
+        network = state.get("train_network") if self._wanted["collect_graph"] else None
+        record.record(step, network, plugin_filter=None if with_tensors else lambda plugin: plugin != "tensor")
 
     def end(self, run_context: Any) -> None:
-        """Closes the record."""
-        if run_context.original_args().get("mode", "train") == "train":
-            self.__exit__()
+        """Records what the training was made of, and closes the record."""
+        state, record = run_context.original_args(), self._record
+        if state.get("mode", "train") != "train":
+            if record is not None and self._wanted["collect_eval_lineage"]:
+                record._add_text("eval_lineage", {"metrics": state.get("metrics"), "batches": state.get("batch_num")})
+            return
+        if record is not None:
+            if self._wanted["collect_train_lineage"]:
+                record._add_text("train_lineage", {**_lineage(state), **self._lineage})
+            if self._wanted["collect_dataset_graph"]:
+                from torchspore.mindspore.dataset.engine import described  # datasets import callbacks
+
+                data = state.get("train_dataset")
+                record._add_text("dataset_graph", {"steps": described.chain(data)} if data is not None else {})
+        self.__exit__()
 
     @staticmethod
     def _metric(record: SummaryRecord, state: Any) -> None:
-        output = state.get("net_outputs")
-        while isinstance(output, (tuple, list)) and output:
-            output = output[0]
-        if isinstance(output, Tensor):
+        output = _loss(state)
+        if output is not None:
             record.add_value("scalar", "loss/auto", output.mean() if output.ndim else output)
         optimizer = state.get("optimizer") or getattr(state.get("train_network"), "optimizer", None)
         rate = optimizer.get_lr() if optimizer is not None and hasattr(optimizer, "get_lr") else None
@@ -104,9 +125,39 @@ class SummaryCollector(Callback):
     def _parameters(self, record: SummaryRecord, state: Any) -> None:
         network, pattern = state.get("train_network"), self._wanted["histogram_regular"]
         own = list(network.trainable_params()) if network is not None else []
-        chosen = [p for p in own if re.match(pattern, p.name)] if isinstance(pattern, str) else own[:FIRST]
+        chosen = [p for p in own if re.match(pattern, p.name)] if isinstance(pattern, str) else [p for p in own if p.size > 1][:FIRST]
         for parameter in chosen:
             record.add_value("histogram", f"{parameter.name}/auto", parameter)
+
+
+def _lineage(state: Any) -> dict[str, Any]:
+    """What a training was made of: classes, sizes, the last loss."""
+    optimizer = state.get("optimizer") or getattr(state.get("train_network"), "optimizer", None)
+    network, data = state.get("network") or state.get("train_network"), state.get("train_dataset")
+    rate = optimizer.get_lr() if optimizer is not None and hasattr(optimizer, "get_lr") else None
+    loss = _loss(state)
+    parameters = list(network.get_parameters()) if network is not None else []
+    return {
+        "network": _class(network), "loss_function": _class(state.get("loss_fn")), "optimizer": _class(optimizer),
+        "learning_rate": float(rate.asnumpy().reshape(-1)[0]) if isinstance(rate, Tensor) else None,
+        "epoch": state.get("cur_epoch_num"), "step_num": state.get("cur_step_num"), "batch_num": state.get("batch_num"),
+        "batch_size": data.get_batch_size() if data is not None else None,
+        "dataset_size": (data.get_dataset_size() or 0) * data.get_batch_size() if data is not None else None,
+        "parallel_mode": state.get("parallel_mode"), "device_num": state.get("device_number"),
+        "model_size": sum(int(np.prod(p.shape)) * p.itemsize for p in parameters),
+        "loss": float(loss.mean().asnumpy()) if loss is not None else None,
+    }
+
+
+def _class(value: Any) -> str | None:
+    return None if value is None else type(value).__name__
+
+
+def _loss(state: Any) -> Tensor | None:
+    output = state.get("net_outputs")
+    while isinstance(output, (tuple, list)) and output:
+        output = output[0]
+    return output if isinstance(output, Tensor) else None
 
 
 def _check_frequency(name: str, count: Any) -> None:
@@ -130,7 +181,8 @@ def _specified(given: Any, keeps: Any) -> dict[str, Any]:
             raise TypeError(message(wrote, f"a pattern or None, got {type(value).__name__}"))
         if name not in ("histogram_regular", "collect_landscape") and not isinstance(value, bool):
             raise TypeError(message(wrote, f"a bool, got {type(value).__name__}"))
-    effects.note("summaries", "SummaryCollector: graphs, lineage and loss landscapes are not written; TensorBoard's files hold none")
-    found: dict[str, Any] = dict.fromkeys(("collect_metric", "collect_input_data"), keeps)
+    if given.get("collect_landscape"):
+        effects.note("summaries", "SummaryCollector: loss landscapes are not drawn; they want hundreds of evaluations of the trained net")
+    found: dict[str, Any] = dict.fromkeys([name for name in COLLECTED if name not in ("histogram_regular", "collect_landscape")], keeps)
     found["histogram_regular"] = None if keeps or "histogram_regular" in given else False
     return {**found, **{name: value for name, value in given.items() if name in found}}

@@ -1,13 +1,15 @@
-"""`SummaryRecord`: numbers, images and histograms of a training as TensorBoard's event files.
+"""`SummaryRecord`: numbers, images, histograms, the network and the origin of a training, as TensorBoard's files and as a page.
 
 MindInsight, for which MindSpore writes, is no longer maintained; the files here are those that TensorBoard shows, written by the library
-tensorboardX. Lineage, graphs of MindSpore's own and loss landscapes have no place in them.
+tensorboardX, and `curves.html`, which needs neither. Loss landscapes have no place in them.
 """
 from __future__ import annotations
 
 import contextlib
 import importlib
+import json
 import re
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -17,12 +19,19 @@ import numpy as np
 from torchspore.base.text import message, one_of, short
 from torchspore.context import effects
 from torchspore.engine import summaries
+from torchspore.mindspore import log
 from torchspore.mindspore.common.tensor import Tensor
 from torchspore.mindspore.nn.cell import Cell
+from torchspore.view.curves import Curves
 
 PLUGINS = ("scalar", "image", "tensor", "histogram")
 FOREIGN = ("graph", "train_lineage", "eval_lineage", "dataset_graph", "custom_lineage_data", "LANDSCAPE", "landscape")
 MODES = ("train", "eval")
+PAGE = "curves.html"
+_LEAST_OF_BYTES = 16
+"""Pixels whose largest value lies above this are of 256 grades; below they are numbers that were scaled somehow."""
+_EVERY = 20.0
+"""Seconds between two writings of the page while a training runs."""
 _open: list[SummaryRecord] = []
 
 
@@ -34,10 +43,12 @@ def _get_summary_tensor_data() -> dict[str, Tensor]:
 class SummaryRecord:
     """Writes what summary operators and `add_value` keep to an event file in `log_dir`, made where it is not there, at each `record`.
 
+    Beside it stands `curves.html`, written every 20 seconds and at the end. The library tensorboardX writes the event file; without it
+    the page stands alone, and `explain` says so. `network` is recorded too: the graph that was captured, in PyNative mode its Cells.
     The file's name begins with `file_prefix` and ends with `file_suffix`. `max_file_size`, in bytes, ends the recording where the file has
     grown so far; `explain` says so. With `raise_exception` errors of the disk are raised, else `record` gives False. `export_options`
     {'tensor_format': 'npy'} writes each Tensor to a file of its own too. One record may be open at a time. Raises TypeError and ValueError
-    for arguments that do not fit, ImportError without the library tensorboardX.
+    for arguments that do not fit.
     """
 
     def __init__(
@@ -62,15 +73,19 @@ class SummaryRecord:
         self._folder = Path(log_dir).expanduser().absolute()
         self._exports = bool(export_options and export_options["tensor_format"])
         self._limit, self._raises, self._mode, self._added = max_file_size, raise_exception, "train", []
-        self._writer = _writer_class()(str(self._folder), filename_suffix=file_suffix)
-        self._file = _renamed(self._writer, self._folder, file_prefix)
-        self._is_closed = self._is_full = False
+        self._folder.mkdir(parents=True, exist_ok=True)
+        self._writer = _writer(self._folder, file_suffix)
+        self._page = self._folder / PAGE
+        self._file = self._page if self._writer is None else _renamed(self._writer, self._folder, file_prefix)
+        self._curves, self._written = Curves(about=str(self._folder)), time.monotonic()
+        self._is_closed = self._is_full = self._has_graph = False
+        self._network = network
+        if network is not None:
+            summaries.expect_graph()
         _open.append(self)
         summaries.opened(1)
-        if network is not None:
-            effects.note("summaries", "SummaryRecord(network=...): event files hold no graph of it; set_context(save_graphs=...) shows one")
 
-    log_dir = property(lambda self: str(self._file), doc="The path of the event file.")
+    log_dir = property(lambda self: str(self._file), doc="The path of the event file; of curves.html where none is written.")
 
     def set_mode(self, mode: str) -> None:
         """'train', or 'eval': then what summary operators keep is not written. Raises ValueError for another mode."""
@@ -117,6 +132,9 @@ class SummaryRecord:
             for plugin, name, array in values:
                 if plugin_filter is None or plugin_filter(plugin):
                     self._write(plugin, name, array, step)
+            self._record_network(train_network if train_network is not None else self._network)
+            if time.monotonic() - self._written > _EVERY:
+                self._write_page()
         except (OSError, RuntimeError):
             if self._raises:
                 raise
@@ -124,7 +142,7 @@ class SummaryRecord:
         return True
 
     def _grown(self) -> bool:
-        if self._limit is None or self._is_full:
+        if self._limit is None or self._is_full or self._writer is None:
             return self._is_full
         self._writer.flush()
         if self._file.exists() and self._file.stat().st_size >= self._limit:
@@ -134,27 +152,68 @@ class SummaryRecord:
 
     def _write(self, plugin: str, name: str, array: np.ndarray, step: int) -> None:
         if plugin == "scalar":
-            self._writer.add_scalar(name, float(array.reshape(-1)[0]), step)
+            self._curves.scalar(name, step, float(array.reshape(-1)[0]))
         elif plugin == "image":
-            self._writer.add_images(name, _shown(array), step, dataformats="NCHW")
-        elif np.size(array) and np.isfinite(array).all():
-            self._writer.add_histogram(name, array.astype(np.float64), step)
+            self._curves.image(name, step, _shown(array)[0]) if len(array) else None
+        else:
+            self._curves.histogram(name, step, array)
+        if self._writer is not None:
+            self._write_event(plugin, name, array, step)
         if plugin == "tensor" and self._exports:
             folder = self._folder / "export" / "tensor"
             folder.mkdir(parents=True, exist_ok=True)
             np.save(folder / f"{re.sub(r'[^0-9A-Za-z_.-]', '_', name)}_{step}.npy", array)
 
+    def _write_event(self, plugin: str, name: str, array: np.ndarray, step: int) -> None:
+        if plugin == "scalar":
+            self._writer.add_scalar(name, float(array.reshape(-1)[0]), step)
+        elif plugin == "image":
+            self._writer.add_images(name, _shown(array), step, dataformats="NCHW")
+        elif np.size(array) and np.isfinite(array).all():
+            self._writer.add_histogram(name, array.astype(np.float64), step)
+
+    def _record_network(self, network: Cell | None) -> None:
+        """Records the network, once: after the first step, when its graph is there."""
+        if network is None or self._has_graph:
+            return
+        self._has_graph = True
+        nodes, about = summaries.network(network)
+        self._curves.graph([(node.name, node.kind, node.reads, node.about) for node in nodes], about)
+        if self._writer is not None:
+            self._writer._get_file_writer().add_event(_event_of(nodes))
+
+    def _add_text(self, name: str, content: dict[str, Any]) -> None:
+        """Records facts as a text."""
+        text = json.dumps(content, indent=2, default=str)
+        self._curves.text(name, text)
+        if self._writer is not None:
+            self._writer.add_text(name, f"```\n{text}\n```")
+
+    def _write_page(self) -> None:
+        self._written = time.monotonic()
+        self._curves.write(self._page)
+
     def flush(self) -> None:
         """Writes what waits to the disk."""
         if not self._is_closed:
-            self._writer.flush()
+            self._write_page()
+            if self._writer is not None:
+                self._writer.flush()
 
     def close(self) -> None:
         """Writes what waits and closes the file; once more does nothing."""
         if self._is_closed:
             return
         self._is_closed = True
-        self._writer.close()
+        try:
+            self._record_network(self._network)
+            self._write_page()
+        except OSError as error:
+            if self._raises:
+                raise
+            log.warning(f"{self._page} can't be written ({error.strerror}); the training goes on")
+        if self._writer is not None:
+            self._writer.close()
         with contextlib.suppress(ValueError):
             _open.remove(self)
         summaries.opened(-1)
@@ -173,12 +232,30 @@ def _check_count(name: str, value: Any) -> None:
         raise ValueError(message(f"SummaryRecord({name}={value})", "an int from 1 on"))
 
 
-def _writer_class() -> Any:
+def _writer(folder: Path, suffix: str) -> Any:
+    """What writes event files; None without the library for it."""
     try:
-        return importlib.import_module("tensorboardX").SummaryWriter
+        library = importlib.import_module("tensorboardX")
     except ImportError:
-        raise ImportError(message("SummaryRecord: the library tensorboardX is missing", "it to be installed",
-                                  hint="pip install tensorboardX")) from None
+        effects.note("summaries", f"tensorboardX is not installed: {folder / PAGE} is written, no event files (pip install tensorboardX)")
+        return None
+    return library.SummaryWriter(str(folder), filename_suffix=suffix)
+
+
+def _event_of(nodes: list[summaries.Node]) -> Any:
+    """TensorBoard's message of a network."""
+    proto = importlib.import_module("tensorboardX.proto.graph_pb2")
+    made = proto.GraphDef()
+    for node in nodes:
+        own = made.node.add(name=_plain(node.name), op=node.kind, input=[_plain(name) for name in node.reads])
+        if node.about:
+            own.attr["shape"].s = node.about.encode()
+    return importlib.import_module("tensorboardX.proto.event_pb2").Event(graph_def=made.SerializeToString())
+
+
+def _plain(name: str) -> str:
+    """A name of the letters that TensorBoard's graphs take."""
+    return re.sub(r"[^A-Za-z0-9_./-]", "_", name)
 
 
 def _renamed(writer: Any, folder: Path, prefix: str) -> Path:
@@ -196,6 +273,6 @@ def _shown(images: np.ndarray) -> np.ndarray:
     low, high = float(images.min(initial=0)), float(images.max(initial=0))
     if low >= 0 and high <= 1:
         return images.astype(np.float32)
-    if low >= 0 and high <= 255:
+    if low >= 0 and _LEAST_OF_BYTES < high <= 255:
         return images.astype(np.float32) / 255
     return ((images - low) / max(high - low, 1e-12)).astype(np.float32)

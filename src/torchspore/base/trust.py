@@ -1,4 +1,4 @@
-"""Whose files the compile cache runs: compiled kernels are code, so they come only from folders and files that are this user's alone.
+"""Whose files are run: compiled kernels and libraries are code, so they come only from folders and files that are this user's alone.
 
 Each entry carries a digest (HMAC) with a key that lies in this user's own folder, `$XDG_CACHE_HOME/torchspore/key` or
 `~/.cache/torchspore/key`: who can write to the cache's folder, but can't read the key, can't make an entry that is used.

@@ -1,0 +1,71 @@
+"""Trains an epoch of ResNet-18 when told on standard input: `waiting_worker.py torchspore|mindspore|torch memory|files FOLDER`."""
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import turns
+
+BATCH, SIZE, WORKERS, PICTURES = 16, 64, 2, 512
+
+
+def main() -> None:
+    """The worker's loop."""
+    who, source, folder = sys.argv[1:]
+    turns.serve((_torch if who == "torch" else _mindspore)(who, source, Path(folder)), lambda out: out)
+
+
+def _mindspore(who: str, source: str, folder: Path) -> Callable[[], Any]:
+    if who == "torchspore":
+        import torchspore
+
+        torchspore.install()
+    import mindspore as ms
+    import mindspore.dataset as ds
+    from mindspore import nn
+    from programs import data
+    from programs.resnet18 import ResNet18
+
+    ms.set_context(mode=ms.GRAPH_MODE)
+    if source == "files":
+        dataset, _ = data.jpeg(folder, WORKERS, SIZE, BATCH)
+    else:
+        images, labels = _in_memory()
+        dataset = ds.NumpySlicesDataset({"image": images, "label": labels}, shuffle=False).batch(BATCH)
+    net = ResNet18()
+    loss = nn.SoftmaxCrossEntropyWithLogits(sparse=True, reduction="mean")
+    model = ms.train.Model(net, loss, nn.Momentum(net.trainable_params(), 0.01, 0.9))
+    return lambda: model.train(1, dataset, dataset_sink_mode=False)
+
+
+def _in_memory() -> tuple[np.ndarray, np.ndarray]:
+    """Pictures and classes at random: fitting one batch again and again would end in numbers so small that they are slow."""
+    chance = np.random.RandomState(0)
+    return chance.randn(PICTURES, 3, SIZE, SIZE).astype(np.float32), chance.randint(0, 4, PICTURES).astype(np.int32)
+
+
+def _torch(_who: str, source: str, folder: Path) -> Callable[[], Any]:
+    import resnet18
+    import torch
+    from handwritten import torch_step
+    from programs import data_torch
+
+    net, loss, optimizer, _ = resnet18.make(False, SIZE, BATCH)
+    images, labels = map(torch.from_numpy, _in_memory())
+    batches: Iterable[Any] = list(zip(images.split(BATCH), labels.long().split(BATCH)))
+    if source == "files":
+        torch.multiprocessing.set_sharing_strategy("file_system")
+        batches, _ = data_torch.jpeg(folder, WORKERS, SIZE, BATCH)
+
+    def epoch() -> None:
+        for images, labels in batches:
+            torch_step(net, loss, optimizer, (images, labels))()
+
+    return epoch
+
+
+if __name__ == "__main__":
+    main()

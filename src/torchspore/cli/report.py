@@ -1,0 +1,73 @@
+"""`torchspore run --report DIR`: one page that tells of a run: what ran, on what, what each option did, the loss, time and memory."""
+from __future__ import annotations
+
+import datetime
+import shlex
+import sys
+import time
+import traceback
+from pathlib import Path
+from typing import Any
+
+from torchspore.base.files import write_whole
+from torchspore.base.text import with_hint
+from torchspore.view import html
+
+PAGE = "report.html"
+_MOST_POINTS, _MOST_NOTES = 2_000, 300
+
+
+class Report:
+    """What is gathered while a program runs, and the page of it."""
+
+    def __init__(self, folder: str, words: list[str]) -> None:
+        self._folder, self._words = Path(folder).expanduser(), words
+        self._started = time.time()
+        self._losses: Any = None
+
+    def begin(self) -> None:
+        """Makes the folder, and follows the losses from now on. Raises OSError where it can't be made."""
+        self._folder.mkdir(parents=True, exist_ok=True)
+        import torchspore
+
+        torchspore.install()
+        import torchspore.mindspore
+        from torchspore.engine.losses import Losses
+
+        self._losses = Losses()
+        self._losses.begin()
+
+    def end(self, code: int, error: BaseException | None) -> None:
+        """Writes the page, and says so on stderr."""
+        took = time.time() - self._started
+        losses = self._losses.end()
+        page = self._folder / PAGE
+        try:
+            write_whole(page, html("Run", self._data(code, error, took, losses), "charts", "report"))
+        except OSError as problem:
+            text = f"torchspore run --report: {page} can't be written ({problem.strerror or type(problem).__name__})."
+            print(with_hint(text, "name another folder"), file=sys.stderr)
+        else:
+            print(f"torchspore: the report is {page}", file=sys.stderr)
+
+    def _data(self, code: int, error: BaseException | None, took: float, losses: list[float]) -> dict[str, Any]:
+        from torchspore.cli import explain
+        from torchspore.context import effects
+        from torchspore.engine import device, machine
+
+        every = -(-len(losses) // _MOST_POINTS) or 1
+        points = [(step, value) for step, value in enumerate(losses, 1) if (step - 1) % every == 0 or step == len(losses)]
+        try:
+            name = device.name()
+        except Exception as problem:       # a device that was asked for and is not there
+            name = str(problem).partition("\n")[0]
+        return {
+            "about": shlex.join(["torchspore", "run", *self._words]), "code": code, "seconds": took, "device": name,
+            "started": datetime.datetime.fromtimestamp(self._started).astimezone().isoformat(timespec="seconds"),
+            "steps": len(losses), "losses": points, "every": every, "peak": machine.peak_memory(), "devicePeaks": machine.device_peaks(),
+            "options": [dict(zip(("option", "value", "source", "outcome"), row)) for row in explain.rows()],
+            "sections": [{"name": section, "lines": lines[:_MOST_NOTES]} for section, lines in effects.notes().items()],
+            "error": "".join(traceback.format_exception(error))[-20_000:] if error is not None else "",
+            "facts": [{"section": section, "name": key, "value": str(value)} for section, own in machine.facts().items()
+                      for key, value in own.items()],
+        }

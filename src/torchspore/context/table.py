@@ -1,0 +1,62 @@
+"""The context as a table: of each option what its value was, where it came from, and what it did."""
+
+from __future__ import annotations
+
+import io
+from typing import TextIO
+
+from torchspore.base.frames import near
+from torchspore.base.text import short
+from torchspore.context import effects
+from torchspore.context.option import Option
+from torchspore.context.options import OPTIONS
+from torchspore.context.store import STORE
+
+Row = tuple[str, str, str, str]
+HEADS = ("option", "value", "from", "outcome")
+
+
+def rows() -> list[Row]:
+    """Gives (option, value, source, outcome) of each option that was set, or that has acted."""
+    found = []
+    for key, option in OPTIONS.items():
+        if option.parent in OPTIONS:
+            continue
+        if STORE.source(key)[0] != "default" or effects.has_outcome(key):
+            found.append((key, short(STORE.get(key)), _source(option), _outcome(option)))
+    return found
+
+
+def _source(option: Option) -> str:
+    source, setting = STORE.source(option.key)
+    where = near(setting.where) if setting is not None and setting.where else ""
+    if source == "forced environment":
+        asked = STORE.asked(option.key)
+        told = f"; the program asks for {short(asked.written)}" if asked is not None and setting and asked.value != setting.value else ""
+        return f"{where}, forced{told}"
+    return where or source
+
+
+def _outcome(option: Option) -> str:
+    outcome = effects.outcome_of(option, STORE.get(option.key))
+    return str(outcome) if outcome is not None else "kept; nothing that looks at it has run"
+
+
+def plain(found: list[Row], stream: TextIO) -> None:
+    """Prints rows as plain columns, then the sections that other layers noted."""
+    lines = [HEADS, *found] if found else []
+    widths = [max((len(line[column]) for line in lines), default=0) for column in range(3)]
+    for line in lines:
+        cells = [cell.ljust(width) for cell, width in zip(line[:3], widths, strict=True)]
+        print("  ".join([*cells, line[3]]).rstrip(), file=stream)
+    for section, notes in effects.notes().items():
+        print(f"\n{section}", file=stream)
+        for note in notes:
+            print(f"  {note}", file=stream)
+
+
+def text() -> str:
+    """The whole table as plain text."""
+    written = io.StringIO()
+    plain(rows(), written)
+    return written.getvalue()

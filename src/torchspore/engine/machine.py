@@ -1,0 +1,108 @@
+"""What this machine is and what is installed on it, as plain facts for people and reports."""
+from __future__ import annotations
+
+import os
+import platform
+import sys
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from torchspore.base.versions import installed
+from torchspore.engine import device, hardware
+from torchspore.names import mindspore_version
+
+PACKAGES = ("numpy", "scipy", "opencv-python-headless", "pillow", "protobuf", "safetensors", "rich", "tensorboardX", "onnx", "onnxscript",
+            "onnxruntime", "cryptography", "sentencepiece", "av", "triton", "torch_npu", "mindspore")
+_TOLD = ("TORCHSPORE_", "MS_", "GLOG_", "RANK_", "DEVICE_", "OMP_", "MKL_", "KMP_", "ASCEND_", "HCCL_", "NCCL_", "CUBLAS_", "PYTORCH_",
+         "TORCH")
+_NAMED = ("CUDA_VISIBLE_DEVICES", "CUDA_LAUNCH_BLOCKING", "LD_PRELOAD", "CXX", "CC", "MINDSPORE_DUMP_CONFIG", "MINDSPORE_HCCL_CONFIG_PATH")
+_SECRET = ("KEY", "TOKEN", "SECRET", "PASSWORD", "PASSWD", "CREDENTIAL", "AUTH")
+
+
+def facts() -> dict[str, dict[str, Any]]:
+    """Sections of facts: versions, the machine, devices, environment variables that torchspore, MindSpore or torch read."""
+    return {
+        "versions": versions(),
+        "machine": {
+            "system": platform.platform(), "processor": processor(), "cores": os.cpu_count(), "usable cores": _usable(),
+            "threads of torch": torch.get_num_threads(), "memory": _gib(_total_memory()),
+        },
+        "devices": {"CPU": f"{os.cpu_count()} cores", **_accelerators()},
+        "environment": environment(),
+    }
+
+
+def versions() -> dict[str, str]:
+    """torchspore, the MindSpore that it answers as, Python, torch, and the packages that are installed."""
+    found = {
+        "torchspore": installed("torchspore") or "not installed", "answers as MindSpore": mindspore_version(),
+        "Python": platform.python_version(),
+        "torch": torch.__version__,
+    }
+    if torch.version.cuda:
+        found["CUDA of torch"] = torch.version.cuda
+    found |= {name: version for name in PACKAGES if (version := installed(name)) is not None}
+    found["Python is"] = sys.executable
+    return found
+
+
+def environment() -> dict[str, str]:
+    """Environment variables that change what runs; what sounds like a secret is left out."""
+    return {
+        name: value[:200] for name, value in sorted(os.environ.items())
+        if (name.startswith(_TOLD) or name in _NAMED) and not any(word in name.upper() for word in _SECRET)
+    }
+
+
+def processor() -> str:
+    """The processor's model."""
+    try:
+        for line in Path("/proc/cpuinfo").read_text(errors="replace").splitlines():
+            if line.startswith("model name"):
+                return line.partition(":")[2].strip()
+    except OSError:
+        pass
+    return platform.processor() or platform.machine()
+
+
+def peak_memory() -> int:
+    """The most bytes that this process has held so far."""
+    try:
+        import resource
+    except ImportError:               # Windows counts elsewhere
+        return 0
+    most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return most if sys.platform == "darwin" else most * 1024
+
+
+def device_peaks() -> dict[str, int]:
+    """The most bytes that Tensors held on each accelerator that this process has used."""
+    if not torch.cuda.is_available() or not torch.cuda.is_initialized():
+        return {}
+    return {f"GPU {index}": int(torch.cuda.max_memory_allocated(index)) for index in range(torch.cuda.device_count())}
+
+
+def _accelerators() -> dict[str, str]:
+    found = {}
+    for target in ("GPU", "Ascend"):
+        for index in range(device.count(target)):
+            memory = getattr(hardware.properties(target, index), "total_memory", 0)
+            found[f"{target} {index}"] = f"{hardware.name(target, index)}, {_gib(int(memory))}"
+    return found or {"GPU, Ascend": "none"}
+
+
+def _usable() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def _total_memory() -> int:
+    try:
+        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (OSError, ValueError):
+        return 0
+
+
+def _gib(count: int) -> str:
+    return f"{count / 2**30:.1f} GiB" if count else "unknown"

@@ -1,0 +1,126 @@
+"""`enable_profiling` and `profiling_options` of MindSpore 1.x: the whole program is watched, and the files are written at its end."""
+from __future__ import annotations
+
+import atexit
+import sys
+from pathlib import Path
+from typing import Any
+
+from torchspore.base.text import with_hint
+from torchspore.context import effects
+from torchspore.context.effects import Outcome
+from torchspore.context.options import OPTIONS
+from torchspore.context.store import STORE
+from torchspore.engine.profiling import counters, files
+from torchspore.engine.profiling.watch import MOST, Busy, Watch
+
+PARENT = "profiling_options"
+FOLDER = "data"
+"""Where the files go when neither `output` nor `result_path` names a folder."""
+_PARTS = ("training_trace", "task_trace", "op_trace", "aicpu_trace")
+_MEMBERS = (*_PARTS, "output", "result_path", "fp_point", "bp_point", "ai_core_metrics")
+_TOLD = {
+    "training_trace": "each step is split into data wait, forward, backward, gradient sync and update",
+    "task_trace": "the begin and end of each operator, and of each kernel of an accelerator, go into timeline_display",
+    "op_trace": "the times, calls and floating-point operations of operators go into tables",
+    "aicpu_trace": "the host's own processor makes the data here: how long each step waited for them goes into aicpu_intermediate",
+}
+_running: tuple[Watch, dict[str, Any]] | None = None
+
+
+def enable(wanted: bool) -> Outcome:
+    """Makes `enable_profiling` act."""
+    return _apply(wanted, _options())
+
+
+def configure(_: str) -> Outcome:
+    """Makes `profiling_options` act; given without `enable_profiling` they ask for the times of steps alone."""
+    outcome, told = _apply(bool(STORE.get("enable_profiling")), _options()), [
+        f"{name}: {found.text}" for name in _MEMBERS if (found := effects.outcome_of(OPTIONS[f"{PARENT}.{name}"], None)) is not None
+        and STORE.source(f"{PARENT}.{name}")[0] != "default"
+    ]
+    return Outcome(outcome.state, "; ".join(told)) if told else outcome
+
+
+def _apply(wanted: bool, options: dict[str, Any]) -> Outcome:
+    is_given = STORE.source(PARENT)[0] != "default"
+    if not wanted and not is_given:
+        _finish()
+        return Outcome.applied("nothing is watched")
+    if not wanted:
+        options.update(dict.fromkeys(_PARTS, "off"), training_trace="on")
+    global _running
+    _report(options, wanted)
+    if _running is not None:
+        _running[1].clear()
+        _running[1].update(options)
+    else:
+        watch = Watch(with_memory=options["op_trace"] == "on" or options["task_trace"] == "on", is_bounded=True, full=_finish)
+        try:
+            watch.start()
+        except Busy:
+            return Outcome.no_effect("a mindspore.Profiler watches already, and torch has one profiler for a process")
+        _running = (watch, options)
+        atexit.register(_finish)
+    asked = [part for part in _PARTS if options[part] == "on"]
+    folder = Path(options["folder"]) / "profiler"
+    return Outcome.applied(f"{', '.join(asked)}: written to {folder} when the program ends, or after {MOST:,} operators")
+
+
+def _options() -> dict[str, Any]:
+    """The members as they are set now."""
+    found = {name: STORE.get(f"{PARENT}.{name}") for name in _MEMBERS}
+    if STORE.source(PARENT)[0] == "default":
+        found["training_trace"] = "on"                    # the default of the option is this name
+    found["folder"] = found["output"] or found["result_path"] or FOLDER
+    return found
+
+
+def _report(options: dict[str, Any], is_enabled: bool) -> None:
+    for name in [name for name in _MEMBERS if STORE.source(f"{PARENT}.{name}")[0] != "default"]:
+        if name in _PARTS:
+            asked = STORE.get(f"{PARENT}.{name}") == "on"
+            is_left_out = asked and options[name] != "on"
+            outcome = Outcome.no_effect("enable_profiling is off: only training_trace is collected") if is_left_out else Outcome.applied(
+                _TOLD[name] if asked else "nothing of it is written"
+            )
+        elif name in ("output", "result_path"):
+            outcome = Outcome.applied(f"files go to {options['folder']}/profiler") if options[name] == options["folder"] else \
+                Outcome.no_effect("output names the folder")
+        elif name == "ai_core_metrics":
+            group = options[name]
+            outcome = Outcome.applied(counters.meaning(group)) if counters.column(group) else Outcome.no_effect(counters.meaning(group))
+        else:
+            what = "forward begins" if name == "fp_point" else "the gradient ends"
+            outcome = Outcome.applied(f"{what} at {options[name]}" if options[name] else "found by itself")
+        effects.report(f"{PARENT}.{name}", outcome)
+
+
+def _finish() -> None:
+    """Ends the watch and writes what was asked for; nothing where no operator ran."""
+    global _running
+    if _running is None:
+        return
+    (watch, options), _running = _running, None
+    atexit.unregister(_finish)
+    watch.stop()
+    record = watch.read(options["fp_point"], options["bp_point"])
+    if not record.operators:
+        return
+    is_on = {part: options[part] == "on" for part in _PARTS}
+    group = options["ai_core_metrics"] if STORE.source(f"{PARENT}.ai_core_metrics")[0] != "default" else ""
+    wanted = files.Wanted(
+        operators=is_on["op_trace"] or is_on["task_trace"], tasks=is_on["task_trace"], steps=is_on["training_trace"],
+        memory=is_on["task_trace"] or is_on["op_trace"], counters=group,
+    )
+    try:
+        made = files.write_older(record, Path(options["folder"]), wanted)
+        if is_on["aicpu_trace"]:
+            files.write_input(record, Path(options["folder"]))
+    except OSError as error:
+        print(with_hint(f"profiling_options: {options['folder']} can't be written ({error.strerror}); the profile is lost.",
+                        "name another folder in output"), file=sys.stderr)
+        return
+    for line in record.notes:
+        effects.note("profile", line)
+    effects.note("profile", f"{len(record.operators):,} operators in {len(record.steps):,} steps: {made}")

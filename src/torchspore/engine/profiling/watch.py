@@ -1,0 +1,115 @@
+"""Watches this process with torch's profiler, and reads what it saw."""
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from torchspore.engine import device
+from torchspore.engine.graph.report import provenance
+from torchspore.engine.private import profile_events
+from torchspore.engine.profiling import points, reading
+from torchspore.engine.profiling.record import Record
+
+MOST = 400_000
+"""Operators after which a watch ends by itself where it was told to: torch keeps about a kilobyte of each."""
+
+_lock = threading.Lock()
+_running: Watch | None = None
+
+
+def expect() -> None:
+    """Makes graphs that are captured from now on remember the Cells that they come from, which a later profile names."""
+    provenance.keep_all()
+
+
+class Busy(Exception):
+    """Another watch goes on; torch has one profiler for a process."""
+
+
+class Watch:
+    """One profile, from `start` to `stop`.
+
+    `with_shapes`, `with_memory` and `with_stack` make torch note more and cost more. A watch that `is_bounded` stops after MOST operators,
+    between two calls, and calls `full` then.
+    """
+
+    def __init__(
+        self, on_cpu: bool = True, on_device: bool = True, with_shapes: bool = True, with_memory: bool = False, with_stack: bool = False,
+        is_bounded: bool = False, full: Callable[[], None] | None = None,
+    ) -> None:
+        has_gpu = torch.cuda.is_available()
+        activities = [torch.profiler.ProfilerActivity.CPU] if on_cpu or not has_gpu else []
+        if on_device and has_gpu:
+            activities.append(torch.profiler.ProfilerActivity.CUDA)
+        self._given: dict[str, Any] = {
+            "activities": activities, "profile_memory": with_memory, "with_stack": with_stack, "record_shapes": with_shapes,
+            "acc_events": True,
+        }
+        self._bounded, self._full = is_bounded, full
+        self._profile: torch.profiler.profile | None = None
+        self._points = points.Points(self._look)
+        self._held: dict[str, int] = {}
+        self.is_full = False
+
+    def start(self) -> None:
+        """Watches from now on. Raises Busy where another watch does."""
+        global _running
+        with _lock:
+            if _running is not None:
+                raise Busy
+            _running = self
+        try:
+            expect()
+            os.environ.setdefault("KINETO_LOG_LEVEL", "6")            # it writes its own beginning and end to stderr otherwise
+            self._profile = torch.profiler.profile(**self._given)
+            if torch.cuda.is_available() and torch.cuda.is_initialized():
+                self._held = {f"GPU:{n}": torch.cuda.memory_allocated(n) for n in range(torch.cuda.device_count())}
+            self._profile.start()
+            self._points.begin()
+        except BaseException:
+            _end(self)
+            raise
+
+    def stop(self) -> None:
+        """Watches no longer; once more does nothing."""
+        if self._profile is None or _running is not self:
+            return
+        try:
+            if device.has_queue():
+                torch.accelerator.synchronize()
+            self._points.end()
+            self._profile.stop()
+        finally:
+            _end(self)
+
+    def export(self, path: str) -> None:
+        """Writes torch's own trace."""
+        if self._profile is not None:
+            self._profile.export_chrome_trace(path)
+
+    def read(self, forward_point: str = "", backward_point: str = "") -> Record:
+        """What was seen. `forward_point` and `backward_point` name the operators at which forward begins and the gradient ends."""
+        events = [] if self._profile is None else profile_events(self._profile)
+        found = reading.read(events, self._points.graphs, self._held, forward_point, backward_point)
+        found.device = str(torch.cuda.get_device_name()) if found.kernels else "CPU"
+        if self.is_full:
+            found.notes.append(f"The profile ended by itself after {MOST:,} operators.")
+        return found
+
+    def _look(self) -> None:
+        if self._bounded and not self.is_full and self._points.seen > MOST and threading.current_thread() is threading.main_thread():
+            self.is_full = True
+            self.stop()
+            if self._full is not None:
+                self._full()
+
+
+def _end(watch: Watch) -> None:
+    global _running
+    with _lock:
+        if _running is watch:
+            _running = None

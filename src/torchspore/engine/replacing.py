@@ -1,0 +1,34 @@
+"""Puts functions in the places of others for a while: what watches a program costs nothing while nobody does."""
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from typing import Any
+
+
+class Replaced:
+    """What was replaced, until `restore`."""
+
+    def __init__(self) -> None:
+        self._plain: list[tuple[Any, str, Any]] = []
+
+    def __bool__(self) -> bool:
+        return bool(self._plain)
+
+    def put(self, owner: Any, name: str, make: Callable[[Any], Any], static: bool = False) -> None:
+        """Replaces `owner.name` by what `make` gives for it; `static` says that it is a staticmethod."""
+        plain = vars(owner)[name]
+        made = make(plain.__func__ if static else plain)
+        self._plain.append((owner, name, plain))
+        setattr(owner, name, staticmethod(made) if static else made)
+
+    def put_everywhere(self, name: str, plain: Any, make: Callable[[Any], Any]) -> None:
+        """Replaces a function under its name in each module that has it, from wherever it was imported."""
+        for module in [module for module in list(sys.modules.values()) if getattr(module, "__dict__", {}).get(name) is plain]:
+            self.put(module, name, make)
+
+    def restore(self) -> None:
+        """Puts the plain functions back, the last one first."""
+        while self._plain:
+            owner, name, plain = self._plain.pop()
+            setattr(owner, name, plain)

@@ -1,0 +1,255 @@
+"""The page of a trace: a timeline, the operators, where a step's time goes, and memory."""
+from __future__ import annotations
+
+import statistics
+from collections import Counter
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from torchspore.view.page import html
+from torchspore.view.trace_file import NotATrace, Reader, number
+
+MOST_EVENTS, MOST_NAMES, MOST_POINTS, MOST_STEPS, LONGEST_NAME = 120_000, 8_000, 2_000, 2_000, 300
+"""So many events the timeline draws, so many operators the table has; totals count all that the file holds."""
+_ROUNDED = 1e-3
+"""Microseconds by which the end of one event may lie behind the beginning of the next."""
+PHASES = ("forward", "backward", "data", "sync", "update", "other", "")
+TRACE = "trace_view.json"
+_NO_OPERATORS = ("step", "phase", "Trace", "python_function")
+_MEMORY = "Bytes that Tensors hold, from the start of the trace on."
+
+
+@dataclass
+class Operator:
+    """All calls of one name."""
+
+    name: str
+    kind: str = ""
+    phase: str = ""
+    count: int = 0
+    total: float = 0.0
+    own: float = 0.0
+    flops: float = 0.0
+
+
+@dataclass
+class Event:
+    """One stretch of the timeline; times in microseconds."""
+
+    thread: int
+    name: int
+    start: float
+    span: float
+    phase: int
+    depth: int = 0
+    inner: float = 0.0
+    operator: Operator | None = None
+
+
+@dataclass
+class Trace:
+    """What a file holds."""
+
+    names: dict[str, int] = field(default_factory=dict)
+    events: list[Event] = field(default_factory=list)
+    operators: dict[str, Operator] = field(default_factory=dict)
+    threads: dict[tuple[str, str], int] = field(default_factory=dict)
+    titles: dict[tuple[str, str], str] = field(default_factory=dict)
+    steps: list[dict[str, float]] = field(default_factory=list)
+    memory: list[tuple[float, float]] = field(default_factory=list)
+    facts: dict[str, Any] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+    chosen: list[tuple[float, float]] = field(default_factory=list)
+    """Where the steps lie; they stand before all else in a trace of torchspore's."""
+    total: int = 0
+    first: float = float("inf")
+    last: float = float("-inf")
+
+
+def find(path: Path) -> Path:
+    """The trace that `path` is, or the newest one in the folder. Raises NotATrace, OSError."""
+    if not path.exists():
+        raise NotATrace("there is no such file or folder")
+    if path.is_file():
+        return path
+    patterns = (TRACE, "timeline_display_*.json", "*.pt.trace.json*", "trace*.json*")
+    found = next((names for pattern in patterns if (names := list(path.rglob(pattern)))), [])
+    if not found:
+        raise NotATrace(f"the folder holds no trace (looked for {TRACE})")
+    return max(found, key=lambda name: name.stat().st_mtime_ns)
+
+
+def read(path: Path, steps: frozenset[int] = frozenset()) -> Trace:
+    """The trace in a file; with `steps` what lies in the steps of these numbers. Raises NotATrace where it holds none, OSError."""
+    trace, reader = Trace(), Reader(path)
+    for event in reader.events():
+        _take(trace, event, steps)
+    if reader.damage:
+        trace.notes.append(f"The file is damaged: {reader.damage}. What stands before that place is shown.")
+    if not trace.total:
+        raise NotATrace("it holds no event that lasts" + (f"; {reader.damage}" if reader.damage else ""))
+    if trace.total > len(trace.events):
+        trace.notes.append(f"The timeline holds the first {len(trace.events):,} of {trace.total:,} events; the table counts them all, and "
+                           "takes the later ones for events that hold no others.")
+    _nest(trace)
+    return trace
+
+
+def page(trace: Trace, path: Path) -> str:
+    """The page of a trace."""
+    return html("Trace", data(trace, path), "charts", "timeline", "trace")
+
+
+def data(trace: Trace, path: Path) -> dict[str, Any]:
+    """What the page shows, as plain data."""
+    events = trace.events
+    depths = [0] * len(trace.threads)
+    for event in events:
+        depths[event.thread] = max(depths[event.thread], event.depth)
+    peak, counted = number(trace.facts.get("peak_flops")), [row for row in trace.operators.values() if row.flops and row.total]
+    flops = sum(row.flops for row in counted)
+    return {
+        "about": str(path), "notes": trace.notes, "total": trace.total, "start": trace.first, "end": trace.last, "peak": peak,
+        "flops": flops, "rate": flops / (sum(row.total for row in counted) / 1e6) if counted else None,
+        "facts": [str(fact)[:2000] for fact in trace.facts.get("facts", ()) if isinstance(fact, str)][:20],
+        "threads": [{"name": _title(trace, key), "depth": depths[place]} for key, place in trace.threads.items()],
+        "names": list(trace.names), "phases": PHASES,
+        "events": {
+            "thread": [event.thread for event in events], "name": [event.name for event in events],
+            "start": [round(event.start, 3) for event in events], "span": [round(event.span, 3) for event in events],
+            "depth": [event.depth for event in events], "phase": [event.phase for event in events],
+        },
+        "operators": sorted((_row(row, peak) for row in trace.operators.values()), key=lambda row: -row["self"]),
+        "steps": trace.steps, "memory": _thinned(trace.memory), "memoryMeaning": str(trace.facts.get("memory", _MEMORY))[:500],
+    }
+
+
+def _take(trace: Trace, event: dict[str, Any], steps: frozenset[int]) -> None:
+    kind, name = event.get("ph"), str(event.get("name", ""))[:LONGEST_NAME]
+    given = event.get("args")
+    args: dict[str, Any] = given if isinstance(given, dict) else {}
+    thread = (str(event.get("pid", ""))[:60], str(event.get("tid", ""))[:60])
+    start, span = number(event.get("ts")), number(event.get("dur"))
+    if kind == "M":
+        _learn(trace, name, thread, args)
+    elif kind == "C" and start is not None and "emory" in name:
+        value = number(next(iter(args.values()), None))
+        if value is not None:
+            trace.memory.append((start, value))
+            if len(trace.memory) >= 4 * MOST_POINTS:
+                trace.memory = _thinned(trace.memory)
+    elif kind == "X" and start is not None and span is not None and span >= 0:
+        if event.get("cat") == "step" and (not steps or args.get("step") in steps):
+            _step(trace, args, span)
+            trace.chosen.append((start, start + span))
+        if steps and not any(low <= start < high for low, high in trace.chosen):
+            return
+        _lasting(trace, event, name, thread, start, span, args)
+
+
+def _learn(trace: Trace, name: str, thread: tuple[str, str], args: dict[str, Any]) -> None:
+    if name in ("process_name", "thread_name") and len(trace.titles) < 2000:
+        place = thread if name == "thread_name" else (thread[0], "")
+        trace.titles[place] = str(args.get("name", ""))[:LONGEST_NAME]
+    elif name == "torchspore":
+        trace.facts = args
+
+
+def _step(trace: Trace, args: dict[str, Any], span: float) -> None:
+    if len(trace.steps) < MOST_STEPS:
+        own = {phase: max(0.0, number(args.get(f"{phase}_us")) or 0.0) for phase in ("data", "forward", "backward", "sync", "update")}
+        known = sum(own.values())
+        trace.steps.append({"number": number(args.get("step")) or 0, "total": max(span, known), **own, "other": max(0.0, span - known)})
+
+
+def _lasting(
+    trace: Trace, event: dict[str, Any], name: str, thread: tuple[str, str], start: float, span: float, args: dict[str, Any],
+) -> None:
+    phase = args.get("phase")
+    phase = phase if phase in PHASES else ""
+    trace.total += 1
+    trace.first, trace.last = min(trace.first, start), max(trace.last, start + span)
+    is_operator = event.get("cat") not in _NO_OPERATORS and not name.startswith("PyTorch Profiler") and (
+        trace.titles.get((thread[0], "")) != "Scope Layer")
+    if not phase and trace.titles.get((thread[0], "")) == "CPU OP":
+        phase = "backward" if name.startswith("Gradients/") else "update" if "/optimizer-" in name else "forward"
+    row = None
+    if is_operator:
+        key = name if name in trace.operators or len(trace.operators) < MOST_NAMES else "(operators beyond the first 8,000 names)"
+        row = trace.operators.get(key)
+        if row is None:
+            row = trace.operators[key] = Operator(key, str(args.get("op_type", event.get("cat", "")))[:60], phase)
+        row.count += 1
+        row.total += span
+        row.flops += max(0.0, number(args.get("flops")) or 0.0)
+    if len(trace.events) < MOST_EVENTS and (thread in trace.threads or len(trace.threads) < 200):
+        place = trace.threads.setdefault(thread, len(trace.threads))
+        known = trace.names.setdefault(name, len(trace.names))
+        trace.events.append(Event(place, known, start, span, PHASES.index(phase), operator=row))
+    elif row is not None:
+        row.own += span
+
+
+def _nest(trace: Trace) -> None:
+    """Finds how deep each event lies inside others of its thread, and the time of each that is none of those inside it."""
+    ordered = sorted(trace.threads, key=lambda thread: tuple((not name.isdigit(), name.zfill(20)) for name in thread))
+    places = {trace.threads[thread]: place for place, thread in enumerate(ordered)}
+    trace.threads = {thread: place for place, thread in enumerate(ordered)}
+    for event in trace.events:
+        event.thread = places[event.thread]
+    trace.events.sort(key=lambda event: (event.thread, event.start, -event.span))
+    open_events: list[Event] = []
+    for event in trace.events:
+        while open_events and (open_events[-1].thread != event.thread or open_events[-1].start + open_events[-1].span <= event.start + _ROUNDED):
+            open_events.pop()
+        if open_events:
+            open_events[-1].inner += min(event.span, max(0.0, open_events[-1].start + open_events[-1].span - event.start))
+        event.depth = min(len(open_events), 30)
+        open_events.append(event)
+    for event in trace.events:
+        if event.operator is not None:
+            event.operator.own += max(0.0, event.span - event.inner)
+
+
+def _row(row: Operator, peak: float | None) -> dict[str, Any]:
+    rate = row.flops / (row.total / 1e6) if row.flops and row.total else None
+    return {
+        "name": row.name, "kind": row.kind, "phase": row.phase, "count": row.count, "total": round(row.total, 3), "self": round(row.own, 3),
+        "flops": row.flops or None, "rate": rate, "ofPeak": rate / peak if rate and peak else None,
+    }
+
+
+def _title(trace: Trace, thread: tuple[str, str]) -> str:
+    process, own = trace.titles.get((thread[0], ""), ""), trace.titles.get(thread, f"thread {thread[1]}")
+    return f"{process} · {own}" if process else own
+
+
+def _thinned(points: list[tuple[float, float]]) -> list[tuple[float, float]]:
+    """At most MOST_POINTS of the points, by time; of neighbours the largest."""
+    points = sorted(points)
+    size = -(-len(points) // MOST_POINTS)
+    return points if size <= 1 else [max(points[at : at + size], key=lambda point: point[1]) for at in range(0, len(points), size)]
+
+
+def lines(trace: Trace) -> list[str]:
+    """The trace in a few lines of text, for a terminal."""
+    rows = sorted(trace.operators.values(), key=lambda row: -row.own)
+    own = sum(row.own for row in rows) or 1.0
+    told = [f"{trace.total:,} events in {(trace.last - trace.first) / 1e3:,.3f} ms, {len(rows):,} operators"]
+    if trace.steps:
+        middle = statistics.median(step["total"] for step in trace.steps)
+        shares: Counter[str] = Counter()
+        for step in trace.steps:
+            shares.update({phase: step[phase] for phase in ("data", "forward", "backward", "sync", "update", "other")})
+        whole = shares.total() or 1.0
+        told.append(f"{len(trace.steps)} steps, {middle / 1e3:.3f} ms each (median): "
+                    + ", ".join(f"{phase} {part / whole:.0%}" for phase, part in shares.items()))
+    width = max((len(_printed(row.name)) for row in rows[:10]), default=0)
+    width = min(width, 80)
+    told += [f"  {_printed(row.name):{width}} {row.count:>8,} {row.own / 1e3:>12,.3f} ms {row.own / own:>6.1%}" for row in rows[:10]]
+    return [*told, *trace.notes]
+
+
+def _printed(text: str) -> str:
+    return text if text.isprintable() else repr(text)

@@ -1,0 +1,102 @@
+"""`op_timeout`: what really hangs is stopped, named, and leaves no children."""
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from running import Run
+
+from torchspore.blackbox import watcher
+
+WITHOUT_NATIVE = {"TORCHSPORE_NO_NATIVE": "1"}
+SVD = """
+import time, mindspore as ms
+ms.set_context(op_timeout=1)
+x = ms.ops.standard_normal((3000, 3000))
+print(time.time(), flush=True)
+ms.ops.svd(x)
+print("not reached")
+"""
+HOLDS_PYTHON = """
+import ctypes, subprocess, time, numpy as np, mindspore as ms
+ms.set_context(op_timeout=1, mode=0)
+child = subprocess.Popen(["sleep", "600"])
+def stuck(x):
+    while True:
+        ctypes.PyDLL(None).sleep(600)
+net = ms.ops.Custom(stuck, out_shape=lambda s: s, out_dtype=lambda d: d, func_type="pyfunc")
+print(time.time(), child.pid, flush=True)
+net(ms.Tensor(np.ones(3, np.float32)))
+"""
+PIPELINE = """
+import time, mindspore as ms, mindspore.dataset as ds
+ms.set_context(op_timeout=1)
+def rows():
+    yield (1,)
+    print(time.time(), flush=True)
+    time.sleep(600)
+for row in ds.GeneratorDataset(rows, ["x"]).create_dict_iterator():
+    pass
+"""
+PATIENT = """
+import time, numpy as np, mindspore as ms
+ms.set_context(op_timeout=1)
+time.sleep(1.5)                                     # Python, no operator
+ms.set_context(op_timeout=0)
+ms.ops.Custom(lambda x: time.sleep(1.5) or x, func_type="pyfunc")(ms.Tensor(np.ones(3, np.float32)))
+ms.set_context(op_timeout=900)
+print("done")
+"""
+
+
+def ended(run: Callable[..., Run], tmp_path: Path, program: str, extra: dict[str, str] | None = None) -> tuple[Run, list[str]]:
+    """Runs a program that must be stopped within two seconds after its limit of one; gives the words that it printed."""
+    (tmp_path / "hang.py").write_text(program)
+    ran = run("run", "hang.py", extra=extra)
+    words = ran.out.split()
+    assert ran.code not in (0, 1), ran.err
+    assert time.time() - float(words[0]) < 1 + 2 + 0.5              # half a second for the process to be taken down
+    assert "All threads:" in ran.err
+    assert "not reached" not in words
+    return ran, words
+
+
+def test_an_operator_of_torch_is_stopped_and_named(run: Callable[..., Run], tmp_path: Path, native: None) -> None:
+    ran, _ = ended(run, tmp_path, SVD)
+    assert "op_timeout=1: svd (aten::linalg_svd) has run for 1." in ran.err
+    assert "at hang.py:6; the program is ended." in ran.err
+    assert "hint: set_context(op_timeout=...) says how many seconds one operator may take" in ran.err
+    assert ran.code == 124
+
+
+def test_code_that_holds_pythons_lock_is_stopped_with_its_children(run: Callable[..., Run], tmp_path: Path) -> None:
+    ran, words = ended(run, tmp_path, HOLDS_PYTHON, WITHOUT_NATIVE)
+    assert "op_timeout=1: Custom stuck has run for 1." in ran.err
+    assert "at hang.py:7; the program is ended." in ran.err
+    assert watcher._state(int(words[1])) in ("", "Z")              # its new parent may not have looked at it yet
+
+
+def test_a_step_of_the_data_pipeline_is_stopped(run: Callable[..., Run], tmp_path: Path) -> None:
+    ran, _ = ended(run, tmp_path, PIPELINE, WITHOUT_NATIVE)
+    assert "the data pipeline of GeneratorDataset has run for 1." in ran.err
+    assert "at hang.py:8; the pipeline stands at hang.py:7; the program is ended." in ran.err
+    assert ran.code == 124
+
+
+def test_what_is_no_operator_or_has_no_limit_goes_on(run: Callable[..., Run], tmp_path: Path) -> None:
+    (tmp_path / "patient.py").write_text(PATIENT)
+    ran = run("explain", "patient.py", extra=WITHOUT_NATIVE)
+    assert (ran.code, ran.out.splitlines()[0]) == (0, "done")
+    assert ("applied: the program is ended where an operator or a step of its data takes more than 900 s; operators of the front end alone "
+            "are watched, not those in graphs and gradients (TORCHSPORE_NO_NATIVE=1)") in ran.out
+
+
+def test_nothing_watches_where_nobody_asked() -> None:
+    from torchspore.blackbox import marks
+    from torchspore.engine.debug import box, steps
+    from torchspore.engine.graph.saved import opening
+    from torchspore.mindspore.nn import Cell
+
+    assert (box.box, marks.wanted, steps.runner, opening.keeper) == (None, False, None, None)
+    assert not hasattr(Cell.__call__, "plain")

@@ -1,0 +1,97 @@
+"""`torchspore trace view` of good, damaged and hostile files."""
+from __future__ import annotations
+
+import gzip
+import json
+import tracemalloc
+from pathlib import Path
+
+import pytest
+
+from torchspore.cli import trace as command
+from torchspore.view import trace
+from torchspore.view.trace_file import Reader
+
+EVENT = {"ph": "X", "name": "aten::mm", "pid": 1, "tid": 1, "ts": 10.0, "dur": 5.0, "cat": "cpu_op", "args": {}}
+
+
+def written(path: Path, content: object) -> Path:
+    path.write_text(content if isinstance(content, str) else json.dumps(content))
+    return path
+
+
+def test_own_time_and_nesting(tmp_path: Path) -> None:
+    inner = {**EVENT, "name": "inner", "ts": "11.5", "dur": "2"}
+    content = {"displayTimeUnit": "ms", "traceEvents": [EVENT, inner, {**EVENT, "ts": "nan"}, 3, None]}
+    found = trace.read(written(tmp_path / "t.json", content))
+    assert {row.name: (row.count, row.total, row.own) for row in found.operators.values()} == {"aten::mm": (1, 5, 3), "inner": (1, 2, 2)}
+    assert [event.depth for event in found.events] == [0, 1]
+
+
+@pytest.mark.parametrize(("content", "kept", "told"), [
+    (json.dumps([EVENT, EVENT])[:-30], 1, "it ends in the middle of an event"),
+    (json.dumps([EVENT])[:-1] + ', {"a": tru}]' + " " * 20, 1, "an event is no JSON that can be read"),
+    (json.dumps([EVENT])[:-1] + "," + "[" * 200_000, 1, "an event is no JSON that can be read"),
+    (json.dumps([EVENT])[:-1] + ', {"name": "' + "x" * (3 << 20) + '"}]', 1, "an event is longer than 1,048,576 characters"),
+    (json.dumps([EVENT])[:-1] + ', {"ts": ' + "9" * 6000 + "}]", 1, "an event is no JSON that can be read"),
+])
+def test_what_stands_before_the_damage_is_kept(tmp_path: Path, content: str, kept: int, told: str) -> None:
+    reader = Reader(written(tmp_path / "t.json", content))
+    assert len(list(reader.events())) == kept
+    assert reader.damage == told
+
+
+@pytest.mark.parametrize("content", ["", "{}", "[]", '{"traceEvents": 3}', "\x00\x01", '"traceEvents"', "[3, 4]"])
+def test_no_trace_is_named(tmp_path: Path, content: str, capsys: pytest.CaptureFixture[str]) -> None:
+    path = written(tmp_path / "t.json", content)
+    assert command.run(["view", str(path), "--no-open"]) == 2
+    said = capsys.readouterr().err
+    assert said.startswith(f"torchspore trace view {path}: it holds no") and "hint: name the folder" in said
+
+
+def test_memory_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An archive unpacks from some kilobytes, and takes no more memory than what the page shows."""
+    monkeypatch.setattr(trace, "MOST_EVENTS", 2_000)
+    path = tmp_path / "t.json.gz"
+    line = (json.dumps(EVENT) + ",").encode() * 1000
+    with gzip.open(path, "wb", compresslevel=1) as file:
+        file.write(b"[")
+        for _ in range(80):
+            file.write(line)
+        file.write(json.dumps(EVENT).encode())                                 # and no end
+    tracemalloc.start()
+    found = trace.read(path)
+    most = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert found.total == 80_001 and len(found.events) == 2_000 and most < 12 << 20
+    assert "it ends in the middle" in found.notes[0] and "first 2,000 of 80,001" in found.notes[1]
+
+
+def test_many_names_and_threads_are_bounded(tmp_path: Path) -> None:
+    events = [{**EVENT, "name": f"n{number}" * 100, "tid": number, "args": {"phase": ["x"], "flops": "1e999"}} for number in range(9000)]
+    found = trace.read(written(tmp_path / "t.json", events))
+    assert len(found.operators) <= trace.MOST_NAMES + 1 and len(found.threads) <= 200
+    assert max(len(name) for name in found.names) <= trace.LONGEST_NAME
+
+
+def test_texts_of_a_trace_stay_texts(tmp_path: Path) -> None:
+    evil = "</script><script>document.title='run'</script><img src=x onerror=document.title='run'>\x1b[2J"
+    path = written(tmp_path / "t.json", [{**EVENT, "name": evil, "pid": evil, "args": {"op_type": evil}}, {"ph": "M", "name": "torchspore",
+                                         "args": {"facts": [evil, 3, None], "peak_flops": "x", "memory": evil}}])
+    found = trace.read(path)
+    page = trace.page(found, path)
+    assert evil not in page and page.count("</script>") == 2 and "Content-Security-Policy" in page
+    assert all(line.isprintable() for line in trace.lines(found))
+
+
+def test_a_folder_and_what_is_no_place(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "a" / "b").mkdir(parents=True)
+    written(tmp_path / "a" / "b" / "trace_view.json", [EVENT])
+    assert command.run(["view", str(tmp_path), "--no-open"]) == 0
+    assert "written: " in capsys.readouterr().out and (tmp_path / "a" / "b" / "trace_view.html").exists()
+    assert command.run(["view", str(tmp_path), "--no-open", "--output", str(tmp_path / "no" / "x.html")]) == 2
+    assert "can't be written" in capsys.readouterr().err
+    assert command.run(["view", str(tmp_path / "nothing")]) == 2
+    assert "there is no such file or folder" in capsys.readouterr().err
+    assert command.run(["veiw", "x"]) == 2
+    assert "expected view" in capsys.readouterr().err
