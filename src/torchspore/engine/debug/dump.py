@@ -192,8 +192,7 @@ class _Dump(TorchDispatchMode):
 
     def __init__(self, asked: list[Settings]) -> None:
         super().__init__()
-        rank = process.folder()
-        self._sinks = [(settings, Writer(settings, rank, _warn)) for settings in asked if _is_for_this_device(settings)]
+        self._sinks = [(settings, Writer(settings, process.folder, _warn)) for settings in asked]
         self._follower = where.Follower(self._began)
         self._group: _Group | None = None
         self._order = 0
@@ -295,6 +294,8 @@ class _Dump(TorchDispatchMode):
 
     def _hand_in(self, settings: Settings, writer: Writer, group: _Group, note: str) -> None:
         at = group.place
+        if not _is_for_this_device(settings):
+            return
         if not note and not (
             settings.has(at.iteration) and settings.takes(at.name, at.operator) and (not settings.marked or _is_marked(at))
         ):
