@@ -31,6 +31,10 @@ class Unreadable(ValueError):
     """A file or folder that is no dump, or is damaged; the text names it."""
 
 
+_OTHER_NAMES = {"div": "realdiv", "concat": "cat"} | {name: f"reduce{name}" for name in ("mean", "sum", "max", "min", "prod", "all", "any")}
+"""Operators that graphs of MindSpore have other names for, in small letters."""
+
+
 @dataclass
 class Operator:
     """One operator of an iteration: its files by ('input' or 'output', slot)."""
@@ -52,8 +56,9 @@ class Operator:
 
     @property
     def plain_name(self) -> str:
-        """The name without the number of the call."""
-        return re.sub(r"-op\d+$", "", self.name)
+        """The name without the number of the call, its own part as MindSpore's graphs call it, in small letters."""
+        kind = self.kind.lower().removesuffix("ext")
+        return f"{self.scope}/{_OTHER_NAMES.get(kind, kind)}"
 
 
 @dataclass

@@ -198,6 +198,7 @@ class _Dump(TorchDispatchMode):
         self._order = 0
         self._overflows = 0
         self._finished: where.Place | None = None
+        self._told: list[Writer] = []
 
     @property
     def writers(self) -> list[Writer]:
@@ -289,7 +290,8 @@ class _Dump(TorchDispatchMode):
                     text = " ".join(str(error).split())
                     self._hand_in(settings, writer, group, f"raises {type(error).__name__}: {text:.200}")
                     writer.flush()
-                    if settings.failures and writer.folder is not None:
+                    if settings.failures and writer.folder is not None and writer not in self._told:
+                        self._told.append(writer)      # a graph that fails is run again by PyNative, where the same operator fails
                         _warn(f"dump: what {group.place.name} was given when it failed is in {writer.folder}")
 
     def _hand_in(self, settings: Settings, writer: Writer, group: _Group, note: str) -> None:
