@@ -152,6 +152,8 @@ def test_damaged_missing_and_hostile_files_are_named_and_nothing_in_them_runs(tm
     assert f"{folder / 'more.npy'}: has no name of a dump's file" in told
     (folder / "operators.csv").write_bytes(b"\xff\xfe\x00,\n" * 3 + b"half a li")
     assert compared(good, tmp_path / "others")[0] == 1
+    (folder / "statistic.csv").write_bytes(b"x" * 2_000_000)
+    assert "a line has more than 65536 characters" in compared(good, tmp_path / "others")[1]
     assert not hit.exists()
 
 
