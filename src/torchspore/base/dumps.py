@@ -22,13 +22,19 @@ import numpy as np
 FILE = re.compile(
     r"(?P<kind>[^.]+)\.(?P<name>.+)\.(?P<task>\d+)\.(?P<stream>\d+)\.(?P<time>\d+)\.(?P<side>input|output)\.(?P<slot>\d+)\.[^.]+(\.[^.]+)?\.npy")
 _MOST_FILES = 2_000_000
-_MOST_LINES = 5_000_000
+_MOST_LINES = 1_000_000
+_LONGEST_LINE = 1 << 16
 _CHUNK = 1 << 20
 _HEADER = 65536
+_LARGEST_TURNED = 1 << 28
 
 
 class Unreadable(ValueError):
     """A file or folder that is no dump, or is damaged; the text names it."""
+
+
+_OTHER_NAMES = {"div": "realdiv", "concat": "cat"} | {name: f"reduce{name}" for name in ("mean", "sum", "max", "min", "prod", "all", "any")}
+"""Operators that graphs of MindSpore have other names for, in small letters."""
 
 
 @dataclass
@@ -52,8 +58,9 @@ class Operator:
 
     @property
     def plain_name(self) -> str:
-        """The name without the number of the call."""
-        return re.sub(r"-op\d+$", "", self.name)
+        """The name without the number of the call, its own part as MindSpore's graphs call it, in small letters."""
+        kind = self.kind.lower().removesuffix("ext")
+        return f"{self.scope}/{_OTHER_NAMES.get(kind, kind)}"
 
 
 @dataclass
@@ -192,14 +199,22 @@ def _rows(path: Path, troubles: list[str]) -> Iterator[list[str]]:
         if not stat.S_ISREG(path.stat().st_mode):
             raise OSError("no plain file")
         with open(path, encoding="utf-8", errors="replace", newline="") as file:
-            whole = (line for line in file if line.endswith("\n"))
-            for number, row in enumerate(csv.reader(whole)):
+            for number, row in enumerate(csv.reader(_lines(file))):
                 if number > _MOST_LINES:
                     troubles.append(f"{path}: what comes after line {_MOST_LINES} is left out")
                     return
                 yield row
     except (OSError, csv.Error) as error:
         troubles.append(f"{path}: can't be read ({error})")
+
+
+def _lines(file: Any) -> Iterator[str]:
+    """The whole lines of a file. Raises OSError for one that no table has."""
+    while line := file.readline(_LONGEST_LINE):
+        if line.endswith("\n"):
+            yield line
+        elif len(line) == _LONGEST_LINE:
+            raise OSError(f"a line has more than {_LONGEST_LINE} characters")
 
 
 # ---- lining up
@@ -274,6 +289,8 @@ def array(path: Path) -> np.ndarray[Any, Any]:
         raise Unreadable(f"{path}: holds {dtype}, expected numbers.")
     if any(length < 0 for length in shape) or math.prod(shape) * dtype.itemsize != size - start:
         raise Unreadable(f"{path}: is damaged: {shape} of {dtype} needs {math.prod(shape) * dtype.itemsize} bytes, it has {size - start}.")
+    if fortran and size > _LARGEST_TURNED:
+        raise Unreadable(f"{path}: {size} bytes in Fortran's order, expected {_LARGEST_TURNED} at most.")
     if not math.prod(shape):
         return np.zeros(shape, dtype)
     return np.memmap(path, dtype, "r", start, shape, "F" if fortran else "C")

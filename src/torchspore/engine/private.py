@@ -20,6 +20,7 @@ from torch.fx._lazy_graph_module import _use_lazy_graph_module as lazy_graphs
 from torch.fx.experimental import proxy_tensor as _proxy_tensor
 from torch.fx.experimental.proxy_tensor import disable_proxy_modes_tracing, make_fx, track_tensor_tree
 from torch.utils._python_dispatch import _disable_current_modes as without_modes
+from torch.utils._python_dispatch import _get_current_dispatch_mode_stack as modes_of_now
 from torch.utils._python_dispatch import _pop_mode as pop_mode
 from torch.utils._python_dispatch import _push_mode as push_mode
 
@@ -277,7 +278,7 @@ def profile_events(profile: torch.profiler.profile) -> list[Any]:
 __all__ = [
     "add_all", "around_operators", "backward_node", "current_trace", "disable_proxy_modes_tracing", "FakeTensor", "FakeTensorMode",
     "fused_adam", "fused_adamw", "fused_sgd", "gelu", "has_operator", "inductor", "is_of_compiler", "is_operator", "kernel_of",
-    "lazy_graphs", "log_softmax", "make_fx", "multiply_all", "next_sequence_number", "NoCompiler", "onednn_linear", "outside_of_transforms",
-    "pop_mode", "profile_events", "proxy_of", "push_mode", "quick_mark", "sizes_as_symbols", "softmax", "standard_gamma",
-    "track_tensor_tree", "without_modes", "written", "zero_all",
+    "lazy_graphs", "log_softmax", "make_fx", "modes_of_now", "multiply_all", "next_sequence_number", "NoCompiler", "onednn_linear",
+    "outside_of_transforms", "pop_mode", "profile_events", "proxy_of", "push_mode", "quick_mark", "sizes_as_symbols", "softmax",
+    "standard_gamma", "track_tensor_tree", "without_modes", "written", "zero_all",
 ]

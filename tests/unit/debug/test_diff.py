@@ -94,6 +94,8 @@ def test_a_real_dump_of_mindspore_lines_up(tmp_path: Path, compared: Diff) -> No
     assert code == 0 and told["departs"] == 0 and told["equal"] >= 6
     found = {one.name: other for _, one, other, _ in dumps.pairs(dumps.read(ours), dumps.read(tmp_path / "theirs"))}
     dense = found["Default_network-WithLossCell__backbone-Net_fc-Dense_Dense-op0"]
+    mean = found["Default_network-WithLossCell__loss_fn-MSELoss_Mean-op0"]
+    assert mean.full_name == "Default/network-WithLossCell/_loss_fn-MSELoss/ReduceMean-op0"
     assert dense.full_name == "Default/network-WithLossCell/_backbone-Net/fc-Dense/BiasAdd-op0"
 
 
@@ -150,6 +152,8 @@ def test_damaged_missing_and_hostile_files_are_named_and_nothing_in_them_runs(tm
     assert f"{folder / 'more.npy'}: has no name of a dump's file" in told
     (folder / "operators.csv").write_bytes(b"\xff\xfe\x00,\n" * 3 + b"half a li")
     assert compared(good, tmp_path / "others")[0] == 1
+    (folder / "statistic.csv").write_bytes(b"x" * 2_000_000)
+    assert "a line has more than 65536 characters" in compared(good, tmp_path / "others")[1]
     assert not hit.exists()
 
 

@@ -212,6 +212,22 @@ def test_the_older_folder_and_set_dump(tmp_path: Path, monkeypatch: pytest.Monke
         ms.set_dump(net, 1)
 
 
+def test_a_process_of_several_has_its_own_folder_and_support_device_names_those_that_dump(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    begin(Settings(str(tmp_path)))
+    monkeypatch.setenv("RANK_ID", "3")             # what `init` tells comes after the dump has begun
+    nn.ReLU()(Tensor([1.0]))
+    dump.flush()
+    assert [path.name for path in tmp_path.iterdir()] == ["rank_3"]
+    monkeypatch.setattr(dump, "_is_for_this_device", lambda settings: settings.devices == (0,))
+    for devices in ((1,), (0,)):
+        begin(Settings(str(tmp_path / str(devices[0])), devices=devices))
+        nn.ReLU()(Tensor([1.0]))
+        dump.flush()
+        assert (tmp_path / str(devices[0])).exists() is (devices == (0,))
+
+
 class Fails(nn.Cell):
     def construct(self, x: Any, labels: Any) -> Any:
         return ops.nll_loss(ops.log_softmax(x * 2), labels)
@@ -253,7 +269,7 @@ def test_operators_that_make_nan_or_infinity_are_dumped_alone(mode: int, tmp_pat
 
 def test_who_hands_in_too_much_waits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(dump_files.WAITING, "0.05")
-    writer, go_on = dump_files.Writer(Settings(str(tmp_path)), "rank_0", print), threading.Event()
+    writer, go_on = dump_files.Writer(Settings(str(tmp_path)), lambda: "rank_0", print), threading.Event()
     write = writer._write
     monkeypatch.setattr(writer, "_write", lambda record: (go_on.wait(20), write(record)))
     done = []
@@ -325,7 +341,7 @@ def test_kill_leaves_only_whole_files(tmp_path: Path) -> None:
 
 
 def test_long_names_are_kept_in_a_table_and_bfloat16_is_written_as_float32(tmp_path: Path) -> None:
-    writer = dump_files.Writer(Settings(str(tmp_path)), "rank_0", print)
+    writer = dump_files.Writer(Settings(str(tmp_path)), lambda: "rank_0", print)
     place = where.Place("Add", "Default/" + "layer/" * 60, 0, 0, "")
     writer.put(dump_files.Record(place, 0, [dump._kept("output", 0, torch.ones(2, dtype=torch.bfloat16))]))
     writer.close()

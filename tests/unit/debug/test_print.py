@@ -76,6 +76,19 @@ def test_each_argument_has_a_line_and_graphs_show_what_is_in_a_list_one_by_one(c
     assert len(dispatch.graphs(net)) == 1
 
 
+def test_a_tensor_that_is_known_prints_as_any_other(capfd: pytest.CaptureFixture[str]) -> None:
+    known = Tensor([1, 2])
+
+    class Known(nn.Cell):
+        def construct(self, x: Any) -> Any:
+            ops.print_(known, Tensor(True))
+            return x
+
+    ms.set_context(mode=ms.GRAPH_MODE)
+    Known()(Tensor(1))
+    assert capfd.readouterr().out == "Tensor(shape=[2], dtype=Int64, value=[1 2])\n1\n"
+
+
 class Order(nn.Cell):
     def construct(self, x: Any) -> Any:
         ops.print_("start")

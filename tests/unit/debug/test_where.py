@@ -82,6 +82,13 @@ def test_names_lines_and_iterations_are_the_same_in_both_modes(one_cell: bool) -
     assert all(place.is_gradient == place.operator.endswith("Grad") for place in eager if place.operator != "AddN")
 
 
+def test_scopes_without_classes_are_the_same_in_both_modes_too() -> None:
+    with ms.context.scope(reserve_class_name_in_scope=False, exec_order="bfs", memory_optimize_level="O1"):
+        eager, graph = (places_of_steps(mode, True) for mode in (ms.PYNATIVE_MODE, ms.GRAPH_MODE))
+    assert [place.name for place in eager] == [place.name for place in graph]
+    assert eager[0].name == "Default/network/_backbone/conv/Conv2D-op0"
+
+
 def test_rounds_of_a_loop_in_a_graph_are_calls_of_their_own() -> None:
     class Halves(nn.Cell):
         def construct(self, x: Any) -> Any:

@@ -183,15 +183,22 @@ class _Group:
 class _Dump(TorchDispatchMode):
     """Sees all kernels of the thread that switched it on."""
 
+    looks_on = True
+
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        """torch would load torch._dynamo to keep it out of this class; nothing here is compiled by it."""
+        return False
+
     def __init__(self, asked: list[Settings]) -> None:
         super().__init__()
-        rank = process.folder()
-        self._sinks = [(settings, Writer(settings, rank, _warn)) for settings in asked if _is_for_this_device(settings)]
+        self._sinks = [(settings, Writer(settings, process.folder, _warn)) for settings in asked]
         self._follower = where.Follower(self._began)
         self._group: _Group | None = None
         self._order = 0
         self._overflows = 0
         self._finished: where.Place | None = None
+        self._told: list[Writer] = []
 
     @property
     def writers(self) -> list[Writer]:
@@ -283,11 +290,14 @@ class _Dump(TorchDispatchMode):
                     text = " ".join(str(error).split())
                     self._hand_in(settings, writer, group, f"raises {type(error).__name__}: {text:.200}")
                     writer.flush()
-                    if settings.failures and writer.folder is not None:
+                    if settings.failures and writer.folder is not None and writer not in self._told:
+                        self._told.append(writer)      # a graph that fails is run again by PyNative, where the same operator fails
                         _warn(f"dump: what {group.place.name} was given when it failed is in {writer.folder}")
 
     def _hand_in(self, settings: Settings, writer: Writer, group: _Group, note: str) -> None:
         at = group.place
+        if not _is_for_this_device(settings):
+            return
         if not note and not (
             settings.has(at.iteration) and settings.takes(at.name, at.operator) and (not settings.marked or _is_marked(at))
         ):

@@ -65,7 +65,8 @@ class Record:
 class Writer:
     """Writes records in the order in which they come, in a thread; a trouble with the disk is told once, and ends it."""
 
-    def __init__(self, settings: Settings, rank: str, warn: Callable[[str], None]) -> None:
+    def __init__(self, settings: Settings, rank: Callable[[], str], warn: Callable[[str], None]) -> None:
+        """`rank` gives the name of this process's folder; it is asked when the first record is written."""
         self._settings, self._rank, self._warn = settings, rank, warn
         self.folder: Path | None = None
         self._made: set[Path] = set()
@@ -157,7 +158,7 @@ class Writer:
 
     def _folder_of(self, record: Record) -> Path:
         if self.folder is None:
-            self.folder = own_folder(Path(self._settings.path) / self._rank / self._settings.net_name)
+            self.folder = own_folder(Path(self._settings.path) / self._rank() / self._settings.net_name)
         folder = self.folder / "0" / str(record.place.iteration)
         if folder not in self._made:
             folder.mkdir(parents=True, exist_ok=True)

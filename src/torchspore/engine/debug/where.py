@@ -15,6 +15,7 @@ from types import CodeType, FrameType
 from typing import Any
 
 from torchspore.base.frames import is_ours, is_users
+from torchspore.context.store import STORE
 from torchspore.engine import counters
 from torchspore.engine.front import FRONT
 from torchspore.engine.graph import marks
@@ -159,6 +160,7 @@ class Follower:
         """`began` is told the number of each new iteration before its first operator."""
         self.iteration = 0
         self._began = began
+        self._with_classes = True
         self._scopes = Scopes(True)
         self._numbers: Counter[tuple[str, str]] = Counter()
         self._forward: dict[int, tuple[Any, str, str, str, bool]] = {}
@@ -267,6 +269,9 @@ class Follower:
             self._last_call = None
             self._began(self.iteration)
         self._roots.append((seen.root, seen.root_frame))
+        wanted = bool(STORE.get("reserve_class_name_in_scope"))
+        if wanted is not self._with_classes:
+            self._with_classes, self._scopes = wanted, Scopes(wanted)
 
 
 KERNEL = "kernel"

@@ -33,6 +33,8 @@ def compile(module: torch.fx.GraphModule, inputs: Inputs, settings: Settings, he
     """
     if where.followers or printing.prints(module):   # each operator must run by itself; and what prints can't be run to be measured
         settings = dataclasses.replace(settings, level="O0", infer_boost=False, kernels=None, tuning=None, lanes=0)
+    if where.followers:                              # in the program's order, the kernels of one call together
+        settings = dataclasses.replace(settings, order="", saves_memory=False)
     module = prepared(module, settings)
     stages.keep("backend_pass", module)
     outcomes.compiling(settings)

@@ -21,6 +21,7 @@ from torchspore.context import effects
 from torchspore.context.effects import Outcome
 from torchspore.context.store import STORE
 from torchspore.engine import process, tree
+from torchspore.engine.debug import where
 from torchspore.engine.graph.backend import autotune_cache
 from torchspore.engine.graph.cache.folder import Folder, say
 from torchspore.engine.graph.fx import serialize
@@ -70,7 +71,7 @@ def open(
     `codes` are the user's functions that the trace ran, the outermost first; `inputs` what each input of the graph is called.
     """
     found = current()
-    if found is None or not _is_fixed(module):
+    if found is None or where.followers or not _is_fixed(module):       # a kept graph knows no longer where it comes from
         yield module
         return
     ran = [code for code in codes if code.co_filename != "<string>"]     # which dataclasses' methods have for a file

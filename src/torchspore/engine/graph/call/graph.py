@@ -22,6 +22,9 @@ from torchspore.engine.graph.settings import Settings
 from torchspore.engine.number import Number
 from torchspore.engine.tensor import Composite, TensorBase, wrap
 
+REFUSALS = (IndexError, RuntimeError, ValueError, TypeError, ZeroDivisionError)
+"""What kernels raise for what they are given: PyNative runs the call again and says it better."""
+
 
 class Graph:
     """One captured call: `matches` says whether the state that it read is still the same, `run` runs it."""
@@ -135,7 +138,7 @@ class Graph:
         try:
             outs = self.code(*given)
         except BaseException as error:
-            undo.back(aside, isinstance(error, Exception))
+            undo.back(aside, isinstance(error, REFUSALS) and self.can_run_again(error))
             raise
         undo.end()
         return outs

@@ -10,7 +10,7 @@ from torchspore.engine import tensor as engine
 from torchspore.engine.grad import GradFrame
 from torchspore.engine.graph import thread_state
 from torchspore.engine.graph.call import capturing
-from torchspore.engine.graph.call.graph import Graph
+from torchspore.engine.graph.call.graph import REFUSALS, Graph
 from torchspore.engine.graph.call.table import Entry, look_up, table_of
 from torchspore.engine.graph.capture.scalar_inputs import placed
 from torchspore.engine.graph.refusal import Refusal
@@ -68,7 +68,7 @@ def run(graph: Graph, flat: list[TensorBase], function: Callable[..., Any], args
     """
     try:
         return graph.run(flat)
-    except (IndexError, RuntimeError, ValueError, TypeError, ZeroDivisionError) as error:
+    except REFUSALS as error:
         if not graph.can_run_again(error):
             raise
         return thread_state.in_pynative(function, args, kwargs)

@@ -19,6 +19,7 @@ from torchspore.context import effects
 from torchspore.context.effects import Outcome
 from torchspore.context.store import STORE
 from torchspore.engine import tensor
+from torchspore.engine.private import modes_of_now
 
 Result = TypeVar("Result")
 
@@ -128,6 +129,8 @@ class _Carried:
         devices = ["cpu"] if accelerator is None else ["cpu", accelerator.type]
         self.autocast = {name: (torch.get_autocast_dtype(name), torch.is_autocast_enabled(name)) for name in devices}
         self.cached = torch.is_autocast_cache_enabled()
+        self.modes = [mode for mode in modes_of_now() if getattr(mode, "looks_on", False)]
+        """What looks on while operators run, in whatever thread the program goes on: a dump."""
 
     @contextmanager
     def over(self) -> Iterator[None]:
@@ -138,6 +141,8 @@ class _Carried:
             stack.enter_context(torch.set_grad_enabled(self.gradients))
             for name, (dtype, enabled) in self.autocast.items():
                 stack.enter_context(torch.autocast(name, dtype, enabled, self.cached))
+            for mode in self.modes:
+                stack.enter_context(mode)
             sys.settrace(self.trace)
             sys.setprofile(self.profile)
             yield
