@@ -55,7 +55,8 @@ def _chosen(found: list[reading.Record], stamp: str, place: str) -> reading.Reco
 
 def _hint(place: str, record: reading.Record) -> str:
     command = record.json(writing.CAUSE).get("program")
-    words = shlex.join(map(str, command[:64])) if isinstance(command, list) and command else "train.py"
+    known = isinstance(command, list) and all(isinstance(word, str) for word in command) and command
+    words = shlex.join(command[:64]) if known else "train.py"
     return f"write `torchspore replay {place} {reading.visible(words)[:300]}`"
 
 

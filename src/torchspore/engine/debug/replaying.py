@@ -93,7 +93,11 @@ class Player:
     def _play(self, function: Any, parameters: list[Any], call: Callable[..., Any]) -> bool:
         kept = self.kept
         self.say(f"replay: {kept.label}, call {kept.number} of the recorded run, from {kept.path.parent}")
-        self._restore(function, parameters)
+        try:
+            self._restore(function, parameters)
+        except (KeyError, TypeError, ValueError, AttributeError, RuntimeError, OverflowError) as error:
+            self.say(f"replay: the step is damaged, its random state can't be restored ({type(error).__name__})")
+            return False
         raised, result = self._called(call)
         is_same = self._compared(raised, result, parameters)
         told = kept.about.get("finite", True)
@@ -109,7 +113,7 @@ class Player:
                 parameter._t.copy_(self.kept.tensors[f"before.{place}"])
         for cell, numbers in zip(steps.cells_of(function), self.kept.about.get("numbers", ())):
             for name, value in numbers.items():
-                if isinstance(value, (bool, int, float)) and name in vars(cell) and vars(cell)[name] != value:
+                if type(value) is type(vars(cell).get(name)) and isinstance(value, (bool, int, float)) and vars(cell)[name] != value:
                     setattr(cell, name, value)
         steps.restore_random(self.kept.about["random"], self.kept.tensors)
 
