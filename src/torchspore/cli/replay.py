@@ -9,11 +9,14 @@ from collections.abc import Sequence
 from torchspore.base.text import with_hint
 from torchspore.blackbox import reading, writing
 
-USAGE = """usage: torchspore replay [--record TIME] [--step last_step|first_not_finite] DIR (script.py | -m module) [arguments …]
+USAGE = """usage: torchspore replay [--record TIME] [--step NAME] DIR (script.py | -m module) [arguments …]
 
 Runs a step again that the recorder kept (MS_RDR_REPLAY=1, or rdr.replay): the program runs up to the first call of the same Cell or
 function, which gets the recorded inputs, Parameters and random state. Says whether results, Parameters and errors have the same bits, and
 which operator was the first to give NaN or infinity. The exit code is 0 where all is the same, 1 where it is not.
+
+  --record TIME   another record than the newest one with a step, by its time as in the names of its files, 20261122173546
+  --step NAME     first_not_finite (where there is one, it is taken), last_step, or last_evaluation: the last call that changed no Parameter
 
 Nothing in the record is run: the program is the one that you name.
 """

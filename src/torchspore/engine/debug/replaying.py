@@ -24,7 +24,7 @@ class Kept:
     """A step of a record. Raises NoRecord where it is damaged; nothing in the files runs."""
 
     def __init__(self, record: Record, name: str = "") -> None:
-        names = [name] if name else [steps.FIRST_BAD, steps.LAST]
+        names = [name] if name else [steps.FIRST_BAD, steps.LAST, steps.LAST_LOOK]
         self.name = next((one for one in names if one in record.files), "")
         if not self.name:
             raise NoRecord(f"{record.folder}: the record {record.stamp} has no step; rdr.replay (MS_RDR_REPLAY=1) keeps them")
