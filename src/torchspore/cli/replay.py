@@ -31,7 +31,9 @@ def run(words: Sequence[str]) -> int:
     asked = {"--record": "", "--step": ""}
     rest = list(words)
     while rest and rest[0] in asked and len(rest) > 1:
-        asked[rest.pop(0)] = rest.pop(0)
+        option, value = rest[:2]
+        asked[option] = value
+        del rest[:2]
     if not rest or rest[0].startswith("-"):
         print(with_hint("torchspore replay: expected a directory with records.", "`torchspore replay --help` says more"), file=sys.stderr)
         return USAGE_ERROR

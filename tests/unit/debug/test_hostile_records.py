@@ -126,3 +126,5 @@ def test_the_program_is_the_one_that_the_user_names(folder: Path, capsys: pytest
     save_file(TENSORS, str(folder / f"REPLAY.last_step.{STAMP}.safetensors"))
     assert replay.run([str(folder)]) == 2
     assert f"hint: write `torchspore replay {folder} evil.py 'a b'`." in capsys.readouterr().err
+    assert replay.run(["--step", "last_evaluation", str(folder), "train.py"]) == 2
+    assert f"the record {STAMP} has no step last_evaluation; rdr.replay (MS_RDR_REPLAY=1) keeps them" in capsys.readouterr().err

@@ -27,7 +27,8 @@ class Kept:
         names = [name] if name else [steps.FIRST_BAD, steps.LAST, steps.LAST_LOOK]
         self.name = next((one for one in names if one in record.files), "")
         if not self.name:
-            raise NoRecord(f"{record.folder}: the record {record.stamp} has no step; rdr.replay (MS_RDR_REPLAY=1) keeps them")
+            raise NoRecord(f"{record.folder}: the record {record.stamp} has no step {name.removeprefix('REPLAY.')}".rstrip()
+                           + "; rdr.replay (MS_RDR_REPLAY=1) keeps them")
         files = {path.suffix: path for path in record.files[self.name]}
         if set(files) != {".json", ".safetensors"}:
             raise NoRecord(f"{record.folder}: the step {self.name} lacks a file, it has {', '.join(sorted(files)) or 'none'}")
