@@ -32,7 +32,7 @@ def program() -> str:
     return found.group(1)
 
 
-def shrunk(path: Path) -> None:
+def shrunk(path: Path, height: int = HEIGHT) -> None:
     """Makes a screenshot small: a palette of its most frequent colours and of the rare ones that lie farthest from these."""
     pixels = np.asarray(Image.open(path).convert("RGB")).reshape(-1, 3)
     colours, places, counts = np.unique(pixels, axis=0, return_inverse=True, return_counts=True)
@@ -42,7 +42,7 @@ def shrunk(path: Path) -> None:
         kept.append(int(np.argmax(away)))
         away = np.minimum(away, np.abs(colours.astype(int) - colours[kept[-1]]).sum(1))
     nearest = np.argmin([np.abs(colours.astype(int) - colours[k]).sum(1) for k in kept], axis=0).astype(np.uint8)
-    made = Image.fromarray(nearest[places.ravel()].reshape(HEIGHT, WIDTH), "P")
+    made = Image.fromarray(nearest[places.ravel()].reshape(height, WIDTH), "P")
     made.putpalette(colours[kept].tobytes())
     made.save(path, optimize=True)
 

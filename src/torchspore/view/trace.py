@@ -12,6 +12,8 @@ from torchspore.view.trace_file import NotATrace, Reader, number
 
 MOST_EVENTS, MOST_NAMES, MOST_POINTS, MOST_STEPS, LONGEST_NAME = 120_000, 8_000, 2_000, 2_000, 300
 """So many events the timeline draws, so many operators the table has; totals count all that the file holds."""
+_ROUNDED = 1e-3
+"""Microseconds by which the end of one event may lie behind the beginning of the next."""
 PHASES = ("forward", "backward", "data", "sync", "update", "other", "")
 TRACE = "trace_view.json"
 _NO_OPERATORS = ("step", "phase", "Trace", "python_function")
@@ -71,7 +73,8 @@ def find(path: Path) -> Path:
         raise NotATrace("there is no such file or folder")
     if path.is_file():
         return path
-    found = [name for pattern in (TRACE, "timeline_display_*.json", "*.pt.trace.json*", "trace*.json*") for name in path.rglob(pattern)]
+    patterns = (TRACE, "timeline_display_*.json", "*.pt.trace.json*", "trace*.json*")
+    found = next((names for pattern in patterns if (names := list(path.rglob(pattern)))), [])
     if not found:
         raise NotATrace(f"the folder holds no trace (looked for {TRACE})")
     return max(found, key=lambda name: name.stat().st_mtime_ns)
@@ -190,10 +193,15 @@ def _lasting(
 
 def _nest(trace: Trace) -> None:
     """Finds how deep each event lies inside others of its thread, and the time of each that is none of those inside it."""
+    ordered = sorted(trace.threads, key=lambda thread: tuple((not name.isdigit(), name.zfill(20)) for name in thread))
+    places = {trace.threads[thread]: place for place, thread in enumerate(ordered)}
+    trace.threads = {thread: place for place, thread in enumerate(ordered)}
+    for event in trace.events:
+        event.thread = places[event.thread]
     trace.events.sort(key=lambda event: (event.thread, event.start, -event.span))
     open_events: list[Event] = []
     for event in trace.events:
-        while open_events and (open_events[-1].thread != event.thread or open_events[-1].start + open_events[-1].span <= event.start):
+        while open_events and (open_events[-1].thread != event.thread or open_events[-1].start + open_events[-1].span <= event.start + _ROUNDED):
             open_events.pop()
         if open_events:
             open_events[-1].inner += min(event.span, max(0.0, open_events[-1].start + open_events[-1].span - event.start))

@@ -144,18 +144,25 @@ class _Group:
         self.memories: dict[int, int] = {}
         """By the address of memory that the call has filled its place in the order."""
         self.used: set[int] = set()
+        self.same: dict[int, tuple[int, torch.Tensor]] = {}
+        """By the identity of a tensor that only shows another one the other's; the tensor itself is held, so that the identity stays."""
         self.last: list[torch.Tensor] = []
 
     def takes(self, given: Sequence[torch.Tensor], writes: bool) -> None:
         """A kernel is going to run on `given`."""
         known = {id(t) for t, _ in self.inputs}
         for t in given:
-            if id(t) in self.made:
-                self.used.add(id(t))
-            elif id(t) not in known:
+            key = self.same.get(id(t), (id(t), t))[0]
+            if key in self.made:
+                self.used.add(key)
+            elif key not in known:
                 self.inputs.append((t, None))
         if writes:
             self.inputs = [(t, _copy(t) if before is None else before) for t, before in self.inputs]
+
+    def is_same(self, shown: torch.Tensor, of: Any) -> None:
+        """Is told of a tensor that shows another one's values."""
+        self.same[id(shown)] = self.same.get(id(of), (id(of), of))[0], shown
 
     def gives(self, found: Sequence[torch.Tensor]) -> None:
         """A kernel has made `found`, or written into it."""
@@ -184,7 +191,7 @@ class _Dump(TorchDispatchMode):
         self._group: _Group | None = None
         self._order = 0
         self._overflows = 0
-        self._failed: Any = None
+        self._finished: where.Place | None = None
 
     @property
     def writers(self) -> list[Writer]:
@@ -215,17 +222,27 @@ class _Dump(TorchDispatchMode):
 
     def __torch_dispatch__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
-        at = self._follower.now(getattr(function, "_opname", ""))
+        if not is_operator(function):
+            return function(*args, **kwargs)
+        kernel = function._opname
+        at = self._follower.now(kernel)
+        written = _written(function, args, kwargs)
         group = self._group
-        if group is not None and (at is None or at is not group.place):
+        if at is None:
+            if written:
+                self.finish()                      # before what it keeps changes
+            out = function(*args, **kwargs)
+            if self._group is not None and kernel in where.ASIDE and isinstance(out, torch.Tensor) and args:
+                self._group.is_same(out, args[0])
+            return out
+        if group is not None and at is not group.place:
             self.finish()
             group = None
-        if at is None or not is_operator(function):
-            return function(*args, **kwargs)
         if group is None:
+            if at is self._finished:
+                at = self._follower.anew(at)
             group = self._group = _Group(at, self._order)
             self._order += 1
-        written = _written(function, args, kwargs)
         group.takes(_tensors((args, kwargs)), bool(written))
         try:
             out = function(*args, **kwargs)
@@ -240,6 +257,7 @@ class _Dump(TorchDispatchMode):
         group, self._group = self._group, None
         if group is None or not group.last:
             return
+        self._finished = group.place
         with without_modes(), torch.no_grad():
             overflows: bool | None = None
             for settings, writer in self._sinks:

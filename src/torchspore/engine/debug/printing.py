@@ -45,7 +45,7 @@ def print_values(values: Sequence[Any], captured: bool) -> None:
         given: list[torch.Tensor] = []
         layout = [_entry(value, given) for value in values]
         OPERATOR(given, json.dumps(layout))
-    elif _file is not None:
+    elif _file is not None and _file.is_ready():
         _file.write([piece for value in values for piece in _pieces(value)])
     else:
         for value in values:
@@ -89,7 +89,7 @@ def _in_graph(values: list[torch.Tensor], layout: str) -> None:
     pieces: list[Piece] = []
     for entry in json.loads(layout):
         _fill(entry, values, pieces)
-    if _file is not None:
+    if _file is not None and _file.is_ready():
         pieces = [(kind, _copied(value) if kind == "tensor" else value) for kind, value in pieces] if _is_waiting() else pieces
         _deliver(lambda: _file.write(pieces) if _file is not None else None)
     else:

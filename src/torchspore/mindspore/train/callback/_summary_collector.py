@@ -18,7 +18,7 @@ COLLECTED = (
     "histogram_regular", "collect_landscape",
 )
 FIRST = 5
-"""So many Parameters are shown as histograms where no pattern chooses."""
+"""So many Parameters of more than one value are shown as histograms where no pattern chooses."""
 
 
 class SummaryCollector(Callback):
@@ -125,7 +125,7 @@ class SummaryCollector(Callback):
     def _parameters(self, record: SummaryRecord, state: Any) -> None:
         network, pattern = state.get("train_network"), self._wanted["histogram_regular"]
         own = list(network.trainable_params()) if network is not None else []
-        chosen = [p for p in own if re.match(pattern, p.name)] if isinstance(pattern, str) else own[:FIRST]
+        chosen = [p for p in own if re.match(pattern, p.name)] if isinstance(pattern, str) else [p for p in own if p.size > 1][:FIRST]
         for parameter in chosen:
             record.add_value("histogram", f"{parameter.name}/auto", parameter)
 

@@ -28,6 +28,8 @@ PLUGINS = ("scalar", "image", "tensor", "histogram")
 FOREIGN = ("graph", "train_lineage", "eval_lineage", "dataset_graph", "custom_lineage_data", "LANDSCAPE", "landscape")
 MODES = ("train", "eval")
 PAGE = "curves.html"
+_LEAST_OF_BYTES = 16
+"""Pixels whose largest value lies above this are of 256 grades; below they are numbers that were scaled somehow."""
 _EVERY = 20.0
 """Seconds between two writings of the page while a training runs."""
 _open: list[SummaryRecord] = []
@@ -271,6 +273,6 @@ def _shown(images: np.ndarray) -> np.ndarray:
     low, high = float(images.min(initial=0)), float(images.max(initial=0))
     if low >= 0 and high <= 1:
         return images.astype(np.float32)
-    if low >= 0 and high <= 255:
+    if low >= 0 and _LEAST_OF_BYTES < high <= 255:
         return images.astype(np.float32) / 255
     return ((images - low) / max(high - low, 1e-12)).astype(np.float32)

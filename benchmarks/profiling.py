@@ -1,0 +1,110 @@
+"""What a profiler costs while it watches, and what reading a profile costs: a training step with it and without, by turns.
+
+    python benchmarks/profiling.py [--mode 0] [--rounds 9] [--steps 20] [--width 256] [--loaded]
+"""
+from __future__ import annotations
+
+import argparse
+import statistics
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import torchspore
+
+torchspore.install()
+
+import mindspore as ms  # noqa: E402
+import numpy as np  # noqa: E402
+import torch  # noqa: E402
+from mindspore import nn  # noqa: E402
+
+from torchspore.engine.losses import Losses  # noqa: E402
+from torchspore.engine.profiling import files  # noqa: E402
+from torchspore.engine.profiling.watch import Watch  # noqa: E402
+
+
+class Off:
+    """Nothing watches."""
+
+    def start(self) -> None:
+        """Nothing."""
+
+    def stop(self) -> None:
+        """Nothing."""
+
+
+class Report(Off):
+    """What `torchspore run --report` follows."""
+
+    def start(self) -> None:
+        self._losses = Losses()
+        self._losses.begin()
+
+    def stop(self) -> None:
+        self._losses.end()
+
+
+WATCHERS: dict[str, Callable[[], Any]] = {
+    "off": Off,
+    "Profiler()": lambda: Watch(with_shapes=True),
+    "Profiler(record_shapes=False)": lambda: Watch(with_shapes=False),
+    "Profiler(profile_memory=True)": lambda: Watch(with_shapes=True, with_memory=True),
+    "run --report": Report,
+}
+
+
+def step_of(width: int, mode: int) -> Callable[[], Any]:
+    """A training step of a net of six layers."""
+    ms.set_context(mode=mode)
+    body = nn.SequentialCell(*[cell for _ in range(6) for cell in (nn.Dense(width, width), nn.ReLU())])
+    step = nn.TrainOneStepCell(nn.WithLossCell(body, nn.MSELoss()), nn.Adam(body.trainable_params())).set_train()
+    x = ms.Tensor(np.random.RandomState(0).randn(64, width).astype(np.float32))
+    return lambda: step(x, x)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    for name, default in (("mode", 0), ("rounds", 9), ("steps", 20), ("width", 256)):
+        parser.add_argument(f"--{name}", type=int, default=default)
+    parser.add_argument("--loaded", action="store_true", help="processor time of one thread, for a machine that does other work too")
+    given, _ = parser.parse_known_args()
+    clock = time.process_time if given.loaded else time.perf_counter
+    if given.loaded:
+        torch.set_num_threads(1)
+    step = step_of(given.width, given.mode)
+    for _ in range(5):
+        step()
+    took: dict[str, list[float]] = {name: [] for name in WATCHERS}
+    after: list[tuple[int, float, float]] = []
+    for _ in range(given.rounds):
+        for name, make in WATCHERS.items():
+            watcher = make()
+            watcher.start()
+            started = clock()
+            for _ in range(given.steps):
+                step()
+            took[name].append((clock() - started) / given.steps)
+            watcher.stop()
+            if name == "Profiler()":
+                started = clock()
+                record = watcher.read()
+                read = clock() - started
+                with tempfile.TemporaryDirectory() as folder:
+                    started = clock()
+                    files.write(record, Path(folder), files.Wanted())
+                    after.append((len(record.operators), read, clock() - started))
+    print(f"### What watching costs: a step of six layers of {given.width}, mode {given.mode}, {given.rounds} rounds of {given.steps} steps\n")
+    print("| | ms a step | of off (median, min .. max) |\n|---|---:|---:|")
+    for name, seconds in took.items():
+        ratios = [one / off for one, off in zip(seconds, took["off"])]
+        print(f"| {name} | {statistics.median(seconds) * 1e3:.2f} | {statistics.median(ratios):.2f}x ({min(ratios):.2f} .. {max(ratios):.2f}) |")
+    count = after[-1][0]
+    reading, writing = (statistics.median(one[place] for one in after) / count * 1e6 for place in (1, 2))
+    print(f"\nAfterwards a profile of {count:,} operators is read in {reading:.0f} us and written in {writing:.0f} us an operator.")
+
+
+if __name__ == "__main__":
+    main()
