@@ -8,7 +8,6 @@ import itertools
 import mmap
 import os
 import struct
-import tempfile
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -199,6 +198,8 @@ def shared_file(name: str) -> int:
     """The handle of a file without a name, which is gone with the last process that has it open."""
     if hasattr(os, "memfd_create"):
         return os.memfd_create(f"torchspore_{name}")
+    import tempfile  # only where the system has no files without a name
+
     with tempfile.TemporaryFile() as file:
         return os.dup(file.fileno())
 

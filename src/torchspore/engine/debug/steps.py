@@ -16,7 +16,6 @@ from typing import Any
 
 import numpy as np
 import torch
-from safetensors.torch import save_file
 
 from torchspore.base.files import READ_ONLY, write_whole
 from torchspore.engine import random, tree
@@ -161,6 +160,8 @@ class Keeper:
 
     def write(self, folder: Path, stamp: str) -> None:
         """Writes the steps into a record. Raises OSError."""
+        from safetensors.torch import save_file  # the library is loaded where something is kept
+
         for name, step in self.kept():
             tensors = {**_after(step), **step.tensors}
             path = folder / f"{name}.{stamp}.safetensors"
