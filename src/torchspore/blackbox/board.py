@@ -83,6 +83,9 @@ class Ran:
 class Board:
     """The shared memory, seen by either side."""
 
+    name_bytes = MARK - 17
+    """As long may the kind and name of a mark be: two numbers stand before it, a zero behind it."""
+
     def __init__(self, handle: int) -> None:
         if os.fstat(handle).st_size < SIZE:
             raise ValueError(f"the watcher's memory has {os.fstat(handle).st_size} bytes, expected {SIZE}")
