@@ -8,9 +8,10 @@ import struct
 import threading
 from collections.abc import Callable
 from time import monotonic_ns
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from torchspore.blackbox.board import MARK, Board
+if TYPE_CHECKING:
+    from torchspore.blackbox.board import Board
 
 wanted = False
 """Whether a watcher reads marks."""
@@ -47,7 +48,7 @@ def begin(kind: str, name: str) -> None:
         _join(board)
     if own.place:
         memory, at = board.memory, own.place
-        text = f"{kind} {name}".encode()[: MARK - 17]
+        text = f"{kind} {name}".encode()[: board.name_bytes]
         memory[at + 16 : at + 17 + len(text)] = text + b"\0"
         _pack(memory, at + 8, monotonic_ns())
 

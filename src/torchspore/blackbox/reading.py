@@ -15,7 +15,7 @@ from torchspore.blackbox import stacks, writing
 
 _MOST = 1 << 23
 """Bytes that are read of one file."""
-_NAMES = 20000
+_NAMES, _WIDEST = 20000, 2000
 _NAME = re.compile(r"([A-Z_]{1,40}\.[\w.-]{1,80}?)\.(\d{14})(?:_\d{1,6})?\.(ir|txt|json|safetensors)")
 _STEERING = {
     number: chr(number).encode("unicode_escape").decode()
@@ -125,10 +125,10 @@ def shown(record: Record, operators: int = 12, with_stacks: bool = False) -> str
     lines.append(f"record    {record.stamp} in {record.folder}, {count} files, written {_word(cause.get('at'))}")
     command = cause.get("command")
     if isinstance(command, list):
-        lines.append("command   " + visible(" ".join(map(str, command[:64]))[:2000]))
+        lines.append("command   " + " ".join(map(_word, command[:64])))
     versions = about.get("versions")
     if isinstance(versions, dict):
-        lines.append("versions  " + visible(", ".join(f"{key} {value}" for key, value in list(versions.items())[:12])[:400]))
+        lines.append("versions  " + ", ".join(f"{_word(key)} {_word(value)}" for key, value in list(versions.items())[:12]))
     if cause.get("incomplete"):
         record.damaged.append("the record is not whole: its writer was ended, or the disk was full")
     lines += _memory(record)
@@ -137,7 +137,7 @@ def shown(record: Record, operators: int = 12, with_stacks: bool = False) -> str
     lines += _steps(record)
     trace = cause.get("traceback")
     if isinstance(trace, str) and trace:
-        lines += ["", "traceback", *[f"  {line}" for line in visible(trace).splitlines()[-14:]]]
+        lines += ["", "traceback", *[f"  {line}" for line in visible(trace[-_MOST // 64 :]).splitlines()[-14:]]]
     dump = record.text(writing.STACKS)
     if with_stacks:
         lines += ["", "threads", *[f"  {line}" for line in dump.splitlines()]]
@@ -146,7 +146,7 @@ def shown(record: Record, operators: int = 12, with_stacks: bool = False) -> str
     lines += ["", "context", *[f"  {line}" for line in record.text(writing.CONTEXT).splitlines()[:40]]]
     if record.damaged:
         lines += ["", "damaged", *[f"  {visible(line)}" for line in record.damaged]]
-    return "\n".join(lines)
+    return "\n".join(line[:_WIDEST] for line in lines)
 
 
 def _headline(cause: dict[str, Any]) -> str:
@@ -154,15 +154,16 @@ def _headline(cause: dict[str, Any]) -> str:
         return "likely cause: not known; the file that says it is damaged"
     operator = _word(cause.get("operator"))
     line = _word(cause.get("line"))
-    told = visible(str(cause.get("text", "")))[:400].replace("\n", " ")
+    told = _word(cause.get("text"), 400)
     if line and line not in told:
         told += f" at {line}"
     shown = f" [operator {operator}]" if operator and operator not in told else ""
     return f"likely cause: {_word(cause.get('kind')) or 'unknown'}: {told}{shown}"
 
 
-def _word(value: object) -> str:
-    return visible(str(value))[:200].replace("\n", " ") if value else ""
+def _word(value: object, most: int = 200) -> str:
+    """A text or number out of a file, in one line; empty for anything else."""
+    return visible(str(value)[:most]).replace("\n", " ") if isinstance(value, (str, int, float)) and value else ""
 
 
 def _memory(record: Record) -> list[str]:

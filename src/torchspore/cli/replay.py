@@ -9,11 +9,14 @@ from collections.abc import Sequence
 from torchspore.base.text import with_hint
 from torchspore.blackbox import reading, writing
 
-USAGE = """usage: torchspore replay [--record TIME] [--step last_step|first_not_finite] DIR (script.py | -m module) [arguments …]
+USAGE = """usage: torchspore replay [--record TIME] [--step NAME] DIR (script.py | -m module) [arguments …]
 
 Runs a step again that the recorder kept (MS_RDR_REPLAY=1, or rdr.replay): the program runs up to the first call of the same Cell or
 function, which gets the recorded inputs, Parameters and random state. Says whether results, Parameters and errors have the same bits, and
 which operator was the first to give NaN or infinity. The exit code is 0 where all is the same, 1 where it is not.
+
+  --record TIME   another record than the newest one with a step, by its time as in the names of its files, 20261122173546
+  --step NAME     first_not_finite (where there is one, it is taken), last_step, or last_evaluation: the last call that changed no Parameter
 
 Nothing in the record is run: the program is the one that you name.
 """
@@ -28,7 +31,9 @@ def run(words: Sequence[str]) -> int:
     asked = {"--record": "", "--step": ""}
     rest = list(words)
     while rest and rest[0] in asked and len(rest) > 1:
-        asked[rest.pop(0)] = rest.pop(0)
+        option, value = rest[:2]
+        asked[option] = value
+        del rest[:2]
     if not rest or rest[0].startswith("-"):
         print(with_hint("torchspore replay: expected a directory with records.", "`torchspore replay --help` says more"), file=sys.stderr)
         return USAGE_ERROR
@@ -55,7 +60,8 @@ def _chosen(found: list[reading.Record], stamp: str, place: str) -> reading.Reco
 
 def _hint(place: str, record: reading.Record) -> str:
     command = record.json(writing.CAUSE).get("program")
-    words = shlex.join(map(str, command[:64])) if isinstance(command, list) and command else "train.py"
+    known = isinstance(command, list) and all(isinstance(word, str) for word in command) and command
+    words = shlex.join(command[:64]) if known else "train.py"
     return f"write `torchspore replay {place} {reading.visible(words)[:300]}`"
 
 

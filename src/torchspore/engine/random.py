@@ -58,7 +58,8 @@ def state() -> dict[str, Any]:
 def restore(kept: dict[str, Any]) -> None:
     """Goes on from what `state` gave; the generators of torch, NumPy and Python are left alone."""
     global _seed
+    seed, counts = kept["seed"], {str(purpose): int(count) for purpose, count in kept["counts"].items()}
     with _lock:
-        _seed = kept["seed"]
+        _seed = None if seed is None else int(seed)
         _counts.clear()
-        _counts.update(kept["counts"])
+        _counts.update(counts)

@@ -59,6 +59,18 @@ def test_what_is_damaged_is_named_and_the_rest_is_read(folder: Path, capsys: pyt
     assert "root:" not in text and not os.path.exists("/tmp/torchspore_was_here")
 
 
+@pytest.mark.parametrize("told", [
+    {"kind": [[[]]], "text": {"a": 1}, "command": {"x": 1}, "traceback": 7}, {"kind": "x" * 100000, "command": [None, ["y"], "z" * 100000]},
+    {"text": 1e400, "line": -1, "incomplete": "yes", "operator": "\x1b]0;t\x07"}, {"traceback": "a\n" * 100000},
+])
+def test_odd_values_are_shown_or_left_out(told: object, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    put(folder, "TORCHSPORE.cause", "json", json.dumps(told))
+    put(folder, "TORCHSPORE.versions", "json", '{"versions": {"a": [[]], "\\u001b": 3}}')
+    put(folder, "TORCHSPORE.context", "txt", "x" * 1000000)
+    text = shown(folder, capsys)
+    assert text.startswith("likely cause: ") and "\x1b" not in text and len(text) < 10000
+
+
 def test_a_record_that_was_being_written_is_shown(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     put(folder, "TORCHSPORE.cause", "json", "")
     text = shown(folder, capsys)
@@ -114,3 +126,5 @@ def test_the_program_is_the_one_that_the_user_names(folder: Path, capsys: pytest
     save_file(TENSORS, str(folder / f"REPLAY.last_step.{STAMP}.safetensors"))
     assert replay.run([str(folder)]) == 2
     assert f"hint: write `torchspore replay {folder} evil.py 'a b'`." in capsys.readouterr().err
+    assert replay.run(["--step", "last_evaluation", str(folder), "train.py"]) == 2
+    assert f"the record {STAMP} has no step last_evaluation; rdr.replay (MS_RDR_REPLAY=1) keeps them" in capsys.readouterr().err

@@ -1,10 +1,13 @@
 """Equal bits: over processes, over modes, over data workers; what can't give them is named."""
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 
+import mindspore as ms
 import pytest
+import torch
 from running import Run
 
 # Convolution, embedding, attention, scatter-add and segment sums, with random numbers in the data, the initial values and the net.
@@ -76,6 +79,15 @@ def test_equal_bits_over_modes_and_workers(run: Callable[..., Run], tmp_path: Pa
 def test_equal_bits_over_five_runs_and_workers(run: Callable[..., Run], tmp_path: Path) -> None:
     cases = [(1, 1, "threads")] * 5 + [(1, 2, "threads"), (1, 2, "processes"), (0, 1, "threads"), (0, 2, "threads")]
     assert len(digests(run, tmp_path, *cases)) == 1
+
+
+def test_off_leaves_warnings_as_they_were() -> None:
+    before = warnings.showwarning
+    ms.set_context(deterministic="ON")
+    assert warnings.showwarning is not before
+    ms.set_context(deterministic="OFF")
+    assert warnings.showwarning is before
+    assert not torch.are_deterministic_algorithms_enabled()
 
 
 @pytest.mark.parametrize("mode", [0, pytest.param(1, marks=pytest.mark.slow)])

@@ -24,10 +24,11 @@ class Kept:
     """A step of a record. Raises NoRecord where it is damaged; nothing in the files runs."""
 
     def __init__(self, record: Record, name: str = "") -> None:
-        names = [name] if name else [steps.FIRST_BAD, steps.LAST]
+        names = [name] if name else [steps.FIRST_BAD, steps.LAST, steps.LAST_LOOK]
         self.name = next((one for one in names if one in record.files), "")
         if not self.name:
-            raise NoRecord(f"{record.folder}: the record {record.stamp} has no step; rdr.replay (MS_RDR_REPLAY=1) keeps them")
+            raise NoRecord(f"{record.folder}: the record {record.stamp} has no step {name.removeprefix('REPLAY.')}".rstrip()
+                           + "; rdr.replay (MS_RDR_REPLAY=1) keeps them")
         files = {path.suffix: path for path in record.files[self.name]}
         if set(files) != {".json", ".safetensors"}:
             raise NoRecord(f"{record.folder}: the step {self.name} lacks a file, it has {', '.join(sorted(files)) or 'none'}")
@@ -93,7 +94,11 @@ class Player:
     def _play(self, function: Any, parameters: list[Any], call: Callable[..., Any]) -> bool:
         kept = self.kept
         self.say(f"replay: {kept.label}, call {kept.number} of the recorded run, from {kept.path.parent}")
-        self._restore(function, parameters)
+        try:
+            self._restore(function, parameters)
+        except (KeyError, TypeError, ValueError, AttributeError, RuntimeError, OverflowError) as error:
+            self.say(f"replay: the step is damaged, its random state can't be restored ({type(error).__name__})")
+            return False
         raised, result = self._called(call)
         is_same = self._compared(raised, result, parameters)
         told = kept.about.get("finite", True)
@@ -109,7 +114,7 @@ class Player:
                 parameter._t.copy_(self.kept.tensors[f"before.{place}"])
         for cell, numbers in zip(steps.cells_of(function), self.kept.about.get("numbers", ())):
             for name, value in numbers.items():
-                if isinstance(value, (bool, int, float)) and name in vars(cell) and vars(cell)[name] != value:
+                if type(value) is type(vars(cell).get(name)) and isinstance(value, (bool, int, float)) and vars(cell)[name] != value:
                     setattr(cell, name, value)
         steps.restore_random(self.kept.about["random"], self.kept.tensors)
 

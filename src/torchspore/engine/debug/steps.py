@@ -16,7 +16,6 @@ from typing import Any
 
 import numpy as np
 import torch
-from safetensors.torch import save_file
 
 from torchspore.base.files import READ_ONLY, write_whole
 from torchspore.engine import random, tree
@@ -24,7 +23,8 @@ from torchspore.engine import tensor as engine
 from torchspore.engine.front import FRONT
 from torchspore.engine.tensor import TensorBase, wrap
 
-LAST, FIRST_BAD = "REPLAY.last_step", "REPLAY.first_not_finite"
+LAST, FIRST_BAD, LAST_LOOK = "REPLAY.last_step", "REPLAY.first_not_finite", "REPLAY.last_evaluation"
+GRADIENT = "the gradient of"
 VERSION = 1
 _MOST_CHECKED = 1 << 24
 """Elements of a result that are looked through for NaN and infinity."""
@@ -104,11 +104,16 @@ def watch_cells() -> None:
 
 
 class Keeper:
-    """Keeps each `every`-th step: the last one, and the first one whose result was not finite."""
+    """Keeps each `every`-th step: the last one, and the first one whose result was not finite.
+
+    A call that changes no Parameter and takes no gradient is an evaluation: the last one is kept beside the last step.
+    """
 
     def __init__(self, every: int) -> None:
         self.every = every
+        self.running: Step | None = None
         self.last: Step | None = None
+        self.last_look: Step | None = None
         self.first_bad: Step | None = None
         self.refused = ""
         self._counts: dict[str, int] = {}
@@ -124,12 +129,20 @@ class Keeper:
         except NotKept as refusal:
             self.refused = f"{label}: {refusal}"
             return call(*args, **kwargs)
-        self.last = step
+        written = [p._t._version for p in step.parameters]
+        self.running = step
         try:
             result = call(*args, **kwargs)
         except Exception as error:
             step.about["raised"] = [type(error).__name__, str(error)]
+            self.last = step
             raise
+        finally:
+            self.running = None
+        if label.startswith(GRADIENT) or written != [p._t._version for p in step.parameters]:
+            self.last = step
+        else:
+            self.last_look = step
         ended(step, result)
         if self.first_bad is None and not step.about["finite"]:
             self.first_bad = step
@@ -138,11 +151,17 @@ class Keeper:
 
     def kept(self) -> list[tuple[str, Step]]:
         """The steps that are kept, each with the name of its files."""
-        found = [] if self.first_bad is None else [(FIRST_BAD, self.first_bad)]
-        return found if self.last is None or self.last is self.first_bad else [*found, (LAST, self.last)]
+        all_of_them = ((FIRST_BAD, self.first_bad), (LAST, self.running or self.last), (LAST_LOOK, self.last_look))
+        found: list[tuple[str, Step]] = []
+        for name, step in all_of_them:
+            if step is not None and all(step is not other for _, other in found):
+                found.append((name, step))
+        return found
 
     def write(self, folder: Path, stamp: str) -> None:
         """Writes the steps into a record. Raises OSError."""
+        from safetensors.torch import save_file  # the library is loaded where something is kept
+
         for name, step in self.kept():
             tensors = {**_after(step), **step.tensors}
             path = folder / f"{name}.{stamp}.safetensors"

@@ -50,7 +50,7 @@ def _named_after(fn: Any) -> Callable[[Any], Any]:
 def _run(owner: Any, fn: Any, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Runs the transform of `fn` at once, or as a captured graph where GRAPH_MODE asks for it."""
     if steps.runner is not None:
-        label = f"the gradient of {getattr(fn, '__qualname__', type(fn).__qualname__)}"
+        label = f"{steps.GRADIENT} {getattr(fn, '__qualname__', type(fn).__qualname__)}"
         return steps.run(owner, label, fn, lambda *a, **k: _run_now(owner, fn, function, a, k), args, kwargs)
     return _run_now(owner, fn, function, args, kwargs)
 
