@@ -55,7 +55,7 @@ def _apply(wanted: bool, options: dict[str, Any]) -> Outcome:
         _running[1].clear()
         _running[1].update(options)
     else:
-        watch = Watch(with_memory=options["op_trace"] == "on" or options["task_trace"] == "on", is_bounded=True, full=_finish)
+        watch = Watch(with_memory=options["op_trace"] == "on" or options["task_trace"] == "on", most=MOST, full=_finish)
         try:
             watch.start()
         except Busy:

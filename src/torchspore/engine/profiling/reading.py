@@ -18,8 +18,22 @@ from torchspore.engine.profiling.record import BACKWARD, DATA, FORWARD, SYNC, UP
 
 _EVALUATES = "autograd::engine::evaluate_function: "
 _BYTES = {"float": 4, "double": 8, "c10::Half": 2, "c10::BFloat16": 2, "int": 4, "long int": 8, "long": 8, "bool": 1, "unsigned char": 1}
+_SEEN = 10
+"""A run of a graph of which less than this part is seen as operators runs code that torch does not see."""
 _SHAPELESS = ("aten::empty", "aten::resolve", "aten::detach", "aten::lift", "aten::as_strided", "aten::set_", "aten::alias")
 """What moves no values, and is no operator of anybody's."""
+
+
+@dataclass
+class _Run:
+    """One run of a graph: how much of it operators were seen to take."""
+
+    number: int
+    start: int
+    span: int
+    thread: int
+    scope: str
+    seen: int = 0
 
 
 @dataclass
@@ -36,6 +50,7 @@ class _Open:
     in_cell: bool = False
     compiles: bool = False
     """What runs inside makes a graph: its operators compute nothing."""
+    run: _Run | None = None
 
 
 @dataclass
@@ -44,6 +59,7 @@ class _Reader:
     record: Record = field(default_factory=Record)
     origins: dict[int, tuple[str, str]] = field(default_factory=dict)
     owners: dict[int, Operator] = field(default_factory=dict)
+    runs: list[_Run] = field(default_factory=list)
     numbers: Counter[str] = field(default_factory=Counter)
     counted: int = -1
     explicit: list[tuple[int, int]] = field(default_factory=list)
@@ -68,6 +84,7 @@ def read(events: list[Any], modules: dict[int, Any], held: dict[str, int], forwa
     # The threads that call Cells come first: the backward pass, which has a thread of its own on an accelerator, is named after them.
     for _, own in sorted(by_thread.items(), key=lambda item: not any(row[3].startswith(marks.PREFIX) for row in item[1])):
         _thread(reader, sorted(own, key=lambda row: row[:2]))
+    _take_compiled(reader)
     _take_kernels(reader, kernels)
     _take_memory(reader, allocations, held)
     record.operators.sort(key=lambda row: row.start)
@@ -122,6 +139,9 @@ def _own_mark(reader: _Reader, made: _Open, around: _Open, name: str, start: int
         reader.explicit.append((start, start + span))
     elif kind == "graph":
         made.graph = reader.graphs.names(int(text)) if text.isdigit() else None
+        if made.graph is not None:
+            made.run = _Run(int(text), start, span, thread, around.scope)
+            reader.runs.append(made.run)
     elif kind == "operator" and around.operator is None:
         own = naming.kind_of(text)
         phase = made.phase or (SYNC if naming.is_exchange("", own) else FORWARD)
@@ -149,6 +169,8 @@ def _event(reader: _Reader, made: _Open, around: _Open, event: Any, name: str, b
         operator = made.operator = _add(reader, full, kind, phase, event.start_ns(), event.duration_ns(), event.start_thread_id())
         if around.graph is not None:
             before = phase
+        if around.run is not None:
+            around.run.seen += operator.span
     if operator is not None:
         if number >= 0 and around.origin is None:
             reader.origins[number] = (around.scope, operator.kind)
@@ -199,6 +221,30 @@ def _take_shapes(operator: Operator, event: Any, name: str) -> None:
             for length in shape if size and all(isinstance(n, int) for n in shape) else (0,):
                 size *= length
             operator.read += size
+
+
+def _take_compiled(reader: _Reader) -> None:
+    """Graphs whose code torch does not see, as that of levels O1 and O2: each run counts as one operator for each phase that it has.
+
+    The time of a phase is its share of the graph's operators; the record says so.
+    """
+    told = False
+    for run in reader.runs:
+        if run.seen * _SEEN >= run.span:
+            continue
+        told = True
+        shares, at = reader.graphs.phases(run.number), run.start
+        for phase, share in shares.items():
+            span = round((run.span - run.seen) * share)
+            prefix = "Gradients/" if phase == BACKWARD else ""
+            name = f"{prefix}{run.scope}/{'optimizer/' if phase == UPDATE else ''}CompiledGraph-op0"
+            _add(reader, name, "CompiledGraph", phase, at, span, run.thread)
+            at += span
+    if told:
+        reader.record.notes.append(
+            "Graphs that were compiled into kernels of their own are one operator each (CompiledGraph); their phases are divided by the "
+            "number of operators in each. With jit_level O0 each operator is timed."
+        )
 
 
 def _take_kernels(reader: _Reader, kernels: list[Any]) -> None:
