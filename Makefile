@@ -37,6 +37,7 @@ test-all: $(READY) browser
 	$(BIN)/python -m pytest -q -n 2
 
 check: $(READY)
+	@! git grep -nE '^(<<<<<<<|>>>>>>>) '
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --config pyproject.toml

@@ -18,7 +18,7 @@ HERE = Path(__file__).parent
 PAGE = HERE.parent / "docs" / "performance.md"
 BENCHMARKS = (
     "graph", "control", "parts", "cache", "lanes", "kernels", "tuning", "precision", "memory", "sparse", "recompute", "debug_level",
-    "save_graphs", "mlp", "lenet", "resnet18", "gpt", "idiom", "beside", "dispatch", "imports", "context", "data", "waiting",
+    "save_graphs", "mlp", "lenet", "resnet18", "gpt", "idiom", "beside", "dispatch", "imports", "context", "data", "waiting", "maintenance",
 )
 ASKED = ("beside",)
 """What runs only where `--only` names it: it needs another tree."""

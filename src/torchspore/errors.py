@@ -64,6 +64,10 @@ class OutOfMemory(TorchsporeError, MemoryError, RuntimeError):
     """A result does not fit into memory; programs catch MemoryError as in Python, or RuntimeError as in MindSpore."""
 
 
+class DeviceFailed(TorchsporeError, RuntimeError):
+    """An accelerator reports that an operator failed while it ran there."""
+
+
 class LateChange(TorchsporeError, RuntimeError):
     """An option was changed after the point up to which it can act; the message names the line that passed it."""
 

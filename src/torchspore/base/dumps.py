@@ -1,8 +1,8 @@
-"""Folders of dumped operators, of torchspore and of MindSpore: found, lined up and compared. Nothing in a file runs; sizes are looked at first.
+"""Folders of dumped operators, of torchspore and of MindSpore: found, lined up and compared.
 
-An operator is known by its full name, in which MindSpore writes `_` for `/`, and by the iteration. Operators with one name on both sides
-are pairs; of those that are left the last ones of one scope are, where their results have one shape: the frameworks have other operators
-inside of a layer, and the layer gives the same.
+Nothing in a file runs, and no size in it is believed that the file does not have. An operator is known by its full name, in which
+MindSpore writes `_` for `/`, and by the iteration. Operators with one name on both sides are pairs; of those that are left the last ones
+of one scope are, where their results have one shape: the frameworks have other operators inside of a layer, and the layer gives the same.
 """
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ class Compared:
     side: str
     slot: int
     state: str
-    """'equal', 'close', 'departs', 'missing' or 'unreadable'."""
+    """'equal', 'close', 'departs', 'unreadable', or 'alone' where the other side has no such tensor."""
     text: str
     first: dict[str, Any] = field(default_factory=dict)
     second: dict[str, Any] = field(default_factory=dict)
@@ -92,8 +92,9 @@ class Pair:
 
     @property
     def departs(self) -> bool:
-        """Whether a result departs or is missing."""
-        return any(one.state not in ("equal", "close") for one in self.results)
+        """Whether a result departs or can't be read, or none could be compared."""
+        states = {one.state for one in self.results}
+        return bool(states & {"departs", "unreadable"}) or states == {"alone"}
 
 
 # ---- finding
@@ -130,13 +131,15 @@ def read(root: Path) -> Dump:
 def _operators(folder: Path, troubles: list[str]) -> list[Operator]:
     long_names = {row[0]: row[1] for row in _rows(folder / "mapping.csv", troubles) if len(row) > 1}
     told = {_in_files(row[2]): row for row in _rows(folder / "operators.csv", troubles) if len(row) > 5}
+    shown = {_in_files(name): name for name in _names_of_mindspore(folder, troubles)}
     found: dict[str, Operator] = {}
 
     def operator(kind: str, name: str, order: tuple[int, int]) -> Operator:
         own = found.get(name)
         if own is None:
             row = told.get(name)
-            own = found[name] = Operator(kind, name, name if row is None else row[2], order, *(() if row is None else (row[3], row[5])))
+            full_name = row[2] if row is not None else shown.get(name, name)
+            own = found[name] = Operator(kind, name, full_name, order, *(() if row is None else (row[3], row[5])))
         own.order = min(own.order, order)
         return own
 
@@ -160,7 +163,21 @@ def _operators(folder: Path, troubles: list[str]) -> list[Operator]:
             order = (int(task[:18]) if task.isdecimal() else 0, int(time[:18]) if time.isdecimal() else 0)
             own = operator(values.get("Op Type", ""), values["Op Name"], order)
             own.statistics[values["IO"], int(values["Slot"][:9])] = dict(list(values.items())[8:])
+    for row in told.values():
+        known = found.get(_in_files(row[2]))
+        if len(row) > 6 and row[6].isdecimal() and known is not None and len(known.files) < int(row[6][:9]):
+            troubles.append(f"{folder}: of {row[2]} {int(row[6][:9]) - len(known.files)} of {row[6][:9]} files are missing")
     return sorted(found.values(), key=lambda one: one.order)
+
+
+def _names_of_mindspore(folder: Path, troubles: list[str]) -> list[str]:
+    """The full names of operators that MindSpore writes beside its dump."""
+    beside = folder.parents[2] / "execution_order" if len(folder.parents) > 2 else folder
+    try:
+        tables = sorted(beside.glob("ms_execution_order_graph_*.csv"))
+    except OSError:
+        return []
+    return [row[0] for table in tables for row in _rows(table, troubles) if row]
 
 
 def _in_files(full_name: str) -> str:
@@ -196,14 +213,14 @@ def pairs(first: Dump, second: Dump) -> Iterator[tuple[int, Operator, Operator, 
         last_of_theirs = {other.scope: other for other in theirs}
         last_of_ours = {one.scope: one for one in ours}
         for one in ours:
-            other = last_of_theirs.get(one.scope)
-            if one.name not in found and other is not None and id(other) not in taken and last_of_ours[one.scope] is one:
-                if one.scope and _shape(one) is not None and _shape(one) == _shape(other):
-                    yield_by_scope = found.setdefault(one.name, other)
-                    taken.add(id(yield_by_scope))
+            last = last_of_theirs.get(one.scope)
+            if one.name not in found and last is not None and id(last) not in taken and last_of_ours[one.scope] is one:
+                if one.scope and _shape(one) is not None and _shape(one) == _shape(last):
+                    found[one.name] = last
+                    taken.add(id(last))
         for one in ours:
-            other = found.get(one.name)
-            if other is not None:
+            if one.name in found:
+                other = found[one.name]
                 yield iteration, one, other, "name" if one.plain_name == other.plain_name else "scope"
 
 
@@ -220,10 +237,10 @@ def _by_name(ours: list[Operator], theirs: list[Operator]) -> dict[str, Operator
     turns.clear()
     for one in ours:
         if one.name not in found:
-            other = by_turn.get((one.plain_name, turns[one.plain_name]))
+            its = by_turn.get((one.plain_name, turns[one.plain_name]))
             turns[one.plain_name] += 1
-            if other is not None:
-                found[one.name] = other
+            if its is not None:
+                found[one.name] = its
     return found
 
 
@@ -263,23 +280,43 @@ def array(path: Path) -> np.ndarray[Any, Any]:
 
 
 def compare(one: Operator, other: Operator, side: str, rtol: float, atol: float) -> list[Compared]:
-    """What came of each input or output."""
-    slots = sorted({slot for operator in (one, other) for s, slot in (*operator.files, *operator.statistics) if s == side})
-    return [_compared(one, other, (side, slot), rtol, atol) for slot in slots]
+    """What came of each input or output. Where tensors of one place depart, others that agree are looked for: the order of inputs and
+    outputs hangs on which kernels an operator runs.
+    """
+    slots = [{slot for s, slot in (*operator.files, *operator.statistics) if s == side} for operator in (one, other)]
+    found = {slot: _compared(one, other, (side, slot), (side, slot), rtol, atol) for slot in sorted(slots[0] & slots[1])}
+    left = [slot for slot in sorted(slots[0]) if slot not in found or found[slot].state == "departs"]
+    free = [slot for slot in sorted(slots[1]) if slot not in found or found[slot].state == "departs"]
+    for slot in left:
+        for another in free:
+            tried = _compared(one, other, (side, slot), (side, another), rtol, atol)
+            if tried.state in ("equal", "close"):
+                tried.text += f" as {side} {another} of the second" if another != slot else ""
+                found[slot] = tried
+                free.remove(another)
+                break
+        else:
+            of_other_size = slot in found and found[slot].largest == math.inf and not found[slot].text.startswith("largest")
+            if slot not in found or slot not in free or (of_other_size and len(slots[0]) > 1):
+                found[slot] = Compared(side, slot, "alone", f"the second dump has no {side} like it")
+    for slot in free:
+        if slot not in found:
+            found[slot] = Compared(side, slot, "alone", f"the first dump has no {side} like it")
+    return [found[slot] for slot in sorted(found)]
 
 
-def _compared(one: Operator, other: Operator, key: tuple[str, int], rtol: float, atol: float) -> Compared:
-    files = one.files.get(key), other.files.get(key)
+def _compared(one: Operator, other: Operator, key: tuple[str, int], theirs: tuple[str, int], rtol: float, atol: float) -> Compared:
+    files = one.files.get(key), other.files.get(theirs)
     if files[0] is not None and files[1] is not None:
         try:
             return _of_arrays(array(files[0]), array(files[1]), key, rtol, atol)
         except Unreadable as error:
             return Compared(*key, "unreadable", str(error))
-    told = one.statistics.get(key), other.statistics.get(key)
-    if told[0] is not None and told[1] is not None:
+    told = one.statistics.get(key), other.statistics.get(theirs)
+    if told[0] is not None and told[1] is not None and not (one.files and other.files):
         return _of_statistics(told[0], told[1], key, rtol, atol)
-    which = "first" if files[0] is None and told[0] is None else "second"
-    return Compared(*key, "missing", f"the {which} dump has no {key[0]} {key[1]} of it")
+    which = "first" if files[0] is None else "second"
+    return Compared(*key, "alone", f"the {which} dump has no {key[0]} {key[1]} of it")
 
 
 def _of_arrays(a: Any, b: Any, key: tuple[str, int], rtol: float, atol: float) -> Compared:

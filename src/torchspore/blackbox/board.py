@@ -4,6 +4,7 @@ engine/debug/watch.cpp writes the slots and the ring with this layout; without i
 """
 from __future__ import annotations
 
+import itertools
 import mmap
 import os
 import struct
@@ -25,6 +26,7 @@ RUNNING, ENDED, RECORDED = 0, 1, 2
 _DTYPES = dict(enumerate(
     "UInt8 Int8 Int16 Int32 Int64 Float16 Float32 Float64 Complex32 Complex64 Complex128 Bool QInt8 QUInt8 QInt32 BFloat16".split()
 )) | {23: "Float8E5M2", 24: "Float8E4M3FN", 27: "UInt16", 28: "UInt32", 29: "UInt64"}
+_CODES = {name.lower(): code for code, name in _DTYPES.items()}
 _BYTES = {
     "UInt8": 1, "Int8": 1, "Int16": 2, "Int32": 4, "Int64": 8, "Float16": 2, "Float32": 4, "Float64": 8, "Complex32": 4, "Complex64": 8,
     "Complex128": 16, "Bool": 1, "BFloat16": 2, "UInt16": 2, "UInt32": 4, "UInt64": 8,
@@ -87,6 +89,7 @@ class Board:
             raise ValueError(f"the watcher's memory has {os.fstat(handle).st_size} bytes, expected {SIZE}")
         self.handle = handle
         self.memory = mmap.mmap(handle, SIZE)
+        self._numbers = itertools.count(1)
 
     @classmethod
     def made(cls) -> Board:
@@ -168,6 +171,19 @@ class Board:
         for at in range(_MARKS, _RING, MARK):
             if struct.unpack_from("<Q", self.memory, at)[0] not in alive:
                 struct.pack_into("<QQ", self.memory, at, 0, 0)
+
+    def write(self, name: str, start: int, end: int, thread: int, values: list[tuple[str, tuple[int, ...]]], left_out: int) -> None:
+        """Writes an operator into the ring from Python: its times, the dtype and shape of what it took."""
+        number = next(self._numbers)
+        at = _RING + (number - 1) % RING * ENTRY
+        entry = bytearray(ENTRY)
+        struct.pack_into("<QQQIBB", entry, 0, number, start, max(1, end - start), thread & 0xFFFFFFFF, len(values), min(left_out, 255))
+        entry[32:79] = name.encode()[:47].ljust(47, b"\0")
+        for place, (dtype, shape) in enumerate(values):
+            lengths = [min(length, 0xFFFFFFFF) for length in (*shape, *[0] * 6)[:6]]
+            struct.pack_into("<BBBB6I", entry, 80 + 40 * place, _CODES.get(dtype, 255), 0, len(shape), 255, *lengths)
+        self.memory[at : at + ENTRY] = bytes(entry)
+        struct.pack_into("<Q", self.memory, 64, number)
 
     def ring(self) -> list[Ran]:
         """The last operators, in their order."""

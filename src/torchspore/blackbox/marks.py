@@ -14,6 +14,8 @@ from torchspore.blackbox.board import MARK, Board
 
 wanted = False
 """Whether a watcher reads marks."""
+writes_ring = False
+"""Whether marks are all that the ring is made of, where there is no native watch."""
 _board: Board | None = None
 _lock = threading.Lock()
 _pack = struct.Struct("<Q").pack_into
@@ -62,10 +64,15 @@ def marked(body: Callable[..., Any], name: str, kind: str = "operator") -> Calla
     """`body`, marked as `name` while it runs."""
     def run(*arguments: Any, **keywords: Any) -> Any:
         begin(kind, name)
+        started = monotonic_ns()
         try:
             return body(*arguments, **keywords)
         finally:
             end()
+            if writes_ring and _board is not None:
+                tensors = [one for one in arguments if hasattr(one, "dtype") and hasattr(one, "shape")]
+                taken = [(str(one.dtype).rpartition(".")[2], tuple(one.shape)) for one in tensors]
+                _board.write(name, started, monotonic_ns(), threading.get_native_id(), taken[:4], max(0, len(taken) - 4))
 
     return run
 

@@ -129,6 +129,8 @@ def shown(record: Record, operators: int = 12, with_stacks: bool = False) -> str
     versions = about.get("versions")
     if isinstance(versions, dict):
         lines.append("versions  " + visible(", ".join(f"{key} {value}" for key, value in list(versions.items())[:12])[:400]))
+    if cause.get("incomplete"):
+        record.damaged.append("the record is not whole: its writer was ended, or the disk was full")
     lines += _memory(record)
     lines += _operators(record, operators)
     lines += _graphs(record)

@@ -4,12 +4,12 @@ from __future__ import annotations
 import re
 import signal
 
-SIGNAL = getattr(signal, "SIGRTMAX", signal.SIGUSR2) - (3 if hasattr(signal, "SIGRTMAX") else 0)
+SIGNAL = signal.SIGRTMAX - 3 if hasattr(signal, "SIGRTMAX") else getattr(signal, "SIGUSR2", 0)
 """The signal by which the watcher asks for them; real-time signals are nobody's."""
 _THREAD = re.compile(r"^(Current thread|Thread) 0x([0-9a-f]+)")
 _FRAME = re.compile(r'^  File "(.*)", line (\d+) in (.*)$')
 _NOT_THE_USERS = re.compile(
-    r"/src/torchspore/|site-packages/(torchspore|torch|torch_npu|numpy|functorch)/|^<frozen "
+    r"/src/torchspore/|site-packages/(torchspore|torch|torch_npu|numpy|functorch)/|^<(?!stdin|string|ipython|python-input)"
     r"|/lib/python3[.0-9]*/(?!site-packages|dist-packages)|/bin/torchspore$"
 )
 

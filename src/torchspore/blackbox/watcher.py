@@ -24,7 +24,8 @@ _TICK = 0.1
 _WRITTEN, _EXPORTED = 0.5, 0.8
 """How long stacks, and the program's own part of the record, are waited for, in seconds."""
 _SAMPLES = 4096
-_LIBRARIES = ("/torchspore/", "/torch/", "<frozen ")
+_WORKERS = 4
+"""So many children are asked where they stand; they end in any case."""
 
 
 @dataclass(frozen=True)
@@ -105,9 +106,12 @@ class Watcher:
     def _end(self, late: Running) -> None:
         """Says what hangs and where, has the program write its part of the record, and ends it and all its children."""
         seconds = (time.monotonic_ns() - late.start) / 1e9
-        dump = self._stacks()
+        dump = self._stacks(self.process)
+        workers = {child: self._stacks(child, 0.1) for child in children(self.process)[:_WORKERS]} if late.kind == "data" else {}
         line = stacks.user_line(stacks.of_thread(dump, late.thread))
         inner = stacks.others(dump, late.thread) if late.kind == "data" else []
+        inner += [at for at in (stacks.user_line(stacks.current(text)) for text in workers.values()) if at and at != line]
+        dump += "".join(f"\nProcess {child}:\n{text}" for child, text in workers.items() if text.strip())
         limit = self.board.limit / 1e9
         name = self._shown(late)
         cause = {"kind": "time-out", "operator": name, "line": line, "seconds": round(seconds, 3), "limit": limit, "text": (
@@ -138,14 +142,14 @@ class Watcher:
         kernel = next((running.name for running in of_thread if "::" in running.name), "")
         return f"{marked} ({kernel})" if marked and kernel else marked or kernel or late.name
 
-    def _stacks(self) -> str:
-        """All threads of the program, as faulthandler writes them."""
+    def _stacks(self, process: int, seconds: float = _WRITTEN) -> str:
+        """All threads of the program, or of a child that was forked from it, as faulthandler writes them."""
         before = os.fstat(self.handles.stacks).st_size
         try:
-            os.kill(self.process, stacks.SIGNAL)
+            os.kill(process, stacks.SIGNAL)
         except OSError:
             return ""
-        end, size = time.monotonic() + _WRITTEN, before
+        end, size = time.monotonic() + seconds, before
         while time.monotonic() < end:
             time.sleep(0.03)
             now = os.fstat(self.handles.stacks).st_size

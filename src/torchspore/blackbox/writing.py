@@ -44,13 +44,17 @@ def write(parts: Parts) -> str:
     try:
         folder.mkdir(mode=PRIVATE, parents=True, exist_ok=True)
         stamp = _claimed(folder)
+        cause = {
+            **parts.cause, "program": parts.facts.get("program"), "pid": parts.facts.get("pid"), "command": parts.facts.get("command"),
+            "at": time.strftime("%Y-%m-%d %H:%M:%S"),
+        }
+        path = folder / f"{CAUSE}.{stamp}.json"
+        write_whole(path, json.dumps({**cause, "incomplete": True}, indent=1))        # what is known even where the disk is full
         for name, contents in files(parts, stamp):
             write_whole(folder / name, contents, READ_ONLY)
         if parts.steps is not None:
             parts.steps(folder, stamp)
-        cause = {**parts.cause, "program": parts.facts.get("program"), "pid": parts.facts.get("pid"),
-                 "command": parts.facts.get("command"), "at": time.strftime("%Y-%m-%d %H:%M:%S")}
-        write_whole(folder / f"{CAUSE}.{stamp}.json", json.dumps(cause, indent=1), READ_ONLY)
+        write_whole(path, json.dumps(cause, indent=1), READ_ONLY)
     except OSError as error:
         return (f"the record of what happened can't be written whole to {folder} ({error.strerror or type(error).__name__}).\n\n"
                 "hint: set rdr.path (MS_RDR_PATH) to a directory that can be written and has room.")
@@ -58,7 +62,7 @@ def write(parts: Parts) -> str:
 
 
 def _claimed(folder: Path) -> str:
-    """The time of this record: a second that no other record in the folder has, held by an empty file until the cause is written."""
+    """The time of this record: a second that no other record in the folder has."""
     at = int(time.time())
     while True:
         stamp = time.strftime("%Y%m%d%H%M%S", time.localtime(at))
@@ -70,7 +74,7 @@ def _claimed(folder: Path) -> str:
 
 
 def files(parts: Parts, stamp: str) -> Iterator[tuple[str, str | bytes]]:
-    """The name and contents of each file but the cause, which is written last."""
+    """The name and contents of each file but the cause."""
     yield f"{STACKS}.{stamp}.txt", parts.stacks or "no stacks were written\n"
     yield f"{OPERATORS}.{stamp}.txt", operators(parts)
     yield f"{ADDRESSES}.{stamp}.txt", addresses(parts.ring)

@@ -61,9 +61,12 @@ def _results(one: dumps.Operator, other: dumps.Operator, by: str, rtol: float, a
 
 
 def _states(found: list[Pair]) -> dict[str, int]:
-    counts = Counter(
-        "departs" if pair.departs else "equal" if all(one.state == "equal" for one in pair.results) else "close" for pair in found)
+    counts = Counter("departs" if pair.departs else "equal" if _is_equal(pair) else "close" for pair in found)
     return {name: counts[name] for name in ("equal", "close", "departs")}
+
+
+def _is_equal(pair: Pair) -> bool:
+    return all(one.state in ("equal", "alone") for one in pair.results)
 
 
 def _alone(dump: Dump, taken: set[int], common: set[int]) -> list[str]:
@@ -87,7 +90,8 @@ def _as_text(
     for dump, taken in ((first, {id(p.first) for p in found}), (second, {id(p.second) for p in found})):
         alone = _alone(dump, taken, set(common))
         if alone:
-            lines.append(f"operators of {dump.root} alone: {len(alone)} ({', '.join(alone[:_SHOWN])}{', …' if len(alone) > _SHOWN else ''})")
+            named = ", ".join([*alone[:_SHOWN], *["…"] * (len(alone) > _SHOWN)])
+            lines.append(f"operators of {dump.root} alone: {len(alone)} ({named})")
     lines += [f"trouble: {one}" for one in troubles]
     if departing is not None:
         lines += ["", *_told(departing, inputs)]
@@ -103,13 +107,13 @@ def _told(pair: Pair, inputs: list[Compared]) -> list[str]:
     lines += [f"  at {line}" for line in dict.fromkeys((one.line, other.line)) if line]
     lines += [f"  {which}: {operator.note}" for which, operator in (("first", one), ("second", other)) if operator.note]
     for result in (*pair.results, *inputs):
-        state = f"{result.state}: " if result.state in ("departs", "missing") else ""
+        state = f"{result.state}: " if result.state in ("departs", "alone") else ""
         lines.append(f"  {result.side} {result.slot}: {state}{result.text}")
         if result.state == "departs":
             both = (("first", result.first), ("second", result.second))
             lines += [f"    {name:7}{_figures(figures)}" for name, figures in both if figures]
     if inputs:
-        bad = [result for result in inputs if result.state not in ("equal", "close")]
+        bad = [result for result in inputs if result.state in ("departs", "unreadable")]
         lines.append("  its inputs agree: this operator itself gives another result." if not bad else
                      f"  input {bad[0].slot} differs already, and no operator before it made that: it is data, a Parameter, or not dumped.")
     return lines

@@ -158,12 +158,15 @@ class Store:
         """Takes back what the code set through one setter, in this scope or the base."""
         with self._lock:
             scope = _scope.get()
-            kept = {key: setting for key, setting in (self._code if scope is None else scope.code).items() if OPTIONS[key].api != api}
+            held = self._code if scope is None else scope.code
+            kept = {key: setting for key, setting in held.items() if OPTIONS[key].api != api}
+            wide = {key: self.get(key) for key in held if key not in kept and OPTIONS[key].process_wide}
             if scope is None:
                 self._code = kept
                 self._fill(OPTIONS)
             else:
                 self._enter(kept)
+            effects.push([(OPTIONS[key], self.get(key), old) for key, old in wide.items()])
 
     def learn_default(self, key: str, value: Any) -> None:
         """Replaces a default by one that only the engine can know, such as the device that is there."""

@@ -13,6 +13,7 @@ from torchspore.context.store import STORE
 from torchspore.engine import device, tree
 from torchspore.engine import tensor as engine
 from torchspore.engine.tensor import TensorBase, tensors
+from torchspore.errors import DeviceFailed
 
 wait_for_each = False
 _graph_options: set[str] = set()
@@ -57,9 +58,20 @@ def after(out: Any) -> None:
         for t in tree.listed(out):
             device.used(t)
     if wait_for_each:
-        torch.accelerator.synchronize()
+        _finish()
     if _graph_options and not STORE.graph_mode and engine.frame() is None:
         _miss_graph()
+
+
+def _finish() -> None:
+    """Waits for the operator that was just given to the device. Raises DeviceFailed with what the device says of it."""
+    try:
+        torch.accelerator.synchronize()
+    except torch.OutOfMemoryError:
+        raise
+    except RuntimeError as error:
+        said = str(error).strip().partition("\n")[0]
+        raise DeviceFailed(f"the device says {said!r}.\n\nhint: look at the values, indices above all: kernels check them late") from None
 
 
 def expect_graph(key: str) -> None:

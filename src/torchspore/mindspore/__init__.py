@@ -20,6 +20,7 @@ _LAZY = {
         "FAILED", "SUCCESS", "Cifar10ToMR", "Cifar100ToMR", "CsvToMR", "FileReader", "FileWriter", "ImageNetToMR", "MindPage", "MnistToMR",
         "TFRecordToMR", "set_dec_mode", "set_enc_key", "set_enc_mode",
     ),
+    "common.dump": ("set_dump",),
     "parallel": ("set_algo_parameters", "get_algo_parameters", "reset_algo_parameters"),
     "profiler": ("Profiler",),
     "train": (

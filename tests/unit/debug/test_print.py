@@ -105,6 +105,34 @@ def words(text: str) -> list[str]:
 
 
 @pytest.mark.parametrize("mode", [ms.PYNATIVE_MODE, ms.GRAPH_MODE])
+def test_gradients_of_second_order_and_vmap_print_once(mode: int, capfd: pytest.CaptureFixture[str]) -> None:
+    class Twice(nn.Cell):
+        def construct(self, x: Any) -> Any:
+            i = Tensor(0)
+            while i < 2:
+                x = x * x
+                ops.print_("round")
+                i = i + 1
+            if x.sum() > 1:
+                x = x * x
+                ops.print_("then")
+            else:
+                x = x * 3
+            return x
+
+    ms.set_context(mode=mode)
+    assert ms.grad(ms.grad(Twice()))(Tensor([2.0])).asnumpy().tolist() == [56 * 2.0**6]
+    assert capfd.readouterr().out.split() == ["round", "round", "then"]
+    assert ms.vmap(shows_and_doubles)(Tensor([[1.0], [2.0]])).asnumpy().tolist() == [[2.0], [4.0]]
+    assert "Tensor(shape=[2, 1]" in capfd.readouterr().out
+
+
+def shows_and_doubles(x: Any) -> Any:
+    ops.print_(x, ms.Parameter(Tensor([1.0]), name="weight"))
+    return x * 2
+
+
+@pytest.mark.parametrize("mode", [ms.PYNATIVE_MODE, ms.GRAPH_MODE])
 def test_prints_keep_the_programs_order_in_loops_branches_and_the_backward_pass(mode: int, capfd: pytest.CaptureFixture[str]) -> None:
     ms.set_context(mode=mode)
     net = Order()

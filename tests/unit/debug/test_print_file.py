@@ -125,6 +125,20 @@ def test_a_full_disk_is_told_once_and_the_file_stays_readable(file: Path, monkey
     assert ms.parse_print(str(file)) == ["before"]
 
 
+@pytest.mark.parametrize("mode", [ms.PYNATIVE_MODE, ms.GRAPH_MODE])
+def test_a_file_that_cannot_be_made_is_told_once_and_the_screen_is_used(
+    mode: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], file: Path,
+) -> None:
+    told: list[str] = []
+    monkeypatch.setattr(print_file.FRONT, "warn", told.append)
+    (tmp_path / "deep").write_text("no folder")
+    ms.set_context(mode=mode, print_file_path=str(file))
+    for _ in range(2):
+        Prints()(Tensor([1.0]))
+    assert len(told) == 1 and f"{file} can't be made (" in told[0] and "ops.Print writes to the screen" in told[0]
+    assert capfd.readouterr().out.splitlines()[0] == "x"
+
+
 def test_two_gigabytes_in_one_call_are_refused(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(print_file, "MOST", 1000)
     ms.set_context(print_file_path=str(file))
@@ -138,6 +152,7 @@ def test_two_gigabytes_in_one_call_are_refused(file: Path, monkeypatch: pytest.M
 def test_processes_with_one_name_write_files_of_their_own(tmp_path: Path) -> None:
     files = [print_file.PrintFile(str(tmp_path / "print.pb")) for _ in range(3)]
     for number, one in enumerate(files):
+        assert one.is_ready()
         one.write([("text", str(number))])
     assert len({one.path for one in files}) == 3
     assert [ms.parse_print(str(one.path)) for one in files] == [["0"], ["1"], ["2"]]
@@ -147,6 +162,7 @@ def test_processes_with_one_name_write_files_of_their_own(tmp_path: Path) -> Non
 
 def whole(file: Path) -> bytes:
     made = print_file.PrintFile(str(file))
+    assert made.is_ready()
     made.write([("text", "first"), ("number", 7), ("text", "last")])
     made.close()
     return file.read_bytes()

@@ -8,11 +8,10 @@ import warnings
 from collections.abc import Callable
 from pathlib import Path
 
+import mindspore as ms
 import pytest
 import running
 from running import Run
-
-import mindspore as ms
 
 PROGRAM = """
 import ctypes, os, signal, sys, time
@@ -26,7 +25,8 @@ class Net(nn.Cell):
     def construct(self, x):
         return self.dense(self.flatten(ops.relu(self.conv(x))))
 net = Net()
-step = nn.TrainOneStepCell(nn.WithLossCell(net, nn.SoftmaxCrossEntropyWithLogits(True, "mean")), nn.Momentum(net.trainable_params(), 0.1, 0.9))
+loss = nn.WithLossCell(net, nn.SoftmaxCrossEntropyWithLogits(True, "mean"))
+step = nn.TrainOneStepCell(loss, nn.Momentum(net.trainable_params(), 0.1, 0.9))
 x, y = ms.Tensor(np.ones((2, 1, 8, 8), np.float32)), ms.Tensor(np.array([1, 2], np.int32))
 for _ in range(3):
     step(x, y)
@@ -43,12 +43,12 @@ print("end")
 """
 ERRORS = {
     "error": (1, "exception: ValueError: train.py:11: dense(input: Float32[2, 288], weight: Float32[10, 256]"),
-    "caught": (3, "exception: TypeError: train.py:20: matmul(input: Float32[2, 1, 8, 8], other: Int32[2]): expected one dtype, got Float32 "
+    "caught": (3, "exception: TypeError: train.py:21: matmul(input: Float32[2, 1, 8, 8], other: Int32[2]): expected one dtype, got Float32 "
                   "and Int32. [operator MatMul]"),
-    "memory": (1, "out of memory: torchspore.errors.OutOfMemory: train.py:22: ones("),
-    "term": (-15, "SIGTERM: SIGTERM ended the program at train.py:23"),
+    "memory": (1, "out of memory: torchspore.errors.OutOfMemory: train.py:23: ones("),
+    "term": (-15, "SIGTERM: SIGTERM ended the program at train.py:24"),
     "kill": (-9, "killed: the program ended without a word: SIGKILL (kill -9), or os._exit"),
-    "crash": (-11, "crash: Segmentation fault at train.py:25"),
+    "crash": (-11, "crash: Segmentation fault at train.py:26"),
 }
 GRAPH = {"crash", "error", "kill"}
 
@@ -136,3 +136,11 @@ def test_wrong_members_are_named_and_left_at_their_defaults(tmp_path: Path) -> N
     finally:
         path.write_text("{}")
         ms.set_context(env_config_path=before or str(path))
+
+
+def test_without_a_compiler_python_notes_operators(train: Callable[..., Run], run: Callable[..., Run]) -> None:
+    assert train("caught", TORCHSPORE_NO_NATIVE="1").code == 3
+    shown = run("rdr", "show", "--operators", "60", "rec").out
+    assert shown.startswith(f"likely cause: {ERRORS['caught'][1]}")
+    assert "  conv2d  (Float32[2, 1, 8, 8], Float32[4, 1, 3, 3])\n" in shown
+    assert "  matmul  (Float32[2, 1, 8, 8], Int32[2])\n" in shown

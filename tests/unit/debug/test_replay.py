@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 from running import Run
 
+from torchspore.blackbox import reading
+
 # A NaN that comes at step 12 of a seeded training: one row of the data has a number below -1.
 PROGRAM = """
 import sys, numpy as np, mindspore as ms
@@ -34,42 +36,61 @@ else:
 rows = np.random.RandomState(0)
 for number in range(1, 16):
     x, y = rows.rand(8, 4).astype(np.float32), rows.rand(8, 1).astype(np.float32)
-    if number == 12: x[3, 3] = -9
+    if number == 12 and sys.argv[3] == "nan": x[3, 3] = -9
     value = step(ms.Tensor(x), ms.Tensor(y))
+    if number == 12 and sys.argv[3] == "stop": raise ValueError("stop")
 print("end")
 """
 
 
-@pytest.mark.parametrize("mode, kind", [(0, "cell"), *(pytest.param(m, k, marks=pytest.mark.slow) for m, k in [
-    (1, "cell"), (0, "function"), (1, "function")])])
-def test_the_first_nan_is_kept_and_found_again(mode: int, kind: str, run: Callable[..., Run], tmp_path: Path) -> None:
-    program = tmp_path / "train.py"
-    program.write_text(PROGRAM.replace("WIDTH", "8"))
+def recorded(run: Callable[..., Run], tmp_path: Path, *words: str) -> tuple[Run, str]:
+    """Runs the program with steps kept; gives what came of it, and what the record shows."""
+    (tmp_path / "train.py").write_text(PROGRAM.replace("WIDTH", "8"))
     rdr = {"MS_RDR_ENABLE": "1", "MS_RDR_REPLAY": "1", "MS_RDR_PATH": str(tmp_path / "rec"), "TORCHSPORE_NO_NATIVE": "1"}
-    ran = run("run", "train.py", str(mode), kind, extra=rdr)
-    assert (ran.code, ran.out) == (0, "end\n")
-    label = "TrainOneStepCell" if kind == "cell" else "the gradient of forward"
-    shown = run("rdr", "show", "rec").out
-    assert shown.startswith(f"likely cause: not finite: {label} gave NaN or infinity at its call 12\n")
-    assert f"first_not_finite: {label}, call 12" in shown and f"last_step: {label}, call 15" in shown
+    ran = run("run", "train.py", *words, extra=rdr)
+    return ran, reading.shown(reading.records(str(tmp_path / "rec"))[-1])
 
-    again = run("replay", "rec", "train.py", str(mode), kind)
+
+def label(kind: str) -> str:
+    return "TrainOneStepCell" if kind == "cell" else "the gradient of forward"
+
+
+@pytest.mark.parametrize("mode, kind", [("0", "cell"), pytest.param("1", "function", marks=pytest.mark.slow)])
+def test_the_first_nan_is_kept_and_found_again(mode: str, kind: str, run: Callable[..., Run], tmp_path: Path) -> None:
+    ran, shown = recorded(run, tmp_path, mode, kind, "nan")
+    assert (ran.code, ran.out) == (0, "end\n")
+    assert shown.startswith(f"likely cause: not finite: {label(kind)} gave NaN or infinity at its call 12\n")
+    assert f"first_not_finite: {label(kind)}, call 12" in shown and f"last_step: {label(kind)}, call 15" in shown
+    again = run("replay", "rec", "train.py", mode, kind, "nan")
     assert again.code == 0, again.err
     lines = again.out.splitlines()
-    assert lines[0] == f"replay: {label}, call 12 of the recorded run, from rec/rank_0/rdr"
+    assert lines[0] == f"replay: {label(kind)}, call 12 of the recorded run, from rec/rank_0/rdr"
     assert lines[-1] == "replay: the same bit for bit"
     found = next(line for line in lines if line.startswith("first not finite: "))
     assert "/Log-op" in found and "(log) at train.py:11; its inputs were finite: " in found
-    if kind == "cell":
-        count = "14 of 14"                       # three for each Parameter, and the optimizer's own numbers
-        assert any(line.startswith("Parameters after the step: ") and "not " not in line for line in lines), (count, lines)
 
-    if (mode, kind) == (1, "function"):
-        program.write_text(PROGRAM.replace("WIDTH", "8").replace("ops.log(1 +", "ops.log(2 +"))
-        other = run("replay", "--step", "last_step", "rec", "train.py", "1", kind)
-        assert (other.code, other.out.splitlines()[-1]) == (1, "replay: NOT the same")
-        assert "OTHER BITS" in other.out
-        program.write_text(PROGRAM.replace("WIDTH", "9"))
-        other = run("replay", "rec", "train.py", "1", kind)
-        assert other.code == 1
-        assert "never called the gradient of forward with the recorded Parameters" in other.err
+
+@pytest.mark.parametrize("mode, kind", [("1", "cell"), *(pytest.param(*both, marks=pytest.mark.slow) for both in [
+    ("0", "cell"), ("1", "function"), ("0", "function")])])
+def test_the_step_before_an_error_has_the_same_bits(mode: str, kind: str, run: Callable[..., Run], tmp_path: Path) -> None:
+    ran, shown = recorded(run, tmp_path, mode, kind, "stop")
+    assert ran.code == 1
+    assert shown.startswith("likely cause: exception: ValueError: stop at train.py:29\n")
+    again = run("replay", "rec", "train.py", mode, kind, "stop")          # the random numbers of dropout come again too
+    assert again.code == 0, again.out + again.err
+    assert again.out.splitlines()[-1] == "replay: the same bit for bit"
+    assert (kind == "cell") == ("Parameters after the step: 16 of 16 have the same bits" in again.out), again.out
+
+
+@pytest.mark.slow
+def test_another_program_is_told(run: Callable[..., Run], tmp_path: Path) -> None:
+    recorded(run, tmp_path, "1", "function", "stop")
+    program = tmp_path / "train.py"
+    program.write_text(PROGRAM.replace("WIDTH", "8").replace("ops.log(1 +", "ops.log(2 +"))
+    other = run("replay", "rec", "train.py", "1", "function", "stop")
+    assert (other.code, other.out.splitlines()[-1]) == (1, "replay: NOT the same")
+    assert "OTHER BITS" in other.out
+    program.write_text(PROGRAM.replace("WIDTH", "9"))
+    other = run("replay", "rec", "train.py", "1", "function", "nan")
+    assert other.code == 1
+    assert "never called the gradient of forward with the recorded Parameters" in other.err

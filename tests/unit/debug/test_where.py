@@ -74,7 +74,7 @@ def test_names_lines_and_iterations_are_the_same_in_both_modes(one_cell: bool) -
     assert {iteration for iteration, _ in names} == {0, 1}
     before = "network-WithLossCell/_backbone-Net/" if one_cell else ""
     assert names[0] == (0, f"Default/{before}conv-Conv2d/Conv2D-op0")
-    assert (1, f"Gradients/Default/{before}fc-Dense/gradDense/DenseGrad-op0") in names
+    assert (1, f"Gradients/Default/{before}fc-Dense/Grad_Dense/DenseGrad-op0") in names
     assert (1, f"Default/{'optimizer-Momentum/' * one_cell}Momentum-op0") in names
     mine = [place for place in eager if place.operator in ("Conv2D", "Conv2DGrad")]
     assert all(place.line.partition(":")[0] == __file__ for place in mine) and len({place.line for place in mine}) == 1

@@ -11,6 +11,7 @@ from mindspore import Tensor, nn, ops
 from torchspore.context import effects
 from torchspore.engine import device, eager
 from torchspore.engine import tensor as engine
+from torchspore.errors import DeviceFailed
 
 
 @pytest.fixture
@@ -67,3 +68,24 @@ def test_the_cpu_waits_for_nothing() -> None:
     ms.set_context(pynative_synchronize=True)
     assert not eager.wait_for_each and engine.active == 0
     ms.set_context(pynative_synchronize=False)
+
+
+def test_an_error_of_the_device_appears_at_the_operators_own_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    left = [2]
+
+    def synchronize() -> None:
+        left[0] -= 1
+        if not left[0]:
+            raise RuntimeError("device-side assert triggered")
+
+    monkeypatch.setattr(device, "has_queue", lambda: True)
+    monkeypatch.setattr(torch.accelerator, "synchronize", synchronize)
+    x, y = Tensor([[1.0, 2.0]]), Tensor([[1.0], [2.0]])
+    eager.synchronize(True)
+    try:
+        ops.relu(x)
+        with pytest.raises(DeviceFailed, match=r"test_device_use\.py:\d+: matmul\(.*: the device says 'device-side assert") as caught:
+            ops.matmul(x, y)
+    finally:
+        eager.synchronize(False)
+    assert caught.traceback[0].lineno + 1 == int(str(caught.value).split(":")[1])

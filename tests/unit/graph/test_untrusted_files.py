@@ -13,7 +13,7 @@ import torch
 
 from torchspore.engine.graph import pipeline
 from torchspore.engine.graph.autotune import file, work
-from torchspore.engine.graph.cache import trust
+from torchspore.base import trust
 from torchspore.engine.graph.cache.folder import Folder
 from torchspore.engine.graph.fx import serialize
 from torchspore.engine.graph.fx.fingerprint import machine

@@ -71,6 +71,9 @@ class Absolute(Kind):
             raise self.wrong_value(absolute(value) if _is_a_name(value) and value else None)
         return value
 
+    def parse_text(self, written: str) -> str:
+        return self.parse(absolute(written) if _is_a_name(written) else written)     # from the folder of whoever wrote it
+
 
 class Directory(Kind):
     """The path of a directory, answered in full; whoever sets it has it made."""

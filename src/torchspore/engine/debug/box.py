@@ -39,6 +39,7 @@ class Box:
         self.records = False
         self.is_native = False
         self._facts, self._asked = facts, asked
+        self._can_be_native = not native.why_not()
         self._files = {name: shared_file(name) for name in ("stacks", "deaths", "terminated", "facts", "graphs")}
         self._open = {name: os.fdopen(handle, "wb", buffering=0) for name, handle in self._files.items()}
         self._read, self._write = os.pipe()
@@ -68,12 +69,14 @@ class Box:
     def limit(self, seconds: int) -> None:
         """Operators may run so many seconds from now on; 0 for no limit."""
         self.board.limit = seconds * 10**9
-        self._follow_operators(seconds > 0)
+        self._follow_operators()
 
     _follows = False
 
-    def _follow_operators(self, wanted: bool) -> None:
-        """Makes every operator of the front end leave its mark, or no longer."""
+    def _follow_operators(self) -> None:
+        """Makes every operator of the front end leave its mark where there is a limit, or nothing else fills the ring; else no longer."""
+        marks.writes_ring = self.records and not self._can_be_native
+        wanted = self.board.limit > 0 or marks.writes_ring
         if wanted != self._follows:
             self._follows = wanted
             engine.follow_operators(wanted)
@@ -85,6 +88,7 @@ class Box:
         if wanted == self.records:
             return
         self.records = wanted
+        self._follow_operators()
         if self._library is not None:
             self._arm(self._library)
         if wanted:
@@ -134,6 +138,7 @@ class Box:
             for line in lines:
                 word, _, rest = line.decode().partition(" ")
                 if word == "exit":
+                    _flush()
                     os._exit(int(rest))
                 if word == "record":
                     self._asked(json.loads(rest))
@@ -143,6 +148,13 @@ class Box:
             self.board.state = ENDED
 
 
+def _flush() -> None:
+    """Writes out what the program printed. Where another thread hangs in the middle of a print, the watcher does not wait for it."""
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(OSError, ValueError, AttributeError):
+            stream.flush()
+
+
 box: Box | None = None
 """The black box of this process, if it has one."""
 
@@ -150,6 +162,8 @@ box: Box | None = None
 def need(facts: Callable[[], dict[str, Any]], asked: Callable[[dict[str, Any]], None]) -> Box:
     """The black box, made where there is none."""
     global box
+    if not hasattr(faulthandler, "register"):
+        raise OSError("this system has no signals for it")
     if box is None:
         box = Box(facts, asked)
     return box

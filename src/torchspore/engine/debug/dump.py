@@ -8,6 +8,7 @@ from __future__ import annotations
 import atexit
 import dataclasses
 import os
+import sys
 import weakref
 from collections.abc import Sequence
 from typing import Any
@@ -122,8 +123,12 @@ def flush() -> None:
 
 
 def _warn(text: str) -> None:
-    if once.first_time((SECTION, text)) and FRONT.warn is not None:
+    if not once.first_time((SECTION, text)):
+        return
+    if FRONT.warn is not None:
         FRONT.warn(text)
+    else:                                  # the settings are read before there is a log
+        print(f"torchspore: {text}", file=sys.stderr)
 
 
 # ---- what looks on
@@ -136,32 +141,43 @@ class _Group:
         self.inputs: list[tuple[torch.Tensor, torch.Tensor | None]] = []
         """Each input with its values from before a kernel wrote into it; None while none has."""
         self.made: dict[int, torch.Tensor] = {}
+        self.memories: dict[int, int] = {}
+        """By the address of memory that the call has filled its place in the order."""
         self.used: set[int] = set()
+        self.same: dict[int, tuple[int, torch.Tensor]] = {}
+        """By the identity of a tensor that only shows another one the other's; the tensor itself is held, so that the identity stays."""
         self.last: list[torch.Tensor] = []
 
     def takes(self, given: Sequence[torch.Tensor], writes: bool) -> None:
         """A kernel is going to run on `given`."""
         known = {id(t) for t, _ in self.inputs}
         for t in given:
-            if id(t) in self.made:
-                self.used.add(id(t))
-            elif id(t) not in known:
+            key = self.same.get(id(t), (id(t), t))[0]
+            if key in self.made:
+                self.used.add(key)
+            elif key not in known:
                 self.inputs.append((t, None))
         if writes:
             self.inputs = [(t, _copy(t) if before is None else before) for t, before in self.inputs]
+
+    def is_same(self, shown: torch.Tensor, of: Any) -> None:
+        """Is told of a tensor that shows another one's values."""
+        self.same[id(shown)] = self.same.get(id(of), (id(of), of))[0], shown
 
     def gives(self, found: Sequence[torch.Tensor]) -> None:
         """A kernel has made `found`, or written into it."""
         for t in found:
             self.made[id(t)] = t
             self.used.discard(id(t))
+            self.memories.setdefault(_memory(t), len(self.memories))
         if found:
             self.last = list(found)
 
     @property
     def outputs(self) -> list[torch.Tensor]:
-        """What no kernel of the call has used up."""
-        return [t for key, t in self.made.items() if key not in self.used] or self.last
+        """What no kernel of the call has used up, in the order in which its memory was filled: views may come in another one."""
+        found = [t for key, t in self.made.items() if key not in self.used] or self.last
+        return sorted(found, key=lambda t: self.memories[_memory(t)])
 
 
 class _Dump(TorchDispatchMode):
@@ -175,7 +191,7 @@ class _Dump(TorchDispatchMode):
         self._group: _Group | None = None
         self._order = 0
         self._overflows = 0
-        self._failed: Any = None
+        self._finished: where.Place | None = None
 
     @property
     def writers(self) -> list[Writer]:
@@ -206,17 +222,27 @@ class _Dump(TorchDispatchMode):
 
     def __torch_dispatch__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
-        at = self._follower.now(getattr(function, "_opname", ""))
+        if not is_operator(function):
+            return function(*args, **kwargs)
+        kernel = function._opname
+        at = self._follower.now(kernel)
+        written = _written(function, args, kwargs)
         group = self._group
-        if group is not None and (at is None or at is not group.place):
+        if at is None:
+            if written:
+                self.finish()                      # before what it keeps changes
+            out = function(*args, **kwargs)
+            if self._group is not None and kernel in where.ASIDE and isinstance(out, torch.Tensor) and args:
+                self._group.is_same(out, args[0])
+            return out
+        if group is not None and at is not group.place:
             self.finish()
             group = None
-        if at is None or not is_operator(function):
-            return function(*args, **kwargs)
         if group is None:
+            if at is self._finished:
+                at = self._follower.anew(at)
             group = self._group = _Group(at, self._order)
             self._order += 1
-        written = _written(function, args, kwargs)
         group.takes(_tensors((args, kwargs)), bool(written))
         try:
             out = function(*args, **kwargs)
@@ -231,6 +257,7 @@ class _Dump(TorchDispatchMode):
         group, self._group = self._group, None
         if group is None or not group.last:
             return
+        self._finished = group.place
         with without_modes(), torch.no_grad():
             overflows: bool | None = None
             for settings, writer in self._sinks:
@@ -296,6 +323,10 @@ def _written(function: Any, args: Any, kwargs: Any) -> list[torch.Tensor]:
         if argument.alias_info is not None and argument.alias_info.is_write:
             found += _tensors(args[number] if number < len(args) else kwargs.get(argument.name))
     return found
+
+
+def _memory(t: torch.Tensor) -> int:
+    return t.untyped_storage().data_ptr() if t.layout is torch.strided else id(t)
 
 
 def _can_be_kept(t: torch.Tensor) -> bool:

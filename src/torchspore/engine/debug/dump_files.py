@@ -30,8 +30,8 @@ from torchspore.engine.debug.where import Place
 
 WAITING = "TORCHSPORE_DUMP_MEMORY"
 """Names how many megabytes may wait to be written; 256 without it."""
-OPERATORS = ("Order", "Op Type", "Full Name", "Line", "Mode", "Note")
-"""The titles of operators.csv."""
+OPERATORS = ("Order", "Op Type", "Full Name", "Line", "Mode", "Note", "Tensors")
+"""The titles of operators.csv; the last one says how many files of tensors there are."""
 STATISTICS = ("Op Type", "Op Name", "Task ID", "Stream ID", "Timestamp", "IO", "Slot", "Data Size", "Data Type", "Shape")
 """The first titles of statistic.csv."""
 _LONGEST = 250
@@ -136,8 +136,6 @@ class Writer:
     def _write(self, record: Record) -> None:
         folder = self._folder_of(record)
         place = record.place
-        self._row(folder / "operators.csv", OPERATORS, (
-            record.order, place.operator, place.name, place.line, "graph" if place.in_graph else "pynative", record.note))
         for kept in record.tensors:
             self._last_time = max(self._last_time + 1, time.time_ns() // 1000)
             name = re.sub(r"[./\\\s]", "_", place.name)
@@ -152,6 +150,10 @@ class Writer:
                 self._row(folder / "statistic.csv", titles, (
                     *head, kept.side, kept.slot, kept.values.nbytes, kept.dtype, shape,
                     *statistics(kept.values, self._settings.categories)))
+        # Last, so that a killed process leaves no line of an operator whose files are not all there.
+        self._row(folder / "operators.csv", OPERATORS, (
+            record.order, place.operator, place.name, place.line, "graph" if place.in_graph else "pynative", record.note,
+            len(record.tensors) if self._settings.tensors else 0))
 
     def _folder_of(self, record: Record) -> Path:
         if self.folder is None:

@@ -185,7 +185,8 @@ class _Reader:
         self._warn(f"{self._file}: {name} is no member of dump settings and is not used" + (f"; {near} is one." if near else "."))
 
     def _wrong(self, name: str, value: Any, expected: str, hint: str = "") -> ValueError:
-        return ValueError(with_hint(f"{self._file}: {name}={value!r:.60}: expected {expected}.", hint or None))
+        text = f"{self._file}: {name}={value!r:.60}: expected {expected}."
+        return ValueError(with_hint(text, hint) if hint else text)
 
     def _one(self, given: Mapping[str, Any], name: str, allowed: tuple[Any, ...], default: Any) -> Any:
         value = given.get(name, default)

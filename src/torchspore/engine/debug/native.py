@@ -24,6 +24,8 @@ _SOURCE = Path(__file__).with_name("watch.cpp")
 NO_COMPILER = "TORCHSPORE_NO_NATIVE"
 """`TORCHSPORE_NO_NATIVE=1` leaves it to Python's marks, as where there is no compiler."""
 
+_KEPT = 8
+"""Libraries that stay in the folder: those of other versions of torch are in use by other environments."""
 _building: threading.Thread | None = None
 
 
@@ -95,6 +97,8 @@ def _build(path: Path) -> None:
              "sh", str(path), str(aside), *command]
     child = os.posix_spawn(words[0], words, {**os.environ, "LC_ALL": "C"}, setsid=True)
     os.waitpid(child, 0)
+    for old in sorted(path.parent.glob("watch_*.so"), key=lambda one: one.stat().st_mtime)[:-_KEPT]:
+        old.unlink(missing_ok=True)
 
 
 def _compiler() -> str:

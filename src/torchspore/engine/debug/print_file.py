@@ -53,13 +53,13 @@ class PrintFile:
         self._handle: int | None = None
         self._process = 0
         self._size = 0
-        self._is_full = False
+        self._is_full = self._is_lost = False
         self._lock = threading.Lock()
 
     def write(self, pieces: Sequence[tuple[str, Any]]) -> None:
-        """Writes what one call prints. Raises ValueError for 2 GB or more, OSError where the file can't be made.
+        """Writes what one call prints. Raises ValueError for 2 GB or more.
 
-        Where the disk is full it warns, once, and writes nothing more: what was written stays as it is.
+        Where the disk is full it warns, once, and writes nothing more: what was written stays as it is. Call it where the file `is_ready`.
         """
         size = sum(_bytes_of(value) for _, value in pieces)
         if size >= MOST:
@@ -71,9 +71,20 @@ class PrintFile:
             if not self._is_full:
                 self._append(made.SerializeToString())
 
+    def is_ready(self) -> bool:
+        """Whether the file is there, made now if need be; where that can't be it warns, once."""
+        with self._lock:
+            if self._is_lost:
+                return False
+            if self._handle is None or self._process != os.getpid():   # a forked process has a file of its own
+                try:
+                    self._open()
+                except OSError as error:
+                    self._is_lost = True
+                    _warn(f"{self.path} can't be made ({error.strerror or error}); ops.Print writes to the screen.")
+            return not self._is_lost
+
     def _append(self, contents: bytes) -> None:
-        if self._handle is None or self._process != os.getpid():       # a forked process has a file of its own
-            self._open()
         assert self._handle is not None
         try:
             view = memoryview(contents)
@@ -83,9 +94,8 @@ class PrintFile:
         except OSError as error:
             self._is_full = True
             os.ftruncate(self._handle, self._size)
-            if FRONT.warn is not None:
-                FRONT.warn(f"{user_line() or 'Print'}: {self.path} can't be written any more ({error.strerror}); the program goes on "
-                           "without it, and what is in it stays readable.")
+            _warn(f"{self.path} can't be written any more ({error.strerror}); the program goes on without it, and what is in it stays "
+                  "readable.")
 
     def _open(self) -> None:
         self.path.parent.mkdir(parents=True, exist_ok=True)
@@ -97,7 +107,7 @@ class PrintFile:
             except FileExistsError:
                 continue
         else:
-            raise FileExistsError(f"Print: {wanted} exists, and so do {stamp} and {stamp}.{os.getpid()}.")
+            raise FileExistsError(17, f"so do {stamp} and {stamp}.{os.getpid()}", str(wanted))
         self.path, self._process, self._size = path, os.getpid(), 0
         atexit.register(self.close)
 
@@ -108,6 +118,11 @@ class PrintFile:
                 os.fchmod(self._handle, READ_ONLY)
                 os.close(self._handle)
             self._handle = None
+
+
+def _warn(text: str) -> None:
+    if FRONT.warn is not None:
+        FRONT.warn(f"{user_line() or 'Print'}: {text}")
 
 
 def _bytes_of(value: Any) -> int:
@@ -138,7 +153,7 @@ class Damaged(ValueError):
         self.is_frame = is_frame
 
 
-Found = str | tuple[np.ndarray, str]  # type: ignore[type-arg]
+Found = str | tuple[np.ndarray[Any, Any], str]
 
 
 def read(path: str) -> Iterator[Found | Damaged]:

@@ -45,7 +45,7 @@ def print_values(values: Sequence[Any], captured: bool) -> None:
         given: list[torch.Tensor] = []
         layout = [_entry(value, given) for value in values]
         OPERATOR(given, json.dumps(layout))
-    elif _file is not None:
+    elif _file is not None and _file.is_ready():
         _file.write([piece for value in values for piece in _pieces(value)])
     else:
         for value in values:
@@ -64,7 +64,10 @@ def _pieces(value: Any) -> list[Piece]:
 
 def _text(value: Any) -> str:
     """A value as PyNative mode prints it."""
-    return repr(value) if isinstance(value, TensorBase) else str(value)
+    if not isinstance(value, TensorBase):
+        return str(value)
+    t = outside_of_transforms(raw(value).detach())
+    return shown(create.array_of(t), str(FROM_TORCH[t.dtype]))
 
 
 # ---- in graphs
@@ -72,7 +75,7 @@ def _text(value: Any) -> str:
 def _entry(value: Any, given: list[torch.Tensor]) -> Any:
     """One argument for the layout of a graph's print: ["tensor", place], ["text" or "number", value], or a list of them."""
     if isinstance(value, TensorBase):
-        given.append(raw(value).detach())
+        given.append(outside_of_transforms(raw(value).detach()))
         return ["tensor", len(given) - 1]
     if isinstance(value, (list, tuple, dict)) and any(True for _ in tensors(value)):
         return ["each", *[_entry(item, given) for item in (value.values() if isinstance(value, dict) else tree.listed(value))]]
@@ -86,7 +89,7 @@ def _in_graph(values: list[torch.Tensor], layout: str) -> None:
     pieces: list[Piece] = []
     for entry in json.loads(layout):
         _fill(entry, values, pieces)
-    if _file is not None:
+    if _file is not None and _file.is_ready():
         pieces = [(kind, _copied(value) if kind == "tensor" else value) for kind, value in pieces] if _is_waiting() else pieces
         _deliver(lambda: _file.write(pieces) if _file is not None else None)
     else:

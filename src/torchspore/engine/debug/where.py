@@ -6,6 +6,7 @@ innermost operator of the front end, in a graph the node whose line of generated
 """
 from __future__ import annotations
 
+import dataclasses
 import sys
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -92,17 +93,20 @@ class Scopes:
 class _Seen:
     """What the frames of a thread tell, from the innermost one outwards."""
 
-    __slots__ = ("cells", "engine", "graph", "graph_frame", "line", "operator", "operator_frame", "root", "root_frame")
+    __slots__ = ("cell_frame", "cells", "engine", "graph", "graph_frame", "line", "operator", "operator_frame", "root", "root_frame")
 
     def __init__(self, frame: FrameType | None) -> None:
         self.cells: list[Any] = []
-        self.operator, self.operator_frame = "", None
+        self.cell_frame: FrameType | None = None
+        self.operator = ""
+        self.operator_frame: FrameType | None = None
         self.graph: dict[str, Any] | None = None
         self.graph_frame: FrameType | None = None
         self.engine = False
         """Whether a backward pass runs, inside of which nothing but its own operators was found."""
         self.line = ""
-        self.root, self.root_frame = None, None
+        self.root: Any = None
+        self.root_frame: FrameType | None = None
         while frame is not None:
             self._look(frame, frame.f_code)
             frame = frame.f_back
@@ -116,6 +120,7 @@ class _Seen:
         elif code is FRONT.cell_call:
             if not self.engine:
                 self.cells.append(frame.f_locals["self"])
+                self.cell_frame = self.cell_frame or frame
         elif not self.line and is_users(code.co_filename):
             self.line = f"{code.co_filename}:{frame.f_lineno}"
         elif self.graph is None and not self.operator and not self.engine:
@@ -170,7 +175,7 @@ class Follower:
 
         `depth` is how many frames lie between the caller's and what runs the kernel.
         """
-        if kernel in _ASIDE:
+        if kernel in ASIDE:
             return None
         seen = _Seen(sys._getframe(depth + 1))
         self._follow_root(seen)
@@ -186,8 +191,15 @@ class Follower:
             self._numbers[scope, operator] += 1
             self._last = Place(operator, scope, number, self.iteration, line, is_gradient, seen.graph is not None, is_marked)
         self._last_call = call
-        self._last_frames = (seen.operator_frame, seen.graph_frame)
+        self._last_frames = (call, seen.graph_frame)
         self._last_line = seen.graph_frame.f_lineno if seen.graph_frame is not None else 0
+        return self._last
+
+    def anew(self, place: Place) -> Place:
+        """A place for more of a call whose kernels were taken for all of it: a call of its own from now on."""
+        number = self._numbers[place.scope, place.operator]
+        self._numbers[place.scope, place.operator] += 1
+        self._last = dataclasses.replace(place, number=number)
         return self._last
 
     def _is_next_round(self, seen: _Seen) -> bool:
@@ -227,7 +239,7 @@ class Follower:
         if not operator:
             if innermost is None:
                 return ()
-            operator, call = (type(innermost).__name__, (id(innermost), kernel)) if is_update else (spelled(kernel), None)
+            operator, call = (type(innermost).__name__, seen.cell_frame) if is_update else (spelled(kernel), None)
             if not is_update and kernel not in _ALONE:
                 return ()
         scope, is_marked = self._scopes.of(seen.cells), lies_in_marked(seen.cells)
@@ -272,7 +284,7 @@ def lies_in_marked(cells: Sequence[Any]) -> bool:
 
 _ALONE = {"_to_copy": "Cast", "clone": "TensorMove", "copy_": "Assign", "cat": "Concat", "stack": "Stack"}
 """Kernels that front-end methods run by themselves, with the operators that MindSpore has for them."""
-_ASIDE = frozenset({"detach", "alias", "lift_fresh", "empty", "empty_strided", "_local_scalar_dense"})
+ASIDE = frozenset({"detach", "alias", "lift_fresh", "empty", "empty_strided", "_local_scalar_dense"})
 """Kernels that compute nothing."""
 
 

@@ -41,5 +41,5 @@ def parse_print(print_file_name: str) -> list[Any]:
 
 
 def _tensor(values: Any, kind: str) -> Any:
-    made = Tensor(values)
+    made: Any = Tensor(values)
     return made.astype(mstype.bfloat16) if kind == "BFloat16" else made

@@ -16,6 +16,7 @@ from torchspore.engine.graph.capture.shared import mark
 from torchspore.engine.graph.capture.watch import quiet
 from torchspore.engine.graph.control import part
 from torchspore.engine.graph.control.assemble import Assembly, Shape, SubGraph
+from torchspore.engine.graph.control.halves import without_prints
 from torchspore.engine.graph.control.join import Join, Mismatch, Slot, filled
 from torchspore.engine.graph.control.part import Outcome
 from torchspore.engine.graph.control.places import UNBOUND, Local, Places, Written
@@ -121,7 +122,7 @@ def _undetached(module: torch.fx.GraphModule) -> torch.fx.GraphModule:
     """A copy without the `detach` that autograd puts around results it keeps for a gradient: they do not stop a further one."""
     graph = torch.fx.Graph()
     graph.output(graph.graph_copy(module.graph, {}))
-    made = SubGraph(module, graph)
+    made = without_prints(SubGraph(module, graph), True)    # the forward part runs by itself, and prints
     detach = torch.ops.aten.detach.default
     for node in reversed(list(graph.nodes)):
         is_kept = marks.BACKWARD in node.meta or (node.users and all(marks.BACKWARD in user.meta for user in node.users))

@@ -28,12 +28,15 @@ def _results(module: torch.fx.GraphModule) -> list[Node]:
     return list(next(node for node in reversed(module.graph.nodes) if node.op == "output").args[0])
 
 
-def only(module: torch.fx.GraphModule, outputs: list[int], again: bool = False) -> torch.fx.GraphModule:
+def only(module: torch.fx.GraphModule, outputs: list[int], again: bool = False, prints: bool = True) -> torch.fx.GraphModule:
     """The graph with just these outputs, of the forward part.
 
-    With `again` they are gradients, and it computes once more what was computed before, which random numbers forbid.
+    With `again` they are gradients, and it computes once more what was computed before, which random numbers forbid. Without `prints` it
+    prints nothing, as all that it does was done before.
     """
-    made = _quiet(copied(module), again)
+    made = without_prints(copied(module), again)
+    if not prints:
+        without_prints(made, not again)
     results = _results(made)
     end = next(node for node in reversed(made.graph.nodes) if node.op == "output")
     end.args = ([results[i] for i in outputs],)
@@ -47,17 +50,20 @@ def only(module: torch.fx.GraphModule, outputs: list[int], again: bool = False) 
     return _finished(made)
 
 
-def _quiet(module: torch.fx.GraphModule, forward: bool) -> torch.fx.GraphModule:
-    """Without the prints of the forward part, which has run before, or of the gradient, which does not run."""
+def without_prints(module: torch.fx.GraphModule, forward: bool) -> torch.fx.GraphModule:
+    """Without the prints of the forward part, where that has run before, or of the gradient, where that does not run."""
     for node in list(module.graph.nodes):
         if node.target is printing.OPERATOR and (marks.BACKWARD not in node.meta) is forward:
             module.graph.erase_node(node)
     return module
 
 
-def split(module: torch.fx.GraphModule, outputs: list[int], gradients: list[int]) -> tuple[torch.fx.GraphModule, torch.fx.GraphModule]:
-    """(inputs -> outputs and what is kept, kept and incoming gradients -> gradients)."""
-    return halves(copied(module), outputs, gradients)
+def split(
+    module: torch.fx.GraphModule, outputs: list[int], gradients: list[int], ran: bool = False,
+) -> tuple[torch.fx.GraphModule, torch.fx.GraphModule]:
+    """(inputs -> outputs and what is kept, kept and incoming gradients -> gradients); the first one has `ran` before and prints nothing."""
+    made = copied(module)
+    return halves(without_prints(made, True) if ran else made, outputs, gradients)
 
 
 def halves(whole: torch.fx.GraphModule, outputs: list[int], gradients: list[int]) -> tuple[torch.fx.GraphModule, torch.fx.GraphModule]:

@@ -165,7 +165,7 @@ class _Rewrite:
         state, inputs = rest[:loop.count], rest[loop.count:len(loop.shape.inputs)]
         gradients = rest[len(loop.shape.inputs):]
         count, wanted = loop.count + 1, list(range(len(loop.shape.wanted)))
-        forward, back_code = split(loop.body, list(range(count)), [count + i for i in wanted])
+        forward, back_code = split(loop.body, list(range(count)), [count + i for i in wanted], ran=True)
         with self._graph.inserting_before(self._node):
             first = self._graph.call_function(execution.loop_keeping, (test, state, inputs, forward))  # type: ignore[arg-type]
             first.meta["val"] = [*loop.metas, None]
@@ -181,8 +181,8 @@ class _Rewrite:
         given = rest[many + len(loop.of_state):]
         at_state, at_inputs = given[:len(loop.of_state)], given[len(loop.of_state):]
         count = loop.count + 1
-        body = only(loop.body, list(range(count)))
-        back_code = only(loop.body, [count + i for i in range(len(loop.shape.wanted))], True)
+        body = only(loop.body, list(range(count)), prints=False)
+        back_code = only(loop.body, [count + i for i in range(len(loop.shape.wanted))], True, prints=False)
         second = _second_code(record, loop)
         places = (loop.of_state, [i - loop.count for i in loop.of_inputs])
         self._replace(self._node, execution.loop_back_again, (
@@ -236,4 +236,4 @@ def _second_code(record: LoopBackAgain, loop: Loop) -> torch.fx.GraphModule:
     first = len(loop.shape.wanted)
     many = len(loop.shape.inputs)
     order = [*range(many, many + len(loop.of_state)), *loop.of_state, *loop.of_inputs]
-    return only(record.second, [first + leaves.index(i) for i in order], True)
+    return only(record.second, [first + leaves.index(i) for i in order], True, prints=False)

@@ -117,9 +117,9 @@ class _Notes:
         frame = sys._getframe(2)
         stack = stack_of(frame)
         runs, called = _operator(frame)
-        cells = _cells(frame)
+        cells, innermost = _cells(frame)
         if not called and cells and FRONT.optimizer is not None and isinstance(cells[0], FRONT.optimizer):
-            called = type(cells[0]).__name__      # its formula is one kernel, which is no operator's
+            called, runs = type(cells[0]).__name__, innermost      # its formula is kernels that are no operator's
         found = {
             marks.LINE: stack[-1] if stack else "", marks.COLUMNS: _columns(frame), marks.STACK: stack, marks.SCOPE: self._scopes.of(cells),
             marks.CALLED: called, marks.CALL: self._call(runs),
@@ -138,14 +138,16 @@ class _Notes:
         return self._calls
 
 
-def _cells(frame: FrameType | None) -> list[Any]:
-    """The Cells that run, the innermost first."""
+def _cells(frame: FrameType | None) -> tuple[list[Any], FrameType | None]:
+    """The Cells that run, the innermost first, and that one's frame."""
     cells: list[Any] = []
+    innermost = None
     while frame is not None:
         if frame.f_code is FRONT.cell_call:
             cells.append(frame.f_locals["self"])
+            innermost = innermost or frame
         frame = frame.f_back
-    return cells
+    return cells, innermost
 
 
 def _columns(frame: FrameType | None) -> tuple[int, int] | None:

@@ -23,17 +23,10 @@ _Rows = dict[int, int]
 class GraphData(Sampler):
     """A graph out of MindRecord files that were written for it; edges lead from their source to their target.
 
-<<<<<<< HEAD
-    Each row is a node (attribute 'n': first_id is its id) or an edge ('e': first_id is its id, second_id its source, third_id its
-    target) with a type, an int, perhaps a weight, and `node_feature_index` or `edge_feature_index`, the numbers k of its features
-    `node_feature_k` or `edge_feature_k`. Only 'local' is a `working_mode` here. Raises FileNotFoundError, FileFormatError (a ValueError),
-    which name the file.
-=======
     Each row is a node (attribute 'n': first_id is its id) or an edge ('e': first_id is its id, second_id its source, third_id its target)
     with a type, an int, perhaps a weight, and `node_feature_index` or `edge_feature_index`, the numbers k of its features `node_feature_k`
     or `edge_feature_k`. Only 'local' is a `working_mode` here. Raises FileNotFoundError and FileFormatError (a ValueError): both name the
     file.
->>>>>>> main
     """
 
     _type_kind = int

@@ -1,0 +1,335 @@
+"""Dumps, seen from outside: the files that each switch makes, in both modes, and what is left where a disk or a program ends."""
+from __future__ import annotations
+
+import csv
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import mindspore as ms
+import numpy as np
+import pytest
+import running
+import torch
+from mindspore import Tensor, nn, ops
+
+from torchspore.engine.debug import dump, dump_files, dump_settings, where
+from torchspore.engine.debug.dump_settings import Settings
+
+
+@pytest.fixture(autouse=True)
+def off_afterwards() -> Iterator[None]:
+    yield
+    for cell in list(dump._marked_cells):
+        dump.mark(cell, False)
+    dump._marked_operators.clear()
+    dump._asked.clear()
+    dump._apply()
+    ms.set_context(mode=ms.PYNATIVE_MODE, enable_dump=False, save_dump_path=".")
+    assert where.followers == 0 and torch._C._len_torch_dispatch_stack() == 0
+
+
+def begin(settings: Settings) -> None:
+    dump._asked["environment"] = settings
+    dump._apply()
+
+
+class Net(nn.Cell):
+    def __init__(self) -> None:
+        super().__init__()
+        self.fc, self.relu = nn.Dense(4, 3, weight_init="ones", bias_init="zeros"), nn.ReLU()
+
+    def construct(self, x: Any) -> Any:
+        return self.relu(self.fc(x)) * 2
+
+
+def train(mode: int, steps: int = 2) -> list[float]:
+    ms.set_context(mode=mode)
+    net = Net()
+    step = nn.TrainOneStepCell(nn.WithLossCell(net, nn.MSELoss()), nn.Momentum(net.trainable_params(), 0.1, 0.9))
+    x, y = Tensor(np.arange(8, dtype=np.float32).reshape(2, 4)), Tensor(np.ones((2, 3), np.float32))
+    return [float(step(x, y)) for _ in range(steps)]
+
+
+def files(root: Path) -> dict[str, Path]:
+    """The npy files of a dump, by iteration and name without the time."""
+    return {re.sub(r"\.\d+\.(input|output)", r".\1", f"{path.parent.name}/{path.name}"): path for path in root.rglob("*.npy")}
+
+
+def table(path: Path) -> list[dict[str, str]]:
+    return list(csv.DictReader(path.read_text().splitlines()))
+
+
+def values(root: Path, name: str) -> Any:
+    (found,) = [path for key, path in files(root).items() if re.search(name, key)]
+    return np.load(found)
+
+
+MODES = {"pynative": ms.PYNATIVE_MODE, "graph": ms.GRAPH_MODE}
+
+
+def test_enable_dump_writes_what_operators_take_and_give_alike_in_both_modes(tmp_path: Path) -> None:
+    before = train(ms.GRAPH_MODE)
+    found = {}
+    for name, mode in MODES.items():
+        ms.set_context(enable_dump=True, save_dump_path=str(tmp_path / name))
+        losses = train(mode)
+        ms.set_context(enable_dump=False)
+        assert losses == pytest.approx(before, rel=1e-6)
+        assert train(mode) == pytest.approx(before, rel=1e-6)             # off again: nothing more is written
+        found[name] = files(tmp_path / name)
+    assert found["pynative"].keys() == found["graph"].keys() and len(found["graph"]) > 60
+    for name in MODES:
+        folder = tmp_path / name / "rank_0" / "Net" / "0"
+        assert sorted(path.name for path in folder.iterdir()) == ["0", "1"]
+        x = np.arange(8, dtype=np.float32).reshape(2, 4)
+        dense = x.sum(1, keepdims=True).repeat(3, 1)
+        assert np.array_equal(values(folder / "0", r"^0/Dense\..*output\.0\.DefaultFormat\.Float32\.npy"), dense)
+        assert np.array_equal(values(folder / "0", r"^0/ReLU\..*input\.0"), dense)
+        assert np.array_equal(values(folder / "0", r"^0/Mul\.Default_network-WithLossCell__backbone-Net_Mul-op0\..*output"), dense * 2)
+        gradient = 2 * (2 * dense - 1) / 6 * 2
+        name = r"^0/ReLUGrad\.Gradients_Default_network-WithLossCell__backbone-Net_relu-ReLU_Grad.*output"
+        assert np.allclose(values(folder / "0", name), gradient)
+        rows = (table(folder / "1" / "operators.csv"))
+        assert [int(row["Order"]) for row in rows] == list(range(len(rows)))
+        line = next(row["Line"] for row in rows if row["Op Type"] == "ReLU")
+        assert line.startswith(__file__) and "relu(self.fc(x))" in Path(__file__).read_text().splitlines()[int(line.rpartition(":")[2]) - 1]
+        (row,) = [row for row in table(folder / "0" / "statistic.csv")
+                  if row["Op Type"] == "Dense" and row["IO"] == "output"]
+        assert (float(row["Max Value"]), float(row["Min Value"]), row["Shape"], row["Data Type"]) == (22.0, 6.0, "(2, 3)", "Float32")
+        assert float(row["L2Norm Value"]) == pytest.approx(np.sqrt((dense**2).sum()))
+
+
+CONFIG = {
+    "common_dump_settings": {
+        "op_debug_mode": 0, "dump_mode": 1, "net_name": "ResNet50", "iteration": "0|2-3", "saved_data": "full", "input_output": 2,
+        "kernels": ["dense", "Default/network-WithLossCell/_backbone-Net/Mul-op0", "name-regex(Gradients/.+/ReLUGrad-op\\d)"],
+        "support_device": [0, 1], "statistic_category": ["max", "nan count", "md5"], "kernals": [],
+    },
+    "e2e_dump_settings": {"enable": True, "trans_flag": False, "sample_mode": 1, "sample_num": 2},
+}
+PROGRAM = """
+import mindspore as ms, numpy as np
+from mindspore import Tensor, nn
+class Net(nn.Cell):
+    def __init__(self):
+        super().__init__()
+        self.fc, self.relu = nn.Dense(4, 3, weight_init="ones", bias_init="zeros"), nn.ReLU()
+    def construct(self, x):
+        return self.relu(self.fc(x)) * 2
+net = Net()
+step = nn.TrainOneStepCell(nn.WithLossCell(net, nn.MSELoss()), nn.Momentum(net.trainable_params(), 0.1, 0.9))
+for _ in range(5):
+    step(Tensor(np.arange(8, dtype=np.float32).reshape(2, 4)), Tensor(np.ones((2, 3), np.float32)))
+"""
+
+
+def test_the_file_of_settings_says_which_operators_iterations_and_figures(tmp_path: Path) -> None:
+    CONFIG["common_dump_settings"]["path"] = str(tmp_path / "dump")  # type: ignore[index]
+    (tmp_path / "dump.json").write_text(json.dumps(CONFIG))
+    (tmp_path / "program.py").write_text(PROGRAM)
+    extra = {"MINDSPORE_DUMP_CONFIG": str(tmp_path / "dump.json")}
+    ran = running.torchspore("explain", "program.py", cwd=tmp_path, extra=extra)
+    assert ran.code == 0, ran.err
+    assert "common_dump_settings.kernals is no member of dump settings and is not used; common_dump_settings.kernels is one." in ran.err
+    assert "graphs run at O0" in ran.out and "trans_flag: tensors have the layout that the program gives them" in ran.out
+    folder = tmp_path / "dump" / "rank_0" / "ResNet50" / "0"
+    assert sorted(path.name for path in folder.iterdir()) == ["0", "2", "3"]
+    names = sorted(re.sub(r"\..*", "", name.partition("/")[2]) for name in files(folder / "2"))
+    assert names == ["Dense", "DenseGrad", "DenseGrad", "Mul", "ReLUGrad"]
+    assert all("output" in name and np.load(path).shape == (2,) for name, path in files(folder).items())
+    rows = list(csv.reader((folder / "0" / "statistic.csv").read_text().splitlines()))
+    assert rows[0][-3:] == ["Max Value", "NaN Count", "MD5"] and all(len(row[-1]) == 32 for row in rows[1:])
+    again = running.torchspore("run", "program.py", cwd=tmp_path, extra=extra)           # a second process takes a folder of its own
+    others = [path.name for path in folder.parent.parent.iterdir() if path.name != "ResNet50"]
+    assert again.code == 0 and len(others) == 1 and re.fullmatch(r"ResNet50\.\d+", others[0])
+
+
+WRONG = [
+    ({"iteration": "3-1"}, "iteration='3-1': expected 'all', or numbers and spans such as '0|5-8|100-120'"),
+    ({"saved_data": "all"}, "saved_data='all': expected one of \"tensor\", \"statistic\", \"full\""),
+    ({"dump_mode": True}, "dump_mode=True: expected one of 0, 1, 2"),
+    ({"path": "here"}, "path='here': expected an absolute path.\n\nhint: write "),
+    ({"path": ""}, "path='': expected the absolute path of a folder.\n\nhint: write one, or set MS_DIAGNOSTIC_DATA_PATH"),
+    ({"kernels": ["name-regex(a(b)"], "dump_mode": 1}, "expected a regular expression (missing ), unterminated subpattern at position 1)"),
+    ({"dump_mode": 1}, "kernels=[]: expected at least one operator, as dump_mode is 1"),
+    ({"statistic_category": ["maxx"]}, "statistic_category='maxx': expected some of max, min"),
+    ({"support_device": ["0"]}, "support_device=['0']: expected a list of whole numbers"),
+    ({"overflow_number": -1}, "overflow_number=-1: expected a whole number from 0 on"),
+    ({"net_name": 3}, "net_name=3: expected a text"),
+]
+
+
+@pytest.mark.parametrize("given, text", WRONG, ids=lambda value: next(iter(value)) if isinstance(value, dict) else "")
+def test_wrong_members_are_named(given: dict[str, Any], text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("MS_DIAGNOSTIC_DATA_PATH", raising=False)
+    file = tmp_path / "dump.json"
+    file.write_text(json.dumps({"common_dump_settings": {"path": "/tmp/x", **given}}))
+    with pytest.raises(ValueError) as error:
+        dump_settings.read(str(file), lambda _: None)
+    assert str(error.value).startswith(f"{file}: ") and text in str(error.value)
+
+
+@pytest.mark.parametrize("text, message", [
+    ("{", "expected JSON"), ("[]", "expected one JSON object, got a list"), ("{}", "expected a section common_dump_settings"),
+    ("[" * 100000, "expected JSON"), ('{"common_dump_settings": 3}', "common_dump_settings: expected an object, got a int"),
+])
+def test_files_that_are_no_settings_are_refused(text: str, message: str, tmp_path: Path) -> None:
+    (tmp_path / "dump.json").write_text(text)
+    with pytest.raises(ValueError, match=re.escape(message)):
+        dump_settings.read(str(tmp_path / "dump.json"), lambda _: None)
+
+
+def test_the_older_folder_and_set_dump(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MS_DIAGNOSTIC_DATA_PATH", str(tmp_path))
+    (tmp_path / "dump.json").write_text(json.dumps({"common_dump_settings": {"dump_mode": 2}}))
+    settings = dump_settings.read(str(tmp_path / "dump.json"), lambda _: None)
+    assert settings.path == str(tmp_path / "debug_dump") and settings.marked
+    for name, mode in MODES.items():
+        net = Net()
+        ms.set_dump(net.fc)
+        ms.set_dump(ops.ReLU())
+        begin(Settings(str(tmp_path / name), marked=True))
+        ms.set_context(mode=mode)
+        ms.grad(net)(Tensor(np.ones((2, 4), np.float32)))
+        ms.set_dump(ops.ReLU(), False)
+        net(Tensor(np.ones((2, 4), np.float32)))
+        dump.flush()
+        calls = [key.partition("/")[2].partition(".")[0] for key in files(tmp_path / name) if ".output.0" in key]
+        assert sorted(calls) == ["Dense", "Dense", "DenseGrad", "ReLU", "ReLUGrad"]
+    for wrong in (3, net.construct):
+        with pytest.raises(TypeError, match="expected a Cell or a Primitive"):
+            ms.set_dump(wrong)
+    with pytest.raises(TypeError, match="expected True or False"):
+        ms.set_dump(net, 1)
+
+
+class Fails(nn.Cell):
+    def construct(self, x: Any, labels: Any) -> Any:
+        return ops.nll_loss(ops.log_softmax(x * 2), labels)
+
+
+@pytest.mark.parametrize("mode", MODES.values(), ids=MODES)
+def test_exception_dump_keeps_what_a_failing_operator_was_given(mode: int, tmp_path: Path) -> None:
+    ms.set_context(mode=mode, save_dump_path=str(tmp_path), ascend_config={"exception_dump": "2"})
+    try:
+        labels = Tensor([1, 7], ms.int32)
+        with pytest.raises((IndexError, ValueError, RuntimeError)):
+            Fails()(Tensor(np.ones((2, 3), np.float32)), labels)
+    finally:
+        ms.set_context(ascend_config={"exception_dump": "0"})
+    (folder,) = {path.parent for path in tmp_path.rglob("*.npy")}
+    assert "exception_dump" in str(folder)
+    assert any(np.array_equal(np.load(path), [1, 7]) for path in folder.glob("NLLLoss*.input.*.npy"))
+    assert not list(folder.glob("*.output.*")) and not list(folder.glob("LogSoftmax*"))
+    rows = (table(folder / "operators.csv"))
+    assert rows[-1]["Note"].startswith("raises IndexError") and rows[-1]["Line"].startswith(__file__)
+
+
+@pytest.mark.parametrize("mode", MODES.values(), ids=MODES)
+def test_operators_that_make_nan_or_infinity_are_dumped_alone(mode: int, tmp_path: Path) -> None:
+    class Overflows(nn.Cell):
+        def construct(self, x: Any) -> Any:
+            y = ops.log(x + 1)
+            return ops.sqrt(y - 1) + 1
+
+    begin(Settings(str(tmp_path), everything=False, overflows=True, overflow_number=2))
+    ms.set_context(mode=mode)
+    for value in (9.0, 0.0, -1.0):
+        Overflows()(Tensor([value, 5.0]))
+    dump.flush()
+    assert sorted({path.name.partition(".")[0] for path in tmp_path.rglob("*.npy")}) == ["Add", "Sqrt"]
+    (row, _) = [row for path in tmp_path.rglob("operators.csv") for row in table(path)]
+    assert (row["Op Type"], row["Note"]) == ("Sqrt", "makes NaN or infinity")
+
+
+def test_who_hands_in_too_much_waits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(dump_files.WAITING, "0.05")
+    writer, go_on = dump_files.Writer(Settings(str(tmp_path)), "rank_0", print), threading.Event()
+    write = writer._write
+    monkeypatch.setattr(writer, "_write", lambda record: (go_on.wait(20), write(record)))
+    done = []
+
+    def produce() -> None:
+        for number in range(8):
+            kept = dump_files.Kept("output", 0, np.zeros(5000, np.float32), "Float32")
+            writer.put(dump_files.Record(where.Place("Add", "Default", number, 0, ""), number, [kept]))
+            done.append(number)
+
+    thread = threading.Thread(target=produce)
+    thread.start()
+    time.sleep(0.3)
+    assert len(done) == 2 and writer._bytes < 0.05 * 2**20
+    go_on.set()
+    thread.join(20)
+    writer.close()
+    assert len(files(tmp_path)) == 8
+
+
+def test_a_full_disk_is_told_once_and_the_training_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    told: list[str] = []
+    monkeypatch.setattr(dump.FRONT, "warn", told.append)
+    begin(Settings(str(tmp_path), statistics=True))
+    save, room = np.save, [20]
+
+    def full(*arguments: Any, **keywords: Any) -> None:
+        room[0] -= 1
+        if room[0] < 0:
+            raise OSError(28, "No space left on device")
+        save(*arguments, **keywords)
+
+    monkeypatch.setattr(np, "save", full)
+    assert len(train(ms.PYNATIVE_MODE)) == 2
+    dump.flush()
+    monkeypatch.undo()
+    assert len(told) == 1 and "No space left on device" in told[0] and str(tmp_path) in told[0]
+    assert len(files(tmp_path)) == 20 and all(np.load(path) is not None for path in files(tmp_path).values())
+    assert not list(tmp_path.rglob("*.tmp"))
+
+
+def test_a_folder_that_cannot_be_made_is_told_and_the_training_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    told: list[str] = []
+    monkeypatch.setattr(dump.FRONT, "warn", told.append)
+    (tmp_path / "file").write_text("")
+    begin(Settings(str(tmp_path / "file" / "dump")))
+    assert len(train(ms.GRAPH_MODE)) == 2
+    dump.flush()
+    assert len(told) == 1 and "can't be written (Not a directory)" in told[0]
+
+
+def test_kill_leaves_only_whole_files(tmp_path: Path) -> None:
+    (tmp_path / "program.py").write_text(PROGRAM.replace("range(5)", "range(100000)"))
+    (tmp_path / "dump.json").write_text(json.dumps({"common_dump_settings": {"path": str(tmp_path / "dump"), "saved_data": "full"}}))
+    process = subprocess.Popen(
+        [sys.executable, "-m", "torchspore", "run", "program.py"], cwd=tmp_path,
+        env=running.environment({"MINDSPORE_DUMP_CONFIG": str(tmp_path / "dump.json")}), stdout=subprocess.DEVNULL)
+    limit = time.monotonic() + 60
+    while len(files(tmp_path)) < 200 and time.monotonic() < limit:
+        time.sleep(0.05)
+    os.kill(process.pid, signal.SIGKILL)
+    process.wait()
+    found = files(tmp_path)
+    assert len(found) >= 200
+    for path in found.values():
+        np.load(path)
+    ran = running.torchspore("diff", tmp_path / "dump", tmp_path / "dump", cwd=tmp_path)
+    assert ran.code == 0, ran.out + ran.err
+
+
+def test_long_names_are_kept_in_a_table_and_bfloat16_is_written_as_float32(tmp_path: Path) -> None:
+    writer = dump_files.Writer(Settings(str(tmp_path)), "rank_0", print)
+    place = where.Place("Add", "Default/" + "layer/" * 60, 0, 0, "")
+    writer.put(dump_files.Record(place, 0, [dump._kept("output", 0, torch.ones(2, dtype=torch.bfloat16))]))
+    writer.close()
+    (path,) = tmp_path.rglob("*.npy")
+    assert len(path.name) == 28 and np.load(path).dtype == np.float32
+    ((short, name),) = csv.reader((path.parent / "mapping.csv").read_text().splitlines())
+    assert short == path.name and name.startswith("Add.Default_layer_") and name.endswith("output.0.DefaultFormat.BFloat16.npy")
