@@ -140,6 +140,14 @@ def test_a_folder_that_cannot_be_written_ends_no_training(capsys: pytest.Capture
     assert "the profile can't be written to /proc/no" in capsys.readouterr().err
 
 
+def test_the_users_lines_stand_beside_operators(tmp_path: Path) -> None:
+    with profile(with_stack=True, on_trace_ready=tensorboard_trace_handler(str(tmp_path))):
+        ops.exp(ops.ones((2,)))
+    (file,) = tmp_path.rglob("trace_view.json")
+    (found,) = [event["args"] for event in json.loads(file.read_text()) if event["name"].endswith("Exp-op0")]
+    assert "test_profiler.py(" in found["Call stack"].splitlines()[-1]
+
+
 def test_what_is_chosen_is_written(tmp_path: Path) -> None:
     watched = Profiler(output_path=str(tmp_path), optypes_not_deal="Exp", is_show_op_path=False, timeline_limit=1,
                        experimental_config=_ExperimentalConfig(ProfilerLevel.Level1, mstx=True, mstx_domain_exclude=["b"],

@@ -30,6 +30,10 @@ step.set_train()
 for _ in range(3):
     step(Tensor(np.ones((4, 8), np.float32)), Tensor(np.ones((4, 4), np.float32)))
 print(ms.get_context("profiling_options") == options)
+if len(sys.argv) > 4:
+    ms.set_context(enable_profiling=False)
+    import os
+    print(sorted(os.listdir("out/profiler")))
 """
 
 
@@ -59,8 +63,9 @@ def test_the_points_divide_a_step(run: Callable[..., Run], tmp_path: Path, mode:
     (tmp_path / "train.py").write_text(PROGRAM)
     first, last = ("Square", "MatMul") if mode else ("Square", "DenseGrad")
     options = json.dumps({"output": "out", "training_trace": "on", "task_trace": "on", "fp_point": first, "bp_point": last})
-    found = run("run", "train.py", str(mode), options, "on")
+    found = run("run", "train.py", str(mode), options, "on", "and off")
     assert found.code == 0, found.err
+    assert "step_trace_raw_0_detail_time.csv" in found.out                     # written when it is switched off
     folder = tmp_path / "out" / "profiler"
     assert not (folder / "aicpu_intermediate_0.csv").exists()
     assert json.loads((folder / "step_trace_point_info_0.json").read_text()) == {"fp_start": first, "bp_end": last}

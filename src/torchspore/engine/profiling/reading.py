@@ -6,6 +6,9 @@ operator that torch gives the same number.
 """
 from __future__ import annotations
 
+import functools
+import os
+import sysconfig
 from bisect import bisect_right
 from collections import Counter
 from dataclasses import dataclass, field, replace
@@ -18,6 +21,8 @@ from torchspore.engine.profiling.record import BACKWARD, DATA, FORWARD, SYNC, UP
 
 _EVALUATES = "autograd::engine::evaluate_function: "
 _BYTES = {"float": 4, "double": 8, "c10::Half": 2, "c10::BFloat16": 2, "int": 4, "long int": 8, "long": 8, "bool": 1, "unsigned char": 1}
+_DEEPEST = 20
+_OTHERS = ("torchspore/", "torch/", "numpy/")
 _SEEN = 10
 """A run of a graph of which less than this part is seen as operators runs code that torch does not see."""
 _SHAPELESS = ("aten::empty", "aten::resolve", "aten::detach", "aten::lift", "aten::as_strided", "aten::set_", "aten::alias")
@@ -51,6 +56,8 @@ class _Open:
     compiles: bool = False
     """What runs inside makes a graph: its operators compute nothing."""
     run: _Run | None = None
+    stack: tuple[str, ...] = ()
+    """The user's lines that led there, where torch notes them."""
 
 
 @dataclass
@@ -74,7 +81,7 @@ def read(events: list[Any], modules: dict[int, Any], held: dict[str, int], forwa
     record = reader.record
     kernels, allocations, by_thread = [], [], dict[int, list[Any]]()
     for event in events:
-        name = event.name()
+        name = _name(event)
         if name == "[memory]":
             allocations.append(event)
         elif str(event.device_type()).endswith("CPU"):
@@ -95,6 +102,22 @@ def read(events: list[Any], modules: dict[int, Any], held: dict[str, int], forwa
     return record
 
 
+def _name(event: Any) -> str:
+    """The event's name; torch gives bytes that are no text for some of Python's functions."""
+    try:
+        return str(event.name())
+    except UnicodeDecodeError:
+        return ""
+
+
+@functools.cache
+def _is_users_line(path: str) -> bool:
+    """Whether a file is the user's; torch leaves off the folder of sys.path that it lies in."""
+    if not path.endswith(".py") or path.startswith(_OTHERS) or os.path.exists(os.path.join(sysconfig.get_paths()["stdlib"], path)):
+        return False
+    return is_users(path)
+
+
 def _thread(reader: _Reader, rows: list[tuple[int, int, Any, str]]) -> None:
     stack: list[_Open] = []
     phase = FORWARD
@@ -113,7 +136,10 @@ def _thread(reader: _Reader, rows: list[tuple[int, int, Any, str]]) -> None:
             made.origin = reader.origins.get(event.sequence_nr(), ("Default", own))
         elif event.is_user_annotation() or event.scope() == 7:
             reader.record.stretches.append(Stretch(name, "range", start, -minus, event.start_thread_id(), around.depth))
-        elif not event.is_python_function() and not event.is_hidden_event():
+        elif event.is_python_function():
+            if _is_users_line(name.partition("(")[0]):
+                made.stack = (*around.stack[-_DEEPEST:], name)
+        elif not event.is_hidden_event():
             phase = _event(reader, made, around, event, name, phase)
         stack.append(made)
 
@@ -175,7 +201,7 @@ def _event(reader: _Reader, made: _Open, around: _Open, event: Any, name: str, b
         if number >= 0 and around.origin is None:
             reader.origins[number] = (around.scope, operator.kind)
         if not operator.stack:
-            operator.stack = [line for line in event.stack() if is_users(line.partition("(")[0])]
+            operator.stack = list(around.stack)
         _take_shapes(operator, event, name)
         reader.owners[event.correlation_id()] = operator
     return before
