@@ -91,6 +91,18 @@ def test_off_asks_for_the_times_of_steps_alone(run: Callable[..., Run], tmp_path
     }
 
 
+def test_a_variable_asks_for_a_profile(run: Callable[..., Run], tmp_path: Path) -> None:
+    program = "from mindspore import ops, EnvProfiler; ops.exp(ops.ones((3,))); print(EnvProfiler.__name__)"
+    asked = '{"start": true, "output_path": "seen", "activities": ["CPU"], "profile_memry": true, "aic_metrics": "x"}'
+    found = run("run", "-c", program, extra={"MS_PROFILER_OPTIONS": asked})
+    assert found.code == 0 and found.out == "EnvProfiler\n"
+    assert "there is no 'profile_memry'; it is passed over. Did you mean profile_memory?" in found.err and "aic_metrics='x'" in found.err
+    (table,) = tmp_path.glob("seen/*_ascend_ms/FRAMEWORK/cpu_op_type_info_0.csv")
+    assert "Exp,1," in table.read_text()
+    found = run("run", "-c", "import mindspore; print('ran')", extra={"MS_PROFILER_OPTIONS": "[" * 9000})
+    assert (found.code, found.out) == (0, "ran\n") and "nothing is profiled" in found.err
+
+
 @pytest.mark.parametrize(("written", "hint"), [
     ('{"training_trce": "on"}', "there is no 'training_trce' in it; did you mean 'training_trace'"),
     ("traning_trace", "write profiling_options='training_trace'"),
