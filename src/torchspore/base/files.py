@@ -41,9 +41,11 @@ def whole_file(path: Path, mode: int | None = None, durable: bool = False, sweep
         os.replace(temporary, path)
         if durable:
             _sync_folder(path.parent)
-    except BaseException:
+    except BaseException as error:
         with contextlib.suppress(OSError):
             os.unlink(temporary)
+        if isinstance(error, OSError) and error.filename is None:
+            error.filename = str(path)             # a full disk says nothing of what it could not take
         raise
 
 

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import io
 import os
+import signal
 import sqlite3
 import subprocess
 import sys
@@ -262,3 +263,34 @@ def test_rows_by_class_of_a_column(tmp_path: Path) -> None:
     ]
     with pytest.raises(ValueError, match=r"PKSampler\(class_column\): column 'labl'.*\n\nhint: did you mean 'label'"):
         list(ds.MindDataset(str(path), sampler=ds.PKSampler(2, class_column="labl")))
+
+
+@pytest.mark.parametrize("kind", ["mindrecord", "tfrecord", "writer"])
+def test_a_full_disk_leaves_what_was_there(tmp_path: Path, kind: str) -> None:
+    import resource
+
+    path = tmp_path / "rows"
+    columns = [{"x": np.full(64, number, np.float32)} for number in range(4000)]
+
+    def put(count: int) -> None:
+        if kind != "writer":
+            ds.NumpySlicesDataset({"x": np.stack([row["x"] for row in columns[:count]])}, shuffle=False).save(str(path), 1, kind)
+            return
+        writer = FileWriter(str(path), 1, overwrite=True)
+        writer.add_schema({"x": {"type": "float32", "shape": [64]}}, "rows")
+        writer.write_raw_data(columns[:count])
+        writer.commit()
+
+    if kind == "writer":
+        put(3)
+    before = {one.name: one.read_bytes() for one in tmp_path.iterdir()}
+    limit = resource.getrlimit(resource.RLIMIT_FSIZE)
+    ignored = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, limit[1]))
+    try:
+        with pytest.raises(OSError, match="rows"):
+            put(4000)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limit)
+        signal.signal(signal.SIGXFSZ, ignored)
+    assert {one.name: one.read_bytes() for one in tmp_path.iterdir()} == before

@@ -5,6 +5,7 @@ import contextlib
 import os
 import shutil
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -127,25 +128,36 @@ class FileWriter:
         self._open()
         count, rest = divmod(len(rows), len(self._shards))
         place = 0
-        for number, shard in enumerate(self._shards):
-            end = place + count + (number < rest)
-            for row in rows[place:end]:
-                shard.add(row)
-            place = end
+        with self._whole_or_none():
+            for number, shard in enumerate(self._shards):
+                end = place + count + (number < rest)
+                for row in rows[place:end]:
+                    shard.add(row)
+                place = end
 
     def commit(self) -> None:
         """Makes the files whole and gives them their names. Raises OSError."""
         self._open()
-        for shard, target in zip(self._shards, self._targets, strict=True):
-            shard.finish(target)
-        self._files.close()
-        for shard in self._shards:
-            shard.write_index()
+        with self._whole_or_none():
+            for shard, target in zip(self._shards, self._targets, strict=True):
+                shard.finish(target)
+            for shard in self._shards:
+                self._files.enter_context(shard.index())
+            self._files.close()
 
     def _discard(self) -> None:
         """Leaves what was there before: nothing that was written gets its name."""
-        with contextlib.suppress(_Discarded):
+        with contextlib.suppress(_Discarded, OSError):         # what a full disk did not take is not missed
             self._files.__exit__(_Discarded, _Discarded(), None)
+
+    @contextlib.contextmanager
+    def _whole_or_none(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            error.filename = error.filename or str(self._paths[0])
+            self._discard()
+            raise
 
     def _fits(self, number: int, row: dict[str, Any]) -> bool:
         for name, kind in self._header.schema.items():
@@ -277,8 +289,9 @@ class _ShardWriter:
         if self._sealed:
             sealing.seal(self._file, size, target)
 
-    def write_index(self) -> None:
-        """Puts the index beside the file, in the place of the one that was there."""
+    @contextlib.contextmanager
+    def index(self) -> Iterator[None]:
+        """Makes the index, and at the end puts it beside the file, in the place of the one that was there."""
         target = index.path_of(self.path)
         with tempfile.TemporaryDirectory(dir=self.path.parent, prefix=f".{self.path.name}.") as folder:
             made = Path(folder) / target.name
@@ -287,4 +300,5 @@ class _ShardWriter:
                 plain, made = made, made.with_suffix(".sealed")
                 with plain.open("rb") as source, made.open("xb") as out:
                     sealing.seal(source, plain.stat().st_size, out)
+            yield
             os.replace(made, target)
