@@ -96,11 +96,13 @@ def main() -> None:
                     started = clock()
                     files.write(record, Path(folder), files.Wanted())
                     after.append((len(record.operators), read, clock() - started))
-    print(f"### What watching costs: a step of six layers of {given.width}, mode {given.mode}, {given.rounds} rounds of {given.steps} steps\n")
+    how = f"a step of six layers of {given.width}, mode {given.mode}, {given.rounds} rounds of {given.steps} steps"
+    print(f"### What watching costs: {how}\n")
     print("| | ms a step | of off (median, min .. max) |\n|---|---:|---:|")
     for name, seconds in took.items():
         ratios = [one / off for one, off in zip(seconds, took["off"])]
-        print(f"| {name} | {statistics.median(seconds) * 1e3:.2f} | {statistics.median(ratios):.2f}x ({min(ratios):.2f} .. {max(ratios):.2f}) |")
+        told = f"{statistics.median(ratios):.2f}x ({min(ratios):.2f} .. {max(ratios):.2f})"
+        print(f"| {name} | {statistics.median(seconds) * 1e3:.2f} | {told} |")
     count = after[-1][0]
     reading, writing = (statistics.median(one[place] for one in after) / count * 1e6 for place in (1, 2))
     print(f"\nAfterwards a profile of {count:,} operators is read in {reading:.0f} us and written in {writing:.0f} us an operator.")

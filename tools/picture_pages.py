@@ -62,7 +62,7 @@ def main() -> int:
             with chromium.browser(browser, WIDTH, height) as window:
                 window.open(page.as_uri() + "?theme=light", READY)
                 if name == "trace":
-                    window.evaluate("timeline.show(timeline.found.start, timeline.found.start + (timeline.found.end - timeline.found.start) * 0.4)")
+                    window.evaluate("const f = timeline.found; timeline.show(f.start, f.start + (f.end - f.start) * 0.4)")
                 made = into / f"{name}.png"
                 window.picture(made)
             shrunk(made, height)

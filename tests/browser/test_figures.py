@@ -39,8 +39,8 @@ def events(count: int) -> list[dict[str, object]]:
         found.append({"ph": "X", "name": f"Default/fc-Dense/op{number % 50}", "pid": 2, "tid": 0, "ts": str(number * 10), "dur": "8",
                       "cat": "", "args": {"op_type": "MatMul", "phase": "backward" if number % 2 else "forward", "flops": 1000}})
     split = {"data_us": 10, "forward_us": 20, "backward_us": 30, "sync_us": 5, "update_us": 15}
-    found += [{"ph": "X", "name": f"step {n}", "cat": "step", "pid": 1, "tid": 0, "ts": str(n * 80), "dur": "80", "args": {"step": n, **split}}
-              for n in range(3)]
+    found += [{"ph": "X", "name": f"step {n}", "cat": "step", "pid": 1, "tid": 0, "ts": str(n * 80), "dur": "80",
+               "args": {"step": n, **split}} for n in range(3)]
     found += [{"ph": "C", "name": "memory CPU", "pid": 1, "tid": 0, "ts": str(n), "args": {"bytes": n * 1000}} for n in range(20)]
     return found
 
@@ -58,7 +58,8 @@ def test_a_trace(browser: chromium.Browser, tmp_path: Path) -> None:
     # A click on the timeline tells of the event there; the wheel zooms.
     browser.evaluate("timeline.show(0, 100)")
     browser.evaluate("document.getElementById('timeline').scrollIntoView()")
-    box = browser.evaluate("(() => { const b = document.getElementById('timeline').getBoundingClientRect(); return [b.left, b.top, b.width]; })()")
+    place = "const b = document.getElementById('timeline').getBoundingClientRect();"
+    box = browser.evaluate(f"(() => {{ {place} return [b.left, b.top, b.width]; }})()")
     top = browser.evaluate("timeline.rows[[...timeline.found.threads].findIndex((t) => t.name.startsWith('CPU OP'))].top")
     browser.click(box[0] + box[2] * 0.14, box[1] + top + 17 + 5)
     assert browser.evaluate("document.getElementById('event').textContent").startswith("Default/fc-Dense/op1\n8.00 us, backward")
@@ -70,9 +71,9 @@ def test_a_hostile_trace_runs_nothing(browser: chromium.Browser, tmp_path: Path)
     path = tmp_path / "t.json"
     path.write_text(json.dumps([
         {"ph": "X", "name": EVIL, "pid": EVIL, "tid": EVIL, "ts": 1, "dur": 2, "cat": EVIL, "args": {"op_type": EVIL, "phase": EVIL}},
-        {"ph": "M", "name": "process_name", "pid": EVIL, "args": {"name": EVIL}}, {"ph": "M", "name": "torchspore", "args": {"facts": [EVIL]}},
-        {"ph": "C", "name": "memory" + EVIL, "ts": 1, "args": {EVIL: 3}}, {"ph": "X", "name": "s", "cat": "step", "ts": 0, "dur": 1, "args": {
-            "step": EVIL, "data_us": "-1e300", "forward_us": 1e17}},
+        {"ph": "M", "name": "process_name", "pid": EVIL, "args": {"name": EVIL}},
+        {"ph": "M", "name": "torchspore", "args": {"facts": [EVIL]}}, {"ph": "C", "name": "memory" + EVIL, "ts": 1, "args": {EVIL: 3}},
+        {"ph": "X", "name": "s", "cat": "step", "ts": 0, "dur": 1, "args": {"step": EVIL, "data_us": "-1e300", "forward_us": 1e17}},
     ]))
     opened(browser, tmp_path / "t.html", trace.page(trace.read(path), path))
     assert EVIL in browser.evaluate("document.getElementById('main').textContent")
@@ -93,7 +94,8 @@ def test_curves_and_a_run(browser: chromium.Browser, tmp_path: Path) -> None:
     assert "1 values are no numbers" in browser.evaluate("document.getElementById('main').textContent")
     assert browser.evaluate("document.querySelectorAll('section[data-kind=histogram] rect').length") == 30
     browser.wait("document.querySelector('img').naturalWidth === 67 && document.querySelector('img').naturalHeight === 100")
-    run = {"about": EVIL, "code": 1, "seconds": 3.5, "device": EVIL, "started": EVIL, "steps": 2, "losses": [[1, 2.0], [2, 1.0]], "every": 1,
+    run = {"about": EVIL, "code": 1, "seconds": 3.5, "device": EVIL, "started": EVIL, "steps": 2,
+           "losses": [[1, 2.0], [2, 1.0]], "every": 1,
            "peak": 1 << 30, "devicePeaks": {EVIL: 5}, "options": [dict.fromkeys(("option", "value", "source", "outcome"), EVIL)],
            "sections": [{"name": EVIL, "lines": [EVIL]}], "error": EVIL, "facts": [{"section": EVIL, "name": EVIL, "value": EVIL}]}
     opened(browser, tmp_path / "report.html", html("Run", run, "charts", "report"))

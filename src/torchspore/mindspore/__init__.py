@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import importlib
+import os
 from typing import Any
 
 import torchspore.engine
@@ -22,7 +23,7 @@ _LAZY = {
     ),
     "common.dump": ("set_dump",),
     "parallel": ("set_algo_parameters", "get_algo_parameters", "reset_algo_parameters"),
-    "profiler": ("Profiler",),
+    "profiler": ("EnvProfiler", "Profiler"),
     "train": (
         "Model", "Callback", "LossMonitor", "TimeMonitor", "ModelCheckpoint", "CheckpointConfig", "LearningRateScheduler", "EarlyStopping",
         "ReduceLROnPlateau", "History", "LambdaCallback", "RunContext", "FixedLossScaleManager", "DynamicLossScaleManager",
@@ -81,3 +82,5 @@ __all__ = [
     *common.__all__, *context.__all__, *_HOMES,
 ]
 gate.close()
+if os.environ.get("MS_PROFILER_OPTIONS"):
+    __getattr__("EnvProfiler").init_profiler()

@@ -201,7 +201,8 @@ def _nest(trace: Trace) -> None:
     trace.events.sort(key=lambda event: (event.thread, event.start, -event.span))
     open_events: list[Event] = []
     for event in trace.events:
-        while open_events and (open_events[-1].thread != event.thread or open_events[-1].start + open_events[-1].span <= event.start + _ROUNDED):
+        latest = event.start + _ROUNDED
+        while open_events and (open_events[-1].thread != event.thread or open_events[-1].start + open_events[-1].span <= latest):
             open_events.pop()
         if open_events:
             open_events[-1].inner += min(event.span, max(0.0, open_events[-1].start + open_events[-1].span - event.start))

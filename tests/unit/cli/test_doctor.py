@@ -85,7 +85,8 @@ def test_the_report_of_a_run(run: Callable[..., Run], tmp_path: Path, mode: int,
     told: dict[str, Any] = json.loads(re.search(r'id="data">(.*?)</script>', text).group(1))  # type: ignore[union-attr]
     assert [value for _, value in told["losses"]] == pytest.approx(json.loads(found.out.splitlines()[0]))
     assert told["about"] == "torchspore run --report out/report train.py 'a b'" and told["code"] == code and told["peak"] > 50 << 20
-    assert {"option": "device_id", "value": "3", "source": "train.py:4", "outcome": "no effect here: the CPU has no index"} in told["options"]
+    row = {"option": "device_id", "value": "3", "source": "train.py:4", "outcome": "no effect here: the CPU has no index"}
+    assert row in told["options"]
     assert ("<b>wrong</b>" in told["error"]) == bool(code) and "<b>" not in text
 
 

@@ -134,6 +134,20 @@ def test_a_schedule_with_a_warm_up(tmp_path: Path) -> None:
     assert (found["op_type"], found["type_occurrences"]) == ("Exp", "2")
 
 
+def test_a_folder_that_cannot_be_written_ends_no_training(capsys: pytest.CaptureFixture[str]) -> None:
+    with profile(on_trace_ready=tensorboard_trace_handler("/proc/no")):
+        ops.exp(ops.ones((2,)))
+    assert "the profile can't be written to /proc/no" in capsys.readouterr().err
+
+
+def test_the_users_lines_stand_beside_operators(tmp_path: Path) -> None:
+    with profile(with_stack=True, on_trace_ready=tensorboard_trace_handler(str(tmp_path))):
+        ops.exp(ops.ones((2,)))
+    (file,) = tmp_path.rglob("trace_view.json")
+    (found,) = [event["args"] for event in json.loads(file.read_text()) if event["name"].endswith("Exp-op0")]
+    assert "test_profiler.py(" in found["Call stack"].splitlines()[-1]
+
+
 def test_what_is_chosen_is_written(tmp_path: Path) -> None:
     watched = Profiler(output_path=str(tmp_path), optypes_not_deal="Exp", is_show_op_path=False, timeline_limit=1,
                        experimental_config=_ExperimentalConfig(ProfilerLevel.Level1, mstx=True, mstx_domain_exclude=["b"],
@@ -166,12 +180,11 @@ def test_one_profiler_at_a_time(tmp_path: Path) -> None:
         watched.stop()
 
 
-def test_a_full_watch_ends_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_watch_ends_by_itself() -> None:
     from torchspore.engine.profiling import watch
 
-    monkeypatch.setattr(watch, "MOST", 5)
     told: list[bool] = []
-    made, net = watch.Watch(is_bounded=True, full=lambda: told.append(True)), Net()
+    made, net = watch.Watch(most=5, full=lambda: told.append(True)), Net()
     made.start()
     for _ in range(4):
         net(ops.ones((2, 8)))

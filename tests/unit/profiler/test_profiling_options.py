@@ -30,6 +30,10 @@ step.set_train()
 for _ in range(3):
     step(Tensor(np.ones((4, 8), np.float32)), Tensor(np.ones((4, 4), np.float32)))
 print(ms.get_context("profiling_options") == options)
+if len(sys.argv) > 4:
+    ms.set_context(enable_profiling=False)
+    import os
+    print(sorted(os.listdir("out/profiler")))
 """
 
 
@@ -59,8 +63,9 @@ def test_the_points_divide_a_step(run: Callable[..., Run], tmp_path: Path, mode:
     (tmp_path / "train.py").write_text(PROGRAM)
     first, last = ("Square", "MatMul") if mode else ("Square", "DenseGrad")
     options = json.dumps({"output": "out", "training_trace": "on", "task_trace": "on", "fp_point": first, "bp_point": last})
-    found = run("run", "train.py", str(mode), options, "on")
+    found = run("run", "train.py", str(mode), options, "on", "and off")
     assert found.code == 0, found.err
+    assert "step_trace_raw_0_detail_time.csv" in found.out                     # written when it is switched off
     folder = tmp_path / "out" / "profiler"
     assert not (folder / "aicpu_intermediate_0.csv").exists()
     assert json.loads((folder / "step_trace_point_info_0.json").read_text()) == {"fp_start": first, "bp_end": last}
@@ -84,6 +89,18 @@ def test_off_asks_for_the_times_of_steps_alone(run: Callable[..., Run], tmp_path
     assert {path.name for path in (tmp_path / "data" / "profiler").iterdir()} == {
         "step_trace_raw_0_detail_time.csv", "step_trace_point_info_0.json", "step_trace_split_0.csv",
     }
+
+
+def test_a_variable_asks_for_a_profile(run: Callable[..., Run], tmp_path: Path) -> None:
+    program = "from mindspore import ops, EnvProfiler; ops.exp(ops.ones((3,))); print(EnvProfiler.__name__)"
+    asked = '{"start": true, "output_path": "seen", "activities": ["CPU"], "profile_memry": true, "aic_metrics": "x"}'
+    found = run("run", "-c", program, extra={"MS_PROFILER_OPTIONS": asked})
+    assert found.code == 0 and found.out == "EnvProfiler\n"
+    assert "there is no 'profile_memry'; it is passed over. Did you mean profile_memory?" in found.err and "aic_metrics='x'" in found.err
+    (table,) = tmp_path.glob("seen/*_ascend_ms/FRAMEWORK/cpu_op_type_info_0.csv")
+    assert "Exp,1," in table.read_text()
+    found = run("run", "-c", "import mindspore; print('ran')", extra={"MS_PROFILER_OPTIONS": "[" * 9000})
+    assert (found.code, found.out) == (0, "ran\n") and "nothing is profiled" in found.err
 
 
 @pytest.mark.parametrize(("written", "hint"), [

@@ -1,6 +1,7 @@
 """Names of MindSpore's for what torch calls its operators: the nodes of a graph, met in their order, and a table for single ones."""
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
@@ -86,6 +87,13 @@ class Graphs:
         if number not in self._calls:
             self._calls[number] = list(_calls(self._modules[number]))
         return Names(self._calls[number])
+
+
+    def phases(self, number: int) -> dict[str, float]:
+        """The shares of the phases among the operators of a graph, in their order."""
+        counts = Counter(phase for _, _, _, phase in self._calls.get(number, ()))
+        whole = counts.total() or 1
+        return {phase: count / whole for phase, count in counts.items()} or {FORWARD: 1.0}
 
 
 def _calls(module: Any) -> Iterator[tuple[str, str, str, str]]:

@@ -26,15 +26,25 @@ _TOLD = {
     "aicpu_trace": "the host's own processor makes the data here: how long each step waited for them goes into aicpu_intermediate",
 }
 _running: tuple[Watch, dict[str, Any]] | None = None
+_has_ended = False
+_switched: bool | None = None
+"""What `enable_profiling` was set to last."""
 
 
 def enable(wanted: bool) -> Outcome:
-    """Makes `enable_profiling` act."""
+    """Makes `enable_profiling` act; False ends what True began, and the files are written then."""
+    global _switched
+    before, _switched = _switched, wanted
+    if before and not wanted:
+        _finish()
+        return Outcome.applied("the profile ended here, and its files are written")
     return _apply(wanted, _options())
 
 
 def configure(_: str) -> Outcome:
     """Makes `profiling_options` act; given without `enable_profiling` they ask for the times of steps alone."""
+    if _switched is False and _running is None and _has_ended:
+        return Outcome.no_effect("enable_profiling was switched off")
     outcome, told = _apply(bool(STORE.get("enable_profiling")), _options()), [
         f"{name}: {found.text}" for name in _MEMBERS if (found := effects.outcome_of(OPTIONS[f"{PARENT}.{name}"], None)) is not None
         and STORE.source(f"{PARENT}.{name}")[0] != "default"
@@ -55,7 +65,7 @@ def _apply(wanted: bool, options: dict[str, Any]) -> Outcome:
         _running[1].clear()
         _running[1].update(options)
     else:
-        watch = Watch(with_memory=options["op_trace"] == "on" or options["task_trace"] == "on", is_bounded=True, full=_finish)
+        watch = Watch(with_memory=options["op_trace"] == "on" or options["task_trace"] == "on", most=MOST, full=_finish)
         try:
             watch.start()
         except Busy:
@@ -98,10 +108,10 @@ def _report(options: dict[str, Any], is_enabled: bool) -> None:
 
 def _finish() -> None:
     """Ends the watch and writes what was asked for; nothing where no operator ran."""
-    global _running
+    global _running, _has_ended
     if _running is None:
         return
-    (watch, options), _running = _running, None
+    (watch, options), _running, _has_ended = _running, None, True
     atexit.unregister(_finish)
     watch.stop()
     record = watch.read(options["fp_point"], options["bp_point"])

@@ -6,6 +6,9 @@ operator that torch gives the same number.
 """
 from __future__ import annotations
 
+import functools
+import os
+import sysconfig
 from bisect import bisect_right
 from collections import Counter
 from dataclasses import dataclass, field, replace
@@ -18,8 +21,24 @@ from torchspore.engine.profiling.record import BACKWARD, DATA, FORWARD, SYNC, UP
 
 _EVALUATES = "autograd::engine::evaluate_function: "
 _BYTES = {"float": 4, "double": 8, "c10::Half": 2, "c10::BFloat16": 2, "int": 4, "long int": 8, "long": 8, "bool": 1, "unsigned char": 1}
+_DEEPEST = 20
+_OTHERS = ("torchspore/", "torch/", "numpy/")
+_SEEN = 10
+"""A run of a graph of which less than this part is seen as operators runs code that torch does not see."""
 _SHAPELESS = ("aten::empty", "aten::resolve", "aten::detach", "aten::lift", "aten::as_strided", "aten::set_", "aten::alias")
 """What moves no values, and is no operator of anybody's."""
+
+
+@dataclass
+class _Run:
+    """One run of a graph: how much of it operators were seen to take."""
+
+    number: int
+    start: int
+    span: int
+    thread: int
+    scope: str
+    seen: int = 0
 
 
 @dataclass
@@ -36,6 +55,9 @@ class _Open:
     in_cell: bool = False
     compiles: bool = False
     """What runs inside makes a graph: its operators compute nothing."""
+    run: _Run | None = None
+    stack: tuple[str, ...] = ()
+    """The user's lines that led there, where torch notes them."""
 
 
 @dataclass
@@ -44,6 +66,7 @@ class _Reader:
     record: Record = field(default_factory=Record)
     origins: dict[int, tuple[str, str]] = field(default_factory=dict)
     owners: dict[int, Operator] = field(default_factory=dict)
+    runs: list[_Run] = field(default_factory=list)
     numbers: Counter[str] = field(default_factory=Counter)
     counted: int = -1
     explicit: list[tuple[int, int]] = field(default_factory=list)
@@ -58,7 +81,7 @@ def read(events: list[Any], modules: dict[int, Any], held: dict[str, int], forwa
     record = reader.record
     kernels, allocations, by_thread = [], [], dict[int, list[Any]]()
     for event in events:
-        name = event.name()
+        name = _name(event)
         if name == "[memory]":
             allocations.append(event)
         elif str(event.device_type()).endswith("CPU"):
@@ -68,6 +91,7 @@ def read(events: list[Any], modules: dict[int, Any], held: dict[str, int], forwa
     # The threads that call Cells come first: the backward pass, which has a thread of its own on an accelerator, is named after them.
     for _, own in sorted(by_thread.items(), key=lambda item: not any(row[3].startswith(marks.PREFIX) for row in item[1])):
         _thread(reader, sorted(own, key=lambda row: row[:2]))
+    _take_compiled(reader)
     _take_kernels(reader, kernels)
     _take_memory(reader, allocations, held)
     record.operators.sort(key=lambda row: row.start)
@@ -76,6 +100,22 @@ def read(events: list[Any], modules: dict[int, Any], held: dict[str, int], forwa
     record.start, record.end = (min(t[0] for t in times), max(t[1] for t in times)) if times else (0, 0)
     steps.divide(record, reader.explicit, reader.calls, reader.threads, forward_point, backward_point)
     return record
+
+
+def _name(event: Any) -> str:
+    """The event's name; torch gives bytes that are no text for some of Python's functions."""
+    try:
+        return str(event.name())
+    except UnicodeDecodeError:
+        return ""
+
+
+@functools.cache
+def _is_users_line(path: str) -> bool:
+    """Whether a file is the user's; torch leaves off the folder of sys.path that it lies in."""
+    if not path.endswith(".py") or path.startswith(_OTHERS) or os.path.exists(os.path.join(sysconfig.get_paths()["stdlib"], path)):
+        return False
+    return is_users(path)
 
 
 def _thread(reader: _Reader, rows: list[tuple[int, int, Any, str]]) -> None:
@@ -96,7 +136,10 @@ def _thread(reader: _Reader, rows: list[tuple[int, int, Any, str]]) -> None:
             made.origin = reader.origins.get(event.sequence_nr(), ("Default", own))
         elif event.is_user_annotation() or event.scope() == 7:
             reader.record.stretches.append(Stretch(name, "range", start, -minus, event.start_thread_id(), around.depth))
-        elif not event.is_python_function() and not event.is_hidden_event():
+        elif event.is_python_function():
+            if _is_users_line(name.partition("(")[0]):
+                made.stack = (*around.stack[-_DEEPEST:], name)
+        elif not event.is_hidden_event():
             phase = _event(reader, made, around, event, name, phase)
         stack.append(made)
 
@@ -122,6 +165,9 @@ def _own_mark(reader: _Reader, made: _Open, around: _Open, name: str, start: int
         reader.explicit.append((start, start + span))
     elif kind == "graph":
         made.graph = reader.graphs.names(int(text)) if text.isdigit() else None
+        if made.graph is not None:
+            made.run = _Run(int(text), start, span, thread, around.scope)
+            reader.runs.append(made.run)
     elif kind == "operator" and around.operator is None:
         own = naming.kind_of(text)
         phase = made.phase or (SYNC if naming.is_exchange("", own) else FORWARD)
@@ -149,11 +195,13 @@ def _event(reader: _Reader, made: _Open, around: _Open, event: Any, name: str, b
         operator = made.operator = _add(reader, full, kind, phase, event.start_ns(), event.duration_ns(), event.start_thread_id())
         if around.graph is not None:
             before = phase
+        if around.run is not None:
+            around.run.seen += operator.span
     if operator is not None:
         if number >= 0 and around.origin is None:
             reader.origins[number] = (around.scope, operator.kind)
         if not operator.stack:
-            operator.stack = [line for line in event.stack() if is_users(line.partition("(")[0])]
+            operator.stack = list(around.stack)
         _take_shapes(operator, event, name)
         reader.owners[event.correlation_id()] = operator
     return before
@@ -199,6 +247,30 @@ def _take_shapes(operator: Operator, event: Any, name: str) -> None:
             for length in shape if size and all(isinstance(n, int) for n in shape) else (0,):
                 size *= length
             operator.read += size
+
+
+def _take_compiled(reader: _Reader) -> None:
+    """Graphs whose code torch does not see, as that of levels O1 and O2: each run counts as one operator for each phase that it has.
+
+    The time of a phase is its share of the graph's operators; the record says so.
+    """
+    told = False
+    for run in reader.runs:
+        if run.seen * _SEEN >= run.span:
+            continue
+        told = True
+        shares, at = reader.graphs.phases(run.number), run.start
+        for phase, share in shares.items():
+            span = round((run.span - run.seen) * share)
+            prefix = "Gradients/" if phase == BACKWARD else ""
+            name = f"{prefix}{run.scope}/{'optimizer/' if phase == UPDATE else ''}CompiledGraph-op0"
+            _add(reader, name, "CompiledGraph", phase, at, span, run.thread)
+            at += span
+    if told:
+        reader.record.notes.append(
+            "Graphs that were compiled into kernels of their own are one operator each (CompiledGraph); their phases are divided by the "
+            "number of operators in each. With jit_level O0 each operator is timed."
+        )
 
 
 def _take_kernels(reader: _Reader, kernels: list[Any]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -14,8 +15,10 @@ from torchspore.engine.private import profile_events
 from torchspore.engine.profiling import points, reading
 from torchspore.engine.profiling.record import Record
 
-MOST = 400_000
-"""Operators after which a watch ends by itself where it was told to: torch keeps about a kilobyte of each."""
+MOST = 30_000
+"""Operators after which a watch of a whole program ends by itself."""
+_BYTES, _SHARE = 30_000, 4
+"""What torch keeps of an operator of PyNative mode until a profile is read; the part of the free memory that this may take."""
 
 _lock = threading.Lock()
 _running: Watch | None = None
@@ -33,13 +36,13 @@ class Busy(Exception):
 class Watch:
     """One profile, from `start` to `stop`.
 
-    `with_shapes`, `with_memory` and `with_stack` make torch note more and cost more. A watch that `is_bounded` stops after MOST operators,
-    between two calls, and calls `full` then.
+    `with_shapes`, `with_memory` and `with_stack` make torch note more and cost more. After `most` operators (by default as many as a
+    quarter of the free memory holds) it stops by itself, between two calls, and calls `full`.
     """
 
     def __init__(
         self, on_cpu: bool = True, on_device: bool = True, with_shapes: bool = True, with_memory: bool = False, with_stack: bool = False,
-        is_bounded: bool = False, full: Callable[[], None] | None = None,
+        most: int | None = None, full: Callable[[], None] | None = None,
     ) -> None:
         has_gpu = torch.cuda.is_available()
         activities = [torch.profiler.ProfilerActivity.CPU] if on_cpu or not has_gpu else []
@@ -47,9 +50,9 @@ class Watch:
             activities.append(torch.profiler.ProfilerActivity.CUDA)
         self._given: dict[str, Any] = {
             "activities": activities, "profile_memory": with_memory, "with_stack": with_stack, "record_shapes": with_shapes,
-            "acc_events": True,
+            "acc_events": False,                          # torch would make its own objects of all events at once
         }
-        self._bounded, self._full = is_bounded, full
+        self._most, self._full = most or max(MOST, _free() // _SHARE // _BYTES), full
         self._profile: torch.profiler.profile | None = None
         self._points = points.Points(self._look)
         self._held: dict[str, int] = {}
@@ -97,15 +100,26 @@ class Watch:
         found = reading.read(events, self._points.graphs, self._held, forward_point, backward_point)
         found.device = str(torch.cuda.get_device_name()) if found.kernels else "CPU"
         if self.is_full:
-            found.notes.append(f"The profile ended by itself after {MOST:,} operators.")
+            found.notes.append(f"The profile ended by itself after {self._most:,} operators; a schedule watches chosen steps.")
         return found
 
     def _look(self) -> None:
-        if self._bounded and not self.is_full and self._points.seen > MOST and threading.current_thread() is threading.main_thread():
+        if self._points.seen > self._most and not self.is_full and threading.current_thread() is threading.main_thread():
             self.is_full = True
             self.stop()
             if self._full is not None:
                 self._full()
+
+
+def _free() -> int:
+    """Bytes of memory that programs can still have."""
+    try:
+        for line in Path("/proc/meminfo").read_text().splitlines():
+            if line.startswith("MemAvailable:"):
+                return int(line.split()[1]) * 1024
+    except (OSError, ValueError, IndexError):
+        pass
+    return 0
 
 
 def _end(watch: Watch) -> None:

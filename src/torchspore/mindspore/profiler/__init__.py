@@ -1,6 +1,7 @@
 """`mindspore.profiler`: which operators ran, how often and how long, where a step's time goes, and memory."""
 from torchspore.mindspore.profiler.arguments import _ExperimentalConfig
 from torchspore.mindspore.profiler.choices import AicoreMetrics, ExportType, HostSystem, ProfilerActivity, ProfilerLevel
+from torchspore.mindspore.profiler.envprofiler import EnvProfiler
 from torchspore.mindspore.profiler.mstx import mstx
 from torchspore.mindspore.profiler.profiler import Profiler, profile
 from torchspore.mindspore.profiler.schedules import ProfilerAction, schedule, tensorboard_trace_handler
@@ -18,6 +19,6 @@ def __getattr__(name: str) -> object:
 
 
 __all__ = [
-    "AicoreMetrics", "DynamicProfilerMonitor", "ExportType", "HostSystem", "Profiler", "ProfilerAction", "ProfilerActivity",
+    "AicoreMetrics", "DynamicProfilerMonitor", "EnvProfiler", "ExportType", "HostSystem", "Profiler", "ProfilerAction", "ProfilerActivity",
     "ProfilerLevel", "_ExperimentalConfig", "mstx", "profile", "schedule", "tensorboard_trace_handler",
 ]

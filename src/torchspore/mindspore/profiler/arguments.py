@@ -23,7 +23,10 @@ OLDER: dict[str, Any] = {
     "is_detail": True, "is_show_op_path": True, "subgraph": "all", "optypes_to_deal": "", "optypes_not_deal": "", "job_id": "",
     "ascend_job_id": "",
 }
-"""Arguments that MindSpore had once; what its later versions gave up still acts here."""
+"""Arguments that MindSpore had once; what its later versions gave up still acts here.
+
+`profile_framework` 'all' and 'memory' watch memory; the host's times are in every profile.
+"""
 _BOOLS = ("start_profile", "profile_memory", "with_stack", "data_simplification", "sync_enable", "record_shapes", "data_process", "op_time",
           "profile_communication", "is_detail", "is_show_op_path", *_HARDWARE)
 NUMBERED = (

@@ -13,6 +13,7 @@ from torchspore.base.text import message, short
 from torchspore.context import effects
 from torchspore.engine.profiling import files, watch
 from torchspore.engine.profiling.record import Record
+from torchspore.mindspore import log
 from torchspore.mindspore.profiler import arguments
 from torchspore.mindspore.profiler.choices import ProfilerActivity, ProfilerLevel
 from torchspore.mindspore.profiler.schedules import later
@@ -93,7 +94,7 @@ class Profiler:
         asked = given["activities"] or list(ProfilerActivity)
         made = watch.Watch(
             ProfilerActivity.CPU in asked, ProfilerActivity.GPU in asked, given["record_shapes"], arguments.with_memory(given),
-            given["with_stack"],
+            given["with_stack"], full=lambda: log.warning("the profile is as large as memory allows and ends; a schedule chooses steps"),
         )
         try:
             made.start()

@@ -1,0 +1,27 @@
+"""The program and the commands of docs/guides/profiling.md run and leave what the page says."""
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+from running import Run
+
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "guides" / "profiling.md"
+
+
+def test_the_commands_of_the_page(run: Callable[..., Run], tmp_path: Path) -> None:
+    text = PAGE.read_text(encoding="utf-8")
+    (program,) = re.findall(r"^```python\n(.*?)^```", text, re.S | re.M)
+    (commands,) = re.findall(r"^```sh\n(.*?)^```", text, re.S | re.M)
+    (tmp_path / "train.py").write_text(program)
+    said = []
+    for line in commands.splitlines():
+        found = run(*line.split()[1:])
+        assert found.code == 0, found.err
+        said.append(found.out)
+    assert "16 steps" in said[1] and "backward" in said[1]
+    assert (tmp_path / "report" / "report.html").exists() and (tmp_path / "summary" / "curves.html").exists()
+    assert list((tmp_path / "profile").glob("*_ascend_ms/ASCEND_PROFILER_OUTPUT/trace_view.html"))
+    for image in re.findall(r"\]\((images/[^)]+)\)", text):
+        assert (PAGE.parent / image).exists(), image
