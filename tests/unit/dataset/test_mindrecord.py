@@ -3,12 +3,12 @@ from __future__ import annotations
 
 import io
 import os
-import signal
 import sqlite3
 import subprocess
 import sys
 from pathlib import Path
 
+import full_disk
 import mindspore.dataset as ds
 import numpy as np
 import pytest
@@ -267,8 +267,6 @@ def test_rows_by_class_of_a_column(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("kind", ["mindrecord", "tfrecord", "writer"])
 def test_a_full_disk_leaves_what_was_there(tmp_path: Path, kind: str) -> None:
-    import resource
-
     path = tmp_path / "rows"
     columns = [{"x": np.full(64, number, np.float32)} for number in range(4000)]
 
@@ -284,13 +282,6 @@ def test_a_full_disk_leaves_what_was_there(tmp_path: Path, kind: str) -> None:
     if kind == "writer":
         put(3)
     before = {one.name: one.read_bytes() for one in tmp_path.iterdir()}
-    limit = resource.getrlimit(resource.RLIMIT_FSIZE)
-    ignored = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, limit[1]))
-    try:
-        with pytest.raises(OSError, match="rows"):
-            put(4000)
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, limit)
-        signal.signal(signal.SIGXFSZ, ignored)
+    with full_disk.takes(100_000), pytest.raises(OSError, match="rows"):
+        put(4000)
     assert {one.name: one.read_bytes() for one in tmp_path.iterdir()} == before

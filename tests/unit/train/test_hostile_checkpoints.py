@@ -4,13 +4,12 @@ from __future__ import annotations
 import json
 import os
 import random
-import resource
-import signal
 import subprocess
 import sys
 import time
 from pathlib import Path
 
+import full_disk
 import memory
 import mindspore as ms
 import numpy as np
@@ -179,17 +178,11 @@ def test_no_link_is_followed(tmp_path: Path) -> None:
 
 
 def test_what_a_writer_raises_reaches_the_next_call(tmp_path: Path) -> None:
-    before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    signal_before = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (10_000, before[1]))
-    try:
+    with full_disk.takes(10_000):
         ms.save_checkpoint({"w": ms.Tensor(np.zeros(100_000, np.float32))}, str(tmp_path / "w.ckpt"), async_save=True)
         with pytest.raises(OSError, match="too large"):
             ms.save_checkpoint({"w": ms.Tensor([1.0])}, str(tmp_path / "next.ckpt"))
         ms.save_checkpoint({"w": ms.Tensor([1.0])}, str(tmp_path / "next.ckpt"))
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, before)
-        signal.signal(signal.SIGXFSZ, signal_before)
     assert os.listdir(tmp_path) == ["next.ckpt"]
 
 

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import full_disk
 import mindspore as ms
 import mindspore.dataset as ds
 import numpy as np
@@ -184,6 +185,22 @@ def test_without_the_library_the_page_stands_alone(tmp_path: Path, monkeypatch: 
     assert [path.name for path in (tmp_path / "new" / "folder").iterdir()] == ["curves.html"]
     found = page_of(tmp_path / "new" / "folder")
     assert found["scalars"] == {"loss": [[1, None]]} and found["graph"][0]["kind"] == "Dense"
+
+
+@pytest.mark.parametrize("raises", [False, True])
+def test_a_full_disk_ends_the_recording_and_not_the_training(tmp_path: Path, raises: bool) -> None:
+    record, answers = SummaryRecord(str(tmp_path), raise_exception=raises), []
+    with full_disk.takes(20_000):
+        try:
+            for step in range(2_000):
+                record.add_value("scalar", "loss", Tensor(float(step)))
+                answers.append(record.record(step))
+        except OSError:
+            assert raises
+    record.close()
+    assert (len(answers) < 2_000) if raises else (answers[0] and not answers[-1])
+    if not raises:
+        assert len(page_of(tmp_path)["scalars"]["loss"]) > 100
 
 
 def test_curves_are_bounded(tmp_path: Path) -> None:

@@ -6,7 +6,6 @@ tensorboardX, and `curves.html`, which needs neither. Loss landscapes have no pl
 from __future__ import annotations
 
 import contextlib
-import importlib
 import json
 import re
 import time
@@ -22,6 +21,7 @@ from torchspore.engine import summaries
 from torchspore.mindspore import log
 from torchspore.mindspore.common.tensor import Tensor
 from torchspore.mindspore.nn.cell import Cell
+from torchspore.mindspore.train.summary.event_file import EventFile
 from torchspore.view.curves import Curves
 
 PLUGINS = ("scalar", "image", "tensor", "histogram")
@@ -74,9 +74,9 @@ class SummaryRecord:
         self._exports = bool(export_options and export_options["tensor_format"])
         self._limit, self._raises, self._mode, self._added = max_file_size, raise_exception, "train", []
         self._folder.mkdir(parents=True, exist_ok=True)
-        self._writer = _writer(self._folder, file_suffix)
         self._page = self._folder / PAGE
-        self._file = self._page if self._writer is None else _renamed(self._writer, self._folder, file_prefix)
+        self._events = _event_file(self._folder, file_prefix, file_suffix)
+        self._file = self._page if self._events is None else self._events.path
         self._curves, self._written = Curves(about=str(self._folder)), time.monotonic()
         self._is_closed = self._is_full = self._has_graph = False
         self._network = network
@@ -135,16 +135,22 @@ class SummaryRecord:
             self._record_network(train_network if train_network is not None else self._network)
             if time.monotonic() - self._written > _EVERY:
                 self._write_page()
-        except (OSError, RuntimeError):
-            if self._raises:
-                raise
+        except OSError as error:
+            self._give_up(error)
             return False
         return True
 
+    def _give_up(self, error: OSError) -> None:
+        """What is in the file stays readable; nothing more comes into it. Raises the error where that is asked for."""
+        self._is_full, self._events = True, None
+        if self._raises:
+            raise error
+        log.warning(f"{self._file} can't be written any more ({error.strerror}); the training goes on without it")
+
     def _grown(self) -> bool:
-        if self._limit is None or self._is_full or self._writer is None:
+        if self._limit is None or self._is_full or self._events is None:
             return self._is_full
-        self._writer.flush()
+        self._events.flush()
         if self._file.exists() and self._file.stat().st_size >= self._limit:
             self._is_full = True
             effects.note("summaries", f"max_file_size={self._limit} is reached: nothing more is written to {self._file}")
@@ -157,20 +163,20 @@ class SummaryRecord:
             self._curves.image(name, step, _shown(array)[0]) if len(array) else None
         else:
             self._curves.histogram(name, step, array)
-        if self._writer is not None:
-            self._write_event(plugin, name, array, step)
+        if self._events is not None:
+            self._write_event(self._events, plugin, name, array, step)
         if plugin == "tensor" and self._exports:
             folder = self._folder / "export" / "tensor"
             folder.mkdir(parents=True, exist_ok=True)
             np.save(folder / f"{re.sub(r'[^0-9A-Za-z_.-]', '_', name)}_{step}.npy", array)
 
-    def _write_event(self, plugin: str, name: str, array: np.ndarray, step: int) -> None:
+    def _write_event(self, events: EventFile, plugin: str, name: str, array: np.ndarray, step: int) -> None:
         if plugin == "scalar":
-            self._writer.add_scalar(name, float(array.reshape(-1)[0]), step)
+            events.scalar(name, step, float(array.reshape(-1)[0]))
         elif plugin == "image":
-            self._writer.add_images(name, _shown(array), step, dataformats="NCHW")
+            events.images(name, step, _shown(array))
         elif np.size(array) and np.isfinite(array).all():
-            self._writer.add_histogram(name, array.astype(np.float64), step)
+            events.histogram(name, step, array)
 
     def _record_network(self, network: Cell | None) -> None:
         """Records the network, once: after the first step, when its graph is there."""
@@ -179,26 +185,26 @@ class SummaryRecord:
         self._has_graph = True
         nodes, about = summaries.network(network)
         self._curves.graph([(node.name, node.kind, node.reads, node.about) for node in nodes], about)
-        if self._writer is not None:
-            self._writer._get_file_writer().add_event(_event_of(nodes))
+        if self._events is not None:
+            self._events.graph([(_plain(node.name), node.kind, list(map(_plain, node.reads)), node.about) for node in nodes])
 
     def _add_text(self, name: str, content: dict[str, Any]) -> None:
         """Records facts as a text."""
         text = json.dumps(content, indent=2, default=str)
         self._curves.text(name, text)
-        if self._writer is not None:
-            self._writer.add_text(name, f"```\n{text}\n```")
+        if self._events is not None:
+            self._events.text(name, f"```\n{text}\n```")
 
     def _write_page(self) -> None:
         self._written = time.monotonic()
         self._curves.write(self._page)
+        if self._events is not None:
+            self._events.flush()
 
     def flush(self) -> None:
         """Writes what waits to the disk."""
         if not self._is_closed:
             self._write_page()
-            if self._writer is not None:
-                self._writer.flush()
 
     def close(self) -> None:
         """Writes what waits and closes the file; once more does nothing."""
@@ -208,15 +214,14 @@ class SummaryRecord:
         try:
             self._record_network(self._network)
             self._write_page()
+            if self._events is not None:
+                self._events.close()
         except OSError as error:
-            if self._raises:
-                raise
-            log.warning(f"{self._page} can't be written ({error.strerror}); the training goes on")
-        if self._writer is not None:
-            self._writer.close()
-        with contextlib.suppress(ValueError):
-            _open.remove(self)
-        summaries.opened(-1)
+            self._give_up(error)
+        finally:
+            with contextlib.suppress(ValueError):
+                _open.remove(self)
+            summaries.opened(-1)
 
     def __enter__(self) -> SummaryRecord:
         return self
@@ -232,39 +237,18 @@ def _check_count(name: str, value: Any) -> None:
         raise ValueError(message(f"SummaryRecord({name}={value})", "an int from 1 on"))
 
 
-def _writer(folder: Path, suffix: str) -> Any:
+def _event_file(folder: Path, prefix: str, suffix: str) -> EventFile | None:
     """What writes event files; None without the library for it."""
     try:
-        library = importlib.import_module("tensorboardX")
+        return EventFile(folder, prefix, suffix)
     except ImportError:
         effects.note("summaries", f"tensorboardX is not installed: {folder / PAGE} is written, no event files (pip install tensorboardX)")
         return None
-    return library.SummaryWriter(str(folder), filename_suffix=suffix)
-
-
-def _event_of(nodes: list[summaries.Node]) -> Any:
-    """TensorBoard's message of a network."""
-    proto = importlib.import_module("tensorboardX.proto.graph_pb2")
-    made = proto.GraphDef()
-    for node in nodes:
-        own = made.node.add(name=_plain(node.name), op=node.kind, input=[_plain(name) for name in node.reads])
-        if node.about:
-            own.attr["shape"].s = node.about.encode()
-    return importlib.import_module("tensorboardX.proto.event_pb2").Event(graph_def=made.SerializeToString())
 
 
 def _plain(name: str) -> str:
     """A name of the letters that TensorBoard's graphs take."""
     return re.sub(r"[^A-Za-z0-9_./-]", "_", name)
-
-
-def _renamed(writer: Any, folder: Path, prefix: str) -> Path:
-    """The event file, whose name begins with the prefix; TensorBoard looks for 'tfevents' in the name, which stays there."""
-    writer._get_file_writer()
-    written = max(folder.glob("events.out.tfevents.*"), key=lambda path: path.stat().st_mtime_ns)
-    named = written.with_name(written.name.replace("events", prefix, 1)) if prefix else written
-    written.rename(named)
-    return named
 
 
 def _shown(images: np.ndarray) -> np.ndarray:
