@@ -20,7 +20,8 @@ from torchspore.blackbox.board import ENDED, RECORDED, Board, Running, contents,
 
 CODE = 124
 """The exit code of a program that was ended, as of `timeout`; 137 where Python itself could not end it."""
-_TICK = 0.1
+_TICK, _IDLE = 0.1, 0.5
+"""Seconds between two looks, and while nothing is asked for."""
 _WRITTEN, _EXPORTED = 0.5, 0.8
 """How long stacks, and the program's own part of the record, are waited for, in seconds."""
 _SAMPLES = 4096
@@ -69,9 +70,10 @@ class Watcher:
             except OSError:
                 poll = None
         while os.getppid() == self.process:
+            tick = _TICK if self.board.limit or self.board.mode else _IDLE
             if poll is None:
-                time.sleep(_TICK)
-            elif poll.poll(int(_TICK * 1000)):
+                time.sleep(tick)
+            elif poll.poll(int(tick * 1000)):
                 break
             if self.board.mode:
                 self._sample()

@@ -61,7 +61,8 @@ def configure(path: str) -> Outcome:
     enable, mode, where, every = (STORE.get(_RDR + name) for name in _MEMBERS)
     if not enable or is_off:
         _off()
-        off = Outcome.applied("nothing is recorded")
+        shares = STORE.get("env_config_path.sys.mem_reuse")
+        off = Outcome.applied("nothing is recorded" + ("" if shares else "; each value of a graph keeps its own memory"))
         for name in _MEMBERS:
             effects.report(_RDR + name, off)
         return off
