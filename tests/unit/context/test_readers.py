@@ -60,8 +60,8 @@ def train():
 open("config.json", "w").write('{"rdr": {"enable": false}}')
 for given in ({"mode": 1}, {"mode": 0}, {"save_graphs": 1, "save_graphs_path": "saved"}, {"save_graphs": 0, "aoe_tune_mode": "offline"},
               {"aoe_tune_mode": "online", "graph_kernel_flags": "--opt_level=2 --dump_as_text=true --path=x.json"},
-              {"enable_compile_cache": True, "compile_cache_path": "cache"}, {"jit_syntax_level": ms.STRICT}, {"env_config_path": "config.json"},
-              {"profiling_options": "training_trace"}):
+              {"enable_compile_cache": True, "compile_cache_path": "cache"}, {"jit_syntax_level": ms.STRICT},
+              {"env_config_path": "config.json"}, {"profiling_options": "training_trace"}):
     ms.set_context(**given)
     try:
         train()
