@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import functools
 import importlib
+import platform
 import time
 from pathlib import Path
 from typing import Any
@@ -20,8 +21,9 @@ class EventFile:
         library = importlib.import_module("tensorboardX")
         self._summary = library.summary
         self._event = importlib.import_module("tensorboardX.proto.event_pb2").Event
-        self._writer = library.event_file_writer.EventsWriter(str(folder / (prefix or "events")), suffix)
-        self.path = Path(self._writer._file_name)
+        self.path = folder / f"{prefix or 'events'}.out.tfevents.{int(time.time())}.{platform.node()}{suffix}"
+        self._writer = library.record_writer.RecordWriter(str(self.path))
+        self._add(None, file_version="brain.Event:2")
 
     def scalar(self, name: str, step: int, value: float) -> None:
         """Adds a number."""
@@ -53,14 +55,14 @@ class EventFile:
         self._writer.flush()
 
     def close(self) -> None:
-        """Closes the file."""
+        """Closes the file, also where the disk does not take what waited."""
         self._writer.close()
 
     def _add(self, step: int | None, **content: Any) -> None:
         event = self._event(wall_time=time.time(), **content)
         if step is not None:
             event.step = step
-        self._writer.write_event(event)
+        self._writer.write(event.SerializeToString())
 
 
 @functools.cache

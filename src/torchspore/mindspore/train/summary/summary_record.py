@@ -142,6 +142,9 @@ class SummaryRecord:
 
     def _give_up(self, error: OSError) -> None:
         """What is in the file stays readable; nothing more comes into it. Raises the error where that is asked for."""
+        if self._events is not None:
+            with contextlib.suppress(OSError):
+                self._events.close()
         self._is_full, self._events = True, None
         if self._raises:
             raise error
