@@ -11,9 +11,9 @@ import pytest
 import running
 import torch
 
+from torchspore.base import trust
 from torchspore.engine.graph import pipeline
 from torchspore.engine.graph.autotune import file, work
-from torchspore.base import trust
 from torchspore.engine.graph.cache.folder import Folder
 from torchspore.engine.graph.fx import serialize
 from torchspore.engine.graph.fx.fingerprint import machine
