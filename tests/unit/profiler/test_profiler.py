@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import csv
 import json
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -27,7 +28,7 @@ from mindspore.profiler import (
 )
 
 from torchspore.engine import tensor as engine
-from torchspore.engine.profiling import points
+from torchspore.engine.profiling import files, points
 
 DETAIL = ["op_side", "op_type", "op_name", "full_op_name", "op_occurrences", "op_total_time(ms)", "op_avg_time(ms)", "total_proportion",
           "subgraph", "pid"]
@@ -138,6 +139,24 @@ def test_a_folder_that_cannot_be_written_ends_no_training(capsys: pytest.Capture
     with profile(on_trace_ready=tensorboard_trace_handler("/proc/no")):
         ops.exp(ops.ones((2,)))
     assert "the profile can't be written to /proc/no" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("asked", ["sync", "async"])
+def test_a_full_disk_ends_no_training(
+    asked: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def full(*_: Any) -> None:
+        raise OSError(28, "No space left on device")
+
+    watched = Profiler(output_path=str(tmp_path / "profile"))
+    ops.exp(ops.ones((2,)))
+    monkeypatch.setattr(files, "write_whole", full)
+    watched.analyse(mode=asked)
+    for thread in [one for one in threading.enumerate() if one.name == "torchspore-profile"]:
+        thread.join()
+    told = capsys.readouterr().err
+    assert told.count(f"the profile can't be written to {tmp_path / 'profile'} (No space left on device)") == 1
+    assert [json.loads(path.read_text()) for path in tmp_path.rglob("trace_view.json")]
 
 
 def test_the_users_lines_stand_beside_operators(tmp_path: Path) -> None:
