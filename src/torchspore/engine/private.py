@@ -291,6 +291,6 @@ __all__ = [
     "add_all", "around_operators", "backward_node", "current_trace", "disable_proxy_modes_tracing", "FakeTensor", "FakeTensorMode",
     "fused_adam", "fused_adamw", "fused_sgd", "gelu", "has_operator", "inductor", "is_of_compiler", "is_operator", "kernel_of",
     "lazy_graphs", "log_softmax", "make_fx", "modes_of_now", "multiply_all", "next_sequence_number", "no_transforms", "NoCompiler",
-    "onednn_linear", "outside_of_transforms", "pop_mode", "profile_events", "proxy_of", "push_mode", "quick_mark", "sizes_as_symbols", "softmax",
-    "standard_gamma", "track_tensor_tree", "without_modes", "written", "zero_all",
+    "onednn_linear", "outside_of_transforms", "pop_mode", "profile_events", "proxy_of", "push_mode", "quick_mark", "sizes_as_symbols",
+    "softmax", "standard_gamma", "track_tensor_tree", "without_modes", "written", "zero_all",
 ]
