@@ -289,7 +289,7 @@ def array(path: Path) -> np.ndarray[Any, Any]:
     if dtype.hasobject or dtype.kind not in "biufc":
         raise Unreadable(f"{path}: holds {dtype}, expected numbers.")
     if any(length < 0 for length in shape) or math.prod(shape) * dtype.itemsize != size - start:
-        needed = f"{str(shape):.100} of {dtype} needs {str(math.prod(shape) * dtype.itemsize):.40} bytes"
+        needed = f"{shape!s:.100} of {dtype} needs {math.prod(shape) * dtype.itemsize!s:.40} bytes"
         raise Unreadable(f"{path}: is damaged: {needed}, it has {size - start}.")
     if fortran and size > _LARGEST_TURNED:
         raise Unreadable(f"{path}: {size} bytes in Fortran's order, expected {_LARGEST_TURNED} at most.")

@@ -221,7 +221,7 @@ def test_nothing_is_there_while_nobody_watches() -> None:
     assert vars(nn.Cell)["__call__"] is before["__call__"] and engine.active == 0
 
 
-def test_steps_that_a_file_names_are_profiled(tmp_path: Path) -> None:
+def test_steps_that_a_file_names_are_profiled(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     configuration, output = tmp_path / "cfg", tmp_path / "out"
     monitor = DynamicProfilerMonitor(str(configuration), str(output), poll_interval=0)
     file = configuration / "profiler_config.json"
@@ -239,5 +239,12 @@ def test_steps_that_a_file_names_are_profiled(tmp_path: Path) -> None:
     (made,) = output.glob("*_ascend_ms")
     (found,) = rows(made / "FRAMEWORK" / "cpu_op_type_info_0.csv")
     assert (found["op_type"], found["type_occurrences"]) == ("Exp", "2")
+    file.write_text(json.dumps({"start_step": 9, "stop_step": 9}))
+    with profile():                        # the program's own one watches already
+        monitor.step()
+    monitor.end()
+    DynamicProfilerMonitor("/proc/no")
+    told = capsys.readouterr().err
+    assert "steps 9 to 9 are not profiled" in told and "/proc/no/profiler_config.json can't be made" in told
     with pytest.raises(TypeError, match="cfg_path"):
         DynamicProfilerMonitor()
