@@ -1,6 +1,7 @@
 """What a profiler writes: MindSpore's files with its columns, and where a step's time goes, in both modes."""
 from __future__ import annotations
 
+import builtins
 import csv
 import json
 import threading
@@ -248,3 +249,12 @@ def test_steps_that_a_file_names_are_profiled(tmp_path: Path, capsys: pytest.Cap
     assert "steps 9 to 9 are not profiled" in told and "/proc/no/profiler_config.json can't be made" in told
     with pytest.raises(TypeError, match="cfg_path"):
         DynamicProfilerMonitor()
+
+
+def test_a_graph_is_made_while_stacks_are_watched(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    watched = Profiler(output_path=str(tmp_path), with_stack=True)
+    assert float(ms.jit(lambda x: (x * x).sum())(Tensor([1.0, 2.0]))) == 5
+    print("the program still prints")
+    assert builtins.print.__module__ == "builtins" and not hasattr(builtins.print, "__wrapped__")
+    watched.analyse()
+    assert "the program still prints" in capsys.readouterr().out and list(tmp_path.rglob("trace_view.json"))
