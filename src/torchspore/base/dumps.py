@@ -15,6 +15,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from tokenize import TokenError
 from typing import Any
 
 import numpy as np
@@ -281,19 +282,21 @@ def array(path: Path) -> np.ndarray[Any, Any]:
             reader = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
             shape, fortran, dtype = reader(file, max_header_size=_HEADER)
             start, size = file.tell(), os.fstat(file.fileno()).st_size
-    except (OSError, ValueError, TypeError, SyntaxError, KeyError, MemoryError, RecursionError) as error:
+    except (OSError, ValueError, TypeError, SyntaxError, KeyError, MemoryError, RecursionError, TokenError) as error:
         if isinstance(error, Unreadable):
             raise
         raise Unreadable(f"{path}: is damaged ({' '.join(str(error).split()):.100}).") from None
     if dtype.hasobject or dtype.kind not in "biufc":
         raise Unreadable(f"{path}: holds {dtype}, expected numbers.")
     if any(length < 0 for length in shape) or math.prod(shape) * dtype.itemsize != size - start:
-        raise Unreadable(f"{path}: is damaged: {shape} of {dtype} needs {math.prod(shape) * dtype.itemsize} bytes, it has {size - start}.")
+        needed = f"{shape!s:.100} of {dtype} needs {math.prod(shape) * dtype.itemsize!s:.40} bytes"
+        raise Unreadable(f"{path}: is damaged: {needed}, it has {size - start}.")
     if fortran and size > _LARGEST_TURNED:
         raise Unreadable(f"{path}: {size} bytes in Fortran's order, expected {_LARGEST_TURNED} at most.")
-    if not math.prod(shape):
-        return np.zeros(shape, dtype)
-    return np.memmap(path, dtype, "r", start, shape, "F" if fortran else "C")
+    try:
+        return np.memmap(path, dtype, "r", start, shape, "F" if fortran else "C") if math.prod(shape) else np.zeros(shape, dtype)
+    except (OSError, ValueError, TypeError, OverflowError) as error:      # odd lengths, no room to map it, shorter by now
+        raise Unreadable(f"{path}: can't be read ({error}).") from None
 
 
 def compare(one: Operator, other: Operator, side: str, rtol: float, atol: float) -> list[Compared]:

@@ -9,6 +9,7 @@ import platform
 import re
 import stat
 import tempfile
+import time
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,6 +18,8 @@ from typing import BinaryIO
 READ_ONLY = 0o400
 _LONGEST = 200
 """Bytes of a file name; file systems take 255 of them."""
+
+_MOST_NAMES = 10_000
 
 
 @contextlib.contextmanager
@@ -53,6 +56,16 @@ def write_whole(path: Path, contents: bytes | str, mode: int | None = None) -> N
     """Writes a file, whole or not at all. Raises OSError."""
     with whole_file(path, mode) as file:
         file.write(contents.encode() if isinstance(contents, str) else contents)
+
+
+def own_names(wanted: Path) -> Iterator[Path]:
+    """Names to try, one after the other, for what shall replace nothing: with the seconds since 1970, the process, and a number behind."""
+    yield wanted
+    stamped = f"{wanted}.{int(time.time())}"
+    yield Path(stamped)
+    yield Path(f"{stamped}.{os.getpid()}")
+    for number in range(1, _MOST_NAMES):
+        yield Path(f"{stamped}.{os.getpid()}.{number}")
 
 
 def read_plain(path: Path) -> bytes:

@@ -12,6 +12,7 @@ from typing import Any
 
 from torchspore.base import dumps
 from torchspore.base.dumps import Compared, Dump, Pair
+from torchspore.blackbox.reading import visible
 
 DIFFERENT, USAGE_ERROR = 1, 2
 _SHOWN = 5
@@ -34,7 +35,7 @@ def run(words: Sequence[str]) -> int:
     try:
         first, second = dumps.read(options.first), dumps.read(options.second)
     except (dumps.Unreadable, OSError) as error:
-        print(f"torchspore diff: {error}", file=sys.stderr)
+        print(visible(f"torchspore diff: {error}"), file=sys.stderr)
         return USAGE_ERROR
     found = [
         Pair(iteration, one, other, by, _results(one, other, by, options.rtol, options.atol))
@@ -97,7 +98,7 @@ def _as_text(
         lines += ["", *_told(departing, inputs)]
     if options.all:
         lines += ["", "all that depart:", *[f"  iteration {pair.iteration}: {pair.first.full_name}" for pair in found if pair.departs]]
-    return "\n".join(lines)
+    return "\n".join(map(visible, lines))
 
 
 def _told(pair: Pair, inputs: list[Compared]) -> list[str]:

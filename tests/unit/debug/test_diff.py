@@ -122,6 +122,9 @@ def test_damaged_missing_and_hostile_files_are_named_and_nothing_in_them_runs(tm
         "pickle": (lambda _: pickled(), "holds object, expected numbers"),
         "huge": (lambda _: header("{'descr': '<f4', 'fortran_order': False, 'shape': (99999999999, 99999), }"), "is damaged"),
         "negative": (lambda _: header("{'descr': '<f4', 'fortran_order': False, 'shape': (-1,), }"), "is damaged"),
+        "half": (lambda _: header("{'descr': [" + "('a', [" * 10 + "], 'fortran_order': False, 'shape': (1,), }"), "is damaged"),
+        "none": (lambda _: header(f"{{'descr': '<f4', 'fortran_order': False, 'shape': ({'9' * 30}, 0), }}"), "can't be read"),
+        "truth": (lambda _: header("{'descr': '<f4', 'fortran_order': False, 'shape': (True,), }") + b"a" * 4, "can't be read"),
         "code": (lambda _: header(f"{{'descr': '<f4', 'fortran_order': False, 'shape': (__import__('os').mkdir({str(hit)!r}),), }}"),
                  "is damaged"),
         "text": (lambda _: header("{'descr': '<U4', 'fortran_order': False, 'shape': (1,), }") + b"a" * 16, "holds <U4, expected numbers"),
@@ -146,6 +149,9 @@ def test_damaged_missing_and_hostile_files_are_named_and_nothing_in_them_runs(tm
     assert code == 1 and f"{file}: is no plain file" in told
     os.unlink(file)
     os.rename(folder / "kept", file)
+    os.rename(file, folder / "Exp.\x1b[31mred.0.0.12.output.0.DefaultFormat.Float32.npy")
+    assert "\\x1b[31mred" in (told := compared(good, tmp_path / "others")[1]) and "\x1b" not in told
+    os.rename(folder / "Exp.\x1b[31mred.0.0.12.output.0.DefaultFormat.Float32.npy", file)
     (folder / "more.npy").write_bytes(b"x")
     code, told = compared(good, tmp_path / "others")
     assert code == 1 and "_backbone-Net/relu-ReLU/ReLU-op0 1 of 2 files are missing" in told

@@ -321,6 +321,38 @@ def test_a_folder_that_cannot_be_made_is_told_and_the_training_goes_on(tmp_path:
     assert len(told) == 1 and "can't be written (Not a directory)" in told[0]
 
 
+def test_another_thread_switches_off_and_on_again(tmp_path: Path) -> None:
+    def in_a_thread(wanted: bool) -> None:
+        thread = threading.Thread(target=lambda: ms.set_context(enable_dump=wanted, save_dump_path=str(tmp_path)))
+        thread.start()
+        thread.join()
+
+    ms.set_context(enable_dump=True, save_dump_path=str(tmp_path))
+    ops.exp(Tensor([1.0]))
+    in_a_thread(False)
+    before = len(files(tmp_path))
+    ops.exp(Tensor([1.0]))
+    assert len(files(tmp_path)) == before > 0
+    for _ in range(4):                     # each has a folder of its own, in one second too
+        ms.set_context(enable_dump=True)
+        ops.exp(Tensor([1.0]))
+        ms.set_context(enable_dump=False)
+    assert len(list(tmp_path.glob("rank_0/*"))) == 5
+    ops.exp(Tensor([1.0]))
+    assert torch._C._len_torch_dispatch_stack() == 0
+
+
+def test_what_cannot_be_written_stops_no_program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    told: list[str] = []
+    monkeypatch.setattr(dump.FRONT, "warn", told.append)
+    monkeypatch.setenv(dump_files.WAITING, "0.001")
+    monkeypatch.setattr(np, "save", lambda *_, **__: [][0])
+    begin(Settings(str(tmp_path)))
+    assert len(train(ms.PYNATIVE_MODE)) == 2
+    dump.flush()
+    assert len(told) == 1 and "IndexError" in told[0]
+
+
 def test_kill_leaves_only_whole_files(tmp_path: Path) -> None:
     (tmp_path / "program.py").write_text(PROGRAM.replace("range(5)", "range(100000)"))
     (tmp_path / "dump.json").write_text(json.dumps({"common_dump_settings": {"path": str(tmp_path / "dump"), "saved_data": "full"}}))

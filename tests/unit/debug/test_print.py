@@ -160,6 +160,15 @@ def test_prints_keep_the_programs_order_in_loops_branches_and_the_backward_pass(
         assert len(dispatch.graphs(net)) == 1 and not net.__dict__["_graphs"].refused_in
 
 
+def test_forward_differentiation_prints(capfd: pytest.CaptureFixture[str]) -> None:
+    def squared(x: Any) -> Any:
+        ops.print_(x)
+        return x * x
+
+    ms.jvp(squared, (Tensor(3.0),), (Tensor(1.0),))
+    assert words(capfd.readouterr().out) == ["3"]
+
+
 def test_prints_are_printed_once_in_loops_with_gradients_and_at_every_level(capfd: pytest.CaptureFixture[str]) -> None:
     class Rounds(nn.Cell):
         def construct(self, x: Any) -> Any:

@@ -103,6 +103,13 @@ def test_the_file_is_whole_however_the_program_ends(tmp_path: Path) -> None:
         assert (file.stat().st_mode & 0o777 == 0o400) is (ending in ("raises", "ends")), ending
 
 
+def test_numbers_and_texts_that_the_file_has_no_form_for(file: Path) -> None:
+    ms.set_context(print_file_path=str(file))
+    ops.print_(2**70, "a\ud800b\0")
+    printing.select("")
+    assert ms.parse_print(str(file)) == [str(2**70), "a\\ud800b\0"]
+
+
 def test_a_full_disk_is_told_once_and_the_file_stays_readable(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     told: list[str] = []
     monkeypatch.setattr(print_file.FRONT, "warn", told.append)

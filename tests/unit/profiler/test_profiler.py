@@ -1,8 +1,10 @@
 """What a profiler writes: MindSpore's files with its columns, and where a step's time goes, in both modes."""
 from __future__ import annotations
 
+import builtins
 import csv
 import json
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -27,7 +29,7 @@ from mindspore.profiler import (
 )
 
 from torchspore.engine import tensor as engine
-from torchspore.engine.profiling import points
+from torchspore.engine.profiling import files, points
 
 DETAIL = ["op_side", "op_type", "op_name", "full_op_name", "op_occurrences", "op_total_time(ms)", "op_avg_time(ms)", "total_proportion",
           "subgraph", "pid"]
@@ -140,6 +142,24 @@ def test_a_folder_that_cannot_be_written_ends_no_training(capsys: pytest.Capture
     assert "the profile can't be written to /proc/no" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("asked", ["sync", "async"])
+def test_a_full_disk_ends_no_training(
+    asked: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def full(*_: Any) -> None:
+        raise OSError(28, "No space left on device")
+
+    watched = Profiler(output_path=str(tmp_path / "profile"))
+    ops.exp(ops.ones((2,)))
+    monkeypatch.setattr(files, "write_whole", full)
+    watched.analyse(mode=asked)
+    for thread in [one for one in threading.enumerate() if one.name == "torchspore-profile"]:
+        thread.join()
+    told = capsys.readouterr().err
+    assert told.count(f"the profile can't be written to {tmp_path / 'profile'} (No space left on device)") == 1
+    assert [json.loads(path.read_text()) for path in tmp_path.rglob("trace_view.json")]
+
+
 def test_the_users_lines_stand_beside_operators(tmp_path: Path) -> None:
     with profile(with_stack=True, on_trace_ready=tensorboard_trace_handler(str(tmp_path))):
         ops.exp(ops.ones((2,)))
@@ -202,7 +222,7 @@ def test_nothing_is_there_while_nobody_watches() -> None:
     assert vars(nn.Cell)["__call__"] is before["__call__"] and engine.active == 0
 
 
-def test_steps_that_a_file_names_are_profiled(tmp_path: Path) -> None:
+def test_steps_that_a_file_names_are_profiled(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     configuration, output = tmp_path / "cfg", tmp_path / "out"
     monitor = DynamicProfilerMonitor(str(configuration), str(output), poll_interval=0)
     file = configuration / "profiler_config.json"
@@ -220,5 +240,21 @@ def test_steps_that_a_file_names_are_profiled(tmp_path: Path) -> None:
     (made,) = output.glob("*_ascend_ms")
     (found,) = rows(made / "FRAMEWORK" / "cpu_op_type_info_0.csv")
     assert (found["op_type"], found["type_occurrences"]) == ("Exp", "2")
+    file.write_text(json.dumps({"start_step": 9, "stop_step": 9}))
+    with profile():                        # the program's own one watches already
+        monitor.step()
+    monitor.end()
+    DynamicProfilerMonitor("/proc/no")
+    told = capsys.readouterr().err
+    assert "steps 9 to 9 are not profiled" in told and "/proc/no/profiler_config.json can't be made" in told
     with pytest.raises(TypeError, match="cfg_path"):
         DynamicProfilerMonitor()
+
+
+def test_a_graph_is_made_while_stacks_are_watched(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    watched = Profiler(output_path=str(tmp_path), with_stack=True)
+    assert float(ms.jit(lambda x: (x * x).sum())(Tensor([1.0, 2.0]))) == 5
+    print("the program still prints")
+    assert builtins.print.__module__ == "builtins" and not hasattr(builtins.print, "__wrapped__")
+    watched.analyse()
+    assert "the program still prints" in capsys.readouterr().out and list(tmp_path.rglob("trace_view.json"))

@@ -26,7 +26,7 @@ from torchspore.engine.debug.dump_files import Kept, Record, Writer
 from torchspore.engine.debug.dump_settings import Settings
 from torchspore.engine.dtypes import FROM_TORCH
 from torchspore.engine.front import FRONT
-from torchspore.engine.private import is_operator, without_modes
+from torchspore.engine.private import is_operator, modes_of_now, without_modes
 
 SECTION = "dump"
 _NONE = Outcome.applied("nothing is dumped")
@@ -207,13 +207,21 @@ class _Dump(TorchDispatchMode):
 
     def begin(self) -> None:
         """Begins to look on."""
+        while (top := _innermost()) is not None and isinstance(top, _Dump) and not top.looks_on:
+            top.__exit__(None, None, None)
         where.follow(True)
         atexit.register(self._at_exit)
         self.__enter__()
 
     def end(self) -> None:
-        """Looks on no longer, and waits for the files."""
-        self.__exit__(None, None, None)
+        """Looks on no longer, and waits for the files.
+
+        Modes are a stack of each thread: where this one is not the innermost of the caller's it stays there, and lets all pass.
+        """
+        if _innermost() is self:
+            self.__exit__(None, None, None)
+        else:
+            self.looks_on = False
         where.follow(False)
         atexit.unregister(self._at_exit)
         self._at_exit()
@@ -229,7 +237,7 @@ class _Dump(TorchDispatchMode):
 
     def __torch_dispatch__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
-        if not is_operator(function):
+        if not self.looks_on or not is_operator(function):
             return function(*args, **kwargs)
         kernel = function._opname
         at = self._follower.now(kernel)
@@ -310,6 +318,10 @@ class _Dump(TorchDispatchMode):
             values = group.outputs
             kept += [_kept("output", slot, t) for slot, t in enumerate(values) if _can_be_kept(t)]
         writer.put(Record(at, group.order, kept, note))
+
+
+def _innermost() -> Any:
+    return next(iter(reversed(list(modes_of_now()))), None)
 
 
 def _is_for_this_device(settings: Settings) -> bool:

@@ -24,7 +24,7 @@ from typing import Any
 
 import numpy as np
 
-from torchspore.base.files import whole_file
+from torchspore.base.files import own_names, whole_file
 from torchspore.engine.debug.dump_settings import CATEGORIES, Settings
 from torchspore.engine.debug.where import Place
 
@@ -75,14 +75,14 @@ class Writer:
         self._bytes = 0
         self._most = int(float(os.environ.get(WAITING) or 256) * 2**20)
         self._changed = threading.Condition()
-        self._is_full = False
+        self._is_full = self._is_closed = False
         self._last_time = 0
         self._process = os.getpid()
         self._thread: threading.Thread | None = None
 
     def put(self, record: Record) -> None:
         """Hands in a record; waits while there is too much to be written."""
-        if self._is_full or os.getpid() != self._process:
+        if self._is_full or self._is_closed or os.getpid() != self._process:
             return
         with self._changed:
             if self._thread is None:
@@ -95,7 +95,8 @@ class Writer:
             self._changed.notify_all()
 
     def close(self) -> None:
-        """Waits until all is written."""
+        """Waits until all is written; what comes later is not."""
+        self._is_closed = True
         if self._thread is None or os.getpid() != self._process:
             return
         with self._changed:
@@ -126,6 +127,10 @@ class Writer:
                 self._is_full = True
                 self._warn(f"dump: {error.filename or self.folder or self._settings.path} can't be written ({error.strerror or error}); "
                            "the program goes on without it, and what was written stays readable.")
+            except Exception as error:             # who hands in a record would wait for ever for a thread that ended
+                self._is_full = True
+                self._warn(f"dump: {record.place.name} can't be written ({type(error).__name__}: {error}); the program goes on without a "
+                           f"dump, and what was written stays readable in {self.folder}.")
             finally:
                 with self._changed:
                     self._waiting.popleft()
@@ -195,8 +200,7 @@ class Writer:
 def own_folder(wanted: Path) -> Path:
     """A new folder: the one that is wanted or, where that exists, one with the seconds since 1970 behind its name. Raises OSError."""
     wanted.parent.mkdir(parents=True, exist_ok=True)
-    stamped = f"{wanted}.{int(time.time())}"
-    for path in (wanted, Path(stamped), Path(f"{stamped}.{os.getpid()}")):
+    for path in own_names(wanted):
         try:
             path.mkdir()
             return path

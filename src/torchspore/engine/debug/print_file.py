@@ -11,7 +11,6 @@ import math
 import os
 import stat
 import threading
-import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -19,7 +18,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from torchspore.base.files import READ_ONLY
+from torchspore.base.files import READ_ONLY, own_names
 from torchspore.base.frames import user_line
 from torchspore.base.messages import messages
 from torchspore.engine import create
@@ -99,15 +98,14 @@ class PrintFile:
 
     def _open(self) -> None:
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        wanted, stamp = self.path, f"{self.path}.{int(time.time())}"
-        for path in (wanted, Path(stamp), Path(f"{stamp}.{os.getpid()}")):
+        for path in own_names(self.path):
             try:
                 self._handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
                 break
             except FileExistsError:
                 continue
         else:
-            raise FileExistsError(17, f"so do {stamp} and {stamp}.{os.getpid()}", str(wanted))
+            raise FileExistsError(17, "File exists", str(self.path))
         self.path, self._process, self._size = path, os.getpid(), 0
         atexit.register(self.close)
 
@@ -130,8 +128,8 @@ def _bytes_of(value: Any) -> int:
 
 
 def _put(made: Any, kind: str, value: Any) -> None:
-    if kind == "text":
-        made.desc = value
+    if kind == "text" or (isinstance(value, int) and not -(2**63) <= value < 2**63):     # no dtype holds such a number
+        made.desc = str(value).encode(errors="backslashreplace").decode()                 # nor UTF-8 half a pair
         return
     if kind == "number":
         dtype = torch.bool if isinstance(value, bool) else torch.int64 if isinstance(value, int) else torch.float32

@@ -18,7 +18,7 @@ from torchspore.context.effects import Outcome
 from torchspore.engine import create, tree
 from torchspore.engine.debug.print_file import PrintFile
 from torchspore.engine.dtypes import FROM_TORCH
-from torchspore.engine.private import outside_of_transforms
+from torchspore.engine.private import no_transforms, outside_of_transforms
 from torchspore.engine.tensor import TensorBase, raw, tensors
 from torchspore.engine.tensor_text import plain, shown
 
@@ -45,18 +45,20 @@ def print_values(values: Sequence[Any], captured: bool) -> None:
         given: list[torch.Tensor] = []
         layout = [_entry(value, given) for value in values]
         OPERATOR(given, json.dumps(layout))
-    elif _file is not None and _file.is_ready():
-        _file.write([piece for value in values for piece in _pieces(value)])
-    else:
-        for value in values:
-            sys.stdout.write(_text(value) + "\n")
-        sys.stdout.flush()
+        return
+    with no_transforms():
+        if _file is not None and _file.is_ready():
+            _file.write([piece for value in values for piece in _pieces(value)])
+        else:
+            for value in values:
+                sys.stdout.write(_text(value) + "\n")
+            sys.stdout.flush()
 
 
 def _pieces(value: Any) -> list[Piece]:
     """What a value is made of, the Tensors by their values of now."""
     if isinstance(value, TensorBase):
-        return [("tensor", outside_of_transforms(raw(value).detach()))]
+        return [("tensor", outside_of_transforms(raw(value)).detach())]
     if isinstance(value, (list, tuple, dict)) and value:
         return [piece for item in (value.values() if isinstance(value, dict) else value) for piece in _pieces(item)]
     return [("number", value) if isinstance(value, (bool, int, float)) else ("text", str(value))]
@@ -66,7 +68,7 @@ def _text(value: Any) -> str:
     """A value as PyNative mode prints it."""
     if not isinstance(value, TensorBase):
         return str(value)
-    t = outside_of_transforms(raw(value).detach())
+    t = outside_of_transforms(raw(value)).detach()
     return shown(create.array_of(t), str(FROM_TORCH[t.dtype]))
 
 

@@ -2,10 +2,12 @@
 from __future__ import annotations
 
 import os
+import shutil
+import tempfile
 import threading
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import torch
 
@@ -89,10 +91,15 @@ class Watch:
         finally:
             _end(self)
 
-    def export(self, path: str) -> None:
-        """Writes torch's own trace."""
-        if self._profile is not None:
-            self._profile.export_chrome_trace(path)
+    def export(self, target: BinaryIO) -> None:
+        """Writes torch's own trace. Raises OSError."""
+        if self._profile is None:
+            return
+        with tempfile.TemporaryDirectory() as folder:      # torch passes over what it can't write, and leaves half a file
+            path = Path(folder) / "trace.json"
+            self._profile.export_chrome_trace(str(path))
+            with path.open("rb") as made:
+                shutil.copyfileobj(made, target)
 
     def read(self, forward_point: str = "", backward_point: str = "") -> Record:
         """What was seen. `forward_point` and `backward_point` name the operators at which forward begins and the gradient ends."""

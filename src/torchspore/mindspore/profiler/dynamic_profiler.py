@@ -6,7 +6,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from torchspore.base.files import read_plain
+from torchspore.base.files import read_plain, write_whole
 from torchspore.base.text import message, short
 from torchspore.mindspore import log
 from torchspore.mindspore.profiler.arguments import NUMBERED
@@ -41,10 +41,13 @@ class DynamicProfilerMonitor(Callback):
             name = next(iter(kwargs))
             raise TypeError(message(f"DynamicProfilerMonitor({name}=...)", "cfg_path, output_path and poll_interval"))
         folder = Path(cfg_path).expanduser()
-        folder.mkdir(parents=True, exist_ok=True)
         self._file, self._output, self._every = folder / FILE, output_path, poll_interval
-        if not self._file.exists():
-            self._file.write_text(json.dumps({"start_step": -1, "stop_step": -1}, indent=2))
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            if not self._file.exists():
+                write_whole(self._file, json.dumps({"start_step": -1, "stop_step": -1}, indent=2))
+        except OSError as error:                  # a full disk ends no training, and the file may come later
+            log.warning(f"{self._file} can't be made ({error.strerror}); nothing is profiled until it is there")
         self._looked, self._stamp, self._told = float("-inf"), None, ""
         self._given: dict[str, Any] = {}
         self._step, self._done = 0, 0
@@ -59,7 +62,11 @@ class DynamicProfilerMonitor(Callback):
             self._look()
         start, stop = self._given.get("start_step", -1), self._given.get("stop_step", -1)
         if self._running is None and self._done < start <= self._step <= stop:
-            self._running = Profiler(**self._arguments())
+            try:
+                self._running = Profiler(**self._arguments())
+            except RuntimeError as error:         # the file is written by who does not know of the program's own profiler
+                self._done = stop
+                log.warning(f"{self._file}: {str(error).partition(chr(10))[0]}; steps {start} to {stop} are not profiled")
 
     def step_end(self, run_context: RunContext | None = None) -> None:
         """Ends watching after the last of the steps, and writes the files."""

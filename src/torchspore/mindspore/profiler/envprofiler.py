@@ -44,12 +44,8 @@ class EnvProfiler:
         """Ends watching and writes the files; once more does nothing."""
         global _running
         running, _running = _running, None
-        if running is None:
-            return
-        try:
+        if running is not None:
             running.analyse()
-        except OSError as error:
-            log.error(f"{VARIABLE}: {error.filename} can't be written ({error.strerror}); the profile is lost")
 
 
 def _options() -> dict[str, Any]:

@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from torchspore.base.files import whole_file
 from torchspore.base.text import message, short
 from torchspore.context import effects
 from torchspore.engine.profiling import files, watch
@@ -130,6 +131,7 @@ class Profiler:
     def analyse(self, offline_path: str | None = None, pretty: bool = False, step_list: Any = None, mode: str = "sync") -> None:
         """Ends watching, where it goes on, and writes the files; `pretty` indents JSON, `mode` 'async' writes beside the program.
 
+        Where they can't be written, as on a full disk, it warns, and the program goes on.
         `step_list` chooses steps, by their numbers from 1 on. `offline_path` reads a profile that was written before, as `offline_analyse`
         does. Raises TypeError and ValueError for arguments that do not fit.
         """
@@ -160,10 +162,18 @@ class Profiler:
                     files.write_input(record, target, _rank())
                 if not self._given["data_simplification"]:
                     (own / "PROF_torch").mkdir()
-                    made.export(str(own / "PROF_torch" / "trace.json"))
+                    with whole_file(own / "PROF_torch" / "trace.json") as file:
+                        made.export(file)
                 effects.note("profile", f"{len(record.operators):,} operators in {len(record.steps):,} steps: {own}")
 
-        return write
+        def write_or_warn() -> None:
+            try:
+                write()
+            except OSError as error:                 # a full disk ends no training
+                log.warning(f"the profile can't be written to {target} ({error.strerror or error}); the program goes on without it, and "
+                            "what is written stays readable")
+
+        return write_or_warn
 
     @staticmethod
     def offline_analyse(path: str, pretty: bool = False, step_list: Any = None, data_simplification: bool = True) -> None:

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 from torchspore.base.text import message, short
-from torchspore.mindspore import log
 
 
 class ProfilerAction(Enum):
@@ -76,14 +75,7 @@ def tensorboard_trace_handler(
 
     def ready(profiler: Any) -> None:
         if analyse_flag:
-            plain = profiler._writer(Path(dir_name).expanduser() if dir_name else None, worker_name)
-
-            def write() -> None:
-                try:
-                    plain()
-                except OSError as error:            # a full disk ends no training
-                    log.warning(f"the profile can't be written to {error.filename or dir_name} ({error.strerror}); the program goes on")
-
+            write = profiler._writer(Path(dir_name).expanduser() if dir_name else None, worker_name)
             later(write) if async_mode else write()
 
     return ready

@@ -144,5 +144,5 @@ class _Carried:
             for mode in self.modes:
                 stack.enter_context(mode)
             sys.settrace(self.trace)
-            sys.setprofile(self.profile)
+            sys.setprofile(self.profile if callable(self.profile) else None)
             yield

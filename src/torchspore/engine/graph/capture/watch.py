@@ -406,19 +406,23 @@ def watching(watch: Watch) -> Iterator[None]:
         with around_operators(_unwatched):
             yield
     finally:
-        resume()
+        sys.setprofile(None)
         for function in _TALK:
             setattr(builtins, function.__name__, function)
         if FRONT.cell is not None:
             del FRONT.cell.__getattribute__
         _recorder = None
+        resume()
 
 
 def _suspended_profiler() -> Callable[[], None]:
-    """Takes the profiler of this thread out; gives what puts it back. cProfile's can't be set from Python, but enables itself."""
+    """Takes the profiler of this thread out; gives what puts it back. cProfile's can't be set from Python, but enables itself.
+
+    That of torch's profiler `with_stack` can't be put back at all: Python would call what is no function, and the program would fail.
+    """
     before: Any = sys.getprofile()
     if before is None or not hasattr(before, "enable"):
-        return lambda: sys.setprofile(before)
+        return lambda: sys.setprofile(before if callable(before) else None)
     before.disable()
 
     def resume() -> None:
@@ -448,7 +452,7 @@ def quiet() -> Iterator[None]:
     try:
         yield
     finally:
-        sys.setprofile(hook)
+        sys.setprofile(hook if callable(hook) else None)
 
 
 def ends_trace(what: str, kind: Kind) -> None:
