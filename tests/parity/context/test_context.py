@@ -31,7 +31,8 @@ def fresh(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         monkeypatch.delenv(variable)
     yield
     forget()
-    set_context(deterministic="OFF", runtime_num_threads=0)
+    set_context(deterministic="OFF", runtime_num_threads=0, enable_dump=False, enable_profiling=False)
+    set_context(ascend_config={"exception_dump": "0"})
     forget()
 
 

@@ -381,3 +381,17 @@ def test_long_names_are_kept_in_a_table_and_bfloat16_is_written_as_float32(tmp_p
     assert len(path.name) == 28 and np.load(path).dtype == np.float32
     ((short, name),) = csv.reader((path.parent / "mapping.csv").read_text().splitlines())
     assert short == path.name and name.startswith("Add.Default_layer_") and name.endswith("output.0.DefaultFormat.BFloat16.npy")
+
+
+def test_forward_derivatives_are_the_same_under_a_dump(tmp_path: Path) -> None:
+    def square(x: Any) -> Any:
+        return (x * x * Tensor([1.0, 2.0])).sum(0)
+
+    x = Tensor(np.arange(4, dtype=np.float32).reshape(2, 2))
+    plain = [ms.jvp(square, x, x)[1].asnumpy(), ms.jacfwd(square)(x).asnumpy(), ms.vmap(square)(x.reshape(1, 2, 2)).asnumpy()]
+    ms.set_context(enable_dump=True, save_dump_path=str(tmp_path))
+    dumped = [ms.jvp(square, x, x)[1].asnumpy(), ms.jacfwd(square)(x).asnumpy(), ms.vmap(square)(x.reshape(1, 2, 2)).asnumpy()]
+    ms.set_context(enable_dump=False)
+    for one, other in zip(plain, dumped):
+        np.testing.assert_array_equal(one, other)
+    assert len(files(tmp_path)) > 10

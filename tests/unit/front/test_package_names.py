@@ -174,7 +174,8 @@ def test_cells_of_recurrent_nets_as_functions() -> None:
     np.testing.assert_array_equal(_gru_cell(x, h, *weights).asnumpy(), wanted(x, h).asnumpy())
     parts = [w[:4] for w in weights]
     np.testing.assert_allclose(_rnn_tanh_cell(x, h, *parts).asnumpy(), np.tanh(
-        x.asnumpy() @ parts[0].asnumpy().T + parts[2].asnumpy() + h.asnumpy() @ parts[1].asnumpy().T + parts[3].asnumpy()), rtol=1e-5, atol=1e-7)
+        x.asnumpy() @ parts[0].asnumpy().T + parts[2].asnumpy() + h.asnumpy() @ parts[1].asnumpy().T + parts[3].asnumpy()),
+        rtol=1e-5, atol=1e-7)
     assert (_rnn_relu_cell(x, h, *parts).asnumpy() >= 0).all()
     four = [ops.concat([w, w[:4]]) for w in weights]
     assert [t.shape for t in _lstm_cell(x, (h, h), *four)] == [(2, 4), (2, 4)]

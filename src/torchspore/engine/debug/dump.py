@@ -26,7 +26,7 @@ from torchspore.engine.debug.dump_files import Kept, Record, Writer
 from torchspore.engine.debug.dump_settings import Settings
 from torchspore.engine.dtypes import FROM_TORCH
 from torchspore.engine.front import FRONT
-from torchspore.engine.private import is_operator, modes_of_now, without_modes
+from torchspore.engine.private import is_operator, modes_of_now, no_transforms, outside_of_transforms, without_modes
 
 SECTION = "dump"
 _NONE = Outcome.applied("nothing is dumped")
@@ -273,7 +273,7 @@ class _Dump(TorchDispatchMode):
         if group is None or not group.last:
             return
         self._finished = group.place
-        with without_modes(), torch.no_grad():
+        with without_modes(), no_transforms(), torch.no_grad():
             overflows: bool | None = None
             for settings, writer in self._sinks:
                 note = ""
@@ -292,7 +292,7 @@ class _Dump(TorchDispatchMode):
         group, self._group = self._group, None
         if group is None:
             return
-        with without_modes(), torch.no_grad():
+        with without_modes(), no_transforms(), torch.no_grad():
             for settings, writer in self._sinks:
                 if settings.failures or settings.everything:
                     text = " ".join(str(error).split())
@@ -348,25 +348,36 @@ def _written(function: Any, args: Any, kwargs: Any) -> list[torch.Tensor]:
 
 
 def _memory(t: torch.Tensor) -> int:
-    return t.untyped_storage().data_ptr() if t.layout is torch.strided else id(t)
+    if t.layout is not torch.strided:
+        return id(t)
+    return t.untyped_storage().data_ptr() if _has_memory(t) else t.untyped_storage()._cdata
+
+
+def _has_memory(t: torch.Tensor) -> bool:
+    """Whether there are values to read: `jvp` has derivatives that are known to be zero, and lie nowhere."""
+    try:
+        t.untyped_storage().data_ptr()
+    except RuntimeError:
+        return False
+    return True
 
 
 def _can_be_kept(t: torch.Tensor) -> bool:
-    return t.layout is torch.strided and t.dtype in FROM_TORCH and not t.is_meta
+    return t.layout is torch.strided and t.dtype in FROM_TORCH and not t.is_meta and _has_memory(t)
 
 
 def _copy(t: torch.Tensor) -> torch.Tensor:
-    with without_modes(), torch.no_grad():
-        return t.detach().clone() if _can_be_kept(t) else t
+    with without_modes(), no_transforms(), torch.no_grad():
+        return outside_of_transforms(t).detach().clone() if _can_be_kept(t) else t
 
 
 def _kept(side: str, slot: int, t: torch.Tensor) -> Kept:
     """A tensor's values on the host, in memory of their own."""
-    return Kept(side, slot, create.array_of(t.detach().to("cpu", copy=True).contiguous()), str(FROM_TORCH[t.dtype]))
+    return Kept(side, slot, create.array_of(outside_of_transforms(t).detach().to("cpu", copy=True).contiguous()), str(FROM_TORCH[t.dtype]))
 
 
 def _overflows(outputs: Sequence[torch.Tensor]) -> bool:
-    return any(t.is_floating_point() and not bool(torch.isfinite(t).all()) for t in outputs if _can_be_kept(t))
+    return any(t.is_floating_point() and not bool(torch.isfinite(outside_of_transforms(t)).all()) for t in outputs if _can_be_kept(t))
 
 
 # ---- dump_mode 2

@@ -1,12 +1,14 @@
 """Operators that write into their Tensor, which the underscore at the end of a name says, and methods beside functions of another form."""
 from __future__ import annotations
 
+import inspect
 import math
 from collections.abc import Callable
 from typing import Any
 
 import torch
 
+from torchspore.base.text import message
 from torchspore.engine import create
 from torchspore.engine.tensor import TensorBase, raw, unwrap, wrap, write
 from torchspore.mindspore.ops.activation import as_dtype
@@ -255,11 +257,29 @@ def _writing(compute: Callable[..., T], doc: str) -> Callable[..., Any]:
     """A method that writes what `compute` gives into its Tensor, and gives it back."""
 
     def method(self: Any, *args: Any, **kwargs: Any) -> Any:
-        write(self, compute(raw(self), *unwrap(args), **unwrap(kwargs)).to(self._t.dtype).expand(self._t.shape))
+        try:
+            found = compute(raw(self), *unwrap(args), **unwrap(kwargs))
+        except TypeError:
+            _check_bound(compute, method.__name__, args, kwargs)
+            raise
+        write(self, found.to(self._t.dtype).expand(self._t.shape))
         return self
 
     method.__doc__ = f"{doc} Written into the Tensor; gives it back."
     return method
+
+
+def _check_bound(compute: Callable[..., T], name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+    """Raises TypeError where the arguments are not those of the method."""
+    try:
+        wanted = inspect.signature(compute)
+    except ValueError:                     # torch's own functions have none
+        return
+    try:
+        wanted.bind(None, *args, **kwargs)
+    except TypeError as error:
+        names = ", ".join(str(one) for one in list(wanted.parameters.values())[1:])
+        raise TypeError(message(f"Tensor.{name}: {error}", f"Tensor.{name}({names})")) from None
 
 
 def _set_data(self: Any, value: Any) -> None:
@@ -337,3 +357,6 @@ METHODS: dict[str, Any] = {
     "H": property(lambda self: wrap(raw(self).mH)), "mH": property(lambda self: wrap(raw(self).mH)),
 }
 """Methods of Tensor that are no operator's function as it stands."""
+for _name, _method in METHODS.items():
+    if inspect.isfunction(_method):
+        _method.__name__ = _method.__qualname__ = _name
