@@ -8,12 +8,11 @@ from typing import Any
 
 import torch
 
-from torchspore.base.text import message
 from torchspore.engine import create
 from torchspore.engine.tensor import TensorBase, raw, unwrap, wrap, write
 from torchspore.mindspore.ops.activation import as_dtype
 from torchspore.mindspore.ops.array import sizes
-from torchspore.mindspore.ops.declare import OPERATORS, op, updating
+from torchspore.mindspore.ops.declare import OPERATORS, explaining, op, updating
 
 T = torch.Tensor
 
@@ -260,16 +259,16 @@ def _writing(compute: Callable[..., T], doc: str) -> Callable[..., Any]:
         try:
             found = compute(raw(self), *unwrap(args), **unwrap(kwargs))
         except TypeError:
-            _check_bound(compute, method.__name__, args, kwargs)
+            _check_bound(compute, args, kwargs)
             raise
         write(self, found.to(self._t.dtype).expand(self._t.shape))
         return self
 
     method.__doc__ = f"{doc} Written into the Tensor; gives it back."
-    return method
+    return explaining(method)
 
 
-def _check_bound(compute: Callable[..., T], name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+def _check_bound(compute: Callable[..., T], args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
     """Raises TypeError where the arguments are not those of the method."""
     try:
         wanted = inspect.signature(compute)
@@ -279,7 +278,7 @@ def _check_bound(compute: Callable[..., T], name: str, args: tuple[Any, ...], kw
         wanted.bind(None, *args, **kwargs)
     except TypeError as error:
         names = ", ".join(str(one) for one in list(wanted.parameters.values())[1:])
-        raise TypeError(message(f"Tensor.{name}: {error}", f"Tensor.{name}({names})")) from None
+        raise TypeError(f"expected the arguments ({names}): {error}.") from None
 
 
 def _set_data(self: Any, value: Any) -> None:
