@@ -27,17 +27,44 @@ def own_key(tmp_path_factory: pytest.TempPathFactory) -> None:
     os.environ["XDG_CACHE_HOME"] = str(tmp_path_factory.mktemp("cache"))
 
 
-_SEEDS = ("torchspore.engine.random", "torchspore.mindspore.dataset.core.config")
+_TAKEN_BACK = {
+    "torchspore.engine.random": ("_seed", None), "torchspore.mindspore.dataset.core.config": ("_seed", None),
+    "torchspore.engine.graph.report.provenance": ("_all", False),
+}
+"""What a program sets for good, and what it is before."""
 
 
 @pytest.fixture(autouse=True)
-def seeds() -> Iterator[None]:
-    """Takes back the seed that a test sets: another one's answer may depend on whether there is one."""
-    before = {name: getattr(sys.modules.get(name), "_seed", None) for name in _SEEDS}
+def as_before() -> Iterator[None]:
+    """Takes back what a test sets for good: another one's answer may depend on it."""
+    before = {module: getattr(sys.modules.get(module), name, value) for module, (name, value) in _TAKEN_BACK.items()}
     yield
-    for name, seed in before.items():
-        if name in sys.modules:
-            sys.modules[name]._seed = seed       # type: ignore[attr-defined]
+    for module, value in before.items():
+        if module in sys.modules:
+            setattr(sys.modules[module], _TAKEN_BACK[module][0], value)
+
+
+@pytest.fixture(autouse=True)
+def nothing_left_on() -> Iterator[None]:
+    """Names the test that leaves something on that watches every operator: a recorder, a dump, a profiler."""
+    before = _left_on()
+    yield
+    left = _left_on() - before
+    assert not left, f"this test leaves on: {', '.join(left)}"
+
+
+def _left_on() -> set[str]:
+    loaded = {name: sys.modules.get(f"torchspore.engine.{name}") for name in (
+        "tensor", "private", "debug.box", "debug.where", "debug.steps", "graph.saved.opening")}
+    found = {
+        "a frame or a follower of operators": getattr(loaded["tensor"], "active", 0),
+        "a mode of torch's": loaded["private"] is not None and loaded["private"].modes_of_now(),
+        "the black box": getattr(loaded["debug.box"], "box", None),
+        "a dump": getattr(loaded["debug.where"], "followers", 0),
+        "a keeper of steps": getattr(loaded["debug.steps"], "runner", None),
+        "a keeper of graphs": getattr(loaded["graph.saved.opening"], "keeper", None),
+    }
+    return {name for name, value in found.items() if value}
 
 
 @pytest.fixture

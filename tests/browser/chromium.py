@@ -14,12 +14,19 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
 
 
 def executable() -> str | None:
     """The browser: what CHROMIUM names, or the first of the usual names on the path."""
     return os.environ.get("CHROMIUM") or next((found for name in NAMES if (found := shutil.which(name))), None)
+
+
+READY = "document.body && document.body.dataset.ready"
+"""What a page of ours says once it has drawn itself."""
+needed = pytest.mark.skipif(executable() is None, reason="no Chromium here; `make browser` installs one on Debian")
 
 
 class Browser:

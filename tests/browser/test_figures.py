@@ -2,7 +2,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -12,23 +11,14 @@ from browser import chromium
 from torchspore.view import html, trace
 from torchspore.view.curves import Curves
 
-PROGRAM = chromium.executable()
-pytestmark = pytest.mark.skipif(PROGRAM is None, reason="no Chromium here; `make browser` installs one on Debian")
-READY = "document.body && document.body.dataset.ready"
+pytestmark = chromium.needed
 EVIL = "</script><script>window.ran=1</script><img src=x onerror='window.ran=1'><svg onload='window.ran=1'>"
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[chromium.Browser]:
-    assert PROGRAM is not None
-    with chromium.browser(PROGRAM) as made:
-        yield made
 
 
 def opened(browser: chromium.Browser, path: Path, text: str) -> None:
     path.write_text(text, encoding="utf-8")
     browser.errors.clear()
-    browser.open(path.as_uri(), READY)
+    browser.open(path.as_uri(), chromium.READY)
     assert browser.errors == [] and not browser.evaluate("window.ran")
     assert browser.evaluate("performance.getEntriesByType('resource').length") == 0            # nothing is asked for
 

@@ -2,7 +2,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -11,17 +10,8 @@ from browser import chromium, nets
 from torchspore.engine.graph.saved import page
 from torchspore.engine.graph.saved.page import data
 
-PROGRAM = chromium.executable()
-pytestmark = pytest.mark.skipif(PROGRAM is None, reason="no Chromium here; `make browser` installs one on Debian")
+pytestmark = chromium.needed
 DETAILS = "document.getElementById('details').innerText"
-READY = "document.body && document.body.dataset.ready"
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[chromium.Browser]:
-    assert PROGRAM is not None
-    with chromium.browser(PROGRAM) as made:
-        yield made
 
 
 def opened(browser: chromium.Browser, folder: Path, count: int) -> float:
@@ -30,7 +20,7 @@ def opened(browser: chromium.Browser, folder: Path, count: int) -> float:
     path.write_text(page.html({"root": str(folder), "compilations": [data.of(nets.compilation(count))]}), encoding="utf-8")
     browser.errors.clear()
     started = time.monotonic()
-    browser.open(path.as_uri(), READY)
+    browser.open(path.as_uri(), chromium.READY)
     assert browser.evaluate("document.querySelectorAll('.card').length") > 5
     return time.monotonic() - started
 
@@ -68,7 +58,7 @@ def test_compilations_beyond_the_limit_are_told(browser: chromium.Browser, tmp_p
     for _ in range(6):
         page.write(Folder(), nets.compilation(200))  # type: ignore[arg-type]
     assert len(written) == 3                                   # two graphs, and once that the others are left out
-    browser.open((tmp_path / "index.html").as_uri(), READY)
+    browser.open((tmp_path / "index.html").as_uri(), chromium.READY)
     browser.evaluate("app.choose(2)")
     note = browser.evaluate("document.getElementById('note').textContent")
     assert note == f"This page holds 2 compilations. Those from {nets.LINE} on are left out; their .ir files are in {tmp_path}."
@@ -132,7 +122,7 @@ def test_measured_times_are_told_from_estimates(browser: chromium.Browser, tmp_p
     made.stages[-1].title = "08_execute"
     made.times = {call.name: 1e-3 if call.name == "relu_1" else 1e-5 for call in made.stages[-1].snapshot.calls}
     (tmp_path / "timed.html").write_text(page.html({"root": "", "compilations": [data.of(made)]}), encoding="utf-8")
-    browser.open((tmp_path / "timed.html").as_uri(), READY)
+    browser.open((tmp_path / "timed.html").as_uri(), chromium.READY)
     browser.evaluate("app.select('relu_1')")
     told = browser.evaluate(DETAILS)
     assert "TIME SHARE, MEASURED" in told and "1.00 ms, run by itself" in told

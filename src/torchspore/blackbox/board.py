@@ -99,8 +99,13 @@ class Board:
         handle = shared_file("board")
         os.ftruncate(handle, SIZE)
         board = cls(handle)
-        struct.pack_into("<8sQQ", board.memory, 0, MAGIC, os.getpid(), time.monotonic_ns())
+        board.begin()
         return board
+
+    def begin(self) -> None:
+        """Begins anew for this process. Threads keep their places: they may be in the middle of an operator."""
+        struct.pack_into("<8sQQQBB", self.memory, 0, MAGIC, os.getpid(), time.monotonic_ns(), 0, RUNNING, 0)
+        self.memory[_RING:SIZE] = bytes(SIZE - _RING)
 
     # ---- the header
 

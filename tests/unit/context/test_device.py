@@ -21,6 +21,7 @@ def two_gpus(fresh: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     yield
     STORE.reset("context")
     STORE.learn_default("device_target", "CPU")
+    device.await_use(False)
 
 
 def test_the_device_and_its_index() -> None:

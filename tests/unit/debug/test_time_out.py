@@ -92,6 +92,39 @@ def test_what_is_no_operator_or_has_no_limit_goes_on(run: Callable[..., Run], tm
             "are watched, not those in graphs and gradients (TORCHSPORE_NO_NATIVE=1)") in ran.out
 
 
+AGAIN = """
+import os, threading, time, mindspore as ms
+files = len(os.listdir("/proc/self/fd"))
+def watched():
+    children = open(f"/proc/{os.getpid()}/task/{os.getpid()}/children").read().split()
+    return bool(children), "torchspore-recorder" in [thread.name for thread in threading.enumerate()]
+for _ in range(20):
+    ms.set_context(op_timeout=1)
+    assert watched() == (True, True)
+    ms.ops.ones((2, 2))
+    ms.set_context(op_timeout=0)
+    assert watched() == (False, False)
+assert len(os.listdir("/proc/self/fd")) <= files + 2
+ms.set_context(op_timeout=1)
+if os.fork() == 0:                                  # what a child does is its own matter
+    ms.set_context(op_timeout=60)
+    ms.ops.Custom(lambda x: time.sleep(2) or x, func_type="pyfunc")(ms.ops.ones((3,)))
+    os._exit(0)
+print(os.wait()[1])
+print(time.time(), flush=True)
+ms.ops.Custom(lambda x: time.sleep(60) or x, func_type="pyfunc")(ms.ops.ones((3,)))
+"""
+
+
+def test_switched_off_it_leaves_nothing_and_can_be_switched_on_again(run: Callable[..., Run], tmp_path: Path) -> None:
+    (tmp_path / "again.py").write_text(AGAIN)
+    ran = run("run", "again.py")
+    status, started = ran.out.split()
+    assert status == "0" and ran.code == watcher.CODE, ran.err
+    assert time.time() - float(started) < 1 + 2 + 0.5
+    assert "Custom <lambda> has run for 1." in ran.err
+
+
 def test_nothing_watches_where_nobody_asked() -> None:
     from torchspore.blackbox import marks
     from torchspore.engine.debug import box, steps

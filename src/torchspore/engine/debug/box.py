@@ -34,7 +34,7 @@ class Box:
 
     def __init__(self, facts: Callable[[], dict[str, Any]], asked: Callable[[dict[str, Any]], None]) -> None:
         """`asked` is called, in a thread of its own, with the cause for which the watcher wants the record now."""
-        self.board = Board.made()
+        self.board = _own_board()
         self.process = os.getpid()
         self.records = False
         self.is_native = False
@@ -50,6 +50,25 @@ class Box:
         native.load(self._arm)
         atexit.register(self._end)
 
+    def close(self) -> None:
+        """Nothing is watched any longer; the watcher and the thread that listens to it end."""
+        marks.read_by(None)
+        native.unload()
+        if self._library is not None:
+            self._library.torchspore_disarm()
+        self._end()
+        atexit.unregister(self._end)
+        with contextlib.suppress(ProcessLookupError, ChildProcessError):
+            os.kill(self.watcher, signal.SIGKILL)
+            os.waitpid(self.watcher, 0)
+        faulthandler.unregister(stacks.SIGNAL)     # after the one who would send it has ended
+        os.write(self._write, b"close\n")
+        self._listener.join()
+        for file in self._open.values():
+            file.close()
+        os.close(self._read)
+        os.close(self._write)
+
     def _start(self) -> None:
         handles = [self.board.handle, *self._files.values(), self._write]
         program = f"import sys; sys.path.insert(0, {_SOURCES!r}); from torchspore.blackbox.watcher import main; main(sys.argv[1:])"
@@ -59,7 +78,8 @@ class Box:
         )
         self.watcher = watcher.pid
         watcher.returncode = 0             # it ends after this process, and nobody waits for it
-        threading.Thread(target=self._listen, name="torchspore-recorder", daemon=True).start()
+        self._listener = threading.Thread(target=self._listen, name="torchspore-recorder", daemon=True)
+        self._listener.start()
 
     def _arm(self, library: Any) -> None:
         self._library = library
@@ -137,6 +157,8 @@ class Box:
             *lines, pending = pending.split(b"\n")
             for line in lines:
                 word, _, rest = line.decode().partition(" ")
+                if word == "close":
+                    return
                 if word == "exit":
                     _flush()
                     os._exit(int(rest))
@@ -157,6 +179,17 @@ def _flush() -> None:
 
 box: Box | None = None
 """The black box of this process, if it has one."""
+_board: Board | None = None
+"""Its memory, which stays when it is closed: a thread may be about to write into it."""
+
+
+def _own_board() -> Board:
+    global _board
+    if _board is None or _board.process != os.getpid():
+        _board = Board.made()
+    else:
+        _board.begin()
+    return _board
 
 
 def need(facts: Callable[[], dict[str, Any]], asked: Callable[[dict[str, Any]], None]) -> Box:
@@ -167,6 +200,14 @@ def need(facts: Callable[[], dict[str, Any]], asked: Callable[[dict[str, Any]], 
     if box is None:
         box = Box(facts, asked)
     return box
+
+
+def spare() -> None:
+    """Closes the black box where nothing is watched or recorded."""
+    global box
+    if box is not None and box.process == os.getpid() and not box.records and not box.board.limit:
+        box.close()
+        box = None
 
 
 def _in_child() -> None:

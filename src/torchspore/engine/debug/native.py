@@ -27,6 +27,8 @@ NO_COMPILER = "TORCHSPORE_NO_NATIVE"
 _KEPT = 8
 """Libraries that stay in the folder: those of other versions of torch are in use by other environments."""
 _building: threading.Thread | None = None
+_waiting: Callable[[Any], None] | None = None
+"""Who gets the library when it is built."""
 
 
 def why_not() -> str:
@@ -44,15 +46,23 @@ def why_not() -> str:
 
 def load(use: Callable[[Any], None]) -> None:
     """Hands the library to `use`: at once where it was built before, else from a thread as soon as it is; never where that can't be."""
-    global _building
+    global _building, _waiting
     if why_not():
         return
     path = _library()
     if path.exists():
         _use(path, use)
-    elif _building is None:
-        _building = threading.Thread(target=_build_and_use, args=(path, use), name="torchspore-native", daemon=True)
+        return
+    _waiting = use
+    if _building is None:
+        _building = threading.Thread(target=_build_and_use, args=(path,), name="torchspore-native", daemon=True)
         _building.start()
+
+
+def unload() -> None:
+    """Nobody waits for the library any longer."""
+    global _waiting
+    _waiting = None
 
 
 def build() -> bool:
@@ -65,11 +75,11 @@ def build() -> bool:
     return path.exists()
 
 
-def _build_and_use(path: Path, use: Callable[[Any], None]) -> None:
+def _build_and_use(path: Path) -> None:
     try:
         _build(path)
-        if path.exists():
-            _use(path, use)
+        if path.exists() and _waiting is not None:
+            _use(path, _waiting)
     except OSError:                        # no room, no rights: Python's marks go on
         return
 

@@ -37,6 +37,7 @@ def limit(seconds: int) -> Outcome:
     if STORE.source("op_timeout")[0] == "default" or not seconds:
         if boxes.box is not None:
             boxes.box.limit(0)
+            boxes.spare()
         if not seconds:
             return Outcome.applied("the device's own limit holds; the CPU has none")
         return Outcome.applied("nothing is watched until the program sets it")
@@ -112,6 +113,7 @@ def _off() -> None:
         with contextlib.suppress(ValueError):
             faults.handlers.remove(_failed)
             atexit.unregister(_ended)
+        boxes.spare()
 
 
 # ---- what calls for a record

@@ -69,9 +69,10 @@ struct Thread {
   uint64_t start = 0;
   uint32_t id = 0;
   int depth = 0;
-  bool looked = false;
+  Board* of = nullptr;                // whose slot it is; a forked child that is watched has a board of its own
   void join() {
-    looked = true;
+    of = board;
+    slot = nullptr;
     id = uint32_t(syscall(SYS_gettid));
     for (auto& free : board->slots) {
       uint64_t nobody = 0;
@@ -79,7 +80,7 @@ struct Thread {
     }
   }
   ~Thread() {
-    if (slot != nullptr && is_on) { slot->start = 0; slot->thread = 0; }
+    if (slot != nullptr && is_on && of == board) { slot->start = 0; slot->thread = 0; }
   }
 };
 thread_local Thread here;
@@ -129,7 +130,7 @@ bool is_wrapper(const at::RecordFunction& function) { return strncmp(function.na
 
 std::unique_ptr<at::ObserverContext> begin(const at::RecordFunction& function) {
   if (!is_on.load(std::memory_order_relaxed) || is_wrapper(function) || here.depth++ > 0) return nullptr;
-  if (!here.looked) here.join();
+  if (here.of != board) here.join();
   here.start = now();
   here.entry = nullptr;
   if (here.slot != nullptr) {

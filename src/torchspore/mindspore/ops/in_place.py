@@ -1,6 +1,7 @@
 """Operators that write into their Tensor, which the underscore at the end of a name says, and methods beside functions of another form."""
 from __future__ import annotations
 
+import contextlib
 import inspect
 import math
 from collections.abc import Callable
@@ -256,29 +257,15 @@ def _writing(compute: Callable[..., T], doc: str) -> Callable[..., Any]:
     """A method that writes what `compute` gives into its Tensor, and gives it back."""
 
     def method(self: Any, *args: Any, **kwargs: Any) -> Any:
-        try:
-            found = compute(raw(self), *unwrap(args), **unwrap(kwargs))
-        except TypeError:
-            _check_bound(compute, args, kwargs)
-            raise
-        write(self, found.to(self._t.dtype).expand(self._t.shape))
+        write(self, compute(raw(self), *unwrap(args), **unwrap(kwargs)).to(self._t.dtype).expand(self._t.shape))
         return self
+
+    with contextlib.suppress(ValueError):              # torch's own functions have no signature
+        first, *others = inspect.signature(compute).parameters.values()
+        method.__signature__ = inspect.Signature([first.replace(name="self"), *others])  # type: ignore[attr-defined]
 
     method.__doc__ = f"{doc} Written into the Tensor; gives it back."
     return explaining(method)
-
-
-def _check_bound(compute: Callable[..., T], args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-    """Raises TypeError where the arguments are not those of the method."""
-    try:
-        wanted = inspect.signature(compute)
-    except ValueError:                     # torch's own functions have none
-        return
-    try:
-        wanted.bind(None, *args, **kwargs)
-    except TypeError as error:
-        names = ", ".join(str(one) for one in list(wanted.parameters.values())[1:])
-        raise TypeError(f"expected the arguments ({names}): {error}.") from None
 
 
 def _set_data(self: Any, value: Any) -> None:

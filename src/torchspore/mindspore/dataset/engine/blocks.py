@@ -76,44 +76,34 @@ def collect(rows: Iterator[Any], most: int = ROWS) -> Iterator[tuple[list[Any], 
             return
 
 
-def run(operations: list[Any], values: list[Any], keys: list[tuple[int, ...]]) -> list[Any]:
-    """Each value after all operations; `keys` tell the random streams of the rows."""
-    current: Any = values
-    streams: list[Any] = [None] * len(values)
+def run(operations: list[Any], column: Any, key_of: Callable[[int], tuple[int, ...]]) -> Any:
+    """A block's column after all operations, a stack or a list of values; `key_of(place)` tells the random stream of a row."""
+    streams: list[Any] = [None] * len(column)
     for operation in operations:
         apply: Callable[[np.ndarray], np.ndarray] | None = getattr(operation, "_apply_stack", None)
         if apply is not None:
-            current = _stacked(current)
-            if type(current) is np.ndarray:
-                current = apply(current)
+            column = _stacked(column)
+            if type(column) is np.ndarray:
+                column = apply(column)
                 continue
-        many: Callable[[list[Any]], list[Any]] | None = getattr(operation, "_apply_rows", None)
+        many: Callable[[list[Any]], Any] | None = getattr(operation, "_apply_rows", None)
         if many is not None:
-            current = many(list(current))
+            column = many(list(column))
             continue
         found = []
-        for number, key in enumerate(keys):
-            randomness.enter_row(key, streams[number])
-            found.append(operation(current[number, ...] if type(current) is np.ndarray else current[number]))
-            streams[number] = randomness.leave_row()
-        current = found
-    return [current[number, ...] for number in range(len(values))] if type(current) is np.ndarray else current
+        for place, value in enumerate(values(column)):
+            outer = randomness.enter_row(key_of(place), streams[place])
+            try:
+                found.append(operation(value))
+            finally:
+                streams[place] = randomness.leave_row(outer)
+        column = found
+    return column
 
 
 def are_for_many(operations: list[Any]) -> bool:
     """Whether each step takes stacks or lists of rows."""
     return all(hasattr(one, "_apply_stack") or hasattr(one, "_apply_rows") for one in joined(operations))
-
-
-def run_whole(operations: list[Any], column: Any) -> Any:
-    """A block's column after operations that all take stacks or lists of rows."""
-    for operation in operations:
-        column = _stacked(column) if hasattr(operation, "_apply_stack") else column
-        if type(column) is np.ndarray and hasattr(operation, "_apply_stack"):
-            column = operation._apply_stack(column)
-        else:
-            column = operation._apply_rows(list(column))
-    return column
 
 
 def _stacked(values: Any) -> Any:

@@ -210,7 +210,7 @@ class _Plan:
         """A block of rows, the first of which has the number `first`, after all operations."""
         if builtin:
             try:
-                found = blocks.run_whole(self._joined, columns[self.positions[0]])
+                found = blocks.run(self._joined, columns[self.positions[0]], lambda place: (*self._key, first + place))
                 return [found if new else columns[index] for new, index in self._sources]
             except Exception:              # row by row, so that the error is the right row's
                 pass
@@ -256,9 +256,9 @@ class _Plan:
         """Several rows after all operations, together; one by one where that raises, so that the error is the right row's."""
         position = self.positions[0]
         try:
-            values = blocks.run(self._joined, [row[position] for _, row in block], [(*self._key, number) for number, _ in block])
+            column = [row[position] for _, row in block]
+            values = blocks.values(blocks.run(self._joined, column, lambda place: (*self._key, block[place][0])))
         except Exception:
-            randomness.leave_row()
             for item in block:
                 yield self.apply(item)
             return
