@@ -90,14 +90,15 @@ def _device(target: str) -> Iterator[Finding]:
     import torchspore
 
     torchspore.install()
-    from torchspore.engine import device, hardware
+    from torchspore.engine import device
+    from torchspore.engine.hardware import devices
     from torchspore.mindspore import context, installation
 
     count = _or_none(lambda: device.count(target))
     if not count:
         yield _absent(target)
         return
-    name = hardware.name(target, 0) if target != "CPU" else f"CPU ({os.cpu_count()} cores)"
+    name = devices.name(target, 0) if target != "CPU" else f"CPU ({os.cpu_count()} cores)"
     try:
         context.set_context(device_target=target)
     except Exception as error:

@@ -6,7 +6,8 @@ from typing import Any
 
 import torch
 
-from torchspore.engine import device, hardware
+from torchspore.engine import device
+from torchspore.engine.hardware import devices
 
 
 class _Here:
@@ -48,7 +49,7 @@ def number(stream: Any) -> int:
 
 def device_name() -> str:
     """The target that operators run on."""
-    return hardware.current_target()
+    return devices.current_target()
 
 
 def device_number() -> int:

@@ -10,7 +10,8 @@ from typing import Any
 import torch
 
 from torchspore.base.versions import installed
-from torchspore.engine import device, hardware
+from torchspore.engine import device
+from torchspore.engine.hardware import devices
 from torchspore.names import mindspore_version
 
 PACKAGES = ("numpy", "scipy", "opencv-python-headless", "pillow", "protobuf", "safetensors", "rich", "tensorboardX", "onnx", "onnxscript",
@@ -88,8 +89,8 @@ def _accelerators() -> dict[str, str]:
     found = {}
     for target in ("GPU", "Ascend"):
         for index in range(device.count(target)):
-            memory = getattr(hardware.properties(target, index), "total_memory", 0)
-            found[f"{target} {index}"] = f"{hardware.name(target, index)}, {_gib(int(memory))}"
+            memory = getattr(devices.properties(target, index), "total_memory", 0)
+            found[f"{target} {index}"] = f"{devices.name(target, index)}, {_gib(int(memory))}"
     return found or {"GPU, Ascend": "none"}
 
 

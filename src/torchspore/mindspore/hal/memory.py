@@ -3,33 +3,33 @@ from __future__ import annotations
 
 from typing import Any
 
-from torchspore.engine import hardware
+from torchspore.engine.hardware import devices
 from torchspore.mindspore.hal.device import present
 
 
 def memory_allocated(device_target: str | None = None) -> int:
     """Bytes that Tensors hold now."""
-    return hardware.memory(present("memory_allocated", device_target))["memory_allocated"]
+    return devices.memory(present("memory_allocated", device_target))["memory_allocated"]
 
 
 def memory_reserved(device_target: str | None = None) -> int:
     """Bytes that torch has taken from the device."""
-    return hardware.memory(present("memory_reserved", device_target))["memory_reserved"]
+    return devices.memory(present("memory_reserved", device_target))["memory_reserved"]
 
 
 def max_memory_allocated(device_target: str | None = None) -> int:
     """The most bytes that Tensors held at once."""
-    return hardware.memory(present("max_memory_allocated", device_target))["max_memory_allocated"]
+    return devices.memory(present("max_memory_allocated", device_target))["max_memory_allocated"]
 
 
 def max_memory_reserved(device_target: str | None = None) -> int:
     """The most bytes that torch had taken at once."""
-    return hardware.memory(present("max_memory_reserved", device_target))["max_memory_reserved"]
+    return devices.memory(present("max_memory_reserved", device_target))["max_memory_reserved"]
 
 
 def memory_stats(device_target: str | None = None) -> dict[str, Any]:
     """The four figures, and what is reserved and held by no Tensor, under MindSpore's names."""
-    found = hardware.memory(present("memory_stats", device_target))
+    found = devices.memory(present("memory_stats", device_target))
     return {
         "total_reserved_memory": found["memory_reserved"], "total_allocated_memory": found["memory_allocated"],
         "total_idle_memory": found["memory_reserved"] - found["memory_allocated"],
@@ -46,7 +46,7 @@ def memory_summary(device_target: str | None = None) -> str:
 
 def reset_peak_memory_stats(device_target: str | None = None) -> None:
     """Starts the largest figures anew."""
-    hardware.reset_peaks(present("reset_peak_memory_stats", device_target))
+    devices.reset_peaks(present("reset_peak_memory_stats", device_target))
 
 
 reset_max_memory_allocated = reset_max_memory_reserved = reset_peak_memory_stats
@@ -54,4 +54,4 @@ reset_max_memory_allocated = reset_max_memory_reserved = reset_peak_memory_stats
 
 def empty_cache() -> None:
     """Gives memory that no Tensor holds back to the device."""
-    hardware.empty_cache(hardware.current_target())
+    devices.empty_cache(devices.current_target())

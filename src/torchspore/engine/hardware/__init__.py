@@ -1,0 +1,1 @@
+"""The devices of this machine, and what is set on them."""
