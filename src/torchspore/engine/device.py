@@ -98,6 +98,7 @@ def _wake(target: str, device: torch.device) -> None:
             f"{_at('device_target')}device_target={target!r}, device_id={device.index}: it is there, and takes no array: {said}.\n"
             f"found: {found()}.\n\nhint: {command} says more; torchspore run --device CPU {_script()} runs without it."
         ) from None
+    torch.accelerator.set_device_index(device)          # what names no device, as the recording of CUDA graphs, means this one
     _awake.add(device)
 
 
@@ -137,6 +138,16 @@ def place(call: str, wanted: str) -> torch.device:
 def has_queue() -> bool:
     """Says whether operators on the current device run behind Python's back, in a queue."""
     return str(STORE.get("device_target")) != "CPU"
+
+
+def backend() -> Any:
+    """torch's module for the accelerator that operators run on: `torch.cuda`, or `torch.npu`, which has the same names."""
+    return torch.cuda if STORE.get("device_target") == "GPU" else npu()
+
+
+def wait() -> None:
+    """Waits until the accelerator has done what it was given."""
+    torch.accelerator.synchronize(current())
 
 
 def name() -> str:
