@@ -299,13 +299,35 @@ def test_on_a_gpu_the_switches_reach_torch(monkeypatch: pytest.MonkeyPatch) -> N
         assert (torch.backends.cudnn.conv.fp32_precision, torch.backends.cuda.matmul.fp32_precision) == ("ieee", "tf32")
         rounding.conv(True), rounding.matmul(False)
         assert (torch.backends.cudnn.conv.fp32_precision, torch.backends.cuda.matmul.fp32_precision) == ("tf32", "ieee")
-        monkeypatch.setitem(STORE._acting, "conv_dgrad_algo", "algo_0")
-        assert str(convolution.choose("algo_0")) == (
-            "applied: conv_fprop_algo normal, conv_dgrad_algo algo_0, conv_wgrad_algo normal")
-        assert convolution.named
+        assert str(convolution.data("algo_0")) == "applied: cuDNN's algo_0" and convolution.named
+        assert str(convolution.forward("performance")) == "applied: all are tried once a shape"
+        assert str(convolution.data("normal")) == "applied: torch chooses" and convolution.named
+        convolution.forward("normal")
+        assert not convolution.named
         monkeypatch.setattr(torch.version, "hip", "6.4")
-        assert str(convolution.choose("algo_0")) == "no effect here: MIOpen of ROCm has no algorithms of these names"
+        monkeypatch.setattr(torch.backends.cudnn, "benchmark", False)
+        assert str(convolution.data("algo_0")) == "no effect here: MIOpen of ROCm has no algorithms of these names"
+        assert str(convolution.data("performance")) == "applied: MIOpen tries its algorithms" and torch.backends.cudnn.benchmark
+        assert str(convolution.data("normal")) == "applied: MIOpen chooses" and not torch.backends.cudnn.benchmark
         assert not convolution.named
     finally:
         for where, value in kept:
             where.fp32_precision = value
+
+
+def test_a_call_that_is_refused_leaves_the_algorithms_as_they_were(monkeypatch: pytest.MonkeyPatch) -> None:
+    import mindspore
+
+    from torchspore.context.store import STORE
+    from torchspore.errors import EffectRefused
+
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(convolution, "_nowhere", lambda: "")
+    monkeypatch.setattr("torchspore.engine.hardware.rounding.conv", lambda value: effects.Outcome.refused("no") if not value else
+                        effects.Outcome.applied())
+    with scope(gpu_config={"conv_dgrad_algo": "algo_1"}):
+        assert convolution.named
+        with pytest.raises(EffectRefused):
+            mindspore.set_context(gpu_config={"conv_dgrad_algo": "normal", "conv_allow_tf32": False})
+        assert convolution.named and STORE.get("conv_dgrad_algo") == "algo_1"
+    assert not convolution.named

@@ -37,17 +37,36 @@ _lock = threading.Lock()
 
 # ---- the options
 
-def choose(_: str) -> Outcome:
-    """Makes an algorithm act. Looks at all three directions, as one operator serves them."""
+_wanted = dict.fromkeys((side.option for side in DIRECTIONS), "normal")
+
+
+def forward(name: str) -> Outcome:
+    """Makes `conv_fprop_algo` act."""
+    return _choose(FORWARD, name)
+
+
+def data(name: str) -> Outcome:
+    """Makes `conv_dgrad_algo` act."""
+    return _choose(DATA, name)
+
+
+def filter(name: str) -> Outcome:
+    """Makes `conv_wgrad_algo` act."""
+    return _choose(FILTER, name)
+
+
+def _choose(side: Direction, name: str) -> Outcome:
+    """Says whether any direction has a name, as one operator serves all three."""
     global named
-    algorithms = _asked()
+    _wanted[side.option] = name
+    algorithms = set(_wanted.values())
     where = _nowhere()
-    named = set(algorithms) != {"normal"} and not where
+    named = algorithms != {"normal"} and not where and torch.version.hip is None
     if where:
         return Outcome.no_effect(where)
     if torch.version.hip is not None:
-        return _choose_on_rocm(algorithms)
-    return Outcome.applied(", ".join(f"{side.option} {name}" for side, name in zip(DIRECTIONS, algorithms)))
+        return _choose_on_rocm(name, algorithms)
+    return Outcome.applied({"normal": "torch chooses", "performance": "all are tried once a shape"}.get(name, f"cuDNN's {name}"))
 
 
 def _nowhere() -> str:
@@ -57,13 +76,11 @@ def _nowhere() -> str:
     return "" if STORE.get("device_target") == "GPU" else f"operators run on {STORE.get('device_target')}"
 
 
-def _choose_on_rocm(algorithms: tuple[str, ...]) -> Outcome:
+def _choose_on_rocm(name: str, algorithms: set[str]) -> Outcome:
     """AMD's MIOpen searches, and takes no names."""
-    global named
-    named = False
-    torch.backends.cudnn.benchmark = "performance" in algorithms
-    if set(algorithms) <= {"normal", "performance"}:
-        return Outcome.applied("MIOpen tries its algorithms" if "performance" in algorithms else "MIOpen chooses")
+    torch.backends.cudnn.benchmark = "performance" in algorithms and not torch.backends.cudnn.deterministic
+    if name in ("normal", "performance"):
+        return Outcome.applied("MIOpen tries its algorithms" if name == "performance" else "MIOpen chooses")
     return Outcome.no_effect("MIOpen of ROCm has no algorithms of these names")
 
 
