@@ -29,7 +29,7 @@ def fake(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeCudnn]:
     made = FakeCudnn()
     monkeypatch.setattr(cudnn, "library", lambda: made)
     monkeypatch.setattr(cudnn, "stream_of", lambda device: 77)
-    monkeypatch.setattr(convolution, "applies", lambda x, weight: x.dtype in cudnn.DTYPES)
+    monkeypatch.setattr(convolution, "applies", lambda x, weight: x.dtype in cudnn.DTYPES and not convolution._in_transform())
     monkeypatch.setattr(convolution, "_plans", {})
     monkeypatch.setattr(cudnn._threads, "handles", {}, raising=False)
     yield made
@@ -131,6 +131,31 @@ def test_gradients_of_gradients(fake: FakeCudnn) -> None:
     with by("gemm", "algo_1", "algo_1"):
         found = [t.asnumpy() for t in ops.grad(second, (0, 1))(x, w)]
     near(found, wanted, 1e-4)
+
+
+@pytest.mark.parametrize(("call", "named"), [
+    (lambda x, w: ops.jvp(ops.conv2d, (x, w), (ops.ones_like(x), ops.ones_like(w)))[1], False),
+    (lambda x, w: ms.jacrev(lambda w: ops.conv2d(x, w).sum())(w), False),
+    (lambda x, w: ms.jacfwd(lambda w: ops.conv2d(x, w).sum((1, 2, 3)))(w), False),
+    (lambda x, w: ops.vmap(lambda a: ops.conv2d(a, w))(ops.stack((x, x * 2))), False),
+    (lambda x, w: ops.vjp(lambda x: ops.conv2d(x, w), x)[1](ops.ones((2, 4, 4, 4)))[0], True),
+])
+def test_transforms_of_torch_func_have_torch_s_own(fake: FakeCudnn, call: Any, named: bool) -> None:
+    x, w = numbers(2, 3, 6, 6), numbers(4, 3, 3, 3)
+    wanted = call(x, w).asnumpy()
+    with by("gemm", "algo_1", "algo_1"):
+        near([call(x, w).asnumpy()], [wanted])
+    assert bool(fake.calls) == named
+
+
+def test_rows_of_gradients_one_by_one(fake: FakeCudnn) -> None:
+    x, w = torch.randn(2, 3, 6, 6), torch.randn(4, 3, 3, 3, requires_grad=True)
+    with by("gemm", "algo_1", "algo_1"):
+        out = convolution.convolve(x, w, None, [1, 1], [0, 0], [1, 1], 1)
+        rows = torch.randn(3, *out.shape)
+        (found,) = torch.autograd.grad(out, w, rows, is_grads_batched=True)
+    (wanted,) = torch.autograd.grad(torch.conv2d(x, w), w, rows, is_grads_batched=True)
+    torch.testing.assert_close(found, wanted)
 
 
 def test_the_calls_of_a_convolution_in_order(fake: FakeCudnn) -> None:

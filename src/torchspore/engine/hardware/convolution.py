@@ -18,6 +18,7 @@ from torchspore.base.text import one_of
 from torchspore.context import effects
 from torchspore.context.effects import Outcome
 from torchspore.context.store import STORE
+from torchspore.engine import private
 from torchspore.engine.hardware import cudnn
 from torchspore.engine.hardware.cudnn import DTYPES, Job, Plan, Refused
 from torchspore.engine.hardware.cudnn_calls import DATA, DIRECTIONS, FILTER, FORWARD, Direction
@@ -92,7 +93,17 @@ def _asked() -> tuple[str, ...]:
 
 def applies(x: T, weight: T) -> bool:
     """Whether a convolution of these may run by a named algorithm."""
-    return x.is_cuda and x.dtype in DTYPES and weight.device == x.device
+    if not (x.is_cuda and x.dtype in DTYPES and weight.device == x.device):
+        return False
+    return not _in_transform()
+
+
+def _in_transform() -> bool:
+    """Whether `torch.func` computes here, for `jvp`, `vmap` or a Jacobian: it has derivatives for torch's own operators alone."""
+    if not private.in_transform():
+        return False
+    effects.note("convolutions", "inside of vmap, jvp and Jacobians torch chooses the algorithm")
+    return True
 
 
 def convolve(x: T, weight: T, bias: T | None, stride: Any, padding: Any, dilation: Any, groups: int) -> T:
@@ -219,6 +230,21 @@ for _name, _gradient in (
     ("conv_forward", _gradient_of_forward), ("conv_data", _gradient_of_data), ("conv_filter", _gradient_of_filter),
 ):
     torch.library.register_autograd(f"torchspore::{_name}", _gradient, setup_context=_keep, lib=_library)
+
+
+def _one_by_one(operator: Any) -> Any:
+    """`vmap` of an operator: each row by itself, so that the named algorithm is the one that runs."""
+
+    def rows(info: Any, in_dims: tuple[Any, ...], first: T, second: T, *how: Any) -> tuple[T, int]:
+        parts = [given.unbind(axis) if axis is not None else [given] * info.batch_size
+                 for given, axis in zip((first, second), in_dims)]
+        return torch.stack([operator(a, b, *how) for a, b in zip(*parts)]), 0
+
+    return rows
+
+
+for _side, _name in ((FORWARD, "conv_forward"), (DATA, "conv_data"), (FILTER, "conv_filter")):
+    torch.library.register_vmap(f"torchspore::{_name}", _one_by_one(OPERATORS[_side]), lib=_library)
 
 
 # ---- plans
