@@ -91,6 +91,11 @@ def _run(operator: Any, *arguments: Any, **keywords: Any) -> Any:
         counts["to_host"] += 1
         if not keywords.get("non_blocking"):
             _wait("a copy to the host")
+    _check_places(operator, arguments, keywords)
+    # torch hands a number over as one where the operator's schema has a tensor.
+    kinds = [str(one.type) for one in operator._schema.arguments]
+    arguments = tuple(torch.as_tensor(v) if kind == "Tensor" and isinstance(v, (int, float, complex)) else v
+                      for kind, v in zip(kinds, arguments))
     pairs: dict[int, tuple[torch.Tensor, torch.Tensor]] = {}
 
     def on_host(value: Any) -> Any:
@@ -109,6 +114,19 @@ def _run(operator: Any, *arguments: Any, **keywords: Any) -> Any:
     if not stays:
         return out
     return pytree.tree_map_only(torch.Tensor, lambda t: pairs[id(t)][0] if id(t) in pairs else _there(t), out)
+
+
+_INDEXING = ("index", "index_put", "index_put_", "_index_put_impl_", "_unsafe_index", "_unsafe_index_put")
+
+
+def _check_places(operator: Any, arguments: Any, keywords: Any) -> None:
+    """Refuses what a real device refuses: operands that lie elsewhere. Numbers may, and indices, which it waits for."""
+    for t in pytree.tree_leaves((arguments, keywords)):
+        if isinstance(t, torch.Tensor) and not _is_there(t) and t.dim():
+            if operator.overloadpacket.__name__ not in _INDEXING:
+                both = f"{NAME}:0 and {t.device}"
+                raise RuntimeError(f"Expected all tensors to be on the same device, but found at least two devices, {both}!")
+            _wait("indices of the host")
 
 
 def _convolution(x: Any, w: Any, *how: Any) -> Any:
@@ -171,3 +189,19 @@ def counted() -> Iterator[Counter[str]]:
     found: Counter[str] = Counter()
     yield found
     found.update(counts)
+
+
+def pytest_configure() -> None:
+    """With `-p stand_in`, tests run on the device: `python -m pytest -p stand_in tests/parity/test_cases.py`."""
+    import torchspore
+
+    torchspore.install()
+    begin()
+    from torchspore.context.store import STORE
+
+    STORE.learn_default("device_target", "GPU")
+
+
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    """Says how much ran on the device."""
+    terminalreporter.write_line(f"stand-in: {dict(counts)}")

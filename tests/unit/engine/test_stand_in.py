@@ -4,6 +4,7 @@ A training step hands work over and goes on: no transfer, no wait. Each program 
 """
 from __future__ import annotations
 
+import ast
 import json
 from pathlib import Path
 from typing import Any
@@ -176,3 +177,14 @@ def test_numbers_waiting_and_moving() -> None:
     assert (told["host"], told["back"], told["mixed"]) == ("CPU", ["spore:0", True], "spore:0")
     assert told["to"] == ["CPU", "spore:0", "Float16"]
     assert told["moves"][0] == 2
+
+
+@pytest.mark.parametrize("files", [
+    "ops_elementwise", pytest.param("ops_array,ops_methods,nn_layers,mint_functions,nn_optim", marks=pytest.mark.slow),
+])
+def test_operator_records_hold_on_it(files: str) -> None:
+    words = "-m", "pytest", "-q", "-n", "0", "-p", "stand_in", "-p", "no:cacheprovider", "tests/parity/test_cases.py"
+    ended = running.python(*words, cwd=TESTS.parent, extra={"PARITY": files, "OMP_NUM_THREADS": "1"}, timeout=400)
+    assert ended.code == 0, ended.out[-3000:]
+    ran = ast.literal_eval(next(line for line in ended.out.splitlines() if line.startswith("stand-in: ")).partition(": ")[2])
+    assert ran["operators"] > 500 and ran["to_device"] > 100

@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from torchspore.engine.create import length
+from torchspore.engine.create import constant, length
 from torchspore.mindspore.ops.declare import op
 
 T = torch.Tensor
@@ -249,7 +249,7 @@ def roll(input: T, shifts: Any, dims: Any = None) -> T:
 @op(methods=("repeat_interleave",))
 def repeat_interleave(input: T, repeats: Any, axis: int | None = None) -> T:
     """Each element `repeats` times in a row along `axis`."""
-    return torch.repeat_interleave(input, torch.as_tensor(repeats) if isinstance(repeats, (list, tuple)) else repeats, axis)
+    return torch.repeat_interleave(input, constant(repeats, input.device) if isinstance(repeats, (list, tuple)) else repeats, axis)
 
 
 @op(methods=("narrow",))
