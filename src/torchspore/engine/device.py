@@ -135,6 +135,18 @@ def place(call: str, wanted: str) -> torch.device:
     return current()
 
 
+def home() -> str:
+    """The `device_target` on which Tensors are made."""
+    return str(STORE.get("device_target"))
+
+
+def is_home(wanted: str) -> bool:
+    """Whether a text names the device on which Tensors are made, by its target or with its index; another one where that is forced."""
+    if STORE.source("device_target")[0] == "forced environment" and wanted.partition(":")[0] in _TYPES:
+        return True
+    return wanted in (home(), f"{home()}:{STORE.get('device_id')}")
+
+
 def has_queue() -> bool:
     """Says whether operators on the current device run behind Python's back, in a queue."""
     return str(STORE.get("device_target")) != "CPU"

@@ -4,6 +4,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
+import mindspore
 import pytest
 import torch
 
@@ -115,6 +116,14 @@ def test_where_a_tensor_goes(monkeypatch: pytest.MonkeyPatch) -> None:
     set_context(device_target="CPU")
     with pytest.raises(DeviceNotFound, match=r"operators run on CPU\.\n\nhint: write mindspore.set_device\('GPU'\)"):
         device.place("to", "GPU")
+
+
+def test_where_tensors_are_made() -> None:
+    assert [device.is_home(name) for name in ("CPU", "CPU:0", "GPU", "Ascend", "cpu", "")] == [True, True, False, False, False, False]
+    set_context(device_target="GPU", device_id=1)
+    assert [device.is_home(name) for name in ("CPU", "GPU", "GPU:1", "GPU:0")] == [False, True, True, False]
+    with pytest.raises(ValueError, match=r"Tensor\(device='CPU'\): expected 'GPU' or None\."):
+        mindspore.Tensor([1.0], device="CPU")
 
 
 def test_why_a_device_can_t_be_used(monkeypatch: pytest.MonkeyPatch) -> None:

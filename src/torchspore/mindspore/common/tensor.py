@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from torchspore.engine import create, dtypes, eager, hooks
+from torchspore.engine import device as placing
 from torchspore.engine import tensor as engine
 from torchspore.engine.graph import thread_state
 from torchspore.engine.tensor import TensorBase, measured, raw, rebind, wrap
@@ -329,12 +330,17 @@ class _TensorHookHandle:
 
 
 def check_device(call: str, device: Any) -> None:
-    """Raises TypeError or ValueError for what is no place that a single Tensor can be put in: it is 'CPU' or where all are."""
+    """Raises TypeError or ValueError for what is not where Tensors are made: the device of the process, by its target or with its index.
+
+    Where TORCHSPORE_DEVICE chose another device than the program names, that one is meant.
+    """
+    own = placing.home()
     if not isinstance(device, str):
-        raise TypeError(f"{call}(device={device!r:.40}): expected 'CPU' or None, got {type(device).__name__}.")
-    if device != "CPU":
+        raise TypeError(f"{call}(device={device!r:.40}): expected {own!r} or None, got {type(device).__name__}.")
+    if not placing.is_home(device):
         raise ValueError(
-            f"{call}(device={device!r:.40}): expected 'CPU' or None.\n\nhint: write set_context(device_target=...) for all Tensors."
+            f"{call}(device={device!r:.40}): expected {own!r} or None.\n\nhint: write set_context(device_target=...) for all Tensors, or "
+            "move_to behind it for one."
         )
 
 

@@ -209,7 +209,7 @@ class CellState:
     def to(self, *args: Any, **kwargs: Any) -> Any:
         """Casts Parameters and buffers that hold floating numbers: `to(dtype)`, `to(tensor)` or `to(device, dtype)`; gives itself back.
 
-        The device is 'CPU', where that is where all are, or None; `non_blocking` waits for nothing, as nothing moves. Raises TypeError for
+        The device is that of the process, where all are, or None; `non_blocking` waits for nothing, as nothing moves. Raises TypeError for
         a dtype of whole numbers and for what is none of these.
         """
         device, dtype = _destination(args, kwargs)
