@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import os
-
+from torchspore.base import cores
 from torchspore.context.kinds import UINT32, Choice, Int, Size
 from torchspore.context.option import On, Option, When
 from torchspore.errors import LateDeviceChange, OptionValueError
@@ -48,7 +47,7 @@ op_timeout = Option(
         "to the device.",
 )
 runtime_num_threads = Option(
-    kind=Int(0), default=lambda device: min(30, os.cpu_count() or 1), effect="engine.threads:cap", process_wide=True, in_graph_key=True,
+    kind=Int(0), default=lambda device: min(30, cores.usable()), effect="engine.threads:cap", process_wide=True, in_graph_key=True,
     example="set_context(runtime_num_threads=4)",
     since="1.7",
     doc="How many threads the CPU kernels may use. No more than one a core is ever used; 0 leaves the number to torch.",
