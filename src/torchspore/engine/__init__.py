@@ -10,6 +10,7 @@ from torchspore.engine.memory import freed
 
 device.tell_default()
 effects.expect_graph = eager.expect_graph
+eager.await_first()
 effects.engine_loaded()
 effects.note("memory", freed.keep_freed_blocks())
 if os.environ.get("MINDSPORE_DUMP_CONFIG") or os.environ.get("MINDSPORE_CONFIG_PATH"):

@@ -6,6 +6,7 @@ from typing import Any
 
 import torch
 
+from torchspore.base.frames import user_line
 from torchspore.context import effects
 from torchspore.context.effects import Outcome
 from torchspore.context.options import OPTIONS
@@ -16,6 +17,8 @@ from torchspore.engine.tensor import TensorBase, tensors
 from torchspore.errors import DeviceFailed
 
 wait_for_each = False
+awaits_first = False
+"""Whether the first operator of the program is still to come."""
 _graph_options: set[str] = set()
 """Options that only graphs read and that strict mode watches."""
 
@@ -57,10 +60,26 @@ def after(out: Any) -> None:
     if device.awaits_use:
         for t in tree.listed(out):
             device.used(t)
+    if awaits_first:
+        _begin()
     if wait_for_each:
         _finish()
     if _graph_options and not STORE.graph_mode and engine.frame() is None:
         _miss_graph()
+
+
+def await_first() -> None:
+    """Makes the first operator report itself: what limits memory can't change any more from there on."""
+    global awaits_first
+    awaits_first = True
+    engine.follow_operators(True)
+
+
+def _begin() -> None:
+    global awaits_first
+    awaits_first = False
+    engine.follow_operators(False)
+    effects.operator_ran(user_line() or "<unknown>")
 
 
 def _finish() -> None:
