@@ -13,6 +13,10 @@ effects.expect_graph = eager.expect_graph
 eager.await_first()
 effects.engine_loaded()
 effects.note("memory", freed.keep_freed_blocks())
+if effects.is_explaining():
+    from torchspore.engine.memory import peak
+
+    peak.watch()
 if os.environ.get("MINDSPORE_DUMP_CONFIG") or os.environ.get("MINDSPORE_CONFIG_PATH"):
     from torchspore.engine.debug import dump
 

@@ -269,6 +269,13 @@ bool torchspore_memory_mark(uint64_t address, uint8_t kind) {
   return true;
 }
 
+// A value that takes the place of a Parameter's or an optimizer's counts as that.
+void torchspore_memory_follow(uint64_t before, uint64_t address) {
+  std::lock_guard<std::mutex> held(lock);
+  auto old = blocks.find(reinterpret_cast<void*>(before)), found = blocks.find(reinterpret_cast<void*>(address));
+  if (old != blocks.end() && found != blocks.end() && old->second.kind >= kParameter) move(found->second, old->second.kind);
+}
+
 // What this thread takes from now on counts as `kind`; kKinds leaves it to where it is taken.
 void torchspore_memory_phase(uint8_t kind) { here.kind = kind >= kKinds ? 0 : kind + 1; }
 

@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import torch
+
 from torchspore.engine.native import Source
 
 KINDS = ("activation", "gradient", "workspace", "parameter", "optimizer state")
@@ -102,6 +104,7 @@ def start() -> bool:
         found.torchspore_memory_on.restype = found.torchspore_memory_mark.restype = ctypes.c_bool
         found.torchspore_memory_limit.argtypes = [ctypes.c_uint64, ctypes.c_char_p]
         found.torchspore_memory_mark.argtypes = [ctypes.c_uint64, ctypes.c_uint8]
+        found.torchspore_memory_follow.argtypes = [ctypes.c_uint64, ctypes.c_uint64]
         found.torchspore_memory_phase.argtypes = [ctypes.c_uint8]
         found.torchspore_memory_refusal.restype = found.torchspore_memory_blocks.restype = ctypes.c_uint64
         found.torchspore_memory_refusal.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_uint64]
@@ -145,6 +148,16 @@ def reset_peak() -> None:
 def mark(address: int, kind: int) -> bool:
     """Says what the block at `address` is; False where there is none."""
     return bool(_library.torchspore_memory_mark(address, kind))
+
+
+def follow(before: torch.Tensor, now: torch.Tensor) -> None:
+    """Says that `now` takes the place of `before`, which may be a Parameter."""
+    if type(before) is torch.Tensor is type(now) and _lies_here(before) and _lies_here(now):
+        _library.torchspore_memory_follow(before.untyped_storage().data_ptr(), now.untyped_storage().data_ptr())
+
+
+def _lies_here(t: torch.Tensor) -> bool:
+    return t.device.type == "cpu" and t.layout is torch.strided
 
 
 def phase(kind: int | None) -> None:

@@ -2,11 +2,13 @@
 from __future__ import annotations
 
 import gc
+import sys
 from collections.abc import Iterable
 from typing import Any
 
 import torch
 
+from torchspore.base.frames import near, user_line
 from torchspore.engine.dtypes import FROM_TORCH
 from torchspore.engine.front import FRONT
 from torchspore.engine.memory import counter
@@ -28,6 +30,18 @@ def size(count: int) -> str:
     while value >= 1024 and unit < len(_UNITS) - 1:
         value, unit = value / 1024, unit + 1
     return f"{value:.1f} {_UNITS[unit]}" if unit else f"{count} B"
+
+
+def born(parameter: TensorBase) -> None:
+    """Tells the counter of a new Parameter, which is optimizer state where an optimizer makes it."""
+    kind, frame = counter.PARAMETER, sys._getframe(1)
+    while FRONT.optimizer is not None and frame.f_back is not None:
+        frame = frame.f_back
+        if isinstance(frame.f_locals.get("self"), FRONT.optimizer):
+            kind = counter.STATE
+            break
+    if parameter._t.device.type == "cpu" and parameter._t.layout is torch.strided:
+        counter.mark(parameter._t.untyped_storage().data_ptr(), kind)
 
 
 def settle() -> dict[int, str]:
@@ -78,9 +92,25 @@ def _label(block: Block, names: dict[int, str]) -> str:
     known = names.get(block.address, "")
     if known.startswith(("Parameter", "optimizer state")):
         return known
+    line = lines.get(block.address, ("", 0))
     operator = block.operator.removeprefix("aten::").rstrip("_")
     what = known or _described(block) or "a buffer"
-    return f"{what} of {operator}" if operator else what
+    place = f" ({near(line[0])})" if line[1] == block.size else ""
+    return (f"{what} of {operator}" if operator else what) + place
+
+
+lines: dict[int, tuple[str, int]] = {}
+"""By address of a block the user's line of the operator that gave it, and its size: the address may be another block's by now."""
+_MOST_LINES = 1 << 16
+
+
+def note(t: torch.Tensor) -> None:
+    """Notes the user's line as that of an operator's result."""
+    if type(t) is torch.Tensor and t.device.type == "cpu" and t.layout is torch.strided:
+        if len(lines) > _MOST_LINES:
+            lines.clear()
+        storage = t.untyped_storage()
+        lines[storage.data_ptr()] = (user_line() or "", storage.nbytes())
 
 
 def _described(block: Block) -> str:

@@ -8,10 +8,11 @@ import torch
 
 from torchspore.base.frames import near, user_line
 from torchspore.base.text import with_hint
+from torchspore.context import effects
 from torchspore.context.effects import Outcome
 from torchspore.context.options import OPTIONS
 from torchspore.context.store import STORE
-from torchspore.engine import device, private
+from torchspore.engine import device, eager, private
 from torchspore.engine.memory import counter, holders
 from torchspore.errors import OutOfMemory
 
@@ -54,21 +55,26 @@ def _on_cpu(name: str | None) -> Outcome:
             counter.limit(0, "")
             release()
         return Outcome.applied("no limit; nothing is counted")
-    if not counter.start():
+    if not counting():
         return Outcome.no_effect(f"the CPU's memory can't be counted: {counter.why_not() or 'the allocator was not built'}")
     size = int(_gigabytes(name) * GIB)
     counter.limit(size, _written(name))
     return Outcome.applied(f"Tensors on the CPU may take {holders.size(size)} from here on; what goes beyond is an error")
 
 
-keepers = 0
-"""How many others want memory to be counted."""
+def counting() -> bool:
+    """Begins to count, and to note the lines of operators; says whether memory can be counted."""
+    if not counter.is_on and counter.start():
+        eager.note_lines(True)
+    return counter.is_on
 
 
 def release() -> None:
-    """Stops counting where nobody wants it."""
-    if not keepers and not any(_gigabytes(name) for name in _NAMES):
+    """Stops counting where nobody wants it any longer."""
+    if counter.is_on and not effects.is_explaining() and not any(_gigabytes(name) for name in _NAMES):
         counter.stop()
+        eager.note_lines(False)
+        holders.lines.clear()
 
 
 def _written(name: str) -> str:
