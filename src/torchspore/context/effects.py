@@ -66,6 +66,7 @@ _outcomes: dict[str, Outcome] = {}
 _notes: dict[str, list[Note]] = {}
 _explaining = False
 _first_use: str | None = None
+_first_operator: str | None = None
 expect_graph: Callable[[str], None] | None = None
 """The engine's function that watches for operators outside of graphs."""
 _loaded = False
@@ -165,6 +166,18 @@ def device_used(line: str) -> None:
 def first_use() -> str | None:
     """Gives the user's line of the first operator on an accelerator, or None."""
     return _first_use
+
+
+def operator_ran(line: str) -> None:
+    """Marks the first operator on any device; `line` is the user's file:line. Later calls change nothing."""
+    global _first_operator
+    if _first_operator is None:
+        _first_operator = line
+
+
+def first_operator() -> str | None:
+    """Gives the user's line of the first operator, or None."""
+    return _first_operator
 
 
 def refusal(name: str, outcome: Outcome) -> StrictRefusal:

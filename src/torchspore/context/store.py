@@ -199,8 +199,8 @@ class Store:
 
     def _check(self, option: Option, setting: Setting, call: str) -> None:
         what = f"{call}({option.name}={short(setting.written)})"
-        used = effects.first_use()
-        if used is not None and option.when is When.BEFORE_DEVICE_USE and setting.value != self.get(option.key):
+        used = effects.first_use() or (effects.first_operator() if option.when is When.BEFORE_OPERATORS else None)
+        if used is not None and option.when is not When.ANY_TIME and setting.value != self.get(option.key):
             raise (option.late or LateChange)(
                 f"{what}: too late, the device was first used at {used}.\n\nhint: move this call above that line."
             )
