@@ -96,7 +96,7 @@ class NamelessFile:
     def _failed(self, error: OSError, size: int) -> OffloadFailed:
         return OffloadFailed(
             f"memory_offload: {self.folder}: {error.strerror or error} (a file without a name, {mib(self.size)} so far, {mib(size)} more)."
-            "\n\nhint: name a folder with more room, set_offload_context({'offload_path': ...}), or limit what is used there, 'offload_disk_size'."
+            "\n\nhint: name a folder with more room, set_offload_context({'offload_path': ...}), or a limit, 'offload_disk_size'."
         )
 
     def reserve(self, at: int, size: int) -> None:

@@ -151,6 +151,22 @@ def place_of(device: torch.device) -> Place | None:
     return host(device) if is_short(device) else None
 
 
+def somewhere(device: torch.device) -> Place:
+    """Where values of this device go whose graph was planned to let them go."""
+    return disk() if device.type == "cpu" else host(device)
+
+
+def in_graphs() -> int | None:
+    """What a graph is planned by: the bytes that its values may take; None where nothing of it moves."""
+    if not is_on():
+        return None
+    wanted = wishes()
+    if (not wanted.chooses and not wanted.values) or (wanted.values == "cpu" and devices.current().type == "cpu"):
+        _tell()
+        return None
+    return 0 if wanted.limit is None else int(_SHORT * wanted.limit)
+
+
 def is_short(device: torch.device) -> bool:
     """Whether the device has less memory left than the program wants; always, where it names no limit."""
     limit = wishes().limit
@@ -232,6 +248,12 @@ def _text() -> str:
         where = "the host's memory" if wanted.values != "disk" else f"a file without a name in {wanted.path}"
     when = "" if wanted.limit is None else f" while more than {nameless.mib(int(_SHORT * wanted.limit))} is in use"
     return f"values for the backward pass lie in {where} until they are needed{when}"
+
+
+def tell(of_graph: str) -> None:
+    """Tells what came of one graph."""
+    effects.report("memory_offload", Outcome.applied(of_graph))
+    effects.note(NOTES, _figures)
 
 
 def _tell() -> None:
