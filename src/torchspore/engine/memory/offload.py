@@ -167,6 +167,18 @@ def in_graphs() -> int | None:
     return 0 if wanted.limit is None else int(_SHORT * wanted.limit)
 
 
+def moves_state() -> bool:
+    """Whether the state of optimizers lies elsewhere between two steps."""
+    return bool(STORE.get("memory_offload")) and is_on() and bool(target := wishes().parameters) and (
+        target == "disk" if devices.current().type == "cpu" else True
+    )
+
+
+def moves_state_in_graphs() -> bool:
+    """The same of a captured step, which reads state where its kernels are."""
+    return devices.current().type == "cpu" and moves_state()
+
+
 def is_short(device: torch.device) -> bool:
     """Whether the device has less memory left than the program wants; always, where it names no limit."""
     limit = wishes().limit
@@ -314,6 +326,17 @@ def _values(value: Any, is_cpu: bool, uses_disk: bool) -> Outcome:
     return Outcome.applied(f"values for the backward pass go to {'disk' if value == 'disk' else 'the host'}")
 
 
+def _state(value: Any, is_cpu: bool, uses_disk: bool) -> Outcome:
+    if not value:
+        return Outcome.applied("the state of optimizers stays where it is")
+    if is_cpu:
+        if value == "cpu":
+            return Outcome.no_effect("on the CPU the state of optimizers lies in the host's memory already")
+        return Outcome.applied("the state of optimizers lies in files without names, and leaves memory after each step")
+    where = "the host's memory" if value == "cpu" else "files without names, in the host's memory as long as there is room,"
+    return Outcome.applied(f"in PYNATIVE_MODE the state of optimizers lies in {where} between two steps")
+
+
 def _aio(value: Any, is_cpu: bool, uses_disk: bool) -> Outcome:
     return _of_disk("threads read and write while the program goes on" if value else "the program waits for each read and write")(
         value, is_cpu, uses_disk,
@@ -333,7 +356,7 @@ _MEMBERS: dict[str, Callable[[Any, bool, bool], Outcome]] = {
     "cpu_ratio": _of_host_memory("at most the share {} of the host's memory"),
     "auto_offload": lambda value, *_: Outcome.applied("what lies idle moves" if value else "only what the other keys name moves"),
     "hbm_ratio": lambda *_: Outcome.applied(f"values move while more than {nameless.mib(int(_SHORT * (wishes().limit or 0)))} is in use"),
-    "offload_param": lambda value, *_: Outcome.not_built(),
+    "offload_param": _state,
 }
 
 

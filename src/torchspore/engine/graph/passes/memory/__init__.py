@@ -35,24 +35,32 @@ def apply(module: torch.fx.GraphModule, settings: Settings) -> torch.fx.GraphMod
 
 def offloaded(module: torch.fx.GraphModule, settings: Settings) -> torch.fx.GraphModule:
     """The graph that moves idle values out of the device's memory and back, in place."""
-    from torchspore.engine.graph.passes.memory import lifetimes, offload
+    from torchspore.engine.graph.passes.memory import early_updates, lifetimes, offload
 
-    assert settings.offloads is not None
     if settings.level != "O0" or settings.infer_boost or settings.tuning is not None:
         _not_offloaded("values move between operators that run one by one, and jit_level O1 and O2, infer_boost and tuning compile them")
-    elif settings.reuses_memory is False:
+    elif not settings.reuses_memory:
         _not_offloaded("sys.mem_reuse is off: every value keeps its memory")
     elif not lifetimes.is_known(module):
         effects.note("memory of graphs", f"{user_line()}: memory_offload moves nothing, for lengths are open")
     else:
-        before = lifetimes.peak(module)
-        count, size, after = offload.moved(module, settings.offloads)
-        if count:
-            text = f"values of a graph take {_mib(after)} at most instead of {_mib(before)}; {count} of them move out, {_mib(size)} a call"
-            effects.note("memory of graphs", f"{user_line()}: memory_offload: {text}")
-            log.event("memory", text)
-            moving.tell(text)
+        if settings.offloads_state:
+            early_updates.updated_early(module)
+        if settings.offloads is not None:
+            before = lifetimes.peak(module)
+            count, size, after = offload.moved(module, settings.offloads)
+            if count:
+                _tell_moved(before, after, count, size)
+        if settings.offloads_state:
+            offload.put_away_states(module)
     return module
+
+
+def _tell_moved(before: int, after: int, count: int, size: int) -> None:
+    text = f"values of a graph take {_mib(after)} at most instead of {_mib(before)}; {count} of them move out, {_mib(size)} a call"
+    effects.note("memory of graphs", f"{user_line()}: memory_offload: {text}")
+    log.event("memory", text)
+    moving.tell(text)
 
 
 def _not_offloaded(reason: str) -> None:

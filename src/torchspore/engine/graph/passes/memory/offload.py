@@ -14,15 +14,34 @@ import torch
 from torch.fx.node import Node
 
 from torchspore.engine.graph import marks
-from torchspore.engine.graph.passes.memory.lifetimes import Lifetimes, Storage
+from torchspore.engine.graph.fx.aliasing import writes
+from torchspore.engine.graph.passes.memory.lifetimes import Lifetimes, Storage, size_of
 from torchspore.engine.graph.passes.memory.rematerialize import seconds, writes_of
 from torchspore.engine.memory.moving import brought_back, fetched, moved_out
 from torchspore.engine.memory.saved import SMALL
+from torchspore.engine.memory.states import put_away
 
 _LEAST = 4
 """Operators for which a value must lie idle."""
 _SPEED = 1e9
 """Bytes that come back in a second."""
+
+
+def put_away_states(module: torch.fx.GraphModule) -> None:
+    """Lets the state of optimizers leave memory after the last operator of the step that reads it, in place."""
+    for node in list(module.graph.nodes):
+        if node.op != "placeholder" or size_of(node) < SMALL or not node.users:
+            continue
+        users = list(node.users)
+        if all(marks.OPTIMIZER in user.meta for user in users) and any(_is_state_of(user, node) for user in users):
+            last = max(users)
+            with module.graph.inserting_after(last):
+                module.graph.call_function(put_away, (node,))
+
+
+def _is_state_of(user: Node, node: Node) -> bool:
+    """Whether the operator writes its input, and not as the weight of a fused step, which comes first."""
+    return node in writes(user) and not (user.target._opname.startswith("_fused_") and node in user.args[0])  # type: ignore
 
 
 @dataclass
