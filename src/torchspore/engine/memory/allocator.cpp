@@ -100,28 +100,6 @@ void discount(uint64_t size) {
   now.held -= size;
 }
 
-void enter(void* address, uint64_t size) {
-  Block block{};
-  block.address = uint64_t(address);
-  block.size = size;
-  block.kind = here.kind ? here.kind - 1 : here.backward > 0 ? kGradient : kActivation;
-  block.dtype = block.axes = kUnknown;
-  if (here.depth > 0) {
-    block.operation = here.operation;
-    memcpy(block.name, here.name, sizeof(block.name));
-  }
-  std::lock_guard<std::mutex> held(lock);
-  block.number = ++now.number;
-  now.blocks++;
-  now.kinds[block.kind] += size;
-  blocks[address] = block;
-  if (now.held > now.peak) {
-    now.peak = now.held;
-    peak_number = now.number;
-    memcpy(now.peaks, now.kinds, sizeof(now.peaks));
-  }
-}
-
 // Moves what was counted as one kind to another, also in the figures of the peak where the block was there then.
 void move(Block& block, uint8_t kind) {
   now.kinds[block.kind] -= block.size;
@@ -133,16 +111,44 @@ void move(Block& block, uint8_t kind) {
   block.kind = kind;
 }
 
+void forget(std::unordered_map<void*, Block>::iterator found) {      // holds the lock
+  now.kinds[found->second.kind] -= found->second.size;
+  now.held -= found->second.size;
+  now.blocks--;
+  blocks.erase(found);
+}
+
+void enter(void* address, uint64_t size) {
+  Block block{};
+  block.address = uint64_t(address);
+  block.size = size;
+  block.kind = here.kind ? here.kind - 1 : here.backward > 0 ? kGradient : kActivation;
+  block.dtype = block.axes = kUnknown;
+  if (here.depth > 0) {
+    block.operation = here.operation;
+    memcpy(block.name, here.name, sizeof(block.name));
+  }
+  std::lock_guard<std::mutex> held(lock);
+  auto before = blocks.find(address);   // freed behind our back, while nothing was counted
+  if (before != blocks.end()) forget(before);
+  block.number = ++now.number;
+  now.blocks++;
+  now.kinds[block.kind] += size;
+  blocks[address] = block;
+  if (now.held > now.peak) {
+    now.peak = now.held;
+    peak_number = now.number;
+    memcpy(now.peaks, now.kinds, sizeof(now.peaks));
+  }
+}
+
 void leave(void* address) {
   std::lock_guard<std::mutex> held(lock);
   auto found = blocks.find(address);
   if (found == blocks.end()) return;
   Block& block = found->second;
   if (here.depth > 0 && block.operation == here.operation && block.kind < kWorkspace) move(block, kWorkspace);
-  now.kinds[block.kind] -= block.size;
-  now.held -= block.size;
-  now.blocks--;
-  blocks.erase(found);
+  forget(found);
 }
 
 void release(void* address) {

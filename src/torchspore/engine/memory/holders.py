@@ -46,28 +46,66 @@ def born(parameter: TensorBase) -> None:
 
 def settle() -> dict[int, str]:
     """Tells the counter which blocks are Parameters and which are optimizer state; gives what is known of each address."""
+    names: dict[int, str] = {}
+    for value, t, is_state in _living("cpu"):
+        address = t.untyped_storage().data_ptr()
+        if getattr(value, "__parameter__", False):
+            counter.mark(address, counter.STATE if is_state else counter.PARAMETER)
+            names[address] = _named(value, t, is_state)
+        else:
+            names.setdefault(address, _shown(t))
+    return names
+
+
+def living(kind: str) -> tuple[list[Block], dict[int, str]]:
+    """The memory that the program's own Tensors hold on a kind of accelerator, and what is known of each address."""
+    names: dict[int, str] = {}
+    blocks: dict[int, Block] = {}
+    for value, t, is_state in _living(kind):
+        storage = t.untyped_storage()
+        address = storage.data_ptr()
+        is_own = getattr(value, "__parameter__", False)
+        blocks[address] = Block(address, storage.nbytes(), 0, counter.PARAMETER if is_own else counter.ACTIVATION, "", None, None)
+        if is_own:
+            names[address] = _named(value, t, is_state)
+        else:
+            names.setdefault(address, _shown(t))
+    return list(blocks.values()), names
+
+
+def uncounted() -> int:
+    """The bytes of Tensors that are there and that the counter has not seen: it was not there yet when they were made."""
+    known = {block.address for block in counter.blocks()}
+    found: dict[int, int] = {}
+    for _, t, _ in _living("cpu"):
+        storage = t.untyped_storage()
+        if storage.data_ptr() not in known:
+            found[storage.data_ptr()] = storage.nbytes()
+    return sum(found.values())
+
+
+def _living(kind: str) -> list[tuple[Any, torch.Tensor, bool]]:
+    """The Tensors of the program on a kind of device, with their memory, and whether an optimizer keeps them."""
     states: set[int] = set()
     found: list[tuple[Any, torch.Tensor]] = []
     for value in gc.get_objects():
-        kind = type(value)
-        if issubclass(kind, TensorBase):                    # isinstance would ask objects that answer with a warning
+        cls = type(value)
+        if issubclass(cls, TensorBase):                     # isinstance would ask objects that answer with a warning
             t = getattr(value, "_t", None)
-            if type(t) is torch.Tensor and t.layout is torch.strided and t.device.type == "cpu":
+            if type(t) is torch.Tensor and t.layout is torch.strided and t.device.type == kind:
                 found.append((value, t))
-        elif FRONT.optimizer is not None and issubclass(kind, FRONT.optimizer):
+        elif FRONT.optimizer is not None and issubclass(cls, FRONT.optimizer):
             trained = {id(p) for p in getattr(value, "parameters", ())}
             states |= {id(p) for p in value.get_parameters() if id(p) not in trained}
-    names: dict[int, str] = {}
-    for value, t in found:
-        address = t.untyped_storage().data_ptr()
-        described = f"{FROM_TORCH.get(t.dtype, t.dtype)}{list(t.shape)}"
-        if getattr(value, "__parameter__", False):
-            is_state = id(value) in states
-            counter.mark(address, counter.STATE if is_state else counter.PARAMETER)
-            names[address] = f"{'optimizer state' if is_state else 'Parameter'} {value.name} {described}"
-        else:
-            names.setdefault(address, described)
-    return names
+    return [(value, t, id(value) in states) for value, t in found]
+
+
+def _named(value: Any, t: torch.Tensor, is_state: bool) -> str:
+    return f"{'optimizer state' if is_state else 'Parameter'} {value.name} {_shown(t)}"
+
+
+def _shown(t: torch.Tensor) -> str:
+    return f"{FROM_TORCH.get(t.dtype, t.dtype)}{list(t.shape)}"
 
 
 def listed(blocks: Iterable[Block], names: dict[int, str]) -> list[str]:
