@@ -3,6 +3,8 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import torch
@@ -162,18 +164,28 @@ def error(cause: BaseException) -> OutOfMemory | None:
     return made
 
 
+@contextmanager
+def explained() -> Iterator[None]:
+    """Raises OutOfMemory at the user's line for what the limit refuses inside."""
+    try:
+        yield
+    except RuntimeError as cause:
+        raise error(cause) or cause from None      # in no local name, which would hold its frame until Python looks for garbage
+
+
 def sentence(cause: BaseException) -> str | None:
     """What to say of an error that the limit is the cause of, from "out of memory" to the hint; None where it is not."""
+    global _told
     if not isinstance(cause, (RuntimeError, MemoryError)) or not _OF_MEMORY.search(str(cause)):
         return None
     if str(STORE.get("device_target")) != "CPU":
         return _sentence_of_accelerator(cause)
-    global _told
+    number = _REFUSAL.search(str(cause))
     figures = counter.figures()
-    if figures is None or figures.refusals <= _told:
+    if figures is None or (number is None and figures.refusals <= _told):
         return None
-    found = counter.refusal()
-    _told = found.number
+    found = counter.refusal(int(number[1]) if number is not None else 0)
+    _told = max(_told, found.number)
     names = holders.settle()
     counter.tidy()                                # for what the program tries next
     return _said(holders.size(found.asked), found.held, found.limit, holders.listed(found.blocks, names))
@@ -198,5 +210,6 @@ def _said(asked: str, held: int, most: int, listed: list[str]) -> str:
     return with_hint("\n".join([head, *listed]), f"raise {name}, or use a smaller batch")
 
 
+_REFUSAL = re.compile(r"out of memory: .* \(refusal (\d+)\)")
 _OF_MEMORY = re.compile(r"out of memory|API call failed")
 """What torch says where an allocator refuses; kernels in C++ say that a call failed."""
