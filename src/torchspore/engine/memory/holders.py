@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from torchspore.base.frames import near, user_line
+from torchspore.base.frames import near, user_frame
 from torchspore.engine.dtypes import FROM_TORCH
 from torchspore.engine.front import FRONT
 from torchspore.engine.memory import counter
@@ -130,25 +130,25 @@ def _label(block: Block, names: dict[int, str]) -> str:
     known = names.get(block.address, "")
     if known.startswith(("Parameter", "optimizer state")):
         return known
-    line = lines.get(block.address, ("", 0))
+    frame, size_then = lines.get(block.address, (None, 0))
     operator = block.operator.removeprefix("aten::").rstrip("_")
     what = known or _described(block) or "a buffer"
-    place = f" ({near(line[0])})" if line[1] == block.size else ""
+    place = f" ({near(f'{frame[0]}:{frame[1]}')})" if frame is not None and size_then == block.size else ""
     return (f"{what} of {operator}" if operator else what) + place
 
 
-lines: dict[int, tuple[str, int]] = {}
-"""By address of a block the user's line of the operator that gave it, and its size: the address may be another block's by now."""
-_MOST_LINES = 1 << 16
+lines: dict[int, tuple[tuple[str, int, str] | None, int]] = {}
+"""By address of a block the user's frame of the operator that gave it, and its size: the address may be another block's by now."""
+_MOST_LINES, _WORTH = 1 << 16, 1 << 14
 
 
 def note(t: torch.Tensor) -> None:
-    """Notes the user's line as that of an operator's result."""
-    if type(t) is torch.Tensor and t.device.type == "cpu" and t.layout is torch.strided:
+    """Notes the user's line as that of an operator's result, unless that is so small that nobody asks."""
+    size = t.nbytes
+    if size >= _WORTH and type(t) is torch.Tensor and t.device.type == "cpu" and t.layout is torch.strided:
         if len(lines) > _MOST_LINES:
             lines.clear()
-        storage = t.untyped_storage()
-        lines[storage.data_ptr()] = (user_line() or "", storage.nbytes())
+        lines[t.data_ptr()] = (user_frame(), size)
 
 
 def _described(block: Block) -> str:
