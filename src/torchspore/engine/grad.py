@@ -250,7 +250,7 @@ def _gradients(result: Any, wanted: list[torch.Tensor], sens: Any, nested: bool)
     at = [t for t in wanted if t.requires_grad]
     if not pairs or not at:
         return [None for _ in wanted]
-    with limit.explained():
+    with limit.around_backward():
         got = torch.autograd.grad(
             [o for o, _ in pairs], at, [s for _, s in pairs], create_graph=nested, allow_unused=True,
         )

@@ -140,8 +140,17 @@ calls = [
     lambda: Tensor(np.zeros(20_000_000, np.float32)), lambda: Parameter(ops.ones(10_000_000)), lambda: nn.Dense(5000, 5000),
     lambda: ops.zeros((5000, 5000)), lambda: shared + 1, lambda: shared.astype(ms.float64), lambda: shared.copy(),
     lambda: ms.numpy.ones((5000, 5000)), lambda: ops.StandardNormal()((5000, 5000)),
-    lambda: ms.grad(lambda x: (ops.exp(x) * ops.sin(x)).sum())(ops.ones((1000, 3000))),
+    backward := lambda: ms.grad(lambda x: (ops.exp(x) * ops.sin(x)).sum())(ops.ones((1000, 3000))),
 ]
+before = runtime.memory_allocated()
+try:
+    backward()
+except MemoryError as error:
+    print(str(error).partition(",")[0])
+assert runtime.memory_allocated() == before                  # torch's engine holds nothing of the pass that failed
+net = nn.Dense(2500, 2500)
+assert refused(lambda: nn.Adam(net.trainable_params()))      # memory runs out while an optimizer is being made
+del net
 assert [refused(call) for call in calls] == [True] * len(calls)
 try:
     ops.matmul(ops.ones((2, 3)), ops.ones((2, 3)))
@@ -175,8 +184,9 @@ except RuntimeError as error:
 def test_a_limit_under_attack(run: Program, tmp_path: Path) -> None:
     ran = run("run", written(tmp_path, HOSTILE))
     assert ran.code == 0, ran.err
-    first, late, _, hint = ran.out.splitlines()
+    first, backward, late, _, hint = ran.out.splitlines()
     assert first == ("applied: Tensors on the CPU may take 64.0 MiB from here on, and what goes beyond is an error; "
                      "the 3.9 KiB of Tensors that were made before are not counted")
+    assert backward == "train.py:29: out of memory: 11.4 MiB more were asked for by mul"
     assert late == "set_context(max_device_memory='2GB'): too late, the device was first used at train.py:26."
     assert hint == "hint: move this call above that line."

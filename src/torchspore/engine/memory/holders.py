@@ -95,13 +95,20 @@ def _living(kind: str) -> list[tuple[Any, torch.Tensor, bool]]:
             if type(t) is torch.Tensor and t.layout is torch.strided and t.device.type == kind:
                 found.append((value, t))
         elif FRONT.optimizer is not None and issubclass(cls, FRONT.optimizer):
-            trained = {id(p) for p in getattr(value, "parameters", ())}
-            states |= {id(p) for p in value.get_parameters() if id(p) not in trained}
+            states |= _kept_by(value)
     return [(value, t, id(value) in states) for value, t in found]
 
 
+def _kept_by(optimizer: Any) -> set[int]:
+    """The ids of the Parameters that an optimizer keeps beside those that it trains."""
+    try:
+        return {id(p) for p in optimizer.get_parameters()} - {id(p) for p in optimizer.parameters}
+    except (AttributeError, KeyError):          # it is being made, and memory ran out
+        return set()
+
+
 def _named(value: Any, t: torch.Tensor, is_state: bool) -> str:
-    return f"{'optimizer state' if is_state else 'Parameter'} {value.name} {_shown(t)}"
+    return f"{'optimizer state' if is_state else 'Parameter'} {getattr(value, 'name', '')} {_shown(t)}"
 
 
 def _shown(t: torch.Tensor) -> str:
@@ -131,10 +138,20 @@ def _label(block: Block, names: dict[int, str]) -> str:
     if known.startswith(("Parameter", "optimizer state")):
         return known
     frame, size_then = lines.get(block.address, (None, 0))
-    operator = block.operator.removeprefix("aten::").rstrip("_")
+    operator = called(block.operator)
     what = known or _described(block) or "a buffer"
     place = f" ({near(f'{frame[0]}:{frame[1]}')})" if frame is not None and size_then == block.size else ""
     return (f"{what} of {operator}" if operator else what) + place
+
+
+_NO_WORK = {"to", "_to_copy", "empty", "empty_strided", "empty_like", "clone", "copy", "contiguous", "lift_fresh", "detach"}
+"""Operators that give memory and compute nothing: their names say nothing of a value."""
+
+
+def called(operator: str) -> str:
+    """The name of one of torch's operators for people; empty for what computes nothing."""
+    name = operator.removeprefix("aten::").rstrip("_")
+    return "" if name in _NO_WORK else name
 
 
 lines: dict[int, tuple[tuple[str, int, str] | None, int]] = {}

@@ -155,7 +155,7 @@ _TOP_LEVEL = re.compile(r",(?![^\[]*\])")
 
 def error(cause: BaseException) -> OutOfMemory | None:
     """The error to raise in place of one that the limit is the cause of, at the user's line; None where it is not."""
-    said = sentence(cause)
+    said = sentence(cause, names_operator=True)
     if said is None:
         return None
     line = user_line()
@@ -165,16 +165,28 @@ def error(cause: BaseException) -> OutOfMemory | None:
 
 
 @contextmanager
-def explained() -> Iterator[None]:
-    """Raises OutOfMemory at the user's line for what the limit refuses inside."""
+def around_backward() -> Iterator[None]:
+    """Raises OutOfMemory at the user's line for what the limit refuses in the backward pass inside."""
     try:
         yield
     except RuntimeError as cause:
+        if _OF_MEMORY.search(str(cause)):
+            _drop_tasks()
         raise error(cause) or cause from None      # in no local name, which would hold its frame until Python looks for garbage
 
 
-def sentence(cause: BaseException) -> str | None:
-    """What to say of an error that the limit is the cause of, from "out of memory" to the hint; None where it is not."""
+def _drop_tasks() -> None:
+    """Makes torch's engine drop what a backward pass that failed left in this thread's queue, which holds values until the next pass."""
+    with counter.aside(), torch.enable_grad():
+        leaf = torch.zeros((), requires_grad=True)
+        torch.autograd.grad(leaf + leaf, leaf)
+
+
+def sentence(cause: BaseException, names_operator: bool = False) -> str | None:
+    """What to say of an error that the limit is the cause of, from "out of memory" to the hint; None where it is not.
+
+    `names_operator` is for places that do not say themselves which operator it was.
+    """
     global _told
     if not isinstance(cause, (RuntimeError, MemoryError)) or not _OF_MEMORY.search(str(cause)):
         return None
@@ -188,7 +200,9 @@ def sentence(cause: BaseException) -> str | None:
     _told = max(_told, found.number)
     names = holders.settle()
     counter.tidy()                                # for what the program tries next
-    return _said(holders.size(found.asked), found.held, found.limit, holders.listed(found.blocks, names))
+    by = holders.called(found.operator) if names_operator else ""
+    asked = f"{holders.size(found.asked)} more were asked for" + (f" by {by}" if by else "")
+    return _said(asked, found.held, found.limit, holders.listed(found.blocks, names))
 
 
 def _sentence_of_accelerator(cause: BaseException) -> str | None:
@@ -200,13 +214,13 @@ def _sentence_of_accelerator(cause: BaseException) -> str | None:
     kind = "cuda" if module is torch.cuda else "npu"
     held = int(module.memory_allocated(int(STORE.get("device_id"))))
     listed = holders.listed(*holders.living(kind))
-    return _said(tried[1] if tried else "", held, int(_gigabytes(chosen) * GIB), listed)
+    return _said(f"{tried[1]} more were asked for" if tried else "", held, int(_gigabytes(chosen) * GIB), listed)
 
 
 def _said(asked: str, held: int, most: int, listed: list[str]) -> str:
     name = _chosen() or _NAMES[0]
-    more = f"{asked} more were asked for, and " if asked else ""
-    head = f"out of memory: {more}{holders.size(held)} of the {holders.size(most)} of {_written(name)} are held{':' if listed else '.'}"
+    held_of = f"{holders.size(held)} of the {holders.size(most)} of {_written(name)} are held"
+    head = f"out of memory: {asked}{', and ' if asked else ''}{held_of}{':' if listed else '.'}"
     return with_hint("\n".join([head, *listed]), f"raise {name}, or use a smaller batch")
 
 
