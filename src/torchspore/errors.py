@@ -60,12 +60,20 @@ class LacksKernel(TorchsporeError, TypeError):
     """The device has no kernel for an operator in this dtype, and `enable_reduce_precision` is off, so that no cast is put in."""
 
 
+class OffloadFailed(TorchsporeError, OSError):
+    """Values were to move out of memory, and the folder can't be written, or the disk is full."""
+
+
 class OutOfMemory(TorchsporeError, MemoryError, RuntimeError):
     """A result does not fit into memory; programs catch MemoryError as in Python, or RuntimeError as in MindSpore."""
 
 
 class DeviceFailed(TorchsporeError, RuntimeError):
     """An accelerator reports that an operator failed while it ran there."""
+
+
+class AlgorithmRefused(TorchsporeError, RuntimeError):
+    """The convolution algorithm that `gpu_config` names can't do a shape or dtype; the hint gives those that can."""
 
 
 class LateChange(TorchsporeError, RuntimeError):

@@ -6,13 +6,14 @@ when the transform ends, so that the gradient uses the value that was read.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import nullcontext
 from typing import Any
 
 import torch
 
 from torchspore.engine import hooks, tree
 from torchspore.engine import rows as rows_module
-from torchspore.engine.memory import limit
+from torchspore.engine.memory import limit, offload
 from torchspore.engine.tensor import Frame, TensorBase, frame, raw, tensors, transform, wrap
 
 
@@ -170,7 +171,7 @@ def differentiate(
         for position in positions:
             arguments[position], found = _inputs(arguments[position], own, leaves)
             inputs.append(found)
-        with own.open():
+        with own.open(), nullcontext() if nested else offload.saving():
             result = own.callee(function)(*arguments, **keywords)
             differentiated = result[0] if has_aux else result
             by_position, by_weight = follow(differentiated, inputs, [leaves[id(w)] for w in weights], own.taken, sens, nested)

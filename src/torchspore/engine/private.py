@@ -81,6 +81,45 @@ def current_trace() -> tuple[Any, Any]:
     return tracing.fx_tracer, tracing.fake_tensor_mode
 
 
+def storage_users(storage: torch.UntypedStorage) -> int:
+    """How many tensors show this memory; Python's own `storage` is not one of them."""
+    return torch._C._storage_Use_Count(storage._cdata) - 1
+
+
+def weak_storage(storage: torch.UntypedStorage) -> int:
+    """A number that finds the memory again as long as a tensor shows it; it is given back once, to `forget_storage`."""
+    return storage._weak_ref()  # type: ignore[attr-defined,no-any-return]
+
+
+def storage_again(number: int) -> torch.UntypedStorage | None:
+    """The memory of a number from `weak_storage`; None where it is gone."""
+    return torch.UntypedStorage._new_with_weak_ptr(number)  # type: ignore[attr-defined,no-any-return]
+
+
+def forget_storage(number: int) -> None:
+    """Gives the number back."""
+    torch.UntypedStorage._free_weak_ref(number)  # type: ignore[attr-defined]
+
+
+def is_wrapped(t: torch.Tensor) -> bool:
+    """Whether one of `torch.func`'s transforms has put the tensor into another."""
+    return bool(torch._C._functorch.is_functorch_wrapped_tensor(t))
+
+
+@contextmanager
+def without_saved_hooks() -> Iterator[None]:
+    """A block without hooks on saved tensors, which some of `torch.func`'s transforms refuse."""
+    popped = []
+    while (top := torch._C._autograd._top_saved_tensors_default_hooks(True)) is not None:
+        popped.append(top)
+        torch._C._autograd._pop_saved_tensors_default_hooks()
+    try:
+        yield
+    finally:
+        for pack, unpack in reversed(popped):
+            torch._C._autograd._push_saved_tensors_default_hooks(pack, unpack)
+
+
 def backward_node() -> Any:
     """The node of the backward pass that runs now in this thread, or None."""
     return torch._C._current_autograd_node()

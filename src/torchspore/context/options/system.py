@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import os
-
+from torchspore.base import cores
 from torchspore.context.kinds import UINT32, Choice, Int, Size
 from torchspore.context.option import On, Option, When
 from torchspore.errors import LateDeviceChange, OptionValueError
@@ -51,7 +50,7 @@ op_timeout = Option(
         "to the device.",
 )
 runtime_num_threads = Option(
-    kind=Int(0), default=lambda device: min(30, os.cpu_count() or 1), effect="engine.threads:cap", process_wide=True, in_graph_key=True,
+    kind=Int(0), default=lambda device: min(30, cores.usable()), effect="engine.threads:cap", process_wide=True, in_graph_key=True,
     example="set_context(runtime_num_threads=4)",
     since="1.7",
     doc="How many threads the CPU kernels may use. No more than one a core is ever used; 0 leaves the number to torch.",
@@ -72,8 +71,9 @@ memory_optimize_level = Option(
         "for their size are computed again for the backward pass instead of kept. The numbers stay the same. The getter answers 0 or 1.",
 )
 memory_offload = Option(
-    kind=Choice("ON", "OFF", reads={"ON": True, "OFF": False}, no_str=OptionValueError), default=False, on=On.GPU | On.ASCEND,
-    example="set_context(memory_offload='ON')",
+    kind=Choice("ON", "OFF", reads={"ON": True, "OFF": False}, no_str=OptionValueError), default=False,
+    effect="engine.memory.offload:arm", in_graph_key=True, example="set_context(memory_offload='ON')",
     since="2.0", until="2.6",
-    doc="Whether idle data moves to host memory when device memory runs short. The getter answers a bool.",
+    doc="Whether idle data moves out of the device's memory until it is needed: to the host's memory, on the CPU to disk. "
+        "`set_offload_context` says where, and how much. With `memory_optimize_level` O1 it is switched off. The getter answers a bool.",
 )

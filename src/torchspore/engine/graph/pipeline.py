@@ -101,6 +101,8 @@ def _asked(module: torch.fx.GraphModule, settings: Settings) -> Iterator[passes.
         yield "graph_kernels", lambda module: steps.applied(module, settings)
     if not settings.saves_memory:
         yield from order
+    if settings.offloads is not None or settings.offloads_state:
+        yield "memory_offload", lambda module: memory.offloaded(module, settings)
 
 
 def _boosted(module: torch.fx.GraphModule, inputs: Inputs, settings: Settings, held: frozenset[int]) -> Code:
