@@ -65,8 +65,11 @@ def after(out: Any) -> None:
     if awaits_first:
         _begin()
     if notes_lines:
-        for t in tree.listed(out):
-            holders.note(t)
+        if out.__class__ is torch.Tensor:
+            holders.note(out)
+        else:
+            for t in tree.listed(out):
+                holders.note(t)
     if wait_for_each:
         _finish()
     if _graph_options and not STORE.graph_mode and engine.frame() is None:

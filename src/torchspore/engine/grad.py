@@ -13,7 +13,7 @@ import torch
 
 from torchspore.engine import hooks, tree
 from torchspore.engine import rows as rows_module
-from torchspore.engine.memory import offload
+from torchspore.engine.memory import limit, offload
 from torchspore.engine.tensor import Frame, TensorBase, frame, raw, tensors, transform, wrap
 
 
@@ -251,8 +251,9 @@ def _gradients(result: Any, wanted: list[torch.Tensor], sens: Any, nested: bool)
     at = [t for t in wanted if t.requires_grad]
     if not pairs or not at:
         return [None for _ in wanted]
-    got = torch.autograd.grad(
-        [o for o, _ in pairs], at, [s for _, s in pairs], create_graph=nested, allow_unused=True,
-    )
+    with limit.around_backward():
+        got = torch.autograd.grad(
+            [o for o, _ in pairs], at, [s for _, s in pairs], create_graph=nested, allow_unused=True,
+        )
     found = iter(got)
     return [next(found) if t.requires_grad else None for t in wanted]

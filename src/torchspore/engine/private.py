@@ -326,9 +326,9 @@ def when_initialized(module: Any, act: Callable[[], None]) -> None:
     module._lazy_call(act)
 
 
-allocator_settings = torch._C._accelerator_getAllocatorSettings  # type: ignore[attr-defined]
+allocator_settings = torch._C._accelerator_getAllocatorSettings
 """What was said to the allocators of accelerators: `key:value` pairs with commas between them; None or empty for nothing."""
-set_allocator_settings = torch._C._accelerator_setAllocatorSettings  # type: ignore[attr-defined]
+set_allocator_settings = torch._C._accelerator_setAllocatorSettings
 
 quick_mark = torch._C._profiler._RecordFunctionFast
 """A named stretch of the profiler's trace, for a tenth of what `torch.profiler.record_function` costs."""

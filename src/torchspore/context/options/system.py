@@ -39,7 +39,8 @@ mempool_block_size = Option(
     kind=Size(low=1), default=1.0, on=On.GPU | On.ASCEND, when=When.BEFORE_OPERATORS, effect="engine.memory.limit:grow_by",
     process_wide=True, example="set_context(mempool_block_size='1GB')",
     since="1.6",
-    doc="The step by which the pool of device memory grows. The CPU has no pool: each value gets memory of its own from the C library.",
+    doc="The step by which the pool of device memory grows, in PyNative mode and at the jit levels O0 and O1; never more than "
+        "`max_device_memory`. The CPU has no pool: the C library gives each value memory of its own.",
 )
 op_timeout = Option(
     kind=Int(0, UINT32, unit="of seconds"), default=900, process_wide=True, effect="engine.debug.recorder:limit",

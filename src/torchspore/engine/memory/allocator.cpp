@@ -37,14 +37,18 @@ struct Refusal {
   uint64_t number, asked, held, limit;
   char name[48];
 };
+constexpr uint64_t kKept = 4;           // refusals that are kept, for threads that are refused at the same time
+struct Kept {
+  Refusal refusal;
+  std::vector<Block> holders;
+};
 
 // Tensors are freed until the very end of a process, so that none of this is ever taken down.
 std::mutex& lock = *new std::mutex;
 std::unordered_map<void*, Block>& blocks = *new std::unordered_map<void*, Block>;
-std::vector<Block>& holders = *new std::vector<Block>;
+Kept* kept = new Kept[kKept]();
 std::string& limit_name = *new std::string;
 Figures now{};
-Refusal refusal{};
 uint64_t peak_number = 0;
 c10::Allocator* inner = nullptr;
 std::atomic<uint64_t> operations{0};
@@ -70,15 +74,17 @@ std::string shown(uint64_t bytes) {
 }
 
 void refuse(uint64_t size) {            // holds the lock
-  now.refusals++;
+  Kept& own = kept[++now.refusals % kKept];
+  Refusal& refusal = own.refusal;
+  refusal = Refusal{};
   refusal.number = now.refusals;
   refusal.asked = size;
   refusal.held = now.held;
   refusal.limit = now.limit;
   strncpy(refusal.name, here.depth > 0 ? here.name : "", sizeof(refusal.name) - 1);
-  holders.clear();
-  holders.reserve(blocks.size());
-  for (const auto& [address, block] : blocks) holders.push_back(block);
+  own.holders.clear();
+  own.holders.reserve(blocks.size());
+  for (const auto& [address, block] : blocks) own.holders.push_back(block);
 }
 
 void count(uint64_t size) {
@@ -90,7 +96,8 @@ void count(uint64_t size) {
       return;
     }
     refuse(size);
-    text = limit_name + ": out of memory: tried to allocate " + shown(size) + ", and " + shown(now.held) + " of " + shown(now.limit) + " are held";
+    text = limit_name + ": out of memory: tried to allocate " + shown(size) + ", and " + shown(now.held) + " of " + shown(now.limit) +
+           " are held (refusal " + std::to_string(now.refusals) + ")";
   }
   TORCH_CHECK_WITH(OutOfMemoryError, false, text);
 }
@@ -98,28 +105,6 @@ void count(uint64_t size) {
 void discount(uint64_t size) {
   std::lock_guard<std::mutex> held(lock);
   now.held -= size;
-}
-
-void enter(void* address, uint64_t size) {
-  Block block{};
-  block.address = uint64_t(address);
-  block.size = size;
-  block.kind = here.kind ? here.kind - 1 : here.backward > 0 ? kGradient : kActivation;
-  block.dtype = block.axes = kUnknown;
-  if (here.depth > 0) {
-    block.operation = here.operation;
-    memcpy(block.name, here.name, sizeof(block.name));
-  }
-  std::lock_guard<std::mutex> held(lock);
-  block.number = ++now.number;
-  now.blocks++;
-  now.kinds[block.kind] += size;
-  blocks[address] = block;
-  if (now.held > now.peak) {
-    now.peak = now.held;
-    peak_number = now.number;
-    memcpy(now.peaks, now.kinds, sizeof(now.peaks));
-  }
 }
 
 // Moves what was counted as one kind to another, also in the figures of the peak where the block was there then.
@@ -133,16 +118,44 @@ void move(Block& block, uint8_t kind) {
   block.kind = kind;
 }
 
+void forget(std::unordered_map<void*, Block>::iterator found) {      // holds the lock
+  now.kinds[found->second.kind] -= found->second.size;
+  now.held -= found->second.size;
+  now.blocks--;
+  blocks.erase(found);
+}
+
+void enter(void* address, uint64_t size) {
+  Block block{};
+  block.address = uint64_t(address);
+  block.size = size;
+  block.kind = here.kind ? here.kind - 1 : here.backward > 0 ? kGradient : kActivation;
+  block.dtype = block.axes = kUnknown;
+  if (here.depth > 0) {
+    block.operation = here.operation;
+    memcpy(block.name, here.name, sizeof(block.name));
+  }
+  std::lock_guard<std::mutex> held(lock);
+  auto before = blocks.find(address);   // freed behind our back, while nothing was counted
+  if (before != blocks.end()) forget(before);
+  block.number = ++now.number;
+  now.blocks++;
+  now.kinds[block.kind] += size;
+  blocks[address] = block;
+  if (now.held > now.peak) {
+    now.peak = now.held;
+    peak_number = now.number;
+    memcpy(now.peaks, now.kinds, sizeof(now.peaks));
+  }
+}
+
 void leave(void* address) {
   std::lock_guard<std::mutex> held(lock);
   auto found = blocks.find(address);
   if (found == blocks.end()) return;
   Block& block = found->second;
   if (here.depth > 0 && block.operation == here.operation && block.kind < kWorkspace) move(block, kWorkspace);
-  now.kinds[block.kind] -= block.size;
-  now.held -= block.size;
-  now.blocks--;
-  blocks.erase(found);
+  forget(found);
 }
 
 void release(void* address) {
@@ -202,6 +215,14 @@ void end(const at::RecordFunction& function, at::ObserverContext*) {
     if (output.isTensor()) describe(output.toTensor());
     else if (output.isTensorList()) for (const at::Tensor& tensor : output.toTensorVector()) describe(tensor);
   }
+}
+
+uint64_t give(std::vector<Block>& found, Block* rows, uint64_t most) {
+  uint64_t given = std::min<uint64_t>(most, found.size());
+  std::partial_sort(found.begin(), found.begin() + given, found.end(),
+                    [](const Block& a, const Block& b) { return a.size > b.size || (a.size == b.size && a.number < b.number); });
+  memcpy(rows, found.data(), given * sizeof(Block));
+  return found.size();
 }
 
 // A forked child goes on with what it has: nobody may hold the lock while the process is copied.
@@ -282,15 +303,13 @@ void torchspore_memory_phase(uint8_t kind) { here.kind = kind >= kKinds ? 0 : ki
 // Between a call with 1 and one with -1 this thread's memory is not counted.
 void torchspore_memory_aside(int change) { here.aside += change; }
 
-// The last refusal, and the blocks that were held then: up to `most` of them, the largest first. Gives how many there were.
-uint64_t torchspore_memory_refusal(Refusal* out, Block* rows, uint64_t most) {
+// The refusal of this number, else the last one, and the blocks that were held then: up to `most` of them, the largest first. Gives how
+// many there were.
+uint64_t torchspore_memory_refusal(uint64_t number, Refusal* out, Block* rows, uint64_t most) {
   std::lock_guard<std::mutex> held(lock);
-  *out = refusal;
-  uint64_t given = std::min<uint64_t>(most, holders.size());
-  std::partial_sort(holders.begin(), holders.begin() + given, holders.end(),
-                    [](const Block& a, const Block& b) { return a.size > b.size || (a.size == b.size && a.number < b.number); });
-  memcpy(rows, holders.data(), given * sizeof(Block));
-  return holders.size();
+  Kept& found = kept[number % kKept].refusal.number == number ? kept[number % kKept] : kept[now.refusals % kKept];
+  *out = found.refusal;
+  return give(found.holders, rows, most);
 }
 
 // The blocks of now, the largest first.
@@ -299,11 +318,7 @@ uint64_t torchspore_memory_blocks(Block* rows, uint64_t most) {
   std::vector<Block> found;
   found.reserve(blocks.size());
   for (const auto& [address, block] : blocks) found.push_back(block);
-  uint64_t given = std::min<uint64_t>(most, found.size());
-  std::partial_sort(found.begin(), found.begin() + given, found.end(),
-                    [](const Block& a, const Block& b) { return a.size > b.size || (a.size == b.size && a.number < b.number); });
-  memcpy(rows, found.data(), given * sizeof(Block));
-  return found.size();
+  return give(found, rows, most);
 }
 
 }  // extern "C"

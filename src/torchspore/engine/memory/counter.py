@@ -107,7 +107,7 @@ def start() -> bool:
         found.torchspore_memory_follow.argtypes = [ctypes.c_uint64, ctypes.c_uint64]
         found.torchspore_memory_phase.argtypes = [ctypes.c_uint8]
         found.torchspore_memory_refusal.restype = found.torchspore_memory_blocks.restype = ctypes.c_uint64
-        found.torchspore_memory_refusal.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_uint64]
+        found.torchspore_memory_refusal.argtypes = [ctypes.c_uint64, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_uint64]
         found.torchspore_memory_blocks.argtypes = [ctypes.c_void_p, ctypes.c_uint64]
         if found.torchspore_memory_sizes() != _SIZES:
             return False
@@ -184,10 +184,10 @@ def tidy() -> None:
         gc.collect()
 
 
-def refusal() -> Refusal:
-    """The last refusal."""
+def refusal(number: int) -> Refusal:
+    """The refusal of this number; the last one where that is kept no longer, or for 0."""
     found, rows = _Refusal(), (_Block * _MOST_BLOCKS)()
-    count = _library.torchspore_memory_refusal(ctypes.byref(found), rows, _MOST_BLOCKS)
+    count = _library.torchspore_memory_refusal(number, ctypes.byref(found), rows, _MOST_BLOCKS)
     return Refusal(found.number, found.asked, found.held, found.limit, _text(found.name), _blocks(rows, count))
 
 

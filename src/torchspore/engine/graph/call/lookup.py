@@ -72,10 +72,7 @@ def run(graph: Graph, flat: list[TensorBase], function: Callable[..., Any], args
         return graph.run(flat)
     except REFUSALS as error:
         if not graph.can_run_again(error):
-            beyond = limit.error(error)
-            if beyond is None:
-                raise
-            raise beyond from None
+            raise limit.error(error) or error from None
         return thread_state.in_pynative(function, args, kwargs)
 
 
