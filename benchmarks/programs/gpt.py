@@ -58,9 +58,11 @@ class GPT(nn.Cell):
         return self.head(self.norm(self.layers(x))).reshape(-1, self.words)
 
 
-def step():
-    """One training step."""
-    net = GPT()
-    ids = np.random.randint(0, 1000, (8, 129)).astype(np.int32)
+def step(words=1000, length=128, width=256, heads=4, layers=4, batch=8, again=False):
+    """One training step; with `again` the layers are recomputed."""
+    net = GPT(words, length, width, heads, layers)
+    for layer in net.layers if again else []:
+        layer.recompute()
+    ids = np.random.randint(0, words, (batch, length + 1)).astype(np.int32)
     x, y = ms.Tensor(ids[:, :-1].copy()), ms.Tensor(ids[:, 1:].reshape(-1).copy())
     return training(net, nn.CrossEntropyLoss(), nn.Adam(net.trainable_params(), 1e-3), x, y)

@@ -56,9 +56,11 @@ class ResNet50(nn.Cell):
         return self.fc(self.flatten(self.mean(self.blocks(x))))
 
 
-def step(size=224, batch=8):
-    """One training step."""
+def step(size=224, batch=8, again=False):
+    """One training step; with `again` the blocks are recomputed."""
     net = ResNet50()
+    for block in net.blocks if again else []:
+        block.recompute()
     x = ms.Tensor(np.random.rand(batch, 3, size, size).astype(np.float32))
     y = ms.Tensor(np.random.randint(0, 1000, batch).astype(np.int32))
     return training(net, nn.CrossEntropyLoss(), nn.Momentum(net.trainable_params(), 0.01, 0.9), x, y)
