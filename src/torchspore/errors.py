@@ -72,6 +72,10 @@ class DeviceFailed(TorchsporeError, RuntimeError):
     """An accelerator reports that an operator failed while it ran there."""
 
 
+class AlgorithmRefused(TorchsporeError, RuntimeError):
+    """The convolution algorithm that `gpu_config` names can't do a shape or dtype; the hint gives those that can."""
+
+
 class LateChange(TorchsporeError, RuntimeError):
     """An option was changed after the point up to which it can act; the message names the line that passed it."""
 

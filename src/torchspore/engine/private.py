@@ -321,6 +321,15 @@ def standard_gamma(shape: torch.Tensor, generator: torch.Generator | None) -> to
     return torch._standard_gamma(shape, generator=generator)
 
 
+def when_initialized(module: Any, act: Callable[[], None]) -> None:
+    """Runs `act` as soon as `module`, torch's for a kind of accelerator, has begun to use it; at once where it has."""
+    module._lazy_call(act)
+
+
+allocator_settings = torch._C._accelerator_getAllocatorSettings  # type: ignore[attr-defined]
+"""What was said to the allocators of accelerators: `key:value` pairs with commas between them; None or empty for nothing."""
+set_allocator_settings = torch._C._accelerator_setAllocatorSettings  # type: ignore[attr-defined]
+
 quick_mark = torch._C._profiler._RecordFunctionFast
 """A named stretch of the profiler's trace, for a tenth of what `torch.profiler.record_function` costs."""
 
@@ -332,9 +341,10 @@ def profile_events(profile: torch.profiler.profile) -> list[Any]:
 
 
 __all__ = [
-    "add_all", "around_operators", "backward_node", "current_trace", "disable_proxy_modes_tracing", "FakeTensor", "FakeTensorMode",
-    "fused_adam", "fused_adamw", "fused_sgd", "gelu", "has_operator", "inductor", "is_of_compiler", "is_operator", "kernel_of",
-    "lazy_graphs", "log_softmax", "make_fx", "modes_of_now", "multiply_all", "next_sequence_number", "no_transforms", "NoCompiler",
-    "onednn_linear", "outside_of_transforms", "pop_mode", "profile_events", "proxy_of", "push_mode", "quick_mark", "sizes_as_symbols",
-    "softmax", "standard_gamma", "track_tensor_tree", "without_modes", "written", "zero_all",
+    "add_all", "allocator_settings", "around_operators", "backward_node", "current_trace", "disable_proxy_modes_tracing",
+    "FakeTensor", "FakeTensorMode", "fused_adam", "fused_adamw", "fused_sgd", "gelu", "has_operator", "inductor", "is_of_compiler",
+    "is_operator", "kernel_of", "lazy_graphs", "log_softmax", "make_fx", "modes_of_now", "multiply_all", "next_sequence_number",
+    "no_transforms", "NoCompiler", "onednn_linear", "outside_of_transforms", "pop_mode", "profile_events", "proxy_of", "push_mode",
+    "quick_mark", "set_allocator_settings", "sizes_as_symbols", "softmax", "standard_gamma", "track_tensor_tree",
+    "when_initialized", "without_modes", "written", "zero_all",
 ]

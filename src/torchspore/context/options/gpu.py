@@ -6,37 +6,43 @@ from torchspore.context.kinds import Among, Bool, Choice, Members
 from torchspore.context.option import On, Option
 
 gpu_config = Option(
-    kind=Members(), default={}, on=On.GPU, in_graph_key=True, example="set_context(gpu_config={'conv_allow_tf32': False})",
+    kind=Members(adds=True), default={}, on=On.GPU, in_graph_key=True, process_wide=True,
+    example="set_context(gpu_config={'conv_allow_tf32': False})",
     since="2.1",
     doc="Details of the GPU's kernels.",
 )
 conv_fprop_algo = Option(
-    within="gpu_config", on=On.GPU, default="normal", example="set_context(gpu_config={'conv_fprop_algo': 'performance'})",
+    within="gpu_config", on=On.GPU, effect="engine.hardware.convolution:choose", default="normal",
+    example="set_context(gpu_config={'conv_fprop_algo': 'performance'})",
     kind=Choice("normal", "performance", "implicit_gemm", "precomp_gemm", "gemm", "direct", "fft", "fft_tiling", "winograd",
                 "winograd_nonfused", also={"implicit_precomp_gemm": "precomp_gemm"}),
     since="2.1",
     doc="The algorithm of convolutions going forward: the library's guess, the fastest of a trial, or one by name.",
 )
 conv_dgrad_algo = Option(
-    within="gpu_config", on=On.GPU, default="normal", example="set_context(gpu_config={'conv_dgrad_algo': 'algo_1'})",
+    within="gpu_config", on=On.GPU, effect="engine.hardware.convolution:choose", default="normal",
+    example="set_context(gpu_config={'conv_dgrad_algo': 'algo_1'})",
     kind=Choice("normal", "performance", "algo_0", "algo_1", "fft", "fft_tiling", "winograd", "winograd_nonfused"),
     since="2.1",
     doc="The algorithm of a convolution's gradient with respect to its input. algo_0 adds in any order and is not deterministic.",
 )
 conv_wgrad_algo = Option(
-    within="gpu_config", on=On.GPU, default="normal", example="set_context(gpu_config={'conv_wgrad_algo': 'algo_1'})",
+    within="gpu_config", on=On.GPU, effect="engine.hardware.convolution:choose", default="normal",
+    example="set_context(gpu_config={'conv_wgrad_algo': 'algo_1'})",
     kind=Choice("normal", "performance", "algo_0", "algo_1", "algo_3", "fft", "fft_tiling", "winograd_nonfused"),
     since="2.1",
     doc="The algorithm of a convolution's gradient with respect to its weight.",
 )
 conv_allow_tf32 = Option(
-    within="gpu_config", on=On.GPU, kind=Among(True, False, bools_only=True), default=True,
+    within="gpu_config", on=On.GPU, effect="engine.hardware.rounding:conv",
+    kind=Among(True, False, bools_only=True), default=True,
     example="set_context(gpu_config={'conv_allow_tf32': False})",
     since="2.2",
     doc="Whether convolutions of float32 may use TF32, which is faster and keeps 10 bits of the fraction.",
 )
 matmul_allow_tf32 = Option(
-    within="gpu_config", on=On.GPU, kind=Among(True, False, bools_only=True), default=False,
+    within="gpu_config", on=On.GPU, effect="engine.hardware.rounding:matmul",
+    kind=Among(True, False, bools_only=True), default=False,
     example="set_context(gpu_config={'matmul_allow_tf32': True})",
     since="2.2",
     doc="Whether matrix products of float32 may use TF32.",

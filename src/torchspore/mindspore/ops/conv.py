@@ -6,6 +6,7 @@ from typing import Any
 import torch
 import torch.nn.functional as F
 
+from torchspore.engine.hardware import convolution as by_name
 from torchspore.mindspore.ops.declare import op
 from torchspore.mindspore.ops.linear_algebra import same_dtype
 
@@ -52,6 +53,8 @@ def convolve(count: int, x: T, weight: T, bias: T | None, stride: Any, pad_mode:
     same_dtype(x, weight)
     stride, dilation = pair(stride, count), pair(dilation, count)
     x, rest = padded(x, pad_mode, padding, weight.shape[-count:], stride, dilation)
+    if by_name.named and by_name.applies(x, weight):
+        return by_name.convolve(x, weight, bias, stride, rest, dilation, groups)
     return (F.conv1d, F.conv2d, F.conv3d)[count - 1](x, weight, bias, stride, rest, dilation, groups)
 
 
@@ -108,7 +111,9 @@ def convolve_transposed(
     """A transposed convolution over the last axes; weight (in, out / groups, kernel...)."""
     count = weight.ndim - 2
     stride, dilation, kernel = pair(stride, count), pair(dilation, count), weight.shape[2:]
-    call = (F.conv_transpose1d, F.conv_transpose2d, F.conv_transpose3d)[count - 1]
+    call: Any = (F.conv_transpose1d, F.conv_transpose2d, F.conv_transpose3d)[count - 1]
+    if by_name.named and by_name.applies(x, weight):
+        call = by_name.convolve_transposed
     if pad_mode == "valid":
         out = call(x, weight, bias, stride, 0, 0, groups, dilation)
         grown = [max(s - ((k - 1) * d + 1), 0) for s, k, d in zip(stride, kernel, dilation)]
@@ -139,7 +144,8 @@ def conv_transpose2d(
     dilation: Size = 1,
 ) -> T:
     """Transposed convolution of (N, C, H, W) with weight (C, out / groups, KH, KW)."""
-    return F.conv_transpose2d(input, weight, bias, stride, padding, output_padding, groups, dilation)
+    call = by_name.convolve_transposed if by_name.named and by_name.applies(input, weight) else F.conv_transpose2d
+    return call(input, weight, bias, stride, padding, output_padding, groups, dilation)
 
 
 @op()

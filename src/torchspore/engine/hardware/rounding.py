@@ -1,0 +1,26 @@
+"""Whether float32 may be rounded to TF32 (10 bits of fraction) in the GPU's matrix units, by torch's `fp32_precision` settings."""
+from __future__ import annotations
+
+import torch
+
+from torchspore.context.effects import Outcome
+from torchspore.context.store import STORE
+
+
+def conv(may_round: bool) -> Outcome:
+    """Makes `conv_allow_tf32` act on convolutions."""
+    return _set(torch.backends.cudnn.conv, may_round, "convolutions")
+
+
+def matmul(may_round: bool) -> Outcome:
+    """Makes `matmul_allow_tf32` act on matrix products."""
+    return _set(torch.backends.cuda.matmul, may_round, "matrix products")
+
+
+def _set(where: object, may_round: bool, what: str) -> Outcome:
+    if not torch.cuda.is_available():
+        return Outcome.no_effect("no GPU")
+    if STORE.get("device_target") != "GPU":
+        return Outcome.no_effect(f"operators run on {STORE.get('device_target')}")
+    setattr(where, "fp32_precision", "tf32" if may_round else "ieee")
+    return Outcome.applied(f"{what} of float32 round to TF32" if may_round else f"{what} of float32 keep all of their bits")
