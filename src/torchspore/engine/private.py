@@ -106,6 +106,11 @@ def is_wrapped(t: torch.Tensor) -> bool:
     return bool(torch._C._functorch.is_functorch_wrapped_tensor(t))
 
 
+def is_transforming() -> bool:
+    """Whether one of `torch.func`'s transforms runs in this thread."""
+    return torch._C._functorch.peek_interpreter_stack() is not None
+
+
 @contextmanager
 def without_saved_hooks() -> Iterator[None]:
     """A block without hooks on saved tensors, which some of `torch.func`'s transforms refuse."""
