@@ -1,4 +1,7 @@
-"""Trains an epoch of ResNet-18 when told on standard input: `waiting_worker.py torchspore|mindspore|torch memory|files FOLDER`."""
+"""Trains an epoch of ResNet-18 when told on standard input: `waiting_worker.py torchspore|mindspore|torch memory|files FOLDER`.
+
+For benchmarks/threads.py two words may follow: the workers of the pipeline and the threads of operators, a number or `default` each.
+"""
 from __future__ import annotations
 
 import sys
@@ -14,11 +17,12 @@ BATCH, SIZE, WORKERS, PICTURES = 16, 64, 2, 512
 
 def main() -> None:
     """The worker's loop."""
-    who, source, folder = sys.argv[1:]
-    turns.serve((_torch if who == "torch" else _mindspore)(who, source, Path(folder)), lambda out: out)
+    who, source, folder, *counts = sys.argv[1:]
+    run = _torch(who, source, Path(folder)) if who == "torch" else _mindspore(who, source, Path(folder), *counts)
+    turns.serve(run, lambda out: out)
 
 
-def _mindspore(who: str, source: str, folder: Path) -> Callable[[], Any]:
+def _mindspore(who: str, source: str, folder: Path, workers: str = str(WORKERS), threads: str = "default") -> Callable[[], Any]:
     if who == "torchspore":
         import torchspore
 
@@ -30,8 +34,11 @@ def _mindspore(who: str, source: str, folder: Path) -> Callable[[], Any]:
     from programs.resnet18 import ResNet18
 
     ms.set_context(mode=ms.GRAPH_MODE)
+    if threads != "default":
+        ms.set_context(runtime_num_threads=int(threads))
     if source == "files":
-        dataset, _ = data.jpeg(folder, WORKERS, SIZE, BATCH)
+        many = ds.config.get_num_parallel_workers() if workers == "default" else int(workers)
+        dataset, _ = data.jpeg(folder, many, SIZE, BATCH)
     else:
         images, labels = _in_memory()
         dataset = ds.NumpySlicesDataset({"image": images, "label": labels}, shuffle=False).batch(BATCH)

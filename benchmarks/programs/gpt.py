@@ -65,6 +65,9 @@ def of(net, infers, batch=8, words=1000, length=128):
     return inference(net, x) if infers else training(net, nn.CrossEntropyLoss(), nn.Adam(net.trainable_params(), 1e-3), x, y)
 
 
-def step():
-    """One training step."""
-    return of(GPT(), False)
+def step(words=1000, length=128, width=256, heads=4, layers=4, batch=8, again=False):
+    """One training step; with `again` the layers are recomputed."""
+    net = GPT(words, length, width, heads, layers)
+    for layer in net.layers if again else []:
+        layer.recompute()
+    return of(net, False, batch, words, length)

@@ -63,9 +63,12 @@ def of(net, infers, size=224, batch=8):
     return inference(net, x) if infers else training(net, nn.CrossEntropyLoss(), nn.Momentum(net.trainable_params(), 0.01, 0.9), x, y)
 
 
-def step(size=224, batch=8):
-    """One training step."""
-    return of(ResNet50(), False, size, batch)
+def step(size=224, batch=8, again=False):
+    """One training step; with `again` the blocks are recomputed."""
+    net = ResNet50()
+    for block in net.blocks if again else []:
+        block.recompute()
+    return of(net, False, size, batch)
 
 
 def infer(size=224, batch=8):

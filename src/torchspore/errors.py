@@ -60,6 +60,10 @@ class LacksKernel(TorchsporeError, TypeError):
     """The device has no kernel for an operator in this dtype, and `enable_reduce_precision` is off, so that no cast is put in."""
 
 
+class OffloadFailed(TorchsporeError, OSError):
+    """Values were to move out of memory, and the folder can't be written, or the disk is full."""
+
+
 class OutOfMemory(TorchsporeError, MemoryError, RuntimeError):
     """A result does not fit into memory; programs catch MemoryError as in Python, or RuntimeError as in MindSpore."""
 

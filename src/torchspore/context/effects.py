@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import importlib
 import os
-from collections.abc import Callable, Hashable, Iterable, Iterator
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -58,13 +58,15 @@ class Outcome:
 
 
 NO_GRAPH = Outcome.no_effect("PYNATIVE_MODE compiles no graph")
-Effect = Callable[[Any], Outcome]
+Effect = Callable[[Any], Outcome | None]
+"""Makes a value act; None leaves it to a reader to say what came of it."""
 Note = str | Callable[[], str]
 
 _outcomes: dict[str, Outcome] = {}
 _notes: dict[str, list[Note]] = {}
 _explaining = False
 _first_use: str | None = None
+_first_operator: str | None = None
 expect_graph: Callable[[str], None] | None = None
 """The engine's function that watches for operators outside of graphs."""
 _loaded = False
@@ -109,10 +111,9 @@ def inert(option: Option) -> Outcome:
 
 def _of_members(option: Option, value: Any) -> Outcome | None:
     """What came of the members that a dictionary holds: one state where all have it, else each with its own."""
-    given = value if isinstance(value, dict) else [
-        name for name, member in option.members.items() if _store().source(member.key)[0] != "default"
-    ]
-    found = [(name, outcome_of(member, _store().get(member.key))) for name, member in option.members.items() if name in given]
+    written = value if isinstance(value, dict) else {}
+    given = [(name, member) for name, member in option.members.items() if name in written or _store().source(member.key)[0] != "default"]
+    found = [(name, outcome_of(member, _store().get(member.key))) for name, member in given]
     known = [(name, outcome) for name, outcome in found if outcome is not None]
     states = {outcome.state for _, outcome in known}
     if len(states) > 1:
@@ -122,7 +123,7 @@ def _of_members(option: Option, value: Any) -> Outcome | None:
 
 def forget(option: Option) -> None:
     """Drops what a reader reported about an earlier value."""
-    if option.read_by is not None:
+    if option.read_by is not None and option.effect is None:
         _outcomes.pop(option.key, None)
 
 
@@ -167,16 +168,34 @@ def first_use() -> str | None:
     return _first_use
 
 
+def operator_ran(line: str) -> None:
+    """Marks the first operator on any device; `line` is the user's file:line. Later calls change nothing."""
+    global _first_operator
+    if _first_operator is None:
+        _first_operator = line
+
+
+def first_operator() -> str | None:
+    """Gives the user's line of the first operator, or None."""
+    return _first_operator
+
+
 def refusal(name: str, outcome: Outcome) -> StrictRefusal:
     """Builds the error of strict mode."""
     return StrictRefusal(f"{name}: {outcome}, and TORCHSPORE_STRICT=1 makes that an error.\n\n"
                          f"hint: leave {name} at its default here, or unset TORCHSPORE_STRICT.")
 
 
-def run(option: Option, value: Any) -> Outcome:
-    """Makes one value act. Raises EffectRefused or what the effect raises; strict mode raises on "no effect"."""
+def run(option: Option, value: Any) -> Outcome | None:
+    """Makes one value act; gives what came of it, None where a reader will say it.
+
+    Raises EffectRefused or what the effect raises; strict mode raises on "no effect".
+    """
     assert option.effect is not None
     outcome = resolve(option.effect)(value)
+    if outcome is None:
+        _outcomes.pop(option.key, None)
+        return None
     if outcome.state == REFUSED:
         raise EffectRefused(f"{option.setter}({option.name}={value!r}): {outcome.text}.")
     if outcome.state == NO_EFFECT and is_strict() and value != option.default:
@@ -194,7 +213,7 @@ def push(changes: list[tuple[Option, Any, Any]]) -> None:
         return
     done: list[tuple[Option, Any]] = []
     try:
-        for option, new, old in _with_members(changes):
+        for option, new, old in changes:
             _expect_graph(option, new)
             if option.effect is not None:
                 before = _outcomes.get(option.key)
@@ -208,17 +227,10 @@ def push(changes: list[tuple[Option, Any, Any]]) -> None:
                     raise
     except BaseException:
         for option, old in reversed(done):
-            _outcomes[option.key] = resolve(str(option.effect))(old)
+            outcome = resolve(str(option.effect))(old)
+            if outcome is not None:
+                _outcomes[option.key] = outcome
         raise
-
-
-def _with_members(changes: Iterable[tuple[Option, Any, Any]]) -> Iterator[tuple[Option, Any, Any]]:
-    """The changes, and after that of a dict those of its members that have an effect of their own."""
-    for option, new, old in changes:
-        yield option, new, old
-        for name, member in option.members.items():
-            if member.effect is not None and (name in (new or {}) or name in (old or {})):
-                yield member, (new or {}).get(name, member.default), (old or {}).get(name, member.default)
 
 
 def engine_loaded() -> None:
@@ -227,7 +239,7 @@ def engine_loaded() -> None:
     if _loaded:
         return
     _loaded = True
-    for option, value, _ in _with_members((option, value, None) for option, value in _store().set_options()):
+    for option, value in _store().set_options():
         _expect_graph(option, value)
         if option.effect is not None:
             run(option, value)

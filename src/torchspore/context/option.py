@@ -31,6 +31,7 @@ class When(enum.Enum):
 
     ANY_TIME = "at any time"
     BEFORE_DEVICE_USE = "before an operator has run on an accelerator"
+    BEFORE_OPERATORS = "before an operator has run"
 
 
 @dataclass(eq=False)

@@ -16,6 +16,7 @@ from torchspore.base.frames import user_line
 from torchspore.base.text import short
 from torchspore.base.threads import other_threads
 from torchspore.context import effects, sources
+from torchspore.context.kinds import Members
 from torchspore.context.option import Option, When
 from torchspore.context.options import OPTIONS
 from torchspore.context.plan import Setting, plan
@@ -125,7 +126,8 @@ class Store:
         if not written:
             return
         with self._lock:
-            settings = plan(api, written, call, user_line(2), self.get, self._is_set)
+            named = plan(api, written, call, user_line(2), self.get, self._is_set)
+            settings = {key: self._with_earlier(key, setting) for key, setting in named.items()}
             for key, setting in settings.items():
                 self._check(OPTIONS[key], setting, call)
             undo: list[Callable[[], None]] = []
@@ -136,9 +138,11 @@ class Store:
             try:
                 for key, setting in settings.items():
                     undo += _prepare(OPTIONS[key], setting, call)
-                old = {key: self.get(key) for key in settings}
+                old = {key: self.get(key) for key in _with_members(settings)}
                 self._write(settings)
-                effects.push([(OPTIONS[key], self.get(key), old[key]) for key in settings if key not in self._forced])
+                anew = {*named, *(key for setting in named.values() for key in setting.members)}
+                effects.push([(OPTIONS[key], self.get(key), old[key]) for key in old
+                              if key not in self._forced and (key in anew or self.get(key) != old[key])])
                 if "device_target" in settings and self.get("device_target") != old["device_target"]:
                     self._push_again(settings)
             except BaseException:
@@ -160,13 +164,14 @@ class Store:
             scope = _scope.get()
             held = self._code if scope is None else scope.code
             kept = {key: setting for key, setting in held.items() if OPTIONS[key].api != api}
-            wide = {key: self.get(key) for key in held if key not in kept and OPTIONS[key].process_wide}
+            gone = [key for key in held if key not in kept]
+            wide = {key: self.get(key) for key in _with_members(gone) if key not in gone or OPTIONS[key].process_wide}
             if scope is None:
                 self._code = kept
                 self._fill(OPTIONS)
             else:
                 self._enter(kept)
-            effects.push([(OPTIONS[key], self.get(key), old) for key, old in wide.items()])
+            effects.push([(OPTIONS[key], self.get(key), old) for key, old in wide.items() if key in gone or self.get(key) != old])
 
     def learn_default(self, key: str, value: Any) -> None:
         """Replaces a default by one that only the engine can know, such as the device that is there."""
@@ -184,7 +189,7 @@ class Store:
     def close_scope(self, token: contextvars.Token[_Scope | None]) -> None:
         """Ends a scope and makes the values that it found act again."""
         inner = _scope.get()
-        keys = list(inner.code) if inner is not None else []
+        keys = _with_members(inner.code) if inner is not None else []
         old = {key: self.get(key) for key in keys}
         _scope.reset(token)
         self._tell_all(keys, _scope.get())
@@ -194,8 +199,8 @@ class Store:
 
     def _check(self, option: Option, setting: Setting, call: str) -> None:
         what = f"{call}({option.name}={short(setting.written)})"
-        used = effects.first_use()
-        if used is not None and option.when is When.BEFORE_DEVICE_USE and setting.value != self.get(option.key):
+        used = effects.first_use() or (effects.first_operator() if option.when is When.BEFORE_OPERATORS else None)
+        if used is not None and option.when is not When.ANY_TIME and setting.value != self.get(option.key):
             raise (option.late or LateChange)(
                 f"{what}: too late, the device was first used at {used}.\n\nhint: move this call above that line."
             )
@@ -240,6 +245,14 @@ class Store:
         """Runs the effects of what was set earlier: on another device they may come to something else."""
         effects.push([(option, value, value) for option, value in self.set_options() if option.key not in settings])
 
+    def _with_earlier(self, key: str, setting: Setting) -> Setting:
+        """A setting of a dictionary whose members stay as an earlier call set them, where this one does not name them."""
+        earlier = self.asked(key)
+        kind = OPTIONS[key].kind
+        if earlier is None or not isinstance(kind, Members) or not kind.adds:
+            return setting
+        return replace(setting, members={**earlier.members, **setting.members})
+
     def _is_set(self, key: str) -> bool:
         return self.asked(key) is not None
 
@@ -278,6 +291,14 @@ class Store:
     def _base(self, key: str) -> Any:
         setting = self._setting(key)
         return self._default(key) if setting is None else setting.value
+
+
+def _with_members(keys: Iterable[str]) -> list[str]:
+    """These options, and after a dictionary those of its members that have an effect of their own."""
+    found: list[str] = []
+    for key in keys:
+        found += [key, *(member.key for member in OPTIONS[key].members.values() if member.effect is not None)]
+    return list(dict.fromkeys(found))
 
 
 def _member_value(setting: Setting | None, member: Option, device: str) -> Any:

@@ -5,13 +5,19 @@ from __future__ import annotations
 import os
 
 from torchspore.context import effects
-from torchspore.engine import device, eager
+from torchspore.engine import device, eager, threads
 from torchspore.engine.memory import freed
 
 device.tell_default()
 effects.expect_graph = eager.expect_graph
+eager.await_first()
 effects.engine_loaded()
+threads.no_more_than_cores()
 effects.note("memory", freed.keep_freed_blocks())
+if effects.is_explaining():
+    from torchspore.engine.memory import peak
+
+    peak.watch()
 if os.environ.get("MINDSPORE_DUMP_CONFIG") or os.environ.get("MINDSPORE_CONFIG_PATH"):
     from torchspore.engine.debug import dump
 

@@ -17,6 +17,8 @@ from torchspore.base import once
 from torchspore.base.frames import user_frame
 from torchspore.context import effects
 from torchspore.context.effects import Outcome
+from torchspore.context.store import STORE
+from torchspore.engine import device
 from torchspore.engine.front import FRONT
 
 # Real MindSpore exports these two, and programs for Ascend look at them.
@@ -57,6 +59,8 @@ def _switch_on() -> None:
     _memory.fill_uninitialized_memory = False
     torch.backends.cudnn.deterministic = True
     torch.backends.cudnn.benchmark = False
+    if STORE.get("device_target") == "Ascend":
+        device.npu().set_deterministic_level(1)
     if _WORKSPACE not in os.environ:  # cuBLAS reads it when CUDA starts
         os.environ[_WORKSPACE] = ":4096:8"
         _workspace_is_ours = True
@@ -68,6 +72,8 @@ def _switch_on() -> None:
 def _switch_off() -> None:
     global _workspace_is_ours
     if _before:
+        if STORE.get("device_target") == "Ascend":
+            device.npu().set_deterministic_level(0)
         torch.use_deterministic_algorithms(_before["algorithms"], warn_only=_before["warn_only"])
         _memory.fill_uninitialized_memory = _before["fill"]
         torch.backends.cudnn.deterministic = _before["cudnn"]

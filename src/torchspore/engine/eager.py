@@ -6,16 +6,21 @@ from typing import Any
 
 import torch
 
+from torchspore.base.frames import user_line
 from torchspore.context import effects
 from torchspore.context.effects import Outcome
 from torchspore.context.options import OPTIONS
 from torchspore.context.store import STORE
 from torchspore.engine import device, tree
 from torchspore.engine import tensor as engine
+from torchspore.engine.memory import holders
 from torchspore.engine.tensor import TensorBase, tensors
 from torchspore.errors import DeviceFailed
 
 wait_for_each = False
+notes_lines = False
+awaits_first = False
+"""Whether the first operator of the program is still to come."""
 _graph_options: set[str] = set()
 """Options that only graphs read and that strict mode watches."""
 
@@ -57,10 +62,40 @@ def after(out: Any) -> None:
     if device.awaits_use:
         for t in tree.listed(out):
             device.used(t)
+    if awaits_first:
+        _begin()
+    if notes_lines:
+        if out.__class__ is torch.Tensor:
+            holders.note(out)
+        else:
+            for t in tree.listed(out):
+                holders.note(t)
     if wait_for_each:
         _finish()
     if _graph_options and not STORE.graph_mode and engine.frame() is None:
         _miss_graph()
+
+
+def await_first() -> None:
+    """Makes the first operator report itself: what limits memory can't change any more from there on."""
+    global awaits_first
+    awaits_first = True
+    engine.follow_operators(True)
+
+
+def note_lines(wanted: bool) -> None:
+    """Makes each operator's result known by the user's line, for errors that name who holds memory; or no longer."""
+    global notes_lines
+    if wanted != notes_lines:
+        notes_lines = wanted
+        engine.follow_operators(wanted)
+
+
+def _begin() -> None:
+    global awaits_first
+    awaits_first = False
+    engine.follow_operators(False)
+    effects.operator_ran(user_line() or "<unknown>")
 
 
 def _finish() -> None:

@@ -6,12 +6,14 @@ when the transform ends, so that the gradient uses the value that was read.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import nullcontext
 from typing import Any
 
 import torch
 
 from torchspore.engine import hooks, tree
 from torchspore.engine import rows as rows_module
+from torchspore.engine.memory import limit, offload
 from torchspore.engine.tensor import Frame, TensorBase, frame, raw, tensors, transform, wrap
 
 
@@ -169,7 +171,7 @@ def differentiate(
         for position in positions:
             arguments[position], found = _inputs(arguments[position], own, leaves)
             inputs.append(found)
-        with own.open():
+        with own.open(), nullcontext() if nested else offload.saving():
             result = own.callee(function)(*arguments, **keywords)
             differentiated = result[0] if has_aux else result
             by_position, by_weight = follow(differentiated, inputs, [leaves[id(w)] for w in weights], own.taken, sens, nested)
@@ -249,8 +251,9 @@ def _gradients(result: Any, wanted: list[torch.Tensor], sens: Any, nested: bool)
     at = [t for t in wanted if t.requires_grad]
     if not pairs or not at:
         return [None for _ in wanted]
-    got = torch.autograd.grad(
-        [o for o, _ in pairs], at, [s for _, s in pairs], create_graph=nested, allow_unused=True,
-    )
+    with limit.around_backward():
+        got = torch.autograd.grad(
+            [o for o, _ in pairs], at, [s for _, s in pairs], create_graph=nested, allow_unused=True,
+        )
     found = iter(got)
     return [next(found) if t.requires_grad else None for t in wanted]

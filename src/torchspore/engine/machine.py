@@ -9,6 +9,7 @@ from typing import Any
 
 import torch
 
+from torchspore.base import cores
 from torchspore.base.versions import installed
 from torchspore.engine import device
 from torchspore.engine.hardware import devices
@@ -27,7 +28,7 @@ def facts() -> dict[str, dict[str, Any]]:
     return {
         "versions": versions(),
         "machine": {
-            "system": platform.platform(), "processor": processor(), "cores": os.cpu_count(), "usable cores": _usable(),
+            "system": platform.platform(), "processor": processor(), "cores": os.cpu_count(), "usable cores": cores.usable(),
             "threads of torch": torch.get_num_threads(), "memory": _gib(_total_memory()),
         },
         "devices": {"CPU": f"{os.cpu_count()} cores", **_accelerators()},
@@ -92,10 +93,6 @@ def _accelerators() -> dict[str, str]:
             memory = getattr(devices.properties(target, index), "total_memory", 0)
             found[f"{target} {index}"] = f"{devices.name(target, index)}, {_gib(int(memory))}"
     return found or {"GPU, Ascend": "none"}
-
-
-def _usable() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def _total_memory() -> int:

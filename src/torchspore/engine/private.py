@@ -81,6 +81,50 @@ def current_trace() -> tuple[Any, Any]:
     return tracing.fx_tracer, tracing.fake_tensor_mode
 
 
+def storage_users(storage: torch.UntypedStorage) -> int:
+    """How many tensors show this memory; Python's own `storage` is not one of them."""
+    return torch._C._storage_Use_Count(storage._cdata) - 1
+
+
+def weak_storage(storage: torch.UntypedStorage) -> int:
+    """A number that finds the memory again as long as a tensor shows it; it is given back once, to `forget_storage`."""
+    return storage._weak_ref()  # type: ignore[attr-defined,no-any-return]
+
+
+def storage_again(number: int) -> torch.UntypedStorage | None:
+    """The memory of a number from `weak_storage`; None where it is gone."""
+    return torch.UntypedStorage._new_with_weak_ptr(number)  # type: ignore[attr-defined,no-any-return]
+
+
+def forget_storage(number: int) -> None:
+    """Gives the number back."""
+    torch.UntypedStorage._free_weak_ref(number)  # type: ignore[attr-defined]
+
+
+def is_wrapped(t: torch.Tensor) -> bool:
+    """Whether one of `torch.func`'s transforms has put the tensor into another."""
+    return bool(torch._C._functorch.is_functorch_wrapped_tensor(t))
+
+
+def is_transforming() -> bool:
+    """Whether one of `torch.func`'s transforms runs in this thread."""
+    return torch._C._functorch.peek_interpreter_stack() is not None
+
+
+@contextmanager
+def without_saved_hooks() -> Iterator[None]:
+    """A block without hooks on saved tensors, which some of `torch.func`'s transforms refuse."""
+    popped = []
+    while (top := torch._C._autograd._top_saved_tensors_default_hooks(True)) is not None:
+        popped.append(top)
+        torch._C._autograd._pop_saved_tensors_default_hooks()
+    try:
+        yield
+    finally:
+        for pack, unpack in reversed(popped):
+            torch._C._autograd._push_saved_tensors_default_hooks(pack, unpack)
+
+
 def backward_node() -> Any:
     """The node of the backward pass that runs now in this thread, or None."""
     return torch._C._current_autograd_node()
@@ -282,6 +326,15 @@ def standard_gamma(shape: torch.Tensor, generator: torch.Generator | None) -> to
     return torch._standard_gamma(shape, generator=generator)
 
 
+def when_initialized(module: Any, act: Callable[[], None]) -> None:
+    """Runs `act` as soon as `module`, torch's for a kind of accelerator, has begun to use it; at once where it has."""
+    module._lazy_call(act)
+
+
+allocator_settings = torch._C._accelerator_getAllocatorSettings
+"""What was said to the allocators of accelerators: `key:value` pairs with commas between them; None or empty for nothing."""
+set_allocator_settings = torch._C._accelerator_setAllocatorSettings
+
 quick_mark = torch._C._profiler._RecordFunctionFast
 """A named stretch of the profiler's trace, for a tenth of what `torch.profiler.record_function` costs."""
 
@@ -293,10 +346,10 @@ def profile_events(profile: torch.profiler.profile) -> list[Any]:
 
 
 __all__ = [
-    "add_all", "around_operators", "backward_node", "current_trace", "disable_proxy_modes_tracing", "FakeTensor", "FakeTensorMode",
-    "fused_adam", "fused_adamw", "fused_sgd", "gelu", "has_operator", "in_transform",
-    "inductor", "is_of_compiler", "is_operator", "kernel_of",
-    "lazy_graphs", "log_softmax", "make_fx", "modes_of_now", "multiply_all", "next_sequence_number", "no_transforms", "NoCompiler",
-    "onednn_linear", "outside_of_transforms", "pop_mode", "profile_events", "proxy_of", "push_mode", "quick_mark", "sizes_as_symbols",
-    "softmax", "standard_gamma", "track_tensor_tree", "without_modes", "written", "zero_all",
+    "add_all", "allocator_settings", "around_operators", "backward_node", "current_trace", "disable_proxy_modes_tracing", "FakeTensor",
+    "FakeTensorMode", "fused_adam", "fused_adamw", "fused_sgd", "gelu", "has_operator", "in_transform", "inductor", "is_of_compiler",
+    "is_operator", "kernel_of", "lazy_graphs", "log_softmax", "make_fx", "modes_of_now", "multiply_all", "next_sequence_number",
+    "no_transforms", "NoCompiler", "onednn_linear", "outside_of_transforms", "pop_mode", "profile_events", "proxy_of", "push_mode",
+    "quick_mark", "set_allocator_settings", "sizes_as_symbols", "softmax", "standard_gamma", "track_tensor_tree", "when_initialized",
+    "without_modes", "written", "zero_all",
 ]

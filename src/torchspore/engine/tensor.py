@@ -13,6 +13,7 @@ from typing import Any
 import torch
 
 from torchspore.engine import counters, tree
+from torchspore.engine.memory import counter
 
 active = 0
 """How many frames are open in all threads, and what else wants to see every operator: one plain integer on the hot path, the
@@ -221,6 +222,8 @@ def rebind(tensor: TensorBase, t: torch.Tensor) -> None:
     if around is not None:
         around.rebind(tensor, t)
     else:
+        if counter.is_on:
+            counter.follow(tensor._t, t)
         tensor._t = t
     counters.rebinds += 1
 

@@ -94,8 +94,12 @@ def _closed_function(function: Callable[..., Any], called: str, is_method: bool 
                 raise
             shown_as = replaced(error, function, _name(called, arguments[:is_method]), arguments[is_method:], keywords)
             if shown_as is error:
+                del shown_as
                 raise
-            raise shown_as from None
+            try:
+                raise shown_as from None
+            finally:
+                del shown_as               # else it would hold its frame, and that all values of the call, until Python looks for garbage
 
     gated.gated = True  # type: ignore[attr-defined]
     return gated

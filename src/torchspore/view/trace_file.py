@@ -5,6 +5,7 @@ given up and told, what stands before it is kept.
 """
 from __future__ import annotations
 
+import codecs
 import gzip
 import json
 import stat
@@ -31,6 +32,7 @@ class Reader:
 
     def __init__(self, path: Path) -> None:
         self.path, self.damage, self._text, self._at, self._read = path, "", "", 0, 0
+        self._letters = codecs.getincrementaldecoder("utf-8")(errors="replace")    # a letter may lie across the border of two pieces
 
     def events(self) -> Iterator[dict[str, Any]]:
         """The events in the order of the file. Raises NotATrace where there is none at all, OSError."""
@@ -110,7 +112,7 @@ class Reader:
         if self._read > MOST_TEXT:
             self._damaged(f"only its first {MOST_TEXT >> 30} GiB are read")
             return False
-        self._text = self._text[self._at :] + piece.decode("utf-8", errors="replace")
+        self._text = self._text[self._at :] + self._letters.decode(piece, final=not piece)
         self._at = 0
         return bool(piece)
 

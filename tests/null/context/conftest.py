@@ -21,6 +21,7 @@ def fresh(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setattr(effects, "_outcomes", {})
     monkeypatch.setattr(effects, "_notes", {})
     monkeypatch.setattr(effects, "_first_use", None)
+    monkeypatch.setattr(effects, "_first_operator", None)
     yield
     for api in ("context", "auto_parallel", "ps", "offload"):
         STORE.reset(api)

@@ -173,14 +173,25 @@ def test_late_changes_are_refused_with_the_line_of_the_first_use() -> None:
         c.set_context(max_device_memory="3GB")
 
 
+def test_limits_of_memory_are_late_after_any_operator_and_the_device_is_not() -> None:
+    effects.operator_ran("train.py:7")
+    effects.operator_ran("train.py:8")
+    c.set_context(device_id=1, max_device_memory="1024GB")
+    for name in ("max_device_memory", "variable_memory_max_size", "mempool_block_size"):
+        with pytest.raises(LateChange) as caught:
+            c.set_context(**{name: "3GB"})
+        assert str(caught.value) == (
+            f"set_context({name}='3GB'): too late, the device was first used at train.py:7.\n\nhint: move this call above that line.")
+
+
 def test_strict_refuses_what_is_not_built(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TORCHSPORE_STRICT", "1")
-    c.set_context(max_device_memory="1024GB", mode=0)
+    c.set_context(memory_offload="OFF", mode=0)
     with pytest.raises(StrictRefusal) as caught:
-        c.set_context(mode=1, max_device_memory="9GB")
+        c.set_context(mode=1, memory_offload="ON")
     assert str(caught.value) == (
-        "max_device_memory: not built yet, and TORCHSPORE_STRICT=1 makes that an error.\n\n"
-        "hint: leave max_device_memory at its default here, or unset TORCHSPORE_STRICT."
+        "memory_offload: not built yet, and TORCHSPORE_STRICT=1 makes that an error.\n\n"
+        "hint: leave memory_offload at its default here, or unset TORCHSPORE_STRICT."
     )
     assert c.get_context("mode") == 0
     with pytest.raises(StrictRefusal):

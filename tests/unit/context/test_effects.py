@@ -12,7 +12,9 @@ from running import Run
 from torchspore.context import effects
 from torchspore.context.options import OPTIONS
 from torchspore.context.public import get_context, scope, set_context, set_device
+from torchspore.context.store import STORE
 from torchspore.engine import device, eager
+from torchspore.errors import OptionValueError
 
 Program = Callable[..., Run]
 
@@ -175,3 +177,18 @@ import mindspore
 print(state() == before)
 """
     assert program(state).out == "True\n"
+
+
+def test_a_second_ascend_config_leaves_the_keys_that_it_does_not_name() -> None:
+    set_context(ascend_config={"matmul_allow_hf32": True, "precision_mode": "force_fp16"})
+    set_context(ascend_config={"conv_allow_hf32": False})
+    assert get_context("ascend_config") == {"conv_allow_hf32": False}
+    assert [STORE.get(key) for key in ("matmul_allow_hf32", "precision_mode", "conv_allow_hf32")] == ["1", "force_fp16", "0"]
+    with pytest.raises(OptionValueError):
+        set_context(ascend_config={"matmul_allow_hf32": False, "precision_mode": "x"})
+    assert STORE.get("matmul_allow_hf32") == "1"
+    set_context(gpu_config={"conv_fprop_algo": "fft"})
+    set_context(gpu_config={"conv_allow_tf32": False})
+    assert (STORE.get("conv_fprop_algo"), STORE.get("conv_allow_tf32")) == ("fft", False)
+    STORE.reset("context")
+    assert (STORE.get("matmul_allow_hf32"), STORE.get("conv_fprop_algo")) == ("", "normal")

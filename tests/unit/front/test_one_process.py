@@ -13,6 +13,8 @@ from mindspore.context import get_context
 from mindspore.parallel import _cost_model_context as costs
 from mindspore.parallel.auto_parallel import AutoParallel
 
+from torchspore.context import effects
+
 SWITCHES = (
     "no_init_parameters_in_compile", "disable_strategy_file_only_for_trainable_params", "enable_fp32_communication", "print_local_norm",
     "enable_device_local_norm", "enable_gradients_mean", "disable_gradient_fp32_sync", "disable_loss_repeated_mean",
@@ -94,12 +96,20 @@ def test_figures_of_the_search_are_kept() -> None:
     assert costs.get_cost_model_context("costmodel_alpha") == 1.0
 
 
-def test_memory_and_threads() -> None:
+def test_set_memory_is_two_options(monkeypatch: pytest.MonkeyPatch) -> None:
     before = get_context("max_device_memory"), get_context("memory_optimize_level")
-    threads, cores = get_context("runtime_num_threads"), os.sched_getaffinity(0)
+    monkeypatch.setattr(effects, "_first_operator", None)
+    monkeypatch.setattr(effects, "_loaded", False)           # what the limit does is tested in tests/unit/memory
     try:
         ms.set_memory("10GB", "2GB", "60GB", "O1")
         assert get_context("max_device_memory") == 60 and get_context("memory_optimize_level") == 1
+    finally:
+        ms.set_context(max_device_memory=f"{before[0]:g}GB", memory_optimize_level=f"O{before[1]}")
+
+
+def test_threads() -> None:
+    threads, cores = get_context("runtime_num_threads"), os.sched_getaffinity(0)
+    try:
         runtime.dispatch_threads_num(3)
         assert get_context("runtime_num_threads") == 3
         runtime.set_cpu_affinity(True, [str(min(cores))])
@@ -109,7 +119,7 @@ def test_memory_and_threads() -> None:
         ms.launch_blocking()
         assert get_context("pynative_synchronize")
     finally:
-        ms.set_context(max_device_memory=f"{before[0]:g}GB", memory_optimize_level=f"O{before[1]}", runtime_num_threads=threads)
+        ms.set_context(runtime_num_threads=threads)
         ms.set_context(pynative_synchronize=False)
         runtime.set_cpu_affinity(False)
     runtime.set_kernel_launch_group()

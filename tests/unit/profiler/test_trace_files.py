@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from torchspore.cli import trace as command
-from torchspore.view import trace
+from torchspore.view import trace, trace_file
 from torchspore.view.trace_file import Reader
 
 EVENT = {"ph": "X", "name": "aten::mm", "pid": 1, "tid": 1, "ts": 10.0, "dur": 5.0, "cat": "cpu_op", "args": {}}
@@ -26,6 +26,13 @@ def test_own_time_and_nesting(tmp_path: Path) -> None:
     found = trace.read(written(tmp_path / "t.json", content))
     assert {row.name: (row.count, row.total, row.own) for row in found.operators.values()} == {"aten::mm": (1, 5, 3), "inner": (1, 2, 2)}
     assert [event.depth for event in found.events] == [0, 1]
+
+
+def test_a_letter_across_the_border_of_two_pieces(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(trace_file, "PIECE", 7)
+    name = "矩阵乘法é" * 5
+    reader = Reader(written(tmp_path / "t.json", json.dumps([{**EVENT, "name": name}], ensure_ascii=False)))
+    assert [event["name"] for event in reader.events()] == [name] and not reader.damage
 
 
 @pytest.mark.parametrize(("content", "kept", "told"), [

@@ -12,15 +12,16 @@ from torchspore.errors import OptionKeyError, OptionValueError, TorchsporeError
 class Members(Kind):
     """A dictionary whose members are options.
 
-    `needs` names the members that must be there, `merges` says that a new dictionary adds to the old one, `whole` looks at the members
-    together and raises Wrong, `unknown` is the error class for a member that there is not.
+    `needs` names the members that must be there, `merges` says that a new dictionary adds to the old one, `adds` the same where the
+    getter answers what was written last (in MindSpore each member is set by itself), `whole` looks at the members together and raises
+    Wrong, `unknown` is the error class for a member that there is not.
     """
 
     stub = "dict[str, Any]"
 
-    def __init__(self, *needs: str, merges: bool = False, whole: Callable[[dict[str, Any]], None] | None = None,
+    def __init__(self, *needs: str, merges: bool = False, adds: bool = False, whole: Callable[[dict[str, Any]], None] | None = None,
                  unknown: type[TorchsporeError] = OptionValueError) -> None:
-        self.needs, self.merges, self.whole, self.unknown = needs, merges, whole, unknown
+        self.needs, self.merges, self.adds, self.whole, self.unknown = needs, merges, adds, whole, unknown
 
     @property
     def expected(self) -> str:

@@ -6,7 +6,7 @@ from torchspore.context.kinds import Among, Bool, Choice, Members
 from torchspore.context.option import On, Option
 
 gpu_config = Option(
-    kind=Members(), default={}, on=On.GPU, in_graph_key=True, process_wide=True,
+    kind=Members(adds=True), default={}, on=On.GPU, in_graph_key=True, process_wide=True,
     example="set_context(gpu_config={'conv_allow_tf32': False})",
     since="2.1",
     doc="Details of the GPU's kernels.",

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import os
-
+from torchspore.base import cores
 from torchspore.context.kinds import UINT32, Choice, Int, Size
 from torchspore.context.option import On, Option, When
 from torchspore.errors import LateDeviceChange, OptionValueError
@@ -23,22 +22,25 @@ device_id = Option(
         "Whether that device is there is checked when it is first used, and reading the option does not freeze it.",
 )
 max_device_memory = Option(
-    kind=Size(), default=1024.0, on=On.GPU | On.ASCEND, when=When.BEFORE_DEVICE_USE,
+    kind=Size(), default=1024.0, when=When.BEFORE_OPERATORS, effect="engine.memory.limit:cap", process_wide=True,
     example="set_context(max_device_memory='3.5GB')",
     since="0.5",
-    doc="The most device memory that the program may take. What is free on the device is a second limit.",
+    doc="The most memory that Tensors may take on the device, in GB of 2**30 bytes; what goes beyond is an error that names the largest "
+        "holders. What is free on the device is a second limit. On the CPU memory is counted from where it is set, and not at all without.",
 )
 variable_memory_max_size = Option(
-    kind=Size(high=31, whole=True, give=lambda size: f"{int(size)} * 1024 * 1024 * 1024", gives="str"), default="0", on=On.ASCEND,
-    when=When.BEFORE_DEVICE_USE, instead="max_device_memory", example="set_context(variable_memory_max_size='6GB')",
+    kind=Size(high=31, whole=True, give=lambda size: f"{int(size)} * 1024 * 1024 * 1024", gives="str"), default="0",
+    when=When.BEFORE_OPERATORS, instead="max_device_memory", example="set_context(variable_memory_max_size='6GB')",
+    effect="engine.memory.limit:cap_variables", process_wide=True,
     since="0.1",
-    doc="An older limit on device memory, in whole GB. The getter answers it as a product of bytes.",
+    doc="An older spelling of `max_device_memory`, in whole GB, which counts where that is not set. The getter answers a product of bytes.",
 )
 mempool_block_size = Option(
-    kind=Size(low=1), default=1.0, on=On.GPU | On.ASCEND, when=When.BEFORE_DEVICE_USE,
-    example="set_context(mempool_block_size='1GB')",
+    kind=Size(low=1), default=1.0, on=On.GPU | On.ASCEND, when=When.BEFORE_OPERATORS, effect="engine.memory.limit:grow_by",
+    process_wide=True, example="set_context(mempool_block_size='1GB')",
     since="1.6",
-    doc="The step by which the pool of device memory grows. It counts in PyNative mode and at the jit levels O0 and O1.",
+    doc="The step by which the pool of device memory grows, in PyNative mode and at the jit levels O0 and O1; never more than "
+        "`max_device_memory`. The CPU has no pool: the C library gives each value memory of its own.",
 )
 op_timeout = Option(
     kind=Int(0, UINT32, unit="of seconds"), default=900, process_wide=True, effect="engine.debug.recorder:limit",
@@ -48,7 +50,7 @@ op_timeout = Option(
         "to the device.",
 )
 runtime_num_threads = Option(
-    kind=Int(0), default=lambda device: min(30, os.cpu_count() or 1), effect="engine.threads:cap", process_wide=True, in_graph_key=True,
+    kind=Int(0), default=lambda device: min(30, cores.usable()), effect="engine.threads:cap", process_wide=True, in_graph_key=True,
     example="set_context(runtime_num_threads=4)",
     since="1.7",
     doc="How many threads the CPU kernels may use. No more than one a core is ever used; 0 leaves the number to torch.",
@@ -69,8 +71,9 @@ memory_optimize_level = Option(
         "for their size are computed again for the backward pass instead of kept. The numbers stay the same. The getter answers 0 or 1.",
 )
 memory_offload = Option(
-    kind=Choice("ON", "OFF", reads={"ON": True, "OFF": False}, no_str=OptionValueError), default=False, on=On.GPU | On.ASCEND,
-    example="set_context(memory_offload='ON')",
+    kind=Choice("ON", "OFF", reads={"ON": True, "OFF": False}, no_str=OptionValueError), default=False,
+    effect="engine.memory.offload:arm", in_graph_key=True, example="set_context(memory_offload='ON')",
     since="2.0", until="2.6",
-    doc="Whether idle data moves to host memory when device memory runs short. The getter answers a bool.",
+    doc="Whether idle data moves out of the device's memory until it is needed: to the host's memory, on the CPU to disk. "
+        "`set_offload_context` says where, and how much. With `memory_optimize_level` O1 it is switched off. The getter answers a bool.",
 )

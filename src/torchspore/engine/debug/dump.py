@@ -64,6 +64,8 @@ def place(path: str) -> Outcome:
 def on_exception(level: str) -> Outcome:
     """Makes `exception_dump` act: inputs ('2'), or inputs and outputs ('1'), of an operator that fails."""
     _asked.pop("exception_dump", None)
+    if STORE.source("exception_dump")[0] == DEFAULT:
+        level = "0"                        # operators are followed only where the program asks for it
     if level in ("1", "2"):
         path = os.path.abspath(STORE.get("save_dump_path") or ".")
         _asked["exception_dump"] = Settings(path, "exception_dump", everything=False, failures="inputs" if level == "2" else "all")

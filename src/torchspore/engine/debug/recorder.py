@@ -18,7 +18,7 @@ from torchspore.blackbox.board import ENDED, RECORDED
 from torchspore.context import effects, table
 from torchspore.context.effects import Outcome
 from torchspore.context.store import STORE
-from torchspore.engine import process
+from torchspore.engine import device, process
 from torchspore.engine.debug import box as boxes
 from torchspore.engine.debug import kept_graphs, live, native, steps
 
@@ -41,6 +41,8 @@ def limit(seconds: int) -> Outcome:
         if not seconds:
             return Outcome.applied("the device's own limit holds; the CPU has none")
         return Outcome.applied("nothing is watched until the program sets it")
+    if STORE.get("device_target") == "Ascend":
+        device.npu().set_op_timeout_ms(seconds * 1000)      # what the device runs behind Python's back
     try:
         boxes.need(_facts, _asked).limit(seconds)
     except OSError as error:

@@ -20,6 +20,7 @@ from torchspore.engine.dtypes import Type
 from torchspore.engine.grad import GradFrame, differentiate, follow, is_differentiable
 from torchspore.engine.graph import thread_state
 from torchspore.engine.graph.refusal import Refusal
+from torchspore.engine.memory import offload
 from torchspore.engine.tensor import Frame, TensorBase, frame, raw, tensors, transform, wrap
 
 KEPT = "_forward"
@@ -82,7 +83,7 @@ class Forward(GradFrame):
                     self._leaf(tensor, t.detach().requires_grad_() if is_differentiable(t) else t)
             self.inputs = list(self._leaves)
             try:
-                with self.open():
+                with self.open(), offload.saving():
                     result = self.callee(call)(*self.args, **self.kwargs)
                     self.result = transform(result, lambda t: wrap(raw(t)))
             except BaseException:

@@ -20,6 +20,7 @@ from torchspore.engine.graph.passes import memory, precision
 from torchspore.engine.graph.passes.layout import has_images
 from torchspore.engine.graph.report import log, outcomes, stages
 from torchspore.engine.graph.settings import Settings
+from torchspore.engine.memory import counter
 from torchspore.errors import InferenceOnly
 
 Inputs = measuring.Inputs
@@ -39,9 +40,10 @@ def compile(module: torch.fx.GraphModule, inputs: Inputs, settings: Settings, he
     stages.keep("backend_pass", module)
     outcomes.compiling(settings)
     try:
-        code = _tuned(module, inputs, settings, held)
-        if settings.lanes > 1 or settings.level == "O2":
-            code = lanes.beside(code, module, inputs, settings)
+        with counter.aside():
+            code = _tuned(module, inputs, settings, held)
+            if settings.lanes > 1 or settings.level == "O2":
+                code = lanes.beside(code, module, inputs, settings)
     except measuring.Unrunnable as reason:
         log.event("level", f"nothing is measured, the graph runs as at O0: {reason}")
         code = _plain(module)
@@ -99,6 +101,8 @@ def _asked(module: torch.fx.GraphModule, settings: Settings) -> Iterator[passes.
         yield "graph_kernels", lambda module: steps.applied(module, settings)
     if not settings.saves_memory:
         yield from order
+    if settings.offloads is not None or settings.offloads_state:
+        yield "memory_offload", lambda module: memory.offloaded(module, settings)
 
 
 def _boosted(module: torch.fx.GraphModule, inputs: Inputs, settings: Settings, held: frozenset[int]) -> Code:

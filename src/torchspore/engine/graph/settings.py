@@ -13,6 +13,7 @@ from types import FunctionType
 from typing import Any
 
 from torchspore.context.store import DEFAULT, STORE
+from torchspore.engine.memory import offload
 
 Names = tuple[str, ...]
 _IN = "graph_kernel_flags."
@@ -164,6 +165,10 @@ class Settings:
     """Whether memory goes before speed; `memory_optimize_level` O1."""
     reuses_memory: bool = True
     """Whether values share memory one after the other; `sys.mem_reuse`."""
+    offloads: int | None = None
+    """To how many bytes of memory values of a graph may keep it that could move out; `memory_offload`, None where nothing moves."""
+    offloads_state: bool = False
+    """Whether the state of optimizers leaves memory after its part of a step; `offload_param`."""
     order: str = ""
     """The order of operators, 'bfs' or 'dfs'; empty where `exec_order` is set nowhere: the program's."""
     lanes: int = 0
@@ -223,6 +228,7 @@ def _steps() -> dict[str, Any]:
     return {
         "precision": "allow_mix_precision" if is_auto else asked, "is_auto_mixed": is_auto, "reduces": STORE.get("enable_reduce_precision"),
         "saves_memory": STORE.get("memory_optimize_level") == 1, "reuses_memory": STORE.get("env_config_path.sys.mem_reuse"),
+        "offloads": offload.in_graphs(), "offloads_state": offload.moves_state_in_graphs(),
         "order": "" if STORE.source("exec_order")[0] == DEFAULT else STORE.get("exec_order"), "lanes": STORE.get("inter_op_parallel_num"),
         "generates": {"1": True, "0": False}.get(str(STORE.get("jit_compile"))), "kernels": flags(), "tuning": tuning(),
     }

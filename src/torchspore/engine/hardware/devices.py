@@ -7,6 +7,7 @@ import torch
 
 from torchspore.context.store import STORE
 from torchspore.engine import device
+from torchspore.engine.memory import counter
 
 _COUNTERS = {
     "memory_allocated": "allocated_bytes.all.current", "memory_reserved": "reserved_bytes.all.current",
@@ -49,8 +50,12 @@ def architectures(target: str) -> list[str] | None:
 
 
 def memory(target: str) -> dict[str, int]:
-    """Bytes that Tensors hold and that torch reserves on the current device, now and at most; 0 on the CPU, which nobody counts."""
-    if target == "CPU" or not is_initialized(target):
+    """Bytes that Tensors hold and that torch reserves on the current device, now and at most; 0 on a CPU whose memory is not counted."""
+    if target == "CPU":
+        found = counter.figures()
+        held, peak = (0, 0) if found is None else (found.held, found.peak)
+        return {key: peak if key.startswith("max") else held for key in _COUNTERS}
+    if not is_initialized(target):
         return dict.fromkeys(_COUNTERS, 0)
     stats = _module(target).memory_stats()
     return {key: int(stats.get(counter, 0)) for key, counter in _COUNTERS.items()}
@@ -58,7 +63,9 @@ def memory(target: str) -> dict[str, int]:
 
 def reset_peaks(target: str) -> None:
     """Starts the largest figures anew from those of now."""
-    if target != "CPU" and is_initialized(target):
+    if target == "CPU":
+        counter.reset_peak()
+    elif is_initialized(target):
         _module(target).reset_peak_memory_stats()
 
 

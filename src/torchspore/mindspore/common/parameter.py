@@ -8,6 +8,7 @@ from typing import Any
 
 from torchspore.engine import counters, create, dtypes
 from torchspore.engine import tensor as engine
+from torchspore.engine.memory import counter, holders
 from torchspore.engine.tensor import TensorBase, raw, rebind, write
 from torchspore.mindspore.common.tensor import Tensor, _kept, check_device
 
@@ -46,6 +47,8 @@ class Parameter(Tensor):
         self.requires_grad = requires_grad
         self.layerwise_parallel, self.parallel_optimizer, self.storage_format = layerwise_parallel, parallel_optimizer, storage_format
         self.is_init, self.sliced, self.cache_enable, self.comm_fusion = False, False, False, 1
+        if counter.is_on:
+            holders.born(self)
 
     def init_data(self, layout: Any = None, set_sliced: bool = False) -> Parameter:
         """The Parameter with its initial values, which here are made at once.
@@ -143,6 +146,8 @@ class Parameter(Tensor):
             from torchspore.mindspore.common.initializer import initializer
 
             made._t = initializer(init, self.shape, self.dtype)._t
+        if counter.is_on:
+            holders.born(made)
         return made
 
     def copy(self) -> Parameter:
@@ -153,6 +158,8 @@ class Parameter(Tensor):
         made: Parameter = engine._new(type(self))
         made._t = raw(self).clone()
         made.__dict__.update(_kept(self))
+        if counter.is_on:
+            holders.born(made)
         return made
 
     def __repr__(self) -> str:

@@ -1,4 +1,4 @@
-"""How much memory of a device is in use; on the CPU nobody counts, and the figures are 0."""
+"""How much memory of a device is in use; on the CPU the figures count from where `max_device_memory` was set, and are 0 without."""
 from __future__ import annotations
 
 from typing import Any

@@ -219,8 +219,12 @@ class Cell(CellTree, CellHooks, CellState, CellFacts):
             misfit = wrong_arguments(self, args, kwargs) if isinstance(error, TypeError) else None
             shown_as = misfit or replaced(error, self.construct, type(self).__name__, args, kwargs)
             if shown_as is error:
+                del shown_as
                 raise
-            raise shown_as from None
+            try:
+                raise shown_as from None
+            finally:
+                del shown_as               # else it would hold its frame, and that all values of the call, until Python looks for garbage
 
     def _run_whole(self, *args: Any, **kwargs: Any) -> Any:
         """The call with everything that a plain Cell lacks: hooks, a dtype to compute in, a gradient of its own, values computed again."""

@@ -9,8 +9,9 @@ from typing import Any
 from torchspore.base.frames import is_users, user_frame
 from torchspore.base.text import with_hint
 from torchspore.engine import dtypes, lacking
+from torchspore.engine.memory import limit
 from torchspore.engine.tensor import TensorBase
-from torchspore.errors import LacksKernel, TorchsporeError
+from torchspore.errors import LacksKernel, OutOfMemory, TorchsporeError
 from torchspore.mindspore.ops.reasons import Reason, is_torch, of_call, reason
 
 LONGEST = 60
@@ -21,10 +22,15 @@ def explain(function: Callable[..., Any], arguments: tuple[Any, ...], keywords: 
     if getattr(error, "explained", False):
         return error
     given = _given(function, arguments, keywords)
-    kind, sentence, hint = _reason(function, given, error)
+    beyond = limit.sentence(error)
+    kind, sentence, hint = _reason(function, given, error) if beyond is None else (OutOfMemory, beyond, None)
     sentence = _TENSOR.sub("a Tensor", sentence)
     text = f"{place()}{name_of(function)}({', '.join(f'{key}: {shown(value)}' for key, value in given.items())}): {sentence}"
-    made = kind(text if hint is None else with_hint(text, hint))
+    return _made(kind, text if hint is None else with_hint(text, hint))
+
+
+def _made(kind: Callable[[str], Exception], text: str) -> Exception:
+    made = kind(text)
     made.explained = True  # type: ignore[attr-defined]
     return made
 
@@ -41,6 +47,9 @@ def replaced(
         return error
     if not _is_known(error) or _is_users(error):
         return error
+    beyond = limit.sentence(error)
+    if beyond is not None:
+        return _made(OutOfMemory, f"{place()}{_call(called, arguments, keywords)}: {beyond}")
     own = not is_torch(error)
     text = str(error.args[0]) if isinstance(error, KeyError) and len(error.args) == 1 else str(error)
     if isinstance(error, KeyError) and called.endswith("__getitem__"):

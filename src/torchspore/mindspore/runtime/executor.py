@@ -1,15 +1,12 @@
 """How operators reach the device: threads, cores, one after the other."""
 from __future__ import annotations
 
-import os
 from typing import Any
 
 from torchspore.base.text import message, short
 from torchspore.context import effects
 from torchspore.context.public import set_context
-
-_first: set[int] | None = None
-"""The cores that the process had before `set_cpu_affinity` changed them."""
+from torchspore.engine import threads
 
 
 def launch_blocking() -> None:
@@ -38,31 +35,30 @@ def set_cpu_affinity(
 ) -> None:
     """Keeps the process to the cores in `affinity_cpu_list` (['0-3', '5']), or gives it all of its own back.
 
-    Without a list nothing is changed: the operating system places threads. Modules have no threads of their own here, so that
-    `module_to_cpu_dict` and `bind_file` are refused. Raises TypeError and ValueError for what does not fit.
+    Its threads of CPU kernels come along, one for each core at most. Without a list nothing is changed: the operating system places
+    threads, and `explain` says so. Modules have no threads of their own here, so that `module_to_cpu_dict` and `bind_file` are
+    refused. Raises TypeError and ValueError for what does not fit.
     """
-    global _first
     if not isinstance(enable_affinity, bool):
         raise TypeError(message(f"set_cpu_affinity({short(enable_affinity)})", f"True or False, got {type(enable_affinity).__name__}"))
     if module_to_cpu_dict or bind_file:
         raise ValueError(message("set_cpu_affinity(module_to_cpu_dict=..., bind_file=...)", "affinity_cpu_list for the whole process"))
     if affinity_cpu_list is not None and not isinstance(affinity_cpu_list, (list, tuple)):
         raise TypeError(message(f"set_cpu_affinity(affinity_cpu_list={short(affinity_cpu_list)})", "a list such as ['0-3']"))
-    if not enable_affinity or not affinity_cpu_list:
-        if _first is not None and not enable_affinity:
-            os.sched_setaffinity(0, _first)
-            _first = None
+    if not enable_affinity:
+        threads.unbind()
         return
-    own = os.sched_getaffinity(0) if _first is None else _first
+    if not affinity_cpu_list:
+        effects.note("threads", "set_cpu_affinity(True): no cores are named, the system places threads")
+        return
     try:
         wanted = _cores(affinity_cpu_list)
     except ValueError:
         wanted = set()
-    if not wanted or not wanted <= own:
-        shown = ", ".join(map(str, sorted(own)))
-        raise ValueError(message(f"set_cpu_affinity(affinity_cpu_list={short(affinity_cpu_list)})", f"cores of {shown}"))
-    _first = own
-    os.sched_setaffinity(0, wanted)
+    try:
+        threads.bind(wanted)
+    except ValueError as error:
+        raise ValueError(message(f"set_cpu_affinity(affinity_cpu_list={short(affinity_cpu_list)})", f"cores of {error}")) from None
 
 
 def set_kernel_launch_group(thread_num: int = 2, kernel_group_num: int = 8) -> None:

@@ -10,22 +10,22 @@ from torchspore.mindspore.hal import memory
 
 
 def memory_allocated() -> int:
-    """Bytes that Tensors hold now; 0 on the CPU, where nobody counts."""
+    """Bytes that Tensors hold now; on the CPU from where `max_device_memory` was set, and 0 without: counting costs time."""
     return memory.memory_allocated()
 
 
 def memory_reserved() -> int:
-    """Bytes that torch has taken from the device; 0 on the CPU."""
+    """Bytes that torch has taken from the device; on the CPU, which has no pool, what Tensors hold."""
     return memory.memory_reserved()
 
 
 def max_memory_allocated() -> int:
-    """The most bytes that Tensors held at once; 0 on the CPU."""
+    """The most bytes that Tensors held at once; on the CPU as `memory_allocated` counts them."""
     return memory.max_memory_allocated()
 
 
 def max_memory_reserved() -> int:
-    """The most bytes that torch had taken at once; 0 on the CPU."""
+    """The most bytes that torch had taken at once; on the CPU the most that Tensors held."""
     return memory.max_memory_reserved()
 
 
@@ -60,8 +60,9 @@ def set_memory(
 ) -> None:
     """Caps the device's memory at `max_size` and sets `memory_optimize_level`; sizes are written '2GB'.
 
-    torch's memory grows as it is needed, by pieces of its own: `init_size`, `increase_size` and `huge_page_reserve_size` are checked, and
-    `explain` says that they change nothing. Raises TypeError and ValueError for what does not fit.
+    An `increase_size` of '1GB' or more that is not the usual one is the `mempool_block_size` of an accelerator. Memory is taken when it is
+    needed: `init_size` and `huge_page_reserve_size` are checked, and `explain` says that they change nothing. Raises TypeError and
+    ValueError for what does not fit.
     """
     sizes = {
         "init_size": init_size, "increase_size": increase_size, "max_size": max_size, "huge_page_reserve_size": huge_page_reserve_size,
@@ -75,7 +76,8 @@ def set_memory(
             raise ValueError(message(f"set_memory({name}={short(value)})", "a size such as '2GB'")) from None
     if optimize_level not in ("O0", "O1"):
         raise ValueError(message(f"set_memory(optimize_level={short(optimize_level)})", one_of(("O0", "O1"))))
-    set_context(max_device_memory=max_size, memory_optimize_level=optimize_level)
-    for name, usual in (("init_size", "2GB"), ("increase_size", "2GB"), ("huge_page_reserve_size", "0GB")):
+    step = {"mempool_block_size": increase_size} if increase_size != "2GB" and float(increase_size.removesuffix("GB")) >= 1 else {}
+    set_context(max_device_memory=max_size, memory_optimize_level=optimize_level, **step)
+    for name, usual in (("init_size", "2GB"), *([] if step else [("increase_size", "2GB")]), ("huge_page_reserve_size", "0GB")):
         if sizes[name] != usual:
             effects.note("memory", f"set_memory({name}={sizes[name]!r}): torch takes memory as it is needed, in pieces of its own")

@@ -17,6 +17,7 @@ import torch
 from mindspore import Tensor, nn, ops
 
 from torchspore.context import effects
+from torchspore.context.public import scope
 from torchspore.context.store import STORE
 
 
@@ -315,6 +316,9 @@ def test_a_flag_without_an_effect_is_an_error_in_strict_mode(monkeypatch: pytest
     monkeypatch.setenv("TORCHSPORE_STRICT", "1")
     with pytest.raises(Exception, match="graph_kernel_flags: means nothing here: --enable_csr_fusion: sparse CSR"):
         launched(Exact(), data(6), data(6), flags="--opt_level=1 --enable_csr_fusion")
+    monkeypatch.delenv("TORCHSPORE_STRICT")
+    with scope(mode=ms.PYNATIVE_MODE):
+        ms.ops.relu(data(2))                   # strict mode waits for it, to look whether graphs are used at all
 
 
 PROGRAM = """

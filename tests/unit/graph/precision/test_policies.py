@@ -13,6 +13,7 @@ from unit.graph.precision.nets import Net, X, dtypes, product, trained
 import torchspore
 from torchspore.context import effects
 from torchspore.context.public import scope
+from torchspore.context.store import STORE
 from torchspore.errors import OptionValueError
 
 PRODUCTS = ("convolution", "convolution_backward", "addmm", "mm")
@@ -22,7 +23,13 @@ HALF, BRAIN, SINGLE = {"float16"}, {"bfloat16"}, {"float32"}
 @pytest.fixture(autouse=True)
 def after() -> Iterator[None]:
     yield
-    ms.set_context(mode=ms.PYNATIVE_MODE, ascend_config={}, enable_auto_mixed_precision=False, jit_config={}, save_graphs=0)
+    STORE.reset("context")
+
+
+def unchanged() -> list[float]:
+    """The losses without a policy. A dictionary without the key would leave it as it is."""
+    STORE.reset("context")
+    return trained()[0]
 
 
 def under(mode: str, **more: Any) -> tuple[list[float], dict[str, set[str]], Any, Any]:
@@ -36,7 +43,7 @@ def test_products_alone_are_cast(mode: str, kind: set[str]) -> None:
     assert {name: found[name] for name in PRODUCTS} == dict.fromkeys(PRODUCTS, kind)
     others = ("native_batch_norm", "relu", "mul", "add", "mean", "_log_softmax", "threshold_backward", "native_batch_norm_backward")
     assert {name: found[name] - {"int32"} for name in others} == dict.fromkeys(others, SINGLE)
-    assert losses != trained(ascend_config={})[0]
+    assert losses != unchanged()
 
 
 @pytest.mark.parametrize(("mode", "kind"), [
@@ -72,7 +79,7 @@ def test_parameters_state_and_results_keep_their_dtypes(mode: str, optimizer: An
 
 
 def test_must_keep_origin_dtype_gives_the_bits_of_no_policy() -> None:
-    assert under("must_keep_origin_dtype")[0] == trained(ascend_config={})[0]
+    assert under("must_keep_origin_dtype")[0] == unchanged()
 
 
 def test_force_fp32_computes_products_of_float16_in_float32() -> None:
@@ -84,7 +91,8 @@ def test_force_fp32_computes_products_of_float16_in_float32() -> None:
     assert out.dtype == ms.float16 and dtypes(call)["mm"] == SINGLE and dtypes(call)["mul"] == SINGLE
     exact = a.asnumpy().astype(np.float64) @ b.asnumpy() * 1.1 + 0.3
     error = np.abs(out.asnumpy() - exact).mean()
-    ms.set_context(ascend_config={})
+    STORE.reset("context")
+    ms.set_context(mode=ms.GRAPH_MODE)
     other = ms.jit(lambda a, b: product(a, b))
     assert error < 0.9 * np.abs(other(a, b).asnumpy() - exact).mean()
 

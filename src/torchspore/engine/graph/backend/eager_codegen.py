@@ -15,6 +15,7 @@ from torchspore.engine.debug import where
 from torchspore.engine.graph.fx.aliasing import writes
 from torchspore.engine.graph.passes.in_place import overwrite
 from torchspore.engine.graph.report import stages
+from torchspore.engine.memory import counter, peak
 from torchspore.engine.private import is_operator
 
 _aten = torch.ops.aten
@@ -53,7 +54,8 @@ def compile(module: torch.fx.GraphModule, inner: bool = False) -> Code:
     """
     text, bound = source(module, inner)
     exec(builtins.compile(text, where.GRAPH, "exec"), bound)
-    return bound["run"] if inner else stages.shown(bound["run"], module)
+    run = peak.in_phases(bound["run"]) if "phase" in bound else bound["run"]
+    return run if inner else stages.shown(run, module)
 
 
 def source(module: torch.fx.GraphModule, inner: bool = False) -> tuple[str, dict[str, Any]]:
@@ -63,8 +65,13 @@ def source(module: torch.fx.GraphModule, inner: bool = False) -> tuple[str, dict
     bound: dict[str, Any] = {"__name__": __name__, "no_grad": torch.no_grad}
     last = _last_uses(nodes)
     lines, of_lines = [], [None, None, None]      # counted from 1, after two lines of the head
+    phase = None
     for node in nodes:
         own = lines_of(module, node, names, bound, last.get(node, []))
+        if peak.wanted and node.op == "call_function" and (now := peak.phase_of(node.meta)) != phase:
+            phase = now
+            bound["phase"] = counter.phase
+            own.insert(0, f"phase({phase})")
         lines += own
         of_lines += [node] * len(own)
     if where.followers:

@@ -27,10 +27,11 @@ from torchspore.engine.graph.passes.layout import channels_last, has_images, lay
 from torchspore.engine.graph.passes.onednn import fuse_activations, onednn_linears
 from torchspore.engine.graph.report import log, outcomes, stages
 from torchspore.engine.graph.settings import Settings
+from torchspore.engine.npu import graph_engine
 
 Module = torch.fx.GraphModule
 PLAIN, PRODUCTS, LAYOUT, FUSED, PREPARED = "O0", "oneDNN products", "channels last", "fused kernels, ", "weights prepared"
-LAUNCH, RECORDED = "one launch", "recorded, "
+LAUNCH, RECORDED, ENGINE = "one launch", "recorded, ", "graph engine"
 
 
 def compile(module: Module, inputs: measuring.Inputs, settings: Settings, held: frozenset[int] = frozenset()) -> Code:
@@ -66,6 +67,7 @@ def _raced(forms: Forms, inputs: measuring.Inputs) -> tuple[str, Code]:
         _enter(race, FUSED + PREPARED, forms.prepared(race.seconds[best]))
     if forms.is_thorough:
         _enter(race, LAUNCH, forms.in_one())
+        _enter(race, ENGINE, forms.by_graph_engine())
         _enter(race, RECORDED + race.best(), forms.recorded(race.codes[race.best()]))
     best = race.best()
     log.event("level", f"kept {best} of {race}")
@@ -143,6 +145,13 @@ class Forms:
         """On a GPU a form as one launch."""
         return stages.shown(cuda_graphs.recorded(code, self._held), stages.graph_of(code)) if cuda_graphs.is_fit(self._module) else None
 
+    def by_graph_engine(self) -> Code | None:
+        """On Ascend all as one piece, compiled by CANN's graph engine."""
+        if not graph_engine.is_fit(self._module):
+            return None
+        with measuring.undisturbed():
+            return graph_engine.compiled(copied(self._module), [measuring.copy(t) for t in self._inputs()])
+
     def code(self, name: str) -> Code | None:
         """The form of this name; None where it can't be made here."""
         if name.startswith(RECORDED):
@@ -150,6 +159,8 @@ class Forms:
             return None if found is None else self.recorded(found)
         if name == LAUNCH:
             return self.in_one()
+        if name == ENGINE:
+            return self.by_graph_engine()
         if name == PREPARED:
             return self.prepared()
         if name == FUSED + PREPARED:

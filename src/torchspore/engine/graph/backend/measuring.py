@@ -9,6 +9,8 @@ from typing import Any
 
 import torch
 
+from torchspore.engine.memory import counter
+
 LONGEST = 0.4
 """About how many seconds one form is run for; each is run twice at least."""
 MOST = 12
@@ -29,8 +31,8 @@ class Unrunnable(RuntimeError):
 
 @contextmanager
 def undisturbed() -> Iterator[None]:
-    """Puts torch's random state back."""
-    with torch.random.fork_rng(), torch.no_grad():
+    """Puts torch's random state back, and lets no limit of memory count what is taken inside."""
+    with counter.aside(), torch.random.fork_rng(), torch.no_grad():
         yield
 
 

@@ -52,7 +52,7 @@ class Graph:
         self._twice = _found_twice(captured, flat)
         self._rereads = any(isinstance(read.value, TensorBase) for read in self._variables)
         self._sources = [self._source(item, flat, captured.watch.homes) for item in captured.lifted]
-        self.inputs = captured.lifted
+        self.inputs: list[Any] = captured.lifted
         self._metas = [meta(item) if isinstance(item, TensorBase) else None for item in captured.lifted]
         self._seen: tuple[int, int] | None = None
         self._inputs: list[Any] = []
@@ -62,6 +62,8 @@ class Graph:
             # Before a pass lets weights be written early: what it computes again has not failed the first time.
             self._undo, self._writes = undo_for(self.module, self.settings)
             self.code = self._compiled(flat)
+        # The arguments of this call are the program's own, who may want to be rid of them.
+        self.inputs = [None if isinstance(source, int) else item for source, item in zip(self._sources, self.inputs)]
         self.operators = sum(node.op == "call_function" for node in self.module.graph.nodes)
         self.seconds = seconds + time.perf_counter() - started
         self.runs = 0

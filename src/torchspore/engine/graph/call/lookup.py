@@ -15,6 +15,7 @@ from torchspore.engine.graph.call.table import Entry, look_up, table_of
 from torchspore.engine.graph.capture.scalar_inputs import placed
 from torchspore.engine.graph.refusal import Refusal
 from torchspore.engine.graph.report import log
+from torchspore.engine.memory import counter, limit
 from torchspore.engine.number import Number
 from torchspore.engine.tensor import TensorBase, transform
 
@@ -38,6 +39,7 @@ def find(
     if found.refusal is not None and (found.refused_at == counters.cells or found.refusals >= TRIED):
         return found.refusal
     made = capturing.capture(owner, found, function, args, kwargs, flat)
+    counter.tidy()
     if isinstance(made, Refusal) and found.is_open and not made.as_pynative and not table_of(owner).keeps_changing():
         made = _of_this_length(owner, made, function, args, kwargs)
     if isinstance(made, Refusal):
@@ -70,7 +72,7 @@ def run(graph: Graph, flat: list[TensorBase], function: Callable[..., Any], args
         return graph.run(flat)
     except REFUSALS as error:
         if not graph.can_run_again(error):
-            raise
+            raise limit.error(error) or error from None
         return thread_state.in_pynative(function, args, kwargs)
 
 

@@ -143,6 +143,7 @@ def _call(graph: torch.fx.Graph, names: dict[Node, Node], cluster: Cluster, kern
     call = graph.call_function(kernel, tuple(names[item] for item in cluster.inputs))
     call.meta[marks.IS_KERNEL] = True
     call.meta[marks.FUSED] = [node.target for node in cluster.nodes]
+    call.meta.update({mark: True for mark in (marks.GRADIENT, marks.OPTIMIZER) if all(node.meta.get(mark) for node in cluster.nodes)})
     for place, node in enumerate(cluster.outputs):
         names[node] = graph.call_function(operator.getitem, (call, place))
         names[node].meta = dict(node.meta)

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from torchspore.base import cores
 from torchspore.base.text import message, short
 from torchspore.engine import random as engine_random
 from torchspore.errors import FileFormatError
@@ -33,7 +34,7 @@ class ErrorSamplesMode(IntEnum):
 
 def _defaults() -> dict[str, Any]:
     return {
-        "num_parallel_workers": min(_DEFAULT_WORKERS, os.cpu_count() or 1), "prefetch_size": 16, "numa_enable": False,
+        "num_parallel_workers": min(_DEFAULT_WORKERS, cores.usable()), "prefetch_size": 16, "numa_enable": False,
         "monitor_sampling_interval": 1000, "callback_timeout": 60, "auto_num_workers": False, "enable_shared_mem": True,
         "enable_autotune": False, "autotune_interval": 0, "auto_offload": False, "enable_watchdog": True, "fast_recovery": True,
         "multiprocessing_timeout_interval": 300, "dynamic_shape": False, "debug_mode": False, "debug_hooks": None, "sending_batches": 0,

@@ -13,6 +13,7 @@ from torchspore.context.store import STORE
 from torchspore.engine import dtypes, optim
 from torchspore.engine.front import FRONT
 from torchspore.engine.graph.passes.precision import casts
+from torchspore.engine.memory import states
 from torchspore.engine.rows import RowsBase
 from torchspore.engine.tensor import raw, wrap
 from torchspore.errors import NameRefused
@@ -131,7 +132,8 @@ class Optimizer(Cell):
         found = [raw(g) if rows is None else rows for g, rows in zip(gradients, found)]
         if len(found) != len(self.parameters):
             raise ValueError(f"{type(self).__name__}: expected {len(self.parameters)} gradients, one for each Parameter, got {len(found)}.")
-        for group in [part for whole in self.groups for part in self._parted(whole, found)]:
+        groups = [part for whole in self.groups for part in self._parted(whole, found)]
+        for group in [part for whole in groups for part in states.parted(self, whole)]:
             parameters = [raw(self.parameters[i]) for i in group.places]
             own = optim.scaled([found[i] for i in group.places], self.loss_scale)
             decay = raw(group.decay(self.global_step)).reshape(()) if isinstance(group.decay, Cell) else float(group.decay)
@@ -139,7 +141,8 @@ class Optimizer(Cell):
                 own = optim.decayed(parameters, own, decay)
             if group.centralize:
                 own = [optim.centralized(g) for g in own]
-            yield parameters, own, self._rate_now(group.rate), decay, group
+            with states.at_hand(self, group.places):
+                yield parameters, own, self._rate_now(group.rate), decay, group
 
     def _parted(self, group: Group, found: list[Any]) -> Iterator[Group]:
         """The group without the places of sparse gradients, which are dealt with here."""

@@ -2,6 +2,7 @@
 
 `memory_optimize_level` O1 lets an optimizer's steps run as soon as their gradients are there, and computes forward values again in the
 backward half instead of keeping them, where that lowers the peak most for the time it takes. `sys.mem_reuse` off keeps every value.
+`memory_offload` moves values out that lie idle over the peak.
 """
 from __future__ import annotations
 
@@ -12,6 +13,7 @@ from torchspore.context import effects
 from torchspore.context.effects import Outcome
 from torchspore.engine.graph.report import log
 from torchspore.engine.graph.settings import Settings
+from torchspore.engine.memory import offload as moving
 
 _KEPT = Outcome.applied("each value of a graph keeps its memory until the end of the call")
 
@@ -29,6 +31,39 @@ def apply(module: torch.fx.GraphModule, settings: Settings) -> torch.fx.GraphMod
         keep.kept(module)
         effects.report("env_config_path.sys.mem_reuse", _KEPT)
     return module
+
+
+def offloaded(module: torch.fx.GraphModule, settings: Settings) -> torch.fx.GraphModule:
+    """The graph that moves idle values out of the device's memory and back, in place."""
+    from torchspore.engine.graph.passes.memory import early_updates, lifetimes, offload
+
+    if settings.level != "O0" or settings.infer_boost or settings.tuning is not None:
+        _not_offloaded("values move between operators that run one by one, and jit_level O1 and O2, infer_boost and tuning compile them")
+    elif not settings.reuses_memory:
+        _not_offloaded("sys.mem_reuse is off: every value keeps its memory")
+    elif not lifetimes.is_known(module):
+        effects.note("memory of graphs", f"{user_line()}: memory_offload moves nothing, for lengths are open")
+    else:
+        before = lifetimes.peak(module)
+        early_updates.updated_early(module)
+        if settings.offloads is not None:
+            count, size, after = offload.moved(module, settings.offloads)
+            if count:
+                _tell_moved(before, after, count, size)
+        if settings.offloads_state:
+            offload.put_away_states(module)
+    return module
+
+
+def _tell_moved(before: int, after: int, count: int, size: int) -> None:
+    text = f"values of a graph take {_mib(after)} at most instead of {_mib(before)}; {count} of them move out, {_mib(size)} a call"
+    effects.note("memory of graphs", f"{user_line()}: memory_offload: {text}")
+    log.event("memory", text)
+    moving.tell(text)
+
+
+def _not_offloaded(reason: str) -> None:
+    effects.report("memory_offload", Outcome.no_effect(reason))
 
 
 def _tell(before: int, after: int, count: int, share: float) -> None:

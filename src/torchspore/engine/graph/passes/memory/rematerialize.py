@@ -111,7 +111,7 @@ class Candidate:
 
 def _candidates(lives: Lifetimes, at: int, top: int, hopeless: set[Node], budget: float) -> list[Candidate]:
     """What could be computed again to free memory while the operator `at` runs, the most memory for its price first."""
-    writes_at = _writes(lives)
+    writes_at = writes_of(lives)
     found = []
     for storage in lives.storages:
         if storage.size < _WORTH * top or storage.node in hopeless or marks.RECOMPUTED in storage.node.meta:
@@ -149,7 +149,7 @@ def _next_use(storage: Storage, at: int) -> int | None:
     return None if place and storage.uses[place - 1] == at else storage.uses[place]
 
 
-def _writes(lives: Lifetimes) -> dict[Node, list[int]]:
+def writes_of(lives: Lifetimes) -> dict[Node, list[int]]:
     """Where each value's memory is written into."""
     owner = owners(lives.nodes[0].graph)
     found: dict[Node, list[int]] = {}

@@ -1,0 +1,229 @@
+"""`max_device_memory` and `variable_memory_max_size`: how much memory the program may take, and the error where it wants more."""
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+
+from torchspore.base.frames import near, user_line
+from torchspore.base.text import with_hint
+from torchspore.context import effects
+from torchspore.context.effects import Outcome
+from torchspore.context.options import OPTIONS
+from torchspore.context.store import STORE
+from torchspore.engine import device, eager, private
+from torchspore.engine.memory import counter, holders
+from torchspore.errors import OutOfMemory
+
+GIB = 1 << 30
+_MOST = (1 << 63) - 1
+_NAMES = ("max_device_memory", "variable_memory_max_size")
+_told = 0
+"""The number of the last refusal that an error was made of."""
+
+
+def cap(wanted: float) -> Outcome:
+    """Makes `max_device_memory` act, in GB of 2**30 bytes."""
+    return _cap("max_device_memory", wanted)
+
+
+def cap_variables(wanted: str) -> Outcome:
+    """Makes `variable_memory_max_size` act, which the getter answers as '6 * 1024 * 1024 * 1024'; it counts where the other is not set."""
+    return _cap("variable_memory_max_size", wanted)
+
+
+def _gigabytes(name: str) -> float:
+    """The limit that an option sets, 0 for none."""
+    value = STORE.get(name)
+    if value == OPTIONS[name].default:
+        return 0.0
+    return float(str(value).partition(" ")[0])
+
+
+def _chosen() -> str | None:
+    """The option that sets the limit; None where none does."""
+    return next((one for one in _NAMES if _gigabytes(one)), None)
+
+
+def _cap(name: str, wanted: Any) -> Outcome:
+    chosen = _chosen()
+    target = str(STORE.get("device_target"))
+    outcome = _on_cpu(chosen) if target == "CPU" else _on_accelerator(target, chosen)
+    if chosen is not None and chosen != name and wanted != OPTIONS[name].default:
+        return Outcome.no_effect(f"{chosen} sets the limit")
+    return outcome
+
+
+def _on_cpu(name: str | None) -> Outcome:
+    if name is None:
+        if counter.is_on:
+            counter.limit(0, "")
+            release()
+        return Outcome.applied("no limit; nothing is counted")
+    if not counting():
+        return Outcome.no_effect(f"the CPU's memory can't be counted: {counter.why_not() or 'the allocator was not built'}")
+    size = min(int(_gigabytes(name) * GIB), _MOST)
+    counter.limit(size, _written(name))
+    early = holders.uncounted()
+    without = f"; the {holders.size(early)} of Tensors that were made before are not counted" if early else ""
+    return Outcome.applied(f"Tensors on the CPU may take {holders.size(size)} from here on, and what goes beyond is an error{without}")
+
+
+def counting() -> bool:
+    """Begins to count, and to note the lines of operators; says whether memory can be counted."""
+    if not counter.is_on and counter.start():
+        eager.note_lines(True)
+    return counter.is_on
+
+
+def release() -> None:
+    """Stops counting where nobody wants it any longer."""
+    if counter.is_on and not effects.is_explaining() and _chosen() is None:
+        counter.stop()
+        eager.note_lines(False)
+        holders.lines.clear()
+
+
+def _written(name: str) -> str:
+    _, setting = STORE.source(name)
+    if setting is None:
+        return name
+    return f"{name}={setting.written!r}" + (f" ({near(setting.where)})" if setting.where else "")
+
+
+def _on_accelerator(target: str, name: str | None) -> Outcome:
+    module = _module(target)
+
+    def act() -> None:
+        index, chosen = int(STORE.get("device_id")), _chosen()
+        if index < module.device_count():
+            total = int(module.get_device_properties(index).total_memory)
+            wanted = int(_gigabytes(chosen) * GIB) if chosen is not None else total
+            module.set_per_process_memory_fraction(min(1.0, wanted / total), index)
+
+    private.when_initialized(module, act)
+    if name is None:
+        return Outcome.applied("as much as the device has")
+    return Outcome.applied(f"torch takes at most {holders.size(int(_gigabytes(name) * GIB))} of the device's memory, or all that it has")
+
+
+def _module(target: str) -> Any:
+    return torch.cuda if target == "GPU" else device.npu()
+
+
+def grow_by(wanted: float) -> Outcome:
+    """Makes `mempool_block_size` act: the step, in GB, by which torch's pool of an accelerator's memory grows."""
+    target = str(STORE.get("device_target"))
+    if target == "CPU":
+        return Outcome.no_effect("the CPU has no pool: the C library gives each value memory of its own")
+    chosen = _chosen()
+    step = int(min(wanted, _gigabytes(chosen) if chosen is not None else wanted) * 1024)
+    if step <= _SMALLEST_STEP:
+        return Outcome.no_effect(f"{chosen} leaves less than one step")
+    try:
+        _set_step(target, step)
+    except (RuntimeError, ValueError) as error:        # another setting of the program's does not go with it, or torch is too old
+        return Outcome.refused(str(error).partition("\n")[0].rstrip("."))
+    return Outcome.applied(f"torch takes the device's memory in steps of {holders.size(step << 20)}")
+
+
+def _set_step(target: str, megabytes: int) -> None:
+    """Tells torch's allocator the step. torch_npu has one of its own, which reads its variable when the device is first used."""
+    step = f"{_STEP}:{megabytes}"
+    if target == "Ascend":
+        os.environ[_OF_NPU] = ",".join([*_others(os.environ.get(_OF_NPU, "")), step])
+    else:
+        said = private.allocator_settings() or os.environ.get("PYTORCH_ALLOC_CONF") or os.environ.get("PYTORCH_CUDA_ALLOC_CONF") or ""
+        private.set_allocator_settings(",".join([*_others(said), step]))
+
+
+def _others(said: str) -> list[str]:
+    """What was said to an allocator beside the step."""
+    return [one for one in _TOP_LEVEL.split(said) if one.strip() and not one.strip().startswith(_STEP + ":")]
+
+
+_STEP, _OF_NPU = "large_segment_size_mb", "PYTORCH_NPU_ALLOC_CONF"
+_SMALLEST_STEP = 20
+"""MiB that torch takes at a time by itself."""
+_TOP_LEVEL = re.compile(r",(?![^\[]*\])")
+"""A comma that stands in no list: `a:1,b:[2,3]`."""
+
+
+def error(cause: BaseException) -> OutOfMemory | None:
+    """The error to raise in place of one that the limit is the cause of, at the user's line; None where it is not."""
+    said = sentence(cause, names_operator=True)
+    if said is None:
+        return None
+    line = user_line()
+    made = OutOfMemory(f"{line}: {said}" if line else said)
+    made.explained = True  # type: ignore[attr-defined]
+    return made
+
+
+@contextmanager
+def around_backward() -> Iterator[None]:
+    """Raises OutOfMemory at the user's line for what the limit refuses in the backward pass inside."""
+    try:
+        yield
+    except RuntimeError as cause:
+        if _OF_MEMORY.search(str(cause)):
+            _drop_tasks()
+        raise error(cause) or cause from None      # in no local name, which would hold its frame until Python looks for garbage
+
+
+def _drop_tasks() -> None:
+    """Makes torch's engine drop what a backward pass that failed left in this thread's queue, which holds values until the next pass."""
+    with counter.aside(), torch.enable_grad():
+        leaf = torch.zeros((), requires_grad=True)
+        torch.autograd.grad(leaf + leaf, leaf)
+
+
+def sentence(cause: BaseException, names_operator: bool = False) -> str | None:
+    """What to say of an error that the limit is the cause of, from "out of memory" to the hint; None where it is not.
+
+    `names_operator` is for places that do not say themselves which operator it was.
+    """
+    global _told
+    if not isinstance(cause, (RuntimeError, MemoryError)) or not _OF_MEMORY.search(str(cause)):
+        return None
+    if str(STORE.get("device_target")) != "CPU":
+        return _sentence_of_accelerator(cause)
+    number = _REFUSAL.search(str(cause))
+    figures = counter.figures()
+    if figures is None or (number is None and figures.refusals <= _told):
+        return None
+    found = counter.refusal(int(number[1]) if number is not None else 0)
+    _told = max(_told, found.number)
+    names = holders.settle()
+    counter.tidy()                                # for what the program tries next
+    by = holders.called(found.operator) if names_operator else ""
+    asked = f"{holders.size(found.asked)} more were asked for" + (f" by {by}" if by else "")
+    return _said(asked, found.held, found.limit, holders.listed(found.blocks, names))
+
+
+def _sentence_of_accelerator(cause: BaseException) -> str | None:
+    chosen = _chosen()
+    if chosen is None or not isinstance(cause, torch.OutOfMemoryError):
+        return None
+    tried = re.search(r"[Tt]ried to allocate ([\d.]+ \w+)", str(cause))
+    module = _module(str(STORE.get("device_target")))
+    kind = "cuda" if module is torch.cuda else "npu"
+    held = int(module.memory_allocated(int(STORE.get("device_id"))))
+    listed = holders.listed(*holders.living(kind))
+    return _said(f"{tried[1]} more were asked for" if tried else "", held, int(_gigabytes(chosen) * GIB), listed)
+
+
+def _said(asked: str, held: int, most: int, listed: list[str]) -> str:
+    name = _chosen() or _NAMES[0]
+    held_of = f"{holders.size(held)} of the {holders.size(most)} of {_written(name)} are held"
+    head = f"out of memory: {asked}{', and ' if asked else ''}{held_of}{':' if listed else '.'}"
+    return with_hint("\n".join([head, *listed]), f"raise {name}, or use a smaller batch")
+
+
+_REFUSAL = re.compile(r"out of memory: .* \(refusal (\d+)\)")
+_OF_MEMORY = re.compile(r"out of memory|API call failed")
+"""What torch says where an allocator refuses; kernels in C++ say that a call failed."""

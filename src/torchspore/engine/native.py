@@ -1,0 +1,86 @@
+"""Native files: built for the installed torch at first need and kept in the user's own cache folder.
+
+A library is code: it comes only from a folder that is this user's alone.
+"""
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import sys
+from pathlib import Path
+
+import torch
+
+from torchspore.base import trust
+
+NO_COMPILER = "TORCHSPORE_NO_NATIVE"
+"""`TORCHSPORE_NO_NATIVE=1` leaves it to Python, as where there is no compiler."""
+
+_KEPT = 8
+"""Libraries of one kind that stay in the folder: those of other versions of torch are in use by other environments."""
+
+
+class Source:
+    """A C++ file beside the Python file that loads what is built of it."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def why_not(self) -> str:
+        """Why its library is not here; empty where it is or can be built."""
+        if os.environ.get(NO_COMPILER, "") not in ("", "0"):
+            return f"{NO_COMPILER}=1"
+        if not sys.platform.startswith("linux"):
+            return "it is built on Linux alone"
+        try:
+            library = self.library()
+        except OSError as error:
+            return error.strerror or str(error)
+        return "" if library.exists() or _compiler() else "there is no C++ compiler (g++)"
+
+    def library(self) -> Path:
+        """Where the library for this source and this torch is, or will be. Raises OSError where there is no folder of the user's own."""
+        root = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
+        if not os.path.isabs(root):
+            raise trust.Untrusted("there is no home folder to keep it in", "set XDG_CACHE_HOME to a folder of your own")
+        folder = Path(root, "torchspore", "native")
+        trust.make(folder.parent)
+        trust.make(folder)
+        trust.check(folder)
+        about = f"{torch.__version__} {torch.__file__}".encode()
+        digest = hashlib.sha256(self.path.read_bytes() + Path(__file__).read_bytes() + about).hexdigest()[:24]
+        return folder / f"{self.path.stem}_{digest}.so"
+
+    def build(self) -> Path | None:
+        """Builds the library, if it is not there; gives its path, None where it can't be built. Raises OSError."""
+        if self.why_not():
+            return None
+        library = self.library()
+        if not library.exists():
+            self._compile(library)
+        if not library.exists():
+            return None
+        trust.check(library.parent)
+        return library
+
+    def _compile(self, library: Path) -> None:
+        """Runs the compiler in a process of its own, which ends its work for the next program where this one ends before."""
+        home = Path(torch.__file__).parent
+        aside = library.with_name(f".{library.name}.{os.getpid()}.tmp")
+        # Without NDEBUG torch's headers give some classes members that its libraries do not have.
+        command = [
+            _compiler(), "-O2", "-std=c++20", "-shared", "-fPIC", "-w", "-DNDEBUG",
+            f"-D_GLIBCXX_USE_CXX11_ABI={int(torch.compiled_with_cxx11_abi())}",
+            f"-I{home / 'include'}", str(self.path), "-o", str(aside), f"-L{home / 'lib'}", "-ltorch_cpu", "-lc10", "-lpthread",
+        ]
+        words = ["/bin/sh", "-c", 'target=$1; aside=$2; shift 2; "$@" >/dev/null 2>&1 && mv -f "$aside" "$target" || rm -f "$aside"',
+                 "sh", str(library), str(aside), *command]
+        child = os.posix_spawn(words[0], words, {**os.environ, "LC_ALL": "C"}, setsid=True)
+        os.waitpid(child, 0)
+        for old in sorted(library.parent.glob(f"{self.path.stem}_*.so"), key=lambda one: one.stat().st_mtime)[:-_KEPT]:
+            old.unlink(missing_ok=True)
+
+
+def _compiler() -> str:
+    return shutil.which(os.environ.get("CXX", "") or "g++") or ""

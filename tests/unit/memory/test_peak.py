@@ -1,0 +1,82 @@
+"""`torchspore explain` tells what held the memory at its peak, in both modes; without it and without a limit nothing is counted."""
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from running import Run
+
+Program = Callable[..., Run]
+TRAINING = """
+import mindspore as ms
+from mindspore import nn, ops
+ms.set_context(mode={mode})
+net = nn.SequentialCell(nn.Dense(512, 512, has_bias=False), nn.ReLU(), nn.Dense(512, 512, has_bias=False))
+opt = nn.Adam(net.trainable_params(), 0.1)
+x = ops.ones((2048, 512))
+
+def main():
+    grad = ms.value_and_grad(lambda x: (net(x) ** 2).sum(), None, opt.parameters)
+    for _ in range(2):
+        loss, gradients = grad(x)
+        opt(gradients)
+
+main()
+"""
+
+
+@pytest.mark.usefixtures("counted")
+@pytest.mark.parametrize("mode", [1, 0])
+def test_the_peak_divides_into_what_held_it(mode: int, run: Program, tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(TRAINING.format(mode=mode))
+    ran = run("explain", "train.py")
+    assert ran.code == 0, ran.err
+    whole = re.search(r"at its peak the program held ([\d.]+) MiB in Tensors", ran.out)
+    rows = re.findall(r"^ +(parameter|gradient|activation|optimizer state|workspace) +([\d.]+) (\w+) +\d+%$", ran.out, re.M)
+    found = {name: float(size) / {"MiB": 1, "KiB": 1 << 10, "B": 1 << 20}[unit] for name, size, unit in rows}
+    assert whole is not None and len(found) == 5
+    assert abs(sum(found.values()) - float(whole[1])) < 0.3
+    assert found["parameter"] == 2.0 and found["optimizer state"] == 4.0
+    assert found["activation"] >= 8 and found["gradient"] >= 4      # values of 4 MiB: the input, what relu keeps; a gradient of one of them
+
+
+@pytest.mark.usefixtures("counted")
+def test_memory_that_an_operator_frees_itself_is_workspace(run: Program, tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text("from mindspore import ops\nx = ops.ones((2048, 512))\nops.logsumexp(x, 1)\n")
+    ran = run("explain", "train.py")
+    size = re.search(r"^ +workspace +([\d.]+) MiB", ran.out, re.M)
+    assert size is not None and float(size[1]) >= 4, ran.out
+
+
+def test_nothing_is_counted_without_a_limit(run: Program, tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text("""
+import sys
+from mindspore import hal, ops, runtime
+from torchspore.engine import tensor
+from torchspore.engine.memory import counter
+assert tensor.active == 1                 # until the first operator has run
+x = ops.ones((10, 10)) + 1
+assert (tensor.active, counter.is_on, counter._library) == (0, False, None)
+assert runtime.max_memory_allocated() == hal.memory_reserved("CPU") == 0
+runtime.reset_peak_memory_stats()
+""")
+    assert run("run", "train.py") == Run(0, "", "")
+
+
+def test_where_memory_cant_be_counted_it_is_said(run: Program, tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text("""
+import mindspore as ms
+ms.set_context(max_device_memory='1GB', mempool_block_size='2GB', variable_memory_max_size='6GB')
+print((ms.ops.ones((2, 2)) + 1).sum())
+""")
+    ran = run("explain", "train.py", extra={"TORCHSPORE_NO_NATIVE": "1"})
+    assert ran.code == 0, ran.err
+    text = re.sub(" +", " ", ran.out)
+    assert "train.py:3 no effect here: the CPU's memory can't be counted: TORCHSPORE_NO_NATIVE=1\n" in text
+    assert "mempool_block_size 2.0 train.py:3 no effect here: the CPU has no pool: the C library gives each value memory" in text
+    assert "train.py:3 no effect here: max_device_memory sets the limit\n" in text
+    assert " the memory of Tensors on the CPU is not counted: TORCHSPORE_NO_NATIVE=1\n" in text
+    strict = run("run", "train.py", extra={"TORCHSPORE_NO_NATIVE": "1", "TORCHSPORE_STRICT": "1"})
+    assert strict.code == 1 and "max_device_memory: no effect here: the CPU's memory can't be counted" in strict.err
