@@ -56,7 +56,8 @@ def _wait(what: str) -> None:
 def _there(values: torch.Tensor) -> torch.Tensor:
     """A tensor of the device on the memory of `values`: with their strides, and views of one array share it there too."""
     own = values.untyped_storage()
-    if own.data_ptr() not in _memory:
+    known = _memory.get(own.data_ptr())
+    if known is None or known[0].data_ptr() != own.data_ptr() or known[0].nbytes() < own.nbytes():     # else it has moved, or grown
         _memory[own.data_ptr()] = own, torch._C._construct_storage_from_data_pointer(own.data_ptr(), torch.device(NAME, 0), own.nbytes())
     head = torch._C._acc.create_empty_tensor([0], values.dtype)
     where = _memory[own.data_ptr()][1], values.storage_offset(), values.shape, values.stride()
