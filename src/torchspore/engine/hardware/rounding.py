@@ -1,15 +1,20 @@
 """Whether float32 may be rounded to TF32 (10 bits of fraction) in the GPU's matrix units, by torch's `fp32_precision` settings."""
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 
 from torchspore.context.effects import Outcome
 from torchspore.context.store import STORE
 
+_CUDNN: Any = torch.backends.cudnn
+"""torch's types do not know its settings for single kinds of operators."""
+
 
 def conv(may_round: bool) -> Outcome:
     """Makes `conv_allow_tf32` act on convolutions."""
-    return _set(torch.backends.cudnn.conv, may_round, "convolutions")
+    return _set(_CUDNN.conv, may_round, "convolutions")
 
 
 def matmul(may_round: bool) -> Outcome:

@@ -119,7 +119,7 @@ def convolve_transposed(
         grown = [max(s - ((k - 1) * d + 1), 0) for s, k, d in zip(stride, kernel, dilation)]
         return F.pad(out, [p for g in reversed(grown) for p in (0, g)]) if any(grown) else out
     if pad_mode == "pad":
-        pads = (padding,) * count if isinstance(padding, int) else tuple(padding)
+        pads: Any = (padding,) * count if isinstance(padding, int) else tuple(padding)
         if len(pads) == 2 * count and all(pads[i] == pads[i + 1] for i in range(0, 2 * count, 2)):
             pads = pads[::2]
         if len(pads) == count:
