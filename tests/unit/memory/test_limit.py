@@ -159,12 +159,12 @@ except ValueError as error:                                  # what goes wrong l
 before, wrong = runtime.memory_allocated(), []
 
 def work():
-    for _ in range(3):
+    for _ in range(2):
         y = ops.ones((300, 300))
         if not refused(lambda: ops.ones((5000, 5000))) or float(ops.matmul(y, y)[0, 0]) != 300:
             wrong.append(1)
 
-threads = [threading.Thread(target=work) for _ in range(4)]
+threads = [threading.Thread(target=work) for _ in range(3)]
 for thread in threads:
     thread.start()
 for thread in threads:
