@@ -45,10 +45,12 @@ class GPT(nn.Module):
         return self.head(self.norm(self.layers(x))).reshape(-1, self.words)
 
 
-def make(fused: bool) -> tuple[Any, ...]:
+def make(
+    fused: bool, words: int = 1000, length: int = 128, width: int = 256, heads: int = 4, layers: int = 4, batch: int = 8,
+) -> tuple[Any, ...]:
     """The GPT written by hand in torch."""
-    model = GPT()
-    ids = torch.randint(0, 1000, (8, 129))
+    model = GPT(words, length, width, heads, layers)
+    ids = torch.randint(0, words, (batch, length + 1))
     optimizer = torch.optim.Adam(model.parameters(), 1e-3, fused=fused or None)
     return model, nn.CrossEntropyLoss(), optimizer, (ids[:, :-1], ids[:, 1:].reshape(-1))
 

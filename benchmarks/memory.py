@@ -1,9 +1,10 @@
-"""`memory_optimize_level` and `sys.mem_reuse`: memory and time of a training step, each in a process of its own.
+"""Memory and time of a training step: `memory_optimize_level`, `memory_offload`, `Cell.recompute` and together, in both modes.
 
-    python benchmarks/memory.py [--size 64] [--batch 8]
+    python benchmarks/memory.py [--net resnet50] [--mode graph] [--steps 3] [--folder .]
 
-Memory is the most that tensors made in a step take at a time (Parameters and optimizer state are there before), as torch's profiler
-counts it. Numbers are compared by the bits of the losses of six steps. The processes take turns for the times.
+Each row is measured in processes of its own, one after the other. Memory is what the process holds beyond Python and its libraries at most
+during a step (VmHWM of Linux, set back before it): weights, optimizer state, gradients and all other values, with an allocator that gives
+freed blocks back at once. Time is measured in another process, without that. Numbers are compared by the bits of the losses of two steps.
 """
 from __future__ import annotations
 
@@ -11,77 +12,124 @@ import argparse
 import hashlib
 import importlib
 import json
+import os
+import re
 import statistics
+import subprocess
 import sys
-import tempfile
 import time
 from pathlib import Path
 from typing import Any
 
-import recompute
-import turns
+NETS: dict[str, tuple[str, str, dict[str, int]]] = {
+    "resnet50": ("ResNet-50, 16 images of 64 x 64, Momentum", "resnet50", {"size": 64, "batch": 16}),
+    "gpt": (
+        "GPT-2 small (12 layers, width 768), 4 x 128 tokens of 8,000 words, Adam", "gpt",
+        {"layers": 12, "width": 768, "heads": 12, "length": 128, "batch": 4, "words": 8000},
+    ),
+    "tiny": ("GPT, 2 layers, width 64", "gpt", {"layers": 2, "width": 64, "heads": 4, "length": 64, "batch": 8, "words": 100}),
+}
+OFFLOAD = {"memory_offload": "ON"}
+WAYS: dict[str, dict[str, dict[str, Any]]] = {
+    "graph": {
+        "O0": {}, "O1": {"memory_optimize_level": "O1"}, "mem_reuse off": {"reuse": False}, "memory_offload": OFFLOAD,
+        "memory_offload, offload_param": {**OFFLOAD, "state": True}, "recompute": {"again": True},
+        "recompute, O1": {"again": True, "memory_optimize_level": "O1"}, "all of it": {**OFFLOAD, "state": True, "again": True},
+    },
+    "pynative": {
+        "plain": {}, "memory_offload": OFFLOAD, "memory_offload, offload_param": {**OFFLOAD, "state": True}, "recompute": {"again": True},
+        "all of it": {**OFFLOAD, "state": True, "again": True},
+    },
+}
+HEAD = """| mode | how | MiB | of the first | s a step (min .. max) | of the first | numbers |
+|---|---|---:|---:|---:|---:|---|"""
+GIVES_BACK = {"TORCHSPORE_MALLOC": "0", "MALLOC_MMAP_THRESHOLD_": "65536", "MALLOC_TRIM_THRESHOLD_": "65536"}
 
-STEPS = 6
-WAYS: dict[str, dict[str, str]] = {"O0": {}, "O1": {"memory_optimize_level": "O1"}, "O0, mem_reuse off": {"env_config_path": "off"}}
-HEAD = """| net | how | MiB | of O0 | ms a step | of O0 (median, min .. max) | first call s | numbers |
-|---|---|---:|---:|---:|---|---:|---|"""
+
+def kib(key: str) -> int:
+    """One of the figures that Linux keeps of this process."""
+    return int(re.findall(rf"{key}:\s+(\d+)", Path("/proc/self/status").read_text())[0])
 
 
-def serve(program: str, sizes: dict[str, int], context: dict[str, str], told: Path) -> None:
-    """Writes what memory (MiB), first call (s) and numbers are to a file, then does steps when it is asked to."""
+def measured(program: str, sizes: dict[str, int], mode: str, wanted: dict[str, Any], steps: int, folder: str) -> dict[str, Any]:
+    """What a process tells: the most MiB in a step, the seconds of each of `steps`, the bits of two losses."""
     import mindspore as ms
+    from mindspore import nn, ops
 
-    if "env_config_path" in context:
-        path = told.with_suffix(".config.json")
+    for kind in (ms.GRAPH_MODE, ms.PYNATIVE_MODE):               # what is loaded at first use counts as Python's and its libraries'
+        ms.set_context(mode=kind)
+        net = nn.Dense(2, 2)
+        nn.TrainOneStepCell(net, nn.Adam(net.trainable_params())).set_train()(ops.ones((2, 2))).asnumpy()
+    at_start = kib("VmRSS")
+    wanted = dict(wanted)
+    again, state, reuse = wanted.pop("again", False), wanted.pop("state", False), wanted.pop("reuse", True)
+    if not reuse:
+        path = Path(folder) / f".reuse-{os.getpid()}.json"
         path.write_text('{"sys": {"mem_reuse": false}}')
-        context = {"env_config_path": str(path)}
-    ms.set_context(mode=ms.GRAPH_MODE, **context)
+        wanted["env_config_path"] = str(path)
+    ms.set_context(mode=ms.GRAPH_MODE if mode == "graph" else ms.PYNATIVE_MODE, **wanted)
+    if not reuse:
+        path.unlink()
+    if "memory_offload" in wanted:
+        ms.context.set_offload_context({"offload_path": folder, **({"offload_param": "disk"} if state else {})})
     ms.set_seed(1)
-    step = importlib.import_module(f"programs.{program}").step(**sizes)
-    started = time.perf_counter()
+    step = importlib.import_module(f"programs.{program}").step(**sizes, **({"again": True} if again else {}))
     digest = hashlib.sha256(step().asnumpy().tobytes())
-    first = time.perf_counter() - started
-    for _ in range(STEPS - 1):
-        digest.update(step().asnumpy().tobytes())
-    told.write_text(json.dumps({"memory": recompute.peak(step), "first": first, "digest": digest.hexdigest()}))
-    turns.serve(step, lambda out: out.asnumpy())
+    digest.update(step().asnumpy().tobytes())
+    Path("/proc/self/clear_refs").write_text("5")
+    seconds = []
+    for _ in range(steps):
+        started = time.perf_counter()
+        step().asnumpy()
+        seconds.append(time.perf_counter() - started)
+    return {"memory": (kib("VmHWM") - at_start) / 1024, "seconds": seconds, "digest": digest.hexdigest()}
 
 
-def table(name: str, program: str, sizes: dict[str, int], rounds: int, seconds: float) -> None:
+def elsewhere(told: dict[str, Any], environment: dict[str, str]) -> dict[str, Any]:
+    """`measured` in a new process."""
+    ran = subprocess.run(
+        [sys.executable, __file__, "serve", json.dumps(told)], capture_output=True, text=True, env={**os.environ, **environment},
+    )
+    if ran.returncode:
+        raise SystemExit(ran.stderr)
+    found: dict[str, Any] = json.loads(ran.stdout.splitlines()[-1])
+    return found
+
+
+def table(net: str, modes: list[str], steps: int, folder: str) -> None:
     """Prints the rows of one net."""
-    with tempfile.TemporaryDirectory() as folder:
-        paths = {how: Path(folder) / f"{place}.json" for place, how in enumerate(WAYS)}
-        told = json.dumps(sizes)
-        workers = {how: turns.Elsewhere(sys.executable, "memory.py", "serve", program, told, how, str(paths[how])) for how in WAYS}
-        found: dict[str, dict[str, Any]] = {how: json.loads(path.read_text()) for how, path in paths.items()}
-        times = turns.taken({how: worker.seconds for how, worker in workers.items()}, seconds, rounds)
-        for worker in workers.values():
-            worker.close()
-    base = found["O0"]
-    for how, own in found.items():
-        same = "equal" if own["digest"] == base["digest"] else "DIFFERENT"
-        print(f"| {name} | {how} | {own['memory']:.1f} | {own['memory'] / base['memory']:.2f} | {statistics.median(times[how]) * 1000:.1f} "
-              f"| {turns.ratio(times[how], times['O0'])} | {own['first']:.1f} | {same} |", flush=True)
+    title, program, sizes = NETS[net]
+    print(f"\n### {title}\n\n{HEAD}", flush=True)
+    for mode in modes:
+        first: dict[str, Any] = {}
+        for how, wanted in WAYS[mode].items():
+            told = {"program": program, "sizes": sizes, "mode": mode, "wanted": wanted, "steps": 1, "folder": folder}
+            found = elsewhere(told, GIVES_BACK)
+            found["seconds"] = elsewhere({**told, "steps": steps}, {})["seconds"]
+            first = first or found
+            took, base = statistics.median(found["seconds"]), statistics.median(first["seconds"])
+            same = "equal" if found["digest"] == first["digest"] else "DIFFERENT"
+            print(f"| {mode} | {how} | {found['memory']:.0f} | {found['memory'] / first['memory']:.2f} | {took:.2f} "
+                  f"({min(found['seconds']):.2f} .. {max(found['seconds']):.2f}) | {took / base:.2f} | {same} |", flush=True)
 
 
 def main() -> None:
-    """Prints the table."""
-    if len(sys.argv) > 1 and sys.argv[1] == "serve":
+    """Prints the tables."""
+    if sys.argv[1:2] == ["serve"]:
         import torchspore
 
         torchspore.install()
-        serve(sys.argv[2], json.loads(sys.argv[3]), WAYS[sys.argv[4]], Path(sys.argv[5]))
+        print(json.dumps(measured(**json.loads(sys.argv[2]))))
         return
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--size", type=int, default=64, help="height and width of ResNet-50's images")
-    parser.add_argument("--batch", type=int, default=8, help="ResNet-50's batch")
-    parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--seconds", type=float, default=0.5, help="how long one turn takes")
+    parser.add_argument("--net", choices=[*NETS, "both"], default="both")
+    parser.add_argument("--mode", choices=[*WAYS, "both"], default="both")
+    parser.add_argument("--steps", type=int, default=3, help="steps whose time is taken")
+    parser.add_argument("--folder", default=".", help="a folder on the disk that values move to")
     given = parser.parse_args()
-    print(f"### Memory of a training step\n\n{HEAD}")
-    images = f"ResNet-50, {given.batch} images of {given.size} x {given.size}"
-    table(images, "resnet50", {"size": given.size, "batch": given.batch}, given.rounds, given.seconds)
-    table("GPT, 4 layers, width 256, length 128", "gpt", {}, given.rounds, given.seconds)
+    for net in ("resnet50", "gpt") if given.net == "both" else (given.net,):
+        table(net, list(WAYS) if given.mode == "both" else [given.mode], given.steps, str(Path(given.folder).resolve()))
+    print(f"\n{os.cpu_count()} cores, load {' '.join(f'{load:.1f}' for load in os.getloadavg())} in the last 1, 5 and 15 minutes")
 
 
 if __name__ == "__main__":

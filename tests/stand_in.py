@@ -36,6 +36,11 @@ _WAITING = {
 class _Module(backend_registration._DummyBackendModule):
     """What torch looks for as `torch.spore`."""
 
+    @property
+    def default_generators(self) -> list[torch.Generator]:
+        """Random numbers come from the host's stream."""
+        return [torch.default_generator] * devices
+
     def device_count(self) -> int:
         return devices
 
@@ -101,7 +106,9 @@ def _run(operator: Any, *arguments: Any, **keywords: Any) -> Any:
         if (here.shape, here.stride()) != (there.shape, there.stride()):        # it was resized to take a result, or turned in place
             there.data = _there(here)
     stays = pairs if wanted is None else torch.device(wanted).type == NAME
-    return pytree.tree_map(lambda v: (pairs[id(v)][0] if id(v) in pairs else _there(v)) if isinstance(v, torch.Tensor) and stays else v, out)
+    if not stays:
+        return out
+    return pytree.tree_map_only(torch.Tensor, lambda t: pairs[id(t)][0] if id(t) in pairs else _there(t), out)
 
 
 def _convolution(x: Any, w: Any, *how: Any) -> Any:

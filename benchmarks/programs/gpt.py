@@ -3,7 +3,7 @@ import mindspore as ms
 import numpy as np
 from mindspore import nn, ops
 
-from programs.common import training
+from programs.common import inference, training
 
 
 class Attention(nn.Cell):
@@ -58,9 +58,16 @@ class GPT(nn.Cell):
         return self.head(self.norm(self.layers(x))).reshape(-1, self.words)
 
 
-def step():
-    """One training step."""
-    net = GPT()
-    ids = np.random.randint(0, 1000, (8, 129)).astype(np.int32)
+def of(net, infers, batch=8, words=1000, length=128):
+    """A training step or a forward pass of a net."""
+    ids = np.random.randint(0, words, (batch, length + 1)).astype(np.int32)
     x, y = ms.Tensor(ids[:, :-1].copy()), ms.Tensor(ids[:, 1:].reshape(-1).copy())
-    return training(net, nn.CrossEntropyLoss(), nn.Adam(net.trainable_params(), 1e-3), x, y)
+    return inference(net, x) if infers else training(net, nn.CrossEntropyLoss(), nn.Adam(net.trainable_params(), 1e-3), x, y)
+
+
+def step(words=1000, length=128, width=256, heads=4, layers=4, batch=8, again=False):
+    """One training step; with `again` the layers are recomputed."""
+    net = GPT(words, length, width, heads, layers)
+    for layer in net.layers if again else []:
+        layer.recompute()
+    return of(net, False, batch, words, length)

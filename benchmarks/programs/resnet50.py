@@ -56,14 +56,21 @@ class ResNet50(nn.Cell):
         return self.fc(self.flatten(self.mean(self.blocks(x))))
 
 
-def step(size=224, batch=8):
-    """One training step."""
-    net = ResNet50()
+def of(net, infers, size=224, batch=8):
+    """A training step or a forward pass of a net."""
     x = ms.Tensor(np.random.rand(batch, 3, size, size).astype(np.float32))
     y = ms.Tensor(np.random.randint(0, 1000, batch).astype(np.int32))
-    return training(net, nn.CrossEntropyLoss(), nn.Momentum(net.trainable_params(), 0.01, 0.9), x, y)
+    return inference(net, x) if infers else training(net, nn.CrossEntropyLoss(), nn.Momentum(net.trainable_params(), 0.01, 0.9), x, y)
+
+
+def step(size=224, batch=8, again=False):
+    """One training step; with `again` the blocks are recomputed."""
+    net = ResNet50()
+    for block in net.blocks if again else []:
+        block.recompute()
+    return of(net, False, size, batch)
 
 
 def infer(size=224, batch=8):
     """One forward pass."""
-    return inference(ResNet50(), ms.Tensor(np.random.rand(batch, 3, size, size).astype(np.float32)))
+    return of(ResNet50(), True, size, batch)

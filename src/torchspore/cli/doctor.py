@@ -10,7 +10,6 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
-from pathlib import Path
 
 RIGHT, WRONG, LEFT_OUT = "✓", "✗", "-"
 _EXTRAS = {
@@ -117,15 +116,11 @@ def _device(target: str) -> Iterator[Finding]:
 
 def _absent(target: str) -> Finding:
     """A device that is not there; one whose driver is there and that torch can't use is wrong."""
-    if target == "GPU" and shutil.which("nvidia-smi"):
-        import torch
+    from torchspore.engine.hardware import diagnosis
 
-        why = "torch was built without CUDA" if torch.version.cuda is None else "torch does not find the GPU that nvidia-smi knows"
-        command = f"{sys.executable} -m pip install --force-reinstall torch" if torch.version.cuda is None else "nvidia-smi"
-        return Finding(WRONG, target, why, command)
-    if target == "Ascend" and (shutil.which("npu-smi") or Path("/usr/local/Ascend").exists()):
-        why = "CANN is installed, torch_npu is not or finds no device"
-        return Finding(WRONG, target, why, f"{sys.executable} -m pip install torch_npu")
+    wrong = diagnosis.broken(target)
+    if wrong is not None:
+        return Finding(WRONG, target, wrong.why, wrong.command)
     return Finding(LEFT_OUT, target, "this machine has none")
 
 

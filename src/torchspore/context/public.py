@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, NamedTuple
 
 from torchspore.base.text import message, short
 from torchspore.context import plan as _plan
@@ -114,9 +114,16 @@ def set_device(device_target: str, device_id: int | None = None) -> None:
     STORE.change("context", written, "set_device")
 
 
-def get_current_device() -> tuple[str, int]:
+class DeviceInfo(NamedTuple):
+    """A device: its target and its index."""
+
+    device_target: str
+    device_id: int
+
+
+def get_current_device() -> DeviceInfo:
     """Gives (`device_target`, `device_id`) as they act for this thread."""
-    return STORE.get("device_target"), STORE.get("device_id")
+    return DeviceInfo(STORE.get("device_target"), STORE.get("device_id"))
 
 
 def set_deterministic(deterministic: bool) -> None:

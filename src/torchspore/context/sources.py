@@ -12,6 +12,7 @@ from typing import Any
 
 from torchspore.base import once
 from torchspore.base.suggest import closest
+from torchspore.context import effects
 from torchspore.context.kinds import Members
 from torchspore.context.option import Option
 from torchspore.context.options import ALIASES, OPTIONS
@@ -107,5 +108,6 @@ def tell_once(option: Option, asked: Setting, forced: Setting) -> None:
     """Says once on stderr that a forced device took the place of the one that the program names."""
     if option.key == "device_target" and asked.value != forced.value and once.first_time(("forced", option.key)):
         at = f" ({asked.where})" if asked.where else ""
-        print(f"torchspore: the program asks for {asked.value}{at}; {forced.where}={forced.value} runs it on {forced.value}.",
-              file=sys.stderr)
+        text = f"the program asks for {asked.value}{at}; {forced.where}={forced.value} runs it on {forced.value}"
+        effects.note("devices", text)
+        print(f"torchspore: {text}.", file=sys.stderr)

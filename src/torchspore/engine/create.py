@@ -28,7 +28,7 @@ def from_data(data: Any, dtype: Any = None) -> torch.Tensor:
 def _make(data: Any, wanted: torch.dtype | None) -> torch.Tensor:
     if isinstance(data, (bool, int, float, complex)) and not isinstance(data, np.generic):
         natural = torch.float32 if isinstance(data, float) else torch.complex128 if isinstance(data, complex) else None
-        return torch.tensor(data, dtype=wanted or natural, device=device.current())
+        return constant(data, device.current(), wanted or natural)
     if isinstance(data, (np.ndarray, np.generic)):
         return from_array(np.asarray(data), wanted)
     if isinstance(data, (list, tuple)):
@@ -52,9 +52,28 @@ def from_array(array: np.ndarray[Any, Any], wanted: torch.dtype | None = None, s
         writable = writable.copy()
         share = True
     t = torch.from_numpy(writable)
+    where = device.current()
+    ahead = where.type != "cpu" and not t.is_pinned()
     if wanted is not None and wanted is not t.dtype:
-        return t.to(device.current(), wanted)
-    return t.to(device.current()) if share else t.to(device.current(), copy=True, memory_format=torch.contiguous_format)
+        return t.to(where, wanted, non_blocking=ahead)
+    return t.to(where, non_blocking=ahead) if share else t.to(where, copy=True, memory_format=torch.contiguous_format, non_blocking=ahead)
+
+
+def constant(value: Any, where: torch.device, dtype: torch.dtype | None = None) -> torch.Tensor:
+    """A number, or a list of them, as a tensor on a device, without Python waiting for what the device does.
+
+    An accelerator fills a number in by itself. Memory of the host that is not pinned is copied aside before the call returns, so that the
+    way to the device need not be waited for.
+    """
+    if isinstance(value, np.ndarray):
+        return from_array(value, dtype)
+    if where.type == "cpu" or isinstance(value, torch.Tensor):
+        return torch.as_tensor(value, dtype=dtype, device=where)
+    if value.__class__ in (bool, int, float, complex):
+        return torch.full((), value, dtype=dtype, device=where)
+    if isinstance(value, (torch.SymInt, torch.SymFloat, torch.SymBool)):
+        return torch.as_tensor(value, dtype=dtype, device=where)
+    return torch.as_tensor(value, dtype=dtype).to(where, non_blocking=True)
 
 
 def _from_sequence(data: Sequence[Any], wanted: torch.dtype | None) -> torch.Tensor:

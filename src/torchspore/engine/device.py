@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import os
 import sys
 from importlib.util import find_spec
@@ -12,11 +11,13 @@ from typing import Any
 import torch
 
 from torchspore.base.frames import user_line
+from torchspore.base.text import message, with_hint
 from torchspore.base.versions import installed
 from torchspore.context import effects
 from torchspore.context.effects import Outcome
 from torchspore.context.store import STORE
 from torchspore.engine import tensor as engine
+from torchspore.engine.hardware import diagnosis
 from torchspore.errors import DeviceNotFound
 
 _TYPES = {"CPU": "cpu", "GPU": "cuda", "Ascend": "npu"}
@@ -34,9 +35,8 @@ def count(target: str) -> int:
         return 1
     if target == "GPU":
         return torch.cuda.device_count()
-    if find_spec("torch_npu") is None:
+    if find_spec("torch_npu") is None or diagnosis.npu_error():
         return 0
-    importlib.import_module("torch_npu")  # gives torch its `npu` module; it wants the CANN libraries, hence only when asked
     return int(npu().device_count())
 
 
@@ -47,16 +47,21 @@ def npu() -> Any:
 
 def tell_default() -> None:
     """Makes the accelerator that is there the default of `device_target`."""
-    target = next((target for target in ("Ascend", "GPU") if count(target)), "CPU")
+    target = next((target for target in ("Ascend", "GPU") if _may_be_here(target) and count(target)), "CPU")
     if target != "CPU":
         STORE.learn_default("device_target", target)
         await_use(True)
 
 
+def _may_be_here(target: str) -> bool:
+    """Whether to look for a device that nobody has asked for: torch_npu is imported where the operating system knows one."""
+    return target != "Ascend" or "torch_npu" in sys.modules or any(Path("/dev").glob("davinci[0-9]*"))
+
+
 def current() -> torch.device:
     """Gives the device on which this thread's operators run.
 
-    Raises DeviceNotFound where `device_id` is beyond the devices that are there.
+    Raises DeviceNotFound where `device_id` is beyond the devices that are there, or the device can't hold an array.
     """
     global _cached
     version, device = _cached
@@ -68,16 +73,81 @@ def current() -> torch.device:
     else:
         index = STORE.get("device_id")
         if index >= count(target):
-            raise DeviceNotFound(_at("device_id") + f"device_id={index}: this machine has {count(target)} of {target}.\n\n"
-                                 "hint: write device_id=0.")
+            raise DeviceNotFound(_beyond(target, index))
         device = torch.device(_TYPES[target], index)
+        _wake(target, device)
     _cached = (STORE.version, device)
     return device
+
+
+_awake: set[torch.device] = set()
+
+
+def _wake(target: str, device: torch.device) -> None:
+    """Puts an array on a device before the program does. Raises DeviceNotFound with what the driver says where it can't hold one."""
+    if device in _awake:
+        return
+    try:
+        torch.empty(1, device=device)
+    except torch.OutOfMemoryError:         # it is full, which is another error, and not this one's business
+        pass
+    except (RuntimeError, AssertionError) as error:
+        said = str(error).strip().partition("\n")[0].rstrip(".")
+        command = {"GPU": "nvidia-smi" if torch.version.hip is None else "rocm-smi"}.get(target, "npu-smi info")
+        raise DeviceNotFound(
+            f"{_at('device_target')}device_target={target!r}, device_id={device.index}: it is there, and takes no array: {said}.\n"
+            f"found: {found()}.\n\nhint: {command} says more; torchspore run --device CPU {_script()} runs without it."
+        ) from None
+    torch.accelerator.set_device_index(device)          # what names no device, as the recording of CUDA graphs, means this one
+    _awake.add(device)
+
+
+def _beyond(target: str, index: int) -> str:
+    gpus = "CUDA_VISIBLE_DEVICES" if torch.version.hip is None else "HIP_VISIBLE_DEVICES"
+    visible = gpus if target == "GPU" else "ASCEND_RT_VISIBLE_DEVICES"
+    text = f"{_at('device_id')}device_id={index}: this machine has {count(target)} of {target}"
+    if os.environ.get(visible):
+        return f"{text} that {visible}={os.environ[visible]} lets it see.\n\nhint: write device_id=0, or unset {visible}."
+    return text + ".\n\nhint: write device_id=0."
+
+
+def place(call: str, wanted: str) -> torch.device:
+    """Where a Tensor goes that is sent to 'CPU', 'GPU' or 'Ascend', with an index or without: the host, or the device of this process.
+
+    Where TORCHSPORE_DEVICE chose another device than the program names, that one is meant. Raises ValueError for another index than
+    the process's own, DeviceNotFound for a device that operators do not run on.
+    """
+    name, _, number = wanted.partition(":")
+    target = {"cpu": "CPU", "gpu": "GPU", "ascend": "Ascend", "npu": "Ascend", "davinci": "Ascend"}.get(name.lower())
+    if target is None or not (number.isdecimal() or not number):
+        raise ValueError(message(f"{call}({wanted!r:.60})", "'CPU', 'GPU' or 'Ascend'"))
+    if target == "CPU":
+        return torch.device("cpu")
+    forced = STORE.source("device_target")[0] == "forced environment"
+    if target != STORE.get("device_target") and not forced:
+        if count(target):
+            raise DeviceNotFound(with_hint(f"{call}({wanted!r}): operators run on {STORE.get('device_target')}.",
+                                           f"write mindspore.set_device({target!r}) at the program's beginning"))
+        raise DeviceNotFound(_absent(target, f"{call}({wanted!r})"))
+    if number and not forced and int(number) != STORE.get("device_id"):
+        raise ValueError(message(f"{call}({wanted!r})", f"the process's own device, {target}:{STORE.get('device_id')}",
+                                 hint="a process uses one device, that of device_id"))
+    return current()
 
 
 def has_queue() -> bool:
     """Says whether operators on the current device run behind Python's back, in a queue."""
     return str(STORE.get("device_target")) != "CPU"
+
+
+def backend() -> Any:
+    """torch's module for the accelerator that operators run on: `torch.cuda`, or `torch.npu`, which has the same names."""
+    return torch.cuda if STORE.get("device_target") == "GPU" else npu()
+
+
+def wait() -> None:
+    """Waits until the accelerator has done what it was given."""
+    torch.accelerator.synchronize(current())
 
 
 def name() -> str:
@@ -131,16 +201,26 @@ def found() -> str:
     return f"{', '.join(parts)} ({versions}, {'torch_npu ' + npu if npu else 'torch_npu is not installed'})"
 
 
-def _absent(target: str) -> str:
+def _absent(target: str, asking: str = "") -> str:
+    """What is told of a device that this machine lacks or can't use."""
     source, setting = STORE.source("device_target")
-    script = Path(sys.argv[0]).name if sys.argv and sys.argv[0].endswith(".py") else "train.py"
-    if source == "forced environment" and setting is not None:
+    wrong = diagnosis.broken(target)
+    if asking:
+        head, hint = asking, f"torchspore run --device CPU {_script()}, or set TORCHSPORE_DEVICE=CPU; the program stays as it is"
+    elif source == "forced environment" and setting is not None:
         head = f"{setting.where}={setting.written}"
         hint = f"unset {setting.where}, or set it to CPU"
     else:
         head = f"{_at('device_target')}device_target={target!r}"
-        hint = f"torchspore run --device CPU {script}, or set TORCHSPORE_DEVICE=CPU; the program stays as it is"
-    return f"{head}: {_A_DEVICE.get(target, target)} is asked for and this machine has none.\nfound: {found()}.\n\nhint: {hint}."
+        hint = f"torchspore run --device CPU {_script()}, or set TORCHSPORE_DEVICE=CPU; the program stays as it is"
+    if wrong is None:
+        return f"{head}: {_A_DEVICE.get(target, target)} is asked for and this machine has none.\nfound: {found()}.\n\nhint: {hint}."
+    return (f"{head}: {_A_DEVICE.get(target, target)} is asked for and can't be used: {wrong.why}.\nfound: {found()}.\n\n"
+            f"hint: {wrong.command}\n   or: {hint}.")
+
+
+def _script() -> str:
+    return Path(sys.argv[0]).name if sys.argv and sys.argv[0].endswith(".py") else "train.py"
 
 
 def _at(key: str) -> str:

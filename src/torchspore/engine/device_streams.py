@@ -1,10 +1,11 @@
-"""Streams and events of the device that operators run on; the CPU has one stream, whose work is done when a call returns."""
+"""Streams and events of the device that operators run on; the CPU has one stream, whose work is done when a call returns.
+
+Those of a GPU and of an Ascend device are torch's, under the same names. Not run on either: held by a recorded stand-in of `torch.cuda`.
+"""
 from __future__ import annotations
 
 import time
 from typing import Any
-
-import torch
 
 from torchspore.engine import device
 from torchspore.engine.hardware import devices
@@ -23,23 +24,23 @@ _CPU = _Here()
 
 def new_stream(priority: int) -> Any:
     """A new stream of the device; the CPU gives its only one."""
-    return torch.cuda.Stream(priority=priority) if device.has_queue() else _CPU
+    return device.backend().Stream(device=device.current(), priority=priority) if device.has_queue() else _CPU
 
 
 def current() -> Any:
     """The stream that operators run on."""
-    return torch.cuda.current_stream() if device.has_queue() else _CPU
+    return device.backend().current_stream(device.current()) if device.has_queue() else _CPU
 
 
 def default() -> Any:
     """The stream that operators run on at first."""
-    return torch.cuda.default_stream() if device.has_queue() else _CPU
+    return device.backend().default_stream(device.current()) if device.has_queue() else _CPU
 
 
 def choose(stream: Any) -> None:
     """Lets operators run on a stream."""
     if not isinstance(stream, _Here):
-        torch.cuda.set_stream(stream)
+        device.backend().set_stream(stream)
 
 
 def number(stream: Any) -> int:
@@ -59,7 +60,7 @@ def device_number() -> int:
 
 def new_event(takes_time: bool, blocking: bool) -> Any:
     """A mark that stands nowhere yet."""
-    return torch.cuda.Event(enable_timing=takes_time, blocking=blocking) if device.has_queue() else _Here(takes_time)
+    return device.backend().Event(enable_timing=takes_time, blocking=blocking) if device.has_queue() else _Here(takes_time)
 
 
 def record(event: Any, stream: Any) -> None:
@@ -67,13 +68,13 @@ def record(event: Any, stream: Any) -> None:
     if isinstance(event, _Here):
         event.at = time.perf_counter()
     else:
-        event.record(stream if stream is not None else torch.cuda.current_stream())
+        event.record(stream if stream is not None else current())
 
 
 def wait_for_event(event: Any, stream: Any) -> None:
     """Lets a stream, or the current one, wait for a mark."""
     if not isinstance(event, _Here):
-        event.wait(stream if stream is not None else torch.cuda.current_stream())
+        event.wait(stream if stream is not None else current())
 
 
 def wait_for_stream(stream: Any, other: Any) -> None:

@@ -37,7 +37,7 @@ def synchronize(wanted: bool) -> Outcome:
 def wait() -> None:
     """Waits until the device has done what it was given; on the CPU nothing is left to do."""
     if device.has_queue():
-        torch.accelerator.synchronize()
+        device.wait()
 
 
 def _wait(wanted: bool) -> None:
@@ -101,7 +101,7 @@ def _begin() -> None:
 def _finish() -> None:
     """Waits for the operator that was just given to the device. Raises DeviceFailed with what the device says of it."""
     try:
-        torch.accelerator.synchronize()
+        device.wait()
     except torch.OutOfMemoryError:
         raise
     except RuntimeError as error:

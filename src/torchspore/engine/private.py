@@ -106,6 +106,11 @@ def is_wrapped(t: torch.Tensor) -> bool:
     return bool(torch._C._functorch.is_functorch_wrapped_tensor(t))
 
 
+def is_transforming() -> bool:
+    """Whether one of `torch.func`'s transforms runs in this thread."""
+    return torch._C._functorch.peek_interpreter_stack() is not None
+
+
 @contextmanager
 def without_saved_hooks() -> Iterator[None]:
     """A block without hooks on saved tensors, which some of `torch.func`'s transforms refuse."""
@@ -311,6 +316,11 @@ def no_transforms() -> Iterator[None]:
         yield
 
 
+def in_transform() -> bool:
+    """Whether this thread is inside of one of `torch.func`'s transforms, or of a block of forward derivatives."""
+    return torch._C._functorch.peek_interpreter_stack() is not None or torch.autograd.forward_ad._current_level >= 0
+
+
 def standard_gamma(shape: torch.Tensor, generator: torch.Generator | None) -> torch.Tensor:
     """Gamma numbers of scale 1 with the shape parameters given, from a generator, which torch.distributions does not take."""
     return torch._standard_gamma(shape, generator=generator)
@@ -336,10 +346,10 @@ def profile_events(profile: torch.profiler.profile) -> list[Any]:
 
 
 __all__ = [
-    "add_all", "allocator_settings", "around_operators", "backward_node", "current_trace", "disable_proxy_modes_tracing",
-    "FakeTensor", "FakeTensorMode", "fused_adam", "fused_adamw", "fused_sgd", "gelu", "has_operator", "inductor", "is_of_compiler",
+    "add_all", "allocator_settings", "around_operators", "backward_node", "current_trace", "disable_proxy_modes_tracing", "FakeTensor",
+    "FakeTensorMode", "fused_adam", "fused_adamw", "fused_sgd", "gelu", "has_operator", "in_transform", "inductor", "is_of_compiler",
     "is_operator", "kernel_of", "lazy_graphs", "log_softmax", "make_fx", "modes_of_now", "multiply_all", "next_sequence_number",
     "no_transforms", "NoCompiler", "onednn_linear", "outside_of_transforms", "pop_mode", "profile_events", "proxy_of", "push_mode",
-    "quick_mark", "set_allocator_settings", "sizes_as_symbols", "softmax", "standard_gamma", "track_tensor_tree",
-    "when_initialized", "without_modes", "written", "zero_all",
+    "quick_mark", "set_allocator_settings", "sizes_as_symbols", "softmax", "standard_gamma", "track_tensor_tree", "when_initialized",
+    "without_modes", "written", "zero_all",
 ]

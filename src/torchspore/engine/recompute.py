@@ -17,8 +17,9 @@ from torch.autograd.graph import saved_tensors_hooks
 from torchspore.context import effects
 from torchspore.engine import tensor as engine
 from torchspore.engine.grad import is_recording
+from torchspore.engine.memory import saved
 from torchspore.engine.private import disable_proxy_modes_tracing, proxy_of, track_tensor_tree, without_modes
-from torchspore.engine.tensor import Frame, TensorBase, raw, tensors
+from torchspore.engine.tensor import Frame, TensorBase, raw, tensors, transform, wrap
 
 _MISSING = object()
 _SMALL = 65536
@@ -82,6 +83,7 @@ class _Region:
         self._device = self._inputs[0][1].device.type if self._inputs else "cpu"
         self._frame = engine.frame()
         self._kept = 0
+        self._lent: list[tuple[TensorBase, Any, bool, saved.Tape]] = []
         self._values: dict[int, torch.Tensor] = {}
 
     def first(self) -> Any:
@@ -89,7 +91,28 @@ class _Region:
         self._state = self._ask(random_state, self._device)
         self._seen = _First()
         with self._contexts[0], self._seen.open(), saved_tensors_hooks(self._keep, self._give):
-            return self._call(*self._args, **self._kwargs)
+            result = self._call(*self._args, **self._kwargs)
+        tape = saved.current()
+        if tape is not None:
+            self._lend(tape)
+        return result
+
+    def _lend(self, tape: saved.Tape) -> None:
+        """Leaves the inputs to the tape around, which moves them out of memory; what stands for them in the second run is empty."""
+        given = {id(tensor): t for tensor, t in self._inputs}
+        stand_ins: dict[int, TensorBase] = {}
+
+        def stand_in(tensor: TensorBase) -> TensorBase:
+            if id(tensor) not in stand_ins:
+                # One more of its kind: the call may ask for its shape.
+                stand_ins[id(tensor)] = wrap(given[id(tensor)].new_empty(0))
+            return stand_ins[id(tensor)]
+
+        if any(type(tensor).__dict__.get("__parameter__") for tensor, _ in self._inputs):
+            return
+        self._args, self._kwargs = transform(self._args, stand_in), transform(self._kwargs, stand_in)
+        self._lent = [(stand_ins[key], tape.keep(t), t.requires_grad, tape) for key, t in given.items() if key in stand_ins]
+        self._inputs = []
 
     def _keep(self, _: torch.Tensor) -> int:
         self._kept += 1
@@ -133,7 +156,11 @@ class _Region:
     @contextmanager
     def _frame_again(self) -> Iterator[None]:
         """Opens a frame in which the inputs and Parameters are what they were; what was around the first run is around it."""
-        held = [*self._inputs, *self._seen.parameters()]
+        back = [(tensor, tape.give(value).detach().requires_grad_(wanted)) for tensor, value, wanted, tape in self._lent]
+        empty = [(tensor, tensor._t) for tensor, _ in back]
+        for tensor, t in back:
+            tensor._t = t
+        held = [*self._inputs, *back, *self._seen.parameters()]
         later_ones = self._ask(later, *[t for _, t in held])
         again = _Again()
         for (tensor, t), value in zip(held, later_ones):
@@ -145,6 +172,8 @@ class _Region:
                 yield
         finally:
             engine._local.frame = around
+            for tensor, t in empty:
+                tensor._t = t
 
     def _ask(self, function: Callable[..., Any], *arguments: Any) -> Any:
         """Calls one of the functions above; while a graph is captured, as an operator of it."""

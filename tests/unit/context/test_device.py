@@ -18,6 +18,7 @@ from torchspore.errors import DeviceNotFound
 @pytest.fixture(autouse=True)
 def two_gpus(fresh: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setattr(device, "count", lambda target: {"CPU": 1, "GPU": 2, "Ascend": 0}[target])
+    monkeypatch.setattr(device, "_wake", lambda target, place: None)
     yield
     STORE.reset("context")
     STORE.learn_default("device_target", "CPU")
@@ -70,3 +71,87 @@ def test_memory_level_follows_the_device(monkeypatch: pytest.MonkeyPatch) -> Non
         assert get_context("memory_optimize_level") == 0
     set_context(device_target="CPU", memory_optimize_level="O1")
     assert get_context("memory_optimize_level") == 1
+
+
+def test_an_index_beyond_what_the_environment_lets_it_see(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "4,7")
+    set_context(device_target="GPU", device_id=2)
+    with pytest.raises(DeviceNotFound) as caught:
+        device.current()
+    assert str(caught.value).partition(": ")[2] == (
+        "device_id=2: this machine has 2 of GPU that CUDA_VISIBLE_DEVICES=4,7 lets it see.\n\n"
+        "hint: write device_id=0, or unset CUDA_VISIBLE_DEVICES."
+    )
+
+
+def test_a_device_that_takes_no_array_is_told_once_for_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.undo()
+    monkeypatch.setattr(device, "count", lambda target: {"CPU": 1, "GPU": 2, "Ascend": 0}[target])
+
+    def empty(*_: object, **__: object) -> None:
+        raise RuntimeError("CUDA driver version is insufficient for CUDA runtime version\nwhat CUDA says further")
+
+    set_context(device_target="GPU")
+    monkeypatch.setattr(torch, "empty", empty)
+    with pytest.raises(DeviceNotFound) as caught:
+        device.current()
+    monkeypatch.undo()
+    text = str(caught.value)
+    assert "device_target='GPU', device_id=0: it is there, and takes no array: CUDA driver version is insufficient" in text
+    assert "\nfound: " in text and "\n\nhint: nvidia-smi says more; torchspore run --device CPU " in text
+
+
+def test_where_a_tensor_goes(monkeypatch: pytest.MonkeyPatch) -> None:
+    set_context(device_target="GPU", device_id=1)
+    assert device.place("to", "CPU") == torch.device("cpu")
+    assert {device.place("to", name) for name in ("GPU", "gpu", "GPU:1")} == {torch.device("cuda", 1)}
+    with pytest.raises(ValueError, match=r"to\('GPU:0'\): expected the process's own device, GPU:1"):
+        device.place("to", "GPU:0")
+    with pytest.raises(DeviceNotFound, match=r"to\('Ascend'\): an Ascend device is asked for and this machine has none"):
+        device.place("to", "Ascend")
+    for wrong in ("moon", "GPU:x", "", "CPU:-1"):
+        with pytest.raises(ValueError, match="expected 'CPU', 'GPU' or 'Ascend'"):
+            device.place("to", wrong)
+    set_context(device_target="CPU")
+    with pytest.raises(DeviceNotFound, match=r"operators run on CPU\.\n\nhint: write mindspore.set_device\('GPU'\)"):
+        device.place("to", "GPU")
+
+
+def test_why_a_device_can_t_be_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    from torchspore.engine.hardware import diagnosis
+
+    tools: set[str] = set()
+    monkeypatch.setattr(diagnosis.shutil, "which", lambda name: f"/usr/bin/{name}" if name in tools else None)
+    monkeypatch.setattr(torch.version, "cuda", None)
+    monkeypatch.setattr(diagnosis, "find_spec", lambda name: None)
+    assert diagnosis.broken("GPU") is None and diagnosis.broken("Ascend") is None and diagnosis.broken("CPU") is None
+    tools |= {"nvidia-smi", "npu-smi"}
+    found = diagnosis.broken("GPU")
+    assert found is not None and found.why == "nvidia-smi is here, but torch was built without CUDA and ROCm"
+    assert found.command.endswith("-m pip install --force-reinstall torch")
+    found = diagnosis.broken("Ascend")
+    assert found is not None and found.why == "CANN is installed, torch_npu is not" and "pip install torch_npu==2." in found.command
+    monkeypatch.setattr(diagnosis, "find_spec", lambda name: object())
+    diagnosis.npu_error.cache_clear()
+    found = diagnosis.broken("Ascend")
+    assert found is not None and "can't be imported: ModuleNotFoundError: No module named 'torch_npu'" in found.why
+    assert found.command == "source /usr/local/Ascend/ascend-toolkit/set_env.sh"
+    diagnosis.npu_error.cache_clear()
+    monkeypatch.setattr(torch.version, "cuda", "12.8")
+    said = ["Unexpected error from cudaGetDeviceCount(). Error 802: system not yet initialized\nmore"]
+
+    def init() -> None:
+        raise RuntimeError(said[0])
+
+    monkeypatch.setattr(torch.cuda, "init", init)
+    found = diagnosis.broken("GPU")
+    assert found is not None and found.why.endswith("Error 802: system not yet initialized") and found.command == "nvidia-smi"
+    said[0] = "Found no NVIDIA driver on your system. Please check"
+    assert diagnosis.broken("GPU") is None
+    monkeypatch.setattr(device, "count", lambda target: 0)
+    said[0] = "CUDA unknown error"
+    with pytest.raises(DeviceNotFound) as caught:
+        set_context(device_target="GPU")
+    text = str(caught.value)
+    assert "device_target='GPU': a GPU is asked for and can't be used: torch " in text
+    assert "\nhint: nvidia-smi\n   or: torchspore run" in text

@@ -29,7 +29,7 @@ def fake(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeCudnn]:
     made = FakeCudnn()
     monkeypatch.setattr(cudnn, "library", lambda: made)
     monkeypatch.setattr(cudnn, "stream_of", lambda device: 77)
-    monkeypatch.setattr(convolution, "applies", lambda x, weight: x.dtype in cudnn.DTYPES)
+    monkeypatch.setattr(convolution, "applies", lambda x, weight: x.dtype in cudnn.DTYPES and not convolution._in_transform())
     monkeypatch.setattr(convolution, "_plans", {})
     monkeypatch.setattr(cudnn._threads, "handles", {}, raising=False)
     yield made
@@ -131,6 +131,31 @@ def test_gradients_of_gradients(fake: FakeCudnn) -> None:
     with by("gemm", "algo_1", "algo_1"):
         found = [t.asnumpy() for t in ops.grad(second, (0, 1))(x, w)]
     near(found, wanted, 1e-4)
+
+
+@pytest.mark.parametrize(("call", "named"), [
+    (lambda x, w: ops.jvp(ops.conv2d, (x, w), (ops.ones_like(x), ops.ones_like(w)))[1], False),
+    (lambda x, w: ms.jacrev(lambda w: ops.conv2d(x, w).sum())(w), False),
+    (lambda x, w: ms.jacfwd(lambda w: ops.conv2d(x, w).sum((1, 2, 3)))(w), False),
+    (lambda x, w: ops.vmap(lambda a: ops.conv2d(a, w))(ops.stack((x, x * 2))), False),
+    (lambda x, w: ops.vjp(lambda x: ops.conv2d(x, w), x)[1](ops.ones((2, 4, 4, 4)))[0], True),
+])
+def test_transforms_of_torch_func_have_torch_s_own(fake: FakeCudnn, call: Any, named: bool) -> None:
+    x, w = numbers(2, 3, 6, 6), numbers(4, 3, 3, 3)
+    wanted = call(x, w).asnumpy()
+    with by("gemm", "algo_1", "algo_1"):
+        near([call(x, w).asnumpy()], [wanted])
+    assert bool(fake.calls) == named
+
+
+def test_rows_of_gradients_one_by_one(fake: FakeCudnn) -> None:
+    x, w = torch.randn(2, 3, 6, 6), torch.randn(4, 3, 3, 3, requires_grad=True)
+    with by("gemm", "algo_1", "algo_1"):
+        out = convolution.convolve(x, w, None, [1, 1], [0, 0], [1, 1], 1)
+        rows = torch.randn(3, *out.shape)
+        (found,) = torch.autograd.grad(out, w, rows, is_grads_batched=True)
+    (wanted,) = torch.autograd.grad(torch.conv2d(x, w), w, rows, is_grads_batched=True)
+    torch.testing.assert_close(found, wanted)
 
 
 def test_the_calls_of_a_convolution_in_order(fake: FakeCudnn) -> None:
@@ -299,13 +324,35 @@ def test_on_a_gpu_the_switches_reach_torch(monkeypatch: pytest.MonkeyPatch) -> N
         assert (torch.backends.cudnn.conv.fp32_precision, torch.backends.cuda.matmul.fp32_precision) == ("ieee", "tf32")
         rounding.conv(True), rounding.matmul(False)
         assert (torch.backends.cudnn.conv.fp32_precision, torch.backends.cuda.matmul.fp32_precision) == ("tf32", "ieee")
-        monkeypatch.setitem(STORE._acting, "conv_dgrad_algo", "algo_0")
-        assert str(convolution.choose("algo_0")) == (
-            "applied: conv_fprop_algo normal, conv_dgrad_algo algo_0, conv_wgrad_algo normal")
-        assert convolution.named
+        assert str(convolution.data("algo_0")) == "applied: cuDNN's algo_0" and convolution.named
+        assert str(convolution.forward("performance")) == "applied: all are tried once a shape"
+        assert str(convolution.data("normal")) == "applied: torch chooses" and convolution.named
+        convolution.forward("normal")
+        assert not convolution.named
         monkeypatch.setattr(torch.version, "hip", "6.4")
-        assert str(convolution.choose("algo_0")) == "no effect here: MIOpen of ROCm has no algorithms of these names"
+        monkeypatch.setattr(torch.backends.cudnn, "benchmark", False)
+        assert str(convolution.data("algo_0")) == "no effect here: MIOpen of ROCm has no algorithms of these names"
+        assert str(convolution.data("performance")) == "applied: MIOpen tries its algorithms" and torch.backends.cudnn.benchmark
+        assert str(convolution.data("normal")) == "applied: MIOpen chooses" and not torch.backends.cudnn.benchmark
         assert not convolution.named
     finally:
         for where, value in kept:
             where.fp32_precision = value
+
+
+def test_a_call_that_is_refused_leaves_the_algorithms_as_they_were(monkeypatch: pytest.MonkeyPatch) -> None:
+    import mindspore
+
+    from torchspore.context.store import STORE
+    from torchspore.errors import EffectRefused
+
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(convolution, "_nowhere", lambda: "")
+    monkeypatch.setattr("torchspore.engine.hardware.rounding.conv", lambda value: effects.Outcome.refused("no") if not value else
+                        effects.Outcome.applied())
+    with scope(gpu_config={"conv_dgrad_algo": "algo_1"}):
+        assert convolution.named
+        with pytest.raises(EffectRefused):
+            mindspore.set_context(gpu_config={"conv_dgrad_algo": "normal", "conv_allow_tf32": False})
+        assert convolution.named and STORE.get("conv_dgrad_algo") == "algo_1"
+    assert not convolution.named

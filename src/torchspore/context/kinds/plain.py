@@ -153,21 +153,21 @@ class Int(Kind):
 
 
 class Float(Kind):
-    """A number between two bounds, both included; ints count as floats."""
+    """A number between two bounds; the upper one is included, the lower one unless it is `above` that. Ints count as floats."""
 
     stub = "float"
 
-    def __init__(self, low: float, high: float) -> None:
-        self.low, self.high = low, high
+    def __init__(self, low: float, high: float, above: bool = False) -> None:
+        self.low, self.high, self.above = low, high, above
 
     @property
     def expected(self) -> str:
-        return f"a number from {self.low} to {self.high}"
+        return f"a number {'above' if self.above else 'from'} {self.low} {'and up ' if self.above else ''}to {self.high}"
 
     def parse(self, value: object) -> float:
         if isinstance(value, bool) or not isinstance(value, (int, float)):
             raise self.wrong_type()
-        if not self.low <= value <= self.high:
+        if not self.low <= value <= self.high or (self.above and value == self.low):
             raise self.wrong_value()
         return float(value)
 

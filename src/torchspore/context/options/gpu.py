@@ -12,7 +12,7 @@ gpu_config = Option(
     doc="Details of the GPU's kernels.",
 )
 conv_fprop_algo = Option(
-    within="gpu_config", on=On.GPU, effect="engine.hardware.convolution:choose", default="normal",
+    within="gpu_config", on=On.GPU, effect="engine.hardware.convolution:forward", default="normal",
     example="set_context(gpu_config={'conv_fprop_algo': 'performance'})",
     kind=Choice("normal", "performance", "implicit_gemm", "precomp_gemm", "gemm", "direct", "fft", "fft_tiling", "winograd",
                 "winograd_nonfused", also={"implicit_precomp_gemm": "precomp_gemm"}),
@@ -20,14 +20,14 @@ conv_fprop_algo = Option(
     doc="The algorithm of convolutions going forward: the library's guess, the fastest of a trial, or one by name.",
 )
 conv_dgrad_algo = Option(
-    within="gpu_config", on=On.GPU, effect="engine.hardware.convolution:choose", default="normal",
+    within="gpu_config", on=On.GPU, effect="engine.hardware.convolution:data", default="normal",
     example="set_context(gpu_config={'conv_dgrad_algo': 'algo_1'})",
     kind=Choice("normal", "performance", "algo_0", "algo_1", "fft", "fft_tiling", "winograd", "winograd_nonfused"),
     since="2.1",
     doc="The algorithm of a convolution's gradient with respect to its input. algo_0 adds in any order and is not deterministic.",
 )
 conv_wgrad_algo = Option(
-    within="gpu_config", on=On.GPU, effect="engine.hardware.convolution:choose", default="normal",
+    within="gpu_config", on=On.GPU, effect="engine.hardware.convolution:filter", default="normal",
     example="set_context(gpu_config={'conv_wgrad_algo': 'algo_1'})",
     kind=Choice("normal", "performance", "algo_0", "algo_1", "algo_3", "fft", "fft_tiling", "winograd_nonfused"),
     since="2.1",

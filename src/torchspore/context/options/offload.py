@@ -42,5 +42,5 @@ auto_offload = _member(
     "auto_offload", Bool(), True, "Leaves it to the engine what is moved and when; off, only what the other keys name is moved.",
 )
 host_mem_block_size = _member("host_mem_block_size", _size(), "", "The step by which the pool of host memory grows.", _ACCELERATORS)
-cpu_ratio = _member("cpu_ratio", Float(0.0, 1.0), 1.0, "Which part of the host's memory may be used.", _ACCELERATORS)
-hbm_ratio = _member("hbm_ratio", Float(0.0, 1.0), 1.0, "Which part of the device's memory may be used before values move.")
+cpu_ratio = _member("cpu_ratio", Float(0.0, 1.0, above=True), 1.0, "Which part of the host's memory may be used.", _ACCELERATORS)
+hbm_ratio = _member("hbm_ratio", Float(0.0, 1.0, above=True), 1.0, "Which part of the device's memory may be used before values move.")

@@ -18,6 +18,7 @@ from torchspore.base.text import one_of
 from torchspore.context import effects
 from torchspore.context.effects import Outcome
 from torchspore.context.store import STORE
+from torchspore.engine import private
 from torchspore.engine.hardware import cudnn
 from torchspore.engine.hardware.cudnn import DTYPES, Job, Plan, Refused
 from torchspore.engine.hardware.cudnn_calls import DATA, DIRECTIONS, FILTER, FORWARD, Direction
@@ -37,17 +38,36 @@ _lock = threading.Lock()
 
 # ---- the options
 
-def choose(_: str) -> Outcome:
-    """Makes an algorithm act. Looks at all three directions, as one operator serves them."""
+_wanted = dict.fromkeys((side.option for side in DIRECTIONS), "normal")
+
+
+def forward(name: str) -> Outcome:
+    """Makes `conv_fprop_algo` act."""
+    return _choose(FORWARD, name)
+
+
+def data(name: str) -> Outcome:
+    """Makes `conv_dgrad_algo` act."""
+    return _choose(DATA, name)
+
+
+def filter(name: str) -> Outcome:
+    """Makes `conv_wgrad_algo` act."""
+    return _choose(FILTER, name)
+
+
+def _choose(side: Direction, name: str) -> Outcome:
+    """Says whether any direction has a name, as one operator serves all three."""
     global named
-    algorithms = _asked()
+    _wanted[side.option] = name
+    algorithms = set(_wanted.values())
     where = _nowhere()
-    named = set(algorithms) != {"normal"} and not where
+    named = algorithms != {"normal"} and not where and torch.version.hip is None
     if where:
         return Outcome.no_effect(where)
     if torch.version.hip is not None:
-        return _choose_on_rocm(algorithms)
-    return Outcome.applied(", ".join(f"{side.option} {name}" for side, name in zip(DIRECTIONS, algorithms)))
+        return _choose_on_rocm(name, algorithms)
+    return Outcome.applied({"normal": "torch chooses", "performance": "all are tried once a shape"}.get(name, f"cuDNN's {name}"))
 
 
 def _nowhere() -> str:
@@ -57,13 +77,11 @@ def _nowhere() -> str:
     return "" if STORE.get("device_target") == "GPU" else f"operators run on {STORE.get('device_target')}"
 
 
-def _choose_on_rocm(algorithms: tuple[str, ...]) -> Outcome:
+def _choose_on_rocm(name: str, algorithms: set[str]) -> Outcome:
     """AMD's MIOpen searches, and takes no names."""
-    global named
-    named = False
-    torch.backends.cudnn.benchmark = "performance" in algorithms
-    if set(algorithms) <= {"normal", "performance"}:
-        return Outcome.applied("MIOpen tries its algorithms" if "performance" in algorithms else "MIOpen chooses")
+    torch.backends.cudnn.benchmark = "performance" in algorithms and not torch.backends.cudnn.deterministic
+    if name in ("normal", "performance"):
+        return Outcome.applied("MIOpen tries its algorithms" if name == "performance" else "MIOpen chooses")
     return Outcome.no_effect("MIOpen of ROCm has no algorithms of these names")
 
 
@@ -75,7 +93,17 @@ def _asked() -> tuple[str, ...]:
 
 def applies(x: T, weight: T) -> bool:
     """Whether a convolution of these may run by a named algorithm."""
-    return x.is_cuda and x.dtype in DTYPES and weight.device == x.device
+    if not (x.is_cuda and x.dtype in DTYPES and weight.device == x.device):
+        return False
+    return not _in_transform()
+
+
+def _in_transform() -> bool:
+    """Whether `torch.func` computes here, for `jvp`, `vmap` or a Jacobian: it has derivatives for torch's own operators alone."""
+    if not private.in_transform():
+        return False
+    effects.note("convolutions", "inside of vmap, jvp and Jacobians torch chooses the algorithm")
+    return True
 
 
 def convolve(x: T, weight: T, bias: T | None, stride: Any, padding: Any, dilation: Any, groups: int) -> T:
@@ -202,6 +230,21 @@ for _name, _gradient in (
     ("conv_forward", _gradient_of_forward), ("conv_data", _gradient_of_data), ("conv_filter", _gradient_of_filter),
 ):
     torch.library.register_autograd(f"torchspore::{_name}", _gradient, setup_context=_keep, lib=_library)
+
+
+def _one_by_one(operator: Any) -> Any:
+    """`vmap` of an operator: each row by itself, so that the named algorithm is the one that runs."""
+
+    def rows(info: Any, in_dims: tuple[Any, ...], first: T, second: T, *how: Any) -> tuple[T, int]:
+        parts = [given.unbind(axis) if axis is not None else [given] * info.batch_size
+                 for given, axis in zip((first, second), in_dims)]
+        return torch.stack([operator(a, b, *how) for a, b in zip(*parts)]), 0
+
+    return rows
+
+
+for _side, _name in ((FORWARD, "conv_forward"), (DATA, "conv_data"), (FILTER, "conv_filter")):
+    torch.library.register_vmap(f"torchspore::{_name}", _one_by_one(OPERATORS[_side]), lib=_library)
 
 
 # ---- plans

@@ -39,7 +39,8 @@ def moved_out(*values: torch.Tensor) -> Moved | tuple[torch.Tensor, ...]:
     if not can_move(first):
         return values
     memory = first.untyped_storage()
-    alone = private.storage_users(memory) <= len({id(t) for t in values}) and all(t.untyped_storage()._cdata == memory._cdata for t in values)
+    is_one = all(t.untyped_storage()._cdata == memory._cdata for t in values)
+    alone = is_one and private.storage_users(memory) <= len({id(t) for t in values})
     place = offload.somewhere(first.device) if alone else None
     return Moved(values, memory, place.move(memory)) if place is not None else values
 

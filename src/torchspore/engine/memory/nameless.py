@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from torchspore.base.paths import absolute
-from torchspore.errors import OffloadFailed
+from torchspore.errors import OffloadFailed, OptionPathBlocked, OptionPathError, OptionPathForbidden, OptionPathMissing
 
 _PAGE = 4096
 _NOT_NAMELESS = (errno.EOPNOTSUPP, errno.EISDIR, errno.EINVAL)
@@ -190,17 +190,17 @@ def _unusable(folder: str, error: OSError) -> OffloadFailed:
     )
 
 
-def check_folder(path: str) -> str | None:
-    """Why no file can be made there, as far as one can see without making one; None where one can."""
+def check_folder(path: str) -> tuple[type[OptionPathError], str] | None:
+    """Why no file can be made there, as far as one can see without making one, and the error for it; None where one can."""
     folder = absolute(path)
     if os.path.isdir(folder):
-        return None if os.access(folder, os.W_OK | os.X_OK) else f"{folder} can't be written"
+        return None if os.access(folder, os.W_OK | os.X_OK) else (OptionPathForbidden, f"{folder} can't be written")
     if os.path.lexists(folder):
-        return f"{folder} is a file, not a folder"
+        return OptionPathBlocked, f"{folder} is a file, not a folder"
     above = os.path.dirname(folder)
     if not os.path.isdir(above):
-        return f"there is no folder {above}"
-    return None if os.access(above, os.W_OK | os.X_OK) else f"{above} can't be written"
+        return OptionPathMissing, f"there is no folder {above}"
+    return None if os.access(above, os.W_OK | os.X_OK) else (OptionPathForbidden, f"{above} can't be written")
 
 
 def _file_system(device: int) -> str:

@@ -17,10 +17,12 @@ import torch
 
 from torchspore.base import once
 from torchspore.base.frames import user_frame
+from torchspore.base.text import with_hint
 from torchspore.context import effects
 from torchspore.context.effects import Outcome
 from torchspore.context.store import DEFAULT, STORE
 from torchspore.engine import device as devices
+from torchspore.engine import private
 from torchspore.engine.memory import nameless
 from torchspore.engine.memory.places import Disk, Host, Place, totals
 from torchspore.engine.memory.saved import Tape
@@ -125,12 +127,11 @@ def is_on() -> bool:
 
 def saving() -> AbstractContextManager[Any]:
     """What a gradient transform runs inside of: its saved values move out, where they are to."""
-    if not STORE.get("memory_offload") or _is_capturing() or not is_on():
-        return contextlib.nullcontext()
-    wanted = wishes()
-    if not wanted.chooses and not wanted.values:
+    if not STORE.get("memory_offload") or _is_capturing() or private.is_transforming() or not is_on():
         return contextlib.nullcontext()
     _tell()
+    if not _moves_values():
+        return contextlib.nullcontext()
     return Tape(place_of).recording()
 
 
@@ -160,11 +161,15 @@ def in_graphs() -> int | None:
     """What a graph is planned by: the bytes that its values may take; None where nothing of it moves."""
     if not is_on():
         return None
+    _tell()
+    limit = wishes().limit
+    return None if not _moves_values() else 0 if limit is None else int(_SHORT * limit)
+
+
+def _moves_values() -> bool:
+    """Whether values for the backward pass move at all."""
     wanted = wishes()
-    if (not wanted.chooses and not wanted.values) or (wanted.values == "cpu" and devices.current().type == "cpu"):
-        _tell()
-        return None
-    return 0 if wanted.limit is None else int(_SHORT * wanted.limit)
+    return (wanted.chooses or bool(wanted.values)) and not (wanted.values == "cpu" and devices.current().type == "cpu")
 
 
 def moves_state() -> bool:
@@ -313,9 +318,16 @@ def _of_host_memory(text: str) -> Callable[[Any, bool, bool], Outcome]:
     return outcome
 
 
-def _path(value: Any, is_cpu: bool, uses_disk: bool) -> Outcome:
-    reason = nameless.check_folder(value)
-    return Outcome.refused(reason) if reason else _of_disk("a file without a name in {}")(value, is_cpu, uses_disk)
+def offload_path(path: str) -> Outcome:
+    """Says what a folder comes to. Raises OptionPathError for one in which no file can be made."""
+    found = nameless.check_folder(path) if STORE.get("memory_offload") else None
+    if found is not None:
+        kind, reason = found
+        raise kind(with_hint(
+            f"set_offload_context(offload_path={path!r}): {reason}.",
+            "name a folder that you may write to; only its last part is made where it is missing",
+        ))
+    return _outcome("offload_path", path)
 
 
 def _values(value: Any, is_cpu: bool, uses_disk: bool) -> Outcome:
@@ -344,7 +356,7 @@ def _aio(value: Any, is_cpu: bool, uses_disk: bool) -> Outcome:
 
 
 _MEMBERS: dict[str, Callable[[Any, bool, bool], Outcome]] = {
-    "offload_path": _path,
+    "offload_path": _of_disk("a file without a name in {}"),
     "offload_disk_size": _of_disk("the file grows to {} at most; what finds no room there stays in memory"),
     "offload_cpu_size": _of_host_memory("at most {} of the host's memory"),
     "offload_checkpoint": _values,
@@ -374,7 +386,7 @@ def _tell_members() -> None:
             effects.report(_IN + name, _outcome(name, STORE.get(_IN + name)))
 
 
-offload_path, offload_disk_size, offload_cpu_size = _member("offload_path"), _member("offload_disk_size"), _member("offload_cpu_size")
+offload_disk_size, offload_cpu_size = _member("offload_disk_size"), _member("offload_cpu_size")
 offload_checkpoint, enable_aio, aio_block_size = _member("offload_checkpoint"), _member("enable_aio"), _member("aio_block_size")
 aio_queue_depth, enable_pinned_mem = _member("aio_queue_depth"), _member("enable_pinned_mem")
 auto_offload, hbm_ratio, offload_param = _member("auto_offload"), _member("hbm_ratio"), _member("offload_param")

@@ -128,6 +128,18 @@ def _check(t: torch.Tensor, version: int, shape: Any) -> None:
         )
 
 
+class _Local(threading.local):
+    tape: Tape | None = None
+
+
+_local = _Local()
+
+
+def current() -> Tape | None:
+    """The tape that records in this thread."""
+    return _local.tape
+
+
 class Tape:
     """The values that one gradient transform saves. `place_of` gives the place for a device, None where values stay."""
 
@@ -141,10 +153,15 @@ class Tape:
     @contextmanager
     def recording(self) -> Iterator[None]:
         """A block whose saved values are this tape's."""
-        with saved_tensors_hooks(self._keep, self._give):
-            yield
+        around, _local.tape = _local.tape, self
+        try:
+            with saved_tensors_hooks(self.keep, self.give):
+                yield
+        finally:
+            _local.tape = around
 
-    def _keep(self, t: torch.Tensor) -> Any:
+    def keep(self, t: torch.Tensor) -> Any:
+        """What stands for a value until `give` is asked for it."""
         if not can_move(t):
             return Kept(t) if type(t) is torch.Tensor and not private.is_wrapped(t) else t.detach()
         place = self._place_of(t.device)
@@ -181,7 +198,8 @@ class Tape:
             if holding.move(place):
                 self._holdings.pop(key, None)                     # its address may be another one's memory soon
 
-    def _give(self, value: Any) -> torch.Tensor:
+    def give(self, value: Any) -> torch.Tensor:
+        """The value again."""
         if isinstance(value, torch.Tensor):
             return value
         if isinstance(value, Kept):

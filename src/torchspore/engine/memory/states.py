@@ -91,7 +91,7 @@ def on_device(own: Sequence[TensorBase], device: torch.device, pinned: bool) -> 
         for p, there in zip(own, away):
             p._t = there.copy_(p._t)
         counters.rebinds += 1
-        effects.note(offload.NOTES, f"{nameless.mib(sum(t.nbytes for t in away))} of optimizer state lie in the host's memory between steps")
+        effects.note(offload.NOTES, "the state of optimizers lies in the host's memory between steps")
 
 
 def put_away(t: torch.Tensor) -> None:

@@ -5,6 +5,7 @@ from typing import Any
 
 import torch
 
+from torchspore.engine.create import constant
 from torchspore.engine.tensor import TensorBase
 from torchspore.mindspore import ops
 from torchspore.mindspore.mint.shared import T, as_dtype
@@ -104,7 +105,7 @@ def xlogy(input: Any, other: Any) -> T:
     if not isinstance(input, T) and not isinstance(other, T):
         raise TypeError("xlogy of two numbers: expected at least one Tensor.")
     kinds = [value for value in (input, other) if isinstance(value, T)]
-    return torch.xlogy(*(value if isinstance(value, T) else torch.as_tensor(value, device=kinds[0].device) for value in (input, other)))
+    return torch.xlogy(*(value if isinstance(value, T) else constant(value, kinds[0].device) for value in (input, other)))
 
 
 @bridged

@@ -5,6 +5,7 @@ from typing import Any
 
 import torch
 
+from torchspore.engine.create import constant
 from torchspore.mindspore import ops
 from torchspore.mindspore.mint.shared import T, sizes
 from torchspore.mindspore.ops.declare import bridged, updating
@@ -99,7 +100,7 @@ def split(tensor: T, split_size_or_sections: Any, dim: int = 0) -> Any:
 def repeat_interleave(input: T, repeats: Any, dim: int | None = None, *, output_size: int | None = None) -> T:
     """Each element along `dim` (None: of the flat Tensor) `repeats` times, one number or one for each."""
     if isinstance(repeats, (tuple, list)):
-        repeats = torch.as_tensor(repeats, device=input.device)
+        repeats = constant(repeats, input.device)
     return torch.repeat_interleave(input, repeats, dim, output_size=output_size)
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import torch
 
+from torchspore.engine.create import constant
 from torchspore.mindspore.numpy.utils import as_list, axes_of, axis_of, function, only_tensor, shape_of, to_tensor
 
 T = torch.Tensor
@@ -160,7 +161,7 @@ def repeat(a: Any, repeats: Any, axis: int | None = None) -> T:
     if isinstance(counts, list):
         if builtins.len(counts) != t.shape[axis]:
             raise ValueError(f"repeats={repeats!r}: expected one number, or {t.shape[axis]}, the length of the axis.")
-        counts = torch.tensor(counts, device=t.device)
+        counts = constant(counts, t.device)
     elif not isinstance(counts, T):
         counts = shape_of(counts)[0]
     return torch.repeat_interleave(t, counts, axis)

@@ -10,6 +10,7 @@ import torch
 
 from torchspore.engine import device, dtypes
 from torchspore.engine import tensor as engine
+from torchspore.engine.create import constant
 from torchspore.engine.number import Number
 from torchspore.engine.tensor import raw
 from torchspore.mindspore.ops.declare import bridged
@@ -96,9 +97,9 @@ def to_tensor(value: Any) -> T:
         return value
     if isinstance(value, (bool, int, float)) and not isinstance(value, np.generic):
         dtype = torch.bool if isinstance(value, bool) else torch.int32 if isinstance(value, int) else torch.float32
-        return torch.tensor(value, dtype=dtype, device=device.current())
+        return constant(value, device.current(), dtype)
     if isinstance(value, (torch.SymInt, torch.SymFloat)):
-        return torch.as_tensor(value, device=device.current()).to(torch.int32 if isinstance(value, torch.SymInt) else torch.float32)
+        return constant(value, device.current()).to(torch.int32 if isinstance(value, torch.SymInt) else torch.float32)
     if isinstance(value, (list, tuple)):
         return _from_sequence(value)
     hint = "\n\nhint: write Tensor(array) for a NumPy array." if isinstance(value, np.ndarray) else ""
@@ -116,7 +117,7 @@ def _from_sequence(value: Any) -> T:
     if array.dtype.kind not in "biuf":
         raise TypeError(f"{str(value)[:60]}: expected numbers or truth values.")
     dtype = {"b": torch.bool, "f": torch.float32}.get(array.dtype.kind, torch.int32)
-    return torch.tensor(array.tolist(), dtype=dtype, device=device.current())
+    return constant(array.tolist(), device.current(), dtype)
 
 
 def _has_tensor(value: Any) -> bool:

@@ -5,6 +5,7 @@ from typing import Any
 
 import torch
 
+from torchspore.engine.create import constant
 from torchspore.mindspore.ops.declare import op
 
 T = torch.Tensor
@@ -98,7 +99,7 @@ def _four(values: Any, like: T) -> T:
     numbers = [float(v) for v in values]
     if len(numbers) != 4:
         raise ValueError(f"expected 4 numbers, got {len(numbers)}.")
-    return torch.tensor(numbers, dtype=like.dtype, device=like.device)
+    return constant(numbers, like.device, like.dtype)
 
 
 def _encode(anchors: T, truth: T, means: Any, stds: Any) -> T:
@@ -129,7 +130,7 @@ def _decode(anchors: T, deltas: T, max_shape: Any, means: Any, stds: Any, wh_rat
     size = size * torch.exp(torch.clamp(deltas[:, 2:], -limit, limit))
     centre = centre + (anchors[:, 2:] - anchors[:, :2] + 1) * deltas[:, :2]
     low, high = centre - size * 0.5 + 0.5, centre + size * 0.5 - 0.5
-    end = torch.tensor([max_shape[1], max_shape[0]], dtype=deltas.dtype, device=deltas.device)
+    end = constant([max_shape[1], max_shape[0]], deltas.device, deltas.dtype)
     return torch.cat([torch.minimum(low.clamp(min=0), end), torch.minimum(high.clamp(min=0), end)], -1)
 
 
@@ -233,7 +234,7 @@ def _crop(image: T, boxes: T, box_indices: T, crop_size: Any, method: str, extra
     if method == "bilinear_v2":
         return values
     whole = (inside[0].unsqueeze(-1) & inside[1].unsqueeze(-2)).unsqueeze(-1)
-    return torch.where(whole, values, torch.tensor(extrapolation_value, dtype=torch.float32, device=image.device))
+    return torch.where(whole, values, constant(extrapolation_value, image.device, torch.float32))
 
 
 @op(primitive="CropAndResize", init=("method", "extrapolation_value"))
@@ -275,7 +276,7 @@ def _hsv_to_rgb(x: T) -> T:
 
 def _rgb(x: T) -> T:
     hue, saturation, value = x.unbind(-1)
-    shift = torch.tensor([0.0, 4.0, 2.0], dtype=x.dtype, device=x.device)
+    shift = constant([0.0, 4.0, 2.0], x.device, x.dtype)
     share = (torch.abs(torch.remainder(hue.unsqueeze(-1) * 6 + shift, 6) - 3) - 1).clamp(0, 1)
     return value.unsqueeze(-1) * (1 - saturation.unsqueeze(-1) * (1 - share))
 
@@ -319,7 +320,7 @@ def _combined_non_max_suppression(
         rest = total - best.shape[0]
         found.append((
             torch.nn.functional.pad(rows, [0, 0, 0, rest]), torch.nn.functional.pad(values[best], [0, rest]),
-            torch.nn.functional.pad(classes[best], [0, rest]), torch.tensor(best.shape[0], dtype=torch.int32, device=boxes.device),
+            torch.nn.functional.pad(classes[best], [0, rest]), constant(best.shape[0], boxes.device, torch.int32),
         ))
     return tuple(torch.stack(parts) for parts in zip(*found))
 

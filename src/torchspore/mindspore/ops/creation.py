@@ -8,6 +8,7 @@ import torch
 
 from torchspore.base.text import message, short
 from torchspore.engine import device
+from torchspore.engine.create import constant
 from torchspore.mindspore.ops.activation import as_dtype
 from torchspore.mindspore.ops.array import sizes
 from torchspore.mindspore.ops.declare import op
@@ -147,7 +148,7 @@ def randperm(n: int, seed: int = 0, offset: int = 0, dtype: Any = torch.int64) -
 @op()
 def uniform(shape: Any, minval: T, maxval: T, seed: int | None = None, dtype: Any = torch.float32) -> T:
     """Uniform in [minval, maxval), integers in the same range for an integer dtype."""
-    low, high = (v if isinstance(v, T) else torch.as_tensor(v, device=device.current()) for v in (minval, maxval))
+    low, high = (v if isinstance(v, T) else constant(v, device.current()) for v in (minval, maxval))
     out = low + _random(torch.rand, shape, None, seed) * (high - low)
     return (out.floor() if not as_dtype(dtype).is_floating_point else out).to(as_dtype(dtype))
 
@@ -183,4 +184,4 @@ def tuple_to_array(input_x: Any) -> T:
         given = "Tensor" if isinstance(input_x, torch.Tensor) else short(input_x)
         raise TypeError(message(f"tuple_to_array({given})", "a tuple of numbers", hint="write Tensor(...) for other data"))
     dtype = torch.float32 if any(isinstance(item, float) for item in input_x) else torch.int32
-    return torch.tensor(input_x, dtype=dtype, device=device.current())
+    return constant(input_x, device.current(), dtype)

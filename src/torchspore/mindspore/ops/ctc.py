@@ -5,6 +5,7 @@ from typing import Any
 
 import torch
 
+from torchspore.engine.create import constant
 from torchspore.mindspore.ops.declare import op
 from torchspore.mindspore.ops.loss import reduced
 
@@ -26,7 +27,7 @@ def _rows(targets: T, lengths: T) -> T:
 
 
 def _as_lengths(value: Any, like: T) -> T:
-    return value if isinstance(value, T) else torch.tensor(value, device=like.device)
+    return value if isinstance(value, T) else constant(value, like.device)
 
 
 @op()

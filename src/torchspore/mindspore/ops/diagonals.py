@@ -6,6 +6,7 @@ from typing import Any
 import torch
 
 from torchspore.engine import device
+from torchspore.engine.create import constant
 from torchspore.mindspore.ops.activation import as_dtype
 from torchspore.mindspore.ops.declare import op
 
@@ -39,7 +40,7 @@ def _starts(rows: int, columns: int, low: int, high: int, align: str) -> list[tu
 
 
 def _padding(value: Any, like: T) -> T:
-    return (value if isinstance(value, T) else torch.as_tensor(value, device=like.device)).to(like.dtype).reshape(())
+    return (value if isinstance(value, T) else constant(value, like.device)).to(like.dtype).reshape(())
 
 
 @op(methods=("diag_embed",))

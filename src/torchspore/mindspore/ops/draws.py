@@ -7,6 +7,7 @@ from typing import Any
 import torch
 
 from torchspore.engine import device, private
+from torchspore.engine.create import constant
 from torchspore.engine.dtypes import FROM_TORCH
 from torchspore.engine.streams import Stream, stream
 from torchspore.mindspore.ops.activation import as_dtype
@@ -32,7 +33,7 @@ def _together(shape: Any, *parameters: T) -> list[int]:
 
 
 def _tensor(value: Any) -> T:
-    return value if isinstance(value, T) else torch.as_tensor(value, dtype=torch.float32, device=device.current())
+    return value if isinstance(value, T) else constant(value, device.current(), torch.float32)
 
 
 def _gamma(alpha: T, source: Stream) -> T:
@@ -151,7 +152,7 @@ def _real(t: T) -> T:
 
 def _truncated(shape: Any, low: Any, high: Any, source: Stream, dtype: torch.dtype) -> T:
     """Standard normal between `low` and `high`, by the inverse of its distribution."""
-    start, end = (torch.special.ndtr(torch.as_tensor(v, dtype=torch.float64, device=device.current())) for v in (low, high))
+    start, end = (torch.special.ndtr(constant(v, device.current(), torch.float64)) for v in (low, high))
     return torch.special.ndtri(start + (end - start) * _uniform(shape, source, torch.float64)).to(dtype)
 
 

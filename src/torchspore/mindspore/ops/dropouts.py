@@ -8,6 +8,7 @@ import torch.nn.functional as F
 
 from torchspore.context import effects
 from torchspore.engine import device
+from torchspore.engine.create import constant
 from torchspore.mindspore.ops.declare import op
 
 T = torch.Tensor
@@ -108,14 +109,14 @@ def _dropout_mask(shape: Any, keep_prob: Any, Seed0: int = 0, Seed1: int = 0) ->
     size = -(-count // 128) * 128
     place = keep_prob.device if isinstance(keep_prob, T) else device.current()
     bits = torch.rand(size, device=place) < keep_prob
-    powers = torch.tensor([1, 2, 4, 8, 16, 32, 64, 128], dtype=torch.int32, device=place)
+    powers = constant([1, 2, 4, 8, 16, 32, 64, 128], place, torch.int32)
     return (bits.reshape(-1, 8).int() * powers).sum(1).to(torch.uint8)
 
 
 @op(primitive="DropoutDoMask")
 def _dropout_apply(input_x: T, mask: T, keep_prob: Any) -> T:
     """The elements whose bit in `mask` (of DropoutGenMask) is 1 divided by `keep_prob`, the others 0."""
-    powers = torch.tensor([1, 2, 4, 8, 16, 32, 64, 128], dtype=torch.int32, device=mask.device)
+    powers = constant([1, 2, 4, 8, 16, 32, 64, 128], mask.device, torch.int32)
     kept = ((mask.int().unsqueeze(-1) & powers) != 0).flatten()[: input_x.numel()].reshape(input_x.shape)
     scaled = input_x / (keep_prob.to(input_x.dtype) if isinstance(keep_prob, T) else keep_prob)
     return torch.where(kept, scaled, torch.zeros_like(input_x))

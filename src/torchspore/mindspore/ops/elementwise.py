@@ -5,6 +5,7 @@ from collections.abc import Callable
 
 import torch
 
+from torchspore.engine.create import constant
 from torchspore.mindspore.ops.declare import op
 
 T = torch.Tensor
@@ -130,9 +131,9 @@ def _no_truth(x: T, low: T | float | None, high: T | float | None) -> None:
 
 def _clamp_tensors(x: T, low: T | float | None, high: T | float | None) -> T:
     if low is not None:
-        x = torch.maximum(x, torch.as_tensor(low, device=x.device).to(x.dtype))
+        x = torch.maximum(x, constant(low, x.device).to(x.dtype))
     if high is not None:
-        x = torch.minimum(x, torch.as_tensor(high, device=x.device).to(x.dtype))
+        x = torch.minimum(x, constant(high, x.device).to(x.dtype))
     return x
 
 

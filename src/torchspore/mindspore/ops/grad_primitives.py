@@ -12,6 +12,7 @@ from collections.abc import Callable
 import torch
 from torch.nn import functional as F
 
+from torchspore.engine import private
 from torchspore.mindspore.ops.declare import op
 
 T = torch.Tensor
@@ -20,7 +21,8 @@ _SELU_SCALE, _SELU_ALPHA = 1.0507009873554805, 1.6732632423543772     # Klambaue
 
 def vjp(forward: Callable[..., T], inputs: tuple[T, ...], cotangent: T) -> tuple[T, ...]:
     """The gradients of `forward(*inputs)` by its inputs, where `cotangent` is that of its output; differentiable once more."""
-    return tuple(torch.func.vjp(forward, *inputs)[1](cotangent))
+    with private.without_saved_hooks():
+        return tuple(torch.func.vjp(forward, *inputs)[1](cotangent))
 
 
 def _gradient(primitive: str, names: tuple[str, str], compute: Callable[[T, T], T], of: str) -> None:

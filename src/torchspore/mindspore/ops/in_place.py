@@ -10,6 +10,7 @@ from typing import Any
 import torch
 
 from torchspore.engine import create
+from torchspore.engine.create import constant
 from torchspore.engine.tensor import TensorBase, raw, unwrap, wrap, write
 from torchspore.mindspore.ops.activation import as_dtype
 from torchspore.mindspore.ops.array import sizes
@@ -179,7 +180,7 @@ def _choose(input: T, choices: Any, mode: str = "clip") -> T:
     if mode not in ("clip", "wrap", "raise"):
         raise ValueError(f"mode={mode!r}: expected 'clip', 'wrap' or 'raise'.")
     options = list(choices.unbind(0)) if isinstance(choices, T) else [
-        one if isinstance(one, T) else torch.as_tensor(one, device=input.device) for one in choices
+        one if isinstance(one, T) else constant(one, input.device) for one in choices
     ]
     stacked = torch.stack(torch.broadcast_tensors(*options, input)[:-1])
     at = input.long()

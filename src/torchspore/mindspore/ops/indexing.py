@@ -9,6 +9,7 @@ import torch
 from torchspore.base.text import with_hint
 from torchspore.engine import create
 from torchspore.engine import tensor as engine
+from torchspore.engine.create import constant
 from torchspore.engine.tensor import TensorBase, modify, raw, wrap
 from torchspore.mindspore.ops.explain import place, shown
 from torchspore.mindspore.ops.reasons import is_torch, reason
@@ -66,7 +67,7 @@ def _reversed(t: torch.Tensor, index: Any) -> tuple[torch.Tensor, Any]:
             axis += spare
         elif isinstance(part, slice) and part.step is not None and part.step < 0:
             chosen = range(*part.indices(t.shape[axis]))
-            t = t.index_select(axis, torch.tensor(list(chosen), dtype=torch.int64, device=t.device))
+            t = t.index_select(axis, constant(list(chosen), t.device, torch.int64))
             part = slice(None)
         out.append(part)
         axis += part is not None and part is not Ellipsis

@@ -6,6 +6,7 @@ from typing import Any
 
 import torch
 
+from torchspore.engine.create import constant
 from torchspore.mindspore.ops.array import sizes
 from torchspore.mindspore.ops.declare import explaining, op
 
@@ -127,7 +128,7 @@ def cartesian_prod(*inputs: T) -> T:
 def combinations(input: T, r: int = 2, with_replacement: bool = False) -> T:
     """All choices of r elements of a vector in its order, as rows."""
     choose = itertools.combinations_with_replacement if with_replacement else itertools.combinations
-    rows = torch.tensor(list(choose(range(input.shape[0]), r)), dtype=torch.int64, device=input.device).reshape(-1, r)
+    rows = constant(list(choose(range(input.shape[0]), r)), input.device, torch.int64).reshape(-1, r)
     return input[rows]
 
 
@@ -376,7 +377,7 @@ def sequence_mask(lengths: T, maxlen: int | None = None) -> T:
 @op(primitive="TensorShape")
 def dyn_shape(input_x: T) -> T:
     """The lengths along the axes, as a Tensor of int64."""
-    return torch.tensor(list(input_x.shape), dtype=torch.int64, device=input_x.device)
+    return constant(list(input_x.shape), input_x.device, torch.int64)
 
 
 @op(primitive="DynamicShape", init=("dtype",))
@@ -384,7 +385,7 @@ def _dynamic_shape(x: T, dtype: int = 9) -> T:
     """The lengths along the axes, as a Tensor of int64. Raises ValueError for another `dtype` than 9, MindSpore's number of int64."""
     if dtype != 9:
         raise ValueError(f"dtype={dtype}: expected 9, which is int64.")
-    return torch.tensor(list(x.shape), dtype=torch.int64, device=x.device)
+    return constant(list(x.shape), x.device, torch.int64)
 
 
 @op(primitive="TensorToTuple")

@@ -5,6 +5,7 @@ from typing import Any
 
 import torch
 
+from torchspore.engine.create import constant
 from torchspore.mindspore.ops.activation import as_dtype
 from torchspore.mindspore.ops.declare import op
 
@@ -347,6 +348,6 @@ def _matrix_band_part(x: T, lower: Any, upper: Any) -> T:
 def _band(x: T, lower: Any, upper: Any) -> T:
     rows = torch.arange(x.shape[-2], device=x.device).unsqueeze(-1)
     columns = torch.arange(x.shape[-1], device=x.device)
-    below, above = (torch.as_tensor(v, device=x.device).reshape(*getattr(v, "shape", ()), 1, 1) for v in (lower, upper))
+    below, above = (constant(v, x.device).reshape(*getattr(v, "shape", ()), 1, 1) for v in (lower, upper))
     keep = ((below < 0) | (rows - columns <= below)) & ((above < 0) | (columns - rows <= above))
     return torch.where(keep, x, torch.zeros((), dtype=x.dtype, device=x.device))

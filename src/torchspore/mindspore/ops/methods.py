@@ -4,8 +4,10 @@ from __future__ import annotations
 import functools
 from typing import Any
 
+import torch
+
 from torchspore.base.text import message, short
-from torchspore.engine import create, dtypes
+from torchspore.engine import create, device, dtypes
 from torchspore.engine import tensor as engine
 from torchspore.engine.tensor import TensorBase, modify, raw, wrap
 from torchspore.mindspore.common import lacking
@@ -57,12 +59,11 @@ def _astype(self: Any, dtype: Any, copy: bool = True) -> Any:
         raise replaced(error, _astype, "Tensor.astype", (dtype,), {}) from None
 
 
-_DEVICES = ("CPU", "GPU", "ASCEND", "NPU")
 _TO = "to(dtype=None, non_blocking=False, copy=False), to(device=None, dtype=None, ..) or to(other, ..)"
 
 
 def _to(self: Any, *args: Any, **kwargs: Any) -> Any:
-    """The values in the dtype that is given, or that of `other`; a device leaves them where tensors are. `copy` makes a copy."""
+    """The values in the dtype that is given, or that of `other`, on the device that is given or `other`'s. `copy` makes a copy."""
     first, second = (*args, None, None)[:2]
     names: tuple[str, ...] = ("device", "dtype", "non_blocking", "copy")
     if isinstance(first, TensorBase):
@@ -76,11 +77,22 @@ def _to(self: Any, *args: Any, **kwargs: Any) -> Any:
     for name, value in given.items():
         if name not in known or not (isinstance(value, known[name]) or (value is None and name in ("device", "dtype"))):
             raise TypeError(message(f"Tensor.to({name}={short(value)})", _TO))
-    device = given.get("device")
-    if device is not None and device.upper().split(":")[0] not in _DEVICES:
-        raise ValueError(message(f"Tensor.to(device={device!r})", "CPU, GPU or Ascend", hint="write a dtype as mindspore.float16."))
-    wanted = given["other"].dtype if "other" in given else given.get("dtype")
-    return _astype(self, self.dtype if wanted is None else wanted, given.get("copy", False))
+    other = given.get("other")
+    dtype = other.dtype if other is not None else given.get("dtype")
+    cast = _astype(self, self.dtype if dtype is None else dtype, given.get("copy", False))
+    if other is None and given.get("device") is None:
+        return cast
+    return _moved(cast, other if other is not None else given["device"], given.get("non_blocking", False))
+
+
+def _moved(tensor: Any, to: Any, ahead: bool) -> Any:
+    """A Tensor on the device of another one, or on one that a text names; while a graph is captured it stays where it is."""
+    values = raw(tensor)
+    place = raw(to).device if isinstance(to, TensorBase) else device.place("Tensor.to", to)
+    if type(values) is not torch.Tensor or values.device == place:
+        return tensor
+    # A copy to the host that runs ahead of Python would show memory that is not written yet: only the way to the device may.
+    return wrap(values.to(place, non_blocking=ahead and place.type != "cpu"))
 
 
 def _caster(dtype: dtypes.Type) -> Any:

@@ -6,6 +6,7 @@ from typing import Any
 import torch
 import torch.nn.functional as F
 
+from torchspore.engine.create import constant
 from torchspore.mindspore.ops.declare import op
 
 T = torch.Tensor
@@ -37,7 +38,7 @@ def mirror_pad(input_x: T, paddings: Any, mode: str = "REFLECT") -> T:
     for axis, (before, after) in enumerate(rows):
         length, skip = input_x.shape[axis], mode == "REFLECT"
         index = [*range(before - 1 + skip, skip - 1, -1), *range(length), *range(length - 1 - skip, length - 1 - skip - after, -1)]
-        input_x = input_x.index_select(axis, torch.tensor(index, device=input_x.device))
+        input_x = input_x.index_select(axis, constant(index, input_x.device))
     return input_x
 
 

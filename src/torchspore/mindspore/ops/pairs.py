@@ -7,6 +7,7 @@ from typing import Any
 
 import torch
 
+from torchspore.engine.create import constant
 from torchspore.engine.dtypes import FROM_TORCH
 from torchspore.engine.tensor import TensorBase
 from torchspore.mindspore.ops.arithmetic import _slow, _tensors
@@ -146,7 +147,7 @@ _right_shift = two(
 @op(methods=("ldexp",))
 def ldexp(x: T, other: T) -> T:
     """x * 2**other."""
-    return torch.ldexp(x, other if isinstance(other, T) else torch.as_tensor(other, device=x.device))
+    return torch.ldexp(x, other if isinstance(other, T) else constant(other, x.device))
 
 
 @op(methods=("float_power",))

@@ -11,6 +11,7 @@ import numpy as np
 import torch
 
 from torchspore.engine import device, dtypes
+from torchspore.engine.create import constant
 from torchspore.engine.number import Number, as_operand
 from torchspore.engine.tensor import TensorBase, raw
 
@@ -27,7 +28,7 @@ def operand(value: Any) -> Any:
     if isinstance(value, np.generic):
         return value.item()
     if isinstance(value, (list, tuple)):
-        return torch.tensor(value, device=device.current())
+        return constant(value, device.current())
     hint = "\n\nhint: write Tensor(array) for a NumPy array." if isinstance(value, np.ndarray) else ""
     raise TypeError(f"expected Tensors or numbers, got {type(value).__name__}.{hint}")
 
@@ -41,7 +42,7 @@ def pair(x: Any, y: Any, family: str = "add") -> tuple[Any, Any]:
     if isinstance(x, Number) != isinstance(y, Number):
         a, b = (as_operand(x, b), b) if isinstance(x, Number) else (a, as_operand(y, a))
     if not isinstance(a, torch.Tensor) and not isinstance(b, torch.Tensor):
-        a = torch.as_tensor(a, device=device.current())
+        a = constant(a, device.current())
     if is_wide(a, b):
         return _wide_pair(a, b, family)
     if not isinstance(a, torch.Tensor) or not isinstance(b, torch.Tensor) or a.dtype is b.dtype:
@@ -64,7 +65,7 @@ def _wide_pair(a: Any, b: Any, family: str) -> tuple[Any, Any]:
     if isinstance(other, float) and family == "div":
         return tuple(v.to(torch.int64).to(torch.float32) if v is wide else v for v in (a, b))  # type: ignore[return-value]
     if isinstance(other, bool) or (isinstance(other, int) and family != "add"):
-        number = torch.tensor(int(other), dtype=wide.dtype, device=wide.device)
+        number = constant(int(other), wide.device, wide.dtype)
         return (a, number) if wide is a else (number, b)
     raise TypeError(
         f"expected one dtype, got {dtypes.FROM_TORCH[wide.dtype]} and the number {other}."

@@ -6,6 +6,7 @@ from typing import Any
 
 import torch
 
+from torchspore.engine.create import constant
 from torchspore.mindspore.ops.activation import as_dtype
 from torchspore.mindspore.ops.declare import op
 
@@ -114,9 +115,9 @@ def amin(input: T, axis: Axis = None, keepdims: bool = False, *, initial: Any = 
 def _extreme(reduce: Any, choose: Any, x: T, axis: Axis, keepdims: bool, initial: Any, where: Any) -> T:
     if where is not None:
         fill = _end(x.dtype, choose is torch.minimum) if initial is None else initial
-        x = torch.where(where, x, torch.as_tensor(fill, dtype=x.dtype, device=x.device))
+        x = torch.where(where, x, constant(fill, x.device, x.dtype))
     out = reduce(x, axes_of(x, axis), keepdims)
-    return out if initial is None else choose(out, torch.as_tensor(initial, dtype=x.dtype, device=x.device))
+    return out if initial is None else choose(out, constant(initial, x.device, x.dtype))
 
 
 def _end(dtype: torch.dtype, upper: bool) -> Any:

@@ -107,5 +107,9 @@ def move_to(input: Any, to: str = "CPU", blocking: bool = True) -> T:
     """A copy on the host ('CPU') or the accelerator ('Ascend', 'GPU'); not `blocking`, it may run ahead of Python."""
     if to not in ("CPU", "Ascend", "GPU"):
         raise ValueError(f"to={to!r:.40}: expected 'CPU', 'Ascend' or 'GPU'.")
+    if not isinstance(blocking, bool):
+        raise ValueError(f"blocking={blocking!r:.40}: expected True or False.")
     source = input if isinstance(input, T) else torch.tensor(input)
-    return source.to(torch.device("cpu") if to == "CPU" else device.current(), non_blocking=not blocking, copy=True)
+    place = device.place("move_to", to)
+    # A copy to the host that runs ahead of Python would show memory that is not written yet: only the way to the device may.
+    return source.to(place, non_blocking=not blocking and place.type != "cpu", copy=True)

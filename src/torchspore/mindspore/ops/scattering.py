@@ -7,6 +7,7 @@ from typing import Any
 
 import torch
 
+from torchspore.engine.create import constant
 from torchspore.mindspore.ops.array import sizes
 from torchspore.mindspore.ops.declare import op, updating
 
@@ -191,7 +192,7 @@ def _index_put(x1: T, x2: T, indices: Any, accumulate: int = 0) -> T:
 def _at_rows(x: T, v: T, indices: Any, how: str) -> T:
     if not isinstance(indices, (int, tuple)):
         raise TypeError(f"expected an int or a tuple of ints as indices, got {type(indices).__name__}.")
-    return _rows(x, torch.tensor(sizes(indices), device=x.device), v, how)
+    return _rows(x, constant(sizes(indices), x.device), v, how)
 
 
 @op()

@@ -5,6 +5,7 @@ from typing import Any
 
 import torch
 
+from torchspore.engine.create import constant
 from torchspore.mindspore.ops.activation import as_dtype
 from torchspore.mindspore.ops.declare import op
 
@@ -51,7 +52,7 @@ def _unique_with_pad(x: T, pad_num: Any) -> Any:
 
 def _padded(x: T, pad_num: Any) -> Any:
     values, places = _unique(x)
-    fill = pad_num.to(x.dtype).reshape(()) if isinstance(pad_num, T) else torch.tensor(pad_num, dtype=x.dtype, device=x.device)
+    fill = pad_num.to(x.dtype).reshape(()) if isinstance(pad_num, T) else constant(pad_num, x.device, x.dtype)
     return torch.cat([values, fill.expand(x.numel() - values.shape[0])]), places
 
 
@@ -81,7 +82,7 @@ def searchsorted(
     if side not in (None, "left", "right") or (side == "left" and right):
         raise ValueError(f"side={side!r}: expected None, 'left' or 'right', as `right` says.")
     if not isinstance(values, T):
-        values = torch.tensor(values, dtype=sorted_sequence.dtype, device=sorted_sequence.device)
+        values = constant(values, sorted_sequence.device, sorted_sequence.dtype)
     return torch.searchsorted(sorted_sequence, values, out_int32=out_int32, right=right or side == "right", sorter=sorter)
 
 
@@ -110,7 +111,7 @@ def bucketize(input: T, boundaries: Any, *, right: bool = False) -> T:
 
 
 def _boundaries(boundaries: Any, like: T) -> T:
-    values = boundaries if isinstance(boundaries, T) else torch.tensor(list(boundaries), dtype=torch.float64, device=like.device)
+    values = boundaries if isinstance(boundaries, T) else constant(list(boundaries), like.device, torch.float64)
     return values.to(torch.float64)
 
 
@@ -202,5 +203,5 @@ def _ragged_range(starts: T, limits: T, deltas: T, Tsplits: Any) -> Any:
     rows = zip(*(t.reshape(-1).expand(count).tolist() for t in (starts, limits, deltas)))
     parts = [torch.arange(*row, dtype=starts.dtype, device=starts.device) if (row[1] - row[0]) * row[2] > 0 else starts.new_zeros(0)
              for row in rows]
-    ends = torch.tensor([0, *(part.numel() for part in parts)], device=starts.device).cumsum(0)
+    ends = constant([0, *(part.numel() for part in parts)], starts.device).cumsum(0)
     return ends.to(as_dtype(Tsplits)), torch.cat(parts)

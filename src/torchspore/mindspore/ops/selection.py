@@ -5,7 +5,7 @@ from typing import Any
 
 import torch
 
-from torchspore.engine.create import length
+from torchspore.engine.create import constant, length
 from torchspore.engine.dtypes import FROM_TORCH
 from torchspore.mindspore.ops import sparse
 from torchspore.mindspore.ops.declare import op
@@ -69,7 +69,7 @@ def one_hot(indices: T, depth: int, on_value: Any = 1, off_value: Any = 0, axis:
 
 
 def _hot(indices: T, depth: int, on: Any, off: Any, axis: int) -> T:
-    on, off = (v if isinstance(v, T) else torch.as_tensor(v, device=indices.device) for v in (on, off))
+    on, off = (v if isinstance(v, T) else constant(v, indices.device) for v in (on, off))
     place = torch.arange(int(depth), device=indices.device)
     out = torch.where(indices.unsqueeze(-1) == place, on, off.to(on.dtype))
     return out if axis in (-1, indices.ndim) else out.movedim(-1, axis)
@@ -90,16 +90,16 @@ def where(condition: T, input: T, other: T) -> T:
 def _where(condition: T, a: Any, b: Any) -> T:
     condition = condition if condition.dtype is torch.bool else condition != 0
     if isinstance(a, T) and not isinstance(b, T):
-        b = torch.as_tensor(b, device=a.device).to(torch.result_type(a, b))
+        b = constant(b, a.device).to(torch.result_type(a, b))
     elif isinstance(b, T) and not isinstance(a, T):
-        a = torch.as_tensor(a, device=b.device).to(torch.result_type(b, a))
+        a = constant(a, b.device).to(torch.result_type(b, a))
     return torch.where(condition, a, b)
 
 
 @op(primitive="MaskedFill", methods=("masked_fill",))
 def masked_fill(input_x: T, mask: T, value: Any) -> T:
     """`value` where `mask` is true."""
-    return torch.where(mask, torch.as_tensor(value, device=input_x.device).to(input_x.dtype), input_x)
+    return torch.where(mask, constant(value, input_x.device).to(input_x.dtype), input_x)
 
 
 @op(methods=("masked_select",))

@@ -6,6 +6,7 @@ from typing import Any
 
 import torch
 
+from torchspore.engine.create import constant
 from torchspore.engine.dtypes import FROM_TORCH
 from torchspore.mindspore.ops.activation import as_dtype
 from torchspore.mindspore.ops.declare import op
@@ -292,7 +293,7 @@ def _virtual_dataset(*inputs: Any) -> Any:
 @op(primitive="DataFormatDimMap", init=("src_format", "dst_format"))
 def _data_format_dim_map(input_x: T, src_format: str = "NHWC", dst_format: str = "NCHW") -> T:
     """For each number of an axis in `dst_format` where that axis stands in `src_format`."""
-    table = torch.tensor([src_format.index(axis) for axis in dst_format], dtype=input_x.dtype, device=input_x.device)
+    table = constant([src_format.index(axis) for axis in dst_format], input_x.device, input_x.dtype)
     return table[torch.remainder(input_x, len(src_format)).long()]
 
 
@@ -301,7 +302,7 @@ def _data_format_vec_permute(input_x: T, src_format: str = "NHWC", dst_format: s
     """A vector with a number for each axis (or a row of them) of `src_format` in the order of `dst_format`."""
     if input_x.shape[0] == 2:                      # height and width alone
         src_format, dst_format = ("".join(c for c in word if c in "HW") for word in (src_format, dst_format))
-    return input_x[torch.tensor([src_format.index(axis) for axis in dst_format], device=input_x.device)]
+    return input_x[constant([src_format.index(axis) for axis in dst_format], input_x.device)]
 
 
 @op()

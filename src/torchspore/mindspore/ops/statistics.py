@@ -6,6 +6,7 @@ from typing import Any
 
 import torch
 
+from torchspore.engine.create import constant
 from torchspore.mindspore.ops.activation import as_dtype
 from torchspore.mindspore.ops.declare import op
 from torchspore.mindspore.ops.reduction import _floats, axes_of, integer_mean
@@ -51,7 +52,7 @@ def _median(x: T, global_median: bool = False, axis: int = 0, keep_dims: bool = 
 
 
 def _quantile(function: Any, input: T, q: Any, axis: Any, keepdims: bool) -> T:
-    at = q.to(input.dtype) if isinstance(q, T) else torch.tensor(q, dtype=input.dtype, device=input.device)
+    at = q.to(input.dtype) if isinstance(q, T) else constant(q, input.device, input.dtype)
     return function(input, at, axis, keepdims)
 
 

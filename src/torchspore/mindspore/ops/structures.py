@@ -10,6 +10,7 @@ from typing import Any
 import torch
 
 from torchspore.engine import device, dtypes
+from torchspore.engine.create import constant
 from torchspore.engine.tensor import TensorBase
 from torchspore.mindspore.ops.activation import as_dtype
 from torchspore.mindspore.ops.array import sizes
@@ -23,7 +24,7 @@ def scalar_to_tensor(input_x: Any, dtype: Any = torch.float32) -> T:
     """A Python number as a Tensor without axes, float32 unless `dtype` says otherwise. Raises TypeError for what is no number."""
     if not isinstance(input_x, (bool, int, float)):
         raise TypeError(f"expected a number, got {type(input_x).__name__}.")
-    return torch.tensor(input_x, dtype=as_dtype(dtype), device=device.current())
+    return constant(input_x, device.current(), as_dtype(dtype))
 
 
 @op(primitive="ScalarToArray")
@@ -31,7 +32,7 @@ def scalar_to_array(input_x: Any) -> T:
     """A Python number as a Tensor without axes: int64 or float32, as the number is. Raises TypeError for what is no number."""
     if not isinstance(input_x, (bool, int, float)):
         raise TypeError(f"expected a number, got {type(input_x).__name__}.")
-    return torch.tensor(input_x, dtype=torch.float32 if isinstance(input_x, float) else None, device=device.current())
+    return constant(input_x, device.current(), torch.float32 if isinstance(input_x, float) else None)
 
 
 @op()

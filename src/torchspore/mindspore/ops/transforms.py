@@ -229,7 +229,8 @@ def _jacobian(name: str, compute: Any, fn: Any, grad_position: Any, has_aux: boo
 
         values = tuple(raw(args[position]) for position in positions)
         _load_forward_mode()
-        found = wrap_all(compute(plain, argnums=tuple(range(len(positions))))(*values))
+        with private.without_saved_hooks():        # which torch.func refuses: those of memory_offload and of recomputed Cells
+            found = wrap_all(compute(plain, argnums=tuple(range(len(positions))))(*values))
         found = _without_tuples(found, len(positions)) if alone else found
         if has_aux:
             aux = transform(kept[0], lambda t: wrap(private.outside_of_transforms(raw(t))))

@@ -44,10 +44,9 @@ def offloaded(module: torch.fx.GraphModule, settings: Settings) -> torch.fx.Grap
     elif not lifetimes.is_known(module):
         effects.note("memory of graphs", f"{user_line()}: memory_offload moves nothing, for lengths are open")
     else:
-        if settings.offloads_state:
-            early_updates.updated_early(module)
+        before = lifetimes.peak(module)
+        early_updates.updated_early(module)
         if settings.offloads is not None:
-            before = lifetimes.peak(module)
             count, size, after = offload.moved(module, settings.offloads)
             if count:
                 _tell_moved(before, after, count, size)

@@ -1,4 +1,4 @@
-"""What there is of the device target CPU."""
+"""Which GPUs there are."""
 from __future__ import annotations
 
 from torchspore.mindspore import hal
@@ -7,12 +7,12 @@ from torchspore.names import missing
 
 def is_available() -> bool:
     """Whether this machine has such a device."""
-    return hal.is_available("CPU")
+    return hal.is_available("GPU")
 
 
 def device_count() -> int:
     """How many such devices there are. Raises ValueError where there is none."""
-    return hal.device_count("CPU")
+    return hal.device_count("GPU")
 
 
 __all__ = ["device_count", "is_available"]

@@ -1,4 +1,4 @@
-"""What there is of the device target GPU."""
+"""The CPU, which is always there."""
 from __future__ import annotations
 
 from torchspore.mindspore import hal
@@ -7,12 +7,12 @@ from torchspore.names import missing
 
 def is_available() -> bool:
     """Whether this machine has such a device."""
-    return hal.is_available("GPU")
+    return hal.is_available("CPU")
 
 
 def device_count() -> int:
     """How many such devices there are. Raises ValueError where there is none."""
-    return hal.device_count("GPU")
+    return hal.device_count("CPU")
 
 
 __all__ = ["device_count", "is_available"]

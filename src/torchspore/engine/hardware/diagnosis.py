@@ -1,0 +1,64 @@
+"""Why a device is not there: what was looked for, what was found, and the command that mends it."""
+from __future__ import annotations
+
+import importlib
+import shutil
+import sys
+from dataclasses import dataclass
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
+
+import torch
+
+from torchspore.base.versions import installed
+
+
+@dataclass(frozen=True)
+class Broken:
+    """A device whose driver is on this machine and that torch can't use: why, and the command that mends it."""
+
+    why: str
+    command: str
+
+
+def broken(target: str) -> Broken | None:
+    """What is wrong with a `device_target`; None where the machine merely has no such device."""
+    return _gpu() if target == "GPU" else _npu() if target == "Ascend" else None
+
+
+def _gpu() -> Broken | None:
+    pip = f"{sys.executable} -m pip install --force-reinstall torch"
+    if torch.version.cuda is None and torch.version.hip is None:
+        tool = next((name for name in ("nvidia-smi", "rocm-smi") if shutil.which(name)), None)
+        return Broken(f"{tool} is here, but torch was built without CUDA and ROCm", pip) if tool else None
+    try:
+        torch.cuda.init()
+    except (RuntimeError, AssertionError) as error:
+        said = str(error).strip().partition("\n")[0].rstrip(".")
+        if "no NVIDIA driver" in said.lower() or "found no nvidia driver" in said.lower():
+            return None
+        return Broken(f"torch {torch.__version__} can't use it: {said}", "nvidia-smi" if torch.version.hip is None else "rocm-smi")
+    return None
+
+
+def _npu() -> Broken | None:
+    driver = shutil.which("npu-smi") is not None or Path("/usr/local/Ascend").exists()
+    if find_spec("torch_npu") is None:
+        version = torch.__version__.partition("+")[0]
+        return Broken("CANN is installed, torch_npu is not", f"{sys.executable} -m pip install torch_npu=={version}") if driver else None
+    error = npu_error()
+    if error:
+        return Broken(f"torch_npu {installed('torch-npu') or ''} can't be imported: {error}".replace("  ", " "),
+                      "source /usr/local/Ascend/ascend-toolkit/set_env.sh")
+    return Broken("torch_npu finds no device", "npu-smi info") if driver else None
+
+
+@cache
+def npu_error() -> str:
+    """Imports torch_npu, which gives torch its `npu` module and wants the CANN libraries; says why it can't be, empty where it can."""
+    try:
+        importlib.import_module("torch_npu")
+    except Exception as error:                 # a package half installed raises whatever it likes
+        return f"{type(error).__name__}: {str(error).strip().partition(chr(10))[0]}"
+    return "" if hasattr(torch, "npu") else "it gives torch no device"

@@ -1,0 +1,19 @@
+"""How many threads the CPU computes with; the option `runtime_num_threads`."""
+from __future__ import annotations
+
+from torchspore.base.text import message, short
+from torchspore.context.public import set_context
+from torchspore.names import missing
+
+
+def threads_num(num: int) -> None:
+    """Sets how many threads operators use. Raises TypeError for what is no int, ValueError for one below 1."""
+    if isinstance(num, bool) or not isinstance(num, int):
+        raise TypeError(message(f"threads_num({short(num)})", f"an int, got {type(num).__name__}"))
+    if num < 1:
+        raise ValueError(message(f"threads_num({num})", "an int from 1 on"))
+    set_context(runtime_num_threads=num)
+
+
+__all__ = ["threads_num"]
+__getattr__ = missing(__name__)
