@@ -186,12 +186,13 @@ def test_limits_of_memory_are_late_after_any_operator_and_the_device_is_not() ->
 
 def test_strict_refuses_what_is_not_built(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TORCHSPORE_STRICT", "1")
-    c.set_context(memory_offload="OFF", mode=0)
+    monkeypatch.setattr(OPTIONS["max_device_memory"], "effect", None)      # as if it were not built
+    c.set_context(max_device_memory="1024GB", mode=0)
     with pytest.raises(StrictRefusal) as caught:
-        c.set_context(mode=1, memory_offload="ON")
+        c.set_context(mode=1, max_device_memory="9GB")
     assert str(caught.value) == (
-        "memory_offload: not built yet, and TORCHSPORE_STRICT=1 makes that an error.\n\n"
-        "hint: leave memory_offload at its default here, or unset TORCHSPORE_STRICT."
+        "max_device_memory: not built yet, and TORCHSPORE_STRICT=1 makes that an error.\n\n"
+        "hint: leave max_device_memory at its default here, or unset TORCHSPORE_STRICT."
     )
     assert c.get_context("mode") == 0
     with pytest.raises(StrictRefusal):

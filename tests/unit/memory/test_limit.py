@@ -159,12 +159,12 @@ except ValueError as error:                                  # what goes wrong l
 before, wrong = runtime.memory_allocated(), []
 
 def work():
-    for _ in range(3):
+    for _ in range(2):
         y = ops.ones((300, 300))
         if not refused(lambda: ops.ones((5000, 5000))) or float(ops.matmul(y, y)[0, 0]) != 300:
             wrong.append(1)
 
-threads = [threading.Thread(target=work) for _ in range(4)]
+threads = [threading.Thread(target=work) for _ in range(3)]
 for thread in threads:
     thread.start()
 for thread in threads:
@@ -190,3 +190,27 @@ def test_a_limit_under_attack(run: Program, tmp_path: Path) -> None:
     assert backward == "train.py:29: out of memory: 11.4 MiB more were asked for by mul"
     assert late == "set_context(max_device_memory='2GB'): too late, the device was first used at train.py:29."
     assert hint == "hint: move this call above that line."
+
+
+LARGER = """
+import mindspore as ms
+from mindspore import nn, ops, runtime
+ms.set_context(mode=1, max_device_memory="0.04GB")
+net = nn.SequentialCell(*[cell for _ in range(6) for cell in (nn.Dense(512, 512), nn.Sigmoid())])
+opt = nn.Momentum(net.trainable_params(), 0.1, 0.9)
+x = ops.ones((2048, 512))
+grad = ms.value_and_grad(lambda x: (net(x) ** 2).sum(), None, opt.parameters)
+try:
+    grad(x)
+except MemoryError:
+    ms.set_context(memory_offload="ON")
+else:
+    raise SystemExit("the limit is too wide")
+opt(grad(x)[1])                   # not in the `except`, where the error holds the values of the call that failed
+print(runtime.max_memory_allocated() <= 0.04 * 2**30)
+"""
+
+
+def test_a_net_larger_than_the_limit_runs_with_memory_offload(run: Program, tmp_path: Path) -> None:
+    ran = run("run", written(tmp_path, LARGER))
+    assert (ran.code, ran.out) == (0, "True\n"), ran.err

@@ -78,5 +78,7 @@ print((ms.ops.ones((2, 2)) + 1).sum())
     assert "mempool_block_size 2.0 train.py:3 no effect here: the CPU has no pool: the C library gives each value memory" in text
     assert "train.py:3 no effect here: max_device_memory sets the limit\n" in text
     assert " the memory of Tensors on the CPU is not counted: TORCHSPORE_NO_NATIVE=1\n" in text
+    broken = run("explain", "train.py", extra={"CXX": "false", "XDG_CACHE_HOME": str(tmp_path)})
+    assert broken.code == 0 and "the CPU's memory can't be counted: the C++ compiler failed\n" in broken.out
     strict = run("run", "train.py", extra={"TORCHSPORE_NO_NATIVE": "1", "TORCHSPORE_STRICT": "1"})
     assert strict.code == 1 and "max_device_memory: no effect here: the CPU's memory can't be counted" in strict.err

@@ -80,24 +80,27 @@ class Refusal:
 
 
 _library: Any = None
+has_failed = False
+"""Whether the library was not built although nothing spoke against it."""
 is_on = False
 """Whether memory is counted: one look for whoever would tell the counter something."""
 
 
 def why_not() -> str:
     """Why memory can't be counted here; empty where it can."""
-    return _SOURCE.why_not()
+    return _SOURCE.why_not() or ("the C++ compiler failed" if has_failed else "")
 
 
 def start() -> bool:
     """Counts what is taken from now on; says whether it does. The library is built first where it is not there, which takes seconds."""
-    global _library, is_on
+    global _library, is_on, has_failed
     if _library is None:
         try:
             path = _SOURCE.build()
         except OSError:
-            return False
+            path = None
         if path is None:
+            has_failed = True
             return False
         found = ctypes.CDLL(str(path))
         found.torchspore_memory_sizes.restype = ctypes.c_uint64

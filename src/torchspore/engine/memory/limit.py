@@ -16,6 +16,7 @@ from torchspore.context.effects import Outcome
 from torchspore.context.options import OPTIONS
 from torchspore.context.store import STORE
 from torchspore.engine import device, eager, private
+from torchspore.engine.graph.report import log
 from torchspore.engine.memory import counter, holders
 from torchspore.errors import OutOfMemory
 
@@ -65,7 +66,7 @@ def _on_cpu(name: str | None) -> Outcome:
             release()
         return Outcome.applied("no limit; nothing is counted")
     if not counting():
-        return Outcome.no_effect(f"the CPU's memory can't be counted: {counter.why_not() or 'the allocator was not built'}")
+        return Outcome.no_effect(f"the CPU's memory can't be counted: {counter.why_not()}")
     size = min(int(_gigabytes(name) * GIB), _MOST)
     counter.limit(size, _written(name))
     early = holders.uncounted()
@@ -75,8 +76,9 @@ def _on_cpu(name: str | None) -> Outcome:
 
 def counting() -> bool:
     """Begins to count, and to note the lines of operators; says whether memory can be counted."""
-    if not counter.is_on and counter.start():
-        eager.note_lines(True)
+    with log.waiting(f"{user_line()}: what counts memory is being compiled; this happens once."):
+        if not counter.is_on and counter.start():
+            eager.note_lines(True)
     return counter.is_on
 
 

@@ -21,7 +21,7 @@ def watch() -> None:
     global wanted
     effects.note("memory", _accelerators)
     if not limit.counting():
-        effects.note("memory", f"the memory of Tensors on the CPU is not counted: {counter.why_not() or 'the counter was not built'}")
+        effects.note("memory", f"the memory of Tensors on the CPU is not counted: {counter.why_not()}")
         return
     wanted = True
     provenance.keep_all()
