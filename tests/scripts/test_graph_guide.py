@@ -30,6 +30,7 @@ APPLIED = {
     "save_graphs": "save_graphs", "save_graphs_path": "save_graphs_path", "reserve_class_name_in_scope": "reserve_class_name_in_scope",
     "precision_mode": "ascend_config", "enable_auto_mixed_precision": "enable_auto_mixed_precision",
     "enable_reduce_precision": "enable_reduce_precision", "memory_optimize_level": "memory_optimize_level",
+    "memory_offload": "memory_offload",
     "sys.mem_reuse": "env_config_path", "enable_sparse": "enable_sparse",
     "enable_graph_kernel": "enable_graph_kernel", "opt_level": "graph_kernel_flags", "graph_kernel_flags": "graph_kernel_flags",
     "dump_as_text": "graph_kernel_flags", "path": "graph_kernel_flags", "aoe_tune_mode": "aoe_tune_mode",

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import contextlib
 import gc
+import hashlib
 import json
 import os
 import re
@@ -346,6 +347,61 @@ def test_a_folder_that_is_gone_when_it_is_needed(tmp_path: Path) -> None:
         (tmp_path / "above").rmdir()
         with pytest.raises(OffloadFailed, match=r"no file can be made in .*above/offload: No such file or directory"):
             ms.grad(deep)(Tensor(ROWS))
+
+
+LIMITED = """
+import hashlib, sys
+import mindspore as ms
+import numpy as np
+from mindspore import nn, ops
+
+from torchspore.engine.memory import counter
+
+ms.set_context(max_device_memory="0.008GB", memory_offload=sys.argv[1])
+x, weight = np.load("x.npy"), np.load("weight.npy")
+
+
+class Net(nn.Cell):
+    def __init__(self):
+        super().__init__()
+        self.weight = ms.Parameter(ms.Tensor(weight), name="weight")
+
+    def construct(self, x):
+        for _ in range(40):
+            x = ops.tanh(ops.matmul(x, self.weight))
+        return (x * x).sum()
+
+
+for mode in (ms.PYNATIVE_MODE, ms.GRAPH_MODE):
+    ms.set_context(mode=mode)
+    net = Net()
+    gradient = ms.grad(net, None, net.trainable_params())(ms.Tensor(x))[0].asnumpy()
+    print("gradient", hashlib.sha256(gradient.tobytes()).hexdigest(), counter.figures().peak < 0.0081 * 2**30)
+"""
+
+
+def test_a_net_beyond_the_limit_runs(tmp_path: Path) -> None:
+    weight = ms.Parameter(Tensor(WEIGHT), name="weight")
+
+    def whole(x: Any) -> Any:
+        for _ in range(40):
+            x = ops.tanh(ops.matmul(x, weight))
+        return (x * x).sum()
+
+    expected = hashlib.sha256(ms.grad(whole, None, [weight])(Tensor(ROWS))[0].asnumpy().tobytes()).hexdigest()
+    (tmp_path / "train.py").write_text(LIMITED)
+    np.save(tmp_path / "x.npy", ROWS)
+    np.save(tmp_path / "weight.npy", WEIGHT)
+
+    def ran(wanted: str) -> Any:
+        words = [sys.executable, "-m", "torchspore", "run", "train.py", wanted]
+        return subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, timeout=200)
+
+    refused, moving = ran("OFF"), ran("ON")
+    assert refused.returncode
+    assert "out of memory" in refused.stderr
+    assert re.findall("^gradient .*", moving.stdout, re.MULTILINE) == [f"gradient {expected} True"] * 2, moving.stderr
+    assert sorted(os.listdir(tmp_path)) == ["train.py", "weight.npy", "x.npy"]
 
 
 PROGRAM = """

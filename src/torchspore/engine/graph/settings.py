@@ -166,7 +166,7 @@ class Settings:
     reuses_memory: bool = True
     """Whether values share memory one after the other; `sys.mem_reuse`."""
     offloads: int | None = None
-    """To how many bytes of memory values of a graph may keep it that could move out; `memory_offload`, None where nothing moves."""
+    """How many bytes may be in use before values of a graph move out; `memory_offload`, None where nothing moves."""
     offloads_state: bool = False
     """Whether the state of optimizers leaves memory after its part of a step; `offload_param`."""
     order: str = ""

@@ -10,7 +10,7 @@ from torchspore.engine.memory import offload
 from torchspore.engine.memory.places import Memory, Piece
 from torchspore.engine.memory.saved import can_move
 
-Shape = tuple[torch.dtype, int, torch.Size, tuple[int, ...]]
+Shape = tuple[torch.dtype, Any, torch.Size, tuple[int, ...]]
 
 
 class Moved:
@@ -28,7 +28,7 @@ class Moved:
         memory = self._piece.get() if self._piece is not None else self._memory
         assert memory is not None
         return [
-            torch.empty(0, dtype=dtype, device=self._device).set_(memory, *shape)  # type: ignore[call-overload]
+            torch.empty(0, dtype=dtype, device=self._device).set_(memory, *shape)
             for dtype, *shape in self._shapes
         ]
 

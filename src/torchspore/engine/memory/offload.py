@@ -23,7 +23,7 @@ from torchspore.context.effects import Outcome
 from torchspore.context.store import DEFAULT, STORE
 from torchspore.engine import device as devices
 from torchspore.engine import private
-from torchspore.engine.memory import nameless
+from torchspore.engine.memory import counter, nameless
 from torchspore.engine.memory.places import Disk, Host, Place, totals
 from torchspore.engine.memory.saved import Tape
 from torchspore.engine.tensor import frame
@@ -158,12 +158,17 @@ def somewhere(device: torch.device) -> Place:
 
 
 def in_graphs() -> int | None:
-    """What a graph is planned by: the bytes that its values may take; None where nothing of it moves."""
+    """What a graph is planned by: the bytes that may be in use before values move; None where nothing moves."""
     if not is_on():
         return None
     _tell()
     limit = wishes().limit
     return None if not _moves_values() else 0 if limit is None else int(_SHORT * limit)
+
+
+def goal(wanted: int) -> int:
+    """How many bytes the values of a graph may take where so many may be in use in all; the others are there already."""
+    return max(0, wanted - in_use(devices.current())) if wanted else 0
 
 
 def _moves_values() -> bool:
@@ -191,9 +196,12 @@ def is_short(device: torch.device) -> bool:
 
 
 def in_use(device: torch.device) -> int:
-    """Bytes of the device's memory that this process holds; on the CPU all that is resident of it."""
+    """Bytes of the device's memory that this process holds; on the CPU, where nobody counts those of tensors, all that is resident."""
     if device.type != "cpu":
         return int(torch.get_device_module(device).memory_allocated(device))
+    found = counter.figures() if counter.is_on else None
+    if found is not None:
+        return found.held
     with open("/proc/self/statm", "rb") as file:
         return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 

@@ -287,4 +287,4 @@ class HostPool:
 
 def whole(memory: Memory) -> torch.Tensor:
     """All bytes of memory as one tensor."""
-    return torch.empty(0, dtype=torch.uint8, device=memory.device).set_(memory, 0, (memory.nbytes(),), (1,))  # type: ignore[call-overload,no-any-return]
+    return torch.empty(0, dtype=torch.uint8, device=memory.device).set_(memory, 0, (memory.nbytes(),), (1,))

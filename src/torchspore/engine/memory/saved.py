@@ -104,7 +104,7 @@ class Value:
         _check(self._alias, self._version, self._shape[1])
         memory = self.holding.now(self.number)
         empty = torch.empty(0, dtype=self._alias.dtype, device=self._alias.device)
-        return empty.set_(memory, *self._shape)  # type: ignore[call-overload,no-any-return]
+        return empty.set_(memory, *self._shape)
 
 
 class Kept:

@@ -130,9 +130,9 @@ def _into_file(t: torch.Tensor) -> bool:
     found = torch.from_file(file.path, shared=True, size=size, dtype=torch.uint8)
     shape = (t.storage_offset(), t.shape, t.stride())
     with torch.no_grad():
-        found.copy_(torch.empty(0, dtype=torch.uint8).set_(t.untyped_storage(), 0, (size,), (1,)))  # type: ignore[call-overload]
+        found.copy_(torch.empty(0, dtype=torch.uint8).set_(t.untyped_storage(), 0, (size,), (1,)))
         memory = found.untyped_storage()
-        t.set_(memory, *shape)  # type: ignore[call-overload]
+        t.set_(memory, *shape)
     mark = _Mapped(size)
     _files[memory._cdata] = weakref.ref(mark)
     weakref.finalize(t, _gone, memory._cdata, mark)

@@ -47,7 +47,7 @@ def offloaded(module: torch.fx.GraphModule, settings: Settings) -> torch.fx.Grap
         before = lifetimes.peak(module)
         early_updates.updated_early(module)
         if settings.offloads is not None:
-            count, size, after = offload.moved(module, settings.offloads)
+            count, size, after = offload.moved(module, moving.goal(settings.offloads))
             if count:
                 _tell_moved(before, after, count, size)
         if settings.offloads_state:

@@ -96,7 +96,9 @@ def _move(lives: Lifetimes, written: dict[Node, list[int]], storage: Storage, at
     back = storage.uses[place]
     if lives.nodes[back].op == "output":
         return None
-    targets = [node for node in storage.shows if any(lives.place[user] >= back for user in node.users)]
+    # A view that is made later is one of what came back.
+    shows = [node for node in storage.shows if lives.place[node] < back]
+    targets = [node for node in shows if any(lives.place[user] >= back for user in node.users)]
     start = max([storage.born, *storage.uses[:place], *(lives.place[node] for node in targets)])
     if start >= at or back - start < _LEAST or not targets:
         return None
