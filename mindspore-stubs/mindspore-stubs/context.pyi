@@ -68,31 +68,31 @@ class _PipelineConfig(TypedDict, total=False):
     pipeline_scheduler: Literal['1f1b', 'gpipe', 'seqpipe', 'seqvpp', 'seqsmartvpp', 'zero_bubble_v']  # The order of forward and backward passes.
 
 class _OffloadConfig(TypedDict, total=False):
-    offload_param: Literal['cpu', 'disk']  # Where parameters are kept.
-    offload_checkpoint: Literal['cpu', 'disk']  # Where values are kept that the backward pass needs.
+    offload_param: Literal['cpu', 'disk']  # Where the state of optimizers lies between two steps.
+    offload_checkpoint: Literal['cpu', 'disk']  # Where values lie that the backward pass needs; without it the engine chooses.
     offload_path: str  # The directory on disk.
     offload_cpu_size: str  # How much memory of the host may be used.
-    offload_disk_size: str  # How much of the disk may be used.
+    offload_disk_size: str  # How much of the disk may be used; what finds no room stays in memory.
     enable_aio: bool  # Reads and writes the disk while other work goes on.
     aio_block_size: str  # How much is read or written at a time.
-    aio_queue_depth: int  # How many reads and writes may wait.
+    aio_queue_depth: int  # How many reads, and how many writes, may wait.
     enable_pinned_mem: bool  # Pins the host's memory, so that copies to the device are faster.
-    auto_offload: bool  # Leaves it to the engine what is moved and when.
+    auto_offload: bool  # Leaves it to the engine what is moved and when; off, only what the other keys name is moved.
     host_mem_block_size: str  # The step by which the pool of host memory grows.
     cpu_ratio: float  # Which part of the host's memory may be used.
-    hbm_ratio: float  # Which part of the device's memory may be used.
+    hbm_ratio: float  # Which part of the device's memory may be used before values move.
 
 class _Context(TypedDict, total=False):
     device_target: Literal['CPU', 'GPU', 'Ascend', 'Davinci']  # The device on which Tensors are placed and operators run.
     device_id: int  # Which of the host's accelerators this process uses.
-    max_device_memory: str  # The most device memory that the program may take.
-    variable_memory_max_size: str  # An older limit on device memory, in whole GB.
-    mempool_block_size: str  # The step by which the pool of device memory grows.
+    max_device_memory: str  # The most memory that Tensors may take on the device, in GB of 2**30 bytes; what goes beyond is an error that names the largest holders.
+    variable_memory_max_size: str  # An older spelling of `max_device_memory`, in whole GB, which counts where that is not set.
+    mempool_block_size: str  # The step by which the pool of device memory grows, in PyNative mode and at the jit levels O0 and O1; never more than `max_device_memory`.
     op_timeout: int  # The longest that one operator, or one step of a data pipeline, may run before the program is ended: what hangs is named, all threads are written down, the children are ended, and the exit code is 124.
     runtime_num_threads: int  # How many threads the CPU kernels may use.
     inter_op_parallel_num: int  # How many operators of a graph may run at the same time, on CPU threads, where that is faster.
     memory_optimize_level: Literal['O0', 'O1']  # O0 puts speed first, O1 memory: an optimizer's steps run as soon as their gradients are there, and forward values that are cheap for their size are computed again for the backward pass instead of kept.
-    memory_offload: Literal['ON', 'OFF']  # Whether idle data moves to host memory when device memory runs short.
+    memory_offload: Literal['ON', 'OFF']  # Whether idle data moves out of the device's memory until it is needed: to the host's memory, on the CPU to disk.
     mode: Literal[0, 1]  # Whether a Cell runs operator by operator (PYNATIVE_MODE) or as one captured graph (GRAPH_MODE).
     deterministic: Literal['ON', 'OFF']  # Whether equal inputs give equal bits, run for run.
     pynative_synchronize: bool  # Waits for each operator, so that an error appears at the line that caused it.

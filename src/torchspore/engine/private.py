@@ -88,17 +88,19 @@ def storage_users(storage: torch.UntypedStorage) -> int:
 
 def weak_storage(storage: torch.UntypedStorage) -> int:
     """A number that finds the memory again as long as a tensor shows it; it is given back once, to `forget_storage`."""
-    return storage._weak_ref()  # type: ignore[attr-defined,no-any-return]
+    number: Any = storage._weak_ref()
+    return int(number)
 
 
 def storage_again(number: int) -> torch.UntypedStorage | None:
     """The memory of a number from `weak_storage`; None where it is gone."""
-    return torch.UntypedStorage._new_with_weak_ptr(number)  # type: ignore[attr-defined,no-any-return]
+    found: Any = torch.UntypedStorage._new_with_weak_ptr(number)
+    return found
 
 
 def forget_storage(number: int) -> None:
     """Gives the number back."""
-    torch.UntypedStorage._free_weak_ref(number)  # type: ignore[attr-defined]
+    torch.UntypedStorage._free_weak_ref(number)
 
 
 def is_wrapped(t: torch.Tensor) -> bool:
