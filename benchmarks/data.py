@@ -65,18 +65,7 @@ def _rates(pipeline: str, workers: int, folder: Path, contenders: dict[str, str]
     started = {
         who: turns.Elsewhere(python, "data_worker.py", who, pipeline, str(workers), str(folder)) for who, python in contenders.items()
     }
-    try:
-        times: dict[str, list[float]] = {who: [] for who in started}
-        for process in started.values():
-            process.sleep()
-        for _ in range(rounds):
-            for who, process in started.items():
-                process.wake()
-                times[who].append(process.seconds(_EPOCHS) / _EPOCHS)
-                process.sleep()
-    finally:
-        for process in started.values():
-            process.close()
+    times = turns.asleep_between(started, rounds, lambda _: _EPOCHS)
     return {who: counts[pipeline] / statistics.median(own) for who, own in times.items()}
 
 

@@ -44,23 +44,9 @@ def main() -> None:
 
 def _ratios(mode: str, folder: Path, rounds: int) -> dict[str, float]:
     started = {recorder: _start(recorder, mode, folder / recorder.replace(", ", "-")) for recorder in RECORDERS}
-    times: dict[str, list[float]] = {recorder: [] for recorder in started}
-    try:
-        for process in started.values():
-            process.sleep()
-        for number in range(rounds + 1):
-            for recorder, process in started.items():
-                process.wake()
-                steps = STEPS.get(recorder, _STEPS)
-                seconds = process.seconds(steps) / steps
-                if number:                     # the first round warms up
-                    times[recorder].append(seconds)
-                process.sleep()
-    finally:
-        for process in started.values():
-            process.close()
-    plain = times["nothing set"]
-    return {recorder: statistics.median(one / other for one, other in zip(own, plain)) for recorder, own in times.items()}
+    times = turns.asleep_between(started, rounds + 1, lambda recorder: STEPS.get(recorder, _STEPS))
+    plain = times["nothing set"][1:]                   # the first round warms up
+    return {recorder: statistics.median(one / other for one, other in zip(own[1:], plain)) for recorder, own in times.items()}
 
 
 def _start(recorder: str, mode: str, folder: Path) -> turns.Elsewhere:

@@ -41,19 +41,7 @@ def _ratio(own: list[float], usual: list[float]) -> float:
 
 def _times(pairs: list[tuple[str, str]], folder: str, rounds: int) -> dict[tuple[str, str], list[float]]:
     started = {pair: turns.Elsewhere(sys.executable, "waiting_worker.py", "torchspore", "files", folder, *pair) for pair in pairs}
-    times: dict[tuple[str, str], list[float]] = {pair: [] for pair in pairs}
-    try:
-        for process in started.values():
-            process.sleep()
-        for _ in range(rounds):
-            for pair, process in started.items():
-                process.wake()
-                times[pair].append(process.seconds(1))
-                process.sleep()
-    finally:
-        for process in started.values():
-            process.close()
-    return times
+    return turns.asleep_between(started, rounds)
 
 
 if __name__ == "__main__":

@@ -62,6 +62,23 @@ class Elsewhere:
         self._process.wait()
 
 
+def asleep_between(started: dict[Any, Elsewhere], rounds: int, steps: Callable[[Any], int] = lambda _: 1) -> dict[Any, list[float]]:
+    """Seconds a step of workers that run one at a time, in turns; the others sleep. `steps` says how many each runs in its turn."""
+    times: dict[Any, list[float]] = {key: [] for key in started}
+    try:
+        for process in started.values():
+            process.sleep()
+        for _ in range(rounds):
+            for key, process in started.items():
+                process.wake()
+                times[key].append(process.seconds(steps(key)) / steps(key))
+                process.sleep()
+    finally:
+        for process in started.values():
+            process.close()
+    return times
+
+
 def serve(step: Step, wait: Callable[[Any], Any]) -> None:
     """The other end of `Elsewhere`: answers how long the first step took, then how long as many took as a line of standard input says.
 

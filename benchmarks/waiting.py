@@ -43,19 +43,7 @@ def _times(contenders: dict[str, str], folder: Path, rounds: int) -> dict[tuple[
         (who, source): turns.Elsewhere(python, "waiting_worker.py", who, source, str(folder))
         for who, python in contenders.items() for source in ("memory", "files")
     }
-    times: dict[tuple[str, str], list[float]] = {key: [] for key in started}
-    try:
-        for process in started.values():
-            process.sleep()
-        for _ in range(rounds):
-            for key, process in started.items():
-                process.wake()
-                times[key].append(process.seconds(1))
-                process.sleep()
-    finally:
-        for process in started.values():
-            process.close()
-    return times
+    return turns.asleep_between(started, rounds)
 
 
 if __name__ == "__main__":
