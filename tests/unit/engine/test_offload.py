@@ -339,6 +339,12 @@ def test_folders_that_can_not_be(path: str, kind: type[Exception], reason: str) 
     )
 
 
+@pytest.mark.parametrize("path", ["a\0b", "\ud800"])
+def test_names_that_no_folder_has(path: str) -> None:
+    with pytest.raises(OptionValueError, match="expected the path of a directory"):
+        set_offload_context({"offload_path": path})
+
+
 def test_a_folder_that_is_gone_when_it_is_needed(tmp_path: Path) -> None:
     with scope(mode=ms.PYNATIVE_MODE, memory_offload="ON"):
         (tmp_path / "above").mkdir()

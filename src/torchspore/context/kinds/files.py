@@ -47,6 +47,14 @@ class Path(Kind):
         return absolute(value) if self.resolve else value
 
 
+class Folder(Path):
+    """The path of a directory that need not exist."""
+
+    @property
+    def expected(self) -> str:
+        return "the path of a directory"
+
+
 class PrintPath(Path):
     """The path of a file to be made: `.` and the seconds since 1970 are added where it exists."""
 
