@@ -18,6 +18,8 @@ def other_threads() -> list[str]:
 
 
 def _serves(thread: threading.Thread) -> bool:
+    if thread.name.startswith("torchspore-"):          # those of a pool have the home of Python's library
+        return True
     target = getattr(thread, "_target", None)
     home = getattr(target, "__module__", None) or type(thread).__module__
     return home.split(".")[0] in _SERVICE

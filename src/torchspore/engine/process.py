@@ -2,11 +2,16 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import torch
 
 is_forked = False
 """Whether this process was forked from one that ran torchspore: more than one thread of OpenMP may hang here."""
+
+forks_worker = False
+"""Whether the process that is being forked is a worker of a data pipeline, which computes nothing of the program's."""
 
 
 def is_distributed() -> bool:
@@ -25,6 +30,17 @@ def rank() -> int:
 def folder() -> str:
     """`rank_2` in the third process of a distributed run, `rank_0` in one process."""
     return f"rank_{rank()}"
+
+
+@contextmanager
+def forking_worker() -> Iterator[None]:
+    """A block that forks a worker of a data pipeline."""
+    global forks_worker
+    forks_worker = True
+    try:
+        yield
+    finally:
+        forks_worker = False
 
 
 def _in_child() -> None:

@@ -1,6 +1,8 @@
 """Every option with every odd value: it takes it, or says in the house form what it wants; nothing else is raised."""
 from __future__ import annotations
 
+import os
+from pathlib import Path
 from typing import Any
 
 import mindspore as ms
@@ -9,7 +11,7 @@ import pytest
 
 from torchspore.context.options import OPTIONS
 from torchspore.context.public import scope
-from torchspore.errors import TorchsporeError
+from torchspore.errors import OptionValueError, TorchsporeError
 
 
 class Unshowable:
@@ -62,3 +64,16 @@ def test_the_message(value: object, shown: str) -> None:
     with pytest.raises(TypeError) as caught:
         ms.set_context(max_device_memory=value)
     assert str(caught.value).startswith(f"set_context(max_device_memory={shown}): expected a size such as '3.5GB'.")
+
+
+def test_a_file_of_options_that_is_none_is_refused_and_not_waited_for(tmp_path: Path) -> None:
+    (tmp_path / "deep").write_text("[" * 200_000)
+    with open(tmp_path / "huge", "wb") as file:
+        file.truncate(1 << 40)
+    os.mkfifo(tmp_path / "fifo")
+    endless = dict.fromkeys(("fifo", "/dev/zero"), "no plain file")
+    for name, why in {"deep": "nested too deeply", "huge": "more than 16 MiB", **endless}.items():
+        with pytest.raises(OptionValueError, match=why):
+            ms.set_context(ascend_config={"parallel_speed_up_json_path": str(tmp_path / name)})
+        with pytest.warns(UserWarning, match=why):
+            ms.set_context(graph_kernel_flags=f"--path={tmp_path / name}")

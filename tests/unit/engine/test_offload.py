@@ -340,6 +340,12 @@ def test_folders_that_can_not_be(path: str, kind: type[Exception], reason: str) 
     )
 
 
+@pytest.mark.parametrize("path", ["a\0b", "\ud800"])
+def test_names_that_no_folder_has(path: str) -> None:
+    with pytest.raises(OptionValueError, match="expected the path of a directory"):
+        set_offload_context({"offload_path": path})
+
+
 def test_a_folder_that_is_gone_when_it_is_needed(tmp_path: Path) -> None:
     with scope(mode=ms.PYNATIVE_MODE, memory_offload="ON"):
         (tmp_path / "above").mkdir()
@@ -436,6 +442,39 @@ def test_a_killed_process_leaves_nothing(tmp_path: Path) -> None:
         finally:
             process.kill()
     assert os.listdir(tmp_path) == ["train.py"]
+
+
+FORKS = """
+import os
+import mindspore as ms
+from mindspore import nn, ops
+
+ms.set_context(mode=1, memory_offload="ON")
+ms.context.set_offload_context({"offload_path": ".", "offload_param": "disk"})
+net = nn.Dense(256, 256, weight_init="ones")
+adam = nn.Adam(net.trainable_params())
+gradients = (ops.ones((256, 256)), ops.ones((256,)))
+
+
+def state():
+    return [p.asnumpy().tobytes() for p in adam.get_parameters()]
+
+
+adam(gradients)
+before = state()
+child = os.fork()
+if child == 0:
+    same = state() == before
+    adam(gradients)
+    os._exit(0 if same and state() != before else 1)
+assert os.waitpid(child, 0)[1] == 0
+assert state() == before
+"""
+
+
+def test_a_forked_child_has_state_of_its_own(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(FORKS)
+    subprocess.run([sys.executable, "-m", "torchspore", "run", "train.py"], cwd=tmp_path, check=True, timeout=60)
 
 
 def _link(path: Path) -> str:

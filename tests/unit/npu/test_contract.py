@@ -16,6 +16,7 @@ FAKE = {"PYTHONPATH": str(HERE / "fake")}
 CONFIGURED = """
 import os
 import mindspore as ms
+ms.set_context(device_target="Davinci")
 assert ms.get_context("device_target") == "Ascend"
 import torch_npu
 from torchspore.context import effects
@@ -52,6 +53,7 @@ from torchspore.context.options import OPTIONS
 from torchspore.context.store import STORE
 from torchspore.engine.npu import graph_engine
 
+ms.set_context(device_target="Ascend")
 open("precision.ini", "w").write("[ByType]\\nSoftmaxV2=high_precision\\n")
 ms.set_context(mode=0, ascend_config={
     "precision_mode": "must_keep_origin_dtype", "op_precision_mode": "precision.ini", "atomic_clean_policy": 1,

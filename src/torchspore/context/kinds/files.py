@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import json
 import os
+import pathlib
 import time
 from typing import Any
 
+from torchspore.base.files import read_plain
 from torchspore.base.paths import absolute
 from torchspore.context.kinds.plain import Kind, Wrong
 from torchspore.errors import OptionPathError, OptionTypeError, OptionValueError, TorchsporeError
+
+_MOST_JSON = 16 << 20
+"""Bytes of the largest file of options that is read."""
 
 
 def _is_a_name(value: str) -> bool:
@@ -40,6 +45,14 @@ class Path(Kind):
         if self.not_directory and (not value or os.path.isdir(value)):
             raise Wrong(OptionPathError, "the path of a file, not of a directory")
         return absolute(value) if self.resolve else value
+
+
+class Folder(Path):
+    """The path of a directory that need not exist."""
+
+    @property
+    def expected(self) -> str:
+        return "the path of a directory"
 
 
 class PrintPath(Path):
@@ -158,11 +171,20 @@ class SpeedUpFile(ExistingFile):
         return path
 
 
+def read_json(path: str) -> Any:
+    """What a JSON file holds. Raises OSError, also for what is no plain file, and ValueError for what is no JSON or absurdly large."""
+    if os.stat(path).st_size > _MOST_JSON:
+        raise ValueError(f"more than {_MOST_JSON >> 20} MiB")
+    try:
+        return json.loads(read_plain(pathlib.Path(path)).decode())
+    except RecursionError:
+        raise ValueError("nested too deeply") from None
+
+
 def read_object(path: str, expected: str) -> dict[str, Any]:
     """Reads a JSON file that holds one object; raises Wrong that says what is the matter."""
     try:
-        with open(path, encoding="utf-8") as file:
-            content = json.load(file)
+        content = read_json(path)
     except OSError as error:
         raise Wrong(OptionValueError, expected, hint=f"{path} cannot be read: {error.strerror}") from None
     except ValueError as error:

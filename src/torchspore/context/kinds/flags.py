@@ -1,7 +1,6 @@
 """A text of flags: what stands in it, and a warning for each flag that means nothing. No text of flags is an error."""
 from __future__ import annotations
 
-import json
 import warnings
 from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any
@@ -9,6 +8,7 @@ from typing import Any
 from torchspore.base import text
 from torchspore.base.frames import user_frame
 from torchspore.base.suggest import closest
+from torchspore.context.kinds.files import read_json
 from torchspore.context.kinds.plain import Kind, Wrong
 
 
@@ -103,8 +103,7 @@ def _flags(value: str) -> Iterator[tuple[str, str]]:
 
 def _of_file(path: str) -> Iterator[tuple[str, str]]:
     try:
-        with open(path, encoding="utf-8") as file:
-            content = json.load(file)
+        content = read_json(path)
     except OSError as error:
         warn(f"--path={path}: the file cannot be read ({error.strerror}); it is passed over.", None)
         return

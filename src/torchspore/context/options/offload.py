@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from torchspore.context.kinds import INT32, Bool, Choice, Float, Int, Members, Size, Str
+from torchspore.context.kinds import INT32, Bool, Choice, Float, Int, Members, Size
+from torchspore.context.kinds.files import Folder
 from torchspore.context.option import On, Option
 
 API = "offload"
 _ACCELERATORS = On.GPU | On.ASCEND
 
 
-def _member(name: str, kind: Bool | Choice | Float | Int | Size | Str, default: object, doc: str, on: On = On.ALL) -> Option:
+def _member(name: str, kind: Bool | Choice | Float | Int | Size | Folder, default: object, doc: str, on: On = On.ALL) -> Option:
     return Option(within="offload_config", top_level=False, kind=kind, default=default, on=on, doc=doc,
                   effect=f"engine.memory.offload:{name}", example="set_offload_context({'offload_param': 'cpu'})")
 
@@ -27,7 +28,7 @@ offload_checkpoint = _member(
     "offload_checkpoint", Choice("cpu", "disk"), "", "Where values lie that the backward pass needs; without it the engine chooses.",
 )
 offload_path = _member(
-    "offload_path", Str("the path of a directory"), "./offload",
+    "offload_path", Folder(), "./offload",
     "The directory on disk. Files there have no name, so that none is left behind; the last part of the path may be missing.",
 )
 offload_cpu_size = _member("offload_cpu_size", _size(), "", "How much memory of the host may be used.", _ACCELERATORS)

@@ -9,6 +9,7 @@ from typing import Any
 import torch
 
 from torchspore.base.frames import near, user_frame
+from torchspore.engine import private
 from torchspore.engine.dtypes import FROM_TORCH
 from torchspore.engine.front import FRONT
 from torchspore.engine.memory import counter
@@ -162,7 +163,7 @@ _MOST_LINES, _WORTH = 1 << 16, 1 << 14
 def note(t: torch.Tensor) -> None:
     """Notes the user's line as that of an operator's result, unless that is so small that nobody asks."""
     size = t.nbytes
-    if size >= _WORTH and type(t) is torch.Tensor and t.device.type == "cpu" and t.layout is torch.strided:
+    if size >= _WORTH and type(t) is torch.Tensor and t.device.type == "cpu" and t.layout is torch.strided and not private.is_wrapped(t):
         if len(lines) > _MOST_LINES:
             lines.clear()
         lines[t.data_ptr()] = (user_frame(), size)

@@ -9,6 +9,9 @@ from __future__ import annotations
 import ctypes
 import dataclasses
 import functools
+import mmap
+import os
+import threading
 import weakref
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -17,7 +20,7 @@ from typing import Any
 import torch
 
 from torchspore.context import effects
-from torchspore.engine import counters, private
+from torchspore.engine import counters, private, process
 from torchspore.engine import device as devices
 from torchspore.engine.memory import nameless, offload
 from torchspore.engine.memory.saved import SMALL, can_move
@@ -27,6 +30,8 @@ _PART = 32 << 20
 """Bytes of state that are at hand at a time."""
 _DONTNEED = 4
 """Linux's MADV_DONTNEED."""
+_OVER = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | 0x10
+"""With Linux's MAP_FIXED: new memory in the place of what lies there."""
 _mapped = 0
 """Bytes of state in files."""
 
@@ -35,6 +40,8 @@ _mapped = 0
 def _library() -> Any:
     library = ctypes.CDLL(None, use_errno=True)
     library.madvise.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
+    library.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_long]
+    library.mmap.restype = ctypes.c_void_p
     return library
 
 
@@ -112,10 +119,10 @@ _files: dict[int, Any] = {}
 
 
 class _Mapped:
-    """Says as long as it lives that a memory is one of ours."""
+    """Says as long as it lives that a memory is one of ours, and where that lies."""
 
-    def __init__(self, size: int) -> None:
-        self.size = size
+    def __init__(self, address: int, size: int) -> None:
+        self.address, self.size = address, size
 
 
 def _into_file(t: torch.Tensor) -> bool:
@@ -133,7 +140,7 @@ def _into_file(t: torch.Tensor) -> bool:
         found.copy_(torch.empty(0, dtype=torch.uint8).set_(t.untyped_storage(), 0, (size,), (1,)))
         memory = found.untyped_storage()
         t.set_(memory, *shape)
-    mark = _Mapped(size)
+    mark = _Mapped(memory.data_ptr(), size)
     _files[memory._cdata] = weakref.ref(mark)
     weakref.finalize(t, _gone, memory._cdata, mark)
     _mapped += size
@@ -143,8 +150,44 @@ def _into_file(t: torch.Tensor) -> bool:
 
 def _gone(key: int, mark: _Mapped) -> None:
     global _mapped
-    _files.pop(key, None)
-    _mapped -= mark.size
+    if _files.pop(key, None) is not None:
+        _mapped -= mark.size
+
+
+_forking = threading.local()
+"""In the thread that forks: the pipe by which the child says that its state is its own."""
+
+
+def _before_fork() -> None:
+    _forking.pipe = os.pipe() if _files and not process.forks_worker else None
+
+
+def _in_parent() -> None:
+    """Waits for the child's copy: what this process writes from now on is not the child's."""
+    if _forking.pipe is not None:
+        reading, writing = _forking.pipe
+        os.close(writing)
+        os.read(reading, 1)                                          # ends as well where there is no child
+        os.close(reading)
+
+
+def _in_child() -> None:
+    """Mapped files are shared with the parent, and a fork's memory is not to be: state becomes memory of the child's own."""
+    global _mapped
+    if _forking.pipe is None:
+        return
+    for mark in [found for found in (reference() for reference in _files.values()) if found is not None]:
+        held = ctypes.string_at(mark.address, mark.size)
+        if _library().mmap(mark.address, mark.size, mmap.PROT_READ | mmap.PROT_WRITE, _OVER, -1, 0) != mark.address:
+            os.abort()                                               # rather than two processes that write into one state
+        ctypes.memmove(mark.address, held, mark.size)
+    _files.clear()
+    _mapped = 0
+    for end in _forking.pipe:
+        os.close(end)
+
+
+os.register_at_fork(before=_before_fork, after_in_parent=_in_parent, after_in_child=_in_child)
 
 
 def _told() -> str:

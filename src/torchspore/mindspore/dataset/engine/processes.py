@@ -20,6 +20,7 @@ from queue import SimpleQueue
 from typing import Any
 
 from torchspore.base.text import message
+from torchspore.engine import process
 from torchspore.mindspore import log
 from torchspore.mindspore.dataset.core import config
 from torchspore.mindspore.dataset.engine.failures import PipelineError, failed
@@ -108,7 +109,8 @@ class _Child:
         arguments = (theirs, self._pipe if method == "fork" else None, self._region, function, os.getpid())
         self._process = context.Process(target=_serve, args=arguments, name=f"torchspore-worker-{number}", daemon=True)  # type: ignore[attr-defined]
         try:
-            with warnings.catch_warnings():      # the child runs the function and nothing that the other threads hold
+            # The child runs the function and nothing that the other threads hold.
+            with process.forking_worker(), warnings.catch_warnings():
                 warnings.simplefilter("ignore", DeprecationWarning)
                 self._process.start()
         except (pickle.PicklingError, AttributeError, TypeError) as error:
