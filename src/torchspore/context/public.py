@@ -114,16 +114,19 @@ def set_device(device_target: str, device_id: int | None = None) -> None:
     STORE.change("context", written, "set_device")
 
 
-class DeviceInfo(NamedTuple):
+class _DeviceInfo(NamedTuple):
     """A device: its target and its index."""
 
     device_target: str
     device_id: int
 
 
-def get_current_device() -> DeviceInfo:
+_DeviceInfo.__name__ = "DeviceInfo"       # as its text says; mindspore.device_manager alone has the name
+
+
+def get_current_device() -> _DeviceInfo:
     """Gives (`device_target`, `device_id`) as they act for this thread."""
-    return DeviceInfo(STORE.get("device_target"), STORE.get("device_id"))
+    return _DeviceInfo(STORE.get("device_target"), STORE.get("device_id"))
 
 
 def set_deterministic(deterministic: bool) -> None:

@@ -14,9 +14,11 @@ import pytest
 from parity.context import differences
 
 import torchspore.engine  # noqa: F401  (effects run from here on: a device that is not there is refused)
-from torchspore.context import public
+from torchspore.context import effects, public
+from torchspore.context.effects import Outcome
 from torchspore.context.public import get_auto_parallel_context, get_context, set_auto_parallel_context, set_context
 from torchspore.context.store import STORE
+from torchspore.engine.memory import limit
 
 APIS = ("context", "auto_parallel", "ps", "offload")
 MS = SimpleNamespace(**{**vars(public), "context": public})
@@ -29,6 +31,9 @@ def fresh(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.chdir(tmp_path)
     for variable in [name for name in os.environ if name.startswith("MS_")]:
         monkeypatch.delenv(variable)
+    monkeypatch.setattr(effects, "_first_operator", None)       # as at the beginning of a program
+    monkeypatch.setattr(limit, "cap", lambda size: Outcome.applied())
+    monkeypatch.setattr(limit, "cap_variables", lambda size: Outcome.applied())
     yield
     forget()
     set_context(deterministic="OFF", runtime_num_threads=0, enable_dump=False, enable_profiling=False)

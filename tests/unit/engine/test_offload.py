@@ -4,7 +4,6 @@ from __future__ import annotations
 import contextlib
 import gc
 import hashlib
-import json
 import os
 import re
 import subprocess
@@ -20,8 +19,8 @@ import mindspore as ms
 import numpy as np
 import pytest
 import torch
+from memory import most
 from mindspore import Tensor, nn, ops
-from torch.profiler import ProfilerActivity, profile
 
 from torchspore.context import effects
 from torchspore.context.options import OPTIONS
@@ -77,17 +76,6 @@ class _Moving:
 
     def __exit__(self, *error: Any) -> None:
         self._scope.__exit__(*error)
-
-
-def most(call: Any, folder: Path) -> float:
-    """The most bytes that tensors made in the call take at a time."""
-    with profile(activities=[ProfilerActivity.CPU], profile_memory=True) as profiled:
-        call()
-    path = folder / "trace.json"
-    profiled.export_chrome_trace(str(path))
-    events = json.loads(path.read_text())["traceEvents"]
-    path.unlink()
-    return max(event["args"]["Total Allocated"] for event in events if event.get("name") == "[memory]")
 
 
 def trained(folder: Path, again: bool = False) -> tuple[list[bytes], float]:

@@ -14,6 +14,7 @@ from mindspore.parallel import _cost_model_context as costs
 from mindspore.parallel.auto_parallel import AutoParallel
 
 from torchspore.context import effects
+from torchspore.context.store import STORE
 
 SWITCHES = (
     "no_init_parameters_in_compile", "disable_strategy_file_only_for_trainable_params", "enable_fp32_communication", "print_local_norm",
@@ -97,14 +98,13 @@ def test_figures_of_the_search_are_kept() -> None:
 
 
 def test_set_memory_is_two_options(monkeypatch: pytest.MonkeyPatch) -> None:
-    before = get_context("max_device_memory"), get_context("memory_optimize_level")
     monkeypatch.setattr(effects, "_first_operator", None)
     monkeypatch.setattr(effects, "_loaded", False)           # what the limit does is tested in tests/unit/memory
     try:
         ms.set_memory("10GB", "2GB", "60GB", "O1")
         assert get_context("max_device_memory") == 60 and get_context("memory_optimize_level") == 1
     finally:
-        ms.set_context(max_device_memory=f"{before[0]:g}GB", memory_optimize_level=f"O{before[1]}")
+        STORE.reset("context")
 
 
 def test_threads() -> None:

@@ -1,7 +1,6 @@
 """`Cell.recompute`: less memory, the same numbers bit for bit, in both modes."""
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,8 +10,8 @@ import mindspore as ms
 import numpy as np
 import pytest
 import torch
+from memory import most
 from mindspore import Tensor, nn, ops
-from torch.profiler import ProfilerActivity, profile
 
 import torchspore
 from torchspore.context import effects
@@ -74,15 +73,6 @@ def test_inside_one_another(mode: int) -> None:
     assert trained(make)[0] == trained(Net)[0]
 
 
-def peak(call: Callable[[], Any], folder: Path) -> int:
-    """The most bytes that tensors made in the call take at a time."""
-    with profile(activities=[ProfilerActivity.CPU], profile_memory=True) as profiled:
-        call()
-    profiled.export_chrome_trace(str(folder / "trace.json"))
-    events = json.loads((folder / "trace.json").read_text())["traceEvents"]
-    return max(event["args"]["Total Allocated"] for event in events if event.get("name") == "[memory]")
-
-
 def test_memory_falls(mode: int, tmp_path: Path) -> None:
     peaks = []
     for again in ((), range(8)):
@@ -90,7 +80,7 @@ def test_memory_falls(mode: int, tmp_path: Path) -> None:
         step = nn.TrainOneStepCell(net, nn.SGD(net.trainable_params(), 0.01)).set_train()
         x = batch(0, 1024, 64)
         step(x)
-        peaks.append(peak(lambda step=step, x=x: step(x), tmp_path))
+        peaks.append(most(lambda step=step, x=x: step(x), tmp_path))
     assert peaks[1] < 0.5 * peaks[0], peaks
     assert "Block: 12 values of each call are computed again in the backward pass, not kept" in effects.notes()["recomputation"]
 

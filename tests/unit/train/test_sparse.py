@@ -1,7 +1,6 @@
 """Sparse gradients: rows reach the optimizers that know them, in both modes, and no value of the table's size is made."""
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -9,9 +8,9 @@ from typing import Any
 import mindspore as ms
 import numpy as np
 import pytest
+from memory import most
 from mindspore import COOTensor, RowTensor, Tensor, nn, ops
 from mindspore.common import RowTensorInner
-from torch.profiler import ProfilerActivity, profile
 
 import torchspore
 from torchspore.context import effects
@@ -149,14 +148,6 @@ def test_gradients_are_divided_by_the_loss_scale(mode: int) -> None:
         return net.table.embedding_table.asnumpy()
 
     np.testing.assert_allclose(step(1024.0), step(1.0), rtol=1e-5)
-
-
-def most(call: Any, folder: Path) -> float:
-    with profile(activities=[ProfilerActivity.CPU], profile_memory=True) as profiled:
-        call()
-    profiled.export_chrome_trace(str(folder / "trace.json"))
-    events = json.loads((folder / "trace.json").read_text())["traceEvents"]
-    return max(event["args"]["Total Allocated"] for event in events if event.get("name") == "[memory]")
 
 
 @pytest.mark.parametrize("name", ["lazy", "FTRL", "proximal"])

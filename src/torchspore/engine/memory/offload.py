@@ -132,7 +132,7 @@ def saving() -> AbstractContextManager[Any]:
     _tell()
     if not _moves_values():
         return contextlib.nullcontext()
-    return Tape(place_of).recording()
+    return Tape(place_of, ahead_of, waits=wishes().limit is not None).recording()
 
 
 def _is_capturing() -> bool:
@@ -150,6 +150,11 @@ def place_of(device: torch.device) -> Place | None:
     if device.type == "cpu":
         return None if wanted.values == "cpu" or not is_short(device) else disk()
     return host(device) if is_short(device) else None
+
+
+def ahead_of(device: torch.device) -> Place | None:
+    """Where values come back from before they are asked for; None while memory is short."""
+    return None if wishes().limit is not None and is_short(device) else somewhere(device)
 
 
 def somewhere(device: torch.device) -> Place:

@@ -141,10 +141,17 @@ def current() -> Tape | None:
 
 
 class Tape:
-    """The values that one gradient transform saves. `place_of` gives the place for a device, None where values stay."""
+    """The values that one gradient transform saves.
 
-    def __init__(self, place_of: Callable[[torch.device], Place | None]) -> None:
-        self._place_of = place_of
+    `place_of` gives the place for a device, None where values stay; `ahead_of` the place from which values come back before they are
+    asked for, None while there is no room for them. With `waits`, values that stay now move later, as soon as `place_of` gives a place.
+    """
+
+    def __init__(
+        self, place_of: Callable[[torch.device], Place | None], ahead_of: Callable[[torch.device], Place | None] | None = None,
+        waits: bool = False,
+    ) -> None:
+        self._place_of, self._ahead_of, self._waits = place_of, ahead_of or place_of, waits
         self._holdings: weakref.WeakValueDictionary[int, Holding] = weakref.WeakValueDictionary()
         self._values: list[weakref.ref[Value]] = []
         self._looked_at: deque[weakref.ref[Holding]] = deque()
@@ -165,7 +172,7 @@ class Tape:
         if not can_move(t):
             return Kept(t) if type(t) is torch.Tensor and not private.is_wrapped(t) else t.detach()
         place = self._place_of(t.device)
-        if place is None or (t.requires_grad and (t if t._base is None else t._base).is_leaf):
+        if (place is None and not self._waits) or (t.requires_grad and (t if t._base is None else t._base).is_leaf):
             return Kept(t)                                          # a weight, or an input: the program has it
         memory = t.untyped_storage()
         with self._lock:
@@ -175,7 +182,8 @@ class Tape:
             value = Value(t, alias, holding, len(self._values))
             holding.waiting.add(value.number)
             self._values.append(weakref.ref(value))
-            self._move_idle(place)
+            if place is not None:
+                self._move_idle(place)
         return value
 
     def _holding_of(self, memory: Memory) -> Holding:
@@ -209,7 +217,7 @@ class Tape:
         return found
 
     def _fetch_before(self, number: int, device: torch.device) -> None:
-        place = self._place_of(device)
+        place = self._ahead_of(device)
         for at in range(number - 1, max(-1, number - _AHEAD), -1):
             if place is None or not place.can_fetch():
                 return

@@ -10,8 +10,8 @@ import mindspore as ms
 import numpy as np
 import pytest
 import torch
+from memory import most
 from mindspore import Tensor, nn, ops
-from torch.profiler import ProfilerActivity, profile
 
 import torchspore
 from torchspore.context import effects
@@ -62,15 +62,6 @@ class Net(nn.Cell):
 
 
 SHAPES = {Rows: (256, 64), Images: (4, 8, 24, 24)}
-
-
-def most(call: Any, folder: Path) -> float:
-    """The most bytes that tensors made in the call take at a time."""
-    with profile(activities=[ProfilerActivity.CPU], profile_memory=True) as profiled:
-        call()
-    profiled.export_chrome_trace(str(folder / "trace.json"))
-    events = json.loads((folder / "trace.json").read_text())["traceEvents"]
-    return max(event["args"]["Total Allocated"] for event in events if event.get("name") == "[memory]")
 
 
 def trained(block: type[nn.Cell], folder: Path, optimizer: Any = None, **context: Any) -> tuple[list[float], list[bytes], float, Any]:
