@@ -309,7 +309,7 @@ def outside_of_transforms(t: torch.Tensor) -> torch.Tensor:
 @contextmanager
 def no_transforms() -> Iterator[None]:
     """A block which `torch.func`'s transforms do not see: that of `jvp` lets nobody read memory."""
-    if torch._C._functorch.peek_interpreter_stack() is None:
+    if not is_transforming():
         yield
         return
     from torch._functorch.pyfunctorch import temporarily_clear_interpreter_stack
@@ -320,7 +320,7 @@ def no_transforms() -> Iterator[None]:
 
 def in_transform() -> bool:
     """Whether this thread is inside of one of `torch.func`'s transforms, or of a block of forward derivatives."""
-    return torch._C._functorch.peek_interpreter_stack() is not None or torch.autograd.forward_ad._current_level >= 0
+    return is_transforming() or torch.autograd.forward_ad._current_level >= 0
 
 
 def standard_gamma(shape: torch.Tensor, generator: torch.Generator | None) -> torch.Tensor:

@@ -23,6 +23,7 @@ from torchspore.context import effects
 from torchspore.engine import counters, private, process
 from torchspore.engine import device as devices
 from torchspore.engine.memory import nameless, offload
+from torchspore.engine.memory.places import whole
 from torchspore.engine.memory.saved import SMALL, can_move
 from torchspore.engine.tensor import TensorBase, frame
 
@@ -137,7 +138,7 @@ def _into_file(t: torch.Tensor) -> bool:
     found = torch.from_file(file.path, shared=True, size=size, dtype=torch.uint8)
     shape = (t.storage_offset(), t.shape, t.stride())
     with torch.no_grad():
-        found.copy_(torch.empty(0, dtype=torch.uint8).set_(t.untyped_storage(), 0, (size,), (1,)))
+        found.copy_(whole(t.untyped_storage()))
         memory = found.untyped_storage()
         t.set_(memory, *shape)
     mark = _Mapped(memory.data_ptr(), size)
