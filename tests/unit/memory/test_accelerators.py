@@ -49,7 +49,7 @@ def card(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Car
     found = Card()
     values: dict[str, Any] = {"device_target": request.param, "device_id": 1}
     monkeypatch.setattr(STORE, "get", lambda key, real=STORE.get: values.get(key, real(key)))
-    monkeypatch.setattr(limit, "_module", lambda target: found)
+    monkeypatch.setattr(limit, "module_of", lambda target: found)
     found.values = values  # type: ignore[attr-defined]
     return found
 

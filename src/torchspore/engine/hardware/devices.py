@@ -20,23 +20,24 @@ def current_target() -> str:
     return str(STORE.get("device_target"))
 
 
-def _module(target: str) -> Any:
+def module_of(target: str) -> Any:
+    """torch's module for a kind of accelerator."""
     return torch.cuda if target == "GPU" else device.npu()
 
 
 def is_initialized(target: str) -> bool:
     """Whether this process has used the device; the CPU from the start."""
-    return target == "CPU" or bool(device.count(target) and _module(target).is_initialized())
+    return target == "CPU" or bool(device.count(target) and module_of(target).is_initialized())
 
 
 def properties(target: str, index: int) -> Any:
     """torch's description of a device; None for the CPU."""
-    return None if target == "CPU" else _module(target).get_device_properties(index)
+    return None if target == "CPU" else module_of(target).get_device_properties(index)
 
 
 def name(target: str, index: int) -> str:
     """The model of a device."""
-    return "CPU" if target == "CPU" else str(_module(target).get_device_name(index))
+    return "CPU" if target == "CPU" else str(module_of(target).get_device_name(index))
 
 
 def capability(target: str, index: int) -> tuple[int, int] | None:
@@ -57,7 +58,7 @@ def memory(target: str) -> dict[str, int]:
         return {key: peak if key.startswith("max") else held for key in _COUNTERS}
     if not is_initialized(target):
         return dict.fromkeys(_COUNTERS, 0)
-    stats = _module(target).memory_stats()
+    stats = module_of(target).memory_stats()
     return {key: int(stats.get(counter, 0)) for key, counter in _COUNTERS.items()}
 
 
@@ -66,10 +67,10 @@ def reset_peaks(target: str) -> None:
     if target == "CPU":
         counter.reset_peak()
     elif is_initialized(target):
-        _module(target).reset_peak_memory_stats()
+        module_of(target).reset_peak_memory_stats()
 
 
 def empty_cache(target: str) -> None:
     """Gives memory that no Tensor holds back to the device."""
     if target != "CPU" and is_initialized(target):
-        _module(target).empty_cache()
+        module_of(target).empty_cache()

@@ -15,8 +15,9 @@ from torchspore.context import effects
 from torchspore.context.effects import Outcome
 from torchspore.context.options import OPTIONS
 from torchspore.context.store import STORE
-from torchspore.engine import device, eager, private
+from torchspore.engine import eager, private
 from torchspore.engine.graph.report import log
+from torchspore.engine.hardware.devices import module_of
 from torchspore.engine.memory import counter, holders
 from torchspore.errors import OutOfMemory
 
@@ -98,7 +99,7 @@ def _written(name: str) -> str:
 
 
 def _on_accelerator(target: str, name: str | None) -> Outcome:
-    module = _module(target)
+    module = module_of(target)
 
     def act() -> None:
         index, chosen = int(STORE.get("device_id")), _chosen()
@@ -111,10 +112,6 @@ def _on_accelerator(target: str, name: str | None) -> Outcome:
     if name is None:
         return Outcome.applied("as much as the device has")
     return Outcome.applied(f"torch takes at most {holders.size(int(_gigabytes(name) * GIB))} of the device's memory, or all that it has")
-
-
-def _module(target: str) -> Any:
-    return torch.cuda if target == "GPU" else device.npu()
 
 
 def grow_by(wanted: float) -> Outcome:
@@ -212,7 +209,7 @@ def _sentence_of_accelerator(cause: BaseException) -> str | None:
     if chosen is None or not isinstance(cause, torch.OutOfMemoryError):
         return None
     tried = re.search(r"[Tt]ried to allocate ([\d.]+ \w+)", str(cause))
-    module = _module(str(STORE.get("device_target")))
+    module = module_of(str(STORE.get("device_target")))
     kind = "cuda" if module is torch.cuda else "npu"
     held = int(module.memory_allocated(int(STORE.get("device_id"))))
     listed = holders.listed(*holders.living(kind))

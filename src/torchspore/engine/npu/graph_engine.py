@@ -35,10 +35,14 @@ def compiled(module: torch.fx.GraphModule, inputs: list[torch.Tensor]) -> Code |
     """The graph as one piece for the device; None where torchair can't take it, which the log tells."""
     try:
         torchair = importlib.import_module("torchair")
-        backend = torchair.get_npu_backend(compiler_config=_config(torchair))
+    except ImportError as error:
+        log.event("level", f"the graph engine is not here: {error}")
+        return None
+    backend = torchair.get_npu_backend(compiler_config=_config(torchair))
+    try:
         with torch.no_grad():
             run = backend(module, inputs)
-    except (ImportError, RuntimeError, NotImplementedError, ValueError, TypeError, AssertionError) as error:
+    except (RuntimeError, ValueError, AssertionError) as error:         # NotImplementedError is a RuntimeError
         log.event("level", f"the graph engine leaves it: {str(error).splitlines()[0] if str(error) else type(error).__name__:.120}")
         return None
     return lambda *given: list(run(*given))
