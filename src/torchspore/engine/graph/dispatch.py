@@ -45,6 +45,8 @@ def call(owner: Any, function: Callable[..., Any], args: tuple[Any, ...], kwargs
         return thread_state.in_pynative(function, args, kwargs)
     settings = settings_of(owner, function)
     if settings.is_split:
+        if found.kind is Kind.RAISES:
+            thread_state.in_pynative(function, args, kwargs)
         raise _unsplit(found)
     syntax = settings.syntax
     if syntax != "LAX" and not found.is_allowed:

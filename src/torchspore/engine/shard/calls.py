@@ -5,12 +5,21 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from torchspore.base.frames import user_line
+from torchspore.context import effects
 from torchspore.engine import tree
 from torchspore.engine.graph.capture.capture import Capture, current
 from torchspore.engine.shard import marking
-from torchspore.engine.shard.strategies import TensorLayout, layouts_of
+from torchspore.engine.shard.strategies import Fit, TensorLayout, is_known, layouts_of
 from torchspore.engine.tensor import TensorBase, raw, wrap
+from torchspore.errors import StrategyRefused
 
+class _Final(StrategyRefused):
+    """Ends a capture as it is: PyNative would not say it better."""
+
+    final = True
+
+
+_Final.__name__ = _Final.__qualname__ = "StrategyRefused"
 WRITERS = frozenset({"Assign", "AssignAdd", "AssignSub"})
 """What writes its first input must be given it itself, not a value laid out."""
 
@@ -29,18 +38,27 @@ def laid_out(primitive: Any, call: Callable[..., Any], args: tuple[Any, ...], kw
     capture = split_now()
     if capture is None or primitive.attrs.get("in_strategy") is None or primitive.name in WRITERS:
         return call(*args, **kwargs)
+    fitting = _fitting(primitive, args, kwargs, capture.spread.count)
+    if fitting is None:
+        effects.note("distribution", f"{user_line()}: {primitive.name} has no rule for strategies: its layouts follow those of its inputs")
+        return call(*args, **kwargs)
+    capture.spread.note(primitive.name, [leaf for leaf in tree.leaves((args, kwargs)) if isinstance(leaf, TensorBase)], primitive.attrs)
+    args, kwargs = _laid((args, kwargs), fitting.inputs)
+    return _laid(call(*args, **kwargs), fitting.outputs)
+
+
+def _fitting(primitive: Any, args: tuple[Any, ...], kwargs: dict[str, Any], devices: int) -> Fit | None:
+    """The layouts of a call by the primitive's strategy; None where there is no rule for it."""
+    if not is_known(primitive.name):
+        return None
     shapes = [tuple(raw(leaf).shape) for leaf in tree.leaves((args, kwargs)) if isinstance(leaf, TensorBase)]
+    called = dict(zip(getattr(primitive, "_called", ()), args))
+    plain = {name: value for name, value in {**called, **kwargs}.items() if not any(isinstance(one, TensorBase) for one in tree.leaves(value))}
+    strategy, results = primitive.attrs["in_strategy"], getattr(primitive, "out_strategy", None)
     try:
-        inputs, outputs = layouts_of(
-            primitive.name, primitive.attrs, shapes, primitive.attrs["in_strategy"], getattr(primitive, "out_strategy", None),
-            capture.spread.count,
-        )
+        return layouts_of(primitive.name, {**primitive.attrs, **plain}, shapes, strategy, results, devices)
     except ValueError as error:
-        error.args = (f"{user_line()}: {error.args[0]}", *error.args[1:])
-        error.final = True  # type: ignore[attr-defined]
-        raise
-    args, kwargs = _laid((args, kwargs), inputs)
-    return _laid(call(*args, **kwargs), outputs)
+        raise _Final(f"{user_line()}: {error}") from None
 
 
 def _laid(value: Any, layouts: Sequence[TensorLayout | None]) -> Any:

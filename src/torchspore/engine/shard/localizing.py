@@ -218,7 +218,7 @@ class Localizer:
 
     def _whole(self, node: Node) -> Any:
         """Each device computes all of it; what it writes and is cut gets its own part back."""
-        self.placed[-1].has_rule = False
+        self.placed[-1].has_rule = not node.all_input_nodes      # what makes a value of nothing has nothing to split
         if "val" not in node.meta and node.op == "call_function" and not is_operator(node.target):
             raise NotImplementedError(f"{node.target} inside a graph that is split")
         back: list[tuple[Value, Value]] = []

@@ -12,6 +12,7 @@ from torchspore.engine import counters
 from torchspore.engine.shard import devices, simulation
 from torchspore.engine.shard.spread import Spread, cut_of, note_cut
 from torchspore.engine.tensor import TensorBase, wrap
+from torchspore.errors import StrategyRefused
 
 Code = Callable[..., list[Any]]
 
@@ -20,7 +21,11 @@ class Split:
     """A graph of N devices, for the kind of devices that there is: processes, all of them simulated here, or none."""
 
     def __init__(self, module: torch.fx.GraphModule, spread: Spread, lifted: Sequence[Any]) -> None:
-        self.local = spread.localized(module, lifted)
+        try:
+            self.local = spread.localized(module, lifted)
+        except ValueError as error:
+            raise StrategyRefused(str(error)) from None
+        self.spread = spread
         self.kind = spread.kind
         self.code: Code | None = None
         self.module = module
@@ -60,7 +65,7 @@ def _simulated(local: Any, *given: torch.Tensor) -> list[Any]:
 
 
 def _not_here(count: int, *given: torch.Tensor) -> list[Any]:
-    raise RuntimeError(message(
+    raise StrategyRefused(message(
         f"a call for {count} devices in one process", f"{count} processes, or one that stands for them",
         hint=f"torchspore workers -n {count} SCRIPT, or torchspore run --simulate {count} SCRIPT",
     ))

@@ -17,6 +17,7 @@ from torchspore.engine.shard.layout import Layout, Shape, by_counts, from_matrix
 from torchspore.engine.shard.localizing import LocalGraph
 from torchspore.engine.shard.mesh import Mesh, mesh_of
 from torchspore.engine.tensor import TensorBase
+from torchspore.errors import StrategyRefused
 
 _SAME = frozenset({"_to_copy", "clone", "alias", "detach"})
 
@@ -44,10 +45,29 @@ def note_cut(tensor: TensorBase, mesh: Mesh, layout: Layout, shape: Shape) -> No
     """Says how a Tensor lies from now on."""
     if layout.is_whole:
         tensor.__dict__.pop("_cut", None)
-        return
+    else:
+        tensor.__dict__["_cut"] = Cut(*written(mesh, layout), shape)
+
+
+def written(mesh: Mesh, layout: Layout) -> tuple[tuple[int, ...], tuple[Any, ...]]:
+    """A layout as a device matrix and a tensor map."""
     last = len(mesh.sizes) - 1
     places = tuple(-1 if not axes else last - axes[0] if len(axes) == 1 else tuple(last - axis for axis in axes) for axes in layout.cuts)
-    tensor.__dict__["_cut"] = Cut(mesh.sizes, places, shape)
+    return mesh.sizes, places
+
+
+def squeezed(matrix: tuple[int, ...], places: tuple[Any, ...]) -> tuple[tuple[int, ...], tuple[Any, ...]]:
+    """The same without axes of one device, as MindSpore's files have it."""
+    kept = [axis for axis, size in enumerate(matrix) if size > 1]
+    last = len(matrix) - 1
+
+    def moved(place: Any) -> Any:
+        if isinstance(place, tuple):
+            found = tuple(one for one in map(moved, place) if one != -1)
+            return found[0] if len(found) == 1 else found or -1
+        return len(kept) - 1 - kept.index(last - place) if place != -1 and last - place in kept else -1
+
+    return tuple(matrix[axis] for axis in kept), tuple(map(moved, places))
 
 
 class Spread:
@@ -56,9 +76,19 @@ class Spread:
     def __init__(self, arguments: Sequence[TensorBase]) -> None:
         self.count, self.kind = devices.devices()
         self.arguments = {id(t): at for at, t in enumerate(arguments) if not hasattr(t, "name")}
+        self.strategies: dict[str, Any] = {}
+        """Of each call that had one, by MindSpore's name for it."""
+        self.parameters: dict[str, tuple[tuple[int, ...], tuple[Any, ...], Shape, bool]] = {}
+        """Of each Parameter by name: a device matrix, a tensor map, the shape of the whole, whether it is trained."""
         self.strategy = STORE.get("auto_parallel.dataset_strategy")
         self.is_cut_by_hand = self.kind == devices.RANKS
         """Whether each process is given its own part of the batch; where one process stands for all it is given the whole."""
+
+    def note(self, name: str, tensors: Sequence[TensorBase], attributes: Any) -> None:
+        """Keeps the strategy of one call, under the primitive's name and its first Parameter's, as MindSpore's files name it."""
+        own = next((str(t.name) for t in tensors if hasattr(t, "name")), "")  # type: ignore[attr-defined]
+        strategy = attributes["in_strategy"]
+        self.strategies[f"{name}_{own}" if own else name] = strategy
 
     # ---- while the call is traced
 
@@ -98,12 +128,23 @@ class Spread:
         holders = [node for node in module.graph.nodes if node.op == "placeholder"]
         layouts = [self._layout(mesh, node, item, cut, count) for node, item, cut, count in zip(holders, lifted, cuts, counts)]
         layouts = _states(mesh, holders, lifted, layouts)
+        self._tell(mesh, holders, lifted, layouts)
         keeps = self.strategy != "full_batch" and self.is_cut_by_hand
 
         def output(place: int, node: Node, layout: Layout, shape: Shape) -> Layout:
             return layout if keeps or node.meta.get("gradient") else whole(len(shape))
 
         return localizing.localized(module, mesh, layouts, output, bool(STORE.get("auto_parallel.enable_alltoall")))
+
+    def _tell(self, mesh: Mesh, nodes: Sequence[Node], lifted: Sequence[Any], layouts: Sequence[Layout]) -> None:
+        """Notes how the Parameters lie, in the device matrix of the strategy that says so."""
+        for node, item, layout in zip(nodes, lifted, layouts):
+            if not isinstance(item, TensorBase) or not hasattr(item, "name"):
+                continue
+            mark = _first_mark(node)
+            matrix, places = marking.parsed(mark) if mark and marking.layout_in(mesh, mark) == layout else written(mesh, layout)
+            trained = bool(getattr(item, "requires_grad", False))
+            self.parameters[str(item.name)] = (*squeezed(matrix, places), tuple(node.meta["val"].shape), trained)
 
     def _layout(self, mesh: Mesh, node: Node, item: Any, cut: Cut | None, counts: tuple[int, ...] | None) -> Layout:
         shape = tuple(node.meta["val"].shape)
@@ -127,11 +168,16 @@ def _matrix(counts: tuple[int, ...], devices: int) -> tuple[int, ...]:
 
 def _wanted(mesh: Mesh, node: Node) -> Layout | None:
     """The layout that the first strategy wants of a Parameter, also behind a cast."""
+    mark = _first_mark(node)
+    return None if mark is None else marking.layout_in(mesh, mark)
+
+
+def _first_mark(node: Node) -> str | None:
     for user in node.users:
         if user.target in marking.MARKS:
-            return marking.layout_in(mesh, str(user.args[1]))
+            return str(user.args[1])
         if getattr(user.target, "_opname", "") in _SAME:
-            found = _wanted(mesh, user)
+            found = _first_mark(user)
             if found is not None:
                 return found
     return None
@@ -152,9 +198,9 @@ def _states(mesh: Mesh, nodes: Sequence[Node], lifted: Sequence[Any], layouts: l
     return found
 
 
-def refused(refusal: Refusal) -> RuntimeError:
+def refused(refusal: Refusal) -> Exception:
     """The error for a call that can't be split because no single graph holds it."""
-    return RuntimeError(message(
+    return StrategyRefused(message(
         f"{refusal.line}: {STORE.get('auto_parallel.parallel_mode')} of a call that {refusal.reason}", "a call that one graph can hold",
         hint="move that line out of construct",
     ))
