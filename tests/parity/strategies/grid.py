@@ -19,6 +19,8 @@ class Group:
     most: int = 60
     extra: list[Any] = field(default_factory=list)
     call: str = ""
+    arguments: dict[str, Any] = field(default_factory=dict)
+    """Arguments by name that stand in `call`."""
     after: str = ""
     """What stands behind the call, such as [0]."""
 
@@ -27,7 +29,9 @@ class Group:
         shapes = [shape for shape, _ in self.inputs]
         each = [list(_cuts(len(shape), self.devices)) for shape in shapes]
         every = prod(map(len, each))
-        if every <= self.most:
+        if not self.most:
+            chosen = []
+        elif every <= self.most:
             chosen = [list(map(list, one)) for one in itertools.product(*each)]
         else:
             source = random.Random(f"{self.primitive}{self.inputs}")
@@ -40,7 +44,10 @@ class Group:
 
     def facts(self) -> dict[str, Any]:
         """What the record says of the primitive."""
-        return {"primitive": self.primitive, "inputs": self.inputs, "constants": self.constants, "devices": self.devices}
+        return {
+            "primitive": self.primitive, "inputs": self.inputs, "constants": self.constants, "arguments": self.arguments,
+            "devices": self.devices,
+        }
 
 
 def _cuts(rank: int, devices: int) -> Any:
@@ -65,7 +72,9 @@ F, I, B = "float32", "int32", "bool_"
 
 
 def _one(primitive: str, *shapes: Any, constants: tuple[str, ...] = (), **more: Any) -> Group:
-    return Group(primitive, [shape if len(shape) == 2 and isinstance(shape[0], tuple) else (shape, F) for shape in shapes], constants, **more)
+    return Group(
+        primitive, [shape if len(shape) == 2 and isinstance(shape[0], tuple) else (shape, F) for shape in shapes], constants, **more
+    )
 
 
 def _layouts(devices: tuple[int, ...], *maps: tuple[Any, ...], out: Any = None) -> list[Any]:
@@ -76,14 +85,14 @@ def _layouts(devices: tuple[int, ...], *maps: tuple[Any, ...], out: Any = None) 
 
 N = "None"
 _BINARY = (
-    "Add Sub Mul Div RealDiv FloorDiv FloorMod Mod Pow Maximum Minimum SquaredDifference Atan2 DivNoNan TruncateDiv TruncateMod Xdivy Xlogy "
-    "Equal NotEqual Greater GreaterEqual Less LessEqual ApproximateEqual MulNoNan Hypot Heaviside NextAfter Zeta Lcm Gcd BitwiseAnd "
+    "Add Sub Mul Div RealDiv FloorDiv FloorMod Mod Pow Maximum Minimum SquaredDifference Atan2 DivNoNan TruncateDiv TruncateMod Xdivy "
+    "Xlogy Equal NotEqual Greater GreaterEqual Less LessEqual ApproximateEqual MulNoNan Hypot Heaviside NextAfter Zeta Lcm Gcd BitwiseAnd "
     "LogicalAnd LogicalOr AssignAdd AssignSub Assign"
 ).split()
 _UNARY = (
-    "Abs ACos ACosh Asin Asinh Atan Atanh BesselI0e Ceil Cos Cosh Elu Erf Erfc Exp Expm1 Floor GeLU HSigmoid HSwish Inv Log Log1p LogicalNot Mish "
-    "Neg ReLU ReLU6 Rint Round Reciprocal Rsqrt SeLU Sigmoid Sign Sin Sinh Softplus Softsign Sqrt Square Tan Tanh ZerosLike OnesLike IsFinite "
-    "FastGeLU SiLU HShrink SoftShrink Erfinv L2Loss BesselJ0 Lgamma Digamma Trunc IsNan IsInf Identity LogSigmoid Cast_ Eps"
+    "Abs Asin Asinh Atan Atanh BesselI0e Ceil Cos Cosh Elu Erf Erfc Exp Expm1 Floor GeLU HSigmoid HSwish Inv Log Log1p LogicalNot Mish "
+    "Neg ReLU ReLU6 Rint Round Reciprocal Rsqrt SeLU Sigmoid Sign Sin Sinh Softplus Softsign Sqrt Square Tan Tanh ZerosLike IsFinite "
+    "FastGeLU SoftShrink Erfinv L2Loss BesselJ0 Lgamma Digamma Trunc IsNan IsInf Identity LogSigmoid"
 ).split()
 _LOGICAL = {"LogicalAnd", "LogicalOr", "LogicalNot"}
 _WHOLE = {"BitwiseAnd", "Lcm", "Gcd"}
@@ -98,13 +107,19 @@ GRID: dict[str, list[Group]] = {
         _one("P.MatMul()", (64, 32), (32, 16), most=100, extra=[
             [[[2, 4], [4, 1]], [[2, 1]]], [[[2, 4], [4, 1]], [[8, 1]]], [[[2, 4], [4, 1]], [[4, 2]]], [[[2, 2], [2, 2]], [[4, 2]]],
             [[[2, 2], [2, 2]], [[2, 2]]], [[[2, 2], [2, 1]], [[4, 1]]], [[[2, 2], [2, 1]], [[2, 1]]], [[[1, 4], [4, 2]], [[4, 2]]],
-            [[[3, 1], [1, 1]]], [[[16, 1], [1, 1]]], [[[2, 4]]], [[[2, 4, 1], [4, 1]]], [[[0, 1], [1, 1]]], [[[-1, 1], [1, 1]]], [[[2, 8], [8, 1]]],
-            _layouts((2, 2, 2), ("a", "b"), ("b", "c")), _layouts((2, 2, 2), (("a", "b"), "c"), ("c", N)), _layouts((2, 2, 2), ("c", "b"), ("b", "a")),
+            [[[3, 1], [1, 1]]], [[[16, 1], [1, 1]]], [[[2, 4]]], [
+                [[2, 4, 1], [4, 1]],
+            ], [[[0, 1], [1, 1]]], [[[-1, 1], [1, 1]]], [[[2, 8], [8, 1]]],
+            _layouts((2, 2, 2), ("a", "b"), ("b", "c")), _layouts(
+                (2, 2, 2), (("a", "b"), "c"), ("c", N),
+            ), _layouts((2, 2, 2), ("c", "b"), ("b", "a")),
             _layouts((2, 2, 2), (("c", "a"), N), (N, "b")), _layouts((2, 4), ("a", "b"), ("b", N)), _layouts((2, 4), ("a", "b"), (N, N)),
             _layouts((2, 4), ("b", N), (N, "a")), _layouts((8,), ("a", N), (N, N)), _layouts((2, 2), ("a", "b"), ("b", N)),
             _layouts((2, 4), ("a", "b"), ("b", N), out=(("a", "b"), N)), _layouts((2, 2, 2), ("a", "b"), ("b", "c"), out=(("a", "b"), "c")),
             _layouts((2, 2, 2), ("a", "b"), ("b", "c"), out=("a", "c")), _layouts((2, 2, 2), ("a", "b"), ("b", "c"), out=("a", ("c", "b"))),
-            _layouts((2, 2, 2), ("a", "b"), ("c", N)), _layouts((2, 2, 2), ("a", ("b", "c")), (("b", "c"), N)), _layouts((2, 2, 2), ("a", ("b", "c")), (("c", "b"), N)),
+            _layouts((2, 2, 2), ("a", "b"), ("c", N)), _layouts(
+                (2, 2, 2), ("a", ("b", "c")), (("b", "c"), N),
+            ), _layouts((2, 2, 2), ("a", ("b", "c")), (("c", "b"), N)),
             _layouts((2, 2, 2), ("a", "b"), ("b", "a")),
         ]),
         _one("P.MatMul(transpose_b=True)", (64, 32), (16, 32), most=40),
@@ -112,7 +127,10 @@ GRID: dict[str, list[Group]] = {
         _one("P.BatchMatMul()", (8, 16, 32), (8, 32, 64), most=50),
         _one("P.BatchMatMul(transpose_b=True)", (8, 16, 32, 8), (8, 16, 8, 8), most=40),
         _one("P.BatchMatMul()", (16, 1, 16, 32), (8, 32, 64), most=40),
-        _one("P.MatMul()", (6, 24), (24, 12), devices=8, most=1, extra=[[[[4, 2], [2, 1]]], [[[2, 2], [2, 1]]], [[[3, 2], [2, 1]]], [[[1, 8], [8, 1]]]]),
+        _one(
+            "P.MatMul()", (6, 24), (24, 12), devices=8, most=1,
+            extra=[[[[4, 2], [2, 1]]], [[[2, 2], [2, 1]]], [[[3, 2], [2, 1]]], [[[1, 8], [8, 1]]]],
+        ),
     ],
     "gather": [
         _one("P.Gather()", (64, 32), ((16, 8), I), constants=("0",), most=70),
@@ -120,12 +138,11 @@ GRID: dict[str, list[Group]] = {
         _one("P.Gather()", (64, 32, 16), ((16,), I), constants=("1",), most=40),
         _one("P.Gather()", (64, 32), ((16,), I), constants=("0",), most=30),
         _one("P.Gather()", (64,), ((16, 8), I), constants=("0",), most=30),
-        _one("P.EmbeddingLookup()", (64, 32), ((16, 8), I), constants=("0",), most=50),
-        _one("P.GatherD()", (16, 32), ((16, 32), I), most=20, call="self.input0, 1, self.input1"),
+        _one("P.GatherD()", (16, 32), ((16, 32), I), most=20, call="self.input0, 1, self.input1", arguments={"dim": 1}),
         _one("P.GatherNd()", (16, 32), ((8, 16, 1), I), most=30),
     ],
     "reduce": [
-        *[_one(f"P.{name}()", (16, 32, 64), constants=("1",), most=20) for name in ("ReduceSum", "ReduceMean", "ReduceMax", "ReduceMin", "ReduceProd")],
+        *[_one(f"P.Reduce{kind}()", (16, 32, 64), constants=("1",), most=20) for kind in ("Sum", "Mean", "Max", "Min", "Prod")],
         _one("P.ReduceSum(keep_dims=True)", (16, 32, 64), constants=("(0, -1)",), most=20),
         _one("P.ReduceSum()", (16, 32), constants=("()",), most=20),
         _one("P.ReduceMean()", (16, 32), constants=("-1",), most=20),
@@ -161,7 +178,9 @@ GRID: dict[str, list[Group]] = {
         _one("P.Conv2D(16, 1, pad_mode='same', stride=2)", (16, 8, 32, 32), (16, 8, 1, 1), most=40),
         _one("P.Conv2D(16, 3, pad_mode='pad', pad=1, stride=2)", (16, 8, 32, 32), (16, 8, 3, 3), most=40),
         _one("P.Conv2D(16, 3, pad_mode='same', group=2)", (16, 8, 32, 32), (16, 4, 3, 3), most=30),
-        _one("P.Conv2DTranspose(8, 4, pad_mode='same', stride=2)", (16, 16, 16, 16), (16, 8, 4, 4), constants=("(16, 8, 32, 32)",), most=40),
+        _one(
+            "P.Conv2DTranspose(8, 4, pad_mode='same', stride=2)", (16, 16, 16, 16), (16, 8, 4, 4), constants=("(16, 8, 32, 32)",), most=40,
+        ),
         _one("P.MaxPool(kernel_size=2, strides=2, pad_mode='valid')", (16, 8, 32, 32), most=36),
         _one("P.MaxPool(kernel_size=3, strides=2, pad_mode='same')", (16, 8, 32, 32), most=36),
         _one("P.AvgPool(kernel_size=2, strides=2, pad_mode='valid')", (16, 8, 32, 32), most=36),
@@ -190,7 +209,10 @@ GRID: dict[str, list[Group]] = {
         _one("P.Pad(((0, 0), (1, 1)))", (16, 32), most=10),
         _one("P.PadV3()", (16, 32), constants=("ms.Tensor([1, 1])", "ms.Tensor(0.0)"), most=10),
         _one("P.OneHot(axis=-1)", ((16,), I), constants=("32", "ms.Tensor(1.0)", "ms.Tensor(0.0)"), most=1,
-             extra=[[[[1, 1], [], []]], [[[8, 1], [], []]], [[[1, 8], [], []]], [[[2, 4], [], []]], [[[2, 2], [], []]], [[[16, 1], [], []]], [[[2], [], []]]]),
+             extra=[
+                 [[[1, 1], [], []]], [[[8, 1], [], []]], [[[1, 8], [], []]], [[[2, 4], [], []]], [[[2, 2], [], []]], [[[16, 1], [], []]],
+                 [[[2], [], []]],
+             ]),
         _one("P.OneHot(axis=0)", ((16,), I), constants=("32", "ms.Tensor(1.0)", "ms.Tensor(0.0)"), most=1,
              extra=[[[[1, 1], [], []]], [[[8, 1], [], []]], [[[1, 8], [], []]], [[[2, 4], [], []]]]),
         _one("P.OneHot()", ((16, 8), I), constants=("32", "ms.Tensor(1.0)", "ms.Tensor(0.0)"), most=1,
@@ -206,7 +228,10 @@ GRID: dict[str, list[Group]] = {
         _one("P.ReverseV2([1])", (16, 32), most=10),
         _one("P.AddN()", (16, 32), (16, 32), call="(self.input0, self.input1)", most=20),
         _one("P.Flatten()", (16, 8, 4), most=20),
-        _one("P.MaskedFill()", (16, 32), ((16, 32), B), constants=("ms.Tensor(1.0)",), most=1, extra=[[[[2, 4], [2, 4], []]], [[[2, 2], [2, 1], []]], [[[8, 1], [8, 1], []]]]),
+        _one(
+            "P.MaskedFill()", (16, 32), ((16, 32), B), constants=("ms.Tensor(1.0)",), most=1,
+            extra=[[[[2, 4], [2, 4], []]], [[[2, 2], [2, 1], []]], [[[8, 1], [8, 1], []]]],
+        ),
         _one("P.UnsortedSegmentSum()", (16, 32), ((16,), I), constants=("8",), most=30),
         _one("P.UnsortedSegmentMin()", (16, 32), ((16,), I), constants=("8",), most=20),
         _one("P.ScatterUpdate()", (16, 32), ((8,), I), (8, 32), most=40),
@@ -217,7 +242,10 @@ GRID: dict[str, list[Group]] = {
         _one("P.ResizeNearestNeighbor((16, 16))", (16, 8, 8, 8), most=20),
     ],
     "attention": [
-        _one("G.FlashAttentionScore(8, input_layout='BSH')", ((8, 16, 64), "float16"), ((8, 16, 64), "float16"), ((8, 16, 64), "float16"), most=40),
+        _one(
+            "G.FlashAttentionScore(8, input_layout='BSH')", ((8, 16, 64), "float16"), ((8, 16, 64), "float16"), ((8, 16, 64), "float16"),
+            most=40,
+        ),
         _one("G.FlashAttentionScore(8, input_layout='BNSD')", *[((8, 8, 16, 16), "float16")] * 3, most=40),
         _one("G.Dense()", (16, 32), (64, 32), (64,), most=40),
         _one("G.MatMulExt()", (16, 32), (32, 64), most=20),
@@ -226,7 +254,9 @@ GRID: dict[str, list[Group]] = {
     ],
     "elementwise": [
         _one("P.Add()", (16, 32), (16, 32), most=60, extra=[
-            _layouts((2, 2, 2), ("a", "b"), ("a", "b")), _layouts((2, 2, 2), (("a", "b"), "c"), (("a", "b"), "c")), _layouts((2, 2, 2), ("c", "a"), ("c", "a")),
+            _layouts((2, 2, 2), ("a", "b"), ("a", "b")), _layouts(
+                (2, 2, 2), (("a", "b"), "c"), (("a", "b"), "c"),
+            ), _layouts((2, 2, 2), ("c", "a"), ("c", "a")),
             _layouts((2, 2, 2), ("a", "b"), ("b", "a")), _layouts((2, 4), (("b", "a"), N), (("b", "a"), N)),
         ]),
         _one("P.Mul()", (16, 32), (32,), most=40),
@@ -236,4 +266,89 @@ GRID: dict[str, list[Group]] = {
         *[_one(f"P.{name}()", ((16, 32), _kind(name)), ((16, 32), _kind(name)), most=4) for name in _BINARY],
     ],
     "activation": [_one(f"P.{name}()", ((16, 32), _kind(name)), most=3) for name in _UNARY],
+    "windows": [
+        Group(f"P.Conv2D(16, {kernel}, pad_mode='{mode}', stride={stride}{more})", [
+            ((8, 8, size, size), F), ((16, 8, kernel, kernel), F),
+        ], most=0, extra=[
+            [[[1, 1, h, w], [o, 1, 1, 1]]] for h, w, o in (
+                (2, 1, 1), (1, 2, 1), (4, 1, 1), (1, 8, 1), (2, 2, 2), (2, 4, 1), (1, 2, 4), (8, 1, 1), (1, 4, 2),
+            )
+        ]) for kernel, mode, stride, size, more in (
+            (3, "valid", 1, 32, ""), (3, "same", 2, 32, ""), (5, "same", 1, 16, ""), (3, "same", 3, 24, ""), (
+                3, "same", 1, 16, ", dilation=2",
+            ),
+            (5, "same", 2, 32, ""), (3, "pad", 1, 32, ", pad=1"), (
+                3, "pad", 2, 32, ", pad=(0, 1, 0, 1)",
+            ), (2, "same", 2, 24, ""), (7, "pad", 2, 32, ", pad=3"),
+            (3, "same", 2, 24, ""), (1, "valid", 2, 24, ""), (2, "valid", 4, 32, ""),
+        )
+    ] + [
+        _one("P.Conv2DTranspose(8, 4, pad_mode='same', stride=2)", (16, 16, 16, 16), (16, 8, 4, 4), constants=(
+            "(16, 8, 32, 32)",
+        ), most=0, extra=[
+            [[[1, 2, 1, 1], [2, 1, 1, 1]]], [[[1, 2, 1, 1], [2, 2, 1, 1]]], [[[2, 1, 1, 1], [1, 2, 1, 1]]], [[[2, 2, 1, 1], [2, 2, 1, 1]]],
+            [[[2, 1, 1, 2], [1, 2, 1, 1]]], [[[2, 1, 2, 2], [1, 1, 1, 1]]], [[[1, 2, 1, 2], [2, 1, 1, 1]]],
+        ]),
+        _one("P.MaxPool(kernel_size=2, strides=4, pad_mode='valid')", (16, 8, 32, 32), most=20),
+        _one("P.MaxPool(kernel_size=2, strides=2, pad_mode='same')", (16, 8, 24, 24), most=36),
+        _one("P.BatchMatMul(transpose_a=True)", (8, 32, 16), (8, 32, 64), most=30),
+        _one("P.BatchMatMul()", (8, 16, 32), (8, 32, 64), most=0, extra=[
+            [[[2, 2, 2], [2, 2, 1]], [[2, 4, 1]]], [[[2, 2, 2], [2, 2, 1]], [[2, 2, 1]]],
+            _layouts((2, 2, 2), ("a", "b", N), ("a", N, "c")), _layouts((2, 2, 2), ("a", "b", "c"), ("a", "c", N)),
+        ]),
+    ],
+    "lookups": [
+        _one("P.Gather()", (64, 32), ((16, 8), I), constants=("0",), most=0, extra=[[[list(t), list(i)]] for t in (
+            (2, 1), (4, 1), (2, 2), (8, 1), (2, 4),
+        )
+            for i in ((1, 2), (1, 4), (2, 1), (4, 1), (2, 2), (1, 1)) if t[0] * t[1] * i[0] * i[1] <= 8]),
+        _one("P.Gather()", (64, 32), ((16,), I), constants=("0",), most=0, extra=[[[list(t), [i]]] for t in (
+            (2, 1), (4, 1), (2, 2), (8, 1), (2, 4), (1, 2),
+        )
+            for i in (1, 2, 4) if t[0] * t[1] * i <= 8]),
+        _one(
+            "P.Gather()", (64, 32), ((6,), I), constants=("0",), most=0,
+            extra=[[[[2, 1], [1]]], [[[4, 1], [1]]], [[[8, 1], [1]]], [[[2, 4], [1]]]],
+        ),
+        _one("P.Gather()", (64, 32, 16), ((16, 8), I), constants=("0",), most=0, extra=[[[list(t), list(i)]] for t in (
+            (2, 1, 1), (8, 1, 1), (2, 2, 2), (4, 2, 1), (1, 2, 2),
+        )
+            for i in ((1, 1), (2, 1), (1, 2), (2, 2)) if t[0] * t[1] * t[2] * i[0] * i[1] <= 8]),
+        _one("P.Gather()", (64, 32), ((16, 8), I), constants=("0",), most=0, extra=[
+            _layouts((2, 4), (N, N), ("a", N)), _layouts((2, 4), ("b", N), ("a", N)), _layouts((8,), ("a", N), (N, N)), _layouts(
+                (2, 2, 2), (N, "c"), ("a", "b"),
+            ),
+            _layouts((2, 4), (N, "b"), ("a", N)),
+        ]),
+        _one("P.Gather(1)", (16, 64, 32), ((16, 8), I), constants=("1",), most=40),
+    ],
+    "named": [
+        *[_one(f"P.{name}", (16, 32), most=0, extra=[
+            _layouts((2, 4), ("a", "b")), _layouts(
+                (2, 2, 2), (("a", "b"), "c"),
+            ), _layouts((2, 2, 2), (("b", "a"), N)), _layouts((2, 2, 2), ("c", "a")),
+            _layouts((2, 4), ("a", N)),
+        ]) for name in ("ReLU()", "Softmax()", "GeLU()", "Dropout(0.5)", "Square()", "LogSoftmax()")],
+        _one("P.LayerNorm(begin_norm_axis=-1, begin_params_axis=-1)", (16, 32), (32,), (32,), after="[0]", most=0, extra=[
+            _layouts((2, 4), ("a", N), (N,), (N,)), _layouts(
+                (2, 4), (("a", "b"), N), (N,), (N,),
+            ), _layouts((2, 4), ("a", "b"), ("b",), ("b",)),
+        ]),
+        *[_one(f"P.{name}()", (16, 32), constants=("1",), most=0, extra=[
+            _layouts((2, 4), ("a", "b")), _layouts((2, 2, 2), (("a", "b"), "c")), _layouts((2, 4), ("b", N)),
+        ]) for name in ("ReduceSum", "ReduceMean", "ReduceMax", "CumSum")],
+        _one(
+            "P.Transpose()", (16, 32), constants=("(1, 0)",), most=0,
+            extra=[_layouts((2, 4), ("a", "b")), _layouts((2, 2, 2), (("a", "b"), "c"))],
+        ),
+        _one(
+            "P.Concat(1)", (16, 32), (16, 64), call="(self.input0, self.input1)", most=0,
+            extra=[_layouts((2, 4), ("a", N), ("a", N)), _layouts((2, 4), (("a", "b"), N), (("a", "b"), N))],
+        ),
+        _one("P.ReLU()", (16, 32), most=0, extra=[[[[2, 4]], [[2, 4]]], [[[2, 4]], [[4, 2]]], [[[2, 4]], [[1, 1]]]]),
+        _one("P.Add()", (16, 32), (16, 32), most=0, extra=[[[[2, 4], [2, 4]], [[2, 4]]], [[[2, 4], [2, 4]], [[8, 1]]]]),
+        _one("P.ReduceSum()", (16, 32), constants=("1",), most=0, extra=[[[[2, 4]], [[8]]], [[[2, 4]], [[2]]]]),
+        _one("P.Cast()", (16, 32), constants=("ms.float16",), most=0, extra=[[[[2, 4]]], [[[2, 4], []]]]),
+        _one("P.Lerp()", (16, 32), (16, 32), constants=("ms.Tensor(0.5)",), most=0, extra=[[[[2, 4], [2, 4], []]], [[[2, 4], [2, 1], []]]]),
+    ],
 }

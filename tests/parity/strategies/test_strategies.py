@@ -1,17 +1,16 @@
 """Our table of split rules beside MindSpore's answers; `tools/record_strategies.py` asked for them."""
 from __future__ import annotations
 
-import ast
 import json
 from math import prod
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 import mindspore as ms
+import pytest
 from mindspore.ops import auto_generate as G
 from mindspore.ops import operations as P
+
 from torchspore.engine.shard import strategies
 from torchspore.engine.shard.strategies import TensorLayout
 from torchspore.errors import NotOffered
@@ -24,7 +23,16 @@ DIFFERENT = {
     ("P.SparseSoftmaxCrossEntropyWithLogits()", "[[[2, 1], [2]]]"),      # MindSpore wants the batch cut by all devices
     ("P.SparseSoftmaxCrossEntropyWithLogits()", "[[[4, 1], [4]]]"),
 }
-"""Where the table differs on purpose."""
+"""Where the table differs on purpose; so it does for Layouts of CumSum, whose axis MindSpore lets be cut, with wrong sums."""
+
+
+OURS = set("HSwish Digamma IsNan IsInf Dense Unstack Pad Flatten".split())
+"""Primitives that have a rule here, while MindSpore looks at no strategy of theirs and cuts the batch, or nothing."""
+
+
+def _looks_at_no_strategy(group: dict[str, Any]) -> bool:
+    """Whether each strategy has the same answer."""
+    return len({json.dumps(answer) for answer in group["answers"].values()}) == 1
 
 
 def _groups() -> list[Any]:
@@ -45,11 +53,9 @@ def described(group: dict[str, Any]) -> tuple[str, dict[str, Any]]:
     called = list(getattr(type(primitive), "_called", ()))
     rest = called[len(group["inputs"]):] if called[:1] != ["tensors"] else called[1:]
     for name, constant in zip(rest, group["constants"]):
-        try:
-            attributes[name] = ast.literal_eval(constant)
-        except ValueError:
-            continue
-    return primitive.name, attributes
+        found = eval(constant, {"ms": ms})
+        attributes[name] = found.asnumpy().tolist() if isinstance(found, ms.Tensor) else found
+    return primitive.name, {**attributes, **group["arguments"]}
 
 
 def _strategy(written: Any) -> Any:
@@ -78,14 +84,14 @@ def _same(ours: TensorLayout, theirs: list[list[int]]) -> bool:
 @pytest.mark.parametrize("group", _groups())
 def test_the_table_answers_as_mindspore_does(group: dict[str, Any]) -> None:
     name, attributes = described(group)
-    shapes = [shape for shape, _ in group["inputs"]]
-    if not strategies.is_known(name):
-        assert all(answer and all(TensorLayout(*map(tuple, one)).is_whole() for one in answer["inputs"]) for answer in group["answers"].values())
+    shapes = [shape for shape, _ in group["inputs"]] + [eval(c, {"ms": ms}).shape for c in group["constants"] if c.startswith("ms.Tensor")]
+    if _looks_at_no_strategy(group):
+        assert not strategies.is_known(name) or name in OURS
         return
     wrong = []
     for written, answer in group["answers"].items():
         given = [_strategy(part) for part in json.loads(written)]
-        if (group["primitive"], written) in DIFFERENT:
+        if (group["primitive"], written) in DIFFERENT or (group["primitive"] == "P.CumSum()" and "maps" in written):
             continue
         try:
             found = strategies.layouts_of(name, attributes, shapes, *given, devices=group["devices"])

@@ -1,13 +1,11 @@
-"""Which strategies fit a call of a primitive, and which layouts its inputs and outputs have: MindSpore's rules, a declaration for each family."""
+"""Which strategies fit a call of a primitive, and which layouts its inputs and outputs have: MindSpore's rules, family by family."""
 from __future__ import annotations
 
 import functools
 from collections.abc import Iterable, Mapping
-from math import prod
 from typing import Any
 
-from torchspore.base.text import message
-from torchspore.engine.shard.strategies import elementwise, normalizing, products, reductions
+from torchspore.engine.shard.strategies import attention, elementwise, lookups, normalizing, products, reductions, shapes, windows
 from torchspore.engine.shard.strategies.fitting import Fit, fit
 from torchspore.engine.shard.strategies.form import Call, Family, Form
 from torchspore.engine.shard.strategies.layout import TensorLayout, whole
@@ -17,7 +15,8 @@ __all__ = ["Call", "Fit", "Form", "TensorLayout", "forms_of", "is_known", "layou
 
 @functools.cache
 def _families() -> Mapping[str, Family]:
-    return {**elementwise.FAMILIES, **products.FAMILIES, **reductions.FAMILIES, **normalizing.FAMILIES}
+    rooms = (elementwise, products, reductions, normalizing, shapes, lookups, windows, attention)
+    return {name: family for room in rooms for name, family in room.FAMILIES.items()}
 
 
 def is_known(name: str) -> bool:
@@ -26,7 +25,7 @@ def is_known(name: str) -> bool:
 
 
 def forms_of(name: str, attributes: Mapping[str, Any], shapes: Iterable[Iterable[int]]) -> tuple[Form, ...]:
-    """What may be cut together in such a call; where there are several forms the first that fits counts. Raises KeyError for an unknown name."""
+    """What may be cut together in such a call; of several forms the first that fits counts. Raises KeyError for an unknown name."""
     found = _families()[name](Call(name, attributes, tuple(map(tuple, shapes))))
     return found if isinstance(found, tuple) else (found,)
 

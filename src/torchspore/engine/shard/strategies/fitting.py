@@ -2,15 +2,16 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from math import prod
 from typing import Any, NamedTuple
 
 from torchspore.base.text import message
-from torchspore.engine.shard.strategies.form import WHOLE, Call, Cuts, Form
-from torchspore.engine.shard.strategies.layout import Place, TensorLayout, read
+from torchspore.engine.shard.strategies.form import WHOLE, Call, Cuts, Form, Labels, Shape
+from torchspore.engine.shard.strategies.layout import Place, TensorLayout, read, whole
 
 Strategy = tuple[tuple[int, ...], ...]
+Spoken = tuple[tuple[Labels, Shape], ...]
 _MOST_TRIED = 20_000
 
 
@@ -20,6 +21,8 @@ class Fit(NamedTuple):
     device_matrix: tuple[int, ...]
     inputs: tuple[TensorLayout, ...]
     outputs: tuple[TensorLayout, ...]
+    ignored: str | None = None
+    """Why the strategy was left out, where MindSpore looks at none for this operator."""
 
 
 class Misfit(Exception):
@@ -36,6 +39,10 @@ def fit(call: Call, forms: tuple[Form, ...], in_strategy: Any, out_strategy: Any
             return _by_numbers(call, form, cuts_of(call, form, in_strategy, devices), out_strategy, devices)
         except Misfit as reason:
             reasons.append(str(reason))
+    if forms[0].lenient:
+        laid = ([whole(len(axes), devices) for axes in part] for part in (forms[0].inputs, forms[0].outputs))
+        inputs, outputs = map(tuple, laid)
+        return Fit((devices,), inputs, outputs, reasons[0])
     if is_of_layouts(in_strategy):
         raise ValueError(message(f"{call} with in_strategy {_shown(in_strategy)} on {devices} devices", reasons[0]))
     near = nearest(call, forms, in_strategy, devices)
@@ -76,10 +83,12 @@ def _shown(strategy: Any) -> str:
 
 def cuts_of(call: Call, form: Form, strategy: Any, devices: int) -> Cuts:
     """Into how many parts each label is cut. Raises Misfit."""
-    _check_count(strategy, call.shapes)
+    spoken = form.spoken(call.shapes)
+    strategy = _completed(strategy, spoken)
+    _check_count(strategy, spoken)
     cuts: dict[str, int] = dict.fromkeys(form.order, 1)
     seen: set[str] = set()
-    for place, (shape, axes, part) in enumerate(zip(call.shapes, form.inputs, strategy)):
+    for place, ((axes, shape), part) in enumerate(zip(spoken, strategy)):
         for axis, (size, label, cut) in enumerate(zip(shape, axes, part)):
             where = f"axis {axis} of input {place}"
             _check_number(cut, size, where, devices)
@@ -94,21 +103,28 @@ def cuts_of(call: Call, form: Form, strategy: Any, devices: int) -> Cuts:
     for label, reason in form.whole.items():
         if cuts.get(label, 1) > 1:
             raise Misfit(f"an uncut axis, got {cuts[label]}: {reason}")
-    reason = form.check(cuts, devices) if form.check else None
-    if reason:
-        raise Misfit(reason)
+    unfit = form.check(cuts, devices) if form.check else None
+    if unfit:
+        raise Misfit(unfit)
     needed = prod(cuts[label] for label in form.order)
     if devices % needed:
         raise Misfit(f"a number of devices that {needed}, the product of its cuts, divides")
     return cuts
 
 
-def _check_count(strategy: Any, shapes: tuple[tuple[int, ...], ...]) -> None:
+def _completed(strategy: Any, spoken: Spoken) -> Any:
+    """With the tuples of ones that may be left out behind: those of inputs that can't be cut."""
+    if not isinstance(strategy, (tuple, list)) or any(label != WHOLE for axes, _ in spoken[len(strategy):] for label in axes):
+        return strategy
+    return (*strategy, *((1,) * len(axes) for axes, _ in spoken[len(strategy):]))
+
+
+def _check_count(strategy: Any, spoken: Spoken) -> None:
     if not isinstance(strategy, (tuple, list)) or not all(isinstance(part, (tuple, list)) for part in strategy):
         raise Misfit("a tuple of tuples")
-    if len(strategy) != len(shapes):
-        raise Misfit(f"{len(shapes)} tuples, one for each input, got {len(strategy)}")
-    for place, (part, shape) in enumerate(zip(strategy, shapes)):
+    if len(strategy) != len(spoken):
+        raise Misfit(f"{len(spoken)} tuples, one for each input, got {len(strategy)}")
+    for place, (part, (_, shape)) in enumerate(zip(strategy, spoken)):
         if len(part) != len(shape):
             raise Misfit(f"{len(shape)} numbers for input {place}, got {len(part)}")
 
@@ -125,13 +141,15 @@ def _check_number(cut: Any, size: int, where: str, devices: int) -> None:
 def nearest(call: Call, forms: tuple[Form, ...], strategy: Any, devices: int) -> Strategy | None:
     """The strategy that fits and differs from this one in the fewest numbers; None where it is too far off to say."""
     found = [one for form in forms if (one := _nearest(call, form, strategy, devices))]
-    return min(found)[1] if found else None
+    return min(found, key=lambda one: one[0][0])[1] if found else None
 
 
 def _nearest(call: Call, form: Form, strategy: Any, devices: int) -> tuple[tuple[int, int], Strategy] | None:
-    axes = form.inputs
+    spoken = form.spoken(call.shapes)
+    axes = [one for one, _ in spoken]
+    strategy = _completed(strategy, spoken)
     try:
-        _check_count(strategy, call.shapes)
+        _check_count(strategy, spoken)
     except Misfit:
         return None
     wanted = {label: {1} for label in form.order}
@@ -222,9 +240,9 @@ def _check_axes(form: Form, axes: dict[str, tuple[int, ...]], matrix: tuple[int,
         if prod(matrix[axis] for axis in axes.get(label, ())) > 1:
             raise Misfit(f"'None' at an axis that must not be cut: {reason}")
     cuts = {label: prod(matrix[axis] for axis in axes.get(label, ())) for label in form.order}
-    reason = form.check(cuts, prod(matrix)) if form.check else None
-    if reason:
-        raise Misfit(reason)
+    unfit = form.check(cuts, prod(matrix)) if form.check else None
+    if unfit:
+        raise Misfit(unfit)
 
 
 def _map(axes: Iterable[int], rank: int) -> int | tuple[int, ...]:

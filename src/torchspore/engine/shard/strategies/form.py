@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from math import prod
 from typing import Any
 
 Labels = tuple[str, ...]
@@ -17,9 +18,10 @@ WHOLE = ""
 class Form:
     """The axes of one call of an operator.
 
-    A label that stands in no output is summed over (or reduced otherwise): cutting it costs a collective. `order` is the order of the grid's
-    axes, the major first. `whole` names labels that must not be cut and says why; `check` looks at all cuts together and at the number of
-    devices, and gives the reason why they do not fit. With `scatters` an output may be cut along its first axis by a label that is summed over, too.
+    A label that stands in no output is summed over (or reduced otherwise): cutting it costs a collective. `order` is the order of the
+    grid's axes, the major first. `whole` names labels that must not be cut and says why; `check` looks at all cuts together and at the
+    number of devices, and gives the reason why they do not fit. `scatters` is a label that is summed over, along which rows of the
+    output may be cut, too.
     """
 
     inputs: tuple[Labels, ...]
@@ -28,10 +30,18 @@ class Form:
     whole: Mapping[str, str] = field(default_factory=dict)
     check: Callable[[Cuts, int], str | None] | None = None
     scatters: str | None = None
+    written: tuple[tuple[Labels, Shape], ...] | None = None
+    """The axes that numbers of a strategy speak of, where these are not the inputs', and how long they are."""
     repeats_first: bool = False
     """Whether devices that are left over are the first axis of the grid, not the last."""
+    lenient: bool = False
+    """Whether a strategy that does not fit leaves every input whole: MindSpore looks at no strategy of such an operator."""
     joined: Mapping[str, Labels] = field(default_factory=dict)
     """Labels of outputs that stand for several labels together, the major first."""
+
+    def spoken(self, shapes: tuple[Shape, ...]) -> tuple[tuple[Labels, Shape], ...]:
+        """The labels and lengths that the numbers of a strategy speak of, for each of its tuples."""
+        return tuple(zip(self.inputs, shapes)) if self.written is None else self.written
 
 
 @dataclass(frozen=True)
@@ -59,6 +69,12 @@ class Call:
 
 Family = Callable[[Call], Form | tuple[Form, ...]]
 """Gives the form of a call, or several, of which the first that fits counts."""
+
+
+def on_all_devices(cuts: Cuts, devices: int) -> str | None:
+    """Why these cuts do not use every device."""
+    used = prod(cuts.values())
+    return None if used == devices else f"cuts that use all {devices} devices, got {used}"
 
 
 def labels(rank: int, letter: str = "d") -> Labels:

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from torchspore.engine.shard.strategies.form import WHOLE, Call, Form, labels
+from torchspore.engine.shard.strategies.form import WHOLE, Call, Family, Form, labels
 
 
 def _axes(call: Call, given: int | Iterable[int]) -> set[int]:
@@ -15,12 +15,16 @@ def along_rows(call: Call) -> Form:
     """The result has the input's shape; the axes of `axis` (the last one where none is given) stay uncut."""
     axes = labels(len(call.shapes[0]))
     rows = _axes(call, call.get("axis", "dim", default=-1))
-    return Form(inputs=(axes,), outputs=(axes,), order=axes, whole={axes[axis]: f"{call.name} needs all of axis {axis}" for axis in sorted(rows)})
+    return Form(
+        inputs=(axes,), outputs=(axes,), order=axes, whole={axes[axis]: f"{call.name} needs all of axis {axis}" for axis in sorted(rows)}
+    )
 
 
 def dense_cross_entropy(call: Call) -> Form:
     """Logits (n, c) and labels (n, c); a loss for each row, and the gradient of the logits."""
-    return Form(inputs=(("n", "c"), ("n", "c")), outputs=(("n",), ("n", "c")), order=("n", "c"), whole={"c": "the classes of a row stay together"})
+    return Form(
+        inputs=(("n", "c"), ("n", "c")), outputs=(("n",), ("n", "c")), order=("n", "c"), whole={"c": "the classes of a row stay together"},
+    )
 
 
 def sparse_cross_entropy(call: Call) -> Form:
@@ -67,12 +71,14 @@ def batch_norm(call: Call) -> Form:
 def group_norm(call: Call) -> Form:
     """x (n, c, ...), weight and bias (c,): only the batch may be cut."""
     axes = ("n", "c", *labels(len(call.shapes[0]) - 2, "s"))
-    whole = {label: "a group is normalized together" for label in axes[1:]}
+    whole = dict.fromkeys(axes[1:], "a group is normalized together")
     return Form(inputs=(axes, *[("c",)] * (len(call.shapes) - 1)), outputs=(axes, ("n", WHOLE), ("n", WHOLE)), order=axes, whole=whole)
 
 
-FAMILIES = {
-    **dict.fromkeys(("Softmax", "LogSoftmax", "L2Normalize", "LogSoftmaxExt", "CumSum", "CumProd", "Cummax", "Cummin", "CumsumExt"), along_rows),
+FAMILIES: dict[str, Family] = {
+    **dict.fromkeys(
+        ("Softmax", "LogSoftmax", "L2Normalize", "LogSoftmaxExt", "CumSum", "CumProd", "Cummax", "Cummin", "CumsumExt"), along_rows,
+    ),
     "SoftmaxCrossEntropyWithLogits": dense_cross_entropy, "SparseSoftmaxCrossEntropyWithLogits": sparse_cross_entropy,
     "KLDivLoss": reduced_loss, "LayerNorm": layer_norm, "RmsNorm": rms_norm,
     "BatchNorm": batch_norm, "GroupNorm": group_norm,

@@ -1,9 +1,7 @@
 """Products of matrices."""
 from __future__ import annotations
 
-from math import prod
-
-from torchspore.engine.shard.strategies.form import WHOLE, Call, Cuts, Form, Labels, labels
+from torchspore.engine.shard.strategies.form import WHOLE, Call, Family, Form, Labels, labels, on_all_devices
 
 
 def matrix_product(call: Call) -> tuple[Form, ...]:
@@ -29,11 +27,6 @@ def matrix_product(call: Call) -> tuple[Form, ...]:
     return usual, Form(inputs=(grid, grid), outputs=(grid,), order=grid, check=on_all_devices)
 
 
-def on_all_devices(cuts: Cuts, devices: int) -> str | None:
-    """Why these cuts do not use every device."""
-    return None if prod(cuts.values()) == devices else f"cuts that use all {devices} devices, got {prod(cuts.values())}"
-
-
 def _batch(shape: tuple[int, ...], count: int) -> Labels:
     return tuple(WHOLE if size == 1 else f"b{count - len(shape) + place}" for place, size in enumerate(shape))
 
@@ -42,9 +35,9 @@ def dense(call: Call) -> Form:
     """x (..., k), weight (j, k), and a bias (j,) where there is one."""
     batch = labels(len(call.shapes[0]) - 1, "i")
     inputs = ((*batch, "k"), ("j", "k"), ("j",))[:len(call.shapes)]
-    return Form(inputs=inputs, outputs=((*batch, "j"),), order=(*batch, "k", "j"), scatters="k")
+    return Form(inputs=inputs, outputs=((*batch, "j"),), order=(*batch, "k", "j"), scatters="k", lenient=True)
 
 
-FAMILIES = {
+FAMILIES: dict[str, Family] = {
     **dict.fromkeys(("MatMul", "BatchMatMul", "MatMulExt", "BatchMatMulExt", "matmul"), matrix_product), "Dense": dense, "linear": dense,
 }

@@ -1,7 +1,7 @@
 """Operators that take axes away."""
 from __future__ import annotations
 
-from torchspore.engine.shard.strategies.form import WHOLE, Call, Form, labels
+from torchspore.engine.shard.strategies.form import WHOLE, Call, Family, Form, labels
 
 
 def reduction(call: Call) -> Form:
@@ -33,10 +33,12 @@ def place(call: Call) -> Form:
     return Form(inputs=found.inputs, outputs=found.outputs[:1], order=found.order)
 
 
-FAMILIES = {
+FAMILIES: dict[str, Family] = {
     **dict.fromkeys((
         "ReduceSum", "ReduceMean", "ReduceMax", "ReduceMin", "ReduceProd", "ReduceAny", "ReduceAll", "SumExt", "MeanExt", "ProdExt",
         "SquareSumAll", "L2Loss", "ReduceStd", "LogSumExp",
     ), reduction),
-    **dict.fromkeys(("ArgMaxWithValue", "ArgMinWithValue"), with_places), **dict.fromkeys(("Argmax", "Argmin", "ArgMaxExt", "ArgMinExt"), place),
+    **dict.fromkeys(("ArgMaxWithValue", "ArgMinWithValue"), with_places), **dict.fromkeys(
+        ("Argmax", "Argmin", "ArgMaxExt", "ArgMinExt"), place,
+    ),
 }
