@@ -1,8 +1,11 @@
 """Calls of primitives that have a strategy, while a graph is captured that is to be split: their inputs and results are laid out."""
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from typing import Any
+
+import torch
 
 from torchspore.base.frames import user_line
 from torchspore.context import effects
@@ -20,8 +23,8 @@ class _Final(StrategyRefused):
 
 
 _Final.__name__ = _Final.__qualname__ = "StrategyRefused"
-WRITERS = frozenset({"Assign", "AssignAdd", "AssignSub"})
-"""What writes its first input must be given it itself, not a value laid out."""
+WRITERS = re.compile(r"(Assign|Apply|SparseApply|Fused|Scatter(Nd)?(Update|Add|Sub|Mul|Div|Max|Min)|ScatterNonAliasingAdd)")
+"""What writes its first input must be given it itself, not a value laid out: its other inputs follow."""
 
 
 def split_now() -> Capture | None:
@@ -36,7 +39,7 @@ def laid_out(primitive: Any, call: Callable[..., Any], args: tuple[Any, ...], kw
     Raises ValueError with the user's line where the strategy does not fit.
     """
     capture = split_now()
-    if capture is None or primitive.attrs.get("in_strategy") is None or primitive.name in WRITERS:
+    if capture is None or primitive.attrs.get("in_strategy") is None or WRITERS.match(primitive.name):
         return call(*args, **kwargs)
     fitting = _fitting(primitive, args, kwargs, capture.spread.count)
     if fitting is None:
@@ -52,13 +55,23 @@ def _fitting(primitive: Any, args: tuple[Any, ...], kwargs: dict[str, Any], devi
     if not is_known(primitive.name):
         return None
     shapes = [tuple(raw(leaf).shape) for leaf in tree.leaves((args, kwargs)) if isinstance(leaf, TensorBase)]
-    called = dict(zip(getattr(primitive, "_called", ()), args))
-    plain = {name: value for name, value in {**called, **kwargs}.items() if not any(isinstance(one, TensorBase) for one in tree.leaves(value))}
+    given = {**dict(zip(getattr(primitive, "_called", ()), args)), **kwargs}
+    plain = {name: _written(value) for name, value in given.items()}
+    if isinstance(primitive.attrs["in_strategy"], tuple):
+        del shapes[len(primitive.attrs["in_strategy"]):]       # Tensors of numbers that say how, not what
     strategy, results = primitive.attrs["in_strategy"], getattr(primitive, "out_strategy", None)
     try:
         return layouts_of(primitive.name, {**primitive.attrs, **plain}, shapes, strategy, results, devices)
     except ValueError as error:
         raise _Final(f"{user_line()}: {error}") from None
+
+
+def _written(value: Any) -> Any:
+    """An argument as the table of strategies takes it: a Tensor of a few numbers that the program wrote down as a list."""
+    if isinstance(value, TensorBase):
+        t = value._t
+        return t.tolist() if type(t) is torch.Tensor and t.ndim <= 1 and t.numel() <= 16 and not t.is_floating_point() else None
+    return None if any(isinstance(one, TensorBase) for one in tree.leaves(value)) else value
 
 
 def _laid(value: Any, layouts: Sequence[TensorLayout | None]) -> Any:
