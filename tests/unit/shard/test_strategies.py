@@ -10,13 +10,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import mindspore as ms
 import numpy as np
 import pytest
-
-import mindspore as ms
 from mindspore import Tensor, nn
 from mindspore.ops import auto_generate as G
 from mindspore.ops import operations as P
+
 from torchspore.errors import NotOffered
 
 RECORDS = Path(__file__).parents[2] / "parity" / "strategies" / "records"
@@ -90,7 +90,8 @@ def compared(group: dict[str, Any], most: int) -> int:
         together = call(group, [tuple(map(tuple, part)) for part in strategy])
         ms.reset_auto_parallel_context()
         for one, other in zip(alone, together):
-            np.testing.assert_allclose(one, other, rtol=2e-5, atol=2e-5 * max(1.0, float(np.abs(one).max(initial=0))), err_msg=str(strategy))
+            most_of = max(1.0, float(np.abs(one).max(initial=0)))
+            np.testing.assert_allclose(one, other, rtol=2e-5, atol=2e-5 * most_of, err_msg=str(strategy))
     return len(accepted)
 
 

@@ -16,6 +16,7 @@ from torchspore.engine.shard.strategies import Fit, TensorLayout, is_known, layo
 from torchspore.engine.tensor import TensorBase, raw, wrap
 from torchspore.errors import StrategyRefused
 
+
 class _Final(StrategyRefused):
     """Ends a capture as it is: PyNative would not say it better."""
 

@@ -7,7 +7,7 @@ from typing import Any
 
 
 def layouts(graphs: Iterable[Any]) -> dict[str, list[Any]]:
-    """By name of each Parameter: device matrix, tensor map, shape of a part, field size, whether parts are equal, the group that shares it."""
+    """By name of each Parameter: device matrix, tensor map, shape of a part, field size, whether parts are equal, who shares it."""
     found: dict[str, list[Any]] = {}
     for graph in graphs:
         for name, (matrix, places, shape, _) in (graph.split.spread.parameters if graph.split is not None else {}).items():

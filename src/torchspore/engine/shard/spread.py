@@ -86,7 +86,7 @@ class Spread:
 
     def note(self, name: str, tensors: Sequence[TensorBase], attributes: Any) -> None:
         """Keeps the strategy of one call, under the primitive's name and its first Parameter's, as MindSpore's files name it."""
-        own = next((str(t.name) for t in tensors if hasattr(t, "name")), "")  # type: ignore[attr-defined]
+        own = next((str(t.name) for t in tensors if hasattr(t, "name")), "")
         strategy = attributes["in_strategy"]
         self.strategies[f"{name}_{own}" if own else name] = strategy
 
