@@ -69,6 +69,35 @@ def _wanted_rows(to: Any, node: Node) -> Axes:
 
 
 
+@lowers("index_select")
+def rows_taken(to: Any, node: Node) -> Any:
+    """Rows (n) of a table (v, ..) that is cut along v: as an embedding."""
+    table, indices = to.operands(node)[:2]
+    axes = table.layout.cuts[0] if table.layout.cuts else ()
+    if not axes or table.layout.partial or arguments(node)[1] != 0:
+        return None
+    indices = to.move(indices, Layout(tuple(tuple(axis for axis in own if axis not in table.layout.axes) for own in indices.layout.cuts)))
+    place, outside = own_places(to, indices.node, axes, table.node.meta["val"].shape[0])
+    found = to.call(_aten.index_select.default, (table.node, 0, place), {})
+    for _ in table.shape[1:]:
+        outside = to.call(_aten.unsqueeze.default, (outside, -1), {})
+    kept = to.call(_aten.masked_fill.Scalar, (found, outside, 0), {})
+    layout = Layout((*indices.layout.cuts, *table.layout.cuts[1:]), tuple((axis, "sum") for axis in sorted(axes)))
+    return to.wrapped(kept, node, [layout])
+
+
+@lowers("new_zeros", "new_ones", "new_full", "new_empty")
+def made_new(to: Any, node: Node) -> Any:
+    """What only takes a dtype from another value."""
+    x, (_, shape, *rest) = to.operands(node)[0], arguments(node)
+    if tuple(shape) == x.shape or x.layout.is_whole:
+        return None
+    number = {"new_ones": 1, "new_full": rest[0] if rest else 0}.get(node.target._opname, 0)  # type: ignore[union-attr]
+    val = node.meta["val"]
+    made = to.call(_aten.full.default, (list(shape), number), {"dtype": val.dtype, "device": val.device}, node)
+    return to.wrapped(made, node, [Layout(((),) * len(shape))])
+
+
 _ZEROS = frozenset({"new_zeros", "zeros", "zeros_like"})
 
 
