@@ -17,6 +17,10 @@ from torchspore.engine.memory import limit, offload
 from torchspore.engine.tensor import Frame, TensorBase, frame, raw, tensors, transform, wrap
 
 
+watcher: Any = None
+"""`engine.parallel.overlap`, once somebody sums gradients over several processes: it sees them while they are computed."""
+
+
 class GradFrame(Frame):
     """Hands out leaves for the Tensors that gradients are wanted of."""
 
@@ -171,12 +175,17 @@ def differentiate(
         for position in positions:
             arguments[position], found = _inputs(arguments[position], own, leaves)
             inputs.append(found)
+        ahead = None if watcher is None or nested else watcher.of(weights)
+        if ahead is not None:
+            ahead.begin([leaves[id(w)] for w in weights])
         with own.open(), nullcontext() if nested else offload.saving():
             result = own.callee(function)(*arguments, **keywords)
             differentiated = result[0] if has_aux else result
             by_position, by_weight = follow(differentiated, inputs, [leaves[id(w)] for w in weights], own.taken, sens, nested)
         with torch.set_grad_enabled(nested):
             own.finish(result, nested)
+    if ahead is not None:
+        ahead.end([g._t if isinstance(g, TensorBase) else None for g in by_weight])
     return result, by_position, by_weight
 
 

@@ -8,11 +8,13 @@ from typing import Any
 
 from torchspore.base.text import message, short
 from torchspore.context.public import get_auto_parallel_context
+from torchspore.engine.parallel import setting, starting
 from torchspore.mindspore import ops
 from torchspore.mindspore.common import dtype as mstype
 from torchspore.mindspore.common.parameter import Parameter, ParameterTuple
 from torchspore.mindspore.common.tensor import Tensor
 from torchspore.mindspore.nn.cell import Cell
+from torchspore.mindspore.nn.wrap.grad_reducer import DistributedGradReducer
 from torchspore.mindspore.nn.wrap.micro_batches import _MicroBatch as _MicroBatch
 
 
@@ -94,6 +96,7 @@ class TrainOneStepCell(Cell):
 
     `sens` (by default 1) multiplies the gradients, as a loss scale does. Calling it with a batch gives the loss, with `return_grad` the
     pair (loss, dict from Parameter name to gradient). Subclasses find `network`, `optimizer`, `weights`, `grad`, `sens`, `grad_reducer`.
+    In the modes data_parallel and hybrid_parallel `grad_reducer` sums the gradients over all processes.
     """
 
     def __init__(self, network: Cell, optimizer: Any, sens: Any = None, return_grad: bool = False) -> None:
@@ -113,17 +116,26 @@ class TrainOneStepCell(Cell):
             self.weights_name = [parameter.name for parameter in self.weights]
         self.sense_flag = sens is not None
         self.parallel_mode = get_auto_parallel_context("parallel_mode")
-        self.reducer_flag = False
+        self.reducer_flag = self.parallel_mode in setting.ALIKE
         self.grad_reducer = ops.identity
+        if self.reducer_flag:
+            self.mean, self.degree = bool(get_auto_parallel_context("gradients_mean")), setting.device_num()
+            self.grad_reducer = DistributedGradReducer(self.weights, self.mean, self.degree)
 
     def construct(self, *inputs: Any) -> Any:
         """One step; gives the loss."""
+        self._begin()
         loss, grads = self.loss_and_gradients(*inputs)
         grads = self.grad_reducer(grads)
         self.optimizer(grads)
         if self.return_grad:
             return loss, dict(zip(self.weights_name, grads))
         return loss
+
+    def _begin(self) -> None:
+        """Before the first step in PYNATIVE_MODE, has the Parameters of process 0 sent to all, where the context says so."""
+        if self.reducer_flag:
+            starting.begin(self.get_parameters())
 
     def _no_sens_impl(self, *inputs: Any) -> Any:
         """The step with gradients as they are, whatever `sens` is; subclasses of programs call it."""

@@ -138,15 +138,16 @@ class TrainOneStepWithLossScaleCell(TrainOneStepCell):
         self.base, self.base0 = Tensor(1, mstype.float32), Tensor(0, mstype.int32)
         self.reduce_sum, self.reduce_all = ops.ReduceSum(keep_dims=False), ops.ReduceAll(keep_dims=False)
         self.less_equal, self.equal, self.logic_not = ops.LessEqual(), ops.Equal(), ops.LogicalNot()
-        self.is_distributed, self.gpu_target = False, get_context("device_target") == "GPU"
+        self.is_distributed, self.gpu_target = self.reducer_flag, get_context("device_target") == "GPU"
 
     def construct(self, *inputs: Any) -> tuple[Any, Any, Any]:
         """One step: (loss, whether it overflowed, the scale it used)."""
+        self._begin()
         scale = self.scale_sense * 1.0  # the value of this step: the manager changes the Parameter below
         (_, loss), grads = ops.value_and_grad(
             lambda *batch: _scaled(self.network(*batch), scale.astype(mstype.float32)), None, self.weights, has_aux=True
         )(*inputs)
-        grads = tuple(grad / scale.astype(grad.dtype) for grad in self.grad_reducer(grads))
+        grads = self.grad_reducer(tuple(grad / scale.astype(grad.dtype) for grad in grads))
         overflow = self.get_overflow_status(None, grads)
         if self.loss_scaling_manager is not None:
             overflow = self.loss_scaling_manager(self.scale_sense, overflow)
