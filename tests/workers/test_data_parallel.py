@@ -175,3 +175,46 @@ def test_changed_gradients_are_summed_as_they_are(workers: Any) -> None:
     for found in workers(RANKS, messages, "changed", {}):
         assert found["early"] == [0, 0, 0]
         close(found["weights"], wanted)
+
+
+# ---- graphs
+
+
+def step_graph(level: str, options: dict[str, Any]) -> dict[str, Any]:
+    """The operators of the graph of a step, in their order."""
+    import mindspore as ms
+    from mindspore import nn
+
+    import torchspore
+
+    rank = begin(0, gradients_mean=True, **options)
+    net = make_net()
+    step = nn.TrainOneStepCell(nn.WithLossCell(net, nn.MSELoss()), optimizer("SGD", net.trainable_params())).set_train()
+    step.set_jit_config(ms.JitConfig(jit_level=level))
+    for x, y in batches(rank, RANKS):
+        step(ms.Tensor(x), ms.Tensor(y))
+    graphs = torchspore.graphs(step)
+    from torchspore.engine.graph.passes.communication import overlapped
+
+    nodes = [str(n.target) for n in overlapped(graphs[0].module).graph.nodes if n.op == "call_function"]
+    return {"graphs": len(graphs), "nodes": nodes, "weights": weights(net)}
+
+
+@pytest.mark.parametrize("level", ["O0", "O1", "O2"])
+@pytest.mark.parametrize("options, count", [({}, 1), ({"all_reduce_fusion_config": [1, 3]}, 3), ({"comm_fusion": {"openstate": False}}, 6)])
+def test_sums_are_nodes_of_the_graph(workers: Any, level: str, options: Any, count: int) -> None:
+    wanted = alone(0, "SGD")
+    for found in workers(RANKS, step_graph, level, options):
+        assert found["graphs"] == 1
+        assert sum("all_reduce" in name for name in found["nodes"]) == count
+        close(found["weights"], wanted)
+
+
+def test_sums_start_early_and_are_waited_for_late(workers: Any) -> None:
+    for found in workers(RANKS, step_graph, "O0", {"comm_fusion": {"openstate": False}}):
+        nodes = found["nodes"]
+        first = next(place for place, name in enumerate(nodes) if "all_reduce" in name)
+        later = nodes[first:]
+        assert any(name.startswith("aten.mm") or name.startswith("aten.t.") for name in later)    # the backward pass goes on
+        waits = [place for place, name in enumerate(nodes) if "wait_tensor" in name]
+        assert waits[0] > max(place for place, name in enumerate(nodes) if "all_reduce" in name)
