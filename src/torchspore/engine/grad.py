@@ -21,6 +21,10 @@ watcher: Any = None
 """`engine.parallel.overlap`, once somebody sums gradients over several processes: it sees them while they are computed."""
 
 
+stand_in: Any = None
+"""`engine.parallel.shares.stand_in`, once processes share weights: what is computed with in the place of one whose gradient is cut."""
+
+
 class GradFrame(Frame):
     """Hands out leaves for the Tensors that gradients are wanted of."""
 
@@ -167,8 +171,9 @@ def differentiate(
     arguments = list(arguments)
     with torch.enable_grad():
         leaves = {id(w): _leaf(w) for w in weights}
+        cut = {} if stand_in is None or nested else _cut(weights, leaves)
         for weight in weights:
-            own.stand_for(weight, leaves[id(weight)])
+            own.stand_for(weight, cut.get(id(weight), leaves[id(weight)]))
         if not nested:
             own.taken = {id(leaf): [] for leaf in leaves.values() if leaf.ndim}
         inputs: list[Any] = []
@@ -214,6 +219,16 @@ def _by_weight(leaves: list[torch.Tensor], taken: dict[int, list[Any]], gradient
             found.append(rows_module.made(at, value, tuple(leaf.shape)))
         else:
             found.append(wrap(gradient.index_add(0, at.long(), value)))
+    return found
+
+
+def _cut(weights: Sequence[TensorBase], leaves: dict[int, torch.Tensor]) -> dict[int, torch.Tensor]:
+    """What is computed with in the places of weights whose gradients are cut among processes; their leaves become the own parts."""
+    found = {}
+    for weight in weights:
+        pair = stand_in(weight, raw(weight))
+        if pair is not None:
+            leaves[id(weight)], found[id(weight)] = pair
     return found
 
 

@@ -4,11 +4,12 @@ A call of TrainOneStepCell is a whole training step, so that in GRAPH_MODE forwa
 """
 from __future__ import annotations
 
+from contextlib import nullcontext
 from typing import Any
 
 from torchspore.base.text import message, short
 from torchspore.context.public import get_auto_parallel_context
-from torchspore.engine.parallel import setting, starting
+from torchspore.engine.parallel import setting, shares, starting
 from torchspore.mindspore import ops
 from torchspore.mindspore.common import dtype as mstype
 from torchspore.mindspore.common.parameter import Parameter, ParameterTuple
@@ -144,7 +145,21 @@ class TrainOneStepCell(Cell):
         return loss
 
     def loss_and_gradients(self, *inputs: Any) -> tuple[Any, Any]:
-        """The loss, and the gradients times `sens`, from one forward pass."""
+        """The loss, and the gradients times `sens`, from one forward pass.
+
+        Where processes share the optimizer, and this class's own `construct` runs, those of cut Parameters are the own rows of the sums.
+        """
+        with self._scattering():
+            return self._loss_and_gradients(*inputs)
+
+    def _scattering(self) -> Any:
+        """A block in which gradients are summed for the own rows alone, where nobody looks at them but the optimizer."""
+        own = getattr(self.optimizer, "_shares", ())
+        if not own or self.return_grad or not type(self).construct.__module__.startswith("torchspore."):
+            return nullcontext()
+        return shares.scattering(self.weights, own, 1.0 / self.degree if self.mean else None)
+
+    def _loss_and_gradients(self, *inputs: Any) -> tuple[Any, Any]:
         sens = self.sens
         if not isinstance(sens, Tensor) and sens == 1:
             return ops.value_and_grad(self.network, None, self.weights)(*inputs)

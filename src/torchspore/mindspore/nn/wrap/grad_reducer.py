@@ -51,6 +51,7 @@ class DistributedGradReducer(Cell):
         shared = ([place for place in bucket if self.allreduce_filter[place]] for bucket in buckets)
         self._plan = Plan([b for b in shared if b], members, 1.0 / degree if self.mean and degree > 1 else None)
         self._is_several = members.size > 1
+        self._shapes = tuple(tuple(p.shape) for p in parameters)
         self._ahead = overlap.Ahead(parameters, self._plan) if self._is_several else None
         effects.told_plan(self._plan, len(parameters))
 
@@ -76,6 +77,11 @@ class DistributedGradReducer(Cell):
         if sparse:
             return self._with_rows(grads, sparse)
         found = [raw(grad) for grad in grads]
+        done = [place for place, t in enumerate(found) if tuple(t.shape) != self._shapes[place]]
+        if done:                                          # rows of a Parameter that processes share, which are sums already
+            left = [[place for place in bucket if place not in done] for bucket in self._plan.buckets]
+            plan = Plan([bucket for bucket in left if bucket], self._plan.group, self._plan.factor)
+            return tuple(wrap(t) for t in gradients.reduced(found, plan))
         is_plain = self._ahead is None or gradients.is_traced() or any(t.requires_grad for t in found)
         summed = gradients.reduced(found, self._plan) if is_plain else self._ahead.reduced(found)
         return tuple(wrap(t) for t in summed)

@@ -144,11 +144,12 @@ class TrainOneStepWithLossScaleCell(TrainOneStepCell):
         """One step: (loss, whether it overflowed, the scale it used)."""
         self._begin()
         scale = self.scale_sense * 1.0  # the value of this step: the manager changes the Parameter below
-        (_, loss), grads = ops.value_and_grad(
-            lambda *batch: _scaled(self.network(*batch), scale.astype(mstype.float32)), None, self.weights, has_aux=True
-        )(*inputs)
+        with self._scattering():
+            (_, loss), grads = ops.value_and_grad(
+                lambda *batch: _scaled(self.network(*batch), scale.astype(mstype.float32)), None, self.weights, has_aux=True
+            )(*inputs)
         grads = self.grad_reducer(tuple(grad / scale.astype(grad.dtype) for grad in grads))
-        overflow = self.get_overflow_status(None, grads)
+        overflow = self._of_all(self.get_overflow_status(None, grads))
         if self.loss_scaling_manager is not None:
             overflow = self.loss_scaling_manager(self.scale_sense, overflow)
         if not overflow:
@@ -162,6 +163,14 @@ class TrainOneStepWithLossScaleCell(TrainOneStepCell):
             here = ops.isfinite(grad.values if isinstance(grad, RowTensorInner) else grad).all()
             finite = here if finite is None else ops.logical_and(finite, here)
         return ops.logical_not(finite)
+
+    def _of_all(self, overflow: Tensor) -> Tensor:
+        """Whether the gradients overflowed on any process: where each has its own, all must do the same."""
+        if not self.is_distributed or not (
+            getattr(self.optimizer, "_shares", ()) or not all(self.grad_reducer.allreduce_filter)
+        ):
+            return overflow
+        return ops.AllReduce("sum")(overflow.astype(mstype.float32)) > 0
 
     def process_loss_scale(self, overflow: Tensor) -> Any:
         """Lets the manager change the scale; gives whether the step overflowed."""
