@@ -1,7 +1,7 @@
 """A process that has torch and torchspore loaded once, and forks the ranks of a test.
 
-Importing them takes seconds, a fork milliseconds; no operator has run here and there are no threads of OpenMP, so that the ranks are as good
-as fresh processes. It reads a pickled `Job` and answers a list of `Ended`, over a pipe. The store that ranks meet at is served from here.
+Importing them takes seconds, a fork milliseconds; no operator has run here and there are no threads of OpenMP, so that the ranks are as
+good as fresh processes. It reads a pickled `Job` and answers a list of `Ended`, over a pipe. The store that ranks meet at is served from here.
 """
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-from worker_jobs import Ended, Job, read, write  # noqa: E402
+from worker_jobs import Ended, Job, read, write
 
 
 def _function(file: str, name: str) -> Any:
@@ -63,7 +63,7 @@ def _ranks(job: Job, number: int, port: int) -> list[Ended]:
     children = []
     for rank in range(job.count):
         reading, writing = os.pipe()
-        out = tempfile.TemporaryFile()
+        out = tempfile.TemporaryFile()  # noqa: SIM115  # closed where the rank has ended
         child = os.fork()
         if child == 0:
             os.close(reading)
@@ -135,7 +135,7 @@ def serve() -> None:
     torchspore.install()
     import mindspore  # noqa: F401
 
-    import torchspore.engine.comm.collectives  # noqa: F401
+    import torchspore.engine.comm.collectives
 
     store = torch.distributed.TCPStore("127.0.0.1", 0, None, True, timedelta(seconds=60), wait_for_workers=False)
     number = 0

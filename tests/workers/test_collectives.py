@@ -59,7 +59,7 @@ def _by_hand(name: str, count: int) -> list[tuple[Any, Any]]:
         "gather1": lambda: [total[:, rank * 2:rank * 2 + 2] for rank in range(count)],
         "scatter": lambda: [np.concatenate(weights)] * count,
         "to_all": lambda: [np.concatenate([w[:, rank * 2:rank * 2 + 2] for w in weights]) for rank in range(count)],
-        "broadcast": lambda: [total if rank == 1 else zero for rank in range(count)],
+        "broadcast": lambda: weights,
         "deal": lambda: [np.concatenate(weights) if rank == 1 else zero for rank in range(count)],
         "collect": lambda: [weights[1][rank * 4:rank * 4 + 4] for rank in range(count)],
     }[name]()

@@ -368,7 +368,7 @@ def new_processes(ranks: tuple[int, ...], key: str) -> Any:
     from torch.distributed import distributed_c10d as c10d
 
     world = c10d._get_default_group()
-    backend, store = c10d._world.pg_map[world]
+    _, store = c10d._world.pg_map[world]
     timeout = world._get_backend(torch.device("cpu")).options._timeout
     group, _ = c10d._new_process_group_helper(
         len(ranks), ranks.index(world.rank()), list(ranks), c10d.Backend(c10d._world.pg_backend_config[world]), store,

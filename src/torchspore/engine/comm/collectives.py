@@ -1,10 +1,12 @@
-"""Exchanges between the processes of a group, on torch tensors: new tensors, differentiable, and operators in a graph that is being captured.
+"""Exchanges between the processes of a group, on torch tensors: new tensors, with gradients, operators in a graph that is being captured.
 
-A group of one process gives copies. Gradients are MindSpore's: what was summed comes back summed, an extreme's goes to who had it.
+A group of one process gives copies. Gradients are MindSpore's: what was summed comes back summed, an extreme's goes to who had it, and a
+broadcast hands each process its own gradient back.
 """
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -85,8 +87,6 @@ class _AllReduce(torch.autograd.Function):
         x, ctx.kind, ctx.group = inputs
         if ctx.kind in ("max", "min", "prod"):
             ctx.save_for_backward(x, output)
-        if ctx.kind in ("sum", "avg"):
-            ctx.save_for_forward()
 
     @staticmethod
     def backward(ctx: Any, *gradients: torch.Tensor) -> tuple[Any, ...]:
@@ -176,8 +176,7 @@ class _Broadcast(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, *gradients: torch.Tensor) -> tuple[Any, ...]:
-        total = all_reduce(gradients[0], "sum", ctx.group)
-        return total if ctx.group.rank == ctx.root else torch.zeros_like(total), None, None
+        return gradients[0].clone(), None, None           # of itself, as in MindSpore: nothing is exchanged
 
     @staticmethod
     def jvp(ctx: Any, *tangents: Any) -> torch.Tensor:
@@ -212,23 +211,39 @@ class _Gather(torch.autograd.Function):
         return scatter(gradients[0], ctx.root, ctx.group), None, None
 
 
+@dataclass(frozen=True)
+class Plan:
+    """Who sends what to whom: the places and tags of what is sent, those of what comes, and its shapes."""
+
+    to: tuple[int, ...]
+    sources: tuple[int, ...]
+    shapes: tuple[tuple[int, ...], ...]
+    tags: tuple[int, ...]
+    source_tags: tuple[int, ...]
+
+    def turned(self, shapes: Sequence[Sequence[int]]) -> Plan:
+        """The same the other way round, for what was sent in these shapes."""
+        return Plan(self.sources, self.to, tuple(tuple(shape) for shape in shapes), self.source_tags, self.tags)
+
+
 class _Exchange(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, plan: Any, like: torch.Tensor, *sent: torch.Tensor) -> Any:
-        to, shapes, sources, group, tag = plan
-        ctx.plan, ctx.like = plan, [t.shape for t in sent]
-        ctx.dtype_of = like.new_empty(0)
-        flat = [number for shape in shapes for number in (len(shape), *shape)]
-        return tuple(operators.exchange(list(sent), list(to), flat, list(sources), like, group.key, tag))
+    def forward(ctx: Any, plan: Plan, group: Group, like: torch.Tensor, *sent: torch.Tensor) -> Any:
+        ctx.plan, ctx.group, ctx.sent, ctx.like = plan.turned([t.shape for t in sent]), group, len(sent), like.detach()
+        return tuple(_exchanged(plan, group, like, sent))
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, *gradients: torch.Tensor) -> tuple[Any, ...]:
-        to, shapes, sources, group, tag = ctx.plan
-        like = gradients[0] if gradients else ctx.dtype_of
-        flat = [number for shape in ctx.like for number in (len(shape), *shape)]
-        back = operators.exchange(list(gradients), list(sources), flat, list(to), like, group.key, tag)
-        return None, None, *back
+        back = _exchanged(ctx.plan, ctx.group, gradients[0] if gradients else ctx.like, gradients)
+        return None, None, torch.zeros_like(ctx.like), *back
+
+
+def _exchanged(plan: Plan, group: Group, like: torch.Tensor, sent: Sequence[torch.Tensor]) -> list[torch.Tensor]:
+    shapes = [number for shape in plan.shapes for number in (len(shape), *shape)]
+    return operators.exchange(
+        list(sent), list(plan.to), list(plan.tags), shapes, list(plan.sources), list(plan.source_tags), like, group.key,
+    )
 
 
 # ---- what all call
@@ -298,6 +313,37 @@ def all_to_all_uneven(x: torch.Tensor, group: Group, received: Sequence[int], se
     return _AllToAll.apply(x, tuple(received), tuple(sent), group)
 
 
+def all_gather_uneven(x: torch.Tensor, lengths: Sequence[int], group: Group) -> torch.Tensor:
+    """`x` of all processes, of these lengths along axis 0, one after the other."""
+    if len(lengths) != group.size or x.shape[0] != lengths[group.rank]:
+        raise ValueError(message(
+            f"all_gather of a Tensor of shape {tuple(x.shape)} in rank {group.rank} with the lengths {list(lengths)}",
+            f"{group.size} lengths, of which this one's is the Tensor's",
+        ))
+    if group.size == 1:
+        return x.clone()
+    return all_to_all_uneven(torch.cat([x] * group.size), group, lengths, [x.shape[0]] * group.size)
+
+
+def reduce_scatter_uneven(x: torch.Tensor, lengths: Sequence[int], kind: str, group: Group) -> torch.Tensor:
+    """The share of this process of what all_reduce gives, in shares of these lengths along axis 0."""
+    _kind(kind)
+    if len(lengths) != group.size or x.shape[0] != sum(lengths):
+        raise ValueError(message(
+            f"reduce_scatter of a Tensor of shape {tuple(x.shape)} with the lengths {list(lengths)}",
+            f"{group.size} lengths, which come to that of the Tensor",
+        ))
+    if group.size == 1:
+        return x.clone()
+    own = lengths[group.rank]
+    shares = all_to_all_uneven(x, group, [own] * group.size, lengths).reshape(group.size, own, *x.shape[1:])
+    if kind == "avg":
+        total = shares.sum(0, dtype=x.dtype)
+        return total / group.size if x.is_floating_point() else torch.div(total, group.size, rounding_mode="trunc")
+    return {"sum": lambda: shares.sum(0, dtype=x.dtype), "max": lambda: shares.amax(0), "min": lambda: shares.amin(0),
+            "prod": lambda: shares.prod(0, dtype=x.dtype)}[kind]()
+
+
 def broadcast(x: torch.Tensor, root: int, group: Group) -> torch.Tensor:
     """The `x` of the process at place `root` of the group; those of the others have its shape and dtype."""
     _place("broadcast", root, group)
@@ -340,9 +386,13 @@ def reduce(x: torch.Tensor, root: int, kind: str, group: Group) -> torch.Tensor:
 
 def exchange(
     sent: Sequence[torch.Tensor], to: Sequence[int], shapes: Sequence[Sequence[int]], sources: Sequence[int], like: torch.Tensor,
-    group: Group, tag: int = 0,
+    group: Group, tags: Sequence[int] | None = None, source_tags: Sequence[int] | None = None,
 ) -> tuple[torch.Tensor, ...]:
-    """Sends `sent[i]` to the process at place `to[i]`, and gives what those at `sources` send here, of these shapes and the dtype of `like`."""
+    """Sends `sent[i]` to the process at place `to[i]`; gives what those at `sources` send here, of these shapes and the dtype of `like`.
+
+    Between two processes things come in the order in which they are sent, for each tag. A gradient goes the other way; where nothing is
+    sent, it goes only if `like` has one.
+    """
     for place in (*to, *sources):
         _place("exchange", place, group)
         if place == group.rank:
@@ -350,8 +400,11 @@ def exchange(
     if not sent and not sources:
         return ()
     _key(group)
-    plan = (tuple(to), tuple(tuple(shape) for shape in shapes), tuple(sources), group, tag)
-    return tuple(_Exchange.apply(plan, like, *sent))
+    plan = Plan(
+        tuple(to), tuple(sources), tuple(tuple(shape) for shape in shapes), tuple(tags or [0] * len(to)),
+        tuple(source_tags or [0] * len(sources)),
+    )
+    return tuple(_Exchange.apply(plan, group, like, *sent))
 
 
 def barrier(group: Group) -> None:

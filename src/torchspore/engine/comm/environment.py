@@ -66,7 +66,7 @@ def _number(variables: Mapping[str, str], name: str, usual: int | None = None) -
     text = variables.get(name)
     if text is None or text == "":
         if usual is None:
-            raise ValueError(message(f"init() without {name}", f"{name}, which says which of the processes this is"))
+            raise ValueError(message(f"init(): {name} is not set", f"{name}, which says which of the processes this is"))
         return usual
     try:
         return int(text)

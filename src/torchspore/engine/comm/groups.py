@@ -1,7 +1,7 @@
 """The group of all processes, and the groups that a program or the engine makes.
 
-A group has a *key*, by which torch's operators find it: its name and a count, the same in all its processes and in each run, so that a graph
-with collectives may be kept. A group of one process needs nobody, and torch knows nothing of it.
+A group has a *key*, by which torch's operators find it: its name, its ranks and a count, the same in all its processes and in each run, so
+that a graph with collectives may be kept. A group of one process needs nobody, and torch knows nothing of it.
 """
 from __future__ import annotations
 
@@ -66,8 +66,8 @@ _state: _State | None = None
 def start(backend: str | None = None, place: Place | None = None, seconds: float | None = None) -> Group:
     """Makes the group of all processes, as the environment (or `place`) says; gives it. A second call changes nothing.
 
-    `backend` is torch's ('gloo', 'nccl', 'hccl'), by the device that operators run on where it is None. Raises ValueError for an environment
-    that does not fit, RuntimeError where the others can't be met within `seconds`, or are not of the same program.
+    `backend` is torch's ('gloo', 'nccl', 'hccl'), by the device that operators run on where it is None. Raises ValueError for an
+    environment that does not fit, RuntimeError where the others can't be met within `seconds`, or are not of the same program.
     """
     global _state
     if _state is not None:
@@ -83,7 +83,7 @@ def start(backend: str | None = None, place: Place | None = None, seconds: float
     private.start_processes(backend or _backend(), store, place.rank, place.size, timedelta(seconds=seconds), key=_WORLD)
     everyone = Group(WORLDS[0], tuple(range(place.size)), _WORLD)
     _state = _State(place, store, {}, {_WORLD: torch.distributed.group.WORLD}, {})
-    _state.groups.update({name: everyone for name in WORLDS})
+    _state.groups.update(dict.fromkeys(WORLDS, everyone))
     atexit.register(stop)
     return everyone
 
@@ -107,9 +107,9 @@ def stop() -> None:
     """Ends the groups. Nobody is waited for longer than a moment."""
     global _state
     state, _state = _state, None
-    atexit.unregister(stop)
     if state is None or state.store is None:
         return
+    atexit.unregister(stop)
     meeting.part(state.store, state.place)
     private.stop_processes([_WORLD])
 
@@ -145,15 +145,20 @@ def names() -> tuple[str, ...]:
 
 
 def create(name: str, ranks: tuple[int, ...] | list[int]) -> Group:
-    """Makes a group. Every process of it must make it; others may.
+    """Makes a group, or gives the one that has this name and these ranks. Every process of it must make it; others may.
 
     Raises ValueError for a name that is taken and ranks that do not fit, RuntimeError before `start`.
     """
+    global _state
     if _state is None:
-        raise RuntimeError(message(f"create_group({name!r}, ...)", "init() before it"))
-    if name in WORLDS or name in _state.groups:
-        raise ValueError(message(f"create_group({name!r}, ...)", "a name that is not taken"))
+        if environment.read().size > 1:
+            raise RuntimeError(message(f"create_group({name!r}, ...)", "init() before it"))
+        _state = _State(ALONE, None, {}, {}, {})
     members = tuple(ranks)
+    if name in WORLDS or name in _state.groups:
+        if name not in WORLDS and _state.groups[name].ranks == members:
+            return _state.groups[name]
+        raise ValueError(message(f"create_group({name!r}, ...)", "a name that is not taken"))
     if not members or len(set(members)) < len(members) or not all(0 <= rank < size() for rank in members):
         raise ValueError(message(f"create_group({name!r}, rank_ids={short(list(ranks))})", f"ranks from 0 to {size() - 1}, each once"))
     _state.made[name] = count = _state.made.get(name, 0) + 1

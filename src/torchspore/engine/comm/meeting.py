@@ -8,11 +8,12 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
-from torch.distributed import distributed_c10d as c10d
+import torch.distributed
 
 from torchspore.base.text import with_hint
 from torchspore.engine.comm.environment import Place
 
+c10d: Any = torch.distributed                     # torch's types do not know its stores
 _PREFIX = "torchspore"
 _LOCAL = ("127.0.0.1", "localhost", "::1")
 

@@ -44,7 +44,8 @@ def _gather(x: torch.Tensor, place: int, key: str) -> torch.Tensor:
 
 
 def _exchange(
-    sent: Sequence[torch.Tensor], to: Sequence[int], shapes: Sequence[int], sources: Sequence[int], like: torch.Tensor, key: str, tag: int,
+    sent: Sequence[torch.Tensor], to: Sequence[int], tags: Sequence[int], shapes: Sequence[int], sources: Sequence[int],
+    source_tags: Sequence[int], like: torch.Tensor, key: str,
 ) -> list[torch.Tensor]:
     """Sends `sent[i]` to the process at `to[i]`, and gives what those at `sources` send here.
 
@@ -53,8 +54,8 @@ def _exchange(
     group = processes_of(key)
     received = _received(shapes, like)
     works = [
-        torch.distributed.irecv(as_bytes(t), _global(key, place), group, tag) for t, place in zip(received, sources)
-    ] + [torch.distributed.isend(as_bytes(t.contiguous()), _global(key, place), group, tag) for t, place in zip(sent, to)]
+        torch.distributed.irecv(as_bytes(t), _global(key, place), group, tag) for t, place, tag in zip(received, sources, source_tags)
+    ] + [torch.distributed.isend(as_bytes(t.contiguous()), _global(key, place), group, tag) for t, place, tag in zip(sent, to, tags)]
     for work in works:
         if work is not None:
             work.wait()
@@ -104,7 +105,7 @@ gather = _define(
     lambda x, place, key: x.new_empty((x.shape[0] * _count(key), *x.shape[1:])),
 )
 exchange = _define(
-    "exchange(Tensor[] sent, int[] to, int[] shapes, int[] sources, Tensor like, str key, int tag) -> Tensor[]", _exchange,
-    lambda sent, to, shapes, sources, like, key, tag: _received(shapes, like),
+    "exchange(Tensor[] sent, int[] to, int[] tags, int[] shapes, int[] sources, int[] source_tags, Tensor like, str key) -> Tensor[]",
+    _exchange, lambda sent, to, tags, shapes, sources, source_tags, like, key: _received(shapes, like),
 )
 barrier = _define("barrier(str key) -> ()", _barrier, lambda key: None)
