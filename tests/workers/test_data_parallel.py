@@ -14,12 +14,12 @@ def begin(mode: int = 1, **options: Any) -> int:
     """Joins the other ranks; the rank of this one."""
     import mindspore as ms
 
-    from torchspore.engine.comm import groups
+    from mindspore.communication import get_rank, init
 
-    groups.start()
+    init()
     ms.set_context(mode=mode)
     ms.set_auto_parallel_context(parallel_mode="data_parallel", **options)
-    return groups.rank()
+    return get_rank()
 
 
 def make_net(seed: int = 1) -> Any:

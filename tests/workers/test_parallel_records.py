@@ -13,7 +13,7 @@ RECORD = Path(__file__).resolve().parents[1] / "parity" / "records" / "parallel.
 
 def all_cases(mode: int) -> dict[str, dict[str, Any]]:
     """The weights of every case on one rank."""
-    from torchspore.engine.comm.groups import rank as get_rank, start as init
+    from mindspore.communication import get_rank, init
 
     init()
     found = {}

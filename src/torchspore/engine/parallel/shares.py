@@ -17,6 +17,7 @@ from torchspore.context.store import STORE
 from torchspore.engine import grad
 from torchspore.engine.comm.groups import Group
 from torchspore.engine.parallel import effects, fusion, setting
+from torchspore.engine.parallel.gradients import is_traced
 
 OPTION = "auto_parallel.enable_parallel_optimizer"
 _CONFIG = "auto_parallel.parallel_optimizer_config."
@@ -124,17 +125,37 @@ class Update:
         self._cut = [(whole, share) for whole, share in zip(wholes, shares) if share is not None]
         self.parameters = [whole if share is None else share.of(whole) for whole, share in zip(wholes, shares)]
         self.gradients = [
-            g if share is None or share.is_cut(g) else share.of(g) for g, share in zip(gradients, shares)
+            g if share is None else own(g, share) for g, share in zip(gradients, shares)
         ]
 
     def gather(self) -> None:
         """Gives every process the rows of all others."""
         kinds: dict[Any, list[tuple[torch.Tensor, Share]]] = {}
+        in_place = not is_traced()
         for whole, share in self._cut:
-            kinds.setdefault(whole.dtype, []).append((whole, share))
+            if in_place and whole.nbytes >= _WORTH and whole.is_contiguous():
+                _gather_in_place(whole, share)
+            else:
+                kinds.setdefault(whole.dtype, []).append((whole, share))
         for pairs in kinds.values():
-            for places in fusion.by_size([whole.nbytes for whole, _ in pairs], fusion.rule("allgather").limit):
+            for places in fusion.by_size([whole.nbytes for whole, _ in pairs], _limit()):
                 _gather([pairs[place] for place in places])
+
+
+_LARGEST = 4 * fusion.MEGABYTE
+_WORTH = fusion.MEGABYTE // 4
+"""Bytes from which on a Parameter goes alone, straight to its place."""
+
+
+def _gather_in_place(whole: torch.Tensor, share: Share) -> None:
+    from torchspore.engine.comm import groups
+
+    torch.distributed.all_gather_into_tensor(whole, share.of(whole), groups.processes(share.group))
+
+
+def _limit() -> int:
+    """Bytes of a message of new rows: what the context says, but no more than is worth its memory."""
+    return min(fusion.rule("allgather").limit, _LARGEST)
 
 
 def _gather(pairs: list[tuple[torch.Tensor, Share]]) -> None:
@@ -162,6 +183,11 @@ def whole(t: torch.Tensor, share: Share) -> torch.Tensor:
     from torchspore.engine.comm import collectives
 
     return collectives.all_gather(t.detach(), share.group)
+
+
+def own(t: torch.Tensor, share: Share) -> torch.Tensor:
+    """The own rows of a whole value; those themselves stay as they are."""
+    return t if share.is_cut(t) else share.of(t)
 
 
 # ---- gradients by rows
