@@ -37,15 +37,14 @@ def outcome(function: Any) -> Any:
         return {"error": type(error).__name__, "text": next((line for line in str(error).split("\n") if line.strip(" -")), "")[:200]}
 
 
-def run_cases(without: set[str]) -> dict[str, Any]:
-    """All cases in this process, in both modes where they say so."""
+def outcomes(without: set[str], keep: Any = lambda found: None) -> dict[str, Any]:
+    """All cases in this process, in both modes where they say so; what was found so far is handed to `keep` after each."""
     import mindspore as ms
 
     sys.path.insert(0, str(ROOT / "tests"))
     from parity import communication_cases
 
     found: dict[str, Any] = {}
-    into = Path(os.environ["RECORD_INTO"]) / f"{os.environ.get('MS_NODE_ID', '0')}.json"
     for name, function in communication_cases.CASES.items():
         modes = {"": ms.PYNATIVE_MODE, **({".graph": ms.GRAPH_MODE} if name in communication_cases.BOTH else {})}
         for suffix, mode in modes.items():
@@ -55,7 +54,7 @@ def run_cases(without: set[str]) -> dict[str, Any]:
             print("CASE", name + suffix, flush=True)
             ms.set_context(mode=mode)
             found[name + suffix] = outcome(function)
-            into.write_text(json.dumps(found))
+            keep(found)
     ms.set_context(mode=ms.PYNATIVE_MODE)
     return found
 
@@ -67,7 +66,8 @@ def work() -> None:
 
     ms.set_device("CPU")
     communication.init()
-    run_cases(set(os.environ.get("RECORD_WITHOUT", "").split(",")))
+    into = Path(os.environ["RECORD_INTO"]) / f"{os.environ.get('MS_NODE_ID', '0')}.json"
+    outcomes(set(os.environ.get("RECORD_WITHOUT", "").split(",")), lambda found: into.write_text(json.dumps(found)))
 
 
 def main() -> None:
@@ -85,7 +85,8 @@ def main() -> None:
             f"{asked.oracle}/bin/msrun", "--worker_num", "2", "--local_worker_num", "2", "--master_port", "8719", "--join", "True",
             "--log_dir", folder, str(Path(__file__).resolve()),
         ]
-        environment = {**os.environ, "RECORD_INTO": folder, "RECORD_WITHOUT": asked.without, "PATH": f"{asked.oracle}/bin:{os.environ['PATH']}"}
+        environment = {**os.environ, "RECORD_INTO": folder, "RECORD_WITHOUT": asked.without,
+                       "PATH": f"{asked.oracle}/bin:{os.environ['PATH']}"}
         try:
             subprocess.run(command, env=environment, timeout=asked.seconds, cwd=folder)
         except subprocess.TimeoutExpired:

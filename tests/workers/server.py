@@ -1,7 +1,8 @@
 """A process that has torch and torchspore loaded once, and forks the ranks of a test.
 
 Importing them takes seconds, a fork milliseconds; no operator has run here and there are no threads of OpenMP, so that the ranks are as
-good as fresh processes. It reads a pickled `Job` and answers a list of `Ended`, over a pipe. The store that ranks meet at is served from here.
+good as fresh processes. It reads a pickled `Job` and answers a list of `Ended`, over a pipe. The store that ranks meet at is served from
+here.
 """
 from __future__ import annotations
 

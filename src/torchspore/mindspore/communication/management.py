@@ -1,8 +1,8 @@
 """Which processes there are, and groups of them.
 
-`init` reads the environment as torchrun, MindSpore's msrun, mpirun, a table of ranks or `torchspore workers` leave it, and meets the others;
-where it says nothing of others, this process is rank 0 of 1. What carries the bytes follows from the device: gloo for the CPU, NCCL for a
-GPU, HCCL for Ascend.
+`init` reads the environment as torchrun, MindSpore's msrun, mpirun, a table of ranks or `torchspore workers` leave it, and meets the
+others; where it says nothing of others, this process is rank 0 of 1. What carries the bytes follows from the device: gloo for the CPU, NCCL
+for a GPU, HCCL for Ascend.
 """
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import Any
 
 from torchspore.base.text import message, one_of, short
 from torchspore.engine.comm import environment, groups
+from torchspore.engine.comm.environment import Place
 from torchspore.engine.comm.groups import Group
 from torchspore.engine.device import home
 
@@ -41,7 +42,12 @@ def init(backend_name: str | None = None) -> None:
         raise TypeError(message(f"init(backend_name={short(backend_name)})", f"a str, got {type(backend_name).__name__}"))
     if backend_name is not None and backend_name not in _BACKENDS:
         raise RuntimeError(message(f"init(backend_name={backend_name!r})", one_of(_BACKENDS)))
-    groups.start()
+    begin(backend_name)
+
+
+def begin(backend_name: str | None, place: Place | None = None, seconds: float | None = None) -> None:
+    """What `init` does, for a place that the caller knows."""
+    groups.start(place=place, seconds=seconds)
     GlobalComm.BACKEND = backend_name or _OF_DEVICES[home()]
     GlobalComm.WORLD_COMM_GROUP = _BACKENDS[GlobalComm.BACKEND]
     GlobalComm.INITED = True

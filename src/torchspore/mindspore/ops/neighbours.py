@@ -96,8 +96,8 @@ class NeighborExchange(_Pair):
 class NeighborExchangeV2(_Pair):
     """`input_x` (N, C, H, W) with edges of its neighbours around it.
 
-    The eight lists of ranks go clockwise: top, top right, right, bottom right, bottom, bottom left, left, top left; -1 is nobody, whose edge
-    is zeros. `send_lens` and `recv_lens` have the widths of the edges: top, bottom, left, right.
+    The eight lists of ranks go clockwise: top, top right, right, bottom right, bottom, bottom left, left, top left; -1 is nobody, whose
+    edge is zeros. `send_lens` and `recv_lens` have the widths of the edges: top, bottom, left, right.
     """
 
     def __init__(
@@ -199,7 +199,8 @@ class BatchISendIRecv(_Pair):
         dtype = comes[0][1] if comes else None
         like = zeros((1,), dtype) if comes else sent[0][0]
         received = iter(exchanged(
-            like, dtype, [x for x, _ in sent], [rank for _, rank in sent], [shape for shape, _, _ in comes], [rank for *_, rank in comes], group,
+            like, dtype, [x for x, _ in sent], [rank for _, rank in sent], [shape for shape, _, _ in comes],
+            [rank for *_, rank in comes], group,
         ))
         return tuple(next(received) if kind == "irecv" else zeros((1,)) for kind, _ in kinds)
 
