@@ -218,3 +218,48 @@ def test_sums_start_early_and_are_waited_for_late(workers: Any) -> None:
         assert any(name.startswith("aten.mm") or name.startswith("aten.t.") for name in later)    # the backward pass goes on
         waits = [place for place, name in enumerate(nodes) if "wait_tensor" in name]
         assert waits[0] > max(place for place, name in enumerate(nodes) if "all_reduce" in name)
+
+
+# ---- several parts of a batch
+
+
+def in_parts(mode: int, way: str, ranks: int, shares: bool) -> list[np.ndarray]:
+    """The weights after training with batches in two parts each."""
+    import mindspore as ms
+    from mindspore import nn
+
+    options: dict[str, Any] = {}
+    if shares:
+        config = {"parallel_optimizer_threshold": 0, "optimizer_level": "level2"}
+        options = {"enable_parallel_optimizer": True, "parallel_optimizer_config": config}
+    rank = 0
+    if ranks > 1:
+        rank = begin(mode, gradients_mean=True, **options)
+    ms.set_context(mode=mode)
+    if way == "steps":
+        ms.set_auto_parallel_context(grad_accumulation_step=2)
+    try:
+        net = make_net()
+        whole = nn.WithLossCell(net, nn.MSELoss())
+        if way == "cell":
+            whole = nn.GradAccumulationCell(whole, 2)
+        step = nn.TrainOneStepCell(whole, optimizer("SGD", net.trainable_params())).set_train()
+        for x, y in batches(rank, ranks):
+            halves = [(x[0::2], y[0::2]), (x[1::2], y[1::2])] if way == "steps" else [(x, y)]
+            for part in halves:
+                step(*map(ms.Tensor, part))
+        return weights(net)
+    finally:
+        ms.reset_auto_parallel_context()
+        ms.set_context(mode=1)
+
+
+@pytest.mark.parametrize("mode", [0, 1])
+@pytest.mark.parametrize("way", ["cell", "steps"])
+def test_gradients_of_parts_are_added_up(workers: Any, mode: int, way: str) -> None:
+    alone_in_parts = in_parts(mode, way, 1, False)
+    if way == "steps":
+        close(alone_in_parts, alone(mode, "SGD"))                 # the mean of two halves is that of the whole batch
+    for shares in (False, True):
+        for found in workers(RANKS, in_parts, mode, way, RANKS, shares):
+            close(found, alone_in_parts)

@@ -5,6 +5,7 @@ when the transform ends, so that the gradient uses the value that was read.
 """
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext
 from typing import Any
@@ -37,6 +38,8 @@ class GradFrame(Frame):
         self._attributes: list[tuple[Any, str]] = []
         self.taken: dict[int, list[tuple[torch.Tensor, torch.Tensor]]] = {}
         """By id of a weight's leaf the indices and the rows that were taken of it as leaves by themselves."""
+        self.renew: Callable[[], None] | None = None
+        """Gives weights whose gradients are cut among processes new stand-ins, so that what was summed so far is cut by itself."""
 
     def stand_for(self, tensor: TensorBase, leaf: torch.Tensor) -> None:
         """From now on `leaf` is computed with where `tensor` is read."""
@@ -174,6 +177,8 @@ def differentiate(
         cut = {} if stand_in is None or nested else _cut(weights, leaves)
         for weight in weights:
             own.stand_for(weight, cut.get(id(weight), leaves[id(weight)]))
+        if cut:
+            own.renew = functools.partial(_renew, own, [(w, leaves[id(w)]) for w in weights if id(w) in cut])
         if not nested:
             own.taken = {id(leaf): [] for leaf in leaves.values() if leaf.ndim}
         inputs: list[Any] = []
@@ -220,6 +225,21 @@ def _by_weight(leaves: list[torch.Tensor], taken: dict[int, list[Any]], gradient
         else:
             found.append(wrap(gradient.index_add(0, at.long(), value)))
     return found
+
+
+def _renew(own: GradFrame, pairs: list[tuple[TensorBase, torch.Tensor]]) -> None:
+    for weight, rows in pairs:
+        own.stand_for(weight, stand_in(weight, weight._t if own.outer is None else own.outer.resolve(weight), rows)[1])
+
+
+def begin_part() -> None:
+    """Is called before each part of a batch, whose gradients are added up."""
+    around = frame()
+    while around is not None:
+        if isinstance(around, GradFrame) and around.renew is not None:
+            around.renew()
+            return
+        around = around.outer
 
 
 def _cut(weights: Sequence[TensorBase], leaves: dict[int, torch.Tensor]) -> dict[int, torch.Tensor]:

@@ -35,6 +35,16 @@ def device_num() -> int:
     return int(STORE.get(_IN + "device_num")) if is_set("device_num") else processes()
 
 
+def takes_means() -> bool:
+    """Whether gradients become means over the processes; they stay sums by default."""
+    return bool(STORE.get(_IN + "gradients_mean"))
+
+
+def accumulation() -> int:
+    """Over how many steps gradients are added up before they are applied; 1 where each step applies its own."""
+    return int(STORE.get(_IN + "grad_accumulation_step"))
+
+
 def is_shared() -> bool:
     """Whether gradients of this training are summed over several processes."""
     return mode() in ALIKE and processes() > 1

@@ -71,6 +71,7 @@ def of(optimizer: str, parameters: Sequence[Any], refusal: str = "") -> tuple[Sh
         return NONE
     from torchspore.engine.comm import groups
 
+    wishes = _wishes()
     if setting.processes() == 1:
         effects.told_shares(optimizer, parameters, NONE, "there is one process")
         return NONE
@@ -78,33 +79,47 @@ def of(optimizer: str, parameters: Sequence[Any], refusal: str = "") -> tuple[Sh
         effects.told_shares(optimizer, parameters, NONE, refusal)
         return NONE
     setting.check()
-    size = _size(groups.size())
+    size = _size(groups.size(), wishes.largest_group)
     place, block = groups.rank() % size, groups.rank() // size
     group = groups.of_ranks(tuple(range(block * size, (block + 1) * size)))
     others = groups.of_ranks(tuple(range(place, groups.size(), size)))
-    found = tuple(_share(parameter, group, others, place) for parameter in parameters)
+    found = tuple(_share(parameter, group, others, place, wishes) for parameter in parameters)
     effects.told_shares(optimizer, parameters, found, "")
     return found if any(found) else NONE
 
 
-def _size(processes: int) -> int:
+@dataclass(frozen=True)
+class _Wishes:
+    """What `parallel_optimizer_config` says."""
+
+    smallest: int
+    """Bytes from which on a Parameter is cut."""
+    level: str
+    largest_group: int
+    cuts_sums: bool
+
+
+def _wishes() -> _Wishes:
+    threshold = 1024 * int(STORE.get(_CONFIG + "parallel_optimizer_threshold"))
+    size = int(STORE.get("auto_parallel.optimizer_weight_shard_size"))
+    return _Wishes(threshold, STORE.get(_CONFIG + "optimizer_level"), size, STORE.get(_CONFIG + "gradient_accumulation_shard"))
+
+
+def _size(processes: int, limit: int) -> int:
     """How many processes share a Parameter: all, or as many as `optimizer_weight_shard_size` allows."""
-    limit = int(STORE.get("auto_parallel.optimizer_weight_shard_size"))
     if limit < 1 or limit >= processes:
         return processes
     return max(size for size in range(1, limit + 1) if processes % size == 0)
 
 
-def _share(parameter: Any, group: Group, others: Group, place: int) -> Share | None:
+def _share(parameter: Any, group: Group, others: Group, place: int, wishes: _Wishes) -> Share | None:
     t = parameter._t
-    is_small = t.nbytes < 1024 * int(STORE.get(_CONFIG + "parallel_optimizer_threshold"))
-    if is_small or t.ndim == 0 or t.shape[0] % group.size or group.size == 1:
+    if t.nbytes < wishes.smallest or t.ndim == 0 or t.shape[0] % group.size or group.size == 1:
         return None
     if not parameter.parallel_optimizer or parameter.layerwise_parallel:
         return None
     rows = t.shape[0] // group.size
-    scatters = STORE.get(_CONFIG + "optimizer_level") != "level1"
-    return Share(group, others, place * rows, rows, tuple(t.shape), scatters)
+    return Share(group, others, place * rows, rows, tuple(t.shape), wishes.cuts_sums or wishes.level != "level1")
 
 
 def cut_state(state: Any, share: Share | None) -> Any:
@@ -233,13 +248,16 @@ def scattering(weights: Sequence[Any], shares: Sequence[Share | None], factor: f
         _scattering.pop()
 
 
-def stand_in(weight: Any, t: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor] | None:
-    """(The leaf that a gradient is taken of, what is computed with) for a weight whose gradients are scattered; else None."""
+def stand_in(weight: Any, t: torch.Tensor, rows: torch.Tensor | None = None) -> tuple[torch.Tensor, torch.Tensor] | None:
+    """(The leaf that a gradient is taken of, what is computed with) for a weight whose gradients are scattered; else None.
+
+    `rows` is the leaf where there is one already.
+    """
     if not _scattering:
         return None
     shares, factor = _scattering[-1]
     share = shares.get(id(weight))
     if share is None or t.requires_grad:
         return None
-    rows = share.of(t).detach().requires_grad_()
+    rows = share.of(t).detach().requires_grad_() if rows is None else rows
     return rows, _Scattered.apply(rows, t.detach(), share, factor)

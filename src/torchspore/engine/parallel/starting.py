@@ -7,17 +7,17 @@ from typing import Any
 
 import torch
 
-from torchspore.context import effects
 from torchspore.context.effects import Outcome
 from torchspore.context.store import STORE
-from torchspore.engine.parallel import setting
+from torchspore.engine.parallel import effects, setting
 from torchspore.engine.parallel.gradients import is_traced
 
 _sent: weakref.WeakValueDictionary[int, Any] = weakref.WeakValueDictionary()
 """The Parameters that have been sent, by their ids."""
 _LARGEST = 64 << 20
 """Bytes of a message."""
-OPTION = "auto_parallel.parameter_broadcast"
+_NAME = "parameter_broadcast"
+OPTION = "auto_parallel." + _NAME
 
 
 def begin(parameters: Iterable[Any]) -> None:
@@ -29,7 +29,7 @@ def begin(parameters: Iterable[Any]) -> None:
         return
     if not setting.is_shared():
         where = "there is one process" if setting.processes() == 1 else f"{setting.mode()!r} takes equal seeds instead"
-        effects.report(OPTION, Outcome.no_effect(where))
+        effects.tell(_NAME, Outcome.no_effect(where))
         return
     left = [p for p in parameters if id(p) not in _sent and not getattr(p, "layerwise_parallel", False)]
     if not left:
@@ -38,7 +38,7 @@ def begin(parameters: Iterable[Any]) -> None:
         _send([p._t for p in message])
     for parameter in left:
         _sent[id(parameter)] = parameter
-    effects.report(OPTION, Outcome.applied("process 0 sends its Parameters before they are first trained"))
+    effects.tell(_NAME, Outcome.applied("process 0 sends its Parameters before they are first trained"))
 
 
 def _messages(parameters: list[Any]) -> list[list[Any]]:

@@ -8,7 +8,9 @@ from contextlib import nullcontext
 from typing import Any
 
 from torchspore.base.text import message, short
+from torchspore.context.effects import Outcome
 from torchspore.context.public import get_auto_parallel_context
+from torchspore.engine.parallel import effects as parallel
 from torchspore.engine.parallel import setting, shares, starting
 from torchspore.mindspore import ops
 from torchspore.mindspore.common import dtype as mstype
@@ -97,6 +99,7 @@ class TrainOneStepCell(Cell):
 
     `sens` (by default 1) multiplies the gradients, as a loss scale does. Calling it with a batch gives the loss, with `return_grad` the
     pair (loss, dict from Parameter name to gradient). Subclasses find `network`, `optimizer`, `weights`, `grad`, `sens`, `grad_reducer`.
+    With the context's `grad_accumulation_step` k each k-th call updates, with the mean of the last k gradients.
     In the modes data_parallel and hybrid_parallel `grad_reducer` sums the gradients over all processes.
     """
 
@@ -120,15 +123,42 @@ class TrainOneStepCell(Cell):
         self.reducer_flag = self.parallel_mode in setting.ALIKE
         self.grad_reducer = ops.identity
         if self.reducer_flag:
-            self.mean, self.degree = bool(get_auto_parallel_context("gradients_mean")), setting.device_num()
+            self.mean, self.degree = setting.takes_means(), setting.device_num()
             self.grad_reducer = DistributedGradReducer(self.weights, self.mean, self.degree)
+        self.accumulation = setting.accumulation()
+        if self.accumulation > 1:
+            self._begin_sums()
+
+    def _begin_sums(self) -> None:
+        """Makes the stores of gradients that are added up over several steps."""
+        cut = getattr(self.optimizer, "_shares", ()) if self._scatters() else ()
+        sums = self.weights.clone("accu_grads", "zeros")
+        self.accu_grads = ParameterTuple(map(shares.cut_state, sums, cut)) if cut else sums
+        self._is_last, self._steps = False, 0
+        parallel.tell("grad_accumulation_step", Outcome.applied(f"nn.TrainOneStepCell updates at each {self.accumulation}th step"))
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if self.accumulation > 1:
+            self.__dict__["_steps"] += 1
+            is_last = self._steps % self.accumulation == 0
+            if is_last is not self._is_last:
+                self._is_last = is_last
+        return super().__call__(*args, **kwargs)
 
     def construct(self, *inputs: Any) -> Any:
         """One step; gives the loss."""
         self._begin()
         loss, grads = self.loss_and_gradients(*inputs)
+        if self.accumulation > 1:
+            sums = tuple(ops.assign_add(kept, grad) for kept, grad in zip(self.accu_grads, grads))
+            if not self._is_last:
+                return loss
+            grads = tuple(one * (1.0 / self.accumulation) for one in sums)
         grads = self.grad_reducer(grads)
         self.optimizer(grads)
+        if self.accumulation > 1:
+            for kept in self.accu_grads:
+                ops.assign(kept, ops.zeros_like(kept))
         if self.return_grad:
             return loss, dict(zip(self.weights_name, grads))
         return loss
@@ -154,10 +184,13 @@ class TrainOneStepCell(Cell):
 
     def _scattering(self) -> Any:
         """A block in which gradients are summed for the own rows alone, where nobody looks at them but the optimizer."""
-        own = getattr(self.optimizer, "_shares", ())
-        if not own or self.return_grad or not type(self).construct.__module__.startswith("torchspore."):
+        if not self._scatters():
             return nullcontext()
-        return shares.scattering(self.weights, own, 1.0 / self.degree if self.mean else None)
+        return shares.scattering(self.weights, self.optimizer._shares, 1.0 / self.degree if self.mean else None)
+
+    def _scatters(self) -> bool:
+        own = type(self).construct.__module__.startswith("torchspore.")
+        return own and not self.return_grad and bool(getattr(self.optimizer, "_shares", ()))
 
     def _loss_and_gradients(self, *inputs: Any) -> tuple[Any, Any]:
         sens = self.sens

@@ -4,7 +4,6 @@ from __future__ import annotations
 from typing import Any
 
 from torchspore.base.text import message, short
-from torchspore.context.public import get_auto_parallel_context
 from torchspore.engine import dtypes
 from torchspore.engine.parallel import effects, fusion, gradients, overlap, setting
 from torchspore.engine.parallel.gradients import Plan
@@ -41,7 +40,7 @@ class DistributedGradReducer(Cell):
             degree = members.size
         elif isinstance(degree, bool) or not isinstance(degree, int) or degree <= 0:
             raise ValueError(message(f"DistributedGradReducer(degree={short(degree)})", "an int above 0"))
-        self.mean = bool(get_auto_parallel_context("gradients_mean")) if mean is None else mean
+        self.mean = setting.takes_means() if mean is None else mean
         self.degree, self._is_alone = Tensor(1.0 / degree, dtypes.float32), degree == 1
         parameters = list(parameters)
         self.allreduce_filter = tuple(not getattr(parameter, "layerwise_parallel", False) for parameter in parameters)

@@ -119,6 +119,11 @@ class TrainOneStepWithLossScaleCell(TrainOneStepCell):
 
     def __init__(self, network: Cell, optimizer: Any, scale_sense: Any) -> None:
         super().__init__(network, optimizer, sens=None)
+        if self.accumulation > 1:
+            raise RuntimeError(message(
+                f"TrainOneStepWithLossScaleCell with grad_accumulation_step={self.accumulation}", "grad_accumulation_step=1",
+                hint="write nn.GradAccumulationCell(network, micro_size) around the network",
+            ))
         self.loss_scaling_manager = None
         if isinstance(scale_sense, Cell):
             self.loss_scaling_manager = scale_sense
