@@ -151,3 +151,55 @@ def test_a_port_in_use(workers: Any) -> None:
         f"init(): rank 0 can't listen at 127.0.0.1:{port}: the port is in use.\n\n"
         "hint: another run may still be there; choose another port (MASTER_PORT, --master_port)."
     ), ended
+
+
+def _other_context() -> None:
+    import os
+
+    import mindspore as ms
+    from mindspore import communication
+
+    if os.environ["RANK"] == "1":
+        ms.set_auto_parallel_context(gradients_mean=True)
+    else:
+        ms.set_auto_parallel_context(loss_repeated_mean=True)         # its default, said aloud: no difference
+    ms.set_auto_parallel_context(global_rank=int(os.environ["RANK"]))
+    communication.init()
+
+
+def test_another_context_is_said_in_every_rank(workers: Any) -> None:
+    for rank, ended in enumerate(workers.ended(2, _other_context, seconds=20)):
+        assert ended.text == (
+            f"init() in rank {rank} of 2: the processes differ.\nset_auto_parallel_context(gradients_mean): False in rank 0; True in "
+            "rank 1\n\nhint: start one program with one context in all of them."
+        ), ended
+
+
+def _other_program() -> None:
+    import os
+    import sys
+    from types import ModuleType
+
+    from mindspore import communication
+
+    program = ModuleType("__main__")
+    program.__file__ = __file__ if os.environ["RANK"] == "1" else os.__file__
+    sys.modules["__main__"] = program
+    communication.init()
+
+
+def test_another_program_is_said_in_every_rank(workers: Any) -> None:
+    for ended in workers.ended(2, _other_program, seconds=20):
+        assert re.search(r"the program: os\.py \w{12} in rank 0; test_faults\.py \w{12} in rank 1", ended.text), ended
+
+
+def test_a_rank_that_never_comes_is_named(workers: Any) -> None:
+    (ended,) = workers.ended(1, _none_there, seconds=20, WORLD_SIZE="3", MS_TOPO_TIMEOUT="1")
+    assert ended.text == (
+        "init() in rank 0 of 3: rank 1, 2 did not come within 1 s.\n\nhint: look at its output; MS_TOPO_TIMEOUT sets another limit."
+    )
+
+
+def test_a_rank_out_of_range(workers: Any) -> None:
+    (ended,) = workers.ended(1, _none_there, seconds=20, WORLD_SIZE="2", RANK="2")
+    assert ended.error == "ValueError" and ended.text == "RANK, WORLD_SIZE: rank 2 of 2 processes: expected a rank from 0 to 1."

@@ -16,7 +16,7 @@ import torch
 from torchspore.base.text import message, short
 from torchspore.context.store import STORE
 from torchspore.engine import counters, device, private
-from torchspore.engine.comm import environment, meeting, watch
+from torchspore.engine.comm import agreement, environment, meeting, watch
 from torchspore.engine.comm.environment import ALONE, Place
 
 WORLDS = ("hccl_world_group", "nccl_world_group", "mccl_world_group")
@@ -79,7 +79,7 @@ def start(backend: str | None = None, place: Place | None = None, seconds: float
     seconds = seconds or place.seconds or SECONDS
     store, place = meeting.meet(place, seconds)
     _choose_device(place)
-    meeting.agree(store, place, seconds)
+    agreement.agree(store, place, seconds)
     watch.watch = watch.Watch(store, place.rank, place.size, seconds)
     private.start_processes(backend or _backend(), store, place.rank, place.size, timedelta(seconds=seconds), key=_WORLD)
     watch.watch.know()

@@ -98,10 +98,6 @@ def hosts(store: Any, ranks: tuple[int, ...]) -> list[str]:
     return [name.decode() for name in store.multi_get([f"host/{rank}" for rank in ranks])]
 
 
-def agree(store: Any, place: Place, seconds: float) -> None:
-    """Looks whether all processes run one program in one context."""
-
-
 def part(store: Any, place: Place, waits: bool) -> None:
     """Says that this process leaves. Who serves the store waits a moment for the others, which may still need it, if all is well."""
     try:

@@ -145,6 +145,7 @@ class Watch:
 
     def _mismatch(self, waiting: Waiting, rank: int, other: dict[str, Any]) -> CommunicationError:
         their = other["key"].partition(":")[0]
+        time.sleep(2 * AGAIN)                             # the other one shall find the same, and not that this one is gone
         return self._error(
             waiting, f"rank {rank} is in {other['what']} over {their} (its number {other['number']}) at {other['line']}",
             "every rank of a group must call the same exchanges in the same order, of equal shapes and dtypes",
@@ -166,11 +167,23 @@ class Watch:
         at = f"{user_line()}: rank {self.rank} was in {waiting.what} over {waiting.group} (its number {waiting.number})"
         if "onnection" in said or "closed" in said or "reset" in said or "pipe" in said:
             gone = self._gone(waiting)
+            other = self._last_words(waiting)
+            if other is not None:
+                return self._mismatch(waiting, *other)
             who = f"rank {gone} is gone" if gone is not None else "another rank is gone"
             hint = "what ended it stands in its own output, worker_N.log under the launcher"
             return CommunicationError(with_hint(f"{at} when {who}.", hint))
         first = said.strip().splitlines()[0] if said.strip() else type(error).__name__
         return CommunicationError(f"{at}, which failed: {first}.")
+
+    def _last_words(self, waiting: Waiting) -> tuple[int, dict[str, Any]] | None:
+        """A rank that was in another exchange when it went, and in which."""
+        try:
+            where = self._where(waiting)
+        except RuntimeError:
+            return None
+        own = (waiting.key, waiting.number, waiting.what)
+        return next(((rank, o) for rank, o in where.items() if o.get("what") and (o["key"], o["number"], o["what"]) != own), None)
 
     def _gone(self, waiting: Waiting) -> int | None:
         here, until = socket.gethostname(), time.monotonic() + 0.5
