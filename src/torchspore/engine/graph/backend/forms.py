@@ -21,7 +21,7 @@ from torchspore.engine.graph.backend import (
 )
 from torchspore.engine.graph.backend.eager_codegen import Code
 from torchspore.engine.graph.backend.racing import Race
-from torchspore.engine.graph.fx import exchanges
+from torchspore.engine.graph.fx.exchanges import exchanges
 from torchspore.engine.graph.fx.fingerprint import fingerprint, of_text, signature
 from torchspore.engine.graph.fx.modules import change_inner, copied
 from torchspore.engine.graph.passes.layout import channels_last, has_images, layouts, restrided, with_layouts
@@ -37,7 +37,7 @@ LAUNCH, RECORDED, ENGINE = "one launch", "recorded, ", "graph engine"
 
 def compile(module: Module, inputs: measuring.Inputs, settings: Settings, held: frozenset[int] = frozenset()) -> Code:
     """The fastest form that gives O0's numbers; what was fastest for an equal graph before is taken without a look."""
-    if exchanges.holds(module):
+    if exchanges(module):
         outcomes.level(f"{settings.level}: the graph exchanges values with other processes, a rule chooses kernels and nothing is measured")
         return _by_rule(module)
     if settings.deterministic:

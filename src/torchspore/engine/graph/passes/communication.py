@@ -16,13 +16,11 @@ from torchspore.engine.private import is_operator
 def overlapped(module: torch.fx.GraphModule) -> torch.fx.GraphModule:
     """With exchanges beside what does not depend on them."""
     nodes = list(module.graph.nodes)
-    starts = [node for node in nodes if is_exchange(node)]
+    starts = [node for node in nodes if is_exchange(node) and not is_wait(node)]
     if not any(_moves(node) for node in starts):
         return module
     place = {node: at for at, node in enumerate(nodes)}
     before, _ = dependencies(nodes)
-    for earlier, later in zip(starts, starts[1:]):
-        before[later] = [*before[later], earlier]
     early = {node for start in starts if _moves(start) for node in (start, *_only_for(start))}
     first_use = {node: min((place[user] for user in node.users), default=place[node]) for node in nodes if is_wait(node)}
 
