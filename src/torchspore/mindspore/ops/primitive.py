@@ -149,5 +149,8 @@ def primitive_class(name: str, function: Callable[..., Any], init: tuple[str, ..
     __init__.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
         [inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD), *made.parameters.values()]
     )
-    body = {"__init__": __init__, "__call__": __call__, "_called": tuple(called), "__doc__": function.__doc__, "__module__": "torchspore.mindspore.ops.operations"}
+    body = {
+        "__init__": __init__, "__call__": __call__, "_called": tuple(called), "__doc__": function.__doc__,
+        "__module__": "torchspore.mindspore.ops.operations",
+    }
     return type(name, (Primitive,), body)
