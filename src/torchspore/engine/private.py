@@ -347,6 +347,49 @@ def profile_events(profile: torch.profiler.profile) -> list[Any]:
     return [] if inner is None or inner.kineto_results is None else list(inner.kineto_results.events())
 
 
+def _c10d_bindings() -> Any:
+    return torch._C._distributed_c10d
+
+
+def start_processes(backend: str, store: Any, rank: int, size: int, timeout: Any, key: str) -> None:
+    """Makes torch's default group of processes, which operators know as `key`."""
+    import torch.distributed._functional_collectives  # how the operators of exchanges act on fake tensors
+
+    torch.distributed.init_process_group(backend, store=store, rank=rank, world_size=size, timeout=timeout)
+    world: Any = torch.distributed.group.WORLD
+    _c10d_bindings()._register_process_group(key, world)
+
+
+def new_processes(ranks: tuple[int, ...], key: str) -> Any:
+    """A group of processes that operators know as `key`; only its members call this.
+
+    `torch.distributed.new_group` would make up the name, out of how many groups this process has: processes of unequal counts never meet.
+    """
+    from torch.distributed import distributed_c10d as c10d
+
+    world = c10d._get_default_group()
+    _, store = c10d._world.pg_map[world]
+    timeout = world._get_backend(torch.device("cpu")).options._timeout
+    group, _ = c10d._new_process_group_helper(
+        len(ranks), ranks.index(world.rank()), list(ranks), c10d.Backend(c10d._world.pg_backend_config[world]), store,
+        c10d.GroupName(key), timeout=timeout, group_desc=key,
+    )
+    c10d._world.pg_group_ranks[group] = {rank: place for place, rank in enumerate(ranks)}
+    return group
+
+
+def processes_of(key: str) -> Any:
+    """The group of processes that operators know by `key`."""
+    return _c10d_bindings()._resolve_process_group(key)
+
+
+def stop_processes(keys: list[str]) -> None:
+    """Ends all groups of processes."""
+    for key in keys:
+        _c10d_bindings()._unregister_process_group(key)
+    torch.distributed.destroy_process_group()
+
+
 __all__ = [
     "add_all", "allocator_settings", "around_operators", "backward_node", "current_trace", "disable_proxy_modes_tracing", "FakeTensor",
     "FakeTensorMode", "fused_adam", "fused_adamw", "fused_sgd", "gelu", "has_operator", "in_transform", "inductor", "is_of_compiler",

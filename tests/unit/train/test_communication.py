@@ -29,14 +29,15 @@ def test_one_process() -> None:
     assert not communication.GlobalComm.INITED
 
 
-def test_several_processes_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_of_several_must_say_which(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RANK_SIZE", "8")
-    with pytest.raises(RuntimeError) as caught:
+    with pytest.raises(ValueError) as caught:
         communication.init("hccl")
-    assert str(caught.value) == (
-        "init() with RANK_SIZE=8: expected one process: several are not in torchspore yet.\n\n"
-        "hint: unset RANK_SIZE to train in one process."
-    )
+    assert str(caught.value) == "init(): RANK_ID is not set: expected RANK_ID, which says which of the processes this is."
+    monkeypatch.setenv("RANK_ID", "3")
+    with pytest.raises(RuntimeError) as early:
+        communication.get_rank()
+    assert str(early.value) == "get_rank in one of 8 processes (RANK_ID, RANK_SIZE): expected init() before it."
 
 
 def test_other_backends_are_refused() -> None:

@@ -1,61 +1,78 @@
-"""`mindspore.communication.comm_func`: exchanges between processes as functions that give their result, for a group of one process."""
+"""`mindspore.communication.comm_func`: exchanges between processes as functions that give their result. Ranks are those among all."""
 from __future__ import annotations
 
 from typing import Any
 
 from torchspore.base.text import message, short
-from torchspore.mindspore.communication.management import HCCL_WORLD_COMM_GROUP, get_group_size
-from torchspore.mindspore.mint.distributed import exchange
-from torchspore.mindspore.mint.distributed.exchange import CommHandle, P2POp, batch_isend_irecv
+from torchspore.engine.tensor import raw, wrap
+from torchspore.mindspore.communication.management import HCCL_WORLD_COMM_GROUP
+from torchspore.mindspore.mint.distributed import arguments, exchange, pairs
+from torchspore.mindspore.mint.distributed.arguments import CommHandle, group_of, place
+from torchspore.mindspore.mint.distributed.exchange import all_to_all_v_c
+from torchspore.mindspore.mint.distributed.pairs import P2POp, batch_isend_irecv
+from torchspore.mindspore.ops.collective import Broadcast, CollectiveGather, CollectiveScatter, Reduce
+from torchspore.mindspore.ops.declare import part_of
 
 WORLD = HCCL_WORLD_COMM_GROUP
+Given = tuple[Any, CommHandle | None]
 
 
-def _share(tensor: Any, group: str | None, async_op: bool = False) -> tuple[Any, CommHandle | None]:
-    """A copy of `tensor`, which is what one process gets of itself, and a handle where it is asked for."""
-    get_group_size(WORLD if group is None else group)
-    return exchange._tensor("tensor", tensor).copy(), exchange._done(async_op)
+def _begun(call: str, begin: Any, x: Any, async_op: bool) -> Given:
+    """The result of an exchange that `begin` starts, filled when the handle has been waited for."""
+    works: list[Any] = []
+
+    def body(x: Any) -> Any:
+        value, work = begin(x)
+        works.append(work)
+        return value
+
+    out = part_of(call)(body)(x)
+    return out, arguments.handled(async_op, works[0].wait)
 
 
-def all_reduce(tensor: Any, op: str = "sum", group: str = WORLD, async_op: bool = False) -> tuple[Any, CommHandle | None]:
+def _later() -> Any:
+    from torchspore.engine.comm import later
+
+    return later
+
+
+def all_reduce(tensor: Any, op: str = "sum", group: str = WORLD, async_op: bool = False) -> Given:
     """(The sum, product, extreme or mean of `tensor` over all processes, a handle or None)."""
-    exchange._kind(op)
-    return _share(tensor, group, async_op)
+    kind, found = arguments.kind(op), group_of(group)
+    return _begun("all_reduce", lambda x: _later().all_reduce(x, kind, found), arguments.tensor("tensor", tensor), async_op)
 
 
-def all_gather_into_tensor(tensor: Any, group: str = WORLD, async_op: bool = False) -> tuple[Any, CommHandle | None]:
+def all_gather_into_tensor(tensor: Any, group: str = WORLD, async_op: bool = False) -> Given:
     """(`tensor` of all processes one after the other along axis 0, a handle or None)."""
-    return _share(tensor, group, async_op)
+    found = group_of(group)
+    return _begun("all_gather_into_tensor", lambda x: _later().all_gather(x, found), arguments.tensor("tensor", tensor), async_op)
 
 
-def reduce_scatter_tensor(tensor: Any, op: str = "sum", group: str = WORLD, async_op: bool = False) -> tuple[Any, CommHandle | None]:
+def reduce_scatter_tensor(tensor: Any, op: str = "sum", group: str = WORLD, async_op: bool = False) -> Given:
     """(The share of this process, along axis 0, of what all_reduce gives, a handle or None)."""
-    exchange._kind(op)
-    return _share(tensor, group, async_op)
+    kind, found = arguments.kind(op), group_of(group)
+    return _begun("reduce_scatter_tensor", lambda x: _later().reduce_scatter(x, kind, found), arguments.tensor("tensor", tensor), async_op)
 
 
 def reduce(tensor: Any, dst: int, op: str = "sum", group: str = WORLD) -> Any:
-    """What all_reduce gives, for the process `dst` alone."""
-    exchange._itself("dst", dst), exchange._kind(op)
-    return _share(tensor, group)[0]
+    """What all_reduce gives, for the process `dst` alone; the others get their own `tensor`."""
+    arguments.kind(op)
+    return Reduce(place("dst", dst, group_of(group)), op, group)(arguments.tensor("tensor", tensor))
 
 
 def scatter_tensor(tensor: Any, src: int = 0, group: str = WORLD) -> Any:
-    """The share of this process, along axis 0, of the `tensor` of process `src`."""
-    exchange._itself("src", src)
-    return _share(tensor, group)[0]
+    """The share of this process, along axis 0, of the `tensor` of process `src`; those of the others have its shape."""
+    return CollectiveScatter(place("src", src, group_of(group)), group)(arguments.tensor("tensor", tensor))
 
 
 def gather_into_tensor(tensor: Any, dst: int = 0, group: str = WORLD) -> Any:
-    """What all_gather_into_tensor gives, for the process `dst` alone."""
-    exchange._itself("dst", dst)
-    return _share(tensor, group)[0]
+    """What all_gather_into_tensor gives, for the process `dst` alone; zeros for the others."""
+    return CollectiveGather(place("dst", dst, group_of(group)), group)(arguments.tensor("tensor", tensor))
 
 
 def broadcast(tensor: Any, src: int = 0, group: str = WORLD) -> Any:
-    """The `tensor` of the process `src`."""
-    exchange._itself("src", src)
-    return _share(tensor, group)[0]
+    """The `tensor` of the process `src`; those of the others have its shape and dtype."""
+    return Broadcast(place("src", src, group_of(group)), group)(arguments.tensor("tensor", tensor))[0]
 
 
 def barrier(group: str = WORLD) -> None:
@@ -64,52 +81,69 @@ def barrier(group: str = WORLD) -> None:
 
 
 def send(tensor: Any, dst: int = 0, group: str = WORLD, tag: int = 0) -> None:
-    """Sends to another process, of which there is none. Raises ValueError."""
-    exchange.send(tensor, dst, group, tag)
+    """Sends a Tensor to the process `dst`. Raises ValueError where there is no other process."""
+    pairs.send(tensor, dst, group, tag)
 
 
 def recv(tensor: Any, src: int = 0, group: str = WORLD, tag: int = 0) -> Any:
-    """Receives from another process, of which there is none. Raises ValueError."""
-    return exchange.recv(tensor, src, group, tag)
+    """A Tensor of the shape and dtype of `tensor` that the process `src` sends. Raises ValueError where there is no other process."""
+    out, handle = irecv(tensor, src, group, tag)
+    if handle is not None:
+        handle.wait()
+    return out
 
 
 def isend(tensor: Any, dst: int = 0, group: str = WORLD, tag: int = 0) -> CommHandle | None:
-    """Sends to another process, of which there is none. Raises ValueError."""
-    return exchange.isend(tensor, dst, group, tag)
+    """Sends a Tensor to the process `dst` and does not wait. Raises ValueError where there is no other process."""
+    return pairs.isend(tensor, dst, group, tag)
 
 
-def irecv(tensor: Any, src: int = 0, group: str = WORLD, tag: int = 0) -> tuple[Any, CommHandle | None]:
-    """Receives from another process, of which there is none. Raises ValueError."""
-    return tensor, exchange.irecv(tensor, src, group, tag)
+def irecv(tensor: Any, src: int = 0, group: str = WORLD, tag: int = 0) -> Given:
+    """(A Tensor that is filled by what the process `src` sends, a handle to wait for it). Raises ValueError as `recv` does."""
+    out = arguments.tensor("tensor", tensor).copy()
+    return out, pairs.irecv(out, src, group, tag)
 
 
 def all_to_all_with_output_shape(
     output_shape_list: Any, input_tensor_list: Any, group: str | None = None, async_op: bool = False,
 ) -> tuple[tuple[Any, ...], CommHandle | None]:
-    """(The Tensors that the processes sent to this one: its own, a handle or None). Raises ValueError for another shape than its own."""
-    given = exchange._one("input_tensor_list", input_tensor_list)
-    wanted = tuple(getattr(output_shape_list[0], "shape", output_shape_list[0]))
-    if len(output_shape_list) != 1 or wanted != tuple(given.shape):
-        raise ValueError(message(f"output_shape_list={short(output_shape_list)}", f"[{tuple(given.shape)}], the shape of what is sent"))
-    out, handle = _share(given, group, async_op)
-    return (out,), handle
+    """(The Tensors of these shapes that the processes sent to this one, a handle or None); each is sent one of `input_tensor_list`."""
+    found = group_of(group)
+    given = arguments.each("input_tensor_list", input_tensor_list, found)
+    shapes = [tuple(getattr(shape, "shape", shape)) for shape in output_shape_list]
+    if len(shapes) != found.size or shapes[found.rank] != tuple(given[found.rank].shape):
+        said = f"[{tuple(given[0].shape)}], the shape of what is sent" if found.size == 1 else (
+            f"{found.size} shapes, that of this process's own Tensor {tuple(given[found.rank].shape)}")
+        raise ValueError(message(f"output_shape_list={short(output_shape_list)}", said))
+    counts = [_count(shape) for shape in shapes]
+    whole, work = _later().all_to_all(raw(exchange._joined(given)), counts, [one.size for one in given], found)
+    outs = tuple(wrap(share.reshape(shape)) for share, shape in zip(whole.split(counts), shapes))
+    return outs, arguments.handled(async_op, work.wait)
+
+
+def _count(shape: tuple[int, ...]) -> int:
+    count = 1
+    for length in shape:
+        count *= length
+    return count
 
 
 def all_to_all_single_with_output_shape(
     output_shape: Any, tensor: Any, output_split_sizes: Any = None, input_split_sizes: Any = None, group: str | None = None,
     async_op: bool = False,
-) -> tuple[Any, CommHandle | None]:
-    """(The shares along axis 0 that the processes sent to this one: its own, a handle or None)."""
-    exchange._tensor("tensor", tensor)
-    exchange._sizes("output_split_sizes", output_split_sizes, tensor)
-    exchange._sizes("input_split_sizes", input_split_sizes, tensor)
-    if tuple(getattr(output_shape, "shape", output_shape)) != tuple(tensor.shape):
-        raise ValueError(message(f"output_shape={short(output_shape)}", f"{tuple(tensor.shape)}, the shape of what is sent"))
-    return _share(tensor, group, async_op)
+) -> Given:
+    """(The shares along axis 0 that the processes sent to this one, in `output_shape`, a handle or None)."""
+    found, x = group_of(group), arguments.tensor("tensor", tensor)
+    shape = tuple(getattr(output_shape, "shape", output_shape))
+    if (len(shape) != x.ndim or shape[1:] != tuple(x.shape[1:])) or (found.size == 1 and shape != tuple(x.shape)):
+        raise ValueError(message(f"output_shape={short(output_shape)}", f"{tuple(x.shape)}, the shape of what is sent"))
+    received = arguments.sizes("output_split_sizes", output_split_sizes, shape[0], found)
+    sent = arguments.sizes("input_split_sizes", input_split_sizes, x.shape[0], found)
+    return _begun("all_to_all_single_with_output_shape", lambda t: _later().all_to_all(t, received, sent, found), x, async_op)
 
 
 __all__ = [
-    "P2POp", "all_gather_into_tensor", "all_reduce", "all_to_all_single_with_output_shape", "all_to_all_with_output_shape", "barrier",
-    "batch_isend_irecv", "broadcast", "gather_into_tensor", "irecv", "isend", "recv", "reduce", "reduce_scatter_tensor", "scatter_tensor",
-    "send",
+    "P2POp", "all_gather_into_tensor", "all_reduce", "all_to_all_single_with_output_shape", "all_to_all_v_c",
+    "all_to_all_with_output_shape", "barrier", "batch_isend_irecv", "broadcast", "gather_into_tensor", "irecv", "isend", "recv", "reduce",
+    "reduce_scatter_tensor", "scatter_tensor", "send",
 ]

@@ -1,22 +1,24 @@
-"""The group of processes of this training: one process, rank 0 of 1.
+"""Which processes there are, and groups of them.
 
-A program that was started as one of several processes is told that this is not built yet, instead of training alone without a word.
+`init` reads the environment as torchrun, MindSpore's msrun, mpirun, a table of ranks or `torchspore workers` leave it, and meets the
+others; where it says nothing of others, this process is rank 0 of 1. What carries the bytes follows from the device: gloo for the CPU, NCCL
+for a GPU, HCCL for Ascend.
 """
 from __future__ import annotations
 
-import os
 from typing import Any
 
 from torchspore.base.text import message, one_of, short
+from torchspore.engine.comm import environment, groups
+from torchspore.engine.comm.environment import Place
+from torchspore.engine.comm.groups import Group
+from torchspore.engine.device import home
 
 HCCL_WORLD_COMM_GROUP = "hccl_world_group"
 NCCL_WORLD_COMM_GROUP = "nccl_world_group"
 MCCL_WORLD_COMM_GROUP = "mccl_world_group"
-_WORLDS = (HCCL_WORLD_COMM_GROUP, NCCL_WORLD_COMM_GROUP, MCCL_WORLD_COMM_GROUP)
 _BACKENDS = {"hccl": HCCL_WORLD_COMM_GROUP, "nccl": NCCL_WORLD_COMM_GROUP, "mccl": MCCL_WORLD_COMM_GROUP}
-_SIZES = ("RANK_SIZE", "MS_WORKER_NUM", "OMPI_COMM_WORLD_SIZE")
-
-_groups: dict[str, list[int]] = {}
+_OF_DEVICES = {"CPU": "mccl", "GPU": "nccl", "Ascend": "hccl"}
 
 
 class GlobalComm:
@@ -28,87 +30,91 @@ class GlobalComm:
     CHECK_ENVS = True
 
 
-def _processes() -> int:
-    for name in _SIZES:
-        value = os.environ.get(name)
-        if value is not None:
-            if not value.isdigit() or int(value) < 1:
-                raise ValueError(message(f"{name}={value!r}", "the number of processes"))
-            if int(value) > 1:
-                return int(value)
-    return 1
-
-
 def init(backend_name: str | None = None) -> None:
-    """Makes the group of all processes; `backend_name` is 'hccl', 'nccl', 'mccl' or None.
+    """Makes the group of all processes; `backend_name` is 'hccl', 'nccl', 'mccl' or None, for that of the device.
 
-    Raises TypeError and RuntimeError for other backends, RuntimeError where the environment says that there are several processes: that is
-    not built yet.
+    A backend of another device than the one that operators run on is taken for that device's. A second call changes nothing.
+
+    Raises TypeError and RuntimeError for other backends, ValueError for an environment that does not fit, RuntimeError where the other
+    processes can't be met.
     """
     if backend_name is not None and not isinstance(backend_name, str):
         raise TypeError(message(f"init(backend_name={short(backend_name)})", f"a str, got {type(backend_name).__name__}"))
     if backend_name is not None and backend_name not in _BACKENDS:
         raise RuntimeError(message(f"init(backend_name={backend_name!r})", one_of(_BACKENDS)))
-    count = _processes()
-    if count > 1:
-        name = next(name for name in _SIZES if os.environ.get(name, "1") != "1")
-        raise RuntimeError(
-            message(
-                f"init() with {name}={count}",
-                "one process: several are not in torchspore yet",
-                hint=f"unset {name} to train in one process",
-            )
-        )
-    GlobalComm.BACKEND = backend_name or "mccl"
+    begin(backend_name)
+
+
+def begin(backend_name: str | None, place: Place | None = None, seconds: float | None = None) -> None:
+    """What `init` does, for a place that the caller knows."""
+    groups.start(place=place, seconds=seconds)
+    GlobalComm.BACKEND = backend_name or _OF_DEVICES[home()]
     GlobalComm.WORLD_COMM_GROUP = _BACKENDS[GlobalComm.BACKEND]
     GlobalComm.INITED = True
 
 
 def release() -> None:
-    """Ends communication."""
+    """Ends communication: all groups are gone. `init` may be called again."""
     GlobalComm.INITED = False
-    _groups.clear()
+    groups.stop()
 
 
-def _ranks(call: str, group: Any) -> list[int]:
+def found(call: str, group: Any) -> Group:
+    """The group of that name. Raises TypeError for no name, ValueError for no group, RuntimeError where init() is still to come."""
     if not isinstance(group, str):
         raise TypeError(message(f"{call}(group={short(group)})", f"the name of a group, got {type(group).__name__}"))
-    if group in _WORLDS:
-        return [0]
-    if group not in _groups:
+    if not groups.is_started():
+        _expect_one(call)
+    if group not in groups.WORLDS and group not in groups.names():
         raise ValueError(message(f"{call}(group={group!r})", "a group that create_group made"))
-    return _groups[group]
+    return groups.find(group)
+
+
+def _expect_one(call: str) -> None:
+    """Refuses to answer for one process where the environment says that there are more."""
+    place = environment.read()
+    if place.size > 1:
+        raise RuntimeError(message(f"{call} in one of {place.size} processes ({place.source})", "init() before it"))
+
+
+def _member(call: str, group: Any) -> Group:
+    named = found(call, group)
+    if named.rank < 0:
+        raise RuntimeError(message(
+            f"{call}(group={group!r}) in rank {groups.rank()}", f"one of the group's processes, {list(named.ranks)}",
+        ))
+    return named
 
 
 def get_rank(group: str = HCCL_WORLD_COMM_GROUP) -> int:
-    """The number of this process in the group: 0."""
-    return _ranks("get_rank", group).index(0)
+    """The number of this process in the group."""
+    return _member("get_rank", group).rank
 
 
 def get_local_rank(group: str = HCCL_WORLD_COMM_GROUP) -> int:
-    """The number of this process among those of its machine: 0."""
-    return _ranks("get_local_rank", group).index(0)
+    """The number of this process among those of the group that run on its machine."""
+    return groups.local_rank(_member("get_local_rank", group))
 
 
 def get_group_size(group: str = HCCL_WORLD_COMM_GROUP) -> int:
-    """How many processes the group has: 1."""
-    return len(_ranks("get_group_size", group))
+    """How many processes the group has."""
+    return found("get_group_size", group).size
 
 
 def get_local_rank_size(group: str = HCCL_WORLD_COMM_GROUP) -> int:
-    """How many processes of the group run on this machine: 1."""
-    return len(_ranks("get_local_rank_size", group))
+    """How many processes of the group run on this machine."""
+    return groups.local_size(_member("get_local_rank_size", group))
 
 
 def get_process_group_ranks(group: str = HCCL_WORLD_COMM_GROUP) -> list[int]:
-    """The numbers of the group's processes among all: [0]."""
-    return list(_ranks("get_process_group_ranks", group))
+    """The numbers of the group's processes among all."""
+    return list(found("get_process_group_ranks", group).ranks)
 
 
 def get_world_rank_from_group_rank(group: str, group_rank_id: int) -> int:
     """The number among all processes of the one that has `group_rank_id` in the group."""
-    ranks = _ranks("get_world_rank_from_group_rank", group)
-    if not isinstance(group_rank_id, int):
+    ranks = found("get_world_rank_from_group_rank", group).ranks
+    if isinstance(group_rank_id, bool) or not isinstance(group_rank_id, int):
         raise TypeError(message(f"get_world_rank_from_group_rank(..., {short(group_rank_id)})", "an int"))
     if not 0 <= group_rank_id < len(ranks):
         raise ValueError(message(f"get_world_rank_from_group_rank({group!r}, {group_rank_id})", f"a rank from 0 to {len(ranks) - 1}"))
@@ -117,34 +123,39 @@ def get_world_rank_from_group_rank(group: str, group_rank_id: int) -> int:
 
 def get_group_rank_from_world_rank(world_rank_id: int, group: str) -> int:
     """The number in the group of the process that is `world_rank_id` among all."""
-    ranks = _ranks("get_group_rank_from_world_rank", group)
-    if not isinstance(world_rank_id, int):
+    ranks = found("get_group_rank_from_world_rank", group).ranks
+    if isinstance(world_rank_id, bool) or not isinstance(world_rank_id, int):
         raise TypeError(message(f"get_group_rank_from_world_rank({short(world_rank_id)}, ...)", "an int"))
     if world_rank_id not in ranks:
-        raise ValueError(message(f"get_group_rank_from_world_rank({world_rank_id}, {group!r})", f"one of {ranks}"))
+        raise ValueError(message(f"get_group_rank_from_world_rank({world_rank_id}, {group!r})", f"one of {list(ranks)}"))
     return ranks.index(world_rank_id)
 
 
 def create_group(group: str, rank_ids: list[int], options: Any = None) -> None:
-    """Makes a group of the given processes; with one process, [0]. Raises TypeError and ValueError for arguments that do not fit."""
+    """Makes a group of the given processes, each of which calls this; the order of `rank_ids` is that of the group.
+
+    `options` are HCCL's own and None elsewhere. Raises TypeError and ValueError for arguments that do not fit.
+    """
     if not isinstance(group, str) or not isinstance(rank_ids, list):
         raise TypeError(message(f"create_group({short(group)}, {short(rank_ids)})", "a name and a list of ranks"))
-    if not group or rank_ids != [0]:
-        raise ValueError(message(f"create_group({group!r}, rank_ids={short(rank_ids)})", "a name and [0], the one process there is"))
-    if group in _groups or group in _WORLDS:
-        raise ValueError(message(f"create_group({group!r}, ...)", "a name that is not taken"))
-    _groups[group] = list(rank_ids)
+    if not all(isinstance(rank, int) and not isinstance(rank, bool) for rank in rank_ids):
+        raise TypeError(message(f"create_group({group!r}, rank_ids={short(rank_ids)})", "a list of ints"))
+    if options is not None:
+        raise ValueError(message(f"create_group(options={short(options)})", "None: the buffers of a group are torch's own"))
+    if not groups.is_started():
+        _expect_one("create_group")
+    if not group or not rank_ids:
+        raise ValueError(message(f"create_group({group!r}, rank_ids={short(rank_ids)})", "a name and at least one rank"))
+    groups.create(group, rank_ids)
 
 
 def destroy_group(group: str) -> None:
     """Forgets a group. Raises ValueError for the group of all processes."""
-    if group in _WORLDS:
-        raise ValueError(message(f"destroy_group({group!r})", "a group that create_group made"))
-    _ranks("destroy_group", group)
-    del _groups[group]
+    found("destroy_group", group)
+    groups.destroy(group)
 
 
 def get_comm_name(group: str = HCCL_WORLD_COMM_GROUP) -> str:
     """The name of the group within the backend: the group's own."""
-    _ranks("get_comm_name", group)
+    found("get_comm_name", group)
     return group

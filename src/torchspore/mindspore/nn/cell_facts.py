@@ -4,6 +4,8 @@ from __future__ import annotations
 from collections import OrderedDict
 from typing import Any
 
+from torchspore.engine.graph import dispatch
+from torchspore.engine.shard import splits
 from torchspore.engine.tensor import TensorBase
 
 
@@ -59,8 +61,12 @@ class CellFacts:
 
     @property
     def parameter_layout_dict(self) -> dict[str, Any]:
-        """How each Parameter is cut among devices, by name: none is, in one process."""
-        return self.__dict__.setdefault("_parameter_layout_dict", {})  # type: ignore[no-any-return]
+        """How each Parameter is cut among devices, by name, once a graph was split.
+
+        A list of the device matrix, the tensor map, the shape of a part, 0, True and the group that shares it: '' here.
+        """
+        own: dict[str, Any] = self.__dict__.setdefault("_parameter_layout_dict", {})
+        return own or splits.layouts(dispatch.graphs(self))
 
     @parameter_layout_dict.setter
     def parameter_layout_dict(self, value: dict[str, Any]) -> None:

@@ -33,6 +33,7 @@ from torchspore.mindspore.ops import (
     matrices,
     methods,
     more_losses,
+    neighbours,
     normalization,
     pads,
     pairs,
@@ -134,7 +135,7 @@ def _names() -> dict[str, Any]:
             found[operator.name] = operator.function
         if operator.primitive is not None:
             found[operator.primitive.__name__] = operator.primitive
-    found.update({primitive.__name__: primitive for primitive in collective.PRIMITIVES})
+    found.update({primitive.__name__: primitive for primitive in (*collective.PRIMITIVES, *neighbours.PRIMITIVES)})
     found.update({alias: found[name] for alias, name in ALIASES.items() if name in found})
     found.update(Pull=parameter_server.Pull, Push=parameter_server.Push)
     found.update(sparse_tensors.FUNCTIONS)

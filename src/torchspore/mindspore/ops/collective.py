@@ -1,7 +1,6 @@
-"""Collective operators, for a group of one process: what is sent comes back, and its gradient is that of a copy.
+"""Collective operators: exchanges in which every process of a group takes part, with MindSpore's gradients.
 
-A group of several processes can't exist here yet: `communication.init` and `create_group` refuse it. So whatever names another process than
-rank 0 is refused, at the constructor where the program wrote it.
+A group of one process gives a copy of what is sent. Ranks that a constructor takes are places in its group.
 """
 from __future__ import annotations
 
@@ -11,8 +10,10 @@ from typing import Any
 import torch
 
 from torchspore.base.text import message, one_of, short
-from torchspore.mindspore.communication.management import HCCL_WORLD_COMM_GROUP, get_group_size
-from torchspore.mindspore.ops.declare import op
+from torchspore.engine.comm import groups
+from torchspore.engine.comm.groups import Group
+from torchspore.mindspore.communication.management import HCCL_WORLD_COMM_GROUP, found
+from torchspore.mindspore.ops.declare import part_of
 from torchspore.mindspore.ops.primitive import Primitive
 
 WORLD = HCCL_WORLD_COMM_GROUP
@@ -31,21 +32,107 @@ class ReduceOp:
 KINDS = (ReduceOp.SUM, ReduceOp.MAX, ReduceOp.MIN, ReduceOp.PROD, ReduceOp.AVG)
 
 
-@op()
-def _own_share(x: torch.Tensor) -> torch.Tensor:
-    """What a group of one computes of its only share: a copy, so that the result can be written to."""
-    return x.clone()
+# ---- on torch tensors; `engine.comm.collectives` is loaded by the first exchange
 
 
-class _Collective(Primitive):
-    """What collectives share: a group, and one process in it."""
+@part_of("AllReduce")
+def _all_reduce(x: torch.Tensor, kind: str, group: Group) -> torch.Tensor:
+    from torchspore.engine.comm import collectives
+
+    return collectives.all_reduce(x, kind, group)
+
+
+@part_of("Reduce")
+def _reduce(x: torch.Tensor, place: int, kind: str, group: Group) -> torch.Tensor:
+    from torchspore.engine.comm import collectives
+
+    return collectives.reduce(x, place, kind, group)
+
+
+@part_of("ReduceScatter")
+def _reduce_scatter(x: torch.Tensor, kind: str, group: Group) -> torch.Tensor:
+    from torchspore.engine.comm import collectives
+
+    return collectives.reduce_scatter(x, kind, group)
+
+
+@part_of("AllGather")
+def _all_gather(x: torch.Tensor, group: Group) -> torch.Tensor:
+    from torchspore.engine.comm import collectives
+
+    return collectives.all_gather(x, group)
+
+
+@part_of("CollectiveGather")
+def _gather(x: torch.Tensor, place: int, group: Group) -> torch.Tensor:
+    from torchspore.engine.comm import collectives
+
+    return collectives.gather(x, place, group)
+
+
+@part_of("CollectiveScatter")
+def _scatter(x: torch.Tensor, place: int, group: Group) -> torch.Tensor:
+    from torchspore.engine.comm import collectives
+
+    return collectives.scatter(x, place, group)
+
+
+@part_of("Broadcast")
+def _broadcast(x: torch.Tensor, place: int, group: Group) -> torch.Tensor:
+    from torchspore.engine.comm import collectives
+
+    return collectives.broadcast(x, place, group)
+
+
+@part_of("AlltoAll")
+def _all_to_all(x: torch.Tensor, split_axis: int, concat_axis: int, group: Group) -> torch.Tensor:
+    from torchspore.engine.comm import collectives
+
+    return collectives.all_to_all(x, group, split_axis, concat_axis)
+
+
+@part_of("AlltoAllV")
+def _all_to_all_uneven(x: torch.Tensor, sent: Sequence[int], received: Sequence[int], group: Group) -> torch.Tensor:
+    from torchspore.engine.comm import collectives
+
+    return collectives.all_to_all_uneven(x, group, received, sent)
+
+
+@part_of("AllGatherV")
+def _all_gather_uneven(x: torch.Tensor, lengths: Sequence[int], group: Group) -> torch.Tensor:
+    from torchspore.engine.comm import collectives
+
+    return collectives.all_gather_uneven(x, lengths, group)
+
+
+@part_of("ReduceScatterV")
+def _reduce_scatter_uneven(x: torch.Tensor, lengths: Sequence[int], kind: str, group: Group) -> torch.Tensor:
+    from torchspore.engine.comm import collectives
+
+    return collectives.reduce_scatter_uneven(x, lengths, kind, group)
+
+
+# ---- what users see
+
+
+class Collective(Primitive):
+    """What collectives share: a group, and checks of what is said about its processes."""
 
     def __init__(self, group: Any, **attributes: Any) -> None:
         super().__init__(type(self).__name__)
         for name, value in {**attributes, "group": group}.items():
             self.add_prim_attr(name, value)
         self._expect("group", group, str)
-        self.add_prim_attr("rank_size", 1)
+        self.add_prim_attr("rank_size", self._size())
+
+    def _size(self) -> int:
+        """How many processes the group has; 1 for one that is still to be made."""
+        known = self.group in groups.WORLDS or self.group in groups.names()
+        return groups.find(self.group).size if known else 1
+
+    def _found(self) -> Group:
+        """The group, at a call."""
+        return found(self.name, self.group)
 
     def _expect(self, argument: str, value: Any, kind: type) -> None:
         if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
@@ -54,84 +141,104 @@ class _Collective(Primitive):
 
     def _expect_rank(self, argument: str, value: Any) -> None:
         self._expect(argument, value, int)
-        if value != 0:
-            raise ValueError(message(f"{self.name}({argument}={value})", "0, the only process there is"))
+        if not 0 <= value < self.rank_size:
+            expected = "0, the only process there is" if self.rank_size == 1 else f"a place in the group, 0 to {self.rank_size - 1}"
+            raise ValueError(message(f"{self.name}({argument}={value})", expected))
 
     def _expect_kind(self, op: Any) -> None:
         self._expect("op", op, str)
         if op not in KINDS:
             raise ValueError(message(f"{self.name}(op={op!r})", one_of(KINDS)))
 
-    def _share(self, x: Any) -> Any:
-        get_group_size(self.group)
+    def _numbers_only(self, x: Any) -> Any:
         if getattr(x, "dtype", None) is not None and str(x.dtype) == "Bool":
             raise TypeError(message(f"{self.name}: a Tensor of bool", "a Tensor of numbers"))
-        return _own_share(x)
-
-    def __call__(self, input_x: Any) -> Any:
-        return self._share(input_x)
+        return x
 
 
-class AllReduce(_Collective):
+class AllReduce(Collective):
     """The sum, product, largest or smallest value or mean of `input_x` over all processes of the group, for each of them."""
 
     def __init__(self, op: str = ReduceOp.SUM, group: str = WORLD) -> None:
         super().__init__(group, op=op, fusion=0, index=0)
         self._expect_kind(op)
 
+    def __call__(self, input_x: Any) -> Any:
+        return _all_reduce(self._numbers_only(input_x), self.op, self._found())
 
-class Reduce(_Collective):
-    """The same as AllReduce, for the process `dest_rank` alone."""
+
+class Reduce(Collective):
+    """The same as AllReduce, for the process `dest_rank` alone; the others get their own `input_x`."""
 
     def __init__(self, dest_rank: int, op: str = ReduceOp.SUM, group: str = WORLD) -> None:
         super().__init__(group, dest_rank=dest_rank, op=op)
         self._expect_rank("dest_rank", dest_rank)
         self._expect_kind(op)
 
+    def __call__(self, input_x: Any) -> Any:
+        return _reduce(self._numbers_only(input_x), self.dest_rank, self.op, self._found())
 
-class ReduceScatter(_Collective):
+
+class ReduceScatter(Collective):
     """The share of this process, along axis 0, of what AllReduce gives."""
 
     def __init__(self, op: str = ReduceOp.SUM, group: str = WORLD) -> None:
         super().__init__(group, op=op, fusion=0)
         self._expect_kind(op)
 
+    def __call__(self, input_x: Any) -> Any:
+        return _reduce_scatter(self._numbers_only(input_x), self.op, self._found())
 
-class AllGather(_Collective):
+
+class AllGather(Collective):
     """`input_x` of all processes, one after the other along axis 0."""
 
     def __init__(self, group: str = WORLD) -> None:
         super().__init__(group, fusion=0)
 
+    def __call__(self, input_x: Any) -> Any:
+        return _all_gather(self._numbers_only(input_x), self._found())
 
-class CollectiveGather(_Collective):
-    """The same as AllGather, for the process `dest_rank` alone."""
+
+class CollectiveGather(Collective):
+    """The same as AllGather, for the process `dest_rank` alone; the others get zeros."""
 
     def __init__(self, dest_rank: int, group: str = WORLD) -> None:
         super().__init__(group, dest_rank=dest_rank)
         self._expect_rank("dest_rank", dest_rank)
 
+    def __call__(self, input_x: Any) -> Any:
+        return _gather(self._numbers_only(input_x), self.dest_rank, self._found())
 
-class CollectiveScatter(_Collective):
-    """The share of this process, along axis 0, of the `input_x` of process `src_rank`."""
+
+class CollectiveScatter(Collective):
+    """The share of this process, along axis 0, of the `input_x` of process `src_rank`; those of the others have its shape."""
 
     def __init__(self, src_rank: int = 0, group: str = WORLD) -> None:
         super().__init__(group, src_rank=src_rank)
         self._expect_rank("src_rank", src_rank)
 
+    def __call__(self, input_x: Any) -> Any:
+        return _scatter(self._numbers_only(input_x), self.src_rank, self._found())
 
-class Broadcast(_Collective):
-    """The Tensors of process `root_rank`, for all processes: a tuple of as many as are given, alone or in a tuple."""
+
+class Broadcast(Collective):
+    """The Tensors of process `root_rank`, for all processes: a tuple of as many as are given, alone or in a tuple.
+
+    As in MindSpore the gradient of each process is its own; it is not summed at the root.
+    """
 
     def __init__(self, root_rank: int, group: str = WORLD) -> None:
         super().__init__(group, root_rank=root_rank)
         self._expect_rank("root_rank", root_rank)
 
     def __call__(self, input_x: Any) -> Any:
-        return tuple(self._share(x) for x in (input_x if isinstance(input_x, (tuple, list)) else (input_x,)))
+        group = self._found()
+        given = input_x if isinstance(input_x, (tuple, list)) else (input_x,)
+        return tuple(_broadcast(self._numbers_only(x), self.root_rank, group) for x in given)
 
 
-class AlltoAll(_Collective):
+class AlltoAll(Collective):
     """`input_x` in `split_count` blocks along `split_dim`, one for each process; what comes is joined along `concat_dim`."""
 
     def __init__(self, split_count: int, split_dim: int, concat_dim: int, group: str = WORLD) -> None:
@@ -140,16 +247,17 @@ class AlltoAll(_Collective):
             self._expect(name, value, int)
 
     def __call__(self, input_x: Any) -> Any:
-        if self.split_count != 1:
-            raise ValueError(message(f"AlltoAll(split_count={self.split_count})", "1, the number of processes"))
+        group = self._found()
+        if self.split_count != group.size:
+            raise ValueError(message(f"AlltoAll(split_count={self.split_count})", f"{group.size}, the number of processes"))
         for name in ("split_dim", "concat_dim"):
             axis = getattr(self, name)
             if not -input_x.ndim <= axis < input_x.ndim:
                 raise ValueError(message(f"AlltoAll({name}={axis}) of a Tensor of rank {input_x.ndim}", "one of its axes"))
-        return self._share(input_x)
+        return _all_to_all(self._numbers_only(input_x), self.split_dim, self.concat_dim, group)
 
 
-class AlltoAllV(_Collective):
+class AlltoAllV(Collective):
     """Shares of a flat `input_x` of `send_numel_list` times `block_size` elements, one for each process."""
 
     def __init__(self, group: str = WORLD, block_size: int = 1) -> None:
@@ -157,79 +265,80 @@ class AlltoAllV(_Collective):
         self._expect("block_size", block_size, int)
 
     def __call__(self, input_x: Any, send_numel_list: Any, recv_numel_list: Any) -> Any:
-        sent, received = _numbers(send_numel_list), _numbers(recv_numel_list)
-        if len(sent) != 1 or sent != received:
-            raise ValueError(message(f"AlltoAllV: {sent} elements sent and {received} received", "one number each, and equal ones"))
-        length = sent[0] * self.block_size
-        if input_x.ndim != 1 or input_x.shape[0] != length:
-            raise ValueError(message(f"AlltoAllV: a Tensor of shape {input_x.shape}", f"the shape ({length},)"))
-        return self._share(input_x)
+        group = self._found()
+        sent, received = numbers(send_numel_list), numbers(recv_numel_list)
+        if len(sent) != group.size or len(received) != group.size or (group.size == 1 and sent != received):
+            each = "one number each, and equal ones" if group.size == 1 else f"{group.size} numbers each"
+            raise ValueError(message(f"AlltoAllV: {sent} elements sent and {received} received", each))
+        return self._shares(input_x, sent, received, group)
+
+    def _shares(self, x: Any, sent: list[int], received: list[int], group: Group) -> Any:
+        sent, received = [n * self.block_size for n in sent], [n * self.block_size for n in received]
+        if x.ndim != 1 or x.shape[0] != sum(sent):
+            raise ValueError(message(f"{self.name}: a Tensor of shape {x.shape}", f"the shape ({sum(sent)},)"))
+        return _all_to_all_uneven(self._numbers_only(x), sent, received, group)
 
 
-class Barrier(_Collective):
+class AlltoAllVC(AlltoAllV):
+    """AlltoAllV by `send_count_matrix`, one for all: row i has how many elements process i sends to each, or column i with `transpose`."""
+
+    def __init__(self, group: str = WORLD, block_size: int = 1, transpose: bool = False) -> None:
+        super().__init__(group, block_size)
+        self.add_prim_attr("transpose", transpose)
+
+    def __call__(self, input_x: Any, send_count_matrix: Any) -> Any:
+        group = self._found()
+        flat = numbers(send_count_matrix)
+        if len(flat) != group.size ** 2:
+            raise ValueError(message(f"AlltoAllVC: a matrix of {len(flat)} numbers", f"{group.size} times {group.size}"))
+        rows = [flat[at:at + group.size] for at in range(0, len(flat), group.size)]
+        if self.transpose:
+            rows = [list(column) for column in zip(*rows)]
+        return self._shares(input_x, rows[group.rank], [row[group.rank] for row in rows], group)
+
+
+class AllGatherV(Collective):
+    """Flat Tensors of `output_split_sizes` elements, one of each process, one after the other."""
+
+    def __init__(self, group: str = WORLD) -> None:
+        super().__init__(group)
+
+    def __call__(self, input_x: Any, output_split_sizes: Any) -> Any:
+        return _all_gather_uneven(self._numbers_only(input_x), numbers(output_split_sizes), self._found())
+
+
+class ReduceScatterV(Collective):
+    """The share of this process of what AllReduce gives of a flat Tensor, in shares of `input_split_sizes` elements."""
+
+    def __init__(self, op: str = ReduceOp.SUM, group: str = WORLD) -> None:
+        super().__init__(group, op=op)
+        self._expect_kind(op)
+
+    def __call__(self, input_x: Any, input_split_sizes: Any) -> Any:
+        return _reduce_scatter_uneven(self._numbers_only(input_x), numbers(input_split_sizes), self.op, self._found())
+
+
+class Barrier(Collective):
     """Waits until all processes of the group are here."""
 
     def __init__(self, group: str = WORLD) -> None:
         super().__init__(group)
 
     def __call__(self) -> None:
-        get_group_size(self.group)
+        group = self._found()
+        if group.size > 1:
+            from torchspore.engine.comm import collectives
+
+            collectives.barrier(group)
 
 
-class _Pair(_Collective):
-    """What goes from one process to another one: with one process there is none."""
-
-    def _refuse(self, argument: str, rank: Any) -> None:
-        self._expect(argument, rank, int)
-        hint = "call it where get_group_size() > 1"
-        raise ValueError(message(f"{self.name}({argument}={rank})", "another process: this training has one", hint=hint))
-
-
-class Send(_Pair):
-    """Sends a Tensor to the process `dest_rank`; refused at the call while there is one process."""
-
-    def __init__(self, sr_tag: int, dest_rank: int, group: str = WORLD, group_back: str = WORLD) -> None:
-        super().__init__(group, sr_tag=sr_tag, dest_rank=dest_rank, group_back=group_back)
-
-    def __call__(self, input_x: Any) -> Any:
-        self._refuse("dest_rank", self.dest_rank)
-
-
-class Receive(_Pair):
-    """Receives a Tensor of `shape` and `dtype` from the process `src_rank`; refused at the call while there is one process."""
-
-    def __init__(self, sr_tag: int, src_rank: int, shape: Any, dtype: Any, group: str = WORLD, group_back: str = WORLD) -> None:
-        super().__init__(group, sr_tag=sr_tag, src_rank=src_rank, shape=shape, dtype=dtype, group_back=group_back)
-
-    def __call__(self, input_x: Any = None) -> Any:
-        self._refuse("src_rank", self.src_rank)
-
-
-class NeighborExchange(_Pair):
-    """Sends `input_x`, a tuple, to `send_rank_ids` and receives a tuple from `recv_rank_ids`: with one process both lists are empty."""
-
-    def __init__(
-        self, send_rank_ids: Any, recv_rank_ids: Any, recv_shapes: Any, send_shapes: Any, recv_type: Any, group: str = WORLD,
-    ) -> None:
-        super().__init__(
-            group, send_rank_ids=send_rank_ids, recv_rank_ids=recv_rank_ids, recv_shapes=recv_shapes, send_shapes=send_shapes,
-            recv_type=recv_type,
-        )
-
-    def __call__(self, input_x: Any) -> Any:
-        for argument in ("send_rank_ids", "recv_rank_ids"):
-            for rank in getattr(self, argument):
-                self._refuse(argument, rank)
-        if len(input_x) != 0:
-            raise ValueError(message(f"NeighborExchange: {len(input_x)} Tensors to send", "none, as send_rank_ids says"))
-        return ()
-
-
-def _numbers(values: Any) -> list[int]:
-    return [int(value) for value in (values.tolist() if hasattr(values, "tolist") else values)]
+def numbers(values: Any) -> list[int]:
+    """The ints of a list, a tuple or a Tensor, rows one after the other."""
+    listed = values.tolist() if hasattr(values, "tolist") else values
+    return [n for value in listed for n in (numbers(value) if isinstance(value, (list, tuple)) else [int(value)])]
 
 
 PRIMITIVES: Sequence[type[Primitive]] = (
-    AllGather, AllReduce, AlltoAll, AlltoAllV, Barrier, Broadcast, CollectiveGather, CollectiveScatter, NeighborExchange, Receive, Reduce,
-    ReduceScatter, Send,
+    AllGather, AllGatherV, AllReduce, AlltoAll, AlltoAllV, AlltoAllVC, Barrier, Broadcast, CollectiveGather, CollectiveScatter, Reduce,
+    ReduceScatter, ReduceScatterV,
 )

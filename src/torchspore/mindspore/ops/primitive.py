@@ -57,8 +57,13 @@ class Primitive:
         return self.add_prim_attr("primitive_target", device_target)
 
     def shard(self, in_strategy: Any = None, out_strategy: Any = None) -> Primitive:
-        """Keeps the sharding strategies for semi-automatic parallel runs; gives the primitive back."""
+        """Says how the inputs, and the results, are cut among devices; gives the primitive back.
+
+        A strategy is a tuple with a tuple of numbers for each Tensor: into how many parts each of its dimensions is cut.
+        """
         self.out_strategy = out_strategy
+        if in_strategy is not None:
+            self.__class__ = _laying_out(type(self))
         return self.add_prim_attr("in_strategy", in_strategy)
 
     def recompute(self, mode: bool = True) -> Primitive:
@@ -68,6 +73,21 @@ class Primitive:
     def __repr__(self) -> str:
         shown = {key: value for key, value in self.attrs.items() if key not in self._repr_ignore_list}
         return f"Prim[{self.name}]<{', '.join(f'{key}={value}' for key, value in shown.items())}>"
+
+
+@functools.cache
+def _laying_out(cls: type[Primitive]) -> type[Primitive]:
+    """The class of primitives that have a strategy: where graphs are split, their calls lay inputs and results out."""
+    if "_laid_out" in cls.__dict__:
+        return cls
+
+    def __call__(self: Primitive, *args: Any, **kwargs: Any) -> Any:
+        from torchspore.engine.shard import calls
+
+        return calls.laid_out(self, functools.partial(cls.__call__, self), args, kwargs)
+
+    body = {"__call__": __call__, "__doc__": cls.__doc__, "__module__": cls.__module__, "__qualname__": cls.__qualname__, "_laid_out": True}
+    return type(cls.__name__, (cls,), body)
 
 
 class PrimitiveWithInfer(Primitive):

@@ -1,31 +1,19 @@
-"""`mindspore.mint.distributed`: groups of processes and exchanges between them, for a training of one process."""
+"""`mindspore.mint.distributed`: groups of processes and exchanges between them."""
 from torchspore.mindspore.mint.distributed.exchange import (
-    P2POp,
     all_gather,
     all_gather_into_tensor,
     all_gather_into_tensor_uneven,
-    all_gather_object,
     all_reduce,
     all_to_all,
     all_to_all_single,
     barrier,
-    batch_isend_irecv,
     broadcast,
-    broadcast_object_list,
     gather,
-    gather_object,
-    irecv,
-    isend,
-    recv,
-    recv_object_list,
     reduce,
     reduce_scatter,
     reduce_scatter_tensor,
     reduce_scatter_tensor_uneven,
     scatter,
-    scatter_object_list,
-    send,
-    send_object_list,
 )
 from torchspore.mindspore.mint.distributed.groups import (
     destroy_process_group,
@@ -39,6 +27,20 @@ from torchspore.mindspore.mint.distributed.groups import (
     is_available,
     is_initialized,
     new_group,
+)
+from torchspore.mindspore.mint.distributed.pairs import (
+    P2POp,
+    all_gather_object,
+    batch_isend_irecv,
+    broadcast_object_list,
+    gather_object,
+    irecv,
+    isend,
+    recv,
+    recv_object_list,
+    scatter_object_list,
+    send,
+    send_object_list,
 )
 
 __all__ = [

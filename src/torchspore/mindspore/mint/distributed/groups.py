@@ -1,13 +1,17 @@
-"""The groups of `mint.distributed`, on those of `mindspore.communication`: one process, rank 0 of 1."""
+"""The groups of `mint.distributed`, on those of `mindspore.communication`."""
 from __future__ import annotations
 
+import re
 from datetime import timedelta
 from typing import Any
 
 from torchspore.base.text import message, one_of, short
+from torchspore.engine.comm import environment
+from torchspore.engine.comm.environment import ALONE, Place
 from torchspore.mindspore.communication import management
 
 _BACKENDS = ("hccl", "nccl", "mccl")
+_ADDRESS = re.compile(r"tcp://.+:\d+")
 _made = 0
 
 
@@ -30,37 +34,46 @@ def is_initialized() -> bool:
     return management.GlobalComm.INITED
 
 
-def _one_process(world_size: int, rank: int) -> None:
-    for key, value, allowed in (("world_size", world_size, (-1, 1)), ("rank", rank, (-1, 0))):
+def _place(init_method: str | None, world_size: int, rank: int) -> Place | None:
+    """Where this process stands, as the arguments say; None for what the environment says."""
+    for key, value in (("world_size", world_size), ("rank", rank)):
         if isinstance(value, bool) or not isinstance(value, int):
             raise TypeError(message(f"init_process_group({key}={short(value)})", f"an int, got {type(value).__name__}"))
-        if value not in allowed:
-            raise ValueError(message(
-                f"init_process_group({key}={value})", f"{allowed[1]}: several processes are not in torchspore yet",
-            ))
+    if world_size in (-1, 1) and rank in (-1, 0):
+        return ALONE if world_size == 1 else None
+    found = environment.read()
+    if found.size > 1 and world_size in (-1, found.size) and rank in (-1, found.rank):
+        return None
+    if not 0 <= rank < world_size:
+        hint = "write both, or start the processes by `torchspore workers` or msrun, which say it in the environment"
+        raise ValueError(message(
+            f"init_process_group(world_size={world_size}, rank={rank})", "a rank among world_size processes", hint=hint,
+        ))
+    host, _, port = (init_method or f"tcp://{environment.HOST}:{environment.PORT}").removeprefix("tcp://").rpartition(":")
+    return Place(rank, world_size, -1, -1, host.strip("[]"), int(port), "init_process_group(world_size, rank)")
 
 
 def init_process_group(
     backend: str = "hccl", init_method: str | None = None, timeout: Any = None, world_size: int = -1, rank: int = -1, store: Any = None,
     group_name: str = "", pg_options: Any = None, device_id: Any = None,
 ) -> None:
-    """Makes the group of all processes, which is this one: nobody is met at `init_method` ('tcp://...') nor waited for.
+    """Makes the group of all processes, which meet at `init_method` ('tcp://host:port') or where the environment says.
 
-    Raises ValueError for several processes, a `store`, `pg_options` or a device of its own: `set_device` chooses that.
+    Raises ValueError for a rank that is not among `world_size` processes, a `store`, `pg_options` or a device of its own: `set_device`
+    chooses that.
     """
     if backend not in _BACKENDS:
         raise (ValueError if isinstance(backend, str) else TypeError)(message(f"init_process_group({short(backend)})", one_of(_BACKENDS)))
-    if init_method is not None and not (isinstance(init_method, str) and init_method.startswith("tcp://")):
+    if init_method is not None and not (isinstance(init_method, str) and _ADDRESS.fullmatch(init_method)):
         raise ValueError(message(f"init_process_group(init_method={short(init_method)})", "None or a text such as 'tcp://127.0.0.1:8118'"))
     if timeout is not None and not isinstance(timeout, timedelta):
         raise TypeError(message(f"init_process_group(timeout={short(timeout)})", "None or a timedelta"))
     for key, value in (("store", store), ("pg_options", pg_options), ("device_id", device_id)):
         if value is not None:
-            raise ValueError(message(f"init_process_group({key}={short(value)})", "None: there is one process, on set_device's device"))
+            raise ValueError(message(f"init_process_group({key}={short(value)})", "None: a store and options are made here"))
     if group_name:
         raise ValueError(message(f"init_process_group(group_name={short(group_name)})", "'': the group has the backend's own name"))
-    _one_process(world_size, rank)
-    management.init(backend)
+    management.begin(backend, _place(init_method, world_size, rank), None if timeout is None else timeout.total_seconds())
 
 
 def destroy_process_group(group: str | None = None) -> None:
@@ -72,12 +85,12 @@ def destroy_process_group(group: str | None = None) -> None:
 
 
 def get_rank(group: str | None = None) -> int:
-    """The number of this process in the group: 0."""
+    """The number of this process in the group."""
     return management.get_rank(named(group))
 
 
 def get_world_size(group: str | None = None) -> int:
-    """How many processes the group has: 1."""
+    """How many processes the group has."""
     return management.get_group_size(named(group))
 
 
@@ -121,5 +134,5 @@ def get_group_rank(group: str | None, global_rank: int) -> int:
 
 
 def get_process_group_ranks(group: str | None = None) -> list[int]:
-    """The numbers of the group's processes among all: [0]."""
+    """The numbers of the group's processes among all."""
     return management.get_process_group_ranks(named(group))

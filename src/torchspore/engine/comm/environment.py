@@ -1,0 +1,193 @@
+"""What the environment says of this process and the others: torchrun's variables, MindSpore's, mpirun's, or a table of ranks.
+
+| who sets them | variables |
+|---|---|
+| torchrun, `torchspore workers`, PyTorchJob, Ray Train | RANK, WORLD_SIZE, LOCAL_RANK, LOCAL_WORLD_SIZE, MASTER_ADDR, MASTER_PORT |
+| MindSpore's msrun and dynamic cluster | MS_ROLE, MS_WORKER_NUM, MS_NODE_ID, MS_SCHED_HOST, MS_SCHED_PORT |
+| mpirun | OMPI_COMM_WORLD_RANK, _SIZE, _LOCAL_RANK, _LOCAL_SIZE |
+| a table of ranks | RANK_TABLE_FILE or MINDSPORE_HCCL_CONFIG_PATH, RANK_ID |
+| by hand | RANK_ID, RANK_SIZE |
+
+The first row that is there counts.
+"""
+from __future__ import annotations
+
+import json
+import os
+import zlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from torchspore.base.text import message
+
+HOST, PORT = "127.0.0.1", 8118
+"""Where the processes meet when nobody says: MindSpore's own defaults."""
+_TABLES = ("RANK_TABLE_FILE", "MINDSPORE_HCCL_CONFIG_PATH")
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a process stands among all of a run, and where they meet. A rank of -1 is given by who comes first."""
+
+    rank: int
+    size: int
+    local_rank: int
+    local_size: int
+    host: str = HOST
+    port: int = PORT
+    source: str = "nothing"
+    """The variables that said so."""
+    role: str = "worker"
+    """'worker', or 'scheduler' for a process that only waits for the workers."""
+    seconds: float | None = None
+    """How long to wait for the others, where the environment says."""
+
+
+ALONE = Place(0, 1, 0, 1)
+
+
+def read(variables: Mapping[str, str] = os.environ) -> Place:
+    """The place of this process as the environment has it; `ALONE` where it says nothing of others.
+
+    Raises ValueError for what is no number, a rank out of range, a table that can't be read.
+    """
+    if variables.get("MS_SIMULATION_LEVEL"):         # one process stands for the others: nobody is waited for
+        return ALONE
+    for found in (_torchrun, _mindspore, _mpi, _table, _by_hand):
+        place = found(variables)
+        if place is not None:
+            return _checked(place)
+    return ALONE
+
+
+def _number(variables: Mapping[str, str], name: str, usual: int | None = None) -> int:
+    text = variables.get(name)
+    if text is None or text == "":
+        if usual is None:
+            raise ValueError(message(f"init(): {name} is not set", f"{name}, which says which of the processes this is"))
+        return usual
+    try:
+        return int(text)
+    except ValueError:
+        raise ValueError(message(f"{name}={text!r}", "a number")) from None
+
+
+def _checked(place: Place) -> Place:
+    if place.size < 1:
+        raise ValueError(message(f"{place.source}: {place.size} processes", "at least one"))
+    if place.rank >= place.size or place.rank < -1:
+        raise ValueError(message(
+            f"{place.source}: rank {place.rank} of {place.size} processes", f"a rank from 0 to {place.size - 1}",
+        ))
+    if not 0 < place.port < 65536:
+        raise ValueError(message(f"{place.source}: port {place.port}", "a port from 1 to 65535"))
+    return place
+
+
+def _torchrun(variables: Mapping[str, str]) -> Place | None:
+    if "RANK" not in variables or "WORLD_SIZE" not in variables:
+        return None
+    size = _number(variables, "WORLD_SIZE")
+    rank = _number(variables, "RANK")
+    if rank < 0:
+        raise ValueError(message(f"RANK={rank}", f"a rank from 0 to {size - 1}"))
+    local = _number(variables, "LOCAL_WORLD_SIZE", size if "LOCAL_RANK" not in variables else -1)
+    return Place(
+        rank, size, _number(variables, "LOCAL_RANK", rank), local, variables.get("MASTER_ADDR") or HOST,
+        _number(variables, "MASTER_PORT", PORT), "RANK, WORLD_SIZE", seconds=_patience(variables),
+    )
+
+
+def _mindspore(variables: Mapping[str, str]) -> Place | None:
+    role = variables.get("MS_ROLE")
+    if role is None or "MS_WORKER_NUM" not in variables:
+        return None
+    if role not in ("MS_WORKER", "MS_SCHED"):
+        raise ValueError(message(f"MS_ROLE={role!r}", "'MS_WORKER' or 'MS_SCHED'"))
+    size = _number(variables, "MS_WORKER_NUM")
+    rank = _number(variables, "MS_NODE_ID", -1) if role == "MS_WORKER" else -1
+    host = variables.get("MS_SCHED_HOST") or HOST
+    return Place(
+        rank, size, _number(variables, "LOCAL_RANK", -1 if rank < 0 else _number(variables, "DEVICE_ID", rank)), -1, host,
+        _number(variables, "MS_SCHED_PORT", PORT), "MS_ROLE, MS_WORKER_NUM", "worker" if role == "MS_WORKER" else "scheduler",
+        _patience(variables),
+    )
+
+
+def _patience(variables: Mapping[str, str]) -> float | None:
+    text = variables.get("MS_TOPO_TIMEOUT")
+    return None if not text else float(_number(variables, "MS_TOPO_TIMEOUT"))
+
+
+def _mpi(variables: Mapping[str, str]) -> Place | None:
+    if "OMPI_COMM_WORLD_SIZE" not in variables:
+        return None
+    size, rank = _number(variables, "OMPI_COMM_WORLD_SIZE"), _number(variables, "OMPI_COMM_WORLD_RANK")
+    local_size = _number(variables, "OMPI_COMM_WORLD_LOCAL_SIZE", size)
+    host = variables.get("MASTER_ADDR") or variables.get("MS_SCHED_HOST")
+    if host is None:
+        if local_size != size:
+            hint = "write mpirun -x MASTER_ADDR=HOST_OF_RANK_0 -x MASTER_PORT=29500 ..."
+            raise ValueError(message(f"mpirun with {size} processes, {local_size} of them here", "MASTER_ADDR: where they meet", hint=hint))
+        host = HOST
+    port = variables.get("MASTER_PORT") or variables.get("MS_SCHED_PORT")
+    # Two jobs of mpirun on one machine must not meet: the job's own name gives the port.
+    job = variables.get("PMIX_NAMESPACE") or variables.get("OMPI_MCA_ess_base_jobid") or ""
+    usual = 20000 + zlib.crc32(job.encode()) % 20000 if job else PORT
+    return Place(
+        rank, size, _number(variables, "OMPI_COMM_WORLD_LOCAL_RANK", rank), local_size, host,
+        usual if port is None else _number({"MASTER_PORT": port}, "MASTER_PORT"), "OMPI_COMM_WORLD_RANK, OMPI_COMM_WORLD_SIZE",
+        seconds=_patience(variables),
+    )
+
+
+def _table(variables: Mapping[str, str]) -> Place | None:
+    name = next((name for name in _TABLES if variables.get(name)), None)
+    if name is None:
+        return None
+    servers = _servers(name, Path(variables[name]))
+    size = sum(len(devices) for _, devices in servers)
+    if size < 2:
+        return None
+    rank = _number(variables, "RANK_ID")
+    for _, devices in servers:
+        if rank in devices:
+            return Place(
+                rank, size, devices.index(rank), len(devices), variables.get("MASTER_ADDR") or servers[0][0],
+                _number(variables, "MASTER_PORT", _number(variables, "MS_SCHED_PORT", PORT)), f"{name}, RANK_ID",
+                seconds=_patience(variables),
+            )
+    raise ValueError(message(f"RANK_ID={rank} with {name}={variables[name]}", f"one of the table's {size} ranks"))
+
+
+def _servers(name: str, path: Path) -> list[tuple[str, list[int]]]:
+    """The address of each machine of a table of ranks, with the ranks that it has."""
+    try:
+        table: Any = json.loads(path.read_text())
+        servers = [
+            (str(server["server_id"]), [int(device["rank_id"]) for device in server["device"]]) for server in table["server_list"]
+        ]
+    except OSError as error:
+        raise ValueError(message(f"{name}={path}", f"a file that can be read ({error.strerror})")) from None
+    except (ValueError, KeyError, TypeError) as error:
+        raise ValueError(message(
+            f"{name}={path}", f"a table with server_list, server_id, device and rank_id ({type(error).__name__}: {error})",
+        )) from None
+    ranks = sorted(rank for _, devices in servers for rank in devices)
+    if ranks != list(range(len(ranks))):
+        raise ValueError(message(f"{name}={path}: the ranks {ranks}", f"each of 0 to {len(ranks) - 1} once"))
+    return sorted(servers, key=lambda server: min(server[1], default=0))
+
+
+def _by_hand(variables: Mapping[str, str]) -> Place | None:
+    size = _number(variables, "RANK_SIZE", 1)
+    if size == 1:
+        return None
+    rank = _number(variables, "RANK_ID")
+    return Place(
+        rank, size, _number(variables, "LOCAL_RANK", _number(variables, "DEVICE_ID", rank)), -1,
+        variables.get("MASTER_ADDR") or variables.get("MS_SCHED_HOST") or HOST,
+        _number(variables, "MASTER_PORT", _number(variables, "MS_SCHED_PORT", PORT)), "RANK_ID, RANK_SIZE", seconds=_patience(variables),
+    )

@@ -1,0 +1,243 @@
+"""The group of all processes, and the groups that a program or the engine makes.
+
+A group has a *key*, by which torch's operators find it: its name, its ranks and a count, the same in all its processes and in each run, so
+that a graph with collectives may be kept. A group of one process needs nobody, and torch knows nothing of it.
+"""
+from __future__ import annotations
+
+import atexit
+import socket
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+import torch
+
+from torchspore.base.text import message, short
+from torchspore.context.store import STORE
+from torchspore.engine import device, private
+from torchspore.engine.comm import environment, meeting
+from torchspore.engine.comm.environment import ALONE, Place
+
+WORLDS = ("hccl_world_group", "nccl_world_group", "mccl_world_group")
+"""The names of the group of all processes, as MindSpore has them for its three backends; here they are one."""
+SECONDS = 600.0
+"""How long an exchange may take, and how long the others are waited for, where nothing says otherwise."""
+
+
+@dataclass(frozen=True)
+class Group:
+    """Some of the processes, by their ranks among all; the place in `ranks` is the rank within the group."""
+
+    name: str
+    ranks: tuple[int, ...]
+    key: str = ""
+    """The name that torch's operators know it by."""
+
+    @property
+    def size(self) -> int:
+        """How many processes it has."""
+        return len(self.ranks)
+
+    @property
+    def rank(self) -> int:
+        """The place of this process in it; -1 where it is none of them."""
+        own = rank()
+        return self.ranks.index(own) if own in self.ranks else -1
+
+
+@dataclass
+class _State:
+    """What `start` made."""
+
+    place: Place
+    store: Any
+    groups: dict[str, Group]
+    processes: dict[str, Any]
+    """torch's ProcessGroup of each group of several processes, by the group's key."""
+    made: dict[str, int]
+    """How often a name was used."""
+
+
+_alone = Group(WORLDS[0], (0,))
+_state: _State | None = None
+
+
+def start(backend: str | None = None, place: Place | None = None, seconds: float | None = None) -> Group:
+    """Makes the group of all processes, as the environment (or `place`) says; gives it. A second call changes nothing.
+
+    `backend` is torch's ('gloo', 'nccl', 'hccl'), by the device that operators run on where it is None. Raises ValueError for an
+    environment that does not fit, RuntimeError where the others can't be met within `seconds`, or are not of the same program.
+    """
+    global _state
+    if _state is not None:
+        return world()
+    place = environment.read() if place is None else place
+    if place.size == 1 and place.role == "worker":
+        _state = _State(ALONE, None, {}, {}, {})
+        return world()
+    seconds = seconds or place.seconds or SECONDS
+    store, place = meeting.meet(place, seconds)
+    _choose_device(place)
+    meeting.agree(store, place, seconds)
+    private.start_processes(backend or _backend(), store, place.rank, place.size, timedelta(seconds=seconds), key=_WORLD)
+    everyone = Group(WORLDS[0], tuple(range(place.size)), _WORLD)
+    _state = _State(place, store, {}, {_WORLD: torch.distributed.group.WORLD}, {})
+    _state.groups.update(dict.fromkeys(WORLDS, everyone))
+    atexit.register(stop)
+    return everyone
+
+
+_WORLD = "world"
+
+
+def _backend() -> str:
+    kind = device.current().type
+    return {"cuda": "cpu:gloo,cuda:nccl", "npu": "cpu:gloo,npu:hccl"}.get(kind, "gloo")
+
+
+def _choose_device(place: Place) -> None:
+    """Gives each process of a machine an accelerator of its own, where the program names none."""
+    target = STORE.get("device_target")
+    if target != "CPU" and 0 <= place.local_rank < device.count(target):
+        STORE.learn_default("device_id", place.local_rank)
+
+
+def stop() -> None:
+    """Ends the groups. Nobody is waited for longer than a moment."""
+    global _state
+    state, _state = _state, None
+    if state is None or state.store is None:
+        return
+    atexit.unregister(stop)
+    meeting.part(state.store, state.place)
+    private.stop_processes([_WORLD])
+
+
+def is_started() -> bool:
+    """Whether `start` was called, and not `stop` after it."""
+    return _state is not None
+
+
+def is_distributed() -> bool:
+    """Whether this process is one of several."""
+    return _state is not None and _state.store is not None
+
+
+def world() -> Group:
+    """The group of all processes; before `start` this process alone."""
+    return _alone if _state is None or _state.store is None else _state.groups[WORLDS[0]]
+
+
+def find(name: str) -> Group:
+    """The group of that name. Raises ValueError where there is none."""
+    if name in WORLDS:
+        return world()
+    found = None if _state is None else _state.groups.get(name)
+    if found is None:
+        raise ValueError(message(f"group={short(name)}", "a group that create_group made"))
+    return found
+
+
+def names() -> tuple[str, ...]:
+    """The names of the groups that the program made."""
+    return () if _state is None else tuple(name for name in _state.groups if name not in WORLDS)
+
+
+def create(name: str, ranks: tuple[int, ...] | list[int]) -> Group:
+    """Makes a group, or gives the one that has this name and these ranks. Every process of it must make it; others may.
+
+    Raises ValueError for a name that is taken and ranks that do not fit, RuntimeError before `start`.
+    """
+    global _state
+    if _state is None:
+        if environment.read().size > 1:
+            raise RuntimeError(message(f"create_group({name!r}, ...)", "init() before it"))
+        _state = _State(ALONE, None, {}, {}, {})
+    members = tuple(ranks)
+    if name in WORLDS or name in _state.groups:
+        if name not in WORLDS and _state.groups[name].ranks == members:
+            return _state.groups[name]
+        raise ValueError(message(f"create_group({name!r}, ...)", "a name that is not taken"))
+    if not members or len(set(members)) < len(members) or not all(0 <= rank < size() for rank in members):
+        raise ValueError(message(f"create_group({name!r}, rank_ids={short(list(ranks))})", f"ranks from 0 to {size() - 1}, each once"))
+    _state.made[name] = count = _state.made.get(name, 0) + 1
+    key = f"{name}:{'_'.join(map(str, members))}:{count}"
+    group = _state.groups[name] = Group(name, members, key)
+    if len(members) > 1 and rank() in members:
+        _state.processes[key] = private.new_processes(members, key)
+    return group
+
+
+def destroy(name: str) -> None:
+    """Forgets a group of the program's. Raises ValueError where there is none, or it is that of all processes."""
+    group = find(name)
+    if name in WORLDS or _state is None:
+        raise ValueError(message(f"destroy_group({name!r})", "a group that create_group made"))
+    del _state.groups[name]
+    process = _state.processes.pop(group.key, None)
+    if process is not None:
+        torch.distributed.destroy_process_group(process)
+
+
+def of_ranks(ranks: tuple[int, ...]) -> Group:
+    """The engine's own group of these processes, made once. Every one of them must ask for its groups in the same order."""
+    members = tuple(ranks)
+    if members == world().ranks:
+        return world()
+    if len(members) == 1:
+        return Group(f"rank_{members[0]}", members)
+    name = "ranks_" + "_".join(map(str, members))
+    if _state is not None and name in _state.groups:
+        return _state.groups[name]
+    return create(name, members)
+
+
+def processes(group: Group) -> Any:
+    """torch's ProcessGroup of a group of several processes. Raises ValueError where this process is none of them, or the group is gone."""
+    found = None if _state is None else _state.processes.get(group.key)
+    if found is None:
+        if group.rank < 0:
+            raise ValueError(message(
+                f"group {group.name!r} of the ranks {list(group.ranks)}, used by rank {rank()}", "a process of the group",
+            ))
+        raise ValueError(message(f"group {group.name!r}", "a group that is still there: destroy_group or release has ended it"))
+    return found
+
+
+def place() -> Place:
+    """Where this process stands."""
+    return ALONE if _state is None else _state.place
+
+
+def store() -> Any:
+    """torch's store that all processes share, or None where this one is alone."""
+    return None if _state is None else _state.store
+
+
+def rank() -> int:
+    """The rank of this process among all."""
+    return 0 if _state is None else _state.place.rank
+
+
+def size() -> int:
+    """How many processes there are."""
+    return 1 if _state is None else _state.place.size
+
+
+def local_rank(group: Group | None = None) -> int:
+    """The place of this process among those of the group that run on its machine; -1 where it is none of them."""
+    here = _here(world() if group is None else group)
+    return here.index(rank()) if rank() in here else -1
+
+
+def local_size(group: Group | None = None) -> int:
+    """How many processes of the group run on this process's machine."""
+    return len(_here(world() if group is None else group))
+
+
+def _here(group: Group) -> list[int]:
+    if group.size == 1 or _state is None:
+        return list(group.ranks)
+    own = socket.gethostname()
+    return [member for member, host in zip(group.ranks, meeting.hosts(_state.store, group.ranks)) if host == own]

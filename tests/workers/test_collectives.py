@@ -1,0 +1,175 @@
+"""Exchanges on torch tensors between 2 and 4 processes, against values worked out by hand; and their gradients."""
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+
+def _exchanged() -> Any:
+    return {name: _one(name) for name in NAMES}
+
+
+def _one(name: str) -> Any:
+    import torch
+
+    from torchspore.engine.comm import collectives, groups
+
+    world = groups.start()
+    x = (torch.arange(8.0).reshape(4, 2) + 10 * world.rank).requires_grad_()
+    out = {
+        "sum": lambda: collectives.all_reduce(x, "sum", world), "max": lambda: collectives.all_reduce(x, "max", world),
+        "min": lambda: collectives.all_reduce(x, "min", world), "avg": lambda: collectives.all_reduce(x, "avg", world),
+        "prod": lambda: collectives.all_reduce(x, "prod", world),
+        "gather": lambda: collectives.all_gather(x, world), "gather1": lambda: collectives.all_gather(x, world, 1),
+        "scatter": lambda: collectives.reduce_scatter(x, "sum", world),
+        "to_all": lambda: collectives.all_to_all(x, world, 0, 1),
+        "broadcast": lambda: collectives.broadcast(x, 1, world),
+        "deal": lambda: collectives.scatter(x, 1, world), "collect": lambda: collectives.gather(x, 1, world),
+    }[name]()
+    weight = torch.arange(float(out.numel())).reshape(out.shape) + 100 * world.rank
+    (gradient,) = torch.autograd.grad(out, x, weight)
+    return out.detach().numpy(), gradient.numpy()
+
+
+def _by_hand(name: str, count: int) -> list[tuple[Any, Any]]:
+    """What each rank gets, and the gradient of it."""
+    import numpy as np
+
+    inputs = [np.arange(8.0, dtype=np.float32).reshape(4, 2) + 10 * rank for rank in range(count)]
+    share = 4 // count
+    outs: list[Any] = {
+        "sum": lambda: [sum(inputs)] * count, "avg": lambda: [sum(inputs) / count] * count, "max": lambda: [inputs[-1]] * count,
+        "min": lambda: [inputs[0]] * count, "prod": lambda: [np.prod(inputs, 0)] * count,
+        "gather": lambda: [np.concatenate(inputs)] * count, "gather1": lambda: [np.concatenate(inputs, 1)] * count,
+        "scatter": lambda: [sum(inputs)[rank * share:(rank + 1) * share] for rank in range(count)],
+        "to_all": lambda: [np.concatenate([x[rank * share:(rank + 1) * share] for x in inputs], 1) for rank in range(count)],
+        "broadcast": lambda: [inputs[1]] * count,
+        "deal": lambda: [inputs[1][rank * share:(rank + 1) * share] for rank in range(count)],
+        "collect": lambda: [np.concatenate(inputs) * (rank == 1) for rank in range(count)],
+    }[name]()
+    weights = [np.arange(float(out.size)).reshape(out.shape) + 100 * rank for rank, out in enumerate(outs)]
+    zero, total = np.zeros((4, 2)), sum(weights)
+    gradients: list[Any] = {
+        "sum": lambda: [total] * count, "avg": lambda: [total / count] * count,
+        "max": lambda: [total if rank == count - 1 else zero for rank in range(count)],
+        "min": lambda: [total if rank == 0 else zero for rank in range(count)],
+        "prod": lambda: [total * outs[0] / np.where(x == 0, np.nan, x) for x in inputs],
+        "gather": lambda: [total[rank * 4:rank * 4 + 4] for rank in range(count)],
+        "gather1": lambda: [total[:, rank * 2:rank * 2 + 2] for rank in range(count)],
+        "scatter": lambda: [np.concatenate(weights)] * count,
+        "to_all": lambda: [np.concatenate([w[:, rank * 2:rank * 2 + 2] for w in weights]) for rank in range(count)],
+        "broadcast": lambda: weights,
+        "deal": lambda: [np.concatenate(weights) if rank == 1 else zero for rank in range(count)],
+        "collect": lambda: [weights[1][rank * 4:rank * 4 + 4] for rank in range(count)],
+    }[name]()
+    return list(zip(outs, gradients))
+
+
+NAMES = ("sum", "max", "min", "avg", "prod", "gather", "gather1", "scatter", "to_all", "broadcast", "deal", "collect")
+
+
+@pytest.mark.parametrize("count", [2, 4])
+def test_exchanges_and_their_gradients(workers: Any, count: int) -> None:
+    import numpy as np
+
+    found = workers(count, _exchanged)
+    for name in NAMES:
+        for rank, (wanted, slope) in enumerate(_by_hand(name, count)):
+            out, gradient = found[rank][name]
+            np.testing.assert_allclose(out, wanted, err_msg=name)
+            np.testing.assert_allclose(gradient, slope, rtol=1e-6, err_msg=name)
+
+
+def _pairs() -> Any:
+    import torch
+
+    from torchspore.engine.comm import collectives, groups
+
+    world = groups.start()
+    right, left = (world.rank + 1) % world.size, (world.rank - 1) % world.size
+    x = torch.full((2, 3), float(world.rank), requires_grad=True)
+    (out,) = collectives.exchange([x], [right], [(2, 3)], [left], x, world)
+    (gradient,) = torch.autograd.grad(out, x, torch.full((2, 3), 10.0 + world.rank))
+    return float(out.mean()), float(gradient.mean())
+
+
+def test_a_ring(workers: Any) -> None:
+    assert workers(4, _pairs) == [(3.0, 11.0), (0.0, 12.0), (1.0, 13.0), (2.0, 10.0)]
+
+
+def _uneven() -> Any:
+    import torch
+
+    from torchspore.engine.comm import collectives, groups
+
+    world = groups.start()
+    x = (torch.arange(3.0) + 10 * world.rank).requires_grad_()
+    sent, received = ((1, 2), (1, 2)) if world.rank == 0 else ((2, 1), (2, 1))
+    out = collectives.all_to_all_uneven(x, world, received, sent)
+    (gradient,) = torch.autograd.grad(out, x, torch.arange(float(len(out))) + 100 * world.rank)
+    return out.tolist(), gradient.tolist()
+
+
+def test_uneven_shares(workers: Any) -> None:
+    assert workers(2, _uneven) == [([0.0, 10.0, 11.0], [0.0, 100.0, 101.0]), ([1.0, 2.0, 12.0], [1.0, 2.0, 102.0])]
+
+
+def _sets() -> Any:
+    import torch
+
+    from torchspore.engine.comm import collectives, groups
+
+    world = groups.start()
+    mine = groups.of_ranks((0, 2) if world.rank % 2 == 0 else (1, 3))
+    if world.rank == 0:
+        groups.create("first", [0, 1])                # unequal counts of groups in the processes
+    if world.rank == 1:
+        groups.create("first", [0, 1])
+    last = groups.create("last", [0, 1, 2, 3])
+    groups.destroy("last")
+    again = groups.create("last", [3, 1, 0, 2])
+    x = torch.tensor([float(world.rank)])
+    return (
+        mine.size, mine.rank, collectives.all_reduce(x, "sum", mine).item(), last.key != again.key, again.rank,
+        collectives.all_gather(x, again).tolist(), groups.local_rank(mine), groups.local_size(mine),
+    )
+
+
+def test_groups(workers: Any) -> None:
+    found = workers(4, _sets)
+    assert [one[:3] for one in found] == [(2, 0, 2.0), (2, 0, 4.0), (2, 1, 2.0), (2, 1, 4.0)]
+    assert all(one[3] and one[5] == [3.0, 1.0, 0.0, 2.0] for one in found) and [one[4] for one in found] == [2, 1, 3, 0]
+    assert [one[6:] for one in found] == [(0, 2), (0, 2), (1, 2), (1, 2)]
+
+
+DTYPES = ("int8", "uint8", "int16", "int32", "int64", "float16", "bfloat16", "float32", "float64")
+
+
+def _dtypes() -> Any:
+    import torch
+
+    from torchspore.engine.comm import collectives, groups
+
+    world, found = groups.start(), {}
+    for name in DTYPES:
+        x = torch.tensor([3, 5], dtype=getattr(torch, name)) + world.rank
+        other = 1 - world.rank
+        results = [
+            *(collectives.all_reduce(x, kind, world) for kind in collectives.KINDS), collectives.all_gather(x, world),
+            collectives.reduce_scatter(x, "sum", world), collectives.all_to_all(x, world), collectives.broadcast(x, 1, world),
+            collectives.gather(x, 0, world), collectives.scatter(x, 0, world),
+            *collectives.exchange([x], [other], [(2,)], [other], x, world),
+        ]
+        assert all(result.dtype == x.dtype for result in results), name
+        found[name] = [result.tolist() for result in results]
+    return found
+
+
+def test_dtypes(workers: Any) -> None:
+    first, second = workers(2, _dtypes)
+    reduced = {"sum": [7, 11], "max": [4, 6], "min": [3, 5], "prod": [12, 30]}
+    for name in DTYPES:
+        mean = [3.5, 5.5] if "float" in name else [3, 5]
+        assert first[name] == [*reduced.values(), mean, [3, 5, 4, 6], [7], [3, 4], [4, 6], [3, 5, 4, 6], [3], [4, 6]], name
+        assert second[name] == [*reduced.values(), mean, [3, 5, 4, 6], [11], [5, 6], [4, 6], [0] * 4, [5], [3, 5]], name
