@@ -117,7 +117,7 @@ def load_distributed_checkpoint(
         raise ValueError(message(f"{call}(max_process_num={short(max_process_num)})", "an int from 1 on"))
     if output_format not in ("ckpt", "safetensors"):
         raise ValueError(message(f"{call}(output_format={short(output_format)})", one_of(["ckpt", "safetensors"])))
-    if network is None and dst_safetensors_dir is None or network is not None and not isinstance(network, Cell):
+    if not isinstance(network, Cell) and (network is not None or dst_safetensors_dir is None):
         wanted = "a Cell, or None with unified_safetensors_dir, dst_safetensors_dir and rank_id"
         raise ValueError(message(f"{call}({short(network)})", f"{wanted}, got {type(network).__name__}"))
     if network is None and (unified_safetensors_dir is None or rank_id is None):
