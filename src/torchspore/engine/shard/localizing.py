@@ -164,7 +164,12 @@ class Localizer:
         inputs = tuple(leaf for leaf in tree.leaves(list(args.values())) if isinstance(leaf, torch.Tensor))
         return Given(node.target, args, inputs, tuple(out if isinstance(out, torch.Tensor) else None for out in outputs))
 
-    def _split(self, node: Node, rule: Rule) -> Any:
+    def by_rule(self, node: Node, make: Callable[[list[Node]], Node]) -> Any:
+        """An operator split by its rule, whose node on parts `make` writes."""
+        rule = rule_of(self._given(node))
+        return None if rule is None else self._split(node, rule, make)
+
+    def _split(self, node: Node, rule: Rule, make: Callable[[list[Node]], Node] | None = None) -> Any:
         operands = self.operands(node)
         written = set(writes(node))
         names = [leaf for leaf in tree.leaves(list(named(node).values())) if isinstance(leaf, Node)]
@@ -180,6 +185,8 @@ class Localizer:
             return self._whole(node)
         moved = [self.move(value, lies) for value, lies in zip(operands, wanted)]
         layouts = results(rule, split, partial)
+        if make is not None:
+            return self.wrapped(make([value.node for value in moved]), node, layouts)
         return self._emit(node, moved, rule, layouts)
 
     def _through(self, rule: Rule, operands: Sequence[Value]) -> dict[int, str]:

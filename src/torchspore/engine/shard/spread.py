@@ -12,7 +12,7 @@ from torch.fx.node import Node
 from torchspore.base.text import message
 from torchspore.context.store import STORE
 from torchspore.engine.graph.refusal import Refusal
-from torchspore.engine.shard import devices, localizing, marking
+from torchspore.engine.shard import devices, localizing, marking, wide_products
 from torchspore.engine.shard.layout import Layout, Shape, by_counts, from_matrix, whole
 from torchspore.engine.shard.localizing import LocalGraph
 from torchspore.engine.shard.mesh import Mesh, mesh_of
@@ -118,6 +118,7 @@ class Spread:
 
     def localized(self, module: torch.fx.GraphModule, lifted: Sequence[Any]) -> LocalGraph:
         """The graph of each device. Raises ValueError for strategies that do not fit each other."""
+        module = wide_products.widened(module)
         texts = [str(node.args[1]) for node in module.graph.nodes if node.target in marking.MARKS]
         matrices = [marking.parsed(text)[0] for text in texts]
         cuts = [cut_of(item) for item in lifted]

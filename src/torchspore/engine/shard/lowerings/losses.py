@@ -8,6 +8,7 @@ from torch.fx.node import Node
 
 from torchspore.engine.shard.layout import Layout, whole
 from torchspore.engine.shard.lowerings.table import arguments, lowers, reduced
+from torchspore.engine.shard.lowerings.tables import own_places
 
 _aten = torch.ops.aten
 
@@ -20,6 +21,8 @@ def nll_loss(to: Any, node: Node) -> Any:
     scores = operands[0]
     rows = scores.layout.cuts[0] if len(scores.layout.cuts) == 2 else ()
     reduction = arguments(node)[3]
+    if len(scores.shape) == 2 and scores.layout.cuts[1] and not scores.layout.partial and arguments(node)[2] is None:
+        return _classes_cut(to, node)
     if not rows or reduction == 0 or scores.layout.partial or scores.layout.cuts[1]:
         return _rows_alone(to, node) if reduction == 0 else None
     target = to.move(operands[1], Layout((rows,)))
@@ -45,6 +48,54 @@ def _rows_alone(to: Any, node: Node) -> Any:
     target = to.move(target, Layout((rows,)))
     made = to.call(_aten.nll_loss_forward.default, (scores.node, target.node, *_others(to, node)), {})
     return [to.value(to.item(made, 0), Layout((rows,)), scores.shape[:1]), to.value(to.item(made, 1), whole(0), ())]
+
+
+def _places(to: Any, node: Node, scores: Any, target: Any) -> tuple[Node, Node]:
+    """Where in the own classes the target of each row lies, and the rows whose target lies elsewhere or does not count."""
+    target = to.move(target, Layout(scores.layout.cuts[:1]))
+    ignored = to.call(_aten.eq.Scalar, (target.node, arguments(node)[_IGNORED[node.target._opname]]), {})  # type: ignore[union-attr]
+    place, outside = own_places(to, target.node, scores.layout.cuts[1], scores.node.meta["val"].shape[1])
+    return place, to.call(_aten.logical_or.default, (outside, ignored), {})
+
+
+_IGNORED = {"nll_loss_forward": 4, "nll_loss_backward": 5}
+
+
+def _classes_cut(to: Any, node: Node) -> Any:
+    """Each device picks the scores of targets among its own classes; the sum over devices is the loss of a row."""
+    scores, target = to.operands(node)[:2]
+    rows, classes = scores.layout.cuts
+    reduction = arguments(node)[3]
+    place, outside = _places(to, node, scores, target)
+    picked = to.call(_aten.gather.default, (scores.node, 1, to.call(_aten.unsqueeze.default, (place, 1), {})), {})
+    picked = to.call(_aten.masked_fill.Scalar, (to.call(_aten.squeeze.dim, (picked, 1), {}), outside, 0), {})
+    each = to.call(_aten.neg.default, (reduced(to, picked, classes),), {})
+    inside = to.call(_aten._to_copy.default, (to.call(_aten.logical_not.default, (outside,), {}),), {"dtype": scores.dtype})
+    count = reduced(to, to.call(_aten.sum.default, (inside,), {}), (*rows, *classes))
+    if reduction == 0:
+        return [to.value(each, Layout((rows,)), scores.shape[:1]), to.value(count, whole(0), ())]
+    total = reduced(to, to.call(_aten.sum.default, (each,), {}), rows)
+    total = total if reduction == 2 else to.call(_aten.div.Tensor, (total, count), {})
+    return [to.value(total, whole(0), ()), to.value(count, whole(0), ())]
+
+
+@lowers("nll_loss_backward")
+def nll_loss_gradient(to: Any, node: Node) -> Any:
+    """Over classes that are cut: each device writes the gradient at targets among its own."""
+    grad, scores, target = to.operands(node)[:3]
+    _, _, _, weight, reduction, _, total = arguments(node)
+    if len(scores.shape) != 2 or not scores.layout.cuts[1] or scores.layout.partial or weight is not None:
+        return None
+    place, outside = _places(to, node, scores, target)
+    each = to.move(grad, Layout(scores.layout.cuts[:1]) if reduction == 0 else whole(0)).node
+    if reduction == 1:
+        each = to.call(_aten.div.Tensor, (each, to.move(to.values[total], whole(0)).node), {})
+    at = to.call(_aten.masked_fill.Scalar, (to.call(_aten.expand.default, (to.call(_aten.neg.default, (each,), {}),
+                 list(place.meta["val"].shape)), {}), outside, 0), {})
+    zeros = to.call(_aten.zeros_like.default, (scores.node,), {})
+    place = to.call(_aten.unsqueeze.default, (place, 1), {})
+    made = to.call(_aten.scatter_add.default, (zeros, 1, place, to.call(_aten.unsqueeze.default, (at, 1), {})), {})
+    return to.wrapped(made, node, [scores.layout])
 
 
 def _others(to: Any, node: Node) -> tuple[Any, ...]:

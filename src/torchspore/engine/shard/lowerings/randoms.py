@@ -36,3 +36,17 @@ def like(to: Any, node: Node) -> Any:
     shaped = to.call(_aten.full.default, (list(x.shape), 0), {"dtype": x.dtype, "device": x.node.meta["val"].device})
     made = to.call(node.target, (shaped, *arguments(node)[1:]), dict(node.kwargs), node)
     return to.move(to.value(made, whole(len(x.shape)), x.shape), Layout(x.layout.cuts))
+
+
+@lowers("bernoulli_", "uniform_", "normal_", "exponential_", "random_", "geometric_", "cauchy_", "log_normal_")
+def filled(to: Any, node: Node) -> Any:
+    """Memory that is filled: what is in it does not count."""
+    x = to.operands(node)[0]
+    given = [*arguments(node)[1:], *node.kwargs.values()]
+    if x.layout.is_whole or x.layout.partial or any(isinstance(one, Node) for one in given):
+        return None
+    fresh = to.call(_aten.full.default, (list(x.shape), 0), {"dtype": x.dtype, "device": x.node.meta["val"].device})
+    made = to.call(node.target, (fresh, *arguments(node)[1:]), dict(node.kwargs), node)
+    part = to.move(to.value(made, whole(len(x.shape)), x.shape), x.layout, fresh=True)
+    to.call(_aten.copy_.default, (x.node, part.node), {})
+    return x

@@ -86,16 +86,25 @@ def choose(rule: Rule, mesh: Mesh, layouts: Sequence[Layout], weights: Sequence[
                     key = (factor, axes[:end])
                     votes[key] = votes.get(key, 0) + weight
     split: Split = {}
-    used: set[int] = set()
+    beside = _beside(rule)
     for (factor, axes), _ in sorted(votes.items(), key=lambda item: (-item[1], len(item[0][1]))):
-        own = split.get(factor, ())
-        if axes[:-1] != own or axes[-1] in used:
+        taken = {axis for other in beside[factor] for axis in split.get(other, ())}
+        if axes[:-1] != split.get(factor, ()) or axes[-1] in taken:
             continue
         trial = {**split, factor: axes}
         if _fits(rule, mesh, trial):
             split = trial
-            used.add(axes[-1])
     return split
+
+
+def _beside(rule: Rule) -> dict[int, set[int]]:
+    """By factor all that lie in one value with it: an axis of the grid cuts a value once."""
+    found: dict[int, set[int]] = {factor: {factor} for factor in rule.sizes}
+    for dims in (*rule.inputs, *rule.outputs):
+        own = {factor for dim in dims for factor in dim}
+        for factor in own:
+            found[factor] |= own
+    return found
 
 
 def _fits(rule: Rule, mesh: Mesh, split: Split) -> bool:
