@@ -3,8 +3,8 @@
     /work/oracle/bin/python tools/record_strategies.py --plugin /work/shared/clients/parallel_oracle.py [NAME ...]
 
 The plugin lets MindSpore compile for N devices without one. Each primitive of tests/parity/strategies/grid.py is compiled with each
-strategy of its grid as a net whose inputs are all Parameters: MindSpore's strategy file then says how each is cut, its log how the output is.
-Writes tests/parity/strategies/records/NAME.json; a strategy that MindSpore refuses is kept as null,
+strategy of its grid as a net whose inputs are all Parameters: MindSpore's strategy file then says how each is cut, its log
+how the output is. Writes tests/parity/strategies/records/NAME.json; a strategy that MindSpore refuses is kept as null,
 and its reason is printed; a group of which it takes nothing is left out.
 """
 from __future__ import annotations

@@ -5,6 +5,7 @@ import functools
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from torchspore.base.text import message
 from torchspore.engine.shard.strategies import attention, elementwise, lookups, normalizing, products, reductions, shapes, windows
 from torchspore.engine.shard.strategies.fitting import Fit, fit
 from torchspore.engine.shard.strategies.form import Call, Family, Form
@@ -40,7 +41,15 @@ def layouts_of(
     strategy that fits, for one that does not, and KeyError for a primitive without a rule (`is_known`).
     """
     call = Call(name, attributes, tuple(map(tuple, shapes)))
-    return fit(call, forms_of(name, attributes, call.shapes), in_strategy, out_strategy, devices)
+    if not is_known(name):
+        raise KeyError(name)
+    try:
+        forms = forms_of(name, attributes, call.shapes)
+    except (KeyError, ValueError, IndexError, TypeError):           # fewer Tensors than the primitive takes, or with other axes
+        raise ValueError(
+            message(f"{call} with in_strategy {in_strategy}", "Tensors as the primitive takes them, and a tuple for each")
+        ) from None
+    return fit(call, forms, in_strategy, out_strategy, devices)
 
 
 def replicated(ranks: Iterable[int], outputs: Iterable[int], devices: int) -> Fit:

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from torchspore.engine.shard.strategies.form import WHOLE, Call, Cuts, Family, Form
 
-_LETTERS = {"B": "b", "N": "n", "S": "s", "D": WHOLE, "H": "n"}
+_LETTERS = {"B": "b", "N": "n", "S": "s", "D": WHOLE, "H": "n", "T": WHOLE}
 
 
 def attention(call: Call) -> Form:

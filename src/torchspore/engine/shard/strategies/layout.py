@@ -14,7 +14,7 @@ Place = int | tuple[int, ...]
 
 @dataclass(frozen=True)
 class TensorLayout:
-    """The layout of one Tensor, as MindSpore writes it: `m` in `tensor_map` is axis `len(device_matrix) - 1 - m` of the grid, -1 is none."""
+    """The layout of one Tensor as MindSpore writes it: `m` in `tensor_map` is axis `len(device_matrix) - 1 - m` of the grid, -1 none."""
 
     device_matrix: tuple[int, ...]
     tensor_map: tuple[Place, ...]

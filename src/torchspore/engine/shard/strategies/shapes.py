@@ -117,7 +117,7 @@ def broadcast(call: Call) -> Form:
 
 
 def pad(call: Call) -> Form:
-    """Numbers around: axes that grow stay uncut. A flat list of paddings begins with the last axis; one that is not known lets none be cut."""
+    """Numbers around: axes that grow stay uncut. A flat list begins with the last axis; one that is not known lets none be cut."""
     axes = labels(len(call.shapes[0]))
     given = call.get("paddings", "padding", default=())
     if given and isinstance(given[0], (tuple, list)):
