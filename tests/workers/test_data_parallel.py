@@ -15,7 +15,6 @@ SMALL = 1e-4
 def begin(mode: int = 1, **options: Any) -> int:
     """Joins the other ranks; the rank of this one."""
     import mindspore as ms
-
     from mindspore.communication import get_rank, init
 
     init()

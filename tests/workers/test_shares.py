@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
-from test_data_parallel import alone, batches, begin, close, make_net, optimizer, trained, weights  # noqa: E402
+from test_data_parallel import alone, batches, begin, close, make_net, optimizer, trained, weights
 
 RANKS = 2
 OPTIMIZERS = ("SGD", "Momentum", "Adam", "AdamWeightDecay", "Lamb")

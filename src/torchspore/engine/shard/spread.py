@@ -132,13 +132,17 @@ class Spread:
         holders = [node for node in module.graph.nodes if node.op == "placeholder"]
         layouts = [self._layout(mesh, node, item, cut, count) for node, item, cut, count in zip(holders, lifted, cuts, counts)]
         layouts = _states(mesh, holders, lifted, layouts)
+        taken = {}
+        for at, (node, item) in enumerate(zip(holders, lifted)):
+            if id(item) in self.arguments and cuts[at] is None and not (self.is_cut_by_hand and self._counts(item, item._t.ndim)):
+                taken[node], layouts[at] = layouts[at], whole(len(layouts[at].cuts))
         self._tell(mesh, holders, lifted, layouts)
         keeps = self.strategy != "full_batch" and self.is_cut_by_hand
 
         def output(place: int, node: Node, layout: Layout, shape: Shape) -> Layout:
             return layout if keeps or node.meta.get("gradient") else whole(len(shape))
 
-        return localizing.localized(module, mesh, layouts, output, bool(STORE.get("auto_parallel.enable_alltoall")))
+        return localizing.localized(module, mesh, layouts, output, bool(STORE.get("auto_parallel.enable_alltoall")), taken)
 
     def _tell(self, mesh: Mesh, nodes: Sequence[Node], lifted: Sequence[Any], layouts: Sequence[Layout]) -> None:
         """Notes how the Parameters lie, in the device matrix of the strategy that says so."""
