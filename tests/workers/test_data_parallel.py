@@ -264,3 +264,88 @@ def test_gradients_of_parts_are_added_up(workers: Any, mode: int, way: str) -> N
     for shares in (False, True):
         for found in workers(RANKS, in_parts, mode, way, RANKS, shares):
             close(found, alone_in_parts)
+
+
+# ---- what is refused
+
+
+def refused(what: str) -> str:
+    """The error of a context that does not fit the processes."""
+    import mindspore as ms
+    from mindspore import nn
+
+    options = {"device_num": 4} if what == "device_num" else {"global_rank": 5} if what == "global_rank" else {}
+    rank = begin(1, **options)
+    net = make_net()
+    try:
+        optim = optimizer("SGD", net.trainable_params())
+        if what == "adasum":
+            optim = nn.AdaSumByGradWrapCell(optim)
+        step = nn.TrainOneStepCell(nn.WithLossCell(net, nn.MSELoss()), optim)
+        step(*map(ms.Tensor, batches(rank, RANKS)[0]))
+    except RuntimeError as error:
+        return str(error)
+    return "nothing"
+
+
+@pytest.mark.parametrize("what, wanted", [
+    ("device_num", "set_auto_parallel_context(device_num=4) in 'data_parallel': expected 2, the number of processes.\n\n"
+                   "hint: leave device_num out."),
+    ("adasum", "AdaSumByGradWrapCell over 2 processes: expected one process: the adaptive sum of several is not in torchspore.\n\n"
+               "hint: train with the optimizer itself, and gradients_mean=True."),
+])
+def test_what_does_not_fit_is_refused(workers: Any, what: str, wanted: str) -> None:
+    assert workers(RANKS, refused, what) == [wanted] * RANKS
+
+
+def test_each_rank_says_its_own_rank(workers: Any) -> None:
+    assert workers(RANKS, refused, "global_rank") == [
+        f"set_auto_parallel_context(global_rank=5) in 'data_parallel': expected {rank}, the rank of this process.\n\n"
+        "hint: leave global_rank out." for rank in range(RANKS)
+    ]
+
+
+def defaults() -> tuple[Any, ...]:
+    """What the context says after init(), where nothing was set."""
+    import mindspore as ms
+    from mindspore.parallel import _utils
+
+    begin(1)
+    return ms.get_auto_parallel_context("device_num"), ms.get_auto_parallel_context("global_rank"), _utils._get_device_num()
+
+
+def test_device_num_stays_what_it_was(workers: Any) -> None:
+    assert workers(RANKS, defaults) == [(1, 0, 2)] * RANKS                    # as real MindSpore 2.10 says it
+
+
+def told() -> str:
+    """What `explain` says on this rank."""
+    import io
+
+    import mindspore as ms
+    from mindspore import nn
+
+    from torchspore.cli import explain
+
+    config = {"parallel_optimizer_threshold": 0, "optimizer_level": "level2"}
+    rank = begin(
+        1, gradients_mean=True, gradient_fp32_sync=True, parameter_broadcast=True, all_reduce_fusion_config=[1],
+        enable_parallel_optimizer=True, parallel_optimizer_config=config,
+    )
+    net = make_net()
+    step = nn.TrainOneStepCell(nn.WithLossCell(net, nn.MSELoss()), optimizer("Adam", net.trainable_params()))
+    step(*map(ms.Tensor, batches(rank, RANKS)[0]))
+    out = io.StringIO()
+    explain.table(out)
+    return out.getvalue()
+
+
+def test_explain_says_what_acts(workers: Any) -> None:
+    for text in workers(RANKS, told):
+        for line in (
+            "applied: gradients are summed over 2 processes", "applied: sums are divided by 2",
+            "no effect here: 'data_parallel' always sums in float32", "applied: process 0 sends its Parameters",
+            "6 gradients in 2 messages (cut after the gradients 1) over 2 processes",
+            "Adam keeps 1/2 of the state of 6 of 6 Parameters",
+        ):
+            assert line in text, text
