@@ -9,6 +9,7 @@ import mindspore as ms
 import numpy as np
 import pytest
 from mindspore import Parameter, Tensor, nn
+
 from torchspore.engine.shard.strategies import TensorLayout as On
 from torchspore.errors import FileFormatError
 from torchspore.mindspore.train import strategy_file
