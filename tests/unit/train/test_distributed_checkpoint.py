@@ -131,7 +131,9 @@ def test_files_for_one_process(tmp_path: Path) -> None:
     assert ms.load_checkpoint(str(tmp_path / "one.ckpt"))["weight"].shape == (4, 2)
     ms.train.transform_checkpoints(str(tmp_path), str(tmp_path / "four"), "net", where, where)
     for rank, part in enumerate(parts([2, 2], [1, 0])):
-        np.testing.assert_array_equal(ms.load_checkpoint(str(tmp_path / "four" / f"rank_{rank}" / f"net{rank}.ckpt"))["weight"].asnumpy(), part)
+        np.testing.assert_array_equal(
+            ms.load_checkpoint(str(tmp_path / "four" / f"rank_{rank}" / f"net{rank}.ckpt"))["weight"].asnumpy(), part,
+        )
     with pytest.raises(ValueError, match="0 without a dst_strategy_file"):
         ms.rank_list_for_transform(1, where)
 

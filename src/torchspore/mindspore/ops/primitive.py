@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from torchspore.engine.streams import Stream
+from torchspore.mindspore.ops import strategy_checks
 
 
 class Primitive:
@@ -59,11 +60,16 @@ class Primitive:
     def shard(self, in_strategy: Any = None, out_strategy: Any = None) -> Primitive:
         """Says how the inputs, and the results, are cut among devices; gives the primitive back.
 
-        A strategy is a tuple with a tuple of numbers for each Tensor: into how many parts each of its dimensions is cut.
+        A strategy is a tuple with a tuple of numbers for each Tensor: into how many parts each of its dimensions is cut; or with a Layout
+        for each. Raises TypeError and ValueError for what is no strategy; whether it fits is seen where the primitive is called.
         """
+        strategy_checks.check(self.name, in_strategy, out_strategy)
         self.out_strategy = out_strategy
         if in_strategy is not None:
             self.__class__ = _laying_out(type(self))
+        for key, strategy in (("in_layout", in_strategy), ("out_layout", out_strategy)):
+            if strategy and strategy_checks.is_layout(strategy[0]):
+                self.add_prim_attr(key, strategy_checks.as_attributes(strategy))
         return self.add_prim_attr("in_strategy", in_strategy)
 
     def recompute(self, mode: bool = True) -> Primitive:

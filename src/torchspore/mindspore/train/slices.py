@@ -4,12 +4,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from math import prod
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from torchspore.base.text import message
-from torchspore.engine.shard.strategies.layout import TensorLayout
 from torchspore.mindspore.train.strategy_file import StoredLayout, StrategyFile
+
+if TYPE_CHECKING:
+    from torchspore.engine.shard.strategies.layout import TensorLayout
 
 Shape = tuple[int, ...]
 
@@ -37,6 +40,8 @@ class Cut:
 
     def tensor(self, shape: Shape) -> TensorLayout:
         """The layout of a Tensor of which each process holds a part of this shape. Raises ValueError where it has other axes."""
+        from torchspore.engine.shard.strategies.layout import TensorLayout
+
         return TensorLayout(self.layout.dev_matrix or (1,), _nested(self.layout, shape))
 
     def _check_even(self, name: str) -> None:

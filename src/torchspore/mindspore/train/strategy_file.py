@@ -11,13 +11,15 @@ from dataclasses import dataclass, field
 from math import prod
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from torchspore.base.files import write_whole
 from torchspore.base.messages import messages
 from torchspore.base.text import message
-from torchspore.engine.shard.strategies.layout import TensorLayout
 from torchspore.errors import FileFormatError
+
+if TYPE_CHECKING:
+    from torchspore.engine.shard.strategies.layout import TensorLayout
 
 _LISTS = ("dev_matrix", "tensor_map", "param_split_shape", "indices_offset")
 _NUMBERS = ("field", "opt_weight_shard_step", "opt_weight_shard_size")
@@ -37,8 +39,7 @@ _TABLE = {
 _WHAT = "a strategy file of MindSpore"
 
 
-@dataclass(frozen=True)
-class StoredLayout:
+class StoredLayout(NamedTuple):
     """How one Parameter is cut: the grid of devices, and for each axis of the Parameter the axes of the grid, counted from behind.
 
     An axis that several axes of the grid cut stands as several axes in `tensor_map`, and `tensor_shape` says how long they are. What the
@@ -209,7 +210,8 @@ def _as_json(file: StrategyFile) -> str:
     for name, layout in file.layouts.items():
         items[name] = {
             "dev_matrix": layout.dev_matrix, "field": 0, "opt_weight_shard_size": layout.opt_weight_shard_size,
-            "opt_weight_shard_step": layout.opt_weight_shard_step, "tensor_map": layout.tensor_map, "tensor_shape": layout.tensor_shape or (),
+            "opt_weight_shard_step": layout.opt_weight_shard_step, "tensor_map": layout.tensor_map,
+            "tensor_shape": layout.tensor_shape or (),
         }
     operators = {name: {"parallel_strategy": strategy, "stage": stage} for name, (stage, strategy) in file.strategies.items()}
     whole = {"current_stage": file.current_stage, "parallel_layout_item": items, "parallel_strategy_item": operators}

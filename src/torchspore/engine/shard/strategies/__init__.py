@@ -6,7 +6,6 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from torchspore.base.text import message
-from torchspore.engine.shard.strategies import attention, elementwise, lookups, normalizing, products, reductions, shapes, windows
 from torchspore.engine.shard.strategies.fitting import Fit, fit
 from torchspore.engine.shard.strategies.form import Call, Family, Form
 from torchspore.engine.shard.strategies.layout import TensorLayout, whole
@@ -16,6 +15,8 @@ __all__ = ["Call", "Fit", "Form", "TensorLayout", "forms_of", "is_known", "layou
 
 @functools.cache
 def _families() -> Mapping[str, Family]:
+    from torchspore.engine.shard.strategies import attention, elementwise, lookups, normalizing, products, reductions, shapes, windows
+
     rooms = (elementwise, products, reductions, normalizing, shapes, lookups, windows, attention)
     return {name: family for room in rooms for name, family in room.FAMILIES.items()}
 
