@@ -25,6 +25,10 @@ stand_in: Any = None
 """`engine.parallel.shares.stand_in`, once processes share weights: what is computed with in the place of one whose gradient is cut."""
 
 
+mirror: Any = None
+"""`engine.shard.calls.mirror`, once graphs are split: what a weight's gradient goes through."""
+
+
 class GradFrame(Frame):
     """Hands out leaves for the Tensors that gradients are wanted of."""
 
@@ -175,7 +179,8 @@ def differentiate(
         leaves = {id(w): _leaf(w) for w in weights}
         cut = {} if stand_in is None or nested else _cut(weights, leaves)
         for weight in weights:
-            own.stand_for(weight, cut.get(id(weight), leaves[id(weight)]))
+            value = cut.get(id(weight), leaves[id(weight)])
+            own.stand_for(weight, value if mirror is None else mirror(weight, value))
         if cut:
             own.renew = functools.partial(_renew, own, [(w, leaves[id(w)]) for w in weights if id(w) in cut])
         if not nested:

@@ -58,6 +58,7 @@ _MODULES = (
     "parallel", "profiler", "rewrite", "runtime", "scipy", "train", "version",
 )
 _missing = missing(__name__)
+FRONT.split = lambda split: importlib.import_module(f"{__name__}.parallel.saving").written(split)
 FRONT.batches = lambda: importlib.import_module(f"{__name__}.dataset.engine.iterators").Iterator
 
 
