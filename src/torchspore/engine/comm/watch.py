@@ -170,11 +170,18 @@ class Watch:
             other = self._last_words(waiting)
             if other is not None:
                 return self._mismatch(waiting, *other)
-            who = f"rank {gone} is gone" if gone is not None else "another rank is gone"
+            who = f"rank {gone} is gone" if gone is not None else self._leaver(waiting)
             hint = "what ended it stands in its own output, worker_N.log under the launcher"
             return CommunicationError(with_hint(f"{at} when {who}.", hint))
         first = said.strip().splitlines()[0] if said.strip() else type(error).__name__
         return CommunicationError(f"{at}, which failed: {first}.")
+
+    def _leaver(self, waiting: Waiting) -> str:
+        try:
+            left = [rank for rank, other in self._where(waiting).items() if other["left"]]
+        except RuntimeError:
+            left = []
+        return f"rank {left[0]} left: its program has ended" if left else "another rank is gone"
 
     def _last_words(self, waiting: Waiting) -> tuple[int, dict[str, Any]] | None:
         """A rank that was in another exchange when it went, and in which."""
