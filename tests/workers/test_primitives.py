@@ -112,7 +112,7 @@ def _pairs() -> Any:
     else:
         out.append(ops.Receive(3, 0, [2], ms.float32)(Tensor(0.0)).asnumpy().tolist())
     kinds, peers = (["isend", "irecv"], [1 - rank] * 2)
-    sent, came = ops.BatchISendIRecv(kinds, peers, ((2,),), (ms.float32,))((x,))
+    _, came = ops.BatchISendIRecv(kinds, peers, ((2,),), (ms.float32,))((x,))
     out.append(came.asnumpy().tolist())
     room = ms.mint.zeros((2,))
     handles = distributed.batch_isend_irecv([distributed.P2POp("isend", x, 1 - rank), distributed.P2POp("irecv", room, 1 - rank)])
@@ -120,8 +120,9 @@ def _pairs() -> Any:
         handle.wait()
     out.append(room.asnumpy().tolist())
     if rank == 0:
-        distributed.send(x * 2, 1, tag=5)
-        distributed.send(x * 3, 1, tag=6)
+        sendings = [distributed.isend(x * 2, 1, tag=5), distributed.isend(x * 3, 1, tag=6)]
+        for sending in sendings:
+            sending.wait()
         distributed.send_object_list(["a", {"b": 1}], 1)
         later = comm_func.isend(x, 1)
     else:

@@ -31,7 +31,7 @@ def split(parser: argparse.ArgumentParser, words: Sequence[str]) -> tuple[argpar
     """The launcher's own options, and the words from the program on."""
     takes = {option: action.nargs != 0 for action in parser._actions for option in action.option_strings}
     at = 0
-    while at < len(words) and words[at] in takes or at < len(words) and words[at].partition("=")[0] in takes:
+    while (at < len(words) and words[at] in takes) or (at < len(words) and words[at].partition("=")[0] in takes):
         at += 2 if "=" not in words[at] and takes[words[at]] else 1
     return parser.parse_args(list(words[:at])), tuple(words[at:])
 

@@ -1,4 +1,4 @@
-"""Processes of a run on this machine, by torch elastic: their logs, the failure that came first, an end of all of them whatever happened."""
+"""Processes of a run on this machine, by torch elastic: their logs, the first failure, an end of all of them whatever happens."""
 from __future__ import annotations
 
 import logging
