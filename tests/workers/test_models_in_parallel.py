@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
-from test_data_parallel import begin, optimizer, weights  # noqa: E402
+from test_data_parallel import begin, optimizer, weights
 
 STEPS = 5
 OPTIMIZERS = ("SGD", "Momentum", "Adam", "AdamWeightDecay", "Lamb")

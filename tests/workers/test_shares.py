@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
-from test_data_parallel import alone, batches, begin, close, make_net, optimizer, trained, weights  # noqa: E402
+from test_data_parallel import alone, batches, begin, close, make_net, optimizer, trained, weights
 
 RANKS = 2
 OPTIMIZERS = ("SGD", "Momentum", "Adam", "AdamWeightDecay", "Lamb")
@@ -26,7 +26,8 @@ def cut(mode: int, level: str, way: str, names: tuple[str, ...] = OPTIMIZERS, mo
 
 @pytest.mark.parametrize("mode", [0, 1])
 @pytest.mark.parametrize("level, way", [
-    ("level1", "cell"), ("level2", "cell"), ("level2", "scale"), ("level2", "clipped"), ("level3", "cell"), ("level3", "scale"), ("level3", "clipped"),
+    ("level1", "cell"), ("level2", "cell"), ("level2", "scale"), ("level2", "clipped"),
+    ("level3", "cell"), ("level3", "scale"), ("level3", "clipped"),
 ])
 def test_a_shared_optimizer_gives_the_numbers_of_a_whole_one(workers: Any, mode: int, level: str, way: str) -> None:
     wanted = {name: alone(mode, name) for name in OPTIMIZERS}
@@ -36,7 +37,8 @@ def test_a_shared_optimizer_gives_the_numbers_of_a_whole_one(workers: Any, mode:
 
 
 EVERY = {
-    "Adagrad": lambda nn, p: nn.Adagrad(p, 0.1), "RMSProp": lambda nn, p: nn.RMSProp(p, 0.01), "Adadelta": lambda nn, p: nn.Adadelta(p, 0.5),
+    "Adagrad": lambda nn, p: nn.Adagrad(p, 0.1), "RMSProp": lambda nn, p: nn.RMSProp(p, 0.01),
+    "Adadelta": lambda nn, p: nn.Adadelta(p, 0.5),
     "AdaMax": lambda nn, p: nn.AdaMax(p, 0.01), "ASGD": lambda nn, p: nn.ASGD(p, 0.1), "Rprop": lambda nn, p: nn.Rprop(p, 0.01),
     "FTRL": lambda nn, p: nn.FTRL(p, learning_rate=0.1), "ProximalAdagrad": lambda nn, p: nn.ProximalAdagrad(p, learning_rate=0.1),
     "LazyAdam": lambda nn, p: nn.LazyAdam(p, 0.01), "AdamOffload": lambda nn, p: nn.AdamOffload(p, 0.01),
@@ -81,7 +83,9 @@ def memory(level: str) -> dict[str, int]:
 
     from torchspore.engine.memory import counter
 
-    options: dict[str, Any] = {"enable_parallel_optimizer": True, "parallel_optimizer_config": {"optimizer_level": level}} if level else {}
+    options: dict[str, Any] = {}
+    if level:
+        options = {"enable_parallel_optimizer": True, "parallel_optimizer_config": {"optimizer_level": level}}
     begin(1, gradients_mean=True, **options)
     layers = [nn.Dense(512, 512, weight_init="zeros", has_bias=False) for _ in range(8)]
     net = nn.SequentialCell(*layers)
@@ -127,7 +131,8 @@ def shapes(options: dict[str, Any], marks: dict[str, Any]) -> dict[str, tuple[in
 def test_only_what_is_large_and_may_be_is_cut(workers: Any) -> None:
     small = {"parallel_optimizer_config": {"parallel_optimizer_threshold": 0}}
     for options, marks, wanted in (
-        ({}, {}, (8, 6)), (small, {}, (4, 6)), (small, {"parallel_optimizer": False}, (8, 6)), (small, {"layerwise_parallel": True}, (8, 6)),
+        ({}, {}, (8, 6)), (small, {}, (4, 6)), (small, {"parallel_optimizer": False}, (8, 6)),
+        (small, {"layerwise_parallel": True}, (8, 6)),
     ):
         for found in workers(RANKS, shapes, options, marks):
             assert found["moment1.0.weight"] == wanted

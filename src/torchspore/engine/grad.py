@@ -17,7 +17,6 @@ from torchspore.engine import rows as rows_module
 from torchspore.engine.memory import limit, offload
 from torchspore.engine.tensor import Frame, TensorBase, frame, raw, tensors, transform, wrap
 
-
 watcher: Any = None
 """`engine.parallel.overlap`, once somebody sums gradients over several processes: it sees them while they are computed."""
 

@@ -1,8 +1,8 @@
 """`enable_parallel_optimizer`: the state of optimizers, gradients and weights cut among the processes that hold the same Parameters.
 
 A Parameter whose first axis divides is updated by rows: each process has the state of its own rows alone (`level1`), sums the gradients of
-its own rows alone (`level2`), and after the step gets the other rows from the others, or keeps its own alone (`level3`, `sliced`). Numbers are
-those of an optimizer that is not cut.
+its own rows alone (`level2`), and after the step gets the other rows from the others, or keeps its own alone (`level3`, `sliced`). The
+numbers are those of an optimizer that is not cut.
 """
 from __future__ import annotations
 

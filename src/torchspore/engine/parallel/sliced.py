@@ -41,7 +41,7 @@ class Sliced(torch.Tensor):
         made.own, made.share, made.changes = own, share, changes
         return made
 
-    __torch_function__ = private.no_torch_function
+    __torch_function__ = private.no_torch_function  # type: ignore[assignment]
 
     def whole(self) -> torch.Tensor:
         """All rows, in memory of their own."""
@@ -53,7 +53,7 @@ class Sliced(torch.Tensor):
             found = change(found, *arguments)
         return found
 
-    def take(self, values: torch.Tensor) -> None:
+    def keep_rows(self, values: torch.Tensor) -> None:
         """Keeps the own rows of whole values."""
         with torch.no_grad():
             self.own._t.copy_(self.share.of(values))
@@ -66,11 +66,13 @@ class Sliced(torch.Tensor):
         """All rows as lists; every process must ask for it."""
         return self.whole().tolist()
 
-    def __repr__(self, *, tensor_contents: Any = None) -> str:
+    def __repr__(self) -> str:  # type: ignore[override]
         return f"Sliced(rows {self.share.start} to {self.share.start + self.share.rows} of {tuple(self.shape)})"
 
     @classmethod
-    def __torch_dispatch__(cls, function: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None) -> Any:
+    def __torch_dispatch__(  # type: ignore[override]
+        cls, function: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None,
+    ) -> Any:
         first = args[0] if args else None
         if isinstance(first, Sliced):
             if function in _SAME:
@@ -78,7 +80,7 @@ class Sliced(torch.Tensor):
             if function in _LATER and not kwargs:
                 return cls(first.own, first.share, (*first.changes, (function, args[1:])))
             if function is _aten.copy_.default and not first.changes:
-                first.take(args[1].whole() if isinstance(args[1], Sliced) else args[1].expand(first.shape))
+                first.keep_rows(args[1].whole() if isinstance(args[1], Sliced) else args[1].expand(first.shape))
                 return first
         if function._schema.is_mutable and isinstance(first, Sliced):
             name = function._schema.name.removeprefix("aten::")
