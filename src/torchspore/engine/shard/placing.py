@@ -15,6 +15,15 @@ from torchspore.engine.tensor import TensorBase, raw, wrap
 from torchspore.errors import StrategyRefused
 
 
+class _Final(StrategyRefused):
+    """Ends a capture as it is: PyNative would run what is asked to be cut."""
+
+    final = True
+
+
+_Final.__name__ = _Final.__qualname__ = "StrategyRefused"
+
+
 def layout_of(strategy: Any, shape: Sequence[int], devices: int) -> TensorLayout:
     """The layout that cuts a Tensor of this shape as numbers, or a Layout, say. Raises ValueError for what does not fit."""
     wrote = f"a Tensor of shape {tuple(shape)} cut by {strategy}"
@@ -50,7 +59,7 @@ def placed(what: str, value: Any, strategies: Sequence[Any] | None) -> Any:
         try:
             layout = layout_of(strategy, tuple(raw(leaf).shape), devices)
         except ValueError as error:
-            raise StrategyRefused(f"{user_line()}: {what}: {error}") from None
+            raise _Final(f"{user_line()}: {what}: {error}") from None
         return wrap(marking.laid(raw(leaf), marking.text(layout.device_matrix, layout.tensor_map)))
 
     return tree.mapped(value, one)
