@@ -26,22 +26,36 @@ Seconds = Callable[[int], float]
 class Elsewhere:
     """Steps in another process: `worker` is a file of this folder that answers how long n steps took."""
 
-    def __init__(self, python: str, worker: str, *arguments: str, environment: dict[str, str] | None = None) -> None:
+    def __init__(
+        self, python: str, worker: str, *arguments: str, environment: dict[str, str] | None = None, waits: bool = True,
+    ) -> None:
         self._process = subprocess.Popen(
             [python, str(HERE / worker), *arguments], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
             env={**os.environ, **(environment or {})}, start_new_session=True,
         )
-        self.first = self._answer()
+        self.first = 0.0
         """Seconds of the first step, compilation included, where the worker says so."""
+        if waits:
+            self.ready()
+
+    def ready(self) -> Elsewhere:
+        """Waits for the first step."""
+        self.first = self.answer()
+        return self
 
     def seconds(self, steps: int) -> float:
         """How long `steps` steps took there."""
+        self.ask(steps)
+        return self.answer()
+
+    def ask(self, steps: int) -> None:
+        """Lets it do some steps."""
         assert self._process.stdin is not None
         self._process.stdin.write(f"{steps}\n")
         self._process.stdin.flush()
-        return self._answer()
 
-    def _answer(self) -> float:
+    def answer(self) -> float:
+        """Waits for the steps that were asked for; their seconds."""
         assert self._process.stdout is not None
         for line in self._process.stdout:
             if line.startswith("answer "):

@@ -149,3 +149,7 @@ class DataMissing(TorchsporeError, RuntimeError, FileNotFoundError):
 
 class DataDamaged(RuntimeError, FileFormatError):
     """A file of a data set is cut short or is not what the layout has; RuntimeError as in MindSpore, ValueError as other damaged files."""
+
+
+class CommunicationError(TorchsporeError, RuntimeError):
+    """An exchange between processes can't end: another process is gone, is in another exchange, or has not come in time."""

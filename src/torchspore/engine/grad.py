@@ -5,6 +5,7 @@ when the transform ends, so that the gradient uses the value that was read.
 """
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext
 from typing import Any
@@ -15,6 +16,13 @@ from torchspore.engine import hooks, tree
 from torchspore.engine import rows as rows_module
 from torchspore.engine.memory import limit, offload
 from torchspore.engine.tensor import Frame, TensorBase, frame, raw, tensors, transform, wrap
+
+watcher: Any = None
+"""`engine.parallel.overlap`, once somebody sums gradients over several processes: it sees them while they are computed."""
+
+
+stand_in: Any = None
+"""`engine.parallel.shares.stand_in`, once processes share weights: what is computed with in the place of one whose gradient is cut."""
 
 
 class GradFrame(Frame):
@@ -29,6 +37,8 @@ class GradFrame(Frame):
         self._attributes: list[tuple[Any, str]] = []
         self.taken: dict[int, list[tuple[torch.Tensor, torch.Tensor]]] = {}
         """By id of a weight's leaf the indices and the rows that were taken of it as leaves by themselves."""
+        self.renew: Callable[[], None] | None = None
+        """Gives weights whose gradients are cut among processes new stand-ins, so that what was summed so far is cut by itself."""
 
     def stand_for(self, tensor: TensorBase, leaf: torch.Tensor) -> None:
         """From now on `leaf` is computed with where `tensor` is read."""
@@ -163,20 +173,28 @@ def differentiate(
     arguments = list(arguments)
     with torch.enable_grad():
         leaves = {id(w): _leaf(w) for w in weights}
+        cut = {} if stand_in is None or nested else _cut(weights, leaves)
         for weight in weights:
-            own.stand_for(weight, leaves[id(weight)])
+            own.stand_for(weight, cut.get(id(weight), leaves[id(weight)]))
+        if cut:
+            own.renew = functools.partial(_renew, own, [(w, leaves[id(w)]) for w in weights if id(w) in cut])
         if not nested:
             own.taken = {id(leaf): [] for leaf in leaves.values() if leaf.ndim}
         inputs: list[Any] = []
         for position in positions:
             arguments[position], found = _inputs(arguments[position], own, leaves)
             inputs.append(found)
+        ahead = None if watcher is None or nested else watcher.of(weights)
+        if ahead is not None:
+            ahead.begin([leaves[id(w)] for w in weights])
         with own.open(), nullcontext() if nested else offload.saving():
             result = own.callee(function)(*arguments, **keywords)
             differentiated = result[0] if has_aux else result
             by_position, by_weight = follow(differentiated, inputs, [leaves[id(w)] for w in weights], own.taken, sens, nested)
         with torch.set_grad_enabled(nested):
             own.finish(result, nested)
+    if ahead is not None:
+        ahead.end([g._t if isinstance(g, TensorBase) else None for g in by_weight])
     return result, by_position, by_weight
 
 
@@ -205,6 +223,31 @@ def _by_weight(leaves: list[torch.Tensor], taken: dict[int, list[Any]], gradient
             found.append(rows_module.made(at, value, tuple(leaf.shape)))
         else:
             found.append(wrap(gradient.index_add(0, at.long(), value)))
+    return found
+
+
+def _renew(own: GradFrame, pairs: list[tuple[TensorBase, torch.Tensor]]) -> None:
+    for weight, rows in pairs:
+        own.stand_for(weight, stand_in(weight, weight._t if own.outer is None else own.outer.resolve(weight), rows)[1])
+
+
+def begin_part() -> None:
+    """Is called before each part of a batch, whose gradients are added up."""
+    around = frame()
+    while around is not None:
+        if isinstance(around, GradFrame) and around.renew is not None:
+            around.renew()
+            return
+        around = around.outer
+
+
+def _cut(weights: Sequence[TensorBase], leaves: dict[int, torch.Tensor]) -> dict[int, torch.Tensor]:
+    """What is computed with in the places of weights whose gradients are cut among processes; their leaves become the own parts."""
+    found = {}
+    for weight in weights:
+        pair = stand_in(weight, raw(weight))
+        if pair is not None:
+            leaves[id(weight)], found[id(weight)] = pair
     return found
 
 

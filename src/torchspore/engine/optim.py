@@ -14,6 +14,7 @@ Tensors = Sequence[torch.Tensor]
 # torch's fused Adam corrects the bias by its step count; so late a step has nothing left to correct, which is MindSpore's formula
 # with the correction folded into the rate (equal to 1e-7 over five steps, spec/semantics.md).
 _LATE = 1e30
+_HALVES = (torch.float16, torch.bfloat16)
 
 
 def like_parameters(parameters: Tensors, gradients: Tensors) -> list[torch.Tensor]:
@@ -34,6 +35,11 @@ def momentum(
     is_first: bool = False,
 ) -> None:
     """v = share * v + g; p -= rate * v, or with `nesterov` p -= rate * (g + share * v)."""
+    if not share and any(p.dtype in _HALVES and p.device.type == "cpu" for p in parameters):
+        # torch 2.13's fused kernel without momentum leaves all full vectors of half precision as they were.
+        for p, g in zip(parameters, gradients):
+            p.copy_(p.float() - rate * (g.float() + decay * p.float()))
+        return
     private.fused_sgd(
         list(parameters), like_parameters(
             parameters, gradients,

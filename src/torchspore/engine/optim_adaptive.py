@@ -4,6 +4,8 @@
 """
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import torch
 
 T = torch.Tensor
@@ -42,7 +44,10 @@ def ada_max(p: T, g: T, first: T, largest: T, rate: T, beta1: float, beta2: floa
     p.sub_(rate.to(p.dtype) * first / (largest + eps))
 
 
-def lamb(p: T, g: T, first: T, second: T, step: T, rate: T, beta1: float, beta2: float, eps: float, decay: T | float) -> None:
+def lamb(
+    p: T, g: T, first: T, second: T, step: T, rate: T, beta1: float, beta2: float, eps: float, decay: T | float,
+    norm: Callable[[T], T] = torch.Tensor.norm,
+) -> None:
     """You and others, 2019: Adam's step and the decay, as long as `rate` times the parameter; computed in float32."""
     g, whole = g.float(), p.float()
     first.mul_(beta1).add_(g.to(first.dtype), alpha=1 - beta1)
@@ -51,7 +56,7 @@ def lamb(p: T, g: T, first: T, second: T, step: T, rate: T, beta1: float, beta2:
     mean = first.float() / (1 - torch.pow(beta1, count))
     square = second.float() / (1 - torch.pow(beta2, count))
     wanted = mean / (square.sqrt() + eps) + decay * whole
-    length, own = whole.norm(), wanted.norm()
+    length, own = norm(whole), norm(wanted)
     trust = torch.where((length > 0) & (own > 0), length / own, torch.ones_like(own))
     p.sub_((rate * trust * wanted).to(p.dtype))
 

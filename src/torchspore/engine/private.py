@@ -378,9 +378,29 @@ def new_processes(ranks: tuple[int, ...], key: str) -> Any:
     return group
 
 
+def all_gather_into(out: torch.Tensor, x: torch.Tensor, group: Any) -> Any:
+    """Begins to gather `x` of all processes into `out`; torch 2.13 has another name for it."""
+    call: Any = getattr(torch.distributed, "all_gather_single", None) or torch.distributed.all_gather_into_tensor
+    return call(out, x, group=group, async_op=True)
+
+
+def reduce_scatter_into(out: torch.Tensor, x: torch.Tensor, operation: Any, group: Any) -> Any:
+    """Begins to reduce `x` of all processes and to put the share of this one into `out`."""
+    call: Any = getattr(torch.distributed, "reduce_scatter_single", None) or torch.distributed.reduce_scatter_tensor
+    return call(out, x, op=operation, group=group, async_op=True)
+
+
 def processes_of(key: str) -> Any:
     """The group of processes that operators know by `key`."""
     return _c10d_bindings()._resolve_process_group(key)
+
+
+def abandon_processes(groups: list[Any]) -> None:
+    """Leaves groups as they are for the rest of the process: to end them would wait for an exchange that never ends."""
+    import ctypes
+
+    for group in groups:
+        ctypes.pythonapi.Py_IncRef(ctypes.py_object(group))
 
 
 def stop_processes(keys: list[str]) -> None:

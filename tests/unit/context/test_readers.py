@@ -57,6 +57,18 @@ def train():
     ms.jit(lambda x: x + 1)(ops.ones((2,)))
     ms.grad(lambda x, scale: x * scale)(ops.ones(()), 2.0)
 
+def share_out():
+    ms.set_auto_parallel_context(parallel_mode="data_parallel", enable_parallel_optimizer=True, gradient_fp32_sync=True)
+    net = Net()
+    step = nn.TrainOneStepCell(net, nn.SGD(net.trainable_params(), 0.1))
+    step(ops.ones((2, 3)))
+    ms.set_auto_parallel_context(device_num=1, global_rank=0)
+    step.grad_reducer((ops.ones((5, 3)),))
+    from torchspore.engine.parallel import fusion
+    fusion.rule("allgather"), fusion.rule("reducescatter")
+    ms.reset_auto_parallel_context()
+
+share_out()
 open("config.json", "w").write('{"rdr": {"enable": false}}')
 for given in ({"mode": 1}, {"mode": 0}, {"save_graphs": 1, "save_graphs_path": "saved"}, {"save_graphs": 0, "aoe_tune_mode": "offline"},
               {"aoe_tune_mode": "online", "graph_kernel_flags": "--opt_level=2 --dump_as_text=true --path=x.json"},

@@ -100,3 +100,12 @@ def test_state_counts_as_trainable(make: object, mode: int) -> None:
     step = nn.TrainOneStepCell(net, make(net.trainable_params()))
     assert [p.name for p in step.trainable_params()] == [p.name for p in step.get_parameters()]
     assert len(step.trainable_params()) > 3
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+@pytest.mark.parametrize("kind", ["SGD", "Momentum"])
+def test_descent_without_momentum_moves_every_weight_of_half_precision(dtype: str, kind: str) -> None:
+    weight = ms.Parameter(ms.Tensor(np.ones(40, np.float32)).astype(getattr(ms, dtype)), name="weight")
+    optimizer = ms.nn.SGD([weight], 0.5) if kind == "SGD" else ms.nn.Momentum([weight], 0.5, 0.0)
+    optimizer((ms.Tensor(np.ones(40, np.float32)).astype(getattr(ms, dtype)),))
+    assert weight.astype(ms.float32).asnumpy().tolist() == [0.5] * 40

@@ -13,28 +13,34 @@ from torchspore.errors import OptionTypeError
 API = "auto_parallel"
 
 device_num = Option(
+    read_by="engine.parallel.setting",
     kind=Int(1, 4096), default=1, example="set_auto_parallel_context(device_num=8)",
     since="0.1",
     doc="How many devices take part. Where it is not set, the size of the group of processes counts.",
 )
 global_rank = Option(
+    read_by="engine.parallel.setting",
     kind=Int(0, 4095), default=0, example="set_auto_parallel_context(global_rank=0)",
     since="0.1",
     doc="The number of this process among those that take part.",
 )
 parallel_mode = Option(
+    read_by="engine.parallel.setting",
+    unread={"stand_alone": "this process trains alone"},
     kind=Choice("stand_alone", "data_parallel", "hybrid_parallel", "semi_auto_parallel", "auto_parallel", none=OptionTypeError),
     default="stand_alone", example="set_auto_parallel_context(parallel_mode='data_parallel')",
     since="0.1",
     doc="How the work is shared: not at all, by the batch, by hand, by strategies of single operators, or by strategies that are searched.",
 )
 gradients_mean = Option(
+    read_by="engine.parallel.setting",
     kind=Bool(none=False), default=False, example="set_auto_parallel_context(gradients_mean=True)",
     since="1.0",
     doc="Divides the summed gradients by the number of processes.",
 )
 mirror_mean = Alias(of="auto_parallel.gradients_mean", since="0.1", until="0.7", doc="The first name of `gradients_mean`.")
 gradient_fp32_sync = Option(
+    read_by="engine.parallel.setting",
     kind=Bool(none=False), default=True, example="set_auto_parallel_context(gradient_fp32_sync=True)",
     since="1.0",
     doc="Sums gradients in float32, also those of float16.",
@@ -46,6 +52,7 @@ loss_repeated_mean = Option(
     doc="Takes the mean in the backward pass of a computation that several devices repeat.",
 )
 parameter_broadcast = Option(
+    read_by="engine.parallel.starting",
     kind=Bool(none=False), default=False, example="set_auto_parallel_context(parameter_broadcast=True)",
     since="0.1",
     doc="Sends the parameters of process 0 to all others before training begins.",
@@ -162,6 +169,7 @@ init_param_in_compile = Option(
     doc="Gives parameters their first values while the graph is compiled, each device its part.",
 )
 grad_accumulation_step = Option(
+    read_by="engine.parallel.setting", unread={1: "each step applies its own gradients"},
     kind=Int(1, INT32), default=1, example="set_auto_parallel_context(grad_accumulation_step=4)",
     since="1.2",
     doc="After how many steps the summed gradients are applied.",

@@ -5,7 +5,7 @@ broadcast hands each process its own gradient back.
 """
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,7 +15,7 @@ from torch.autograd.function import once_differentiable
 from torchspore.base.text import message, one_of
 from torchspore.engine.comm import groups, operators
 from torchspore.engine.comm.groups import Group
-from torchspore.engine.comm.operators import UNKNOWN_TO_GLOO, functional, wait
+from torchspore.engine.comm.operators import UNKNOWN_TO_GLOO, waited
 
 KINDS = {"sum": "sum", "max": "max", "min": "min", "prod": "product", "avg": "avg"}
 """How the values of several processes become one: MindSpore's names, and torch's."""
@@ -39,23 +39,19 @@ def _reduced(x: torch.Tensor, kind: str, key: str) -> torch.Tensor:
     if x.dtype in _NARROW and x.device.type == "cpu":
         return _reduced(x.to(torch.int32), kind, key).to(x.dtype)
     if kind == "avg" and not x.is_floating_point() and not x.is_complex():
-        total = wait(functional.all_reduce.default(x, "sum", key))
-        return torch.div(total, _size(key), rounding_mode="trunc")
-    return wait(functional.all_reduce.default(x.contiguous(), kind, key))
+        total = waited(operators.all_reduce(x, "sum", key))
+        return torch.div(total, operators.count(key), rounding_mode="trunc")
+    return waited(operators.all_reduce(x.contiguous(), kind, key))
 
 
 _NARROW = frozenset({torch.int16, torch.uint16})
 
 
-def _size(key: str) -> int:
-    return operators._count(key)
-
-
 def _gathered(x: torch.Tensor, size: int, key: str) -> torch.Tensor:
     if x.dtype in UNKNOWN_TO_GLOO and x.device.type == "cpu":
-        raw = wait(functional.all_gather_into_tensor.default(x.contiguous().view(torch.uint8), size, key))
+        raw = waited(operators.all_gather(x.contiguous().view(torch.uint8), size, key))
         return raw.view(x.dtype)
-    return wait(functional.all_gather_into_tensor.default(x.contiguous(), size, key))
+    return waited(operators.all_gather(x.contiguous(), size, key))
 
 
 def _shared_out(x: torch.Tensor, kind: str, size: int, key: str) -> torch.Tensor:
@@ -63,15 +59,15 @@ def _shared_out(x: torch.Tensor, kind: str, size: int, key: str) -> torch.Tensor
         return _shared_out(x.to(torch.int32), kind, size, key).to(x.dtype)
     if kind == "avg" and not x.is_floating_point() and not x.is_complex():
         return torch.div(_shared_out(x, "sum", size, key), size, rounding_mode="trunc")
-    return wait(functional.reduce_scatter_tensor.default(x.contiguous(), kind, size, key))
+    return waited(operators.reduce_scatter(x.contiguous(), kind, size, key))
 
 
 def _swapped(x: torch.Tensor, received: Sequence[int], sent: Sequence[int], key: str) -> torch.Tensor:
     if x.dtype in UNKNOWN_TO_GLOO and x.device.type == "cpu":
         flat = x.reshape(x.shape[0], -1).contiguous().view(torch.uint8)
-        raw = wait(functional.all_to_all_single.default(flat, list(received), list(sent), key))
+        raw = waited(operators.all_to_all(flat, list(received), list(sent), key))
         return raw.view(x.dtype).reshape(sum(received), *x.shape[1:])
-    return wait(functional.all_to_all_single.default(x.contiguous(), list(received), list(sent), key))
+    return waited(operators.all_to_all(x.contiguous(), list(received), list(sent), key))
 
 
 # ---- with their gradients
@@ -167,8 +163,8 @@ class _Broadcast(torch.autograd.Function):
     def forward(x: torch.Tensor, root: int, group: Group) -> torch.Tensor:
         if x.dtype in UNKNOWN_TO_GLOO and x.device.type == "cpu":
             raw = x.contiguous().reshape(-1).view(torch.uint8)
-            return wait(functional.broadcast.default(raw, root, group.key)).view(x.dtype).reshape(x.shape)
-        return wait(functional.broadcast.default(x.contiguous(), root, group.key))
+            return waited(operators.broadcast(raw, root, group.key)).view(x.dtype).reshape(x.shape)
+        return waited(operators.broadcast(x.contiguous(), root, group.key))
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: torch.Tensor) -> None:
@@ -416,22 +412,17 @@ def barrier(group: Group) -> None:
 class Work:
     """An exchange that runs; its tensor is to be left alone until `wait`."""
 
-    def __init__(self, inner: Any, after: Any = None) -> None:
-        self.inner, self.after = inner, after
+    def __init__(self, end: Callable[[], Any] | None) -> None:
+        self._end = end
 
     def wait(self) -> None:
         """Waits until the exchange is over."""
-        if self.inner is not None:
-            self.inner.wait()
-        if self.after is not None:
-            self.after()
-        self.inner = self.after = None
+        end, self._end = self._end, None
+        if end is not None:
+            end()
 
 
 def start_all_reduce(t: torch.Tensor, kind: str, group: Group) -> Work:
     """Begins to replace the values of `t`, which is contiguous, by what all_reduce gives, and does not wait. Not for graphs."""
     _kind(kind)
-    if group.size == 1:
-        return Work(None)
-    operation = getattr(torch.distributed.ReduceOp, KINDS[kind].upper())
-    return Work(torch.distributed.all_reduce(t, operation, groups.processes(group), async_op=True))
+    return Work(None) if group.size == 1 else Work(operators.start_all_reduce(t, KINDS[kind], _key(group)))

@@ -15,8 +15,8 @@ import torch
 
 from torchspore.base.text import message, short
 from torchspore.context.store import STORE
-from torchspore.engine import device, private
-from torchspore.engine.comm import environment, meeting
+from torchspore.engine import counters, device, private
+from torchspore.engine.comm import agreement, environment, meeting, watch
 from torchspore.engine.comm.environment import ALONE, Place
 
 WORLDS = ("hccl_world_group", "nccl_world_group", "mccl_world_group")
@@ -79,8 +79,10 @@ def start(backend: str | None = None, place: Place | None = None, seconds: float
     seconds = seconds or place.seconds or SECONDS
     store, place = meeting.meet(place, seconds)
     _choose_device(place)
-    meeting.agree(store, place, seconds)
+    agreement.agree(store, place, seconds)
+    watch.watch = watch.Watch(store, place.rank, place.size, seconds)
     private.start_processes(backend or _backend(), store, place.rank, place.size, timedelta(seconds=seconds), key=_WORLD)
+    watch.watch.know()
     everyone = Group(WORLDS[0], tuple(range(place.size)), _WORLD)
     _state = _State(place, store, {}, {_WORLD: torch.distributed.group.WORLD}, {})
     _state.groups.update(dict.fromkeys(WORLDS, everyone))
@@ -110,8 +112,16 @@ def stop() -> None:
     if state is None or state.store is None:
         return
     atexit.unregister(stop)
-    meeting.part(state.store, state.place)
-    private.stop_processes([_WORLD])
+    is_broken = False
+    if watch.watch is not None:
+        watch.watch.end()
+        is_broken, watch.watch = watch.watch.is_broken, None
+    counters.calls_changed()                  # graphs name groups by their keys, which may be used again
+    meeting.part(state.store, state.place, waits=not is_broken)
+    if is_broken:
+        private.abandon_processes(list(state.processes.values()))
+    else:
+        private.stop_processes([_WORLD])
 
 
 def is_started() -> bool:
@@ -175,6 +185,7 @@ def destroy(name: str) -> None:
     if name in WORLDS or _state is None:
         raise ValueError(message(f"destroy_group({name!r})", "a group that create_group made"))
     del _state.groups[name]
+    counters.calls_changed()
     process = _state.processes.pop(group.key, None)
     if process is not None:
         torch.distributed.destroy_process_group(process)
@@ -203,6 +214,17 @@ def processes(group: Group) -> Any:
             ))
         raise ValueError(message(f"group {group.name!r}", "a group that is still there: destroy_group or release has ended it"))
     return found
+
+
+def ranks_of(key: str) -> tuple[int, ...]:
+    """The ranks of the group that has this key."""
+    key = key.removesuffix("/pairs")
+    return tuple(range(size())) if key == _WORLD else tuple(map(int, key.split(":")[-2].split("_")))
+
+
+def has_queue() -> bool:
+    """Whether exchanges run on a device of their own, so that waiting for one means to let the device wait."""
+    return device.current().type != "cpu"
 
 
 def place() -> Place:

@@ -98,15 +98,12 @@ def hosts(store: Any, ranks: tuple[int, ...]) -> list[str]:
     return [name.decode() for name in store.multi_get([f"host/{rank}" for rank in ranks])]
 
 
-def agree(store: Any, place: Place, seconds: float) -> None:
-    """Looks whether all processes run one program in one context."""
-
-
-def part(store: Any, place: Place) -> None:
-    """Says that this process leaves. Who serves the store waits a moment for the others, which may still need it."""
+def part(store: Any, place: Place, waits: bool) -> None:
+    """Says that this process leaves. Who serves the store waits a moment for the others, which may still need it, if all is well."""
     try:
+        store.set(f"left/{place.rank}", "1")
         gone = int(store.add("left", 1))
-        if place.rank == 0:
+        if place.rank == 0 and waits:
             until = time.monotonic() + 5
             while gone < place.size and time.monotonic() < until:
                 time.sleep(0.01)

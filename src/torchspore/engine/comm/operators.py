@@ -1,24 +1,173 @@
 """The operators of exchanges: torch's own, by their names, and those that torch has not, with what each gives for fake tensors.
 
-All are called by the key of a group, so that a graph which names them can be kept. They are never taken out and keep their order.
+All are called by the key of a group, so that a graph which names them can be kept. They are never taken out and keep their order. On real
+tensors each of torch's has a twin here, which starts the same exchange and keeps its handle: `waited` can then say who does not come.
 """
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
+import torch.distributed
 
-from torchspore.engine.private import processes_of
+from torchspore.engine import private
+from torchspore.engine.comm import groups, watch
+from torchspore.engine.private import FakeTensor, modes_of_now, processes_of
 
 functional: Any = torch.ops._c10d_functional
-wait: Any = functional.wait_tensor.default
+_Op = torch.distributed.ReduceOp
+_KINDS: dict[str, Any] = {"sum": _Op.SUM, "max": _Op.MAX, "min": _Op.MIN, "product": _Op.PRODUCT, "avg": _Op.AVG}
+_running: dict[int, tuple[torch.Tensor, Any, watch.Waiting]] = {}
+"""The exchanges that nobody has waited for, by the id of the tensor that each fills."""
 
-_library = torch.library.Library("torchspore", "FRAGMENT")
+
+def _is_real(x: torch.Tensor) -> bool:
+    return type(x) is torch.Tensor and not isinstance(x, FakeTensor) and not modes_of_now()
 
 
-def _global(key: str, place: int) -> int:
-    return torch.distributed.get_global_rank(processes_of(key), place)
+def _started(key: str, what: str, out: torch.Tensor, start: Callable[[Any], Any], others: tuple[int, ...] = ()) -> torch.Tensor:
+    """Starts an exchange that fills `out`."""
+    waiting = _begun(key, what, others)
+    try:
+        _running[id(out)] = out, start(processes_of(key)), waiting
+    except RuntimeError as error:
+        raise _failed(waiting, error) from None
+    return out
+
+
+def _begun(key: str, what: str, others: tuple[int, ...] = ()) -> watch.Waiting:
+    assert watch.watch is not None
+    return watch.watch.begin(key, what, groups.ranks_of(key), others)
+
+
+def _failed(waiting: watch.Waiting, error: Exception) -> Exception:
+    assert watch.watch is not None
+    return watch.watch.lost(waiting, error)
+
+
+def finish(work: Any, waiting: watch.Waiting) -> None:
+    """Waits until an exchange is over. Raises CommunicationError where it can't be."""
+    assert watch.watch is not None
+    if groups.has_queue():
+        work.wait()                                # the device waits, not this thread; torch's own watchdog looks after it
+    else:
+        watch.watch.finish(work, waiting)
+
+
+def waited(out: torch.Tensor) -> torch.Tensor:
+    """The tensor, when what fills it is over."""
+    found = _running.pop(id(out), None)
+    if found is None:
+        return functional.wait_tensor.default(out)
+    finish(found[1], found[2])
+    return out
+
+
+def _shown(x: torch.Tensor) -> str:
+    return f"{str(x.dtype).removeprefix('torch.')}{list(x.shape)}"
+
+
+# ---- twins of torch's operators, which take the same arguments
+
+
+def all_reduce(x: torch.Tensor, kind: str, key: str) -> torch.Tensor:
+    """As `_c10d_functional.all_reduce`."""
+    if not _is_real(x):
+        return functional.all_reduce.default(x, kind, key)
+    out = x.clone(memory_format=torch.contiguous_format)
+    return _started(
+        key, f"AllReduce({kind}) of {_shown(x)}", out, lambda group: torch.distributed.all_reduce(out, _KINDS[kind], group, async_op=True),
+    )
+
+
+def start_all_reduce(t: torch.Tensor, kind: str, key: str) -> Callable[[], None]:
+    """Begins all_reduce in place; gives what waits for it."""
+    waiting = _begun(key, f"AllReduce({kind}) of {_shown(t)}")
+    try:
+        work = torch.distributed.all_reduce(t, _KINDS[kind], processes_of(key), async_op=True)
+    except RuntimeError as error:
+        raise _failed(waiting, error) from None
+    return lambda: finish(work, waiting)
+
+
+def all_gather(x: torch.Tensor, size: int, key: str) -> torch.Tensor:
+    """As `_c10d_functional.all_gather_into_tensor`."""
+    if not _is_real(x):
+        return functional.all_gather_into_tensor.default(x, size, key)
+    out, own = x.new_empty((size * x.shape[0], *x.shape[1:])), x.contiguous()
+    return _started(
+        key, f"AllGather of {_shown(x)}", out, lambda group: private.all_gather_into(out, own, group),
+    )
+
+
+def reduce_scatter(x: torch.Tensor, kind: str, size: int, key: str) -> torch.Tensor:
+    """As `_c10d_functional.reduce_scatter_tensor`."""
+    if not _is_real(x):
+        return functional.reduce_scatter_tensor.default(x, kind, size, key)
+    out, own = x.new_empty((x.shape[0] // size, *x.shape[1:])), x.contiguous()
+    return _started(
+        key, f"ReduceScatter({kind}) of {_shown(x)}", out,
+        lambda group: private.reduce_scatter_into(out, own, _KINDS[kind], group),
+    )
+
+
+def all_to_all(x: torch.Tensor, received: list[int], sent: list[int], key: str) -> torch.Tensor:
+    """As `_c10d_functional.all_to_all_single`."""
+    if not _is_real(x):
+        return functional.all_to_all_single.default(x, received, sent, key)
+    out, own = x.new_empty((sum(received), *x.shape[1:])), x.contiguous()
+    return _started(
+        key, f"AlltoAll of {str(x.dtype).removeprefix('torch.')}[..]", out,       # the lengths may differ between ranks
+        lambda group: torch.distributed.all_to_all_single(out, own, received, sent, group, async_op=True),
+    )
+
+
+def broadcast(x: torch.Tensor, place: int, key: str) -> torch.Tensor:
+    """As `_c10d_functional.broadcast`: from the process at that place of the group."""
+    if not _is_real(x):
+        return functional.broadcast.default(x, place, key)
+    out = x.clone(memory_format=torch.contiguous_format)
+    return _started(
+        key, f"Broadcast({place}) of {_shown(x)}", out,
+        lambda group: torch.distributed.broadcast(out, group=group, group_src=place, async_op=True),
+    )
+
+
+TWINS: dict[str, Callable[..., Any]] = {
+    "all_reduce": all_reduce, "all_gather_into_tensor": all_gather, "reduce_scatter_tensor": reduce_scatter,
+    "all_to_all_single": all_to_all, "broadcast": broadcast, "wait_tensor": waited,
+}
+"""What a graph that runs operator by operator calls for torch's own."""
+
+
+# ---- operators that torch has not
+
+
+def start_pair(call: Callable[..., Any], t: torch.Tensor, place: int, tag: int, key: str) -> Callable[[], None]:
+    """Begins `isend` or `irecv`; gives what waits for it."""
+    is_sent = call is torch.distributed.isend
+    rank = groups.ranks_of(key)[place]
+    waiting = _begun(
+        key + "/pairs", f"{'Send' if is_sent else 'Receive'} of {_shown(t)} {'to' if is_sent else 'from'} rank {rank}", (rank,),
+    )
+    try:
+        work = call(as_bytes(t), group=processes_of(key), tag=tag, **{"group_dst" if is_sent else "group_src": place})
+    except RuntimeError as error:
+        raise _failed(waiting, error) from None
+    return lambda: finish(work, waiting)
+
+
+def _now(key: str, what: str, start: Callable[[Any], Any], others: tuple[int, ...] = ()) -> None:
+    """An exchange that is over when this is."""
+    waiting = _begun(key, what, others)
+    try:
+        work = start(processes_of(key.removesuffix("/pairs")))
+    except RuntimeError as error:
+        raise _failed(waiting, error) from None
+    for each in work if isinstance(work, list) else [work]:
+        if each is not None:
+            finish(each, waiting)
 
 
 def _scatter(x: torch.Tensor, place: int, key: str) -> torch.Tensor:
@@ -27,8 +176,11 @@ def _scatter(x: torch.Tensor, place: int, key: str) -> torch.Tensor:
     count = torch.distributed.get_world_size(group)
     out = x.new_empty((x.shape[0] // count, *x.shape[1:]))
     own = torch.distributed.get_rank(group) == place
-    shares = [share.contiguous() for share in x.chunk(count)] if own else None
-    torch.distributed.scatter(as_bytes(out), [as_bytes(share) for share in shares] if shares else None, _global(key, place), group)
+    shares = [as_bytes(share.contiguous()) for share in x.chunk(count)] if own else None
+    _now(
+        key, f"CollectiveScatter({place}) of {_shown(x)}",
+        lambda group: torch.distributed.scatter(as_bytes(out), shares, group=group, group_src=place, async_op=True),
+    )
     return out
 
 
@@ -39,7 +191,10 @@ def _gather(x: torch.Tensor, place: int, key: str) -> torch.Tensor:
     own = torch.distributed.get_rank(group) == place
     out = x.new_zeros((count * x.shape[0], *x.shape[1:]))
     shares = [as_bytes(share) for share in out.chunk(count)] if own else None
-    torch.distributed.gather(as_bytes(x.contiguous()), shares, _global(key, place), group)
+    _now(
+        key, f"CollectiveGather({place}) of {_shown(x)}",
+        lambda group: torch.distributed.gather(as_bytes(x.contiguous()), shares, group=group, group_dst=place, async_op=True),
+    )
     return out
 
 
@@ -51,14 +206,21 @@ def _exchange(
 
     `shapes` are those of what comes, one after the other, each after its number of axes; `like` has its dtype.
     """
-    group = processes_of(key)
     received = _received(shapes, like)
-    works = [
-        torch.distributed.irecv(as_bytes(t), _global(key, place), group, tag) for t, place, tag in zip(received, sources, source_tags)
-    ] + [torch.distributed.isend(as_bytes(t.contiguous()), _global(key, place), group, tag) for t, place, tag in zip(sent, to, tags)]
-    for work in works:
-        if work is not None:
-            work.wait()
+    ranks = groups.ranks_of(key)
+
+    def start(group: Any) -> list[Any]:
+        return [
+            torch.distributed.irecv(as_bytes(t), group=group, tag=tag, group_src=place)
+            for t, place, tag in zip(received, sources, source_tags)
+        ] + [
+            torch.distributed.isend(as_bytes(t.contiguous()), group=group, tag=tag, group_dst=place)
+            for t, place, tag in zip(sent, to, tags)
+        ]
+
+    words = [f"sends {_shown(t)} to rank {ranks[place]}" for t, place in zip(sent, to)]
+    words += [f"receives {_shown(t)} from rank {ranks[place]}" for t, place in zip(received, sources)]
+    _now(key + "/pairs", f"an exchange that {', '.join(words)}", start, tuple(ranks[place] for place in (*sources, *to)))
     return received
 
 
@@ -72,8 +234,7 @@ def _received(shapes: Sequence[int], like: torch.Tensor) -> list[torch.Tensor]:
 
 
 def _barrier(key: str) -> None:
-    group = processes_of(key)
-    torch.distributed.barrier(group)
+    _now(key, "Barrier", lambda group: torch.distributed.barrier(group, async_op=True))
 
 
 def as_bytes(t: torch.Tensor) -> torch.Tensor:
@@ -82,6 +243,8 @@ def as_bytes(t: torch.Tensor) -> torch.Tensor:
 
 
 UNKNOWN_TO_GLOO = frozenset({torch.int16, torch.complex64, torch.complex128, torch.uint16, torch.uint32, torch.uint64})
+
+_library = torch.library.Library("torchspore", "FRAGMENT")
 
 
 def _define(schema: str, compute: Any, fake: Any) -> Any:
@@ -92,17 +255,18 @@ def _define(schema: str, compute: Any, fake: Any) -> Any:
     return getattr(torch.ops.torchspore, name).default
 
 
-def _count(key: str) -> int:
-    return torch.distributed.get_world_size(processes_of(key))
+def count(key: str) -> int:
+    """How many processes the group has."""
+    return len(groups.ranks_of(key))
 
 
 scatter = _define(
     "scatter(Tensor x, int place, str key) -> Tensor", _scatter,
-    lambda x, place, key: x.new_empty((x.shape[0] // _count(key), *x.shape[1:])),
+    lambda x, place, key: x.new_empty((x.shape[0] // count(key), *x.shape[1:])),
 )
 gather = _define(
     "gather(Tensor x, int place, str key) -> Tensor", _gather,
-    lambda x, place, key: x.new_empty((x.shape[0] * _count(key), *x.shape[1:])),
+    lambda x, place, key: x.new_empty((x.shape[0] * count(key), *x.shape[1:])),
 )
 exchange = _define(
     "exchange(Tensor[] sent, int[] to, int[] tags, int[] shapes, int[] sources, int[] source_tags, Tensor like, str key) -> Tensor[]",

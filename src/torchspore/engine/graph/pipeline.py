@@ -13,10 +13,12 @@ from torchspore.engine.graph import passes
 from torchspore.engine.graph.backend import autotune_cache, eager_codegen, forms, inference, lanes, measuring, products
 from torchspore.engine.graph.backend.eager_codegen import Code
 from torchspore.engine.graph.backend.racing import Race
+from torchspore.engine.graph.fx.exchanges import exchanges
 from torchspore.engine.graph.fx.fingerprint import fingerprint
 from torchspore.engine.graph.fx.modules import copied
 from torchspore.engine.graph.fx.order import ordered
 from torchspore.engine.graph.passes import memory, precision
+from torchspore.engine.graph.passes.communication import overlapped
 from torchspore.engine.graph.passes.layout import has_images
 from torchspore.engine.graph.report import log, outcomes, stages
 from torchspore.engine.graph.settings import Settings
@@ -32,17 +34,22 @@ def compile(module: torch.fx.GraphModule, inputs: Inputs, settings: Settings, he
     `inputs` is asked only where something is measured; what it gives is never written to. `held` are the places of inputs that the
     program keeps (Parameters, Tensors in attributes), which seldom change: what hangs on them alone may be computed once.
     """
-    if where.followers or printing.prints(module):   # each operator must run by itself; and what prints can't be run to be measured
+    # Each operator must run by itself for its followers; and what prints can't be run to be measured.
+    if where.followers or printing.prints(module):
         settings = dataclasses.replace(settings, level="O0", infer_boost=False, kernels=None, tuning=None, lanes=0)
     if where.followers:                              # in the program's order, the kernels of one call together
         settings = dataclasses.replace(settings, order="", saves_memory=False)
+    talks = exchanges(module)
+    if talks:                                        # the other processes would not answer a run that only measures
+        kernels = None if settings.kernels is None else dataclasses.replace(settings.kernels, measured=False)
+        settings = dataclasses.replace(settings, infer_boost=False, kernels=kernels, tuning=None, lanes=0)
     module = prepared(module, settings)
     stages.keep("backend_pass", module)
     outcomes.compiling(settings)
     try:
         with counter.aside():
             code = _tuned(module, inputs, settings, held)
-            if settings.lanes > 1 or settings.level == "O2":
+            if (settings.lanes > 1 or settings.level == "O2") and not talks:
                 code = lanes.beside(code, module, inputs, settings)
     except measuring.Unrunnable as reason:
         log.event("level", f"nothing is measured, the graph runs as at O0: {reason}")
@@ -101,6 +108,8 @@ def _asked(module: torch.fx.GraphModule, settings: Settings) -> Iterator[passes.
         yield "graph_kernels", lambda module: steps.applied(module, settings)
     if not settings.saves_memory:
         yield from order
+    if exchanges(module):
+        yield "communication", overlapped
     if settings.offloads is not None or settings.offloads_state:
         yield "memory_offload", lambda module: memory.offloaded(module, settings)
 

@@ -6,7 +6,7 @@ otherwise than the split wants it, collectives come before. What has no rule run
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any
@@ -67,7 +67,11 @@ Output = Callable[[int, Node, Layout, Shape], Layout]
 class Localizer:
     """One run of the pass."""
 
-    def __init__(self, module: torch.fx.GraphModule, mesh: Mesh, inputs: Sequence[Layout], output: Output, exchanges: bool) -> None:
+    def __init__(
+        self, module: torch.fx.GraphModule, mesh: Mesh, inputs: Sequence[Layout], output: Output, exchanges: bool,
+        taken: Mapping[Node, Layout],
+    ) -> None:
+        self.taken = taken
         self.module, self.mesh, self.layouts, self.output, self.exchanges = module, mesh, inputs, output, exchanges
         self.graph = torch.fx.Graph()
         self.values: dict[Node, Any] = {}              # a Value, or several in a list
@@ -105,7 +109,8 @@ class Localizer:
         if not layout.is_whole:
             with faking(self.module):
                 made.meta["val"] = val.new_empty(layout.local(self.mesh, shape))
-        self.values[node] = Value(made, layout, shape, val.dtype)
+        value = Value(made, layout, shape, val.dtype)
+        self.values[node] = self.move(value, self.taken[node]) if node in self.taken else value
         self.given.append((layout, shape))
 
     def _output(self, node: Node) -> None:
@@ -355,9 +360,11 @@ def held(value: Value) -> int:
 
 def localized(
     module: torch.fx.GraphModule, mesh: Mesh, inputs: Sequence[Layout], output: Output, exchanges: bool = False,
+    taken: Mapping[Node, Layout] | None = None,
 ) -> LocalGraph:
     """The graph of each device for a captured one whose inputs lie so.
 
-    `output(place, node, layout, shape)` says how a result shall lie. With `exchanges` layouts may change by all-to-all.
+    `output(place, node, layout, shape)` says how a result shall lie. With `exchanges` layouts may change by all-to-all. `taken` says of
+    inputs that each device is given whole which part it takes at once.
     """
-    return Localizer(module, mesh, inputs, output, exchanges).run()
+    return Localizer(module, mesh, inputs, output, exchanges, taken or {}).run()

@@ -1,6 +1,7 @@
 """The grid that N devices form: the coarsest one in which the device matrices of all strategies lie."""
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -75,10 +76,10 @@ def mesh_of(count: int, matrices: Iterable[tuple[int, ...]] = ()) -> Mesh:
             below //= size
             bounds.setdefault(below, matrix)
     steps = sorted(bounds, reverse=True)
-    for above, below in zip(steps, steps[1:]):
+    for above, below in itertools.pairwise(steps):
         if above % below:
             raise ValueError(message(
                 f"the device matrices {bounds[above]} and {bounds[below]} of two operators", "matrices that lie in one grid",
                 hint=f"split by the same numbers in the same order, for example both as {bounds[above]}",
             ))
-    return Mesh(tuple(above // below for above, below in zip(steps, steps[1:])))
+    return Mesh(tuple(above // below for above, below in itertools.pairwise(steps)))

@@ -100,12 +100,15 @@ class Spread:
         counts = self._counts(source, t.ndim) if self.is_cut_by_hand else None
         return tuple(t.shape) if counts is None else tuple(size * count for size, count in zip(t.shape, counts))
 
-    def _counts(self, source: Any, rank: int) -> tuple[int, ...] | None:
-        """Into how many parts the dataset strategy cuts an argument; None for what is no argument, and what is not cut."""
+    def _counts(self, source: Any, rank: int, is_free: bool = False) -> tuple[int, ...] | None:
+        """Into how many parts the dataset strategy cuts an argument; None for what is no argument, and what is not cut.
+
+        With `is_free` a whole batch is cut too: no operator has a strategy, so that all of them share out the batch.
+        """
         at = self.arguments.get(id(source))
-        if at is None or rank == 0 or self.strategy == "full_batch":
+        if at is None or rank == 0 or (self.strategy == "full_batch" and not is_free):
             return None
-        if self.strategy == "data_parallel":
+        if isinstance(self.strategy, str):
             return (self.count, *(1,) * (rank - 1))
         if at >= len(self.strategy):
             return None
@@ -123,19 +126,23 @@ class Spread:
         matrices = [marking.parsed(text)[0] for text in texts]
         cuts = [cut_of(item) for item in lifted]
         matrices += [cut.matrix for cut in cuts if cut is not None]
-        counts = [self._counts(item, item._t.ndim) if isinstance(item, TensorBase) else None for item in lifted]
+        counts = [self._counts(item, item._t.ndim, not texts) if isinstance(item, TensorBase) else None for item in lifted]
         matrices += [_matrix(one, self.count) for one in counts if one is not None]
         mesh = mesh_of(self.count, dict.fromkeys(matrices))
         holders = [node for node in module.graph.nodes if node.op == "placeholder"]
         layouts = [self._layout(mesh, node, item, cut, count) for node, item, cut, count in zip(holders, lifted, cuts, counts)]
         layouts = _states(mesh, holders, lifted, layouts)
+        taken = {}
+        for at, (node, item) in enumerate(zip(holders, lifted)):
+            if id(item) in self.arguments and cuts[at] is None and not (self.is_cut_by_hand and self._counts(item, item._t.ndim)):
+                taken[node], layouts[at] = layouts[at], whole(len(layouts[at].cuts))
         self._tell(mesh, holders, lifted, layouts)
         keeps = self.strategy != "full_batch" and self.is_cut_by_hand
 
         def output(place: int, node: Node, layout: Layout, shape: Shape) -> Layout:
             return layout if keeps or node.meta.get("gradient") else whole(len(shape))
 
-        return localizing.localized(module, mesh, layouts, output, bool(STORE.get("auto_parallel.enable_alltoall")))
+        return localizing.localized(module, mesh, layouts, output, bool(STORE.get("auto_parallel.enable_alltoall")), taken)
 
     def _tell(self, mesh: Mesh, nodes: Sequence[Node], lifted: Sequence[Any], layouts: Sequence[Layout]) -> None:
         """Notes how the Parameters lie, in the device matrix of the strategy that says so."""
@@ -151,9 +158,10 @@ class Spread:
         shape = tuple(node.meta["val"].shape)
         if cut is not None:
             return cut.layout(mesh)
-        if counts is not None:
-            return by_counts(mesh, counts)
-        if hasattr(item, "name") and isinstance(item, TensorBase):
+        found = None if counts is None else by_counts(mesh, counts)
+        if found is not None and (self.is_cut_by_hand or found.fits(mesh, shape)):
+            return found
+        if (hasattr(item, "name") or id(item) in self.arguments) and isinstance(item, TensorBase):
             wanted = _wanted(mesh, node)
             if wanted is not None and wanted.fits(mesh, shape):
                 return wanted

@@ -18,6 +18,7 @@ from torchspore.engine import tensor as engine
 from torchspore.engine.front import FRONT
 from torchspore.engine.precision import ruled
 from torchspore.engine.tensor import TensorBase, raw, unwrap, wrap, wrap_all, write
+from torchspore.errors import CommunicationError
 from torchspore.mindspore.ops.explain import explain, lacks_kernel, name_of
 from torchspore.mindspore.ops.extremes import Extremes
 from torchspore.mindspore.ops.primitive import Primitive, primitive_class
@@ -85,6 +86,8 @@ def _bridge(body: Callable[..., Any], older: dict[str, str] | None = None) -> Ca
             )
             if engine.active:
                 eager.after(out)
+        except CommunicationError:
+            raise                                     # it names the rank and the line itself
         except _EXPLAINED as error:
             if older is not None and older.keys() & keywords.keys():
                 return operator(*arguments, **{older.get(key, key): value for key, value in keywords.items()})

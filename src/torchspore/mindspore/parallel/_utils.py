@@ -15,8 +15,10 @@ def _get_gradients_mean() -> bool:
 
 
 def _get_device_num() -> int:
-    """How many devices take part."""
-    return int(get_auto_parallel_context("device_num"))
+    """How many devices take part: 1 alone, `device_num` where it is set, else the number of processes."""
+    from torchspore.engine.parallel import setting
+
+    return setting.device_num()
 
 
 def _get_global_rank() -> int:

@@ -7,6 +7,7 @@ from typing import Any
 
 from torchspore.base.text import message, one_of, short
 from torchspore.engine import tree
+from torchspore.engine.parallel import setting, starting
 from torchspore.mindspore.common.tensor import Tensor
 from torchspore.mindspore.nn.cell import Cell
 from torchspore.mindspore.nn.optim import Optimizer
@@ -153,8 +154,8 @@ class Model:
             loss_fn=self._loss_fn,
             optimizer=self._optimizer,
             loss_scale_mananger=self._keywords.get("loss_scale_manager"),
-            parallel_mode="stand_alone",
-            device_number=1,
+            parallel_mode=setting.mode(),
+            device_number=setting.device_num(),
             network=self._network,
             batch_num=sink_size if sink and sink_size > 0 else steps,
             train_dataset=dataset,
@@ -166,6 +167,8 @@ class Model:
             train_dataset_element=None,
             list_callback=list(CallbackManager(callbacks)._callbacks),
         )
+        setting.check()
+        starting.begin(self._train_network.get_parameters())
         # What set_init_step skips are epochs of the data that were trained on before.
         skipped = getattr(dataset, "get_init_step", int)() // steps
         batches = dataset.create_tuple_iterator(num_epochs=epoch - initial_epoch + skipped)

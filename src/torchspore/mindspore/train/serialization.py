@@ -15,6 +15,8 @@ from torchspore.base.frames import user_frame
 from torchspore.base.suggest import closest
 from torchspore.base.text import message, one_of, short, with_hint
 from torchspore.engine import tensor_files
+from torchspore.engine.parallel import shares
+from torchspore.engine.tensor import raw, wrap
 from torchspore.mindspore.common import dtype as mstype
 from torchspore.mindspore.common.parameter import Parameter
 from torchspore.mindspore.common.tensor import Tensor
@@ -153,7 +155,13 @@ def _entries(save_obj: Any, append_dict: dict[str, Any] | None, choose: Callable
         if choose is None or choose(name):
             chosen.setdefault(name, value)
     for name, value in (chosen | (append_dict or {})).items():
-        yield to_entry(name, value)
+        yield to_entry(name, _whole(value))
+
+
+def _whole(value: Any) -> Any:
+    """The value with the rows of all processes, where each has its own; all of them must save."""
+    share = getattr(value, "__dict__", {}).get(shares.MARK)
+    return value if share is None else wrap(shares.whole(raw(value), share))
 
 
 def _named(save_obj: Any) -> Iterable[tuple[str, Any]]:
@@ -354,6 +362,8 @@ def load_param_into_net(
     for parameter, value in pairs:
         _check_fits(parameter, value, strict_load)
     for parameter, value in pairs:
+        if shares.MARK in parameter.__dict__:
+            value = wrap(shares.own(raw(value), parameter.__dict__[shares.MARK]))
         parameter.set_data(value if tuple(value.shape) == tuple(parameter.shape) else value.reshape(parameter.shape))
     names = {parameter.name for parameter in own}
     return [parameter.name for parameter in missing], [name for name in parameter_dict if name not in names]
@@ -377,7 +387,8 @@ def _check_fits(parameter: Parameter, value: Any, strict: bool) -> None:
     same_kind = {have, wanted} <= _FLOATS or {have, wanted} <= _INTEGERS
     if have != wanted and (strict or not same_kind):
         raise RuntimeError(message(f"{what} has the type {have} in the checkpoint", f"{wanted}, as in the net"))
-    shapes = tuple(value.shape), tuple(parameter.shape)
+    share = parameter.__dict__.get(shares.MARK)
+    shapes = tuple(value.shape), tuple(parameter.shape) if share is None else share.whole
     if shapes[0] != shapes[1] and shapes != ((1,), ()):
         hint = "the net is built with other sizes than the one that was saved"
         raise RuntimeError(

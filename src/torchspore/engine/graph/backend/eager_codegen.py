@@ -12,6 +12,7 @@ from torch.fx.node import Node
 
 from torchspore.engine import determinism, private
 from torchspore.engine.debug import where
+from torchspore.engine.graph.fx import exchanges
 from torchspore.engine.graph.fx.aliasing import writes
 from torchspore.engine.graph.passes.in_place import overwrite
 from torchspore.engine.graph.report import stages
@@ -41,6 +42,8 @@ def function(target: Any) -> Callable[..., Any]:
     found = DIRECT.get(target)
     if found is not None:
         return found
+    if is_operator(target) and target.namespace == "_c10d_functional":
+        return exchanges.twin(target) or private.kernel_of(target)
     return private.kernel_of(target)
 
 

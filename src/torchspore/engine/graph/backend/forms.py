@@ -21,6 +21,7 @@ from torchspore.engine.graph.backend import (
 )
 from torchspore.engine.graph.backend.eager_codegen import Code
 from torchspore.engine.graph.backend.racing import Race
+from torchspore.engine.graph.fx.exchanges import exchanges
 from torchspore.engine.graph.fx.fingerprint import fingerprint, of_text, signature
 from torchspore.engine.graph.fx.modules import change_inner, copied
 from torchspore.engine.graph.passes.layout import channels_last, has_images, layouts, restrided, with_layouts
@@ -36,10 +37,13 @@ LAUNCH, RECORDED, ENGINE = "one launch", "recorded, ", "graph engine"
 
 def compile(module: Module, inputs: measuring.Inputs, settings: Settings, held: frozenset[int] = frozenset()) -> Code:
     """The fastest form that gives O0's numbers; what was fastest for an equal graph before is taken without a look."""
+    if exchanges(module):
+        outcomes.level(f"{settings.level}: the graph exchanges values with other processes, a rule chooses kernels and nothing is measured")
+        return _by_rule(module)
     if settings.deterministic:
         # What is chosen by time could be another kernel in the next run and give other bits: here a rule decides.
         outcomes.level(f"{settings.level}: deterministic is ON, a rule chooses kernels and nothing is measured")
-        return _lines(passes.pool_channels_last(copied(with_onednn(module, products.is_large) or module)))
+        return _by_rule(module)
     forms = Forms(module, inputs, settings, held)
     outcomes.level(f"{settings.level}: the fastest of several forms of each graph is kept")
     outcomes.layout(settings, has_images(module))
@@ -53,6 +57,10 @@ def compile(module: Module, inputs: measuring.Inputs, settings: Settings, held: 
     best, code = _raced(forms, inputs)
     autotune_cache.keep(key, best)
     return code
+
+
+def _by_rule(module: Module) -> Code:
+    return _lines(passes.pool_channels_last(copied(with_onednn(module, products.is_large) or module)))
 
 
 def _raced(forms: Forms, inputs: measuring.Inputs) -> tuple[str, Code]:

@@ -103,6 +103,10 @@ def capture(
         except Refusal:
             own.numbers.fix_attributes()
             return refusal
+    if STORE.get("auto_parallel.parameter_broadcast"):
+        from torchspore.engine.parallel import starting
+
+        starting.begin(item for item in graph.inputs if getattr(item, "__parameter__", False))
     entry.graphs.insert(0, graph)
     del entry.graphs[8:]
     own.is_small = graph.operators < FEW and (own.is_small or not own.recent)

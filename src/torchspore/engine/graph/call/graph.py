@@ -16,6 +16,7 @@ from torchspore.engine.graph.call.key import meta
 from torchspore.engine.graph.call.undo import Undo, undo_for
 from torchspore.engine.graph.capture.capture import Captured, In, Out
 from torchspore.engine.graph.capture.state import MISSING, Read, hold
+from torchspore.engine.graph.fx.exchanges import exchanges
 from torchspore.engine.graph.refusal import Refusal
 from torchspore.engine.graph.report import stages
 from torchspore.engine.graph.settings import Settings
@@ -68,6 +69,7 @@ class Graph:
         with cache.open(self.module, captured.watch.codes, settings, self._labels()) as self.module:
             # Before a pass lets weights be written early: what it computes again has not failed the first time.
             self._undo, self._writes = undo_for(self.module, self.settings)
+            self._exchanges = exchanges(self.module)
             self.code = self._compiled(flat)
         # The arguments of this call are the program's own, who may want to be rid of them.
         self.inputs = [None if isinstance(source, int) else item for source, item in zip(self._sources, self.inputs)]
@@ -141,7 +143,9 @@ class Graph:
         return self._result_of(outs, inputs)
 
     def can_run_again(self, error: BaseException) -> bool:
-        """Whether a run that ended with `error` left everything as it was. A lack of memory may end it anywhere."""
+        """Whether a run that ended with `error` left everything, here and elsewhere, as it was. A lack of memory may end it anywhere."""
+        if self._exchanges:          # the other ranks do not run again
+            return False
         return not self._writes or not ("alloc" in str(error) or "out of memory" in str(error))
 
     def _undoing(self, undo: Undo, given: list[torch.Tensor]) -> list[torch.Tensor]:

@@ -45,7 +45,7 @@ _VIEWS = {_aten.view.default, _aten._unsafe_view.default, _aten.permute.default,
           _aten.unsqueeze.default, _aten.squeeze.dim, _aten.slice.Tensor, _aten.select.int, _aten.split.Tensor, _aten.reshape.default}
 
 
-_UNSAID = frozenset({"_unsafe_view", "_reshape_alias"})
+_UNSAID = frozenset({"_unsafe_view", "_reshape_alias", "wait_tensor"})
 """Operators whose result shows their input though their schema does not say so."""
 
 

@@ -11,6 +11,7 @@ from torch.fx.node import Node
 
 from torchspore.engine.graph import marks
 from torchspore.engine.graph.fx.aliasing import owners, writes
+from torchspore.engine.graph.fx.exchanges import is_exchange, is_wait
 from torchspore.engine.private import is_operator
 
 _Unit = TypeVar("_Unit", bound=Hashable)
@@ -20,7 +21,8 @@ def dependencies(nodes: list[Node]) -> tuple[dict[Node, list[Node]], set[Node]]:
     """For each node those that must run before it, and the owners (`views.root`) of all memory that is written.
 
     Beside the values that a node reads: who reads memory before a write stays before it, who reads it after stays after; random numbers
-    are drawn in the old order; nothing moves across control flow and what is unknown.
+    are drawn and exchanges begun in the old order; an exchange reads what it sends until it has been waited for; nothing moves across
+    control flow and what is unknown.
     """
     root = owners(nodes[0].graph)
     written = {root[item] for node in nodes for item in writes(node)}
@@ -29,6 +31,7 @@ def dependencies(nodes: list[Node]) -> tuple[dict[Node, list[Node]], set[Node]]:
     writer: dict[Node, Node] = {}
     barrier: Node | None = None
     drawn: Node | None = None
+    begun: Node | None = None
     for place, node in enumerate(nodes):
         needed = list(node.all_input_nodes)
         if _is_unknown(node):
@@ -40,8 +43,12 @@ def dependencies(nodes: list[Node]) -> tuple[dict[Node, list[Node]], set[Node]]:
         if _draws(node):
             needed += [drawn] if drawn is not None else []
             drawn = node
+        if is_exchange(node) and not is_wait(node):
+            needed += [begun] if begun is not None else []
+            begun = node
         own = {root[item] for item in writes(node)}
-        roots = {r for r in (*(root[item] for item in node.all_input_nodes), root[node]) if r in written}
+        sent = [item for launch in node.all_input_nodes for item in launch.all_input_nodes] if is_wait(node) else []
+        roots = {r for r in (*(root[item] for item in (*node.all_input_nodes, *sent)), root[node]) if r in written}
         for item in roots:
             if item in own:
                 needed += touched[item]

@@ -9,6 +9,7 @@ from torch.fx.node import Node
 from torchspore.engine.debug import printing
 from torchspore.engine.graph.fx import control_flow
 from torchspore.engine.graph.fx.aliasing import writes
+from torchspore.engine.graph.fx.exchanges import is_exchange
 from torchspore.engine.graph.refusal import Refusal
 from torchspore.engine.private import FakeTensor, is_operator
 from torchspore.engine.recompute import later, random_state, swap_state
@@ -23,7 +24,7 @@ def drop_dead(module: torch.fx.GraphModule) -> torch.fx.GraphModule:
 
 
 def acts(node: Node) -> bool:
-    """Whether the node does something besides giving a value: writes, draws random numbers, or is unknown."""
+    """Whether the node does something besides giving a value: writes, draws random numbers, exchanges, or is unknown."""
     target = node.target
     if node.op == "get_attr":
         return False
@@ -38,7 +39,7 @@ def acts(node: Node) -> bool:
     if target is torch.ops.torchspore.control.default:
         record = control_flow.RECORDS[node.args[1]]  # type: ignore[index]
         return record.acts or any(acts(inner) for graph in record.graphs() for inner in graph.graph.nodes if inner.op == "call_function")
-    return target._schema.is_mutable or torch.Tag.nondeterministic_seeded in target.tags or bool(writes(node))
+    return is_exchange(node) or target._schema.is_mutable or torch.Tag.nondeterministic_seeded in target.tags or bool(writes(node))
 
 
 _T = torch.ops.aten.t.default

@@ -14,6 +14,19 @@ def embedding(given: Given) -> Rule | None:
     return naming.rule([(rows, width), places], [(*places, width)])
 
 
+@splits("index_select")
+def index_select(given: Given) -> Rule | None:
+    """Rows along one dimension, which is whole; the indices may be cut, and the other dimensions."""
+    shape = given.shape("self")
+    if not shape or len(given.shape("index")) != 1:
+        return None
+    naming, at = Naming(), given.axis("dim", len(shape))
+    dims = naming.all(shape)
+    naming.lock(dims[at])
+    places = naming.new(given.shape("index")[0])
+    return naming.rule([dims, (places,)], [(*dims[:at], places, *dims[at + 1 :])])
+
+
 @splits("embedding_dense_backward")
 def embedding_gradient(given: Given) -> Rule | None:
     """The gradient of the table: a sum over the indices."""

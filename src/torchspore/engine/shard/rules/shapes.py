@@ -2,7 +2,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from typing import Any
 
 from torchspore.engine.shard.layout import Shape
@@ -147,7 +146,7 @@ def parted(given: Given) -> Rule | None:
     return naming.rule([dims], outputs)
 
 
-@splits("slice", "select", "narrow", "slice_backward", "select_backward", "constant_pad_nd", "index_select", "flip", "roll")
+@splits("slice", "select", "narrow", "slice_backward", "select_backward", "constant_pad_nd", "flip", "roll")
 def one_part(given: Given) -> Rule | None:
     """What takes a part along some dimensions, or puts one into zeros: these are not cut."""
     shape, out = tuple(given.inputs[0].shape), given.outputs[0]
@@ -172,8 +171,7 @@ def one_part(given: Given) -> Rule | None:
         if is_touched:
             naming.lock(dim)
         after_dims.append(naming.new(size, locked=True) if is_touched else dim)
-    others: Sequence[Dims] = [naming.all(t.shape, True) for t in given.inputs[1:]]
-    return naming.rule([dims, *others], [tuple(after_dims)], arguments=_sizes_of_parts if name == "slice_backward" else _ends(name))
+    return naming.rule([dims], [tuple(after_dims)], arguments=_sizes_of_parts if name == "slice_backward" else _ends(name))
 
 
 def _ends(name: str) -> Any:

@@ -22,6 +22,8 @@ class AdaFactor(Optimizer):
     `exp_avg_sq_*` and `afactor_step`. Raises ValueError where a rate is given and `relative_step` too.
     """
 
+    updates_by_rows = False
+
     @opt_init_args_register
     def __init__(
         self, params: Any, learning_rate: Any = None, eps: Any = (1e-30, 1e-3), clip_threshold: float = 1.0, decay_rate: float = 0.8,

@@ -56,7 +56,7 @@ class Adam(Optimizer):
         if use_amsgrad and use_nesterov:
             raise ValueError("Adam(use_amsgrad=True, use_nesterov=True): expected one of them.")
         self.beta1, self.beta2, self.eps, self.use_nesterov = single(beta1), single(beta2), float(eps), use_nesterov
-        self.is_lazy = bool(kwargs.get("use_lazy", False))
+        self.is_lazy = self.leaves_rows = bool(kwargs.get("use_lazy", False))
         self.beta1_power = Parameter(initializer(1, self.power_shape, dtypes.float32), name="beta1_power")
         self.beta2_power = Parameter(initializer(1, self.power_shape, dtypes.float32), name="beta2_power")
         self.moment1, self.moment2 = self.moments("moment1"), self.moments("moment2")

@@ -1,6 +1,7 @@
 """Optimizers whose steps are as long as each Parameter's own length asks: Lamb and LARS."""
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -8,6 +9,7 @@ from typing import Any
 from torchspore.base.text import message, short
 from torchspore.engine import dtypes
 from torchspore.engine import optim_adaptive as formulas
+from torchspore.engine.parallel import shares
 from torchspore.engine.tensor import raw, wrap
 from torchspore.mindspore.common.parameter import Parameter
 from torchspore.mindspore.common.tensor import Tensor
@@ -37,7 +39,8 @@ class Lamb(Optimizer):
         for parameters, own, rate, decay, group in self.updates(gradients, coupled=False):
             for p, g, place in zip(parameters, own, group.places):
                 state = raw(self.moments1[place]), raw(self.moments2[place])
-                formulas.lamb(p, g, *state, step, rate, self.beta1, self.beta2, self.eps, decay if group.decays else 0.0)
+                norm = functools.partial(shares.length, share=self._share(place))
+                formulas.lamb(p, g, *state, step, rate, self.beta1, self.beta2, self.eps, decay if group.decays else 0.0, norm)
         self.advance()
         return True
 

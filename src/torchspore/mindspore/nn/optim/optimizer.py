@@ -9,11 +9,14 @@ from typing import Any
 
 import numpy as np
 
+from torchspore.base.text import message
 from torchspore.context.store import STORE
 from torchspore.engine import dtypes, optim
+from torchspore.engine.comm import groups as comm
 from torchspore.engine.front import FRONT
 from torchspore.engine.graph.passes.precision import casts
 from torchspore.engine.memory import states
+from torchspore.engine.parallel import shares
 from torchspore.engine.rows import RowsBase
 from torchspore.engine.tensor import raw, wrap
 from torchspore.errors import NameRefused
@@ -72,6 +75,8 @@ class Optimizer(Cell):
         self.learning_rate = _kept_rate(rate, "learning_rate", self.dynamic_lr)
         self.parameters = ParameterTuple(ordered)
         self._parameters = self.parameters
+        self._shares = shares.of(name, ordered, self._refuses_rows())
+        self.use_parallel = bool(self._shares)
         self.groups = [self._group(name, g, places, own, weight_decay) for g, places, own in zip(given, placed, rates) if places]
         if groups is None:
             self._split_decay(weight_decay)
@@ -116,8 +121,30 @@ class Optimizer(Cell):
     # ---- what the formulas need
 
     def moments(self, prefix: str, init: Any = "zeros") -> ParameterTuple:
-        """One Parameter of state for each Parameter, named `prefix.name`."""
-        return self.parameters.clone(prefix, init)
+        """One Parameter of state for each Parameter, named `prefix.name`; of one that processes share, the own rows."""
+        if not self._shares:
+            return self.parameters.clone(prefix, init)
+        made = []
+        for parameter, share in zip(self.parameters, self._shares):
+            state = shares.cut_state(parameter.clone(init), share)
+            state.name = f"{prefix}.{parameter.name}"
+            made.append(state)
+        return ParameterTuple(made)
+
+    updates_by_rows = True
+    """Whether the formula is the same for some rows of a Parameter as for all."""
+
+    def _refuses_rows(self) -> str:
+        """Why processes can't share the state of this optimizer; empty where they can."""
+        if not self.updates_by_rows:
+            return f"{type(self).__name__} needs whole Parameters for its formula"
+        if not type(self).construct.__module__.startswith("torchspore."):
+            return f"{type(self).__name__} is the program's own, and its state is its own affair"
+        return ""
+
+    def _share(self, place: int) -> Any:
+        """The share that this process has of a Parameter; None where it has all of it."""
+        return self._shares[place] if self._shares else None
 
     def updates(self, gradients: Any, coupled: bool = True) -> Iterator[tuple[list[Any], list[Any], Any, Any, Group]]:
         """For each group: torch's parameters, gradients, rate (0-d tensor), decay (a float or 0-d tensor), the group.
@@ -128,14 +155,18 @@ class Optimizer(Cell):
             yield from self._updates(gradients, coupled)
 
     def _updates(self, gradients: Any, coupled: bool) -> Iterator[tuple[list[Any], list[Any], Any, Any, Group]]:
-        found = [_rows(g) if self.takes_rows else None for g in gradients]
+        found = [_rows(g) if self.takes_rows and self._share(i) is None else None for i, g in enumerate(gradients)]
+        self._check_rows(gradients)
         found = [raw(g) if rows is None else rows for g, rows in zip(gradients, found)]
         if len(found) != len(self.parameters):
             raise ValueError(f"{type(self).__name__}: expected {len(self.parameters)} gradients, one for each Parameter, got {len(found)}.")
         groups = [part for whole in self.groups for part in self._parted(whole, found)]
         for group in [part for whole in groups for part in states.parted(self, whole)]:
-            parameters = [raw(self.parameters[i]) for i in group.places]
-            own = optim.scaled([found[i] for i in group.places], self.loss_scale)
+            parameters, own = [raw(self.parameters[i]) for i in group.places], [found[i] for i in group.places]
+            cut = shares.Update(parameters, own, [self._shares[i] for i in group.places]) if self._shares else None
+            if cut is not None:
+                parameters, own = cut.parameters, cut.gradients
+            own = optim.scaled(own, self.loss_scale)
             decay = raw(group.decay(self.global_step)).reshape(()) if isinstance(group.decay, Cell) else float(group.decay)
             if coupled and group.decays:
                 own = optim.decayed(parameters, own, decay)
@@ -143,6 +174,23 @@ class Optimizer(Cell):
                 own = [optim.centralized(g) for g in own]
             with states.at_hand(self, group.places):
                 yield parameters, own, self._rate_now(group.rate), decay, group
+            if cut is not None:
+                cut.gather()
+
+    def _check_rows(self, gradients: Any) -> None:
+        """Raises RuntimeError for a sparse gradient of a Parameter that is cut, where the formula leaves the other rows alone."""
+        if not (self._shares and self.takes_rows and self.leaves_rows):
+            return
+        for place, gradient in enumerate(gradients):
+            if self._shares[place] is not None and _rows(gradient) is not None:
+                name = self.parameters[place].name
+                raise RuntimeError(message(
+                    f"{type(self).__name__}: a sparse gradient of {name!r}, which processes share", "a whole gradient",
+                    hint=f"give Parameter {name!r} parallel_optimizer=False",
+                ))
+
+    leaves_rows = True
+    """Whether a sparse gradient leaves the rows that it has not as they are."""
 
     def _parted(self, group: Group, found: list[Any]) -> Iterator[Group]:
         """The group without the places of sparse gradients, which are dealt with here."""
@@ -279,8 +327,6 @@ class Optimizer(Cell):
         """What is added to the global step, shape (1,)."""
         return Tensor([1], dtypes.int32)
 
-    use_parallel = False
-    """Whether processes share the updates among them."""
     param_rank: Any = None
     """Which process updates each Parameter; None, as each updates all."""
     hyper_map, map_, hyper_map_reverse, map_reverse = HyperMap(), Map(), HyperMap(reverse=True), Map(reverse=True)
@@ -334,7 +380,7 @@ class Optimizer(Cell):
         self.__dict__["_target"] = value
 
 
-FRONT.settled += (Group,)
+FRONT.settled += (Group, shares.Share, comm.Group)
 FRONT.optimizer = Optimizer
 
 

@@ -4,15 +4,20 @@ A call of TrainOneStepCell is a whole training step, so that in GRAPH_MODE forwa
 """
 from __future__ import annotations
 
+from contextlib import nullcontext
 from typing import Any
 
 from torchspore.base.text import message, short
+from torchspore.context.effects import Outcome
 from torchspore.context.public import get_auto_parallel_context
+from torchspore.engine.parallel import effects as parallel
+from torchspore.engine.parallel import setting, shares, starting
 from torchspore.mindspore import ops
 from torchspore.mindspore.common import dtype as mstype
 from torchspore.mindspore.common.parameter import Parameter, ParameterTuple
 from torchspore.mindspore.common.tensor import Tensor
 from torchspore.mindspore.nn.cell import Cell
+from torchspore.mindspore.nn.wrap.grad_reducer import DistributedGradReducer
 from torchspore.mindspore.nn.wrap.micro_batches import _MicroBatch as _MicroBatch
 
 
@@ -94,6 +99,8 @@ class TrainOneStepCell(Cell):
 
     `sens` (by default 1) multiplies the gradients, as a loss scale does. Calling it with a batch gives the loss, with `return_grad` the
     pair (loss, dict from Parameter name to gradient). Subclasses find `network`, `optimizer`, `weights`, `grad`, `sens`, `grad_reducer`.
+    With the context's `grad_accumulation_step` k each k-th call updates, with the mean of the last k gradients.
+    In the modes data_parallel and hybrid_parallel `grad_reducer` sums the gradients over all processes.
     """
 
     def __init__(self, network: Cell, optimizer: Any, sens: Any = None, return_grad: bool = False) -> None:
@@ -113,17 +120,53 @@ class TrainOneStepCell(Cell):
             self.weights_name = [parameter.name for parameter in self.weights]
         self.sense_flag = sens is not None
         self.parallel_mode = get_auto_parallel_context("parallel_mode")
-        self.reducer_flag = False
+        self.reducer_flag = self.parallel_mode in setting.ALIKE
         self.grad_reducer = ops.identity
+        if self.reducer_flag:
+            self.mean, self.degree = setting.takes_means(), setting.device_num()
+            self.grad_reducer = DistributedGradReducer(self.weights, self.mean, self.degree)
+        self.accumulation = setting.accumulation()
+        if self.accumulation > 1:
+            self._begin_sums()
+
+    def _begin_sums(self) -> None:
+        """Makes the stores of gradients that are added up over several steps."""
+        cut = getattr(self.optimizer, "_shares", ()) if self._scatters() else ()
+        sums = self.weights.clone("accu_grads", "zeros")
+        self.accu_grads = ParameterTuple(map(shares.cut_state, sums, cut)) if cut else sums
+        self._is_last, self._steps = False, 0
+        parallel.tell("grad_accumulation_step", Outcome.applied(f"nn.TrainOneStepCell updates at each {self.accumulation}th step"))
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if self.accumulation > 1:
+            self.__dict__["_steps"] += 1
+            is_last = self._steps % self.accumulation == 0
+            if is_last is not self._is_last:
+                self._is_last = is_last
+        return super().__call__(*args, **kwargs)
 
     def construct(self, *inputs: Any) -> Any:
         """One step; gives the loss."""
+        self._begin()
         loss, grads = self.loss_and_gradients(*inputs)
+        if self.accumulation > 1:
+            sums = tuple(ops.assign_add(kept, grad) for kept, grad in zip(self.accu_grads, grads))
+            if not self._is_last:
+                return loss
+            grads = tuple(one * (1.0 / self.accumulation) for one in sums)
         grads = self.grad_reducer(grads)
         self.optimizer(grads)
+        if self.accumulation > 1:
+            for kept in self.accu_grads:
+                ops.assign(kept, ops.zeros_like(kept))
         if self.return_grad:
             return loss, dict(zip(self.weights_name, grads))
         return loss
+
+    def _begin(self) -> None:
+        """Before the first step in PYNATIVE_MODE, has the Parameters of process 0 sent to all, where the context says so."""
+        if self.reducer_flag:
+            starting.begin(self.get_parameters())
 
     def _no_sens_impl(self, *inputs: Any) -> Any:
         """The step with gradients as they are, whatever `sens` is; subclasses of programs call it."""
@@ -132,7 +175,24 @@ class TrainOneStepCell(Cell):
         return loss
 
     def loss_and_gradients(self, *inputs: Any) -> tuple[Any, Any]:
-        """The loss, and the gradients times `sens`, from one forward pass."""
+        """The loss, and the gradients times `sens`, from one forward pass.
+
+        Where processes share the optimizer, and this class's own `construct` runs, those of cut Parameters are the own rows of the sums.
+        """
+        with self._scattering():
+            return self._loss_and_gradients(*inputs)
+
+    def _scattering(self) -> Any:
+        """A block in which gradients are summed for the own rows alone, where nobody looks at them but the optimizer."""
+        if not self._scatters():
+            return nullcontext()
+        return shares.scattering(self.weights, self.optimizer._shares, 1.0 / self.degree if self.mean else None)
+
+    def _scatters(self) -> bool:
+        own = type(self).construct.__module__.startswith("torchspore.")
+        return own and not self.return_grad and bool(getattr(self.optimizer, "_shares", ()))
+
+    def _loss_and_gradients(self, *inputs: Any) -> tuple[Any, Any]:
         sens = self.sens
         if not isinstance(sens, Tensor) and sens == 1:
             return ops.value_and_grad(self.network, None, self.weights)(*inputs)

@@ -1,24 +1,29 @@
-"""Gradients of several processes made one; here of the one process that there is."""
+"""Gradients of several processes made one."""
 from __future__ import annotations
 
 from typing import Any
 
 from torchspore.base.text import message, short
-from torchspore.context.public import get_auto_parallel_context
 from torchspore.engine import dtypes
+from torchspore.engine.parallel import effects, fusion, gradients, overlap, setting
+from torchspore.engine.parallel.gradients import Plan
+from torchspore.engine.tensor import raw, wrap
 from torchspore.mindspore.common.parameter import ParameterTuple
-from torchspore.mindspore.common.sparse_tensor import RowTensorInner
+from torchspore.mindspore.common.sparse_tensor import COOTensor, RowTensorInner
 from torchspore.mindspore.common.tensor import Tensor
-from torchspore.mindspore.communication.management import HCCL_WORLD_COMM_GROUP, get_group_size
+from torchspore.mindspore.communication.management import HCCL_WORLD_COMM_GROUP
 from torchspore.mindspore.nn.cell import Cell
 
 
 class DistributedGradReducer(Cell):
     """The sum of each gradient over the processes of `group`, and with `mean` divided by `degree`.
 
-    `mean` None is what the context's `gradients_mean` says, `degree` None the number of processes in `group`, which is one. `fusion_type`
-    numbers the messages in which gradients would travel; one process sends none. Raises ValueError for a degree that is no int above 0 or
-    a group that no one made, TypeError for what is no list of Parameters or no int.
+    `mean` None is what the context's `gradients_mean` says, `degree` None the number of processes in `group`. Gradients are summed in
+    float32, in few messages: by `fusion_type` (above 1 all in one), else by the Parameters' `comm_fusion` and the context. Those of
+    Parameters with `layerwise_parallel` stay as they are; of sparse ones the rows of all processes come one after the other.
+
+    Raises ValueError for a degree that is no int above 0 or a group that no one made, TypeError for what is no list of Parameters or no
+    int; at the call RuntimeError for a `device_num` that is not the number of processes.
     """
 
     def __init__(
@@ -26,24 +31,76 @@ class DistributedGradReducer(Cell):
         group: str = HCCL_WORLD_COMM_GROUP,
     ) -> None:
         super().__init__(auto_prefix=False)
+        from torchspore.engine.comm import groups
+
         if isinstance(fusion_type, bool) or not isinstance(fusion_type, int):
             raise TypeError(message(f"DistributedGradReducer(fusion_type={short(fusion_type)})", "an int"))
+        members = groups.find(group)
         if degree is None:
-            degree = get_group_size(group)
+            degree = members.size
         elif isinstance(degree, bool) or not isinstance(degree, int) or degree <= 0:
             raise ValueError(message(f"DistributedGradReducer(degree={short(degree)})", "an int above 0"))
-        self.mean = bool(get_auto_parallel_context("gradients_mean")) if mean is None else mean
+        self.mean = setting.takes_means() if mean is None else mean
         self.degree, self._is_alone = Tensor(1.0 / degree, dtypes.float32), degree == 1
+        parameters = list(parameters)
         self.allreduce_filter = tuple(not getattr(parameter, "layerwise_parallel", False) for parameter in parameters)
+        buckets = fusion.of_gradients(
+            [getattr(p, "comm_fusion", 1) for p in parameters], [4 * p.size for p in parameters], fusion.rule(), fusion_type,
+        )
+        shared = ([place for place in bucket if self.allreduce_filter[place]] for bucket in buckets)
+        self._plan = Plan([b for b in shared if b], members, 1.0 / degree if self.mean and degree > 1 else None)
+        self._is_several = members.size > 1
+        self._shapes = tuple(tuple(p.shape) for p in parameters)
+        self._ahead = overlap.Ahead(parameters, self._plan) if self._is_several else None
+        effects.told_plan(self._plan, len(parameters))
 
     def construct(self, grads: Any) -> Any:
         """The gradients, each over all processes."""
+        setting.check()
+        if self._is_several:
+            return self._summed(tuple(grads))
         if not self.mean or self._is_alone:
             return grads
         return tuple(self._mean(grad) if shared else grad for grad, shared in zip(grads, self.allreduce_filter))
 
     def _mean(self, grad: Any) -> Any:
         return grad * self.degree.astype(grad.values.dtype if isinstance(grad, RowTensorInner) else grad.dtype)
+
+    def _summed(self, grads: tuple[Any, ...]) -> tuple[Any, ...]:
+        if len(grads) != len(self.allreduce_filter):
+            raise ValueError(message(
+                f"DistributedGradReducer of {len(self.allreduce_filter)} Parameters, called with {len(grads)} gradients",
+                "a gradient for each Parameter",
+            ))
+        sparse = [place for place, grad in enumerate(grads) if isinstance(grad, (RowTensorInner, COOTensor))]
+        if sparse:
+            return self._with_rows(grads, sparse)
+        found = [raw(grad) for grad in grads]
+        done = [place for place, t in enumerate(found) if tuple(t.shape) != self._shapes[place]]
+        if done:                                          # rows of a Parameter that processes share, which are sums already
+            left = [[place for place in bucket if place not in done] for bucket in self._plan.buckets]
+            plan = Plan([bucket for bucket in left if bucket], self._plan.group, self._plan.factor)
+            return tuple(wrap(t) for t in gradients.reduced(found, plan))
+        is_plain = self._ahead is None or gradients.is_traced() or any(t.requires_grad for t in found)
+        summed = gradients.reduced(found, self._plan) if is_plain else self._ahead.reduced(found)
+        return tuple(wrap(t) for t in summed)
+
+    def _with_rows(self, grads: tuple[Any, ...], sparse: list[int]) -> tuple[Any, ...]:
+        """The sums where some gradients are rows: of those all processes' rows, one after the other."""
+        whole = [[place for place in bucket if place not in sparse] for bucket in self._plan.buckets]
+        plan = Plan([bucket for bucket in whole if bucket], self._plan.group, self._plan.factor)
+        dense = gradients.reduced([raw(grad.values if place in sparse else grad) for place, grad in enumerate(grads)], plan)
+        return tuple(
+            self._rows(grad) if place in sparse and self.allreduce_filter[place] else grad if place in sparse else wrap(dense[place])
+            for place, grad in enumerate(grads)
+        )
+
+    def _rows(self, grad: Any) -> Any:
+        from torchspore.engine.comm import collectives
+
+        rows = grad.rows() if isinstance(grad, COOTensor) else grad
+        indices, values = (collectives.all_gather(raw(part), self._plan.group) for part in rows.parts())
+        return rows.rebuilt((wrap(indices), wrap(values if self._plan.factor is None else values * self._plan.factor)))
 
 
 class PipelineGradReducer(Cell):

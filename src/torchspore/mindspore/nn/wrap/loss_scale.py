@@ -119,6 +119,11 @@ class TrainOneStepWithLossScaleCell(TrainOneStepCell):
 
     def __init__(self, network: Cell, optimizer: Any, scale_sense: Any) -> None:
         super().__init__(network, optimizer, sens=None)
+        if self.accumulation > 1:
+            raise RuntimeError(message(
+                f"TrainOneStepWithLossScaleCell with grad_accumulation_step={self.accumulation}", "grad_accumulation_step=1",
+                hint="write nn.GradAccumulationCell(network, micro_size) around the network",
+            ))
         self.loss_scaling_manager = None
         if isinstance(scale_sense, Cell):
             self.loss_scaling_manager = scale_sense
@@ -138,16 +143,18 @@ class TrainOneStepWithLossScaleCell(TrainOneStepCell):
         self.base, self.base0 = Tensor(1, mstype.float32), Tensor(0, mstype.int32)
         self.reduce_sum, self.reduce_all = ops.ReduceSum(keep_dims=False), ops.ReduceAll(keep_dims=False)
         self.less_equal, self.equal, self.logic_not = ops.LessEqual(), ops.Equal(), ops.LogicalNot()
-        self.is_distributed, self.gpu_target = False, get_context("device_target") == "GPU"
+        self.is_distributed, self.gpu_target = self.reducer_flag, get_context("device_target") == "GPU"
 
     def construct(self, *inputs: Any) -> tuple[Any, Any, Any]:
         """One step: (loss, whether it overflowed, the scale it used)."""
+        self._begin()
         scale = self.scale_sense * 1.0  # the value of this step: the manager changes the Parameter below
-        (_, loss), grads = ops.value_and_grad(
-            lambda *batch: _scaled(self.network(*batch), scale.astype(mstype.float32)), None, self.weights, has_aux=True
-        )(*inputs)
-        grads = tuple(grad / scale.astype(grad.dtype) for grad in self.grad_reducer(grads))
-        overflow = self.get_overflow_status(None, grads)
+        with self._scattering():
+            (_, loss), grads = ops.value_and_grad(
+                lambda *batch: _scaled(self.network(*batch), scale.astype(mstype.float32)), None, self.weights, has_aux=True
+            )(*inputs)
+        grads = self.grad_reducer(tuple(grad / scale.astype(grad.dtype) for grad in grads))
+        overflow = self._of_all(self.get_overflow_status(None, grads))
         if self.loss_scaling_manager is not None:
             overflow = self.loss_scaling_manager(self.scale_sense, overflow)
         if not overflow:
@@ -161,6 +168,14 @@ class TrainOneStepWithLossScaleCell(TrainOneStepCell):
             here = ops.isfinite(grad.values if isinstance(grad, RowTensorInner) else grad).all()
             finite = here if finite is None else ops.logical_and(finite, here)
         return ops.logical_not(finite)
+
+    def _of_all(self, overflow: Tensor) -> Tensor:
+        """Whether the gradients overflowed on any process: where each has its own, all must do the same."""
+        if not self.is_distributed or not (
+            getattr(self.optimizer, "_shares", ()) or not all(self.grad_reducer.allreduce_filter)
+        ):
+            return overflow
+        return ops.AllReduce("sum")(overflow.astype(mstype.float32)) > 0
 
     def process_loss_scale(self, overflow: Tensor) -> Any:
         """Lets the manager change the scale; gives whether the step overflowed."""

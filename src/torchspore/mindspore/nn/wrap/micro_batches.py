@@ -4,6 +4,7 @@ from __future__ import annotations
 from typing import Any
 
 from torchspore.base.text import message, short
+from torchspore.engine import grad
 from torchspore.mindspore.nn.cell import Cell
 from torchspore.mindspore.nn.layer.container import CellList
 
@@ -43,6 +44,7 @@ class _Parts(Cell):
     def _add_up(self, parts: Any, inputs: tuple[Any, ...]) -> Any:
         total = None
         for i, part in enumerate(parts):
+            grad.begin_part()
             found = self.network(*part(i, *inputs))
             total = found if total is None else total + found
         return total

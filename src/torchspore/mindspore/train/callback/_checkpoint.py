@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from torchspore.base.text import message, short
+from torchspore.engine.parallel import shares
 from torchspore.mindspore.nn.cell import Cell
 from torchspore.mindspore.train import encryption
 from torchspore.mindspore.train.callback._callback import Callback, RunContext
@@ -135,6 +136,13 @@ class ModelCheckpoint(Callback):
         self._last_triggered_step = 0
         self._state = run_context.original_args()
         self._settle_names(self._state)
+        if self._config.save_checkpoint_seconds and not self._config.save_checkpoint_steps:
+            network = self._config.saved_network or self._state.train_network
+            if any(shares.MARK in parameter.__dict__ for parameter in network.get_parameters()):
+                raise ValueError(message(
+                    f"CheckpointConfig(save_checkpoint_seconds={self._config.save_checkpoint_seconds}) with enable_parallel_optimizer",
+                    "save_checkpoint_steps: all processes must save at the same step, because each has a part of the state",
+                ))
 
     on_eval_begin = Callback.begin
     on_eval_end = Callback.end

@@ -13,6 +13,7 @@ from torchspore.engine import tensor as engine
 from torchspore.engine import tree
 from torchspore.engine.graph import marks
 from torchspore.engine.graph.fx.aliasing import owners, writes
+from torchspore.engine.graph.fx.exchanges import is_exchange
 from torchspore.engine.graph.passes.precision.policy import with_dtype
 from torchspore.engine.private import FakeTensor, FakeTensorMode, is_operator, without_modes
 
@@ -116,7 +117,7 @@ class _Rewriting:
     def _is_free(self, node: Node) -> bool:
         """Whether the node may compute in another dtype: it writes nothing, draws nothing, is no step of an optimizer, and is known."""
         target = node.target
-        if not is_operator(target) or target.namespace == "torchspore" or is_of_optimizer(node):
+        if not is_operator(target) or target.namespace == "torchspore" or is_exchange(node) or is_of_optimizer(node):
             return False
         if target._schema.is_mutable or writes(node) or torch.Tag.nondeterministic_seeded in target.tags:
             return False

@@ -9,6 +9,7 @@ from typing import Any
 import torch
 from torch.fx.node import Node, map_arg
 
+from torchspore.engine.graph.fx.exchanges import is_exchange
 from torchspore.engine.lacking import is_said_by
 from torchspore.engine.private import is_operator, without_modes
 
@@ -53,6 +54,8 @@ def has(node: Node, sources: frozenset[torch.dtype] = frozenset(), dtype: torch.
     """
     if not is_operator(node.target) or node.target.namespace == "torchspore" or torch.Tag.nondeterministic_seeded in node.target.tags:
         return True
+    if is_exchange(node):
+        return True                    # the other ranks do not ask
     inputs = [t for n in node.all_input_nodes if isinstance(t := n.meta.get("val"), torch.Tensor)]
     if len(inputs) < len(node.all_input_nodes) or not all(type(length) is int for t in inputs for length in t.shape):
         return True

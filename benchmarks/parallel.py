@@ -1,0 +1,120 @@
+"""Two processes in one run: how long init() takes, a sum of 4 MiB, and steps of data parallel training beside DDP and FSDP2.
+
+Each contender is two processes of one thread each, which sleep while the others have their turn.
+"""
+from __future__ import annotations
+
+import argparse
+import socket
+import statistics
+import sys
+from typing import Any
+
+import turns
+
+RANKS = 2
+TRAINING = ("DDP", "FSDP2", "PyNative", "graph", "level1", "level2")
+
+
+class Ranks:
+    """The ranks of one contender."""
+
+    def __init__(self, what: str, how: str) -> None:
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            port = str(free.getsockname()[1])
+        base = {"WORLD_SIZE": str(RANKS), "LOCAL_WORLD_SIZE": str(RANKS), "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port,
+                "OMP_NUM_THREADS": "1"}
+        started = [
+            turns.Elsewhere(
+                sys.executable, "parallel_worker.py", what, how, environment={**base, "RANK": str(r), "LOCAL_RANK": str(r)}, waits=False,
+            )
+            for r in range(RANKS)
+        ]
+        self.ranks = [process.ready() for process in started]
+
+    @property
+    def first(self) -> float:
+        """Seconds of the first step, or of init()."""
+        return max(rank.first for rank in self.ranks)
+
+    def seconds(self, steps: int) -> float:
+        """How long `steps` steps took on the slower rank."""
+        for rank in self.ranks:
+            rank.ask(steps)
+        return max(rank.answer() for rank in self.ranks)
+
+    def sleep(self) -> None:
+        """Stops the ranks."""
+        for rank in self.ranks:
+            rank.sleep()
+
+    def wake(self) -> None:
+        """Lets them go on."""
+        for rank in self.ranks:
+            rank.wake()
+
+    def close(self) -> None:
+        """Ends them."""
+        for rank in self.ranks:
+            rank.close()
+
+
+def awake(ranks: Ranks) -> turns.Seconds:
+    """Seconds of steps of ranks that sleep otherwise."""
+
+    def seconds(steps: int) -> float:
+        ranks.wake()
+        try:
+            return ranks.seconds(steps)
+        finally:
+            ranks.sleep()
+
+    return seconds
+
+
+def beside(what: str, hows: tuple[str, ...], title: str, options: Any) -> None:
+    """Prints a table of contenders."""
+    started = {}
+    try:
+        for how in hows:
+            started[how] = Ranks(what, how)
+            started[how].sleep()
+        turns.compare(title, {how: awake(ranks) for how, ranks in started.items()}, hows[0], options.seconds, options.rounds)
+    finally:
+        for ranks in started.values():
+            ranks.wake()
+            ranks.close()
+
+
+def beginnings(count: int) -> None:
+    """Prints how long two processes take to meet."""
+    print("\n### meeting of two processes\n\n| who | s, median (min .. max) |\n|---|---|")
+    for name, how in (("torch init_process_group", "gloo"), ("init()", "PyNative")):
+        took = []
+        for _ in range(count):
+            ranks = Ranks("init", how)
+            took.append(ranks.first)
+            ranks.close()
+        print(f"| {name} | {statistics.median(took):.3f} ({min(took):.3f} .. {max(took):.3f}) |", flush=True)
+
+
+def main() -> None:
+    """Runs what is named, or all."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("what", nargs="*", help="init, sum, lenet, resnet18, gpt")
+    parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--seconds", type=float, default=0.4)
+    options = parser.parse_args()
+    wanted = options.what or ["init", "sum", "lenet", "resnet18", "gpt"]
+    if "init" in wanted:
+        beginnings(5)
+    if "sum" in wanted:
+        beside("sum", ("gloo", "PyNative", "graph"), "a sum of 4 MiB over two processes", options)
+    for what in ("lenet", "resnet18", "gpt"):
+        if what in wanted:
+            beside(what, TRAINING, f"data parallel step of {what}, two processes", options)
+
+
+if __name__ == "__main__":
+    main()

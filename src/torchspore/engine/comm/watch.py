@@ -1,0 +1,242 @@
+"""Exchanges that do not end: who waits where, who is somewhere else, who is gone. Nothing is sent before one of them is late.
+
+A rank that has waited LATE seconds writes into the store where it stands, and reads where the others of its group do. Two that stand in
+different exchanges will wait for ever: both say so. A rank that is in no exchange is asked for its line; a thread answers for it.
+"""
+from __future__ import annotations
+
+import json
+import os
+import socket
+import sys
+import threading
+import time
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import Any
+
+from torchspore.base.frames import is_users, user_line
+from torchspore.base.text import with_hint
+from torchspore.errors import CommunicationError
+
+LATE = 2.0
+"""Seconds after which a rank looks where the others are."""
+AGAIN = 0.5
+"""Seconds between two looks."""
+
+
+@dataclass
+class Waiting:
+    """One exchange that this process waits in."""
+
+    key: str
+    number: int
+    """How many exchanges of the group came before it in this process."""
+    what: str
+    """Its kind, and what it sends: the same in every rank."""
+    ranks: tuple[int, ...]
+    group: str
+    since: float = field(default_factory=time.monotonic)
+    others: tuple[int, ...] = ()
+    """The ranks it waits for, where these are not the whole group."""
+
+
+class Watch:
+    """What one process knows of the others."""
+
+    def __init__(self, store: Any, rank: int, size: int, seconds: float) -> None:
+        self.store, self.rank, self.seconds = store, rank, seconds
+        self._own = store.clone()
+        self._own.set(f"process/{rank}", json.dumps([socket.gethostname(), os.getpid()]))
+        self._known: dict[int, tuple[str, int]] = {}
+        self._size = size
+        self._numbers: dict[str, int] = {}
+        self._said: dict[str, Any] | None = None
+        self._suspect: Any = None
+        self._main = threading.get_ident()
+        self.is_broken = False
+        """Whether an exchange has failed: what still runs of it can't be ended."""
+        self._over = threading.Event()
+        self._answering = threading.Thread(target=self._answer, name="torchspore ranks", daemon=True)
+        self._answering.start()
+
+    def know(self) -> None:
+        """Keeps which processes the others are, to tell later which of them is gone: the store may be gone with it."""
+        if self._size <= 64:
+            for rank, found in enumerate(self._own.multi_get([f"process/{rank}" for rank in range(self._size)])):
+                host, process = json.loads(found)
+                self._known[rank] = host, process
+
+    def begin(self, key: str, what: str, ranks: tuple[int, ...], others: tuple[int, ...] = ()) -> Waiting:
+        """Notes that an exchange begins."""
+        number = self._numbers[key] = self._numbers.get(key, 0) + 1
+        return Waiting(key, number, what, ranks, key.partition(":")[0], others=others)
+
+    def finish(self, work: Any, waiting: Waiting) -> None:
+        """Waits for an exchange. Raises CommunicationError where it can't end."""
+        step = LATE
+        while True:
+            try:
+                work.wait(timedelta(seconds=step))
+                break
+            except RuntimeError as error:
+                if work.is_completed():
+                    raise self.lost(waiting, error) from None
+            self._late(waiting)
+            step = AGAIN
+        if self._said is not None:
+            self._tell(None)
+
+    # ---- late
+
+    def _late(self, waiting: Waiting) -> None:
+        waited = time.monotonic() - waiting.since
+        own = {"key": waiting.key, "number": waiting.number, "what": waiting.what, "line": user_line(), "ranks": list(waiting.ranks)}
+        try:
+            self._tell(own)
+            self._own.set("asked", "1")
+            where = self._where(waiting)
+        except RuntimeError:
+            where = {}                                    # who served the store is gone; the exchange itself will say so
+        for rank, other in where.items():
+            place = (other.get("key"), other.get("number"))
+            if other.get("what") and place == (waiting.key, waiting.number) and other["what"] != waiting.what:
+                raise self._mismatch(waiting, rank, other)
+            if other["left"]:
+                raise self._error(waiting, f"rank {rank} has left: its program has ended, or has called release()")
+        stuck = {
+            rank: other for rank, other in where.items()
+            if other.get("what") and (other["key"], other["number"]) != (waiting.key, waiting.number) and self.rank in other["ranks"]
+            and (other["key"] != waiting.key or other["number"] < waiting.number)
+        }
+        seen = [(rank, other["key"], other["number"]) for rank, other in stuck.items() if other["key"] != waiting.key]
+        if seen and seen == self._suspect:
+            rank = seen[0][0]
+            raise self._mismatch(waiting, rank, stuck[rank])
+        self._suspect = seen
+        if waited > self.seconds:
+            raise self._error(waiting, f"that is more than {self.seconds:g} s. {self._absent(waiting, where)}")
+
+    def _tell(self, own: dict[str, Any] | None) -> None:
+        if own != self._said:
+            self._own.set(f"where/{self.rank}", json.dumps(own))
+            self._said = own
+
+    def _where(self, waiting: Waiting) -> dict[int, dict[str, Any]]:
+        """Where the others of the group are, those that have said so."""
+        found: dict[int, dict[str, Any]] = {}
+        for rank in waiting.others or waiting.ranks:
+            if rank == self.rank:
+                continue
+            said = json.loads(self._own.get(f"where/{rank}")) if self._own.check([f"where/{rank}"]) else None
+            has_left = self._own.check([f"left/{rank}"])
+            if said is not None or has_left:
+                found[rank] = {**(said or {}), "left": has_left}
+        return found
+
+    def _absent(self, waiting: Waiting, where: dict[int, dict[str, Any]]) -> str:
+        parts = []
+        for rank in waiting.others or waiting.ranks:
+            other = where.get(rank, {})
+            if rank == self.rank or (other.get("key"), other.get("number")) == (waiting.key, waiting.number):
+                continue
+            parts.append(f"rank {rank} has not come to it" + (f": it is at {other['line']}" if other.get("line") else ""))
+        return "; ".join(parts) or "All ranks are in it: the network does not carry it"
+
+    def _mismatch(self, waiting: Waiting, rank: int, other: dict[str, Any]) -> CommunicationError:
+        their = other["key"].partition(":")[0]
+        time.sleep(2 * AGAIN)                             # the other one shall find the same, and not that this one is gone
+        return self._error(
+            waiting, f"rank {rank} is in {other['what']} over {their} (its number {other['number']}) at {other['line']}",
+            "every rank of a group must call the same exchanges in the same order, of equal shapes and dtypes",
+        )
+
+    def _error(self, waiting: Waiting, text: str, hint: str | None = None) -> CommunicationError:
+        self.is_broken, waited = True, time.monotonic() - waiting.since
+        said = (
+            f"{user_line()}: rank {self.rank} waits in {waiting.what} over {waiting.group} (its number {waiting.number}) "
+            f"for {waited:.1f} s; {text}."
+        )
+        return CommunicationError(said if hint is None else with_hint(said, hint))
+
+    # ---- gone
+
+    def lost(self, waiting: Waiting, error: Exception) -> CommunicationError:
+        """The error for an exchange that failed with `error`."""
+        self.is_broken, said = True, str(error)
+        at = f"{user_line()}: rank {self.rank} was in {waiting.what} over {waiting.group} (its number {waiting.number})"
+        if "onnection" in said or "closed" in said or "reset" in said or "pipe" in said:
+            gone = self._gone(waiting)
+            other = self._last_words(waiting)
+            if other is not None:
+                return self._mismatch(waiting, *other)
+            who = f"rank {gone} is gone" if gone is not None else "another rank is gone"
+            hint = "what ended it stands in its own output, worker_N.log under the launcher"
+            return CommunicationError(with_hint(f"{at} when {who}.", hint))
+        first = said.strip().splitlines()[0] if said.strip() else type(error).__name__
+        return CommunicationError(f"{at}, which failed: {first}.")
+
+    def _last_words(self, waiting: Waiting) -> tuple[int, dict[str, Any]] | None:
+        """A rank that was in another exchange when it went, and in which."""
+        try:
+            where = self._where(waiting)
+        except RuntimeError:
+            return None
+        own = (waiting.key, waiting.number, waiting.what)
+        return next(((rank, o) for rank, o in where.items() if o.get("what") and (o["key"], o["number"], o["what"]) != own), None)
+
+    def _gone(self, waiting: Waiting) -> int | None:
+        here, until = socket.gethostname(), time.monotonic() + 0.5
+        while True:
+            for rank in waiting.ranks:
+                host, process = self._known.get(rank, ("", 0))
+                if rank != self.rank and host == here and not _is_alive(process):
+                    return rank
+            if time.monotonic() > until:
+                return None
+            time.sleep(0.02)                              # a process closes its connections before it is gone
+
+    # ---- answering
+
+    def _answer(self) -> None:
+        """Says where this process is, once somebody asks, while it is in no exchange."""
+        answered = False
+        while not self._over.wait(1.0):
+            try:
+                if not self._own.check(["asked"]):
+                    continue
+                if self._said is None or (answered and "what" not in self._said):
+                    line = self._line()
+                    if line is not None and self._said is None:
+                        self._own.set(f"where/{self.rank}", json.dumps({"line": line}))
+                        answered = True
+            except RuntimeError:
+                return
+
+    def _line(self) -> str | None:
+        frame = sys._current_frames().get(self._main)
+        while frame is not None:
+            if is_users(frame.f_code.co_filename):
+                return f"{frame.f_code.co_filename}:{frame.f_lineno}"
+            frame = frame.f_back
+        return None
+
+    def end(self) -> None:
+        """Ends the thread."""
+        self._over.set()
+        if threading.current_thread() is not self._answering:
+            self._answering.join(2.0)
+
+
+def _is_alive(process: int) -> bool:
+    try:
+        with open(f"/proc/{process}/stat") as file:
+            return file.read().rpartition(")")[2].split()[0] not in ("Z", "X")
+    except FileNotFoundError:
+        return False
+    except OSError:
+        return True
+
+
+watch: Watch | None = None
+"""That of this process, while it is one of several."""

@@ -1,0 +1,84 @@
+"""Which gradients travel in one message.
+
+As MindSpore decides it: Parameters whose `comm_fusion` differs from others' go by that number (0 goes alone); else
+`all_reduce_fusion_config` cuts the row of gradients after each of its places; else `comm_fusion` says how many bytes fit into a message.
+"""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from torchspore.context.store import STORE
+
+MEGABYTE = 1 << 20
+AUTO = 64
+"""Megabytes of a message where `comm_fusion` says 'auto'."""
+
+Buckets = list[list[int]]
+
+
+@dataclass(frozen=True)
+class Rule:
+    """What the context says: cut at `places`, or after so many bytes; neither puts each gradient into a message of its own."""
+
+    places: tuple[int, ...] = ()
+    limit: int = 0
+
+    def __str__(self) -> str:
+        if self.places:
+            return f"cut after the gradients {', '.join(map(str, self.places))}"
+        return f"up to {self.limit / MEGABYTE:g} MB" if self.limit else "each by itself"
+
+
+def rule(kind: str = "allreduce") -> Rule:
+    """What the context says of messages of a kind: 'allreduce', 'allgather' or 'reducescatter'."""
+    places = tuple(STORE.get("auto_parallel.all_reduce_fusion_config")) if kind == "allreduce" else ()
+    if places:
+        return Rule(places)
+    if not STORE.get("auto_parallel.comm_fusion.openstate"):
+        return Rule()
+    config = STORE.get(f"auto_parallel.comm_fusion.{kind}")
+    size = config["config"] if config["mode"] == "size" else AUTO
+    return Rule(limit=int(size * MEGABYTE))
+
+
+def of_gradients(numbers: Sequence[int], sizes: Sequence[int], wanted: Rule, fusion_type: int = 1) -> Buckets:
+    """The places of gradients that travel together, for the Parameters' `comm_fusion` and the bytes of each gradient."""
+    if len(set(numbers)) > 1:
+        return _by_number(numbers)
+    if wanted.places and fusion_type == 1:
+        return _by_place(len(sizes), wanted.places)
+    return by_size(sizes, wanted.limit)
+
+
+def _by_number(numbers: Sequence[int]) -> Buckets:
+    buckets: dict[Any, list[int]] = {}
+    for place, number in enumerate(numbers):
+        buckets.setdefault(number if number else ("alone", place), []).append(place)
+    return list(buckets.values())
+
+
+def _by_place(count: int, cuts: Sequence[int]) -> Buckets:
+    """A message ends with the gradient at a cut."""
+    buckets: Buckets = [[]]
+    left = list(cuts)
+    for place in range(count):
+        buckets[-1].append(place)
+        if left and left[0] <= place:
+            left.pop(0)
+            buckets.append([])
+    return [bucket for bucket in buckets if bucket]
+
+
+def by_size(sizes: Sequence[int], limit: int) -> Buckets:
+    """Neighbours together until a message would pass `limit` bytes; from the last, whose gradient is there first."""
+    buckets: Buckets = []
+    filled = 0
+    for place in reversed(range(len(sizes))):
+        if not buckets or not limit or filled + sizes[place] > limit:
+            buckets.append([])
+            filled = 0
+        buckets[-1].insert(0, place)
+        filled += sizes[place]
+    return buckets

@@ -1,0 +1,72 @@
+"""`parameter_broadcast`: the Parameters of process 0 for all, before they are first trained with."""
+from __future__ import annotations
+
+import weakref
+from collections.abc import Iterable
+from typing import Any
+
+import torch
+
+from torchspore.context.effects import Outcome
+from torchspore.context.store import STORE
+from torchspore.engine.parallel import effects, setting
+from torchspore.engine.parallel.gradients import is_traced
+
+_sent: weakref.WeakValueDictionary[int, Any] = weakref.WeakValueDictionary()
+"""The Parameters that have been sent, by their ids."""
+_LARGEST = 64 << 20
+"""Bytes of a message."""
+_NAME = "parameter_broadcast"
+OPTION = "auto_parallel." + _NAME
+
+
+def begin(parameters: Iterable[Any]) -> None:
+    """Gives these Parameters the values that process 0 has, those that were not sent before; every process must call it alike.
+
+    Those with `layerwise_parallel` stay as they are. Inside of a capture nothing is sent: what is captured calls this when it is complete.
+    """
+    if not STORE.get(OPTION) or is_traced():
+        return
+    if not setting.is_shared():
+        where = "there is one process" if setting.processes() == 1 else f"{setting.mode()!r} takes equal seeds instead"
+        effects.tell(_NAME, Outcome.no_effect(where))
+        return
+    left = [p for p in parameters if id(p) not in _sent and not getattr(p, "layerwise_parallel", False)]
+    if not left:
+        return
+    for message in _messages(left):
+        _send([p._t for p in message])
+    for parameter in left:
+        _sent[id(parameter)] = parameter
+    effects.tell(_NAME, Outcome.applied("process 0 sends its Parameters before they are first trained"))
+
+
+def _messages(parameters: list[Any]) -> list[list[Any]]:
+    """The Parameters in rows of one dtype and device, none of many bytes."""
+    rows: dict[Any, list[Any]] = {}
+    filled: dict[Any, int] = {}
+    done: list[list[Any]] = []
+    for parameter in parameters:
+        t = parameter._t
+        kind = (t.dtype, t.device)
+        if kind in rows and filled[kind] + t.nbytes > _LARGEST:
+            done.append(rows.pop(kind))
+        if kind not in rows:
+            rows[kind], filled[kind] = [], 0
+        rows[kind].append(parameter)
+        filled[kind] += t.nbytes
+    return done + list(rows.values())
+
+
+def _send(values: list[torch.Tensor]) -> None:
+    from torchspore.engine.comm import collectives, groups
+
+    with torch.no_grad():
+        row = collectives.broadcast(torch.cat([t.reshape(-1) for t in values]), 0, groups.world())
+        for t, part in zip(values, row.split([t.numel() for t in values])):
+            t.copy_(part.view(t.shape))
+
+
+def forget() -> None:
+    """Forgets what was sent: the processes have parted."""
+    _sent.clear()

@@ -1,0 +1,205 @@
+"""What goes wrong between processes is named in every rank, and hangs in none."""
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).name
+
+
+def _line(text: str) -> str:
+    """A message with no numbers that change."""
+    return re.sub(r"for \d+\.\d s", "for N s", re.sub(r"[^ ]*/(test_\w+\.py):\d+", r"\1:N", text))
+
+
+def _start() -> Any:
+    import numpy as np
+    from mindspore import Tensor, communication, ops
+
+    from torchspore.engine.comm import watch
+
+    watch.LATE, watch.AGAIN = 0.3, 0.1
+    communication.init()
+    return communication, ops, lambda *shape: Tensor(np.ones(shape, np.float32))
+
+
+def _other_order() -> None:
+    communication, ops, ones = _start()
+    ops.AllReduce()(ones(4))
+    if communication.get_rank() == 0:
+        ops.AllReduce()(ones(4))
+        ops.AllGather()(ones(2))
+    else:
+        ops.AllGather()(ones(2))
+        ops.AllReduce()(ones(4))
+
+
+def test_another_order_is_named_in_both_ranks(workers: Any) -> None:
+    first, second = workers.ended(2, _other_order, seconds=20)
+    hint = "\n\nhint: every rank of a group must call the same exchanges in the same order, of equal shapes and dtypes."
+    assert first.error == second.error == "CommunicationError", (first, second)
+    assert _line(first.text) == (
+        f"{HERE}:N: rank 0 waits in AllReduce(sum) of float32[4] over world (its number 2) for N s; rank 1 is in AllGather of float32[2] "
+        f"over world (its number 2) at {HERE}:N." + hint
+    )
+    assert _line(second.text) == (
+        f"{HERE}:N: rank 1 waits in AllGather of float32[2] over world (its number 2) for N s; rank 0 is in AllReduce(sum) of float32[4] "
+        f"over world (its number 2) at {HERE}:N." + hint
+    )
+
+
+def _other_group() -> None:
+    communication, ops, ones = _start()
+    communication.create_group("first", [0, 1])
+    communication.create_group("second", [0, 1])
+    for name in ("first", "second") if communication.get_rank() == 0 else ("second", "first"):
+        ops.AllReduce(group=name)(ones(4))
+
+
+def test_groups_in_another_order_are_named(workers: Any) -> None:
+    for ended in workers.ended(2, _other_group, seconds=20):
+        assert ended.error == "CommunicationError" and "over first (its number 1)" in ended.text
+        assert "over second (its number 1)" in ended.text, ended.text
+
+
+def _killed() -> Any:
+    import os
+    import signal
+    import time
+
+    communication, ops, ones = _start()
+    ops.AllReduce()(ones(4))
+    if communication.get_rank() == 1:
+        os.kill(os.getpid(), signal.SIGKILL)
+    begun = time.monotonic()
+    try:
+        ops.AllReduce()(ones(4))
+    except RuntimeError as error:
+        return time.monotonic() - begun, str(error)
+
+
+def test_a_killed_rank_is_noticed_and_named(workers: Any) -> None:
+    first, second = workers.ended(2, _killed, seconds=20)
+    assert second.code == -9 and first.error is None
+    seconds, text = first.value
+    assert seconds < 1.0 and "rank 0 was in AllReduce(sum) of float32[4] over world (its number 2) when rank 1 is gone." in text, text
+
+
+def _hung() -> Any:
+    import time
+
+    communication, ops, ones = _start()
+    from torchspore.engine.comm import watch
+
+    assert watch.watch is not None
+    watch.watch.seconds = 1.5
+    if communication.get_rank() == 1:
+        time.sleep(3)
+        return None
+    ops.AllReduce()(ones(4))
+    return None
+
+
+def test_a_hung_rank_is_named_with_its_line(workers: Any) -> None:
+    first, _ = workers.ended(2, _hung, seconds=20)
+    assert first.error == "CommunicationError"
+    assert re.search(r"that is more than 1.5 s\. rank 1 has not come to it: it is at .*test_faults\.py:\d+\.$", first.text), first.text
+
+
+def _left() -> Any:
+    communication, ops, ones = _start()
+    if communication.get_rank() == 1:
+        return None
+    ops.AllReduce()(ones(4))
+    return None
+
+
+def test_a_rank_that_has_left_is_named(workers: Any) -> None:
+    first, _ = workers.ended(2, _left, seconds=20)
+    assert first.error == "CommunicationError" and "rank 1" in first.text, first.text
+
+
+def _none_there() -> None:
+    from mindspore import communication
+
+    communication.init()
+
+
+def test_nobody_at_the_address(workers: Any) -> None:
+    (ended,) = workers.ended(
+        1, _none_there, seconds=20, WORLD_SIZE="2", RANK="1", MASTER_PORT="9", TORCHELASTIC_USE_AGENT_STORE="<unset>", MS_TOPO_TIMEOUT="1",
+    )
+    assert ended.error == "NotMet" and ended.text == (
+        "init(): rank 1 found nobody at 127.0.0.1:9 within 1 s.\n\nhint: rank 0 must run and be reachable there; MS_TOPO_TIMEOUT, or "
+        "--cluster_time_out, says how many seconds to wait."
+    ), ended
+    assert ended.seconds < 5
+
+
+def test_a_port_in_use(workers: Any) -> None:
+    import socket
+
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = str(taken.getsockname()[1])
+        (ended,) = workers.ended(
+            1, _none_there, seconds=20, WORLD_SIZE="2", RANK="0", MASTER_PORT=port, TORCHELASTIC_USE_AGENT_STORE="<unset>",
+        )
+    assert ended.text == (
+        f"init(): rank 0 can't listen at 127.0.0.1:{port}: the port is in use.\n\n"
+        "hint: another run may still be there; choose another port (MASTER_PORT, --master_port)."
+    ), ended
+
+
+def _other_context() -> None:
+    import os
+
+    import mindspore as ms
+    from mindspore import communication
+
+    if os.environ["RANK"] == "1":
+        ms.set_auto_parallel_context(gradients_mean=True)
+    else:
+        ms.set_auto_parallel_context(loss_repeated_mean=True)         # its default, said aloud: no difference
+    ms.set_auto_parallel_context(global_rank=int(os.environ["RANK"]))
+    communication.init()
+
+
+def test_another_context_is_said_in_every_rank(workers: Any) -> None:
+    for rank, ended in enumerate(workers.ended(2, _other_context, seconds=20)):
+        assert ended.text == (
+            f"init() in rank {rank} of 2: the processes differ.\nset_auto_parallel_context(gradients_mean): False in rank 0; True in "
+            "rank 1\n\nhint: start one program with one context in all of them."
+        ), ended
+
+
+def _other_program() -> None:
+    import os
+    import sys
+    from types import ModuleType
+
+    from mindspore import communication
+
+    program = ModuleType("__main__")
+    program.__file__ = __file__ if os.environ["RANK"] == "1" else os.__file__
+    sys.modules["__main__"] = program
+    communication.init()
+
+
+def test_another_program_is_said_in_every_rank(workers: Any) -> None:
+    for ended in workers.ended(2, _other_program, seconds=20):
+        assert re.search(r"the program: os\.py \w{12} in rank 0; test_faults\.py \w{12} in rank 1", ended.text), ended
+
+
+def test_a_rank_that_never_comes_is_named(workers: Any) -> None:
+    (ended,) = workers.ended(1, _none_there, seconds=20, WORLD_SIZE="3", MS_TOPO_TIMEOUT="1")
+    assert ended.text == (
+        "init() in rank 0 of 3: rank 1, 2 did not come within 1 s.\n\nhint: look at its output; MS_TOPO_TIMEOUT sets another limit."
+    )
+
+
+def test_a_rank_out_of_range(workers: Any) -> None:
+    (ended,) = workers.ended(1, _none_there, seconds=20, WORLD_SIZE="2", RANK="2")
+    assert ended.error == "ValueError" and ended.text == "RANK, WORLD_SIZE: rank 2 of 2 processes: expected a rank from 0 to 1."

@@ -1,0 +1,37 @@
+"""Trainings by two ranks give what real MindSpore's msrun gave on the CPU (`tools/record_parallel.py`)."""
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import parallel_cases
+import pytest
+
+RECORD = Path(__file__).resolve().parents[1] / "parity" / "records" / "parallel.npz"
+
+
+def all_cases(mode: int) -> dict[str, dict[str, Any]]:
+    """The weights of every case on one rank."""
+    from mindspore.communication import get_rank, init
+
+    init()
+    found = {}
+    for name in parallel_cases.CASES:
+        if mode in parallel_cases.IN_ONE_MODE.get(name, (0, 1)):
+            found[name] = parallel_cases.run(name, mode, get_rank())
+    return found
+
+
+@pytest.mark.parametrize("mode", [0, 1])
+def test_weights_are_those_of_mindspore(workers: Any, mode: int) -> None:
+    record = np.load(RECORD)
+    compared = 0
+    for rank, cases in enumerate(workers(2, all_cases, mode, seconds=120.0)):
+        for name, own in cases.items():
+            for key, found in own.items():
+                wanted = record[f"{name}/{mode}/{rank}/{key}"]
+                rtol = 2e-3 if found.dtype == np.float16 else 2e-6
+                np.testing.assert_allclose(found, wanted, rtol=rtol, atol=1e-7, err_msg=f"{name}, rank {rank}, {key}")
+                compared += 1
+    assert compared == 2 * 6 * len(cases)

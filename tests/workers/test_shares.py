@@ -1,0 +1,203 @@
+"""`enable_parallel_optimizer`: numbers of an optimizer that is not cut, with a part of its memory."""
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))
+from test_data_parallel import alone, batches, begin, close, make_net, optimizer, trained, weights
+
+RANKS = 2
+OPTIMIZERS = ("SGD", "Momentum", "Adam", "AdamWeightDecay", "Lamb")
+
+
+def cut(mode: int, level: str, way: str, names: tuple[str, ...] = OPTIMIZERS, more: dict[str, Any] | None = None) -> dict[str, Any]:
+    """For each optimizer the weights of a rank after the steps."""
+    config = {"parallel_optimizer_threshold": 0, "optimizer_level": level}
+    rank = begin(mode, gradients_mean=True, enable_parallel_optimizer=True, parallel_optimizer_config=config, **(more or {}))
+    from torchspore.engine.comm import groups
+
+    return {name: trained(make_net(), name, batches(rank, groups.size()), way) for name in names}
+
+
+@pytest.mark.parametrize("mode", [0, 1])
+@pytest.mark.parametrize("level, way", [("level1", "cell"), ("level2", "cell"), ("level2", "scale"), ("level2", "clipped")])
+def test_a_shared_optimizer_gives_the_numbers_of_a_whole_one(workers: Any, mode: int, level: str, way: str) -> None:
+    wanted = {name: alone(mode, name) for name in OPTIMIZERS}
+    for found in workers(RANKS, cut, mode, level, way):
+        for name in OPTIMIZERS:
+            close(found[name], wanted[name])
+
+
+EVERY = {
+    "Adagrad": lambda nn, p: nn.Adagrad(p, 0.1), "RMSProp": lambda nn, p: nn.RMSProp(p, 0.01), "Adadelta": lambda nn, p: nn.Adadelta(p, 0.5),
+    "AdaMax": lambda nn, p: nn.AdaMax(p, 0.01), "ASGD": lambda nn, p: nn.ASGD(p, 0.1), "Rprop": lambda nn, p: nn.Rprop(p, 0.01),
+    "FTRL": lambda nn, p: nn.FTRL(p, learning_rate=0.1), "ProximalAdagrad": lambda nn, p: nn.ProximalAdagrad(p, learning_rate=0.1),
+    "LazyAdam": lambda nn, p: nn.LazyAdam(p, 0.01), "AdamOffload": lambda nn, p: nn.AdamOffload(p, 0.01),
+    "AdaFactor": lambda nn, p: nn.AdaFactor(p, scale_parameter=False, relative_step=False, learning_rate=0.01),
+    "LARS": lambda nn, p: nn.LARS(nn.Momentum(p, 0.1, 0.9)),
+    "centralized": lambda nn, p: nn.Adam([{"params": p, "grad_centralization": True, "weight_decay": 0.1, "order_params": p}], 0.01),
+    "nesterov": lambda nn, p: nn.SGD(p, 0.1, momentum=0.9, nesterov=True, weight_decay=0.1),
+}
+
+
+def each_optimizer(level: str | None) -> dict[str, list[np.ndarray]]:
+    """The weights of a rank after the steps, by every other optimizer."""
+    import mindspore as ms
+    from mindspore import nn
+
+    rank = 0
+    if level is not None:
+        config = {"parallel_optimizer_threshold": 0, "optimizer_level": level}
+        rank = begin(1, gradients_mean=True, enable_parallel_optimizer=True, parallel_optimizer_config=config)
+    found = {}
+    for name, make in EVERY.items():
+        net = make_net()
+        step = nn.TrainOneStepCell(nn.WithLossCell(net, nn.MSELoss()), make(nn, net.trainable_params())).set_train()
+        for x, y in batches(rank, 1 if level is None else RANKS):
+            step(ms.Tensor(x), ms.Tensor(y))
+        found[name] = weights(net)
+    return found
+
+
+@pytest.mark.parametrize("level", ["level1", "level2"])
+def test_every_optimizer_can_be_shared(workers: Any, level: str) -> None:
+    wanted = each_optimizer(None)
+    for found in workers(RANKS, each_optimizer, level):
+        for name in EVERY:
+            close(found[name], wanted[name], 2e-6)
+
+
+def memory(level: str) -> dict[str, int]:
+    """Bytes of the state, and the most bytes that a step took beside weights and state."""
+    import mindspore as ms
+    from mindspore import nn
+
+    from torchspore.engine.memory import counter
+
+    options: dict[str, Any] = {"enable_parallel_optimizer": True, "parallel_optimizer_config": {"optimizer_level": level}} if level else {}
+    begin(1, gradients_mean=True, **options)
+    layers = [nn.Dense(512, 512, weight_init="zeros", has_bias=False) for _ in range(8)]
+    net = nn.SequentialCell(*layers)
+    optim = nn.Adam(net.trainable_params(), 0.01)
+    step = nn.TrainOneStepCell(nn.WithLossCell(net, nn.MSELoss()), optim).set_train()
+    x = ms.Tensor(np.ones((2, 512), np.float32))
+    step(x, x)
+    state = sum(p.nbytes for p in (*optim.moment1, *optim.moment2))
+    assert counter.start(), counter.why_not()
+    try:
+        before = counter.figures().held
+        counter.reset_peak()
+        step(x, x)
+        return {"state": state, "step": counter.figures().peak - before}
+    finally:
+        counter.stop()
+
+
+def test_a_share_takes_its_part_of_the_memory(workers: Any) -> None:
+    weight = 512 * 512 * 4
+    plain = workers(RANKS, memory, "")
+    assert [one["state"] for one in plain] == [16 * weight] * RANKS
+    for level, most in (("level1", 17), ("level2", 11)):
+        found = workers(RANKS, memory, level)
+        assert [one["state"] for one in found] == [8 * weight] * RANKS
+        assert all(one["step"] < most * weight for one in found), [one["step"] / weight for one in found]
+
+
+# ---- what is cut
+
+
+def shapes(options: dict[str, Any], marks: dict[str, Any]) -> dict[str, tuple[int, ...]]:
+    """The shapes of Adam's first moments on a rank."""
+    begin(1, enable_parallel_optimizer=True, **options)
+    net = make_net()
+    for name, value in marks.items():
+        setattr(net[0].weight, name, value)
+    return {p.name: tuple(p.shape) for p in optimizer("Adam", net.trainable_params()).moment1}
+
+
+def test_only_what_is_large_and_may_be_is_cut(workers: Any) -> None:
+    small = {"parallel_optimizer_config": {"parallel_optimizer_threshold": 0}}
+    for options, marks, wanted in (
+        ({}, {}, (8, 6)), (small, {}, (4, 6)), (small, {"parallel_optimizer": False}, (8, 6)), (small, {"layerwise_parallel": True}, (8, 6)),
+    ):
+        for found in workers(RANKS, shapes, options, marks):
+            assert found["moment1.0.weight"] == wanted
+
+
+def test_a_small_group_has_a_parameter_together(workers: Any) -> None:
+    config = {"parallel_optimizer_threshold": 0, "optimizer_weight_shard_size": 2}
+    for found in workers(4, shapes, {"parallel_optimizer_config": config}, {}):
+        assert found["moment1.0.weight"] == (4, 6)
+
+
+@pytest.mark.parametrize("size", [-1, 2, 3])
+def test_four_ranks_in_groups_give_the_numbers_of_one(workers: Any, size: int) -> None:
+    wanted = {name: alone(1, name) for name in ("Adam", "Lamb")}
+    more = {} if size < 0 else {"optimizer_weight_shard_size": size}
+    for found in workers(4, cut, 1, "level2", "cell", ("Adam", "Lamb"), more):
+        for name, values in wanted.items():
+            close(found[name], values, 2e-6)
+
+
+# ---- files
+
+
+def saved(folder: str) -> dict[str, Any]:
+    """Saves a step's state in the middle of a training, and goes on from the file with a new net."""
+    import mindspore as ms
+    from mindspore import nn
+
+    config = {"parallel_optimizer_threshold": 0, "optimizer_level": "level2"}
+    rank = begin(1, gradients_mean=True, enable_parallel_optimizer=True, parallel_optimizer_config=config)
+    file = f"{folder}/rank_{rank}.ckpt"
+
+    def make(seed: int) -> Any:
+        net = make_net(seed)
+        return net, nn.TrainOneStepCell(nn.WithLossCell(net, nn.MSELoss()), optimizer("Adam", net.trainable_params())).set_train()
+
+    net, step = make(1)
+    first, *rest = batches(rank, RANKS)
+    step(*map(ms.Tensor, first))
+    ms.save_checkpoint(step, file)
+    for batch in rest:
+        step(*map(ms.Tensor, batch))
+    again, other = make(2)
+    ms.load_param_into_net(other, ms.load_checkpoint(file))
+    for batch in rest:
+        other(*map(ms.Tensor, batch))
+    return {"straight": weights(net), "again": weights(again)}
+
+
+def test_files_hold_whole_state(workers: Any, tmp_path: Path) -> None:
+    import mindspore as ms
+
+    for found in workers(RANKS, saved, str(tmp_path)):
+        close(found["again"], found["straight"])
+    files = [ms.load_checkpoint(str(tmp_path / f"rank_{rank}.ckpt")) for rank in range(RANKS)]
+    assert tuple(files[0]["moment1.0.weight"].shape) == (8, 6)
+    for name, value in files[0].items():
+        np.testing.assert_array_equal(value.asnumpy(), files[1][name].asnumpy())
+
+
+# ---- what is refused
+
+
+@pytest.mark.parametrize("mode", ["stand_alone", "hybrid_parallel"])
+def test_other_modes_refuse_it_as_mindspore_does(mode: str) -> None:
+    import mindspore as ms
+
+    ms.set_auto_parallel_context(parallel_mode=mode, enable_parallel_optimizer=True)
+    try:
+        with pytest.raises(RuntimeError) as caught:
+            optimizer("Adam", make_net().trainable_params())
+    finally:
+        ms.reset_auto_parallel_context()
+    assert str(caught.value).splitlines()[0] == (
+        f"Adam with enable_parallel_optimizer=True in parallel_mode={mode!r}: "
+        "expected parallel_mode 'data_parallel', 'semi_auto_parallel' or 'auto_parallel'."
+    )
