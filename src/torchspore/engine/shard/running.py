@@ -9,7 +9,7 @@ import torch
 
 from torchspore.base.text import message
 from torchspore.engine import counters
-from torchspore.engine.shard import devices, simulation
+from torchspore.engine.shard import devices, saving, simulation
 from torchspore.engine.shard.spread import Spread, cut_of, note_cut
 from torchspore.engine.tensor import TensorBase, wrap
 from torchspore.errors import StrategyRefused
@@ -38,6 +38,7 @@ class Split:
 
             self.module = binding.bound(self.local, devices.rank())
             self._cut(lifted)
+        saving.keep(spread)
 
     def _cut(self, lifted: Sequence[Any]) -> None:
         """Leaves of each Parameter that is cut this process's own part."""

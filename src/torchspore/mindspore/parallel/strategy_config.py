@@ -11,7 +11,7 @@ _kept: dict[str, str] = {}
 
 
 def set_op_strategy_config(mode: str = "SAVE", path: str = "") -> None:
-    """Names the .json file, by an absolute path, that strategies found by sharding propagation are written to ('SAVE') or read from ('LOAD').
+    """Names the .json file, by an absolute path, that strategies found by a search are written to ('SAVE') or read from ('LOAD').
 
     No strategies are searched yet, and `explain` says so. Raises TypeError for a path that is no str, KeyError for another mode or path.
     """
