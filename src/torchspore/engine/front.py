@@ -29,8 +29,6 @@ class FrontEnd:
     """The class of gradients that are rows of a table."""
     getters: tuple[Callable[..., Any], ...] = ()
     """Functions that give a state of the front end: what they answer while a capture runs must be the same later."""
-    split: Callable[[Any], None] | None = None
-    """Is told of each graph that was split (`engine.shard.running.Split`), to write the files that the context names."""
     warn: Callable[[str], None] | None = None
     """Tells the user in MindSpore's log."""
 

@@ -49,7 +49,7 @@ _LAZY = {
         "set_cur_stream", "set_kernel_launch_capture", "set_kernel_launch_group", "set_memory", "synchronize",
     ),
     "rewrite": ("Node", "NodeType", "ScopedValue", "SymbolTree"),
-    "parallel._shard": ("Layout", "lazy_inline", "shard", "sync_pipeline_shared_parameters"),
+    "parallel._shard": ("Layout", "lazy_inline", "reshard", "shard", "sync_pipeline_shared_parameters"),
     "parallel.auto_parallel": ("AutoParallel",),
 }
 _HOMES = {name: module for module, listed in _LAZY.items() for name in listed}
@@ -58,7 +58,6 @@ _MODULES = (
     "parallel", "profiler", "rewrite", "runtime", "scipy", "train", "version",
 )
 _missing = missing(__name__)
-FRONT.split = lambda split: importlib.import_module(f"{__name__}.parallel.saving").written(split)
 FRONT.batches = lambda: importlib.import_module(f"{__name__}.dataset.engine.iterators").Iterator
 
 

@@ -110,6 +110,11 @@ MODULES: dict[str, tuple[str, ...]] = {
     "mindspore.ops.operations._scalar_ops": _OPS,
     "mindspore.ops.primitive": _OPS,
     "mindspore.parallel.shard": ("mindspore.parallel._shard",),
+    "mindspore.parallel.function": ("mindspore.parallel._shard",),
+    "mindspore.parallel.function.reshard_func": ("mindspore.parallel._shard",),
+    "mindspore.parallel.checkpoint_convert": ("mindspore.train",),
+    "mindspore.parallel.checkpoint_transform": ("mindspore.train",),
+    "mindspore.parallel.transform_safetensors": ("mindspore.train",),
     "mindspore.profiler.profiling": ("mindspore.profiler", "mindspore"),
     "mindspore.train._utils": _TRAIN,
     "mindspore.train.amp": ("mindspore.amp", "mindspore.train"),
@@ -205,21 +210,10 @@ NAMES: dict[str, str] = {
         "transform_checkpoints",
     )},
     "mindspore.parallel.unified_safetensors": "mindspore.train.unified.unified_safetensors",
-    **{f"mindspore.parallel.checkpoint_convert.{name}": f"mindspore.train.transform.{name}" for name in (
-        "rank_list_for_transform", "transform_checkpoint_by_rank", "transform_checkpoints",
-    )},
     **{f"mindspore.parallel{module}.{old}": f"mindspore.train.transform.{new}" for module in ("", ".checkpoint_convert") for old, new in (
         ("rank_list_for_convert", "rank_list_for_transform"), ("convert_checkpoint_by_rank", "transform_checkpoint_by_rank"),
         ("convert_checkpoints", "transform_checkpoints"),
     )},
-    **{f"mindspore.parallel.checkpoint_transform.{name}": f"mindspore.train.transform.{name}" for name in (
-        "load_segmented_checkpoints", "merge_pipeline_strategys", "rank_list_for_transform", "transform_checkpoint_by_rank",
-        "transform_checkpoints",
-    )},
-    **{f"mindspore.parallel.checkpoint_transform.{name}": f"mindspore.train.distributed.{name}" for name in (
-        "build_searched_strategy", "load_distributed_checkpoint", "merge_sliced_parameter", "restore_group_info_list",
-    )},
-    "mindspore.parallel.transform_safetensors.unified_safetensors": "mindspore.train.unified.unified_safetensors",
     **{f"mindspore.parallel._transformer.transformer.{name}": f"mindspore.parallel._transformer.blocks.{name}" for name in (
         "AttentionMask", "EmbeddingOpParallelConfig", "Transformer", "TransformerDecoder", "TransformerDecoderLayer", "TransformerEncoder",
         "TransformerEncoderLayer", "VocabEmbedding", "default_embedding_parallel_config", "default_moe_config",
@@ -238,6 +232,10 @@ NAMES: dict[str, str] = {
     "mindspore.common.dtype.QuantDtype": "mindspore.common.QuantDtype",
     "mindspore.common.lazy_inline": "mindspore.parallel._shard.lazy_inline",
     "mindspore.ops.shard": "mindspore.parallel._shard.shard",
+    "mindspore.ops.reshard": "mindspore.parallel._shard.reshard",
+    **{f"mindspore.parallel{module}.set_op_strategy_config": "mindspore.parallel.strategy_config.set_op_strategy_config" for module in (
+        "", ".checkpoint_transform",
+    )},
     "mindspore.parallel.Layout": "mindspore.parallel._shard.Layout",
     "mindspore.parallel.sync_pipeline_shared_parameters": "mindspore.parallel._shard.sync_pipeline_shared_parameters",
     "mindspore.parallel.AutoParallel": "mindspore.parallel.auto_parallel.AutoParallel",

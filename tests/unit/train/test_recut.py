@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 from mindspore import Parameter, Tensor, nn
 
+from torchspore.engine.shard import strategy_file
 from torchspore.engine.shard.strategies import TensorLayout as On
+from torchspore.engine.shard.strategy_file import StrategyFile, stored
 from torchspore.errors import FileFormatError
-from torchspore.mindspore.train import strategy_file
 from torchspore.mindspore.train.slices import cuts_of
-from torchspore.mindspore.train.strategy_file import StrategyFile, stored
 
 SOURCE = np.random.default_rng(0)
 WHOLE = {name: SOURCE.normal(size=shape).astype(np.float32) for name, shape in (
@@ -280,7 +280,8 @@ def test_parts_of_two_shapes_are_told(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("contents", [
     "", "[]", "{}", '{"parallel_layout_item": 3}', '{"parallel_layout_item": {"a": {"dev_matrix": [2], "tensor_map": [1]}}}',
-    '{"parallel_layout_item": {"a": {"dev_matrix": [2], "tensor_map": [0, 0]}}}', '{"parallel_layout_item": {"a": {"dev_matrix": [0], "tensor_map": [0]}}}',
+    '{"parallel_layout_item": {"a": {"dev_matrix": [2], "tensor_map": [0, 0]}}}',
+    '{"parallel_layout_item": {"a": {"dev_matrix": [0], "tensor_map": [0]}}}',
     '{"parallel_layout_item": {"a": {"dev_matrix": [99999999], "tensor_map": [0]}}}', "[" * 100_000, "\x00",
 ])
 def test_other_json_files_are_refused(tmp_path: Path, contents: str) -> None:

@@ -77,19 +77,17 @@ strategy_ckpt_config = Option(
     doc="The files that strategies are read from and written to; .json is JSON, everything else protobuf.",
 )
 load_file = Option(
-    within="strategy_ckpt_config", top_level=False, kind=Path(), default="",
+    within="strategy_ckpt_config", top_level=False, kind=Path(), default="", read_by="engine.shard.saving", in_graph_key=True,
     example="set_auto_parallel_context(strategy_ckpt_config={'load_file': 'strategy.json'})",
     doc="The file that strategies are read from.",
 )
 save_file = Option(
-    read_by="mindspore.parallel.saving",
-    within="strategy_ckpt_config", top_level=False, kind=Path(), default="", prepare=prepare.parent,
+    within="strategy_ckpt_config", top_level=False, kind=Path(), default="", prepare=prepare.parent, read_by="engine.shard.saving",
     example="set_auto_parallel_context(strategy_ckpt_config={'save_file': 'strategy.json'})",
     doc="The file that strategies are written to; its directory is made when the option is set.",
 )
 only_trainable_params = Option(
-    read_by="mindspore.parallel.saving",
-    within="strategy_ckpt_config", top_level=False, kind=Bool(), default=True,
+    within="strategy_ckpt_config", top_level=False, kind=Bool(), default=True, read_by="engine.shard.saving",
     example="set_auto_parallel_context(strategy_ckpt_config={'only_trainable_params': False})",
     doc="Leaves out parameters that are not trained.",
 )
@@ -100,8 +98,8 @@ strategy_ckpt_save_file = Alias(
     of="auto_parallel.strategy_ckpt_config.save_file", since="0.3", until=None, doc="The member `save_file` of `strategy_ckpt_config`.",
 )
 group_ckpt_save_file = Option(
-    read_by="mindspore.parallel.saving",
     kind=Path(), default="", prepare=prepare.parent, example="set_auto_parallel_context(group_ckpt_save_file='groups.pb')",
+    read_by="engine.shard.saving",
     since="1.2",
     doc="The file that the groups of processes are written to; its directory is made when the option is set.",
 )

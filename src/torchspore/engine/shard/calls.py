@@ -12,19 +12,19 @@ from torchspore.context import effects
 from torchspore.context.store import STORE
 from torchspore.engine import grad, tree
 from torchspore.engine.graph.capture.capture import Capture, current
-from torchspore.engine.shard import marking
+from torchspore.engine.shard import marking, saving
 from torchspore.engine.shard.strategies import Fit, TensorLayout, is_known, layouts_of
 from torchspore.engine.tensor import TensorBase, raw, wrap
 from torchspore.errors import StrategyRefused
 
 
-class _Final(StrategyRefused):
+class Final(StrategyRefused):
     """Ends a capture as it is: PyNative would not say it better."""
 
     final = True
 
 
-_Final.__name__ = _Final.__qualname__ = "StrategyRefused"
+Final.__name__ = Final.__qualname__ = "StrategyRefused"
 WRITERS = re.compile(r"(Assign|Apply|SparseApply|Fused|Scatter(Nd)?(Update|Add|Sub|Mul|Div|Max|Min)|ScatterNonAliasingAdd)")
 """What writes its first input must be given it itself, not a value laid out: its other inputs follow."""
 
@@ -43,29 +43,34 @@ def laid_out(primitive: Any, call: Callable[..., Any], args: tuple[Any, ...], kw
     capture = split_now()
     if capture is None or primitive.attrs.get("in_strategy") is None or WRITERS.match(primitive.name):
         return call(*args, **kwargs)
-    fitting = _fitting(primitive, args, kwargs, capture.spread.count)
+    tensors = [leaf for leaf in tree.leaves((args, kwargs)) if isinstance(leaf, TensorBase)]
+    try:
+        strategy = saving.loaded(capture.spread.named(primitive.name, tensors)) or primitive.attrs["in_strategy"]
+    except ValueError as error:
+        raise Final(f"{user_line()}: {error}") from None
+    fitting = _fitting(primitive, args, kwargs, strategy, capture.spread.count)
     if fitting is None:
         effects.note("distribution", f"{user_line()}: {primitive.name} has no rule for strategies: its layouts follow those of its inputs")
         return call(*args, **kwargs)
-    capture.spread.note(primitive.name, [leaf for leaf in tree.leaves((args, kwargs)) if isinstance(leaf, TensorBase)], primitive.attrs)
+    capture.spread.note(primitive.name, tensors, strategy)
     args, kwargs = _laid((args, kwargs), fitting.inputs)
     return _laid(call(*args, **kwargs), fitting.outputs)
 
 
-def _fitting(primitive: Any, args: tuple[Any, ...], kwargs: dict[str, Any], devices: int) -> Fit | None:
+def _fitting(primitive: Any, args: tuple[Any, ...], kwargs: dict[str, Any], strategy: Any, devices: int) -> Fit | None:
     """The layouts of a call by the primitive's strategy; None where there is no rule for it."""
     if not is_known(primitive.name):
         return None
     shapes = [tuple(raw(leaf).shape) for leaf in tree.leaves((args, kwargs)) if isinstance(leaf, TensorBase)]
     given = {**dict(zip(getattr(primitive, "_called", ()), args)), **kwargs}
     plain = {name: _written(value) for name, value in given.items()}
-    if isinstance(primitive.attrs["in_strategy"], tuple):
-        del shapes[len(primitive.attrs["in_strategy"]):]       # Tensors of numbers that say how, not what
-    strategy, results = primitive.attrs["in_strategy"], getattr(primitive, "out_strategy", None)
+    if isinstance(strategy, tuple):
+        del shapes[len(strategy):]                             # Tensors of numbers that say how, not what
+    results = getattr(primitive, "out_strategy", None)
     try:
         return layouts_of(primitive.name, {**primitive.attrs, **plain}, shapes, strategy, results, devices)
     except ValueError as error:
-        raise _Final(f"{user_line()}: {error}") from None
+        raise Final(f"{user_line()}: {error}") from None
 
 
 def _written(value: Any) -> Any:

@@ -12,7 +12,6 @@ from torchspore.engine.shard import calls, marking
 from torchspore.engine.shard.strategies import TensorLayout
 from torchspore.engine.shard.strategies.layout import read
 from torchspore.engine.tensor import TensorBase, raw, wrap
-from torchspore.errors import StrategyRefused
 
 
 def layout_of(strategy: Any, shape: Sequence[int], devices: int) -> TensorLayout:
@@ -50,7 +49,7 @@ def placed(what: str, value: Any, strategies: Sequence[Any] | None) -> Any:
         try:
             layout = layout_of(strategy, tuple(raw(leaf).shape), devices)
         except ValueError as error:
-            raise StrategyRefused(f"{user_line()}: {what}: {error}") from None
+            raise calls.Final(f"{user_line()}: {what}: {error}") from None
         return wrap(marking.laid(raw(leaf), marking.text(layout.device_matrix, layout.tensor_map)))
 
     return tree.mapped(value, one)

@@ -9,8 +9,7 @@ import torch
 
 from torchspore.base.text import message
 from torchspore.engine import counters
-from torchspore.engine.front import FRONT
-from torchspore.engine.shard import devices, outcomes, simulation
+from torchspore.engine.shard import devices, outcomes, saving, simulation
 from torchspore.engine.shard.spread import Cut, Spread, cut_of, note_cut, written
 from torchspore.engine.tensor import TensorBase, wrap
 from torchspore.errors import StrategyRefused
@@ -29,8 +28,6 @@ class Split:
         self.spread = spread
         self.kind = spread.kind
         outcomes.told(self)
-        if FRONT.split is not None:
-            FRONT.split(self)
         self.code: Code | None = None
         self.module = module
         if self.kind == devices.SIMULATED:
@@ -42,6 +39,7 @@ class Split:
 
             self.module = binding.bound(self.local, devices.rank())
             self._cut(lifted)
+        saving.keep(spread)
 
     def _cut(self, lifted: Sequence[Any]) -> None:
         """Leaves of each Parameter that is cut this process's own part."""

@@ -86,11 +86,14 @@ class Spread:
         self.is_cut_by_hand = self.kind == devices.RANKS
         """Whether each process is given its own part of the batch; where one process stands for all it is given the whole."""
 
-    def note(self, name: str, tensors: Sequence[TensorBase], attributes: Any) -> None:
-        """Keeps the strategy of one call, under the primitive's name and its first Parameter's, as MindSpore's files name it."""
+    def note(self, name: str, tensors: Sequence[TensorBase], strategy: Any) -> None:
+        """Keeps the strategy of one call."""
+        self.strategies[self.named(name, tensors)] = strategy
+
+    def named(self, name: str, tensors: Sequence[TensorBase]) -> str:
+        """The name of a call in MindSpore's files: the primitive's and its first Parameter's."""
         own = next((str(t.name) for t in tensors if hasattr(t, "name")), "")
-        strategy = attributes["in_strategy"]
-        self.strategies[f"{name}_{own}" if own else name] = strategy
+        return f"{name}_{own}" if own else name
 
     # ---- while the call is traced
 

@@ -9,10 +9,11 @@ import numpy as np
 
 from torchspore.base.text import message, one_of, short
 from torchspore.context.public import get_auto_parallel_context
+from torchspore.engine.shard import strategy_file
 from torchspore.mindspore.common.parameter import Parameter
 from torchspore.mindspore.common.tensor import Tensor
 from torchspore.mindspore.nn.cell import Cell
-from torchspore.mindspore.train import recut, strategy_file, unified
+from torchspore.mindspore.train import recut, unified
 from torchspore.mindspore.train.checkpoint_file import Entry
 from torchspore.mindspore.train.serialization import load_checkpoint, load_param_into_net, to_entry, to_value
 from torchspore.mindspore.train.slices import Cut, cuts_of

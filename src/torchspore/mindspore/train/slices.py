@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from torchspore.base.text import message
-from torchspore.mindspore.train.strategy_file import StoredLayout, StrategyFile
+from torchspore.engine.shard.strategy_file import StoredLayout, StrategyFile
 
 if TYPE_CHECKING:
     from torchspore.engine.shard.strategies.layout import TensorLayout

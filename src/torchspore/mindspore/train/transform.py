@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from torchspore.base.text import message, one_of, short
+from torchspore.engine.shard import strategy_file
 from torchspore.mindspore.common.parameter import Parameter
 from torchspore.mindspore.nn.cell import Cell
-from torchspore.mindspore.train import strategy_file
 from torchspore.mindspore.train.recut import Recut, read_entries, written_whole
 from torchspore.mindspore.train.serialization import load_checkpoint, load_param_into_net
 from torchspore.mindspore.train.slices import Cut, cuts_of, processes

@@ -10,8 +10,8 @@ import numpy as np
 
 from torchspore.base.files import write_whole
 from torchspore.base.text import message, short
+from torchspore.engine.shard import strategy_file
 from torchspore.errors import FileFormatError
-from torchspore.mindspore.train import strategy_file
 from torchspore.mindspore.train.checkpoint_file import Entry
 from torchspore.mindspore.train.recut import Recut, read_entries, written_whole
 from torchspore.mindspore.train.slices import cuts_of

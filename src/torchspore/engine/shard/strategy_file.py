@@ -176,8 +176,8 @@ def _as_message(file: StrategyFile) -> Any:
     for name, layout in file.layouts.items():
         item = made.items.add(name=name).layout
         item.dev_matrix.add().dim.extend(layout.dev_matrix)
-        for part in layout.nested or (layout.tensor_map,):
-            item.tensor_map.add().dim.extend(part or (-1,))
+        for places in layout.nested or (layout.tensor_map,):
+            item.tensor_map.add().dim.extend(places or (-1,))
         item.param_split_shape.add().dim.extend(layout.rows)
         item.indices_offset.add()
         item.field = 0

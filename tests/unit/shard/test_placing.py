@@ -1,0 +1,122 @@
+"""Strategies of functions and Cells, `reshard` and what `Primitive.shard` takes; 8 simulated ranks beside one device."""
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import mindspore as ms
+import numpy as np
+import pytest
+from mindspore import Layout, Parameter, Tensor, nn, ops
+from mindspore.common.api import _cell_graph_executor
+from mindspore.ops import operations as P
+
+from torchspore.errors import StrategyRefused
+
+GRID = Layout((2, 4), ("a", "b"))
+WIDE = ((2, 4),)
+HOWS: dict[str, tuple[Callable[[], Any], list[int]]] = {
+    "plain": (lambda: ops.relu, [8]),
+    "function": (lambda: ms.shard(ops.relu, WIDE), [2, 4]),
+    "function of Layouts": (lambda: ms.ops.shard(ops.relu, (GRID("a", "b"),)), [2, 4]),
+    "results": (lambda: ms.shard(ops.relu, (None,), ((4, 1),)), [4, 2]),
+    "Cell": (lambda: nn.ReLU().shard(WIDE), [2, 4]),
+    "results of a Cell": (lambda: nn.ReLU().shard((None,), ((4, 1),)), [4, 2]),
+    "reshard": (lambda: lambda x: ms.reshard(ops.relu(x), GRID("a", "b")), [2, 4]),
+}
+
+
+@pytest.fixture(autouse=True)
+def _eight_devices(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setenv("TORCHSPORE_SIMULATE", "8")
+    before = ms.get_context("mode")
+    ms.set_context(mode=ms.GRAPH_MODE)
+    yield
+    ms.reset_auto_parallel_context()
+    ms.set_context(mode=before)
+
+
+class Net(nn.Cell):
+    def __init__(self, inner: Any) -> None:
+        super().__init__()
+        self.weight = Parameter(Tensor(np.arange(512, dtype=np.float32).reshape(16, 32) - 100), "weight")
+        self.inner = inner
+
+    def construct(self, x: Tensor) -> Tensor:
+        return (self.inner(self.weight + 1) * x).sum()
+
+
+X = Tensor(np.linspace(0, 1, 512, dtype=np.float32).reshape(16, 32))
+
+
+@pytest.mark.parametrize("how", HOWS)
+def test_a_strategy_lays_out_and_changes_no_number(how: str) -> None:
+    make, grid = HOWS[how]
+    alone = Net(ops.relu)(X)
+    ms.set_auto_parallel_context(parallel_mode="semi_auto_parallel", device_num=8, dataset_strategy="full_batch")
+    net = Net(make())
+    _cell_graph_executor.compile(net, X)
+    assert net.parameter_layout_dict["weight"][0] == grid
+    np.testing.assert_allclose(net(X).asnumpy(), alone.asnumpy(), rtol=1e-6)
+
+
+@pytest.mark.parametrize(("strategy", "expected"), [
+    (((3, 1),), "a number for each axis, whose product divides 8"), (((2,),), "a number for each axis, whose product divides 8"),
+    (((16, 1),), "a number for each axis, whose product divides 8"), ((Layout((2, 2), ("a", "b"))("a", "b"),), "a Layout of 8 devices"),
+    ((Layout((8,), ("a",))("a"),), "a shape of 1 axes that"),
+])
+def test_what_does_not_fit_is_refused_where_the_graph_is_compiled(strategy: Any, expected: str) -> None:
+    ms.set_auto_parallel_context(parallel_mode="semi_auto_parallel", device_num=8, dataset_strategy="full_batch")
+    with pytest.raises(StrategyRefused, match=expected) as found:
+        _cell_graph_executor.compile(Net(nn.ReLU().shard(strategy)), X)
+    assert isinstance(found.value, RuntimeError) and "test_placing.py" in str(found.value)
+
+
+def test_a_second_strategy_of_a_cell_takes_the_place_of_the_first() -> None:
+    ms.set_auto_parallel_context(parallel_mode="semi_auto_parallel", device_num=8, dataset_strategy="full_batch")
+    net = Net(nn.ReLU().shard(((3, 1),)).shard(WIDE))
+    _cell_graph_executor.compile(net, X)
+    assert net.parameter_layout_dict["weight"][0] == [2, 4]
+
+
+def test_elsewhere_everything_runs_whole() -> None:
+    assert ms.reshard(X, GRID("a", "b")) is X
+    np.testing.assert_array_equal(ms.shard(ops.relu, WIDE)(X).asnumpy(), X.asnumpy())
+
+
+@pytest.mark.parametrize(("call", "kind", "text"), [
+    (lambda: P.MatMul().shard([(2, 4), (4, 1)]), TypeError, "a tuple with a tuple of numbers, or a Layout, for each input, got list"),
+    (lambda: P.MatMul().shard((2, 4)), TypeError, "tuples of numbers, or Layouts, in it, got int"),
+    (lambda: P.MatMul().shard(([2, 4], [4, 1])), TypeError, "tuples of numbers, or Layouts, in it, got list"),
+    (lambda: P.MatMul().shard(((2, "4"), (4, 1))), TypeError, "whole numbers, got '4'"),
+    (lambda: P.MatMul().shard(((2, 4.0), (4, 1))), TypeError, "whole numbers, got 4.0"),
+    (lambda: P.MatMul().shard(None, ((2, 1),)), ValueError, "an in_strategy, too"),
+    (lambda: P.MatMul().shard(((2, 4), (4, 1)), [(2, 1)]), TypeError, "got list"),
+    (lambda: P.MatMul().shard(GRID("a", "b")), TypeError, "got Layout"),
+    (lambda: P.MatMul().shard((GRID("a", "b"), (4, 1))), TypeError, "Layouts alone, or tuples of numbers alone"),
+    (lambda: P.MatMul().shard((GRID("a", "b"), GRID("b", "None")), ((2, 1),)), ValueError, "both as tuples of numbers, or both as Layouts"),
+    (lambda: P.MatMul().shard(((2, 4), (4, 1)), (GRID("a", "b"),)), ValueError, "both as tuples of numbers, or both as Layouts"),
+    (lambda: P.ReLU().shard((GRID,)), ValueError, "a call with names first"),
+    (lambda: ms.shard(ops.relu, ((2, "1"),)), TypeError, "tuples of whole numbers, Layouts or None"),
+    (lambda: nn.ReLU().shard(([2, 1],)), TypeError, "tuples of whole numbers, Layouts or None"),
+    (lambda: nn.Dense(2, 2).shard(((1, 1),), None, {"self.nope": (1, 1)}), KeyError, "names of Parameters of the Cell"),
+    (lambda: nn.Dense(2, 2).shard(((1, 1),), None, {"self.weight": [1, 1]}), TypeError, "a tuple of numbers or a Layout"),
+    (lambda: ms.reshard(3, GRID("a", "b")), TypeError, "a Tensor, got int"),
+    (lambda: ms.reshard(X, (2, 4)), TypeError, "a Layout, got tuple"),
+    (lambda: Layout((2, 2), ("interleaved_parallel", "a")), ValueError, "'interleaved_parallel' as the last name"),
+    (lambda: Layout((0, 2), ("a", "b")), ValueError, "numbers from 1 on"),
+    (lambda: ms.parallel.set_op_strategy_config("X", "/tmp/a.json"), KeyError, "'SAVE' or 'LOAD'"),
+    (lambda: ms.parallel.set_op_strategy_config("SAVE", "a.json"), KeyError, "an absolute path that ends with .json"),
+    (lambda: ms.parallel.set_op_strategy_config("SAVE", 3), TypeError, "a str as path"),
+])
+def test_what_is_no_strategy_is_refused_where_it_is_given(call: Callable[[], Any], kind: type[Exception], text: str) -> None:
+    with pytest.raises(kind, match=text.replace("(", r"\(")):
+        call()
+
+
+def test_layouts_stand_in_the_attributes_as_mindspore_has_them() -> None:
+    primitive = P.MatMul().shard((GRID("a", "b"), GRID("b", "None")), (GRID("a", "None"),))
+    assert primitive.attrs["in_layout"][1] == {
+        "device_matrix": (2, 4), "tensor_map": (0, -1), "interleaved_parallel": False, "alias_name": ("a", "b"),
+    }
+    assert primitive.attrs["out_layout"][0]["tensor_map"] == (1, -1)
