@@ -137,6 +137,11 @@ class Parameter(Tensor):
         if isinstance(self._t, Sliced) and source.shape == self._t.shape:
             write(self, source)
             return self
+        cut = self.__dict__.get("_cut")
+        if cut is not None and source.shape != self._t.shape:
+            from torchspore.engine.shard import gathering
+
+            source = gathering.refitted(self, source, cut)
         if source.shape == self._t.shape and engine.frame() is not None:
             write(self, source)
         else:

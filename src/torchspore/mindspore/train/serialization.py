@@ -16,6 +16,7 @@ from torchspore.base.suggest import closest
 from torchspore.base.text import message, one_of, short, with_hint
 from torchspore.engine import tensor_files
 from torchspore.engine.parallel import shares
+from torchspore.engine.shard import gathering, spread
 from torchspore.engine.tensor import raw, wrap
 from torchspore.mindspore.common import dtype as mstype
 from torchspore.mindspore.common.parameter import Parameter
@@ -75,7 +76,8 @@ def save_checkpoint(
     """Saves Parameters to a file that MindSpore reads too.
 
     `save_obj` is a Cell, a list of {'name': str, 'data': Tensor}, or a dict from name to Tensor. `append_dict` adds numbers, bools, text
-    and Tensors. `choice_func(name)` says which Parameters are saved; what `append_dict` adds always is. `format` is
+    and Tensors. What is cut among processes is put together by all of them, which must all save; without `integrated_save` a Cell's
+    Parameters are saved as this process has them. `choice_func(name)` says which Parameters are saved; what `append_dict` adds always is. `format` is
     'ckpt' or 'safetensors'; its suffix is added where the name has another.
     The file is written under another name first, so that it is whole or not there; it is read-only, as MindSpore makes it. With
     `async_save` a thread writes while the program goes on; the next call that saves or loads waits for it and raises what went wrong
@@ -83,6 +85,8 @@ def save_checkpoint(
     or 32 bytes, and `enc_mode` 'AES-GCM', 'AES-CBC' or 'SM4-CBC', which needs the library cryptography. Raises TypeError and ValueError
     for arguments that do not fit, FileNotFoundError where the folder is not there.
     """
+    if not integrated_save and isinstance(save_obj, Cell):
+        save_obj = [{"name": parameter.name, "data": wrap(raw(parameter))} for _, parameter in save_obj.parameters_and_names()]
     _save(save_obj, ckpt_file_name, async_save, append_dict, (enc_key, enc_mode), choice_func, format, None)
 
 
@@ -159,9 +163,12 @@ def _entries(save_obj: Any, append_dict: dict[str, Any] | None, choose: Callable
 
 
 def _whole(value: Any) -> Any:
-    """The value with the rows of all processes, where each has its own; all of them must save."""
+    """The value with the parts of all processes, where each has its own; all of them must save."""
     share = getattr(value, "__dict__", {}).get(shares.MARK)
-    return value if share is None else wrap(shares.whole(raw(value), share))
+    if share is not None:
+        return wrap(shares.whole(raw(value), share))
+    cut = spread.cut_of(value)
+    return value if cut is None else wrap(gathering.whole_of(raw(value), cut))
 
 
 def _named(save_obj: Any) -> Iterable[tuple[str, Any]]:
@@ -364,6 +371,9 @@ def load_param_into_net(
     for parameter, value in pairs:
         if shares.MARK in parameter.__dict__:
             value = wrap(shares.own(raw(value), parameter.__dict__[shares.MARK]))
+        cut = spread.cut_of(parameter)
+        if cut is not None and tuple(value.shape) == cut.shape:
+            value = wrap(gathering.part_of(raw(value), cut))
         parameter.set_data(value if tuple(value.shape) == tuple(parameter.shape) else value.reshape(parameter.shape))
     names = {parameter.name for parameter in own}
     return [parameter.name for parameter in missing], [name for name in parameter_dict if name not in names]
@@ -388,7 +398,11 @@ def _check_fits(parameter: Parameter, value: Any, strict: bool) -> None:
     if have != wanted and (strict or not same_kind):
         raise RuntimeError(message(f"{what} has the type {have} in the checkpoint", f"{wanted}, as in the net"))
     share = parameter.__dict__.get(shares.MARK)
-    shapes = tuple(value.shape), tuple(parameter.shape) if share is None else share.whole
+    cut = spread.cut_of(parameter)
+    own = share.whole if share is not None else cut.shape if cut is not None else tuple(parameter.shape)
+    if cut is not None and tuple(value.shape) == tuple(parameter.shape):
+        own = tuple(parameter.shape)                      # a part, as it was saved without being put together
+    shapes = tuple(value.shape), own
     if shapes[0] != shapes[1] and shapes != ((1,), ()):
         hint = "the net is built with other sizes than the one that was saved"
         raise RuntimeError(
