@@ -1,4 +1,4 @@
-"""`AutoParallel`: a network with settings of parallel execution, which one process checks and keeps."""
+"""`AutoParallel`: a network with settings of parallel execution, which act while it is called."""
 from __future__ import annotations
 
 import os
@@ -7,17 +7,30 @@ from typing import Any
 
 from torchspore.base.text import message, one_of, short
 from torchspore.context import effects
+from torchspore.context.store import STORE
+from torchspore.engine.shard import devices
 from torchspore.mindspore.nn.cell import Cell
 from torchspore.names import missing
 
+_OPTIONS = {
+    "dataset_strategy.config": "dataset_strategy", "set_group_ckpt_save_file.file_path": "group_ckpt_save_file",
+    "comm_fusion.config": "comm_fusion", "pipeline.stages": "pipeline_stages", "pipeline.output_broadcast": "pipeline_result_broadcast",
+    "dump_local_norm.file_path": "dump_local_norm_path",
+}
+_FILES = {"load_param_strategy_file.file_path": "load_file", "save_param_strategy_file.file_path": "save_file"}
+_SWITCHED = {
+    "enable_fp32_communication": ("force_fp32_communication", True), "enable_gradients_mean": ("gradients_mean", True),
+    "disable_gradient_fp32_sync": ("gradient_fp32_sync", False), "disable_loss_repeated_mean": ("loss_repeated_mean", False),
+    "print_local_norm": ("dump_local_norm", True), "enable_device_local_norm": ("dump_device_local_norm", True),
+}
 MODES = ("semi_auto", "sharding_propagation", "recursive_programming")
 
 
 class AutoParallel(Cell):
-    """A network, or function, with settings of parallel execution. One process runs the network as it is.
+    """A network, or function, with settings of parallel execution of its own: the context has them while it is called.
 
-    Each setting is checked and kept, and `explain` says that it changes nothing here. Raises ValueError for another mode, TypeError for
-    what is neither Cell nor function.
+    One process runs the network as it is, and `explain` says so. Raises ValueError for another mode, TypeError for what is neither Cell nor
+    function.
     """
 
     def __init__(self, network: Any, parallel_mode: str = "semi_auto") -> None:
@@ -31,14 +44,53 @@ class AutoParallel(Cell):
         self._settings: dict[str, Any] = {}
         self._keep("AutoParallel", parallel_mode=parallel_mode)
 
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        token = STORE.open_scope()
+        try:
+            STORE.change("auto_parallel", self._context(), "AutoParallel")
+            return super().__call__(*args, **kwargs)
+        finally:
+            STORE.close_scope(token)
+
+    def compile(self, *args: Any, **kwargs: Any) -> None:
+        """Compiles the network for these arguments with its settings, and runs nothing."""
+        token = STORE.open_scope()
+        try:
+            STORE.change("auto_parallel", self._context(), "AutoParallel")
+            super().compile(*args, **kwargs)
+        finally:
+            STORE.close_scope(token)
+
+    def _context(self) -> dict[str, Any]:
+        """The settings as `set_auto_parallel_context` takes them."""
+        mode = self._parallel_mode
+        found: dict[str, Any] = {"parallel_mode": "semi_auto_parallel" if mode == "semi_auto" else "auto_parallel"}
+        if mode != "semi_auto":
+            found["search_mode"] = mode
+        given = self._settings
+        found |= {option: given[name] for name, option in _OPTIONS.items() if name in given}
+        found |= {option: value for name, (option, value) in _SWITCHED.items() if name in given}
+        files = {member: given[name] for name, member in _FILES.items() if name in given}
+        if "disable_strategy_file_only_for_trainable_params" in given:
+            files["only_trainable_params"] = False
+        if files:
+            found["strategy_ckpt_config"] = files
+        if "hsdp.threshold" in given:
+            found |= {"enable_parallel_optimizer": True, "parallel_optimizer_config": {
+                "parallel_optimizer_threshold": given["hsdp.threshold"], "optimizer_level": given["hsdp.optimizer_level"],
+                "optimizer_weight_shard_size": given["hsdp.shard_size"],
+            }}
+        return found
+
     def construct(self, *args: Any, **kwargs: Any) -> Any:
         """What the network gives."""
         return self.network(*args, **kwargs)
 
     def _keep(self, call: str, **values: Any) -> None:
-        self._settings.update({f"{call}.{name}": value for name, value in values.items()})
+        self._settings.update({call: True, **{f"{call}.{name}": value for name, value in values.items()}})
         shown = ", ".join(f"{name}={short(value)}" for name, value in values.items())
-        effects.note("distribution", f"{call}({shown}): nothing to do with one process")
+        if devices.devices()[0] == 1:
+            effects.note("distribution", f"{call}({shown}): nothing to do with one process")
 
     def _path(self, call: str, file_path: Any, is_absolute: bool = False) -> None:
         if not isinstance(file_path, str):
