@@ -52,6 +52,11 @@ def is_shared() -> bool:
 
 def check() -> None:
     """Raises RuntimeError where `device_num` or `global_rank` was set to something else than the processes that there are."""
+    if mode() in SPLIT and processes() > 1 and not STORE.graph_mode:
+        raise RuntimeError(message(
+            f"PYNATIVE_MODE with parallel_mode={mode()!r}", "GRAPH_MODE: operators are split in a graph",
+            hint="write set_context(mode=GRAPH_MODE), or put the step into a function under @mindspore.jit and wrap that in AutoParallel",
+        ))
     if mode() not in ALIKE:
         return
     rank = groups.rank() if groups.is_started() else 0

@@ -24,6 +24,8 @@ def told(split: Any) -> None:
     mode = str(STORE.get(_IN + "parallel_mode"))
     grid = " x ".join(map(str, local.mesh.sizes))
     _report("parallel_mode", f"split over {count} {_KINDS[split.kind]}, a grid of {grid}: {shown}; {sent:,} bytes received by each")
+    if STORE.source(_IN + "parallel_mode")[1] is None or mode == "auto_parallel":
+        effects.note("distribution", f"{mode} over {count} {_KINDS[split.kind]}: {shown}; {sent:,} bytes received by each")
     if mode == "auto_parallel":
         effects.note("distribution", "auto_parallel: strategies spread from the operators that have one; a search is not built yet")
     _report("device_num", f"graphs are split over {count}")

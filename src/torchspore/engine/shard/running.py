@@ -35,8 +35,9 @@ class Split:
         elif self.kind == devices.PLANNED:
             self.code = functools.partial(_not_here, spread.count)
         else:
-            from torchspore.engine.shard import binding
+            from torchspore.engine.shard import agreeing, binding
 
+            agreeing.agree(lifted)
             self.module = binding.bound(self.local, devices.rank())
             self._cut(lifted)
         saving.keep(spread)

@@ -1,0 +1,50 @@
+"""What all processes must have alike before a graph is split over them: Parameters, which each has made for itself, and random numbers.
+
+MindSpore makes equal parts from equal seeds; here those of process 0 are taken where they differ.
+"""
+from __future__ import annotations
+
+import weakref
+import zlib
+from collections.abc import Iterable
+from typing import Any
+
+import torch
+
+from torchspore.context import effects
+from torchspore.engine.comm import collectives, groups
+from torchspore.engine.shard.spread import cut_of
+
+_alike: weakref.WeakValueDictionary[int, Any] = weakref.WeakValueDictionary()
+"""The Parameters that all have alike, by their ids."""
+
+
+def agree(inputs: Iterable[Any]) -> None:
+    """Gives the whole Parameters among the inputs of a graph, and torch's generator, the values that process 0 has.
+
+    Every process must call it at the same place.
+    """
+    new = [item for item in inputs if hasattr(item, "name") and hasattr(item, "_t") and cut_of(item) is None and id(item) not in _alike]
+    if not new:
+        return
+    state = torch.get_rng_state()
+    world = groups.world()
+    digests = torch.tensor([*(_digest(item._t) for item in new), _digest(state)], dtype=torch.int64)
+    first = collectives.broadcast(digests, 0, world)
+    differs = collectives.all_reduce((digests != first).to(torch.int64), "max", world)
+    changed = [item for item, differ in zip(new, differs.tolist()) if differ]
+    for item in changed:
+        with torch.no_grad():
+            item._t.copy_(collectives.broadcast(item._t.detach().contiguous(), 0, world))
+    if differs[-1]:
+        torch.set_rng_state(collectives.broadcast(state, 0, world))
+    if changed:
+        names = ", ".join(str(item.name) for item in changed[:3]) + (", .." if len(changed) > 3 else "")
+        effects.note("distribution", f"{len(changed)} Parameters ({names}) were not alike in all processes: those of process 0 are taken")
+    for item in new:
+        _alike[id(item)] = item
+
+
+def _digest(t: torch.Tensor) -> int:
+    flat = t.detach().cpu().contiguous().reshape(-1)
+    return zlib.crc32(flat.view(torch.uint8).numpy().data) if flat.numel() else 0
