@@ -72,7 +72,7 @@ def test_the_first_failure_is_said_first_and_a_restart_goes_on(tmp_path: Path) -
     process = _start(tmp_path, "workers", "-n", "2", "--log-dir", "logs", "train.py", "fail")
     _, err = process.communicate(timeout=120)
     assert process.returncode == 1
-    assert re.search(r"^torchspore workers: rank 1 failed first: ValueError: train\.py:13: no good$", err, re.MULTILINE), err
+    assert re.search(r"^torchspore workers: rank 1 failed first: ValueError: train\.py:12: no good$", err, re.MULTILINE), err
     os.remove(tmp_path / "checkpoint")
     process = _start(tmp_path, "workers", "-n", "2", "--max-restarts", "1", "--log-dir", "logs", "train.py", "fail")
     out, err = process.communicate(timeout=120)
