@@ -240,6 +240,25 @@ def test_a_scheduler_and_two_workers_without_numbers(workers: Any) -> None:
     assert ended[2].error == "SystemExit" and ended[2].text == "0"
 
 
+def _taken_over() -> Any:
+    import os
+    from datetime import timedelta
+
+    import torch
+    from mindspore import Tensor, communication, ops
+
+    store = torch.distributed.PrefixStore("ray" + os.environ["TORCHELASTIC_RESTART_COUNT"], torch.distributed.TCPStore(
+        "127.0.0.1", int(os.environ["MASTER_PORT"]), None, False, timedelta(seconds=20), wait_for_workers=False))
+    torch.distributed.init_process_group("gloo", store=store, rank=int(os.environ["RANK"]), world_size=2)
+    communication.init()
+    communication.create_group("pair", [1, 0])
+    return ops.AllReduce()(Tensor([1.0 + communication.get_rank()])).asnumpy().tolist(), communication.get_rank("pair")
+
+
+def test_a_group_of_torchs_that_is_there_is_taken_over(workers: Any) -> None:
+    assert workers(2, _taken_over) == [([3.0], 1), ([3.0], 0)]
+
+
 @pytest.mark.parametrize(("call", "text"), [
     ("ops.Broadcast(2)", "Broadcast(root_rank=2): expected a place in the group, 0 to 1."),
     ("ops.Send(0, rank)(x)", "Send(dest_rank=0) in rank 0: expected another rank from 0 to 1."),

@@ -40,6 +40,14 @@ def meet(place: Place, seconds: float) -> tuple[Any, Place]:
     return store, place
 
 
+def join(store: Any, place: Place) -> tuple[Any, Place]:
+    """The same where torch's group of all processes is there already, with its store."""
+    rank, size = torch.distributed.get_rank(), torch.distributed.get_world_size()
+    local = place.local_rank if place.rank == rank else rank
+    store.set(f"host/{rank}", socket.gethostname())
+    return store, replace(place, rank=rank, size=size, local_rank=local, source="torch.distributed")
+
+
 def _has_loopback() -> bool:
     return any(name == "lo" for _, name in socket.if_nameindex())
 
