@@ -69,7 +69,7 @@ def each_optimizer(level: str | None) -> dict[str, list[np.ndarray]]:
     return found
 
 
-@pytest.mark.parametrize("level", [pytest.param("level1", marks=pytest.mark.slow), "level2", pytest.param("level3", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("level", ["level2", *[pytest.param(one, marks=pytest.mark.slow) for one in ("level1", "level3")]])
 def test_every_optimizer_can_be_shared(workers: Any, level: str) -> None:
     wanted = each_optimizer(None)
     for found in workers(RANKS, each_optimizer, level):

@@ -4,6 +4,8 @@ So they take no memory before, nor between.
 """
 from __future__ import annotations
 
+from itertools import pairwise
+
 import torch
 from torch.fx.node import Node
 
@@ -30,7 +32,7 @@ def regathered(module: torch.fx.GraphModule) -> torch.fx.GraphModule:
         uses = sorted({user for view in views for user in view.users if user not in views}, key=place.__getitem__)
         if not uses:
             continue
-        gap, at = max(((place[b] - place[a], i + 1) for i, (a, b) in enumerate(zip(uses, uses[1:]))), default=(0, 0))
+        gap, at = max(((place[b] - place[a], i + 1) for i, (a, b) in enumerate(pairwise(uses))), default=(0, 0))
         until = written.get(root[_source(wait)], len(nodes))
         if gap >= _FAR and uses[at].op != "output" and place[uses[at]] < until:
             _anew(module.graph, wait, views, uses[at:])
