@@ -68,6 +68,10 @@ class OutOfMemory(TorchsporeError, MemoryError, RuntimeError):
     """A result does not fit into memory; programs catch MemoryError as in Python, or RuntimeError as in MindSpore."""
 
 
+class StrategyRefused(TorchsporeError, RuntimeError):
+    """How an operator is to be split over devices does not fit it, or another operator; raised where the graph is compiled."""
+
+
 class DeviceFailed(TorchsporeError, RuntimeError):
     """An accelerator reports that an operator failed while it ran there."""
 

@@ -11,7 +11,7 @@ from torchspore.base.suggest import VERY_NEAR, closest
 from torchspore.base.text import with_hint
 from torchspore.cli import notebooks
 
-USAGE = """usage: torchspore run [--device CPU|GPU|Ascend] [--explain] [--lenient] [--report DIR]
+USAGE = """usage: torchspore run [--device CPU|GPU|Ascend] [--explain] [--lenient] [--report DIR] [--simulate N]
                       (script.py | nb.ipynb | -m module | -c code) [words …]
 
 Runs a MindSpore program on PyTorch, unchanged.
@@ -19,6 +19,7 @@ Runs a MindSpore program on PyTorch, unchanged.
   --device NAME   the device of the whole program, whatever it asks for itself (the same as TORCHSPORE_DEVICE=NAME)
   --explain       prints at the end what each context option did
   --report DIR    writes DIR/report.html: what each option did, the loss of each step, time, memory, versions
+  --simulate N    this process stands for N devices: what is split over them runs here, with the numbers of each (TORCHSPORE_SIMULATE=N)
   --lenient       a MindSpore name that is missing here is an error where it is first used, not where it is imported
 
 A notebook's cells run in their order, in its folder; an error names the cell and its line. What it hands to a shell is refused.
@@ -28,7 +29,7 @@ EXPLAIN = """usage: torchspore explain [--device CPU|GPU|Ascend] (script.py | no
 Runs the program as `torchspore run` does, then prints each option that was set or that acted: its value, where the value came from,
 and what came of it here; and of each data pipeline who waited for whom.
 """
-OPTIONS = ("--device", "--explain", "--lenient", "--report")
+OPTIONS = ("--device", "--explain", "--lenient", "--report", "--simulate")
 DEVICES = ("CPU", "GPU", "Ascend")
 USAGE_ERROR = 2
 
@@ -49,6 +50,7 @@ class Request:
     explain: bool = False
     lenient: bool = False
     report: str | None = None
+    simulate: str | None = None
 
 
 def parse(words: Sequence[str]) -> Request:
@@ -63,6 +65,8 @@ def parse(words: Sequence[str]) -> Request:
             asked = replace(asked, device=_device(name))
         elif word == "--report" or word.startswith("--report="):
             asked = replace(asked, report=word.partition("=")[2] if "=" in word else _next(rest, "--report", "a folder"))
+        elif word == "--simulate" or word.startswith("--simulate="):
+            asked = replace(asked, simulate=_count(word.partition("=")[2] if "=" in word else _next(rest, "--simulate", "a number")))
         elif word == "-m":
             return replace(asked, module=_next(rest, "-m", "the name of a module"), arguments=tuple(rest))
         elif word == "-c":
@@ -74,6 +78,12 @@ def parse(words: Sequence[str]) -> Request:
         else:
             return replace(asked, script=word, arguments=tuple(rest))
     raise UsageError(with_hint("torchspore run: expected a program.", "write `torchspore run train.py`"))
+
+
+def _count(text: str) -> str:
+    if not text.isdigit() or not 1 <= int(text) <= 4096:
+        raise UsageError(with_hint(f"torchspore run --simulate {text}: expected a number of devices from 1 to 4096.", "write --simulate 8"))
+    return text
 
 
 def _next(rest: list[str], option: str, expected: str) -> str:
@@ -106,6 +116,8 @@ def run(words: Sequence[str]) -> int:
         return USAGE_ERROR
     if request.device is not None:
         os.environ["TORCHSPORE_DEVICE"] = request.device
+    if request.simulate is not None:
+        os.environ["TORCHSPORE_SIMULATE"] = request.simulate
     if request.lenient:
         os.environ["TORCHSPORE_LENIENT"] = "1"
     if request.explain:

@@ -360,6 +360,16 @@ def start_processes(backend: str, store: Any, rank: int, size: int, timeout: Any
     _c10d_bindings()._register_process_group(key, world)
 
 
+def adopted_store(key: str) -> Any:
+    """The store of the default group of processes that somebody else has made, which operators know as `key` from now on."""
+    import torch.distributed._functional_collectives  # how the operators of exchanges act on fake tensors
+    from torch.distributed import distributed_c10d as c10d
+
+    world: Any = torch.distributed.group.WORLD
+    _c10d_bindings()._register_process_group(key, world)
+    return c10d.PrefixStore("torchspore", c10d._get_default_store())
+
+
 def new_processes(ranks: tuple[int, ...], key: str) -> Any:
     """A group of processes that operators know as `key`; only its members call this.
 

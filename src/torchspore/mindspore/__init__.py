@@ -39,6 +39,7 @@ _LAZY = {
         "load_distributed_checkpoint", "merge_sliced_parameter",
         "load_segmented_checkpoints", "merge_pipeline_strategys", "rank_list_for_transform", "transform_checkpoint_by_rank",
         "transform_checkpoints", "build_searched_strategy", "restore_group_info_list", "ckpt_to_safetensors", "safetensors_to_ckpt",
+        "unified_safetensors",
         "async_ckpt_thread_status",
     ),
     "runtime": (

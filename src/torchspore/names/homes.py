@@ -204,6 +204,22 @@ NAMES: dict[str, str] = {
         "load_segmented_checkpoints", "merge_pipeline_strategys", "rank_list_for_transform", "transform_checkpoint_by_rank",
         "transform_checkpoints",
     )},
+    "mindspore.parallel.unified_safetensors": "mindspore.train.unified.unified_safetensors",
+    **{f"mindspore.parallel.checkpoint_convert.{name}": f"mindspore.train.transform.{name}" for name in (
+        "rank_list_for_transform", "transform_checkpoint_by_rank", "transform_checkpoints",
+    )},
+    **{f"mindspore.parallel{module}.{old}": f"mindspore.train.transform.{new}" for module in ("", ".checkpoint_convert") for old, new in (
+        ("rank_list_for_convert", "rank_list_for_transform"), ("convert_checkpoint_by_rank", "transform_checkpoint_by_rank"),
+        ("convert_checkpoints", "transform_checkpoints"),
+    )},
+    **{f"mindspore.parallel.checkpoint_transform.{name}": f"mindspore.train.transform.{name}" for name in (
+        "load_segmented_checkpoints", "merge_pipeline_strategys", "rank_list_for_transform", "transform_checkpoint_by_rank",
+        "transform_checkpoints",
+    )},
+    **{f"mindspore.parallel.checkpoint_transform.{name}": f"mindspore.train.distributed.{name}" for name in (
+        "build_searched_strategy", "load_distributed_checkpoint", "merge_sliced_parameter", "restore_group_info_list",
+    )},
+    "mindspore.parallel.transform_safetensors.unified_safetensors": "mindspore.train.unified.unified_safetensors",
     **{f"mindspore.parallel._transformer.transformer.{name}": f"mindspore.parallel._transformer.blocks.{name}" for name in (
         "AttentionMask", "EmbeddingOpParallelConfig", "Transformer", "TransformerDecoder", "TransformerDecoderLayer", "TransformerEncoder",
         "TransformerEncoderLayer", "VocabEmbedding", "default_embedding_parallel_config", "default_moe_config",

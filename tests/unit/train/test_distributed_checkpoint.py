@@ -94,7 +94,7 @@ def test_slices_by_hand(tmp_path: Path) -> None:
     (lambda: ms.build_searched_strategy(__file__), ValueError), (lambda: ms.load_distributed_checkpoint(3, ["a"]), ValueError),
     (lambda: ms.load_distributed_checkpoint(nn.Dense(1, 1), ["nope.ckpt"]), ValueError),
     (lambda: ms.load_distributed_checkpoint(nn.Dense(1, 1)), TypeError),
-    (lambda: ms.load_distributed_checkpoint(nn.Dense(1, 1), ["a"], rank_id=1), ValueError),
+    (lambda: ms.load_distributed_checkpoint(nn.Dense(1, 1), ["a"], rank_id=-1), ValueError),
     (lambda: ms.ckpt_to_safetensors("nope.ckpt"), ValueError), (lambda: ms.safetensors_to_ckpt(3), ValueError),
     (lambda: ms.ckpt_to_safetensors(__file__), ValueError), (lambda: ms.ckpt_to_safetensors(__file__, processes_num=0), ValueError),
 ])
@@ -122,26 +122,23 @@ def test_files_for_one_process(tmp_path: Path) -> None:
         (tmp_path / f"rank_{rank}").mkdir()
         Path(name).rename(tmp_path / f"rank_{rank}" / "a.ckpt")
     where = strategy(tmp_path / "s.ckpt", "weight", [2, 2], [1, 0])
-    assert ms.rank_list_for_transform(0, where) == [0, 1, 2, 3] and ms.rank_list_for_transform(0) == [0]
+    assert ms.rank_list_for_transform(0, where) == [3, 2, 1, 0] and ms.rank_list_for_transform(0) == [0]
     ms.transform_checkpoints(str(tmp_path), str(tmp_path / "out"), "net", where)
     net = nn.Dense(4, 8)
     ms.load_checkpoint(str(tmp_path / "out" / "rank_0" / "net0.ckpt"), net)
     np.testing.assert_array_equal(net.weight.asnumpy(), WHOLE)
     ms.transform_checkpoint_by_rank(0, {0: str(tmp_path / "rank_0" / "a.ckpt")}, str(tmp_path / "one.ckpt"))
     assert ms.load_checkpoint(str(tmp_path / "one.ckpt"))["weight"].shape == (4, 2)
-    for call in (ms.transform_checkpoints, ms.train.transform_checkpoints):
-        with pytest.raises(ValueError, match="files for several processes"):
-            call(str(tmp_path), str(tmp_path / "out"), "net", where, where)
-    with pytest.raises(ValueError, match="what is written is for one process"):
-        ms.rank_list_for_transform(1)
+    ms.train.transform_checkpoints(str(tmp_path), str(tmp_path / "four"), "net", where, where)
+    for rank, part in enumerate(parts([2, 2], [1, 0])):
+        np.testing.assert_array_equal(
+            ms.load_checkpoint(str(tmp_path / "four" / f"rank_{rank}" / f"net{rank}.ckpt"))["weight"].asnumpy(), part,
+        )
+    with pytest.raises(ValueError, match="0 without a dst_strategy_file"):
+        ms.rank_list_for_transform(1, where)
 
 
-def test_strategies_and_checkpoints_of_a_folder(tmp_path: Path) -> None:
-    (tmp_path / "s").mkdir()
-    strategy(tmp_path / "s" / "0.ckpt", "a", [2], [0])
-    strategy(tmp_path / "s" / "1.ckpt", "b", [4], [-1])
-    ms.merge_pipeline_strategys(str(tmp_path / "s"), str(tmp_path / "all.ckpt"))
-    assert set(ms.build_searched_strategy(str(tmp_path / "all.ckpt"))) == {"a", "b"}
+def test_checkpoints_of_a_folder(tmp_path: Path) -> None:
     (tmp_path / "c").mkdir()
     ms.save_checkpoint([{"name": "weight", "data": Tensor(WHOLE)}], str(tmp_path / "c" / "0.ckpt"))
     ms.save_checkpoint([{"name": "bias", "data": Tensor(np.ones(8, np.float32))}], str(tmp_path / "c" / "1.ckpt"))

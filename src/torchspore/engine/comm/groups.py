@@ -77,11 +77,16 @@ def start(backend: str | None = None, place: Place | None = None, seconds: float
         _state = _State(ALONE, None, {}, {}, {})
         return world()
     seconds = seconds or place.seconds or SECONDS
-    store, place = meeting.meet(place, seconds)
+    is_made = torch.distributed.is_initialized()           # by Ray Train, say, or by a program of torch's
+    if is_made:
+        store, place = meeting.join(private.adopted_store(_WORLD), place)
+    else:
+        store, place = meeting.meet(place, seconds)
     _choose_device(place)
     agreement.agree(store, place, seconds)
     watch.watch = watch.Watch(store, place.rank, place.size, seconds)
-    private.start_processes(backend or _backend(), store, place.rank, place.size, timedelta(seconds=seconds), key=_WORLD)
+    if not is_made:
+        private.start_processes(backend or _backend(), store, place.rank, place.size, timedelta(seconds=seconds), key=_WORLD)
     watch.watch.know()
     everyone = Group(WORLDS[0], tuple(range(place.size)), _WORLD)
     _state = _State(place, store, {}, {_WORLD: torch.distributed.group.WORLD}, {})

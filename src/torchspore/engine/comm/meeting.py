@@ -40,6 +40,14 @@ def meet(place: Place, seconds: float) -> tuple[Any, Place]:
     return store, place
 
 
+def join(store: Any, place: Place) -> tuple[Any, Place]:
+    """The same where torch's group of all processes is there already, with its store."""
+    rank, size = torch.distributed.get_rank(), torch.distributed.get_world_size()
+    local = place.local_rank if place.rank == rank else rank
+    store.set(f"host/{rank}", socket.gethostname())
+    return store, replace(place, rank=rank, size=size, local_rank=local, source="torch.distributed")
+
+
 def _has_loopback() -> bool:
     return any(name == "lo" for _, name in socket.if_nameindex())
 
@@ -48,8 +56,6 @@ def _store(place: Place, seconds: float) -> Any:
     patience = timedelta(seconds=seconds)
     of_launcher = os.environ.get("TORCHELASTIC_USE_AGENT_STORE") == "True"
     serves = not of_launcher and (place.role == "scheduler" if place.source.startswith("MS_ROLE") else place.rank == 0)
-    if place.source.startswith("MS_ROLE") and place.rank == 0 and os.environ.get("MS_SCHEDULER") == "worker":
-        serves = True
     where = f"{place.host}:{place.port}"
     try:
         store = c10d.TCPStore(place.host, place.port, None, serves, patience, wait_for_workers=False)

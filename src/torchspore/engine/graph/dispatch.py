@@ -43,12 +43,23 @@ def call(owner: Any, function: Callable[..., Any], args: tuple[Any, ...], kwargs
         return run(found, flat, function, args, kwargs)
     if found.as_pynative:
         return thread_state.in_pynative(function, args, kwargs)
-    syntax = settings_of(owner, function).syntax
+    settings = settings_of(owner, function)
+    if settings.is_split:
+        if found.kind is Kind.RAISES:
+            thread_state.in_pynative(function, args, kwargs)
+        raise _unsplit(found)
+    syntax = settings.syntax
     if syntax != "LAX" and not found.is_allowed:
         _refuse(owner, found, function, args, kwargs)
     if found.needs_room:
         return depth.with_room(lambda: settled(breaks.run(owner, function, args, kwargs)))
     return settled(breaks.run(owner, function, args, kwargs))
+
+
+def _unsplit(refusal: Refusal) -> Exception:
+    from torchspore.engine.shard import spread
+
+    return spread.refused(refusal)
 
 
 def _refuse(

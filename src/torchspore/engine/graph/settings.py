@@ -177,6 +177,8 @@ class Settings:
     """Whether kernels may be generated and compiled; `jit_compile`, None where that is not set."""
     kernels: Flags | None = None
     """What `graph_kernel_flags` asks for; None where nothing is fused."""
+    is_split: bool = False
+    """Whether graphs are split over devices; `parallel_mode`."""
     tuning: Tuning | None = None
     """What `aoe_tune_mode` and `auto_tune_mode` ask for; None where nothing is searched for."""
 
@@ -231,7 +233,17 @@ def _steps() -> dict[str, Any]:
         "offloads": offload.in_graphs(), "offloads_state": offload.moves_state_in_graphs(),
         "order": "" if STORE.source("exec_order")[0] == DEFAULT else STORE.get("exec_order"), "lanes": STORE.get("inter_op_parallel_num"),
         "generates": {"1": True, "0": False}.get(str(STORE.get("jit_compile"))), "kernels": flags(), "tuning": tuning(),
+        "is_split": STORE.get("auto_parallel.parallel_mode") in SPLIT_MODES and _several(),
     }
+
+
+SPLIT_MODES = ("semi_auto_parallel", "auto_parallel")
+
+
+def _several() -> bool:
+    from torchspore.engine.shard import devices
+
+    return devices.devices()[0] > 1
 
 
 def _debug(own: Mapping[str, Any]) -> bool:

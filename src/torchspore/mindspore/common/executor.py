@@ -11,6 +11,7 @@ from torchspore.engine import eager, recording
 from torchspore.engine import grad as grad_module
 from torchspore.engine import tensor as engine
 from torchspore.engine.graph import dispatch
+from torchspore.engine.shard import splits
 from torchspore.engine.tensor import TensorBase
 
 
@@ -114,6 +115,10 @@ class _CellGraphExecutor:
         else:
             dispatch.compile(obj, obj, args, kwargs)
         return f"{phase}.{type(obj).__name__}.{id(obj)}", True
+
+    def _get_shard_strategy(self, obj: Any) -> dict[str, list[list[int]]]:
+        """The strategies of the operators that have one, in graphs of `obj` that were split over devices."""
+        return splits.strategies(dispatch.graphs(obj))
 
     def __call__(self, obj: Any, *args: Any, phase: str = "predict") -> Any:
         """Runs a Cell as a captured graph, whatever the mode."""

@@ -4,6 +4,9 @@ from __future__ import annotations
 from collections import OrderedDict
 from typing import Any
 
+from torchspore.context import effects
+from torchspore.engine.graph import dispatch
+from torchspore.engine.shard import splits
 from torchspore.engine.tensor import TensorBase
 
 
@@ -59,8 +62,12 @@ class CellFacts:
 
     @property
     def parameter_layout_dict(self) -> dict[str, Any]:
-        """How each Parameter is cut among devices, by name: none is, in one process."""
-        return self.__dict__.setdefault("_parameter_layout_dict", {})  # type: ignore[no-any-return]
+        """How each Parameter is cut among devices, by name, once a graph was split.
+
+        A list of the device matrix, the tensor map, the shape of a part, 0, True and the group that shares it: '' here.
+        """
+        own: dict[str, Any] = self.__dict__.setdefault("_parameter_layout_dict", {})
+        return own or splits.layouts(dispatch.graphs(self))
 
     @parameter_layout_dict.setter
     def parameter_layout_dict(self, value: dict[str, Any]) -> None:
@@ -88,18 +95,50 @@ class CellFacts:
         return self
 
     def shard(self, in_strategy: Any, out_strategy: Any = None, parameter_plan: Any = None) -> Any:
-        """Keeps how inputs, outputs and Parameters are cut among devices; gives the Cell back, which one device runs whole.
+        """Says how inputs and results are cut where a graph is split among devices; gives the Cell back, which one device runs whole.
 
-        Raises TypeError where a strategy is no tuple or the plan no dict.
+        A strategy is a tuple with a tuple of numbers, a Layout, or None for each Tensor. Parameters lie as the operators that read them
+        ask; `parameter_plan` is kept, and `explain` says so. Raises TypeError where a strategy is no tuple or the plan no dict, KeyError
+        for a plan of what is no Parameter of this Cell.
         """
+        wrote = f"{type(self).__name__}.shard"
         for name, value in (("in_strategy", in_strategy), ("out_strategy", out_strategy)):
             if not isinstance(value, tuple) and (value is not None or name == "in_strategy"):
-                raise TypeError(f"{type(self).__name__}.shard({name}={value!r:.40}): expected a tuple, got {type(value).__name__}.")
-        if parameter_plan is not None and not isinstance(parameter_plan, dict):
-            what = f"{type(self).__name__}.shard(parameter_plan={parameter_plan!r:.40})"
-            raise TypeError(f"{what}: expected a dict, got {type(parameter_plan).__name__}.")
+                raise TypeError(f"{wrote}({name}={value!r:.40}): expected a tuple, got {type(value).__name__}.")
+        check_strategies(wrote, in_strategy, out_strategy)
+        if parameter_plan is not None:
+            self._check_plan(f"{wrote}(parameter_plan={parameter_plan!r:.40})", parameter_plan)
+        for handle in self.__dict__.get("_shard_hooks", ()):
+            handle.remove()
+
+        def lay_inputs(_cell: Any, args: tuple[Any, ...]) -> Any:
+            from torchspore.engine.shard import placing
+
+            return placing.placed(f"an input of {type(self).__name__}", args, in_strategy)
+
+        def lay_results(_cell: Any, _args: tuple[Any, ...], result: Any) -> Any:
+            from torchspore.engine.shard import placing
+
+            return placing.placed(f"a result of {type(self).__name__}", result, out_strategy)
+
+        hooks = [self.register_forward_pre_hook(lay_inputs)]  # type: ignore[attr-defined]
+        if out_strategy is not None:
+            hooks.append(self.register_forward_hook(lay_results))  # type: ignore[attr-defined]
+        self.__dict__["_shard_hooks"] = hooks
         self.__dict__["_strategies"] = (in_strategy, out_strategy, parameter_plan)
         return self
+
+    def _check_plan(self, wrote: str, plan: Any) -> None:
+        """Raises TypeError and KeyError for what is no plan of Parameters."""
+        if not isinstance(plan, dict):
+            raise TypeError(f"{wrote}: expected a dict, got {type(plan).__name__}.")
+        names = {parameter.name for parameter in self.get_parameters()}  # type: ignore[attr-defined]
+        for key, strategy in plan.items():
+            if not isinstance(key, str) or key.removeprefix("self.") not in names:
+                raise KeyError(f"{wrote}: expected names of Parameters of the Cell, got {key!r}.")
+            if not isinstance(strategy, tuple) and not hasattr(strategy, "to_dict"):
+                raise TypeError(f"{wrote}: expected a tuple of numbers or a Layout for {key!r}, got {type(strategy).__name__}.")
+        effects.note("distribution", f"{wrote}: Parameters are cut as the operators that read them ask")
 
     def update_cell_type(self, cell_type: str) -> None:
         """Names the kind of network that this Cell belongs to, as `cell_type` then says."""
@@ -128,3 +167,11 @@ class CellFacts:
     def run_construct(self, cast_inputs: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """What `construct` gives for these inputs, with hooks."""
         return self._run(*cast_inputs, **kwargs)  # type: ignore[attr-defined]
+
+
+def check_strategies(wrote: str, *strategies: Any) -> None:
+    """Raises TypeError where a strategy holds something else than tuples of whole numbers, Layouts and None."""
+    for part in (part for strategy in strategies if strategy is not None for part in strategy):
+        is_numbers = isinstance(part, tuple) and all(isinstance(one, int) and not isinstance(one, bool) for one in part)
+        if part is not None and not is_numbers and not hasattr(part, "to_dict"):
+            raise TypeError(f"{wrote}: expected tuples of whole numbers, Layouts or None in a strategy, got {part!r:.40}.")

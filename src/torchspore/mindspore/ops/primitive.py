@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from torchspore.engine.streams import Stream
+from torchspore.mindspore.ops import strategy_checks
 
 
 class Primitive:
@@ -57,8 +58,18 @@ class Primitive:
         return self.add_prim_attr("primitive_target", device_target)
 
     def shard(self, in_strategy: Any = None, out_strategy: Any = None) -> Primitive:
-        """Keeps the sharding strategies for semi-automatic parallel runs; gives the primitive back."""
+        """Says how the inputs, and the results, are cut among devices; gives the primitive back.
+
+        A strategy is a tuple with a tuple of numbers for each Tensor: into how many parts each of its dimensions is cut; or with a Layout
+        for each. Raises TypeError and ValueError for what is no strategy; whether it fits is seen where the primitive is called.
+        """
+        strategy_checks.check(self.name, in_strategy, out_strategy)
         self.out_strategy = out_strategy
+        if in_strategy is not None:
+            self.__class__ = _laying_out(type(self))
+        for key, strategy in (("in_layout", in_strategy), ("out_layout", out_strategy)):
+            if strategy and strategy_checks.is_layout(strategy[0]):
+                self.add_prim_attr(key, strategy_checks.as_attributes(strategy))
         return self.add_prim_attr("in_strategy", in_strategy)
 
     def recompute(self, mode: bool = True) -> Primitive:
@@ -68,6 +79,21 @@ class Primitive:
     def __repr__(self) -> str:
         shown = {key: value for key, value in self.attrs.items() if key not in self._repr_ignore_list}
         return f"Prim[{self.name}]<{', '.join(f'{key}={value}' for key, value in shown.items())}>"
+
+
+@functools.cache
+def _laying_out(cls: type[Primitive]) -> type[Primitive]:
+    """The class of primitives that have a strategy: where graphs are split, their calls lay inputs and results out."""
+    if "_laid_out" in cls.__dict__:
+        return cls
+
+    def __call__(self: Primitive, *args: Any, **kwargs: Any) -> Any:
+        from torchspore.engine.shard import calls
+
+        return calls.laid_out(self, functools.partial(cls.__call__, self), args, kwargs)
+
+    body = {"__call__": __call__, "__doc__": cls.__doc__, "__module__": cls.__module__, "__qualname__": cls.__qualname__, "_laid_out": True}
+    return type(cls.__name__, (cls,), body)
 
 
 class PrimitiveWithInfer(Primitive):
@@ -149,5 +175,8 @@ def primitive_class(name: str, function: Callable[..., Any], init: tuple[str, ..
     __init__.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
         [inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD), *made.parameters.values()]
     )
-    body = {"__init__": __init__, "__call__": __call__, "__doc__": function.__doc__, "__module__": "torchspore.mindspore.ops.operations"}
+    body = {
+        "__init__": __init__, "__call__": __call__, "_called": tuple(called), "__doc__": function.__doc__,
+        "__module__": "torchspore.mindspore.ops.operations",
+    }
     return type(name, (Primitive,), body)

@@ -1,6 +1,7 @@
-"""`Layout` and `shard`: how Tensors would be cut among devices; one process runs everything whole."""
+"""`Layout`, `shard` and `reshard`: how Tensors are cut among devices, where graphs are split; elsewhere everything runs whole."""
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -8,7 +9,9 @@ import numpy as np
 
 from torchspore.base.text import message, one_of, short
 from torchspore.context import effects
+from torchspore.mindspore.common.tensor import Tensor
 from torchspore.mindspore.nn.cell import Cell
+from torchspore.mindspore.nn.cell_facts import check_strategies
 from torchspore.names import missing
 
 
@@ -32,6 +35,10 @@ class Layout:
         count = int(np.prod(device_matrix))
         if rank_list is not None and (len(rank_list) != count or len(set(rank_list)) != count):
             raise ValueError(message(f"Layout(rank_list={short(rank_list)})", f"{count} numbers that differ"))
+        if "interleaved_parallel" in alias_name[:-1]:
+            raise ValueError(message(f"Layout(alias_name={alias_name})", "'interleaved_parallel' as the last name"))
+        if any(size < 1 for size in device_matrix):
+            raise ValueError(message(f"Layout({device_matrix}, ...)", "numbers from 1 on"))
         self._devices, self._names = device_matrix, alias_name
         self._ranks = list(range(count)) if rank_list is None else list(rank_list)
         self._places: tuple[Any, ...] | None = None
@@ -63,8 +70,9 @@ class Layout:
 
 
 def shard(fn: Any, in_strategy: tuple[Any, ...], out_strategy: Any = None, parameter_plan: dict[str, Any] | None = None) -> Any:
-    """The Cell or function itself, which one process runs whole; the strategies are checked, and `explain` says so.
+    """The Cell, or a function like `fn`, whose inputs and results are cut as the strategies say where a graph is split among devices.
 
+    A strategy is a tuple with a tuple of numbers, a Layout, or None for each Tensor. Elsewhere it runs whole, and `explain` says so.
     Raises TypeError for what is no Cell or function, for strategies that are no tuples and a plan that is no dict.
     """
     if not isinstance(fn, Cell) and not callable(fn):
@@ -76,9 +84,38 @@ def shard(fn: Any, in_strategy: tuple[Any, ...], out_strategy: Any = None, param
             if not isinstance(value, kind) and (value is not None or name == "in_strategy"):
                 raise TypeError(message(f"shard({name}={short(value)})", f"a {kind.__name__}, got {type(value).__name__}"))
     else:
-        fn.shard(in_strategy, out_strategy, parameter_plan)
-    effects.note("distribution", f"shard({short(in_strategy)}): one process runs it whole")
-    return fn
+        return fn.shard(in_strategy, out_strategy, parameter_plan)
+    check_strategies(f"shard({short(in_strategy)})", in_strategy, out_strategy)
+    return _sharded(fn, in_strategy, out_strategy)
+
+
+def _sharded(fn: Callable[..., Any], in_strategy: tuple[Any, ...], out_strategy: tuple[Any, ...] | None) -> Callable[..., Any]:
+    """A function like `fn` that lays its inputs and results out."""
+
+    @functools.wraps(fn)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        from torchspore.engine.shard import placing
+
+        args, kwargs = placing.placed(f"an input of {call.__name__}", (args, kwargs), in_strategy)
+        return placing.placed(f"a result of {call.__name__}", fn(*args, **kwargs), out_strategy)
+
+    return call
+
+
+def reshard(tensor: Tensor, layout: Layout) -> Tensor:
+    """The same Tensor, cut as a Layout says where a graph is split among devices; elsewhere the Tensor itself.
+
+    Raises TypeError for what is no Tensor and no Layout.
+    """
+    from torchspore.engine.shard import placing
+
+    if not isinstance(tensor, Tensor):
+        raise TypeError(message(f"reshard({short(tensor)})", f"a Tensor, got {type(tensor).__name__}"))
+    if not isinstance(layout, Layout):
+        raise TypeError(message(f"reshard(layout={short(layout)})", f"a Layout, got {type(layout).__name__}"))
+    layout.to_dict()
+    found: Tensor = placing.placed("reshard", tensor, (layout,))
+    return found
 
 
 def sync_pipeline_shared_parameters(net: Cell) -> None:
@@ -92,7 +129,6 @@ def lazy_inline(fn: Callable[..., Any] | None = None, attrs: Any = None, policy:
 
     A graph holds such a Cell's operators as any other's, and `explain` says so. Raises TypeError and ValueError for what does not fit.
     """
-    import functools
     import inspect
 
     if attrs is not None and not isinstance(attrs, (str, list)):

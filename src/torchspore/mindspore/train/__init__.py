@@ -77,6 +77,7 @@ from torchspore.mindspore.train.transform import (
     transform_checkpoint_by_rank,
     transform_checkpoints,
 )
+from torchspore.mindspore.train.unified import unified_safetensors
 from torchspore.names import missing
 
 __getattr__ = missing(__name__)

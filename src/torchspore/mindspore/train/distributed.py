@@ -1,9 +1,8 @@
 """Checkpoints of several processes made one: their slices are put together as a strategy says."""
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -13,8 +12,10 @@ from torchspore.context.public import get_auto_parallel_context
 from torchspore.mindspore.common.parameter import Parameter
 from torchspore.mindspore.common.tensor import Tensor
 from torchspore.mindspore.nn.cell import Cell
-from torchspore.mindspore.train import strategy_file
-from torchspore.mindspore.train.serialization import load_checkpoint, load_param_into_net
+from torchspore.mindspore.train import recut, strategy_file, unified
+from torchspore.mindspore.train.checkpoint_file import Entry
+from torchspore.mindspore.train.serialization import load_checkpoint, load_param_into_net, to_entry, to_value
+from torchspore.mindspore.train.slices import Cut, cuts_of
 
 
 def build_searched_strategy(strategy_filename: str) -> dict[str, Any]:
@@ -52,49 +53,47 @@ def merge_sliced_parameter(sliced_parameters: list[Parameter], strategy: dict[st
     if strategy is not None and first.name not in strategy:
         raise KeyError(message(f"merge_sliced_parameter(strategy=...) of {first.name!r}", f"a strategy for it beside {one_of(strategy)}"))
     slices = [one.asnumpy() for one in sliced_parameters]
-    whole = np.concatenate(slices) if strategy is None else _whole(first.name, slices, strategy[first.name])
+    whole = np.concatenate(slices) if strategy is None else _joined(first.name, slices, strategy[first.name])
     return Parameter(Tensor(whole), first.name, first.requires_grad, first.layerwise_parallel)
 
 
-def _dims(part: Any) -> list[int]:
-    """The numbers of one message of a layout, however it is held."""
-    found = part[0] if isinstance(part, Sequence) and part and hasattr(part[0], "dim") else part
-    return [int(one) for one in getattr(found, "dim", found or ())]
+def _joined(name: str, slices: list[np.ndarray], layout: Any) -> np.ndarray:
+    cut = cut_of(name, layout)
+    if cut.layout.rows:
+        return np.concatenate(slices)
+    if len(slices) != cut.devices:
+        raise ValueError(message(f"{len(slices)} slices of {name!r}", f"{cut.devices}, one for each process of its strategy"))
+    return cut.whole(name, dict(enumerate(slices)))
 
 
-def _whole(name: str, slices: list[np.ndarray], layout: Any) -> np.ndarray:
-    """The array that is cut along each axis as `tensor_map` says: by the axis of `dev_matrix` that it counts from behind, -1 by none."""
-    if not all(hasattr(layout, part) for part in ("dev_matrix", "tensor_map")):
-        raise ValueError(message(f"the strategy of {name!r}, {short(layout)}", "a layout as build_searched_strategy gives it"))
-    devices, places = _dims(layout.dev_matrix), _dims(layout.tensor_map)
-    count = int(np.prod(devices)) if devices else 1
-    if len(slices) != count:
-        raise ValueError(message(f"{len(slices)} slices of {name!r}", f"{count}, one for each process of its strategy"))
-    slices = _joined_by_optimizer(slices, layout)
-    cuts = [1 if place == -1 else devices[len(devices) - 1 - place] for place in places]
-    found: dict[tuple[int, ...], np.ndarray] = {}
-    for rank, part in enumerate(slices):
-        at = np.unravel_index(rank, devices) if devices else ()
-        found.setdefault(tuple(0 if place == -1 else int(at[len(devices) - 1 - place]) for place in places), part)
-    whole = np.empty([size * cut for size, cut in zip(slices[0].shape, cuts)], slices[0].dtype)
-    for corner, part in found.items():
-        whole[tuple(slice(at * size, (at + 1) * size) for at, size in zip(corner, part.shape))] = part
-    return whole
+def _lists(part: Any) -> list[list[int]]:
+    """The lists of numbers of a part of a layout, however it is held: a message, messages, or numbers."""
+    if hasattr(part, "dim"):
+        return [[int(one) for one in part.dim]]
+    if isinstance(part, Iterable) and not isinstance(part, (str, bytes)):
+        held = list(part)
+        return [[int(n) for n in one.dim] for one in held] if held and hasattr(held[0], "dim") else [[int(one) for one in held]]
+    return []
 
 
-def _joined_by_optimizer(slices: list[np.ndarray], layout: Any) -> list[np.ndarray]:
-    """The slices with what the optimizer cut once more along axis 0 joined again, for each process the whole of its group."""
-    size, step = int(getattr(layout, "opt_weight_shard_size", 0) or 0), int(getattr(layout, "opt_weight_shard_step", 0) or 0)
-    if size <= 1 or step < 1:
-        return slices
-    joined: list[Any] = [None] * len(slices)
-    for rank in range(len(slices)):
-        if joined[rank] is None:
-            group = [rank + place * step for place in range(size)]
-            together = np.concatenate([slices[member] for member in group])
-            for member in group:
-                joined[member] = together
-    return joined
+def cut_of(name: str, layout: Any) -> Cut:
+    """The cut that a layout of `build_searched_strategy`, or a list [dev_matrix, tensor_map, ...], says. Raises ValueError for another."""
+    if isinstance(layout, (list, tuple)) and len(layout) == 1 and hasattr(layout[0], "dev_matrix"):
+        layout = layout[0]
+    try:
+        if isinstance(layout, (list, tuple)):
+            devices, places = _lists(layout[0]), _lists(layout[1])
+            step, size = (one if type(one) is int else 0 for one in (*layout[4:6], 0, 0)[:2])
+            rows: list[int] = []
+        else:
+            devices, places = _lists(layout.dev_matrix), _lists(layout.tensor_map)
+            step, size = (int(getattr(layout, f"opt_weight_shard_{part}", 0) or 0) for part in ("step", "size"))
+            rows = (_lists(getattr(layout, "param_split_shape", ())) or [[]])[0]
+    except (AttributeError, TypeError, ValueError, IndexError):
+        raise ValueError(message(f"the strategy of {name!r}, {short(layout)}", "a layout as build_searched_strategy gives it")) from None
+    nested = tuple(tuple(one for one in part if one != -1) for part in places) if len(places) > 1 else None
+    flat = tuple(one for part in places for one in part)
+    return Cut(strategy_file.StoredLayout(tuple((devices or [[]])[0]), flat, None, step, size, nested, tuple(rows)))
 
 
 def load_distributed_checkpoint(
@@ -106,46 +105,73 @@ def load_distributed_checkpoint(
     """Puts the Parameters of several processes' checkpoint files, in order of their numbers, into the network of one process.
 
     `train_strategy_filename`, or the context's strategy file, says how they were cut; one file needs none. A Parameter that it does not
-    name is taken from the first file. `predict_strategy` must cut nothing. `name_map` renames what is in the files. With
-    `return_param_dict` the whole Parameters are given too. What writes files for several processes (`dst_safetensors_dir`, `rank_id`,
-    `unified_safetensors_dir`, another `output_format`) is refused. Raises TypeError and ValueError for what does not fit.
+    name is taken from the first file. `predict_strategy`, a strategy file or what `build_searched_strategy` gives, says which part of
+    each this process (`rank_id`, or its own number) has; None: all. `name_map` renames what is in the files. Instead of files,
+    `unified_safetensors_dir` may name a folder that `unified_safetensors` wrote; then, where `network` is None, the parts of process
+    `rank_id` are written to `dst_safetensors_dir`/rank_N/net.safetensors (`output_format` 'ckpt' or 'safetensors') and True is given. With
+    `return_param_dict` the Parameters are given. One process does all of it, whatever `max_process_num` allows. Raises TypeError and
+    ValueError for what does not fit.
     """
     call = "load_distributed_checkpoint"
-    for key, value, usual in (
-        ("unified_safetensors_dir", unified_safetensors_dir, None), ("dst_safetensors_dir", dst_safetensors_dir, None),
-        ("rank_id", rank_id, None), ("output_format", output_format, "safetensors"),
-    ):
-        if value != usual:
-            raise ValueError(message(f"{call}({key}={short(value)})", "a network to load into: files of several processes are not written"))
-    if not isinstance(network, Cell):
-        raise ValueError(message(f"{call}({short(network)})", f"a Cell, got {type(network).__name__}"))
     if isinstance(max_process_num, bool) or not isinstance(max_process_num, int) or max_process_num < 1:
         raise ValueError(message(f"{call}(max_process_num={short(max_process_num)})", "an int from 1 on"))
-    _check_uncut(call, predict_strategy)
-    files = _files(call, checkpoint_filenames, format)
-    layouts = _layouts_of(call, train_strategy_filename, len(files))
-    loaded = [load_checkpoint(name, dec_key=dec_key, dec_mode=dec_mode, format=format) for name in files]
-    whole: dict[str, Any] = {}
-    for name, first in loaded[0].items():
-        parts = [one[name] for one in loaded if name in one]
-        is_cut = name in layouts and isinstance(first, Parameter)
-        found = Parameter(Tensor(_whole(name, [p.asnumpy() for p in parts], layouts[name])), name) if is_cut else first
-        whole[(name_map or {}).get(name, name)] = found
-    load_param_into_net(network, {name: p for name, p in whole.items() if isinstance(p, Parameter)}, strict_load)
-    return whole if return_param_dict else None
+    if output_format not in ("ckpt", "safetensors"):
+        raise ValueError(message(f"{call}(output_format={short(output_format)})", one_of(["ckpt", "safetensors"])))
+    if not isinstance(network, Cell) and (network is not None or dst_safetensors_dir is None):
+        wanted = "a Cell, or None with unified_safetensors_dir, dst_safetensors_dir and rank_id"
+        raise ValueError(message(f"{call}({short(network)})", f"{wanted}, got {type(network).__name__}"))
+    if network is None and (unified_safetensors_dir is None or rank_id is None):
+        raise ValueError(message(f"{call}(None, dst_safetensors_dir={dst_safetensors_dir!r})", "unified_safetensors_dir and rank_id, too"))
+    cuts = _predicted(call, predict_strategy)
+    rank = _own_number(call, rank_id) if cuts or rank_id is not None else 0
+    if unified_safetensors_dir is not None:
+        found = dict(unified.entries(call, unified_safetensors_dir, network and [p.name for p in network.get_parameters()], name_map))
+    else:
+        found = _from_files(call, checkpoint_filenames, train_strategy_filename, format, (dec_key, dec_mode), name_map or {})
+    parts = {name: recut.part_of(entry, cuts.get(name), rank) for name, entry in found.items()}
+    if network is None:
+        target = Path(dst_safetensors_dir or "") / f"rank_{rank}" / f"net.{output_format}"
+        recut.written_whole({target: lambda: list(parts.values())})
+        return True
+    values = {name: to_value(entry) for name, entry in parts.items()}
+    told = load_param_into_net(network, {name: p for name, p in values.items() if isinstance(p, Parameter)}, strict_load)
+    return values if return_param_dict else told if unified_safetensors_dir is not None else None
 
 
-def _check_uncut(call: str, strategy: Any) -> None:
+def _predicted(call: str, strategy: Any) -> dict[str, Cut]:
+    """The cuts of a strategy for this process: none without one."""
     if strategy is None:
-        return
+        return {}
     if isinstance(strategy, str):
-        strategy = build_searched_strategy(strategy)
+        return cuts_of(strategy_file.read(_file(call, strategy)))
     if not isinstance(strategy, dict):
         raise ValueError(message(f"{call}(predict_strategy={short(strategy)})", f"a dict or a file, got {type(strategy).__name__}"))
-    for name, layout in strategy.items():
-        first = layout[0] if isinstance(layout, (list, tuple)) and layout else getattr(layout, "dev_matrix", ())
-        if int(np.prod(_dims(first) or [1])) > 1:
-            raise ValueError(message(f"{call}(predict_strategy={{{name!r}: ...}})", "a strategy for one process, or None"))
+    return {name: cut_of(name, layout) for name, layout in strategy.items()}
+
+
+def _own_number(call: str, rank_id: Any) -> int:
+    if rank_id is None:
+        from torchspore.engine.comm import groups
+
+        return groups.rank() if groups.is_started() else int(get_auto_parallel_context("global_rank"))
+    if isinstance(rank_id, bool) or not isinstance(rank_id, int) or rank_id < 0:
+        raise ValueError(message(f"{call}(rank_id={short(rank_id)})", "the number of a process"))
+    return rank_id
+
+
+def _from_files(
+    call: str, names: Any, strategy: str | None, format: str, secret: tuple[bytes | None, str], renamed: dict[str, str],
+) -> dict[str, Entry]:
+    """The whole Parameters in the files of all processes."""
+    files = _files(call, names, format)
+    cuts = _trained(call, strategy, len(files))
+    loaded = {
+        rank: {
+            key: to_entry(key, value) for key, value in load_checkpoint(name, dec_key=secret[0], dec_mode=secret[1], format=format).items()
+        }
+        for rank, name in enumerate(files)
+    }
+    return {renamed.get(entry.name, entry.name): entry for entry in recut.Recut(cuts, None).entries(0, loaded)}
 
 
 def _files(call: str, names: Any, format: str) -> list[str]:
@@ -157,13 +183,13 @@ def _files(call: str, names: Any, format: str) -> list[str]:
     return list(names)
 
 
-def _layouts_of(call: str, file: Any, count: int) -> dict[str, Any]:
+def _trained(call: str, file: Any, count: int) -> dict[str, Cut]:
     path = file if file is not None else get_auto_parallel_context("strategy_ckpt_load_file")
     if not path:
         if count > 1:
             raise ValueError(message(f"{call} of {count} files", "train_strategy_filename, which says how they were cut"))
         return {}
-    return build_searched_strategy(path)
+    return cuts_of(strategy_file.read(_file(call, path)))
 
 
 def restore_group_info_list(group_info_file_name: str) -> list[int]:
@@ -172,11 +198,3 @@ def restore_group_info_list(group_info_file_name: str) -> list[int]:
     Raises TypeError and ValueError for what is no such file.
     """
     return strategy_file.same_ranks(_file("restore_group_info_list", group_info_file_name))
-
-
-def layout(dev_matrix: Iterable[int], tensor_map: Iterable[int], step: int = 0, size: int = 0) -> SimpleNamespace:
-    """A layout as a strategy file has it."""
-    return SimpleNamespace(
-        dev_matrix=[SimpleNamespace(dim=list(dev_matrix))], tensor_map=[SimpleNamespace(dim=list(tensor_map))],
-        opt_weight_shard_step=step, opt_weight_shard_size=size,
-    )

@@ -185,6 +185,17 @@ def _check_named(name: Any, value: Any, expected: str, types: tuple[type, ...]) 
         raise TypeError(message(f"save_checkpoint of {short(name)}: {type(value).__name__}", expected))
 
 
+def read_file(path: Path, format: str) -> list[Entry]:
+    """The entries of a checkpoint file. Raises FileFormatError, which names the file, for one that is cut short or foreign."""
+    wait_for_writers()
+    return _read(path, format, False, (None, "AES-GCM"))
+
+
+def write_file(path: Path, entries: list[Entry], format: str) -> None:
+    """Writes a checkpoint file, whole or not at all. Raises OSError."""
+    _write(path, entries, format, (None, "AES-GCM"))
+
+
 def _write(path: Path, entries: list[Entry], format: str, secret: tuple[Any, Any]) -> None:
     files.sweep(path.parent, f".{format}")         # what killed programs left, of files with other names too
     if format == "ckpt":

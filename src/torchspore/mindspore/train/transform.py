@@ -1,118 +1,156 @@
-"""Checkpoints of several processes made into one for one process, file by file; and strategy files and folders of checkpoints joined."""
+"""Checkpoints of several processes made into those of as many others, file by file; strategy files and folders of checkpoints joined."""
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from torchspore.base.text import message, short
+from torchspore.base.text import message, one_of, short
 from torchspore.mindspore.common.parameter import Parameter
-from torchspore.mindspore.common.tensor import Tensor
 from torchspore.mindspore.nn.cell import Cell
-from torchspore.mindspore.train.distributed import _dims, _whole, build_searched_strategy
-from torchspore.mindspore.train.serialization import load_checkpoint, load_param_into_net, save_checkpoint
+from torchspore.mindspore.train import strategy_file
+from torchspore.mindspore.train.recut import Recut, read_entries, written_whole
+from torchspore.mindspore.train.serialization import load_checkpoint, load_param_into_net
+from torchspore.mindspore.train.slices import Cut, cuts_of, processes
+
+FORMATS = ("ckpt", "safetensors")
 
 
-def _layouts(call: str, source: Any, target: Any) -> dict[str, Any]:
-    """The layouts of the source; a target that cuts is refused. Raises TypeError and ValueError for what is no strategy file."""
-    for key, file in (("src_strategy_file", source), ("dst_strategy_file", target)):
-        if file is not None and not isinstance(file, str):
-            raise TypeError(message(f"{call}({key}={short(file)})", f"a file name or None, got {type(file).__name__}"))
-    if target is not None:
-        for name, layout in build_searched_strategy(target).items():
-            if int(np.prod(_dims(layout.dev_matrix) or [1])) > 1:
-                wrote = f"{call}(dst_strategy_file={target!r})"
-                raise ValueError(message(wrote, f"None: files for several processes ({name}) are not written"))
-    return build_searched_strategy(source) if source is not None else {}
+def _cuts(call: str, key: str, file: Any) -> dict[str, Cut] | None:
+    """The cuts of a strategy file; None without one. Raises TypeError and ValueError for what is no strategy file."""
+    if file is None:
+        return None
+    if not isinstance(file, str):
+        raise TypeError(message(f"{call}({key}={short(file)})", f"a file name or None, got {type(file).__name__}"))
+    if not Path(file).is_file():
+        raise ValueError(message(f"{call}({key}={file!r})", "a file that is there"))
+    return cuts_of(strategy_file.read(Path(file)))
+
+
+def _both(call: str, source: Any, target: Any) -> tuple[dict[str, Cut] | None, dict[str, Cut] | None]:
+    return _cuts(call, "src_strategy_file", source), _cuts(call, "dst_strategy_file", target)
+
+
+def _check_rank(call: str, rank: Any, target: dict[str, Cut] | None) -> None:
+    if isinstance(rank, bool) or not isinstance(rank, int):
+        raise TypeError(message(f"{call}({short(rank)})", f"an int, got {type(rank).__name__}"))
+    count = processes(target or {})
+    if not 0 <= rank < count:
+        wanted = f"a number below {count}, as dst_strategy_file says" if target else "0 without a dst_strategy_file"
+        raise ValueError(message(f"{call}({rank})", wanted))
 
 
 def rank_list_for_transform(rank_id: int, src_strategy_file: str | None = None, dst_strategy_file: str | None = None) -> list[int]:
-    """The numbers of the processes whose files are needed for the file of process `rank_id`: all of the source's; 0 without a strategy.
+    """The numbers of the processes whose files are needed for the file of process `rank_id`, the largest first; [0] without a source.
 
-    Raises TypeError and ValueError for what does not fit, and for a target of several processes.
+    Raises TypeError and ValueError for what does not fit.
     """
-    _check_rank("rank_list_for_transform", rank_id)
-    layouts = _layouts("rank_list_for_transform", src_strategy_file, dst_strategy_file)
-    return list(range(max((int(np.prod(_dims(one.dev_matrix) or [1])) for one in layouts.values()), default=1)))
-
-
-def _check_rank(call: str, rank: Any) -> None:
-    if isinstance(rank, bool) or not isinstance(rank, int):
-        raise TypeError(message(f"{call}({short(rank)})", f"an int, got {type(rank).__name__}"))
-    if rank != 0:
-        raise ValueError(message(f"{call}({rank})", "0: what is written is for one process"))
+    call = "rank_list_for_transform"
+    source, target = _both(call, src_strategy_file, dst_strategy_file)
+    if source is None and not isinstance(rank_id, bool) and isinstance(rank_id, int):
+        return [0]
+    _check_rank(call, rank_id, target)
+    return sorted(Recut(source, target).needed(rank_id), reverse=True)
 
 
 def transform_checkpoint_by_rank(
     rank_id: int, checkpoint_files_map: dict[int, str], save_checkpoint_file_name: str, src_strategy_file: str | None = None,
     dst_strategy_file: str | None = None,
 ) -> None:
-    """Writes the checkpoint of one process of the files {number: name} of several, cut as `src_strategy_file` says.
+    """Writes the checkpoint of process `rank_id` of the files {number: name} of several, from the cuts of one strategy file to another's.
 
-    Raises TypeError and ValueError for what does not fit, and for a target of several processes.
+    Without a file the source, or the target, is one process that has everything. Names end with .ckpt or .safetensors. Raises TypeError
+    and ValueError for what does not fit and where a part is missing; nothing is written then.
     """
     call = "transform_checkpoint_by_rank"
-    _check_rank(call, rank_id)
+    source, target = _both(call, src_strategy_file, dst_strategy_file)
+    _check_rank(call, rank_id, target)
     if not isinstance(checkpoint_files_map, dict) or not checkpoint_files_map:
         raise TypeError(message(f"{call}(checkpoint_files_map={short(checkpoint_files_map)})", "a dict from numbers to file names"))
     for rank, name in checkpoint_files_map.items():
-        if not isinstance(name, str) or not Path(name).is_file():
-            raise ValueError(message(f"{call}(checkpoint_files_map={{{rank}: {short(name)}}})", "names of files that are there"))
-    if not isinstance(save_checkpoint_file_name, str) or not save_checkpoint_file_name.endswith(".ckpt"):
-        raise ValueError(message(f"{call}(save_checkpoint_file_name={short(save_checkpoint_file_name)})", "a name that ends with .ckpt"))
-    layouts = _layouts(call, src_strategy_file, dst_strategy_file)
-    loaded = [load_checkpoint(checkpoint_files_map[rank]) for rank in sorted(checkpoint_files_map)]
-    entries = []
-    for name, first in {name: value for one in reversed(loaded) for name, value in one.items()}.items():
-        parts = [one[name] for one in loaded if name in one]
-        is_cut = name in layouts and isinstance(first, Parameter)
-        entries.append({"name": name, "data": Tensor(_whole(name, [p.asnumpy() for p in parts], layouts[name])) if is_cut else parts[0]})
-    Path(save_checkpoint_file_name).parent.mkdir(parents=True, exist_ok=True)
-    save_checkpoint(entries, save_checkpoint_file_name)
+        if isinstance(rank, bool) or not isinstance(rank, int) or not isinstance(name, str) or not Path(name).is_file():
+            wrote = f"{call}(checkpoint_files_map={{{short(rank)}: {short(name)}}})"
+            raise ValueError(message(wrote, "numbers of processes with names of files that are there"))
+    name = save_checkpoint_file_name
+    if not isinstance(name, str) or Path(name).suffix[1:] not in FORMATS:
+        raise ValueError(message(f"{call}(save_checkpoint_file_name={short(name)})", "a name that ends with .ckpt or .safetensors"))
+    files = {rank: read_entries(Path(file)) for rank, file in checkpoint_files_map.items()}
+    written_whole({Path(name): lambda: Recut(source, target).entries(rank_id, files)})
 
 
 def transform_checkpoints(
     src_checkpoints_dir: str, dst_checkpoints_dir: str, ckpt_prefix: str, src_strategy_file: str | None = None,
     dst_strategy_file: str | None = None, process_num: int = 1, output_format: str = "ckpt",
 ) -> None:
-    """Writes rank_0/`ckpt_prefix`0.ckpt into `dst_checkpoints_dir`: the last file of each folder rank_N in `src_checkpoints_dir`, joined.
+    """Writes rank_N/`ckpt_prefix`N.ckpt into `dst_checkpoints_dir` for each process N of the target's strategy, or for one without it.
 
-    Raises TypeError and ValueError for what does not fit, and for a target of several processes.
+    The last .ckpt or .safetensors file of each folder rank_N in `src_checkpoints_dir` is read, cut as `src_strategy_file` says.
+    `output_format` is 'ckpt' or 'safetensors'. One process does all of it, whatever `process_num` allows. Raises TypeError and ValueError
+    for what does not fit and where a part is missing; nothing is written then.
     """
     call = "transform_checkpoints"
     if not isinstance(src_checkpoints_dir, str) or not Path(src_checkpoints_dir).is_dir():
         raise NotADirectoryError(message(f"{call}({short(src_checkpoints_dir)})", "a folder that is there"))
-    if not isinstance(ckpt_prefix, str):
-        raise TypeError(message(f"{call}(ckpt_prefix={short(ckpt_prefix)})", f"a str, got {type(ckpt_prefix).__name__}"))
+    for key, value in (("dst_checkpoints_dir", dst_checkpoints_dir), ("ckpt_prefix", ckpt_prefix)):
+        if not isinstance(value, str):
+            raise TypeError(message(f"{call}({key}={short(value)})", f"a str, got {type(value).__name__}"))
     if isinstance(process_num, bool) or not isinstance(process_num, int) or process_num < 1:
         raise ValueError(message(f"{call}(process_num={short(process_num)})", "an int from 1 on"))
-    if output_format != "ckpt":
-        raise ValueError(message(f"{call}(output_format={short(output_format)})", "'ckpt'", hint="ms.ckpt_to_safetensors converts it"))
-    files = {}
-    for folder in Path(src_checkpoints_dir).glob("rank_*"):
-        found = sorted(folder.glob("*.ckpt"))
-        if found and folder.name[5:].isdigit():
-            files[int(folder.name[5:])] = str(found[-1])
-    if not files:
-        raise ValueError(message(f"{call}({src_checkpoints_dir!r})", "folders rank_0, rank_1, ... with .ckpt files"))
-    target = str(Path(dst_checkpoints_dir) / "rank_0" / f"{ckpt_prefix}0.ckpt")
-    transform_checkpoint_by_rank(0, files, target, src_strategy_file, dst_strategy_file)
+    if output_format not in FORMATS:
+        raise ValueError(message(f"{call}(output_format={short(output_format)})", one_of(FORMATS)))
+    source, target = _both(call, src_strategy_file, dst_strategy_file)
+    recut = Recut(source, target)
+    files = {rank: read_entries(file) for rank, file in files_of_ranks(call, Path(src_checkpoints_dir)).items()}
+    folder = Path(dst_checkpoints_dir)
+    written_whole({
+        folder / f"rank_{rank}" / f"{ckpt_prefix}{rank}.{output_format}": functools.partial(recut.entries, rank, files)
+        for rank in range(processes(target or {}))
+    })
+
+
+def files_of_ranks(call: str, folder: Path, formats: tuple[str, ...] = FORMATS, ends: str = "") -> dict[int, Path]:
+    """The last file of a format in each folder rank_N. Raises ValueError where there is none."""
+    found = {}
+    for one in folder.glob("rank_*"):
+        if not one.name[5:].isdigit():
+            continue
+        for format in formats:
+            files = sorted(one.glob(f"*{ends}.{format}"))
+            if files:
+                found[int(one.name[5:])] = files[-1]
+                break
+    if not found:
+        raise ValueError(message(f"{call}({str(folder)!r})", f"folders rank_0, rank_1, ... with .{' or .'.join(formats)} files"))
+    return found
 
 
 def merge_pipeline_strategys(src_strategy_dirs: str, dst_strategy_file: str) -> None:
-    """Writes the strategies in all files of a folder, one for each stage of a pipeline, into one file.
+    """Writes the strategies in all files of a folder, one for each stage of a pipeline, into one file, names with their stage before them.
 
-    Raises NotADirectoryError for what is no folder, ValueError for a file that holds no strategies.
+    Raises NotADirectoryError for what is no folder, ValueError for a file that holds no strategies, and where two are of one stage.
     """
+    call = "merge_pipeline_strategys"
     if not isinstance(src_strategy_dirs, str) or not Path(src_strategy_dirs).is_dir():
-        raise NotADirectoryError(message(f"merge_pipeline_strategys({short(src_strategy_dirs)})", "a folder that is there"))
-    files = sorted(one for one in Path(src_strategy_dirs).iterdir() if one.is_file())
-    for one in files:
-        build_searched_strategy(str(one))
+        raise NotADirectoryError(message(f"{call}({short(src_strategy_dirs)})", "a folder that is there"))
+    if not isinstance(dst_strategy_file, str) or not dst_strategy_file:
+        raise ValueError(message(f"{call}(dst_strategy_file={short(dst_strategy_file)})", "a file name"))
+    merged = strategy_file.StrategyFile()
+    stages: dict[int, str] = {}
+    for path in sorted(one for one in Path(src_strategy_dirs).iterdir() if one.is_file()):
+        read = strategy_file.read(path)
+        stage = next((stage for stage, _ in read.strategies.values()), None)
+        if stage is None:
+            raise ValueError(message(f"{call}: {path}", "strategies of operators, which say the stage"))
+        if stage in stages:
+            raise ValueError(message(f"{call}: {stages[stage]} and {path.name} of stage {stage}", "one file for each stage"))
+        stages[stage] = path.name
+        merged.strategies.update(read.strategies)
+        merged.layouts.update({f"{stage}-{name}": layout for name, layout in read.layouts.items()})
+    if not stages:
+        raise ValueError(message(f"{call}({src_strategy_dirs!r})", "a folder with strategy files"))
     Path(dst_strategy_file).parent.mkdir(parents=True, exist_ok=True)
-    Path(dst_strategy_file).write_bytes(b"".join(one.read_bytes() for one in files))      # messages behind each other are one message
+    strategy_file.write(Path(dst_strategy_file), merged)
 
 
 def load_segmented_checkpoints(

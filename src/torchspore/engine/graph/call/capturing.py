@@ -188,7 +188,11 @@ def _captured(
         made.watch.says = converts and entry.settings.syntax == "COMPATIBLE"
         made.numbers = numbers.attributes
         made.is_piece = getattr(owner, "is_piece", False)
-        made.axes = table.open_axes(owner, args) if entry.is_open else table.NO_AXES
+        if entry.settings.is_split:
+            from torchspore.engine.shard import spread
+
+            made.spread = spread.Spread(list(engine.tensors((args, kwargs))))
+        made.axes = table.open_axes(owner, args) if entry.is_open and not entry.settings.is_split else table.NO_AXES
         return made
 
     def run(made: Capture) -> Captured:

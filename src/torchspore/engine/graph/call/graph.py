@@ -37,6 +37,13 @@ class Graph:
         stages.keep("optimize", self.module)
         stages.keep("validate", self.module)
         self._result, self._written = captured.result, captured.written
+        self.split: Any = None
+        """How it is split over devices (`engine.shard.running.Split`)."""
+        if captured.spread is not None:
+            from torchspore.engine.shard import running
+
+            self.split = running.Split(self.module, captured.spread, captured.lifted)
+            self.module = self.split.module
         self._is_simple = isinstance(captured.result, Out) and not captured.result.is_number
         reads = list(captured.watch.reads.values())
         # A change of what an attribute names is counted (`version`); a change inside a list, a dict or an object is not.
@@ -78,6 +85,9 @@ class Graph:
         ]
 
     def _compiled(self, flat: list[TensorBase]) -> Code:
+        if self.split is not None and self.split.code is not None:
+            code: Code = self.split.code
+            return code
         held = frozenset(p for p, s in enumerate(self._sources) if isinstance(s, (Read, TensorBase)))
         return pipeline.compile(self.module, functools.partial(self._examples, flat), self.settings, held)
 
@@ -151,9 +161,9 @@ class Graph:
 
     def _result_of(self, outs: list[torch.Tensor], inputs: list[Any]) -> Any:
         """Puts the result together and writes what the trace wrote to attributes."""
-        if self._is_simple and not self._written:
+        if self._is_simple and not self._written and self.split is None:
             return wrap(outs[self._result.index])
-        made: dict[int, Any] = {}
+        made: dict[int, Any] = {} if self.split is None else self.split.wrapped(outs)
         for owner, name, value in self._written:
             owner.__dict__[name] = _filled(value, outs, inputs, made)
             counters.rebinds += 1

@@ -71,7 +71,7 @@ def run(graph: Graph, flat: list[TensorBase], function: Callable[..., Any], args
     try:
         return graph.run(flat)
     except REFUSALS as error:
-        if not graph.can_run_again(error):
+        if graph.settings.is_split or not graph.can_run_again(error):
             raise limit.error(error) or error from None
         return thread_state.in_pynative(function, args, kwargs)
 

@@ -51,6 +51,7 @@ class Captured:
     written: list[tuple[Any, str, Any]]    # (owner, attribute, value with Out and In in it) to be written after each run
     watch: Watch
     fits: dynamic_shapes.Fits | None = None
+    spread: Any = None                     # how it is split over devices (`engine.shard.spread.Spread`)
 
 
 @dataclass(frozen=True)
@@ -82,6 +83,7 @@ class Capture(Frame):
         self.axes: dict[int, Axes] = {}             # by id of a Tensor, the axes whose lengths are symbols
         self.numbers: dict[Any, Any] = {}           # attributes whose Python numbers are inputs of the graph
         self.is_piece = False                       # some statements of a call that runs in parts
+        self.spread: Any = None                     # what knows of other devices, where the graph is to be split over them
         self._places: dict[int, int] = {}           # id(Tensor) -> its place in `lifted`, which keeps it alive
         self._fakes: list[torch.Tensor] = []
         self._last: Any = None
@@ -106,7 +108,7 @@ class Capture(Frame):
         return collectives.all_gather(self.resolve(weight.own), weight.share.group)
 
     def measured(self, tensor: TensorBase) -> torch.Tensor:
-        return self.resolve(tensor) if id(tensor) in self.axes else tensor._t
+        return self.resolve(tensor) if self.spread is not None or id(tensor) in self.axes else tensor._t
 
     def _is_mine(self, t: torch.Tensor) -> bool:
         return isinstance(t, FakeTensor) and t.fake_mode is self.mode
@@ -123,6 +125,9 @@ class Capture(Frame):
         """The fake for a new input."""
         axes = self.axes.get(id(source))
         with disable_proxy_modes_tracing(), torch.no_grad():
+            if self.spread is not None and (shape := self.spread.whole_shape(source, t)) != t.shape:
+                with self.mode:
+                    return torch.empty(shape, dtype=t.dtype, device=t.device)
             if axes is not None:
                 return self.mode.from_tensor(t, symbolic_context=sizes_as_symbols(t, axes))
             return self.mode.from_tensor(t, static_shapes=True)
@@ -226,7 +231,7 @@ class Capture(Frame):
         self.watch.narrow()
         open_ = [place for place, item in enumerate(self.lifted) if id(item) in self.axes]
         fits = dynamic_shapes.Fits(self.mode.shape_env, self._fakes, open_) if open_ else None
-        return Captured(module, self.lifted, self.result, self.written, self.watch, fits)
+        return Captured(module, self.lifted, self.result, self.written, self.watch, fits, self.spread)
 
     @staticmethod
     def _settled(result: Any, is_piece: bool) -> Any:

@@ -1,0 +1,88 @@
+"""Calls of primitives that have a strategy, while a graph is captured that is to be split: their inputs and results are laid out."""
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+
+from torchspore.base.frames import user_line
+from torchspore.context import effects
+from torchspore.engine import tree
+from torchspore.engine.graph.capture.capture import Capture, current
+from torchspore.engine.shard import marking
+from torchspore.engine.shard.strategies import Fit, TensorLayout, is_known, layouts_of
+from torchspore.engine.tensor import TensorBase, raw, wrap
+from torchspore.errors import StrategyRefused
+
+
+class _Final(StrategyRefused):
+    """Ends a capture as it is: PyNative would not say it better."""
+
+    final = True
+
+
+_Final.__name__ = _Final.__qualname__ = "StrategyRefused"
+WRITERS = re.compile(r"(Assign|Apply|SparseApply|Fused|Scatter(Nd)?(Update|Add|Sub|Mul|Div|Max|Min)|ScatterNonAliasingAdd)")
+"""What writes its first input must be given it itself, not a value laid out: its other inputs follow."""
+
+
+def split_now() -> Capture | None:
+    """The capture of this thread where what it captures is to be split."""
+    found = current()
+    return found if found is not None and found.spread is not None else None
+
+
+def laid_out(primitive: Any, call: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """The call with its inputs and results in the layouts of the primitive's strategy, inside of such a capture; else the call alone.
+
+    Raises ValueError with the user's line where the strategy does not fit.
+    """
+    capture = split_now()
+    if capture is None or primitive.attrs.get("in_strategy") is None or WRITERS.match(primitive.name):
+        return call(*args, **kwargs)
+    fitting = _fitting(primitive, args, kwargs, capture.spread.count)
+    if fitting is None:
+        effects.note("distribution", f"{user_line()}: {primitive.name} has no rule for strategies: its layouts follow those of its inputs")
+        return call(*args, **kwargs)
+    capture.spread.note(primitive.name, [leaf for leaf in tree.leaves((args, kwargs)) if isinstance(leaf, TensorBase)], primitive.attrs)
+    args, kwargs = _laid((args, kwargs), fitting.inputs)
+    return _laid(call(*args, **kwargs), fitting.outputs)
+
+
+def _fitting(primitive: Any, args: tuple[Any, ...], kwargs: dict[str, Any], devices: int) -> Fit | None:
+    """The layouts of a call by the primitive's strategy; None where there is no rule for it."""
+    if not is_known(primitive.name):
+        return None
+    shapes = [tuple(raw(leaf).shape) for leaf in tree.leaves((args, kwargs)) if isinstance(leaf, TensorBase)]
+    given = {**dict(zip(getattr(primitive, "_called", ()), args)), **kwargs}
+    plain = {name: _written(value) for name, value in given.items()}
+    if isinstance(primitive.attrs["in_strategy"], tuple):
+        del shapes[len(primitive.attrs["in_strategy"]):]       # Tensors of numbers that say how, not what
+    strategy, results = primitive.attrs["in_strategy"], getattr(primitive, "out_strategy", None)
+    try:
+        return layouts_of(primitive.name, {**primitive.attrs, **plain}, shapes, strategy, results, devices)
+    except ValueError as error:
+        raise _Final(f"{user_line()}: {error}") from None
+
+
+def _written(value: Any) -> Any:
+    """An argument as the table of strategies takes it: a Tensor of a few numbers that the program wrote down as a list."""
+    if isinstance(value, TensorBase):
+        t = value._t
+        return t.tolist() if type(t) is torch.Tensor and t.ndim <= 1 and t.numel() <= 16 and not t.is_floating_point() else None
+    return None if any(isinstance(one, TensorBase) for one in tree.leaves(value)) else value
+
+
+def _laid(value: Any, layouts: Sequence[TensorLayout | None]) -> Any:
+    """The Tensors of a nested structure in these layouts, in order; one without a layout as it is."""
+    places = iter(layouts)
+
+    def one(leaf: Any) -> Any:
+        if not isinstance(leaf, TensorBase):
+            return leaf
+        layout = next(places, None)
+        return leaf if layout is None else wrap(marking.laid(raw(leaf), marking.text(layout.device_matrix, layout.tensor_map)))
+
+    return tree.mapped(value, one)

@@ -1,0 +1,50 @@
+"""What a local graph says to the other devices: operators along axes of the grid, the same on each device.
+
+They are no operators of torch's: `binding` puts those of one rank in their place, `simulation` runs them for all ranks at once. Called with
+a stand-in of the local shape each gives the stand-in of its result.
+"""
+from __future__ import annotations
+
+import torch
+
+from torchspore.engine.shard.layout import Axes
+from torchspore.engine.shard.mesh import Mesh
+
+
+def all_reduce(x: torch.Tensor, axes: Axes, kind: str, mesh: Mesh) -> torch.Tensor:
+    """The sum, mean, greatest or least of the terms along `axes`."""
+    return torch.empty_like(x)
+
+
+def reduce_scatter(x: torch.Tensor, axes: Axes, kind: str, dim: int, mesh: Mesh) -> torch.Tensor:
+    """The same, and of the result the own part along `dim`."""
+    return _cut(torch.empty_like(x), dim, mesh.product(axes))
+
+
+def all_gather(x: torch.Tensor, axes: Axes, dim: int, mesh: Mesh) -> torch.Tensor:
+    """The parts along `axes`, one after the other along `dim`."""
+    return torch.cat([x] * mesh.product(axes), dim)
+
+
+def all_to_all(x: torch.Tensor, axes: Axes, source: int, dim: int, mesh: Mesh) -> torch.Tensor:
+    """The parts along `source` become one, and of that the own part along `dim`."""
+    return torch.cat([_cut(x, dim, mesh.product(axes))] * mesh.product(axes), source)
+
+
+def cut(x: torch.Tensor, axes: Axes, dim: int, mesh: Mesh) -> torch.Tensor:
+    """The own part along `dim` of what each device has."""
+    return _cut(x, dim, mesh.product(axes))
+
+
+def position(axes: Axes, factor: int, mesh: Mesh) -> int:
+    """The own number along `axes`, times `factor`."""
+    return 0
+
+
+def _cut(x: torch.Tensor, dim: int, count: int) -> torch.Tensor:
+    return x.narrow(dim, 0, x.shape[dim] // count)
+
+
+SENDING = frozenset((all_reduce, reduce_scatter, all_gather, all_to_all))
+"""What sends; `cut` and `position` do not."""
+LOCAL = frozenset((cut, position))

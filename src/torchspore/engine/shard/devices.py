@@ -1,0 +1,48 @@
+"""For how many devices graphs are split, and what stands for them: processes, this process for all of them, or nothing but a plan."""
+from __future__ import annotations
+
+import os
+
+from torchspore.base.text import message
+from torchspore.context.store import STORE
+
+RANKS, SIMULATED, PLANNED = "ranks", "simulated", "planned"
+SIMULATE = "TORCHSPORE_SIMULATE"
+
+
+def simulated() -> int:
+    """How many ranks this process stands for, with real numbers: `torchspore run --simulate N`; 0 where it stands for itself."""
+    return _number(SIMULATE)
+
+
+def planned() -> int:
+    """For how many devices graphs are compiled and never run: MS_SIMULATION_LEVEL with RANK_SIZE; 0 where they are run."""
+    level = os.environ.get("MS_SIMULATION_LEVEL", "")
+    return _number("RANK_SIZE") if level in ("0", "1", "2", "3") else 0
+
+
+def _number(name: str) -> int:
+    text = os.environ.get(name, "")
+    if not text:
+        return 0
+    if not text.isdigit() or not 1 <= int(text) <= 4096:
+        raise ValueError(message(f"{name}={text!r}", "a number of devices from 1 to 4096"))
+    return int(text)
+
+
+def devices() -> tuple[int, str]:
+    """How many devices there are, and what stands for them."""
+    from torchspore.engine.comm import groups
+
+    if groups.is_started() and groups.size() > 1:
+        return groups.size(), RANKS
+    if simulated():
+        return simulated(), SIMULATED
+    return planned() or int(STORE.get("auto_parallel.device_num")), PLANNED
+
+
+def rank() -> int:
+    """The number of this process; where it stands for all of them, or for a plan, what the context says."""
+    from torchspore.engine.comm import groups
+
+    return groups.rank() if groups.is_started() else int(STORE.get("auto_parallel.global_rank"))

@@ -1,0 +1,370 @@
+"""The pass: a captured graph of one device becomes the graph of each of N.
+
+Values are followed in order with their layouts. Each operator is split as its rule and the layouts of its inputs allow; where an input lies
+otherwise than the split wants it, collectives come before. What has no rule runs whole on each device.
+"""
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch.fx.node import Node
+
+from torchspore.engine import tree
+from torchspore.engine.graph.fx.aliasing import owners, writes
+from torchspore.engine.private import disable_proxy_modes_tracing, is_operator
+from torchspore.engine.shard import collective_nodes as nodes
+from torchspore.engine.shard import marking, redistribution
+from torchspore.engine.shard.layout import Layout, Shape, whole
+from torchspore.engine.shard.lowerings import LOWERINGS
+from torchspore.engine.shard.mesh import Mesh
+from torchspore.engine.shard.redistribution import Step
+from torchspore.engine.shard.rules import Given, rule_of
+from torchspore.engine.shard.rules.rule import Local, Rule, choose, layout_of, results
+
+KEEP = 1 << 62
+"""The vote of an operand that is written: it stays where it is."""
+
+
+@dataclass(frozen=True)
+class Value:
+    """A value of the local graph: its node, how it lies, the shape of the whole."""
+
+    node: Node
+    layout: Layout
+    shape: Shape
+    dtype: torch.dtype
+
+
+@dataclass
+class Placed:
+    """How one operator of the captured graph came to run: for `explain` and the plan."""
+
+    node: Node
+    layouts: list[Layout]
+    steps: list[tuple[Step, Shape]] = field(default_factory=list)
+    has_rule: bool = True
+
+
+@dataclass
+class LocalGraph:
+    """What each device runs, how its inputs and outputs lie, and how each operator came to be split."""
+
+    module: torch.fx.GraphModule
+    mesh: Mesh
+    inputs: list[tuple[Layout, Shape]]
+    outputs: list[tuple[Layout, Shape] | None]
+    placed: list[Placed]
+
+
+Output = Callable[[int, Node, Layout, Shape], Layout]
+
+
+class Localizer:
+    """One run of the pass."""
+
+    def __init__(
+        self, module: torch.fx.GraphModule, mesh: Mesh, inputs: Sequence[Layout], output: Output, exchanges: bool,
+        taken: Mapping[Node, Layout],
+    ) -> None:
+        self.taken = taken
+        self.module, self.mesh, self.layouts, self.output, self.exchanges = module, mesh, inputs, output, exchanges
+        self.graph = torch.fx.Graph()
+        self.values: dict[Node, Any] = {}              # a Value, or several in a list
+        self.moved: dict[tuple[Node, Layout], Value] = {}
+        self.placed: list[Placed] = []
+        self.at: Node | None = None
+        self.owners = owners(module.graph)
+        self.given: list[tuple[Layout, Shape]] = []
+        self.results: list[tuple[Layout, Shape] | None] = []
+
+    def run(self) -> LocalGraph:
+        """The local graph."""
+        places = iter(self.layouts)
+        for node in self.module.graph.nodes:
+            self.at = node
+            if node.op == "placeholder":
+                self._placeholder(node, next(places))
+            elif node.op == "output":
+                self._output(node)
+            elif node.op == "call_function":
+                self._call(node)
+            else:
+                made = self.graph.node_copy(node, lambda n: n)
+                val = node.meta["val"] if "val" in node.meta else getattr(self.module, str(node.target))
+                self.values[node] = Value(made, whole(val.ndim), tuple(val.shape), val.dtype)
+        return LocalGraph(torch.fx.GraphModule(self.module, self.graph), self.mesh, self.given, self.results, self.placed)
+
+    # ---- nodes of the captured graph
+
+    def _placeholder(self, node: Node, layout: Layout) -> None:
+        val = node.meta["val"]
+        made = self.graph.placeholder(str(node.target))
+        made.meta = dict(node.meta)
+        shape = tuple(val.shape)
+        if not layout.is_whole:
+            with faking(self.module):
+                made.meta["val"] = val.new_empty(layout.local(self.mesh, shape))
+        value = Value(made, layout, shape, val.dtype)
+        self.values[node] = self.move(value, self.taken[node]) if node in self.taken else value
+        self.given.append((layout, shape))
+
+    def _output(self, node: Node) -> None:
+        found: list[Any] = []
+        given: Any = node.args[0]
+        for at, item in enumerate(given):
+            if not isinstance(item, Node):
+                found.append(item)
+                self.results.append(None)
+                continue
+            value = self.values[item]
+            wanted = self.output(at, item, value.layout.settled(), value.shape)
+            value = self.move(value, wanted)
+            found.append(value.node)
+            self.results.append((value.layout, value.shape))
+        self.graph.output(found).meta = dict(node.meta)
+
+    def _call(self, node: Node) -> None:
+        if node.target is operator.getitem:
+            source, at = node.args
+            self.values[node] = self.values[source][at]  # type: ignore[index]
+            return
+        self.placed.append(Placed(node, []))
+        if node.target in marking.MARKS:
+            self.values[node] = self._marked(node)
+        elif not is_operator(node.target):
+            self._whole(node)
+        else:
+            lowering = LOWERINGS.get(node.target._opname)
+            value = lowering(self, node) if lowering is not None else None
+            if value is None:
+                rule = rule_of(self._given(node))
+                value = self._whole(node) if rule is None else self._split(node, rule)
+            self.values[node] = value
+        for item in writes(node):
+            self._forget(self.owners[item])
+        found = self.values[node]
+        self.placed[-1].layouts = [one.layout for one in (found if isinstance(found, list) else [found]) if isinstance(one, Value)]
+
+    def _marked(self, node: Node) -> Value:
+        source: Any = node.args[0]
+        value = self.values[source]
+        return self.move(value, marking.layout_in(self.mesh, str(node.args[1])))
+
+    def _forget(self, owner: Node) -> None:
+        """Drops what was moved of memory that is written."""
+        stale = {value.node for old, value in self.values.items() if isinstance(value, Value) and self.owners[old] is owner}
+        self.moved = {key: value for key, value in self.moved.items() if key[0] not in stale}
+
+    # ---- an operator by its rule
+
+    def _given(self, node: Node) -> Given:
+        val = node.meta.get("val")
+        outputs = tuple(val) if isinstance(val, (list, tuple)) else () if val is None else (val,)
+        args = tree.mapped(named(node), lambda leaf: leaf.meta["val"] if isinstance(leaf, Node) else leaf)
+        inputs = tuple(leaf for leaf in tree.leaves(list(args.values())) if isinstance(leaf, torch.Tensor))
+        return Given(node.target, args, inputs, tuple(out if isinstance(out, torch.Tensor) else None for out in outputs))
+
+    def by_rule(self, node: Node, make: Callable[[list[Node]], Node]) -> Any:
+        """An operator split by its rule, whose node on parts `make` writes."""
+        rule = rule_of(self._given(node))
+        return None if rule is None else self._split(node, rule, make)
+
+    def _split(self, node: Node, rule: Rule, make: Callable[[list[Node]], Node] | None = None) -> Any:
+        operands = self.operands(node)
+        written = set(writes(node))
+        names = [leaf for leaf in tree.leaves(list(named(node).values())) if isinstance(leaf, Node)]
+        weights = [KEEP if name in written else held(value) for name, value in zip(names, operands)]
+        partial = self._through(rule, operands)
+        cuts = [Layout(value.layout.cuts) for value in operands]
+        if partial:                            # the axes of terms are taken
+            cuts = [Layout(tuple(tuple(axis for axis in axes if axis not in partial) for axes in one.cuts)) for one in cuts]
+        split = choose(rule, self.mesh, cuts, weights)
+        terms = tuple(sorted(partial.items()))
+        wanted = [Layout(layout_of(split, dims).cuts, terms) for dims in rule.inputs]
+        if any(value.layout != lies for name, value, lies in zip(names, operands, wanted) if name in written):
+            return self._whole(node)
+        moved = [self.move(value, lies) for value, lies in zip(operands, wanted)]
+        layouts = results(rule, split, partial)
+        if make is not None:
+            return self.wrapped(make([value.node for value in moved]), node, layouts)
+        return self._emit(node, moved, rule, layouts)
+
+    def _through(self, rule: Rule, operands: Sequence[Value]) -> dict[int, str]:
+        """The terms that may stay terms: where the operator is linear and all its operands are terms alike."""
+        if not rule.linear or not operands or any(value.layout.partial != operands[0].layout.partial for value in operands):
+            return {}
+        terms = dict(operands[0].layout.partial)
+        return terms if set(terms.values()) <= {"sum", "avg"} else {}
+
+    def _emit(self, node: Node, operands: Sequence[Value], rule: Rule, layouts: Sequence[Layout]) -> Any:
+        shapes = [tuple(out.shape) for out in self._given(node).outputs if out is not None]
+        local = Local(
+            self.mesh, tuple(value.layout for value in operands), tuple(layouts), tuple(shapes),
+            tuple(layout.local(self.mesh, shape) for layout, shape in zip(layouts, shapes)),
+        )
+        items = iter(operands)
+        given, kwargs = self.replaced(node, lambda _: next(items).node)
+        args = list(given)
+        if rule.arguments is not None and not all(layout.is_whole for layout in (*local.inputs, *local.outputs)):
+            rule.arguments(args, kwargs, local)
+        made = self.call(node.target, tuple(args), kwargs, node)
+        return self.wrapped(made, node, layouts)
+
+    def wrapped(self, made: Node, node: Node, layouts: Sequence[Layout]) -> Any:
+        """The Values of a call's results."""
+        val = node.meta.get("val")
+        if isinstance(val, (list, tuple)):
+            places = iter(layouts)
+            return [self._item(made, at, out, next(places)) if isinstance(out, torch.Tensor) else None for at, out in enumerate(val)]
+        return Value(made, layouts[0], tuple(val.shape), val.dtype) if isinstance(val, torch.Tensor) else made
+
+    def _item(self, made: Node, at: int, out: torch.Tensor, layout: Layout) -> Value:
+        return Value(self.item(made, at), layout, tuple(out.shape), out.dtype)
+
+    # ---- an operator that no rule splits
+
+    def _whole(self, node: Node) -> Any:
+        """Each device computes all of it; what it writes and is cut gets its own part back."""
+        self.placed[-1].has_rule = not node.all_input_nodes      # what makes a value of nothing has nothing to split
+        if "val" not in node.meta and node.op == "call_function" and not is_operator(node.target):
+            raise NotImplementedError(f"{node.target} inside a graph that is split")
+        back: list[tuple[Value, Value]] = []
+        written = set(writes(node))
+
+        def full(name: Node) -> Node:
+            value = self.values[name]
+            moved = self.move(value, whole(len(value.shape)))
+            if name in written and moved is not value:
+                back.append((value, moved))
+            return moved.node
+
+        args, kwargs = self.replaced(node, full)
+        made = self.call(node.target, args, kwargs, node, node.meta.get("val"))
+        for value, moved in back:
+            self.call(torch.ops.aten.copy_.default, (value.node, self.move(moved, value.layout, fresh=True).node), {}, node)
+        val = node.meta.get("val")
+        count = len(val) if isinstance(val, (list, tuple)) else 1
+        ranks = [out.ndim if isinstance(out, torch.Tensor) else 0 for out in (val if isinstance(val, (list, tuple)) else [val])]
+        self.values[node] = self.wrapped(made, node, [whole(rank) for rank in ranks[:count]])
+        return self.values[node]
+
+    # ---- making nodes
+
+    def operands(self, node: Node) -> list[Value]:
+        """The Values of a call's Tensors, in the order of its schema."""
+        return [self.values[leaf] for leaf in tree.leaves(list(named(node).values())) if isinstance(leaf, Node)]
+
+    def replaced(self, node: Node, change: Callable[[Node], Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """The arguments of a call with other nodes, asked for in the order of its schema."""
+        return (
+            tuple(tree.mapped(list(node.args), lambda leaf: change(leaf) if isinstance(leaf, Node) else leaf)),
+            tree.mapped(dict(node.kwargs), lambda leaf: change(leaf) if isinstance(leaf, Node) else leaf),
+        )
+
+    def call(self, target: Any, args: tuple[Any, ...], kwargs: dict[str, Any], source: Node | None = None, val: Any = None) -> Node:
+        """A new node, with the stand-in of what it gives; `val` where that is known."""
+        source = source if source is not None else self.at
+        assert source is not None
+        made = self.graph.call_function(target, args, kwargs)
+        made.meta = dict(source.meta)
+        made.meta.pop("val", None)
+        if val is None and target is not nodes.position:
+            given = tree.mapped([list(args), kwargs], lambda leaf: leaf.meta["val"] if isinstance(leaf, Node) else leaf)
+            with faking(self.module):
+                val = target(*given[0], **given[1])
+        if val is not None:
+            made.meta["val"] = val
+        return made
+
+    def item(self, made: Node, at: int) -> Node:
+        """One of several results."""
+        found = self.graph.call_function(operator.getitem, (made, at))
+        found.meta = {**made.meta, "val": made.meta["val"][at]}
+        return found
+
+    def value(self, node: Node, layout: Layout, shape: Shape) -> Value:
+        """A node as the Value that it stands for."""
+        return Value(node, layout, tuple(shape), node.meta["val"].dtype)
+
+    def note(self, kind: Any, axes: Any, made: Node) -> None:
+        """Keeps for the plan that a lowering sends something."""
+        val = made.meta["val"]
+        size = self.mesh.product(axes)
+        sent = 2 * val.numel() * val.dtype.itemsize * (size - 1) // size
+        self.placed[-1].steps.append((Step(kind.__name__, tuple(axes), sent=sent), tuple(val.shape)))
+
+    def wanted(self, node: Node) -> Layout | None:
+        """How the first user of a value that says so wants it to lie: a strategy, or an update of a Parameter."""
+        for user in node.users:
+            if user.target in marking.MARKS:
+                return marking.layout_in(self.mesh, str(user.args[1]))
+        return None
+
+    def move(self, value: Value, wanted: Layout, fresh: bool = False) -> Value:
+        """The value in another layout: the collectives that it takes."""
+        if value.layout == wanted:
+            return value
+        key = (value.node, wanted)
+        if key in self.moved and not fresh:
+            return self.moved[key]
+        way = redistribution.steps(self.mesh, value.shape, value.dtype.itemsize, value.layout, wanted, self.exchanges)
+        node = value.node
+        for step in way:
+            node = self._step(node, step)
+            if self.placed:
+                self.placed[-1].steps.append((step, value.shape))
+        moved = self.moved[key] = Value(node, wanted, value.shape, value.dtype)
+        return moved
+
+    def _step(self, x: Node, step: Step) -> Node:
+        if step.kind == redistribution.REDUCE:
+            return self.call(nodes.all_reduce, (x, step.axes, step.reduction, self.mesh), {})
+        if step.kind == redistribution.SCATTER:
+            return self.call(nodes.reduce_scatter, (x, step.axes, step.reduction, step.dim, self.mesh), {})
+        if step.kind == redistribution.GATHER:
+            return self.call(nodes.all_gather, (x, step.axes, step.dim, self.mesh), {})
+        if step.kind == redistribution.EXCHANGE:
+            return self.call(nodes.all_to_all, (x, step.axes, step.source, step.dim, self.mesh), {})
+        return self.call(nodes.cut, (x, step.axes, step.dim, self.mesh), {})
+
+
+@contextmanager
+def faking(module: torch.fx.GraphModule) -> Iterator[None]:
+    """A block in which operators compute stand-ins for the values of a graph."""
+    vals = (node.meta.get("val") for node in module.graph.nodes)
+    mode = next((val.fake_mode for val in vals if hasattr(val, "fake_mode")), None)
+    with torch.no_grad(), disable_proxy_modes_tracing(), mode if mode is not None else nullcontext():
+        yield
+
+
+def named(node: Node) -> dict[str, Any]:
+    """The arguments of a call by their names in the schema, in its order."""
+    if not is_operator(node.target):
+        return {**{str(at): value for at, value in enumerate(node.args)}, **node.kwargs}
+    found = {argument.name: value for argument, value in zip(node.target._schema.arguments, node.args)}
+    return {**found, **node.kwargs}
+
+
+def held(value: Value) -> int:
+    """The bytes that a device holds of a value."""
+    count = value.dtype.itemsize
+    for size in value.shape:
+        count *= size
+    return count
+
+
+def localized(
+    module: torch.fx.GraphModule, mesh: Mesh, inputs: Sequence[Layout], output: Output, exchanges: bool = False,
+    taken: Mapping[Node, Layout] | None = None,
+) -> LocalGraph:
+    """The graph of each device for a captured one whose inputs lie so.
+
+    `output(place, node, layout, shape)` says how a result shall lie. With `exchanges` layouts may change by all-to-all. `taken` says of
+    inputs that each device is given whole which part it takes at once.
+    """
+    return Localizer(module, mesh, inputs, output, exchanges, taken or {}).run()

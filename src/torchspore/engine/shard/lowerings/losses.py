@@ -1,0 +1,141 @@
+"""Losses that pick classes, and the softmax before them along an axis that is cut."""
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch.fx.node import Node
+
+from torchspore.engine.shard.layout import Layout, whole
+from torchspore.engine.shard.lowerings.table import arguments, lowers, reduced
+from torchspore.engine.shard.lowerings.tables import own_places
+
+_aten = torch.ops.aten
+
+
+
+@lowers("nll_loss_forward")
+def nll_loss(to: Any, node: Node) -> Any:
+    """The mean over all rows that count: sums of each device's, divided once."""
+    operands = to.operands(node)
+    scores = operands[0]
+    rows = scores.layout.cuts[0] if len(scores.layout.cuts) == 2 else ()
+    reduction = arguments(node)[3]
+    if len(scores.shape) == 2 and scores.layout.cuts[1] and not scores.layout.partial and arguments(node)[2] is None:
+        return _classes_cut(to, node)
+    if not rows or reduction == 0 or scores.layout.partial or scores.layout.cuts[1]:
+        return _rows_alone(to, node) if reduction == 0 else None
+    target = to.move(operands[1], Layout((rows,)))
+    weight = None if arguments(node)[2] is None else to.move(operands[2], whole(1)).node
+    made = to.call(_aten.nll_loss_forward.default, (scores.node, target.node, weight, 2, arguments(node)[4]), {})
+    total, count = to.item(made, 0), to.item(made, 1)
+    if reduction == 1:
+        # The operator gives how much the rows weigh for a mean only.
+        mean = to.call(_aten.nll_loss_forward.default, (scores.node, target.node, weight, 1, arguments(node)[4]), {})
+        count = reduced(to, to.item(mean, 1), rows)
+        total = to.call(_aten.div.Tensor, (reduced(to, total, rows), count), {})
+    else:
+        total = reduced(to, total, rows)
+    return [to.value(total, whole(0), ()), to.value(count, whole(0), ())]
+
+
+def _rows_alone(to: Any, node: Node) -> Any:
+    """Without a reduction each row has its own loss, and lies where its scores lie."""
+    scores, target = to.operands(node)[:2]
+    rows = scores.layout.cuts[0]
+    if len(scores.shape) != 2 or not rows or scores.layout.partial or scores.layout.cuts[1]:
+        return None
+    target = to.move(target, Layout((rows,)))
+    made = to.call(_aten.nll_loss_forward.default, (scores.node, target.node, *_others(to, node)), {})
+    return [to.value(to.item(made, 0), Layout((rows,)), scores.shape[:1]), to.value(to.item(made, 1), whole(0), ())]
+
+
+def _places(to: Any, node: Node, scores: Any, target: Any) -> tuple[Node, Node]:
+    """Where in the own classes the target of each row lies, and the rows whose target lies elsewhere or does not count."""
+    target = to.move(target, Layout(scores.layout.cuts[:1]))
+    ignored = to.call(_aten.eq.Scalar, (target.node, arguments(node)[_IGNORED[node.target._opname]]), {})  # type: ignore[union-attr]
+    place, outside = own_places(to, target.node, scores.layout.cuts[1], scores.node.meta["val"].shape[1])
+    return place, to.call(_aten.logical_or.default, (outside, ignored), {})
+
+
+_IGNORED = {"nll_loss_forward": 4, "nll_loss_backward": 5}
+
+
+def _classes_cut(to: Any, node: Node) -> Any:
+    """Each device picks the scores of targets among its own classes; the sum over devices is the loss of a row."""
+    scores, target = to.operands(node)[:2]
+    rows, classes = scores.layout.cuts
+    reduction = arguments(node)[3]
+    place, outside = _places(to, node, scores, target)
+    picked = to.call(_aten.gather.default, (scores.node, 1, to.call(_aten.unsqueeze.default, (place, 1), {})), {})
+    picked = to.call(_aten.masked_fill.Scalar, (to.call(_aten.squeeze.dim, (picked, 1), {}), outside, 0), {})
+    each = to.call(_aten.neg.default, (reduced(to, picked, classes),), {})
+    inside = to.call(_aten._to_copy.default, (to.call(_aten.logical_not.default, (outside,), {}),), {"dtype": scores.dtype})
+    count = reduced(to, to.call(_aten.sum.default, (inside,), {}), (*rows, *classes))
+    if reduction == 0:
+        return [to.value(each, Layout((rows,)), scores.shape[:1]), to.value(count, whole(0), ())]
+    total = reduced(to, to.call(_aten.sum.default, (each,), {}), rows)
+    total = total if reduction == 2 else to.call(_aten.div.Tensor, (total, count), {})
+    return [to.value(total, whole(0), ()), to.value(count, whole(0), ())]
+
+
+@lowers("nll_loss_backward")
+def nll_loss_gradient(to: Any, node: Node) -> Any:
+    """Over classes that are cut: each device writes the gradient at targets among its own."""
+    grad, scores, target = to.operands(node)[:3]
+    _, _, _, weight, reduction, _, total = arguments(node)
+    if len(scores.shape) != 2 or not scores.layout.cuts[1] or scores.layout.partial or weight is not None:
+        return None
+    place, outside = _places(to, node, scores, target)
+    each = to.move(grad, Layout(scores.layout.cuts[:1]) if reduction == 0 else whole(0)).node
+    if reduction == 1:
+        each = to.call(_aten.div.Tensor, (each, to.move(to.values[total], whole(0)).node), {})
+    at = to.call(_aten.masked_fill.Scalar, (to.call(_aten.expand.default, (to.call(_aten.neg.default, (each,), {}),
+                 list(place.meta["val"].shape)), {}), outside, 0), {})
+    zeros = to.call(_aten.zeros_like.default, (scores.node,), {})
+    place = to.call(_aten.unsqueeze.default, (place, 1), {})
+    made = to.call(_aten.scatter_add.default, (zeros, 1, place, to.call(_aten.unsqueeze.default, (at, 1), {})), {})
+    return to.wrapped(made, node, [scores.layout])
+
+
+def _others(to: Any, node: Node) -> tuple[Any, ...]:
+    weight = arguments(node)[2]
+    own = to.move(to.values[weight], whole(1)).node if isinstance(weight, Node) else None
+    return own, arguments(node)[3], arguments(node)[4]
+
+
+
+@lowers("_log_softmax", "_softmax")
+def softmax(to: Any, node: Node) -> Any:
+    """Along an axis that is cut: the greatest of all devices, the sum of all devices."""
+    x = to.operands(node)[0]
+    axis = int(arguments(node)[1]) % max(len(x.shape), 1)
+    axes = x.layout.cuts[axis] if x.shape else ()
+    if not axes or x.layout.partial or arguments(node)[2]:
+        return None
+    highest = reduced(to, to.call(_aten.amax.default, (x.node, [axis], True), {}), axes, "max")
+    shifted = to.call(_aten.sub.Tensor, (x.node, highest), {})
+    powers = to.call(_aten.exp.default, (shifted,), {})
+    total = reduced(to, to.call(_aten.sum.dim_IntList, (powers, [axis], True), {}), axes)
+    if node.target._opname == "_softmax":  # type: ignore[union-attr]
+        return to.wrapped(to.call(_aten.div.Tensor, (powers, total), {}), node, [x.layout])
+    return to.wrapped(to.call(_aten.sub.Tensor, (shifted, to.call(_aten.log.default, (total,), {})), {}), node, [x.layout])
+
+
+@lowers("_log_softmax_backward_data", "_softmax_backward_data")
+def softmax_gradient(to: Any, node: Node) -> Any:
+    """The gradient needs one sum along the axis that is cut."""
+    grad, out = to.operands(node)[:2]
+    axis = int(arguments(node)[2]) % max(len(out.shape), 1)
+    axes = out.layout.cuts[axis] if out.shape else ()
+    if not axes or out.layout.partial:
+        return None
+    grad = to.move(grad, out.layout)
+    if node.target._opname == "_softmax_backward_data":  # type: ignore[union-attr]
+        product = to.call(_aten.mul.Tensor, (grad.node, out.node), {})
+        total = reduced(to, to.call(_aten.sum.dim_IntList, (product, [axis], True), {}), axes)
+        rest = to.call(_aten.mul.Tensor, (out.node, total), {})
+        return to.wrapped(to.call(_aten.sub.Tensor, (product, rest), {}), node, [out.layout])
+    total = reduced(to, to.call(_aten.sum.dim_IntList, (grad.node, [axis], True), {}), axes)
+    share = to.call(_aten.mul.Tensor, (to.call(_aten.exp.default, (out.node,), {}), total), {})
+    return to.wrapped(to.call(_aten.sub.Tensor, (grad.node, share), {}), node, [out.layout])

@@ -1,0 +1,48 @@
+"""The operator by which a program's strategy stands in a captured graph: its result is its input, and lies as the text says.
+
+So does its gradient, which makes the sum over devices of a weight's gradient where the weight is copied.
+"""
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+import torch
+
+from torchspore.engine.shard.layout import Layout, from_matrix
+from torchspore.engine.shard.mesh import Mesh
+
+_library = torch.library.Library("torchspore", "FRAGMENT")
+_library.define("laid(Tensor x, str layout) -> Tensor")
+torch.library.register_fake("torchspore::laid", lambda x, layout: torch.empty_like(x), lib=_library)
+_library.impl("laid", lambda x, layout: x.clone(), "CompositeExplicitAutograd")
+
+
+def _keep(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
+    ctx.layout = inputs[1]
+
+
+torch.library.register_autograd(
+    "torchspore::laid", lambda ctx, grad: (torch.ops.torchspore.laid(grad, ctx.layout), None), setup_context=_keep, lib=_library,
+)
+laid = torch.ops.torchspore.laid.default
+MARKS = frozenset((laid,))
+
+
+def text(matrix: tuple[int, ...], places: tuple[Any, ...]) -> str:
+    """A device matrix and a tensor map as the operator takes them: '2,4|1,-1,0+2'."""
+    return ",".join(map(str, matrix)) + "|" + ",".join("+".join(map(str, p)) if isinstance(p, tuple) else str(p) for p in places)
+
+
+@functools.cache
+def parsed(layout: str) -> tuple[tuple[int, ...], tuple[Any, ...]]:
+    """The device matrix and the tensor map of such a text."""
+    matrix, places = layout.split("|")
+    found = [tuple(map(int, place.split("+"))) for place in places.split(",")] if places else []
+    return tuple(map(int, matrix.split(","))), tuple(place[0] if len(place) == 1 else place for place in found)
+
+
+@functools.cache
+def layout_in(mesh: Mesh, layout: str) -> Layout:
+    """The layout of such a text."""
+    return from_matrix(mesh, *parsed(layout))

@@ -1,0 +1,85 @@
+"""The grid that N devices form: the coarsest one in which the device matrices of all strategies lie."""
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from torchspore.base.text import message
+
+
+@dataclass(frozen=True)
+class Mesh:
+    """Devices 0 to N - 1 in row-major order; `sizes` are the lengths of the grid's axes, none of them 1."""
+
+    sizes: tuple[int, ...]
+
+    @property
+    def count(self) -> int:
+        """How many devices there are."""
+        return math.prod(self.sizes)
+
+    def product(self, axes: Iterable[int]) -> int:
+        """How many devices lie along these axes together."""
+        return math.prod(self.sizes[axis] for axis in axes)
+
+    def coordinates(self, rank: int) -> tuple[int, ...]:
+        """Where a device lies on each axis."""
+        found = []
+        for size in reversed(self.sizes):
+            rank, at = divmod(rank, size)
+            found.append(at)
+        return tuple(reversed(found))
+
+    def position(self, rank: int, axes: Iterable[int]) -> int:
+        """The number of a device among those along these axes, the first of which counts most."""
+        at, number = self.coordinates(rank), 0
+        for axis in axes:
+            number = number * self.sizes[axis] + at[axis]
+        return number
+
+    def group(self, rank: int, axes: Iterable[int]) -> tuple[int, ...]:
+        """The devices that differ from `rank` on these axes alone, in order of their positions."""
+        axes = tuple(axes)
+        at = self.coordinates(rank)
+        members = [other for other in range(self.count) if all(
+            mine == theirs for axis, (mine, theirs) in enumerate(zip(at, self.coordinates(other))) if axis not in axes
+        )]
+        return tuple(sorted(members, key=lambda member: self.position(member, axes)))
+
+    def axes_of(self, matrix: tuple[int, ...]) -> tuple[tuple[int, ...], ...]:
+        """For each axis of a device matrix the axes of this grid that make it. Raises ValueError where it does not lie in the grid."""
+        found, place = [], 0
+        for size in matrix:
+            start, reached = place, 1
+            while reached < size and place < len(self.sizes):
+                reached *= self.sizes[place]
+                place += 1
+            if reached != size:
+                raise ValueError(message(f"a device matrix {matrix}", f"one that lies in the grid {self.sizes}"))
+            found.append(tuple(range(start, place)))
+        return tuple(found)
+
+
+def mesh_of(count: int, matrices: Iterable[tuple[int, ...]] = ()) -> Mesh:
+    """The coarsest grid of `count` devices in which all `matrices` lie.
+
+    Raises ValueError where there is none: (2, 3) and (3, 2) of six devices do not lie in one grid.
+    """
+    bounds: dict[int, tuple[int, ...]] = {count: (count,), 1: (count,)}
+    for matrix in matrices:
+        below = count
+        if math.prod(matrix) != count:
+            raise ValueError(message(f"a device matrix {matrix}", f"one of {count} devices"))
+        for size in matrix:
+            below //= size
+            bounds.setdefault(below, matrix)
+    steps = sorted(bounds, reverse=True)
+    for above, below in itertools.pairwise(steps):
+        if above % below:
+            raise ValueError(message(
+                f"the device matrices {bounds[above]} and {bounds[below]} of two operators", "matrices that lie in one grid",
+                hint=f"split by the same numbers in the same order, for example both as {bounds[above]}",
+            ))
+    return Mesh(tuple(above // below for above, below in itertools.pairwise(steps)))

@@ -1,0 +1,56 @@
+"""Inputs and results of a function or a Cell that has strategies, while a graph is captured that is to be split: they are laid out."""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+from typing import Any
+
+from torchspore.base.frames import user_line
+from torchspore.base.text import message
+from torchspore.engine import tree
+from torchspore.engine.shard import calls, marking
+from torchspore.engine.shard.strategies import TensorLayout
+from torchspore.engine.shard.strategies.layout import read
+from torchspore.engine.tensor import TensorBase, raw, wrap
+from torchspore.errors import StrategyRefused
+
+
+def layout_of(strategy: Any, shape: Sequence[int], devices: int) -> TensorLayout:
+    """The layout that cuts a Tensor of this shape as numbers, or a Layout, say. Raises ValueError for what does not fit."""
+    wrote = f"a Tensor of shape {tuple(shape)} cut by {strategy}"
+    if not isinstance(strategy, tuple):
+        found = read(strategy)
+        if prod(found.device_matrix) != devices:
+            raise ValueError(message(f"{wrote} on {devices} devices", f"a Layout of {devices} devices"))
+    else:
+        needed = prod(strategy)
+        if len(strategy) != len(shape) or any(cut < 1 for cut in strategy) or devices % needed:
+            raise ValueError(message(f"{wrote} on {devices} devices", f"a number for each axis, whose product divides {devices}"))
+        places = tuple(len(strategy) - axis if cut > 1 else -1 for axis, cut in enumerate(strategy))
+        found = TensorLayout((*strategy, devices // needed), places)
+    found.slice_shape(shape)
+    return found
+
+
+def placed(what: str, value: Any, strategies: Sequence[Any] | None) -> Any:
+    """The Tensors of `value` laid out by `strategies`, one for each Tensor, None for one that is left; outside of such a capture as it is.
+
+    Raises StrategyRefused, at the user's line, for what does not fit.
+    """
+    capture = calls.split_now()
+    if capture is None or strategies is None:
+        return value
+    places = iter(strategies)
+    devices = capture.spread.count
+
+    def one(leaf: Any) -> Any:
+        strategy = next(places, None) if isinstance(leaf, TensorBase) else None
+        if strategy is None:
+            return leaf
+        try:
+            layout = layout_of(strategy, tuple(raw(leaf).shape), devices)
+        except ValueError as error:
+            raise StrategyRefused(f"{user_line()}: {what}: {error}") from None
+        return wrap(marking.laid(raw(leaf), marking.text(layout.device_matrix, layout.tensor_map)))
+
+    return tree.mapped(value, one)

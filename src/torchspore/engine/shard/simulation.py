@@ -1,0 +1,113 @@
+"""All ranks of a local graph in this process: each node for each rank, one after the other."""
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+from torch.fx.node import Node
+
+from torchspore.engine import tree
+from torchspore.engine.graph.fx.aliasing import changing
+from torchspore.engine.shard import collective_nodes as nodes
+from torchspore.engine.shard.layout import Layout, Shape
+from torchspore.engine.shard.localizing import LocalGraph
+from torchspore.engine.shard.mesh import Mesh
+
+_REDUCTIONS: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
+    "sum": lambda terms: terms.sum(0), "avg": lambda terms: terms.mean(0), "max": lambda terms: terms.amax(0),
+    "min": lambda terms: terms.amin(0),
+}
+
+
+def run(local: LocalGraph, inputs: Sequence[torch.Tensor]) -> list[torch.Tensor]:
+    """The whole results for whole inputs; what the graph writes into its inputs is written into them."""
+    mesh = local.mesh
+    given = [parts(mesh, layout, t) for (layout, _), t in zip(local.inputs, inputs)]
+    with torch.no_grad():
+        outs = _interpreted(local, given)
+        for place in written(local):
+            inputs[place].copy_(joined(mesh, local.inputs[place][0], tuple(inputs[place].shape), given[place]))
+    return [
+        joined(mesh, place[0], place[1], each) if place is not None and isinstance(each, list) else each
+        for place, each in zip(local.outputs, outs)
+    ]
+
+
+def written(local: LocalGraph) -> list[int]:
+    """The places of the inputs that the graph writes."""
+    found = changing(local.module)
+    return [at for at, node in enumerate(n for n in local.module.graph.nodes if n.op == "placeholder") if node in found]
+
+
+def parts(mesh: Mesh, layout: Layout, t: torch.Tensor) -> list[torch.Tensor]:
+    """What each rank holds of a whole value."""
+    return [t[layout.part(mesh, t.shape, rank)].clone() for rank in range(mesh.count)]
+
+
+def joined(mesh: Mesh, layout: Layout, shape: Shape, each: Sequence[torch.Tensor]) -> torch.Tensor:
+    """The whole value of what the ranks hold."""
+    out = each[0].new_empty(shape)
+    for rank in reversed(range(mesh.count)):
+        out[layout.part(mesh, shape, rank)] = each[rank]
+    return out
+
+
+def _interpreted(local: LocalGraph, given: list[list[torch.Tensor]]) -> list[Any]:
+    mesh, values = local.mesh, dict[Node, list[Any]]()
+    inputs = iter(given)
+    for node in local.module.graph.nodes:
+        if node.op == "placeholder":
+            values[node] = next(inputs)
+        elif node.op == "get_attr":
+            values[node] = [getattr(local.module, str(node.target))] * mesh.count
+        elif node.op == "output":
+            return [values[item] if isinstance(item, Node) else item for item in node.args[0]]
+        elif node.target in nodes.SENDING or node.target in nodes.LOCAL:
+            values[node] = _collective(mesh, node, values)
+        else:
+            values[node] = _everywhere(mesh, node, values)
+    raise AssertionError("a graph without an output")
+
+
+def _everywhere(mesh: Mesh, node: Node, values: dict[Node, list[Any]]) -> list[Any]:
+    """An operator on each rank; all draw the same random numbers."""
+    draws = torch.Tag.nondeterministic_seeded in getattr(node.target, "tags", ())
+    state, found = torch.get_rng_state() if draws else None, []
+    target: Any = node.target
+    for rank in range(mesh.count):
+        if state is not None:
+            torch.set_rng_state(state)
+        own = functools.partial(_of, values, rank)
+        args, kwargs = tree.mapped([list(node.args), dict(node.kwargs)], own)
+        found.append(target(*args, **kwargs))
+    return found
+
+
+def _of(values: dict[Node, list[Any]], rank: int, leaf: Any) -> Any:
+    return values[leaf][rank] if isinstance(leaf, Node) else leaf
+
+
+def _collective(mesh: Mesh, node: Node, values: dict[Node, list[Any]]) -> list[Any]:
+    args: Any = node.args
+    if node.target is nodes.position:
+        return [mesh.position(rank, args[0]) * args[1] for rank in range(mesh.count)]
+    each, axes = values[args[0]], args[1]
+    found = []
+    for rank in range(mesh.count):
+        members = [each[member] for member in mesh.group(rank, axes)]
+        found.append(_of_rank(node.target, args, members, mesh.position(rank, axes)))
+    return found
+
+
+def _of_rank(kind: Any, args: Any, each: list[torch.Tensor], place: int) -> torch.Tensor:
+    count = len(each)
+    if kind is nodes.cut:
+        return each[place].chunk(count, args[2])[place].clone()
+    if kind is nodes.all_gather:
+        return torch.cat(each, args[2])
+    if kind is nodes.all_to_all:
+        return torch.cat([t.chunk(count, args[3])[place] for t in each], args[2])
+    reduced = _REDUCTIONS[args[2]](torch.stack(each))
+    return reduced if kind is nodes.all_reduce else reduced.chunk(count, args[3])[place].clone()

@@ -1,0 +1,215 @@
+"""What one capture knows of the devices: the whole shapes of what it meets, and how its inputs come to lie."""
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch.fx.node import Node
+
+from torchspore.base.text import message
+from torchspore.context.store import STORE
+from torchspore.engine.graph.refusal import Refusal
+from torchspore.engine.shard import devices, localizing, marking, wide_products
+from torchspore.engine.shard.layout import Layout, Shape, by_counts, from_matrix, whole
+from torchspore.engine.shard.localizing import LocalGraph
+from torchspore.engine.shard.mesh import Mesh, mesh_of
+from torchspore.engine.tensor import TensorBase
+from torchspore.errors import StrategyRefused
+
+_SAME = frozenset({"_to_copy", "clone", "alias", "detach"})
+
+
+@dataclass(frozen=True)
+class Cut:
+    """How a Tensor lies of which this process holds a part: a device matrix, a tensor map, the shape of the whole."""
+
+    matrix: tuple[int, ...]
+    places: tuple[Any, ...]
+    shape: Shape
+
+    def layout(self, mesh: Mesh) -> Layout:
+        """The same in a grid."""
+        return from_matrix(mesh, self.matrix, self.places)
+
+
+def cut_of(tensor: Any) -> Cut | None:
+    """How a Tensor is cut; None where this process holds all of it."""
+    found = tensor.__dict__.get("_cut") if isinstance(tensor, TensorBase) else None
+    return found if isinstance(found, Cut) else None
+
+
+def note_cut(tensor: TensorBase, mesh: Mesh, layout: Layout, shape: Shape) -> None:
+    """Says how a Tensor lies from now on."""
+    if layout.is_whole:
+        tensor.__dict__.pop("_cut", None)
+    else:
+        tensor.__dict__["_cut"] = Cut(*written(mesh, layout), shape)
+
+
+def written(mesh: Mesh, layout: Layout) -> tuple[tuple[int, ...], tuple[Any, ...]]:
+    """A layout as a device matrix and a tensor map."""
+    last = len(mesh.sizes) - 1
+    places = tuple(-1 if not axes else last - axes[0] if len(axes) == 1 else tuple(last - axis for axis in axes) for axes in layout.cuts)
+    return mesh.sizes, places
+
+
+def squeezed(matrix: tuple[int, ...], places: tuple[Any, ...]) -> tuple[tuple[int, ...], tuple[Any, ...]]:
+    """The same without axes of one device, as MindSpore's files have it."""
+    kept = [axis for axis, size in enumerate(matrix) if size > 1]
+    last = len(matrix) - 1
+
+    def moved(place: Any) -> Any:
+        if isinstance(place, tuple):
+            found = tuple(one for one in map(moved, place) if one != -1)
+            return found[0] if len(found) == 1 else found or -1
+        return len(kept) - 1 - kept.index(last - place) if place != -1 and last - place in kept else -1
+
+    return tuple(matrix[axis] for axis in kept), tuple(map(moved, places))
+
+
+class Spread:
+    """The part of a capture that splits it."""
+
+    def __init__(self, arguments: Sequence[TensorBase]) -> None:
+        self.count, self.kind = devices.devices()
+        self.arguments = {id(t): at for at, t in enumerate(arguments) if not hasattr(t, "name")}
+        self.strategies: dict[str, Any] = {}
+        """Of each call that had one, by MindSpore's name for it."""
+        self.parameters: dict[str, tuple[tuple[int, ...], tuple[Any, ...], Shape, bool]] = {}
+        """Of each Parameter by name: a device matrix, a tensor map, the shape of the whole, whether it is trained."""
+        self.strategy = STORE.get("auto_parallel.dataset_strategy")
+        self.is_cut_by_hand = self.kind == devices.RANKS
+        """Whether each process is given its own part of the batch; where one process stands for all it is given the whole."""
+
+    def note(self, name: str, tensors: Sequence[TensorBase], attributes: Any) -> None:
+        """Keeps the strategy of one call, under the primitive's name and its first Parameter's, as MindSpore's files name it."""
+        own = next((str(t.name) for t in tensors if hasattr(t, "name")), "")
+        strategy = attributes["in_strategy"]
+        self.strategies[f"{name}_{own}" if own else name] = strategy
+
+    # ---- while the call is traced
+
+    def whole_shape(self, source: Any, t: torch.Tensor) -> Shape:
+        """The shape of the whole of what this process may hold a part of."""
+        found = cut_of(source)
+        if found is not None:
+            return found.shape
+        counts = self._counts(source, t.ndim) if self.is_cut_by_hand else None
+        return tuple(t.shape) if counts is None else tuple(size * count for size, count in zip(t.shape, counts))
+
+    def _counts(self, source: Any, rank: int, is_free: bool = False) -> tuple[int, ...] | None:
+        """Into how many parts the dataset strategy cuts an argument; None for what is no argument, and what is not cut.
+
+        With `is_free` a whole batch is cut too: no operator has a strategy, so that all of them share out the batch.
+        """
+        at = self.arguments.get(id(source))
+        if at is None or rank == 0 or (self.strategy == "full_batch" and not is_free):
+            return None
+        if isinstance(self.strategy, str):
+            return (self.count, *(1,) * (rank - 1))
+        if at >= len(self.strategy):
+            return None
+        found = tuple(self.strategy[at])
+        if len(found) != rank:
+            raise ValueError(message(f"dataset_strategy={self.strategy} for input {at} with {rank} dimensions", f"{rank} numbers"))
+        return found
+
+    # ---- what was traced
+
+    def localized(self, module: torch.fx.GraphModule, lifted: Sequence[Any]) -> LocalGraph:
+        """The graph of each device. Raises ValueError for strategies that do not fit each other."""
+        module = wide_products.widened(module)
+        texts = [str(node.args[1]) for node in module.graph.nodes if node.target in marking.MARKS]
+        matrices = [marking.parsed(text)[0] for text in texts]
+        cuts = [cut_of(item) for item in lifted]
+        matrices += [cut.matrix for cut in cuts if cut is not None]
+        counts = [self._counts(item, item._t.ndim, not texts) if isinstance(item, TensorBase) else None for item in lifted]
+        matrices += [_matrix(one, self.count) for one in counts if one is not None]
+        mesh = mesh_of(self.count, dict.fromkeys(matrices))
+        holders = [node for node in module.graph.nodes if node.op == "placeholder"]
+        layouts = [self._layout(mesh, node, item, cut, count) for node, item, cut, count in zip(holders, lifted, cuts, counts)]
+        layouts = _states(mesh, holders, lifted, layouts)
+        taken = {}
+        for at, (node, item) in enumerate(zip(holders, lifted)):
+            if id(item) in self.arguments and cuts[at] is None and not (self.is_cut_by_hand and self._counts(item, item._t.ndim)):
+                taken[node], layouts[at] = layouts[at], whole(len(layouts[at].cuts))
+        self._tell(mesh, holders, lifted, layouts)
+        keeps = self.strategy != "full_batch" and self.is_cut_by_hand
+
+        def output(place: int, node: Node, layout: Layout, shape: Shape) -> Layout:
+            return layout if keeps or node.meta.get("gradient") else whole(len(shape))
+
+        return localizing.localized(module, mesh, layouts, output, bool(STORE.get("auto_parallel.enable_alltoall")), taken)
+
+    def _tell(self, mesh: Mesh, nodes: Sequence[Node], lifted: Sequence[Any], layouts: Sequence[Layout]) -> None:
+        """Notes how the Parameters lie, in the device matrix of the strategy that says so."""
+        for node, item, layout in zip(nodes, lifted, layouts):
+            if not isinstance(item, TensorBase) or not hasattr(item, "name"):
+                continue
+            mark = _first_mark(node)
+            matrix, places = marking.parsed(mark) if mark and marking.layout_in(mesh, mark) == layout else written(mesh, layout)
+            trained = bool(getattr(item, "requires_grad", False))
+            self.parameters[str(item.name)] = (*squeezed(matrix, places), tuple(node.meta["val"].shape), trained)
+
+    def _layout(self, mesh: Mesh, node: Node, item: Any, cut: Cut | None, counts: tuple[int, ...] | None) -> Layout:
+        shape = tuple(node.meta["val"].shape)
+        if cut is not None:
+            return cut.layout(mesh)
+        found = None if counts is None else by_counts(mesh, counts)
+        if found is not None and (self.is_cut_by_hand or found.fits(mesh, shape)):
+            return found
+        if (hasattr(item, "name") or id(item) in self.arguments) and isinstance(item, TensorBase):
+            wanted = _wanted(mesh, node)
+            if wanted is not None and wanted.fits(mesh, shape):
+                return wanted
+        return whole(len(shape))
+
+
+def _matrix(counts: tuple[int, ...], devices: int) -> tuple[int, ...]:
+    product = math.prod(counts)
+    if devices % product:
+        raise ValueError(message(f"a strategy {counts} for {devices} devices", f"a product that divides {devices}"))
+    return (*counts, devices // product)
+
+
+def _wanted(mesh: Mesh, node: Node) -> Layout | None:
+    """The layout that the first strategy wants of a Parameter, also behind a cast."""
+    mark = _first_mark(node)
+    return None if mark is None else marking.layout_in(mesh, mark)
+
+
+def _first_mark(node: Node) -> str | None:
+    for user in node.users:
+        if user.target in marking.MARKS:
+            return str(user.args[1])
+        if getattr(user.target, "_opname", "") in _SAME:
+            found = _first_mark(user)
+            if found is not None:
+                return found
+    return None
+
+
+def _states(mesh: Mesh, nodes: Sequence[Node], lifted: Sequence[Any], layouts: list[Layout]) -> list[Layout]:
+    """The state of an optimizer lies as the Parameter whose name its own ends with: 'moment1.dense.weight' as 'dense.weight'."""
+    known = {item.name: (layout, tuple(node.meta["val"].shape))
+             for node, item, layout in zip(nodes, lifted, layouts) if hasattr(item, "name") and not layout.is_whole}
+    found = []
+    for node, item, layout in zip(nodes, lifted, layouts):
+        name = str(getattr(item, "name", ""))
+        while layout.is_whole and "." in name:
+            name = name.split(".", 1)[1]
+            if name in known and known[name][1] == tuple(node.meta["val"].shape):
+                layout = known[name][0]
+        found.append(layout)
+    return found
+
+
+def refused(refusal: Refusal) -> Exception:
+    """The error for a call that can't be split because no single graph holds it."""
+    return StrategyRefused(message(
+        f"{refusal.line}: {STORE.get('auto_parallel.parallel_mode')} of a call that {refusal.reason}", "a call that one graph can hold",
+        hint="move that line out of construct",
+    ))

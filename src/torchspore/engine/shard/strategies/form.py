@@ -1,0 +1,82 @@
+"""What may be cut together: each axis of an operator's inputs and outputs has a label, and equal labels are cut equally."""
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from math import prod
+from typing import Any
+
+Labels = tuple[str, ...]
+Shape = tuple[int, ...]
+Cuts = Mapping[str, int]
+
+WHOLE = ""
+"""The label of an axis that is never cut, such as one of length 1 beside a longer one."""
+
+
+@dataclass(frozen=True)
+class Form:
+    """The axes of one call of an operator.
+
+    A label that stands in no output is summed over (or reduced otherwise): cutting it costs a collective. `order` is the order of the
+    grid's axes, the major first. `whole` names labels that must not be cut and says why; `check` looks at all cuts together and at the
+    number of devices, and gives the reason why they do not fit. `scatters` is a label that is summed over, along which rows of the
+    output may be cut, too.
+    """
+
+    inputs: tuple[Labels, ...]
+    outputs: tuple[Labels, ...]
+    order: Labels
+    whole: Mapping[str, str] = field(default_factory=dict)
+    check: Callable[[Cuts, int], str | None] | None = None
+    scatters: str | None = None
+    written: tuple[tuple[Labels, Shape], ...] | None = None
+    """The axes that numbers of a strategy speak of, where these are not the inputs', and how long they are."""
+    repeats_first: bool = False
+    """Whether devices that are left over are the first axis of the grid, not the last."""
+    lenient: bool = False
+    """Whether a strategy that does not fit leaves every input whole: MindSpore looks at no strategy of such an operator."""
+    joined: Mapping[str, Labels] = field(default_factory=dict)
+    """Labels of outputs that stand for several labels together, the major first."""
+
+    def spoken(self, shapes: tuple[Shape, ...]) -> tuple[tuple[Labels, Shape], ...]:
+        """The labels and lengths that the numbers of a strategy speak of, for each of its tuples."""
+        return tuple(zip(self.inputs, shapes)) if self.written is None else self.written
+
+
+@dataclass(frozen=True)
+class Call:
+    """One call of a primitive: its name, its arguments that are no Tensors by name, and the shapes of its Tensors."""
+
+    name: str
+    attributes: Mapping[str, Any]
+    shapes: tuple[Shape, ...]
+
+    def get(self, *names: str, default: Any = None) -> Any:
+        """The first of these arguments that was given."""
+        for name in names:
+            if self.attributes.get(name) is not None:
+                return self.attributes[name]
+        return default
+
+    def axis(self, *names: str, rank: int | None = None, default: Any = None) -> int:
+        """An argument that names an axis, counted from the front."""
+        return int(self.get(*names, default=default)) % max(1, len(self.shapes[0]) if rank is None else rank)
+
+    def __str__(self) -> str:
+        return f"{self.name} of shapes {', '.join(map(str, self.shapes))}"
+
+
+Family = Callable[[Call], Form | tuple[Form, ...]]
+"""Gives the form of a call, or several, of which the first that fits counts."""
+
+
+def on_all_devices(cuts: Cuts, devices: int) -> str | None:
+    """Why these cuts do not use every device."""
+    used = prod(cuts.values())
+    return None if used == devices else f"cuts that use all {devices} devices, got {used}"
+
+
+def labels(rank: int, letter: str = "d") -> Labels:
+    """A label for each axis: d0, d1, ..."""
+    return tuple(f"{letter}{place}" for place in range(rank))

@@ -1,0 +1,83 @@
+"""One function of torch's, captured, split and run for all ranks in this process; beside it the same on one device."""
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import torch
+
+from torchspore.engine.graph import passes
+from torchspore.engine.private import make_fx
+from torchspore.engine.shard import localizing, marking, simulation
+from torchspore.engine.shard.layout import Layout, whole
+from torchspore.engine.shard.localizing import LocalGraph
+from torchspore.engine.shard.mesh import Mesh
+
+MESHES = (Mesh((8,)), Mesh((2, 4)), Mesh((2, 2, 2)))
+Function = Callable[..., torch.Tensor]
+
+
+def layouts(mesh: Mesh, shape: Sequence[int]) -> Iterator[Layout]:
+    """Every way to cut a value of this shape evenly, each axis of the grid once at most."""
+    for places in itertools.product(range(-1, len(shape)), repeat=len(mesh.sizes)):
+        cuts = tuple(tuple(axis for axis, place in enumerate(places) if place == dim) for dim in range(len(shape)))
+        found = Layout(cuts)
+        if found.fits(mesh, shape):
+            yield found
+
+
+def text(mesh: Mesh, layout: Layout) -> str:
+    """A layout as a mark has it."""
+    last = len(mesh.sizes) - 1
+    return marking.text(mesh.sizes, tuple(-1 if not own else tuple(last - axis for axis in own) for own in layout.cuts))
+
+
+def graph(function: Function, inputs: Sequence[torch.Tensor], marks: Sequence[str], weights: Sequence[torch.Tensor]) -> Any:
+    """The captured graph of a function with its gradients: its inputs are marked."""
+    def step(*given: torch.Tensor) -> list[torch.Tensor]:
+        leaves = [t.requires_grad_() if t.is_floating_point() else t for t in given[: len(inputs)]]
+        outs = function(*[marking.laid(t, mark) for t, mark in zip(leaves, marks)])
+        results = list(outs) if isinstance(outs, (tuple, list)) else [outs]
+        wanted = [t for t in leaves if t.requires_grad]
+        sums = [(out * weight).sum() for out, weight in zip(results, given[len(inputs):]) if out.requires_grad]
+        found = torch.autograd.grad(sum(sums[1:], sums[0]), wanted) if sums and wanted else ()
+        return [*(out.detach() for out in results), *found]
+
+    module = make_fx(step, tracing_mode="fake")(*inputs, *weights)
+    return passes.run(passes.CLEAN, module, keep=None)
+
+
+def split(function: Function, mesh: Mesh, inputs: Sequence[torch.Tensor], cuts: Sequence[Layout]) -> tuple[LocalGraph, list[torch.Tensor]]:
+    """The local graph, and its largest relative difference from one device over results and gradients."""
+    with torch.no_grad():
+        outs = function(*inputs)
+    weights = [torch.randn(out.shape, dtype=torch.float64).to(out.dtype) for out in (outs if isinstance(outs, (tuple, list)) else [outs])
+               if out.is_floating_point()]
+    if len(weights) != (len(outs) if isinstance(outs, (tuple, list)) else 1):
+        weights = [torch.ones(()) for _ in (outs if isinstance(outs, (tuple, list)) else [outs])]
+    module = graph(function, inputs, [text(mesh, one) for one in cuts], weights)
+    given = [*cuts, *(whole(t.ndim) for t in weights)]
+    local = localizing.localized(module, mesh, given, lambda at, node, layout, shape: whole(len(shape)), exchanges=True)
+    torch.manual_seed(3)
+    alone = module(*inputs, *weights)
+    torch.manual_seed(3)
+    together = simulation.run(local, [*inputs, *weights])
+    return local, [difference(one, other) for one, other in zip(alone, together)]  # type: ignore[return-value]
+
+
+def difference(one: torch.Tensor, other: torch.Tensor) -> float:
+    """The largest difference beside the largest value."""
+    if one.shape != other.shape:
+        return math.inf
+    one, other = one.double(), other.double()
+    return float((one - other).abs().max() / one.abs().max().clamp(min=1e-30)) if one.numel() else 0.0
+
+
+def grid(shapes: Sequence[Sequence[int]], most: int = 0) -> Iterator[tuple[Mesh, tuple[Layout, ...]]]:
+    """Every way to cut these inputs in each grid; with `most` so many of each grid, evenly chosen."""
+    for mesh in MESHES:
+        every = list(itertools.product(*[list(layouts(mesh, shape)) for shape in shapes]))
+        step = max(1, len(every) // most) if most else 1
+        yield from ((mesh, cuts) for cuts in every[::step])

@@ -1,0 +1,81 @@
+"""What the environment says of the processes, as torchrun, msrun, mpirun, a table of ranks and hands leave it."""
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from torchspore.engine.comm import environment
+from torchspore.engine.comm.environment import ALONE, Place
+
+TORCHRUN = {"RANK": "3", "WORLD_SIZE": "4", "LOCAL_RANK": "1", "LOCAL_WORLD_SIZE": "2", "MASTER_ADDR": "a", "MASTER_PORT": "5"}
+MSRUN = {"MS_ROLE": "MS_WORKER", "MS_WORKER_NUM": "2", "MS_NODE_ID": "1", "MS_SCHED_HOST": "a", "MS_SCHED_PORT": "5", "MS_TOPO_TIMEOUT": "7"}
+MPI = {"OMPI_COMM_WORLD_SIZE": "2", "OMPI_COMM_WORLD_RANK": "1", "OMPI_COMM_WORLD_LOCAL_SIZE": "2", "OMPI_COMM_WORLD_LOCAL_RANK": "1"}
+
+
+@pytest.mark.parametrize(("variables", "place"), [
+    ({}, ALONE),
+    ({"RANK_SIZE": "1", "RANK_ID": "0"}, ALONE),
+    ({**TORCHRUN, "MS_SIMULATION_LEVEL": "0"}, ALONE),
+    (TORCHRUN, Place(3, 4, 1, 2, "a", 5, "RANK, WORLD_SIZE")),
+    ({**TORCHRUN, **MSRUN}, Place(3, 4, 1, 2, "a", 5, "RANK, WORLD_SIZE", seconds=7.0)),
+    (MSRUN, Place(1, 2, 1, -1, "a", 5, "MS_ROLE, MS_WORKER_NUM", seconds=7.0)),
+    ({**MSRUN, "MS_ROLE": "MS_SCHED"}, Place(-1, 2, -1, -1, "a", 5, "MS_ROLE, MS_WORKER_NUM", "scheduler", 7.0)),
+    ({**MPI, "MASTER_ADDR": "a"}, Place(1, 2, 1, 2, "a", 8118, "OMPI_COMM_WORLD_RANK, OMPI_COMM_WORLD_SIZE")),
+    ({"RANK_ID": "2", "RANK_SIZE": "4", "MS_SCHED_PORT": "9"}, Place(2, 4, 2, -1, "127.0.0.1", 9, "RANK_ID, RANK_SIZE")),
+])
+def test_places(variables: dict[str, str], place: Place) -> None:
+    assert environment.read(variables) == place
+
+
+def test_two_jobs_of_mpirun_do_not_meet() -> None:
+    ports = {environment.read({**MPI, "PMIX_NAMESPACE": job}).port for job in ("1", "2", "1")}
+    assert len(ports) == 2 and all(20000 <= port < 40000 for port in ports)
+
+
+def _table(folder: Path, *servers: Any) -> dict[str, str]:
+    path = folder / "ranks.json"
+    path.write_text(json.dumps({"server_list": [
+        {"server_id": name, "device": [{"device_id": str(at), "rank_id": str(rank)} for at, rank in enumerate(ranks)]} for name, ranks in servers
+    ]}))
+    return {"RANK_TABLE_FILE": str(path), "RANK_ID": "3"}
+
+
+def test_a_table_of_ranks(tmp_path: Path) -> None:
+    found = environment.read(_table(tmp_path, ("b", [2, 3]), ("a", [0, 1])))
+    assert found == Place(3, 4, 1, 2, "a", 8118, "RANK_TABLE_FILE, RANK_ID")
+
+
+@pytest.mark.parametrize(("change", "text"), [
+    ({"RANK": "4"}, "RANK, WORLD_SIZE: rank 4 of 4 processes: expected a rank from 0 to 3."),
+    ({"RANK": "-1"}, "RANK=-1: expected a rank from 0 to 3."),
+    ({"RANK": "x"}, "RANK='x': expected a number."),
+    ({"WORLD_SIZE": "0", "RANK": "0"}, "RANK, WORLD_SIZE: 0 processes: expected at least one."),
+    ({"MASTER_PORT": "70000"}, "RANK, WORLD_SIZE: port 70000: expected a port from 1 to 65535."),
+])
+def test_what_does_not_fit(change: dict[str, str], text: str) -> None:
+    with pytest.raises(ValueError) as caught:
+        environment.read({**TORCHRUN, **change})
+    assert str(caught.value) == text
+
+
+def test_other_variables_that_do_not_fit(tmp_path: Path) -> None:
+    broken = tmp_path / "broken.json"
+    broken.write_text('{"server_list": 3}')
+    for variables, text in (
+        ({**MSRUN, "MS_ROLE": "MS_PSERVER"}, "MS_ROLE='MS_PSERVER': expected 'MS_WORKER' or 'MS_SCHED'."),
+        ({**MPI, "OMPI_COMM_WORLD_LOCAL_SIZE": "1"}, "mpirun with 2 processes, 1 of them here: expected MASTER_ADDR: where they meet.\n\n"
+         "hint: write mpirun -x MASTER_ADDR=HOST_OF_RANK_0 -x MASTER_PORT=29500 ..."),
+        ({"RANK_TABLE_FILE": str(tmp_path / "none"), "RANK_ID": "0"},
+         f"RANK_TABLE_FILE={tmp_path / 'none'}: expected a file that can be read (No such file or directory)."),
+        ({"RANK_TABLE_FILE": str(broken), "RANK_ID": "0"},
+         f"RANK_TABLE_FILE={broken}: expected a table with server_list, server_id, device and rank_id (TypeError: 'int' object is not "
+         "iterable)."),
+        (_table(tmp_path, ("a", [0, 0]), ("b", [3])), f"RANK_TABLE_FILE={tmp_path / 'ranks.json'}: the ranks [0, 0, 3]: expected each of 0 "
+         "to 2 once."),
+    ):
+        with pytest.raises(ValueError) as caught:
+            environment.read(variables)
+        assert str(caught.value) == text

@@ -1,0 +1,108 @@
+"""Primitives with a strategy that MindSpore accepts, run for 8 simulated ranks beside one device: results and gradients.
+
+The strategies are those of the records in tests/parity/strategies.
+"""
+from __future__ import annotations
+
+import ast
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import mindspore as ms
+import numpy as np
+import pytest
+from mindspore import Tensor, nn
+from mindspore.ops import auto_generate as G
+from mindspore.ops import operations as P
+
+from torchspore.errors import NotOffered
+
+RECORDS = Path(__file__).parents[2] / "parity" / "strategies" / "records"
+GRID: dict[str, list[dict[str, Any]]] = {file.stem: json.loads(file.read_text()) for file in sorted(RECORDS.glob("*.json"))}
+GROUPS = [pytest.param(group, id=f"{stem}-{at}-{group['primitive']}") for stem, groups in GRID.items() for at, group in enumerate(groups)]
+FEW = 1
+"""So many strategies of each primitive are run in CI."""
+
+
+@pytest.fixture(autouse=True)
+def _graph_mode() -> Iterator[None]:
+    before = ms.get_context("mode")
+    ms.set_context(mode=ms.GRAPH_MODE)
+    yield
+    ms.reset_auto_parallel_context()
+    ms.set_context(mode=before)
+
+
+LISTED = ("Concat", "Stack", "AddN")
+"""What takes its Tensors in one tuple."""
+REFUSED = {("P.SparseSoftmaxCrossEntropyWithLogits()", ((1, 8), (1,)))}
+"""What MindSpore takes and cuts nothing by; refused here (`docs/differences.md`)."""
+
+
+class Net(nn.Cell):
+    """One call of a primitive."""
+
+    def __init__(self, primitive: Any, constants: tuple[Any, ...]) -> None:
+        super().__init__()
+        self.primitive, self.constants = primitive, constants
+
+    def construct(self, *inputs: Any) -> Any:
+        out = self.primitive(inputs) if self.primitive.name in LISTED else self.primitive(*inputs, *self.constants)
+        return out[0] if isinstance(out, tuple) else out
+
+
+def call(group: dict[str, Any], strategy: Any) -> list[np.ndarray]:
+    """The result and the gradients of a call, with a strategy or without."""
+    ms.set_seed(1)
+    names = {"P": P, "G": G, "ms": ms, "np": np, "Tensor": Tensor}
+    primitive = eval(group["primitive"], names)
+    if strategy is not None:
+        primitive.shard(*strategy)
+    source = np.random.default_rng(0)
+    inputs = []
+    for shape, kind in group["inputs"]:
+        values = source.random(shape) + 0.5 if kind.startswith("float") else source.integers(0, 2 if "bool" in kind else 4, shape)
+        inputs.append(Tensor(values.astype(np.dtype(kind))))
+    floats = tuple(at for at, (_, kind) in enumerate(group["inputs"]) if kind.startswith("float"))
+    net = Net(primitive, tuple(eval(constant, names) for constant in group["constants"]))
+    out = net(*inputs)
+    found = [out.asnumpy()]
+    if floats and out.dtype == ms.float32:
+        grads = ms.grad(lambda *given: (net(*given) * net(*given)).sum(), floats)(*inputs)
+        found += [g.asnumpy() for g in (grads if isinstance(grads, tuple) else (grads,))]
+    return found
+
+
+def compared(group: dict[str, Any], most: int) -> int:
+    """How many of the strategies that MindSpore accepts were run; each gives what one device gives."""
+    accepted = [ast.literal_eval(key) for key, answer in group["answers"].items() if answer is not None and "{" not in key]
+    accepted = [one for one in accepted if (group["primitive"], tuple(map(tuple, one[0]))) not in REFUSED]
+    accepted = [one for one in accepted if any(cut > 1 for part in one[0] for cut in part)] or accepted
+    try:
+        alone = call(group, None)
+    except (NotOffered, TypeError, ValueError, RuntimeError) as error:
+        pytest.skip(f"one device does not run it: {str(error).splitlines()[0]}")
+    step = max(1, len(accepted) // most) if most else 1
+    for strategy in accepted[::step][: most or None]:
+        ms.set_auto_parallel_context(parallel_mode="semi_auto_parallel", dataset_strategy="full_batch")
+        together = call(group, [tuple(map(tuple, part)) for part in strategy])
+        ms.reset_auto_parallel_context()
+        for one, other in zip(alone, together):
+            most_of = max(1.0, float(np.abs(one).max(initial=0)))
+            np.testing.assert_allclose(one, other, rtol=2e-5, atol=2e-5 * most_of, err_msg=str(strategy))
+    return len(accepted)
+
+
+@pytest.mark.parametrize("group", GROUPS)
+def test_a_strategy_gives_what_one_device_gives(group: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TORCHSPORE_SIMULATE", str(group["devices"]))
+    compared(group, FEW)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("group", GROUPS)
+def test_all_strategies_give_what_one_device_gives(group: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TORCHSPORE_SIMULATE", str(group["devices"]))
+    compared(group, 0)

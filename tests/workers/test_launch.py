@@ -1,0 +1,144 @@
+"""`torchspore workers` and `torchspore msrun`: real processes, which are all gone at the end."""
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from running import environment
+
+from torchspore.cli import msrun, workers
+from torchspore.cli.run import UsageError
+from torchspore.engine.comm import launch
+
+PROGRAM = """
+import os, sys, time
+import numpy as np
+from mindspore import Tensor, communication, ops
+communication.init()
+rank = communication.get_rank()
+print("sum", ops.AllReduce()(Tensor(np.ones(2, np.float32) * (rank + 1))).asnumpy().tolist(), os.environ["RANK_ID"], sys.argv[1:], flush=True)
+open(f"{rank}.started", "w").write(str(os.getpid()))
+kept = os.path.exists("checkpoint")
+if "fail" in sys.argv and rank == 1 and not kept:
+    open("checkpoint", "w").close()
+    raise ValueError("no good")
+if "kill" in sys.argv and rank == 1:
+    os.kill(os.getpid(), 9)
+if "wait" in sys.argv:
+    time.sleep(60)
+print("again", ops.AllReduce()(Tensor([1.0])).asnumpy().tolist(), flush=True)
+"""
+
+
+def _start(folder: Path, *words: str) -> subprocess.Popen[str]:
+    (folder / "train.py").write_text(PROGRAM)
+    return subprocess.Popen(
+        [sys.executable, "-m", "torchspore", *words], cwd=folder, env=environment(), text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        start_new_session=True,
+    )
+
+
+def _alive(folder: Path) -> list[int]:
+    found = []
+    for name in folder.glob("*.started"):
+        pid = int(name.read_text())
+        try:
+            if Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z":
+                found.append(pid)
+        except OSError:
+            continue
+    return found
+
+
+@pytest.mark.slow
+@pytest.mark.sample
+def test_two_workers(tmp_path: Path) -> None:
+    process = _start(tmp_path, "workers", "-n", "2", "--show", "all", "--log-dir", "logs", "train.py", "a", "-n")
+    out, err = process.communicate(timeout=120)
+    assert process.returncode == 0, err
+    for rank in range(2):
+        text = f"sum [3.0, 3.0] {rank} ['a', '-n']"
+        assert f"[{rank}] {text}" in out and text in (tmp_path / "logs" / f"worker_{rank}.log").read_text()
+
+
+@pytest.mark.slow
+def test_the_first_failure_is_said_first_and_a_restart_goes_on(tmp_path: Path) -> None:
+    process = _start(tmp_path, "workers", "-n", "2", "--log-dir", "logs", "train.py", "fail")
+    _, err = process.communicate(timeout=120)
+    assert process.returncode == 1
+    assert re.search(r"^torchspore workers: rank 1 failed first: ValueError: train\.py:12: no good$", err, re.MULTILINE), err
+    os.remove(tmp_path / "checkpoint")
+    process = _start(tmp_path, "workers", "-n", "2", "--max-restarts", "1", "--log-dir", "logs", "train.py", "fail")
+    out, err = process.communicate(timeout=120)
+    assert process.returncode == 0 and "all are started again (1 of 1)" in err and "again [2.0]" in out, (out, err)
+    assert "no good" in (tmp_path / "logs" / "worker_1.attempt_0.log").read_text()
+
+
+@pytest.mark.slow
+def test_a_killed_worker(tmp_path: Path) -> None:
+    process = _start(tmp_path, "msrun", "--worker_num=2", "--local_worker_num=2", "--join=True", "--master_port=8131", "train.py", "kill")
+    out, err = process.communicate(timeout=120)
+    assert process.returncode == 137 and "rank 1 failed first: killed by SIGKILL" in err, err
+    assert not _alive(tmp_path) and "when rank 1 is gone" in (tmp_path / "worker_0.log").read_text()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+def test_no_worker_outlives_the_launcher(tmp_path: Path, sent: signal.Signals) -> None:
+    process = _start(tmp_path, "workers", "-n", "2", "train.py", "wait")
+    until = time.monotonic() + 100
+    while len(list(tmp_path.glob("*.started"))) < 2 and time.monotonic() < until:
+        time.sleep(0.1)
+    time.sleep(0.2)
+    assert len(_alive(tmp_path)) == 2
+    process.send_signal(sent)
+    process.wait(20)
+    time.sleep(0.5)
+    assert not _alive(tmp_path)
+    assert process.returncode == {signal.SIGINT: 130, signal.SIGTERM: 143, signal.SIGKILL: -9}[sent]
+    process.communicate()
+
+
+def test_a_port_in_use_is_said(tmp_path: Path) -> None:
+    error = RuntimeError("The server socket has failed to listen on any local network address. port: 8118, EADDRINUSE")
+    assert launch._why(error, launch.Job(("a.py",), 2, port=8118)) == (
+        "torchspore workers: can't listen at 127.0.0.1:8118: the port is in use.\n\nhint: write another --master_port."
+    )
+
+
+def test_words_of_the_program_are_its_own() -> None:
+    asked, program = workers.split(workers._parser(), ["-n", "3", "--show=all", "train.py", "-n", "5"])
+    assert (asked.count, asked.show, program) == (3, "all", ("train.py", "-n", "5"))
+    asked, program = msrun.split(msrun._parser(), ["--worker_num=4", "--local_worker_num", "4", "--join", "True", "a.py", "--join", "x"])
+    assert (asked.worker_num, asked.join, program) == (4, "True", ("a.py", "--join", "x"))
+
+
+@pytest.mark.parametrize(("words", "text"), [
+    (["workers", "-n", "0", "a.py"], "torchspore workers -n 0: expected at least 1."),
+    (["workers", "-n", "2", "--show", "x", "-c", "1"], "torchspore workers --show x: expected ranks such as 0,2, all or none."),
+    (["msrun", "--worker_num", "3", "--local_worker_num", "2", "-c", "1"],
+     "torchspore msrun --worker_num 3 --local_worker_num 2: expected machines with as many processes each.\n\n"
+     "hint: write --local_worker_num 3 for one machine."),
+    (["msrun", "--worker_num=2", "--local_worker_num=2", "--node_rank=1", "-c", "1"], "torchspore msrun --node_rank 1: expected -1 to 0."),
+    (["msrun", "--worker_num=2", "--local_worker_num=2", "--bind_core=9999", "-c", "1"],
+     "torchspore msrun --bind_core 9999: expected True, False or cores of this machine such as 0-3;4-7."),
+])
+def test_what_does_not_fit(capsys: pytest.CaptureFixture[str], words: list[str], text: str) -> None:
+    assert {"workers": workers, "msrun": msrun}[words[0]].run(words[1:]) == 2
+    assert capsys.readouterr().err.strip() == text
+
+
+def test_cores_and_ranks() -> None:
+    from torchspore.cli.worker import cores_of
+
+    assert cores_of("0-2,5") == {0, 1, 2, 5} and workers.ranks_of("-1", 3) == {0, 1, 2} and workers.ranks_of("none", 3) == frozenset()
+    with pytest.raises(UsageError):
+        workers.ranks_of("a", 3)
+    one = msrun._cores("True", 1)
+    assert cores_of(one[0]) == os.sched_getaffinity(0)
