@@ -203,7 +203,7 @@ def step_graph(level: str, options: dict[str, Any]) -> dict[str, Any]:
     return {"graphs": len(graphs), "nodes": nodes, "weights": weights(net)}
 
 
-@pytest.mark.parametrize("level", ["O0", "O1", "O2"])
+@pytest.mark.parametrize("level", ["O0", pytest.param("O1", marks=pytest.mark.slow), pytest.param("O2", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("options, count", [({}, 1), ({"all_reduce_fusion_config": [1, 3]}, 3), ({"comm_fusion": {"openstate": False}}, 6)])
 def test_sums_are_nodes_of_the_graph(workers: Any, level: str, options: Any, count: int) -> None:
     wanted = alone(0, "SGD")

@@ -35,3 +35,34 @@ def test_weights_are_those_of_mindspore(workers: Any, mode: int) -> None:
                 np.testing.assert_allclose(found, wanted, rtol=rtol, atol=1e-7, err_msg=f"{name}, rank {rank}, {key}")
                 compared += 1
     assert compared == 2 * 6 * len(cases)
+
+
+FUSED = ("each_by_itself", "all_in_one", "by_size", "cut_after_the_first", "cut_twice")
+"""Cases that say how gradients are put together. Where nothing is said MindSpore sends each by itself on the CPU; here all go in one."""
+
+
+def message_counts() -> dict[str, int]:
+    """How many messages the gradients of a case take on one rank."""
+    import mindspore as ms
+    from mindspore import nn
+    from mindspore.communication import get_rank, init
+
+    init()
+    found: dict[str, int] = {}
+    made = nn.DistributedGradReducer.__init__
+
+    def counted(self: Any, *args: Any, **kwargs: Any) -> None:
+        made(self, *args, **kwargs)
+        found[now] = len(self._plan.buckets)
+
+    nn.DistributedGradReducer.__init__ = counted
+    for now in FUSED:
+        parallel_cases.run(now, ms.PYNATIVE_MODE, get_rank())
+    return found
+
+
+def test_gradients_take_as_many_messages_as_in_mindspore(workers: Any) -> None:
+    record = np.load(RECORD)
+    wanted = {name: int(record[f"{name}/0/0/AllReduce"]) for name in FUSED}
+    assert wanted == {"each_by_itself": 6, "all_in_one": 1, "by_size": 1, "cut_after_the_first": 2, "cut_twice": 3}
+    assert workers(2, message_counts) == [wanted] * 2

@@ -16,6 +16,7 @@ COMMANDS = {
     "context": "lists the context options, or describes one",
     "workers": "runs a program by several processes of this machine",
     "msrun": "the same with the arguments of MindSpore's msrun, on several machines too",
+    "plan": "shows how a program would be split over N devices, and what that would cost",
     "tune": "searches for faster forms of the graphs that a program has kept",
     "ckpt": "shows, compares and converts checkpoints, also to torch and back",
     "diff": "compares two dumps of operators and names the first one that departs",

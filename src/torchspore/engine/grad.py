@@ -5,7 +5,6 @@ when the transform ends, so that the gradient uses the value that was read.
 """
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext
 from typing import Any
@@ -21,8 +20,8 @@ watcher: Any = None
 """`engine.parallel.overlap`, once somebody sums gradients over several processes: it sees them while they are computed."""
 
 
-stand_in: Any = None
-"""`engine.parallel.shares.stand_in`, once processes share weights: what is computed with in the place of one whose gradient is cut."""
+cutter: Any = None
+"""`engine.parallel.shares`, once processes share weights: what is computed with in the place of one whose gradient is cut."""
 
 
 mirror: Any = None
@@ -41,8 +40,8 @@ class GradFrame(Frame):
         self._attributes: list[tuple[Any, str]] = []
         self.taken: dict[int, list[tuple[torch.Tensor, torch.Tensor]]] = {}
         """By id of a weight's leaf the indices and the rows that were taken of it as leaves by themselves."""
-        self.renew: Callable[[], None] | None = None
-        """Gives weights whose gradients are cut among processes new stand-ins, so that what was summed so far is cut by itself."""
+        self.cut: dict[int, torch.Tensor] = {}
+        """The leaves of weights whose gradients are cut among processes, by the weights' ids."""
 
     def stand_for(self, tensor: TensorBase, leaf: torch.Tensor) -> None:
         """From now on `leaf` is computed with where `tensor` is read."""
@@ -51,7 +50,21 @@ class GradFrame(Frame):
 
     def resolve(self, tensor: TensorBase) -> torch.Tensor:
         found = self._values.get(id(tensor))
-        return found if found is not None else super().resolve(tensor)
+        if found is not None:
+            return found
+        return self._cut(tensor) if self.cut and id(tensor) in self.cut else super().resolve(tensor)
+
+    def _cut(self, tensor: TensorBase) -> torch.Tensor:
+        """A stand-in that is made when it is first needed: so its gradient is cut as soon as it is there."""
+        found: torch.Tensor = cutter.stand_in(tensor, self.cut[id(tensor)], super().resolve(tensor))
+        self.stand_for(tensor, found)
+        return found
+
+    def begin_part(self) -> None:
+        """Lets new stand-ins be made for weights whose gradients are cut, so that what was summed so far is cut by itself."""
+        for key in self.cut:
+            if key not in self._written:
+                self._values.pop(key, None)
 
     def write(self, tensor: TensorBase, value: torch.Tensor) -> None:
         before = raw(tensor)
@@ -176,13 +189,13 @@ def differentiate(
     nested, own = is_recording(), GradFrame()
     arguments = list(arguments)
     with torch.enable_grad():
-        cut, leaves = ({}, {}) if stand_in is None or nested else _cut(weights)
-        leaves.update({id(w): _leaf(w) for w in weights if id(w) not in leaves})
+        if cutter is not None and not nested:
+            own.cut = {id(w): leaf for w in weights if (leaf := cutter.leaf_of(w)) is not None}
+        leaves = {id(w): own.cut[id(w)] if id(w) in own.cut else _leaf(w) for w in weights}
         for weight in weights:
-            value = cut.get(id(weight), leaves[id(weight)])
-            own.stand_for(weight, value if mirror is None else mirror(weight, value))
-        if cut:
-            own.renew = functools.partial(_renew, own, [(w, leaves[id(w)]) for w in weights if id(w) in cut])
+            if id(weight) not in own.cut:
+                leaf = leaves[id(weight)]
+                own.stand_for(weight, leaf if mirror is None else mirror(weight, leaf))
         if not nested:
             own.taken = {id(leaf): [] for leaf in leaves.values() if leaf.ndim}
         inputs: list[Any] = []
@@ -193,6 +206,9 @@ def differentiate(
         if ahead is not None:
             ahead.begin([leaves[id(w)] for w in weights])
         with own.open(), nullcontext() if nested else offload.saving():
+            if own.cut and cutter.may_branch():
+                for weight in weights:                    # in a branch or loop of a graph it would be made for that alone
+                    raw(weight)
             result = own.callee(function)(*arguments, **keywords)
             differentiated = result[0] if has_aux else result
             by_position, by_weight = follow(differentiated, inputs, [leaves[id(w)] for w in weights], own.taken, sens, nested)
@@ -231,32 +247,14 @@ def _by_weight(leaves: list[torch.Tensor], taken: dict[int, list[Any]], gradient
     return found
 
 
-def _renew(own: GradFrame, pairs: list[tuple[TensorBase, torch.Tensor]]) -> None:
-    for weight, rows in pairs:
-        own.stand_for(weight, _outside(own, weight, rows))
-
-
-def _outside(own: GradFrame, weight: TensorBase, rows: torch.Tensor) -> torch.Tensor:
-    own._values.pop(id(weight), None)                     # the weight itself is asked for again
-    found: torch.Tensor = stand_in(weight, rows)[1]
-    return found
-
-
 def begin_part() -> None:
     """Is called before each part of a batch, whose gradients are added up."""
     around = frame()
     while around is not None:
-        if isinstance(around, GradFrame) and around.renew is not None:
-            around.renew()
+        if isinstance(around, GradFrame) and around.cut:
+            around.begin_part()
             return
         around = around.outer
-
-
-def _cut(weights: Sequence[TensorBase]) -> tuple[dict[int, torch.Tensor], dict[int, torch.Tensor]]:
-    """(What is computed with, the leaf) for weights whose gradients are cut among processes."""
-    pairs = {id(weight): stand_in(weight) for weight in weights}
-    cut = {key: pair for key, pair in pairs.items() if pair is not None}
-    return {key: pair[1] for key, pair in cut.items()}, {key: pair[0] for key, pair in cut.items()}
 
 
 def _inputs(argument: Any, own: GradFrame, taken: dict[int, torch.Tensor]) -> tuple[Any, Any]:

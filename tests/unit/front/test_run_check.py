@@ -24,7 +24,7 @@ def test_run_check_tells_of_a_wrong_product(capsys: pytest.CaptureFixture[str], 
 
 @pytest.mark.parametrize(("options", "answers"), [
     ({}, [1, False, False, False, 1, False, False, False, False]),
-    ({"pipeline_stages": 2, "device_num": 8}, [2, False, False, False, 4, False, False, False, False]),
+    ({"parallel_mode": "semi_auto_parallel", "pipeline_stages": 2, "device_num": 8}, [2, False, False, False, 4, True, False, False, True]),
     ({"parallel_mode": "semi_auto_parallel", "enable_parallel_optimizer": True}, [1, True, False, False, 1, True, False, False, True]),
     ({"parallel_mode": "auto_parallel", "full_batch": True}, [1, False, True, False, 1, True, False, False, False]),
     ({"parallel_mode": "data_parallel", "parameter_broadcast": True}, [1, False, False, True, 1, False, True, False, False]),

@@ -191,3 +191,9 @@ def _by_hand(variables: Mapping[str, str]) -> Place | None:
         variables.get("MASTER_ADDR") or variables.get("MS_SCHED_HOST") or HOST,
         _number(variables, "MASTER_PORT", _number(variables, "MS_SCHED_PORT", PORT)), "RANK_ID, RANK_SIZE", seconds=_patience(variables),
     )
+
+
+def stands_for() -> int:
+    """How many ranks this process stands for, with real numbers or in a plan (`torchspore run --simulate N`, `torchspore plan`); 1 alone."""
+    found = os.environ.get("TORCHSPORE_SIMULATE") or os.environ.get("TORCHSPORE_PLAN") or ""
+    return int(found) if found.isdigit() else 1

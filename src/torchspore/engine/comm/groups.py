@@ -140,7 +140,10 @@ def is_distributed() -> bool:
 
 
 def world() -> Group:
-    """The group of all processes; before `start` this process alone."""
+    """The group of all processes; before `start` this process alone, or those that it stands for."""
+    count = environment.stands_for()
+    if count > 1 and (_state is None or _state.store is None):
+        return Group(WORLDS[0], tuple(range(count)))
     return _alone if _state is None or _state.store is None else _state.groups[WORLDS[0]]
 
 

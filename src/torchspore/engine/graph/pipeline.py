@@ -20,6 +20,7 @@ from torchspore.engine.graph.fx.order import ordered
 from torchspore.engine.graph.passes import memory, precision
 from torchspore.engine.graph.passes.communication import overlapped
 from torchspore.engine.graph.passes.layout import has_images
+from torchspore.engine.graph.passes.regather import regathered
 from torchspore.engine.graph.report import log, outcomes, stages
 from torchspore.engine.graph.settings import Settings
 from torchspore.engine.memory import counter
@@ -109,6 +110,7 @@ def _asked(module: torch.fx.GraphModule, settings: Settings) -> Iterator[passes.
     if not settings.saves_memory:
         yield from order
     if exchanges(module):
+        yield "regather", regathered
         yield "communication", overlapped
     if settings.offloads is not None or settings.offloads_state:
         yield "memory_offload", lambda module: memory.offloaded(module, settings)

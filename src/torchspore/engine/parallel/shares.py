@@ -6,6 +6,7 @@ numbers are those of an optimizer that is not cut.
 """
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -20,7 +21,7 @@ from torchspore.engine.comm.groups import Group
 from torchspore.engine.parallel import effects, fusion, setting
 from torchspore.engine.parallel.gradients import is_traced
 from torchspore.engine.parallel.sliced import Sliced
-from torchspore.engine.tensor import raw, wrap
+from torchspore.engine.tensor import frame, raw, wrap
 
 OPTION = "auto_parallel.enable_parallel_optimizer"
 _CONFIG = "auto_parallel.parallel_optimizer_config."
@@ -264,7 +265,7 @@ def scattering(weights: Sequence[Any], shares: Sequence[Share | None], factor: f
     if not found:
         yield
         return
-    grad.stand_in = stand_in
+    grad.cutter = sys.modules[__name__]
     _scattering.append((found, factor))
     try:
         yield
@@ -272,21 +273,29 @@ def scattering(weights: Sequence[Any], shares: Sequence[Share | None], factor: f
         _scattering.pop()
 
 
-def stand_in(weight: Any, rows: torch.Tensor | None = None) -> tuple[torch.Tensor, torch.Tensor] | None:
-    """(The leaf that a gradient is taken of, what is computed with) for a weight whose gradients are scattered; else None.
-
-    `rows` is the leaf where there is one already.
-    """
-    if not _scattering:
-        return None
-    shares, factor = _scattering[-1]
-    share = shares.get(id(weight))
+def leaf_of(weight: Any) -> torch.Tensor | None:
+    """The own rows of a weight whose gradients are scattered, as what a gradient is taken of; None for others."""
+    share = _scattering[-1][0].get(id(weight)) if _scattering else None
     if share is None:
         return None
-    t = raw(weight)
-    if t.requires_grad:
-        return None
-    if rows is None:
-        own = raw(weight._t.own) if isinstance(weight._t, Sliced) else share.of(t)
-        rows = own.detach().requires_grad_()
-    return rows, _Scattered.apply(rows, t.detach(), share, factor)
+    own = raw(weight._t.own) if isinstance(weight._t, Sliced) else share.of(raw(weight))
+    return None if own.requires_grad else own.detach().requires_grad_()
+
+
+def may_branch() -> bool:
+    """Whether a graph is captured that may have branches and loops of its own."""
+    around = frame()
+    while around is not None:
+        watch = getattr(around, "watch", None)
+        if watch is not None:
+            return watch.converter is not None
+        around = around.outer
+    return False
+
+
+def stand_in(weight: Any, rows: torch.Tensor, t: torch.Tensor) -> torch.Tensor:
+    """What is computed with in the place of such a weight, whose value is `t`: a function of its leaf."""
+    shares, factor = _scattering[-1]
+    with torch.enable_grad():
+        found: torch.Tensor = _Scattered.apply(rows, t.detach(), shares[id(weight)], factor)
+    return found

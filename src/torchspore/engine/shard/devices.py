@@ -7,7 +7,7 @@ from torchspore.base.text import message
 from torchspore.context.store import STORE
 
 RANKS, SIMULATED, PLANNED = "ranks", "simulated", "planned"
-SIMULATE = "TORCHSPORE_SIMULATE"
+SIMULATE, PLAN = "TORCHSPORE_SIMULATE", "TORCHSPORE_PLAN"
 
 
 def simulated() -> int:
@@ -16,7 +16,9 @@ def simulated() -> int:
 
 
 def planned() -> int:
-    """For how many devices graphs are compiled and never run: MS_SIMULATION_LEVEL with RANK_SIZE; 0 where they are run."""
+    """For how many devices graphs are compiled and never run: `torchspore plan`, MS_SIMULATION_LEVEL with RANK_SIZE; 0 where they are run."""
+    if os.environ.get(PLAN):
+        return _number(PLAN)
     level = os.environ.get("MS_SIMULATION_LEVEL", "")
     return _number("RANK_SIZE") if level in ("0", "1", "2", "3") else 0
 

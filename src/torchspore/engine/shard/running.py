@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import functools
+import os
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -25,7 +26,7 @@ class Split:
             self.local = spread.localized(module, lifted)
         except ValueError as error:
             raise StrategyRefused(str(error)) from None
-        self.spread = spread
+        self.spread, self.lifted = spread, list(lifted)
         self.kind = spread.kind
         outcomes.told(self)
         self.code: Code | None = None
@@ -33,7 +34,7 @@ class Split:
         if self.kind == devices.SIMULATED:
             self.code = functools.partial(_simulated, self.local)
         elif self.kind == devices.PLANNED:
-            self.code = functools.partial(_not_here, spread.count)
+            self.code = functools.partial(_not_here, self)
         else:
             from torchspore.engine.shard import agreeing, binding
 
@@ -69,7 +70,17 @@ def _simulated(local: Any, *given: torch.Tensor) -> list[Any]:
     return simulation.run(local, given)
 
 
-def _not_here(count: int, *given: torch.Tensor) -> list[Any]:
+def _not_here(split: Split, *given: torch.Tensor) -> list[Any]:
+    count = split.spread.count
+    if os.environ.get(devices.PLAN):
+        from torchspore.engine.shard import planning
+
+        machine = planning.Machine(
+            float(os.environ.get("TORCHSPORE_PLAN_BANDWIDTH", "50")) * 1e9, float(os.environ.get("TORCHSPORE_PLAN_LATENCY", "20")) / 1e6,
+        )
+        print("\n".join(planning.text(split, machine)))
+        os.environ["TORCHSPORE_PLANNED"] = "1"
+        raise SystemExit(0)
     raise StrategyRefused(message(
         f"a call for {count} devices in one process", f"{count} processes, or one that stands for them",
         hint=f"torchspore workers -n {count} SCRIPT, or torchspore run --simulate {count} SCRIPT",
