@@ -12,7 +12,7 @@ from torchspore.engine.graph import passes
 from torchspore.engine.private import make_fx
 from torchspore.engine.shard import localizing, marking, simulation
 from torchspore.engine.shard.layout import Layout, whole
-from torchspore.engine.shard.localizing import LocalGraph
+from torchspore.engine.shard.localizing import LocalGraph, Policy
 from torchspore.engine.shard.mesh import Mesh
 
 MESHES = (Mesh((8,)), Mesh((2, 4)), Mesh((2, 2, 2)))
@@ -59,7 +59,7 @@ def split(function: Function, mesh: Mesh, inputs: Sequence[torch.Tensor], cuts: 
         weights = [torch.ones(()) for _ in (outs if isinstance(outs, (tuple, list)) else [outs])]
     module = graph(function, inputs, [text(mesh, one) for one in cuts], weights)
     given = [*cuts, *(whole(t.ndim) for t in weights)]
-    local = localizing.localized(module, mesh, given, lambda at, node, layout, shape: whole(len(shape)), exchanges=True)
+    local = localizing.localized(module, mesh, given, lambda at, node, layout, shape: whole(len(shape)), Policy(exchanges=True))
     torch.manual_seed(3)
     alone = module(*inputs, *weights)
     torch.manual_seed(3)

@@ -48,7 +48,7 @@ class ResNet18(nn.Cell):
         super().__init__()
         widths, before, blocks = (8, 8, 16, 16), 8, []
         self.stem = nn.Conv2d(3, 8, 3)
-        for number, width in enumerate(widths):
+        for width in widths:
             blocks += [Block(before, width, 1 if width == before else 2), Block(width, width, 1)]
             before = width
         self.blocks, self.head, self.loss = nn.SequentialCell(*blocks), nn.Dense(16, 10), nn.CrossEntropyLoss()

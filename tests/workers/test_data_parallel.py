@@ -53,8 +53,10 @@ def optimizer(name: str, parameters: Any) -> Any:
     from mindspore import nn
 
     return {
-        "SGD": lambda: nn.SGD(parameters, 0.1, momentum=0.9), "Momentum": lambda: nn.Momentum(parameters, 0.1, 0.9),
-        "Adam": lambda: nn.Adam(parameters, 0.01, eps=SMALL), "AdamWeightDecay": lambda: nn.AdamWeightDecay(parameters, 0.01, eps=SMALL, weight_decay=0.01),
+        "SGD": lambda: nn.SGD(parameters, 0.1, momentum=0.9),
+        "Momentum": lambda: nn.Momentum(parameters, 0.1, 0.9),
+        "Adam": lambda: nn.Adam(parameters, 0.01, eps=SMALL),
+        "AdamWeightDecay": lambda: nn.AdamWeightDecay(parameters, 0.01, eps=SMALL, weight_decay=0.01),
         "Lamb": lambda: nn.Lamb(parameters, 0.01, eps=SMALL, weight_decay=0.01),
     }[name]()
 
@@ -216,7 +218,7 @@ def test_sums_start_early_and_are_waited_for_late(workers: Any) -> None:
         nodes = found["nodes"]
         first = next(place for place, name in enumerate(nodes) if "all_reduce" in name)
         later = nodes[first:]
-        assert any(name.startswith("aten.mm") or name.startswith("aten.t.") for name in later)    # the backward pass goes on
+        assert any(name.startswith(("aten.mm", "aten.t.")) for name in later)    # the backward pass goes on
         waits = [place for place, name in enumerate(nodes) if "wait_tensor" in name]
         assert waits[0] > max(place for place, name in enumerate(nodes) if "all_reduce" in name)
 

@@ -63,6 +63,22 @@ def test_groups_in_another_order_are_named(workers: Any) -> None:
         assert "over second (its number 1)" in ended.text, ended.text
 
 
+def _nobody_sends() -> None:
+    communication, ops, ones = _start()
+    from mindspore.mint import distributed
+
+    if communication.get_rank() == 0:
+        distributed.recv(ones(2), 1)
+    else:
+        ops.AllReduce()(ones(4))
+
+
+def test_a_receive_that_nobody_sends_to_is_named(workers: Any) -> None:
+    first, second = workers.ended(2, _nobody_sends, seconds=20)
+    assert "rank 0 waits in Receive of float32[2] from rank 1" in first.text and "rank 1 is in AllReduce(sum)" in first.text, first
+    assert "rank 1 waits in AllReduce(sum)" in second.text and "rank 0 is in Receive of float32[2] from rank 1" in second.text, second
+
+
 def _killed() -> Any:
     import os
     import signal

@@ -25,7 +25,10 @@ def cut(mode: int, level: str, way: str, names: tuple[str, ...] = OPTIMIZERS, mo
 
 
 @pytest.mark.parametrize("mode", [0, 1])
-@pytest.mark.parametrize("level, way", [("level1", "cell"), ("level2", "cell"), ("level2", "scale"), ("level2", "clipped")])
+@pytest.mark.parametrize("level, way", [
+    ("level1", "cell"), ("level2", "cell"), ("level2", "scale"), ("level2", "clipped"),
+    ("level3", "cell"), ("level3", "scale"), ("level3", "clipped"),
+])
 def test_a_shared_optimizer_gives_the_numbers_of_a_whole_one(workers: Any, mode: int, level: str, way: str) -> None:
     wanted = {name: alone(mode, name) for name in OPTIMIZERS}
     for found in workers(RANKS, cut, mode, level, way):
@@ -34,7 +37,8 @@ def test_a_shared_optimizer_gives_the_numbers_of_a_whole_one(workers: Any, mode:
 
 
 EVERY = {
-    "Adagrad": lambda nn, p: nn.Adagrad(p, 0.1), "RMSProp": lambda nn, p: nn.RMSProp(p, 0.01), "Adadelta": lambda nn, p: nn.Adadelta(p, 0.5),
+    "Adagrad": lambda nn, p: nn.Adagrad(p, 0.1), "RMSProp": lambda nn, p: nn.RMSProp(p, 0.01),
+    "Adadelta": lambda nn, p: nn.Adadelta(p, 0.5),
     "AdaMax": lambda nn, p: nn.AdaMax(p, 0.01), "ASGD": lambda nn, p: nn.ASGD(p, 0.1), "Rprop": lambda nn, p: nn.Rprop(p, 0.01),
     "FTRL": lambda nn, p: nn.FTRL(p, learning_rate=0.1), "ProximalAdagrad": lambda nn, p: nn.ProximalAdagrad(p, learning_rate=0.1),
     "LazyAdam": lambda nn, p: nn.LazyAdam(p, 0.01), "AdamOffload": lambda nn, p: nn.AdamOffload(p, 0.01),
@@ -64,7 +68,7 @@ def each_optimizer(level: str | None) -> dict[str, list[np.ndarray]]:
     return found
 
 
-@pytest.mark.parametrize("level", ["level1", "level2"])
+@pytest.mark.parametrize("level", ["level1", "level2", "level3"])
 def test_every_optimizer_can_be_shared(workers: Any, level: str) -> None:
     wanted = each_optimizer(None)
     for found in workers(RANKS, each_optimizer, level):
@@ -79,7 +83,9 @@ def memory(level: str) -> dict[str, int]:
 
     from torchspore.engine.memory import counter
 
-    options: dict[str, Any] = {"enable_parallel_optimizer": True, "parallel_optimizer_config": {"optimizer_level": level}} if level else {}
+    options: dict[str, Any] = {}
+    if level:
+        options = {"enable_parallel_optimizer": True, "parallel_optimizer_config": {"optimizer_level": level}}
     begin(1, gradients_mean=True, **options)
     layers = [nn.Dense(512, 512, weight_init="zeros", has_bias=False) for _ in range(8)]
     net = nn.SequentialCell(*layers)
@@ -88,12 +94,13 @@ def memory(level: str) -> dict[str, int]:
     x = ms.Tensor(np.ones((2, 512), np.float32))
     step(x, x)
     state = sum(p.nbytes for p in (*optim.moment1, *optim.moment2))
+    held = sum(own._t.nbytes for own in (getattr(p._t, "own", p) for p in net.trainable_params()))
     assert counter.start(), counter.why_not()
     try:
         before = counter.figures().held
         counter.reset_peak()
         step(x, x)
-        return {"state": state, "step": counter.figures().peak - before}
+        return {"state": state, "weights": held, "step": counter.figures().peak - before}
     finally:
         counter.stop()
 
@@ -102,8 +109,9 @@ def test_a_share_takes_its_part_of_the_memory(workers: Any) -> None:
     weight = 512 * 512 * 4
     plain = workers(RANKS, memory, "")
     assert [one["state"] for one in plain] == [16 * weight] * RANKS
-    for level, most in (("level1", 17), ("level2", 11)):
+    for level, most, held in (("level1", 17, 8), ("level2", 11, 8), ("level3", 11, 4)):
         found = workers(RANKS, memory, level)
+        assert [one["weights"] for one in found] == [held * weight] * RANKS
         assert [one["state"] for one in found] == [8 * weight] * RANKS
         assert all(one["step"] < most * weight for one in found), [one["step"] / weight for one in found]
 
@@ -123,7 +131,8 @@ def shapes(options: dict[str, Any], marks: dict[str, Any]) -> dict[str, tuple[in
 def test_only_what_is_large_and_may_be_is_cut(workers: Any) -> None:
     small = {"parallel_optimizer_config": {"parallel_optimizer_threshold": 0}}
     for options, marks, wanted in (
-        ({}, {}, (8, 6)), (small, {}, (4, 6)), (small, {"parallel_optimizer": False}, (8, 6)), (small, {"layerwise_parallel": True}, (8, 6)),
+        ({}, {}, (8, 6)), (small, {}, (4, 6)), (small, {"parallel_optimizer": False}, (8, 6)),
+        (small, {"layerwise_parallel": True}, (8, 6)),
     ):
         for found in workers(RANKS, shapes, options, marks):
             assert found["moment1.0.weight"] == wanted
@@ -201,3 +210,52 @@ def test_other_modes_refuse_it_as_mindspore_does(mode: str) -> None:
         f"Adam with enable_parallel_optimizer=True in parallel_mode={mode!r}: "
         "expected parallel_mode 'data_parallel', 'semi_auto_parallel' or 'auto_parallel'."
     )
+
+
+# ---- weights that are kept by rows
+
+
+def looked_at(mode: int, folder: str) -> dict[str, Any]:
+    """What a program sees of weights that are kept by rows: values, shapes, files, evaluation, what it assigns."""
+    import mindspore as ms
+    from mindspore import nn, ops
+
+    config = {"parallel_optimizer_threshold": 0, "optimizer_level": "level3"}
+    rank = begin(mode, gradients_mean=True, enable_parallel_optimizer=True, parallel_optimizer_config=config)
+    net = make_net()
+    before = weights(net)
+    optim = optimizer("Adam", net.trainable_params())
+    x = ms.Tensor(batches(0, 1)[0][0])
+    weight = net[0].weight
+    found: dict[str, Any] = {"same": all(np.array_equal(a, b) for a, b in zip(before, weights(net))), "shape": tuple(weight.shape)}
+    found["rows"] = tuple(weight._t.own.shape)
+    found["out"] = net(x).asnumpy()
+    weight.set_data(ms.Tensor(np.full((8, 6), 2.0, np.float32)))
+    ops.assign(net[2].weight, net[2].weight * 2.0)
+    found["set"] = weight.asnumpy(), net[2].weight.asnumpy()
+    found["rows still"] = tuple(weight._t.own.shape)
+    step = nn.TrainOneStepCell(nn.WithLossCell(net, nn.MSELoss()), optim).set_train()
+    step(*map(ms.Tensor, batches(rank, RANKS)[0]))
+    ms.save_checkpoint(net, f"{folder}/{mode}_{rank}.ckpt")
+    found["after"] = weights(net)
+    ops.assign_add(weight, ms.Tensor(np.ones((8, 6), np.float32)))
+    found["added"] = weight.asnumpy()
+    return found
+
+
+@pytest.mark.parametrize("mode", [0, 1])
+def test_weights_kept_by_rows_look_whole(workers: Any, mode: int, tmp_path: Path) -> None:
+    import mindspore as ms
+
+    net = make_net()
+    out = net(ms.Tensor(batches(0, 1)[0][0])).asnumpy()
+    before = weights(net)
+    for rank, found in enumerate(workers(RANKS, looked_at, mode, str(tmp_path))):
+        assert found["same"]
+        assert (found["shape"], found["rows"], found["rows still"]) == ((8, 6), (4, 6), (4, 6))
+        np.testing.assert_allclose(found["out"], out, rtol=1e-5)
+        np.testing.assert_array_equal(found["set"][0], np.full((8, 6), 2.0, np.float32))
+        np.testing.assert_array_equal(found["set"][1], before[2] * 2.0)
+        file = ms.load_checkpoint(str(tmp_path / f"{mode}_{rank}.ckpt"))
+        np.testing.assert_array_equal(file["0.weight"].asnumpy(), found["after"][0])
+        np.testing.assert_allclose(found["added"], found["after"][0] + 1.0)

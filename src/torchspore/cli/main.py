@@ -14,6 +14,8 @@ COMMANDS = {
     "run": "runs a MindSpore program on PyTorch",
     "explain": "runs a program, then says what each context option did",
     "context": "lists the context options, or describes one",
+    "workers": "runs a program by several processes of this machine",
+    "msrun": "the same with the arguments of MindSpore's msrun, on several machines too",
     "tune": "searches for faster forms of the graphs that a program has kept",
     "ckpt": "shows, compares and converts checkpoints, also to torch and back",
     "diff": "compares two dumps of operators and names the first one that departs",

@@ -25,6 +25,10 @@ stand_in: Any = None
 """`engine.parallel.shares.stand_in`, once processes share weights: what is computed with in the place of one whose gradient is cut."""
 
 
+mirror: Any = None
+"""`engine.shard.calls.mirror`, once graphs are split: what a weight's gradient goes through."""
+
+
 class GradFrame(Frame):
     """Hands out leaves for the Tensors that gradients are wanted of."""
 
@@ -172,10 +176,11 @@ def differentiate(
     nested, own = is_recording(), GradFrame()
     arguments = list(arguments)
     with torch.enable_grad():
-        leaves = {id(w): _leaf(w) for w in weights}
-        cut = {} if stand_in is None or nested else _cut(weights, leaves)
+        cut, leaves = ({}, {}) if stand_in is None or nested else _cut(weights)
+        leaves.update({id(w): _leaf(w) for w in weights if id(w) not in leaves})
         for weight in weights:
-            own.stand_for(weight, cut.get(id(weight), leaves[id(weight)]))
+            value = cut.get(id(weight), leaves[id(weight)])
+            own.stand_for(weight, value if mirror is None else mirror(weight, value))
         if cut:
             own.renew = functools.partial(_renew, own, [(w, leaves[id(w)]) for w in weights if id(w) in cut])
         if not nested:
@@ -228,7 +233,13 @@ def _by_weight(leaves: list[torch.Tensor], taken: dict[int, list[Any]], gradient
 
 def _renew(own: GradFrame, pairs: list[tuple[TensorBase, torch.Tensor]]) -> None:
     for weight, rows in pairs:
-        own.stand_for(weight, stand_in(weight, weight._t if own.outer is None else own.outer.resolve(weight), rows)[1])
+        own.stand_for(weight, _outside(own, weight, rows))
+
+
+def _outside(own: GradFrame, weight: TensorBase, rows: torch.Tensor) -> torch.Tensor:
+    own._values.pop(id(weight), None)                     # the weight itself is asked for again
+    found: torch.Tensor = stand_in(weight, rows)[1]
+    return found
 
 
 def begin_part() -> None:
@@ -241,14 +252,11 @@ def begin_part() -> None:
         around = around.outer
 
 
-def _cut(weights: Sequence[TensorBase], leaves: dict[int, torch.Tensor]) -> dict[int, torch.Tensor]:
-    """What is computed with in the places of weights whose gradients are cut among processes; their leaves become the own parts."""
-    found = {}
-    for weight in weights:
-        pair = stand_in(weight, raw(weight))
-        if pair is not None:
-            leaves[id(weight)], found[id(weight)] = pair
-    return found
+def _cut(weights: Sequence[TensorBase]) -> tuple[dict[int, torch.Tensor], dict[int, torch.Tensor]]:
+    """(What is computed with, the leaf) for weights whose gradients are cut among processes."""
+    pairs = {id(weight): stand_in(weight) for weight in weights}
+    cut = {key: pair for key, pair in pairs.items() if pair is not None}
+    return {key: pair[1] for key, pair in cut.items()}, {key: pair[0] for key, pair in cut.items()}
 
 
 def _inputs(argument: Any, own: GradFrame, taken: dict[int, torch.Tensor]) -> tuple[Any, Any]:

@@ -418,3 +418,14 @@ __all__ = [
     "quick_mark", "set_allocator_settings", "sizes_as_symbols", "softmax", "standard_gamma", "track_tensor_tree", "when_initialized",
     "without_modes", "written", "zero_all",
 ]
+
+
+def stand_for(kind: type[torch.Tensor], like: torch.Tensor, device: torch.device) -> Any:
+    """A tensor of a class of ours that has the shape, strides and dtype of `like` and no memory."""
+    return torch.Tensor._make_wrapper_subclass(
+        kind, like.shape, strides=like.stride(), storage_offset=like.storage_offset(), dtype=like.dtype, device=device,
+    )
+
+
+no_torch_function = torch._C._disabled_torch_function_impl
+"""What a class of tensors has as `__torch_function__` whose results are to be plain tensors."""

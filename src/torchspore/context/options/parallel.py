@@ -116,6 +116,7 @@ def _tell_full_batch(strategy: Any, is_set: Callable[[str], bool]) -> dict[str, 
 
 
 full_batch = Option(
+    read_by="engine.shard.outcomes",
     kind=Bool(none=False), default=False, implies=_cut_whole_batches, instead="dataset_strategy",
     example="set_auto_parallel_context(full_batch=True)",
     since="0.5",
@@ -125,12 +126,14 @@ full_batch_is_set = Option(
     kind=Bool(), default=False, settable=False, doc="Whether `full_batch` has been set; it can only be read.",
 )
 dataset_strategy = Option(
+    read_by="engine.shard.outcomes",
     kind=DatasetStrategy(), default="data_parallel", implies=_tell_full_batch,
     example="set_auto_parallel_context(dataset_strategy=((8, 1), (8, 1)))",
     since="1.4",
     doc="How the dataset's outputs are cut among the devices: by the batch, not at all, or axis by axis.",
 )
 enable_alltoall = Option(
+    read_by="engine.shard.outcomes",
     kind=Bool(), default=False, example="set_auto_parallel_context(enable_alltoall=True)",
     since="1.4",
     doc="Changes one sharding into another by all-to-all where that is possible, else by gathering and cutting.",
@@ -142,6 +145,7 @@ communi_parallel_mode = Option(
     doc="Which groups of processes may send at the same time.",
 )
 force_fp32_communication = Option(
+    read_by="engine.shard.outcomes",
     kind=Bool(), default=False, example="set_auto_parallel_context(force_fp32_communication=True)",
     since="2.3",
     doc="Sums in float32 in every collective that sums.",

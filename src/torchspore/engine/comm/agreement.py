@@ -20,7 +20,7 @@ from torchspore.errors import CommunicationError
 
 _CONTEXT = ("mode", "device_target", "deterministic", "enable_auto_mixed_precision", "enable_reduce_precision")
 """Options of set_context that change what is computed and exchanged, beside those of set_auto_parallel_context."""
-_OWN = ("global_rank", "file", "path")
+_OWN = ("global_rank", "file", "path", "strategy_ckpt")
 """Words in the names of options that each process may have for itself."""
 
 

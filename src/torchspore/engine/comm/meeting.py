@@ -48,8 +48,6 @@ def _store(place: Place, seconds: float) -> Any:
     patience = timedelta(seconds=seconds)
     of_launcher = os.environ.get("TORCHELASTIC_USE_AGENT_STORE") == "True"
     serves = not of_launcher and (place.role == "scheduler" if place.source.startswith("MS_ROLE") else place.rank == 0)
-    if place.source.startswith("MS_ROLE") and place.rank == 0 and os.environ.get("MS_SCHEDULER") == "worker":
-        serves = True
     where = f"{place.host}:{place.port}"
     try:
         store = c10d.TCPStore(place.host, place.port, None, serves, patience, wait_for_workers=False)

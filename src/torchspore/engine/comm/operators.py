@@ -49,9 +49,13 @@ def _failed(waiting: watch.Waiting, error: Exception) -> Exception:
 def finish(work: Any, waiting: watch.Waiting) -> None:
     """Waits until an exchange is over. Raises CommunicationError where it can't be."""
     assert watch.watch is not None
+    works = [each for each in (work if isinstance(work, list) else [work]) if each is not None]
     if groups.has_queue():
-        work.wait()                                # the device waits, not this thread; torch's own watchdog looks after it
-    else:
+        for each in works:
+            each.wait()                            # the device waits, not this thread; torch's own watchdog looks after it
+    elif waiting.others:
+        watch.watch.finish_pairs(works, waiting)
+    elif works:
         watch.watch.finish(work, waiting)
 
 
@@ -165,9 +169,7 @@ def _now(key: str, what: str, start: Callable[[Any], Any], others: tuple[int, ..
         work = start(processes_of(key.removesuffix("/pairs")))
     except RuntimeError as error:
         raise _failed(waiting, error) from None
-    for each in work if isinstance(work, list) else [work]:
-        if each is not None:
-            finish(each, waiting)
+    finish(work, waiting)
 
 
 def _scatter(x: torch.Tensor, place: int, key: str) -> torch.Tensor:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import queue
 import socket
 import sys
 import threading
@@ -56,6 +57,7 @@ class Watch:
         self._main = threading.get_ident()
         self.is_broken = False
         """Whether an exchange has failed: what still runs of it can't be ended."""
+        self._waiter: _Waiter | None = None
         self._over = threading.Event()
         self._answering = threading.Thread(target=self._answer, name="torchspore ranks", daemon=True)
         self._answering.start()
@@ -84,6 +86,20 @@ class Watch:
                     raise self.lost(waiting, error) from None
             self._late(waiting)
             step = AGAIN
+        if self._said is not None:
+            self._tell(None)
+
+    def finish_pairs(self, works: list[Any], waiting: Waiting) -> None:
+        """Waits for sendings and receivings. gloo gives one up where its wait is cut short, so a thread of its own waits for them."""
+        if self._waiter is None:
+            self._waiter = _Waiter()
+        done = self._waiter.give(works)
+        step = LATE
+        while not done.over.wait(step):
+            self._late(waiting)
+            step = AGAIN
+        if done.error is not None:
+            raise self.lost(waiting, done.error) from None
         if self._said is not None:
             self._tell(None)
 
@@ -170,11 +186,18 @@ class Watch:
             other = self._last_words(waiting)
             if other is not None:
                 return self._mismatch(waiting, *other)
-            who = f"rank {gone} is gone" if gone is not None else "another rank is gone"
+            who = f"rank {gone} is gone" if gone is not None else self._leaver(waiting)
             hint = "what ended it stands in its own output, worker_N.log under the launcher"
             return CommunicationError(with_hint(f"{at} when {who}.", hint))
         first = said.strip().splitlines()[0] if said.strip() else type(error).__name__
         return CommunicationError(f"{at}, which failed: {first}.")
+
+    def _leaver(self, waiting: Waiting) -> str:
+        try:
+            left = [rank for rank, other in self._where(waiting).items() if other["left"]]
+        except RuntimeError:
+            left = []
+        return f"rank {left[0]} left: its program has ended" if left else "another rank is gone"
 
     def _last_words(self, waiting: Waiting) -> tuple[int, dict[str, Any]] | None:
         """A rank that was in another exchange when it went, and in which."""
@@ -226,6 +249,39 @@ class Watch:
         self._over.set()
         if threading.current_thread() is not self._answering:
             self._answering.join(2.0)
+
+
+class _Done:
+    """How a wait in another thread ended."""
+
+    def __init__(self) -> None:
+        self.over = threading.Event()
+        self.error: Exception | None = None
+
+
+class _Waiter:
+    """A thread that waits for what it is given."""
+
+    def __init__(self) -> None:
+        self._jobs: queue.SimpleQueue[tuple[list[Any], _Done]] = queue.SimpleQueue()
+        threading.Thread(target=self._run, name="torchspore pairs", daemon=True).start()
+
+    def give(self, works: list[Any]) -> _Done:
+        """Begins to wait for these."""
+        done = _Done()
+        self._jobs.put((works, done))
+        return done
+
+    def _run(self) -> None:
+        while True:
+            works, done = self._jobs.get()
+            try:
+                for work in works:
+                    work.wait()
+            except RuntimeError as error:
+                done.error = error
+            done.over.set()
+            del works, done                                # they hold tensors
 
 
 def _is_alive(process: int) -> bool:

@@ -76,8 +76,8 @@ def told_shares(optimizer: str, parameters: Sequence[Any], shares: Sequence[Any]
     tell("enable_parallel_optimizer", Outcome.applied(how))
     tell("optimizer_weight_shard_size", Outcome.applied(f"{share.group.size} processes have a Parameter together"))
     tell(_CONFIG + "parallel_optimizer_threshold", Outcome.applied(f"{len(parameters) - len(cut)} Parameters stay whole"))
-    tell(_CONFIG + "optimizer_level", Outcome.applied(
-        "in nn.TrainOneStepCell each process sums the gradients of its own rows" if share.scatters else "gradients are summed whole"))
+    level = "in nn.TrainOneStepCell each process sums the gradients of its own rows" if share.scatters else "gradients are summed whole"
+    tell(_CONFIG + "optimizer_level", Outcome.applied(level + ("; weights are whole only while they are used" if share.slices else "")))
     tell(_CONFIG + "gradient_accumulation_shard", Outcome.applied("the sum of micro batches is kept for the own rows alone"))
     tell("comm_fusion.allgather", Outcome.applied(f"new rows travel in messages {fusion.rule('allgather')}"))
     tell("comm_fusion.reducescatter", Outcome.no_effect("the gradient of each Parameter is scattered as soon as it is there"))

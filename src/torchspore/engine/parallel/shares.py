@@ -1,7 +1,8 @@
 """`enable_parallel_optimizer`: the state of optimizers, gradients and weights cut among the processes that hold the same Parameters.
 
 A Parameter whose first axis divides is updated by rows: each process has the state of its own rows alone (`level1`), sums the gradients of
-its own rows alone (`level2`), and after the step gets the other rows from the others. Numbers are those of an optimizer that is not cut.
+its own rows alone (`level2`), and after the step gets the other rows from the others, or keeps its own alone (`level3`, `sliced`). The
+numbers are those of an optimizer that is not cut.
 """
 from __future__ import annotations
 
@@ -14,10 +15,12 @@ import torch
 
 from torchspore.base.text import message
 from torchspore.context.store import STORE
-from torchspore.engine import grad
+from torchspore.engine import counters, grad
 from torchspore.engine.comm.groups import Group
 from torchspore.engine.parallel import effects, fusion, setting
 from torchspore.engine.parallel.gradients import is_traced
+from torchspore.engine.parallel.sliced import Sliced
+from torchspore.engine.tensor import raw, wrap
 
 OPTION = "auto_parallel.enable_parallel_optimizer"
 _CONFIG = "auto_parallel.parallel_optimizer_config."
@@ -39,6 +42,8 @@ class Share:
     """The shape of all rows."""
     scatters: bool
     """Whether gradients are summed for the own rows alone."""
+    slices: bool = False
+    """Whether the weight itself is kept by rows."""
 
     def of(self, t: torch.Tensor) -> torch.Tensor:
         """This process's rows of a whole value, in its memory."""
@@ -119,7 +124,17 @@ def _share(parameter: Any, group: Group, others: Group, place: int, wishes: _Wis
     if not parameter.parallel_optimizer or parameter.layerwise_parallel:
         return None
     rows = t.shape[0] // group.size
-    return Share(group, others, place * rows, rows, tuple(t.shape), wishes.cuts_sums or wishes.level != "level1")
+    return Share(
+        group, others, place * rows, rows, tuple(t.shape), wishes.cuts_sums or wishes.level != "level1", wishes.level == "level3",
+    )
+
+
+def cut_weights(parameters: Sequence[Any], shares: Sequence[Share | None]) -> None:
+    """Lets each process keep its own rows alone of weights that are to be kept so."""
+    for parameter, share in zip(parameters, shares):
+        if share is not None and share.slices and not isinstance(parameter._t, Sliced):
+            parameter._t = Sliced(wrap(share.of(parameter._t).clone()), share)
+            counters.rebinds += 1
 
 
 def cut_state(state: Any, share: Share | None) -> Any:
@@ -136,12 +151,21 @@ def cut_state(state: Any, share: Share | None) -> Any:
 class Update:
     """One step of an optimizer for some Parameters: what it works on, and the way back to whole ones."""
 
-    def __init__(self, wholes: Sequence[torch.Tensor], gradients: Sequence[torch.Tensor], shares: Sequence[Share | None]) -> None:
-        self._cut = [(whole, share) for whole, share in zip(wholes, shares) if share is not None]
-        self.parameters = [whole if share is None else share.of(whole) for whole, share in zip(wholes, shares)]
+    def __init__(self, parameters: Sequence[Any], gradients: Sequence[torch.Tensor], shares: Sequence[Share | None]) -> None:
+        self._cut: list[tuple[torch.Tensor, Share]] = []
+        self.parameters = [self._rows(parameter, share) for parameter, share in zip(parameters, shares)]
         self.gradients = [
             g if share is None else own(g, share) for g, share in zip(gradients, shares)
         ]
+
+    def _rows(self, parameter: Any, share: Share | None) -> torch.Tensor:
+        if isinstance(parameter._t, Sliced):
+            return raw(parameter._t.own)
+        t = raw(parameter)
+        if share is None:
+            return t
+        self._cut.append((t, share))
+        return share.of(t)
 
     def gather(self) -> None:
         """Gives every process the rows of all others."""
@@ -248,7 +272,7 @@ def scattering(weights: Sequence[Any], shares: Sequence[Share | None], factor: f
         _scattering.pop()
 
 
-def stand_in(weight: Any, t: torch.Tensor, rows: torch.Tensor | None = None) -> tuple[torch.Tensor, torch.Tensor] | None:
+def stand_in(weight: Any, rows: torch.Tensor | None = None) -> tuple[torch.Tensor, torch.Tensor] | None:
     """(The leaf that a gradient is taken of, what is computed with) for a weight whose gradients are scattered; else None.
 
     `rows` is the leaf where there is one already.
@@ -257,7 +281,12 @@ def stand_in(weight: Any, t: torch.Tensor, rows: torch.Tensor | None = None) -> 
         return None
     shares, factor = _scattering[-1]
     share = shares.get(id(weight))
-    if share is None or t.requires_grad:
+    if share is None:
         return None
-    rows = share.of(t).detach().requires_grad_() if rows is None else rows
+    t = raw(weight)
+    if t.requires_grad:
+        return None
+    if rows is None:
+        own = raw(weight._t.own) if isinstance(weight._t, Sliced) else share.of(t)
+        rows = own.detach().requires_grad_()
     return rows, _Scattered.apply(rows, t.detach(), share, factor)

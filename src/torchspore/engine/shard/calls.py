@@ -9,7 +9,8 @@ import torch
 
 from torchspore.base.frames import user_line
 from torchspore.context import effects
-from torchspore.engine import tree
+from torchspore.context.store import STORE
+from torchspore.engine import grad, tree
 from torchspore.engine.graph.capture.capture import Capture, current
 from torchspore.engine.shard import marking, saving
 from torchspore.engine.shard.strategies import Fit, TensorLayout, is_known, layouts_of
@@ -92,3 +93,14 @@ def _laid(value: Any, layouts: Sequence[TensorLayout | None]) -> Any:
         return leaf if layout is None else wrap(marking.laid(raw(leaf), marking.text(layout.device_matrix, layout.tensor_map)))
 
     return tree.mapped(value, one)
+
+
+def mirror(weight: Any, value: torch.Tensor) -> torch.Tensor:
+    """What a gradient of a weight is taken of: where `gradients_mean` is set its gradient is divided once it is there."""
+    if not STORE.get("auto_parallel.gradients_mean") or split_now() is None or not hasattr(weight, "name"):
+        return value
+    marked: torch.Tensor = marking.mirror(value, str(weight.name))
+    return marked
+
+
+grad.mirror = mirror

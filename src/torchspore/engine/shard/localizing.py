@@ -15,6 +15,7 @@ import torch
 from torch.fx.node import Node
 
 from torchspore.engine import tree
+from torchspore.engine.graph import marks
 from torchspore.engine.graph.fx.aliasing import owners, writes
 from torchspore.engine.private import disable_proxy_modes_tracing, is_operator
 from torchspore.engine.shard import collective_nodes as nodes
@@ -61,6 +62,20 @@ class LocalGraph:
     placed: list[Placed]
 
 
+@dataclass(frozen=True)
+class Policy:
+    """What the context says of exchanges."""
+
+    exchanges: bool = False
+    """Whether layouts may change by all-to-all; `enable_alltoall`."""
+    sums_wide: bool = False
+    """Whether all terms of half precision are summed in float32; `force_fp32_communication`."""
+    sums_gradients_wide: bool = True
+    """Whether those of gradients are; `gradient_fp32_sync`."""
+    gathers_again: bool = False
+    """Whether a weight is gathered once more for the backward pass; `optimizer_level` 3."""
+
+
 Output = Callable[[int, Node, Layout, Shape], Layout]
 
 
@@ -68,14 +83,14 @@ class Localizer:
     """One run of the pass."""
 
     def __init__(
-        self, module: torch.fx.GraphModule, mesh: Mesh, inputs: Sequence[Layout], output: Output, exchanges: bool,
-        taken: Mapping[Node, Layout],
+        self, module: torch.fx.GraphModule, mesh: Mesh, inputs: Sequence[Layout], output: Output, policy: Policy,
+        taken: Mapping[Node, Layout], stored: Mapping[Node, Layout], copies: Mapping[str, int],
     ) -> None:
-        self.taken = taken
-        self.module, self.mesh, self.layouts, self.output, self.exchanges = module, mesh, inputs, output, exchanges
+        self.module, self.mesh, self.layouts, self.output, self.policy = module, mesh, inputs, output, policy
+        self.taken, self.stored, self.copies = taken, stored, copies
         self.graph = torch.fx.Graph()
         self.values: dict[Node, Any] = {}              # a Value, or several in a list
-        self.moved: dict[tuple[Node, Layout], Value] = {}
+        self.moved: dict[tuple[Node, Layout, bool], Value] = {}
         self.placed: list[Placed] = []
         self.at: Node | None = None
         self.owners = owners(module.graph)
@@ -152,8 +167,31 @@ class Localizer:
 
     def _marked(self, node: Node) -> Value:
         source: Any = node.args[0]
-        value = self.values[source]
-        return self.move(value, marking.layout_in(self.mesh, str(node.args[1])))
+        value = self._used(source, node)
+        if node.target is marking.mirrored:
+            return self._mean(value, self.copies[str(node.args[1])])
+        if node.target is marking.mirror:
+            return value
+        wanted = marking.layout_in(self.mesh, str(node.args[1]))
+        if node.meta.get(marks.GRADIENT) and value.layout.partial:      # terms become a sum where it is needed, perhaps in parts
+            wanted = Layout(wanted.cuts, tuple(term for term in value.layout.partial if term[0] not in wanted.axes))
+            if Layout(wanted.cuts) != Layout(value.layout.cuts):
+                wanted = wanted.settled()
+        return self.move(value, wanted)
+
+    def _mean(self, value: Value, copies: int) -> Value:
+        """A gradient divided by the number of devices that hold the same part of its Parameter."""
+        if copies == 1:
+            return value
+        made = self.call(torch.ops.aten.div.Scalar, (value.node, copies), {})
+        return Value(made, value.layout, value.shape, value.dtype)
+
+    def _used(self, name: Node, by: Node) -> Value:
+        """A value to compute with: a weight that the optimizer cuts lies as the step wants it, but in the optimizer's own operators."""
+        value: Value = self.values[name]
+        if name in self.stored and not by.meta.get(marks.OPTIMIZER) and name not in writes(by):
+            return self.move(value, self.stored[name])
+        return value
 
     def _forget(self, owner: Node) -> None:
         """Drops what was moved of memory that is written."""
@@ -237,7 +275,7 @@ class Localizer:
         written = set(writes(node))
 
         def full(name: Node) -> Node:
-            value = self.values[name]
+            value = self._used(name, node)
             moved = self.move(value, whole(len(value.shape)))
             if name in written and moved is not value:
                 back.append((value, moved))
@@ -257,7 +295,7 @@ class Localizer:
 
     def operands(self, node: Node) -> list[Value]:
         """The Values of a call's Tensors, in the order of its schema."""
-        return [self.values[leaf] for leaf in tree.leaves(list(named(node).values())) if isinstance(leaf, Node)]
+        return [self._used(leaf, node) for leaf in tree.leaves(list(named(node).values())) if isinstance(leaf, Node)]
 
     def replaced(self, node: Node, change: Callable[[Node], Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """The arguments of a call with other nodes, asked for in the order of its schema."""
@@ -301,7 +339,7 @@ class Localizer:
     def wanted(self, node: Node) -> Layout | None:
         """How the first user of a value that says so wants it to lie: a strategy, or an update of a Parameter."""
         for user in node.users:
-            if user.target in marking.MARKS:
+            if user.target is marking.laid:
                 return marking.layout_in(self.mesh, str(user.args[1]))
         return None
 
@@ -309,17 +347,30 @@ class Localizer:
         """The value in another layout: the collectives that it takes."""
         if value.layout == wanted:
             return value
-        key = (value.node, wanted)
+        again = self.policy.gathers_again and self.at is not None and bool(self.at.meta.get(marks.GRADIENT))
+        key = (value.node, wanted, again)
         if key in self.moved and not fresh:
             return self.moved[key]
-        way = redistribution.steps(self.mesh, value.shape, value.dtype.itemsize, value.layout, wanted, self.exchanges)
+        way = redistribution.steps(self.mesh, value.shape, value.dtype.itemsize, value.layout, wanted, self.policy.exchanges)
         node = value.node
         for step in way:
-            node = self._step(node, step)
+            node = self._sent(node, step) if self._is_narrow(value, step) else self._step(node, step)
             if self.placed:
                 self.placed[-1].steps.append((step, value.shape))
         moved = self.moved[key] = Value(node, wanted, value.shape, value.dtype)
         return moved
+
+    def _is_narrow(self, value: Value, step: Step) -> bool:
+        """Whether half-precision terms are summed in float32: where the context asks for it, of gradients or of all."""
+        if step.kind not in (redistribution.REDUCE, redistribution.SCATTER) or value.dtype not in (torch.float16, torch.bfloat16):
+            return False
+        is_gradient = self.at is not None and bool(self.at.meta.get(marks.GRADIENT))
+        return self.policy.sums_wide or (self.policy.sums_gradients_wide and is_gradient)
+
+    def _sent(self, x: Node, step: Step) -> Node:
+        """A step in float32."""
+        wide = self.call(torch.ops.aten._to_copy.default, (x,), {"dtype": torch.float32})
+        return self.call(torch.ops.aten._to_copy.default, (self._step(wide, step),), {"dtype": x.meta["val"].dtype})
 
     def _step(self, x: Node, step: Step) -> Node:
         if step.kind == redistribution.REDUCE:
@@ -359,12 +410,13 @@ def held(value: Value) -> int:
 
 
 def localized(
-    module: torch.fx.GraphModule, mesh: Mesh, inputs: Sequence[Layout], output: Output, exchanges: bool = False,
-    taken: Mapping[Node, Layout] | None = None,
+    module: torch.fx.GraphModule, mesh: Mesh, inputs: Sequence[Layout], output: Output, policy: Policy | None = None,
+    taken: Mapping[Node, Layout] | None = None, stored: Mapping[Node, Layout] | None = None, copies: Mapping[str, int] | None = None,
 ) -> LocalGraph:
     """The graph of each device for a captured one whose inputs lie so.
 
-    `output(place, node, layout, shape)` says how a result shall lie. With `exchanges` layouts may change by all-to-all. `taken` says of
-    inputs that each device is given whole which part it takes at once.
+    `output(place, node, layout, shape)` says how a result shall lie. `taken` says of inputs that each device is given whole which part it
+    takes at once, `stored` of weights that an optimizer cuts once more how they lie where they are computed with,
+    `copies` by name of a Parameter how many devices hold the same part of it.
     """
-    return Localizer(module, mesh, inputs, output, exchanges, taken or {}).run()
+    return Localizer(module, mesh, inputs, output, policy or Policy(), taken or {}, stored or {}, copies or {}).run()

@@ -26,7 +26,24 @@ torch.library.register_autograd(
     "torchspore::laid", lambda ctx, grad: (torch.ops.torchspore.laid(grad, ctx.layout), None), setup_context=_keep, lib=_library,
 )
 laid = torch.ops.torchspore.laid.default
-MARKS = frozenset((laid,))
+"""Its input, which is to lie as the text says."""
+
+for _name in ("mirror", "mirrored"):
+    _library.define(f"{_name}(Tensor x, str name) -> Tensor")
+    torch.library.register_fake(f"torchspore::{_name}", lambda x, name: torch.empty_like(x), lib=_library)
+    _library.impl(_name, lambda x, name: x.clone(), "CompositeExplicitAutograd")
+
+
+def _keep_name(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
+    ctx.name = inputs[1]
+
+
+torch.library.register_autograd(
+    "torchspore::mirror", lambda ctx, grad: (torch.ops.torchspore.mirrored(grad, ctx.name), None), setup_context=_keep_name, lib=_library,
+)
+mirror, mirrored = torch.ops.torchspore.mirror.default, torch.ops.torchspore.mirrored.default
+"""A Parameter that is computed with, and its gradient, which `gradients_mean` divides by how many devices hold the same part."""
+MARKS = frozenset((laid, mirror, mirrored))
 
 
 def text(matrix: tuple[int, ...], places: tuple[Any, ...]) -> str:

@@ -9,8 +9,8 @@ import torch
 
 from torchspore.base.text import message
 from torchspore.engine import counters
-from torchspore.engine.shard import devices, saving, simulation
-from torchspore.engine.shard.spread import Spread, cut_of, note_cut
+from torchspore.engine.shard import devices, outcomes, saving, simulation
+from torchspore.engine.shard.spread import Cut, Spread, cut_of, note_cut, written
 from torchspore.engine.tensor import TensorBase, wrap
 from torchspore.errors import StrategyRefused
 
@@ -27,6 +27,7 @@ class Split:
             raise StrategyRefused(str(error)) from None
         self.spread = spread
         self.kind = spread.kind
+        outcomes.told(self)
         self.code: Code | None = None
         self.module = module
         if self.kind == devices.SIMULATED:
@@ -43,11 +44,13 @@ class Split:
     def _cut(self, lifted: Sequence[Any]) -> None:
         """Leaves of each Parameter that is cut this process's own part."""
         mesh = self.local.mesh
-        for item, (layout, shape) in zip(lifted, self.local.inputs):
+        for at, (item, (layout, shape)) in enumerate(zip(lifted, self.local.inputs)):
             if not isinstance(item, TensorBase) or not hasattr(item, "name") or layout.is_whole or cut_of(item) is not None:
                 continue
             item._t = item._t[layout.part(mesh, shape, devices.rank())].clone()
             note_cut(item, mesh, layout, shape)
+            if at in self.spread.bases:
+                item.__dict__["_base"] = Cut(*written(mesh, self.spread.bases[at]), shape)
             counters.rebinds += 1
 
     def wrapped(self, outs: Sequence[Any]) -> dict[int, Any]:

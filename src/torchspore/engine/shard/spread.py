@@ -19,7 +19,7 @@ from torchspore.engine.shard.mesh import Mesh, mesh_of
 from torchspore.engine.tensor import TensorBase
 from torchspore.errors import StrategyRefused
 
-_SAME = frozenset({"_to_copy", "clone", "alias", "detach"})
+_SAME = frozenset({"_to_copy", "clone", "alias", "detach", "mirror"})
 
 
 @dataclass(frozen=True)
@@ -80,6 +80,8 @@ class Spread:
         """Of each call that had one, by MindSpore's name for it."""
         self.parameters: dict[str, tuple[tuple[int, ...], tuple[Any, ...], Shape, bool]] = {}
         """Of each Parameter by name: a device matrix, a tensor map, the shape of the whole, whether it is trained."""
+        self.bases: dict[int, Layout] = {}
+        """By place of the input how a weight lies in the step that the optimizer cuts once more."""
         self.strategy = STORE.get("auto_parallel.dataset_strategy")
         self.strategy_file = saving.file_to_read()
         """Whose strategies take the place of those in the program."""
@@ -127,7 +129,7 @@ class Spread:
     def localized(self, module: torch.fx.GraphModule, lifted: Sequence[Any]) -> LocalGraph:
         """The graph of each device. Raises ValueError for strategies that do not fit each other."""
         module = wide_products.widened(module)
-        texts = [str(node.args[1]) for node in module.graph.nodes if node.target in marking.MARKS]
+        texts = [str(node.args[1]) for node in module.graph.nodes if node.target is marking.laid]
         matrices = [marking.parsed(text)[0] for text in texts]
         cuts = [cut_of(item) for item in lifted]
         matrices += [cut.matrix for cut in cuts if cut is not None]
@@ -136,7 +138,11 @@ class Spread:
         mesh = mesh_of(self.count, dict.fromkeys(matrices))
         holders = [node for node in module.graph.nodes if node.op == "placeholder"]
         layouts = [self._layout(mesh, node, item, cut, count) for node, item, cut, count in zip(holders, lifted, cuts, counts)]
+        stored = self._shared(mesh, holders, lifted, layouts)
+        self.bases = {at: stored[node] for at, node in enumerate(holders) if node in stored}
         layouts = _states(mesh, holders, lifted, layouts)
+        copies = {str(item.name): mesh.count // math.prod((stored.get(node) or layout).counts(mesh))
+                  for node, item, layout in zip(holders, lifted, layouts) if hasattr(item, "name")}
         taken = {}
         for at, (node, item) in enumerate(zip(holders, lifted)):
             if id(item) in self.arguments and cuts[at] is None and not (self.is_cut_by_hand and self._counts(item, item._t.ndim)):
@@ -147,7 +153,38 @@ class Spread:
         def output(place: int, node: Node, layout: Layout, shape: Shape) -> Layout:
             return layout if keeps or node.meta.get("gradient") else whole(len(shape))
 
-        return localizing.localized(module, mesh, layouts, output, bool(STORE.get("auto_parallel.enable_alltoall")), taken)
+        return localizing.localized(module, mesh, layouts, output, _policy(), taken, stored, copies)
+
+    def _shared(
+        self, mesh: Mesh, nodes: Sequence[Node], lifted: Sequence[Any], layouts: list[Layout],
+    ) -> dict[Node, Layout]:
+        """Cuts trained Parameters once more along axis 0 among the devices that hold the same part, as `enable_parallel_optimizer` asks.
+
+        Gives how they lie where they are computed with.
+        """
+        found: dict[Node, Layout] = {}
+        if not STORE.get("auto_parallel.enable_parallel_optimizer"):
+            return found
+        least = int(STORE.get(_CONFIG + "parallel_optimizer_threshold")) * 1024
+        most = int(STORE.get("auto_parallel.optimizer_weight_shard_size"))
+        names = {str(item.name) for item in lifted if hasattr(item, "name")}
+        for at, (node, item, layout) in enumerate(zip(nodes, lifted, layouts)):
+            val = node.meta["val"]
+            if names & set(_owners(str(getattr(item, "name", "")))):
+                continue                                       # state of an optimizer lies as its Parameter
+            if not getattr(item, "requires_grad", False) or not hasattr(item, "name") or getattr(item, "parallel_optimizer", True) is False:
+                continue
+            if cut_of(item) is not None:
+                base = item.__dict__.get("_base")
+                if base is not None:
+                    found[node] = base.layout(mesh)
+                continue
+            part = layout.local(mesh, val.shape)
+            axes = _free(mesh, layout, part[0] if part else 0, most)
+            if axes and math.prod(part) * val.dtype.itemsize >= least:
+                found[node] = layout
+                layouts[at] = Layout(((*layout.cuts[0], *axes), *layout.cuts[1:]))
+        return found
 
     def _tell(self, mesh: Mesh, nodes: Sequence[Node], lifted: Sequence[Any], layouts: Sequence[Layout]) -> None:
         """Notes how the Parameters lie, in the device matrix of the strategy that says so."""
@@ -173,6 +210,29 @@ class Spread:
         return whole(len(shape))
 
 
+_CONFIG = "auto_parallel.parallel_optimizer_config."
+
+
+def _policy() -> localizing.Policy:
+    """What the context says of exchanges."""
+    get = STORE.get
+    again = get("auto_parallel.enable_parallel_optimizer") and get(_CONFIG + "optimizer_level") == "level3"
+    return localizing.Policy(
+        bool(get("auto_parallel.enable_alltoall")), bool(get("auto_parallel.force_fp32_communication")),
+        bool(get("auto_parallel.gradient_fp32_sync")), bool(again),
+    )
+
+
+def _free(mesh: Mesh, layout: Layout, rows: int, most: int) -> tuple[int, ...]:
+    """The axes along which a Parameter is copied, as many as divide its rows and are no more than `most` devices."""
+    found: list[int] = []
+    for axis in range(len(mesh.sizes)):
+        count = mesh.product((*found, axis))
+        if axis not in layout.axes and rows and rows % count == 0 and (most < 0 or count <= most):
+            found.append(axis)
+    return tuple(found)
+
+
 def _matrix(counts: tuple[int, ...], devices: int) -> tuple[int, ...]:
     product = math.prod(counts)
     if devices % product:
@@ -188,7 +248,7 @@ def _wanted(mesh: Mesh, node: Node) -> Layout | None:
 
 def _first_mark(node: Node) -> str | None:
     for user in node.users:
-        if user.target in marking.MARKS:
+        if user.target is marking.laid:
             return str(user.args[1])
         if getattr(user.target, "_opname", "") in _SAME:
             found = _first_mark(user)
@@ -203,13 +263,17 @@ def _states(mesh: Mesh, nodes: Sequence[Node], lifted: Sequence[Any], layouts: l
              for node, item, layout in zip(nodes, lifted, layouts) if hasattr(item, "name") and not layout.is_whole}
     found = []
     for node, item, layout in zip(nodes, lifted, layouts):
-        name = str(getattr(item, "name", ""))
-        while layout.is_whole and "." in name:
-            name = name.split(".", 1)[1]
-            if name in known and known[name][1] == tuple(node.meta["val"].shape):
-                layout = known[name][0]
+        owner = next((name for name in _owners(str(getattr(item, "name", ""))) if name in known), None)
+        if layout.is_whole and owner is not None and known[owner][1] == tuple(node.meta["val"].shape):
+            layout = known[owner][0]
         found.append(layout)
     return found
+
+
+def _owners(name: str) -> list[str]:
+    """The names of Parameters whose state this may be: what is behind each dot."""
+    parts = name.split(".")
+    return [".".join(parts[at:]) for at in range(1, len(parts))]
 
 
 def refused(refusal: Refusal) -> Exception:

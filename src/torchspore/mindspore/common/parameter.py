@@ -9,6 +9,7 @@ from typing import Any
 from torchspore.engine import counters, create, dtypes
 from torchspore.engine import tensor as engine
 from torchspore.engine.memory import counter, holders
+from torchspore.engine.parallel.sliced import Sliced
 from torchspore.engine.tensor import TensorBase, raw, rebind, write
 from torchspore.mindspore.common.tensor import Tensor, _kept, check_device
 
@@ -133,6 +134,9 @@ class Parameter(Tensor):
             raise TypeError(f"Parameter {self.name!r}: set_data(slice_shape={slice_shape!r}): expected a bool.")
         source = raw(data) if isinstance(data, TensorBase) else create.from_data(data)
         source = source.to(self._t.dtype)
+        if isinstance(self._t, Sliced) and source.shape == self._t.shape:
+            write(self, source)
+            return self
         if source.shape == self._t.shape and engine.frame() is not None:
             write(self, source)
         else:

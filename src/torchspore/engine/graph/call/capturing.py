@@ -136,7 +136,8 @@ def _graph(
 ) -> Graph:
     """Captures the call and compiles what was captured; saves the stages where `save_graphs` says so. Raises Refusal."""
     waits_for = f"{user_line()}: {name_of(owner)} is being compiled at {entry.settings.level}; this happens once for these shapes."
-    with log.waiting(waits_for), opening.recorded(name_of(owner), entry.settings.told()), provenance.kept(entry.settings.debug):
+    keeps = entry.settings.debug or entry.settings.is_split
+    with log.waiting(waits_for), opening.recorded(name_of(owner), entry.settings.told()), provenance.kept(keeps):
         return _made(owner, entry, function, args, kwargs, flat)
 
 
@@ -189,7 +190,7 @@ def _captured(
         made.numbers = numbers.attributes
         made.is_piece = getattr(owner, "is_piece", False)
         if entry.settings.is_split:
-            from torchspore.engine.shard import spread
+            from torchspore.engine.shard import calls, spread  # noqa: F401  calls: gradients inside go through it
 
             made.spread = spread.Spread(list(engine.tensors((args, kwargs))))
         made.axes = table.open_axes(owner, args) if entry.is_open and not entry.settings.is_split else table.NO_AXES

@@ -25,6 +25,7 @@ from torchspore.engine.graph.fx.inputs import new_input
 from torchspore.engine.graph.refusal import Kind, Refusal
 from torchspore.engine.graph.report import provenance, stages
 from torchspore.engine.number import Number, is_large
+from torchspore.engine.parallel.sliced import Sliced
 from torchspore.engine.private import (
     FakeTensor,
     current_trace,
@@ -93,10 +94,18 @@ class Capture(Frame):
         t = tensor._t
         if self._is_mine(t):
             return t
+        if isinstance(t, Sliced):
+            return self._gathered(t)
         place = self._places.get(id(tensor))
         if place is None:
             place = self._places[id(tensor)] = self._lift(tensor, t)
         return self._fakes[place]
+
+    def _gathered(self, weight: Sliced) -> torch.Tensor:
+        """All rows of a weight that processes share; gathered anew at each look, because the own ones may have been written to."""
+        from torchspore.engine.comm import collectives
+
+        return collectives.all_gather(self.resolve(weight.own), weight.share.group)
 
     def measured(self, tensor: TensorBase) -> torch.Tensor:
         return self.resolve(tensor) if self.spread is not None or id(tensor) in self.axes else tensor._t
@@ -157,9 +166,14 @@ class Capture(Frame):
 
     def write(self, tensor: TensorBase, value: torch.Tensor) -> None:
         with torch.no_grad():
+            if isinstance(tensor._t, Sliced):
+                self.resolve(tensor._t.own).copy_(tensor._t.share.of(value))
+                return
             self.resolve(tensor).copy_(value)
 
     def modify(self, tensor: TensorBase, change: Callable[[torch.Tensor], Any]) -> None:
+        if isinstance(tensor._t, Sliced):
+            raise Refusal("writes in place into a weight that processes share", kind=Kind.OTHER)
         change(self.resolve(tensor))
 
     def rebind(self, tensor: TensorBase, t: torch.Tensor) -> None:

@@ -22,7 +22,8 @@ class _AdaSum(Cell):
             raise TypeError(message(f"{type(self).__name__}({short(optimizer)})", f"an optimizer, got {type(optimizer).__name__}"))
         if setting.is_shared():
             raise RuntimeError(message(
-                f"{type(self).__name__} over {setting.processes()} processes", "one process: the adaptive sum of several is not in torchspore",
+                f"{type(self).__name__} over {setting.processes()} processes",
+                "one process: the adaptive sum of several is not in torchspore",
                 hint="train with the optimizer itself, and gradients_mean=True",
             ))
         self.optimizer = optimizer

@@ -77,6 +77,7 @@ class Optimizer(Cell):
         self._parameters = self.parameters
         self._shares = shares.of(name, ordered, self._refuses_rows())
         self.use_parallel = bool(self._shares)
+        shares.cut_weights(ordered, self._shares)
         self.groups = [self._group(name, g, places, own, weight_decay) for g, places, own in zip(given, placed, rates) if places]
         if groups is None:
             self._split_decay(weight_decay)
@@ -162,10 +163,11 @@ class Optimizer(Cell):
             raise ValueError(f"{type(self).__name__}: expected {len(self.parameters)} gradients, one for each Parameter, got {len(found)}.")
         groups = [part for whole in self.groups for part in self._parted(whole, found)]
         for group in [part for whole in groups for part in states.parted(self, whole)]:
-            parameters, own = [raw(self.parameters[i]) for i in group.places], [found[i] for i in group.places]
-            cut = shares.Update(parameters, own, [self._shares[i] for i in group.places]) if self._shares else None
+            whole, own = [self.parameters[i] for i in group.places], [found[i] for i in group.places]
+            cut = shares.Update(whole, own, [self._shares[i] for i in group.places]) if self._shares else None
             if cut is not None:
-                parameters, own = cut.parameters, cut.gradients
+                own = cut.gradients
+            parameters = [raw(p) for p in whole] if cut is None else cut.parameters
             own = optim.scaled(own, self.loss_scale)
             decay = raw(group.decay(self.global_step)).reshape(()) if isinstance(group.decay, Cell) else float(group.decay)
             if coupled and group.decays:

@@ -1,0 +1,83 @@
+"""One process of `torchspore workers` or `torchspore msrun`: not a command, it runs a program as `torchspore run` does."""
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import signal
+import sys
+import time
+
+_DIES_WITH_PARENT = 1
+
+
+def main(words: list[str]) -> int:
+    """Sets this process up as the launcher wants it and runs the program; gives the exit code."""
+    _stay_below(int(os.environ.get("TORCHSPORE_LAUNCHER", "0")))
+    with open(os.environ["TORCHSPORE_WORKER_PIDS"], "a") as file:
+        file.write(f"{os.getpid()}\n")
+    log = os.open(os.environ["TORCHSPORE_WORKER_LOG"], os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+    os.dup2(log, 1)
+    os.dup2(log, 2)
+    cores = os.environ.get("TORCHSPORE_WORKER_CORES")
+    if cores:
+        os.sched_setaffinity(0, cores_of(cores))
+    _also_as_mindspore()
+    from torchspore.cli import run
+
+    code = run.run(words)
+    if code:
+        _keep_error()
+    return code
+
+
+def _stay_below(launcher: int) -> None:
+    """Ends this process with the launcher, also where that is killed."""
+    if launcher and sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_DIES_WITH_PARENT, signal.SIGKILL)
+        if os.getppid() != launcher:                        # it was gone before
+            os._exit(1)
+
+
+def cores_of(text: str) -> set[int]:
+    """The cores that '0-3,8' names. Raises ValueError."""
+    found: set[int] = set()
+    for part in text.split(","):
+        first, dash, last = part.partition("-")
+        found.update(range(int(first), int(last if dash else first) + 1))
+    return found
+
+
+def _also_as_mindspore() -> None:
+    """The variables that programs read under MindSpore's msrun, and a share of the cores where nothing else is said."""
+    environment = os.environ
+    for ours, theirs in (
+        ("RANK_ID", "RANK"), ("MS_NODE_ID", "RANK"), ("RANK_SIZE", "WORLD_SIZE"), ("MS_WORKER_NUM", "WORLD_SIZE"),
+        ("MS_SCHED_HOST", "MASTER_ADDR"), ("MS_SCHED_PORT", "MASTER_PORT"), ("DEVICE_ID", "LOCAL_RANK"),
+    ):
+        environment[ours] = environment[theirs]
+    environment["MS_ROLE"] = "MS_WORKER"
+    if "OMP_NUM_THREADS" not in environment or environment.get("TORCHELASTIC_RUN_ID"):
+        share = len(os.sched_getaffinity(0)) // int(environment["LOCAL_WORLD_SIZE"])
+        environment["OMP_NUM_THREADS"] = str(max(1, share)) if not environment.get("TORCHSPORE_WORKER_CORES") else str(
+            len(os.sched_getaffinity(0)))
+
+
+def _keep_error() -> None:
+    """Leaves what ended the program where the launcher looks for it: the last line of the error, and when it was."""
+    from torchspore.cli import program
+
+    error = program.last_error
+    path = os.environ.get("TORCHELASTIC_ERROR_FILE")
+    if error is None or not path:
+        return
+    where = program._last_line(error.__traceback__)
+    text = str(error)
+    said = text if where is None or text.startswith(str(where).rsplit(":", 1)[0]) else f"{where}: {text}"
+    message = {"message": f"{type(error).__name__}: {said}", "extraInfo": {"timestamp": str(int(time.time()))}}
+    with open(path, "w") as file:
+        json.dump({"message": message}, file)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,70 @@
+"""What came of the options of parallel execution when a graph was split."""
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+from torchspore.context import effects
+from torchspore.context.effects import Outcome
+from torchspore.context.store import DEFAULT, STORE
+from torchspore.engine.shard import devices
+
+_IN = "auto_parallel."
+_KINDS = {
+    devices.RANKS: "processes", devices.SIMULATED: "ranks in this process", devices.PLANNED: "devices, for a plan that nothing runs",
+}
+
+
+def told(split: Any) -> None:
+    """Reports the options that a split looks at."""
+    local, spread = split.local, split.spread
+    count, kinds = local.mesh.count, Counter(step.kind for placed in local.placed for step, _ in placed.steps)
+    sent = sum(step.sent for placed in local.placed for step, _ in placed.steps)
+    shown = ", ".join(f"{number} {kind}" for kind, number in sorted(kinds.items())) or "nothing is exchanged"
+    mode = str(STORE.get(_IN + "parallel_mode"))
+    grid = " x ".join(map(str, local.mesh.sizes))
+    _report("parallel_mode", f"split over {count} {_KINDS[split.kind]}, a grid of {grid}: {shown}; {sent:,} bytes received by each")
+    if mode == "auto_parallel":
+        effects.note("distribution", "auto_parallel: strategies spread from the operators that have one; a search is not built yet")
+    _report("device_num", f"graphs are split over {count}")
+    own = "each process gives its own part of the batch" if spread.is_cut_by_hand else "the batch is given whole and cut"
+    is_whole = STORE.get(_IN + "dataset_strategy") == "full_batch"
+    for name in ("dataset_strategy", "full_batch"):
+        _report(name, "each device is given the whole batch and takes its part" if is_whole else own)
+    _either("enable_alltoall", f"{kinds.get('all_to_all', 0)} all_to_all", "layouts change by gathering and cutting")
+    _either("gradients_mean", "gradients are divided by the devices that hold the same part", "gradients are those of one device")
+    _either("gradient_fp32_sync", "terms of gradients of half precision are summed in float32", "they are summed in their own dtype")
+    _either("force_fp32_communication", "all terms of half precision are summed in float32", "they are summed in their own dtype")
+    _shares(split)
+    _missing(local)
+
+
+def _shares(split: Any) -> None:
+    """What `enable_parallel_optimizer` and its details came to."""
+    if not STORE.get(_IN + "enable_parallel_optimizer"):
+        return
+    outcome = Outcome.applied(f"{len(split.spread.bases)} Parameters are cut once more, with their optimizer's state")
+    config = _IN + "parallel_optimizer_config."
+    for name in (_IN + "enable_parallel_optimizer", config + "parallel_optimizer_threshold", config + "optimizer_level",
+                 config + "gradient_accumulation_shard", _IN + "optimizer_weight_shard_size"):
+        effects.report(name, outcome)
+
+
+def _missing(local: Any) -> None:
+    """Names the operators that no rule splits."""
+    for placed in local.placed:
+        if not placed.has_rule:
+            sent = sum(step.sent for step, _ in placed.steps)
+            name = placed.node.meta.get("called") or placed.node.target
+            line = placed.node.meta.get("line", "")
+            effects.note("distribution", f"{line} {name}: no rule splits it, each device runs it whole; {sent:,} bytes")
+
+
+def _either(name: str, yes: str, no: str) -> None:
+    _report(name, yes if STORE.get(_IN + name) else no)
+
+
+def _report(name: str, text: str) -> None:
+    """Reports an option that acts: the mode, and what the program has set."""
+    if name in ("parallel_mode", "device_num") or STORE.source(_IN + name)[0] != DEFAULT:
+        effects.report(_IN + name, Outcome.applied(text))
