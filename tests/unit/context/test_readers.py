@@ -68,7 +68,24 @@ def share_out():
     fusion.rule("allgather"), fusion.rule("reducescatter")
     ms.reset_auto_parallel_context()
 
+def split():
+    from mindspore.common.api import _cell_graph_executor
+    class Product(nn.Cell):
+        def __init__(self):
+            super().__init__()
+            self.product, self.w = ops.MatMul().shard(((1, 2), (2, 1))), ms.Parameter(ops.ones((4, 2)), "w")
+        def construct(self, x):
+            return self.product(x, self.w)
+    ms.set_context(mode=0)
+    ms.set_auto_parallel_context(parallel_mode="semi_auto_parallel", device_num=2, dataset_strategy="full_batch",
+                                 strategy_ckpt_save_file="s.json", group_ckpt_save_file="groups.pb")
+    _cell_graph_executor.compile(Product(), ops.ones((2, 4)))
+    ms.set_auto_parallel_context(strategy_ckpt_load_file="s.json")
+    _cell_graph_executor.compile(Product(), ops.ones((2, 4)))
+    ms.reset_auto_parallel_context()
+
 share_out()
+split()
 open("config.json", "w").write('{"rdr": {"enable": false}}')
 for given in ({"mode": 1}, {"mode": 0}, {"save_graphs": 1, "save_graphs_path": "saved"}, {"save_graphs": 0, "aoe_tune_mode": "offline"},
               {"aoe_tune_mode": "online", "graph_kernel_flags": "--opt_level=2 --dump_as_text=true --path=x.json"},

@@ -70,9 +70,9 @@ def test_a_compilation_takes_the_strategies_of_a_file(tmp_path: Path) -> None:
     path = str(tmp_path / "s.json")
     compiled(((1, 8), (8, 1)), strategy_ckpt_save_file=path)
     ms.reset_auto_parallel_context()
-    assert compiled(strategy_ckpt_load_file=path).parameter_layout_dict["w"][:2] == [[8], [0, -1]]
+    assert compiled(strategy_ckpt_load_file=path).parameter_layout_dict["w"][:2] == ([8], [0, -1])
     ms.reset_auto_parallel_context()
-    assert compiled().parameter_layout_dict["w"][:2] == [[2, 4], [0, -1]]
+    assert compiled().parameter_layout_dict["w"][:2] == ([2, 4], [0, -1])
 
 
 def test_a_graph_is_compiled_anew_for_another_file(tmp_path: Path) -> None:
@@ -82,7 +82,7 @@ def test_a_graph_is_compiled_anew_for_another_file(tmp_path: Path) -> None:
     net = compiled()
     ms.set_auto_parallel_context(strategy_ckpt_load_file=path)
     _cell_graph_executor.compile(net, X)
-    assert net.parameter_layout_dict["w"][:2] == [[8], [0, -1]]
+    assert net.parameter_layout_dict["w"][:2] == ([8], [0, -1])
 
 
 @pytest.mark.parametrize("contents", [None, "nonsense"])
@@ -99,3 +99,12 @@ def test_a_compilation_writes_groups_and_who_holds_the_same(tmp_path: Path) -> N
     found = strategy_file.groups(tmp_path / "g.pb")
     assert [0, 1, 4, 5] in found.values()
     assert ms.restore_group_info_list(str(tmp_path / "g.pb")) == [0, 1, 4, 5]
+
+
+def test_the_layout_of_a_parameter_is_told_as_mindspore_tells_it() -> None:
+    grid = Layout((2, 2, 2), ("x", "y", "z"))
+    net = compiled((grid("x", "None"), grid("None", ("z", "y"))))
+    assert net.parameter_layout_dict["w"] == (
+        [2, 2, 2], [-1, 0, 1], [32, 4], 0, True, "", [32, 16], [32, 1, 4], False, False, 0, 0,
+    )
+    assert _cell_graph_executor._get_shard_strategy(net) == {"MatMul_w": []}

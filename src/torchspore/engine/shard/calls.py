@@ -45,9 +45,10 @@ def laid_out(primitive: Any, call: Callable[..., Any], args: tuple[Any, ...], kw
         return call(*args, **kwargs)
     tensors = [leaf for leaf in tree.leaves((args, kwargs)) if isinstance(leaf, TensorBase)]
     try:
-        strategy = saving.loaded(capture.spread.named(primitive.name, tensors)) or primitive.attrs["in_strategy"]
+        found = saving.loaded(capture.spread.strategy_file, capture.spread.named(primitive.name, tensors))
     except ValueError as error:
         raise Final(f"{user_line()}: {error}") from None
+    strategy = found or primitive.attrs["in_strategy"]
     fitting = _fitting(primitive, args, kwargs, strategy, capture.spread.count)
     if fitting is None:
         effects.note("distribution", f"{user_line()}: {primitive.name} has no rule for strategies: its layouts follow those of its inputs")

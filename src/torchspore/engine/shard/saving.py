@@ -66,12 +66,16 @@ def _same(spread: Spread) -> list[int]:
     return sorted(found)
 
 
-def loaded(name: str) -> tuple[Any, ...] | None:
-    """The strategy that the context's file has for an operator, by the name that such files give it; None where it has none.
+def file_to_read() -> str:
+    """The strategy file that the context names; '' for none."""
+    return str(STORE.get(f"{_FILES}.load_file"))
+
+
+def loaded(path: str, name: str) -> tuple[Any, ...] | None:
+    """The strategy that a file has for an operator, by the name that such files give it; None where it has none.
 
     Raises ValueError where the file is no strategy file or not there.
     """
-    path = str(STORE.get(f"{_FILES}.load_file"))
     if not path:
         return None
     try:

@@ -12,7 +12,7 @@ from torch.fx.node import Node
 from torchspore.base.text import message
 from torchspore.context.store import STORE
 from torchspore.engine.graph.refusal import Refusal
-from torchspore.engine.shard import devices, localizing, marking, wide_products
+from torchspore.engine.shard import devices, localizing, marking, saving, wide_products
 from torchspore.engine.shard.layout import Layout, Shape, by_counts, from_matrix, whole
 from torchspore.engine.shard.localizing import LocalGraph
 from torchspore.engine.shard.mesh import Mesh, mesh_of
@@ -83,6 +83,8 @@ class Spread:
         self.bases: dict[int, Layout] = {}
         """By place of the input how a weight lies in the step that the optimizer cuts once more."""
         self.strategy = STORE.get("auto_parallel.dataset_strategy")
+        self.strategy_file = saving.file_to_read()
+        """Whose strategies take the place of those in the program."""
         self.is_cut_by_hand = self.kind == devices.RANKS
         """Whether each process is given its own part of the batch; where one process stands for all it is given the whole."""
 

@@ -64,7 +64,7 @@ class CellFacts:
     def parameter_layout_dict(self) -> dict[str, Any]:
         """How each Parameter is cut among devices, by name, once a graph was split.
 
-        A list of the device matrix, the tensor map, the shape of a part, 0, True and the group that shares it: '' here.
+        A tuple of the device matrix, the tensor map, the shape of a part and nine more, as `engine.shard.splits` says.
         """
         own: dict[str, Any] = self.__dict__.setdefault("_parameter_layout_dict", {})
         return own or splits.layouts(dispatch.graphs(self))
