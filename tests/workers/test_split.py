@@ -37,3 +37,74 @@ def test_processes_train_as_one(name: str, data: int, model: int, workers: Any) 
     elif name == "gpt":
         assert {"table", "moments.table", "blocks.0.up.weight", "moments.blocks.0.up.weight", "blocks.1.down.weight"} <= cut
         assert "blocks.0.down.bias" not in cut
+
+
+def _functional(folder: str, seed: int, mean: bool) -> tuple[list[float], tuple[int, ...], dict[str, Any], float, float]:
+    import mindspore as ms
+    from mindspore import Tensor, nn
+    from mindspore.communication import get_rank, init
+    from mindspore.ops import operations as P
+
+    init()
+    ms.set_context(mode=ms.GRAPH_MODE)
+    ms.set_seed(seed + get_rank())
+    ms.set_auto_parallel_context(parallel_mode="semi_auto_parallel", dataset_strategy="full_batch", gradients_mean=mean)
+
+    class Net(nn.Cell):
+        def __init__(self) -> None:
+            super().__init__()
+            self.one, self.other = (ms.Parameter(ms.ops.randn(shape), name=name) for shape, name in (((16, 32), "one"), ((32, 8), "other")))
+            self.first, self.second = P.MatMul().shard(((1, 1), (1, 2))), P.MatMul().shard(((1, 2), (2, 1)))
+
+        def construct(self, x: Any) -> Any:
+            return self.second(ms.ops.relu(self.first(x, self.one)), self.other)
+
+    net, loss = Net(), nn.CrossEntropyLoss()
+    optimizer = nn.Adam(net.trainable_params(), 1e-2)
+    gradients = ms.value_and_grad(lambda x, y: loss(net(x), y), None, optimizer.parameters)
+    source = np.random.default_rng(0)
+    x, y = Tensor(source.standard_normal((8, 16)).astype(np.float32)), Tensor(source.integers(0, 8, 8).astype(np.int32))
+    losses = []
+    for _ in range(3):
+        value, found = gradients(x, y)
+        optimizer(found)
+        losses.append(float(value.asnumpy()))
+    before = float(net(x).asnumpy().sum())
+    ms.save_checkpoint(net, f"{folder}/{get_rank()}.ckpt")
+    saved = ms.load_checkpoint(f"{folder}/{get_rank()}.ckpt")
+    net.one.set_data(Tensor(np.zeros((16, 32), np.float32)))
+    ms.load_param_into_net(net, saved)
+    return losses, tuple(net.one.shape), {name: value.asnumpy() for name, value in saved.items()}, before, float(net(x).asnumpy().sum())
+
+
+def test_functions_checkpoints_and_unequal_seeds(tmp_path: Any, workers: Any) -> None:
+    one, other = workers(2, _functional, str(tmp_path), 1, False)
+    np.testing.assert_allclose(one[0], other[0], rtol=1e-6)
+    assert one[1] == other[1] == (16, 16)                                # each holds half of the columns
+    for name, shape in (("one", (16, 32)), ("other", (32, 8))):          # and saves all of them
+        assert one[2][name].shape == shape
+        np.testing.assert_array_equal(one[2][name], other[2][name])
+    assert one[3] == one[4] == other[3] == other[4]
+
+
+def _in_pynative() -> str:
+    import mindspore as ms
+    from mindspore import Tensor, nn
+    from mindspore.communication import init
+
+    init()
+    ms.set_context(mode=ms.PYNATIVE_MODE)
+    ms.set_auto_parallel_context(parallel_mode="semi_auto_parallel")
+    net = nn.Dense(2, 2)
+    step = nn.TrainOneStepCell(nn.WithLossCell(net, nn.MSELoss()), nn.SGD(net.trainable_params()))
+    try:
+        step(Tensor(np.ones((2, 2), np.float32)), Tensor(np.ones((2, 2), np.float32)))
+    except RuntimeError as error:
+        return str(error)
+    return "it ran"
+
+
+def test_pynative_mode_does_not_split(workers: Any) -> None:
+    found = workers(2, _in_pynative)
+    assert found[0] == found[1]
+    assert found[0].startswith("PYNATIVE_MODE with parallel_mode='semi_auto_parallel': expected GRAPH_MODE: operators are split in a graph.")

@@ -42,6 +42,25 @@ def test_optimizers(optimizer: str, monkeypatch: pytest.MonkeyPatch) -> None:
     compared(monkeypatch, "gpt", 2, 2, optimizer)
 
 
+def test_the_optimizer_cuts_weights_once_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    config = {"parallel_optimizer_threshold": 0, "optimizer_level": "level3"}
+    compared(monkeypatch, "gpt", 2, 2, "adam", enable_parallel_optimizer=True, parallel_optimizer_config=config)
+
+
+def test_gradients_mean_divides_by_the_devices_that_hold_the_same_part(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TORCHSPORE_SIMULATE", "4")
+    weights = []
+    for mean in (False, True):
+        ms.set_auto_parallel_context(parallel_mode="semi_auto_parallel", dataset_strategy="full_batch", gradients_mean=mean)
+        _, step = trained("gpt", 2, 2, "sgd", steps=1)
+        weights.append({p.name: p.asnumpy().copy() for p in step.trainable_params()})
+        ms.reset_auto_parallel_context()
+    _, start = trained("gpt", 2, 2, "sgd", steps=0)
+    for name, copies in (("blocks.0.up.weight", 2), ("blocks.0.down.bias", 4), ("table", 2)):
+        before = next(p for p in start.trainable_params() if p.name == name).asnumpy()
+        np.testing.assert_allclose(weights[0][name] - before, (weights[1][name] - before) * copies, rtol=2e-3, atol=1e-6, err_msg=name)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("optimizer", ["sgd", "momentum", "adam", "adamw", "lamb"])
 @pytest.mark.parametrize(("data", "model"), [(1, 2), (2, 1), (4, 1), (1, 4), (2, 2), (4, 2), (8, 1)])

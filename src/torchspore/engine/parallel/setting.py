@@ -52,11 +52,7 @@ def is_shared() -> bool:
 
 def check() -> None:
     """Raises RuntimeError where `device_num` or `global_rank` was set to something else than the processes that there are."""
-    if mode() in SPLIT and processes() > 1 and not STORE.graph_mode:
-        raise RuntimeError(message(
-            f"PYNATIVE_MODE with parallel_mode={mode()!r}", "GRAPH_MODE: operators are split in a graph",
-            hint="write set_context(mode=GRAPH_MODE), or put the step into a function under @mindspore.jit and wrap that in AutoParallel",
-        ))
+    check_mode()
     if mode() not in ALIKE:
         return
     rank = groups.rank() if groups.is_started() else 0
@@ -66,3 +62,12 @@ def check() -> None:
             raise RuntimeError(message(
                 f"set_auto_parallel_context({name}={STORE.get(_IN + name)}) in {mode()!r}", f"{found}, the {what}", hint=hint,
             ))
+
+
+def check_mode() -> None:
+    """Raises RuntimeError where operators are to be split and nothing is a graph."""
+    if mode() in SPLIT and processes() > 1 and not STORE.graph_mode:
+        raise RuntimeError(message(
+            f"PYNATIVE_MODE with parallel_mode={mode()!r}", "GRAPH_MODE: operators are split in a graph",
+            hint="write set_context(mode=GRAPH_MODE), or put the step into a function under @mindspore.jit and wrap that in AutoParallel",
+        ))

@@ -14,6 +14,10 @@ from torchspore.engine.graph.fx.aliasing import owners
 from torchspore.engine.shard.redistribution import CUT
 
 
+_MARKS = ("laid", "mirror", "mirrored", "detach", "clone")
+"""What is no operator of the program's."""
+
+
 @dataclass(frozen=True)
 class Machine:
     """The assumed speed of exchanges; said beside every prediction."""
@@ -73,10 +77,14 @@ def rows(split: Any, machine: Machine) -> list[Row]:
                 before.seconds + seconds, before.has_rule and placed.has_rule,
             )
         else:
-            row = Row(title, str(meta.get(marks.LINE) or ""), told, kinds, sent, seconds, placed.has_rule)
+            row = Row(title, _line(meta), told, kinds, sent, seconds, placed.has_rule)
         found.append(row)
         last = key
     return found
+
+
+def _line(meta: Any) -> str:
+    return str(meta.get(marks.LINE) or "").rpartition("/")[2]
 
 
 def memory(split: Any) -> Memory:
@@ -127,7 +135,7 @@ def text(split: Any, machine: Machine) -> Iterator[str]:
     yield ""
     heads = ("operator", "split", "exchanges", "bytes received", "seconds", "line")
     table = [(row.operator + ("" if row.has_rule else " (whole)"), row.split, row.exchanges, f"{row.bytes:,}", f"{row.seconds:.6f}", row.line)
-             for row in found if row.exchanges or "(1" not in row.split[:2]]
+             for row in found if row.exchanges or not row.operator.endswith(_MARKS)]
     widths = [min(48, max(len(line[at]) for line in (heads, *table))) for at in range(len(heads))]
     for line in (heads, *table):
         yield "  ".join(cell[:48].ljust(width) for cell, width in zip(line, widths)).rstrip()

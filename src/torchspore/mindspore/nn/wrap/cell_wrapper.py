@@ -165,6 +165,7 @@ class TrainOneStepCell(Cell):
 
     def _begin(self) -> None:
         """Before the first step in PYNATIVE_MODE, has the Parameters of process 0 sent to all, where the context says so."""
+        setting.check_mode()
         if self.reducer_flag:
             starting.begin(self.get_parameters())
 

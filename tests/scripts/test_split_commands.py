@@ -1,0 +1,76 @@
+"""`torchspore run --simulate` and `torchspore plan`, from the command line."""
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+PROGRAM = """
+import numpy as np
+import mindspore as ms
+from mindspore import Tensor, nn
+from mindspore.communication import get_group_size, init
+from mindspore.ops import operations as P
+
+init()
+ms.set_seed(1)
+ms.set_context(mode=ms.GRAPH_MODE)
+ms.set_auto_parallel_context(parallel_mode="semi_auto_parallel", dataset_strategy="full_batch")
+print("group of", get_group_size())
+
+
+class Net(nn.Cell):
+    def __init__(self):
+        super().__init__()
+        self.weight = ms.Parameter(Tensor(np.ones((8, 8), np.float32)), name="weight")
+        self.product = P.MatMul().shard(((2, 4), (FOUR, 1)))
+
+    def construct(self, x):
+        return self.product(x, self.weight)
+
+
+net = Net()
+print("sum", float(net(Tensor(np.arange(64).reshape(8, 8).astype(np.float32))).asnumpy().sum()))
+print("cut", net.parameter_layout_dict)
+"""
+
+
+def ran(tmp_path: Path, *words: str, four: int = 4) -> subprocess.CompletedProcess[str]:
+    path = tmp_path / "program.py"
+    path.write_text(PROGRAM.replace("FOUR", str(four)))
+    command = [sys.executable, "-m", "torchspore", *words, str(path)]
+    return subprocess.run(command, capture_output=True, text=True, timeout=120, env={**os.environ, "PYTHONUNBUFFERED": "1"})
+
+
+def test_one_process_stands_for_eight(tmp_path: Path) -> None:
+    found = ran(tmp_path, "run", "--simulate", "8")
+    assert found.returncode == 0, found.stderr
+    *told, layouts = found.stdout.splitlines()
+    assert told == ["group of 8", "sum 16128.0"]
+    assert layouts.startswith("cut {'weight': ([2, 4], [0, -1], [2, 8], ")
+
+
+def test_a_strategy_that_does_not_fit_is_named_with_its_line(tmp_path: Path) -> None:
+    found = ran(tmp_path, "run", "--simulate", "8", four=2)
+    assert found.returncode == 1
+    assert "program.py:22: MatMul of shapes (8, 8), (8, 8) with in_strategy ((2, 4), (2, 1)) on 8 devices: expected 4" in found.stderr
+
+
+def test_plan(tmp_path: Path) -> None:
+    found = ran(tmp_path, "plan", "--devices", "8")
+    assert found.returncode == 0, found.stderr
+    lines = found.stdout.splitlines()
+    assert lines[:2] == ["group of 8", "8 devices, a grid of 2 x 4"]
+    product, sums = (next(line for line in lines if text in line) for text in ("MatMul", "all_reduce over 4"))
+    assert "(2, 1) sum over 4" in product and "program.py:22" in product and "program.py:22" in sums
+    assert lines[-1].startswith("memory of a device: 704 bytes: parameters 64, ")
+
+
+def test_plan_of_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "alone.py"
+    path.write_text("print('alone')")
+    command = [sys.executable, "-m", "torchspore", "plan", str(path)]
+    found = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    assert (found.returncode, found.stdout) == (1, "alone\n")
+    assert found.stderr.startswith("The program ended, and no call of it was split.")
