@@ -8,5 +8,6 @@
 | `overlap` | the same while the backward pass still runs (PyNative) |
 | `starting` | parameters of process 0 for all, before the first step |
 | `shares` | the optimizer's state, gradients and weights cut among the processes |
+| `sliced` | a weight that is whole only while it is used |
 | `effects` | what `explain` says of the options |
 """

@@ -117,9 +117,3 @@ def of(weights: Sequence[TensorBase]) -> Ahead | None:
     if found is not None and ahead is None:
         del _reducers[tuple(map(id, weights))]
     return ahead
-
-
-def forget() -> None:
-    """Forgets all reducers: the processes have parted."""
-    _reducers.clear()
-    grad.watcher = None

@@ -14,6 +14,8 @@ from torchspore.engine.parallel.gradients import is_traced
 
 _sent: weakref.WeakValueDictionary[int, Any] = weakref.WeakValueDictionary()
 """The Parameters that have been sent, by their ids."""
+_store: Any = None
+"""What the processes met at when they were sent."""
 _LARGEST = 64 << 20
 """Bytes of a message."""
 _NAME = "parameter_broadcast"
@@ -31,6 +33,7 @@ def begin(parameters: Iterable[Any]) -> None:
         where = "there is one process" if setting.processes() == 1 else f"{setting.mode()!r} takes equal seeds instead"
         effects.tell(_NAME, Outcome.no_effect(where))
         return
+    _forget_others()
     left = [p for p in parameters if id(p) not in _sent and not getattr(p, "layerwise_parallel", False)]
     if not left:
         return
@@ -67,6 +70,11 @@ def _send(values: list[torch.Tensor]) -> None:
             t.copy_(part.view(t.shape))
 
 
-def forget() -> None:
-    """Forgets what was sent: the processes have parted."""
-    _sent.clear()
+def _forget_others() -> None:
+    """Forgets what was sent to processes that have parted since."""
+    from torchspore.engine.comm import groups
+
+    global _store
+    if _store is not groups.store():
+        _store = groups.store()
+        _sent.clear()
