@@ -22,7 +22,8 @@ import numpy as np
 from mindspore import Tensor, communication, ops
 communication.init()
 rank = communication.get_rank()
-print("sum", ops.AllReduce()(Tensor(np.ones(2, np.float32) * (rank + 1))).asnumpy().tolist(), os.environ["RANK_ID"], sys.argv[1:], flush=True)
+total = ops.AllReduce()(Tensor(np.ones(2, np.float32) * (rank + 1)))
+print("sum", total.asnumpy().tolist(), os.environ["RANK_ID"], sys.argv[1:], flush=True)
 open(f"{rank}.started", "w").write(str(os.getpid()))
 kept = os.path.exists("checkpoint")
 if "fail" in sys.argv and rank == 1 and not kept:
@@ -39,8 +40,8 @@ print("again", ops.AllReduce()(Tensor([1.0])).asnumpy().tolist(), flush=True)
 def _start(folder: Path, *words: str) -> subprocess.Popen[str]:
     (folder / "train.py").write_text(PROGRAM)
     return subprocess.Popen(
-        [sys.executable, "-m", "torchspore", *words], cwd=folder, env=environment(), text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-        start_new_session=True,
+        [sys.executable, "-m", "torchspore", *words], cwd=folder, env=environment(), text=True, stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE, start_new_session=True,
     )
 
 
@@ -72,7 +73,7 @@ def test_the_first_failure_is_said_first_and_a_restart_goes_on(tmp_path: Path) -
     process = _start(tmp_path, "workers", "-n", "2", "--log-dir", "logs", "train.py", "fail")
     _, err = process.communicate(timeout=120)
     assert process.returncode == 1
-    assert re.search(r"^torchspore workers: rank 1 failed first: ValueError: train\.py:12: no good$", err, re.MULTILINE), err
+    assert re.search(r"^torchspore workers: rank 1 failed first: ValueError: train\.py:13: no good$", err, re.MULTILINE), err
     os.remove(tmp_path / "checkpoint")
     process = _start(tmp_path, "workers", "-n", "2", "--max-restarts", "1", "--log-dir", "logs", "train.py", "fail")
     out, err = process.communicate(timeout=120)
@@ -83,7 +84,7 @@ def test_the_first_failure_is_said_first_and_a_restart_goes_on(tmp_path: Path) -
 @pytest.mark.slow
 def test_a_killed_worker(tmp_path: Path) -> None:
     process = _start(tmp_path, "msrun", "--worker_num=2", "--local_worker_num=2", "--join=True", "--master_port=8131", "train.py", "kill")
-    out, err = process.communicate(timeout=120)
+    _, err = process.communicate(timeout=120)
     assert process.returncode == 137 and "rank 1 failed first: killed by SIGKILL" in err, err
     assert not _alive(tmp_path) and "when rank 1 is gone" in (tmp_path / "worker_0.log").read_text()
 

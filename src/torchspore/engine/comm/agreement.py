@@ -25,7 +25,8 @@ _OWN = ("global_rank", "file", "path", "strategy_ckpt")
 
 def facts() -> dict[str, str]:
     """What must be the same in all processes, by the name that a person knows it by."""
-    found = {"torchspore": sys.modules["torchspore"].__version__, "torch": torch.__version__, "the program": _program()}
+    own = str(getattr(sys.modules["torchspore"], "__version__", ""))
+    found = {"torchspore": own, "torch": torch.__version__, "the program": _program()}
     for key, option in OPTIONS.items():
         if option.api == "auto_parallel" and key.count(".") == 1 and not any(word in option.name for word in _OWN):
             found[f"set_auto_parallel_context({option.name})"] = short(STORE.get(key))

@@ -16,6 +16,7 @@ from torchspore.base.text import message, one_of
 from torchspore.engine.comm import groups, operators
 from torchspore.engine.comm.groups import Group
 from torchspore.engine.comm.operators import UNKNOWN_TO_GLOO, waited
+from torchspore.engine.private import in_transform
 
 KINDS = {"sum": "sum", "max": "max", "min": "min", "prod": "product", "avg": "avg"}
 """How the values of several processes become one: MindSpore's names, and torch's."""
@@ -245,13 +246,18 @@ def _exchanged(plan: Plan, group: Group, like: torch.Tensor, sent: Sequence[torc
 # ---- what all call
 
 
+def _needs_gradient(x: torch.Tensor) -> bool:
+    """Whether a step on torch's tape is wanted: it costs more than all else here."""
+    return (x.requires_grad and torch.is_grad_enabled()) or in_transform()
+
+
 def all_reduce(x: torch.Tensor, kind: str, group: Group) -> torch.Tensor:
     """The sum, product, largest or smallest value or mean (`kind`: sum, prod, max, min, avg) of `x` over the group, for each of it."""
     _kind(kind)
     if group.size == 1:
         return x.clone()
     _key(group)
-    return _AllReduce.apply(x, kind, group)
+    return _AllReduce.apply(x, kind, group) if _needs_gradient(x) else _reduced(x, KINDS[kind], group.key)
 
 
 def all_gather(x: torch.Tensor, group: Group, axis: int = 0) -> torch.Tensor:
@@ -259,7 +265,7 @@ def all_gather(x: torch.Tensor, group: Group, axis: int = 0) -> torch.Tensor:
     if group.size == 1:
         return x.clone()
     _key(group)
-    whole = _AllGather.apply(x, group)
+    whole = _AllGather.apply(x, group) if _needs_gradient(x) else _gathered(x, group.size, group.key)
     return whole if axis in (0, -x.ndim) else torch.cat(whole.chunk(group.size), axis)
 
 

@@ -6,6 +6,7 @@ that a graph with collectives may be kept. A group of one process needs nobody, 
 from __future__ import annotations
 
 import atexit
+import functools
 import socket
 from dataclasses import dataclass
 from datetime import timedelta
@@ -226,8 +227,12 @@ def processes(group: Group) -> Any:
 
 def ranks_of(key: str) -> tuple[int, ...]:
     """The ranks of the group that has this key."""
-    key = key.removesuffix("/pairs")
-    return tuple(range(size())) if key == _WORLD else tuple(map(int, key.split(":")[-2].split("_")))
+    return world().ranks if key in (_WORLD, f"{_WORLD}/pairs") else _ranks_in(key)
+
+
+@functools.cache
+def _ranks_in(key: str) -> tuple[int, ...]:
+    return tuple(map(int, key.split(":")[-2].split("_")))
 
 
 def has_queue() -> bool:

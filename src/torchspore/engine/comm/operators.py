@@ -26,9 +26,9 @@ def _is_real(x: torch.Tensor) -> bool:
     return type(x) is torch.Tensor and not isinstance(x, FakeTensor) and not modes_of_now()
 
 
-def _started(key: str, what: str, out: torch.Tensor, start: Callable[[Any], Any], others: tuple[int, ...] = ()) -> torch.Tensor:
-    """Starts an exchange that fills `out`."""
-    waiting = _begun(key, what, others)
+def _started(key: str, kind: str, x: torch.Tensor | None, out: torch.Tensor, start: Callable[[Any], Any]) -> torch.Tensor:
+    """Starts an exchange of `x` that fills `out`."""
+    waiting = _begun(key, kind, x)
     try:
         _running[id(out)] = out, start(processes_of(key)), waiting
     except RuntimeError as error:
@@ -36,9 +36,9 @@ def _started(key: str, what: str, out: torch.Tensor, start: Callable[[Any], Any]
     return out
 
 
-def _begun(key: str, what: str, others: tuple[int, ...] = ()) -> watch.Waiting:
+def _begun(key: str, kind: str, x: torch.Tensor | None = None, others: tuple[int, ...] = ()) -> watch.Waiting:
     assert watch.watch is not None
-    return watch.watch.begin(key, what, groups.ranks_of(key), others)
+    return watch.watch.begin(key, kind, None if x is None else (x.dtype, x.shape), groups.ranks_of(key), others)
 
 
 def _failed(waiting: watch.Waiting, error: Exception) -> Exception:
@@ -81,13 +81,13 @@ def all_reduce(x: torch.Tensor, kind: str, key: str) -> torch.Tensor:
         return functional.all_reduce.default(x, kind, key)
     out = x.clone(memory_format=torch.contiguous_format)
     return _started(
-        key, f"AllReduce({kind}) of {_shown(x)}", out, lambda group: torch.distributed.all_reduce(out, _KINDS[kind], group, async_op=True),
+        key, f"AllReduce({kind})", x, out, lambda group: torch.distributed.all_reduce(out, _KINDS[kind], group, async_op=True),
     )
 
 
 def start_all_reduce(t: torch.Tensor, kind: str, key: str) -> Callable[[], None]:
     """Begins all_reduce in place; gives what waits for it."""
-    waiting = _begun(key, f"AllReduce({kind}) of {_shown(t)}")
+    waiting = _begun(key, f"AllReduce({kind})", t)
     try:
         work = torch.distributed.all_reduce(t, _KINDS[kind], processes_of(key), async_op=True)
     except RuntimeError as error:
@@ -101,7 +101,7 @@ def all_gather(x: torch.Tensor, size: int, key: str) -> torch.Tensor:
         return functional.all_gather_into_tensor.default(x, size, key)
     out, own = x.new_empty((size * x.shape[0], *x.shape[1:])), x.contiguous()
     return _started(
-        key, f"AllGather of {_shown(x)}", out, lambda group: private.all_gather_into(out, own, group),
+        key, "AllGather", x, out, lambda group: private.all_gather_into(out, own, group),
     )
 
 
@@ -111,7 +111,7 @@ def reduce_scatter(x: torch.Tensor, kind: str, size: int, key: str) -> torch.Ten
         return functional.reduce_scatter_tensor.default(x, kind, size, key)
     out, own = x.new_empty((x.shape[0] // size, *x.shape[1:])), x.contiguous()
     return _started(
-        key, f"ReduceScatter({kind}) of {_shown(x)}", out,
+        key, f"ReduceScatter({kind})", x, out,
         lambda group: private.reduce_scatter_into(out, own, _KINDS[kind], group),
     )
 
@@ -122,7 +122,7 @@ def all_to_all(x: torch.Tensor, received: list[int], sent: list[int], key: str) 
         return functional.all_to_all_single.default(x, received, sent, key)
     out, own = x.new_empty((sum(received), *x.shape[1:])), x.contiguous()
     return _started(
-        key, f"AlltoAll of {str(x.dtype).removeprefix('torch.')}[..]", out,       # the lengths may differ between ranks
+        key, f"AlltoAll of {str(x.dtype).removeprefix('torch.')}[..]", None, out,       # the lengths may differ between ranks
         lambda group: torch.distributed.all_to_all_single(out, own, received, sent, group, async_op=True),
     )
 
@@ -133,7 +133,7 @@ def broadcast(x: torch.Tensor, place: int, key: str) -> torch.Tensor:
         return functional.broadcast.default(x, place, key)
     out = x.clone(memory_format=torch.contiguous_format)
     return _started(
-        key, f"Broadcast({place}) of {_shown(x)}", out,
+        key, f"Broadcast({place})", x, out,
         lambda group: torch.distributed.broadcast(out, group=group, group_src=place, async_op=True),
     )
 
@@ -153,7 +153,8 @@ def start_pair(call: Callable[..., Any], t: torch.Tensor, place: int, tag: int, 
     is_sent = call is torch.distributed.isend
     rank = groups.ranks_of(key)[place]
     waiting = _begun(
-        key + "/pairs", f"{'Send' if is_sent else 'Receive'} of {_shown(t)} {'to' if is_sent else 'from'} rank {rank}", (rank,),
+        key + "/pairs", f"{'Send' if is_sent else 'Receive'} of {_shown(t)} {'to' if is_sent else 'from'} rank {rank}",
+        others=(rank,),
     )
     try:
         work = call(as_bytes(t), group=processes_of(key), tag=tag, **{"group_dst" if is_sent else "group_src": place})
@@ -164,7 +165,7 @@ def start_pair(call: Callable[..., Any], t: torch.Tensor, place: int, tag: int, 
 
 def _now(key: str, what: str, start: Callable[[Any], Any], others: tuple[int, ...] = ()) -> None:
     """An exchange that is over when this is."""
-    waiting = _begun(key, what, others)
+    waiting = _begun(key, what, others=others)
     try:
         work = start(processes_of(key.removesuffix("/pairs")))
     except RuntimeError as error:

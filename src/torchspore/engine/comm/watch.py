@@ -33,13 +33,23 @@ class Waiting:
     key: str
     number: int
     """How many exchanges of the group came before it in this process."""
-    what: str
-    """Its kind, and what it sends: the same in every rank."""
+    kind: str
+    sent: Any
+    """What it sends, a tensor's (dtype, shape); None where the kind says it all."""
     ranks: tuple[int, ...]
-    group: str
     since: float = field(default_factory=time.monotonic)
     others: tuple[int, ...] = ()
     """The ranks it waits for, where these are not the whole group."""
+
+    @property
+    def what(self) -> str:
+        """Its kind, and what it sends: the same in every rank."""
+        return self.kind if self.sent is None else f"{self.kind} of {str(self.sent[0]).removeprefix('torch.')}{list(self.sent[1])}"
+
+    @property
+    def group(self) -> str:
+        """The name of its group."""
+        return self.key.partition(":")[0]
 
 
 class Watch:
@@ -69,10 +79,10 @@ class Watch:
                 host, process = json.loads(found)
                 self._known[rank] = host, process
 
-    def begin(self, key: str, what: str, ranks: tuple[int, ...], others: tuple[int, ...] = ()) -> Waiting:
+    def begin(self, key: str, kind: str, sent: Any, ranks: tuple[int, ...], others: tuple[int, ...] = ()) -> Waiting:
         """Notes that an exchange begins."""
         number = self._numbers[key] = self._numbers.get(key, 0) + 1
-        return Waiting(key, number, what, ranks, key.partition(":")[0], others=others)
+        return Waiting(key, number, kind, sent, ranks, others=others)
 
     def finish(self, work: Any, waiting: Waiting) -> None:
         """Waits for an exchange. Raises CommunicationError where it can't end."""

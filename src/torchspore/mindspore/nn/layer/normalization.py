@@ -3,10 +3,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from torchspore.base.text import message
 from torchspore.engine import dtypes
 from torchspore.mindspore import ops
 from torchspore.mindspore.common.initializer import initializer
 from torchspore.mindspore.common.parameter import Parameter
+from torchspore.mindspore.communication.management import get_group_size
 from torchspore.mindspore.nn.cell import Cell
 from torchspore.mindspore.nn.layer.parts import Part
 from torchspore.mindspore.ops import normalization
@@ -118,6 +120,21 @@ class SyncBatchNorm(_BatchNorm):
         if ranks != [0]:
             raise ValueError(f"SyncBatchNorm(process_groups={process_groups!r:.40}): expected rank 0 alone, the one process that there is.")
         self.process_groups = process_groups
+
+    def construct(self, x: Any) -> Any:
+        """x normalised. Raises RuntimeError in a training of several processes: their statistics are not put together yet."""
+        batch = self.training if self.use_batch_statistics is None else self.use_batch_statistics
+        refuse_several(type(self).__name__, bool(batch), get_group_size())
+        return super().construct(x)
+
+
+def refuse_several(name: str, by_batch: bool, count: int) -> None:
+    """Refuses to normalise by the batch of one process where the batches of several were asked for. Raises RuntimeError."""
+    if by_batch and count > 1:
+        raise RuntimeError(message(
+            f"{place()}{name} in a training of {count} processes", "one process: statistics over several are not in torchspore yet",
+            hint="nn.BatchNorm2d normalises by the batch of each process",
+        ))
 
 
 class _InstanceNorm(Cell):

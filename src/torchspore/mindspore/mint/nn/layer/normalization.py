@@ -12,6 +12,7 @@ from torchspore.mindspore.communication.management import get_group_size
 from torchspore.mindspore.mint.nn import functional as F
 from torchspore.mindspore.mint.nn.layer.shared import expect_counts
 from torchspore.mindspore.nn.cell import Cell
+from torchspore.mindspore.nn.layer.normalization import refuse_several
 
 
 def _filled(value: str, shape: Any, name: str, dtype: Any, trains: bool = True) -> Parameter:
@@ -91,6 +92,12 @@ class SyncBatchNorm(_BatchNorm):
         if process_group is not None:
             get_group_size(process_group)
         self.process_group = process_group
+
+    def construct(self, input: Any) -> Any:
+        """The input normalised. Raises RuntimeError in a training of several processes: their statistics are not put together yet."""
+        count = get_group_size() if self.process_group is None else get_group_size(self.process_group)
+        refuse_several("SyncBatchNorm", self.training or not self.track_running_stats, count)
+        return super().construct(input)
 
 
 class GroupNorm(Cell):
