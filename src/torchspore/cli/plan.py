@@ -40,7 +40,8 @@ def run(words: Sequence[str]) -> int:
     if os.environ.pop("TORCHSPORE_PLANNED", "") or code:
         return code
     print(with_hint(
-        "The program ended, and no call of it was split.", "set_auto_parallel_context(parallel_mode='semi_auto_parallel') splits calls of Cells",
+        "The program ended, and no call of it was split.",
+        "set_auto_parallel_context(parallel_mode='semi_auto_parallel') splits calls of Cells",
     ), file=sys.stderr)
     return 1
 

@@ -11,7 +11,9 @@ from torchspore.engine.comm import environment
 from torchspore.engine.comm.environment import ALONE, Place
 
 TORCHRUN = {"RANK": "3", "WORLD_SIZE": "4", "LOCAL_RANK": "1", "LOCAL_WORLD_SIZE": "2", "MASTER_ADDR": "a", "MASTER_PORT": "5"}
-MSRUN = {"MS_ROLE": "MS_WORKER", "MS_WORKER_NUM": "2", "MS_NODE_ID": "1", "MS_SCHED_HOST": "a", "MS_SCHED_PORT": "5", "MS_TOPO_TIMEOUT": "7"}
+MSRUN = {
+    "MS_ROLE": "MS_WORKER", "MS_WORKER_NUM": "2", "MS_NODE_ID": "1", "MS_SCHED_HOST": "a", "MS_SCHED_PORT": "5", "MS_TOPO_TIMEOUT": "7",
+}
 MPI = {"OMPI_COMM_WORLD_SIZE": "2", "OMPI_COMM_WORLD_RANK": "1", "OMPI_COMM_WORLD_LOCAL_SIZE": "2", "OMPI_COMM_WORLD_LOCAL_RANK": "1"}
 
 
@@ -38,7 +40,8 @@ def test_two_jobs_of_mpirun_do_not_meet() -> None:
 def _table(folder: Path, *servers: Any) -> dict[str, str]:
     path = folder / "ranks.json"
     path.write_text(json.dumps({"server_list": [
-        {"server_id": name, "device": [{"device_id": str(at), "rank_id": str(rank)} for at, rank in enumerate(ranks)]} for name, ranks in servers
+        {"server_id": name, "device": [{"device_id": str(at), "rank_id": str(rank)} for at, rank in enumerate(ranks)]}
+        for name, ranks in servers
     ]}))
     return {"RANK_TABLE_FILE": str(path), "RANK_ID": "3"}
 

@@ -47,6 +47,7 @@ gradient_fp32_sync = Option(
 )
 cast_before_mirror = Alias(of="auto_parallel.gradient_fp32_sync", since="0.1", until="0.7", doc="The first name of `gradient_fp32_sync`.")
 loss_repeated_mean = Option(
+    idle="what several devices repeat counts once: gradients are those of one device, whatever is repeated",
     kind=Bool(), default=True, example="set_auto_parallel_context(loss_repeated_mean=True)",
     since="0.3",
     doc="Takes the mean in the backward pass of a computation that several devices repeat.",
@@ -123,6 +124,7 @@ full_batch = Option(
     doc="Every process reads the whole batch and takes its own part of it.",
 )
 full_batch_is_set = Option(
+    idle="it tells whether full_batch was set, and steers nothing",
     kind=Bool(), default=False, settable=False, doc="Whether `full_batch` has been set; it can only be read.",
 )
 dataset_strategy = Option(
@@ -139,6 +141,7 @@ enable_alltoall = Option(
     doc="Changes one sharding into another by all-to-all where that is possible, else by gathering and cutting.",
 )
 communi_parallel_mode = Option(
+    idle="groups do not wait for each other: each sends as soon as it is called",
     kind=Choice("all_group_parallel", "same_server_group_parallel", "no_group_parallel", none=OptionTypeError),
     default="all_group_parallel", example="set_auto_parallel_context(communi_parallel_mode='all_group_parallel')",
     since="1.2",
@@ -166,9 +169,11 @@ dump_device_local_norm = Option(
     doc="Writes down the norm of all gradients of this device, before they are summed.",
 )
 auto_parallel_new_interface = Option(
+    idle="MindSpore's AutoParallel sets it about itself; what it steers there acts here without it",
     kind=Bool(none=False, ints=True), default=False, since="2.6", doc="Set by MindSpore's AutoParallel class about itself.",
 )
 init_param_in_compile = Option(
+    idle="Parameters have their values as soon as they are made, in every process the same",
     kind=Bool(none=False, ints=True), default=True,
     since="2.6",
     doc="Gives parameters their first values while the graph is compiled, each device its part.",

@@ -194,6 +194,6 @@ def _by_hand(variables: Mapping[str, str]) -> Place | None:
 
 
 def stands_for() -> int:
-    """How many ranks this process stands for, with real numbers or in a plan (`torchspore run --simulate N`, `torchspore plan`); 1 alone."""
+    """How many ranks this process stands for, with numbers or in a plan (`torchspore run --simulate N`, `torchspore plan`); 1 alone."""
     found = os.environ.get("TORCHSPORE_SIMULATE") or os.environ.get("TORCHSPORE_PLAN") or ""
     return int(found) if found.isdigit() else 1

@@ -16,7 +16,7 @@ def simulated() -> int:
 
 
 def planned() -> int:
-    """For how many devices graphs are compiled and never run: `torchspore plan`, MS_SIMULATION_LEVEL with RANK_SIZE; 0 where they are run."""
+    """For how many devices graphs are compiled and not run: `torchspore plan`, MS_SIMULATION_LEVEL with RANK_SIZE; 0 where they run."""
     if os.environ.get(PLAN):
         return _number(PLAN)
     level = os.environ.get("MS_SIMULATION_LEVEL", "")

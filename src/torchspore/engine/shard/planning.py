@@ -13,7 +13,6 @@ from torchspore.engine.graph import marks
 from torchspore.engine.graph.fx.aliasing import owners
 from torchspore.engine.shard.redistribution import CUT
 
-
 _MARKS = ("laid", "mirror", "mirrored", "detach", "clone")
 """What is no operator of the program's."""
 
@@ -101,7 +100,7 @@ def memory(split: Any) -> Memory:
 
 def _is_state(name: str, names: Any) -> bool:
     parts = name.split(".")
-    return any(".".join(parts[at:]) in names for at in range(1, len(parts))) or len(parts) == 1 and not names[name][3]
+    return any(".".join(parts[at:]) in names for at in range(1, len(parts))) or (len(parts) == 1 and not names[name][3])
 
 
 def _bytes(node: Node) -> int:
@@ -134,15 +133,17 @@ def text(split: Any, machine: Machine) -> Iterator[str]:
     yield f"{mesh.count} devices, a grid of {' x '.join(map(str, mesh.sizes))}"
     yield ""
     heads = ("operator", "split", "exchanges", "bytes received", "seconds", "line")
-    table = [(row.operator + ("" if row.has_rule else " (whole)"), row.split, row.exchanges, f"{row.bytes:,}", f"{row.seconds:.6f}", row.line)
-             for row in found if row.exchanges or not row.operator.endswith(_MARKS)]
+    table = [
+        (row.operator + ("" if row.has_rule else " (whole)"), row.split, row.exchanges, f"{row.bytes:,}", f"{row.seconds:.6f}", row.line)
+        for row in found if row.exchanges or not row.operator.endswith(_MARKS)
+    ]
     widths = [min(48, max(len(line[at]) for line in (heads, *table))) for at in range(len(heads))]
     for line in (heads, *table):
         yield "  ".join(cell[:48].ljust(width) for cell, width in zip(line, widths)).rstrip()
     yield ""
     sent, seconds = sum(row.bytes for row in found), sum(row.seconds for row in found)
-    yield f"a step receives {sent:,} bytes on each device: {seconds * 1e3:.3f} ms at {machine.bandwidth / 1e9:g} GB/s and " \
-          f"{machine.latency * 1e6:g} us an exchange, if nothing is computed meanwhile"
+    speed = f"{machine.bandwidth / 1e9:g} GB/s and {machine.latency * 1e6:g} us an exchange"
+    yield f"a step receives {sent:,} bytes on each device: {seconds * 1e3:.3f} ms at {speed}, if nothing is computed meanwhile"
     held = memory(split)
-    yield f"memory of a device: {held.total:,} bytes: parameters {held.parameters:,}, state of optimizers {held.states:,}, " \
-          f"inputs {held.inputs:,}, gradients and other values at their peak {held.values:,}"
+    kinds = f"parameters {held.parameters:,}, state of optimizers {held.states:,}, inputs {held.inputs:,}"
+    yield f"memory of a device: {held.total:,} bytes: {kinds}, gradients and other values at their peak {held.values:,}"

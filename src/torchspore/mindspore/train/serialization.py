@@ -77,8 +77,8 @@ def save_checkpoint(
 
     `save_obj` is a Cell, a list of {'name': str, 'data': Tensor}, or a dict from name to Tensor. `append_dict` adds numbers, bools, text
     and Tensors. What is cut among processes is put together by all of them, which must all save; without `integrated_save` a Cell's
-    Parameters are saved as this process has them. `choice_func(name)` says which Parameters are saved; what `append_dict` adds always is. `format` is
-    'ckpt' or 'safetensors'; its suffix is added where the name has another.
+    Parameters are saved as this process has them. `choice_func(name)` says which Parameters are saved; what `append_dict` adds always
+    is. `format` is 'ckpt' or 'safetensors'; its suffix is added where the name has another.
     The file is written under another name first, so that it is whole or not there; it is read-only, as MindSpore makes it. With
     `async_save` a thread writes while the program goes on; the next call that saves or loads waits for it and raises what went wrong
     there. A checksum is written (`crc_check` asks for it when a file is loaded), but for a file that is encrypted: with `enc_key`, 16, 24

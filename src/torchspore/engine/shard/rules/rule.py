@@ -5,6 +5,7 @@ a reshape joins of several. (The idea of sharding rules made of factors is that 
 """
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -114,7 +115,7 @@ def _fits(rule: Rule, mesh: Mesh, split: Split) -> bool:
             return False
     for dims in (*rule.inputs, *rule.outputs):
         for dim in dims:
-            for major, minor in zip(dim, dim[1:]):
+            for major, minor in itertools.pairwise(dim):
                 if split.get(minor) and rule.sizes[major] != mesh.product(split.get(major, ())):
                     return False
     return True

@@ -1,6 +1,7 @@
 """Operators that move values and compute nothing: reshapes, transpositions, parts, joins."""
 from __future__ import annotations
 
+import itertools
 import math
 from typing import Any
 
@@ -32,11 +33,11 @@ def common(naming: Naming, before: Shape, after: Shape) -> tuple[Dims, Dims]:
     shared = sorted(set(bounds[0]) & set(bounds[1]), reverse=True)
     every = sorted(set(bounds[0]) | set(bounds[1]), reverse=True)
     made: dict[tuple[int, int], int] = {}
-    for above, below in zip(every, every[1:]):
+    for above, below in itertools.pairwise(every):
         if above % below == 0:
             made[above, below] = naming.new(above // below)[0]
-    broken = {step for step in zip(every, every[1:]) if step not in made}
-    ruined = [(high, low) for high, low in zip(shared, shared[1:]) if any(low <= below and above <= high for above, below in broken)]
+    broken = {step for step in itertools.pairwise(every) if step not in made}
+    ruined = [(high, low) for high, low in itertools.pairwise(shared) if any(low <= below and above <= high for above, below in broken)]
 
     def dims(shape: Shape, own: list[int]) -> Dims:
         found: list[Dim] = []
@@ -47,7 +48,7 @@ def common(naming: Naming, before: Shape, after: Shape) -> tuple[Dims, Dims]:
                 found.append(naming.new(size, locked=True))
             else:
                 inside = [bound for bound in every if below <= bound <= above]
-                found.append(tuple(made[step] for step in zip(inside, inside[1:])))
+                found.append(tuple(made[step] for step in itertools.pairwise(inside)))
         return tuple(found)
 
     return dims(before, bounds[0]), dims(after, bounds[1])
