@@ -47,6 +47,24 @@ def test_the_optimizer_cuts_weights_once_more(monkeypatch: pytest.MonkeyPatch) -
     compared(monkeypatch, "gpt", 2, 2, "adam", enable_parallel_optimizer=True, parallel_optimizer_config=config)
 
 
+def test_sums_of_gradients_go_in_one_message(monkeypatch: pytest.MonkeyPatch) -> None:
+    from torchspore.engine.graph import dispatch
+
+    monkeypatch.setenv("TORCHSPORE_SIMULATE", "4")
+    found = {}
+    for is_open in (True, False):
+        context = {"parallel_mode": "semi_auto_parallel", "dataset_strategy": "full_batch", "comm_fusion": {"openstate": is_open}}
+        ms.set_auto_parallel_context(**context)
+        losses, step = trained("gpt", 2, 2, "sgd", steps=2)
+        split = dispatch.graphs(step)[0].split
+        found[is_open] = (losses, split.messages, sum("all_reduce" in str(node.target) for node in split.local.module.graph.nodes))
+        ms.reset_auto_parallel_context()
+    assert found[True][0] == found[False][0]
+    (sums, messages), (same, alone) = found[True][1], found[False][1]
+    assert sums == same == alone > messages == 1
+    assert found[False][2] - found[True][2] == sums - 1
+
+
 def test_gradients_mean_divides_by_the_devices_that_hold_the_same_part(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TORCHSPORE_SIMULATE", "4")
     weights = []

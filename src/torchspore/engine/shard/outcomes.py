@@ -22,6 +22,8 @@ def told(split: Any) -> None:
     sent = sum(step.sent for placed in local.placed for step, _ in placed.steps)
     shown = ", ".join(f"{number} {kind}" for kind, number in sorted(kinds.items())) or "nothing is exchanged"
     mode = str(STORE.get(_IN + "parallel_mode"))
+    if split.messages[0] > split.messages[1]:
+        shown += f" ({split.messages[0]} sums of gradients in {split.messages[1]} messages)"
     grid = " x ".join(map(str, local.mesh.sizes))
     _report("parallel_mode", f"split over {count} {_KINDS[split.kind]}, a grid of {grid}: {shown}; {sent:,} bytes received by each")
     if STORE.source(_IN + "parallel_mode")[1] is None or mode == "auto_parallel":
