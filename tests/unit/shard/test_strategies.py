@@ -106,3 +106,18 @@ def test_a_strategy_gives_what_one_device_gives(group: dict[str, Any], monkeypat
 def test_all_strategies_give_what_one_device_gives(group: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TORCHSPORE_SIMULATE", str(group["devices"]))
     compared(group, 0)
+
+
+def test_a_number_may_have_an_empty_strategy(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Power(nn.Cell):
+        def __init__(self) -> None:
+            super().__init__()
+            self.pow = P.Pow().shard(((8, 1), ()))
+
+        def construct(self, x: Tensor) -> Tensor:
+            return self.pow(x, 2.0)
+
+    monkeypatch.setenv("TORCHSPORE_SIMULATE", "8")
+    ms.set_auto_parallel_context(parallel_mode="semi_auto_parallel", dataset_strategy="full_batch")
+    x = np.arange(32, dtype=np.float32).reshape(8, 4)
+    np.testing.assert_array_equal(Power()(Tensor(x)).asnumpy(), x**2)

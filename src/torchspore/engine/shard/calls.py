@@ -66,12 +66,24 @@ def _fitting(primitive: Any, args: tuple[Any, ...], kwargs: dict[str, Any], stra
     given = {**dict(zip(getattr(primitive, "_called", ()), args)), **kwargs}
     plain = {name: _written(value) for name, value in given.items()}
     if isinstance(strategy, tuple):
+        strategy = _of_tensors(strategy, [isinstance(leaf, TensorBase) for leaf in tree.leaves((args, kwargs))])
         del shapes[len(strategy):]                             # Tensors of numbers that say how, not what
     results = getattr(primitive, "out_strategy", None)
     try:
         return layouts_of(primitive.name, {**primitive.attrs, **plain}, shapes, strategy, results, devices)
     except ValueError as error:
         raise Final(f"{user_line()}: {error}") from None
+
+
+def _of_tensors(strategy: tuple[Any, ...], tensors: Sequence[bool]) -> tuple[Any, ...]:
+    """The strategy without the () that stands for a Python number: `pow(x, 2.0)` by ((8, 1), ())."""
+    kept, left = [], list(strategy)
+    for at, is_tensor in enumerate(tensors):
+        if is_tensor and left:
+            kept.append(left.pop(0))
+        elif left and left[0] == () and len(left) > sum(tensors[at:]):
+            left.pop(0)
+    return (*kept, *left)
 
 
 def _written(value: Any) -> Any:
