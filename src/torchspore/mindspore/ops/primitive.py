@@ -92,8 +92,21 @@ def _laying_out(cls: type[Primitive]) -> type[Primitive]:
 
         return calls.laid_out(self, functools.partial(cls.__call__, self), args, kwargs)
 
-    body = {"__call__": __call__, "__doc__": cls.__doc__, "__module__": cls.__module__, "__qualname__": cls.__qualname__, "_laid_out": True}
+    def __reduce__(self: Primitive) -> Any:
+        return _restored, (cls, self.__dict__)
+
+    body = {
+        "__call__": __call__, "__reduce__": __reduce__, "__doc__": cls.__doc__, "__module__": cls.__module__,
+        "__qualname__": cls.__qualname__, "_laid_out": True,
+    }
     return type(cls.__name__, (cls,), body)
+
+
+def _restored(cls: type[Primitive], attributes: dict[str, Any]) -> Primitive:
+    """A primitive with a strategy, copied or out of a pickle."""
+    made = object.__new__(_laying_out(cls))
+    made.__dict__.update(attributes)
+    return made
 
 
 class PrimitiveWithInfer(Primitive):
