@@ -28,3 +28,6 @@ def calls_changed() -> None:
     global cells, generation
     cells += 1
     generation += 1
+
+processes = 0
+"""Raised when groups of processes are made or end: what graphs are split over is another one."""

@@ -92,6 +92,7 @@ def start(backend: str | None = None, place: Place | None = None, seconds: float
     everyone = Group(WORLDS[0], tuple(range(place.size)), _WORLD)
     _state = _State(place, store, {}, {_WORLD: torch.distributed.group.WORLD}, {})
     _state.groups.update(dict.fromkeys(WORLDS, everyone))
+    counters.processes += 1
     atexit.register(stop)
     return everyone
 
@@ -115,6 +116,7 @@ def stop() -> None:
     """Ends the groups. Nobody is waited for longer than a moment."""
     global _state
     state, _state = _state, None
+    counters.processes += 1
     if state is None or state.store is None:
         return
     atexit.unregister(stop)

@@ -13,6 +13,7 @@ from types import FunctionType
 from typing import Any
 
 from torchspore.context.store import DEFAULT, STORE
+from torchspore.engine import counters
 from torchspore.engine.memory import offload
 
 Names = tuple[str, ...]
@@ -193,7 +194,7 @@ class Settings:
 
 
 _made = functools.cache(Settings)
-_of_context: dict[int, Settings] = {}
+_of_context: dict[tuple[int, int], Settings] = {}
 
 
 def settings_of(owner: Any, function: Any = None) -> Settings:
@@ -203,7 +204,7 @@ def settings_of(owner: Any, function: Any = None) -> Settings:
         own = getattr(function, "_jit_config", None)
     if own:
         return _with(own)
-    version = STORE.version
+    version = STORE.version, counters.processes
     found = _of_context.get(version)
     if found is None:
         if len(_of_context) > 64:
