@@ -25,7 +25,11 @@ def _alone(name: str) -> tuple[list[float], dict[str, tuple[int, ...]]]:
     return losses, {p.name: tuple(p.shape) for p in step.get_parameters()}
 
 
-@pytest.mark.parametrize(("name", "data", "model"), [("gpt", 2, 1), ("gpt", 1, 2), ("towers", 1, 2), ("residual", 2, 1), ("gpt", 2, 2)])
+@pytest.mark.parametrize(("name", "data", "model"), [
+    ("gpt", 1, 2), *(pytest.param(*one, marks=pytest.mark.slow) for one in (
+        ("gpt", 2, 1), ("towers", 1, 2), ("towers", 2, 1), ("residual", 2, 1), ("lenet", 2, 1), ("gpt", 2, 2), ("gpt", 4, 1), ("gpt", 1, 4),
+    )),
+])
 def test_processes_train_as_one(name: str, data: int, model: int, workers: Any) -> None:
     (alone, shapes), = workers(1, _alone, name)
     found = workers(data * model, _trained, name, data, model)

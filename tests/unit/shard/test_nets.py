@@ -37,7 +37,7 @@ def test_eight_ranks_train_as_one_device(name: str, monkeypatch: pytest.MonkeyPa
     compared(monkeypatch, name, 2, 4, "momentum")
 
 
-@pytest.mark.parametrize("optimizer", ["sgd", "adam", "adamw", "lamb"])
+@pytest.mark.parametrize("optimizer", ["adam", "lamb"])
 def test_optimizers(optimizer: str, monkeypatch: pytest.MonkeyPatch) -> None:
     compared(monkeypatch, "gpt", 2, 2, optimizer)
 
