@@ -16,7 +16,7 @@ from torchspore.engine.shard.localizing import LocalGraph
 from torchspore.engine.shard.mesh import Mesh
 
 _REDUCTIONS: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
-    "sum": lambda terms: terms.sum(0), "avg": lambda terms: terms.mean(0), "max": lambda terms: terms.amax(0),
+    "sum": lambda terms: terms.sum(0, dtype=terms.dtype), "avg": lambda terms: terms.mean(0), "max": lambda terms: terms.amax(0),
     "min": lambda terms: terms.amin(0),
 }
 
