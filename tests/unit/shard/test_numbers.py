@@ -49,6 +49,31 @@ def compared(function: Callable[..., Any], x: Tensor, monkeypatch: pytest.Monkey
         np.testing.assert_allclose(other, one, rtol=1e-4, atol=1e-4)
 
 
+def row_written(net: Net, x: Tensor, w: Tensor) -> Any:
+    net.weight[0] = x[0]
+    net.weight[:, 3] = 1.0
+    return net.cut_weight(net.weight)
+
+
+def rows_written_in_turn(net: Net, x: Tensor, w: Tensor) -> Any:
+    for at in range(3):
+        net.weight[at] = net.weight[at + 1] * 0.5 + x[at]
+    return net.cut_weight(net.weight)
+
+
+def value_written(net: Net, x: Tensor, w: Tensor) -> Any:
+    turned = x.T
+    x[0] = 1.0
+    x[:, 2:4] += 3
+    return x, turned, x.sum(0)
+
+
+def view_read_later(net: Net, x: Tensor, w: Tensor) -> Any:
+    row = net.weight[3]
+    net.weight[3] = x[0]
+    return row, row + 1, net.cut_weight(net.weight)
+
+
 X = Tensor(np.random.default_rng(0).standard_normal((16, 32)).astype(np.float32))
 COUNTED = Tensor(np.arange(512, dtype=np.int32).reshape(16, 32))
 CASES: dict[str, tuple[Callable[..., Any], Tensor]] = {
@@ -59,6 +84,10 @@ CASES: dict[str, tuple[Callable[..., Any], Tensor]] = {
     "padding of rows that keeps their number": (lambda net, x, w: ops.pad(x, (0, 0, 1, -1)) + 1, X),
     "sums of integers": (lambda net, x, w: P.ReduceSum()(x, 1) + 1, COUNTED),
     "rows of integers": (lambda net, x, w: P.Gather()(x, Tensor([1, 9, 3], ms.int32), 0), COUNTED),
+    "a row of a weight written": (row_written, X),
+    "rows of a weight written in turn": (rows_written_in_turn, X),
+    "parts of a value written": (value_written, X),
+    "a view that is read after a write": (view_read_later, X),
 }
 
 

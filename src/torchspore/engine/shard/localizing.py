@@ -16,7 +16,7 @@ from torch.fx.node import Node
 
 from torchspore.engine import tree
 from torchspore.engine.graph import marks
-from torchspore.engine.graph.fx.aliasing import owners, writes
+from torchspore.engine.graph.fx.aliasing import owners, shown, writes
 from torchspore.engine.private import disable_proxy_modes_tracing, is_operator
 from torchspore.engine.shard import collective_nodes as nodes
 from torchspore.engine.shard import marking, redistribution
@@ -26,6 +26,7 @@ from torchspore.engine.shard.mesh import Mesh
 from torchspore.engine.shard.redistribution import Step
 from torchspore.engine.shard.rules import Given, rule_of
 from torchspore.engine.shard.rules.rule import Local, Rule, choose, layout_of, results
+from torchspore.engine.shard.tangles import tangles
 
 KEEP = 1 << 62
 """The vote of an operand that is written: it stays where it is."""
@@ -94,6 +95,8 @@ class Localizer:
         self.placed: list[Placed] = []
         self.at: Node | None = None
         self.owners = owners(module.graph)
+        self.tangles = tangles(module.graph, stored)
+        self.homes: dict[Node, Value] = {}             # the parts of inputs that are computed with whole, as they are written
         self.given: list[tuple[Layout, Shape]] = []
         self.results: list[tuple[Layout, Shape] | None] = []
 
@@ -125,7 +128,11 @@ class Localizer:
             with faking(self.module):
                 made.meta["val"] = val.new_empty(layout.local(self.mesh, shape))
         value = Value(made, layout, shape, val.dtype)
-        self.values[node] = self.move(value, self.taken[node]) if node in self.taken else value
+        if node in self.tangles.whole:
+            self.homes[node], value = value, self.move(value, whole(len(shape)), fresh=True)
+        elif node in self.taken and node not in self.tangles.written:
+            value = self.move(value, self.taken[node])
+        self.values[node] = value
         self.given.append((layout, shape))
 
     def _output(self, node: Node) -> None:
@@ -147,10 +154,14 @@ class Localizer:
         if node.target is operator.getitem:
             source, at = node.args
             self.values[node] = self.values[source][at]  # type: ignore[index]
+            self._own(node)
             return
         self.placed.append(Placed(node, []))
+        written = writes(node)
         if node.target in marking.MARKS:
             self.values[node] = self._marked(node)
+        elif any(self.owners[item] in self.tangles.whole and self.owners[item] is not node for item in (node, *written)):
+            self._whole(node)
         elif not is_operator(node.target):
             self._whole(node)
         else:
@@ -160,10 +171,28 @@ class Localizer:
                 rule = rule_of(self._given(node))
                 value = self._whole(node) if rule is None else self._split(node, rule)
             self.values[node] = value
-        for item in writes(node):
+        self._own(node)
+        for item in written:
             self._forget(self.owners[item])
+            self._home(self.owners[item])
         found = self.values[node]
         self.placed[-1].layouts = [one.layout for one in (found if isinstance(found, list) else [found]) if isinstance(one, Value)]
+
+    def _own(self, node: Node) -> None:
+        """Gives a value memory of its own where its views are written, or where it is what a mark only renames."""
+        value = self.values.get(node)
+        if isinstance(value, Value) and node in self.tangles.whole and self.owners[node] is node:
+            value = self.values[node] = self.move(value, whole(len(value.shape)), fresh=True)
+        if isinstance(value, Value) and node in self.tangles.copied:
+            made = self.call(torch.ops.aten.clone.default, (value.node,), {})
+            self.values[node] = Value(made, value.layout, value.shape, value.dtype)
+
+    def _home(self, owner: Node) -> None:
+        """Writes what was written into a whole value into this device's part of the input that it stands for."""
+        home = self.homes.get(owner)
+        if home is not None and not home.layout.is_whole:
+            part = self.move(self.values[owner], home.layout, fresh=True)
+            self.call(torch.ops.aten.copy_.default, (home.node, part.node), {})
 
     def _marked(self, node: Node) -> Value:
         source: Any = node.args[0]
@@ -189,7 +218,7 @@ class Localizer:
     def _used(self, name: Node, by: Node) -> Value:
         """A value to compute with: a weight that the optimizer cuts lies as the step wants it, but in the optimizer's own operators."""
         value: Value = self.values[name]
-        if name in self.stored and not by.meta.get(marks.OPTIMIZER) and name not in writes(by):
+        if name in self.stored and name not in self.homes and not by.meta.get(marks.OPTIMIZER) and name not in writes(by):
             return self.move(value, self.stored[name])
         return value
 
@@ -285,6 +314,10 @@ class Localizer:
         made = self.call(node.target, args, kwargs, node, node.meta.get("val"))
         for value, moved in back:
             self.call(torch.ops.aten.copy_.default, (value.node, self.move(moved, value.layout, fresh=True).node), {}, node)
+        source = shown(node)
+        if source in written and isinstance(node.meta.get("val"), torch.Tensor):      # what was written is given back
+            self.values[node] = self.values[source]
+            return self.values[node]
         val = node.meta.get("val")
         count = len(val) if isinstance(val, (list, tuple)) else 1
         ranks = [out.ndim if isinstance(out, torch.Tensor) else 0 for out in (val if isinstance(val, (list, tuple)) else [val])]
