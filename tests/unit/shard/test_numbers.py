@@ -68,12 +68,21 @@ def value_written(net: Net, x: Tensor, w: Tensor) -> Any:
     return x, turned, x.sum(0)
 
 
+def terms_written(net: Net, x: Tensor, w: Tensor) -> Any:
+    total = ops.sum(x, 1)
+    ops.masked_fill(total, total > 0, 0.0)
+    total += 2.0
+    ops.assign_add(net.weight[0], x[0])
+    return nn.CrossEntropyLoss(label_smoothing=0.2, ignore_index=2)(x, LABELS), total
+
+
 def view_read_later(net: Net, x: Tensor, w: Tensor) -> Any:
     row = net.weight[3]
     net.weight[3] = x[0]
     return row, row + 1, net.cut_weight(net.weight)
 
 
+LABELS = Tensor(np.arange(16, dtype=np.int32) % 8)
 X = Tensor(np.random.default_rng(0).standard_normal((16, 32)).astype(np.float32))
 COUNTED = Tensor(np.arange(512, dtype=np.int32).reshape(16, 32))
 CASES: dict[str, tuple[Callable[..., Any], Tensor]] = {
@@ -87,6 +96,7 @@ CASES: dict[str, tuple[Callable[..., Any], Tensor]] = {
     "a row of a weight written": (row_written, X),
     "rows of a weight written in turn": (rows_written_in_turn, X),
     "parts of a value written": (value_written, X),
+    "terms written": (terms_written, X),
     "a view that is read after a write": (view_read_later, X),
 }
 

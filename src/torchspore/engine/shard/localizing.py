@@ -179,10 +179,11 @@ class Localizer:
         self.placed[-1].layouts = [one.layout for one in (found if isinstance(found, list) else [found]) if isinstance(one, Value)]
 
     def _own(self, node: Node) -> None:
-        """Gives a value memory of its own where its views are written, or where it is what a mark only renames."""
+        """Gives a value memory of its own where its views are written, or where it is what a mark only renames; terms can't be written."""
         value = self.values.get(node)
-        if isinstance(value, Value) and node in self.tangles.whole and self.owners[node] is node:
-            value = self.values[node] = self.move(value, whole(len(value.shape)), fresh=True)
+        if isinstance(value, Value) and node in self.tangles.written and self.owners[node] is node:
+            lies = whole(len(value.shape)) if node in self.tangles.whole else value.layout.settled()
+            value = self.values[node] = self.move(value, lies, fresh=True)
         if isinstance(value, Value) and node in self.tangles.copied:
             made = self.call(torch.ops.aten.clone.default, (value.node,), {})
             self.values[node] = Value(made, value.layout, value.shape, value.dtype)
