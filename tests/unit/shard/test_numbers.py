@@ -97,6 +97,7 @@ CASES: dict[str, tuple[Callable[..., Any], Tensor]] = {
     "rows of a weight written in turn": (rows_written_in_turn, X),
     "parts of a value written": (value_written, X),
     "terms written": (terms_written, X),
+    "numbers drawn with a seed": (lambda net, x, w: ops.rand_like(x, seed=3) + P.StandardNormal(seed=4)((16, 32)), X),
     "a view that is read after a write": (view_read_later, X),
 }
 

@@ -96,6 +96,7 @@ class Localizer:
         self.at: Node | None = None
         self.owners = owners(module.graph)
         self.tangles = tangles(module.graph, stored)
+        self.drawn_with: dict[Node, Node] = {}
         self.homes: dict[Node, Value] = {}             # the parts of inputs that are computed with whole, as they are written
         self.given: list[tuple[Layout, Shape]] = []
         self.results: list[tuple[Layout, Shape] | None] = []
@@ -112,9 +113,7 @@ class Localizer:
             elif node.op == "call_function":
                 self._call(node)
             else:
-                made = self.graph.node_copy(node, lambda n: n)
-                val = node.meta["val"] if "val" in node.meta else getattr(self.module, str(node.target))
-                self.values[node] = Value(made, whole(val.ndim), tuple(val.shape), val.dtype)
+                self._attribute(node)
         return LocalGraph(torch.fx.GraphModule(self.module, self.graph), self.mesh, self.given, self.results, self.placed)
 
     # ---- nodes of the captured graph
@@ -134,6 +133,15 @@ class Localizer:
             value = self.move(value, self.taken[node])
         self.values[node] = value
         self.given.append((layout, shape))
+
+    def _attribute(self, node: Node) -> None:
+        made = self.graph.node_copy(node, lambda n: n)
+        val = node.meta["val"] if "val" in node.meta else getattr(self.module, str(node.target))
+        if isinstance(val, torch.Tensor):
+            self.values[node] = Value(made, whole(val.ndim), tuple(val.shape), val.dtype)
+        else:                                                  # what random numbers are drawn with
+            made.meta["val"] = val
+            self.drawn_with[node] = made
 
     def _output(self, node: Node) -> None:
         found: list[Any] = []
@@ -168,7 +176,7 @@ class Localizer:
             lowering = LOWERINGS.get(node.target._opname)
             value = lowering(self, node) if lowering is not None else None
             if value is None:
-                rule = rule_of(self._given(node))
+                rule = None if self.drawn_with.keys() & set(node.all_input_nodes) else rule_of(self._given(node))
                 value = self._whole(node) if rule is None else self._split(node, rule)
             self.values[node] = value
         self._own(node)
@@ -305,6 +313,8 @@ class Localizer:
         written = set(writes(node))
 
         def full(name: Node) -> Node:
+            if name in self.drawn_with:
+                return self.drawn_with[name]
             value = self._used(name, node)
             moved = self.move(value, whole(len(value.shape)))
             if name in written and moved is not value:
@@ -329,7 +339,8 @@ class Localizer:
 
     def operands(self, node: Node) -> list[Value]:
         """The Values of a call's Tensors, in the order of its schema."""
-        return [self._used(leaf, node) for leaf in tree.leaves(list(named(node).values())) if isinstance(leaf, Node)]
+        leaves = tree.leaves(list(named(node).values()))
+        return [self._used(leaf, node) for leaf in leaves if isinstance(leaf, Node) and leaf not in self.drawn_with]
 
     def replaced(self, node: Node, change: Callable[[Node], Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """The arguments of a call with other nodes, asked for in the order of its schema."""
