@@ -10,6 +10,8 @@ import pytest
 from mindspore import Parameter, Tensor, nn, ops
 from mindspore.ops import operations as P
 
+from torchspore.errors import StrategyRefused
+
 
 @pytest.fixture(autouse=True)
 def _graph_mode() -> Iterator[None]:
@@ -106,3 +108,10 @@ CASES: dict[str, tuple[Callable[..., Any], Tensor]] = {
 def test_as_one_device(case: str, monkeypatch: pytest.MonkeyPatch) -> None:
     function, x = CASES[case]
     compared(function, x, monkeypatch)
+
+
+def test_a_length_that_values_say_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TORCHSPORE_SIMULATE", "8")
+    ms.set_auto_parallel_context(parallel_mode="semi_auto_parallel", dataset_strategy="full_batch")
+    with pytest.raises(StrategyRefused, match="test_numbers.*nonzero.*as long as values say"):
+        called(lambda net, x, w: ops.nonzero(x > 0), X)

@@ -14,6 +14,7 @@ from typing import Any
 import torch
 from torch.fx.node import Node
 
+from torchspore.base.text import message
 from torchspore.engine import tree
 from torchspore.engine.graph import marks
 from torchspore.engine.graph.fx.aliasing import owners, shown, writes
@@ -165,6 +166,7 @@ class Localizer:
             self._own(node)
             return
         self.placed.append(Placed(node, []))
+        _has_known_lengths(node)
         written = writes(node)
         if node.target in marking.MARKS:
             self.values[node] = self._marked(node)
@@ -444,6 +446,18 @@ def named(node: Node) -> dict[str, Any]:
         return {**{str(at): value for at, value in enumerate(node.args)}, **node.kwargs}
     found = {argument.name: value for argument, value in zip(node.target._schema.arguments, node.args)}
     return {**found, **node.kwargs}
+
+
+def _has_known_lengths(node: Node) -> None:
+    """Raises ValueError where a result is as long as values say: no device knows what the others hold."""
+    val = node.meta.get("val")
+    sizes = [size for leaf in tree.leaves(val) if isinstance(leaf, torch.Tensor) for size in leaf.shape]
+    if any(isinstance(size, torch.SymInt) for size in sizes):
+        what = str(getattr(node.target, "_opname", node.target))
+        raise ValueError(f"{node.meta.get(marks.LINE, '')}: " + message(
+            f"{what} in a graph that is split, whose result is as long as values say", "results whose lengths are known before the call",
+            hint="move that line out of construct, or use a mask",
+        ))
 
 
 def held(value: Value) -> int:
