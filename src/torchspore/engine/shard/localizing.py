@@ -170,9 +170,7 @@ class Localizer:
         written = writes(node)
         if node.target in marking.MARKS:
             self.values[node] = self._marked(node)
-        elif any(self.owners[item] in self.tangles.whole and self.owners[item] is not node for item in (node, *written)):
-            self._whole(node)
-        elif not is_operator(node.target):
+        elif not is_operator(node.target) or self._is_tangled(node, written):
             self._whole(node)
         else:
             lowering = LOWERINGS.get(node.target._opname)
@@ -187,6 +185,10 @@ class Localizer:
             self._home(self.owners[item])
         found = self.values[node]
         self.placed[-1].layouts = [one.layout for one in (found if isinstance(found, list) else [found]) if isinstance(one, Value)]
+
+    def _is_tangled(self, node: Node, written: Sequence[Node]) -> bool:
+        """Whether it shows or writes memory that stays whole."""
+        return any(self.owners[item] in self.tangles.whole and self.owners[item] is not node for item in (node, *written))
 
     def _own(self, node: Node) -> None:
         """Gives a value memory of its own where its views are written, or where it is what a mark only renames; terms can't be written."""
