@@ -14,9 +14,10 @@ from typing import Any
 import torch
 from torch.fx.node import Node
 
+from torchspore.base.text import message
 from torchspore.engine import tree
 from torchspore.engine.graph import marks
-from torchspore.engine.graph.fx.aliasing import owners, writes
+from torchspore.engine.graph.fx.aliasing import owners, shown, writes
 from torchspore.engine.private import disable_proxy_modes_tracing, is_operator
 from torchspore.engine.shard import collective_nodes as nodes
 from torchspore.engine.shard import marking, redistribution
@@ -26,6 +27,7 @@ from torchspore.engine.shard.mesh import Mesh
 from torchspore.engine.shard.redistribution import Step
 from torchspore.engine.shard.rules import Given, rule_of
 from torchspore.engine.shard.rules.rule import Local, Rule, choose, layout_of, results
+from torchspore.engine.shard.tangles import tangles
 
 KEEP = 1 << 62
 """The vote of an operand that is written: it stays where it is."""
@@ -94,6 +96,9 @@ class Localizer:
         self.placed: list[Placed] = []
         self.at: Node | None = None
         self.owners = owners(module.graph)
+        self.tangles = tangles(module.graph, stored)
+        self.drawn_with: dict[Node, Node] = {}
+        self.homes: dict[Node, Value] = {}             # the parts of inputs that are computed with whole, as they are written
         self.given: list[tuple[Layout, Shape]] = []
         self.results: list[tuple[Layout, Shape] | None] = []
 
@@ -109,9 +114,7 @@ class Localizer:
             elif node.op == "call_function":
                 self._call(node)
             else:
-                made = self.graph.node_copy(node, lambda n: n)
-                val = node.meta["val"] if "val" in node.meta else getattr(self.module, str(node.target))
-                self.values[node] = Value(made, whole(val.ndim), tuple(val.shape), val.dtype)
+                self._attribute(node)
         return LocalGraph(torch.fx.GraphModule(self.module, self.graph), self.mesh, self.given, self.results, self.placed)
 
     # ---- nodes of the captured graph
@@ -125,8 +128,21 @@ class Localizer:
             with faking(self.module):
                 made.meta["val"] = val.new_empty(layout.local(self.mesh, shape))
         value = Value(made, layout, shape, val.dtype)
-        self.values[node] = self.move(value, self.taken[node]) if node in self.taken else value
+        if node in self.tangles.whole:
+            self.homes[node], value = value, self.move(value, whole(len(shape)), fresh=True)
+        elif node in self.taken and node not in self.tangles.written:
+            value = self.move(value, self.taken[node])
+        self.values[node] = value
         self.given.append((layout, shape))
+
+    def _attribute(self, node: Node) -> None:
+        made = self.graph.node_copy(node, lambda n: n)
+        val = node.meta["val"] if "val" in node.meta else getattr(self.module, str(node.target))
+        if isinstance(val, torch.Tensor):
+            self.values[node] = Value(made, whole(val.ndim), tuple(val.shape), val.dtype)
+        else:                                                  # what random numbers are drawn with
+            made.meta["val"] = val
+            self.drawn_with[node] = made
 
     def _output(self, node: Node) -> None:
         found: list[Any] = []
@@ -147,23 +163,49 @@ class Localizer:
         if node.target is operator.getitem:
             source, at = node.args
             self.values[node] = self.values[source][at]  # type: ignore[index]
+            self._own(node)
             return
         self.placed.append(Placed(node, []))
+        _has_known_lengths(node)
+        written = writes(node)
         if node.target in marking.MARKS:
             self.values[node] = self._marked(node)
-        elif not is_operator(node.target):
+        elif not is_operator(node.target) or self._is_tangled(node, written):
             self._whole(node)
         else:
             lowering = LOWERINGS.get(node.target._opname)
             value = lowering(self, node) if lowering is not None else None
             if value is None:
-                rule = rule_of(self._given(node))
+                rule = None if self.drawn_with.keys() & set(node.all_input_nodes) else rule_of(self._given(node))
                 value = self._whole(node) if rule is None else self._split(node, rule)
             self.values[node] = value
-        for item in writes(node):
+        self._own(node)
+        for item in written:
             self._forget(self.owners[item])
+            self._home(self.owners[item])
         found = self.values[node]
         self.placed[-1].layouts = [one.layout for one in (found if isinstance(found, list) else [found]) if isinstance(one, Value)]
+
+    def _is_tangled(self, node: Node, written: Sequence[Node]) -> bool:
+        """Whether it shows or writes memory that stays whole."""
+        return any(self.owners[item] in self.tangles.whole and self.owners[item] is not node for item in (node, *written))
+
+    def _own(self, node: Node) -> None:
+        """Gives a value memory of its own where its views are written, or where it is what a mark only renames; terms can't be written."""
+        value = self.values.get(node)
+        if isinstance(value, Value) and node in self.tangles.written and self.owners[node] is node:
+            lies = whole(len(value.shape)) if node in self.tangles.whole else value.layout.settled()
+            value = self.values[node] = self.move(value, lies, fresh=True)
+        if isinstance(value, Value) and node in self.tangles.copied:
+            made = self.call(torch.ops.aten.clone.default, (value.node,), {})
+            self.values[node] = Value(made, value.layout, value.shape, value.dtype)
+
+    def _home(self, owner: Node) -> None:
+        """Writes what was written into a whole value into this device's part of the input that it stands for."""
+        home = self.homes.get(owner)
+        if home is not None and not home.layout.is_whole:
+            part = self.move(self.values[owner], home.layout, fresh=True)
+            self.call(torch.ops.aten.copy_.default, (home.node, part.node), {})
 
     def _marked(self, node: Node) -> Value:
         source: Any = node.args[0]
@@ -189,7 +231,7 @@ class Localizer:
     def _used(self, name: Node, by: Node) -> Value:
         """A value to compute with: a weight that the optimizer cuts lies as the step wants it, but in the optimizer's own operators."""
         value: Value = self.values[name]
-        if name in self.stored and not by.meta.get(marks.OPTIMIZER) and name not in writes(by):
+        if name in self.stored and name not in self.homes and not by.meta.get(marks.OPTIMIZER) and name not in writes(by):
             return self.move(value, self.stored[name])
         return value
 
@@ -275,6 +317,8 @@ class Localizer:
         written = set(writes(node))
 
         def full(name: Node) -> Node:
+            if name in self.drawn_with:
+                return self.drawn_with[name]
             value = self._used(name, node)
             moved = self.move(value, whole(len(value.shape)))
             if name in written and moved is not value:
@@ -285,6 +329,10 @@ class Localizer:
         made = self.call(node.target, args, kwargs, node, node.meta.get("val"))
         for value, moved in back:
             self.call(torch.ops.aten.copy_.default, (value.node, self.move(moved, value.layout, fresh=True).node), {}, node)
+        source = shown(node)
+        if source in written and isinstance(node.meta.get("val"), torch.Tensor):      # what was written is given back
+            self.values[node] = self.values[source]
+            return self.values[node]
         val = node.meta.get("val")
         count = len(val) if isinstance(val, (list, tuple)) else 1
         ranks = [out.ndim if isinstance(out, torch.Tensor) else 0 for out in (val if isinstance(val, (list, tuple)) else [val])]
@@ -295,7 +343,8 @@ class Localizer:
 
     def operands(self, node: Node) -> list[Value]:
         """The Values of a call's Tensors, in the order of its schema."""
-        return [self._used(leaf, node) for leaf in tree.leaves(list(named(node).values())) if isinstance(leaf, Node)]
+        leaves = tree.leaves(list(named(node).values()))
+        return [self._used(leaf, node) for leaf in leaves if isinstance(leaf, Node) and leaf not in self.drawn_with]
 
     def replaced(self, node: Node, change: Callable[[Node], Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """The arguments of a call with other nodes, asked for in the order of its schema."""
@@ -399,6 +448,18 @@ def named(node: Node) -> dict[str, Any]:
         return {**{str(at): value for at, value in enumerate(node.args)}, **node.kwargs}
     found = {argument.name: value for argument, value in zip(node.target._schema.arguments, node.args)}
     return {**found, **node.kwargs}
+
+
+def _has_known_lengths(node: Node) -> None:
+    """Raises ValueError where a result is as long as values say: no device knows what the others hold."""
+    val = node.meta.get("val")
+    sizes = [size for leaf in tree.leaves(val) if isinstance(leaf, torch.Tensor) for size in leaf.shape]
+    if any(isinstance(size, torch.SymInt) for size in sizes):
+        what = str(getattr(node.target, "_opname", node.target))
+        raise ValueError(f"{node.meta.get(marks.LINE, '')}: " + message(
+            f"{what} in a graph that is split, whose result is as long as values say", "results whose lengths are known before the call",
+            hint="move that line out of construct, or use a mask",
+        ))
 
 
 def held(value: Value) -> int:

@@ -16,7 +16,7 @@ from torchspore.engine.shard.localizing import LocalGraph
 from torchspore.engine.shard.mesh import Mesh
 
 _REDUCTIONS: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
-    "sum": lambda terms: terms.sum(0), "avg": lambda terms: terms.mean(0), "max": lambda terms: terms.amax(0),
+    "sum": lambda terms: terms.sum(0, dtype=terms.dtype), "avg": lambda terms: terms.mean(0), "max": lambda terms: terms.amax(0),
     "min": lambda terms: terms.amin(0),
 }
 
@@ -76,9 +76,12 @@ def _everywhere(mesh: Mesh, node: Node, values: dict[Node, list[Any]]) -> list[A
     draws = torch.Tag.nondeterministic_seeded in getattr(node.target, "tags", ())
     state, found = torch.get_rng_state() if draws else None, []
     target: Any = node.target
+    states = [(one, one.get_state()) for leaf in node.all_input_nodes if isinstance(one := values[leaf][0], torch.Generator)]
     for rank in range(mesh.count):
         if state is not None:
             torch.set_rng_state(state)
+        for one, before in states:
+            one.set_state(before)
         own = functools.partial(_of, values, rank)
         args, kwargs = tree.mapped([list(node.args), dict(node.kwargs)], own)
         found.append(target(*args, **kwargs))

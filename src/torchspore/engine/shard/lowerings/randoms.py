@@ -34,7 +34,10 @@ def like(to: Any, node: Node) -> Any:
     if x.layout.is_whole or x.layout.partial or (node.target._opname == "bernoulli" and len(arguments(node)) < 2):  # type: ignore[union-attr]
         return None
     shaped = to.call(_aten.full.default, (list(x.shape), 0), {"dtype": x.dtype, "device": x.node.meta["val"].device})
-    made = to.call(node.target, (shaped, *arguments(node)[1:]), dict(node.kwargs), node)
+    kwargs = {key: to.drawn_with.get(value, value) for key, value in node.kwargs.items()}
+    if any(isinstance(one, Node) for one in arguments(node)[1:]):
+        return None
+    made = to.call(node.target, (shaped, *arguments(node)[1:]), kwargs, node, node.meta["val"])
     return to.move(to.value(made, whole(len(x.shape)), x.shape), Layout(x.layout.cuts))
 
 

@@ -8,7 +8,8 @@ from torchspore.engine.shard.layout import Shape
 from torchspore.engine.shard.rules.rule import Dims, Local, Naming, Rule
 from torchspore.engine.shard.rules.table import Given, splits
 
-_LINEAR = frozenset({"neg", "_to_copy", "clone", "detach", "alias", "add", "sub", "lift_fresh_copy"})
+_LINEAR = {"neg": 1, "_to_copy": 1, "clone": 1, "detach": 1, "alias": 1, "add": 2, "sub": 2, "lift_fresh_copy": 1}
+"""How many Tensors they take: a number that is added would be added once by each device that holds a term."""
 
 
 def aligned(naming: Naming, dims: Dims, full: Shape, shape: Sequence[int]) -> Dims:
@@ -28,9 +29,8 @@ def pointwise(given: Given) -> Rule | None:
     naming, full = Naming(), tuple(out.shape)
     dims = naming.all(full)
     inputs = [aligned(naming, dims, full, tuple(t.shape)) for t in given.inputs]
-    name = given.target._opname
-    alike = all(tuple(t.shape) == full for t in given.inputs)
-    return naming.rule(inputs, [dims] * len(given.outputs), linear=name in _LINEAR and alike and out.dtype.is_floating_point)
+    alike = _LINEAR.get(given.target._opname) == len(given.inputs) and all(tuple(t.shape) == full for t in given.inputs)
+    return naming.rule(inputs, [dims] * len(given.outputs), linear=alike and out.dtype.is_floating_point)
 
 
 @splits("zeros_like", "ones_like", "full_like", "empty_like")

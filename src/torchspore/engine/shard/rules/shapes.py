@@ -164,15 +164,20 @@ def one_part(given: Given) -> Rule | None:
         at = given.axis("dim", len(out.shape))
         after = (*dims[:at], naming.new(out.shape[at], locked=True), *dims[at:])
         return naming.rule([dims], [after], arguments=_sizes_of_parts)
-    named = given.args.get("dim", given.args.get("dims"))
+    named = _padded(given["pad"], len(shape)) if name == "constant_pad_nd" else given.args.get("dim", given.args.get("dims"))
     touched = {int(one) % max(len(shape), 1) for one in (named if isinstance(named, (list, tuple)) else (named or 0,))}
     after_dims: list[Dim] = []
     for at, (dim, size) in enumerate(zip(dims, out.shape)):
-        is_touched = size != shape[at] or (name not in ("slice", "narrow", "slice_backward", "constant_pad_nd") and at in touched)
+        is_touched = size != shape[at] or (name not in ("slice", "narrow", "slice_backward") and at in touched)
         if is_touched:
             naming.lock(dim)
         after_dims.append(naming.new(size, locked=True) if is_touched else dim)
     return naming.rule([dims], [tuple(after_dims)], arguments=_sizes_of_parts if name == "slice_backward" else _ends(name))
+
+
+def _padded(pad: Any, rank: int) -> list[int]:
+    """The dimensions that a padding changes, the last one first in `pad`: also one that grows at one end by what it loses at the other."""
+    return [rank - 1 - at for at in range(len(pad) // 2) if pad[2 * at] or pad[2 * at + 1]]
 
 
 def _ends(name: str) -> Any:

@@ -1,0 +1,117 @@
+"""Programs whose strategies leave terms, cut axes and written parts behind; 8 simulated ranks beside one device."""
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import mindspore as ms
+import numpy as np
+import pytest
+from mindspore import Parameter, Tensor, nn, ops
+from mindspore.ops import operations as P
+
+from torchspore.errors import StrategyRefused
+
+
+@pytest.fixture(autouse=True)
+def _graph_mode() -> Iterator[None]:
+    before = ms.get_context("mode")
+    ms.set_context(mode=ms.GRAPH_MODE)
+    yield
+    ms.reset_auto_parallel_context()
+    ms.set_context(mode=before)
+
+
+class Net(nn.Cell):
+    """A function behind a value that is cut (4, 2) and a Parameter that is cut so too."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        super().__init__()
+        self.function, self.cut, self.cut_weight = function, P.Neg().shard(((4, 2),)), P.Neg().shard(((4, 2),))
+        self.weight = Parameter(Tensor(np.linspace(0, 2, 256, dtype=np.float32).reshape(8, 32)), "weight")
+
+    def construct(self, x: Tensor) -> Any:
+        return self.function(self, self.cut(x), self.cut_weight(self.weight))
+
+
+def called(function: Callable[..., Any], x: Tensor, times: int = 2) -> list[np.ndarray]:
+    """The results of the last call and the Parameter after it."""
+    net = Net(function)
+    for _ in range(times):
+        out = net(x)
+    return [*(one.asnumpy() for one in (out if isinstance(out, tuple) else (out,))), net.weight.asnumpy()]
+
+
+def compared(function: Callable[..., Any], x: Tensor, monkeypatch: pytest.MonkeyPatch) -> None:
+    alone = called(function, x)
+    monkeypatch.setenv("TORCHSPORE_SIMULATE", "8")
+    ms.set_auto_parallel_context(parallel_mode="semi_auto_parallel", dataset_strategy="full_batch")
+    for one, other in zip(alone, called(function, x)):
+        assert one.dtype == other.dtype
+        np.testing.assert_allclose(other, one, rtol=1e-4, atol=1e-4)
+
+
+def row_written(net: Net, x: Tensor, w: Tensor) -> Any:
+    net.weight[0] = x[0]
+    net.weight[:, 3] = 1.0
+    return net.cut_weight(net.weight)
+
+
+def rows_written_in_turn(net: Net, x: Tensor, w: Tensor) -> Any:
+    for at in range(3):
+        net.weight[at] = net.weight[at + 1] * 0.5 + x[at]
+    return net.cut_weight(net.weight)
+
+
+def value_written(net: Net, x: Tensor, w: Tensor) -> Any:
+    turned = x.T
+    x[0] = 1.0
+    x[:, 2:4] += 3
+    return x, turned, x.sum(0)
+
+
+def terms_written(net: Net, x: Tensor, w: Tensor) -> Any:
+    total = ops.sum(x, 1)
+    ops.masked_fill(total, total > 0, 0.0)
+    total += 2.0
+    ops.assign_add(net.weight[0], x[0])
+    return nn.CrossEntropyLoss(label_smoothing=0.2, ignore_index=2)(x, LABELS), total
+
+
+def view_read_later(net: Net, x: Tensor, w: Tensor) -> Any:
+    row = net.weight[3]
+    net.weight[3] = x[0]
+    return row, row + 1, net.cut_weight(net.weight)
+
+
+LABELS = Tensor(np.arange(16, dtype=np.int32) % 8)
+X = Tensor(np.random.default_rng(0).standard_normal((16, 32)).astype(np.float32))
+COUNTED = Tensor(np.arange(512, dtype=np.int32).reshape(16, 32))
+CASES: dict[str, tuple[Callable[..., Any], Tensor]] = {
+    "a number beside terms of a product": (lambda net, x, w: ops.matmul(x, w.T) + 1.0, X),
+    "a number less terms of a sum": (lambda net, x, w: 1.0 - ops.sum(x, 1), X),
+    "a number taken from terms": (lambda net, x, w: ops.sum(x, 1) - 1.0, X),
+    "padding that keeps the length": (lambda net, x, w: ops.pad(x, (1, -1)) + 1, X),
+    "padding of rows that keeps their number": (lambda net, x, w: ops.pad(x, (0, 0, 1, -1)) + 1, X),
+    "sums of integers": (lambda net, x, w: P.ReduceSum()(x, 1) + 1, COUNTED),
+    "rows of integers": (lambda net, x, w: P.Gather()(x, Tensor([1, 9, 3], ms.int32), 0), COUNTED),
+    "a row of a weight written": (row_written, X),
+    "rows of a weight written in turn": (rows_written_in_turn, X),
+    "parts of a value written": (value_written, X),
+    "terms written": (terms_written, X),
+    "numbers drawn with a seed": (lambda net, x, w: ops.rand_like(x, seed=3) + P.StandardNormal(seed=4)((16, 32)), X),
+    "a view that is read after a write": (view_read_later, X),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_as_one_device(case: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    function, x = CASES[case]
+    compared(function, x, monkeypatch)
+
+
+def test_a_length_that_values_say_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TORCHSPORE_SIMULATE", "8")
+    ms.set_auto_parallel_context(parallel_mode="semi_auto_parallel", dataset_strategy="full_batch")
+    with pytest.raises(StrategyRefused, match=r"test_numbers.*nonzero.*as long as values say"):
+        called(lambda net, x, w: ops.nonzero(x > 0), X)
