@@ -67,6 +67,9 @@ class Primitive:
         self.out_strategy = out_strategy
         if in_strategy is not None:
             self.__class__ = _laying_out(type(self))
+            layer = self.__dict__.pop("_part_of", None)
+            if layer is not None:
+                layer._compute_by_parts(self.name)
         for key, strategy in (("in_layout", in_strategy), ("out_layout", out_strategy)):
             if strategy and strategy_checks.is_layout(strategy[0]):
                 self.add_prim_attr(key, strategy_checks.as_attributes(strategy))
@@ -92,8 +95,20 @@ def _laying_out(cls: type[Primitive]) -> type[Primitive]:
 
         return calls.laid_out(self, functools.partial(cls.__call__, self), args, kwargs)
 
-    body = {"__call__": __call__, "__doc__": cls.__doc__, "__module__": cls.__module__, "__qualname__": cls.__qualname__, "_laid_out": True}
+    def __reduce__(self: Primitive) -> Any:
+        return _with_strategy, (cls,), self.__dict__
+
+    body = {
+        "__call__": __call__, "__reduce__": __reduce__, "__doc__": cls.__doc__, "__module__": cls.__module__,
+        "__qualname__": cls.__qualname__, "_laid_out": True,
+    }
     return type(cls.__name__, (cls,), body)
+
+
+def _with_strategy(cls: type[Primitive]) -> Primitive:
+    """A bare primitive of the class that lays out, which pickle and deepcopy then fill."""
+    made = _laying_out(cls)
+    return made.__new__(made)
 
 
 class PrimitiveWithInfer(Primitive):
