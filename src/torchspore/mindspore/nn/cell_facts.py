@@ -141,7 +141,7 @@ class CellFacts:
         effects.note("distribution", f"{wrote}: Parameters are cut as the operators that read them ask")
 
     def _compute_by_parts(self, primitive: str) -> None:
-        """Has this layer computed of its parts from now on, where a graph is split: one of them, a primitive of this name, has a strategy."""
+        """Has this layer computed of its parts where a graph is split: one of them, a primitive of this name, has a strategy."""
         from torchspore.mindspore.nn.layer import by_parts
 
         own = by_parts.composed(self) is not None
@@ -149,7 +149,7 @@ class CellFacts:
             by_parts.make_parts(self)
             self.construct = self._by_parts
         if not by_parts.composes_loss(self) and not own:
-            effects.note("distribution", f"{type(self).__name__}: a strategy of its {primitive} does not act, as the layer does not call it")
+            effects.note("distribution", f"{type(self).__name__}: a strategy of its {primitive} does not act: the layer does not call it")
 
     def _part_assigned(self, name: str) -> None:
         """Has this layer computed of its parts from now on where the primitive just assigned is one of them."""

@@ -104,7 +104,10 @@ class _Layer(Cell):
         self.use_moe = options["moe_config"].expert_num > 1
         ending = {"hidden_size": hidden, "ffn_hidden_size": inner, "dropout_rate": rates[1], "hidden_act": options["hidden_act"]}
         if self.use_moe:
-            self.output = MoE(**ending, param_init_type=types["init"], moe_config=options["moe_config"], parallel_config=_of_experts(options["parallel_config"]))
+            self.output = MoE(
+                **ending, param_init_type=types["init"], moe_config=options["moe_config"],
+                parallel_config=_of_experts(options["parallel_config"]),
+            )
         else:
             self.output = FeedForward(**ending, param_init_type=types["init"], parallel_config=config)
         if self.use_past:
