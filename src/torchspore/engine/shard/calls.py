@@ -54,8 +54,14 @@ def laid_out(primitive: Any, call: Callable[..., Any], args: tuple[Any, ...], kw
         effects.note("distribution", f"{user_line()}: {primitive.name} has no rule for strategies: its layouts follow those of its inputs")
         return call(*args, **kwargs)
     capture.spread.note(primitive.name, tensors, strategy)
-    args, kwargs = _laid((args, kwargs), fitting.inputs)
+    args, kwargs = _laid((args, kwargs), fitting.inputs[:_read_alone(primitive)])
     return _laid(call(*args, **kwargs), fitting.outputs)
+
+
+def _read_alone(primitive: Any) -> int | None:
+    """How many inputs come before those that the call writes to: running values must be given themselves, not laid out."""
+    written = primitive.name == "InstanceNorm" or (primitive.name == "BatchNorm" and primitive.attrs.get("is_training"))
+    return 3 if written else None
 
 
 def _fitting(primitive: Any, args: tuple[Any, ...], kwargs: dict[str, Any], strategy: Any, devices: int) -> Fit | None:

@@ -97,6 +97,8 @@ class Cell(CellTree, CellHooks, CellState, CellFacts):
             _set(self, name, value)
         else:
             own[name] = value
+            if isinstance(value, Primitive) and hasattr(type(self), name):
+                self._part_assigned(name)
 
     def __delattr__(self, name: str) -> None:
         for kept in (self._params, self._cells, self.__dict__):

@@ -140,6 +140,32 @@ class CellFacts:
                 raise TypeError(f"{wrote}: expected a tuple of numbers or a Layout for {key!r}, got {type(strategy).__name__}.")
         effects.note("distribution", f"{wrote}: Parameters are cut as the operators that read them ask")
 
+    def _compute_by_parts(self, primitive: str) -> None:
+        """Has this layer computed of its parts where a graph is split: one of them, a primitive of this name, has a strategy."""
+        from torchspore.mindspore.nn.layer import by_parts
+
+        own = by_parts.composed(self) is not None
+        if own:
+            by_parts.make_parts(self)
+            self.construct = self._by_parts
+        if not by_parts.composes_loss(self) and not own:
+            effects.note("distribution", f"{type(self).__name__}: a strategy of its {primitive} does not act: the layer does not call it")
+
+    def _part_assigned(self, name: str) -> None:
+        """Has this layer computed of its parts from now on where the primitive just assigned is one of them."""
+        from torchspore.mindspore.nn.layer import by_parts
+
+        if by_parts.is_part(self, name) and by_parts.composed(self) is not None:
+            self.__dict__["_replaced"] = True
+            by_parts.make_parts(self)
+            self.construct = self._by_parts
+
+    def _by_parts(self, *args: Any, **kwargs: Any) -> Any:
+        """The layer's result, computed of its parts where they may act."""
+        from torchspore.mindspore.nn.layer import by_parts
+
+        return by_parts.computed(self, args, kwargs)
+
     def update_cell_type(self, cell_type: str) -> None:
         """Names the kind of network that this Cell belongs to, as `cell_type` then says."""
         self.cell_type = cell_type

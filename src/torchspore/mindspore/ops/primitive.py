@@ -67,6 +67,9 @@ class Primitive:
         self.out_strategy = out_strategy
         if in_strategy is not None:
             self.__class__ = _laying_out(type(self))
+            layer = self.__dict__.pop("_part_of", None)
+            if layer is not None:
+                layer._compute_by_parts(self.name)
         for key, strategy in (("in_layout", in_strategy), ("out_layout", out_strategy)):
             if strategy and strategy_checks.is_layout(strategy[0]):
                 self.add_prim_attr(key, strategy_checks.as_attributes(strategy))
@@ -93,7 +96,7 @@ def _laying_out(cls: type[Primitive]) -> type[Primitive]:
         return calls.laid_out(self, functools.partial(cls.__call__, self), args, kwargs)
 
     def __reduce__(self: Primitive) -> Any:
-        return _restored, (cls, self.__dict__)
+        return _with_strategy, (cls,), self.__dict__
 
     body = {
         "__call__": __call__, "__reduce__": __reduce__, "__doc__": cls.__doc__, "__module__": cls.__module__,
@@ -102,11 +105,10 @@ def _laying_out(cls: type[Primitive]) -> type[Primitive]:
     return type(cls.__name__, (cls,), body)
 
 
-def _restored(cls: type[Primitive], attributes: dict[str, Any]) -> Primitive:
-    """A primitive with a strategy, copied or out of a pickle."""
-    made = object.__new__(_laying_out(cls))
-    made.__dict__.update(attributes)
-    return made
+def _with_strategy(cls: type[Primitive]) -> Primitive:
+    """A bare primitive of the class that lays out, which pickle and deepcopy then fill."""
+    made = _laying_out(cls)
+    return made.__new__(made)
 
 
 class PrimitiveWithInfer(Primitive):

@@ -8,33 +8,37 @@ from torchspore.mindspore import ops
 from torchspore.mindspore.common.initializer import initializer
 from torchspore.mindspore.common.parameter import Parameter
 from torchspore.mindspore.nn.cell import Cell
+from torchspore.mindspore.nn.layer.parts import Part
 from torchspore.mindspore.ops.explain import place
 
 
-def _simple(name: str, function: Any) -> type[Cell]:
-    """A Cell without arguments around an operator."""
+def _simple(name: str, function: Any, part: str = "", primitive: str = "") -> type[Cell]:
+    """A Cell without arguments around an operator, which carries its primitive as `part`."""
 
     def construct(self: Cell, x: Any) -> Any:
         return function(x)
 
     construct.__doc__ = function.__doc__
-    return type(name, (Cell,), {"construct": construct, "__doc__": function.__doc__, "__module__": __name__})
+    parts = {part: Part(lambda _: getattr(ops, primitive)())} if part else {}
+    return type(name, (Cell,), {"construct": construct, "__doc__": function.__doc__, "__module__": __name__, **parts})
 
 
-ReLU6 = _simple("ReLU6", ops.relu6)
-Sigmoid = _simple("Sigmoid", ops.sigmoid)
-Tanh = _simple("Tanh", ops.tanh)
-HSigmoid = _simple("HSigmoid", ops.hardsigmoid)
-HSwish = _simple("HSwish", ops.hardswish)
+ReLU6 = _simple("ReLU6", ops.relu6, "relu6", "ReLU6")
+Sigmoid = _simple("Sigmoid", ops.sigmoid, "sigmoid", "Sigmoid")
+Tanh = _simple("Tanh", ops.tanh, "tanh", "Tanh")
+HSigmoid = _simple("HSigmoid", ops.hardsigmoid, "hsigmoid", "HSigmoid")
+HSwish = _simple("HSwish", ops.hardswish, "hswish", "HSwish")
 SiLU = _simple("SiLU", ops.silu)
-Mish = _simple("Mish", ops.mish)
-SeLU = _simple("SeLU", ops.selu)
+Mish = _simple("Mish", ops.mish, "mish", "Mish")
+SeLU = _simple("SeLU", ops.selu, "selu", "SeLU")
 LogSigmoid = _simple("LogSigmoid", ops.logsigmoid)
-Softsign = _simple("Softsign", ops.softsign)
+Softsign = _simple("Softsign", ops.softsign, "softsign", "Softsign")
 
 
 class ReLU(Cell):
     """max(x, 0)."""
+
+    relu = Part(lambda _: ops.ReLU())
 
     def __init__(self, inplace: bool = False) -> None:
         super().__init__()
@@ -62,6 +66,8 @@ class LeakyReLU(Cell):
 class ELU(Cell):
     """x where positive, else alpha * (exp(x) - 1)."""
 
+    elu = Part(lambda cell: ops.Elu(cell.alpha))
+
     def __init__(self, alpha: float = 1.0) -> None:
         super().__init__()
         self.alpha = alpha
@@ -88,6 +94,8 @@ class GELU(Cell):
 class Softmax(Cell):
     """exp(x) divided by its sum along `axis`."""
 
+    softmax = Part(lambda cell: ops.Softmax(cell.axis))
+
     def __init__(self, axis: Any = -1) -> None:
         super().__init__()
         self.axis = axis
@@ -100,6 +108,8 @@ class Softmax(Cell):
 class LogSoftmax(Cell):
     """The logarithm of softmax along `axis`."""
 
+    log_softmax = Part(lambda cell: ops.LogSoftmax(cell.axis))
+
     def __init__(self, axis: int = -1) -> None:
         super().__init__()
         self.axis = axis
@@ -111,6 +121,8 @@ class LogSoftmax(Cell):
 
 class PReLU(Cell):
     """x where positive, else w * x, with one trained w for all or one for each of `channel` channels."""
+
+    prelu = Part(lambda _: ops.PReLU())
 
     def __init__(self, channel: int = 1, w: Any = 0.25) -> None:
         super().__init__()
@@ -125,7 +137,7 @@ class PReLU(Cell):
         return ops.prelu(x, self.w)
 
 
-FastGelu = _simple("FastGelu", ops.fast_gelu)
+FastGelu = _simple("FastGelu", ops.fast_gelu, "fast_gelu", "FastGeLU")
 Tanhshrink = _simple("Tanhshrink", ops.tanhshrink)
 
 
@@ -141,6 +153,8 @@ class _Checked(Cell):
 
 class CELU(_Checked):
     """max(0, x) + min(0, alpha * (exp(x / alpha) - 1))."""
+
+    celu = Part(lambda cell: ops.CeLU(cell.alpha))
 
     def __init__(self, alpha: float = 1.0) -> None:
         super().__init__()
@@ -170,6 +184,8 @@ class Hardtanh(_Checked):
 class HShrink(_Checked):
     """x outside of [-lambd, lambd], else 0."""
 
+    hshrink = Part(lambda cell: ops.HShrink(cell.lambd))
+
     def __init__(self, lambd: float = 0.5) -> None:
         super().__init__()
         self._numbers(lambd=lambd)
@@ -181,6 +197,8 @@ class HShrink(_Checked):
 
 class SoftShrink(_Checked):
     """x moved towards 0 by lambd."""
+
+    softshrink = Part(lambda cell: ops.SoftShrink(cell.lambd))
 
     def __init__(self, lambd: float = 0.5) -> None:
         super().__init__()

@@ -59,6 +59,8 @@ class Dropout(Cell):
     `p` is the share dropped; the first positional argument is the share *kept*, as in 1.x. Raises ValueError outside of their ranges.
     """
 
+    dropout = Part(lambda cell: ops.Dropout(cell.keep_prob if cell.p is None else 1 - cell.p))
+
     def __init__(self, keep_prob: float = 0.5, p: float | None = None, dtype: Any = dtypes.float32) -> None:
         super().__init__()
         if p is None:
@@ -108,6 +110,10 @@ class Embedding(Cell):
 
     `padding_idx` is a row that starts as zeros. `use_one_hot` computes the same by a matrix product.
     """
+
+    gather, one_hot, array_mul = Part(lambda _: ops.Gather()), Part(lambda _: ops.OneHot()), Part(lambda _: ops.MatMul())
+    reshape_flat, reshape, expand = Part(lambda _: ops.Reshape()), Part(lambda _: ops.Reshape()), Part(lambda _: ops.ExpandDims())
+    get_shp, concat = Part(lambda _: ops.Shape()), Part(lambda _: ops.Concat())
 
     def __init__(
         self, vocab_size: int, embedding_size: int, use_one_hot: bool = False, embedding_table: Any = "normal", dtype: Any = dtypes.float32,

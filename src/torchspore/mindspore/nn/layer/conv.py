@@ -24,7 +24,7 @@ class _Conv(Cell):
 
     axes = 2
     transposed = False
-    bias_add = Part(lambda _: ops.BiasAdd())
+    bias_add = Part(lambda cell: ops.BiasAdd("NHWC") if cell.data_format == "NHWC" else ops.BiasAdd())
 
     def __init__(
         self, in_channels: int, out_channels: int, kernel_size: Any, stride: Any = 1, pad_mode: str = "same", padding: Any = 0,

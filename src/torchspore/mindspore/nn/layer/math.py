@@ -8,6 +8,7 @@ import numpy as np
 from torchspore.mindspore import ops
 from torchspore.mindspore.common.tensor import Tensor
 from torchspore.mindspore.nn.cell import Cell
+from torchspore.mindspore.nn.layer.parts import Part
 from torchspore.mindspore.ops import layer_math
 
 
@@ -156,6 +157,8 @@ class MatrixSetDiag(Cell):
 
 class Norm(Cell):
     """The root of the sum of squares along `axis`, an int or a tuple; () is all axes."""
+
+    reduce_sum, sqrt = Part(lambda cell: ops.ReduceSum(cell.keep_dims)), Part(lambda _: ops.Sqrt())
 
     def __init__(self, axis: Any = (), keep_dims: bool = False) -> None:
         super().__init__()

@@ -1,8 +1,14 @@
-"""Operators that MindSpore's layers carry as attributes, for subclasses of programs that call them: `self.conv2d(x, weight)`."""
+"""Operators that MindSpore's layers carry as attributes: programs call them, replace them, and give them strategies.
+
+A layer's own `construct` uses none of them. Where one is given a strategy, or replaced, the layer is from then on computed of its parts,
+as `by_parts.py` has it: until then they cost nothing.
+"""
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
+
+from torchspore.mindspore.ops.primitive import Primitive
 
 
 class Part:
@@ -22,4 +28,11 @@ class Part:
             if self.name in own.get(kept, ()):
                 return own[kept][self.name]
         made = own[self.name] = self.make(cell)
+        if isinstance(made, Primitive) and _calls_none(type(cell)):
+            made.__dict__["_part_of"] = cell
         return made
+
+
+def _calls_none(cls: Any) -> bool:
+    """Whether what computes such a Cell, or its loss, is torchspore's; a program's own construct calls the parts that it wants."""
+    return any(getattr(cls, name).__module__.startswith("torchspore.") for name in ("construct", "get_loss") if hasattr(cls, name))

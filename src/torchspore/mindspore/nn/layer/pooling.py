@@ -5,6 +5,7 @@ from typing import Any
 
 from torchspore.mindspore import ops
 from torchspore.mindspore.nn.cell import Cell
+from torchspore.mindspore.nn.layer.parts import Part
 from torchspore.mindspore.ops import pooling
 from torchspore.mindspore.ops.explain import place
 
@@ -47,6 +48,8 @@ class _Pool(Cell):
 class MaxPool2d(_Pool):
     """The largest value in each window of (N, C, H, W)."""
 
+    max_pool = Part(lambda cell: ops.MaxPool(cell.kernel_size, cell.stride, cell.pad_mode, cell.format))
+
     def __init__(
         self, kernel_size: Any = 1, stride: Any = 1, pad_mode: str = "valid", padding: Any = 0, dilation: Any = 1,
         return_indices: bool = False,
@@ -66,6 +69,7 @@ class AvgPool2d(_Pool):
     """The mean of each window of (N, C, H, W)."""
 
     kind = "avg"
+    avg_pool = Part(lambda cell: ops.AvgPool(cell.kernel_size, cell.stride, cell.pad_mode, cell.format))
 
     def __init__(
         self, kernel_size: Any = 1, stride: Any = 1, pad_mode: str = "valid", padding: Any = 0, ceil_mode: bool = False,

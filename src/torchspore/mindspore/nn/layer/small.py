@@ -9,10 +9,13 @@ from torchspore.mindspore.common.initializer import HeUniform, Uniform, initiali
 from torchspore.mindspore.common.parameter import Parameter
 from torchspore.mindspore.common.tensor import Tensor
 from torchspore.mindspore.nn.cell import Cell
+from torchspore.mindspore.nn.layer.parts import Part
 
 
 class OneHot(Cell):
     """Indexes as vectors of `depth` along `axis`: `on_value` at the index, `off_value` elsewhere, of `dtype`."""
+
+    onehot = Part(lambda cell: ops.OneHot(cell.axis))
 
     def __init__(self, axis: int = -1, depth: int = 1, on_value: Any = 1.0, off_value: Any = 0.0, dtype: Any = dtypes.float32) -> None:
         super().__init__()

@@ -31,6 +31,11 @@ class LossBase(Cell):
         x = (x.astype(dtypes.float32) * weights).astype(x.dtype) if weights is not None else x
         return ops.mean(x) if self.reduction == "mean" else ops.sum(x) if self.reduction == "sum" else x
 
+    def _loss_by_parts(self, x: Any, weights: Any = 1.0) -> Any:
+        from torchspore.mindspore.nn.layer import by_parts
+
+        return by_parts.weighed(self, x, weights) if by_parts.is_split() else type(self).get_loss(self, x, weights)
+
 
 class L1Loss(LossBase):
     """The absolute difference of logits and labels."""
@@ -64,6 +69,9 @@ class SoftmaxCrossEntropyWithLogits(LossBase):
     """The cross entropy of logits (N, C) and classes (N,) if `sparse`, else probabilities (N, C); 'none' unless `reduction` says
     otherwise.
     """
+
+    softmax_cross_entropy = Part(lambda _: ops.SoftmaxCrossEntropyWithLogits())
+    sparse_softmax_cross_entropy, one_hot = Part(lambda _: ops.SparseSoftmaxCrossEntropyWithLogits()), Part(lambda _: ops.OneHot())
 
     def __init__(self, sparse: bool = False, reduction: str = "none") -> None:
         super().__init__(reduction)

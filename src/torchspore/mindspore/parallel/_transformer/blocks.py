@@ -12,7 +12,12 @@ from torchspore.mindspore.nn.cell import Cell
 from torchspore.mindspore.nn.layer.container import CellList
 from torchspore.mindspore.parallel._transformer.layers import _LayerNorm
 from torchspore.mindspore.parallel._transformer.moe import MoE, MoEConfig
-from torchspore.mindspore.parallel._transformer.op_parallel_config import OpParallelConfig, default_dpmp_config
+from torchspore.mindspore.parallel._transformer.op_parallel_config import (
+    OpParallelConfig,
+    default_dpmp_config,
+    default_moeparallel_config,
+    shares,
+)
 from torchspore.mindspore.parallel._transformer.transformer import (
     FeedForward,
     MultiHeadAttention,
@@ -24,7 +29,7 @@ default_moe_config = MoEConfig()
 
 
 class EmbeddingOpParallelConfig(OpParallelConfig):
-    """Shares of an embedding's table, each 1; `vocab_emb_dp` says whether each process would have the whole table."""
+    """Shares of an embedding's table; `vocab_emb_dp` says whether each process has the whole table."""
 
     def __init__(self, data_parallel: int = 1, model_parallel: int = 1, vocab_emb_dp: bool = True) -> None:
         super().__init__(data_parallel, model_parallel)
@@ -43,10 +48,15 @@ class VocabEmbedding(Cell):
         super().__init__()
         self.vocab_size, self.embedding_size, self.parallel_config = vocab_size, embedding_size, parallel_config
         self.embedding_table = Parameter(initializer(param_init, [vocab_size, embedding_size]), name="embedding_table")
+        self.gather = ops.Gather()
+        found = shares(parallel_config)
+        if found is not None:
+            by_data = getattr(parallel_config, "vocab_emb_dp", True)
+            self.gather.shard(((1 if by_data else found[1], 1), (found[0], 1)))
 
     def construct(self, input_ids: Any) -> Any:
         """(vectors, the table)."""
-        return ops.gather(self.embedding_table, input_ids, 0), self.embedding_table.value()
+        return self.gather(self.embedding_table, input_ids, 0), self.embedding_table.value()
 
 
 class AttentionMask(Cell):
@@ -77,6 +87,10 @@ class _Layer(Cell):
         self.batch_size, self.hidden_size, self.use_past = batch, hidden, options["use_past"]
         self.post_layernorm_residual = options["post_layernorm_residual"]
         self.layernorm1, self.layernorm2 = (_LayerNorm((hidden,)).to_float(types["layernorm"]) for _ in range(2))
+        found = shares(config)
+        if found is not None:
+            for norm in (self.layernorm1, self.layernorm2):
+                norm.shard(((found[0], 1),))
         attention = {
             "hidden_dropout_rate": rates[1], "attention_dropout_rate": rates[0], "softmax_compute_type": types["softmax"],
             "param_init_type": types["init"], "parallel_config": config,
@@ -85,10 +99,15 @@ class _Layer(Cell):
         if target:
             self.cross_attention = MultiHeadAttention(batch, source, target, hidden, heads, use_past=self.use_past, **attention)
             self.cross_attention_layernorm = _LayerNorm((hidden,)).to_float(types["layernorm"])
+            if found is not None:
+                self.cross_attention_layernorm.shard(((found[0], 1),))
         self.use_moe = options["moe_config"].expert_num > 1
         ending = {"hidden_size": hidden, "ffn_hidden_size": inner, "dropout_rate": rates[1], "hidden_act": options["hidden_act"]}
         if self.use_moe:
-            self.output = MoE(**ending, param_init_type=types["init"], moe_config=options["moe_config"])
+            self.output = MoE(
+                **ending, param_init_type=types["init"], moe_config=options["moe_config"],
+                parallel_config=_of_experts(options["parallel_config"]),
+            )
         else:
             self.output = FeedForward(**ending, param_init_type=types["init"], parallel_config=config)
         if self.use_past:
@@ -118,6 +137,11 @@ class _Layer(Cell):
     def _given(self, out: Any, shape: Any, present: Any, loss: Any) -> Any:
         out = ops.reshape(out, shape)
         return (out, present, loss) if self.use_moe else (out, present)
+
+
+def _of_experts(config: Any) -> Any:
+    """The part of a configuration that is for experts; the default where it has none."""
+    return getattr(config, "moe_parallel_config", config if hasattr(config, "expert_parallel") else default_moeparallel_config)
 
 
 def _options(given: dict[str, Any]) -> dict[str, Any]:

@@ -107,15 +107,25 @@ class _LayerNorm(Cell):
         self.gamma = Parameter(initializer("ones", normalized_shape, param_init_type), name="gamma")
         self.beta = Parameter(initializer("zeros", normalized_shape, param_init_type), name="beta")
         self.eps = eps
+        self.strategy: Any = None
 
     def construct(self, x: Any) -> Any:
         """`x` with mean 0 and variance 1 along the last axis, times gamma plus beta."""
+        if self.strategy is not None:
+            from torchspore.engine.shard import placing
+
+            x = placing.placed("an input of _LayerNorm", x, self.strategy)
         apart = x - ops.mean(x, -1, keep_dims=True)
         scale = ops.rsqrt(ops.mean(ops.square(apart), -1, keep_dims=True) + self.eps)
         return apart * scale * self.gamma + self.beta
 
     def shard(self, strategy: Any) -> _LayerNorm:  # type: ignore[override]
-        """Keeps how the layer would be spread over devices; gives it back."""
+        """Says how the input is cut where a graph is split, `((rows, 1),)`; gives the layer back.
+
+        Raises ValueError for a strategy that cuts the last axis, which is normalised.
+        """
+        if strategy[0][-1] != 1:
+            raise ValueError(message(f"_LayerNorm.shard({short(strategy)})", "1 for the last axis, which is normalised"))
         self.strategy = strategy
         return self
 
@@ -141,6 +151,8 @@ class _Linear(Cell):
             wide = (out_channels,) if expert_num == 1 else (1, expert_num, 1, out_channels)
             self.bias = Parameter(initializer(bias_init, wide, param_init_type), name="bias")
         self.activation = get_activation(activation) if isinstance(activation, str) else activation() if activation else None
+        self.matmul = ops.MatMul(False, transpose_b) if expert_num == 1 else ops.BatchMatMul(False, transpose_b)
+        self.bias_add, self.strategy_activation = ops.Add(), None
 
     def construct(self, x: Any) -> Any:
         """The map of x (..., in): (..., out)."""
@@ -148,15 +160,24 @@ class _Linear(Cell):
         x = ops.reshape(x, (-1, self.in_channels))
         if self.expert_num > 1:
             x = ops.reshape(x, (self.outer_batch, self.expert_num, -1, self.in_channels))
-        weight = ops.cast(self.weight, self.dtype)
-        out = ops.matmul(ops.cast(x, self.dtype), ops.swapaxes(weight, -1, -2) if self.transpose_b else weight)
+        out = self.matmul(ops.cast(x, self.dtype), ops.cast(self.weight, self.dtype))
         if self.has_bias:
-            out = out + ops.cast(self.bias, self.dtype)
+            out = self.bias_add(out, ops.cast(self.bias, self.dtype))
         if self.activation is not None:
             out = self.activation(out)
+            if self.strategy_activation is not None:
+                from torchspore.engine.shard import placing
+
+                out = placing.placed("the activation of _Linear", out, self.strategy_activation)
         return ops.cast(ops.reshape(out, shape), before)
 
-    def shard(self, *strategies: Any, **others: Any) -> _Linear:  # type: ignore[override]
-        """Keeps how the layer would be spread over devices; gives it back."""
-        self.strategies = (strategies, others)
+    def shard(  # type: ignore[override]
+        self, strategy_matmul: Any, strategy_bias: Any = None, strategy_activation: Any = None,
+    ) -> _Linear:
+        """Says how the product, the sum with the bias and the activation are cut where a graph is split; gives the layer back."""
+        self.matmul.shard(strategy_matmul)
+        if self.has_bias and strategy_bias is not None:
+            self.bias_add.shard(strategy_bias)
+        if self.activation is not None:
+            self.strategy_activation = strategy_activation
         return self

@@ -60,6 +60,7 @@ class MoE(Cell):
         self.capacity_factor, self.aux_loss_factor = moe_config.capacity_factor, moe_config.aux_loss_factor
         self.ffn = FeedForward(
             hidden_size, ffn_hidden_size, dropout_rate, hidden_act, expert_num=self.expert_dim, param_init_type=param_init_type,
+            parallel_config=parallel_config,
         )
         self.router = Dense(hidden_size, self.expert_dim, has_bias=False)
 

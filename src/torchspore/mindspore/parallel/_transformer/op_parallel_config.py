@@ -1,4 +1,4 @@
-"""How operators of a transformer are spread over devices; with one process every share is 1."""
+"""How operators of a transformer are spread over devices: in how many parts data and the model are cut where a graph is split."""
 from __future__ import annotations
 
 from typing import Any
@@ -7,11 +7,11 @@ from torchspore.base.text import message, short
 
 
 def check_share(name: str, value: Any) -> int:
-    """The share `value`. Raises TypeError for no int, ValueError for another one than 1: there is one process."""
+    """The share `value`. Raises TypeError for no int, ValueError for one below 1."""
     if isinstance(value, bool) or not isinstance(value, int):
         raise TypeError(message(f"{name}={short(value)}", f"an int, got {type(value).__name__}"))
-    if value != 1:
-        raise ValueError(message(f"{name}={value}", "1: there is one process"))
+    if value < 1:
+        raise ValueError(message(f"{name}={value}", "an int from 1 on"))
     return value
 
 
@@ -23,6 +23,12 @@ class OpParallelConfig:
         self.model_parallel = check_share("model_parallel", model_parallel)
 
 
+def shares(config: Any) -> tuple[int, int] | None:
+    """The shares of data and model of a configuration; None where both are 1, and operators follow their inputs."""
+    found = config.data_parallel, config.model_parallel
+    return None if found == (1, 1) else found
+
+
 class MoEParallelConfig:
     """Shares of data, of the model and of experts; `dpmp` has the first two."""
 
@@ -30,8 +36,6 @@ class MoEParallelConfig:
         self.dpmp = OpParallelConfig(data_parallel, model_parallel)
         self.data_parallel, self.model_parallel = data_parallel, model_parallel
         self.expert_parallel = check_share("expert_parallel", expert_parallel)
-
-
 
 
 default_dpmp_config = OpParallelConfig()

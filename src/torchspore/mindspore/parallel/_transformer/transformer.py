@@ -15,6 +15,7 @@ from torchspore.mindspore.parallel._transformer.op_parallel_config import (
     OpParallelConfig,
     check_share,
     default_dpmp_config,
+    shares,
 )
 
 _FORBIDDEN = -10000.0
@@ -35,7 +36,7 @@ default_transformer_recompute_config = TransformerRecomputeConfig()
 
 
 class TransformerOpParallelConfig:
-    """All shares of a transformer, each 1; `dp_mp_config` and `moe_parallel_config` are its parts."""
+    """All shares of a transformer; `dp_mp_config` and `moe_parallel_config` are its parts. There is one stage of a pipeline."""
 
     def __init__(
         self, data_parallel: int = 1, model_parallel: int = 1, expert_parallel: int = 1, pipeline_stage: int = 1, micro_batch_num: int = 1,
@@ -45,9 +46,16 @@ class TransformerOpParallelConfig:
         self.dp_mp_config = OpParallelConfig(data_parallel, model_parallel)
         self.moe_parallel_config = MoEParallelConfig(data_parallel, model_parallel, expert_parallel)
         self.data_parallel, self.model_parallel, self.expert_parallel = data_parallel, model_parallel, expert_parallel
-        self.pipeline_stage, self.micro_batch_num = check_share("pipeline_stage", pipeline_stage), micro_batch_num
+        self.pipeline_stage, self.micro_batch_num = _one_stage(pipeline_stage), micro_batch_num
         self.recompute, self.optimizer_shard, self.vocab_emb_dp = recompute, optimizer_shard, vocab_emb_dp
         self.gradient_aggregation_group = gradient_aggregation_group
+
+
+def _one_stage(stages: Any) -> int:
+    """The number of stages of a pipeline. Raises ValueError for several."""
+    if check_share("pipeline_stage", stages) > 1:
+        raise ValueError(message(f"pipeline_stage={stages}", "1: a graph is not cut into stages"))
+    return 1
 
 
 default_transformer_config = TransformerOpParallelConfig()
@@ -84,6 +92,19 @@ class FeedForward(Cell):
         self.mapping = _Linear(hidden_size, ffn_hidden_size, activation=hidden_act, transpose_b=False, **experts)
         self.projection = _Linear(ffn_hidden_size, hidden_size, transpose_b=False, **experts)
         self.dropout = Dropout(p=dropout_rate)
+        found = shares(parallel_config)
+        experts = getattr(parallel_config, "expert_parallel", 1) if expert_num > 1 else 0
+        if found is not None or experts > 1:
+            self._cut(*(found or (1, 1)), experts)
+
+    def _cut(self, data: int, model: int, experts: int) -> None:
+        """Says how the products are cut: the first by columns, the second by rows; with experts each device has some of them."""
+        rows = (1, experts, 1) if experts else (data,)
+        weights = (experts,) if experts else ()
+        biases = (1, experts, 1) if experts else ()
+        wide, narrow = (*rows, model), (*rows, 1)
+        self.mapping.shard((narrow, (*weights, 1, model)), (wide, (*biases, model)), (wide,))
+        self.projection.shard((wide, (*weights, model, 1)), (narrow, (*biases, 1)))
 
     def construct(self, x: Any) -> Any:
         """The net's answer, of the shape and dtype of x; it computes in float16."""
@@ -118,6 +139,19 @@ class MultiHeadAttention(Cell):
         self.projection = _Linear(hidden_size, hidden_size, transpose_b=False, **types)
         self.dense1, self.dense2, self.dense3 = (_Linear(hidden_size, hidden_size, **types) for _ in range(3))
         self.dropout, self.prob_dropout = Dropout(p=hidden_dropout_rate), Dropout(p=attention_dropout_rate)
+        self.batch_matmul, self.softmax = ops.BatchMatMul(), ops.Softmax()
+        found = shares(parallel_config)
+        if found is not None:
+            self._cut(*found)
+
+    def _cut(self, data: int, model: int) -> None:
+        """Says how the products are cut: queries, keys and values by heads, what is made of them by rows."""
+        for dense in (self.dense1, self.dense2, self.dense3):
+            dense.shard(((data, 1), (model, 1)), ((data, model), (model,)))
+        self.projection.shard(((data, model), (model, 1)), ((data, 1), (1,)))
+        heads = (data, model, 1, 1)
+        self.batch_matmul.shard((heads, heads))
+        self.softmax.shard((heads,))
 
     def construct(
         self, query_tensor: Any, key_tensor: Any, value_tensor: Any, attention_mask: Any, key_past: Any = None, value_past: Any = None,
@@ -133,12 +167,12 @@ class MultiHeadAttention(Cell):
         if self.use_past and key_past is not None:
             k, v = self._joined(k, v, key_past, value_past, batch_valid_length)
         scale = math.sqrt(math.sqrt(self.size_per_head))           # half of it on each side: float16 has little room
-        products = ops.cast(ops.matmul(q / scale, k / scale), self.softmax_dtype)
+        products = ops.cast(self.batch_matmul(q / scale, k / scale), self.softmax_dtype)
         if attention_mask is not None:
             forbidden = (1.0 - ops.cast(ops.expand_dims(attention_mask, 1), products.dtype)) * _FORBIDDEN
             products = products + forbidden
-        weights = self.prob_dropout(ops.cast(ops.softmax(products, -1), self.dtype))
-        out = ops.reshape(ops.transpose(ops.matmul(weights, v), (0, 2, 1, 3)), (*query_tensor.shape[:-1], self.hidden_size))
+        weights = self.prob_dropout(ops.cast(self.softmax(products), self.dtype))
+        out = ops.reshape(ops.transpose(self.batch_matmul(weights, v), (0, 2, 1, 3)), (*query_tensor.shape[:-1], self.hidden_size))
         return ops.cast(self.dropout(self.projection(out)), query_tensor.dtype), (k, v)
 
     def _length(self, query: Any) -> int:
