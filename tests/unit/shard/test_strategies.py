@@ -22,6 +22,7 @@ from torchspore.errors import NotOffered
 RECORDS = Path(__file__).parents[2] / "parity" / "strategies" / "records"
 GRID: dict[str, list[dict[str, Any]]] = {file.stem: json.loads(file.read_text()) for file in sorted(RECORDS.glob("*.json"))}
 GROUPS = [pytest.param(group, id=f"{stem}-{at}-{group['primitive']}") for stem, groups in GRID.items() for at, group in enumerate(groups)]
+GROUPS = [one for one in GROUPS if one.values[0]["primitive"] != "P.PadV3()"]     # it reads its paddings on the host: no graph holds it
 FEW = 1
 """So many strategies of each primitive are run in CI."""
 
