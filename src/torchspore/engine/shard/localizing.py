@@ -17,7 +17,7 @@ from torch.fx.node import Node
 from torchspore.base.text import message
 from torchspore.engine import tree
 from torchspore.engine.graph import marks
-from torchspore.engine.graph.fx.aliasing import owners, shown, writes
+from torchspore.engine.graph.fx.aliasing import owners, shown
 from torchspore.engine.private import disable_proxy_modes_tracing, is_operator
 from torchspore.engine.shard import collective_nodes as nodes
 from torchspore.engine.shard import marking, redistribution
@@ -27,7 +27,7 @@ from torchspore.engine.shard.mesh import Mesh
 from torchspore.engine.shard.redistribution import Step
 from torchspore.engine.shard.rules import Given, rule_of
 from torchspore.engine.shard.rules.rule import Local, Rule, choose, layout_of, results
-from torchspore.engine.shard.tangles import tangles
+from torchspore.engine.shard.tangles import tangles, written_by
 
 KEEP = 1 << 62
 """The vote of an operand that is written: it stays where it is."""
@@ -92,6 +92,7 @@ class Localizer:
         self.taken, self.stored, self.copies = taken, stored, copies
         self.graph = torch.fx.Graph()
         self.values: dict[Node, Any] = {}              # a Value, or several in a list
+        self.kept: dict[Node, Node] = {}               # calls that may give more than values
         self.moved: dict[tuple[Node, Layout, bool], Value] = {}
         self.placed: list[Placed] = []
         self.at: Node | None = None
@@ -161,13 +162,17 @@ class Localizer:
 
     def _call(self, node: Node) -> None:
         if node.target is operator.getitem:
-            source, at = node.args
-            self.values[node] = self.values[source][at]  # type: ignore[index]
+            given: Any = node.args
+            source, at = given
+            several = self.values[source]
+            if at >= len(several):                             # what a branch or loop keeps for its gradient, which is no value
+                several = {at: self.graph.call_function(operator.getitem, (self.kept[source], at))}
+            self.values[node] = several[at]
             self._own(node)
             return
         self.placed.append(Placed(node, []))
         _has_known_lengths(node)
-        written = writes(node)
+        written = written_by(node)
         if node.target in marking.MARKS:
             self.values[node] = self._marked(node)
         elif not is_operator(node.target) or self._is_tangled(node, written):
@@ -231,7 +236,7 @@ class Localizer:
     def _used(self, name: Node, by: Node) -> Value:
         """A value to compute with: a weight that the optimizer cuts lies as the step wants it, but in the optimizer's own operators."""
         value: Value = self.values[name]
-        if name in self.stored and name not in self.homes and not by.meta.get(marks.OPTIMIZER) and name not in writes(by):
+        if name in self.stored and name not in self.homes and not by.meta.get(marks.OPTIMIZER) and name not in written_by(by):
             return self.move(value, self.stored[name])
         return value
 
@@ -256,7 +261,7 @@ class Localizer:
 
     def _split(self, node: Node, rule: Rule, make: Callable[[list[Node]], Node] | None = None) -> Any:
         operands = self.operands(node)
-        written = set(writes(node))
+        written = set(written_by(node))
         names = [leaf for leaf in tree.leaves(list(named(node).values())) if isinstance(leaf, Node)]
         weights = [KEEP if name in written else held(value) for name, value in zip(names, operands)]
         partial = self._through(rule, operands)
@@ -313,21 +318,27 @@ class Localizer:
         self.placed[-1].has_rule = not node.all_input_nodes      # what makes a value of nothing has nothing to split
         if "val" not in node.meta and node.op == "call_function" and not is_operator(node.target):
             raise NotImplementedError(f"{node.target} inside a graph that is split")
-        back: list[tuple[Value, Value]] = []
-        written = set(writes(node))
+        back: list[tuple[Node, Value, Value]] = []
+        written = set(written_by(node))
 
         def full(name: Node) -> Node:
             if name in self.drawn_with:
                 return self.drawn_with[name]
             value = self._used(name, node)
+            if isinstance(value, Node):
+                return value
             moved = self.move(value, whole(len(value.shape)))
             if name in written and moved is not value:
-                back.append((value, moved))
+                back.append((name, value, moved))
             return moved.node
 
         args, kwargs = self.replaced(node, full)
         made = self.call(node.target, args, kwargs, node, node.meta.get("val"))
-        for value, moved in back:
+        self.kept[node] = made
+        for name, value, moved in back:
+            if value.layout.partial:                       # terms have become a value, which was written
+                self.values[name] = moved
+                continue
             self.call(torch.ops.aten.copy_.default, (value.node, self.move(moved, value.layout, fresh=True).node), {}, node)
         source = shown(node)
         if source in written and isinstance(node.meta.get("val"), torch.Tensor):      # what was written is given back

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import torch
 from torch.fx.node import Node
 
-from torchspore.engine.graph.fx.aliasing import owners, shown, writes
+from torchspore.engine.graph.fx.aliasing import changing, owners, shown, writes
 from torchspore.engine.private import is_operator
 from torchspore.engine.shard import marking
 
@@ -28,6 +28,24 @@ class Tangles:
     """Owners of all memory that is written."""
 
 
+def written_by(node: Node) -> list[Node]:
+    """The values that a node writes into, also within the graphs of a branch or loop."""
+    if node.op != "call_function" or is_operator(node.target):
+        return writes(node)
+    given = [item for value in node.args if isinstance(value, (list, tuple)) for item in value]
+    found: list[Node] = []
+    for inner in node.args:
+        if not isinstance(inner, torch.fx.GraphModule):
+            continue
+        holders = [one for one in inner.graph.nodes if one.op == "placeholder"]
+        changed = changing(inner)
+        if len(holders) == len(given):
+            found += [item for item, holder in zip(given, holders) if holder in changed and isinstance(item, Node)]
+        elif changed & set(holders):
+            found += node.all_input_nodes                  # of a gradient, whose inputs are kept elsewhere
+    return list(dict.fromkeys(found))
+
+
 def tangles(graph: torch.fx.Graph, stored: Container[Node]) -> Tangles:
     """The tangles of a captured graph; `stored` are the weights of which a step computes with a copy."""
     place = {node: at for at, node in enumerate(graph.nodes)}
@@ -35,7 +53,7 @@ def tangles(graph: torch.fx.Graph, stored: Container[Node]) -> Tangles:
     times: dict[Node, list[int]] = {}
     found: set[Node] = set()
     for node in graph.nodes:
-        for item in writes(node):
+        for item in written_by(node):
             times.setdefault(owner[item], []).append(place[node])
             if _same(item, owner[item] in stored) is not owner[item]:
                 found.add(owner[item])
@@ -56,7 +74,7 @@ def tangles(graph: torch.fx.Graph, stored: Container[Node]) -> Tangles:
 def _same(node: Node, is_stored: bool) -> Node:
     """The first node that is the same value: what an operator that wrote it gives back is."""
     source = shown(node)
-    while source is not None and (source in writes(node) or (not is_stored and _renames(node))):
+    while source is not None and (source in written_by(node) or (not is_stored and _renames(node))):
         node, source = source, shown(source)
     return node
 

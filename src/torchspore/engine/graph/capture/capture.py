@@ -315,6 +315,12 @@ def current() -> Capture | None:
     return around
 
 
+def converted(function: Callable[..., Any]) -> Callable[..., Any]:
+    """What to call for a function of ours (`converts`) whose branches a Tensor decides: converted, in a graph that is to be split."""
+    capture = current()
+    return function if capture is None or capture.spread is None else capture.callee(function)
+
+
 def unbound_name(error: NameError) -> str:
     """The name that has no value."""
     found = re.search(r"'(\w+)'", str(error))

@@ -248,7 +248,8 @@ def call(function: Any) -> Any:
     function = support_binary.readable(function)
     kind = type(function)
     if kind is FunctionType:
-        return convert.converted(function) if is_users(function.__code__.co_filename) else function
+        is_convertible = is_users(function.__code__.co_filename) or getattr(function, "converts", False)
+        return convert.converted(function) if is_convertible else function
     if kind is MethodType:
         if isinstance(function.__self__, TensorBase) and function.__name__ == "item":
             return item(function.__self__)

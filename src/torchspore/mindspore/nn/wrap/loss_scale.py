@@ -7,6 +7,7 @@ import numpy as np
 
 from torchspore.base.text import message, short
 from torchspore.context.public import get_context
+from torchspore.engine.graph.capture.capture import converted
 from torchspore.mindspore import ops
 from torchspore.mindspore.common import dtype as mstype
 from torchspore.mindspore.common.parameter import Parameter
@@ -110,6 +111,15 @@ class FixedLossScaleUpdateCell(Cell):
         return overflow
 
 
+def _update(overflow: Any, optimizer: Any, grads: Any) -> None:
+    """The optimizer's step, unless gradients are not finite."""
+    if not overflow:
+        optimizer(grads)
+
+
+_update.converts = True  # type: ignore[attr-defined]
+
+
 class TrainOneStepWithLossScaleCell(TrainOneStepCell):
     """A training step that multiplies the loss by a scale, divides the gradients by it, and leaves the update out after an overflow.
 
@@ -157,8 +167,7 @@ class TrainOneStepWithLossScaleCell(TrainOneStepCell):
         overflow = self._of_all(self.get_overflow_status(None, grads))
         if self.loss_scaling_manager is not None:
             overflow = self.loss_scaling_manager(self.scale_sense, overflow)
-        if not overflow:
-            self.optimizer(grads)
+        converted(_update)(overflow, self.optimizer, grads)
         return loss, overflow, scale
 
     def get_overflow_status(self, status: Any, compute_output: Any) -> Tensor:

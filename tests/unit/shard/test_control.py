@@ -1,0 +1,92 @@
+"""Branches and loops that write Parameters, in graphs that are split: each device runs them whole, and keeps its part of what they wrote."""
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import mindspore as ms
+import numpy as np
+import pytest
+from mindspore import Parameter, Tensor, nn, ops
+from mindspore.ops import operations as P
+
+
+@pytest.fixture(autouse=True)
+def _as_before() -> Iterator[None]:
+    before = ms.get_context("mode")
+    ms.set_context(mode=ms.GRAPH_MODE)
+    yield
+    ms.reset_auto_parallel_context()
+    ms.set_context(mode=before)
+
+
+class Net(nn.Cell):
+    """A branch that writes a Parameter, a loop that writes the one that is cut."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.weight = Parameter(Tensor(np.random.default_rng(0).standard_normal((32, 8)).astype(np.float32)), name="weight")
+        self.count = Parameter(Tensor(np.zeros(8, np.float32)), name="count", requires_grad=False)
+        self.product = P.MatMul().shard(((2, 1), (1, 4)))
+
+    def construct(self, x: Any) -> Any:
+        y = self.product(x, self.weight)
+        if y.sum() > 0:
+            ops.assign(self.count, self.count + 1.0)
+            y = y * 2
+        else:
+            ops.assign(self.count, self.count - 3.0)
+        i = Tensor(0)
+        while i < 3:
+            ops.assign(self.weight, self.weight * 0.9)
+            i = i + 1
+        return (y * y).mean()
+
+
+class Step(nn.Cell):
+    """An optimizer's step under a condition."""
+
+    def __init__(self, net: nn.Cell) -> None:
+        super().__init__()
+        self.net, self.optimizer = net, nn.Adam(net.trainable_params(), 1e-2)
+        self.gradients = ops.value_and_grad(net, None, self.optimizer.parameters)
+
+    def construct(self, x: Any) -> Any:
+        loss, found = self.gradients(x)
+        if loss < 1e6:
+            self.optimizer(found)
+        return loss
+
+
+def by_hand() -> list[np.ndarray]:
+    """Three steps: losses and Parameters."""
+    net = Net()
+    step = Step(net)
+    losses = [step(Tensor(np.random.default_rng(at).standard_normal((16, 32)).astype(np.float32))).asnumpy() for at in range(3)]
+    return [np.array(losses), net.count.asnumpy(), net.weight.asnumpy()]
+
+
+def scaled() -> list[np.ndarray]:
+    """Four steps with a loss scale, the third of which overflows."""
+    ms.set_seed(1)
+    net = nn.Dense(32, 8)
+    net.matmul.shard(((2, 1), (4, 1)))
+    step = nn.TrainOneStepWithLossScaleCell(
+        nn.WithLossCell(net, nn.MSELoss()), nn.Momentum(net.trainable_params(), 0.01, 0.9), nn.DynamicLossScaleUpdateCell(1024.0, 2, 2),
+    )
+    y, told = Tensor(np.ones((16, 8), np.float32)), []
+    for at in range(4):
+        x = np.full((16, 32), 1e30 if at == 2 else 0.1, np.float32)
+        told.append(np.array([float(one.asnumpy()) for one in step(Tensor(x), y)]))
+    return [np.nan_to_num(np.stack(told)), net.weight.asnumpy()]
+
+
+@pytest.mark.parametrize("shares", [False, True])
+@pytest.mark.parametrize("program", [by_hand, scaled])
+def test_writes_under_conditions(program: Any, shares: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    alone = program()
+    monkeypatch.setenv("TORCHSPORE_SIMULATE", "8")
+    config = {"enable_parallel_optimizer": shares, "parallel_optimizer_config": {"parallel_optimizer_threshold": 0}}
+    ms.set_auto_parallel_context(parallel_mode="semi_auto_parallel", dataset_strategy="full_batch", **config)
+    for one, other in zip(alone, program()):
+        np.testing.assert_allclose(other, one, rtol=2e-5, atol=1e-6)
