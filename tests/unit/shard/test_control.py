@@ -1,4 +1,4 @@
-"""Branches and loops that write Parameters, in graphs that are split: each device runs them whole, and keeps its part of what they wrote."""
+"""Branches and loops that write Parameters, in graphs that are split: each device runs them whole and keeps its part."""
 from __future__ import annotations
 
 from collections.abc import Iterator
