@@ -12,6 +12,8 @@ from typing import Any
 import pytest
 import worker_jobs
 
+UNMET = "Gloo connectFullMesh failed"
+"""gloo's own error where one of its connections is closed while processes meet."""
 SERVER = Path(__file__).resolve().parent / "server.py"
 
 
@@ -36,6 +38,8 @@ class Workers:
     def __call__(self, count: int, function: Callable[..., Any], *arguments: Any, seconds: float = 60.0, **variables: str) -> list[Any]:
         """What each rank returned. Fails with all that was said where one of them raised, died or was late."""
         found = self.ended(count, function, *arguments, seconds=seconds, **variables)
+        if any(UNMET in str(one.error) + str(one.traceback) for one in found):     # seen once in 15,000 tests, beside another suite
+            found = self.ended(count, function, *arguments, seconds=seconds, **variables)
         bad = [
             f"rank {rank}: {'late' if one.is_late else one.error or f'ended by {one.code}'}\n{one.traceback}\n{one.out}"
             for rank, one in enumerate(found) if one.is_late or one.error or one.code
