@@ -1,7 +1,6 @@
 """Branches and loops that write Parameters, in graphs that are split: each device runs them whole and keeps its part."""
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import mindspore as ms
@@ -9,15 +8,6 @@ import numpy as np
 import pytest
 from mindspore import Parameter, Tensor, nn, ops
 from mindspore.ops import operations as P
-
-
-@pytest.fixture(autouse=True)
-def _as_before() -> Iterator[None]:
-    before = ms.get_context("mode")
-    ms.set_context(mode=ms.GRAPH_MODE)
-    yield
-    ms.reset_auto_parallel_context()
-    ms.set_context(mode=before)
 
 
 class Net(nn.Cell):

@@ -1,21 +1,12 @@
 """Nets split over simulated ranks beside one device: losses and weights after five steps."""
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import mindspore as ms
 import numpy as np
 import pytest
 from split_nets import NETS, trained
-
-
-@pytest.fixture(autouse=True)
-def _as_before() -> Iterator[None]:
-    before = ms.get_context("mode")
-    yield
-    ms.reset_auto_parallel_context()
-    ms.set_context(mode=before)
 
 
 def compared(monkeypatch: pytest.MonkeyPatch, name: str, data: int, model: int, optimizer: str, **context: Any) -> None:

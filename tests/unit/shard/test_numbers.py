@@ -1,7 +1,7 @@
 """Programs whose strategies leave terms, cut axes and written parts behind; 8 simulated ranks beside one device."""
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import mindspore as ms
@@ -11,15 +11,6 @@ from mindspore import Parameter, Tensor, nn, ops
 from mindspore.ops import operations as P
 
 from torchspore.errors import StrategyRefused
-
-
-@pytest.fixture(autouse=True)
-def _graph_mode() -> Iterator[None]:
-    before = ms.get_context("mode")
-    ms.set_context(mode=ms.GRAPH_MODE)
-    yield
-    ms.reset_auto_parallel_context()
-    ms.set_context(mode=before)
 
 
 class Net(nn.Cell):

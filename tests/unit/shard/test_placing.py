@@ -1,7 +1,7 @@
 """Strategies of functions and Cells, `reshard` and what `Primitive.shard` takes; 8 simulated ranks beside one device."""
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import mindspore as ms
@@ -27,13 +27,8 @@ HOWS: dict[str, tuple[Callable[[], Any], list[int]]] = {
 
 
 @pytest.fixture(autouse=True)
-def _eight_devices(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def _eight_devices(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TORCHSPORE_SIMULATE", "8")
-    before = ms.get_context("mode")
-    ms.set_context(mode=ms.GRAPH_MODE)
-    yield
-    ms.reset_auto_parallel_context()
-    ms.set_context(mode=before)
 
 
 class Net(nn.Cell):

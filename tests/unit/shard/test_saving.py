@@ -1,7 +1,6 @@
 """Strategy and group files that a compilation writes, and one that it reads."""
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import mindspore as ms
@@ -13,15 +12,6 @@ from mindspore.ops import operations as P
 
 from torchspore.engine.shard import strategy_file
 from torchspore.errors import StrategyRefused
-
-
-@pytest.fixture(autouse=True)
-def _graph_mode() -> Iterator[None]:
-    before = ms.get_context("mode")
-    ms.set_context(mode=ms.GRAPH_MODE)
-    yield
-    ms.reset_auto_parallel_context()
-    ms.set_context(mode=before)
 
 
 class Net(nn.Cell):

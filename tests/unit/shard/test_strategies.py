@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import ast
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -25,15 +24,6 @@ GROUPS = [pytest.param(group, id=f"{stem}-{at}-{group['primitive']}") for stem, 
 GROUPS = [one for one in GROUPS if one.values[0]["primitive"] != "P.PadV3()"]     # it reads its paddings on the host: no graph holds it
 FEW = 1
 """So many strategies of each primitive are run in CI."""
-
-
-@pytest.fixture(autouse=True)
-def _graph_mode() -> Iterator[None]:
-    before = ms.get_context("mode")
-    ms.set_context(mode=ms.GRAPH_MODE)
-    yield
-    ms.reset_auto_parallel_context()
-    ms.set_context(mode=before)
 
 
 LISTED = ("Concat", "Stack", "AddN")

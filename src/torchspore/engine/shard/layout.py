@@ -1,6 +1,7 @@
 """Which part of a value each device holds."""
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -84,12 +85,5 @@ def from_matrix(mesh: Mesh, matrix: tuple[int, ...], places: Sequence[int | tupl
 
 def by_counts(mesh: Mesh, counts: Sequence[int]) -> Layout:
     """The layout that cuts each dimension into so many parts, along the grid's axes in order. Raises ValueError where the grid has none."""
-    matrix = (*counts, mesh.count // max(1, _product(counts)))
+    matrix = (*counts, mesh.count // max(1, math.prod(counts)))
     return from_matrix(mesh, matrix, tuple(len(matrix) - 1 - place for place in range(len(counts))))
-
-
-def _product(numbers: Sequence[int]) -> int:
-    found = 1
-    for number in numbers:
-        found *= number
-    return found

@@ -5,6 +5,7 @@ otherwise than the split wants it, collectives come before. What has no rule run
 """
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
@@ -475,10 +476,7 @@ def _has_known_lengths(node: Node) -> None:
 
 def held(value: Value) -> int:
     """The bytes that a device holds of a value."""
-    count = value.dtype.itemsize
-    for size in value.shape:
-        count *= size
-    return count
+    return value.dtype.itemsize * math.prod(value.shape)
 
 
 def localized(

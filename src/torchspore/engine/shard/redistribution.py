@@ -4,6 +4,7 @@ from __future__ import annotations
 import functools
 import heapq
 import itertools
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -58,9 +59,7 @@ def received(mesh: Mesh, shape: Shape, bytes_each: int, before: Layout, after: L
 
 def _moves(mesh: Mesh, shape: Shape, each: int, at: Layout, after: Layout, exchanges: bool) -> Iterator[tuple[Step, Layout]]:
     """What can be done next: only what leads towards `after`."""
-    held = each
-    for size in at.local(mesh, shape):
-        held *= size
+    held = each * math.prod(at.local(mesh, shape))
     free = set(range(len(mesh.sizes))) - at.axes - set(at.terms)
     for axis, kind in at.partial:
         size = mesh.sizes[axis]

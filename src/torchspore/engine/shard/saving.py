@@ -42,10 +42,7 @@ def _file(spread: Spread, only_trained: bool) -> strategy_file.StrategyFile:
         name: strategy_file.stored(TensorLayout(matrix, places), shape)
         for name, (matrix, places, shape, is_trained) in spread.parameters.items() if is_trained or not only_trained
     }
-    operators = {
-        name: (0, [list(part) for part in strategy] if all(isinstance(part, tuple) for part in strategy) else [])
-        for name, strategy in spread.strategies.items()
-    }
+    operators = {name: (0, strategy) for name, strategy in spread.told().items()}
     return strategy_file.StrategyFile(layouts, operators, 1)
 
 

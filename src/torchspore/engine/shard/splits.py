@@ -32,6 +32,5 @@ def strategies(graphs: Iterable[Any]) -> dict[str, list[list[int]]]:
     found: dict[str, list[list[int]]] = {}
     for graph in graphs:
         if graph.split is not None:
-            for name, strategy in graph.split.spread.strategies.items():
-                found[name] = [list(one) for one in strategy] if all(isinstance(one, (tuple, list)) for one in strategy) else []
+            found.update(graph.split.spread.told())
     return found

@@ -97,6 +97,13 @@ class Spread:
         own = next((str(t.name) for t in tensors if hasattr(t, "name")), "")
         return f"{name}_{own}" if own else name
 
+    def told(self) -> dict[str, list[list[int]]]:
+        """The strategies as files and executors tell them: an empty list for one that is made of Layouts."""
+        found = {}
+        for name, strategy in self.strategies.items():
+            found[name] = [list(one) for one in strategy] if all(isinstance(one, (tuple, list)) for one in strategy) else []
+        return found
+
     # ---- while the call is traced
 
     def whole_shape(self, source: Any, t: torch.Tensor) -> Shape:

@@ -2,10 +2,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from torchspore.engine.shard.layout import Shape
-from torchspore.engine.shard.rules.rule import Dims, Local, Naming, Rule
+from torchspore.engine.shard.rules.rule import Dims, Naming, Rule, of_the_parts
 from torchspore.engine.shard.rules.table import Given, splits
 
 _LINEAR = {"neg": 1, "_to_copy": 1, "clone": 1, "detach": 1, "alias": 1, "add": 2, "sub": 2, "lift_fresh_copy": 1}
@@ -50,7 +49,4 @@ def filled_new(given: Given) -> Rule | None:
         return None
     dims = naming.all(out.shape)
 
-    def arguments(args: list[Any], kwargs: dict[str, Any], local: Local) -> None:
-        args[1] = list(local.parts[0])
-
-    return naming.rule([dims], [dims], arguments=arguments)
+    return naming.rule([dims], [dims], arguments=of_the_parts)

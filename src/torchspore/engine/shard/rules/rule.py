@@ -134,6 +134,11 @@ def results(rule: Rule, split: Split, partial: Mapping[int, str]) -> tuple[Layou
     return tuple(found)
 
 
+def of_the_parts(args: list[Any], kwargs: dict[str, Any], local: Local) -> None:
+    """For a call whose second argument is the shape of its result: that of the part."""
+    args[1] = list(local.parts[0])
+
+
 class Naming:
     """Makes factors while a rule is written."""
 

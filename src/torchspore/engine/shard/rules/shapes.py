@@ -6,7 +6,8 @@ import math
 from typing import Any
 
 from torchspore.engine.shard.layout import Shape
-from torchspore.engine.shard.rules.rule import Dim, Dims, Local, Naming, Rule
+from torchspore.engine.shard.rules.elementwise import aligned
+from torchspore.engine.shard.rules.rule import Dim, Dims, Local, Naming, Rule, of_the_parts
 from torchspore.engine.shard.rules.table import Given, splits
 
 
@@ -19,10 +20,7 @@ def reshape(given: Given) -> Rule | None:
     naming = Naming()
     before, after = common(naming, tuple(given.inputs[0].shape), tuple(out.shape))
 
-    def arguments(args: list[Any], kwargs: dict[str, Any], local: Local) -> None:
-        args[1] = list(local.parts[0])
-
-    return naming.rule([before], [after], arguments=arguments, linear=True)
+    return naming.rule([before], [after], arguments=of_the_parts, linear=True)
 
 
 def common(naming: Naming, before: Shape, after: Shape) -> tuple[Dims, Dims]:
@@ -104,13 +102,7 @@ def expand(given: Given) -> Rule | None:
         return None
     naming = Naming()
     dims = naming.all(out.shape)
-    ahead = len(out.shape) - len(shape)
-    before = tuple(dims[ahead + at] if size == out.shape[ahead + at] else naming.new(size) for at, size in enumerate(shape))
-
-    def arguments(args: list[Any], kwargs: dict[str, Any], local: Local) -> None:
-        args[1] = list(local.parts[0])
-
-    return naming.rule([before], [dims], arguments=arguments)
+    return naming.rule([aligned(naming, dims, tuple(out.shape), shape)], [dims], arguments=of_the_parts)
 
 
 @splits("cat", "stack")
