@@ -106,3 +106,28 @@ def test_a_length_that_values_say_is_refused(monkeypatch: pytest.MonkeyPatch) ->
     ms.set_auto_parallel_context(parallel_mode="semi_auto_parallel", dataset_strategy="full_batch")
     with pytest.raises(StrategyRefused, match=r"test_numbers.*nonzero.*as long as values say"):
         called(lambda net, x, w: ops.nonzero(x > 0), X)
+
+
+class Chosen(nn.Cell):
+    """A softmax in half precision along an axis that is cut."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.relu, self.softmax = P.ReLU().shard(((1, 8),)), nn.Softmax()
+
+    def construct(self, x: Tensor) -> Tensor:
+        return self.softmax(self.relu(x))
+
+
+@pytest.mark.parametrize("is_wide", [False, True])
+def test_sums_inside_of_an_operator_are_wide_too(is_wide: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    from torchspore.engine.graph import dispatch
+
+    monkeypatch.setenv("TORCHSPORE_SIMULATE", "8")
+    ms.set_auto_parallel_context(parallel_mode="semi_auto_parallel", dataset_strategy="full_batch", force_fp32_communication=is_wide)
+    net = Chosen()
+    found = net(Tensor(np.arange(64).reshape(4, 16) / 16, ms.float16)).asnumpy()
+    np.testing.assert_allclose(found.astype(np.float32).sum(1), 1, rtol=5e-3)
+    graph = dispatch.graphs(net)[0].split.local.module.graph
+    sums = [node.meta["val"].dtype for node in graph.nodes if "all_reduce" in str(node.target)]
+    assert {str(dtype) for dtype in sums} == {"torch.float32" if is_wide else "torch.float16"}

@@ -318,7 +318,8 @@ class Localizer:
         """Each device computes all of it; what it writes and is cut gets its own part back."""
         self.placed[-1].has_rule = not node.all_input_nodes      # what makes a value of nothing has nothing to split
         if "val" not in node.meta and node.op == "call_function" and not is_operator(node.target):
-            raise NotImplementedError(f"{node.target} inside a graph that is split")
+            what = f"{node.meta.get(marks.LINE, '')}: a check or a print inside of a graph that is split"
+            raise ValueError(message(what, "a call without one", hint="move it out of construct"))
         back: list[tuple[Node, Value, Value]] = []
         written = set(written_by(node))
 
@@ -389,13 +390,6 @@ class Localizer:
     def value(self, node: Node, layout: Layout, shape: Shape) -> Value:
         """A node as the Value that it stands for."""
         return Value(node, layout, tuple(shape), node.meta["val"].dtype)
-
-    def note(self, kind: Any, axes: Any, made: Node) -> None:
-        """Keeps for the plan that a lowering sends something."""
-        val = made.meta["val"]
-        size = self.mesh.product(axes)
-        sent = 2 * val.numel() * val.dtype.itemsize * (size - 1) // size
-        self.placed[-1].steps.append((Step(kind.__name__, tuple(axes), sent=sent), tuple(val.shape)))
 
     def wanted(self, node: Node) -> Layout | None:
         """How the first user of a value that says so wants it to lie: a strategy, or an update of a Parameter."""

@@ -16,6 +16,7 @@ from torchspore.engine.shard import devices, localizing, marking, saving, wide_p
 from torchspore.engine.shard.layout import Layout, Shape, by_counts, from_matrix, whole
 from torchspore.engine.shard.localizing import LocalGraph
 from torchspore.engine.shard.mesh import Mesh, mesh_of
+from torchspore.engine.shard.strategies import TensorLayout
 from torchspore.engine.tensor import TensorBase
 from torchspore.errors import StrategyRefused
 
@@ -54,20 +55,6 @@ def written(mesh: Mesh, layout: Layout) -> tuple[tuple[int, ...], tuple[Any, ...
     last = len(mesh.sizes) - 1
     places = tuple(-1 if not axes else last - axes[0] if len(axes) == 1 else tuple(last - axis for axis in axes) for axes in layout.cuts)
     return mesh.sizes, places
-
-
-def squeezed(matrix: tuple[int, ...], places: tuple[Any, ...]) -> tuple[tuple[int, ...], tuple[Any, ...]]:
-    """The same without axes of one device, as MindSpore's files have it."""
-    kept = [axis for axis, size in enumerate(matrix) if size > 1]
-    last = len(matrix) - 1
-
-    def moved(place: Any) -> Any:
-        if isinstance(place, tuple):
-            found = tuple(one for one in map(moved, place) if one != -1)
-            return found[0] if len(found) == 1 else found or -1
-        return len(kept) - 1 - kept.index(last - place) if place != -1 and last - place in kept else -1
-
-    return tuple(matrix[axis] for axis in kept), tuple(map(moved, places))
 
 
 class Spread:
@@ -201,7 +188,8 @@ class Spread:
             mark = _first_mark(node)
             matrix, places = marking.parsed(mark) if mark and marking.layout_in(mesh, mark) == layout else written(mesh, layout)
             trained = bool(getattr(item, "requires_grad", False))
-            self.parameters[str(item.name)] = (*squeezed(matrix, places), tuple(node.meta["val"].shape), trained)
+            small = TensorLayout(matrix, places).squeezed()
+            self.parameters[str(item.name)] = (small.device_matrix, small.tensor_map, tuple(node.meta["val"].shape), trained)
 
     def _layout(self, mesh: Mesh, node: Node, item: Any, cut: Cut | None, counts: tuple[int, ...] | None) -> Layout:
         shape = tuple(node.meta["val"].shape)

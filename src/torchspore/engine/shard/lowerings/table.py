@@ -10,8 +10,7 @@ from typing import Any
 
 from torch.fx.node import Node
 
-from torchspore.engine.shard import collective_nodes as nodes
-from torchspore.engine.shard.layout import Axes
+from torchspore.engine.shard.layout import Axes, Layout
 
 Lowering = Callable[[Any, Node], Any]
 LOWERINGS: dict[str, Lowering] = {}
@@ -28,10 +27,9 @@ def lowers(*names: str) -> Callable[[Lowering], Lowering]:
 
 def reduced(to: Any, x: Node, axes: Axes, kind: str = "sum") -> Node:
     """The terms along some axes made one; nothing where there are none."""
-    if not axes:
-        return x
-    made: Node = to.call(nodes.all_reduce, (x, tuple(sorted(axes)), kind, to.mesh), {})
-    to.note(nodes.all_reduce, axes, made)
+    val = x.meta["val"]
+    terms = Layout(((),) * val.ndim, tuple((axis, kind) for axis in sorted(axes)))
+    made: Node = to.move(to.value(x, terms, val.shape), terms.settled()).node
     return made
 
 
