@@ -41,6 +41,26 @@ def position(axes: Axes, factor: int, mesh: Mesh) -> int:
     return 0
 
 
+def passed(x: torch.Tensor, source: int, target: int) -> torch.Tensor:
+    """A value of pipeline stage `source` in stage `target`: each device sends it to the one at its place there."""
+    return torch.empty_like(x, memory_format=torch.contiguous_format)
+
+
+def sent(x: torch.Tensor, target: int, number: int) -> torch.Tensor:
+    """One half of `passed`, in the graph of one stage: what is on its way, which is `number` in the step."""
+    return torch.empty_like(x, memory_format=torch.contiguous_format)
+
+
+def received(shape: list[int], dtype: torch.dtype, device: torch.device, source: int, number: int) -> torch.Tensor:
+    """The other half, begun."""
+    return torch.empty(shape, dtype=dtype, device=device)
+
+
+def arrived(x: torch.Tensor) -> torch.Tensor:
+    """What was received, or sent, when it is there."""
+    return x
+
+
 def _cut(x: torch.Tensor, dim: int, count: int) -> torch.Tensor:
     return x.narrow(dim, 0, x.shape[dim] // count)
 

@@ -7,22 +7,28 @@ from torchspore.engine.comm import collectives, groups
 from torchspore.engine.shard import devices, redistribution
 from torchspore.engine.shard.layout import whole
 from torchspore.engine.shard.mesh import Mesh
+from torchspore.engine.shard.pipelines.cutting import absent
 from torchspore.engine.shard.spread import Cut
 from torchspore.engine.tensor import TensorBase
 
 
 def whole_of(t: torch.Tensor, cut: Cut) -> torch.Tensor:
     """What all processes hold together; each of them must ask for it."""
-    mesh, rank = Mesh(cut.matrix), devices.rank()
-    for step in redistribution.steps(mesh, cut.shape, t.element_size(), cut.layout(mesh), whole(len(cut.shape))):
-        t = collectives.all_gather(t.detach(), groups.of_ranks(mesh.group(rank, step.axes)), step.dim)
-    return t
+    mesh, place = Mesh(cut.matrix), cut.place(devices.rank())
+    if place is not None:
+        for step in redistribution.steps(mesh, cut.shape, t.element_size(), cut.layout(mesh), whole(len(cut.shape))):
+            members = tuple(cut.first + member for member in mesh.group(place, step.axes))
+            t = collectives.all_gather(t.detach(), groups.of_ranks(members), step.dim)
+    if cut.stage is None:
+        return t
+    given = t.detach().contiguous() if place is not None else torch.empty(cut.shape, dtype=t.dtype, device=t.device)
+    return collectives.broadcast(given, cut.first, groups.world())
 
 
 def part_of(t: torch.Tensor, cut: Cut) -> torch.Tensor:
     """This process's part of a whole value."""
-    mesh = Mesh(cut.matrix)
-    return t[cut.layout(mesh).part(mesh, cut.shape, devices.rank())].clone()
+    mesh, place = Mesh(cut.matrix), cut.place(devices.rank())
+    return absent(t) if place is None else t[cut.layout(mesh).part(mesh, cut.shape, place)].clone()
 
 
 def refitted(tensor: TensorBase, t: torch.Tensor, cut: Cut) -> torch.Tensor:

@@ -48,7 +48,7 @@ def _file(spread: Spread, only_trained: bool) -> strategy_file.StrategyFile:
 
 def _sharing(spread: Spread) -> Iterable[tuple[int, ...]]:
     """For each Parameter the processes that hold the same part of it as this one."""
-    mine = devices.rank()
+    mine = devices.rank() % spread.count
     for matrix, places, _, _ in spread.parameters.values():
         layout = TensorLayout(matrix, places)
         own = layout.coordinates(mine)

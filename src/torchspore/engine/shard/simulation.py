@@ -64,6 +64,8 @@ def _interpreted(local: LocalGraph, given: list[list[torch.Tensor]]) -> list[Any
             values[node] = [getattr(local.module, str(node.target))] * mesh.count
         elif node.op == "output":
             return [values[item] if isinstance(item, Node) else item for item in node.args[0]]
+        elif node.target is nodes.passed:
+            values[node] = [t.clone() for t in values[node.args[0]]]
         elif node.target in nodes.SENDING or node.target in nodes.LOCAL:
             values[node] = _collective(mesh, node, values)
         else:

@@ -25,11 +25,24 @@ _SAME = frozenset({"_to_copy", "clone", "alias", "detach", "mirror"})
 
 @dataclass(frozen=True)
 class Cut:
-    """How a Tensor lies of which this process holds a part: a device matrix, a tensor map, the shape of the whole."""
+    """How a Tensor lies of which this process holds a part, or nothing: a device matrix, a tensor map, the shape of the whole."""
 
     matrix: tuple[int, ...]
     places: tuple[Any, ...]
     shape: Shape
+    stage: int | None = None
+    """The stage of a pipeline whose devices hold it; None where there are no stages, or all hold it."""
+
+    @property
+    def first(self) -> int:
+        """The rank of the first device that the matrix stands for."""
+        return (self.stage or 0) * math.prod(self.matrix)
+
+    def place(self, rank: int) -> int | None:
+        """The number of a process among those that hold it; None where it holds nothing."""
+        if self.stage is None:
+            return rank % math.prod(self.matrix)
+        return rank - self.first if 0 <= rank - self.first < math.prod(self.matrix) else None
 
     def layout(self, mesh: Mesh) -> Layout:
         """The same in a grid."""
@@ -42,12 +55,12 @@ def cut_of(tensor: Any) -> Cut | None:
     return found if isinstance(found, Cut) else None
 
 
-def note_cut(tensor: TensorBase, mesh: Mesh, layout: Layout, shape: Shape) -> None:
+def note_cut(tensor: TensorBase, mesh: Mesh, layout: Layout, shape: Shape, stage: int | None = None) -> None:
     """Says how a Tensor lies from now on."""
-    if layout.is_whole:
+    if layout.is_whole and stage is None:
         tensor.__dict__.pop("_cut", None)
     else:
-        tensor.__dict__["_cut"] = Cut(*written(mesh, layout), shape)
+        tensor.__dict__["_cut"] = Cut(*written(mesh, layout), shape, stage)
 
 
 def written(mesh: Mesh, layout: Layout) -> tuple[tuple[int, ...], tuple[Any, ...]]:
@@ -61,7 +74,9 @@ class Spread:
     """The part of a capture that splits it."""
 
     def __init__(self, arguments: Sequence[TensorBase]) -> None:
-        self.count, self.kind = devices.devices()
+        total, self.kind = devices.devices()
+        self.stages = devices.stages()
+        self.count = total // self.stages
         self.arguments = {id(t): at for at, t in enumerate(arguments) if not hasattr(t, "name")}
         self.strategies: dict[str, Any] = {}
         """Of each call that had one, by MindSpore's name for it."""
@@ -72,6 +87,8 @@ class Spread:
         self.strategy = STORE.get("auto_parallel.dataset_strategy")
         self.strategy_file = saving.file_to_read()
         """Whose strategies take the place of those in the program."""
+        self.homes: dict[str, int] = {}
+        """The pipeline stage of each Parameter that belongs to one, by its name."""
         self.is_cut_by_hand = self.kind == devices.RANKS
         """Whether each process is given its own part of the batch; where one process stands for all it is given the whole."""
 
@@ -118,11 +135,17 @@ class Spread:
             raise ValueError(message(f"dataset_strategy={self.strategy} for input {at} with {rank} dimensions", f"{rank} numbers"))
         return found
 
+    @property
+    def rows(self) -> int:
+        """Into how many parts the rows of a batch are cut."""
+        return self.count if isinstance(self.strategy, str) else next((int(one[0]) for one in self.strategy if one), 1)
+
     # ---- what was traced
 
     def localized(self, module: torch.fx.GraphModule, lifted: Sequence[Any]) -> LocalGraph:
         """The graph of each device. Raises ValueError for strategies that do not fit each other."""
         module = wide_products.widened(module)
+        _settle_parts(module, self.strategy == "full_batch")
         texts = [str(node.args[1]) for node in module.graph.nodes if node.target is marking.laid]
         matrices = [marking.parsed(text)[0] for text in texts]
         cuts = [cut_of(item) for item in lifted]
@@ -203,6 +226,18 @@ class Spread:
             if wanted is not None and wanted.fits(mesh, shape):
                 return wanted
         return whole(len(shape))
+
+
+def _settle_parts(module: torch.fx.GraphModule, is_whole: bool) -> None:
+    """Lets the parts of a batch lie as they were marked to; where each device has the whole batch, as strategies say if there are any."""
+    marks = [node for node in module.graph.nodes if node.target is marking.laid]
+    own = [node for node in marks if str(node.args[1]).startswith(marking.OF_PARTS)]
+    for node in own:
+        if is_whole and len(own) < len(marks):
+            node.replace_all_uses_with(node.args[0])
+            module.graph.erase_node(node)
+        else:
+            node.update_arg(1, str(node.args[1]).removeprefix(marking.OF_PARTS))
 
 
 _CONFIG = "auto_parallel.parallel_optimizer_config."

@@ -1,0 +1,140 @@
+"""Which stage runs each operator of a step.
+
+An operator in a Cell that has a `pipeline_stage` belongs to that stage, with its gradient. All else follows: what a Parameter is read by,
+what writes into memory, what an operator computes with. What needs no stage (cutting the batch, a counter of steps) runs on each of them.
+"""
+from __future__ import annotations
+
+import operator
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import torch
+from torch.fx.node import Node
+
+from torchspore.base.text import message
+from torchspore.engine.graph import marks
+from torchspore.engine.graph.fx.aliasing import owners, writes
+from torchspore.engine.private import is_operator
+from torchspore.engine.shard.pipelines import lists
+
+ALL = -1
+"""The mark of what runs on each stage."""
+_MOST = 8
+"""How often stages are looked for anew until nothing changes."""
+
+
+class _Assigner:
+    """Stages of the nodes of one graph."""
+
+    def __init__(self, graph: torch.fx.Graph, known: Sequence[int | None], is_state: Sequence[bool], count: int) -> None:
+        self.graph, self.count = graph, count
+        self.owners = owners(graph)
+        self.stages: dict[Node, int] = {}
+        self.fixed: set[Node] = set()
+        inputs = [node for node in graph.nodes if node.op == "placeholder"]
+        self.states = {node for node, one in zip(inputs, is_state) if one}
+        for node, stage in zip(inputs, known):
+            if stage is not None:
+                self._fix(node, stage)
+        for node in graph.nodes:
+            if node.op == "call_function" and marks.STAGE in node.meta:
+                self._fix(node, node.meta[marks.STAGE])
+
+    def _fix(self, node: Node, stage: int) -> None:
+        if not 0 <= stage < self.count:
+            line = node.meta.get(marks.LINE, "")
+            raise ValueError(message(
+                f"{line}: pipeline_stage = {stage} with pipeline_stages={self.count}", f"a stage from 0 to {self.count - 1}",
+            ))
+        if stage != ALL:
+            self.stages[node] = stage
+            self.fixed.add(node)
+
+    def run(self) -> dict[Node, int]:
+        """The stage of every node."""
+        self._follow(with_optimizer=False)
+        for node in self.states - self.fixed:
+            reached = self._readers(node)
+            if reached:
+                self.stages[node] = min(reached)
+        for _ in range(_MOST):
+            before = dict(self.stages)
+            self._follow(with_optimizer=True)
+            if self.stages == before:
+                break
+        return {node: self.stages.get(node, ALL) for node in self.graph.nodes}
+
+    def _readers(self, state: Node) -> set[int]:
+        """The stages that read what a Parameter holds, also behind operators that have none."""
+        found: set[int] = set()
+        seen, open_ = {state}, [state]
+        while open_:
+            for user in open_.pop().users:
+                if user in seen or user.meta.get(marks.OPTIMIZER) or user.op == "output":
+                    continue
+                seen.add(user)
+                if user in self.stages:
+                    found.add(self.stages[user])
+                else:
+                    open_.append(user)
+        return found
+
+    def _follow(self, with_optimizer: bool) -> None:
+        """One look at all nodes in order."""
+        for node in self.graph.nodes:
+            if node.op != "call_function" or (node.meta.get(marks.OPTIMIZER) and not with_optimizer):
+                continue
+            written = {self.owners[item] for item in writes(node)}
+            if node not in self.fixed:
+                found = self._stage(node, written)
+                if found is not None:
+                    self.stages[node] = found
+            stage = self.stages.get(node)
+            if stage is not None:
+                for owner in written - self.fixed:
+                    if self.stages.setdefault(owner, stage) != stage and owner.op != "placeholder":
+                        self.stages[owner] = stage
+
+    def _stage(self, node: Node, written: Iterable[Node]) -> int | None:
+        """The stage of a node that no Cell gives one."""
+        if node.target is operator.getitem:
+            return self.stages.get(node.args[0])  # type: ignore[arg-type]
+        held = [self.stages[owner] for owner in written if owner in self.stages]
+        if held:
+            return min(held)
+        given = {self.stages[item] for item in node.all_input_nodes if item in self.stages}
+        if not given and is_operator(node.target) and torch.Tag.nondeterministic_seeded in node.target.tags:
+            return min(self._readers(node), default=0)          # all stages would draw, and from then on otherwise than the others
+        if not given:
+            return None
+        return min(given) if node.meta.get(marks.GRADIENT) or node.meta.get(marks.OPTIMIZER) else max(given)
+
+
+def assign(module: torch.fx.GraphModule, known: Sequence[int | None], is_state: Sequence[bool], count: int) -> None:
+    """Notes in each node's `marks.STAGE` the stage that runs it, or ALL.
+
+    `known` has the stage of each input that has one, `is_state` says which inputs the program keeps (Parameters and the like). Operators on
+    lists whose items belong to several stages become one for each stage. Raises ValueError for a stage that is not there, and where an
+    operator of one stage writes what another one holds.
+    """
+    found = _Assigner(module.graph, known, is_state, count).run()
+    if lists.parted(module.graph, found, ALL):
+        found = _Assigner(module.graph, known, is_state, count).run()
+    root = owners(module.graph)
+    for node in module.graph.nodes:
+        for item in writes(node):
+            holder = found[root[item]]
+            if holder not in (found[node], ALL):
+                line, name = node.meta.get(marks.LINE, ""), getattr(node.target, "_opname", node.target)
+                raise ValueError(message(
+                    f"{line}: {name} in pipeline stage {found[node]} writes what stage {holder} holds", "writes within one stage",
+                ))
+    for node, stage in found.items():
+        node.meta[marks.STAGE] = stage
+
+
+def stage_of(node: Node) -> int:
+    """The stage of a node that `assign` has seen, or what took over its marks."""
+    found: Any = node.meta.get(marks.STAGE, ALL)
+    return int(found)
