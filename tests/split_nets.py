@@ -125,14 +125,36 @@ OPTIMIZERS: dict[str, Callable[[Any], Any]] = {
 }
 
 
-def trained(name: str, data: int = 1, model: int = 1, optimizer: str = "momentum", steps: int = 5) -> tuple[list[float], Any]:
-    """The losses of a few steps, and the training Cell."""
+STAGES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
+    "lenet": (("first", "second"), ("dense",)), "residual": (("stem", "norm", "one"), ("other", "norms", "head")),
+    "towers": (("one",), ("other",)), "gpt": (("blocks.0",), ("blocks.1", "norm")),
+}
+"""The Cells of each net that belong to the first and to the second stage of a pipeline; the rest follows."""
+
+
+def staged(net: Any, name: str) -> Any:
+    """The net with Cells in two stages."""
+    cells = dict(net.cells_and_names())
+    for stage, names in enumerate(STAGES[name]):
+        for own in names:
+            cells[own].pipeline_stage = stage
+    return net
+
+
+def trained(
+    name: str, data: int = 1, model: int = 1, optimizer: str = "momentum", steps: int = 5, parts: int = 1,
+) -> tuple[list[float], Any]:
+    """The losses of a few steps, and the training Cell; with several `parts` those of a pipeline of two stages."""
     ms.set_seed(1)
     ms.set_context(mode=ms.GRAPH_MODE)
     make, inputs, rows = NETS[name]
     net = make(data, model)
     loss = nn.SoftmaxCrossEntropyWithLogits(sparse=True, reduction="mean")
-    step = nn.TrainOneStepCell(nn.WithLossCell(net, loss), OPTIMIZERS[optimizer](net.trainable_params()))
+    network: Any = nn.WithLossCell(net, loss)
+    if parts > 1:
+        staged(net, name)
+        network = nn.PipelineCell(network, parts)
+    step = nn.TrainOneStepCell(network, OPTIMIZERS[optimizer](net.trainable_params()))
     step.set_train()
     source = np.random.default_rng(0)
     losses = [float(step(Tensor(inputs(source)), Tensor(source.integers(0, 10, rows).astype(np.int32))).asnumpy()) for _ in range(steps)]

@@ -8,6 +8,7 @@ from torchspore.context import effects
 from torchspore.context.effects import Outcome
 from torchspore.context.store import DEFAULT, STORE
 from torchspore.engine.shard import devices
+from torchspore.engine.shard.pipelines import staging
 
 _IN = "auto_parallel."
 _KINDS = {
@@ -40,6 +41,7 @@ def told(split: Any) -> None:
     _either("gradient_fp32_sync", "terms of gradients of half precision are summed in float32", "they are summed in their own dtype")
     _either("force_fp32_communication", "all terms of half precision are summed in float32", "they are summed in their own dtype")
     _shares(split)
+    _pipeline(split)
     _missing(local)
 
 
@@ -52,6 +54,29 @@ def _shares(split: Any) -> None:
     for name in (_IN + "enable_parallel_optimizer", config + "parallel_optimizer_threshold", config + "optimizer_level",
                  config + "gradient_accumulation_shard", _IN + "optimizer_weight_shard_size"):
         effects.report(name, outcome)
+
+
+def _pipeline(split: Any) -> None:
+    """What `pipeline_stages` and its details came to."""
+    pipeline, devices_each = split.pipeline, split.local.mesh.count
+    if pipeline is None:
+        return
+    homes = Counter(split.spread.homes.values())
+    held = "Parameters and states: " + ", ".join(f"{homes[stage]} in stage {stage}" for stage in range(pipeline.stages))
+    sent = f"{len(pipeline.transfers)} values of {pipeline.sent:,} bytes pass between stages"
+    _report("pipeline_stages", f"{pipeline.stages} stages of {devices_each} devices: {held}; {sent}")
+    effects.note("distribution", f"a pipeline of {pipeline.stages} stages: {held}; {sent}")
+    if pipeline.schedule is None:
+        order = "the step has no parts to take turns: no PipelineCell cuts the batch"
+    else:
+        most = ", ".join(map(str, pipeline.schedule.held))
+        order = (f"stages wait {pipeline.schedule.idle:.0%} of the time if all parts take equally long, "
+                 f"and hold values of {most} parts at most")
+    effects.note("distribution", f"pipeline: {order}")
+    for name in ("pipeline_config", "pipeline_scheduler", "pipeline_interleave"):
+        _report(name, order)
+    _either("pipeline_result_broadcast", "all stages are given the results",
+            f"results of more than {staging.SMALL} bytes stay in their stage, elsewhere they are nan")
 
 
 def _missing(local: Any) -> None:

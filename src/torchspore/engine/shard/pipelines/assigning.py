@@ -1,7 +1,8 @@
 """Which stage runs each operator of a step.
 
 An operator in a Cell that has a `pipeline_stage` belongs to that stage, with its gradient. All else follows: what a Parameter is read by,
-what writes into memory, what an operator computes with. What needs no stage (cutting the batch, a counter of steps) runs on each of them.
+what writes into memory, what an operator computes with, the operator whose gradient it is. What needs no stage (cutting the batch, a
+counter of steps) runs on each of them.
 """
 from __future__ import annotations
 
@@ -31,6 +32,7 @@ class _Assigner:
         self.graph, self.count = graph, count
         self.owners = owners(graph)
         self.stages: dict[Node, int] = {}
+        self.calls: dict[Any, int] = {}                        # of the operators of mindspore that no Cell gives a stage
         self.fixed: set[Node] = set()
         inputs = [node for node in graph.nodes if node.op == "placeholder"]
         self.states = {node for node, one in zip(inputs, is_state) if one}
@@ -104,11 +106,17 @@ class _Assigner:
         if held:
             return min(held)
         given = {self.stages[item] for item in node.all_input_nodes if item in self.stages}
+        call = None if node.meta.get(marks.OPTIMIZER) else node.meta.get(marks.CALL)
+        if node.meta.get(marks.GRADIENT):
+            return self.calls.get(call, min(given, default=None))
+        if given and call is not None:
+            self.calls[call] = max(*given, self.calls.get(call, 0))
+            return self.calls[call]
         if not given and is_operator(node.target) and torch.Tag.nondeterministic_seeded in node.target.tags:
             return min(self._readers(node), default=0)          # all stages would draw, and from then on otherwise than the others
         if not given:
             return None
-        return min(given) if node.meta.get(marks.GRADIENT) or node.meta.get(marks.OPTIMIZER) else max(given)
+        return min(given) if node.meta.get(marks.OPTIMIZER) else max(given)
 
 
 def assign(module: torch.fx.GraphModule, known: Sequence[int | None], is_state: Sequence[bool], count: int) -> None:

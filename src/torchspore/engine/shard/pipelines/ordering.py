@@ -16,7 +16,7 @@ from torch.fx.node import Node
 from torchspore.engine.graph import marks
 from torchspore.engine.graph.fx.order import dependencies
 from torchspore.engine.shard import collective_nodes as nodes
-from torchspore.engine.shard.pipelines import scheduling, untying
+from torchspore.engine.shard.pipelines import scheduling
 from torchspore.engine.shard.pipelines.assigning import ALL, stage_of
 from torchspore.engine.shard.pipelines.scheduling import BACKWARD, FORWARD, WEIGHTS, Block, Schedule
 
@@ -34,7 +34,6 @@ class Rule:
 
 def ordered(module: torch.fx.GraphModule, rule: Rule) -> tuple[torch.fx.GraphModule, Schedule | None]:
     """The graph in the order of the schedule; None for a step that has no parts, which stays as it is."""
-    untying.by_parts(module)
     found = list(module.graph.nodes)
     before, _ = dependencies(found, KNOWN, lambda node: (stage_of(node), node.meta.get(marks.PART)))
     blocks = _blocks(found, before, rule.name == "zero_bubble_v")

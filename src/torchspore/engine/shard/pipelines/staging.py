@@ -61,9 +61,9 @@ def arranged(local: LocalGraph, stages: int) -> Pipeline:
             homes[place] = stage_of(node)
         return found
 
+    untying.by_parts(local.module)
     passing.put(local.module.graph, stages, everywhere)
-    config = get("auto_parallel.pipeline_config")
-    rule = ordering.Rule(str(config.get("pipeline_scheduler", "1f1b")), bool(config.get("pipeline_interleave", False)), stages)
+    rule = ordering.Rule(str(get("auto_parallel.pipeline_scheduler")), bool(get("auto_parallel.pipeline_interleave")), stages)
     local.module, schedule = ordering.ordered(local.module, rule)
     transfers = [node for node in local.module.graph.nodes if node.target is passed]
     return Pipeline(stages, transfers, schedule, homes)

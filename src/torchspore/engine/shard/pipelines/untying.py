@@ -9,6 +9,7 @@ from torch.fx.node import Node
 from torchspore.engine.graph import marks
 from torchspore.engine.graph.fx.aliasing import owners
 from torchspore.engine.shard.localizing import faking
+from torchspore.engine.shard.pipelines.assigning import stage_of
 
 _aten = torch.ops.aten
 _add = _aten.add.Tensor
@@ -33,7 +34,7 @@ def by_shape(module: torch.fx.GraphModule) -> None:
 
 
 def by_parts(module: torch.fx.GraphModule) -> None:
-    """Adds up the gradients of parts in the order of the parts, so that each sum is made when its term is there.
+    """Adds up the gradients of parts in the order of the parts, each stage its own, so that each sum is made when its term is there.
 
     A sum of several parts is a chain of additions that autograd has made in its own order; the terms are the same.
     """
@@ -45,16 +46,25 @@ def by_parts(module: torch.fx.GraphModule) -> None:
         terms = sorted(_terms(node), key=lambda term: (term.meta.get(marks.PART) or (), place[term]))
         if len(terms) < 3 or len({term.meta.get(marks.PART) for term in terms}) < 2 or len({root[term] for term in terms}) < len(terms):
             continue
-        total = terms[0]
+        by_stage: dict[int, list[Node]] = {}
+        for term in terms:
+            by_stage.setdefault(stage_of(term), []).append(term)
         with graph.inserting_before(node), faking(module):
-            for term in terms[1:]:
-                made = graph.call_function(_add, (total, term))
-                made.meta = {**node.meta, marks.PART: term.meta.get(marks.PART), "val": _add(total.meta["val"], term.meta["val"])}
-                total = made
-        node.replace_all_uses_with(total)
+            sums_of_stages = [_chain(graph, own, {**node.meta, marks.STAGE: stage}) for stage, own in sorted(by_stage.items())]
+            node.replace_all_uses_with(_chain(graph, sums_of_stages, node.meta))
     for node in reversed(list(graph.nodes)):
         if node.target is _add and not node.users:
             graph.erase_node(node)
+
+
+def _chain(graph: torch.fx.Graph, terms: list[Node], meta: dict[str, Any]) -> Node:
+    """The sum of the terms, from the first on."""
+    total = terms[0]
+    for term in terms[1:]:
+        made = graph.call_function(_add, (total, term))
+        made.meta = {**meta, marks.PART: term.meta.get(marks.PART), "val": _add(total.meta["val"], term.meta["val"])}
+        total = made
+    return total
 
 
 def _is_sum(node: Node) -> bool:
