@@ -25,6 +25,11 @@ def whole_of(t: torch.Tensor, cut: Cut) -> torch.Tensor:
     return collectives.broadcast(given, cut.first, groups.world())
 
 
+def is_absent(cut: Cut) -> bool:
+    """Whether this process holds nothing of what is cut so."""
+    return cut.place(devices.rank()) is None
+
+
 def part_of(t: torch.Tensor, cut: Cut) -> torch.Tensor:
     """This process's part of a whole value."""
     mesh, place = Mesh(cut.matrix), cut.place(devices.rank())

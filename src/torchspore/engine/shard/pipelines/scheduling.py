@@ -5,9 +5,10 @@ Parameters wait for. Each stage takes, when it is free, one of the blocks that m
 """
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from itertools import zip_longest
 
 from torchspore.base.text import message, one_of
 
@@ -97,6 +98,22 @@ class _Clock:
         self.trains = BACKWARD in kinds
         self.cost = {**_COST, BACKWARD: 1.0} if WEIGHTS in kinds else _COST
 
+        self.turned = [self._turns(number, mine) for number, mine in enumerate(own)]
+
+    def _turns(self, stage: int, mine: list[Block]) -> deque[Block]:
+        """The order of a stage that takes several turns at each part; empty where it takes what is ready.
+
+        Forward blocks until the first part comes back, then one forward and one backward by turns.
+        """
+        if not self.is_interleaved or self.turns[stage] < 2 or self.name != "1f1b" or not self.trains:
+            return deque()
+        ahead, back = ([block for block in sorted(mine, key=self._rank) if block.kind == kind] for kind in (FORWARD, BACKWARD))
+        first = min(len(ahead), self._room(stage) - 1)
+        order = ahead[:first]
+        for forward, backward in zip_longest(ahead[first:], back):
+            order += [block for block in (forward, backward) if block is not None]
+        return deque(order)
+
     def run(self) -> Schedule:
         starts: dict[Block, float] = {}
         for block, count in self.waits.items():
@@ -106,6 +123,8 @@ class _Clock:
             block, start = self._next()
             stage = self.stages[block.stage]
             stage.take(block, self.is_interleaved)
+            if block in self.turned[block.stage]:
+                self.turned[block.stage].remove(block)
             starts[block] = start
             self.changed.add(block.stage)
             stage.free = start + self.cost[block.kind]
@@ -139,6 +158,8 @@ class _Clock:
 
     def _may(self, stage: _Stage, block: Block) -> bool:
         """Whether the schedule lets a block begin now."""
+        if self.turned[stage.number]:
+            return block == self.turned[stage.number][0]
         if block.kind == FORWARD and self.name != "gpipe" and self.trains:
             return len(stage.begun) < self._room(stage.number)
         return self.name != "gpipe" or block.kind == FORWARD or not stage.forward
