@@ -19,8 +19,8 @@ def _nets(jobs: list[tuple[str, int, int]], is_cut: bool, strategy: str) -> list
 
         init()
         ms.set_auto_parallel_context(parallel_mode="semi_auto_parallel", dataset_strategy=strategy, pipeline_stages=2)
-    for name, data, model in jobs:
-        found.append(trained(name, data, model, optimizer="adam", steps=3, parts=2)[0])
+    for at, (name, data, model) in enumerate(jobs):
+        found.append(trained(name, data, model, optimizer="scaled" if at else "adam", steps=3, parts=2)[0])
     return found
 
 

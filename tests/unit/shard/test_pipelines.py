@@ -76,7 +76,21 @@ def test_numbers_are_those_of_one_device(
         assert homes["norm.gamma"] == homes["blocks.1.q.weight"] == homes["moments.norm.gamma"] == 1
         # Two parts pass forth and back, the shared table goes once and its gradient comes back once, the loss is told.
         assert [node.args[1:] for node in pipeline.transfers].count((0, 1)) == 3
-        assert [node.args[1:] for node in pipeline.transfers].count((1, 0)) == 4
+        assert [node.args[1:] for node in pipeline.transfers].count((1, 0)) == 3
+        assert [node.args[1:] for node in pipeline.transfers].count((1, -1)) == 1
+
+
+def test_a_step_that_may_be_skipped(monkeypatch: pytest.MonkeyPatch, graph_mode: None) -> None:
+    alone, one = trained("gpt", optimizer="scaled", steps=4, parts=2)
+    monkeypatch.setenv("TORCHSPORE_SIMULATE", "4")
+    ms.set_auto_parallel_context(parallel_mode="semi_auto_parallel", dataset_strategy="full_batch", pipeline_stages=2)
+    cut, step = trained("gpt", 1, 2, optimizer="scaled", steps=4, parts=2)
+    np.testing.assert_allclose(cut, alone, rtol=3e-6)
+    assert len(dispatch.graphs(step)) == 1
+    for name in ("global_step", "beta1_power", "scale_sense"):
+        own = {p.name: p for p in step.get_parameters()}
+        if name in own:
+            np.testing.assert_array_equal(own[name].asnumpy(), {p.name: p for p in one.get_parameters()}[name].asnumpy())
 
 
 @pytest.mark.parametrize("seed", [*range(8), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(8, 200))])

@@ -42,7 +42,7 @@ def position(axes: Axes, factor: int, mesh: Mesh) -> int:
 
 
 def passed(x: torch.Tensor, source: int, target: int) -> torch.Tensor:
-    """A value of pipeline stage `source` in stage `target`: each device sends it to the one at its place there."""
+    """A value of pipeline stage `source` in stage `target`: each device sends it to the one at its place there; -1 means in all stages."""
     return torch.empty_like(x, memory_format=torch.contiguous_format)
 
 

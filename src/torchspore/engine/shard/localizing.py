@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -20,8 +20,8 @@ from torchspore.engine import tree
 from torchspore.engine.graph import marks
 from torchspore.engine.graph.fx.aliasing import owners, shown
 from torchspore.engine.private import disable_proxy_modes_tracing, is_operator
+from torchspore.engine.shard import branching, marking, redistribution
 from torchspore.engine.shard import collective_nodes as nodes
-from torchspore.engine.shard import marking, redistribution
 from torchspore.engine.shard.layout import Layout, Shape, whole
 from torchspore.engine.shard.lowerings import LOWERINGS
 from torchspore.engine.shard.mesh import Mesh
@@ -176,6 +176,8 @@ class Localizer:
         written = written_by(node)
         if node.target in marking.MARKS:
             self.values[node] = self._marked(node)
+        elif not self._is_tangled(node, written) and (found := branching.split(self, node)) is not None:
+            self.values[node] = found
         elif not is_operator(node.target) or self._is_tangled(node, written):
             self._whole(node)
         else:
@@ -189,8 +191,8 @@ class Localizer:
         for item in written:
             self._forget(self.owners[item])
             self._home(self.owners[item])
-        found = self.values[node]
-        self.placed[-1].layouts = [one.layout for one in (found if isinstance(found, list) else [found]) if isinstance(one, Value)]
+        given = self.values[node]
+        self.placed[-1].layouts = [one.layout for one in (given if isinstance(given, list) else [given]) if isinstance(one, Value)]
 
     def _is_tangled(self, node: Node, written: Sequence[Node]) -> bool:
         """Whether it shows or writes memory that stays whole."""
@@ -386,6 +388,10 @@ class Localizer:
         found = self.graph.call_function(operator.getitem, (made, at))
         found.meta = {**made.meta, "val": made.meta["val"][at]}
         return found
+
+    def faking(self) -> AbstractContextManager[None]:
+        """A block in which operators compute stand-ins for the values of the captured graph."""
+        return faking(self.module)
 
     def value(self, node: Node, layout: Layout, shape: Shape) -> Value:
         """A node as the Value that it stands for."""

@@ -47,7 +47,7 @@ class Split:
             agreeing.agree(lifted)
             own = self.local
             if self.pipeline is not None:
-                own = replace(own, module=cutting.of_stage(own.module, devices.stage()))
+                own = replace(own, module=cutting.of_stage(own.module, devices.stage(), spread.stages))
             self.module = binding.bound(own, devices.rank(), spread.stages)
             self._cut(lifted)
         saving.keep(spread)

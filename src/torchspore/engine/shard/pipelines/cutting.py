@@ -7,20 +7,21 @@ from typing import Any
 import torch
 from torch.fx.node import Node
 
-from torchspore.engine.graph.fx.aliasing import changing, root, writes
+from torchspore.engine.graph.fx.aliasing import owners
 from torchspore.engine.shard import collective_nodes as nodes
 from torchspore.engine.shard.pipelines.assigning import ALL, stage_of
+from torchspore.engine.shard.tangles import written_by
 
 ON_THEIR_WAY = 8
 """How many values may be on their way to a stage before the first is waited for."""
 
 
-def of_stage(module: torch.fx.GraphModule, stage: int) -> torch.fx.GraphModule:
-    """What one stage runs of a graph with transfers: its own nodes, those of all stages that it needs, and its half of each transfer.
+def of_stage(module: torch.fx.GraphModule, stage: int, count: int) -> torch.fx.GraphModule:
+    """What one of `count` stages runs of a graph with transfers.
 
-    A result that belongs to another stage is `absent` here.
+    Its own nodes, those of all stages that it needs, its half of each transfer. A result that belongs to another stage is `absent` here.
     """
-    return _Cutter(module, stage).run()
+    return _Cutter(module, stage, count).run()
 
 
 def absent(val: torch.Tensor) -> torch.Tensor:
@@ -36,8 +37,8 @@ def filler(dtype: torch.dtype) -> Any:
 
 
 class _Cutter:
-    def __init__(self, module: torch.fx.GraphModule, stage: int) -> None:
-        self.module, self.stage = module, stage
+    def __init__(self, module: torch.fx.GraphModule, stage: int, count: int) -> None:
+        self.module, self.stage, self.count = module, stage, count
         self.graph = torch.fx.Graph()
         self.copies: dict[Node, Node] = {}
         self.begun: dict[int, list[Node]] = {}                  # what is on its way to each stage
@@ -67,25 +68,30 @@ class _Cutter:
         return own
 
     def _transfer(self, node: Node, number: int) -> None:
+        """This stage's half of a transfer; one to all stages is a transfer to each of the others."""
         item: Any = node.args[0]
         places: Any = node.args[1:]
         source, target = places
         if source == self.stage:
-            begun = self.begun.setdefault(target, [])
-            if len(begun) == ON_THEIR_WAY:
-                self._call(nodes.arrived, (begun.pop(0),), node.meta)
-            begun.append(self._call(nodes.sent, (self._copy(item), target, number), node.meta))
-        elif target == self.stage:
+            for other in range(self.count) if target == ALL else [target]:
+                if other != self.stage:
+                    self._send(item, other, number, node)
+            if target == ALL:
+                self.copies[node] = self._copy(item)
+        elif target in (self.stage, ALL):
             val = node.meta["val"]
             self.copies[node] = self._call(nodes.received, (list(val.shape), val.dtype, val.device, source, number), node.meta)
+
+    def _send(self, item: Node, target: int, number: int, node: Node) -> None:
+        begun = self.begun.setdefault(target, [])
+        if len(begun) == ON_THEIR_WAY:
+            self._call(nodes.arrived, (begun.pop(0),), node.meta)
+        begun.append(self._call(nodes.sent, (self._copy(item), target, number), node.meta))
 
     def _output(self, node: Node) -> None:
         found: list[Any] = []
         given: Any = node.args[0]
-        received = {item.args[0]: item for item in self.copies if item.target is nodes.passed and not item.users}
         for item in given:
-            if isinstance(item, Node) and item not in self.copies:
-                item = received.get(item, item)
             if not isinstance(item, Node):
                 found.append(item)
             elif item in self.copies:
@@ -104,11 +110,9 @@ class _Cutter:
 
 def _prune(module: torch.fx.GraphModule) -> None:
     """Takes out what runs on all stages and is not needed here."""
-    held = changing(module)
+    owner = owners(module.graph)
     for node in reversed(list(module.graph.nodes)):
-        if node.op != "call_function" or node.users or stage_of(node) != ALL:
+        if node.op != "call_function" or node.users or stage_of(node) != ALL or node.target in (nodes.sent, nodes.arrived):
             continue
-        if any(root(item).op == "placeholder" for item in writes(node)) or (node in held and writes(node)):
-            continue
-        if node.target not in (nodes.sent, nodes.arrived):
+        if not any(owner[item].op == "placeholder" or owner[item].users for item in written_by(node)):
             module.graph.erase_node(node)

@@ -9,9 +9,10 @@ from torch.fx.node import Node
 
 from torchspore.base.text import message
 from torchspore.engine.graph import marks
-from torchspore.engine.graph.fx.aliasing import owners, writes
+from torchspore.engine.graph.fx.aliasing import owners
 from torchspore.engine.shard.collective_nodes import passed
 from torchspore.engine.shard.pipelines.assigning import ALL, stage_of
+from torchspore.engine.shard.tangles import written_by
 
 Everywhere = Callable[[int, Node], bool]
 
@@ -37,11 +38,11 @@ class _Passing:
         for node in list(self.graph.nodes):
             if node.op == "output":
                 self._results(node)
-            elif node.op == "call_function" and stage_of(node) != ALL:
+            elif node.op == "call_function":
                 for item in node.all_input_nodes:
                     if stage_of(item) not in (stage_of(node), ALL):
                         node.replace_input_with(item, self._sent(item, stage_of(node), node))
-            for item in writes(node):
+            for item in written_by(node):
                 owner = self.owners[item]
                 self.writes[owner] = self.writes.get(owner, 0) + 1
         return self.made
@@ -58,19 +59,17 @@ class _Passing:
                     f"pipeline stage {target} needs what stage {stage_of(item)} makes and is no Tensor", "Tensors between stages",
                 ))
             with self.graph.inserting_before(before):
-                made = self.graph.call_function(passed, (item, stage_of(item), target))
+                made = self.graph.call_function(passed, (item, stage_of(item), target))      # ALL: to each of the others
             made.meta = {key: item.meta[key] for key in (marks.LINE, marks.GRADIENT, marks.PART, marks.STACK) if key in item.meta}
             made.meta.update({"val": val.new_empty(val.shape) if val.is_contiguous() else torch.empty_like(
-                val, memory_format=torch.contiguous_format), marks.STAGE: target})
+                val, memory_format=torch.contiguous_format), marks.RUNS_IN: target})
             self.sent[key] = made
             self.made.append(made)
         return self.sent[key]
 
     def _results(self, node: Node) -> None:
-        """Results that all stages are given: from the stage that has one to each of the others."""
+        """Results that all stages are given."""
         given: Any = node.args[0]
         for place, item in enumerate(given):
             if isinstance(item, Node) and stage_of(item) != ALL and self.everywhere(place, item):
-                for target in range(self.count):
-                    if target != stage_of(item):
-                        self._sent(item, target, node)
+                node.replace_input_with(item, self._sent(item, ALL, node))

@@ -50,7 +50,7 @@ def by_parts(module: torch.fx.GraphModule) -> None:
         for term in terms:
             by_stage.setdefault(stage_of(term), []).append(term)
         with graph.inserting_before(node), faking(module):
-            sums_of_stages = [_chain(graph, own, {**node.meta, marks.STAGE: stage}) for stage, own in sorted(by_stage.items())]
+            sums_of_stages = [_chain(graph, own, {**node.meta, marks.RUNS_IN: stage}) for stage, own in sorted(by_stage.items())]
             node.replace_all_uses_with(_chain(graph, sums_of_stages, node.meta))
     for node in reversed(list(graph.nodes)):
         if node.target is _add and not node.users:
