@@ -112,7 +112,7 @@ def test_the_step_is_one_graph_with_equal_numbers(kind: str, optimizer: str) -> 
 
 
 @pytest.mark.parametrize("manager", [
-    lambda: DynamicLossScaleManager(1024.0, 2, 2), lambda: FixedLossScaleManager(1024.0, True), lambda: FixedLossScaleManager(1024.0, False),
+    lambda: DynamicLossScaleManager(1024.0, 2, 2), lambda: FixedLossScaleManager(1024.0), lambda: FixedLossScaleManager(1024.0, False),
 ], ids=["dynamic", "fixed", "fixed, overflow taken"])
 @pytest.mark.parametrize("sink", [False, True], ids=["called", "sink"])
 def test_model_trains_in_one_graph(manager: Callable[[], Any], sink: bool) -> None:
