@@ -19,11 +19,11 @@ import numpy as np  # noqa: E402
 from mindspore import Parameter, Tensor, nn, ops  # noqa: E402
 from mindspore.common.initializer import Normal, initializer  # noqa: E402
 from mindspore.ops import operations as P  # noqa: E402
+from tensor_parallel_sizes import HEADS, LAYERS, LENGTH, WIDTH, WORDS  # noqa: E402
 
 from torchspore.context.plan_request import Machine  # noqa: E402
 from torchspore.engine.shard import planning, running  # noqa: E402
 
-LAYERS, WIDTH, HEADS, LENGTH, WORDS = 4, 256, 8, 64, 4096
 GRIDS = {8: (2, 4), 512: (64, 8), 4096: (512, 8)}
 """Devices along the batch and along the model."""
 
