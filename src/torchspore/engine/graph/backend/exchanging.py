@@ -38,11 +38,12 @@ def with_kernels(
     for node, twin in zip(module.graph.nodes, alone.graph.nodes):
         node.meta = dict(twin.meta)
     found = fusion.by_rule(module, may_fuse)
-    if found is None:
+    fused = None if found is None else answered(found)
+    if fused is None:
         return None
     race, name = Race(inputs), "kernels chosen by a rule"
     race.enter("O0", functools.partial(lines, alone))
-    race.enter(name, functools.partial(lines, answered(found)))
+    race.enter(name, functools.partial(lines, fused))
     if name not in race.codes:
         return None
     log.event("level", name)
@@ -74,7 +75,7 @@ def _scattered(x: torch.Tensor, _: str, count: int, __: str) -> torch.Tensor:
     return x[: x.shape[0] // count].clone()
 
 
-def _dealt(x: torch.Tensor, received: list[int], sent: list[int], _: str) -> torch.Tensor | None:
+def _dealt(x: torch.Tensor, received: list[int], sent: list[int], _: str) -> torch.Tensor:
     return torch.cat([x[:length].clone() if length <= len(x) else x.new_ones((length, *x.shape[1:])) for length in received])
 
 
@@ -82,9 +83,9 @@ def _waited(x: torch.Tensor) -> torch.Tensor:
     return x
 
 
-_NAMED = {
+_NAMED: dict[str, Callable[..., Any]] = {
     "all_reduce": _alike, "broadcast": _alike, "all_gather_into_tensor": _gathered, "reduce_scatter_tensor": _scattered,
     "all_to_all_single": _dealt, "wait_tensor": _waited,
 }
-_ANSWERS: dict[str, Callable[..., Any]] = {f"_c10d_functional.{name}.default": answer for name, answer in _NAMED.items()}
+_ANSWERS = {f"_c10d_functional.{name}.default": answer for name, answer in _NAMED.items()}
 """What answers each exchange of torch's, by its name: with values of the right shape, whatever the others have."""
