@@ -43,6 +43,30 @@ def test_processes_train_as_one(name: str, data: int, model: int, workers: Any) 
         assert "blocks.0.down.bias" not in cut
 
 
+def _at_level(level: str) -> tuple[list[float], dict[str, np.ndarray], int]:
+    import mindspore as ms
+    from mindspore.communication import init
+    from split_nets import trained
+
+    from torchspore.engine.graph.backend import fusion
+
+    init()
+    ms.set_context(jit_config={"jit_level": level})
+    ms.set_auto_parallel_context(parallel_mode="semi_auto_parallel", dataset_strategy="full_batch")
+    losses, step = trained("gpt", 1, 2)
+    whole = {p.name: p._t.numpy().copy() for p in step.get_parameters() if "_cut" not in p.__dict__}
+    return losses, whole, len(fusion._kernels)
+
+
+@pytest.mark.slow
+def test_kernels_between_exchanges_are_equal_on_all_ranks(workers: Any) -> None:
+    plain, found = workers(2, _at_level, "O0"), workers(2, _at_level, "O1")
+    np.testing.assert_allclose(found[0][0], plain[0][0], rtol=1e-5)
+    assert found[0][0] == found[1][0] and len(found[0][1]) > 10 and found[0][2] == found[1][2] > 0
+    for name, own in found[0][1].items():
+        np.testing.assert_array_equal(own, found[1][1][name])
+
+
 def _functional(folder: str, seed: int, mean: bool) -> tuple[list[float], tuple[int, ...], dict[str, Any], float, float]:
     import mindspore as ms
     from mindspore import Tensor, nn

@@ -23,12 +23,12 @@ def reduce_scatter(x: torch.Tensor, axes: Axes, kind: str, dim: int, mesh: Mesh)
 
 def all_gather(x: torch.Tensor, axes: Axes, dim: int, mesh: Mesh) -> torch.Tensor:
     """The parts along `axes`, one after the other along `dim`."""
-    return torch.cat([x] * mesh.product(axes), dim)
+    return _joined(x, dim, mesh.product(axes))
 
 
 def all_to_all(x: torch.Tensor, axes: Axes, source: int, dim: int, mesh: Mesh) -> torch.Tensor:
     """The parts along `source` become one, and of that the own part along `dim`."""
-    return torch.cat([_cut(x, dim, mesh.product(axes))] * mesh.product(axes), source)
+    return _joined(_cut(x, dim, mesh.product(axes)), source, mesh.product(axes))
 
 
 def cut(x: torch.Tensor, axes: Axes, dim: int, mesh: Mesh) -> torch.Tensor:
@@ -59,6 +59,13 @@ def received(shape: list[int], dtype: torch.dtype, device: torch.device, source:
 def arrived(x: torch.Tensor) -> torch.Tensor:
     """What was received, or sent, when it is there."""
     return x
+
+
+def _joined(x: torch.Tensor, dim: int, count: int) -> torch.Tensor:
+    """A stand-in for `count` parts; no list of them, there may be thousands."""
+    shape = list(x.shape)
+    shape[dim] *= count
+    return x.new_empty(shape)
 
 
 def _cut(x: torch.Tensor, dim: int, count: int) -> torch.Tensor:

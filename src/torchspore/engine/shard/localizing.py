@@ -52,6 +52,8 @@ class Placed:
     layouts: list[Layout]
     steps: list[tuple[Step, Shape]] = field(default_factory=list)
     has_rule: bool = True
+    made: list[Node] = field(default_factory=list)
+    """What each device runs for it."""
 
 
 @dataclass
@@ -63,6 +65,8 @@ class LocalGraph:
     inputs: list[tuple[Layout, Shape]]
     outputs: list[tuple[Layout, Shape] | None]
     placed: list[Placed]
+    whole: torch.fx.GraphModule
+    """The captured graph of one device."""
 
 
 @dataclass(frozen=True)
@@ -117,7 +121,7 @@ class Localizer:
                 self._call(node)
             else:
                 self._attribute(node)
-        return LocalGraph(torch.fx.GraphModule(self.module, self.graph), self.mesh, self.given, self.results, self.placed)
+        return LocalGraph(torch.fx.GraphModule(self.module, self.graph), self.mesh, self.given, self.results, self.placed, self.module)
 
     # ---- nodes of the captured graph
 
@@ -381,6 +385,8 @@ class Localizer:
                 val = target(*given[0], **given[1])
         if val is not None:
             made.meta["val"] = val
+        if self.placed:
+            self.placed[-1].made.append(made)
         return made
 
     def item(self, made: Node, at: int) -> Node:

@@ -2,7 +2,6 @@
 from __future__ import annotations
 
 import functools
-import os
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
@@ -10,6 +9,7 @@ from typing import Any
 import torch
 
 from torchspore.base.text import message
+from torchspore.context import plan_request
 from torchspore.engine import counters
 from torchspore.engine.shard import devices, fusing, outcomes, saving, simulation
 from torchspore.engine.shard.pipelines import cutting, staging
@@ -92,16 +92,12 @@ def _simulated(local: Any, *given: torch.Tensor) -> list[Any]:
 
 
 def _not_here(split: Split, *given: torch.Tensor) -> list[Any]:
-    count = split.spread.count
-    if os.environ.get(devices.PLAN):
+    if plan_request.pending is not None:
         from torchspore.engine.shard import planning
 
-        machine = planning.Machine(
-            float(os.environ.get("TORCHSPORE_PLAN_BANDWIDTH", "50")) * 1e9, float(os.environ.get("TORCHSPORE_PLAN_LATENCY", "20")) / 1e6,
-        )
-        print("\n".join(planning.text(split, machine)))
-        os.environ["TORCHSPORE_PLANNED"] = "1"
+        planning.answer(split, plan_request.pending)
         raise SystemExit(0)
+    count = split.spread.count
     raise StrategyRefused(message(
         f"a call for {count} devices in one process", f"{count} processes, or one that stands for them",
         hint=f"torchspore workers -n {count} SCRIPT, or torchspore run --simulate {count} SCRIPT",
