@@ -64,8 +64,10 @@ _alone = Group(WORLDS[0], (0,))
 _state: _State | None = None
 
 
-def start(backend: str | None = None, place: Place | None = None, seconds: float | None = None) -> Group:
+def start(backend: str | None = None, place: Place | None = None, seconds: float | None = None, store: Any = None) -> Group:
     """Makes the group of all processes, as the environment (or `place`) says; gives it. A second call changes nothing.
+
+    They meet at `store` where the program has made one.
 
     `backend` is torch's ('gloo', 'nccl', 'hccl'), by the device that operators run on where it is None. Raises ValueError for an
     environment that does not fit, RuntimeError where the others can't be met within `seconds`, or are not of the same program.
@@ -82,7 +84,7 @@ def start(backend: str | None = None, place: Place | None = None, seconds: float
     if is_made:
         store, place = meeting.join(private.adopted_store(_WORLD), place)
     else:
-        store, place = meeting.meet(place, seconds)
+        store, place = meeting.meet(place, seconds, store)
     _choose_device(place)
     agreement.agree(store, place, seconds)
     watch.watch = watch.Watch(store, place.rank, place.size, seconds)

@@ -22,14 +22,30 @@ class NotMet(RuntimeError):
     """The other processes could not be reached."""
 
 
-def meet(place: Place, seconds: float) -> tuple[Any, Place]:
+def opened(host: str, port: int, size: int, serves: bool, seconds: float, waits: bool) -> Any:
+    """A store of torch's at that address, which this process serves or reaches. Raises NotMet."""
+    try:
+        if not serves:
+            _reach(host, port, seconds)
+        return c10d.TCPStore(host, port, size, serves, timedelta(seconds=seconds), wait_for_workers=waits)
+    except (RuntimeError, OSError) as error:
+        who, said = f"TCPStore({host!r}, {port}, is_master={serves})", str(error)
+        if serves and ("EADDRINUSE" in said or "already in use" in said):
+            raise NotMet(with_hint(f"{who}: the port is in use.", "another run may still be there; choose another port")) from None
+        if serves:
+            raise NotMet(f"{who}: not all of {size} processes came within {seconds:g} s, or the host is not of this machine.") from None
+        raise NotMet(with_hint(f"{who}: nobody is there within {seconds:g} s.", "the process with is_master=True serves it")) from None
+
+
+def meet(place: Place, seconds: float, given: Any = None) -> tuple[Any, Place]:
     """The store that all processes share, and the place of this one, whose rank may be given here.
 
-    A scheduler of MindSpore's serves the store, waits for the workers and leaves. Raises NotMet.
+    `given` is a store that the program has made. A scheduler of MindSpore's serves the store, waits for the workers and leaves. Raises
+    NotMet.
     """
     if place.host in _LOCAL and _has_loopback():
         os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo")        # gloo would look its own name up, which not every machine knows
-    store = _store(place, seconds)
+    store = _store(place, seconds) if given is None else c10d.PrefixStore(_PREFIX, given)
     if place.role == "scheduler":
         _wait_for_workers(store, place)
     if place.rank < 0:
@@ -58,11 +74,26 @@ def _store(place: Place, seconds: float) -> Any:
     serves = not of_launcher and (place.role == "scheduler" if place.source.startswith("MS_ROLE") else place.rank == 0)
     where = f"{place.host}:{place.port}"
     try:
+        if not serves:
+            _reach(place.host, place.port, seconds)
         store = c10d.TCPStore(place.host, place.port, None, serves, patience, wait_for_workers=False)
     except (RuntimeError, OSError) as error:
         raise _not_met(place, where, serves, seconds, str(error)) from None
     attempt = os.environ.get("TORCHELASTIC_RESTART_COUNT", "0") if of_launcher else "0"
     return c10d.PrefixStore(f"{_PREFIX}/{attempt}", store)
+
+
+def _reach(host: str, port: int, seconds: float) -> None:
+    """Waits until somebody listens there: torch would write pages about its own attempts. Raises OSError."""
+    until = time.monotonic() + seconds
+    while True:
+        try:
+            socket.create_connection((host, port), max(0.1, until - time.monotonic())).close()
+            return
+        except OSError:
+            if time.monotonic() > until:
+                raise
+            time.sleep(min(0.1, max(0.0, until - time.monotonic())))
 
 
 def _not_met(place: Place, where: str, serves: bool, seconds: float, said: str) -> NotMet:
