@@ -93,6 +93,8 @@ MODULES: dict[str, tuple[str, ...]] = {
         "layers", "loss", "moe", "op_parallel_config", "transformer",
     )},
     "mindspore.ops._grad": _OPS,
+    "mindspore.ops._grad_experimental": _OPS,
+    "mindspore.ops._grad_experimental.grad_comm_ops": ("mindspore.parallel.local_norm",),
     "mindspore.ops._primitive_cache": _OPS,
     "mindspore.ops._utils": _OPS,
     "mindspore.ops.auto_generate": _OPS,
