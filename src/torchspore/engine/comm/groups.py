@@ -8,6 +8,7 @@ from __future__ import annotations
 import atexit
 import functools
 import socket
+import time
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
@@ -188,8 +189,37 @@ def create(name: str, ranks: tuple[int, ...] | list[int]) -> Group:
     key = f"{name}:{'_'.join(map(str, members))}:{count}"
     group = _state.groups[name] = Group(name, members, key)
     if len(members) > 1 and rank() in members:
+        _gather(group)
         _state.processes[key] = private.new_processes(members, key)
     return group
+
+
+class _Coming:
+    """Members of a group on their way to make it, as an exchange that can be waited for: gloo would name nobody who does not come."""
+
+    def __init__(self, store: Any, group: Group) -> None:
+        self._store, self._keys, self._is_over = store, [f"making/{group.key}/{rank}" for rank in group.ranks], False
+        store.set(f"making/{group.key}/{rank()}", "1")
+
+    def wait(self, patience: timedelta) -> None:
+        """Waits until all are here. Raises RuntimeError."""
+        begun = time.monotonic()
+        try:
+            self._store.wait(self._keys, patience)
+        except RuntimeError:
+            self._is_over = time.monotonic() - begun < 0.9 * patience.total_seconds()     # the store is gone, and will not come back
+            raise
+
+    def is_completed(self) -> bool:
+        """Whether there is nothing to wait for any more."""
+        return self._is_over
+
+
+def _gather(group: Group) -> None:
+    """Waits until all members make the group. Raises CommunicationError, which names who does something else."""
+    assert watch.watch is not None and _state is not None
+    waiting = watch.watch.begin(group.key + "/made", f"create_group({group.name!r})", None, group.ranks)
+    watch.watch.finish(_Coming(_state.store, group), waiting)
 
 
 def destroy(name: str) -> None:
