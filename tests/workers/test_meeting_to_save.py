@@ -41,8 +41,9 @@ def test_one_rank_that_saves_alone_is_named(workers: Any, tmp_path: Path) -> Non
     first, second = workers.ended(2, _alone, str(tmp_path), seconds=20)
     what = "save_checkpoint of Tensors whose parts processes hold, which each of them must call"
     assert first.error == second.error == "CommunicationError", (first, second)
-    assert re.search(rf"{HERE}:\d+: rank 0 waits in {what} over \S+ \(its number \d+\) for \d\.\d s; rank 1 is in AllReduce", first.text), first
-    assert re.search(rf"rank 0 is in {what} over \S+ \(its number \d+\) at \S*{HERE}:\d+\.", second.text), second
+    at = r"over \S+ \(its number \d+\)"
+    assert re.search(rf"{HERE}:\d+: rank 0 waits in {what} {at} for \d\.\d s; rank 1 is in AllReduce", first.text), first
+    assert re.search(rf"rank 0 is in {what} {at} at \S*{HERE}:\d+\.", second.text), second
     assert first.seconds < 5 and not list(tmp_path.iterdir())
 
 
