@@ -197,6 +197,7 @@ class Watch:
             if other is not None:
                 return self._mismatch(waiting, *other)
             who = f"rank {gone} is gone" if gone is not None else self._leaver(waiting)
+            self._tell_lost(gone)
             hint = "what ended it stands in its own output, worker_N.log under the launcher"
             return CommunicationError(with_hint(f"{at} when {who}.", hint))
         first = said.strip().splitlines()[0] if said.strip() else type(error).__name__
@@ -221,13 +222,32 @@ class Watch:
     def _gone(self, waiting: Waiting) -> int | None:
         here, until = socket.gethostname(), time.monotonic() + 0.5
         while True:
-            for rank in waiting.ranks:
-                host, process = self._known.get(rank, ("", 0))
-                if rank != self.rank and host == here and not _is_alive(process):
-                    return rank
+            dead = [
+                rank for rank, (host, process) in self._known.items()
+                if rank in waiting.ranks and rank != self.rank and host == here and not _is_alive(process)
+            ]
+            if dead:
+                return self._first_of(dead)
             if time.monotonic() > until:
                 return None
             time.sleep(0.02)                              # a process closes its connections before it is gone
+
+    def _tell_lost(self, gone: int | None) -> None:
+        """Leaves word that this rank ends because another one is gone: who finds it gone looks for the other."""
+        try:
+            self._own.set(f"lost/{self.rank}", str(gone))
+        except RuntimeError:
+            pass                                          # who served the store is gone
+
+    def _first_of(self, dead: list[int]) -> int:
+        """Who of them was gone first: the one that has left no word, or whom the others name."""
+        try:
+            said = {rank: self._own.get(f"lost/{rank}").decode() for rank in dead if self._own.check([f"lost/{rank}"])}
+        except RuntimeError:
+            return dead[0]
+        silent = [rank for rank in dead if rank not in said]
+        named = [int(gone) for gone in said.values() if gone != "None"]
+        return (silent or named or dead)[0]
 
     # ---- answering
 
