@@ -88,7 +88,7 @@ def start(backend: str | None = None, place: Place | None = None, seconds: float
         store, place = meeting.meet(place, seconds, store)
     _choose_device(place)
     agreement.agree(store, place, seconds)
-    watch.watch = watch.Watch(store, place.rank, place.size, seconds)
+    watch.watch = watch.Watch(store, place.rank, place.size, seconds, place.host)
     if not is_made:
         private.start_processes(backend or _backend(), store, place.rank, place.size, timedelta(seconds=seconds), key=_WORLD)
     watch.watch.know()

@@ -48,7 +48,22 @@ class Job:
 
 
 def run(job: Job) -> int:
-    """Runs the job and gives the exit code: that of the process that failed first, 0 where none did."""
+    """Runs the job and gives the exit code: that of the process that failed first, 0 where none did, 130 after Ctrl-C."""
+    heard = signal.getsignal(signal.SIGINT)
+    try:
+        return _run(job)
+    except KeyboardInterrupt:
+        return _interrupted()
+    finally:
+        signal.signal(signal.SIGINT, heard)
+
+
+def _interrupted() -> int:
+    print("torchspore workers: ended by SIGINT.", file=sys.stderr)
+    return 128 + int(signal.SIGINT)
+
+
+def _run(job: Job) -> int:
     try:
         from torch.distributed.elastic.multiprocessing.api import SignalException
         from torch.distributed.elastic.multiprocessing.errors import ChildFailedError
@@ -72,10 +87,11 @@ def run(job: Job) -> int:
             print(f"torchspore workers: ended by {signal.Signals(error.sigval).name}.", file=sys.stderr)
             code = 128 + int(error.sigval)
         except KeyboardInterrupt:
-            code = 130
+            code = _interrupted()
         except Exception as error:
             print(_why(error, job), file=sys.stderr)
         finally:
+            signal.signal(signal.SIGINT, signal.SIG_IGN)      # a second Ctrl-C shall leave nothing behind
             logging.disable(logging.NOTSET)
             _end_all(pids)
             if code == 0 and job.log_dir is None:

@@ -1,6 +1,7 @@
 """How the processes of a run find each other: a store of torch's at an address that all of them know, which rank 0 or a launcher serves."""
 from __future__ import annotations
 
+import contextlib
 import os
 import socket
 import time
@@ -11,6 +12,7 @@ from typing import Any
 import torch.distributed
 
 from torchspore.base.text import with_hint
+from torchspore.engine.comm import reach
 from torchspore.engine.comm.environment import Place
 
 c10d: Any = torch.distributed                     # torch's types do not know its stores
@@ -135,12 +137,21 @@ def hosts(store: Any, ranks: tuple[int, ...]) -> list[str]:
     return [name.decode() for name in store.multi_get([f"host/{rank}" for rank in ranks])]
 
 
+def _say_left(store: Any, place: Place) -> int:
+    """Says that this process leaves; how many have left by then."""
+    store.set(f"left/{place.rank}", "1")
+    return int(store.add("left", 1))
+
+
 def part(store: Any, place: Place, waits: bool) -> None:
     """Says that this process leaves. Who serves the store waits a moment for the others, which may still need it, if all is well."""
+    if not waits:
+        with contextlib.suppress(RuntimeError, OSError):
+            reach.Errand(lambda: _say_left(store, place)).result()     # the network may be lost
+        return
     try:
-        store.set(f"left/{place.rank}", "1")
-        gone = int(store.add("left", 1))
-        if place.rank == 0 and waits:
+        gone = _say_left(store, place)
+        if place.rank == 0:
             until = time.monotonic() + 5
             while gone < place.size and time.monotonic() < until:
                 time.sleep(0.01)
