@@ -140,7 +140,7 @@ def test_ctrl_c_at_any_time_leaves_nothing(tmp_path: Path, seconds: float) -> No
             os.killpg(process.pid, signal.SIGINT)
     _, err = process.communicate(timeout=30)
     time.sleep(0.3)
-    assert process.returncode in ((130, -2) if seconds < 1 else (130,)), err      # Python itself may still be starting
+    assert process.returncode in (130, -signal.SIGINT), err              # a shell shows 130 for both; Python chooses while torch is loaded
     assert not _left_of(str(tmp_path)) and set(os.listdir("/dev/shm")) <= shared
     assert all(name.name.startswith(("torchspore_logs_", "torchinductor")) for name in (tmp_path / "tmp").iterdir())
     assert seconds < 1 or "torchspore workers: ended by SIGINT." in err

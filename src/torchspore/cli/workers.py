@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import signal
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -63,8 +64,9 @@ def launched(make: Callable[[Any], Any]) -> int:
 
         job = make(launch)
     except KeyboardInterrupt:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)          # the process is about to end
         print("torchspore workers: ended by SIGINT.", file=sys.stderr)
-        return 130
+        return 128 + int(signal.SIGINT)
     return launch.run(job)
 
 

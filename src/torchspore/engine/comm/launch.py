@@ -51,16 +51,22 @@ def run(job: Job) -> int:
     """Runs the job and gives the exit code: that of the process that failed first, 0 where none did, 130 after Ctrl-C."""
     heard = signal.getsignal(signal.SIGINT)
     try:
-        return _run(job)
+        code = _run(job)
     except KeyboardInterrupt:
-        return _interrupted()
-    finally:
+        code = interrupted()
+    if code != _INTERRUPTED:                                  # then the process is about to end, and a second Ctrl-C changes nothing
         signal.signal(signal.SIGINT, heard)
+    return code
 
 
-def _interrupted() -> int:
+_INTERRUPTED = 128 + int(signal.SIGINT)
+
+
+def interrupted() -> int:
+    """Says that Ctrl-C has ended the run, and hears no other; gives the exit code."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     print("torchspore workers: ended by SIGINT.", file=sys.stderr)
-    return 128 + int(signal.SIGINT)
+    return _INTERRUPTED
 
 
 def _run(job: Job) -> int:
@@ -87,7 +93,7 @@ def _run(job: Job) -> int:
             print(f"torchspore workers: ended by {signal.Signals(error.sigval).name}.", file=sys.stderr)
             code = 128 + int(error.sigval)
         except KeyboardInterrupt:
-            code = _interrupted()
+            code = interrupted()
         except Exception as error:
             print(_why(error, job), file=sys.stderr)
         finally:
