@@ -85,6 +85,8 @@ def _run(job: Job) -> int:
         os.environ.update({PIDS: str(pids), LAUNCHER: str(os.getpid()), **job.variables})
         code = 1
         try:
+            if job.nodes > 1 and job.node > 0:
+                _find_first(job)
             launch_agent(_config(job, folder, Path(own)), sys.executable, ["-u", "-m", "torchspore.cli.worker", *job.words])
             code = 0
         except ChildFailedError as error:
@@ -103,6 +105,16 @@ def _run(job: Job) -> int:
             if code == 0 and job.log_dir is None:
                 _remove(folder)
     return code
+
+
+def _find_first(job: Job) -> None:
+    """Waits until the first machine listens: torch would write pages about its own attempts. Raises TimeoutError."""
+    from torchspore.engine.comm import reach
+
+    try:
+        reach.waited_for(job.host, job.port, job.seconds)
+    except OSError as error:
+        raise TimeoutError("timed out") from error
 
 
 def _config(job: Job, folder: Path, own: Path) -> Any:
@@ -211,6 +223,8 @@ def _why(error: Exception, job: Job) -> str:
     said, where = str(error).strip(), f"{job.host}:{job.port}"
     if "EADDRINUSE" in said or "already in use" in said:
         return with_hint(f"torchspore workers: can't listen at {where}: the port is in use.", "write another --master_port")
+    if "Ping failed" in said:
+        return with_hint(f"torchspore workers: what listens at {where} is no run of this kind.", "write another --master_port")
     if "imeout" in said or "imed out" in said:
         return with_hint(
             f"torchspore workers: the machines did not meet at {where} within {job.seconds:g} s.", "--cluster_time_out sets another limit",

@@ -28,7 +28,7 @@ def opened(host: str, port: int, size: int, serves: bool, seconds: float, waits:
     """A store of torch's at that address, which this process serves or reaches. Raises NotMet."""
     try:
         if not serves:
-            _reach(host, port, seconds)
+            reach.waited_for(host, port, seconds)
         return c10d.TCPStore(host, port, size, serves, timedelta(seconds=seconds), wait_for_workers=waits)
     except (RuntimeError, OSError) as error:
         who, said = f"TCPStore({host!r}, {port}, is_master={serves})", str(error)
@@ -36,6 +36,8 @@ def opened(host: str, port: int, size: int, serves: bool, seconds: float, waits:
             raise NotMet(with_hint(f"{who}: the port is in use.", "another run may still be there; choose another port")) from None
         if serves:
             raise NotMet(f"{who}: not all of {size} processes came within {seconds:g} s, or the host is not of this machine.") from None
+        if "Ping failed" in said:
+            raise NotMet(f"{who}: what listens there is no store.") from None
         raise NotMet(with_hint(f"{who}: nobody is there within {seconds:g} s.", "the process with is_master=True serves it")) from None
 
 
@@ -77,25 +79,12 @@ def _store(place: Place, seconds: float) -> Any:
     where = f"{place.host}:{place.port}"
     try:
         if not serves:
-            _reach(place.host, place.port, seconds)
+            reach.waited_for(place.host, place.port, seconds)
         store = c10d.TCPStore(place.host, place.port, None, serves, patience, wait_for_workers=False)
     except (RuntimeError, OSError) as error:
         raise _not_met(place, where, serves, seconds, str(error)) from None
     attempt = os.environ.get("TORCHELASTIC_RESTART_COUNT", "0") if of_launcher else "0"
     return c10d.PrefixStore(f"{_PREFIX}/{attempt}", store)
-
-
-def _reach(host: str, port: int, seconds: float) -> None:
-    """Waits until somebody listens there: torch would write pages about its own attempts. Raises OSError."""
-    until = time.monotonic() + seconds
-    while True:
-        try:
-            socket.create_connection((host, port), max(0.1, until - time.monotonic())).close()
-            return
-        except OSError:
-            if time.monotonic() > until:
-                raise
-            time.sleep(min(0.1, max(0.0, until - time.monotonic())))
 
 
 def _not_met(place: Place, where: str, serves: bool, seconds: float, said: str) -> NotMet:
@@ -110,6 +99,8 @@ def _not_met(place: Place, where: str, serves: bool, seconds: float, said: str) 
             f"init(): {who} can't listen at {where}: {said.splitlines()[0] if said else 'no reason given'}.",
             "the host must be a name of the machine that rank 0 runs on",
         ))
+    if "Ping failed" in said:
+        return NotMet(with_hint(f"init(): what listens at {where} is no run of this kind.", "choose another port (MASTER_PORT, --master_port)"))
     return NotMet(with_hint(
         f"init(): {who} found nobody at {where} within {seconds:g} s.",
         f"{'the scheduler' if place.source.startswith('MS_ROLE') else 'rank 0'} must run and be reachable there; "

@@ -4,6 +4,7 @@ from __future__ import annotations
 import contextlib
 import socket
 import threading
+import time
 from collections.abc import Callable
 from typing import Generic, TypeVar
 
@@ -48,6 +49,19 @@ def answers(address: tuple[str, int]) -> bool:
     except OSError as error:
         return isinstance(error, ConnectionError)         # refused: the machine is there
     return True
+
+
+def waited_for(host: str, port: int, seconds: float) -> None:
+    """Waits until somebody listens there: torch would write pages about its own attempts. Raises OSError."""
+    until = time.monotonic() + seconds
+    while True:
+        try:
+            socket.create_connection((host, port), max(0.1, until - time.monotonic())).close()
+            return
+        except OSError:
+            if time.monotonic() > until:
+                raise
+            time.sleep(min(0.1, max(0.0, until - time.monotonic())))
 
 
 class Errand(Generic[T]):
