@@ -154,16 +154,19 @@ force_fp32_communication = Option(
     doc="Sums in float32 in every collective that sums.",
 )
 dump_local_norm = Option(
+    read_by="engine.shard.norms", in_graph_key=True,
     kind=Bool(none=False, ints=True), default=False, example="set_auto_parallel_context(dump_local_norm=True)",
     since="2.4",
     doc="Writes down the norm of each parameter's own gradient, before it is summed.",
 )
 dump_local_norm_path = Option(
+    read_by="engine.shard.norms", in_graph_key=True,
     kind=Str("the path of a directory"), default="", example="set_auto_parallel_context(dump_local_norm_path='norms')",
     since="2.5",
     doc="The directory for what `dump_local_norm` writes.",
 )
 dump_device_local_norm = Option(
+    read_by="engine.shard.norms", in_graph_key=True,
     kind=Bool(none=False, ints=True), default=False, example="set_auto_parallel_context(dump_device_local_norm=True)",
     since="2.5",
     doc="Writes down the norm of all gradients of this device, before they are summed.",

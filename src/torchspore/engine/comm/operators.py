@@ -254,6 +254,11 @@ def _received(shapes: Sequence[int], like: torch.Tensor) -> list[torch.Tensor]:
     return made
 
 
+def meet(key: str, what: str) -> None:
+    """Waits for the others of the group, which must come with the same words."""
+    _now(key, what, lambda group: torch.distributed.barrier(group, async_op=True))
+
+
 def _barrier(key: str) -> None:
     _now(key, "Barrier", lambda group: torch.distributed.barrier(group, async_op=True))
 

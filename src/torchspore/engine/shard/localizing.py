@@ -20,7 +20,7 @@ from torchspore.engine import tree
 from torchspore.engine.graph import marks
 from torchspore.engine.graph.fx.aliasing import owners, shown
 from torchspore.engine.private import disable_proxy_modes_tracing, is_operator
-from torchspore.engine.shard import branching, marking, redistribution
+from torchspore.engine.shard import branching, marking, norms, redistribution
 from torchspore.engine.shard import collective_nodes as nodes
 from torchspore.engine.shard.layout import Layout, Shape, whole
 from torchspore.engine.shard.lowerings import LOWERINGS
@@ -79,6 +79,10 @@ class Policy:
     """Whether all terms of half precision are summed in float32; `force_fp32_communication`."""
     sums_gradients_wide: bool = True
     """Whether those of gradients are; `gradient_fp32_sync`."""
+    means: bool = False
+    """Whether gradients are divided by the devices that hold the same part of a Parameter; `gradients_mean`."""
+    tells_norms: bool = False
+    """Whether the lengths of gradients are told before they are summed; `dump_local_norm`."""
     gathers_again: bool = False
     """Whether a weight is gathered once more for the backward pass; `optimizer_level` 3."""
 
@@ -223,7 +227,7 @@ class Localizer:
         source: Any = node.args[0]
         value = self._used(source, node)
         if node.target is marking.mirrored:
-            return self._mean(value, self.copies[str(node.args[1])])
+            return self._gradient(value, str(node.args[1]))
         if node.target is marking.mirror:
             return value
         wanted = marking.layout_in(self.mesh, str(node.args[1]))
@@ -233,9 +237,13 @@ class Localizer:
                 wanted = wanted.settled()
         return self.move(value, wanted)
 
-    def _mean(self, value: Value, copies: int) -> Value:
-        """A gradient divided by the number of devices that hold the same part of its Parameter."""
-        if copies == 1:
+    def _gradient(self, value: Value, name: str) -> Value:
+        """The gradient of a Parameter: its length told, and divided by the number of devices that hold the same part, where asked for."""
+        if self.policy.tells_norms:
+            rank = self.call(nodes.position, (tuple(range(len(self.mesh.sizes))), 1, self.mesh), {})
+            self.graph.call_function(norms.local_norm, (value.node, name, rank)).meta = dict(value.node.meta)
+        copies = self.copies[name]
+        if copies == 1 or not self.policy.means:
             return value
         made = self.call(torch.ops.aten.div.Scalar, (value.node, copies), {})
         return Value(made, value.layout, value.shape, value.dtype)

@@ -7,7 +7,7 @@ from typing import Any
 from torchspore.context import effects
 from torchspore.context.effects import Outcome
 from torchspore.context.store import DEFAULT, STORE
-from torchspore.engine.shard import devices
+from torchspore.engine.shard import devices, norms
 from torchspore.engine.shard.pipelines import staging
 
 _IN = "auto_parallel."
@@ -42,6 +42,7 @@ def told(split: Any) -> None:
     _either("force_fp32_communication", "all terms of half precision are summed in float32", "they are summed in their own dtype")
     _shares(split)
     _pipeline(split)
+    norms.told(sum(node.target is norms.local_norm for node in local.module.graph.nodes))
     _missing(local)
 
 

@@ -12,7 +12,7 @@ from torch.fx.node import Node
 from torchspore.base.text import message
 from torchspore.context.store import STORE
 from torchspore.engine.graph.refusal import Refusal
-from torchspore.engine.shard import devices, localizing, marking, saving, wide_products
+from torchspore.engine.shard import devices, localizing, marking, norms, saving, wide_products
 from torchspore.engine.shard.layout import Layout, Shape, by_counts, from_matrix, whole
 from torchspore.engine.shard.localizing import LocalGraph
 from torchspore.engine.shard.mesh import Mesh, mesh_of
@@ -249,7 +249,7 @@ def _policy() -> localizing.Policy:
     again = get("auto_parallel.enable_parallel_optimizer") and get(_CONFIG + "optimizer_level") == "level3"
     return localizing.Policy(
         bool(get("auto_parallel.enable_alltoall")), bool(get("auto_parallel.force_fp32_communication")),
-        bool(get("auto_parallel.gradient_fp32_sync")), bool(again),
+        bool(get("auto_parallel.gradient_fp32_sync")), bool(get("auto_parallel.gradients_mean")), norms.wanted(), bool(again),
     )
 
 
