@@ -25,6 +25,7 @@ from torchspore.engine.shard import marking, redistribution
 from torchspore.engine.shard.layout import Layout, Shape, whole
 from torchspore.engine.shard.lowerings import LOWERINGS
 from torchspore.engine.shard.mesh import Mesh
+from torchspore.engine.shard.plan import Plan
 from torchspore.engine.shard.redistribution import Step
 from torchspore.engine.shard.rules import Given, rule_of
 from torchspore.engine.shard.rules.rule import Local, Rule, choose, layout_of, results
@@ -52,6 +53,8 @@ class Placed:
     layouts: list[Layout]
     steps: list[tuple[Step, Shape]] = field(default_factory=list)
     has_rule: bool = True
+    used: dict[Node, Layout] = field(default_factory=dict)
+    """How its operands lay."""
 
 
 @dataclass
@@ -87,10 +90,10 @@ class Localizer:
 
     def __init__(
         self, module: torch.fx.GraphModule, mesh: Mesh, inputs: Sequence[Layout], output: Output, policy: Policy,
-        taken: Mapping[Node, Layout], stored: Mapping[Node, Layout], copies: Mapping[str, int],
+        taken: Mapping[Node, Layout], stored: Mapping[Node, Layout], copies: Mapping[str, int], plan: Plan,
     ) -> None:
         self.module, self.mesh, self.layouts, self.output, self.policy = module, mesh, inputs, output, policy
-        self.taken, self.stored, self.copies = taken, stored, copies
+        self.taken, self.stored, self.copies, self.plan = taken, stored, copies, plan
         self.graph = torch.fx.Graph()
         self.values: dict[Node, Any] = {}              # a Value, or several in a list
         self.kept: dict[Node, Node] = {}               # calls that may give more than values
@@ -185,12 +188,23 @@ class Localizer:
                 rule = None if self.drawn_with.keys() & set(node.all_input_nodes) else rule_of(self._given(node))
                 value = self._whole(node) if rule is None else self._split(node, rule)
             self.values[node] = value
+        self._settle(node)
         self._own(node)
         for item in written:
             self._forget(self.owners[item])
             self._home(self.owners[item])
         found = self.values[node]
         self.placed[-1].layouts = [one.layout for one in (found if isinstance(found, list) else [found]) if isinstance(one, Value)]
+
+    def _settle(self, node: Node) -> None:
+        """Lays results out as the plan wants those that several operators use."""
+        for at, lies in self.plan.results.get(node, {}).items():
+            found = self.values[node]
+            if isinstance(found, list):
+                if isinstance(found[at], Value):
+                    found[at] = self.move(found[at], _towards(found[at].layout, lies))
+            elif isinstance(found, Value):
+                self.values[node] = self.move(found, _towards(found.layout, lies))
 
     def _is_tangled(self, node: Node, written: Sequence[Node]) -> bool:
         """Whether it shows or writes memory that stays whole."""
@@ -357,7 +371,14 @@ class Localizer:
     def operands(self, node: Node) -> list[Value]:
         """The Values of a call's Tensors, in the order of its schema."""
         leaves = tree.leaves(list(named(node).values()))
-        return [self._used(leaf, node) for leaf in leaves if isinstance(leaf, Node) and leaf not in self.drawn_with]
+        names = [leaf for leaf in leaves if isinstance(leaf, Node) and leaf not in self.drawn_with]
+        found = [self._used(name, node) for name in names]
+        written = written_by(node)
+        for at, lies in enumerate(self.plan.operands.get(node, ())):
+            if lies is not None and names[at] not in written:
+                found[at] = self.move(found[at], _towards(found[at].layout, lies))
+        self.placed[-1].used.update((name, value.layout) for name, value in zip(names, found) if isinstance(value, Value))
+        return found
 
     def replaced(self, node: Node, change: Callable[[Node], Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """The arguments of a call with other nodes, asked for in the order of its schema."""
@@ -396,7 +417,7 @@ class Localizer:
         for user in node.users:
             if user.target is marking.laid:
                 return marking.layout_in(self.mesh, str(user.args[1]))
-        return None
+        return self.plan.wanted.get(node)
 
     def move(self, value: Value, wanted: Layout, fresh: bool = False) -> Value:
         """The value in another layout: the collectives that it takes."""
@@ -468,6 +489,12 @@ def _has_known_lengths(node: Node) -> None:
         ))
 
 
+def _towards(now: Layout, wanted: Layout) -> Layout:
+    """The layout that is wanted, without terms that the value has not: a value never becomes terms."""
+    terms = tuple(term for term in wanted.partial if term in now.partial)
+    return wanted if terms == wanted.partial else Layout(wanted.cuts, terms)
+
+
 def held(value: Value) -> int:
     """The bytes that a device holds of a value."""
     return value.dtype.itemsize * math.prod(value.shape)
@@ -476,11 +503,12 @@ def held(value: Value) -> int:
 def localized(
     module: torch.fx.GraphModule, mesh: Mesh, inputs: Sequence[Layout], output: Output, policy: Policy | None = None,
     taken: Mapping[Node, Layout] | None = None, stored: Mapping[Node, Layout] | None = None, copies: Mapping[str, int] | None = None,
+    plan: Plan | None = None,
 ) -> LocalGraph:
     """The graph of each device for a captured one whose inputs lie so.
 
     `output(place, node, layout, shape)` says how a result shall lie. `taken` says of inputs that each device is given whole which part it
     takes at once, `stored` of weights that an optimizer cuts once more how they lie where they are computed with,
-    `copies` by name of a Parameter how many devices hold the same part of it.
+    `copies` by name of a Parameter how many devices hold the same part of it, `plan` what a search found.
     """
-    return Localizer(module, mesh, inputs, output, policy or Policy(), taken or {}, stored or {}, copies or {}).run()
+    return Localizer(module, mesh, inputs, output, policy or Policy(), taken or {}, stored or {}, copies or {}, plan or Plan()).run()

@@ -28,8 +28,10 @@ def told(split: Any) -> None:
     _report("parallel_mode", f"split over {count} {_KINDS[split.kind]}, a grid of {grid}: {shown}; {sent:,} bytes received by each")
     if STORE.source(_IN + "parallel_mode")[1] is None or mode == "auto_parallel":
         effects.note("distribution", f"{mode} over {count} {_KINDS[split.kind]}: {shown}; {sent:,} bytes received by each")
-    if mode == "auto_parallel":
-        effects.note("distribution", "auto_parallel: strategies spread from the operators that have one; a search is not built yet")
+    if spread.searched is not None:
+        effects.note("distribution", f"auto_parallel, {spread.searched.mode}: {spread.searched.told()}")
+        for name in ("search_mode", "sharding_propagation"):
+            effects.report(_IN + name, Outcome.applied(spread.searched.told()))
     _report("device_num", f"graphs are split over {count}")
     own = "each process gives its own part of the batch" if spread.is_cut_by_hand else "the batch is given whole and cut"
     is_whole = STORE.get(_IN + "dataset_strategy") == "full_batch"

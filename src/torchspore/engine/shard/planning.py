@@ -11,20 +11,11 @@ from torch.fx.node import Node
 from torchspore.engine import tree
 from torchspore.engine.graph import marks
 from torchspore.engine.graph.fx.aliasing import owners
+from torchspore.engine.shard.machine import Machine
 from torchspore.engine.shard.redistribution import CUT
 
 _MARKS = ("laid", "mirror", "mirrored", "detach", "clone")
 """What is no operator of the program's."""
-
-
-@dataclass(frozen=True)
-class Machine:
-    """The assumed speed of exchanges; said beside every prediction."""
-
-    bandwidth: float = 50e9
-    """Bytes a second that one device receives."""
-    latency: float = 20e-6
-    """Seconds that an exchange takes at least."""
 
 
 @dataclass(frozen=True)
@@ -95,7 +86,7 @@ def memory(split: Any) -> Memory:
         name = str(getattr(item, "name", "")) if item is not None else ""
         kind = "inputs" if name not in names else "states" if _is_state(name, names) else "parameters"
         kept[kind] += _bytes(node)
-    return Memory(**kept, values=_peak(module))
+    return Memory(**kept, values=peak(module))
 
 
 def _is_state(name: str, names: Any) -> bool:
@@ -107,7 +98,7 @@ def _bytes(node: Node) -> int:
     return sum(t.numel() * t.element_size() for t in tree.leaves(node.meta.get("val")) if isinstance(t, torch.Tensor))
 
 
-def _peak(module: torch.fx.GraphModule) -> int:
+def peak(module: torch.fx.GraphModule) -> int:
     """The most that values of the graph hold at one time; views hold nothing of their own."""
     owner, last = owners(module.graph), dict[Node, int]()
     nodes = list(module.graph.nodes)

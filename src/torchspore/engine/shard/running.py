@@ -74,12 +74,9 @@ def _simulated(local: Any, *given: torch.Tensor) -> list[Any]:
 def _not_here(split: Split, *given: torch.Tensor) -> list[Any]:
     count = split.spread.count
     if os.environ.get(devices.PLAN):
-        from torchspore.engine.shard import planning
+        from torchspore.engine.shard import machine, planning
 
-        machine = planning.Machine(
-            float(os.environ.get("TORCHSPORE_PLAN_BANDWIDTH", "50")) * 1e9, float(os.environ.get("TORCHSPORE_PLAN_LATENCY", "20")) / 1e6,
-        )
-        print("\n".join(planning.text(split, machine)))
+        print("\n".join(planning.text(split, machine.machine())))
         os.environ["TORCHSPORE_PLANNED"] = "1"
         raise SystemExit(0)
     raise StrategyRefused(message(
