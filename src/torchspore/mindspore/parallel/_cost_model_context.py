@@ -1,4 +1,4 @@
-"""Figures of the search for parallel strategies: checked and kept. The memory of a device acts; the search here counts in seconds of its own."""
+"""Figures of the search for parallel strategies, checked and kept: the memory of a device acts, the search counts seconds of its own."""
 from __future__ import annotations
 
 from typing import Any
@@ -29,7 +29,8 @@ def set_cost_model_context(**kwargs: Any) -> None:
         if type(value) is not type(DEFAULTS[name]):
             raise TypeError(message(wrote, f"a {type(DEFAULTS[name]).__name__}, got {type(value).__name__}"))
     _values.update(kwargs)
-    machine.set_by_program.update({"capacity": kwargs[name] for name in ("device_memory_capacity",) if name in kwargs})
+    if "device_memory_capacity" in kwargs:
+        machine.set_by_program["capacity"] = kwargs["device_memory_capacity"]
     _tell(", ".join(name for name in kwargs if name != "device_memory_capacity"))
 
 

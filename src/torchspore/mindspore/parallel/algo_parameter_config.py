@@ -25,8 +25,8 @@ def set_algo_parameters(**kwargs: Any) -> None:
         _check(name, value)
     _values.update(kwargs)
     if kwargs:
-        effects.note("distribution", f"set_algo_parameters({', '.join(kwargs)}): no effect here: the search shares products out among all devices, "
-                     "lets other operators follow where that costs least, and is exact where its tables are not too wide")
+        why = "the search shares products out among all devices, and cuts other operators as that costs least"
+        effects.note("distribution", f"set_algo_parameters({', '.join(kwargs)}): no effect here: {why}")
 
 
 def _check(name: str, value: Any) -> None:

@@ -59,8 +59,8 @@ class Axis:
     """The choices along one axis where those along the others are known; `others[axis][variable]`, None for an axis still open."""
 
     def __init__(self, model: Model, mesh: Mesh, axis: int, others: Sequence[Sequence[Choice] | None], exchanges: bool,
-                 price: float = 0.0) -> None:
-        self.model, self.mesh, self.axis, self.exchanges, self.price = model, mesh, axis, exchanges, price
+                 price: float = 0.0, shares: bool = True) -> None:
+        self.model, self.mesh, self.axis, self.exchanges, self.price, self.shares = model, mesh, axis, exchanges, price, shares
         self.size = mesh.sizes[axis]
         known = [(at, one) for at, one in enumerate(others) if one is not None and at != axis]
         self.splits: list[Split] = []
@@ -79,8 +79,8 @@ class Axis:
         if variable.fixed is not None:
             return self._fixed(variable)
         found = [Choice()] + [Choice(factor) for factor in variable.factors if self._fits(number, variable, factor)]
-        if variable.is_product and len(found) > 1 and not self._is_told(variable):
-            found.pop(0)                       # the devices are there to share products out
+        if self.shares and variable.is_product and len(found) > 1 and not self._is_told(variable):
+            found.pop(0)
         if variable.is_linear:
             found += [Choice(terms=SUM), Choice(terms=AVG)]
             if variable.kind == VALUE:
@@ -115,11 +115,11 @@ class Axis:
         for number, variable in enumerate(self.model.variables):
             split = self.splits[number]
             share = self.mesh.product(axis for axes in split.values() for axis in axes)
-            found.append(np.array([self._alone(variable, choice, share) for choice in self.choices[number]]))
+            found.append(np.array([self._alone(variable, choice, share, split) for choice in self.choices[number]]))
         return found
 
-    def _alone(self, variable: Variable, choice: Choice, share: int) -> float:
-        seconds = variable.seconds / share + self.price * self._held(variable, choice, share)
+    def _alone(self, variable: Variable, choice: Choice, share: int, split: Split) -> float:
+        seconds = self._working(variable, choice, share, split) + self.price * self._held(variable, choice, share)
         if choice.factor is None:
             return seconds
         wide = variable.wide
@@ -127,7 +127,20 @@ class Axis:
         if wide is not None and wide.messages and choice.factor in wide.seen:
             held = wide.share * max(variable.bytes, default=0) / share
             sent = self.model.machine.sending(2 * held * wide.messages * (self.size - 1) / self.size, wide.messages)
-        return variable.seconds / share / self.size + self.price * self._held(variable, choice, share) + sent
+        return seconds + sent
+
+    def _working(self, variable: Variable, choice: Choice, share: int, split: Split) -> float:
+        """Seconds that the operator takes: what a cut does not cut is read by each device."""
+        def part(bytes_of: int, dims: Dims) -> float:
+            axes = [axis for dim in dims for factor in dim for axis in split.get(factor, ())]
+            return bytes_of / self.mesh.product(axes) / (self.size if any(choice.factor in dim for dim in dims) else 1)
+
+        read = [use for use in variable.operands if use.place in variable.reads]
+        moved = sum(part(self.model.variables[use.source].bytes[use.result], use.dims) for use in read)
+        if variable.writes:
+            moved += sum(map(part, variable.bytes, variable.results))
+        cut = self.size if choice.factor is not None else 1
+        return max(variable.products / share / cut, moved / self.model.machine.memory)
 
     def _held(self, variable: Variable, choice: Choice, share: int) -> float:
         """Bytes of inputs and of values that an operator makes anew, where bytes count."""

@@ -17,11 +17,13 @@ from torchspore.engine.shard import marking
 from torchspore.engine.shard.localizing import LocalGraph, named
 from torchspore.engine.shard.machine import Machine
 
-_FREE = frozenset({
+FREE = frozenset({
     "t", "view", "_unsafe_view", "reshape", "_reshape_alias", "transpose", "permute", "expand", "unsqueeze", "squeeze", "slice", "select",
     "alias", "detach", "split", "split_with_sizes", "unbind", "chunk", "numpy_T", "narrow", "laid", "mirror", "mirrored",
 })
 """Views, which compute nothing."""
+ROWS = frozenset({"embedding", "index_select", "gather"})
+"""What reads of its first operand as much as it gives."""
 _ATTENTION = "_scaled_dot_product"
 PRODUCTS = frozenset({
     "mm", "bmm", "matmul", "addmm", "baddbmm", "addbmm", "linear", "_linear_pointwise", "convolution", "convolution_backward",
@@ -79,9 +81,11 @@ def touched(tensors: Sequence[Any]) -> int:
 
 def seconds(name: str, args: dict[str, Any], outputs: Sequence[Any], machine: Machine) -> float:
     """How long an operator takes: its products, or what it reads and writes."""
-    if name in _FREE:
+    if name in FREE:
         return 0.0
     moved = touched(list(tree.leaves(list(args.values())))) + touched(outputs)
+    if name in ROWS:
+        moved = 2 * touched(outputs)
     return max(additions(name, args, outputs) / machine.products, moved / machine.memory)
 
 

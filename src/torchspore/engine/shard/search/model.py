@@ -59,6 +59,12 @@ class Variable:
     bytes: list[int] = field(default_factory=list)
     """Of each result, whole."""
     seconds: float = 0.0
+    """Of all of it on one device."""
+    products: float = 0.0
+    """Seconds of its multiplications on one device; the rest is what it reads and writes."""
+    reads: frozenset[int] = frozenset()
+    """The places of operands that are read, where reading and writing counts."""
+    writes: bool = False
     factors: tuple[int, ...] = ()
     """Those that may be cut."""
     wide: Wide | None = None
@@ -177,12 +183,15 @@ class Model:
         name = getattr(node.target, "_opname", str(node.target))
         args = tree.mapped(named(node), lambda leaf: leaf.meta.get("val") if isinstance(leaf, Node) else leaf)
         seconds = costs.seconds(name, args, tensors, self.machine)
+        products = costs.additions(name, args, tensors) / self.machine.products
+        reads = frozenset() if name in costs.FREE else frozenset(range(1 if name in costs.ROWS else 0, len(names)))
         seen = {factor for dims in rule.inputs for dim in dims for factor in dim} | found.own
         made: list[Variable] = []
         for at in range(count):
             own = tuple(factor for factor in rule.sizes if group[factor] == at and factor in seen and factor not in rule.locked)
             made.append(Variable(
-                OPERATOR, node, rule, seconds=seconds / count, factors=tuple(f for f in own if rule.sizes[f] > 1), wide=found,
+                OPERATOR, node, rule, seconds=seconds / count, products=products / count, reads=reads,
+                writes=name not in costs.FREE, factors=tuple(f for f in own if rule.sizes[f] > 1), wide=found,
                 is_product=costs.is_product(name), is_linear=rule.linear,
             ))
         first = len(self.variables)

@@ -28,8 +28,8 @@ GRIDS, COMPARED, WORK = 12, 3, 60_000
 """The most grids that are solved for, the most that become local graphs, the most variables over all of them."""
 QUICK = 256
 """The most entries of a table in a quick search."""
-PRICES = (0.0, 1e-12, 1e-11, 1e-10, 1e-9, 1e-8)
-"""Seconds that a held byte counts for, from the first on that lets the graph fit into a device."""
+PRICES = (1e-15, 1e-12, 1e-11, 1e-10, 1e-9, 1e-8)
+"""Seconds that a held byte counts for: hardly any, more where the graph does not fit into a device."""
 
 
 @dataclass(frozen=True)
@@ -43,6 +43,8 @@ class Problem:
     marked: Callable[[Mesh], Mapping[Node, Layout]]
     keeps: bool
     exchanges: bool
+    shares: bool = True
+    """Whether products that can be cut must be: the devices are there to share them out."""
 
 
 @dataclass(frozen=True)
@@ -77,7 +79,7 @@ def candidates(problem: Problem, machine: Machine, mode: str, tally: Tally, pric
             break
         left -= work
         tally.grids += 1
-        chosen, seconds = _solved(model, mesh, mode, problem.exchanges, tally, price)
+        chosen, seconds = _solved(model, mesh, mode, problem, tally, price)
         found.append(Candidate(mesh, plan_of(model, chosen), seconds, price))
     return sorted(found, key=lambda one: (one.seconds, len(one.mesh.sizes), one.mesh.sizes))
 
@@ -95,8 +97,9 @@ def grids(base: Mesh) -> Iterator[Mesh]:
 
 
 def halved(base: Mesh) -> Iterator[Mesh]:
-    """The base with each axis halved again and again; primes that are left stay."""
-    yield Mesh(tuple(prime for size in base.sizes for prime in _primes(size)))
+    """The base, and that with each axis halved again and again; primes that are left stay."""
+    fine = Mesh(tuple(prime for size in base.sizes for prime in _primes(size)))
+    yield from (base, fine) if base != fine else (base,)
 
 
 def factorings(count: int, length: int) -> Iterator[tuple[int, ...]]:
@@ -120,7 +123,7 @@ def _primes(count: int) -> Iterator[int]:
         prime += 1
 
 
-def _solved(model: Model, mesh: Mesh, mode: str, exchanges: bool, tally: Tally, price: float) -> tuple[list[list[Choice]], float]:
+def _solved(model: Model, mesh: Mesh, mode: str, given: Problem, tally: Tally, price: float) -> tuple[list[list[Choice]], float]:
     """The choices of all variables along each axis, and what they cost along the last one that was solved for."""
     axes = range(len(mesh.sizes))
     chosen: list[list[Choice] | None] = [None for _ in axes]
@@ -130,7 +133,7 @@ def _solved(model: Model, mesh: Mesh, mode: str, exchanges: bool, tally: Tally, 
     small = len(model.variables) * len(mesh.sizes) < WORK // 12
     rounds = [*axes, *axes[:-1]] if mode == DYNAMIC and small and len(mesh.sizes) > 1 else [*axes]
     for axis in rounds:
-        problem = Axis(model, mesh, axis, chosen, exchanges, price)
+        problem = Axis(model, mesh, axis, chosen, given.exchanges, price, given.shares)
         unary, edges = problem.unary(), problem.edges()
         tally.choices += sum(map(len, problem.choices))
         values = greedy.solve(unary, edges, order)

@@ -34,5 +34,25 @@ def strategies(spread: Spread, local: LocalGraph, lifted: Sequence[Any]) -> dict
         name = next((names[source] for source in used if source in names), "")
         if name:
             called = str(each[0].node.meta[marks.CALLED])
-            found.setdefault(f"{called}_{name}", tuple(layout.counts(local.mesh) for layout in used.values()))
+            cuts = {source: layout.counts(local.mesh) for source, layout in used.items()}
+            for own_name, strategy in _named(called, name, cuts, names).items():
+                found.setdefault(own_name, strategy)
     return {name: strategy for name, strategy in found.items() if name not in spread.strategies}
+
+
+def _named(called: str, name: str, cuts: dict[Node, Any], names: dict[Node, str]) -> dict[str, Any]:
+    """The strategies of one call by MindSpore's names: a Dense layer is a product and, where it has one, a sum."""
+    if called == "Gather":                             # the table first, as the primitive takes it
+        cuts = dict(sorted(cuts.items(), key=lambda item: item[0] not in names))
+    if called != "Dense":
+        return {f"{called}_{name}": tuple(cuts.values())}
+    weights = [source for source in cuts if source in names]
+    weight = next((source for source in weights if len(cuts[source]) == 2), None)
+    x = next((source for source in cuts if source not in names), None)
+    if weight is None or x is None:
+        return {}
+    found = {f"MatMul_{names[weight]}": (cuts[x], cuts[weight])}
+    bias = next((source for source in weights if len(cuts[source]) == 1), None)
+    if bias is not None:
+        found[f"BiasAdd_{names[bias]}"] = ((*cuts[x][:-1], cuts[weight][0]), cuts[bias])
+    return found
