@@ -331,9 +331,6 @@ class Localizer:
     def _whole(self, node: Node) -> Any:
         """Each device computes all of it; what it writes and is cut gets its own part back."""
         self.placed[-1].has_rule = not node.all_input_nodes      # what makes a value of nothing has nothing to split
-        if "val" not in node.meta and node.op == "call_function" and not is_operator(node.target):
-            what = f"{node.meta.get(marks.LINE, '')}: a check or a print inside of a graph that is split"
-            raise ValueError(message(what, "a call without one", hint="move it out of construct"))
         back: list[tuple[Node, Value, Value]] = []
         written = set(written_by(node))
 
@@ -349,7 +346,11 @@ class Localizer:
             return moved.node
 
         args, kwargs = self.replaced(node, full)
-        made = self.call(node.target, args, kwargs, node, node.meta.get("val"))
+        if node.meta.get("val") is None and not is_operator(node.target):
+            made = self.graph.call_function(node.target, args, kwargs)       # a check: it gives nothing, and may raise
+            made.meta = dict(node.meta)
+        else:
+            made = self.call(node.target, args, kwargs, node, node.meta.get("val"))
         self.kept[node] = made
         for name, value, moved in back:
             if value.layout.partial:                       # terms have become a value, which was written
