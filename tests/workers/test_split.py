@@ -149,3 +149,42 @@ def test_processes_find_the_same_and_train_as_one(mode: str, workers: Any) -> No
     for losses, parts, _, _ in found:
         np.testing.assert_allclose(losses, alone, rtol=2e-6)
         assert parts["up.weight"] == (2048, 64) and parts["moments.down.weight"] == (16, 2048) and shapes["up.weight"] == (4096, 64)
+
+
+def _convolved(devices: int) -> tuple[Any, ...]:
+    import mindspore as ms
+    from mindspore import Tensor, nn, ops
+    from mindspore.communication import init
+
+    if devices > 1:
+        init()
+        ms.set_auto_parallel_context(parallel_mode="semi_auto_parallel", dataset_strategy="full_batch")
+    ms.set_context(mode=ms.GRAPH_MODE)
+    ms.set_seed(3)
+    layer = nn.Conv2d(2, 4, 5, has_bias=True)
+    pool = nn.MaxPool2d(2, 2)
+    if devices > 1:
+        layer.conv2d.shard(((1, 1, devices, 1), (1, 1, 1, 1)))
+        pool.max_pool.shard(((1, 1, devices, 1),))
+
+    class Step(nn.Cell):
+        def __init__(self) -> None:
+            super().__init__()
+            self.layer = layer
+            self.gradients = ms.value_and_grad(lambda x: (pool(ops.sin(layer(x))) ** 2).sum(), 0, layer.trainable_params())
+
+        def construct(self, x: Any) -> Any:
+            return self.gradients(x)
+
+    x = np.random.default_rng(0).standard_normal((2, 2, 24, 6)).astype(np.float32)
+    loss, (grad, weights) = Step()(Tensor(x))
+    return loss.asnumpy(), grad.asnumpy(), *(one.asnumpy() for one in weights)
+
+
+def test_borders_go_to_neighbours(workers: Any) -> None:
+    alone, = workers(1, _convolved, 1)
+    for rank, found in enumerate(workers(3, _convolved, 3)):
+        for one, other in zip(alone, found, strict=True):
+            if other.shape != one.shape:                   # the gradient of the images: each has its own part
+                one = one[:, :, 8 * rank:8 * (rank + 1)]
+            np.testing.assert_allclose(other, one, rtol=2e-5, atol=2e-5)

@@ -100,7 +100,7 @@ def test_a_check_is_made_and_raises_as_written(devices: int, monkeypatch: pytest
     net = Checked()
     x = np.ones((4, 4), np.float32)
     np.testing.assert_allclose(net(Tensor(x)).asnumpy(), x * 16 + 32)
-    with pytest.raises(AssertionError, match="^more than a hundred$"):
+    with pytest.raises(AssertionError, match=r"^more than a hundred$"):
         net(Tensor(x * 7))
     with pytest.raises(KeyError, match="more than fifty"):
         net(Tensor(x * 4))

@@ -22,7 +22,7 @@ from torchspore.engine.graph.fx.aliasing import owners, shown
 from torchspore.engine.private import disable_proxy_modes_tracing, is_operator
 from torchspore.engine.shard import collective_nodes as nodes
 from torchspore.engine.shard import marking, redistribution
-from torchspore.engine.shard.layout import Layout, Shape, whole
+from torchspore.engine.shard.layout import Axes, Layout, Shape, whole
 from torchspore.engine.shard.lowerings import LOWERINGS
 from torchspore.engine.shard.mesh import Mesh
 from torchspore.engine.shard.plan import Plan
@@ -53,6 +53,8 @@ class Placed:
     layouts: list[Layout]
     steps: list[tuple[Step, Shape]] = field(default_factory=list)
     has_rule: bool = True
+    why: str = ""
+    """Why a cut that the program wants was not kept."""
     used: dict[Node, Layout] = field(default_factory=dict)
     """How its operands lay."""
 
@@ -347,7 +349,8 @@ class Localizer:
 
         args, kwargs = self.replaced(node, full)
         if node.meta.get("val") is None and not is_operator(node.target):
-            made = self.graph.call_function(node.target, args, kwargs)       # a check: it gives nothing, and may raise
+            check: Any = node.target                       # it gives nothing, and may raise
+            made = self.graph.call_function(check, args, kwargs)
             made.meta = dict(node.meta)
         else:
             made = self.call(node.target, args, kwargs, node, node.meta.get("val"))
@@ -436,6 +439,12 @@ class Localizer:
                 self.placed[-1].steps.append((step, value.shape))
         moved = self.moved[key] = Value(node, wanted, value.shape, value.dtype)
         return moved
+
+    def noted(self, kind: str, x: Node, axes: Axes, dim: int, places: int) -> None:
+        """Notes an exchange that a lowering makes itself: of so many places of a dimension."""
+        val = x.meta["val"]
+        sent = val.element_size() * val.numel() // max(1, val.shape[dim]) * places
+        self.placed[-1].steps.append((Step(kind, axes, dim, sent=sent), tuple(val.shape)))
 
     def _is_narrow(self, value: Value, step: Step) -> bool:
         """Whether half-precision terms are summed in float32: where the context asks for it, of gradients or of all."""

@@ -59,6 +59,9 @@ def _shares(split: Any) -> None:
 def _missing(local: Any) -> None:
     """Names the operators that no rule splits."""
     for placed in local.placed:
+        if placed.why:
+            called = placed.node.meta.get("called") or placed.node.target
+            effects.note("distribution", f"{placed.node.meta.get('line', '')} {called}: {placed.why}")
         if not placed.has_rule:
             sent = sum(step.sent for step, _ in placed.steps)
             name = placed.node.meta.get("called") or placed.node.target

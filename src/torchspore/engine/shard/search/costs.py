@@ -118,6 +118,9 @@ def _received(node: Node, local: LocalGraph) -> int:
     source: Any = node.args[0]
     axes: Any = node.args[1]
     size, held = local.mesh.product(axes), touched([source.meta["val"]])
+    if node.target in (nodes.borders, nodes.borders_sum):
+        dim, *ends = (int(one) for one in node.args[2:5])  # type: ignore[arg-type]
+        return held // max(1, int(source.meta["val"].shape[dim])) * sum(ends)
     if node.target is nodes.all_gather:
         return held * (size - 1)
     return (2 if node.target is nodes.all_reduce else 1) * held * (size - 1) // size
