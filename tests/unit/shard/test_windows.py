@@ -33,26 +33,52 @@ def convolution(settings: dict[str, Any], dims: int) -> Callable[..., torch.Tens
     return lambda x, *weights: call(x, weights[0], weights[1] if len(weights) > 1 else None, **settings)
 
 
+TRANSPOSED: dict[str, tuple[dict[str, Any], tuple[int, ...], tuple[int, ...], bool]] = {
+    "same": ({"padding": 1}, (2, 4, 16, 8), (4, 8, 3, 3), True),
+    "twice as wide": ({"padding": 1, "stride": 2}, (2, 4, 16, 16), (4, 2, 4, 4), True),
+    "more at the end": ({"padding": 1, "stride": 2, "output_padding": 1}, (2, 4, 16, 16), (4, 2, 3, 3), False),
+    "groups": ({"padding": 1, "groups": 2}, (2, 4, 16, 16), (4, 2, 3, 3), True),
+    "does not come out even": ({}, (2, 4, 16, 16), (4, 2, 3, 3), True),
+}
+
+
+def widening(settings: dict[str, Any]) -> Callable[..., torch.Tensor]:
+    return lambda x, *weights: F.conv_transpose2d(x, weights[0], weights[1] if len(weights) > 1 else None, **settings)
+
+
 def exchanges(local: Any) -> set[str]:
     return {step.kind for placed in local.placed for step, _ in placed.steps if "convolution" in str(placed.node.target)}
+
+
+def compared(function: Callable[..., Any], shape: tuple[int, ...], weight: tuple[int, ...], channels: int) -> int:
+    """Over grids and cuts; gives how many of them exchanged borders."""
+    inputs = [torch.randn(shape, dtype=torch.float64), torch.randn(weight, dtype=torch.float64)]
+    inputs += [torch.randn(channels, dtype=torch.float64)] if channels else []
+    found = 0
+    for mesh in splitting.MESHES:
+        every = [layout for layout in splitting.layouts(mesh, shape) if any(layout.cuts[2:])]
+        step = max(1, len(every) // 4)
+        for at, layout in enumerate(every[::step]):
+            own = list(splitting.layouts(mesh, weight))
+            cuts = [layout, own[at % len(own)], *[whole(1)] * (len(inputs) - 2)]
+            local, differences = splitting.split(function, mesh, inputs, cuts)
+            assert max(differences) < 1e-12, (mesh, cuts)
+            found += "borders" in exchanges(local)
+    return found
 
 
 @pytest.mark.parametrize("name", CONVOLUTIONS)
 def test_convolutions(name: str) -> None:
     settings, shape, weight, has_bias = CONVOLUTIONS[name]
-    inputs = [torch.randn(shape, dtype=torch.float64), torch.randn(weight, dtype=torch.float64)]
-    inputs += [torch.randn(weight[0], dtype=torch.float64)] if has_bias else []
-    halves = 0
-    for mesh in splitting.MESHES:
-        every = [layout for layout in splitting.layouts(mesh, shape) if any(layout.cuts[2:])]
-        step = max(1, len(every) // 6)
-        for at, layout in enumerate(every[::step]):
-            own = list(splitting.layouts(mesh, weight))
-            cuts = [layout, own[at % len(own)], *[whole(1)] * has_bias]
-            local, differences = splitting.split(convolution(settings, len(shape)), mesh, inputs, cuts)
-            assert max(differences) < 1e-12, (mesh, cuts)
-            halves += "borders" in exchanges(local)
-    assert (halves > 0) == (name not in ("steps without borders", "steps over the window", "does not come out even"))
+    found = compared(convolution(settings, len(shape)), shape, weight, weight[0] if has_bias else 0)
+    assert (found > 0) == (name not in ("steps without borders", "steps over the window", "does not come out even"))
+
+
+@pytest.mark.parametrize("name", TRANSPOSED)
+def test_transposed_convolutions(name: str) -> None:
+    settings, shape, weight, has_bias = TRANSPOSED[name]
+    found = compared(widening(settings), shape, weight, weight[1] * settings.get("groups", 1) if has_bias else 0)
+    assert (found > 0) == (name != "does not come out even")
 
 
 def test_only_borders_are_sent() -> None:

@@ -44,6 +44,24 @@ def sides(
     return found
 
 
+def sides_of_wider(
+    to: Any, x: Any, out: tuple[int, ...], window: list[int], step: list[int], edge: list[int], spacing: list[int],
+) -> list[Side] | None:
+    """The same of a transposed convolution: how far what a part computes reaches beyond that part of the result."""
+    found = []
+    for at in range(len(window)):
+        dim, axes = at + 2, x.layout.cuts[at + 2]
+        if not axes:
+            continue
+        count = to.mesh.product(axes)
+        behind = (window[at] - 1) * spacing[at] + 1 - step[at] - edge[at]
+        if out[dim] != x.shape[dim] * step[at] or behind < 0 or max(edge[at], behind) > out[dim] // count:
+            to.placed[-1].why = f"{x.shape[dim]} places in {count} parts give no equal parts of {out[dim]}: they are gathered"
+            return None
+        found.append(Side(dim, axes, edge[at], behind))
+    return found
+
+
 def extended(to: Any, x: Node, found: list[Side]) -> Node:
     """The own part with the borders of the neighbours around it; zeros where there is none."""
     for side in found:
@@ -81,38 +99,54 @@ class _Window:
     before: Axes
     after: Axes
     places: tuple[Axes, ...]
+    transposed: bool
+
+    @property
+    def weight(self) -> Layout:
+        """The layout of the kernel, whose window is whole."""
+        channels = (self.before, self.after) if self.transposed else (self.after, self.before)
+        return Layout((*channels, *((),) * len(self.places)))
+
+    def settings(self, rest: tuple[Any, ...]) -> tuple[Any, ...]:
+        """Those of the call on parts: the borders are there already."""
+        padding, more = (_without_edges(_each(one, len(self.places)), self.sides) for one in (rest[1], rest[4]))
+        return (rest[0], padding, *rest[2:4], more, rest[5])
 
 
 def _window(to: Any, x: Any, weight: Any, out: tuple[int, ...], rest: tuple[Any, ...]) -> _Window | None:
     stride, padding, dilation, transposed, _, groups = rest
     count = len(x.shape) - 2
-    if transposed or x.layout.partial or weight.layout.partial or not any(x.layout.cuts[2:]):
+    if x.layout.partial or weight.layout.partial or not any(x.layout.cuts[2:]) or (groups != 1 and x.layout.cuts[1]):
         return None
-    found = sides(to, x, out, list(weight.shape[2:]), *(_each(one, count) for one in (stride, padding, dilation)))
-    if found is None or (groups != 1 and x.layout.cuts[1]):
+    settings = (_each(one, count) for one in (stride, padding, dilation))
+    found = (sides_of_wider if transposed else sides)(to, x, out, list(weight.shape[2:]), *settings)
+    if found is None:
         return None
-    after = tuple(axis for axis in weight.layout.cuts[0] if axis not in x.layout.axes) if groups == 1 else ()
-    return _Window(found, x.layout.cuts[0], x.layout.cuts[1], after, x.layout.cuts[2:])
+    after = tuple(axis for axis in weight.layout.cuts[1 if transposed else 0] if axis not in x.layout.axes) if groups == 1 else ()
+    return _Window(found, x.layout.cuts[0], x.layout.cuts[1], after, x.layout.cuts[2:], transposed)
 
 
 @lowers("convolution")
 def convolution(to: Any, node: Node) -> Any:
-    """On each device over its part and the borders of the neighbours."""
+    """On each device over its part and the borders of the neighbours; a transposed one gives the neighbours what it computed for them."""
     operands, rest = to.operands(node), tuple(arguments(node)[3:])
     x, weight = operands[:2]
     window = _window(to, x, weight, tuple(node.meta["val"].shape), rest)
     if window is None:
         return None
-    weight = to.move(weight, Layout((window.after, window.before, *((),) * len(window.places))))
+    weight = to.move(weight, window.weight)
     bias = None
     if len(operands) > 2:
         bias = to.move(operands[2], Layout((window.after,))).node
         if window.before:                      # each device adds its share
             bias = to.call(_aten.mul.Tensor, (bias, 1 / to.mesh.product(window.before)), {})
-    count = len(window.places)
-    padding = _without_edges(_each(rest[1], count), window.sides)
-    given = (extended(to, x.node, window.sides), weight.node, bias, rest[0], padding, *rest[2:])
-    made = to.call(_aten.convolution.default, given, {})
+    if window.transposed:                      # the summand after the borders, which would get it twice
+        made = to.call(_aten.convolution.default, (x.node, weight.node, None, *window.settings(rest)), {})
+        made = _returned(to, made, window.sides)
+        if bias is not None:
+            made = to.call(_aten.add.Tensor, (made, to.call(_aten.view.default, (bias, [1, -1, *[1] * len(window.places)]), {})), {})
+    else:
+        made = to.call(_aten.convolution.default, (extended(to, x.node, window.sides), weight.node, bias, *window.settings(rest)), {})
     terms = tuple((axis, "sum") for axis in sorted(window.before))
     return to.wrapped(made, node, [Layout((window.rows, window.after, *window.places), terms)])
 
@@ -121,25 +155,27 @@ def convolution(to: Any, node: Node) -> Any:
 def convolution_gradient(to: Any, node: Node) -> Any:
     """The gradient of the borders goes back to the neighbours; those of the kernel are sums over all parts."""
     grad, x, weight = to.operands(node)[:3]
-    sizes, *rest, mask = arguments(node)[3:]
+    _, *rest, mask = arguments(node)[3:]
     window = _window(to, x, weight, grad.shape, tuple(rest))
     if window is None:
         return None
     grad = to.move(grad, Layout((window.rows, window.after, *window.places)))
-    weight = to.move(weight, Layout((window.after, window.before, *((),) * len(window.places))))
-    padding = _without_edges(_each(rest[1], len(window.places)), window.sides)
-    sizes = [grad.layout.local(to.mesh, grad.shape)[1]] if sizes is not None else None
-    given = (grad.node, extended(to, x.node, window.sides), weight.node, sizes, rest[0], padding, *rest[2:], mask)
+    weight = to.move(weight, window.weight)
+    edges = (grad.node, x.node)
+    edges = (extended(to, edges[0], window.sides), edges[1]) if window.transposed else (edges[0], extended(to, edges[1], window.sides))
+    given = (*edges, weight.node, None, *window.settings(tuple(rest)), [*mask[:2], False])
     made = to.call(_aten.convolution_backward.default, given, {})
     own = tuple((axis, "sum") for axis in sorted(window.after))
     every = tuple((axis, "sum") for axis in sorted((*window.rows, *(axis for axes in window.places for axis in axes))))
     found: list[Any] = [None, None, None]
     if mask[0]:
-        found[0] = to.value(_returned(to, to.item(made, 0), window.sides), Layout(x.layout.cuts, own), x.shape)
+        back = to.item(made, 0) if window.transposed else _returned(to, to.item(made, 0), window.sides)
+        found[0] = to.value(back, Layout(x.layout.cuts, own), x.shape)
     if mask[1]:
         found[1] = to.value(to.item(made, 1), Layout(weight.layout.cuts, every), weight.shape)
     if mask[2]:
-        found[2] = to.value(to.item(made, 2), Layout((window.after,), every), grad.shape[1:2])
+        total = to.call(_aten.sum.dim_IntList, (grad.node, [0, *range(2, len(grad.shape))]), {})
+        found[2] = to.value(total, Layout((window.after,), every), grad.shape[1:2])
     return found
 
 
