@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import mindspore as ms
@@ -167,6 +168,45 @@ def test_what_does_not_fit_a_device_is_cut(monkeypatch: pytest.MonkeyPatch) -> N
         _cost_model_context.reset_cost_model_context()
     assert small.spread.searched.plain.excess > 0 and small.spread.searched.found.excess == 0
     assert cuts(small, "table.embedding_table") != (1, 1)
+
+
+def test_what_was_found_is_kept_and_read(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    import json
+
+    from torchspore.engine.shard import saving
+
+    path = tmp_path / "found.json"
+    monkeypatch.setattr(saving, "op_strategies", {})
+    ms.parallel.set_op_strategy_config("SAVE", str(path))
+    first = found(monkeypatch, "wide", "dynamic_programming")
+    ms.reset_auto_parallel_context()
+    kept = json.loads(path.read_text())
+    assert kept["parallel_strategy_item"]["MatMul_up.weight"]["parallel_strategy"] == [[1, 1], [8, 1]]
+    layout = kept["parallel_layout_item"]["up.weight"]
+    assert (layout["dev_matrix"], layout["tensor_map"]) == ([8], [0, -1])
+    kept["parallel_layout_item"]["up.weight"].update(dev_matrix=[2, 4], tensor_map=[0, -1])       # another layout is taken as it is written
+    path.write_text(json.dumps(kept))
+    saving.op_strategies.clear()
+    ms.parallel.set_op_strategy_config("LOAD", str(path))
+    again = found(monkeypatch, "wide", "recursive_programming")
+    assert cuts(first, "up.weight") == (8, 1) and cuts(again, "up.weight") == (4, 1) and cuts(again, "down.weight") == (1, 8)
+
+
+def test_an_axis_that_several_axes_of_the_grid_cut_is_read_as_it_was_written() -> None:
+    from torchspore.engine.shard import saving, strategy_file
+
+    for places, shape in (((-1, (2, 0)), (6, 8)), (((2, 1, 0), -1), (16, 5)), (((1, 0), 2), (4, 2)), ((-1, -1, 2), (1, 1, 2)), ((2,), (8,)),
+                          ((-1, -1, (1, 0)), (1, 1, 4))):
+        stored = strategy_file.stored(TensorLayout((2, 2, 2), places), shape)
+        assert saving.places(stored, shape) == places and saving.places(stored._replace(nested=None), shape) == places
+    assert saving.places(stored, (8, 8)) is None
+
+
+def test_the_strategy_file_of_the_context(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    config = {"save_file": str(tmp_path / "found.ckpt")}
+    found(monkeypatch, "wide", "dynamic_programming", strategy_ckpt_config=config)
+    layouts = ms.build_searched_strategy(str(tmp_path / "found.ckpt"))
+    assert layouts["up.weight"].dev_matrix[0].dim == [8] and layouts["up.weight"].tensor_map[0].dim == [0, -1]
 
 
 # ---- against counting all

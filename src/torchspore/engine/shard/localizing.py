@@ -9,7 +9,6 @@ import math
 import operator
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass, field
 from typing import Any
 
 import torch
@@ -23,6 +22,9 @@ from torchspore.engine.private import disable_proxy_modes_tracing, is_operator
 from torchspore.engine.shard import collective_nodes as nodes
 from torchspore.engine.shard import marking, redistribution
 from torchspore.engine.shard.layout import Axes, Layout, Shape, whole
+from torchspore.engine.shard.local_graph import LocalGraph as LocalGraph
+from torchspore.engine.shard.local_graph import Placed, Value
+from torchspore.engine.shard.local_graph import Policy as Policy
 from torchspore.engine.shard.lowerings import LOWERINGS
 from torchspore.engine.shard.mesh import Mesh
 from torchspore.engine.shard.plan import Plan
@@ -33,55 +35,6 @@ from torchspore.engine.shard.tangles import tangles, written_by
 
 KEEP = 1 << 62
 """The vote of an operand that is written: it stays where it is."""
-
-
-@dataclass(frozen=True)
-class Value:
-    """A value of the local graph: its node, how it lies, the shape of the whole."""
-
-    node: Node
-    layout: Layout
-    shape: Shape
-    dtype: torch.dtype
-
-
-@dataclass
-class Placed:
-    """How one operator of the captured graph came to run: for `explain` and the plan."""
-
-    node: Node
-    layouts: list[Layout]
-    steps: list[tuple[Step, Shape]] = field(default_factory=list)
-    has_rule: bool = True
-    why: str = ""
-    """Why a cut that the program wants was not kept."""
-    used: dict[Node, Layout] = field(default_factory=dict)
-    """How its operands lay."""
-
-
-@dataclass
-class LocalGraph:
-    """What each device runs, how its inputs and outputs lie, and how each operator came to be split."""
-
-    module: torch.fx.GraphModule
-    mesh: Mesh
-    inputs: list[tuple[Layout, Shape]]
-    outputs: list[tuple[Layout, Shape] | None]
-    placed: list[Placed]
-
-
-@dataclass(frozen=True)
-class Policy:
-    """What the context says of exchanges."""
-
-    exchanges: bool = False
-    """Whether layouts may change by all-to-all; `enable_alltoall`."""
-    sums_wide: bool = False
-    """Whether all terms of half precision are summed in float32; `force_fp32_communication`."""
-    sums_gradients_wide: bool = True
-    """Whether those of gradients are; `gradient_fp32_sync`."""
-    gathers_again: bool = False
-    """Whether a weight is gathered once more for the backward pass; `optimizer_level` 3."""
 
 
 Output = Callable[[int, Node, Layout, Shape], Layout]

@@ -43,6 +43,7 @@ class Split:
             self.module = binding.bound(self.local, devices.rank())
             self._cut(lifted)
         saving.keep(spread)
+        saving.keep_found(spread)
 
     def _cut(self, lifted: Sequence[Any]) -> None:
         """Leaves of each Parameter that is cut this process's own part."""

@@ -18,6 +18,7 @@ from torchspore.engine.shard.localizing import LocalGraph
 from torchspore.engine.shard.mesh import Mesh, mesh_of
 from torchspore.engine.shard.plan import Plan
 from torchspore.engine.shard.strategies import TensorLayout
+from torchspore.engine.shard.strategy_file import StoredLayout
 from torchspore.engine.tensor import TensorBase
 from torchspore.errors import StrategyRefused
 
@@ -79,6 +80,8 @@ class Spread:
         """Of each Parameter by name: a device matrix, a tensor map, the shape of the whole, whether it is trained."""
         self.bases: dict[int, Layout] = {}
         """By place of the input how a weight lies in the step that the optimizer cuts once more."""
+        self.found_before: dict[str, StoredLayout] = {}
+        """By name of a Parameter how a strategy file says that it lies; only where strategies are searched."""
         self.searched: Any = None
         """What a search did (`search.finding.Searched`); None where there was none."""
         self.strategy = STORE.get("auto_parallel.dataset_strategy")
@@ -135,6 +138,8 @@ class Spread:
     def localized(self, module: torch.fx.GraphModule, lifted: Sequence[Any]) -> LocalGraph:
         """The graph of each device. Raises ValueError for strategies that do not fit each other."""
         module = wide_products.widened(module)
+        if STORE.get("auto_parallel.parallel_mode") == "auto_parallel":
+            self.found_before = saving.found_before()
         is_free = not any(node.target is marking.laid for node in module.graph.nodes)
         mesh = self._grid(module, lifted, is_free)
         found = self.attempt(module, lifted, mesh, is_free=is_free)
@@ -149,6 +154,7 @@ class Spread:
         """The coarsest grid in which the strategies of the program and the cuts of its inputs lie."""
         matrices = [marking.parsed(str(node.args[1]))[0] for node in module.graph.nodes if node.target is marking.laid]
         matrices += [cut.matrix for cut in map(cut_of, lifted) if cut is not None]
+        matrices += [self.found_before[name].dev_matrix for item in lifted if (name := str(getattr(item, "name", ""))) in self.found_before]
         counts = [self._counts(item, item._t.ndim, is_free) for item in lifted if isinstance(item, TensorBase)]
         matrices += [_matrix(one, self.count) for one in counts if one is not None]
         return mesh_of(self.count, dict.fromkeys(matrices))
@@ -230,6 +236,10 @@ class Spread:
             wanted = _wanted(mesh, node)
             if wanted is not None and wanted.fits(mesh, shape):
                 return wanted
+            before = self.found_before.get(str(getattr(item, "name", "")))
+            places = saving.places(before, shape) if before is not None else None
+            if before is not None and places is not None and from_matrix(mesh, before.dev_matrix, places).fits(mesh, shape):
+                return from_matrix(mesh, before.dev_matrix, places)
         return whole(len(shape))
 
 
