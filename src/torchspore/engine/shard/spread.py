@@ -44,6 +44,22 @@ def cut_of(tensor: Any) -> Cut | None:
     return found if isinstance(found, Cut) else None
 
 
+def planned_layout(item: Any, shape: Shape, devices: int) -> TensorLayout | None:
+    """How the `parameter_plan` of a Cell wants a Parameter of this whole shape; None for one without a plan, or one that is cut already.
+
+    Raises ValueError for a plan that does not fit.
+    """
+    strategy = item.__dict__.get("_planned") if isinstance(item, TensorBase) and hasattr(item, "name") and cut_of(item) is None else None
+    if strategy is None:
+        return None
+    from torchspore.engine.shard import placing
+
+    try:
+        return placing.layout_of(strategy, shape, devices)
+    except ValueError as error:
+        raise ValueError(f"parameter_plan of {item.name}: {error}") from None
+
+
 def note_cut(tensor: TensorBase, mesh: Mesh, layout: Layout, shape: Shape) -> None:
     """Says how a Tensor lies from now on."""
     if layout.is_whole:
@@ -155,6 +171,8 @@ class Spread:
         matrices = [marking.parsed(str(node.args[1]))[0] for node in module.graph.nodes if node.target is marking.laid]
         matrices += [cut.matrix for cut in map(cut_of, lifted) if cut is not None]
         matrices += [self.found_before[name].dev_matrix for item in lifted if (name := str(getattr(item, "name", ""))) in self.found_before]
+        planned = [planned_layout(item, tuple(item._t.shape), self.count) for item in lifted if isinstance(item, TensorBase)]
+        matrices += [layout.device_matrix for layout in planned if layout is not None]
         counts = [self._counts(item, item._t.ndim, is_free) for item in lifted if isinstance(item, TensorBase)]
         matrices += [_matrix(one, self.count) for one in counts if one is not None]
         return mesh_of(self.count, dict.fromkeys(matrices))
@@ -229,6 +247,9 @@ class Spread:
         shape = tuple(node.meta["val"].shape)
         if cut is not None:
             return cut.layout(mesh)
+        planned = planned_layout(item, shape, self.count)
+        if planned is not None:
+            return from_matrix(mesh, planned.device_matrix, planned.tensor_map)
         found = None if counts is None else by_counts(mesh, counts)
         if found is not None and (self.is_cut_by_hand or found.fits(mesh, shape)):
             return found

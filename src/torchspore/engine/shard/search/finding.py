@@ -91,7 +91,7 @@ def _problem(spread: Spread, module: torch.fx.GraphModule, lifted: Sequence[Any]
     free = {
         node for node, item in zip(holders, lifted)
         if isinstance(item, TensorBase) and hasattr(item, "name") and cut_of(item) is None and first_mark(node) is None
-        and str(item.name) not in spread.found_before
+        and str(item.name) not in spread.found_before and "_planned" not in item.__dict__
     }
 
     def fixed(mesh: Mesh) -> dict[Node, Layout]:
