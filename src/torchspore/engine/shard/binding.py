@@ -104,6 +104,51 @@ def _all_to_all(to: _Binder, x: Node, axes: Axes, source: int, dim: int, mesh: A
     return out if source == 0 else to.call(_aten.cat.default, to.chunks(out, count, 0), source)
 
 
+def _neighbours(to: _Binder, sends: tuple[Node, Node], axes: Axes, mesh: Any) -> tuple[Node | None, Node | None]:
+    """Gives one value to the process before and one to that behind; what these give, None where there is none."""
+    group = mesh.group(to.rank, axes)
+    at, shapes = group.index(to.rank), [tuple(node.meta["val"].shape) for node in sends]
+    flat = [to.call(_aten.reshape.default, node, [-1]) for node in sends]
+    lengths = [node.meta["val"].numel() for node in sends]
+    out, back = [0] * len(group), [0] * len(group)
+    parts = []
+    for step, own, other in ((-1, 0, 1), (1, 1, 0)):
+        if 0 <= at + step < len(group):
+            out[at + step], back[at + step] = lengths[own], lengths[other]
+            parts.append(flat[own])
+    joined = to.ordered(to.call(_aten.cat.default, parts))
+    given = to.sent(_c10d.all_to_all_single.default, joined, back, out, to.group(axes))
+    found: list[Node | None] = [None, None]
+    start = 0
+    for step, other in ((-1, 1), (1, 0)):
+        if 0 <= at + step < len(group):
+            piece = to.call(_aten.slice.Tensor, given, 0, start, start + lengths[other])
+            found[0 if step < 0 else 1] = to.call(_aten.reshape.default, piece, list(shapes[other]))
+            start += lengths[other]
+    return found[0], found[1]
+
+
+def _borders(to: _Binder, x: Node, axes: Axes, dim: int, before: int, behind: int, mesh: Any) -> Node:
+    size = x.meta["val"].shape[dim]
+    first, last = to.call(_aten.slice.Tensor, x, dim, 0, behind), to.call(_aten.slice.Tensor, x, dim, size - before, size)
+    ahead, after = _neighbours(to, (first, last), axes, mesh)
+    ahead = ahead if ahead is not None else to.call(_aten.zeros_like.default, last)
+    after = after if after is not None else to.call(_aten.zeros_like.default, first)
+    return to.call(_aten.cat.default, [ahead, x, after], dim)
+
+
+def _borders_sum(to: _Binder, x: Node, axes: Axes, dim: int, before: int, behind: int, mesh: Any) -> Node:
+    size = x.meta["val"].shape[dim] - before - behind
+    part = [to.call(_aten.slice.Tensor, x, dim, *ends) for ends in ((0, before), (before, before + size), (before + size, None))]
+    ahead, after = _neighbours(to, (part[0], part[2]), axes, mesh)
+    own = part[1]
+    for given, ends in ((ahead, (0, behind)), (after, (size - before, size))):
+        if given is not None and ends[0] < ends[1]:
+            own = to.call(_aten.slice_scatter.default, own, to.call(_aten.add.Tensor, to.call(_aten.slice.Tensor, own, dim, *ends), given),
+                          dim, *ends)
+    return own
+
+
 def _cut(to: _Binder, x: Node, axes: Axes, dim: int, mesh: Any) -> Node:
     size = x.meta["val"].shape[dim] // mesh.product(axes)
     at = mesh.position(to.rank, axes)
@@ -133,8 +178,9 @@ def _absent(to: _Binder, val: torch.Tensor) -> Node:
 
 _MAKERS: dict[Any, Callable[..., Any]] = {
     nodes.all_reduce: _all_reduce, nodes.reduce_scatter: _reduce_scatter, nodes.all_gather: _all_gather, nodes.all_to_all: _all_to_all,
-    nodes.cut: _cut, nodes.position: _position, nodes.sent: _sent, nodes.received: _received, cutting.absent: _absent,
-    nodes.arrived: lambda to, x: to.call(_c10d.wait_tensor.default, x),
+    nodes.cut: _cut, nodes.position: _position, nodes.borders: _borders, nodes.borders_sum: _borders_sum,
+    nodes.sent: _sent, nodes.received: _received, nodes.arrived: lambda to, x: to.call(_c10d.wait_tensor.default, x),
+    cutting.absent: _absent,
 }
 
 

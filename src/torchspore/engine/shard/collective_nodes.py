@@ -31,6 +31,17 @@ def all_to_all(x: torch.Tensor, axes: Axes, source: int, dim: int, mesh: Mesh) -
     return _joined(_cut(x, dim, mesh.product(axes)), source, mesh.product(axes))
 
 
+def borders(x: torch.Tensor, axes: Axes, dim: int, before: int, behind: int, mesh: Mesh) -> torch.Tensor:
+    """The own part between the last places of the one before and the first of the one behind; zeros where there is none."""
+    edges = [torch.empty_like(x.narrow(dim, 0, count)) for count in (before, behind)]
+    return torch.cat([edges[0], x, edges[1]], dim)
+
+
+def borders_sum(x: torch.Tensor, axes: Axes, dim: int, before: int, behind: int, mesh: Mesh) -> torch.Tensor:
+    """The gradient of `borders`: the own part, to which is added what the neighbours have computed of their borders."""
+    return torch.empty_like(x.narrow(dim, before, x.shape[dim] - before - behind))
+
+
 def cut(x: torch.Tensor, axes: Axes, dim: int, mesh: Mesh) -> torch.Tensor:
     """The own part along `dim` of what each device has."""
     return _cut(x, dim, mesh.product(axes))
@@ -72,6 +83,6 @@ def _cut(x: torch.Tensor, dim: int, count: int) -> torch.Tensor:
     return x.narrow(dim, 0, x.shape[dim] // count)
 
 
-SENDING = frozenset((all_reduce, reduce_scatter, all_gather, all_to_all))
+SENDING = frozenset((all_reduce, reduce_scatter, all_gather, all_to_all, borders, borders_sum))
 """What sends; `cut` and `position` do not."""
 LOCAL = frozenset((cut, position))

@@ -29,8 +29,10 @@ def told(split: Any) -> None:
     _report("parallel_mode", f"split over {count} {_KINDS[split.kind]}, a grid of {grid}: {shown}; {sent:,} bytes received by each")
     if STORE.source(_IN + "parallel_mode")[1] is None or mode == "auto_parallel":
         effects.note("distribution", f"{mode} over {count} {_KINDS[split.kind]}: {shown}; {sent:,} bytes received by each")
-    if mode == "auto_parallel":
-        effects.note("distribution", "auto_parallel: strategies spread from the operators that have one; a search is not built yet")
+    if spread.searched is not None:
+        effects.note("distribution", f"auto_parallel, {spread.searched.mode}: {spread.searched.told()}")
+        for name in ("search_mode", "sharding_propagation"):
+            effects.report(_IN + name, Outcome.applied(spread.searched.told()))
     _report("device_num", f"graphs are split over {count}")
     own = "each process gives its own part of the batch" if spread.is_cut_by_hand else "the batch is given whole and cut"
     is_whole = STORE.get(_IN + "dataset_strategy") == "full_batch"
@@ -83,6 +85,9 @@ def _pipeline(split: Any) -> None:
 def _missing(local: Any) -> None:
     """Names the operators that no rule splits."""
     for placed in local.placed:
+        if placed.why:
+            called = placed.node.meta.get("called") or placed.node.target
+            effects.note("distribution", f"{placed.node.meta.get('line', '')} {called}: {placed.why}")
         if not placed.has_rule:
             sent = sum(step.sent for step, _ in placed.steps)
             name = placed.node.meta.get("called") or placed.node.target

@@ -51,6 +51,7 @@ class Split:
             self.module = binding.bound(own, devices.rank(), spread.stages)
             self._cut(lifted)
         saving.keep(spread)
+        saving.keep_found(spread)
 
     def _cut(self, lifted: Sequence[Any]) -> None:
         """Leaves of each Parameter that is cut this process's own part, and nothing of one that only another stage needs."""
