@@ -10,6 +10,7 @@ from torchspore.engine import tree
 from torchspore.engine.graph.control import execution
 from torchspore.engine.shard import collective_nodes as nodes
 from torchspore.engine.shard.layout import Layout, whole
+from torchspore.engine.shard.plan import Plan
 from torchspore.engine.shard.tangles import written_by
 
 
@@ -40,7 +41,7 @@ def split(to: Any, node: Node) -> Any:
 
 def _local(to: Any, graph: torch.fx.GraphModule, layouts: list[Layout], output: Any) -> Any:
     """The graph of one side on each device; None where it sends something or takes parts."""
-    found = type(to)(graph, to.mesh, layouts, output, to.policy, {}, {}, to.copies).run()
+    found = type(to)(graph, to.mesh, layouts, output, to.policy, {}, {}, to.copies, Plan()).run()
     sends = any(one.target in nodes.SENDING or one.target in nodes.LOCAL for one in found.module.graph.nodes)
     return None if sends or any(layout.partial for layout, _ in found.inputs) else found
 
