@@ -14,8 +14,8 @@ from torch.fx.node import Node
 from torchspore.base.text import message
 from torchspore.engine.graph import marks
 from torchspore.engine.graph.control import execution
-from torchspore.engine.graph.fx.aliasing import changing, owners
-from torchspore.engine.shard.tangles import written_by
+from torchspore.engine.graph.fx.aliasing import changing
+from torchspore.engine.shard.pipelines.pruning import prune
 
 _DONE = "is_of_one_stage"
 Assign = Callable[[torch.fx.GraphModule, Sequence[int | None], Sequence[bool]], None]
@@ -116,20 +116,8 @@ def _of_stage(
     outs = _results(side)
     graph.output([copies[outs[at]] if isinstance(outs[at], Node) else outs[at] for at in wanted])
     module = torch.fx.GraphModule(side, graph)
-    _prune(module)
+    prune(module)
     return module
-
-
-def _prune(module: torch.fx.GraphModule) -> None:
-    """Takes out what nobody reads, and what is written into a copy that nobody reads afterwards."""
-    owner = owners(module.graph)
-    read: set[Node] = set()
-    for node in reversed(list(module.graph.nodes)):
-        targets = {owner[item] for item in written_by(node)}
-        if node.op == "call_function" and not node.users and not any(one.op == "placeholder" or one in read for one in targets):
-            module.graph.erase_node(node)
-        else:
-            read.update(owner[item] for item in node.all_input_nodes)
 
 
 def _without_unused(sides: list[torch.fx.GraphModule]) -> set[int]:

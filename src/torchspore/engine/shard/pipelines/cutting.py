@@ -7,10 +7,9 @@ from typing import Any
 import torch
 from torch.fx.node import Node
 
-from torchspore.engine.graph.fx.aliasing import owners
 from torchspore.engine.shard import collective_nodes as nodes
 from torchspore.engine.shard.pipelines.assigning import ALL, stage_of
-from torchspore.engine.shard.tangles import written_by
+from torchspore.engine.shard.pipelines.pruning import prune
 
 ON_THEIR_WAY = 8
 """How many values may be on their way to a stage before the first is waited for."""
@@ -55,7 +54,7 @@ class _Cutter:
             elif stage_of(node) in (self.stage, ALL) or node.op == "placeholder":
                 self.copies[node] = self.graph.node_copy(node, self._copy)
         made = torch.fx.GraphModule(self.module, self.graph)
-        _prune(made)
+        prune(made, lambda node: stage_of(node) == ALL and node.target not in (nodes.sent, nodes.arrived))
         return made
 
     def _copy(self, node: Node) -> Node:
@@ -106,13 +105,3 @@ class _Cutter:
         made = self.graph.call_function(target, args)
         made.meta = dict(meta)
         return made
-
-
-def _prune(module: torch.fx.GraphModule) -> None:
-    """Takes out what runs on all stages and is not needed here."""
-    owner = owners(module.graph)
-    for node in reversed(list(module.graph.nodes)):
-        if node.op != "call_function" or node.users or stage_of(node) != ALL or node.target in (nodes.sent, nodes.arrived):
-            continue
-        if not any(owner[item].op == "placeholder" or owner[item].users for item in written_by(node)):
-            module.graph.erase_node(node)
