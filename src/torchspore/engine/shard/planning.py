@@ -284,8 +284,8 @@ def text(split: Any, machine: Machine) -> Iterator[str]:
 def about(split: Any) -> str:
     """The devices and their grid."""
     mesh = split.local.mesh
-    grid = f"{mesh.count} devices, a grid of {' x '.join(map(str, mesh.sizes))}"
-    return grid if split.pipeline is None else f"{split.pipeline.stages} stages of {grid} each"
+    stages, grid = split.spread.stages, " x ".join(map(str, mesh.sizes))
+    return f"{mesh.count} devices, a grid of {grid}" if stages == 1 else f"{stages} stages of {mesh.count} devices each, a grid of {grid}"
 
 
 def _of_stages(split: Any, found: list[Row], machine: Machine) -> Iterator[str]:

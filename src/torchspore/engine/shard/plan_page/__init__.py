@@ -32,7 +32,7 @@ def data(split: Any, machine: Machine) -> dict[str, Any]:
     seen = {at: row for at, row in enumerate(found) if row.is_seen}
     left = len(seen) - MOST
     return {
-        "about": planning.about(split), "devices": mesh.count, "sizes": list(mesh.sizes),
+        "about": planning.about(split), "devices": split.spread.count * split.spread.stages, "sizes": list(mesh.sizes),
         "notes": [f"{left:,} of {len(seen):,} operators are left out of this page, the last ones."] if left > 0 else [],
         "speeds": f"at {machine.told()}, one after the other{total.joined}",
         "received": total.bytes, "sending": total.sending * 1e6, "computing": total.computing * 1e6,
