@@ -15,12 +15,14 @@ from torch.fx.node import Node
 
 from torchspore.engine.graph import marks
 from torchspore.engine.graph.fx.order import dependencies
+from torchspore.engine.recompute import later
 from torchspore.engine.shard import collective_nodes as nodes
 from torchspore.engine.shard.pipelines import scheduling
 from torchspore.engine.shard.pipelines.assigning import ALL, stage_of
 from torchspore.engine.shard.pipelines.scheduling import BACKWARD, FORWARD, WEIGHTS, Block, Schedule
 
-KNOWN = nodes.SENDING | nodes.LOCAL | frozenset({nodes.passed})
+KNOWN = nodes.SENDING | nodes.LOCAL | frozenset({nodes.passed, later})
+"""Functions that only read what they are given."""
 
 
 @dataclass(frozen=True)
