@@ -8,11 +8,12 @@ from typing import Any
 import torch
 from torch.fx.node import Node
 
-from torchspore.engine import tree
 from torchspore.engine.comm import groups
 from torchspore.engine.shard import collective_nodes as nodes
+from torchspore.engine.shard import making
 from torchspore.engine.shard.layout import Axes
-from torchspore.engine.shard.localizing import LocalGraph, faking
+from torchspore.engine.shard.localizing import LocalGraph
+from torchspore.engine.shard.making import faking
 
 _aten, _c10d = torch.ops.aten, torch.ops._c10d_functional
 
@@ -41,13 +42,9 @@ class _Binder:
 
     def call(self, target: Any, *args: Any) -> Node:
         """A node of this operator, with the stand-in of what it gives."""
-        made = self.graph.call_function(target, args)
         assert self.source is not None
-        made.meta = dict(self.source.meta)
-        vals = tree.mapped(list(args), lambda leaf: leaf.meta["val"] if isinstance(leaf, Node) else leaf)
         with faking(self.module):
-            made.meta["val"] = target(*vals)
-        return made
+            return making.call(self.graph, target, args, self.source)
 
     def group(self, axes: Axes) -> str:
         """The name of this rank's group along these axes."""
