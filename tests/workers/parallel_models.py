@@ -1,4 +1,8 @@
-"""Small models with weights of NumPy's, and batches for them: what trainings over several ranks are compared with."""
+"""Small models with weights of NumPy's, and batches for them: what trainings over several ranks are compared with.
+
+Their activations are smooth. Behind a ReLU one input of 8,192 was 3e-10 with one sum and -4e-11 with another: its slope is 1 or 0, and the
+weights of ResNet-18 with Adam on four ranks were 2e-4 from those of one process, whereas in float64 they are equal to 1e-15.
+"""
 from __future__ import annotations
 
 from typing import Any
@@ -16,14 +20,14 @@ class LeNet(nn.Cell):
     def __init__(self) -> None:
         super().__init__()
         self.first, self.second = nn.Conv2d(1, 4, 5, pad_mode="valid"), nn.Conv2d(4, 8, 3, pad_mode="valid")
-        self.pool, self.relu, self.flatten = nn.MaxPool2d(2, 2), nn.ReLU(), nn.Flatten()
-        self.dense = nn.SequentialCell(nn.Dense(32, 24), nn.ReLU(), nn.Dense(24, 16), nn.ReLU(), nn.Dense(16, 10))
+        self.pool, self.bent, self.flatten = nn.MaxPool2d(2, 2), nn.Tanh(), nn.Flatten()
+        self.dense = nn.SequentialCell(nn.Dense(32, 24), nn.Tanh(), nn.Dense(24, 16), nn.Tanh(), nn.Dense(16, 10))
         self.loss = nn.CrossEntropyLoss()
 
     def construct(self, x: Any, y: Any) -> Any:
         """The loss."""
-        x = self.pool(self.relu(self.first(x)))
-        return self.loss(self.dense(self.flatten(self.pool(self.relu(self.second(x))))), y)
+        x = self.pool(self.bent(self.first(x)))
+        return self.loss(self.dense(self.flatten(self.pool(self.bent(self.second(x))))), y)
 
 
 class Block(nn.Cell):
@@ -37,8 +41,8 @@ class Block(nn.Cell):
 
     def construct(self, x: Any) -> Any:
         """The block's output."""
-        out = self.norms[1](self.second(ops.relu(self.norms[0](self.first(x)))))
-        return ops.relu(out * 0.2 + (x if self.short is None else self.short(x)))
+        out = self.norms[1](self.second(ops.silu(self.norms[0](self.first(x)))))
+        return ops.silu(out * 0.2 + (x if self.short is None else self.short(x)))
 
 
 class ResNet18(nn.Cell):

@@ -1,6 +1,7 @@
 """`torchspore workers` and `torchspore msrun`: real processes, which are all gone at the end."""
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import signal
@@ -104,6 +105,45 @@ def test_no_worker_outlives_the_launcher(tmp_path: Path, sent: signal.Signals) -
     assert not _alive(tmp_path)
     assert process.returncode == {signal.SIGINT: 130, signal.SIGTERM: 143, signal.SIGKILL: -9}[sent]
     process.communicate()
+
+
+def _left_of(tag: str) -> list[str]:
+    """What still runs of a job whose processes have this tag in their environment."""
+    found = []
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            state = (folder / "stat").read_text().rpartition(")")[2].split()[0]
+            if state != "Z" and f"TS_TAG={tag}".encode() in (folder / "environ").read_bytes():
+                found.append((folder / "cmdline").read_text().replace("\0", " "))
+        except OSError:
+            continue
+    return found
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seconds", [0.6, 1.5, 2.5, 3.5, 5.0, 8.0])
+def test_ctrl_c_at_any_time_leaves_nothing(tmp_path: Path, seconds: float) -> None:
+    """50 random moments were tried by hand; a terminal's Ctrl-C goes to the whole group, and every other time it comes twice."""
+    (tmp_path / "tmp").mkdir()
+    (tmp_path / "train.py").write_text(PROGRAM)
+    shared = set(os.listdir("/dev/shm"))
+    process = subprocess.Popen(
+        [sys.executable, "-m", "torchspore", "workers", "-n", "2", "train.py", "wait"], cwd=tmp_path, text=True, stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE, start_new_session=True,
+        env={**environment(), "TS_TAG": str(tmp_path), "TMPDIR": str(tmp_path / "tmp")},
+    )
+    time.sleep(seconds)
+    os.killpg(process.pid, signal.SIGINT)
+    if seconds in (1.5, 3.5, 8.0):
+        time.sleep(0.2)
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGINT)
+    _, err = process.communicate(timeout=30)
+    time.sleep(0.3)
+    assert process.returncode in (130, -signal.SIGINT), err              # a shell shows 130 for both; Python chooses while torch is loaded
+    assert not _left_of(str(tmp_path)) and set(os.listdir("/dev/shm")) <= shared
+    assert all(name.name.startswith(("torchspore_logs_", "torchinductor")) for name in (tmp_path / "tmp").iterdir())
+    assert seconds < 1 or "torchspore workers: ended by SIGINT." in err
 
 
 def test_a_port_in_use_is_said(tmp_path: Path) -> None:

@@ -53,11 +53,9 @@ def compare(workers: Any, cases: list[Case], ranks: int) -> None:
     wanted = [trained(case, 0, 1) for case in cases]
     for found in workers(ranks, of_ranks, cases, ranks, seconds=300.0):
         for case, own, one in zip(cases, found, wanted, strict=True):
-            scale = 1e-6 * max(1.0, *(float(np.abs(w).max()) for w in one))
+            scale = 1e-6 * max(1.0, *(float(np.abs(w).max()) for w in one))        # 5e-7 were seen; in float64 it is 2e-15
             for a, b in zip(own, one, strict=True):
-                far = (20 if case[2] in ("Adam", "AdamWeightDecay", "Lamb") else 4) * scale
-                assert np.abs(a - b).max() <= far, (case, float(np.abs(a - b).max()))
-                assert np.median(np.abs(a - b)) <= scale, (case, float(np.median(np.abs(a - b))))
+                assert np.abs(a - b).max() <= scale, (case, float(np.abs(a - b).max()))
 
 
 def test_four_models(workers: Any) -> None:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from torchspore.cli.run import UsageError
-from torchspore.cli.workers import USAGE_ERROR, check_program, ranks_of, split
+from torchspore.cli.workers import USAGE_ERROR, check_program, launched, ranks_of, split
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -48,12 +48,10 @@ def run(words: Sequence[str]) -> int:
     folder = Path(asked.log_dir or ".").resolve()
     if asked.join == "False":
         return _detached(words, folder)
-    from torchspore.engine.comm import launch
-
     variables = {"MS_TOPO_TIMEOUT": str(asked.cluster_time_out)}
     if asked.rank_table_file:
         variables["RANK_TABLE_FILE"] = asked.rank_table_file
-    return launch.run(launch.Job(
+    return launched(lambda launch: launch.Job(
         program, asked.local_worker_num, asked.worker_num // asked.local_worker_num, asked.node_rank, asked.master_addr, asked.master_port,
         folder, _log_name(asked.worker_log_name), shown, asked.max_restarts, float(asked.cluster_time_out), cores, variables,
     ))

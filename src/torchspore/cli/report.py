@@ -51,8 +51,7 @@ class Report:
             print(f"torchspore: the report is {page}", file=sys.stderr)
 
     def _data(self, code: int, error: BaseException | None, took: float, losses: list[float]) -> dict[str, Any]:
-        from torchspore.cli import explain
-        from torchspore.context import effects
+        from torchspore.context import effects, table
         from torchspore.engine import device, machine
 
         every = -(-len(losses) // _MOST_POINTS) or 1
@@ -65,7 +64,7 @@ class Report:
             "about": shlex.join(["torchspore", "run", *self._words]), "code": code, "seconds": took, "device": name,
             "started": datetime.datetime.fromtimestamp(self._started).astimezone().isoformat(timespec="seconds"),
             "steps": len(losses), "losses": points, "every": every, "peak": machine.peak_memory(), "devicePeaks": machine.device_peaks(),
-            "options": [dict(zip(("option", "value", "source", "outcome"), row)) for row in explain.rows()],
+            "options": [dict(zip(("option", "value", "source", "outcome"), row)) for row in table.rows()],
             "sections": [{"name": section, "lines": lines[:_MOST_NOTES]} for section, lines in effects.notes().items()],
             "error": "".join(traceback.format_exception(error))[-20_000:] if error is not None else "",
             "facts": [{"section": section, "name": key, "value": str(value)} for section, own in machine.facts().items()

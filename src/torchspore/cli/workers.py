@@ -3,9 +3,11 @@ from __future__ import annotations
 
 import argparse
 import os
+import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 from torchspore.cli import run as one
 from torchspore.cli.run import UsageError
@@ -55,6 +57,19 @@ def check_program(words: tuple[str, ...]) -> None:
         one._check_exists(request.script)
 
 
+def launched(make: Callable[[Any], Any]) -> int:
+    """Runs the job that `make` makes with the launcher's module; gives the exit code, 130 for Ctrl-C while that is still being loaded."""
+    try:
+        from torchspore.engine.comm import launch
+
+        job = make(launch)
+    except KeyboardInterrupt:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)          # the process is about to end
+        print("torchspore workers: ended by SIGINT.", file=sys.stderr)
+        return 128 + int(signal.SIGINT)
+    return launch.run(job)
+
+
 def run(words: Sequence[str]) -> int:
     """The command: runs the program and gives the exit code of the process that failed first, 0 where none did."""
     asked, program = split(_parser(), words)
@@ -66,9 +81,7 @@ def run(words: Sequence[str]) -> int:
     except UsageError as error:
         print(error, file=sys.stderr)
         return USAGE_ERROR
-    from torchspore.engine.comm import launch
-
-    return launch.run(launch.Job(
+    return launched(lambda launch: launch.Job(
         program, asked.count, port=asked.master_port, log_dir=asked.log_dir, shown=shown, restarts=asked.max_restarts,
         seconds=asked.timeout, variables={"MS_TOPO_TIMEOUT": str(int(asked.timeout)), "PYTHONUNBUFFERED": os.environ.get(
             "PYTHONUNBUFFERED", "1")},

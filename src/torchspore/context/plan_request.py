@@ -17,6 +17,13 @@ class Machine:
     memory: float = 1e12
     """Bytes a second that one device reads and writes."""
 
+    capacity: float = 16.0 * 2**30
+    """Bytes that one device can hold."""
+
+    def sending(self, received: float, messages: int = 1) -> float:
+        """Seconds for exchanges in which a device receives so many bytes."""
+        return messages * self.latency + received / self.bandwidth
+
     def told(self) -> str:
         """For people."""
         exchanges = f"{self.bandwidth / 1e9:g} GB/s and {self.latency * 1e6:g} us an exchange"

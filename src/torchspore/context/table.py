@@ -42,16 +42,16 @@ def _outcome(option: Option) -> str:
     return str(outcome) if outcome is not None else "kept; nothing that looks at it has run"
 
 
-def plain(found: list[Row], stream: TextIO) -> None:
-    """Prints rows as plain columns, then the sections that other layers noted."""
+def plain(found: list[Row], stream: TextIO, notes: dict[str, list[str]] | None = None) -> None:
+    """Prints rows as plain columns, then the sections that other layers noted, or those of `notes`."""
     lines = [HEADS, *found] if found else []
     widths = [max((len(line[column]) for line in lines), default=0) for column in range(3)]
     for line in lines:
         cells = [cell.ljust(width) for cell, width in zip(line[:3], widths, strict=True)]
         print("  ".join([*cells, line[3]]).rstrip(), file=stream)
-    for section, notes in effects.notes().items():
+    for section, told in (effects.notes() if notes is None else notes).items():
         print(f"\n{section}", file=stream)
-        for note in notes:
+        for note in told:
             print(f"  {note}", file=stream)
 
 

@@ -93,6 +93,8 @@ MODULES: dict[str, tuple[str, ...]] = {
         "layers", "loss", "moe", "op_parallel_config", "transformer",
     )},
     "mindspore.ops._grad": _OPS,
+    "mindspore.ops._grad_experimental": _OPS,
+    "mindspore.ops._grad_experimental.grad_comm_ops": ("mindspore.parallel.local_norm",),
     "mindspore.ops._primitive_cache": _OPS,
     "mindspore.ops._utils": _OPS,
     "mindspore.ops.auto_generate": _OPS,
@@ -140,6 +142,16 @@ _METRICS = (
     "TopKCategoricalAccuracy", "auc", "get_metric_fn", "names", "rearrange_inputs",
 )
 
+_EXCHANGES = (
+    "P2POp", "TCPStore", "all_gather", "all_gather_into_tensor", "all_gather_into_tensor_uneven", "all_gather_object", "all_reduce",
+    "all_to_all", "all_to_all_single", "all_to_all_v_c", "barrier", "batch_isend_irecv", "broadcast", "broadcast_object_list",
+    "destroy_process_group", "gather_into_tensor", "gather_object", "get_backend", "get_global_rank", "get_group_rank",
+    "get_process_group_ranks", "get_rank", "get_world_size", "init_process_group", "irecv", "is_available", "is_initialized", "isend",
+    "new_group", "recv", "recv_object_list", "reduce", "reduce_scatter", "reduce_scatter_tensor", "reduce_scatter_tensor_uneven",
+    "scatter_object_list", "scatter_tensor", "send", "send_object_list", "set_comm_ops_inplace",
+)
+"""Of mindspore.ops.communication what mindspore.ops has under the same name: all but `gather` and `scatter`, which are operators there."""
+
 NAMES: dict[str, str] = {
     # Metrics stood in nn until 1.8; 2.10 answers there still.
     **{f"mindspore.nn.{name}": f"mindspore.train.{name}" for name in _METRICS},
@@ -158,6 +170,7 @@ NAMES: dict[str, str] = {
     "mindspore.ops.tensor_gt": "mindspore.ops.gt",
     "mindspore.ops.tensor_le": "mindspore.ops.le",
     "mindspore.ops.tensor_lt": "mindspore.ops.less",
+    **{f"mindspore.ops.{name}": f"mindspore.ops.communication.{name}" for name in _EXCHANGES},
     # Names of 1.x at the top.
     "mindspore.ms_class": "mindspore.jit_class",
     "mindspore.ms_function": "mindspore.jit",

@@ -300,3 +300,11 @@ def test_every_beginning_of_a_strategy_file_is_refused_or_read(tmp_path: Path) -
             strategy_file.read(tmp_path / "cut.ckpt")
         except FileFormatError as error:
             assert "cut.ckpt" in str(error)
+
+
+def test_a_number_is_whole_in_every_process(tmp_path: Path) -> None:
+    """Files have one entry for it, as for a row."""
+    path = tmp_path / "s.ckpt"
+    strategy_file.write(path, StrategyFile({"power": stored(On((2, 4), (-1,)), ())}, {}, 1))
+    cut = cuts_of(strategy_file.read(path))["power"]
+    assert cut.whole("power", dict.fromkeys(range(8), np.array(0.5))) == 0.5 and cut.part("power", np.array(0.5), 7) == 0.5

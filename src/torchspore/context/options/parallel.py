@@ -59,6 +59,7 @@ parameter_broadcast = Option(
     doc="Sends the parameters of process 0 to all others before training begins.",
 )
 search_mode = Option(
+    read_by="engine.shard.outcomes",
     kind=Choice("recursive_programming", "dynamic_programming", "sharding_propagation", none=OptionTypeError),
     default="recursive_programming", example="set_auto_parallel_context(search_mode='recursive_programming')",
     since="1.6",
@@ -66,6 +67,7 @@ search_mode = Option(
 )
 auto_parallel_search_mode = Alias(of="auto_parallel.search_mode", since="0.5", until=None, doc="The first name of `search_mode`.")
 sharding_propagation = Option(
+    read_by="engine.shard.outcomes",
     kind=Bool(), default=False, instead="search_mode='sharding_propagation'",
     example="set_auto_parallel_context(sharding_propagation=True)",
     since="1.4",
@@ -154,16 +156,19 @@ force_fp32_communication = Option(
     doc="Sums in float32 in every collective that sums.",
 )
 dump_local_norm = Option(
+    read_by="engine.shard.norms", in_graph_key=True,
     kind=Bool(none=False, ints=True), default=False, example="set_auto_parallel_context(dump_local_norm=True)",
     since="2.4",
     doc="Writes down the norm of each parameter's own gradient, before it is summed.",
 )
 dump_local_norm_path = Option(
+    read_by="engine.shard.norms", in_graph_key=True,
     kind=Str("the path of a directory"), default="", example="set_auto_parallel_context(dump_local_norm_path='norms')",
     since="2.5",
     doc="The directory for what `dump_local_norm` writes.",
 )
 dump_device_local_norm = Option(
+    read_by="engine.shard.norms", in_graph_key=True,
     kind=Bool(none=False, ints=True), default=False, example="set_auto_parallel_context(dump_device_local_norm=True)",
     since="2.5",
     doc="Writes down the norm of all gradients of this device, before they are summed.",

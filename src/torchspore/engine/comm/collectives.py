@@ -411,6 +411,12 @@ def barrier(group: Group) -> None:
         operators.barrier(_key(group))
 
 
+def meet(what: str, group: Group) -> None:
+    """Waits until all processes of the group call this with the same words, by which one that does something else is named."""
+    if group.size > 1:
+        operators.meet(_key(group), what)
+
+
 class Work:
     """An exchange that runs; its tensor is to be left alone until `wait`."""
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import atexit
 import functools
 import socket
+import time
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
@@ -64,8 +65,10 @@ _alone = Group(WORLDS[0], (0,))
 _state: _State | None = None
 
 
-def start(backend: str | None = None, place: Place | None = None, seconds: float | None = None) -> Group:
+def start(backend: str | None = None, place: Place | None = None, seconds: float | None = None, store: Any = None) -> Group:
     """Makes the group of all processes, as the environment (or `place`) says; gives it. A second call changes nothing.
+
+    They meet at `store` where the program has made one.
 
     `backend` is torch's ('gloo', 'nccl', 'hccl'), by the device that operators run on where it is None. Raises ValueError for an
     environment that does not fit, RuntimeError where the others can't be met within `seconds`, or are not of the same program.
@@ -82,10 +85,10 @@ def start(backend: str | None = None, place: Place | None = None, seconds: float
     if is_made:
         store, place = meeting.join(private.adopted_store(_WORLD), place)
     else:
-        store, place = meeting.meet(place, seconds)
+        store, place = meeting.meet(place, seconds, store)
     _choose_device(place)
     agreement.agree(store, place, seconds)
-    watch.watch = watch.Watch(store, place.rank, place.size, seconds)
+    watch.watch = watch.Watch(store, place.rank, place.size, seconds, place.host)
     if not is_made:
         private.start_processes(backend or _backend(), store, place.rank, place.size, timedelta(seconds=seconds), key=_WORLD)
     watch.watch.know()
@@ -186,8 +189,37 @@ def create(name: str, ranks: tuple[int, ...] | list[int]) -> Group:
     key = f"{name}:{'_'.join(map(str, members))}:{count}"
     group = _state.groups[name] = Group(name, members, key)
     if len(members) > 1 and rank() in members:
+        _gather(group)
         _state.processes[key] = private.new_processes(members, key)
     return group
+
+
+class _Coming:
+    """Members of a group on their way to make it, as an exchange that can be waited for: gloo would name nobody who does not come."""
+
+    def __init__(self, store: Any, group: Group) -> None:
+        self._store, self._keys, self._is_over = store, [f"making/{group.key}/{rank}" for rank in group.ranks], False
+        store.set(f"making/{group.key}/{rank()}", "1")
+
+    def wait(self, patience: timedelta) -> None:
+        """Waits until all are here. Raises RuntimeError."""
+        begun = time.monotonic()
+        try:
+            self._store.wait(self._keys, patience)
+        except RuntimeError:
+            self._is_over = time.monotonic() - begun < 0.9 * patience.total_seconds()     # the store is gone, and will not come back
+            raise
+
+    def is_completed(self) -> bool:
+        """Whether there is nothing to wait for any more."""
+        return self._is_over
+
+
+def _gather(group: Group) -> None:
+    """Waits until all members make the group. Raises CommunicationError, which names who does something else."""
+    assert watch.watch is not None and _state is not None
+    waiting = watch.watch.begin(group.key + "/made", f"create_group({group.name!r})", None, group.ranks)
+    watch.watch.finish(_Coming(_state.store, group), waiting)
 
 
 def destroy(name: str) -> None:

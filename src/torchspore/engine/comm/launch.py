@@ -48,7 +48,28 @@ class Job:
 
 
 def run(job: Job) -> int:
-    """Runs the job and gives the exit code: that of the process that failed first, 0 where none did."""
+    """Runs the job and gives the exit code: that of the process that failed first, 0 where none did, 130 after Ctrl-C."""
+    heard = signal.getsignal(signal.SIGINT)
+    try:
+        code = _run(job)
+    except KeyboardInterrupt:
+        code = interrupted()
+    if code != _INTERRUPTED:                                  # then the process is about to end, and a second Ctrl-C changes nothing
+        signal.signal(signal.SIGINT, heard)
+    return code
+
+
+_INTERRUPTED = 128 + int(signal.SIGINT)
+
+
+def interrupted() -> int:
+    """Says that Ctrl-C has ended the run, and hears no other; gives the exit code."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    print("torchspore workers: ended by SIGINT.", file=sys.stderr)
+    return _INTERRUPTED
+
+
+def _run(job: Job) -> int:
     try:
         from torch.distributed.elastic.multiprocessing.api import SignalException
         from torch.distributed.elastic.multiprocessing.errors import ChildFailedError
@@ -64,6 +85,8 @@ def run(job: Job) -> int:
         os.environ.update({PIDS: str(pids), LAUNCHER: str(os.getpid()), **job.variables})
         code = 1
         try:
+            if job.nodes > 1 and job.node > 0:
+                _find_first(job)
             launch_agent(_config(job, folder, Path(own)), sys.executable, ["-u", "-m", "torchspore.cli.worker", *job.words])
             code = 0
         except ChildFailedError as error:
@@ -72,15 +95,26 @@ def run(job: Job) -> int:
             print(f"torchspore workers: ended by {signal.Signals(error.sigval).name}.", file=sys.stderr)
             code = 128 + int(error.sigval)
         except KeyboardInterrupt:
-            code = 130
+            code = interrupted()
         except Exception as error:
             print(_why(error, job), file=sys.stderr)
         finally:
+            signal.signal(signal.SIGINT, signal.SIG_IGN)      # a second Ctrl-C shall leave nothing behind
             logging.disable(logging.NOTSET)
             _end_all(pids)
             if code == 0 and job.log_dir is None:
                 _remove(folder)
     return code
+
+
+def _find_first(job: Job) -> None:
+    """Waits until the first machine listens: torch would write pages about its own attempts. Raises TimeoutError."""
+    from torchspore.engine.comm import reach
+
+    try:
+        reach.waited_for(job.host, job.port, job.seconds)
+    except OSError as error:
+        raise TimeoutError("timed out") from error
 
 
 def _config(job: Job, folder: Path, own: Path) -> Any:
@@ -189,6 +223,8 @@ def _why(error: Exception, job: Job) -> str:
     said, where = str(error).strip(), f"{job.host}:{job.port}"
     if "EADDRINUSE" in said or "already in use" in said:
         return with_hint(f"torchspore workers: can't listen at {where}: the port is in use.", "write another --master_port")
+    if "Ping failed" in said:
+        return with_hint(f"torchspore workers: what listens at {where} is no run of this kind.", "write another --master_port")
     if "imeout" in said or "imed out" in said:
         return with_hint(
             f"torchspore workers: the machines did not meet at {where} within {job.seconds:g} s.", "--cluster_time_out sets another limit",

@@ -1,6 +1,7 @@
 """How the processes of a run find each other: a store of torch's at an address that all of them know, which rank 0 or a launcher serves."""
 from __future__ import annotations
 
+import contextlib
 import os
 import socket
 import time
@@ -11,6 +12,7 @@ from typing import Any
 import torch.distributed
 
 from torchspore.base.text import with_hint
+from torchspore.engine.comm import reach
 from torchspore.engine.comm.environment import Place
 
 c10d: Any = torch.distributed                     # torch's types do not know its stores
@@ -22,14 +24,32 @@ class NotMet(RuntimeError):
     """The other processes could not be reached."""
 
 
-def meet(place: Place, seconds: float) -> tuple[Any, Place]:
+def opened(host: str, port: int, size: int, serves: bool, seconds: float, waits: bool) -> Any:
+    """A store of torch's at that address, which this process serves or reaches. Raises NotMet."""
+    try:
+        if not serves:
+            reach.waited_for(host, port, seconds)
+        return c10d.TCPStore(host, port, size, serves, timedelta(seconds=seconds), wait_for_workers=waits)
+    except (RuntimeError, OSError) as error:
+        who, said = f"TCPStore({host!r}, {port}, is_master={serves})", str(error)
+        if serves and ("EADDRINUSE" in said or "already in use" in said):
+            raise NotMet(with_hint(f"{who}: the port is in use.", "another run may still be there; choose another port")) from None
+        if serves:
+            raise NotMet(f"{who}: not all of {size} processes came within {seconds:g} s, or the host is not of this machine.") from None
+        if "Ping failed" in said:
+            raise NotMet(f"{who}: what listens there is no store.") from None
+        raise NotMet(with_hint(f"{who}: nobody is there within {seconds:g} s.", "the process with is_master=True serves it")) from None
+
+
+def meet(place: Place, seconds: float, given: Any = None) -> tuple[Any, Place]:
     """The store that all processes share, and the place of this one, whose rank may be given here.
 
-    A scheduler of MindSpore's serves the store, waits for the workers and leaves. Raises NotMet.
+    `given` is a store that the program has made. A scheduler of MindSpore's serves the store, waits for the workers and leaves. Raises
+    NotMet.
     """
     if place.host in _LOCAL and _has_loopback():
         os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo")        # gloo would look its own name up, which not every machine knows
-    store = _store(place, seconds)
+    store = _store(place, seconds) if given is None else c10d.PrefixStore(_PREFIX, given)
     if place.role == "scheduler":
         _wait_for_workers(store, place)
     if place.rank < 0:
@@ -58,6 +78,8 @@ def _store(place: Place, seconds: float) -> Any:
     serves = not of_launcher and (place.role == "scheduler" if place.source.startswith("MS_ROLE") else place.rank == 0)
     where = f"{place.host}:{place.port}"
     try:
+        if not serves:
+            reach.waited_for(place.host, place.port, seconds)
         store = c10d.TCPStore(place.host, place.port, None, serves, patience, wait_for_workers=False)
     except (RuntimeError, OSError) as error:
         raise _not_met(place, where, serves, seconds, str(error)) from None
@@ -77,6 +99,9 @@ def _not_met(place: Place, where: str, serves: bool, seconds: float, said: str) 
             f"init(): {who} can't listen at {where}: {said.splitlines()[0] if said else 'no reason given'}.",
             "the host must be a name of the machine that rank 0 runs on",
         ))
+    if "Ping failed" in said:
+        hint = "choose another port (MASTER_PORT, --master_port)"
+        return NotMet(with_hint(f"init(): what listens at {where} is no run of this kind.", hint))
     return NotMet(with_hint(
         f"init(): {who} found nobody at {where} within {seconds:g} s.",
         f"{'the scheduler' if place.source.startswith('MS_ROLE') else 'rank 0'} must run and be reachable there; "
@@ -104,12 +129,21 @@ def hosts(store: Any, ranks: tuple[int, ...]) -> list[str]:
     return [name.decode() for name in store.multi_get([f"host/{rank}" for rank in ranks])]
 
 
+def _say_left(store: Any, place: Place) -> int:
+    """Says that this process leaves; how many have left by then."""
+    store.set(f"left/{place.rank}", "1")
+    return int(store.add("left", 1))
+
+
 def part(store: Any, place: Place, waits: bool) -> None:
     """Says that this process leaves. Who serves the store waits a moment for the others, which may still need it, if all is well."""
+    if not waits:
+        with contextlib.suppress(RuntimeError, OSError):
+            reach.Errand(lambda: _say_left(store, place)).result()     # the network may be lost
+        return
     try:
-        store.set(f"left/{place.rank}", "1")
-        gone = int(store.add("left", 1))
-        if place.rank == 0 and waits:
+        gone = _say_left(store, place)
+        if place.rank == 0:
             until = time.monotonic() + 5
             while gone < place.size and time.monotonic() < until:
                 time.sleep(0.01)

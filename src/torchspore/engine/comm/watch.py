@@ -5,6 +5,7 @@ different exchanges will wait for ever: both say so. A rank that is in no exchan
 """
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import queue
@@ -18,12 +19,15 @@ from typing import Any
 
 from torchspore.base.frames import is_users, user_line
 from torchspore.base.text import with_hint
+from torchspore.engine.comm import reach
 from torchspore.errors import CommunicationError
 
 LATE = 2.0
 """Seconds after which a rank looks where the others are."""
 AGAIN = 0.5
 """Seconds between two looks."""
+LOST = 20.0
+"""Seconds without a sign of life after which a process that can't be reached counts as lost."""
 
 
 @dataclass
@@ -55,11 +59,17 @@ class Waiting:
 class Watch:
     """What one process knows of the others."""
 
-    def __init__(self, store: Any, rank: int, size: int, seconds: float) -> None:
+    def __init__(self, store: Any, rank: int, size: int, seconds: float, host: str = "127.0.0.1") -> None:
         self.store, self.rank, self.seconds = store, rank, seconds
         self._own = store.clone()
-        self._own.set(f"process/{rank}", json.dumps([socket.gethostname(), os.getpid()]))
+        self._door = reach.Door(host)
+        self._own.set(f"process/{rank}", json.dumps([socket.gethostname(), os.getpid(), *self._door.address]))
         self._known: dict[int, tuple[str, int]] = {}
+        self._doors: dict[int, tuple[str, int]] = {}
+        self._signs: dict[int, tuple[str, float]] = {}
+        self._errand: reach.Errand[dict[int, dict[str, Any]]] | None = None
+        self._answered = time.monotonic()
+        """When the store has last answered."""
         self._size = size
         self._numbers: dict[str, int] = {}
         self._said: dict[str, Any] | None = None
@@ -76,8 +86,8 @@ class Watch:
         """Keeps which processes the others are, to tell later which of them is gone: the store may be gone with it."""
         if self._size <= 64:
             for rank, found in enumerate(self._own.multi_get([f"process/{rank}" for rank in range(self._size)])):
-                host, process = json.loads(found)
-                self._known[rank] = host, process
+                host, process, address, port = json.loads(found)
+                self._known[rank], self._doors[rank] = (host, process), (address, port)
 
     def begin(self, key: str, kind: str, sent: Any, ranks: tuple[int, ...], others: tuple[int, ...] = ()) -> Waiting:
         """Notes that an exchange begins."""
@@ -96,8 +106,7 @@ class Watch:
                     raise self.lost(waiting, error) from None
             self._late(waiting)
             step = AGAIN
-        if self._said is not None:
-            self._tell(None)
+        self._done()
 
     def finish_pairs(self, works: list[Any], waiting: Waiting) -> None:
         """Waits for sendings and receivings. gloo gives one up where its wait is cut short, so a thread of its own waits for them."""
@@ -110,20 +119,20 @@ class Watch:
             step = AGAIN
         if done.error is not None:
             raise self.lost(waiting, done.error) from None
-        if self._said is not None:
-            self._tell(None)
+        self._done()
 
     # ---- late
+
+    def _done(self) -> None:
+        """Takes back what was said about an exchange that is over now."""
+        if self._said is not None and (self._errand is None or self._errand.is_over):
+            with contextlib.suppress(RuntimeError):
+                reach.Errand(lambda: self._tell(None)).result()
 
     def _late(self, waiting: Waiting) -> None:
         waited = time.monotonic() - waiting.since
         own = {"key": waiting.key, "number": waiting.number, "what": waiting.what, "line": user_line(), "ranks": list(waiting.ranks)}
-        try:
-            self._tell(own)
-            self._own.set("asked", "1")
-            where = self._where(waiting)
-        except RuntimeError:
-            where = {}                                    # who served the store is gone; the exchange itself will say so
+        where = self._asked(own, waiting)
         for rank, other in where.items():
             place = (other.get("key"), other.get("number"))
             if other.get("what") and place == (waiting.key, waiting.number) and other["what"] != waiting.what:
@@ -142,6 +151,44 @@ class Watch:
         self._suspect = seen
         if waited > self.seconds:
             raise self._error(waiting, f"that is more than {self.seconds:g} s. {self._absent(waiting, where)}")
+        if waited > LOST:
+            self._reach(waiting, where)
+
+    def _asked(self, own: dict[str, Any], waiting: Waiting) -> dict[int, dict[str, Any]]:
+        """Says where this rank is, and gives where the others are: nothing where the store does not answer."""
+        def ask() -> dict[int, dict[str, Any]]:
+            self._tell(own)
+            self._own.set("asked", "1")
+            return self._where(waiting)
+
+        try:
+            if self._errand is None or self._errand.is_over:
+                self._errand = reach.Errand(ask)
+            found = self._errand.result()
+        except RuntimeError:
+            return {}                                     # who served the store is gone; the exchange itself will say so
+        if found is None:
+            return {}
+        self._errand, self._answered = None, time.monotonic()
+        return found
+
+    def _reach(self, waiting: Waiting, where: dict[int, dict[str, Any]]) -> None:
+        """Raises CommunicationError where a rank has given no sign of life for long, and its machine does not answer."""
+        now = time.monotonic()
+        store_is_silent = now - self._answered > LOST
+        for rank in waiting.others or waiting.ranks:
+            sign = where.get(rank, {}).get("sign")
+            if sign is not None and self._signs.get(rank, ("", 0.0))[0] != sign:
+                self._signs[rank] = sign, now
+            since = max(self._signs.get(rank, ("", 0.0))[1], waiting.since)
+            door = self._doors.get(rank, ("", 0))
+            if rank == self.rank or not door[1] or now - since < LOST or (where.get(rank, {}).get("what") and not store_is_silent):
+                continue
+            if not reach.answers(door):
+                raise self._error(
+                    waiting, f"rank {rank} can't be reached: its machine ({door[0]}) does not answer",
+                    "look whether that machine is up, and at the network between the two",
+                )
 
     def _tell(self, own: dict[str, Any] | None) -> None:
         if own != self._said:
@@ -156,8 +203,9 @@ class Watch:
                 continue
             said = json.loads(self._own.get(f"where/{rank}")) if self._own.check([f"where/{rank}"]) else None
             has_left = self._own.check([f"left/{rank}"])
-            if said is not None or has_left:
-                found[rank] = {**(said or {}), "left": has_left}
+            sign = self._own.get(f"sign/{rank}").decode() if self._own.check([f"sign/{rank}"]) else None
+            if said is not None or has_left or sign is not None:
+                found[rank] = {**(said or {}), "left": has_left, "sign": sign}
         return found
 
     def _absent(self, waiting: Waiting, where: dict[int, dict[str, Any]]) -> str:
@@ -192,15 +240,25 @@ class Watch:
         self.is_broken, said = True, str(error)
         at = f"{user_line()}: rank {self.rank} was in {waiting.what} over {waiting.group} (its number {waiting.number})"
         if "onnection" in said or "closed" in said or "reset" in said or "pipe" in said:
-            gone = self._gone(waiting)
-            other = self._last_words(waiting)
+            who, other = reach.Errand(lambda: self._who(waiting)).result(2 * reach.PATIENCE) or ("another rank is gone", None)
             if other is not None:
                 return self._mismatch(waiting, *other)
-            who = f"rank {gone} is gone" if gone is not None else self._leaver(waiting)
             hint = "what ended it stands in its own output, worker_N.log under the launcher"
             return CommunicationError(with_hint(f"{at} when {who}.", hint))
+        if "imed out" in said:
+            where = self._asked(self._said or {}, waiting)
+            return self._error(waiting, f"that is more than {self.seconds:g} s. {self._absent(waiting, where)}")
         first = said.strip().splitlines()[0] if said.strip() else type(error).__name__
         return CommunicationError(f"{at}, which failed: {first}.")
+
+    def _who(self, waiting: Waiting) -> tuple[str, tuple[int, dict[str, Any]] | None]:
+        """Who is gone, in words; and a rank that was in another exchange when it went, and in which."""
+        gone = self._gone(waiting)
+        other = self._last_words(waiting)
+        who = f"rank {gone} is gone" if gone is not None else self._leaver(waiting)
+        if other is None:
+            self._tell_lost(gone)
+        return who, other
 
     def _leaver(self, waiting: Waiting) -> str:
         try:
@@ -221,23 +279,44 @@ class Watch:
     def _gone(self, waiting: Waiting) -> int | None:
         here, until = socket.gethostname(), time.monotonic() + 0.5
         while True:
-            for rank in waiting.ranks:
-                host, process = self._known.get(rank, ("", 0))
-                if rank != self.rank and host == here and not _is_alive(process):
-                    return rank
+            dead = [
+                rank for rank, (host, process) in self._known.items()
+                if rank in waiting.ranks and rank != self.rank and host == here and not _is_alive(process)
+            ]
+            if dead:
+                return self._first_of(dead)
             if time.monotonic() > until:
                 return None
             time.sleep(0.02)                              # a process closes its connections before it is gone
+
+    def _tell_lost(self, gone: int | None) -> None:
+        """Leaves word that this rank ends because another one is gone: who finds it gone looks for the other."""
+        try:
+            self._own.set(f"lost/{self.rank}", str(gone))
+        except RuntimeError:
+            pass                                          # who served the store is gone
+
+    def _first_of(self, dead: list[int]) -> int:
+        """Who of them was gone first: the one that has left no word, or whom the others name."""
+        try:
+            said = {rank: self._own.get(f"lost/{rank}").decode() for rank in dead if self._own.check([f"lost/{rank}"])}
+        except RuntimeError:
+            return dead[0]
+        silent = [rank for rank in dead if rank not in said]
+        named = [int(gone) for gone in said.values() if gone != "None"]
+        return (silent or named or dead)[0]
 
     # ---- answering
 
     def _answer(self) -> None:
         """Says where this process is, once somebody asks, while it is in no exchange."""
-        answered = False
+        answered, signs = False, 0
         while not self._over.wait(1.0):
             try:
                 if not self._own.check(["asked"]):
                     continue
+                signs += 1
+                self._own.set(f"sign/{self.rank}", str(signs))
                 if self._said is None or (answered and "what" not in self._said):
                     line = self._line()
                     if line is not None and self._said is None:
@@ -257,6 +336,7 @@ class Watch:
     def end(self) -> None:
         """Ends the thread."""
         self._over.set()
+        self._door.close()
         if threading.current_thread() is not self._answering:
             self._answering.join(2.0)
 

@@ -104,6 +104,8 @@ _library.define("print(Tensor[] values, str layout) -> ()")
 _library.impl("print", _in_graph, "CompositeExplicitAutograd")
 torch.library.register_fake("torchspore::print", lambda values, layout: None, lib=_library)
 OPERATOR = torch.ops.torchspore.print.default
+OPERATORS: set[Any] = {OPERATOR}
+"""What tells something while a graph runs: it acts, keeps its place, and fails for no values."""
 
 
 def _fill(entry: list[Any], values: Sequence[torch.Tensor], pieces: list[Piece]) -> None:
@@ -131,7 +133,7 @@ def _as_graphs_print(kind: str, value: Any) -> str:
 def prints(module: torch.fx.GraphModule) -> bool:
     """Whether a graph, or a branch or loop in it, prints."""
     for node in module.graph.nodes:
-        if node.op == "call_function" and (node.target is OPERATOR or any(
+        if node.op == "call_function" and (node.target in OPERATORS or any(
             prints(item) for item in node.args if isinstance(item, torch.fx.GraphModule)
         )):
             return True

@@ -38,6 +38,9 @@ def told_plan(plan: Plan, count: int) -> None:
     mean = f"sums are divided by {1 / plan.factor:g}" if plan.factor else "gradients stay sums"
     tell("gradients_mean", Outcome.applied(mean) if several else _ALONE)
     tell("gradient_fp32_sync", told_precision())
+    for name in ("dump_local_norm", "dump_local_norm_path", "dump_device_local_norm"):
+        if setting.is_set(name):
+            tell(name, Outcome.no_effect("as in MindSpore it acts where operators are split: in 'semi_auto_parallel' and 'auto_parallel'"))
     if several:
         effects.note(NOTES, how)
 

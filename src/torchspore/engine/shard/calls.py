@@ -12,7 +12,7 @@ from torchspore.context import effects
 from torchspore.context.store import STORE
 from torchspore.engine import grad, tree
 from torchspore.engine.graph.capture.capture import Capture, current
-from torchspore.engine.shard import marking, saving
+from torchspore.engine.shard import marking, norms, saving
 from torchspore.engine.shard.strategies import Fit, TensorLayout, is_known, layouts_of
 from torchspore.engine.tensor import TensorBase, raw, wrap
 from torchspore.errors import StrategyRefused
@@ -114,8 +114,8 @@ def _laid(value: Any, layouts: Sequence[TensorLayout | None]) -> Any:
 
 
 def mirror(weight: Any, value: torch.Tensor) -> torch.Tensor:
-    """What a gradient of a weight is taken of: where `gradients_mean` is set its gradient is divided once it is there."""
-    if not STORE.get("auto_parallel.gradients_mean") or split_now() is None or not hasattr(weight, "name"):
+    """What a gradient of a weight is taken of: once it is there it is divided where `gradients_mean` is set, and its length told."""
+    if not (STORE.get("auto_parallel.gradients_mean") or norms.wanted()) or split_now() is None or not hasattr(weight, "name"):
         return value
     marked: torch.Tensor = marking.mirror(value, str(weight.name))
     return marked

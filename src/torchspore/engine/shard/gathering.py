@@ -1,28 +1,57 @@
 """The whole of a Tensor of which each process holds a part, and the part of a whole."""
 from __future__ import annotations
 
+from collections.abc import Iterable
+from typing import Any
+
 import torch
 
 from torchspore.engine.comm import collectives, groups
+from torchspore.engine.parallel import shares
 from torchspore.engine.shard import devices, redistribution
 from torchspore.engine.shard.layout import whole
 from torchspore.engine.shard.mesh import Mesh
-from torchspore.engine.shard.spread import Cut
+from torchspore.engine.shard.pipelines.cutting import absent
+from torchspore.engine.shard.spread import Cut, cut_of
 from torchspore.engine.tensor import TensorBase
 
 
 def whole_of(t: torch.Tensor, cut: Cut) -> torch.Tensor:
     """What all processes hold together; each of them must ask for it."""
-    mesh, rank = Mesh(cut.matrix), devices.rank()
-    for step in redistribution.steps(mesh, cut.shape, t.element_size(), cut.layout(mesh), whole(len(cut.shape))):
-        t = collectives.all_gather(t.detach(), groups.of_ranks(mesh.group(rank, step.axes)), step.dim)
-    return t
+    mesh, place = Mesh(cut.matrix), cut.place(devices.rank())
+    if place is not None:
+        for step in redistribution.steps(mesh, cut.shape, t.element_size(), cut.layout(mesh), whole(len(cut.shape))):
+            members = tuple(cut.first + member for member in mesh.group(place, step.axes))
+            t = collectives.all_gather(t.detach(), groups.of_ranks(members), step.dim)
+    if cut.stage is None:
+        return t
+    given = t.detach().contiguous() if place is not None else torch.empty(cut.shape, dtype=t.dtype, device=t.device)
+    return collectives.broadcast(given, cut.first, groups.world())
+
+
+def is_absent(cut: Cut) -> bool:
+    """Whether this process holds nothing of what is cut so."""
+    return cut.place(devices.rank()) is None
+
+
+def meet(call: str, values: Iterable[Any]) -> None:
+    """Waits until all processes are here that hold parts of the values; a process that never comes is named, with what it does instead."""
+    ranks: set[int] = set()
+    for value in values:
+        share, cut = getattr(value, "__dict__", {}).get(shares.MARK), cut_of(value)
+        if share is not None:
+            ranks |= set(share.group.ranks)
+        elif cut is not None:
+            ranks |= set(range(groups.size() if cut.stage is not None else Mesh(cut.matrix).count))
+    if ranks:
+        what = f"{call} of Tensors whose parts processes hold, which each of them must call"
+        collectives.meet(what, groups.of_ranks(tuple(sorted(ranks))))
 
 
 def part_of(t: torch.Tensor, cut: Cut) -> torch.Tensor:
     """This process's part of a whole value."""
-    mesh = Mesh(cut.matrix)
-    return t[cut.layout(mesh).part(mesh, cut.shape, devices.rank())].clone()
+    mesh, place = Mesh(cut.matrix), cut.place(devices.rank())
+    return absent(t) if place is None else t[cut.layout(mesh).part(mesh, cut.shape, place)].clone()
 
 
 def refitted(tensor: TensorBase, t: torch.Tensor, cut: Cut) -> torch.Tensor:

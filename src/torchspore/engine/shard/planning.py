@@ -19,7 +19,7 @@ from torchspore.engine import flops, tree
 from torchspore.engine.graph import marks
 from torchspore.engine.graph.fx.aliasing import owners
 from torchspore.engine.private import is_operator
-from torchspore.engine.shard.localizing import Placed
+from torchspore.engine.shard.local_graph import Placed
 from torchspore.engine.shard.mesh import Mesh
 from torchspore.engine.shard.redistribution import CUT
 
@@ -176,7 +176,7 @@ def memory(split: Any) -> Memory:
         name = str(getattr(item, "name", "")) if item is not None else ""
         kind = "inputs" if name not in names else "states" if is_state(name, names) else "parameters"
         kept[kind] += _bytes(node)
-    return Memory(**kept, **_peak(module))
+    return Memory(**kept, **peak(module))
 
 
 def is_state(name: str, names: Any) -> bool:
@@ -189,7 +189,7 @@ def _bytes(node: Node) -> int:
     return sum(t.numel() * t.element_size() for t in tree.leaves(node.meta.get("val")) if isinstance(t, torch.Tensor))
 
 
-def _peak(module: torch.fx.GraphModule) -> dict[str, int]:
+def peak(module: torch.fx.GraphModule) -> dict[str, int]:
     """What values of the graph hold, by kind, when that is most; views hold nothing of their own."""
     owner, last = owners(module.graph), dict[Node, int]()
     nodes = list(module.graph.nodes)

@@ -70,6 +70,8 @@ class AutoParallel(Cell):
         given = self._settings
         found |= {option: given[name] for name, option in _OPTIONS.items() if name in given}
         found |= {option: value for name, (option, value) in _SWITCHED.items() if name in given}
+        if "dump_local_norm" in given:
+            found["dump_local_norm"] = True
         files = {member: given[name] for name, member in _FILES.items() if name in given}
         if "disable_strategy_file_only_for_trainable_params" in given:
             files["only_trainable_params"] = False

@@ -157,7 +157,9 @@ def _entries(save_obj: Any, append_dict: dict[str, Any] | None, choose: Callable
     for name, value in _named(save_obj):
         if choose is None or choose(name):
             chosen.setdefault(name, value)
-    for name, value in (chosen | (append_dict or {})).items():
+    found = chosen | (append_dict or {})
+    gathering.meet("save_checkpoint", found.values())
+    for name, value in found.items():
         yield to_entry(name, _whole(value))
 
 

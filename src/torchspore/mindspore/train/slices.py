@@ -101,6 +101,8 @@ def _told(parts: Mapping[int, object]) -> str:
 
 def _nested(layout: StoredLayout, shape: Shape) -> tuple[int | tuple[int, ...], ...]:
     """The tensor map with one entry for each axis of a Tensor or of its part of this shape."""
+    if not shape:                                # files have one entry for a number, which nothing cuts
+        return ()
     if layout.nested is not None and len(layout.nested) == len(shape):
         return tuple(one or -1 for one in layout.nested)
     if len(layout.tensor_map) == len(shape):

@@ -29,7 +29,10 @@ _FAILING = (
 """Parts of the names of operators that look at values and may refuse them; a division of integers is one."""
 _OF_INTEGERS = ("remainder", "fmod", "div", "pow")
 _PURE = frozenset({"getitem"})
-_PRINTS = (control.say, printing.OPERATOR)
+
+
+def _prints(node: Node) -> bool:
+    return node.target is control.say or node.target in printing.OPERATORS
 
 
 class Undo:
@@ -94,7 +97,7 @@ def undo_for(module: torch.fx.GraphModule, settings: Settings) -> tuple[Undo | N
         value.device for node in nodes if is_random(node) and at[node] <= at[failing[-1]]
         for value in _values(node) if isinstance(value, torch.Tensor)
     }
-    prints = any(part.target in _PRINTS for node in nodes for part in _everything(node) if part.op == "call_function")
+    prints = any(_prints(part) for node in nodes for part in _everything(node) if part.op == "call_function")
     return (Undo(places, sorted(devices, key=str), prints) if places or devices or prints else None), bool(written)
 
 
@@ -180,7 +183,7 @@ def may_fail(node: Node) -> bool:
     """Whether an operator may refuse the values that it is given, or stands for something unknown."""
     if node.op != "call_function":
         return False
-    if node.target in _PRINTS:
+    if _prints(node):
         return False
     if is_operator(node.target):
         name = node.target._opname
@@ -191,7 +194,7 @@ def may_fail(node: Node) -> bool:
         if any(part in name for part in _OF_INTEGERS):
             return not any(isinstance(v, torch.Tensor) and v.is_floating_point() for v in _values(node))
         return any(part in name for part in _FAILING) and name not in ("arange", "normal_functional")
-    if getattr(node.target, "__name__", "") in _PURE or node.target in _PRINTS:
+    if getattr(node.target, "__name__", "") in _PURE or _prints(node):
         return False
     inner = _inner(node)
     return not inner or any(may_fail(other) for graph in inner for other in graph.graph.nodes)

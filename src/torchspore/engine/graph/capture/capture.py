@@ -205,7 +205,7 @@ class Capture(Frame):
 
         def body() -> list[torch.Tensor]:
             self.tracer, self.mode = current_trace()
-            provenance.attach(self.tracer)
+            provenance.attach(self.tracer, self.spread is not None)
             stages.began(self)
             with self.open(), watching(self.watch):
                 self._lift_numbers()

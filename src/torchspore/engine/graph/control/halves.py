@@ -53,7 +53,7 @@ def only(module: torch.fx.GraphModule, outputs: list[int], again: bool = False, 
 def without_prints(module: torch.fx.GraphModule, forward: bool) -> torch.fx.GraphModule:
     """Without the prints of the forward part, where that has run before, or of the gradient, where that does not run."""
     for node in list(module.graph.nodes):
-        if node.target is printing.OPERATOR and (marks.BACKWARD not in node.meta) is forward:
+        if node.target in printing.OPERATORS and (marks.BACKWARD not in node.meta) is forward:
             module.graph.erase_node(node)
     return module
 

@@ -34,7 +34,7 @@ def acts(node: Node) -> bool:
         if graphs:
             return any(acts(inner) for graph in graphs for inner in graph.graph.nodes if inner.op == "call_function")
         return getattr(target, "__name__", "") != "getitem"
-    if target is printing.OPERATOR:
+    if target in printing.OPERATORS:
         return True
     if target is torch.ops.torchspore.control.default:
         record = control_flow.RECORDS[node.args[1]]  # type: ignore[index]

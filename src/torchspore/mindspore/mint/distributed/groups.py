@@ -9,6 +9,7 @@ from torchspore.base.text import message, one_of, short
 from torchspore.engine.comm import environment
 from torchspore.engine.comm.environment import ALONE, Place
 from torchspore.mindspore.communication import management
+from torchspore.mindspore.mint.distributed.store import TCPStore
 
 _BACKENDS = ("hccl", "nccl", "mccl")
 _ADDRESS = re.compile(r"tcp://.+:\d+")
@@ -57,10 +58,10 @@ def init_process_group(
     backend: str = "hccl", init_method: str | None = None, timeout: Any = None, world_size: int = -1, rank: int = -1, store: Any = None,
     group_name: str = "", pg_options: Any = None, device_id: Any = None,
 ) -> None:
-    """Makes the group of all processes, which meet at `init_method` ('tcp://host:port') or where the environment says.
+    """Makes the group of all processes, which meet at `init_method` ('tcp://host:port'), at `store` or where the environment says.
 
-    Raises ValueError for a rank that is not among `world_size` processes, a `store`, `pg_options` or a device of its own: `set_device`
-    chooses that.
+    Raises ValueError for a rank that is not among `world_size` processes, `pg_options` or a device of its own: `set_device` chooses that;
+    TypeError for a store that is no TCPStore.
     """
     if backend not in _BACKENDS:
         raise (ValueError if isinstance(backend, str) else TypeError)(message(f"init_process_group({short(backend)})", one_of(_BACKENDS)))
@@ -68,12 +69,21 @@ def init_process_group(
         raise ValueError(message(f"init_process_group(init_method={short(init_method)})", "None or a text such as 'tcp://127.0.0.1:8118'"))
     if timeout is not None and not isinstance(timeout, timedelta):
         raise TypeError(message(f"init_process_group(timeout={short(timeout)})", "None or a timedelta"))
-    for key, value in (("store", store), ("pg_options", pg_options), ("device_id", device_id)):
+    for key, value in (("pg_options", pg_options), ("device_id", device_id)):
         if value is not None:
-            raise ValueError(message(f"init_process_group({key}={short(value)})", "None: a store and options are made here"))
+            raise ValueError(message(f"init_process_group({key}={short(value)})", "None: options are made here"))
     if group_name:
         raise ValueError(message(f"init_process_group(group_name={short(group_name)})", "'': the group has the backend's own name"))
-    management.begin(backend, _place(init_method, world_size, rank), None if timeout is None else timeout.total_seconds())
+    seconds = None if timeout is None else timeout.total_seconds()
+    if store is None:
+        management.begin(backend, _place(init_method, world_size, rank), seconds)
+        return
+    if not isinstance(store, TCPStore):
+        raise TypeError(message(f"init_process_group(store={short(store)})", f"a TCPStore, got {type(store).__name__}"))
+    if init_method is not None:
+        raise ValueError(message(f"init_process_group(init_method={init_method!r}, store=...)", "one of both"))
+    place = _place(f"tcp://{store.host}:{store.port}", world_size, rank)
+    management.begin(backend, place, seconds, store._store)
 
 
 def destroy_process_group(group: str | None = None) -> None:

@@ -1,0 +1,94 @@
+"""Whether another process can still be reached, told without its help: the kernel answers for it, even while Python is busy or stopped."""
+from __future__ import annotations
+
+import contextlib
+import socket
+import threading
+import time
+from collections.abc import Callable
+from typing import Generic, TypeVar
+
+T = TypeVar("T")
+PATIENCE = 2.0
+"""Seconds that a store, or a machine, has to answer."""
+
+
+class Door:
+    """A port that is held and not listened at: the kernel refuses who knocks, which says that the machine and the way there are well."""
+
+    def __init__(self, towards: str) -> None:
+        self._socket: socket.socket | None = None
+        self.address = ("", 0)
+        with contextlib.suppress(OSError):
+            host = _own_address(towards)
+            self._socket = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET, socket.SOCK_STREAM)
+            self._socket.bind((host, 0))
+            self.address = (host, int(self._socket.getsockname()[1]))
+
+    def close(self) -> None:
+        """Gives the port back."""
+        if self._socket is not None:
+            self._socket.close()
+            self._socket = None
+
+
+def _own_address(towards: str) -> str:
+    """The address that this machine has on its way to another one. Raises OSError."""
+    family, kind, _, _, where = socket.getaddrinfo(towards, 9, type=socket.SOCK_DGRAM)[0]
+    with socket.socket(family, kind) as probe:
+        probe.connect(where)                              # sends nothing
+        return str(probe.getsockname()[0])
+
+
+def answers(address: tuple[str, int]) -> bool:
+    """Whether a machine answers at an address; that nobody listens there is an answer."""
+    try:
+        socket.create_connection(address, PATIENCE).close()
+    except (TimeoutError, socket.gaierror):
+        return False
+    except OSError as error:
+        return isinstance(error, ConnectionError)         # refused: the machine is there
+    return True
+
+
+def waited_for(host: str, port: int, seconds: float) -> None:
+    """Waits until somebody listens there: torch would write pages about its own attempts. Raises OSError."""
+    until = time.monotonic() + seconds
+    while True:
+        try:
+            socket.create_connection((host, port), max(0.1, until - time.monotonic())).close()
+            return
+        except OSError:
+            if time.monotonic() > until:
+                raise
+            time.sleep(min(0.1, max(0.0, until - time.monotonic())))
+
+
+class Errand(Generic[T]):
+    """A call in a thread of its own, which may never come back."""
+
+    def __init__(self, call: Callable[[], T]) -> None:
+        self._call, self._over = call, threading.Event()
+        self._value: T | None = None
+        self._error: Exception | None = None
+        threading.Thread(target=self._run, name="torchspore errand", daemon=True).start()
+
+    def _run(self) -> None:
+        try:
+            self._value = self._call()
+        except Exception as error:
+            self._error = error
+        self._over.set()
+
+    @property
+    def is_over(self) -> bool:
+        """Whether it has come back."""
+        return self._over.is_set()
+
+    def result(self, seconds: float = PATIENCE) -> T | None:
+        """What the call gave, None where it has not come back within `seconds`. Raises what it raised."""
+        if not self._over.wait(seconds):
+            return None
+        if self._error is not None:
+            raise self._error
+        return self._value

@@ -1,0 +1,73 @@
+"""`TCPStore`: words that processes leave for each other, and by which `init_process_group(store=...)` lets them meet."""
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+from torchspore.base.text import message, short
+
+
+class TCPStore:
+    """A table of names and values that one process serves at `host_name:port` and the others reach there.
+
+    The process with `is_master` serves it, and waits for `world_size` processes where `wait_for_workers`. `multi_tenant`,
+    `master_listen_fd` and `use_libuv` are reserved. Raises TypeError and ValueError for arguments that do not fit, RuntimeError where the
+    store can't be served or reached within `timeout`.
+    """
+
+    def __init__(
+        self, host_name: str, port: int, world_size: int | None = None, is_master: bool = False,
+        timeout: timedelta = timedelta(seconds=300), wait_for_workers: bool = True, multi_tenant: bool = False,
+        master_listen_fd: int | None = None, use_libuv: bool = True,
+    ) -> None:
+        _check("host_name", host_name, str)
+        _check("port", port, int)
+        _check("world_size", world_size, (int, type(None)))
+        _check("is_master", is_master, bool)
+        _check("timeout", timeout, timedelta)
+        _check("wait_for_workers", wait_for_workers, bool)
+        for name, value, usual in (
+            ("multi_tenant", multi_tenant, False), ("master_listen_fd", master_listen_fd, None), ("use_libuv", use_libuv, True),
+        ):
+            if value != usual:
+                raise ValueError(message(f"TCPStore({name}={short(value)})", f"{usual}: it is reserved"))
+        if not 0 <= port <= 65535:
+            raise ValueError(message(f"TCPStore(port={port})", "a port from 0 to 65535"))
+        size = 1 if world_size is None else world_size
+        if size < 1:
+            raise ValueError(message(f"TCPStore(world_size={size})", "at least 1"))
+        from torchspore.engine.comm import meeting
+
+        self._store = meeting.opened(host_name, port, size, is_master, timeout.total_seconds(), wait_for_workers)
+        self.host, self.port = host_name, int(self._store.port)
+
+    def add(self, key: str, amount: int) -> int:
+        """Adds to the number under `key`, which begins at 0, and gives the sum."""
+        _check("key", key, str, "add")
+        _check("amount", amount, int, "add")
+        return int(self._store.add(key, amount))
+
+    def set(self, key: str, value: str | bytes) -> None:
+        """Puts a value under `key`."""
+        _check("key", key, str, "set")
+        _check("value", value, (str, bytes), "set")
+        self._store.set(key, value)
+
+    def get(self, key: str) -> bytes:
+        """The value under `key`, which is waited for. Raises RuntimeError where none comes within the store's time-out."""
+        _check("key", key, str, "get")
+        found: bytes = self._store.get(key)
+        return found
+
+    def delete_key(self, key: str) -> bool:
+        """Takes a value away; gives whether there was one."""
+        _check("key", key, str, "delete_key")
+        return bool(self._store.delete_key(key))
+
+
+def _check(name: str, value: Any, kind: Any, method: str = "") -> None:
+    kinds = kind if isinstance(kind, tuple) else (kind,)
+    if not isinstance(value, kind) or (isinstance(value, bool) and bool not in kinds):
+        expected = " or ".join("None" if one is type(None) else one.__name__ for one in kinds)
+        call = f"TCPStore.{method}" if method else "TCPStore"
+        raise TypeError(message(f"{call}({name}={short(value)})", f"{expected}, got {type(value).__name__}"))

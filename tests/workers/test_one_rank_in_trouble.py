@@ -1,0 +1,103 @@
+"""One rank has no memory, no disk, no hurry, or another graph: what it says, and what the others say."""
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import full_disk
+import mindspore as ms
+import numpy as np
+import pytest
+from mindspore import Tensor, communication, nn, ops
+
+HERE = Path(__file__).name
+
+
+def _begin(mode: int = 1) -> int:
+    from torchspore.engine.comm import watch
+
+    watch.LATE, watch.AGAIN = 0.3, 0.1
+    ms.set_context(mode=mode)
+    communication.init()
+    return communication.get_rank()
+
+
+class Tiled(nn.Cell):
+    """Asks for as much memory as it is told to, between two exchanges."""
+
+    def construct(self, x: Any, count: int) -> Any:
+        return ops.AllReduce()(ops.tile(ops.AllReduce()(x), (count,)).sum())
+
+
+def _without_memory(mode: int) -> Any:
+    ms.set_context(max_device_memory="0.5GB")
+    rank = _begin(mode)
+    for step in range(2):
+        Tiled()(Tensor(np.ones(2, np.float32)), 1 << 30 if (rank, step) == (1, 1) else 1)
+
+
+@pytest.mark.slow                                                    # the allocator that counts is compiled first
+@pytest.mark.parametrize("mode", [0, 1])
+def test_a_rank_without_memory(workers: Any, mode: int) -> None:
+    first, second = workers.ended(2, _without_memory, mode, seconds=30)
+    assert second.error == "OutOfMemory" and re.search(rf"{HERE}:\d+: .*out of memory: 8.0 GiB more were asked for", second.text), second
+    assert first.error == "CommunicationError" and "rank 1" in first.text, first
+
+
+def _without_disk(folder: str, whole: bool) -> Any:
+    rank = _begin()
+    ms.set_auto_parallel_context(
+        parallel_mode="data_parallel", enable_parallel_optimizer=True, parallel_optimizer_config={"parallel_optimizer_threshold": 0},
+    )
+    net = nn.Dense(64, 64)
+    step = nn.TrainOneStepCell(nn.WithLossCell(net, nn.MSELoss()), nn.Adam(net.trainable_params())).set_train()
+    x = Tensor(np.ones((2, 64), np.float32))
+    step(x, x)
+    path = Path(folder) / ("all.ckpt" if whole else f"part_{rank}.ckpt")
+    ms.save_checkpoint(step, str(path), integrated_save=whole)
+    before = path.read_bytes()
+    step(x, x)
+    with full_disk.takes(10_000), pytest.raises(OSError, match=path.name):
+        ms.save_checkpoint(step, str(path), integrated_save=whole)
+    return path.read_bytes() == before, len(ms.load_checkpoint(str(path))), float(step(x, x).asnumpy()) > 0
+
+
+@pytest.mark.parametrize("whole", [True, False])
+def test_a_full_disk_leaves_the_old_checkpoint(workers: Any, tmp_path: Path, whole: bool) -> None:
+    found = workers(2, _without_disk, str(tmp_path), whole)
+    assert found == [(True, found[0][1], True)] * 2 and found[0][1] > 5
+    assert sorted(one.name for one in tmp_path.iterdir()) == (["all.ckpt"] if whole else ["part_0.ckpt", "part_1.ckpt"])
+
+
+def _slow() -> Any:
+    import time
+
+    if _begin() == 1:
+        time.sleep(1.5)
+    return ops.AllReduce()(Tensor([1.0])).asnumpy().tolist()
+
+
+def test_a_slow_rank_is_waited_for(workers: Any) -> None:
+    assert workers(2, _slow) == [[2.0], [2.0]]
+
+
+class Exchanging(nn.Cell):
+    """Two exchanges, in an order that depends on the rank."""
+
+    def construct(self, x: Any) -> Any:
+        if communication.get_rank() == 0:
+            return ops.AllGather()(ops.AllReduce()(x))
+        return ops.AllReduce()(ops.AllGather()(x))
+
+
+def _other_graph() -> None:
+    _begin(0)
+    Exchanging()(Tensor(np.ones(4, np.float32)))
+
+
+def test_graphs_that_exchange_in_another_order_are_named(workers: Any) -> None:
+    first, second = workers.ended(2, _other_graph, seconds=30)
+    assert first.error == second.error == "CommunicationError", (first, second)
+    assert "rank 0 waits in AllReduce(sum) of float32[4] over world" in first.text and "rank 1 is in AllGather of float32[4]" in first.text
+    assert "rank 1 waits in AllGather of float32[4] over world" in second.text and f"{HERE}:" in second.text, second

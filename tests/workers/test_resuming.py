@@ -1,0 +1,149 @@
+"""A job goes on from its checkpoint: with equal bits after a rank was killed, with equal numbers on fewer ranks."""
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import mindspore as ms
+import numpy as np
+import pytest
+
+STEPS = 6
+ADAM = [
+    "beta1_power", "beta2_power", "down", "global_step", "learning_rate", "moment1.down", "moment1.up", "moment2.down", "moment2.up", "up",
+]
+
+
+def begun(mode: str, cuts: int = 2, **options: Any) -> Any:
+    """A step of a net of two products with Adam, whose weights and state are cut among all ranks, and its batches."""
+    from mindspore import Tensor, nn, ops
+    from mindspore.communication import get_group_size, get_rank, init
+    from mindspore.ops import operations as P
+
+    init()
+    ms.set_context(mode=ms.GRAPH_MODE)
+    is_split = mode == "semi_auto_parallel"
+    if get_group_size() > 1:
+        ms.set_auto_parallel_context(
+            parallel_mode=mode, dataset_strategy="full_batch" if is_split else "data_parallel", gradients_mean=not is_split,
+            enable_parallel_optimizer=True, parallel_optimizer_config={"parallel_optimizer_threshold": 0}, **options,
+        )
+
+    class Net(nn.Cell):
+        def __init__(self) -> None:
+            super().__init__()
+            self.up = ms.Parameter(Tensor(np.random.RandomState(1).randn(16, 32).astype(np.float32) * 0.1), name="up")
+            self.down = ms.Parameter(Tensor(np.random.RandomState(2).randn(32, 8).astype(np.float32) * 0.1), name="down")
+            self.first, self.second = P.MatMul(), P.MatMul()
+            if is_split and get_group_size() > 1:
+                rows = get_group_size() // cuts
+                self.first.shard(((rows, 1), (1, cuts)))
+                self.second.shard(((rows, cuts), (cuts, 1)))
+
+        def construct(self, x: Any) -> Any:
+            return self.second(ops.relu(self.first(x, self.up)), self.down)
+
+    net = Net()
+    step = nn.TrainOneStepCell(nn.WithLossCell(net, nn.MSELoss()), nn.Adam(net.trainable_params(), 0.01)).set_train()
+    rank, size, random = get_rank(), get_group_size(), np.random.RandomState(7)
+    whole = [random.rand(8, 16).astype(np.float32) for _ in range(STEPS)]
+    parts = whole if is_split else [x[rank * 8 // size:(rank + 1) * 8 // size] for x in whole]
+    return step, [(Tensor(x), Tensor(x[:, :8] * 2)) for x in parts], rank
+
+
+def values(step: Any, folder: str) -> dict[str, np.ndarray]:
+    """The whole values of all Parameters, through a file."""
+    from mindspore.communication import get_rank
+
+    path = f"{folder}/final_{get_rank()}.ckpt"
+    ms.save_checkpoint(step, path)
+    return {name: value.asnumpy() for name, value in ms.load_checkpoint(path).items()}
+
+
+def _trained(mode: str, folder: str, killed_at: int) -> Any:
+    """Trains from the last checkpoint on; rank 1 is killed in a step."""
+    import signal
+
+    step, batches, rank = begun(mode)
+    path, first = Path(folder) / "last.ckpt", 0
+    if path.exists():
+        loaded = ms.load_checkpoint(str(path))
+        first = int(loaded.pop("step"))
+        assert ms.load_param_into_net(step, loaded, strict_load=True)[0] == []
+    for at in range(first, STEPS):
+        if at == killed_at and rank == 1:
+            os.kill(os.getpid(), signal.SIGKILL)
+        step(*batches[at])
+        if at % 2 == 1:
+            ms.save_checkpoint(step, str(path), append_dict={"step": at + 1})
+    return first, values(step, folder)
+
+
+@pytest.mark.parametrize("mode", [pytest.param("data_parallel", marks=pytest.mark.slow), "semi_auto_parallel"])
+def test_a_job_that_was_killed_ends_with_the_bits_of_one_that_was_not(workers: Any, tmp_path: Path, mode: str) -> None:
+    folders = [tmp_path / name for name in ("whole", "killed")]
+    for folder in folders:
+        folder.mkdir()
+    wanted = workers(4, _trained, mode, str(folders[0]), -1)
+    ended = workers.ended(4, _trained, mode, str(folders[1]), 3, seconds=30)
+    assert [one.code for one in ended] == [0, -9, 0, 0]
+    for rank in (0, 2, 3):
+        assert ended[rank].error == "CommunicationError" and "when rank 1 is gone" in ended[rank].text, ended[rank]
+    for (first, found), (_, one) in zip(workers(4, _trained, mode, str(folders[1]), -1), wanted, strict=True):
+        assert first == 2 and sorted(found) == sorted(one) == ADAM
+        assert all(np.array_equal(found[name], one[name]) for name in one)
+
+
+def _saved(folder: str, cuts: int) -> Any:
+    """Trains half of the steps, and saves: whole, and each rank its part."""
+    step, batches, rank = begun("semi_auto_parallel", cuts, strategy_ckpt_config={
+        "save_file": f"{folder}/from.ckpt", "only_trainable_params": False,
+    })
+    for batch in batches[:STEPS // 2]:
+        step(*batch)
+    own = Path(folder) / "from" / f"rank_{rank}"
+    own.mkdir(parents=True)
+    ms.save_checkpoint(step, str(own / "part.ckpt"), integrated_save=False)
+    ms.save_checkpoint(step, f"{folder}/whole_{rank}.ckpt")
+    return {name: tuple(value.shape) for name, value in ms.load_checkpoint(str(own / "part.ckpt")).items()}
+
+
+def _compiled(folder: str, cuts: int) -> None:
+    """Compiles the step for as many ranks as there are, which leaves a strategy file."""
+    step, batches, _ = begun("semi_auto_parallel", cuts, strategy_ckpt_config={
+        "save_file": f"{folder}/to.ckpt", "only_trainable_params": False,
+    })
+    step.compile(*batches[0])
+
+
+def _resumed(folder: str, cuts: int, way: str) -> Any:
+    """Goes on with the other half, from a whole file or from parts."""
+    step, batches, rank = begun("semi_auto_parallel", cuts)
+    if way == "whole":
+        ms.load_checkpoint(f"{folder}/whole_0.ckpt", step, strict_load=True)
+    elif way == "parts":
+        step.compile(*batches[0])
+        ms.load_checkpoint(f"{folder}/to/rank_{rank}/part{rank}.ckpt", step, strict_load=True)
+    else:
+        files = [f"{folder}/from/rank_{rank}/part.ckpt" for rank in range(8)]
+        ms.load_distributed_checkpoint(step, files, train_strategy_filename=f"{folder}/from.ckpt", strict_load=True)
+    for batch in batches[STEPS // 2:]:
+        step(*batch)
+    Path(folder, way).mkdir(exist_ok=True)
+    return values(step, f"{folder}/{way}")
+
+
+@pytest.mark.slow
+def test_a_job_of_eight_ranks_goes_on_with_four_and_with_one(workers: Any, tmp_path: Path) -> None:
+    folder = str(tmp_path)
+    shapes = workers(8, _saved, folder, 4, seconds=120.0)[0]
+    assert shapes["up"] == (8, 8) and shapes["moment1.down"] == (4, 8), shapes      # 4 cuts of the strategy, 2 of the optimizer
+    workers(4, _compiled, folder, 2)
+    ms.transform_checkpoints(f"{folder}/from", f"{folder}/to", "part", f"{folder}/from.ckpt", f"{folder}/to.ckpt")
+    (wanted,) = workers(1, _trained, "semi_auto_parallel", folder, -1)
+    for ranks, way in ((4, "whole"), (4, "parts"), (1, "whole"), (1, "distributed")):
+        for found in workers(ranks, _resumed, folder, 2, way):
+            assert sorted(found) == ADAM
+            for name, one in wanted[1].items():
+                assert np.abs(found[name] - one).max() <= 1e-6 * max(1.0, np.abs(one).max()), (ranks, way, name)
