@@ -21,6 +21,8 @@ from torchspore.engine.graph.fx.aliasing import owners
 from torchspore.engine.private import is_operator
 from torchspore.engine.shard.local_graph import Placed
 from torchspore.engine.shard.mesh import Mesh
+from torchspore.engine.shard.pipelines import cutting
+from torchspore.engine.shard.pipelines.assigning import ALL, stage_of
 from torchspore.engine.shard.redistribution import CUT
 
 _MARKS = {"laid": "redistribution", "mirror": "Parameter", "mirrored": "mean", "detach": "detach", "clone": "clone"}
@@ -64,6 +66,8 @@ class Row:
     is_mark: bool = False
     """Says how a value lies, and computes nothing."""
     is_result: bool = False
+    stages: set[int] = field(default_factory=set)
+    """The stages of a pipeline that run it; empty where all do."""
 
     @property
     def bytes(self) -> int:
@@ -74,6 +78,11 @@ class Row:
     def is_seen(self) -> bool:
         """Whether it computes or sends something."""
         return bool(self.exchanges) or not self.is_mark
+
+    @property
+    def stage(self) -> str:
+        """The stages for people."""
+        return ", ".join(map(str, sorted(self.stages))) or "all"
 
     def sends(self) -> str:
         """The exchanges for people: equal ones counted."""
@@ -130,6 +139,7 @@ def _add(row: Row, placed: Placed, mesh: Mesh, machine: Machine) -> None:
     row.exchanges += [Exchange(step.kind, mesh.product(step.axes), step.sent) for step in sends]
     row.sending += sum(machine.latency + step.sent / machine.bandwidth for step in sends)
     row.computing += sum(_computing(node, machine) for node in placed.made)
+    row.stages.update({stage_of(node) for node in placed.made} - {ALL})
     row.has_rule = row.has_rule and placed.has_rule
     row.split = "; ".join(layout.told(mesh) for layout in placed.layouts) or row.split
     row.axes.update(*(layout.axes | set(layout.terms) for layout in placed.layouts))
@@ -167,13 +177,22 @@ def _computing(node: Node, machine: Machine) -> float:
     return max(flops.of(node.target._schema.name, shapes, lambda: given) / machine.operations, moved / machine.memory)
 
 
-def memory(split: Any) -> Memory:
-    """What one device holds: inputs for the whole step, other values from where they are made to where they are last used."""
+def memory(split: Any, stage: int | None = None) -> Memory:
+    """What one device holds: inputs for the whole step, other values from where they are made to where they are last used.
+
+    In a pipeline it is a device of the `stage`, or of the one that holds most.
+    """
+    if split.pipeline is not None and stage is None:
+        return max((memory(split, one) for one in range(split.pipeline.stages)), key=lambda held: held.total)
     module = split.local.module
     kept = {"parameters": 0, "states": 0, "inputs": 0}
     names = split.spread.parameters
+    if stage is not None:
+        module = cutting.of_stage(module, stage, split.pipeline.stages)
     for node, item in zip((n for n in module.graph.nodes if n.op == "placeholder"), split.lifted):
         name = str(getattr(item, "name", "")) if item is not None else ""
+        if stage is not None and split.spread.homes.get(name, stage) != stage:
+            continue
         kind = "inputs" if name not in names else "states" if is_state(name, names) else "parameters"
         kept[kind] += _bytes(node)
     return Memory(**kept, **peak(module))
@@ -237,15 +256,17 @@ def totals(split: Any, found: list[Row], machine: Machine) -> Totals:
 def text(split: Any, machine: Machine) -> Iterator[str]:
     """The plan as lines: a table of operators that are cut or send something, sums, the memory of one device."""
     found = rows(split, machine)
-    mesh = split.local.mesh
-    yield f"{mesh.count} devices, a grid of {' x '.join(map(str, mesh.sizes))}"
+    yield about(split)
     yield ""
-    heads = ("operator", "split", "exchanges", "bytes received", "exchange us", "compute us", "line")
-    table = [
+    heads: tuple[str, ...] = ("operator", "split", "exchanges", "bytes received", "exchange us", "compute us", "line")
+    table: list[tuple[str, ...]] = [
         (row.operator + ("" if row.has_rule else " (whole)"), row.split, row.sends(), f"{row.bytes:,}",
          f"{row.sending * 1e6:.1f}", f"{row.computing * 1e6:.1f}", row.line)
         for row in found if row.is_seen
     ]
+    if split.pipeline is not None:
+        heads = ("stage", *heads)
+        table = [(row.stage, *line) for row, line in zip((row for row in found if row.is_seen), table)]
     widths = [min(48, max(len(line[at]) for line in (heads, *table))) for at in range(len(heads))]
     for line in (heads, *table):
         yield "  ".join(cell[:48].ljust(width) for cell, width in zip(line, widths)).rstrip()
@@ -254,10 +275,37 @@ def text(split: Any, machine: Machine) -> Iterator[str]:
     beside = f"beside {total.computing * 1e3:.3f} ms of computing, one after the other"
     yield f"a step receives {total.bytes:,} bytes on each device: {total.sending * 1e3:.3f} ms, {beside}"
     yield f"at {machine.told()}{total.joined}"
-    held = memory(split)
+    if split.pipeline is None:
+        yield f"memory of a device: {_told(memory(split))}"
+    else:
+        yield from _of_stages(split, found, machine)
+
+
+def about(split: Any) -> str:
+    """The devices and their grid."""
+    mesh = split.local.mesh
+    stages, grid = split.spread.stages, " x ".join(map(str, mesh.sizes))
+    return f"{mesh.count} devices, a grid of {grid}" if stages == 1 else f"{stages} stages of {mesh.count} devices each, a grid of {grid}"
+
+
+def _of_stages(split: Any, found: list[Row], machine: Machine) -> Iterator[str]:
+    """What each stage of a pipeline takes, and what passes between them."""
+    pipeline = split.pipeline
+    passing = machine.sending(pipeline.sent, len(pipeline.transfers)) * 1e3
+    values = f"{len(pipeline.transfers)} values of {pipeline.sent:,} bytes pass between stages"
+    yield f"{values}: {passing:.3f} ms if nothing is computed meanwhile"
+    for stage in range(pipeline.stages):
+        own = [row for row in found if row.stages == {stage}]
+        computing, sending = sum(row.computing for row in own), sum(row.sending for row in own)
+        yield f"stage {stage}: computes {computing * 1e3:.3f} ms, exchanges {sending * 1e3:.3f} ms; holds {_told(memory(split, stage))}"
+    if pipeline.schedule is not None:
+        yield f"stages wait {pipeline.schedule.idle:.0%} of a step if all parts take equally long"
+
+
+def _told(held: Memory) -> str:
     kinds = f"parameters {held.parameters:,}, state of optimizers {held.states:,}, inputs {held.inputs:,}"
     others = f"gradients {held.gradients:,}, activations {held.activations:,}, optimizer's work {held.work:,}"
-    yield f"memory of a device: {held.total:,} bytes: {kinds}; at the peak {others}"
+    return f"{held.total:,} bytes: {kinds}; at the peak {others}"
 
 
 def answer(split: Any, request: Request) -> None:

@@ -32,7 +32,7 @@ def data(split: Any, machine: Machine) -> dict[str, Any]:
     seen = {at: row for at, row in enumerate(found) if row.is_seen}
     left = len(seen) - MOST
     return {
-        "about": f"{mesh.count} devices, a grid of {' x '.join(map(str, mesh.sizes))}", "devices": mesh.count, "sizes": list(mesh.sizes),
+        "about": planning.about(split), "devices": split.spread.count * split.spread.stages, "sizes": list(mesh.sizes),
         "notes": [f"{left:,} of {len(seen):,} operators are left out of this page, the last ones."] if left > 0 else [],
         "speeds": f"at {machine.told()}, one after the other{total.joined}",
         "received": total.bytes, "sending": total.sending * 1e6, "computing": total.computing * 1e6,
@@ -52,6 +52,7 @@ def _row(at: int, row: Row, found: list[Row]) -> dict[str, Any]:
     return {
         "id": f"r{at}", "operator": row.operator, "split": row.split, "axes": sorted(row.axes), "partial": row.is_partial, "line": row.line,
         "whole": not row.has_rule, "gradient": row.is_gradient, "scope": row.scope, "sends": row.sends(), "exchanges": sent,
+        "stage": row.stage if row.stages else "",
         "bytes": row.bytes, "sending": row.sending * 1e6, "computing": row.computing * 1e6, "reads": reads,
         "parameters": list(dict.fromkeys(row.parameters + through)),
     }

@@ -130,6 +130,7 @@ function tellOf(row) {
   details.appendChild(element("h3", "", row.operator));
   const list = details.appendChild(element("dl"));
   const say = (name, value) => { if (value) list.append(element("dt", "", name), element("dd", "", value)); };
+  say("stage", row.stage);
   say("split", row.split);
   say("cut", kindOf(row) + (row.partial ? ", terms of a sum" : ""));
   say("exchanges", row.exchanges.map((one) => `${one.kind} over ${one.devices}: ${bytes(one.bytes)}`).join("\n"));
@@ -154,6 +155,7 @@ const operators = section("Operators", true), search = operators.appendChild(ele
 search.placeholder = "an operator, split, exchange or line";
 const listed = table(operators, [
   ["operator", "operator", (name, row) => { const cell = element("span"); cell.append(chip(colourOf(row)), name + (row.whole ? " (whole)" : "")); return cell; }],
+  ...(data.rows.some((row) => row.stage) ? [["stage", "stage", null, "name"]] : []),
   ["split", "split", null, "name"], ["sends", "exchanges"], ["bytes", "received", (size) => (size ? bytes(size) : ""), "number"],
   ["sending", "exchange time", (us) => (us ? time(us) : ""), "number"], ["computing", "compute time", (us) => (us ? time(us) : ""), "number"], ["line", "line", null, "name"],
 ], data.rows, 400);
