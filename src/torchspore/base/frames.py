@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import sysconfig
+import warnings
 from pathlib import Path
 
 _PACKAGE = str(Path(__file__).resolve().parents[1]) + "/"
@@ -69,3 +70,9 @@ def near(where: str) -> str:
         return where
     shorter = os.path.relpath(path)
     return f"{path if shorter.startswith('..') else shorter}:{line}"
+
+
+def warn(text: str, otherwise: str = "<unknown>") -> None:
+    """Warns at the user's line, or at a file that is called `otherwise` where no user's function runs."""
+    file, line, _ = user_frame() or (otherwise, 1, "")
+    warnings.warn_explicit(text, UserWarning, file, line)

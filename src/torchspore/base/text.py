@@ -55,3 +55,14 @@ def first_sentence(text: str) -> str:
     """Gives the first sentence of a text, with its period."""
     head, stop, _ = text.partition(". ")
     return head + "." if stop else text
+
+
+_UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
+
+
+def in_bytes(count: int) -> str:
+    """A number of bytes for people."""
+    value, unit = float(count), 0
+    while value >= 1024 and unit < len(_UNITS) - 1:
+        value, unit = value / 1024, unit + 1
+    return f"{value:.1f} {_UNITS[unit]}" if unit else f"{count} B"

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from torchspore.base import once
-from torchspore.base.frames import user_frame
+from torchspore.base.frames import warn
 from torchspore.base.suggest import closest
 from torchspore.base.text import called, with_hint
 from torchspore.context.kinds import JsonFile, Members, Wrong
@@ -156,8 +155,7 @@ def _not_settable(option: Option, call: str) -> OptionValueError:
 def _tell(text: str) -> None:
     """Warns at the user's line, once."""
     if once.first_time(("member of a file", text)):
-        file, line, _ = user_frame() or ("<unknown>", 1, "")
-        warnings.warn_explicit(text, UserWarning, file, line)
+        warn(text)
 
 
 def _unknown_member(option: Option, name: object, call: str) -> TorchsporeError:

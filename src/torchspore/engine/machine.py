@@ -10,6 +10,7 @@ from typing import Any
 import torch
 
 from torchspore.base import cores
+from torchspore.base.text import in_bytes
 from torchspore.base.versions import installed
 from torchspore.engine import device
 from torchspore.engine.hardware import devices
@@ -29,7 +30,7 @@ def facts() -> dict[str, dict[str, Any]]:
         "versions": versions(),
         "machine": {
             "system": platform.platform(), "processor": processor(), "cores": os.cpu_count(), "usable cores": cores.usable(),
-            "threads of torch": torch.get_num_threads(), "memory": _gib(_total_memory()),
+            "threads of torch": torch.get_num_threads(), "memory": _shown(_total_memory()),
         },
         "devices": {"CPU": f"{os.cpu_count()} cores", **_accelerators()},
         "environment": environment(),
@@ -91,7 +92,7 @@ def _accelerators() -> dict[str, str]:
     for target in ("GPU", "Ascend"):
         for index in range(device.count(target)):
             memory = getattr(devices.properties(target, index), "total_memory", 0)
-            found[f"{target} {index}"] = f"{devices.name(target, index)}, {_gib(int(memory))}"
+            found[f"{target} {index}"] = f"{devices.name(target, index)}, {_shown(int(memory))}"
     return found or {"GPU, Ascend": "none"}
 
 
@@ -102,5 +103,5 @@ def _total_memory() -> int:
         return 0
 
 
-def _gib(count: int) -> str:
-    return f"{count / 2**30:.1f} GiB" if count else "unknown"
+def _shown(count: int) -> str:
+    return in_bytes(count) if count else "unknown"

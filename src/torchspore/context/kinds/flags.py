@@ -1,12 +1,10 @@
 """A text of flags: what stands in it, and a warning for each flag that means nothing. No text of flags is an error."""
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any
 
-from torchspore.base import text
-from torchspore.base.frames import user_frame
+from torchspore.base import frames, text
 from torchspore.base.suggest import closest
 from torchspore.context.kinds.files import read_json
 from torchspore.context.kinds.plain import Kind, Wrong
@@ -122,6 +120,5 @@ def _of_file(path: str) -> Iterator[tuple[str, str]]:
 
 def warn(what: str, hint: str | None) -> None:
     """Warns at the user's line."""
-    file, line, _ = user_frame() or ("graph_kernel_flags", 1, "")
     told = f"graph_kernel_flags: {what}"
-    warnings.warn_explicit(told if hint is None else text.with_hint(told, hint), UserWarning, file, line)
+    frames.warn(told if hint is None else text.with_hint(told, hint), "graph_kernel_flags")

@@ -159,17 +159,21 @@ class _AllToAll(torch.autograd.Function):
         return _AllToAll.apply(tangents[0], ctx.received, ctx.sent, ctx.group)
 
 
-class _Broadcast(torch.autograd.Function):
+class _Rooted(torch.autograd.Function):
+    """An exchange with one process that sends to all or takes from all."""
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: torch.Tensor) -> None:
+        _, ctx.root, ctx.group = inputs
+
+
+class _Broadcast(_Rooted):
     @staticmethod
     def forward(x: torch.Tensor, root: int, group: Group) -> torch.Tensor:
         if x.dtype in UNKNOWN_TO_GLOO and x.device.type == "cpu":
             raw = x.contiguous().reshape(-1).view(torch.uint8)
             return waited(operators.broadcast(raw, root, group.key)).view(x.dtype).reshape(x.shape)
         return waited(operators.broadcast(x.contiguous(), root, group.key))
-
-    @staticmethod
-    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: torch.Tensor) -> None:
-        _, ctx.root, ctx.group = inputs
 
     @staticmethod
     def backward(ctx: Any, *gradients: torch.Tensor) -> tuple[Any, ...]:
@@ -180,28 +184,20 @@ class _Broadcast(torch.autograd.Function):
         return _Broadcast.apply(tangents[0], ctx.root, ctx.group)
 
 
-class _Scatter(torch.autograd.Function):
+class _Scatter(_Rooted):
     @staticmethod
     def forward(x: torch.Tensor, root: int, group: Group) -> torch.Tensor:
         return operators.scatter(x, root, group.key)
-
-    @staticmethod
-    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: torch.Tensor) -> None:
-        _, ctx.root, ctx.group = inputs
 
     @staticmethod
     def backward(ctx: Any, *gradients: torch.Tensor) -> tuple[Any, ...]:
         return gather(gradients[0], ctx.root, ctx.group), None, None
 
 
-class _Gather(torch.autograd.Function):
+class _Gather(_Rooted):
     @staticmethod
     def forward(x: torch.Tensor, root: int, group: Group) -> torch.Tensor:
         return operators.gather(x, root, group.key)
-
-    @staticmethod
-    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: torch.Tensor) -> None:
-        _, ctx.root, ctx.group = inputs
 
     @staticmethod
     def backward(ctx: Any, *gradients: torch.Tensor) -> tuple[Any, ...]:

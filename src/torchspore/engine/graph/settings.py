@@ -15,6 +15,7 @@ from typing import Any
 from torchspore.context.store import DEFAULT, STORE
 from torchspore.engine import counters
 from torchspore.engine.memory import offload
+from torchspore.engine.parallel.setting import SPLIT
 
 Names = tuple[str, ...]
 _IN = "graph_kernel_flags."
@@ -236,12 +237,9 @@ def _steps() -> dict[str, Any]:
         "offloads": offload.in_graphs(), "offloads_state": offload.moves_state_in_graphs(),
         "order": "" if STORE.source("exec_order")[0] == DEFAULT else STORE.get("exec_order"), "lanes": STORE.get("inter_op_parallel_num"),
         "generates": {"1": True, "0": False}.get(str(STORE.get("jit_compile"))), "kernels": flags(), "tuning": tuning(),
-        "is_split": STORE.get("auto_parallel.parallel_mode") in SPLIT_MODES and _several(),
+        "is_split": STORE.get("auto_parallel.parallel_mode") in SPLIT and _several(),
         "parallel": () if STORE.get("auto_parallel.parallel_mode") == "stand_alone" else STORE.frozen("auto_parallel"),
     }
-
-
-SPLIT_MODES = ("semi_auto_parallel", "auto_parallel")
 
 
 def _several() -> bool:

@@ -6,14 +6,13 @@ named. Plans are kept by shape: a search for the fastest is made once.
 from __future__ import annotations
 
 import threading
-import warnings
 from typing import Any
 
 import torch
 import torch.nn.functional as F
 
 from torchspore.base import once
-from torchspore.base.frames import user_frame
+from torchspore.base.frames import warn
 from torchspore.base.text import one_of
 from torchspore.context import effects
 from torchspore.context.effects import Outcome
@@ -298,8 +297,7 @@ def _tell_unordered(side: Direction, name: str) -> None:
     if once.first_time(("unordered", side.option, name)):
         text = f"{side.option}={name!r} adds in any order: another run may give other bits, whatever deterministic='ON' says"
         effects.note("deterministic", text)
-        file, line, _ = user_frame() or ("<unknown>", 1, "")
-        warnings.warn_explicit(f"{text}.\n\nhint: write {side.option}={side.half!r}.", UserWarning, file, line)
+        warn(f"{text}.\n\nhint: write {side.option}={side.half!r}.")
 
 
 def _table() -> str:

@@ -9,6 +9,7 @@ from typing import Any
 import torch
 
 from torchspore.base.frames import near, user_frame
+from torchspore.base.text import in_bytes
 from torchspore.engine import private
 from torchspore.engine.dtypes import FROM_TORCH
 from torchspore.engine.front import FRONT
@@ -22,15 +23,6 @@ _DTYPES = (
     torch.complex64, torch.complex128, torch.bool, None, None, None, torch.bfloat16,
 )
 """By c10's numbers."""
-_UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
-
-
-def size(count: int) -> str:
-    """A number of bytes for people."""
-    value, unit = float(count), 0
-    while value >= 1024 and unit < len(_UNITS) - 1:
-        value, unit = value / 1024, unit + 1
-    return f"{value:.1f} {_UNITS[unit]}" if unit else f"{count} B"
 
 
 def born(parameter: TensorBase) -> None:
@@ -127,9 +119,9 @@ def listed(blocks: Iterable[Block], names: dict[int, str]) -> list[str]:
     shown, rest = ordered[:_SHOWN], ordered[_SHOWN:]
     if len(rest) == 1:
         shown, rest = ordered[: _SHOWN + 1], []
-    lines = [(size(held), f"{count} x {label}" if count > 1 else label) for label, (held, count) in shown]
+    lines = [(in_bytes(held), f"{count} x {label}" if count > 1 else label) for label, (held, count) in shown]
     if rest:
-        lines.append((size(sum(held for _, (held, _) in rest)), f"{sum(count for _, (_, count) in rest)} smaller ones"))
+        lines.append((in_bytes(sum(held for _, (held, _) in rest)), f"{sum(count for _, (_, count) in rest)} smaller ones"))
     width = max((len(held) for held, _ in lines), default=0)
     return [f"  {held:>{width}}  {label}" for held, label in lines]
 

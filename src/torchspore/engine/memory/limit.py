@@ -10,7 +10,7 @@ from typing import Any
 import torch
 
 from torchspore.base.frames import near, user_line
-from torchspore.base.text import with_hint
+from torchspore.base.text import in_bytes, with_hint
 from torchspore.context import effects
 from torchspore.context.effects import Outcome
 from torchspore.context.options import OPTIONS
@@ -71,8 +71,8 @@ def _on_cpu(name: str | None) -> Outcome:
     size = min(int(_gigabytes(name) * GIB), _MOST)
     counter.limit(size, _written(name))
     early = holders.uncounted()
-    without = f"; the {holders.size(early)} of Tensors that were made before are not counted" if early else ""
-    return Outcome.applied(f"Tensors on the CPU may take {holders.size(size)} from here on, and what goes beyond is an error{without}")
+    without = f"; the {in_bytes(early)} of Tensors that were made before are not counted" if early else ""
+    return Outcome.applied(f"Tensors on the CPU may take {in_bytes(size)} from here on, and what goes beyond is an error{without}")
 
 
 def counting() -> bool:
@@ -111,7 +111,7 @@ def _on_accelerator(target: str, name: str | None) -> Outcome:
     private.when_initialized(module, act)
     if name is None:
         return Outcome.applied("as much as the device has")
-    return Outcome.applied(f"torch takes at most {holders.size(int(_gigabytes(name) * GIB))} of the device's memory, or all that it has")
+    return Outcome.applied(f"torch takes at most {in_bytes(int(_gigabytes(name) * GIB))} of the device's memory, or all that it has")
 
 
 def grow_by(wanted: float) -> Outcome:
@@ -127,7 +127,7 @@ def grow_by(wanted: float) -> Outcome:
         _set_step(target, step)
     except (RuntimeError, ValueError) as error:        # another setting of the program's does not go with it, or torch is too old
         return Outcome.refused(str(error).partition("\n")[0].rstrip("."))
-    return Outcome.applied(f"torch takes the device's memory in steps of {holders.size(step << 20)}")
+    return Outcome.applied(f"torch takes the device's memory in steps of {in_bytes(step << 20)}")
 
 
 def _set_step(target: str, megabytes: int) -> None:
@@ -200,7 +200,7 @@ def sentence(cause: BaseException, names_operator: bool = False) -> str | None:
     names = holders.settle()
     counter.tidy()                                # for what the program tries next
     by = holders.called(found.operator) if names_operator else ""
-    asked = f"{holders.size(found.asked)} more were asked for" + (f" by {by}" if by else "")
+    asked = f"{in_bytes(found.asked)} more were asked for" + (f" by {by}" if by else "")
     return _said(asked, found.held, found.limit, holders.listed(found.blocks, names))
 
 
@@ -218,7 +218,7 @@ def _sentence_of_accelerator(cause: BaseException) -> str | None:
 
 def _said(asked: str, held: int, most: int, listed: list[str]) -> str:
     name = _chosen() or _NAMES[0]
-    held_of = f"{holders.size(held)} of the {holders.size(most)} of {_written(name)} are held"
+    held_of = f"{in_bytes(held)} of the {in_bytes(most)} of {_written(name)} are held"
     head = f"out of memory: {asked}{', and ' if asked else ''}{held_of}{':' if listed else '.'}"
     return with_hint("\n".join([head, *listed]), f"raise {name}, or use a smaller batch")
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from torchspore.base.paths import absolute
+from torchspore.base.text import in_bytes
 from torchspore.errors import OffloadFailed, OptionPathBlocked, OptionPathError, OptionPathForbidden, OptionPathMissing
 
 _PAGE = 4096
@@ -95,7 +96,8 @@ class NamelessFile:
 
     def _failed(self, error: OSError, size: int) -> OffloadFailed:
         return OffloadFailed(
-            f"memory_offload: {self.folder}: {error.strerror or error} (a file without a name, {mib(self.size)} so far, {mib(size)} more)."
+            f"memory_offload: {self.folder}: {error.strerror or error} "
+            f"(a file without a name, {in_bytes(self.size)} so far, {in_bytes(size)} more)."
             "\n\nhint: name a folder with more room, set_offload_context({'offload_path': ...}), or a limit, 'offload_disk_size'."
         )
 
@@ -129,11 +131,6 @@ class NamelessFile:
         descriptor = self.__dict__.get("_descriptor")
         if descriptor is not None:
             os.close(descriptor)
-
-
-def mib(size: int) -> str:
-    """So many bytes in words."""
-    return f"{size / 2**20:.1f} MiB" if size < 2**30 else f"{size / 2**30:.2f} GiB"
 
 
 def _rounded(size: int) -> int:

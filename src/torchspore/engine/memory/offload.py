@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import warnings
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -16,8 +15,8 @@ from typing import Any
 import torch
 
 from torchspore.base import once
-from torchspore.base.frames import user_frame
-from torchspore.base.text import with_hint
+from torchspore.base.frames import warn
+from torchspore.base.text import in_bytes, with_hint
 from torchspore.context import effects
 from torchspore.context.effects import Outcome
 from torchspore.context.store import DEFAULT, STORE
@@ -276,7 +275,7 @@ def _text() -> str:
         where = f"a file without a name in {wanted.path}"
     else:
         where = "the host's memory" if wanted.values != "disk" else f"a file without a name in {wanted.path}"
-    when = "" if wanted.limit is None else f" while more than {nameless.mib(int(_SHORT * wanted.limit))} is in use"
+    when = "" if wanted.limit is None else f" while more than {in_bytes(int(_SHORT * wanted.limit))} is in use"
     return f"values for the backward pass lie in {where} until they are needed{when}"
 
 
@@ -293,13 +292,12 @@ def _tell() -> None:
 
 def _figures() -> str:
     sizes = [place.file.largest for place in _disks.values()]
-    return f"{totals}" + (f"; the file took {nameless.mib(max(sizes))} at most" if sizes else "") if totals.pieces else ""
+    return f"{totals}" + (f"; the file took {in_bytes(max(sizes))} at most" if sizes else "") if totals.pieces else ""
 
 
 def _refused_at_o1() -> Outcome:
     if once.first_time(("memory_offload", "O1")):
-        file, line, _ = user_frame() or ("<unknown>", 1, "")
-        warnings.warn_explicit(f"memory_offload has no effect: {_AT_O1}.", UserWarning, file, line)
+        warn(f"memory_offload has no effect: {_AT_O1}.")
     return Outcome.no_effect(_AT_O1)
 
 
@@ -380,7 +378,7 @@ _MEMBERS: dict[str, Callable[[Any, bool, bool], Outcome]] = {
     "host_mem_block_size": _of_host_memory("the host's memory is taken in blocks of {}"),
     "cpu_ratio": _of_host_memory("at most the share {} of the host's memory"),
     "auto_offload": lambda value, *_: Outcome.applied("what lies idle moves" if value else "only what the other keys name moves"),
-    "hbm_ratio": lambda *_: Outcome.applied(f"values move while more than {nameless.mib(int(_SHORT * (wishes().limit or 0)))} is in use"),
+    "hbm_ratio": lambda *_: Outcome.applied(f"values move while more than {in_bytes(int(_SHORT * (wishes().limit or 0)))} is in use"),
     "offload_param": _state,
 }
 

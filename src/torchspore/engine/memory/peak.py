@@ -4,6 +4,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from torchspore.base.text import in_bytes
 from torchspore.context import effects
 from torchspore.engine import machine
 from torchspore.engine.graph import marks
@@ -34,7 +35,7 @@ def _whole() -> str:
     found = counter.figures()
     if found is None or not found.peak:
         return ""
-    return f"at its peak the program held {holders.size(found.peak)} in Tensors and what operators work with on the CPU:"
+    return f"at its peak the program held {in_bytes(found.peak)} in Tensors and what operators work with on the CPU:"
 
 
 def _row(name: str, kind: int) -> Callable[[], str]:
@@ -45,14 +46,14 @@ def _row(name: str, kind: int) -> Callable[[], str]:
         if name == _ROWS[0][0]:
             holders.settle()
             found = counter.figures() or found
-        return f"{name:>17} {holders.size(found.peaks[kind]):>11} {found.peaks[kind] / found.peak:5.0%}"
+        return f"{name:>17} {in_bytes(found.peaks[kind]):>11} {found.peaks[kind] / found.peak:5.0%}"
 
     return row
 
 
 def _accelerators() -> str:
     peaks = machine.device_peaks()
-    return ", ".join(f"{name}: {holders.size(most)} in Tensors at the peak" for name, most in peaks.items() if most)
+    return ", ".join(f"{name}: {in_bytes(most)} in Tensors at the peak" for name, most in peaks.items() if most)
 
 
 def phase_of(meta: Mapping[str, Any]) -> int:

@@ -16,7 +16,8 @@ from typing import Any, Protocol
 
 import torch
 
-from torchspore.engine.memory.nameless import Full, NamelessFile, mib
+from torchspore.base.text import in_bytes
+from torchspore.engine.memory.nameless import Full, NamelessFile
 
 Memory = torch.UntypedStorage
 
@@ -33,8 +34,8 @@ class Totals:
     """Bytes that stayed because there was no room for them."""
 
     def __str__(self) -> str:
-        text = f"{mib(self.out)} moved out in {self.pieces} pieces, {mib(self.back)} came back, {self.waited:.2f} s waited for"
-        return text + (f"; {mib(self.refused)} stayed, for there is no more room for them" if self.refused else "")
+        text = f"{in_bytes(self.out)} moved out in {self.pieces} pieces, {in_bytes(self.back)} came back, {self.waited:.2f} s waited for"
+        return text + (f"; {in_bytes(self.refused)} stayed, for there is no more room for them" if self.refused else "")
 
 
 totals = Totals()

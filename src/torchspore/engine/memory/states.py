@@ -19,6 +19,7 @@ from typing import Any
 
 import torch
 
+from torchspore.base.text import in_bytes
 from torchspore.context import effects
 from torchspore.engine import counters, private, process
 from torchspore.engine import device as devices
@@ -192,7 +193,7 @@ os.register_at_fork(before=_before_fork, after_in_parent=_in_parent, after_in_ch
 
 
 def _told() -> str:
-    return f"{nameless.mib(_mapped)} of optimizer state lie in files without names, and leave memory between steps" if _mapped else ""
+    return f"{in_bytes(_mapped)} of optimizer state lie in files without names, and leave memory between steps" if _mapped else ""
 
 
 def _acts() -> bool:

@@ -11,8 +11,10 @@ from torch.fx.node import Node
 from torchspore.engine import tree
 from torchspore.engine.comm import groups, operators
 from torchspore.engine.shard import collective_nodes as nodes
+from torchspore.engine.shard import making
 from torchspore.engine.shard.layout import Axes
-from torchspore.engine.shard.localizing import LocalGraph, faking
+from torchspore.engine.shard.localizing import LocalGraph
+from torchspore.engine.shard.making import faking
 from torchspore.engine.shard.pipelines import cutting
 
 _aten, _c10d = torch.ops.aten, torch.ops._c10d_functional
@@ -44,13 +46,9 @@ class _Binder:
 
     def call(self, target: Any, *args: Any) -> Node:
         """A node of this operator, with the stand-in of what it gives."""
-        made = self.graph.call_function(target, args)
         assert self.source is not None
-        made.meta = dict(self.source.meta)
-        vals = tree.mapped(list(args), lambda leaf: leaf.meta["val"] if isinstance(leaf, Node) else leaf)
         with faking(self.module):
-            made.meta["val"] = target(*vals)
-        return made
+            return making.call(self.graph, target, args, self.source)
 
     def group(self, axes: Axes) -> str:
         """The name of this rank's group along these axes."""

@@ -9,7 +9,9 @@ from torch.fx.node import Node
 from torchspore.engine.graph import marks
 from torchspore.engine.parallel import fusion
 from torchspore.engine.shard import collective_nodes as nodes
-from torchspore.engine.shard.localizing import LocalGraph, faking
+from torchspore.engine.shard import making
+from torchspore.engine.shard.localizing import LocalGraph
+from torchspore.engine.shard.making import faking
 
 _aten = torch.ops.aten
 
@@ -48,11 +50,7 @@ def _is_late(node: Node, place: dict[Node, int], first: int) -> bool:
 def _join(graph: torch.fx.Graph, sums: list[Node], before: Node) -> None:
     """One message in the place of several."""
     def put(target: Any, *args: Any) -> Node:
-        made = graph.call_function(target, args)
-        made.meta = dict(sums[0].meta)
-        given = torch.fx.node.map_arg(args, lambda item: item.meta["val"])
-        made.meta["val"] = target(*given)
-        return made
+        return making.call(graph, target, args, sums[0])
 
     with graph.inserting_before(before):
         rows = [put(_aten.reshape.default, node.args[0], [-1]) for node in sums]

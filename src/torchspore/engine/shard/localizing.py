@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from typing import Any
 
 import torch
@@ -18,14 +18,15 @@ from torchspore.base.text import message
 from torchspore.engine import tree
 from torchspore.engine.graph import marks
 from torchspore.engine.graph.fx.aliasing import owners, shown
-from torchspore.engine.private import disable_proxy_modes_tracing, is_operator
-from torchspore.engine.shard import branching, marking, norms, redistribution
+from torchspore.engine.private import is_operator
+from torchspore.engine.shard import branching, making, marking, norms, redistribution
 from torchspore.engine.shard import collective_nodes as nodes
 from torchspore.engine.shard.layout import Axes, Layout, Shape, whole
 from torchspore.engine.shard.local_graph import LocalGraph as LocalGraph
 from torchspore.engine.shard.local_graph import Placed, Value
 from torchspore.engine.shard.local_graph import Policy as Policy
 from torchspore.engine.shard.lowerings import LOWERINGS
+from torchspore.engine.shard.making import faking
 from torchspore.engine.shard.mesh import Mesh
 from torchspore.engine.shard.plan import Plan
 from torchspore.engine.shard.redistribution import Step
@@ -354,15 +355,14 @@ class Localizer:
         """A new node, with the stand-in of what it gives; `val` where that is known."""
         source = source if source is not None else self.at
         assert source is not None
-        made = self.graph.call_function(target, args, kwargs)
-        made.meta = dict(source.meta)
-        made.meta.pop("val", None)
         if val is None and target is not nodes.position:
-            given = tree.mapped([list(args), kwargs], lambda leaf: leaf.meta["val"] if isinstance(leaf, Node) else leaf)
             with faking(self.module):
-                val = target(*given[0], **given[1])
-        if val is not None:
-            made.meta["val"] = val
+                made = making.call(self.graph, target, args, source, kwargs)
+        else:
+            made = self.graph.call_function(target, args, kwargs)
+            made.meta = {name: value for name, value in source.meta.items() if name != "val"}
+            if val is not None:
+                made.meta["val"] = val
         if self.placed:
             self.placed[-1].made.append(made)
         return made
@@ -433,15 +433,6 @@ class Localizer:
         if step.kind == redistribution.EXCHANGE:
             return self.call(nodes.all_to_all, (x, step.axes, step.source, step.dim, self.mesh), {})
         return self.call(nodes.cut, (x, step.axes, step.dim, self.mesh), {})
-
-
-@contextmanager
-def faking(module: torch.fx.GraphModule) -> Iterator[None]:
-    """A block in which operators compute stand-ins for the values of a graph."""
-    vals = (node.meta.get("val") for node in module.graph.nodes)
-    mode = next((val.fake_mode for val in vals if hasattr(val, "fake_mode")), None)
-    with torch.no_grad(), disable_proxy_modes_tracing(), mode if mode is not None else nullcontext():
-        yield
 
 
 def named(node: Node) -> dict[str, Any]:

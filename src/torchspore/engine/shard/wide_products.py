@@ -11,7 +11,8 @@ from torch.fx.node import Node
 
 from torchspore.engine.graph.fx.modules import copied
 from torchspore.engine.graph.passes import drop_dead
-from torchspore.engine.shard.localizing import faking
+from torchspore.engine.shard import making
+from torchspore.engine.shard.making import faking
 
 _aten = torch.ops.aten
 _VIEWS = frozenset({_aten.view.default, _aten._unsafe_view.default, _aten.reshape.default})
@@ -67,10 +68,7 @@ class _Widening:
 
     def _put(self, before: Node, target: torch._ops.OpOverload, *args: object) -> Node:
         with self.graph.inserting_before(before):
-            made = self.graph.call_function(target, args)  # type: ignore[arg-type]
-        made.meta = dict(before.meta)
-        made.meta["val"] = target(*[item.meta["val"] if isinstance(item, Node) else item for item in args])
-        return made
+            return making.call(self.graph, target, args, before)
 
 
 def _shape(node: Node) -> tuple[int, ...]:

@@ -5,16 +5,22 @@ A group of one process gives a copy of what is sent. Ranks that a constructor ta
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 
+from torchspore.base.later import Later
 from torchspore.base.text import message, one_of, short
 from torchspore.engine.comm import groups
 from torchspore.engine.comm.groups import Group
 from torchspore.mindspore.communication.management import HCCL_WORLD_COMM_GROUP, found
 from torchspore.mindspore.ops.declare import part_of
 from torchspore.mindspore.ops.primitive import Primitive
+
+if TYPE_CHECKING:
+    from torchspore.engine.comm import collectives
+else:
+    collectives = Later("torchspore.engine.comm.collectives")
 
 WORLD = HCCL_WORLD_COMM_GROUP
 
@@ -32,83 +38,61 @@ class ReduceOp:
 KINDS = (ReduceOp.SUM, ReduceOp.MAX, ReduceOp.MIN, ReduceOp.PROD, ReduceOp.AVG)
 
 
-# ---- on torch tensors; `engine.comm.collectives` is loaded by the first exchange
+# ---- on torch tensors
 
 
 @part_of("AllReduce")
 def _all_reduce(x: torch.Tensor, kind: str, group: Group) -> torch.Tensor:
-    from torchspore.engine.comm import collectives
-
     return collectives.all_reduce(x, kind, group)
 
 
 @part_of("Reduce")
 def _reduce(x: torch.Tensor, place: int, kind: str, group: Group) -> torch.Tensor:
-    from torchspore.engine.comm import collectives
-
     return collectives.reduce(x, place, kind, group)
 
 
 @part_of("ReduceScatter")
 def _reduce_scatter(x: torch.Tensor, kind: str, group: Group) -> torch.Tensor:
-    from torchspore.engine.comm import collectives
-
     return collectives.reduce_scatter(x, kind, group)
 
 
 @part_of("AllGather")
 def _all_gather(x: torch.Tensor, group: Group) -> torch.Tensor:
-    from torchspore.engine.comm import collectives
-
     return collectives.all_gather(x, group)
 
 
 @part_of("CollectiveGather")
 def _gather(x: torch.Tensor, place: int, group: Group) -> torch.Tensor:
-    from torchspore.engine.comm import collectives
-
     return collectives.gather(x, place, group)
 
 
 @part_of("CollectiveScatter")
 def _scatter(x: torch.Tensor, place: int, group: Group) -> torch.Tensor:
-    from torchspore.engine.comm import collectives
-
     return collectives.scatter(x, place, group)
 
 
 @part_of("Broadcast")
 def _broadcast(x: torch.Tensor, place: int, group: Group) -> torch.Tensor:
-    from torchspore.engine.comm import collectives
-
     return collectives.broadcast(x, place, group)
 
 
 @part_of("AlltoAll")
 def _all_to_all(x: torch.Tensor, split_axis: int, concat_axis: int, group: Group) -> torch.Tensor:
-    from torchspore.engine.comm import collectives
-
     return collectives.all_to_all(x, group, split_axis, concat_axis)
 
 
 @part_of("AlltoAllV")
 def _all_to_all_uneven(x: torch.Tensor, sent: Sequence[int], received: Sequence[int], group: Group) -> torch.Tensor:
-    from torchspore.engine.comm import collectives
-
     return collectives.all_to_all_uneven(x, group, received, sent)
 
 
 @part_of("AllGatherV")
 def _all_gather_uneven(x: torch.Tensor, lengths: Sequence[int], group: Group) -> torch.Tensor:
-    from torchspore.engine.comm import collectives
-
     return collectives.all_gather_uneven(x, lengths, group)
 
 
 @part_of("ReduceScatterV")
 def _reduce_scatter_uneven(x: torch.Tensor, lengths: Sequence[int], kind: str, group: Group) -> torch.Tensor:
-    from torchspore.engine.comm import collectives
-
     return collectives.reduce_scatter_uneven(x, lengths, kind, group)
 
 
@@ -327,8 +311,6 @@ class Barrier(Collective):
     def __call__(self) -> None:
         group = self._found()
         if group.size > 1:
-            from torchspore.engine.comm import collectives
-
             collectives.barrier(group)
 
 

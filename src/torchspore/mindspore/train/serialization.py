@@ -2,7 +2,6 @@
 from __future__ import annotations
 
 import threading
-import warnings
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future
 from pathlib import Path
@@ -11,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from torchspore.base import files
-from torchspore.base.frames import user_frame
+from torchspore.base.frames import warn
 from torchspore.base.suggest import closest
 from torchspore.base.text import message, one_of, short, with_hint
 from torchspore.engine import tensor_files
@@ -275,8 +274,7 @@ def _tell_missing(name: str, net: Cell, missing: list[str], unused: list[str]) -
 
 def _warn(text: str, hint: str) -> None:
     """Warns at the user's line."""
-    file, line, _ = user_frame() or ("load_checkpoint", 1, "")
-    warnings.warn_explicit(with_hint(f"{text}.", hint), UserWarning, file, line)
+    warn(with_hint(f"{text}.", hint), "load_checkpoint")
 
 
 def _check_load(name: Any, format: str, secret: tuple[Any, Any]) -> Path:

@@ -2,11 +2,10 @@
 from __future__ import annotations
 
 import time
-import warnings
 from collections.abc import Callable
 from typing import Any
 
-from torchspore.base.frames import user_frame, user_line
+from torchspore.base.frames import user_line, warn
 from torchspore.base.interrupts import held_back
 from torchspore.context import effects
 from torchspore.context.effects import Outcome
@@ -119,8 +118,7 @@ def capture(
 def _warn(own: Table, text: str) -> None:
     if not own.has_warned:
         own.has_warned = True
-        file, line, _ = user_frame() or ("<unknown>", 1, "")
-        warnings.warn_explicit(text, UserWarning, file, line)
+        warn(text)
 
 
 def _what_changes(own: Table) -> str:

@@ -3,12 +3,11 @@ from __future__ import annotations
 
 import errno
 import itertools
-import warnings
 from pathlib import Path
 
 from torchspore.base import once
 from torchspore.base.files import READ_ONLY, write_whole
-from torchspore.base.frames import user_frame
+from torchspore.base.frames import warn
 from torchspore.base.paths import PRIVATE
 from torchspore.context.store import STORE
 from torchspore.engine import process
@@ -61,11 +60,10 @@ class Folder:
             return
         is_full = error.errno in (errno.ENOSPC, errno.EDQUOT)
         hint = "free some space" if is_full else "set save_graphs_path to a directory that can be written"
-        file, line, _ = user_frame() or ("<unknown>", 1, "")
         text = (f"save_graphs: {self.root} can't be written ({error.strerror or type(error).__name__}); the program goes on and what was "
                 f"saved before stays.\n\nhint: {hint}.")
         try:
-            warnings.warn_explicit(text, UserWarning, file, line)
+            warn(text)
         except UserWarning as error:               # python -W error: the program's wish, not a reason to run without a graph
             error.final = True  # type: ignore[attr-defined]
             raise

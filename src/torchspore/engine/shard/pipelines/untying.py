@@ -8,7 +8,7 @@ from torch.fx.node import Node
 
 from torchspore.engine.graph import marks
 from torchspore.engine.graph.fx.aliasing import owners
-from torchspore.engine.shard.localizing import faking
+from torchspore.engine.shard.making import faking
 from torchspore.engine.shard.pipelines.assigning import stage_of
 
 _aten = torch.ops.aten

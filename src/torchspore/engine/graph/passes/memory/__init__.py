@@ -9,6 +9,7 @@ from __future__ import annotations
 import torch
 
 from torchspore.base.frames import user_line
+from torchspore.base.text import in_bytes
 from torchspore.context import effects
 from torchspore.context.effects import Outcome
 from torchspore.engine.graph.report import log
@@ -56,7 +57,8 @@ def offloaded(module: torch.fx.GraphModule, settings: Settings) -> torch.fx.Grap
 
 
 def _tell_moved(before: int, after: int, count: int, size: int) -> None:
-    text = f"values of a graph take {_mib(after)} at most instead of {_mib(before)}; {count} of them move out, {_mib(size)} a call"
+    moved = f"{count} of them move out, {in_bytes(size)} a call"
+    text = f"values of a graph take {in_bytes(after)} at most instead of {in_bytes(before)}; {moved}"
     effects.note("memory of graphs", f"{user_line()}: memory_offload: {text}")
     log.event("memory", text)
     moving.tell(text)
@@ -67,13 +69,9 @@ def _not_offloaded(reason: str) -> None:
 
 
 def _tell(before: int, after: int, count: int, share: float) -> None:
-    text = f"O1: values of a graph take {_mib(after)} at most instead of {_mib(before)}"
+    text = f"O1: values of a graph take {in_bytes(after)} at most instead of {in_bytes(before)}"
     if count:
         text += f"; {count} operators run again in the backward half, about {share:.0%} more arithmetic"
     effects.note("memory of graphs", f"{user_line()}: {text}")
     log.event("memory", text)
     effects.report("memory_optimize_level", Outcome.applied(text))
-
-
-def _mib(size: int) -> str:
-    return f"{size / 2**20:.1f} MiB"
