@@ -10,7 +10,7 @@ import torch
 
 from torchspore.base.text import message
 from torchspore.engine import counters
-from torchspore.engine.shard import devices, fusing, outcomes, saving, simulation
+from torchspore.engine.shard import devices, fusing, outcomes, saving, scattering, simulation
 from torchspore.engine.shard.spread import Cut, Spread, cut_of, note_cut, written
 from torchspore.engine.tensor import TensorBase, wrap
 from torchspore.errors import StrategyRefused
@@ -27,6 +27,7 @@ class Split:
         except ValueError as error:
             raise StrategyRefused(str(error)) from None
         self.spread, self.lifted = spread, list(lifted)
+        scattering.scattered(self.local)
         self.messages = fusing.fused(self.local)
         self.kind = spread.kind
         outcomes.told(self)
