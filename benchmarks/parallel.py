@@ -19,7 +19,7 @@ TRAINING = ("DDP", "FSDP2", "PyNative", "graph", "level1", "level2")
 class Ranks:
     """The ranks of one contender."""
 
-    def __init__(self, what: str, how: str) -> None:
+    def __init__(self, what: str, how: str, worker: str = "parallel_worker.py") -> None:
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             port = str(free.getsockname()[1])
@@ -27,7 +27,7 @@ class Ranks:
                 "OMP_NUM_THREADS": "1"}
         started = [
             turns.Elsewhere(
-                sys.executable, "parallel_worker.py", what, how, environment={**base, "RANK": str(r), "LOCAL_RANK": str(r)}, waits=False,
+                sys.executable, worker, what, how, environment={**base, "RANK": str(r), "LOCAL_RANK": str(r)}, waits=False,
             )
             for r in range(RANKS)
         ]

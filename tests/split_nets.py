@@ -113,11 +113,21 @@ class Gpt(nn.Cell):
         return self.head(self.norm(y), self.table)
 
 
+class Steady(Gpt):
+    """The same without dropout: stages of a pipeline draw random numbers of their own."""
+
+    def __init__(self, data: int, model: int) -> None:
+        super().__init__(data, model)
+        for block in self.blocks:
+            block.dropout = nn.Identity()
+
+
 NETS: dict[str, tuple[Any, Callable[[Any], Any], int]] = {
     "lenet": (LeNet, lambda source: source.standard_normal((16, 1, 32, 32)).astype(np.float32), 16),
     "residual": (Residual, lambda source: source.standard_normal((16, 1, 8, 8)).astype(np.float32), 16),
     "towers": (Towers, lambda source: source.integers(0, 64, (16, 2)).astype(np.int32), 16),
     "gpt": (Gpt, lambda source: source.integers(0, 64, (8, 8)).astype(np.int32), 64),
+    "steady": (Steady, lambda source: source.integers(0, 64, (8, 8)).astype(np.int32), 64),
 }
 OPTIMIZERS: dict[str, Callable[[Any], Any]] = {
     "sgd": lambda p: nn.SGD(p, 0.05), "momentum": lambda p: nn.Momentum(p, 0.05, 0.9), "adam": lambda p: nn.Adam(p, 1e-3),
@@ -125,15 +135,42 @@ OPTIMIZERS: dict[str, Callable[[Any], Any]] = {
 }
 
 
-def trained(name: str, data: int = 1, model: int = 1, optimizer: str = "momentum", steps: int = 5) -> tuple[list[float], Any]:
-    """The losses of a few steps, and the training Cell."""
+STAGES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
+    "lenet": (("first", "second"), ("dense",)), "residual": (("stem", "norm", "one"), ("other", "norms", "head")),
+    "towers": (("one",), ("other",)), "gpt": (("blocks.0",), ("blocks.1", "norm")),
+    "steady": (("blocks.0",), ("blocks.1", "norm")),
+}
+"""The Cells of each net that belong to the first and to the second stage of a pipeline; the rest follows."""
+
+
+def staged(net: Any, name: str) -> Any:
+    """The net with Cells in two stages."""
+    cells = dict(net.cells_and_names())
+    for stage, names in enumerate(STAGES[name]):
+        for own in names:
+            cells[own].pipeline_stage = stage
+    return net
+
+
+def trained(
+    name: str, data: int = 1, model: int = 1, optimizer: str = "momentum", steps: int = 5, parts: int = 1,
+) -> tuple[list[float], Any]:
+    """The losses of a few steps, and the training Cell; with several `parts` those of a pipeline of two stages."""
     ms.set_seed(1)
     ms.set_context(mode=ms.GRAPH_MODE)
     make, inputs, rows = NETS[name]
     net = make(data, model)
     loss = nn.SoftmaxCrossEntropyWithLogits(sparse=True, reduction="mean")
-    step = nn.TrainOneStepCell(nn.WithLossCell(net, loss), OPTIMIZERS[optimizer](net.trainable_params()))
+    network: Any = nn.WithLossCell(net, loss)
+    if parts > 1:
+        staged(net, name)
+        network = nn.PipelineCell(network, parts)
+    if optimizer == "scaled":
+        scaled = nn.DynamicLossScaleUpdateCell(2.0 ** 10, 2, 2)
+        step: Any = nn.TrainOneStepWithLossScaleCell(network, OPTIMIZERS["adam"](net.trainable_params()), scaled)
+    else:
+        step = nn.TrainOneStepCell(network, OPTIMIZERS[optimizer](net.trainable_params()))
     step.set_train()
     source = np.random.default_rng(0)
-    losses = [float(step(Tensor(inputs(source)), Tensor(source.integers(0, 10, rows).astype(np.int32))).asnumpy()) for _ in range(steps)]
-    return losses, step
+    found = [step(Tensor(inputs(source)), Tensor(source.integers(0, 10, rows).astype(np.int32))) for _ in range(steps)]
+    return [float((one[0] if isinstance(one, tuple) else one).asnumpy()) for one in found], step

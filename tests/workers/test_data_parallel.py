@@ -223,6 +223,38 @@ def test_sums_start_early_and_are_waited_for_late(workers: Any) -> None:
         assert waits[0] > max(place for place, name in enumerate(nodes) if "all_reduce" in name)
 
 
+# ---- a loss scale
+
+
+def overflowing(mode: int, shares: bool) -> dict[str, Any]:
+    """Four steps with a loss scale; in the third one the batch of rank 1 alone overflows."""
+    import mindspore as ms
+    from mindspore import nn
+
+    import torchspore
+
+    config = {"enable_parallel_optimizer": True, "parallel_optimizer_config": {"parallel_optimizer_threshold": 0}} if shares else {}
+    rank = begin(mode, gradients_mean=True, **config)
+    net = make_net()
+    step = nn.TrainOneStepWithLossScaleCell(
+        nn.WithLossCell(net, nn.MSELoss()), optimizer("Momentum", net.trainable_params()), nn.DynamicLossScaleUpdateCell(1024.0, 2, 2),
+    ).set_train()
+    told = []
+    for at, (x, y) in enumerate([*batches(rank, RANKS), batches(rank, RANKS)[0]]):
+        _, overflow, scale = step(ms.Tensor(x * (1e30 if at == 2 and rank == 1 else 1)), ms.Tensor(y))
+        told.append([bool(overflow.asnumpy()), float(scale.asnumpy())])
+    return {"told": told, "weights": weights(net), "graphs": [graph.runs for graph in torchspore.graphs(step)]}
+
+
+@pytest.mark.parametrize("shares", [False, True])
+def test_all_ranks_leave_out_the_step_in_which_one_overflows(workers: Any, shares: bool) -> None:
+    in_parts, graphed = workers(RANKS, overflowing, 1, shares), workers(RANKS, overflowing, 0, shares)
+    for found in (*in_parts, *graphed):
+        assert found["told"] == [[False, 1024.0], [False, 2048.0], [True, 1024.0], [False, 1024.0]]
+        close(found["weights"], in_parts[0]["weights"])
+    assert [found["graphs"] for found in graphed] == [[4]] * RANKS
+
+
 # ---- several parts of a batch
 
 

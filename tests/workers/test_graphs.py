@@ -65,3 +65,38 @@ def test_no_exchange_is_dropped_joined_or_moved(workers: Any) -> None:
     for found in workers(2, _nodes):
         assert [name.split(".")[1] for name in found if "wait_tensor" not in name] == kinds
         assert sum("wait_tensor" in name for name in found) == 7
+
+
+# ---- the compile cache
+
+
+def _kept(folder: str) -> tuple[list[float], list[str]]:
+    """What a net with an exchange gives, and what is said of the compile cache."""
+    import mindspore as ms
+    from mindspore import Tensor, nn, ops
+    from mindspore.communication import init
+
+    from torchspore.context import effects
+
+    init()
+    ms.set_context(mode=ms.GRAPH_MODE, enable_compile_cache=True, compile_cache_path=folder)
+
+    class Net(nn.Cell):
+        def construct(self, x: Any) -> Any:
+            return ops.AllReduce()(x * 2) + 1
+
+    found = Net()(Tensor([1.0, 2.0])).asnumpy().tolist()
+    return found, effects.notes()["compile cache"]
+
+
+def test_the_compile_cache_keeps_what_is_compiled_and_says_what_it_can_not_keep(workers: Any, tmp_path: Any) -> None:
+    first, second = workers(2, _kept, str(tmp_path)), workers(2, _kept, str(tmp_path))
+    assert [found for found, _ in (*first, *second)] == [[5.0, 9.0]] * 4
+    for rank in range(2):
+        reason, none = first[rank][1]
+        assert none.startswith("compile cache: nothing is kept for ") and f"rank_{rank}" in none
+        assert second[rank][1][-1].endswith(f"is found in {tmp_path}/rank_{rank}/graph_cache; its kernels are loaded.")
+        assert reason.endswith(
+            "the graph can't be kept for load_compile_cache (it exchanges values with other processes, all of which would have to take the "
+            "same one)",
+        )

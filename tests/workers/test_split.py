@@ -43,6 +43,30 @@ def test_processes_train_as_one(name: str, data: int, model: int, workers: Any) 
         assert "blocks.0.down.bias" not in cut
 
 
+def _at_level(level: str) -> tuple[list[float], dict[str, np.ndarray], int]:
+    import mindspore as ms
+    from mindspore.communication import init
+    from split_nets import trained
+
+    from torchspore.engine.graph.backend import fusion
+
+    init()
+    ms.set_context(jit_config={"jit_level": level})
+    ms.set_auto_parallel_context(parallel_mode="semi_auto_parallel", dataset_strategy="full_batch")
+    losses, step = trained("gpt", 1, 2)
+    whole = {p.name: p._t.numpy().copy() for p in step.get_parameters() if "_cut" not in p.__dict__}
+    return losses, whole, len(fusion._kernels)
+
+
+@pytest.mark.slow
+def test_kernels_between_exchanges_are_equal_on_all_ranks(workers: Any) -> None:
+    plain, found = workers(2, _at_level, "O0"), workers(2, _at_level, "O1")
+    np.testing.assert_allclose(found[0][0], plain[0][0], rtol=1e-5)
+    assert found[0][0] == found[1][0] and len(found[0][1]) > 10 and found[0][2] == found[1][2] > 0
+    for name, own in found[0][1].items():
+        np.testing.assert_array_equal(own, found[1][1][name])
+
+
 def _functional(folder: str, seed: int, mean: bool) -> tuple[list[float], tuple[int, ...], dict[str, Any], float, float]:
     import mindspore as ms
     from mindspore import Tensor, nn
@@ -112,3 +136,79 @@ def test_pynative_mode_does_not_split(workers: Any) -> None:
     found = workers(2, _in_pynative)
     assert found[0] == found[1]
     assert found[0].startswith("PYNATIVE_MODE with parallel_mode='semi_auto_parallel': expected GRAPH_MODE: operators are split")
+
+
+def _searched(strategy: str, mode: str) -> tuple[list[float], dict[str, tuple[int, ...]], dict[str, Any], str]:
+    import mindspore as ms
+    import split_nets
+    from mindspore import nn
+    from mindspore.communication import init
+
+    from torchspore.engine.graph import dispatch
+
+    class Wide(nn.Cell):
+        def __init__(self, data: int, model: int) -> None:
+            super().__init__()
+            self.up, self.down = nn.Dense(64, 4096), nn.Dense(4096, 16)
+
+        def construct(self, x: Any) -> Any:
+            return self.down(ms.ops.relu(self.up(x)))
+
+    split_nets.NETS["wide"] = (Wide, lambda source: source.standard_normal((8, 64)).astype(np.float32), 8)
+    if not mode:
+        losses, step = split_nets.trained("wide")
+        return losses, {p.name: tuple(p.shape) for p in step.get_parameters()}, {}, ""
+    init()
+    ms.set_auto_parallel_context(parallel_mode="auto_parallel", dataset_strategy=strategy, search_mode=mode)
+    losses, step = split_nets.trained("wide")
+    split = dispatch.graphs(step)[0].split
+    return losses, {p.name: tuple(p.shape) for p in step.get_parameters()}, split.spread.told(), split.spread.searched.told()
+
+
+@pytest.mark.parametrize("mode", ["recursive_programming", "dynamic_programming"])
+def test_processes_find_the_same_and_train_as_one(mode: str, workers: Any) -> None:
+    (alone, shapes, _, _), = workers(1, _searched, "full_batch", "")
+    found = workers(2, _searched, "full_batch", mode)
+    assert found[0][2:] == found[1][2:] and found[0][2]["MatMul_up.weight"] == [[1, 1], [2, 1]]
+    for losses, parts, _, _ in found:
+        np.testing.assert_allclose(losses, alone, rtol=2e-6)
+        assert parts["up.weight"] == (2048, 64) and parts["moments.down.weight"] == (16, 2048) and shapes["up.weight"] == (4096, 64)
+
+
+def _convolved(devices: int) -> tuple[Any, ...]:
+    import mindspore as ms
+    from mindspore import Tensor, nn, ops
+    from mindspore.communication import init
+
+    if devices > 1:
+        init()
+        ms.set_auto_parallel_context(parallel_mode="semi_auto_parallel", dataset_strategy="full_batch")
+    ms.set_context(mode=ms.GRAPH_MODE)
+    ms.set_seed(3)
+    layer = nn.Conv2d(2, 4, 5, has_bias=True)
+    pool = nn.MaxPool2d(2, 2)
+    if devices > 1:
+        layer.conv2d.shard(((1, 1, devices, 1), (1, 1, 1, 1)))
+        pool.max_pool.shard(((1, 1, devices, 1),))
+
+    class Step(nn.Cell):
+        def __init__(self) -> None:
+            super().__init__()
+            self.layer = layer
+            self.gradients = ms.value_and_grad(lambda x: (pool(ops.sin(layer(x))) ** 2).sum(), 0, layer.trainable_params())
+
+        def construct(self, x: Any) -> Any:
+            return self.gradients(x)
+
+    x = np.random.default_rng(0).standard_normal((2, 2, 24, 6)).astype(np.float32)
+    loss, (grad, weights) = Step()(Tensor(x))
+    return loss.asnumpy(), grad.asnumpy(), *(one.asnumpy() for one in weights)
+
+
+def test_borders_go_to_neighbours(workers: Any) -> None:
+    alone, = workers(1, _convolved, 1)
+    for rank, found in enumerate(workers(3, _convolved, 3)):
+        for one, other in zip(alone, found, strict=True):
+            if other.shape != one.shape:                   # the gradient of the images: each has its own part
+                one = one[:, :, 8 * rank:8 * (rank + 1)]
+            np.testing.assert_allclose(other, one, rtol=2e-5, atol=2e-5)

@@ -4,18 +4,23 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 
 from torchspore.base.text import with_hint
 from torchspore.cli import program
+from torchspore.context import plan_request
+from torchspore.context.plan_request import Machine, Request
 
-USAGE = """usage: torchspore plan [--devices N] [--bandwidth GB/s] [--latency US] script.py [words …]
+USAGE = """usage: torchspore plan [--devices N] [--html FILE] [--bandwidth GB/s] [--latency US] [--tflops N] [--memory GB/s]
+                       script.py [words …]
 
 Runs the program up to the first call that is split over N devices (semi_auto_parallel or auto_parallel), compiles it for them and
 prints, instead of running it: for each operator how its result is cut, what is sent, how many bytes and how long that takes at the
-given speed, and the memory of one device. No device is needed.
+given speeds, and the memory of one device. With --html the same as a page: the graph with its splits in colour. No device is needed.
 """
 USAGE_ERROR = 2
-_VALUES = {"--devices": "TORCHSPORE_PLAN", "--bandwidth": "TORCHSPORE_PLAN_BANDWIDTH", "--latency": "TORCHSPORE_PLAN_LATENCY"}
+_SPEEDS = {"--bandwidth": ("bandwidth", 1e9), "--latency": ("latency", 1e-6), "--tflops": ("operations", 1e12), "--memory": ("memory", 1e9)}
+"""For each option the speed of the machine that it says, and its unit."""
 
 
 def run(words: Sequence[str]) -> int:
@@ -24,20 +29,21 @@ def run(words: Sequence[str]) -> int:
     if not rest or rest[0] in ("-h", "--help"):
         print(USAGE, end="")
         return 0 if rest else USAGE_ERROR
-    os.environ.setdefault("TORCHSPORE_PLAN", "8")
+    asked = Request(Machine())
     while rest and rest[0].startswith("--"):
         option, _, value = rest.pop(0).partition("=")
         value = value or (rest.pop(0) if rest else "")
-        if option not in _VALUES or not _is_number(value, option):
-            said = with_hint(f"torchspore plan {option} {value}: expected {', '.join(_VALUES)} with a number.", "write --devices 8")
-            print(said, file=sys.stderr)
-            return USAGE_ERROR
-        os.environ[_VALUES[option]] = value
+        if not _take(asked, option, value):
+            return _refused(f"torchspore plan {option} {value}: expected {_expected(option)}.", "write --devices 8")
     if not rest or not os.path.exists(rest[0]):
-        print(with_hint(f"torchspore plan {' '.join(rest)}: expected a program.", "write `torchspore plan train.py`"), file=sys.stderr)
-        return USAGE_ERROR
-    code = program.execute(rest[0], rest[1:])
-    if os.environ.pop("TORCHSPORE_PLANNED", "") or code:
+        return _refused(f"torchspore plan {' '.join(rest)}: expected a program.", "write `torchspore plan train.py`")
+    os.environ["TORCHSPORE_PLAN"] = str(asked.devices)
+    plan_request.pending = asked
+    try:
+        code = program.execute(rest[0], rest[1:])
+    finally:
+        plan_request.pending = None
+    if asked.is_answered or code:
         return code
     print(with_hint(
         "The program ended, and no call of it was split.",
@@ -46,10 +52,33 @@ def run(words: Sequence[str]) -> int:
     return 1
 
 
-def _is_number(text: str, option: str) -> bool:
+def _refused(text: str, hint: str) -> int:
+    print(with_hint(text, hint), file=sys.stderr)
+    return USAGE_ERROR
+
+
+def _expected(option: str) -> str:
+    if option == "--html":
+        return "a file in a folder that is there"
     if option == "--devices":
-        return text.isdigit() and 1 <= int(text) <= 4096
+        return "a number from 1 to 4096"
+    return "a number above 0" if option in _SPEEDS else f"{', '.join(('--devices', *_SPEEDS))} with a number, or --html FILE"
+
+
+def _take(asked: Request, option: str, value: str) -> bool:
+    """Notes an option; whether it is one, with a value that it can have."""
+    if option == "--html":
+        asked.page = os.path.abspath(value) if value else ""
+        return bool(value) and os.path.isdir(os.path.dirname(asked.page)) and not os.path.isdir(asked.page)
+    if option == "--devices":
+        asked.devices = int(value) if value.isdigit() else 0
+        return 1 <= asked.devices <= 4096
+    if option not in _SPEEDS:
+        return False
+    name, unit = _SPEEDS[option]
     try:
-        return float(text) > 0
+        number = float(value)
     except ValueError:
         return False
+    asked.machine = replace(asked.machine, **{name: number * unit})
+    return 0 < number < float("inf")

@@ -91,6 +91,10 @@ class Store:
             self._snapshots[version] = found
         return found
 
+    def frozen(self, api: str) -> tuple[tuple[str, Any], ...]:
+        """Gives (name, value) of every option of one setter, "auto_parallel" say, hashable."""
+        return tuple((key, _frozen(self.get(key))) for key, option in OPTIONS.items() if option.api == api)
+
     def source(self, key: str) -> tuple[str, Setting | None]:
         """Gives which source won ("forced environment", "code", "environment", "file", "default") and its setting."""
         scope = _scope.get()

@@ -10,6 +10,7 @@ import functools
 import hashlib
 import html as escaping
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -36,8 +37,13 @@ _FRAME = """<!DOCTYPE html>
 
 def html(title: str, data: Any, *scripts: str) -> str:
     """The page of these scripts (names of files beside this one, after `common.js`) with the data that they show."""
-    script = "\n".join(_text(f"{name}.js") for name in ("common", *scripts))
-    style = "\n" + _text("page.css")
+    return framed(title, data, [_text(f"{name}.js") for name in scripts])
+
+
+def framed(title: str, data: Any, scripts: Sequence[str], styles: Sequence[str] = ()) -> str:
+    """The page of these texts of scripts, after `common.js`, and of styles, after `page.css`."""
+    script = "\n".join((_text("common.js"), *scripts))
+    style = "\n".join(("", _text("page.css"), *styles))
     return _FRAME.format(
         title=escaping.escape(title), style=style, style_hash=_hash(style), script=script, script_hash=_hash(script), data=_json(data),
     )

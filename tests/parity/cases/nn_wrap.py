@@ -125,3 +125,35 @@ def own_initializer():
     finally:
         start._INITIALIZER_ALIAS.clear()
         start._INITIALIZER_ALIAS.update(known)
+
+
+class _OwnStatus(nn.TrainOneStepWithLossScaleCell):
+    """MindSpore's own look for overflows has no kernel on its CPU."""
+
+    def get_overflow_status(self, status, compute_output):
+        finite = ops.isfinite(compute_output[0]).all()
+        for one in compute_output[1:]:
+            finite = ops.logical_and(finite, ops.isfinite(one).all())
+        return ops.logical_not(finite)
+
+    def start_overflow_check(self, pre_cond, compute_input):
+        return False, compute_input
+
+
+SCALED = {
+    "dynamic": lambda: nn.DynamicLossScaleUpdateCell(1024.0, 2, 2), "fixed": lambda: nn.FixedLossScaleUpdateCell(1024.0),
+    "tensor": lambda: ms.Tensor(1024.0, ms.float32),
+}
+
+
+@case(over=SCALED, rtol=1e-5, graph=True)
+def loss_scale(make):
+    """Six steps, the fourth of which overflows."""
+    net = network()
+    step = _OwnStatus(net, nn.Momentum(net.trainable_params(), 0.1, 0.9), make())
+    step.set_train()
+    told = []
+    for at in range(6):
+        _, overflow, scale = step(ms.Tensor(DATA * (1e30 if at == 3 else 1.0)), ms.Tensor(LABEL))
+        told.append([float(bool(overflow.asnumpy())), float(scale.asnumpy())])
+    return {"told": told, **{one.name: one.asnumpy() for one in net.trainable_params()}}

@@ -82,6 +82,11 @@ def split():
     _cell_graph_executor.compile(Product(), ops.ones((2, 4)))
     ms.set_auto_parallel_context(strategy_ckpt_load_file="s.json")
     _cell_graph_executor.compile(Product(), ops.ones((2, 4)))
+    ms.set_auto_parallel_context(pipeline_stages=2)
+    net = nn.SequentialCell([nn.ReLU(), nn.Tanh()])
+    for stage, cell in enumerate(net):
+        cell.pipeline_stage = stage
+    _cell_graph_executor.compile(net, ops.ones((2, 4)))
     ms.reset_auto_parallel_context()
 
 share_out()

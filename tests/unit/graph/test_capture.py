@@ -422,3 +422,23 @@ def test_a_slip_of_the_capture_is_told_as_its_own(monkeypatch: pytest.MonkeyPatc
     assert Shape()(Tensor(np.ones((2, 4), np.float32))).shape == (2, 4)
     notes = effects.notes()["calls that run in parts"]
     assert any("raises AttributeError in torchspore's own graph/capture/capture.py:" in note and "'nothing'" in note for note in notes)
+
+
+def test_names_of_cells_may_hold_dots_and_slashes() -> None:
+    class Odd(nn.Cell):
+        def __init__(self) -> None:
+            super().__init__()
+            setattr(self, "a.b/c", nn.Dense(2, 2))
+
+        def construct(self, x):
+            return getattr(self, "a.b/c")(x) + x
+
+    net, x = Odd(), Tensor(np.ones((2, 2), np.float32))
+    ms.set_context(mode=ms.GRAPH_MODE)
+    try:
+        net(x)
+    finally:
+        ms.set_context(mode=ms.PYNATIVE_MODE)
+    (graph,) = dispatch.graphs(net)
+    scopes = {node.meta["scope"] for node in graph.module.graph.nodes if "scope" in node.meta}
+    assert scopes <= {"", "Default", "Default/a.b/c-Dense"}

@@ -50,6 +50,12 @@ def test_memory_that_an_operator_frees_itself_is_workspace(run: Program, tmp_pat
     assert size is not None and float(size[1]) >= 4, ran.out
 
 
+def test_operators_that_give_no_tensor_run_while_lines_are_noted(run: Program, tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text("from mindspore import ops\nx = ops.ones((2, 2))\nprint(ops.dtype(x), ops.shape(x))\n")
+    ran = run("explain", "train.py")
+    assert ran.code == 0 and ran.out.startswith("Float32 (2, 2)"), ran.err
+
+
 def test_nothing_is_counted_without_a_limit(run: Program, tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text("""
 import sys

@@ -80,3 +80,28 @@ def test_writes_under_conditions(program: Any, shares: bool, monkeypatch: pytest
     ms.set_auto_parallel_context(parallel_mode="semi_auto_parallel", dataset_strategy="full_batch", **config)
     for one, other in zip(alone, program()):
         np.testing.assert_allclose(other, one, rtol=2e-5, atol=1e-6)
+
+
+class Checked(nn.Cell):
+    """An assert on a Tensor, a branch that raises, numbers of Tensors."""
+
+    def construct(self, x: Any) -> Any:
+        y = ops.relu(x)
+        assert y.sum() < 100, "more than a hundred"
+        if y.sum() > 50:
+            raise KeyError("more than fifty")
+        return y * float(x.sum()) + int(x.sum()) + x.sum().item()
+
+
+@pytest.mark.parametrize("devices", [2, 4])
+def test_a_check_is_made_and_raises_as_written(devices: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TORCHSPORE_SIMULATE", str(devices))
+    ms.set_auto_parallel_context(parallel_mode="semi_auto_parallel", dataset_strategy="full_batch")
+    net = Checked()
+    x = np.ones((4, 4), np.float32)
+    np.testing.assert_allclose(net(Tensor(x)).asnumpy(), x * 16 + 32)
+    with pytest.raises(AssertionError, match=r"^more than a hundred$"):
+        net(Tensor(x * 7))
+    with pytest.raises(KeyError, match="more than fifty"):
+        net(Tensor(x * 4))
+    np.testing.assert_allclose(net(Tensor(x * 2)).asnumpy(), x * 2 * 32 + 64)

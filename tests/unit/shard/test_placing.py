@@ -11,6 +11,7 @@ from mindspore import Layout, Parameter, Tensor, nn, ops
 from mindspore.common.api import _cell_graph_executor
 from mindspore.ops import operations as P
 
+from torchspore.engine.graph import dispatch
 from torchspore.errors import StrategyRefused
 
 GRID = Layout((2, 4), ("a", "b"))
@@ -115,3 +116,42 @@ def test_layouts_stand_in_the_attributes_as_mindspore_has_them() -> None:
         "device_matrix": (2, 4), "tensor_map": (0, -1), "interleaved_parallel": False, "alias_name": ("a", "b"),
     }
     assert primitive.attrs["out_layout"][0]["tensor_map"] == (1, -1)
+
+
+class Planned(nn.Cell):
+    """A layer whose weight lies as a plan says."""
+
+    def __init__(self, plan: Any) -> None:
+        super().__init__()
+        self.block = nn.Dense(16, 8, weight_init="ones", bias_init="zeros")
+        self.block.shard(((1, 1),), parameter_plan=plan)
+
+    def construct(self, x: Any) -> Any:
+        return ops.relu(self.block(x))
+
+
+@pytest.mark.parametrize("mode", ["semi_auto_parallel", "auto_parallel"])
+@pytest.mark.parametrize("key", ["weight", "self.block.weight"])
+def test_a_plan_lays_parameters_out(mode: str, key: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    x = Tensor(np.linspace(-1, 2, 64, dtype=np.float32).reshape(4, 16))
+    alone = Planned(None)(x).asnumpy()
+    monkeypatch.setenv("TORCHSPORE_SIMULATE", "8")
+    ms.set_auto_parallel_context(parallel_mode=mode, dataset_strategy="full_batch")
+    net = Planned({key: (2, 4)})
+    net.set_train()
+    step = nn.TrainOneStepCell(net, nn.SGD(net.trainable_params(), 0.0))
+    step(x)
+    np.testing.assert_allclose(net(x).asnumpy(), alone, rtol=1e-6)
+    for owner in (net, step):
+        parameters = dispatch.graphs(owner)[0].split.spread.parameters
+        assert parameters["block.weight"][:2] == ((2, 4), (1, 0))
+
+
+def test_a_plan_that_does_not_fit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TORCHSPORE_SIMULATE", "8")
+    ms.set_auto_parallel_context(parallel_mode="semi_auto_parallel", dataset_strategy="full_batch")
+    with pytest.raises(StrategyRefused, match=r"parameter_plan of block\.weight: a Tensor of shape") as caught:
+        Planned({"weight": (3, 1)})(Tensor(np.ones((4, 16), np.float32)))
+    assert "a number for each axis, whose product divides 8" in str(caught.value)
+    with pytest.raises(KeyError, match="expected names of Parameters of the Cell, got 'x'"):
+        Planned({"x": (3, 1)})

@@ -120,6 +120,7 @@ def _plain_schedule_without_interleave(config: dict[str, Any]) -> None:
 
 
 pipeline_stages = Option(
+    read_by="engine.shard.devices",
     kind=Int(1, INT32, bools=False), default=1, example="set_auto_parallel_context(pipeline_stages=2)",
     since="1.1",
     doc="Into how many stages the devices are divided; each Cell names its own.",
@@ -130,6 +131,7 @@ pipeline_segments = Option(
     doc="Into how many segments each stage of a pipeline is folded.",
 )
 pipeline_result_broadcast = Option(
+    read_by="engine.shard.pipelines.staging",
     kind=Bool(), default=False, example="set_auto_parallel_context(pipeline_result_broadcast=True)",
     since="2.3",
     doc="Sends the result of the last stage to all stages.",
@@ -140,17 +142,20 @@ auto_pipeline = Option(
     doc="Chooses how many stages are used, up to `pipeline_stages`.",
 )
 pipeline_config = Option(
+    read_by="engine.shard.pipelines.staging",
     kind=Members("pipeline_interleave", "pipeline_scheduler", whole=_plain_schedule_without_interleave), default={},
     example="set_auto_parallel_context(pipeline_config={'pipeline_interleave': True, 'pipeline_scheduler': '1f1b'})",
     since="2.3",
     doc="In which order a pipeline runs its pieces.",
 )
 pipeline_interleave = Option(
+    read_by="engine.shard.pipelines.staging",
     within="pipeline_config", settable=False, kind=Bool(), default=False,
     example="set_auto_parallel_context(pipeline_config={'pipeline_interleave': True, 'pipeline_scheduler': '1f1b'})",
     doc="Whether one device holds several pieces that are not neighbours.",
 )
 pipeline_scheduler = Option(
+    read_by="engine.shard.pipelines.staging",
     within="pipeline_config", settable=False, default="1f1b",
     kind=Choice("1f1b", "gpipe", "seqpipe", "seqvpp", "seqsmartvpp", "zero_bubble_v"),
     example="set_auto_parallel_context(pipeline_config={'pipeline_interleave': True, 'pipeline_scheduler': 'gpipe'})",

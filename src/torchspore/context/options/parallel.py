@@ -59,6 +59,7 @@ parameter_broadcast = Option(
     doc="Sends the parameters of process 0 to all others before training begins.",
 )
 search_mode = Option(
+    read_by="engine.shard.outcomes",
     kind=Choice("recursive_programming", "dynamic_programming", "sharding_propagation", none=OptionTypeError),
     default="recursive_programming", example="set_auto_parallel_context(search_mode='recursive_programming')",
     since="1.6",
@@ -66,6 +67,7 @@ search_mode = Option(
 )
 auto_parallel_search_mode = Alias(of="auto_parallel.search_mode", since="0.5", until=None, doc="The first name of `search_mode`.")
 sharding_propagation = Option(
+    read_by="engine.shard.outcomes",
     kind=Bool(), default=False, instead="search_mode='sharding_propagation'",
     example="set_auto_parallel_context(sharding_propagation=True)",
     since="1.4",

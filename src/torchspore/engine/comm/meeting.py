@@ -100,9 +100,8 @@ def _not_met(place: Place, where: str, serves: bool, seconds: float, said: str) 
             "the host must be a name of the machine that rank 0 runs on",
         ))
     if "Ping failed" in said:
-        return NotMet(with_hint(
-            f"init(): what listens at {where} is no run of this kind.", "choose another port (MASTER_PORT, --master_port)",
-        ))
+        hint = "choose another port (MASTER_PORT, --master_port)"
+        return NotMet(with_hint(f"init(): what listens at {where} is no run of this kind.", hint))
     return NotMet(with_hint(
         f"init(): {who} found nobody at {where} within {seconds:g} s.",
         f"{'the scheduler' if place.source.startswith('MS_ROLE') else 'rank 0'} must run and be reachable there; "

@@ -150,6 +150,11 @@ TWINS: dict[str, Callable[..., Any]] = {
 
 def start_pair(call: Callable[..., Any], t: torch.Tensor, place: int, tag: int, key: str) -> Callable[[], None]:
     """Begins `isend` or `irecv`; gives what waits for it."""
+    work, waiting = _pair(call, t, place, tag, key)
+    return lambda: finish(work, waiting)
+
+
+def _pair(call: Callable[..., Any], t: torch.Tensor, place: int, tag: int, key: str) -> tuple[Any, watch.Waiting]:
     is_sent = call is torch.distributed.isend
     rank = groups.ranks_of(key)[place]
     waiting = _begun(
@@ -157,10 +162,23 @@ def start_pair(call: Callable[..., Any], t: torch.Tensor, place: int, tag: int, 
         others=(rank,),
     )
     try:
-        work = call(as_bytes(t), group=processes_of(key), tag=tag, **{"group_dst" if is_sent else "group_src": place})
+        return call(as_bytes(t), group=processes_of(key), tag=tag, **{"group_dst" if is_sent else "group_src": place}), waiting
     except RuntimeError as error:
         raise _failed(waiting, error) from None
-    return lambda: finish(work, waiting)
+
+
+def _passed_on(x: torch.Tensor, place: int, tag: int, key: str) -> torch.Tensor:
+    """Begins to send `x`; what is given is waited for like the result of an exchange."""
+    out = x.clone(memory_format=torch.contiguous_format)
+    _running[id(out)] = (out, *_pair(torch.distributed.isend, out, place, tag, key))
+    return out
+
+
+def _taken_over(shape: list[int], dtype: torch.dtype, device: torch.device, place: int, tag: int, key: str) -> torch.Tensor:
+    """Begins to receive a value from the process at `place`; it is there when what is given was waited for."""
+    out = torch.empty(shape, dtype=dtype, device=device)
+    _running[id(out)] = (out, *_pair(torch.distributed.irecv, out, place, tag, key))
+    return out
 
 
 def _now(key: str, what: str, start: Callable[[Any], Any], others: tuple[int, ...] = ()) -> None:
@@ -279,5 +297,13 @@ gather = _define(
 exchange = _define(
     "exchange(Tensor[] sent, int[] to, int[] tags, int[] shapes, int[] sources, int[] source_tags, Tensor like, str key) -> Tensor[]",
     _exchange, lambda sent, to, tags, shapes, sources, source_tags, like, key: _received(shapes, like),
+)
+pass_on = _define(
+    "pass_on(Tensor x, int place, int tag, str key) -> Tensor", _passed_on,
+    lambda x, place, tag, key: torch.empty_like(x, memory_format=torch.contiguous_format),
+)
+take_over = _define(
+    "take_over(SymInt[] shape, ScalarType dtype, Device device, int place, int tag, str key) -> Tensor", _taken_over,
+    lambda shape, dtype, device, place, tag, key: torch.empty(shape, dtype=dtype, device=device),
 )
 barrier = _define("barrier(str key) -> ()", _barrier, lambda key: None)

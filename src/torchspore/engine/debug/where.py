@@ -84,11 +84,17 @@ class Scopes:
         return self._scopes.get(id(cells[0])) or f"{ROOT}/{type(cells[0]).__name__}"
 
     def _name(self, root: Any) -> None:
-        self._scopes[id(root)] = ROOT
-        for name, cell in root.cells_and_names():
-            if name:
-                outer, step = root.get_sub_cell(name.rpartition(".")[0]), name.rpartition(".")[2]
-                self._scopes[id(cell)] = f"{self._scopes[id(outer)]}/{step}" + (f"-{type(cell).__name__}" if self._with_classes else "")
+        left, seen = [(ROOT, root)], set[int]()
+        while left:                                # no look-up by dotted names: a program's own names may hold dots
+            scope, cell = left.pop()
+            if id(cell) in seen:
+                continue
+            seen.add(id(cell))
+            self._scopes[id(cell)] = scope
+            left += [
+                (f"{scope}/{name}" + (f"-{type(inner).__name__}" if self._with_classes else ""), inner)
+                for name, inner in reversed(cell.__dict__["_cells"].items()) if inner is not None
+            ]
 
 
 class _Seen:

@@ -10,6 +10,12 @@ LINE, COLUMNS, STACK, SCOPE, CALLED, GRADIENT = "line", "columns", "stack", "sco
 CALL = "call"
 """A number that the nodes of one call of an operator share, and those of its gradient (provenance.py)."""
 
+STAGE, PART = "pipeline_stage", "part"
+"""The stage of a pipeline that runs a node, from the Cell that it lies in; which part of the batch it computes, a number for each loop."""
+
+RUNS_IN = "runs_in"
+"""The stage that was found to run a node (`engine.shard.pipelines.assigning`)."""
+
 MARKED = "marked"
 """Lies in a Cell that `set_dump` names."""
 

@@ -160,9 +160,9 @@ lines: dict[int, tuple[tuple[str, int, str] | None, int]] = {}
 _MOST_LINES, _WORTH = 1 << 16, 1 << 14
 
 
-def note(t: torch.Tensor) -> None:
-    """Notes the user's line as that of an operator's result, unless that is so small that nobody asks."""
-    size = t.nbytes
+def note(t: object) -> None:
+    """Notes the user's line as that of an operator's result, unless that is no Tensor (`ops.dtype`) or so small that nobody asks."""
+    size = t.nbytes if type(t) is torch.Tensor else 0
     if size >= _WORTH and type(t) is torch.Tensor and t.device.type == "cpu" and t.layout is torch.strided and not private.is_wrapped(t):
         if len(lines) > _MOST_LINES:
             lines.clear()

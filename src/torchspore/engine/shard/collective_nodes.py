@@ -23,12 +23,23 @@ def reduce_scatter(x: torch.Tensor, axes: Axes, kind: str, dim: int, mesh: Mesh)
 
 def all_gather(x: torch.Tensor, axes: Axes, dim: int, mesh: Mesh) -> torch.Tensor:
     """The parts along `axes`, one after the other along `dim`."""
-    return torch.cat([x] * mesh.product(axes), dim)
+    return _joined(x, dim, mesh.product(axes))
 
 
 def all_to_all(x: torch.Tensor, axes: Axes, source: int, dim: int, mesh: Mesh) -> torch.Tensor:
     """The parts along `source` become one, and of that the own part along `dim`."""
-    return torch.cat([_cut(x, dim, mesh.product(axes))] * mesh.product(axes), source)
+    return _joined(_cut(x, dim, mesh.product(axes)), source, mesh.product(axes))
+
+
+def borders(x: torch.Tensor, axes: Axes, dim: int, before: int, behind: int, mesh: Mesh) -> torch.Tensor:
+    """The own part between the last places of the one before and the first of the one behind; zeros where there is none."""
+    edges = [torch.empty_like(x.narrow(dim, 0, count)) for count in (before, behind)]
+    return torch.cat([edges[0], x, edges[1]], dim)
+
+
+def borders_sum(x: torch.Tensor, axes: Axes, dim: int, before: int, behind: int, mesh: Mesh) -> torch.Tensor:
+    """The gradient of `borders`: the own part, to which is added what the neighbours have computed of their borders."""
+    return torch.empty_like(x.narrow(dim, before, x.shape[dim] - before - behind))
 
 
 def cut(x: torch.Tensor, axes: Axes, dim: int, mesh: Mesh) -> torch.Tensor:
@@ -41,10 +52,37 @@ def position(axes: Axes, factor: int, mesh: Mesh) -> int:
     return 0
 
 
+def passed(x: torch.Tensor, source: int, target: int) -> torch.Tensor:
+    """A value of pipeline stage `source` in stage `target`: each device sends it to the one at its place there; -1 means in all stages."""
+    return torch.empty_like(x, memory_format=torch.contiguous_format)
+
+
+def sent(x: torch.Tensor, target: int, number: int) -> torch.Tensor:
+    """One half of `passed`, in the graph of one stage: what is on its way, which is `number` in the step."""
+    return torch.empty_like(x, memory_format=torch.contiguous_format)
+
+
+def received(shape: list[int], dtype: torch.dtype, device: torch.device, source: int, number: int) -> torch.Tensor:
+    """The other half, begun."""
+    return torch.empty(shape, dtype=dtype, device=device)
+
+
+def arrived(x: torch.Tensor) -> torch.Tensor:
+    """What was received, or sent, when it is there."""
+    return x
+
+
+def _joined(x: torch.Tensor, dim: int, count: int) -> torch.Tensor:
+    """A stand-in for `count` parts; no list of them, there may be thousands."""
+    shape = list(x.shape)
+    shape[dim] *= count
+    return x.new_empty(shape)
+
+
 def _cut(x: torch.Tensor, dim: int, count: int) -> torch.Tensor:
     return x.narrow(dim, 0, x.shape[dim] // count)
 
 
-SENDING = frozenset((all_reduce, reduce_scatter, all_gather, all_to_all))
+SENDING = frozenset((all_reduce, reduce_scatter, all_gather, all_to_all, borders, borders_sum))
 """What sends; `cut` and `position` do not."""
 LOCAL = frozenset((cut, position))

@@ -25,7 +25,7 @@ def fused(local: LocalGraph) -> tuple[int, int]:
     for node in graph.nodes:
         if node.target is nodes.all_reduce and _is_late(node, place, place[first]):
             val = node.meta["val"]
-            groups.setdefault((node.args[1], node.args[2], val.dtype), []).append(node)
+            groups.setdefault((node.args[1], node.args[2], val.dtype, node.meta.get(marks.RUNS_IN)), []).append(node)
     count = messages = 0
     rule = fusion.rule("allreduce")
     with faking(local.module):

@@ -11,16 +11,27 @@ from torchspore.engine.parallel import shares
 from torchspore.engine.shard import devices, redistribution
 from torchspore.engine.shard.layout import whole
 from torchspore.engine.shard.mesh import Mesh
+from torchspore.engine.shard.pipelines.cutting import absent
 from torchspore.engine.shard.spread import Cut, cut_of
 from torchspore.engine.tensor import TensorBase
 
 
 def whole_of(t: torch.Tensor, cut: Cut) -> torch.Tensor:
     """What all processes hold together; each of them must ask for it."""
-    mesh, rank = Mesh(cut.matrix), devices.rank()
-    for step in redistribution.steps(mesh, cut.shape, t.element_size(), cut.layout(mesh), whole(len(cut.shape))):
-        t = collectives.all_gather(t.detach(), groups.of_ranks(mesh.group(rank, step.axes)), step.dim)
-    return t
+    mesh, place = Mesh(cut.matrix), cut.place(devices.rank())
+    if place is not None:
+        for step in redistribution.steps(mesh, cut.shape, t.element_size(), cut.layout(mesh), whole(len(cut.shape))):
+            members = tuple(cut.first + member for member in mesh.group(place, step.axes))
+            t = collectives.all_gather(t.detach(), groups.of_ranks(members), step.dim)
+    if cut.stage is None:
+        return t
+    given = t.detach().contiguous() if place is not None else torch.empty(cut.shape, dtype=t.dtype, device=t.device)
+    return collectives.broadcast(given, cut.first, groups.world())
+
+
+def is_absent(cut: Cut) -> bool:
+    """Whether this process holds nothing of what is cut so."""
+    return cut.place(devices.rank()) is None
 
 
 def meet(call: str, values: Iterable[Any]) -> None:
@@ -31,8 +42,7 @@ def meet(call: str, values: Iterable[Any]) -> None:
         if share is not None:
             ranks |= set(share.group.ranks)
         elif cut is not None:
-            mesh = Mesh(cut.matrix)
-            ranks |= set(mesh.group(devices.rank(), range(len(mesh.sizes))))
+            ranks |= set(range(groups.size() if cut.stage is not None else Mesh(cut.matrix).count))
     if ranks:
         what = f"{call} of Tensors whose parts processes hold, which each of them must call"
         collectives.meet(what, groups.of_ranks(tuple(sorted(ranks))))
@@ -40,8 +50,8 @@ def meet(call: str, values: Iterable[Any]) -> None:
 
 def part_of(t: torch.Tensor, cut: Cut) -> torch.Tensor:
     """This process's part of a whole value."""
-    mesh = Mesh(cut.matrix)
-    return t[cut.layout(mesh).part(mesh, cut.shape, devices.rank())].clone()
+    mesh, place = Mesh(cut.matrix), cut.place(devices.rank())
+    return absent(t) if place is None else t[cut.layout(mesh).part(mesh, cut.shape, place)].clone()
 
 
 def refitted(tensor: TensorBase, t: torch.Tensor, cut: Cut) -> torch.Tensor:

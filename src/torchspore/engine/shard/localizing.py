@@ -8,8 +8,7 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass, field
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
 import torch
@@ -20,11 +19,15 @@ from torchspore.engine import tree
 from torchspore.engine.graph import marks
 from torchspore.engine.graph.fx.aliasing import owners, shown
 from torchspore.engine.private import disable_proxy_modes_tracing, is_operator
+from torchspore.engine.shard import branching, marking, norms, redistribution
 from torchspore.engine.shard import collective_nodes as nodes
-from torchspore.engine.shard import marking, norms, redistribution
-from torchspore.engine.shard.layout import Layout, Shape, whole
+from torchspore.engine.shard.layout import Axes, Layout, Shape, whole
+from torchspore.engine.shard.local_graph import LocalGraph as LocalGraph
+from torchspore.engine.shard.local_graph import Placed, Value
+from torchspore.engine.shard.local_graph import Policy as Policy
 from torchspore.engine.shard.lowerings import LOWERINGS
 from torchspore.engine.shard.mesh import Mesh
+from torchspore.engine.shard.plan import Plan
 from torchspore.engine.shard.redistribution import Step
 from torchspore.engine.shard.rules import Given, rule_of
 from torchspore.engine.shard.rules.rule import Local, Rule, choose, layout_of, results
@@ -32,55 +35,6 @@ from torchspore.engine.shard.tangles import tangles, written_by
 
 KEEP = 1 << 62
 """The vote of an operand that is written: it stays where it is."""
-
-
-@dataclass(frozen=True)
-class Value:
-    """A value of the local graph: its node, how it lies, the shape of the whole."""
-
-    node: Node
-    layout: Layout
-    shape: Shape
-    dtype: torch.dtype
-
-
-@dataclass
-class Placed:
-    """How one operator of the captured graph came to run: for `explain` and the plan."""
-
-    node: Node
-    layouts: list[Layout]
-    steps: list[tuple[Step, Shape]] = field(default_factory=list)
-    has_rule: bool = True
-
-
-@dataclass
-class LocalGraph:
-    """What each device runs, how its inputs and outputs lie, and how each operator came to be split."""
-
-    module: torch.fx.GraphModule
-    mesh: Mesh
-    inputs: list[tuple[Layout, Shape]]
-    outputs: list[tuple[Layout, Shape] | None]
-    placed: list[Placed]
-
-
-@dataclass(frozen=True)
-class Policy:
-    """What the context says of exchanges."""
-
-    exchanges: bool = False
-    """Whether layouts may change by all-to-all; `enable_alltoall`."""
-    sums_wide: bool = False
-    """Whether all terms of half precision are summed in float32; `force_fp32_communication`."""
-    sums_gradients_wide: bool = True
-    """Whether those of gradients are; `gradient_fp32_sync`."""
-    means: bool = False
-    """Whether gradients are divided by the devices that hold the same part of a Parameter; `gradients_mean`."""
-    tells_norms: bool = False
-    """Whether the lengths of gradients are told before they are summed; `dump_local_norm`."""
-    gathers_again: bool = False
-    """Whether a weight is gathered once more for the backward pass; `optimizer_level` 3."""
 
 
 Output = Callable[[int, Node, Layout, Shape], Layout]
@@ -91,10 +45,10 @@ class Localizer:
 
     def __init__(
         self, module: torch.fx.GraphModule, mesh: Mesh, inputs: Sequence[Layout], output: Output, policy: Policy,
-        taken: Mapping[Node, Layout], stored: Mapping[Node, Layout], copies: Mapping[str, int],
+        taken: Mapping[Node, Layout], stored: Mapping[Node, Layout], copies: Mapping[str, int], plan: Plan,
     ) -> None:
         self.module, self.mesh, self.layouts, self.output, self.policy = module, mesh, inputs, output, policy
-        self.taken, self.stored, self.copies = taken, stored, copies
+        self.taken, self.stored, self.copies, self.plan = taken, stored, copies, plan
         self.graph = torch.fx.Graph()
         self.values: dict[Node, Any] = {}              # a Value, or several in a list
         self.kept: dict[Node, Node] = {}               # calls that may give more than values
@@ -121,7 +75,7 @@ class Localizer:
                 self._call(node)
             else:
                 self._attribute(node)
-        return LocalGraph(torch.fx.GraphModule(self.module, self.graph), self.mesh, self.given, self.results, self.placed)
+        return LocalGraph(torch.fx.GraphModule(self.module, self.graph), self.mesh, self.given, self.results, self.placed, self.module)
 
     # ---- nodes of the captured graph
 
@@ -180,6 +134,8 @@ class Localizer:
         written = written_by(node)
         if node.target in marking.MARKS:
             self.values[node] = self._marked(node)
+        elif not self._is_tangled(node, written) and (found := branching.split(self, node)) is not None:
+            self.values[node] = found
         elif not is_operator(node.target) or self._is_tangled(node, written):
             self._whole(node)
         else:
@@ -189,12 +145,23 @@ class Localizer:
                 rule = None if self.drawn_with.keys() & set(node.all_input_nodes) else rule_of(self._given(node))
                 value = self._whole(node) if rule is None else self._split(node, rule)
             self.values[node] = value
+        self._settle(node)
         self._own(node)
         for item in written:
             self._forget(self.owners[item])
             self._home(self.owners[item])
-        found = self.values[node]
-        self.placed[-1].layouts = [one.layout for one in (found if isinstance(found, list) else [found]) if isinstance(one, Value)]
+        given = self.values[node]
+        self.placed[-1].layouts = [one.layout for one in (given if isinstance(given, list) else [given]) if isinstance(one, Value)]
+
+    def _settle(self, node: Node) -> None:
+        """Lays results out as the plan wants those that several operators use."""
+        for at, lies in self.plan.results.get(node, {}).items():
+            found = self.values[node]
+            if isinstance(found, list):
+                if isinstance(found[at], Value):
+                    found[at] = self.move(found[at], _towards(found[at].layout, lies))
+            elif isinstance(found, Value):
+                self.values[node] = self.move(found, _towards(found.layout, lies))
 
     def _is_tangled(self, node: Node, written: Sequence[Node]) -> bool:
         """Whether it shows or writes memory that stays whole."""
@@ -325,9 +292,6 @@ class Localizer:
     def _whole(self, node: Node) -> Any:
         """Each device computes all of it; what it writes and is cut gets its own part back."""
         self.placed[-1].has_rule = not node.all_input_nodes      # what makes a value of nothing has nothing to split
-        if "val" not in node.meta and node.op == "call_function" and not is_operator(node.target):
-            what = f"{node.meta.get(marks.LINE, '')}: a check or a print inside of a graph that is split"
-            raise ValueError(message(what, "a call without one", hint="move it out of construct"))
         back: list[tuple[Node, Value, Value]] = []
         written = set(written_by(node))
 
@@ -343,7 +307,12 @@ class Localizer:
             return moved.node
 
         args, kwargs = self.replaced(node, full)
-        made = self.call(node.target, args, kwargs, node, node.meta.get("val"))
+        if node.meta.get("val") is None and not is_operator(node.target):
+            check: Any = node.target                       # it gives nothing, and may raise
+            made = self.graph.call_function(check, args, kwargs)
+            made.meta = dict(node.meta)
+        else:
+            made = self.call(node.target, args, kwargs, node, node.meta.get("val"))
         self.kept[node] = made
         for name, value, moved in back:
             if value.layout.partial:                       # terms have become a value, which was written
@@ -365,7 +334,14 @@ class Localizer:
     def operands(self, node: Node) -> list[Value]:
         """The Values of a call's Tensors, in the order of its schema."""
         leaves = tree.leaves(list(named(node).values()))
-        return [self._used(leaf, node) for leaf in leaves if isinstance(leaf, Node) and leaf not in self.drawn_with]
+        names = [leaf for leaf in leaves if isinstance(leaf, Node) and leaf not in self.drawn_with]
+        found = [self._used(name, node) for name in names]
+        written = written_by(node)
+        for at, lies in enumerate(self.plan.operands.get(node, ())):
+            if lies is not None and names[at] not in written:
+                found[at] = self.move(found[at], _towards(found[at].layout, lies))
+        self.placed[-1].used.update((name, value.layout) for name, value in zip(names, found) if isinstance(value, Value))
+        return found
 
     def replaced(self, node: Node, change: Callable[[Node], Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """The arguments of a call with other nodes, asked for in the order of its schema."""
@@ -387,6 +363,8 @@ class Localizer:
                 val = target(*given[0], **given[1])
         if val is not None:
             made.meta["val"] = val
+        if self.placed:
+            self.placed[-1].made.append(made)
         return made
 
     def item(self, made: Node, at: int) -> Node:
@@ -394,6 +372,10 @@ class Localizer:
         found = self.graph.call_function(operator.getitem, (made, at))
         found.meta = {**made.meta, "val": made.meta["val"][at]}
         return found
+
+    def faking(self) -> AbstractContextManager[None]:
+        """A block in which operators compute stand-ins for the values of the captured graph."""
+        return faking(self.module)
 
     def value(self, node: Node, layout: Layout, shape: Shape) -> Value:
         """A node as the Value that it stands for."""
@@ -404,7 +386,7 @@ class Localizer:
         for user in node.users:
             if user.target is marking.laid:
                 return marking.layout_in(self.mesh, str(user.args[1]))
-        return None
+        return self.plan.wanted.get(node)
 
     def move(self, value: Value, wanted: Layout, fresh: bool = False) -> Value:
         """The value in another layout: the collectives that it takes."""
@@ -422,6 +404,12 @@ class Localizer:
                 self.placed[-1].steps.append((step, value.shape))
         moved = self.moved[key] = Value(node, wanted, value.shape, value.dtype)
         return moved
+
+    def noted(self, kind: str, x: Node, axes: Axes, dim: int, places: int) -> None:
+        """Notes an exchange that a lowering makes itself: of so many places of a dimension."""
+        val = x.meta["val"]
+        sent = val.element_size() * val.numel() // max(1, val.shape[dim]) * places
+        self.placed[-1].steps.append((Step(kind, axes, dim, sent=sent), tuple(val.shape)))
 
     def _is_narrow(self, value: Value, step: Step) -> bool:
         """Whether half-precision terms are summed in float32: where the context asks for it, of gradients or of all."""
@@ -476,6 +464,12 @@ def _has_known_lengths(node: Node) -> None:
         ))
 
 
+def _towards(now: Layout, wanted: Layout) -> Layout:
+    """The layout that is wanted, without terms that the value has not: a value never becomes terms."""
+    terms = tuple(term for term in wanted.partial if term in now.partial)
+    return wanted if terms == wanted.partial else Layout(wanted.cuts, terms)
+
+
 def held(value: Value) -> int:
     """The bytes that a device holds of a value."""
     return value.dtype.itemsize * math.prod(value.shape)
@@ -484,11 +478,12 @@ def held(value: Value) -> int:
 def localized(
     module: torch.fx.GraphModule, mesh: Mesh, inputs: Sequence[Layout], output: Output, policy: Policy | None = None,
     taken: Mapping[Node, Layout] | None = None, stored: Mapping[Node, Layout] | None = None, copies: Mapping[str, int] | None = None,
+    plan: Plan | None = None,
 ) -> LocalGraph:
     """The graph of each device for a captured one whose inputs lie so.
 
     `output(place, node, layout, shape)` says how a result shall lie. `taken` says of inputs that each device is given whole which part it
     takes at once, `stored` of weights that an optimizer cuts once more how they lie where they are computed with,
-    `copies` by name of a Parameter how many devices hold the same part of it.
+    `copies` by name of a Parameter how many devices hold the same part of it, `plan` what a search found.
     """
-    return Localizer(module, mesh, inputs, output, policy or Policy(), taken or {}, stored or {}, copies or {}).run()
+    return Localizer(module, mesh, inputs, output, policy or Policy(), taken or {}, stored or {}, copies or {}, plan or Plan()).run()

@@ -44,6 +44,8 @@ torch.library.register_autograd(
 mirror, mirrored = torch.ops.torchspore.mirror.default, torch.ops.torchspore.mirrored.default
 """A Parameter that is computed with, and its gradient, which `gradients_mean` divides by how many devices hold the same part."""
 MARKS = frozenset((laid, mirror, mirrored))
+OF_PARTS = "?"
+"""What begins the text of how a part of the batch is to lie: it counts where the whole batch would be cut so."""
 
 
 def text(matrix: tuple[int, ...], places: tuple[Any, ...]) -> str:

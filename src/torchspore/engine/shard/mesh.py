@@ -41,12 +41,15 @@ class Mesh:
 
     def group(self, rank: int, axes: Iterable[int]) -> tuple[int, ...]:
         """The devices that differ from `rank` on these axes alone, in order of their positions."""
+        at, strides, below = list(self.coordinates(rank)), [], 1
+        for size in reversed(self.sizes):
+            strides.append(below)
+            below *= size
+        strides.reverse()
         axes = tuple(axes)
-        at = self.coordinates(rank)
-        members = [other for other in range(self.count) if all(
-            mine == theirs for axis, (mine, theirs) in enumerate(zip(at, self.coordinates(other))) if axis not in axes
-        )]
-        return tuple(sorted(members, key=lambda member: self.position(member, axes)))
+        first = sum(0 if axis in axes else place * strides[axis] for axis, place in enumerate(at))
+        ranges = [range(0, self.sizes[axis] * strides[axis], strides[axis]) for axis in axes]
+        return tuple(first + sum(steps) for steps in itertools.product(*ranges))
 
     def axes_of(self, matrix: tuple[int, ...]) -> tuple[tuple[int, ...], ...]:
         """For each axis of a device matrix the axes of this grid that make it. Raises ValueError where it does not lie in the grid."""

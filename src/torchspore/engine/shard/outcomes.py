@@ -8,6 +8,7 @@ from torchspore.context import effects
 from torchspore.context.effects import Outcome
 from torchspore.context.store import DEFAULT, STORE
 from torchspore.engine.shard import devices, norms
+from torchspore.engine.shard.pipelines import staging
 
 _IN = "auto_parallel."
 _KINDS = {
@@ -28,8 +29,10 @@ def told(split: Any) -> None:
     _report("parallel_mode", f"split over {count} {_KINDS[split.kind]}, a grid of {grid}: {shown}; {sent:,} bytes received by each")
     if STORE.source(_IN + "parallel_mode")[1] is None or mode == "auto_parallel":
         effects.note("distribution", f"{mode} over {count} {_KINDS[split.kind]}: {shown}; {sent:,} bytes received by each")
-    if mode == "auto_parallel":
-        effects.note("distribution", "auto_parallel: strategies spread from the operators that have one; a search is not built yet")
+    if spread.searched is not None:
+        effects.note("distribution", f"auto_parallel, {spread.searched.mode}: {spread.searched.told()}")
+        for name in ("search_mode", "sharding_propagation"):
+            effects.report(_IN + name, Outcome.applied(spread.searched.told()))
     _report("device_num", f"graphs are split over {count}")
     own = "each process gives its own part of the batch" if spread.is_cut_by_hand else "the batch is given whole and cut"
     is_whole = STORE.get(_IN + "dataset_strategy") == "full_batch"
@@ -40,6 +43,7 @@ def told(split: Any) -> None:
     _either("gradient_fp32_sync", "terms of gradients of half precision are summed in float32", "they are summed in their own dtype")
     _either("force_fp32_communication", "all terms of half precision are summed in float32", "they are summed in their own dtype")
     _shares(split)
+    _pipeline(split)
     norms.told(sum(node.target is norms.local_norm for node in local.module.graph.nodes))
     _missing(local)
 
@@ -55,9 +59,35 @@ def _shares(split: Any) -> None:
         effects.report(name, outcome)
 
 
+def _pipeline(split: Any) -> None:
+    """What `pipeline_stages` and its details came to."""
+    pipeline, devices_each = split.pipeline, split.local.mesh.count
+    if pipeline is None:
+        return
+    homes = Counter(split.spread.homes.values())
+    held = "Parameters and states: " + ", ".join(f"{homes[stage]} in stage {stage}" for stage in range(pipeline.stages))
+    sent = f"{len(pipeline.transfers)} values of {pipeline.sent:,} bytes pass between stages"
+    _report("pipeline_stages", f"{pipeline.stages} stages of {devices_each} devices: {held}; {sent}")
+    effects.note("distribution", f"a pipeline of {pipeline.stages} stages: {held}; {sent}")
+    if pipeline.schedule is None:
+        order = "the step has no parts to take turns: no PipelineCell cuts the batch"
+    else:
+        most = ", ".join(map(str, pipeline.schedule.held))
+        order = (f"stages wait {pipeline.schedule.idle:.0%} of the time if all parts take equally long, "
+                 f"and hold values of {most} parts at most")
+    effects.note("distribution", f"pipeline: {order}")
+    for name in ("pipeline_config", "pipeline_scheduler", "pipeline_interleave"):
+        _report(name, order)
+    _either("pipeline_result_broadcast", "all stages are given the results",
+            f"results of more than {staging.SMALL} bytes stay in their stage, elsewhere they are nan")
+
+
 def _missing(local: Any) -> None:
     """Names the operators that no rule splits."""
     for placed in local.placed:
+        if placed.why:
+            called = placed.node.meta.get("called") or placed.node.target
+            effects.note("distribution", f"{placed.node.meta.get('line', '')} {called}: {placed.why}")
         if not placed.has_rule:
             sent = sum(step.sent for step, _ in placed.steps)
             name = placed.node.meta.get("called") or placed.node.target

@@ -53,3 +53,15 @@ def placed(what: str, value: Any, strategies: Sequence[Any] | None) -> Any:
         return wrap(marking.laid(raw(leaf), marking.text(layout.device_matrix, layout.tensor_map)))
 
     return tree.mapped(value, one)
+
+
+def of_part(value: Any) -> Any:
+    """A part of the batch, cut as the batch is while a graph is captured that is to be split; else as it is."""
+    capture = calls.split_now()
+    if capture is None or not isinstance(value, TensorBase):
+        return value
+    t, rows = raw(value), capture.spread.rows
+    if rows == 1 or not t.ndim or t.shape[0] % rows:
+        return value
+    layout = layout_of((rows, *(1,) * (t.ndim - 1)), tuple(t.shape), capture.spread.count)
+    return wrap(marking.laid(t, marking.OF_PARTS + marking.text(layout.device_matrix, layout.tensor_map)))

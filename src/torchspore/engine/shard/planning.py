@@ -1,43 +1,84 @@
-"""What a split would cost: for each operator how it lies and what it sends, and the memory of one device."""
+"""What a split would cost: for each operator how it lies, what it sends and how long it takes, and the memory of one device."""
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+import operator
+import sys
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import torch
 from torch.fx.node import Node
 
-from torchspore.engine import tree
+from torchspore.base.files import write_whole
+from torchspore.base.text import with_hint
+from torchspore.context.plan_request import Machine, Request
+from torchspore.engine import flops, tree
 from torchspore.engine.graph import marks
 from torchspore.engine.graph.fx.aliasing import owners
+from torchspore.engine.private import is_operator
+from torchspore.engine.shard.local_graph import Placed
+from torchspore.engine.shard.mesh import Mesh
 from torchspore.engine.shard.redistribution import CUT
 
-_MARKS = ("laid", "mirror", "mirrored", "detach", "clone")
-"""What is no operator of the program's."""
+_MARKS = {"laid": "redistribution", "mirror": "Parameter", "mirrored": "mean", "detach": "detach", "clone": "clone"}
+"""What is no operator of the program's, and what a plan calls it."""
 
 
 @dataclass(frozen=True)
-class Machine:
-    """The assumed speed of exchanges; said beside every prediction."""
+class Exchange:
+    """One collective: its kind, between how many devices, the bytes that each receives."""
 
-    bandwidth: float = 50e9
-    """Bytes a second that one device receives."""
-    latency: float = 20e-6
-    """Seconds that an exchange takes at least."""
+    kind: str
+    devices: int
+    bytes: int
+
+    def told(self) -> str:
+        """For people."""
+        return f"{self.kind} over {self.devices}"
 
 
-@dataclass(frozen=True)
+@dataclass
 class Row:
     """One operator of the program's, or several of torch's that it is made of."""
 
     operator: str
     line: str
-    split: str
-    exchanges: str
-    bytes: int
-    seconds: float
-    has_rule: bool
+    is_gradient: bool
+    scope: str
+    split: str = ""
+    axes: set[int] = field(default_factory=set)
+    """The axes of the grid that cut its results, or along which they are terms."""
+    is_partial: bool = False
+    exchanges: list[Exchange] = field(default_factory=list)
+    sending: float = 0.0
+    """Seconds of the exchanges."""
+    computing: float = 0.0
+    """Seconds of the operators on one device."""
+    has_rule: bool = True
+    reads: list[int] = field(default_factory=list)
+    """The numbers of the rows whose results it takes."""
+    parameters: list[str] = field(default_factory=list)
+    is_mark: bool = False
+    """Says how a value lies, and computes nothing."""
+    is_result: bool = False
+
+    @property
+    def bytes(self) -> int:
+        """What each device receives."""
+        return sum(exchange.bytes for exchange in self.exchanges)
+
+    @property
+    def is_seen(self) -> bool:
+        """Whether it computes or sends something."""
+        return bool(self.exchanges) or not self.is_mark
+
+    def sends(self) -> str:
+        """The exchanges for people: equal ones counted."""
+        counts = Counter(exchange.told() for exchange in self.exchanges)
+        return ", ".join(told if count == 1 else f"{count} x {told}" for told, count in counts.items())
 
 
 @dataclass(frozen=True)
@@ -47,43 +88,83 @@ class Memory:
     parameters: int
     states: int
     inputs: int
-    values: int
+    gradients: int
+    activations: int
+    work: int
+    """What the optimizer computes with."""
 
     @property
     def total(self) -> int:
         """All together."""
-        return self.parameters + self.states + self.inputs + self.values
+        return self.parameters + self.states + self.inputs + self.gradients + self.activations + self.work
 
 
 def rows(split: Any, machine: Machine) -> list[Row]:
     """The operators in the order of the graph; what belongs to one call of the program's stands in one row."""
     found: list[Row] = []
-    mesh, last = split.local.mesh, None
+    at: dict[Node, int] = {}
+    names = dict(zip((n for n in split.local.whole.graph.nodes if n.op == "placeholder"), split.lifted))
+    last = None
     for placed in split.local.placed:
         meta = placed.node.meta
         name = str(meta.get(marks.CALLED) or getattr(placed.node.target, "_opname", placed.node.target))
         key = (meta.get(marks.CALL), name, bool(meta.get(marks.GRADIENT)))
-        sends = [(step, shape) for step, shape in placed.steps if step.kind != CUT]
-        sent = sum(step.sent for step, _ in sends)
-        seconds = sum(machine.latency + step.sent / machine.bandwidth for step, _ in sends)
-        kinds = ", ".join(f"{step.kind} over {mesh.product(step.axes)}" for step, _ in sends)
-        told = "; ".join(layout.told(mesh) for layout in placed.layouts)
-        title = f"gradient of {name}" if meta.get(marks.GRADIENT) else name
-        if found and last is not None and key == last and meta.get(marks.CALL) is not None:
-            before = found.pop()
-            row = Row(
-                title, before.line, told or before.split, ", ".join(filter(None, (before.exchanges, kinds))), before.bytes + sent,
-                before.seconds + seconds, before.has_rule and placed.has_rule,
-            )
-        else:
-            row = Row(title, _line(meta), told, kinds, sent, seconds, placed.has_rule)
-        found.append(row)
+        if not (found and key == last and meta.get(marks.CALL) is not None):
+            title = _MARKS.get(name, name)
+            found.append(Row(f"gradient of {title}" if key[2] else title, _line(meta), key[2], str(meta.get(marks.SCOPE) or "")))
+            found[-1].is_mark = name in _MARKS
+        at[placed.node] = len(found) - 1
+        _add(found[-1], placed, split.local.mesh, machine)
+        _read(found[-1], placed.node, at, names)
         last = key
+    ends = next(node for node in reversed(split.local.whole.graph.nodes) if node.op == "output")
+    for source in map(_maker, ends.all_input_nodes):
+        if source in at:
+            found[at[source]].is_result = True
     return found
+
+
+def _add(row: Row, placed: Placed, mesh: Mesh, machine: Machine) -> None:
+    """Puts one operator of torch's into its row."""
+    sends = [step for step, _ in placed.steps if step.kind != CUT]
+    row.exchanges += [Exchange(step.kind, mesh.product(step.axes), step.sent) for step in sends]
+    row.sending += sum(machine.latency + step.sent / machine.bandwidth for step in sends)
+    row.computing += sum(_computing(node, machine) for node in placed.made)
+    row.has_rule = row.has_rule and placed.has_rule
+    row.split = "; ".join(layout.told(mesh) for layout in placed.layouts) or row.split
+    row.axes.update(*(layout.axes | set(layout.terms) for layout in placed.layouts))
+    row.is_partial = row.is_partial or any(layout.partial for layout in placed.layouts)
+
+
+def _read(row: Row, node: Node, at: Mapping[Node, int], names: Mapping[Node, Any]) -> None:
+    """Notes whose results an operator takes."""
+    for source in map(_maker, node.all_input_nodes):
+        if source in at:
+            if at[source] != at[node] and at[source] not in row.reads:
+                row.reads.append(at[source])
+        elif (name := str(getattr(names.get(source), "name", ""))) and name not in row.parameters:
+            row.parameters.append(name)
+
+
+def _maker(node: Node) -> Node:
+    """The operator that gives a value: itself, or the one of whose results it is one."""
+    while node.target is operator.getitem:
+        node = node.all_input_nodes[0]
+    return node
 
 
 def _line(meta: Any) -> str:
     return str(meta.get(marks.LINE) or "").rpartition("/")[2]
+
+
+def _computing(node: Node, machine: Machine) -> float:
+    """The seconds of an operator of torch's on one device: those of its operations, or of the memory that it moves."""
+    if not is_operator(node.target) or any(out.alias_info and not out.alias_info.is_write for out in node.target._schema.returns):
+        return 0.0
+    given = [item.meta.get("val") if isinstance(item, Node) else item for item in node.args]
+    shapes = [list(item.shape) if isinstance(item, torch.Tensor) else [] for item in given]
+    moved = _bytes(node) + sum(map(_bytes, node.all_input_nodes))
+    return max(flops.of(node.target._schema.name, shapes, lambda: given) / machine.operations, moved / machine.memory)
 
 
 def memory(split: Any) -> Memory:
@@ -93,12 +174,13 @@ def memory(split: Any) -> Memory:
     names = split.spread.parameters
     for node, item in zip((n for n in module.graph.nodes if n.op == "placeholder"), split.lifted):
         name = str(getattr(item, "name", "")) if item is not None else ""
-        kind = "inputs" if name not in names else "states" if _is_state(name, names) else "parameters"
+        kind = "inputs" if name not in names else "states" if is_state(name, names) else "parameters"
         kept[kind] += _bytes(node)
-    return Memory(**kept, values=_peak(module))
+    return Memory(**kept, **peak(module))
 
 
-def _is_state(name: str, names: Any) -> bool:
+def is_state(name: str, names: Any) -> bool:
+    """Whether a Parameter of this name is an optimizer's, among others of `names`."""
     parts = name.split(".")
     return any(".".join(parts[at:]) in names for at in range(1, len(parts))) or (len(parts) == 1 and not names[name][3])
 
@@ -107,8 +189,8 @@ def _bytes(node: Node) -> int:
     return sum(t.numel() * t.element_size() for t in tree.leaves(node.meta.get("val")) if isinstance(t, torch.Tensor))
 
 
-def _peak(module: torch.fx.GraphModule) -> int:
-    """The most that values of the graph hold at one time; views hold nothing of their own."""
+def peak(module: torch.fx.GraphModule) -> dict[str, int]:
+    """What values of the graph hold, by kind, when that is most; views hold nothing of their own."""
     owner, last = owners(module.graph), dict[Node, int]()
     nodes = list(module.graph.nodes)
     for at, node in enumerate(nodes):
@@ -117,13 +199,39 @@ def _peak(module: torch.fx.GraphModule) -> int:
     ends: dict[int, list[Node]] = {}
     for node, at in last.items():
         ends.setdefault(at, []).append(node)
-    now = most = 0
+    now = dict.fromkeys(("gradients", "activations", "work"), 0)
+    most = dict(now)
     for at, node in enumerate(nodes):
         if node.op == "call_function" and owner[node] is node:
-            now += _bytes(node)
-            most = max(most, now)
-        now -= sum(_bytes(gone) for gone in ends.get(at, ()) if gone.op == "call_function" and owner[gone] is gone)
+            now[_kind(node)] += _bytes(node)
+            if sum(now.values()) > sum(most.values()):
+                most = dict(now)
+        for gone in ends.get(at, ()):
+            if gone.op == "call_function" and owner[gone] is gone:
+                now[_kind(gone)] -= _bytes(gone)
     return most
+
+
+def _kind(node: Node) -> str:
+    return "work" if node.meta.get(marks.OPTIMIZER) else "gradients" if marks.is_backward(node.meta) else "activations"
+
+
+@dataclass(frozen=True)
+class Totals:
+    """A step on one device: bytes received, seconds of exchanges and of computing, what is said of sums that go together."""
+
+    bytes: int
+    sending: float
+    computing: float
+    joined: str
+
+
+def totals(split: Any, found: list[Row], machine: Machine) -> Totals:
+    """The sums over all rows; sums of gradients that go in one message wait once."""
+    sums, messages = split.messages
+    joined = f"; {sums} sums of gradients go in {messages} message{'s' * (messages != 1)}" if sums > messages else ""
+    sending = sum(row.sending for row in found) - (sums - messages) * machine.latency
+    return Totals(sum(row.bytes for row in found), sending, sum(row.computing for row in found), joined)
 
 
 def text(split: Any, machine: Machine) -> Iterator[str]:
@@ -132,18 +240,38 @@ def text(split: Any, machine: Machine) -> Iterator[str]:
     mesh = split.local.mesh
     yield f"{mesh.count} devices, a grid of {' x '.join(map(str, mesh.sizes))}"
     yield ""
-    heads = ("operator", "split", "exchanges", "bytes received", "seconds", "line")
+    heads = ("operator", "split", "exchanges", "bytes received", "exchange us", "compute us", "line")
     table = [
-        (row.operator + ("" if row.has_rule else " (whole)"), row.split, row.exchanges, f"{row.bytes:,}", f"{row.seconds:.6f}", row.line)
-        for row in found if row.exchanges or not row.operator.endswith(_MARKS)
+        (row.operator + ("" if row.has_rule else " (whole)"), row.split, row.sends(), f"{row.bytes:,}",
+         f"{row.sending * 1e6:.1f}", f"{row.computing * 1e6:.1f}", row.line)
+        for row in found if row.is_seen
     ]
     widths = [min(48, max(len(line[at]) for line in (heads, *table))) for at in range(len(heads))]
     for line in (heads, *table):
         yield "  ".join(cell[:48].ljust(width) for cell, width in zip(line, widths)).rstrip()
     yield ""
-    sent, seconds = sum(row.bytes for row in found), sum(row.seconds for row in found)
-    speed = f"{machine.bandwidth / 1e9:g} GB/s and {machine.latency * 1e6:g} us an exchange"
-    yield f"a step receives {sent:,} bytes on each device: {seconds * 1e3:.3f} ms at {speed}, if nothing is computed meanwhile"
+    total = totals(split, found, machine)
+    beside = f"beside {total.computing * 1e3:.3f} ms of computing, one after the other"
+    yield f"a step receives {total.bytes:,} bytes on each device: {total.sending * 1e3:.3f} ms, {beside}"
+    yield f"at {machine.told()}{total.joined}"
     held = memory(split)
     kinds = f"parameters {held.parameters:,}, state of optimizers {held.states:,}, inputs {held.inputs:,}"
-    yield f"memory of a device: {held.total:,} bytes: {kinds}, gradients and other values at their peak {held.values:,}"
+    others = f"gradients {held.gradients:,}, activations {held.activations:,}, optimizer's work {held.work:,}"
+    yield f"memory of a device: {held.total:,} bytes: {kinds}; at the peak {others}"
+
+
+def answer(split: Any, request: Request) -> None:
+    """Prints the plan, and writes the page where one is wanted."""
+    print("\n".join(text(split, request.machine)))
+    request.is_answered = True
+    if not request.page:
+        return
+    from torchspore.engine.shard import plan_page
+
+    try:
+        write_whole(Path(request.page), plan_page.html(split, request.machine))
+    except OSError as problem:
+        said = f"torchspore plan --html: {request.page} can't be written ({problem.strerror or type(problem).__name__})."
+        print(with_hint(said, "name another file"), file=sys.stderr)
+        raise SystemExit(1) from None
+    print(f"the page is {request.page}")

@@ -2,15 +2,17 @@
 from __future__ import annotations
 
 import functools
-import os
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import torch
 
 from torchspore.base.text import message
+from torchspore.context import plan_request
 from torchspore.engine import counters
 from torchspore.engine.shard import devices, fusing, outcomes, saving, scattering, simulation
+from torchspore.engine.shard.pipelines import cutting, staging
 from torchspore.engine.shard.spread import Cut, Spread, cut_of, note_cut, written
 from torchspore.engine.tensor import TensorBase, wrap
 from torchspore.errors import StrategyRefused
@@ -24,11 +26,14 @@ class Split:
     def __init__(self, module: torch.fx.GraphModule, spread: Spread, lifted: Sequence[Any]) -> None:
         try:
             self.local = spread.localized(module, lifted)
+            scattering.scattered(self.local)
+            if spread.stages > 1:
+                spread.homes = staging.assign(self.local, lifted, [_stage(item) for item in lifted], spread.stages)
+            self.messages = fusing.fused(self.local)
+            self.pipeline = staging.arranged(self.local, spread.stages) if spread.stages > 1 else None
         except ValueError as error:
             raise StrategyRefused(str(error)) from None
         self.spread, self.lifted = spread, list(lifted)
-        scattering.scattered(self.local)
-        self.messages = fusing.fused(self.local)
         self.kind = spread.kind
         outcomes.told(self)
         self.code: Code | None = None
@@ -41,20 +46,29 @@ class Split:
             from torchspore.engine.shard import agreeing, binding
 
             agreeing.agree(lifted)
-            self.module = binding.bound(self.local, devices.rank())
+            own = self.local
+            if self.pipeline is not None:
+                own = replace(own, module=cutting.of_stage(own.module, devices.stage(), spread.stages))
+            self.module = binding.bound(own, devices.rank(), spread.stages)
             self._cut(lifted)
         saving.keep(spread)
+        saving.keep_found(spread)
 
     def _cut(self, lifted: Sequence[Any]) -> None:
-        """Leaves of each Parameter that is cut this process's own part."""
+        """Leaves of each Parameter that is cut this process's own part, and nothing of one that only another stage needs."""
+        from torchspore.engine.shard import gathering
+
         mesh = self.local.mesh
         for at, (item, (layout, shape)) in enumerate(zip(lifted, self.local.inputs)):
-            if not isinstance(item, TensorBase) or not hasattr(item, "name") or layout.is_whole or cut_of(item) is not None:
+            if not isinstance(item, TensorBase) or not hasattr(item, "name") or cut_of(item) is not None:
                 continue
-            item._t = item._t[layout.part(mesh, shape, devices.rank())].clone()
-            note_cut(item, mesh, layout, shape)
+            stage = self.spread.homes.get(str(item.name))
+            if layout.is_whole and stage is None:
+                continue
+            note_cut(item, mesh, layout, shape, stage)
             if at in self.spread.bases:
-                item.__dict__["_base"] = Cut(*written(mesh, self.spread.bases[at]), shape)
+                item.__dict__["_base"] = Cut(*written(mesh, self.spread.bases[at]), shape, stage)
+            item._t = gathering.part_of(item._t, item.__dict__["_cut"])
             counters.rebinds += 1
 
     def wrapped(self, outs: Sequence[Any]) -> dict[int, Any]:
@@ -62,10 +76,17 @@ class Split:
         made: dict[int, Any] = {}
         if self.kind == devices.RANKS:
             for at, (out, place) in enumerate(zip(outs, self.local.outputs)):
-                if place is not None and not place[0].is_whole and isinstance(out, torch.Tensor):
+                stage = None if self.pipeline is None else self.pipeline.homes.get(at)
+                if place is not None and not (place[0].is_whole and stage is None) and isinstance(out, torch.Tensor):
                     made[at] = wrap(out)
-                    note_cut(made[at], self.local.mesh, *place)
+                    note_cut(made[at], self.local.mesh, *place, stage)
         return made
+
+
+def _stage(item: Any) -> int | None:
+    """The stage of a pipeline that has an input, as an earlier graph left it."""
+    cut = cut_of(item)
+    return None if cut is None else cut.stage
 
 
 def _simulated(local: Any, *given: torch.Tensor) -> list[Any]:
@@ -73,16 +94,12 @@ def _simulated(local: Any, *given: torch.Tensor) -> list[Any]:
 
 
 def _not_here(split: Split, *given: torch.Tensor) -> list[Any]:
-    count = split.spread.count
-    if os.environ.get(devices.PLAN):
+    if plan_request.pending is not None:
         from torchspore.engine.shard import planning
 
-        machine = planning.Machine(
-            float(os.environ.get("TORCHSPORE_PLAN_BANDWIDTH", "50")) * 1e9, float(os.environ.get("TORCHSPORE_PLAN_LATENCY", "20")) / 1e6,
-        )
-        print("\n".join(planning.text(split, machine)))
-        os.environ["TORCHSPORE_PLANNED"] = "1"
+        planning.answer(split, plan_request.pending)
         raise SystemExit(0)
+    count = split.spread.count
     raise StrategyRefused(message(
         f"a call for {count} devices in one process", f"{count} processes, or one that stands for them",
         hint=f"torchspore workers -n {count} SCRIPT, or torchspore run --simulate {count} SCRIPT",

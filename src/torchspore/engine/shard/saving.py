@@ -48,7 +48,7 @@ def _file(spread: Spread, only_trained: bool) -> strategy_file.StrategyFile:
 
 def _sharing(spread: Spread) -> Iterable[tuple[int, ...]]:
     """For each Parameter the processes that hold the same part of it as this one."""
-    mine = devices.rank()
+    mine = devices.rank() % spread.count
     for matrix, places, _, _ in spread.parameters.values():
         layout = TensorLayout(matrix, places)
         own = layout.coordinates(mine)
@@ -61,6 +61,58 @@ def _same(spread: Spread) -> list[int]:
     for ranks in _sharing(spread):
         found &= set(ranks)
     return sorted(found)
+
+
+op_strategies: dict[str, str] = {}
+"""The files that `set_op_strategy_config` names, by 'SAVE' and 'LOAD'."""
+
+
+def keep_found(spread: Spread) -> None:
+    """Writes the strategies that a search found where `set_op_strategy_config('SAVE', ..)` wants them. Raises OSError."""
+    path = op_strategies.get("SAVE", "")
+    if path and spread.searched is not None and (spread.kind != devices.RANKS or devices.rank() == 0):
+        strategy_file.write(Path(path), _file(spread, False))
+        effects.note("distribution", f"set_op_strategy_config('SAVE'): strategies of the last graph that was searched are in {path}")
+
+
+def found_before() -> dict[str, strategy_file.StoredLayout]:
+    """How Parameters lie, by name, in the file that `set_op_strategy_config('LOAD', ..)` names, else in that of the context.
+
+    Raises ValueError where the file is no strategy file or not there.
+    """
+    path = op_strategies.get("LOAD", "") or file_to_read()
+    if not path:
+        return {}
+    try:
+        read = strategy_file.read(Path(path))
+    except (OSError, ValueError) as error:
+        wrote = f"auto_parallel with the strategies of {path!r}"
+        raise ValueError(message(wrote, "a strategy file that is there") + f"\n\n{error}") from None
+    return {name: layout for name, layout in read.layouts.items() if not layout.rows}
+
+
+def places(layout: strategy_file.StoredLayout, shape: tuple[int, ...]) -> tuple[Any, ...] | None:
+    """The tensor map of a file with one entry for each axis of a Parameter of this shape; None for a Parameter of another.
+
+    A file may write an axis that several axes of the grid cut as several axes.
+    """
+    if layout.nested is not None or len(layout.tensor_map) == len(shape):
+        nested = layout.nested or [() if one == -1 else (one,) for one in layout.tensor_map]
+        found = [-1 if not own else own[0] if len(own) == 1 else own for own in nested]
+        return tuple(found) if len(found) == len(shape) else None
+    entries, found = list(zip(layout.tensor_map, layout.tensor_shape or ())), []
+    for size in shape:
+        own: list[int] = []
+        is_first = True
+        while entries and size % entries[0][1] == 0 and (size > 1 or is_first):
+            place, length = entries.pop(0)
+            size //= length
+            own += [place] if place != -1 else []
+            is_first = False
+        if size != 1:
+            return None
+        found.append(-1 if not own else own[0] if len(own) == 1 else tuple(own))
+    return tuple(found) if not entries else None
 
 
 def file_to_read() -> str:

@@ -64,6 +64,8 @@ def _interpreted(local: LocalGraph, given: list[list[torch.Tensor]]) -> list[Any
             values[node] = [getattr(local.module, str(node.target))] * mesh.count
         elif node.op == "output":
             return [values[item] if isinstance(item, Node) else item for item in node.args[0]]
+        elif node.target is nodes.passed:
+            values[node] = [t.clone() for t in values[node.args[0]]]
         elif node.target in nodes.SENDING or node.target in nodes.LOCAL:
             values[node] = _collective(mesh, node, values)
         else:
@@ -108,9 +110,32 @@ def _of_rank(kind: Any, args: Any, each: list[torch.Tensor], place: int) -> torc
     count = len(each)
     if kind is nodes.cut:
         return each[place].chunk(count, args[2])[place].clone()
+    if kind is nodes.borders:
+        return _with_borders(args, each, place)
+    if kind is nodes.borders_sum:
+        return _without_borders(args, each, place)
     if kind is nodes.all_gather:
         return torch.cat(each, args[2])
     if kind is nodes.all_to_all:
         return torch.cat([t.chunk(count, args[3])[place] for t in each], args[2])
     reduced = _REDUCTIONS[args[2]](torch.stack(each))
     return reduced if kind is nodes.all_reduce else reduced.chunk(count, args[3])[place].clone()
+
+
+def _with_borders(args: Any, each: list[torch.Tensor], place: int) -> torch.Tensor:
+    _, _, dim, before, behind, _ = args
+    own = each[place]
+    ahead = each[place - 1].narrow(dim, own.shape[dim] - before, before) if place else torch.zeros_like(own.narrow(dim, 0, before))
+    after = each[place + 1].narrow(dim, 0, behind) if place + 1 < len(each) else torch.zeros_like(own.narrow(dim, 0, behind))
+    return torch.cat([ahead, own, after], dim)
+
+
+def _without_borders(args: Any, each: list[torch.Tensor], place: int) -> torch.Tensor:
+    _, _, dim, before, behind, _ = args
+    size = each[place].shape[dim] - before - behind
+    own = each[place].narrow(dim, before, size).clone()
+    if place:
+        own.narrow(dim, 0, behind).add_(each[place - 1].narrow(dim, before + size, behind))
+    if place + 1 < len(each):
+        own.narrow(dim, size - before, before).add_(each[place + 1].narrow(dim, 0, before))
+    return own

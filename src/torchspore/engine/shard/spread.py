@@ -16,7 +16,9 @@ from torchspore.engine.shard import devices, localizing, marking, norms, saving,
 from torchspore.engine.shard.layout import Layout, Shape, by_counts, from_matrix, whole
 from torchspore.engine.shard.localizing import LocalGraph
 from torchspore.engine.shard.mesh import Mesh, mesh_of
+from torchspore.engine.shard.plan import Plan
 from torchspore.engine.shard.strategies import TensorLayout
+from torchspore.engine.shard.strategy_file import StoredLayout
 from torchspore.engine.tensor import TensorBase
 from torchspore.errors import StrategyRefused
 
@@ -25,11 +27,24 @@ _SAME = frozenset({"_to_copy", "clone", "alias", "detach", "mirror"})
 
 @dataclass(frozen=True)
 class Cut:
-    """How a Tensor lies of which this process holds a part: a device matrix, a tensor map, the shape of the whole."""
+    """How a Tensor lies of which this process holds a part, or nothing: a device matrix, a tensor map, the shape of the whole."""
 
     matrix: tuple[int, ...]
     places: tuple[Any, ...]
     shape: Shape
+    stage: int | None = None
+    """The stage of a pipeline whose devices hold it; None where there are no stages, or all hold it."""
+
+    @property
+    def first(self) -> int:
+        """The rank of the first device that the matrix stands for."""
+        return (self.stage or 0) * math.prod(self.matrix)
+
+    def place(self, rank: int) -> int | None:
+        """The number of a process among those that hold it; None where it holds nothing."""
+        if self.stage is None:
+            return rank % math.prod(self.matrix)
+        return rank - self.first if 0 <= rank - self.first < math.prod(self.matrix) else None
 
     def layout(self, mesh: Mesh) -> Layout:
         """The same in a grid."""
@@ -42,12 +57,28 @@ def cut_of(tensor: Any) -> Cut | None:
     return found if isinstance(found, Cut) else None
 
 
-def note_cut(tensor: TensorBase, mesh: Mesh, layout: Layout, shape: Shape) -> None:
+def planned_layout(item: Any, shape: Shape, devices: int) -> TensorLayout | None:
+    """How the `parameter_plan` of a Cell wants a Parameter of this whole shape; None for one without a plan, or one that is cut already.
+
+    Raises ValueError for a plan that does not fit.
+    """
+    strategy = item.__dict__.get("_planned") if isinstance(item, TensorBase) and hasattr(item, "name") and cut_of(item) is None else None
+    if strategy is None:
+        return None
+    from torchspore.engine.shard import placing
+
+    try:
+        return placing.layout_of(strategy, shape, devices)
+    except ValueError as error:
+        raise ValueError(f"parameter_plan of {item.name}: {error}") from None
+
+
+def note_cut(tensor: TensorBase, mesh: Mesh, layout: Layout, shape: Shape, stage: int | None = None) -> None:
     """Says how a Tensor lies from now on."""
-    if layout.is_whole:
+    if layout.is_whole and stage is None:
         tensor.__dict__.pop("_cut", None)
     else:
-        tensor.__dict__["_cut"] = Cut(*written(mesh, layout), shape)
+        tensor.__dict__["_cut"] = Cut(*written(mesh, layout), shape, stage)
 
 
 def written(mesh: Mesh, layout: Layout) -> tuple[tuple[int, ...], tuple[Any, ...]]:
@@ -57,11 +88,22 @@ def written(mesh: Mesh, layout: Layout) -> tuple[tuple[int, ...], tuple[Any, ...
     return mesh.sizes, places
 
 
+@dataclass(frozen=True)
+class Attempt:
+    """One way to split a graph, and what is kept of it where it counts."""
+
+    local: LocalGraph
+    bases: dict[int, Layout]
+    parameters: dict[str, tuple[tuple[int, ...], tuple[Any, ...], Shape, bool]]
+
+
 class Spread:
     """The part of a capture that splits it."""
 
     def __init__(self, arguments: Sequence[TensorBase]) -> None:
-        self.count, self.kind = devices.devices()
+        total, self.kind = devices.devices()
+        self.stages = devices.stages()
+        self.count = total // self.stages
         self.arguments = {id(t): at for at, t in enumerate(arguments) if not hasattr(t, "name")}
         self.strategies: dict[str, Any] = {}
         """Of each call that had one, by MindSpore's name for it."""
@@ -71,9 +113,15 @@ class Spread:
         """By ids of Tensors that a call writes to, and that can't be laid out, how its strategy wants them to lie."""
         self.bases: dict[int, Layout] = {}
         """By place of the input how a weight lies in the step that the optimizer cuts once more."""
+        self.found_before: dict[str, StoredLayout] = {}
+        """By name of a Parameter how a strategy file says that it lies; only where strategies are searched."""
+        self.searched: Any = None
+        """What a search did (`search.finding.Searched`); None where there was none."""
         self.strategy = STORE.get("auto_parallel.dataset_strategy")
         self.strategy_file = saving.file_to_read()
         """Whose strategies take the place of those in the program."""
+        self.homes: dict[str, int] = {}
+        """The pipeline stage of each Parameter that belongs to one, by its name."""
         self.is_cut_by_hand = self.kind == devices.RANKS
         """Whether each process is given its own part of the batch; where one process stands for all it is given the whole."""
 
@@ -120,36 +168,74 @@ class Spread:
             raise ValueError(message(f"dataset_strategy={self.strategy} for input {at} with {rank} dimensions", f"{rank} numbers"))
         return found
 
+    @property
+    def rows(self) -> int:
+        """Into how many parts the rows of a batch are cut."""
+        return self.count if isinstance(self.strategy, str) else next((int(one[0]) for one in self.strategy if one), 1)
+
     # ---- what was traced
 
     def localized(self, module: torch.fx.GraphModule, lifted: Sequence[Any]) -> LocalGraph:
         """The graph of each device. Raises ValueError for strategies that do not fit each other."""
         module = wide_products.widened(module)
-        texts = [str(node.args[1]) for node in module.graph.nodes if node.target is marking.laid]
-        matrices = [marking.parsed(text)[0] for text in texts]
-        cuts = [cut_of(item) for item in lifted]
-        matrices += [cut.matrix for cut in cuts if cut is not None]
-        counts = [self._counts(item, item._t.ndim, not texts) if isinstance(item, TensorBase) else None for item in lifted]
+        _settle_parts(module, self.strategy == "full_batch")
+        if STORE.get("auto_parallel.parallel_mode") == "auto_parallel":
+            self.found_before = saving.found_before()
+        is_free = not any(node.target is marking.laid for node in module.graph.nodes)
+        mesh = self._grid(module, lifted, is_free)
+        found = self.attempt(module, lifted, mesh, is_free=is_free)
+        if STORE.get("auto_parallel.parallel_mode") == "auto_parallel" and self.count > 1:
+            from torchspore.engine.shard.search import finding
+
+            found, self.searched = finding.better(self, module, lifted, self._grid(module, lifted, False), found)
+        self.bases, self.parameters = found.bases, found.parameters
+        return found.local
+
+    def _grid(self, module: torch.fx.GraphModule, lifted: Sequence[Any], is_free: bool) -> Mesh:
+        """The coarsest grid in which the strategies of the program and the cuts of its inputs lie."""
+        matrices = [marking.parsed(str(node.args[1]))[0] for node in module.graph.nodes if node.target is marking.laid]
+        matrices += [cut.matrix for cut in map(cut_of, lifted) if cut is not None]
+        matrices += [self.found_before[name].dev_matrix for item in lifted if (name := str(getattr(item, "name", ""))) in self.found_before]
+        planned = [planned_layout(item, tuple(item._t.shape), self.count) for item in lifted if isinstance(item, TensorBase)]
+        matrices += [layout.device_matrix for layout in planned if layout is not None]
+        counts = [self._counts(item, item._t.ndim, is_free) for item in lifted if isinstance(item, TensorBase)]
         matrices += [_matrix(one, self.count) for one in counts if one is not None]
-        mesh = mesh_of(self.count, dict.fromkeys(matrices))
+        return mesh_of(self.count, dict.fromkeys(matrices))
+
+    def inputs(self, module: torch.fx.GraphModule, lifted: Sequence[Any], mesh: Mesh, is_free: bool = False) -> dict[Node, Layout]:
+        """How the inputs lie that the program says it of; the others are whole."""
         holders = [node for node in module.graph.nodes if node.op == "placeholder"]
-        layouts = [self._layout(mesh, node, item, cut, count) for node, item, cut, count in zip(holders, lifted, cuts, counts)]
+        counts = [self._counts(item, item._t.ndim, is_free) if isinstance(item, TensorBase) else None for item in lifted]
+        return {node: self._layout(mesh, node, item, cut_of(item), count) for node, item, count in zip(holders, lifted, counts)}
+
+    def attempt(
+        self, module: torch.fx.GraphModule, lifted: Sequence[Any], mesh: Mesh, plan: Plan | None = None, is_free: bool = False,
+    ) -> Attempt:
+        """The graph of each device in this grid, by the program's strategies and, where there is one, a plan."""
+        holders = [node for node in module.graph.nodes if node.op == "placeholder"]
+        given = self.inputs(module, lifted, mesh, is_free)
+        layouts = [plan.inputs.get(node, given[node]) if plan is not None else given[node] for node in holders]
         stored = self._shared(mesh, holders, lifted, layouts)
-        self.bases = {at: stored[node] for at, node in enumerate(holders) if node in stored}
+        bases = {at: stored[node] for at, node in enumerate(holders) if node in stored}
         layouts = _states(mesh, holders, lifted, layouts)
         copies = {str(item.name): mesh.count // math.prod((stored.get(node) or layout).counts(mesh))
                   for node, item, layout in zip(holders, lifted, layouts) if hasattr(item, "name")}
         taken = {}
         for at, (node, item) in enumerate(zip(holders, lifted)):
-            if id(item) in self.arguments and cuts[at] is None and not (self.is_cut_by_hand and self._counts(item, item._t.ndim)):
+            if id(item) in self.arguments and cut_of(item) is None and not (self.is_cut_by_hand and self._counts(item, item._t.ndim)):
                 taken[node], layouts[at] = layouts[at], whole(len(layouts[at].cuts))
-        self._tell(mesh, holders, lifted, layouts)
-        keeps = self.strategy != "full_batch" and self.is_cut_by_hand
+        parameters = _told(mesh, holders, lifted, layouts)
 
         def output(place: int, node: Node, layout: Layout, shape: Shape) -> Layout:
-            return layout if keeps or node.meta.get("gradient") else whole(len(shape))
+            return layout if self.keeps or node.meta.get("gradient") else whole(len(shape))
 
-        return localizing.localized(module, mesh, layouts, output, _policy(), taken, stored, copies)
+        local = localizing.localized(module, mesh, layouts, output, _policy(), taken, stored, copies, plan)
+        return Attempt(local, bases, parameters)
+
+    @property
+    def keeps(self) -> bool:
+        """Whether results leave the graph as they lie."""
+        return bool(self.strategy != "full_batch" and self.is_cut_by_hand)
 
     def _shared(
         self, mesh: Mesh, nodes: Sequence[Node], lifted: Sequence[Any], layouts: list[Layout],
@@ -182,21 +268,13 @@ class Spread:
                 layouts[at] = Layout(((*layout.cuts[0], *axes), *layout.cuts[1:]))
         return found
 
-    def _tell(self, mesh: Mesh, nodes: Sequence[Node], lifted: Sequence[Any], layouts: Sequence[Layout]) -> None:
-        """Notes how the Parameters lie, in the device matrix of the strategy that says so."""
-        for node, item, layout in zip(nodes, lifted, layouts):
-            if not isinstance(item, TensorBase) or not hasattr(item, "name"):
-                continue
-            mark = _first_mark(node)
-            matrix, places = marking.parsed(mark) if mark and marking.layout_in(mesh, mark) == layout else written(mesh, layout)
-            trained = bool(getattr(item, "requires_grad", False))
-            small = TensorLayout(matrix, places).squeezed()
-            self.parameters[str(item.name)] = (small.device_matrix, small.tensor_map, tuple(node.meta["val"].shape), trained)
-
     def _layout(self, mesh: Mesh, node: Node, item: Any, cut: Cut | None, counts: tuple[int, ...] | None) -> Layout:
         shape = tuple(node.meta["val"].shape)
         if cut is not None:
             return cut.layout(mesh)
+        planned = planned_layout(item, shape, self.count)
+        if planned is not None:
+            return from_matrix(mesh, planned.device_matrix, planned.tensor_map)
         found = None if counts is None else by_counts(mesh, counts)
         if found is not None and (self.is_cut_by_hand or found.fits(mesh, shape)):
             return found
@@ -205,10 +283,40 @@ class Spread:
             wanted = _wanted(mesh, node) if wish is None else marking.layout_in(mesh, wish)
             if wanted is not None and wanted.fits(mesh, shape):
                 return wanted
+            before = self.found_before.get(str(getattr(item, "name", "")))
+            places = saving.places(before, shape) if before is not None else None
+            if before is not None and places is not None and from_matrix(mesh, before.dev_matrix, places).fits(mesh, shape):
+                return from_matrix(mesh, before.dev_matrix, places)
         return whole(len(shape))
 
 
+def _settle_parts(module: torch.fx.GraphModule, is_whole: bool) -> None:
+    """Lets the parts of a batch lie as they were marked to; where each device has the whole batch, as strategies say if there are any."""
+    marks = [node for node in module.graph.nodes if node.target is marking.laid]
+    own = [node for node in marks if str(node.args[1]).startswith(marking.OF_PARTS)]
+    for node in own:
+        if is_whole and len(own) < len(marks):
+            node.replace_all_uses_with(node.args[0])
+            module.graph.erase_node(node)
+        else:
+            node.update_arg(1, str(node.args[1]).removeprefix(marking.OF_PARTS))
+
+
 _CONFIG = "auto_parallel.parallel_optimizer_config."
+
+
+def _told(mesh: Mesh, nodes: Sequence[Node], lifted: Sequence[Any], layouts: Sequence[Layout]) -> dict[str, Any]:
+    """How the Parameters lie, in the device matrix of the strategy that says so."""
+    found = {}
+    for node, item, layout in zip(nodes, lifted, layouts):
+        if not isinstance(item, TensorBase) or not hasattr(item, "name"):
+            continue
+        mark = first_mark(node)
+        matrix, places = marking.parsed(mark) if mark and marking.layout_in(mesh, mark) == layout else written(mesh, layout)
+        trained = bool(getattr(item, "requires_grad", False))
+        small = TensorLayout(matrix, places).squeezed()
+        found[str(item.name)] = (small.device_matrix, small.tensor_map, tuple(node.meta["val"].shape), trained)
+    return found
 
 
 def _policy() -> localizing.Policy:
@@ -240,16 +348,17 @@ def _matrix(counts: tuple[int, ...], devices: int) -> tuple[int, ...]:
 
 def _wanted(mesh: Mesh, node: Node) -> Layout | None:
     """The layout that the first strategy wants of a Parameter, also behind a cast."""
-    mark = _first_mark(node)
+    mark = first_mark(node)
     return None if mark is None else marking.layout_in(mesh, mark)
 
 
-def _first_mark(node: Node) -> str | None:
+def first_mark(node: Node) -> str | None:
+    """The layout that the first strategy of the program wants of a value, also behind a cast."""
     for user in node.users:
         if user.target is marking.laid:
             return str(user.args[1])
         if getattr(user.target, "_opname", "") in _SAME:
-            found = _first_mark(user)
+            found = first_mark(user)
             if found is not None:
                 return found
     return None

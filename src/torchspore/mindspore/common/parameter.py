@@ -138,10 +138,13 @@ class Parameter(Tensor):
             write(self, source)
             return self
         cut = self.__dict__.get("_cut")
-        if cut is not None and source.shape != self._t.shape:
+        if cut is not None and (source.shape != self._t.shape or tuple(source.shape) == cut.shape):
             from torchspore.engine.shard import gathering
 
             source = gathering.refitted(self, source, cut)
+            if gathering.is_absent(cut):
+                rebind(self, source)
+                return self
         if source.shape == self._t.shape and engine.frame() is not None:
             write(self, source)
         else:

@@ -97,9 +97,9 @@ class CellFacts:
     def shard(self, in_strategy: Any, out_strategy: Any = None, parameter_plan: Any = None) -> Any:
         """Says how inputs and results are cut where a graph is split among devices; gives the Cell back, which one device runs whole.
 
-        A strategy is a tuple with a tuple of numbers, a Layout, or None for each Tensor. Parameters lie as the operators that read them
-        ask; `parameter_plan` is kept, and `explain` says so. Raises TypeError where a strategy is no tuple or the plan no dict, KeyError
-        for a plan of what is no Parameter of this Cell.
+        A strategy is a tuple with a tuple of numbers, a Layout, or None for each Tensor. `parameter_plan` says by name how Parameters lie,
+        the first plan of each; the others lie as the operators that read them ask. Raises TypeError where a strategy is no tuple or the
+        plan no dict, KeyError for a plan of what is no Parameter of this Cell.
         """
         wrote = f"{type(self).__name__}.shard"
         for name, value in (("in_strategy", in_strategy), ("out_strategy", out_strategy)):
@@ -107,7 +107,7 @@ class CellFacts:
                 raise TypeError(f"{wrote}({name}={value!r:.40}): expected a tuple, got {type(value).__name__}.")
         check_strategies(wrote, in_strategy, out_strategy)
         if parameter_plan is not None:
-            self._check_plan(f"{wrote}(parameter_plan={parameter_plan!r:.40})", parameter_plan)
+            self._plan_parameters(f"{wrote}(parameter_plan={parameter_plan!r:.40})", parameter_plan)
         for handle in self.__dict__.get("_shard_hooks", ()):
             handle.remove()
 
@@ -128,17 +128,24 @@ class CellFacts:
         self.__dict__["_strategies"] = (in_strategy, out_strategy, parameter_plan)
         return self
 
-    def _check_plan(self, wrote: str, plan: Any) -> None:
-        """Raises TypeError and KeyError for what is no plan of Parameters."""
+    def _plan_parameters(self, wrote: str, plan: Any) -> None:
+        """Notes how Parameters shall lie. Raises TypeError and KeyError for what is no plan of Parameters."""
         if not isinstance(plan, dict):
             raise TypeError(f"{wrote}: expected a dict, got {type(plan).__name__}.")
-        names = {parameter.name for parameter in self.get_parameters()}  # type: ignore[attr-defined]
+        named = {parameter.name: parameter for parameter in self.get_parameters()}  # type: ignore[attr-defined]
+        found = []
         for key, strategy in plan.items():
-            if not isinstance(key, str) or key.removeprefix("self.") not in names:
+            wanted = f".{key.removeprefix('self.')}" if isinstance(key, str) else ""
+            # as from this Cell, or from an outer one, which may not be known yet
+            alike = [name for name in named if wanted and (wanted.endswith(f".{name}") or f".{name}".endswith(wanted))]
+            name = min(alike, key=len, default=None)
+            if name is None:
                 raise KeyError(f"{wrote}: expected names of Parameters of the Cell, got {key!r}.")
             if not isinstance(strategy, tuple) and not hasattr(strategy, "to_dict"):
                 raise TypeError(f"{wrote}: expected a tuple of numbers or a Layout for {key!r}, got {type(strategy).__name__}.")
-        effects.note("distribution", f"{wrote}: Parameters are cut as the operators that read them ask")
+            found.append((named[name], strategy))
+        for parameter, strategy in found:
+            parameter.__dict__.setdefault("_planned", strategy)
 
     def _compute_by_parts(self, primitive: str) -> None:
         """Has this layer computed of its parts where a graph is split: one of them, a primitive of this name, has a strategy."""

@@ -1,10 +1,11 @@
-"""Figures of the search for parallel strategies: checked and kept; nothing is searched on one process, and `explain` says so."""
+"""Figures of the search for parallel strategies, checked and kept: the memory of a device acts, the search counts seconds of its own."""
 from __future__ import annotations
 
 from typing import Any
 
 from torchspore.base.text import message, one_of, short
 from torchspore.context import effects
+from torchspore.engine.shard import machine
 from torchspore.names import missing
 
 DEFAULTS: dict[str, Any] = {
@@ -28,7 +29,9 @@ def set_cost_model_context(**kwargs: Any) -> None:
         if type(value) is not type(DEFAULTS[name]):
             raise TypeError(message(wrote, f"a {type(DEFAULTS[name]).__name__}, got {type(value).__name__}"))
     _values.update(kwargs)
-    _tell(", ".join(kwargs))
+    if "device_memory_capacity" in kwargs:
+        machine.set_by_program["capacity"] = kwargs["device_memory_capacity"]
+    _tell(", ".join(name for name in kwargs if name != "device_memory_capacity"))
 
 
 def get_cost_model_context(attr_key: str) -> Any:
@@ -41,10 +44,12 @@ def get_cost_model_context(attr_key: str) -> Any:
 def reset_cost_model_context() -> None:
     """Gives all figures their defaults."""
     _values.update(DEFAULTS)
+    machine.set_by_program.clear()
 
 
 def _tell(what: str) -> None:
-    effects.note("distribution", f"set_cost_model_context({what}): no strategies are searched on one process")
+    if what:
+        effects.note("distribution", f"set_cost_model_context({what}): no effect here: the search counts seconds of an assumed device")
 
 
 def _switch(name: str, value: Any, kind: type) -> None:

@@ -1,4 +1,4 @@
-"""Parameters of the search for parallel strategies: checked and kept; the search is not built yet, and `explain` says so."""
+"""Parameters of MindSpore's search for parallel strategies: checked and kept; the search here needs none, and `explain` says so."""
 from __future__ import annotations
 
 from typing import Any
@@ -25,7 +25,8 @@ def set_algo_parameters(**kwargs: Any) -> None:
         _check(name, value)
     _values.update(kwargs)
     if kwargs:
-        effects.note("distribution", f"set_algo_parameters({', '.join(kwargs)}): not built yet: no strategies are searched")
+        why = "the search shares products out among all devices, and cuts other operators as that costs least"
+        effects.note("distribution", f"set_algo_parameters({', '.join(kwargs)}): no effect here: {why}")
 
 
 def _check(name: str, value: Any) -> None:

@@ -13,6 +13,7 @@ from torchspore.engine.graph.backend import (
     autotune_cache,
     cuda_graphs,
     eager_codegen,
+    exchanging,
     fusion,
     inference,
     kernel_operators,
@@ -37,9 +38,9 @@ LAUNCH, RECORDED, ENGINE = "one launch", "recorded, ", "graph engine"
 
 def compile(module: Module, inputs: measuring.Inputs, settings: Settings, held: frozenset[int] = frozenset()) -> Code:
     """The fastest form that gives O0's numbers; what was fastest for an equal graph before is taken without a look."""
-    if exchanges(module):
+    if exchanges(module) and not settings.deterministic:
         outcomes.level(f"{settings.level}: the graph exchanges values with other processes, a rule chooses kernels and nothing is measured")
-        return _by_rule(module)
+        return _between_exchanges(module, inputs, settings)
     if settings.deterministic:
         # What is chosen by time could be another kernel in the next run and give other bits: here a rule decides.
         outcomes.level(f"{settings.level}: deterministic is ON, a rule chooses kernels and nothing is measured")
@@ -60,7 +61,17 @@ def compile(module: Module, inputs: measuring.Inputs, settings: Settings, held: 
 
 
 def _by_rule(module: Module) -> Code:
-    return _lines(passes.pool_channels_last(copied(with_onednn(module, products.is_large) or module)))
+    return _lines(_ruled(module))
+
+
+def _ruled(module: Module) -> Module:
+    return passes.pool_channels_last(copied(with_onednn(module, products.is_large) or module))
+
+
+def _between_exchanges(module: Module, inputs: measuring.Inputs, settings: Settings) -> Code:
+    base = _ruled(module)
+    found = None if settings.generates is False else exchanging.with_kernels(base, inputs, _lines, may_fuse(settings))
+    return _lines(base if found is None else found)
 
 
 def _raced(forms: Forms, inputs: measuring.Inputs) -> tuple[str, Code]:
@@ -109,15 +120,8 @@ class Forms:
         if self._settings.generates is False:
             return None
         restride(self.modules[base], self._inputs)
-        found = fusion.fused(self.modules[base], self._settings.level, seconds, self._may_fuse())
+        found = fusion.fused(self.modules[base], self._settings.level, seconds, may_fuse(self._settings))
         return None if found is None else _lines(found)
-
-    def _may_fuse(self) -> Callable[[Node], bool]:
-        """Which operators may become parts of a kernel: the flags of graph kernels may forbid some."""
-        flags = self._settings.kernels
-        if flags is None:
-            return fusion.is_fusable
-        return functools.partial(kernel_operators.is_wanted, flags)
 
     @property
     def is_thorough(self) -> bool:
@@ -137,7 +141,7 @@ class Forms:
             own = [measuring.copy(t) for t in self._inputs()]
             given = eager_codegen.compile(found.first)(*[own[place] for place in found.taken])
             restrided(found.rest, [*own, *given])
-        rest = fusion.fused(found.rest, self._settings.level, seconds, self._may_fuse())
+        rest = fusion.fused(found.rest, self._settings.level, seconds, may_fuse(self._settings))
         return None if rest is None else inference.code(dataclasses.replace(found, rest=rest))
 
     def in_one(self) -> Code | None:
@@ -177,6 +181,11 @@ class Forms:
         if base not in self.simple():
             return None
         return _lines(self.modules[base]) if base == name else self.with_kernels(base, 0.0)
+
+
+def may_fuse(settings: Settings) -> Callable[[Node], bool]:
+    """Which operators may become parts of a kernel: the flags of graph kernels may forbid some."""
+    return fusion.is_fusable if settings.kernels is None else functools.partial(kernel_operators.is_wanted, settings.kernels)
 
 
 def restride(module: Module, inputs: measuring.Inputs) -> None:

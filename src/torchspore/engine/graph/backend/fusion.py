@@ -26,6 +26,8 @@ LOOPS = 10
 """How often the body of a loop is taken to run when its share of the time is guessed."""
 SHARE = 0.01
 """Clusters that are alike and take a smaller share of the graph's time, all together, are left as they are."""
+CALL, SPEED, CERTAIN = 3e-6, 10e9, 0.7
+"""Where nothing is timed: seconds of a call, bytes that it moves a second, the share of the operators' time that a kernel may take."""
 
 POINTWISE = """
     add sub mul div rsub neg abs relu sigmoid tanh exp exp2 expm1 log log1p log2 sqrt rsqrt reciprocal square sin cos erf pow sign
@@ -121,6 +123,40 @@ def fused(
         if kernel is not None:
             kept += [(cluster, kernel) for cluster in like.clusters]
     return put_in(module, kept) if kept else module if inside else None
+
+
+def by_rule(module: torch.fx.GraphModule, may_fuse: Callable[[Node], bool] = is_fusable) -> torch.fx.GraphModule | None:
+    """The graph with kernels where shapes alone say that they pay, whatever a clock would say; None where that is nowhere.
+
+    The strides in `meta` must be the ones that occur.
+    """
+    module = copied(module)
+    total = sum(_guess(node) for node in module.graph.nodes)
+    kept: list[tuple[Cluster, inductor.Kernel]] = []
+    for text, like in _alike(module, may_fuse).items():
+        if not inductor.is_there():
+            return None
+        cluster = like.clusters[0]
+        apart, ends = sum(map(_guess, cluster.nodes)), dict.fromkeys((*cluster.inputs, *cluster.outputs))
+        if apart < SHORTEST or apart * len(like.clusters) < SHARE * total or CALL + sum(map(_moved, ends)) / SPEED > CERTAIN * apart:
+            continue
+        key = of_text("cluster", "O1" + text)        # at O2 Inductor would time variants of a kernel
+        kernel = _kernels.get(key) or inductor.kernel(like.part, "O1")
+        if kernel is not None:
+            _kernels[key] = kernel
+            kept += [(found, kernel) for found in like.clusters]
+    return put_in(module, kept) if kept else None
+
+
+def _guess(node: Node) -> float:
+    """About how many seconds an operator takes that is bound by memory; 0 for what is none."""
+    if node.op != "call_function" or not is_operator(node.target) or is_view(node) or node.target._opname in _FREE:
+        return 0.0
+    return CALL + (_moved(node) + sum(map(_moved, node.all_input_nodes))) / SPEED
+
+
+def _moved(node: Node) -> int:
+    return sum(t.numel() * t.element_size() for t in tree.listed(node.meta.get("val")) if isinstance(t, torch.Tensor))
 
 
 def _alike(module: torch.fx.GraphModule, may_fuse: Callable[[Node], bool]) -> dict[str, Like]:

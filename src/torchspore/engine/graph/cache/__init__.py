@@ -25,6 +25,7 @@ from torchspore.engine.debug import where
 from torchspore.engine.graph.backend import autotune_cache
 from torchspore.engine.graph.cache.folder import Folder, say
 from torchspore.engine.graph.fx import serialize
+from torchspore.engine.graph.fx.exchanges import exchanges
 from torchspore.engine.graph.fx.fingerprint import fingerprint
 from torchspore.engine.graph.settings import Settings
 
@@ -163,6 +164,8 @@ class _Entry:
         from torchspore.engine.graph.fx.text import text
 
         try:
+            if exchanges(self._module):
+                raise serialize.Unwritable("it exchanges values with other processes, all of which would have to take the same one")
             graph = serialize.write(self._module)
         except serialize.Unwritable as reason:
             graph = None

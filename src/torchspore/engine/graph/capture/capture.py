@@ -205,7 +205,7 @@ class Capture(Frame):
 
         def body() -> list[torch.Tensor]:
             self.tracer, self.mode = current_trace()
-            provenance.attach(self.tracer)
+            provenance.attach(self.tracer, self.spread is not None)
             stages.began(self)
             with self.open(), watching(self.watch):
                 self._lift_numbers()
@@ -316,9 +316,9 @@ def current() -> Capture | None:
 
 
 def converted(function: Callable[..., Any]) -> Callable[..., Any]:
-    """What to call for a function of ours (`converts`) whose branches a Tensor decides: converted, in a graph that is to be split."""
+    """What to call for a function of ours (`converts`) whose branches a Tensor decides: converted, in a capture that converts."""
     capture = current()
-    return function if capture is None or capture.spread is None else capture.callee(function)
+    return function if capture is None else capture.callee(function)
 
 
 def unbound_name(error: NameError) -> str:

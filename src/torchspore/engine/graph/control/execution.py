@@ -5,6 +5,7 @@ gradient needs, and hand it on as one opaque value.
 """
 from __future__ import annotations
 
+import builtins
 from collections.abc import Callable
 from typing import Any
 
@@ -18,6 +19,18 @@ Tensors = list[torch.Tensor]
 
 class Raised(RuntimeError):
     """A branch that raises was taken, or an assert failed: PyNative runs the call again and says it in the user's words."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(text)
+        self.text = text
+
+    def as_written(self) -> Exception:
+        """The program's own exception, for a graph that PyNative can't run again: of its class where that is one of Python's."""
+        name, _, said = self.text.partition(": ")
+        kind = getattr(builtins, name, None)
+        if isinstance(kind, type) and issubclass(kind, Exception):
+            return kind(said) if said else kind()
+        return RuntimeError(self.text)
 
 
 def branch(test: torch.Tensor, inputs: Tensors, then: Code, otherwise: Code) -> list[Any]:

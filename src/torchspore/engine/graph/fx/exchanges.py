@@ -8,7 +8,7 @@ from torch.fx.node import Node
 
 from torchspore.engine.private import is_operator
 
-_OURS = frozenset({"scatter", "gather", "exchange", "barrier"})
+_OURS = frozenset({"scatter", "gather", "exchange", "barrier", "pass_on", "take_over"})
 
 
 def is_exchange(node: Node) -> bool:

@@ -17,12 +17,15 @@ from torchspore.engine.private import is_operator
 _Unit = TypeVar("_Unit", bound=Hashable)
 
 
-def dependencies(nodes: list[Node]) -> tuple[dict[Node, list[Node]], set[Node]]:
+def dependencies(
+    nodes: list[Node], known: frozenset[Any] = frozenset(), lane: Callable[[Node], Any] = lambda node: None,
+) -> tuple[dict[Node, list[Node]], set[Node]]:
     """For each node those that must run before it, and the owners (`views.root`) of all memory that is written.
 
     Beside the values that a node reads: who reads memory before a write stays before it, who reads it after stays after; random numbers
     are drawn and exchanges begun in the old order; an exchange reads what it sends until it has been waited for; nothing moves across
-    control flow and what is unknown.
+    control flow and what is unknown. Functions in `known` only read what they are given. Draws of random numbers keep their order where
+    `lane` gives the same for them.
     """
     root = owners(nodes[0].graph)
     written = {root[item] for node in nodes for item in writes(node)}
@@ -30,19 +33,20 @@ def dependencies(nodes: list[Node]) -> tuple[dict[Node, list[Node]], set[Node]]:
     touched: dict[Node, list[Node]] = {item: [] for item in written}
     writer: dict[Node, Node] = {}
     barrier: Node | None = None
-    drawn: Node | None = None
+    drawn: dict[Any, Node] = {}
     begun: Node | None = None
     for place, node in enumerate(nodes):
         needed = list(node.all_input_nodes)
-        if _is_unknown(node):
+        if _is_unknown(node) and node.target not in known:
             needed, barrier = nodes[:place], node
             before[node] = needed
             continue
         if barrier is not None and node.op != "placeholder":
             needed.append(barrier)
         if _draws(node):
-            needed += [drawn] if drawn is not None else []
-            drawn = node
+            own_lane = lane(node)
+            needed += [drawn[own_lane]] if own_lane in drawn else []
+            drawn[own_lane] = node
         if is_exchange(node) and not is_wait(node):
             needed += [begun] if begun is not None else []
             begun = node

@@ -18,7 +18,7 @@ def common_subexpressions(module: torch.fx.GraphModule) -> torch.fx.GraphModule:
     """With one node for all that run the same operator on the same values; the numbers are the same bits.
 
     What writes, draws random numbers or looks at memory that changes stays, and so does what was put in to be computed again. Of two
-    equal results of the graph both stay, because the program may write into one of them.
+    equal results of the graph both stay, because the program may write into one of them; and so do those of two stages of a pipeline.
     """
     change_inner(module, _changed)
     return _changed(module)
@@ -30,7 +30,7 @@ def _changed(module: torch.fx.GraphModule) -> torch.fx.GraphModule:
     for node in list(module.graph.nodes):
         if not _is_steady(node, moving):
             continue
-        key = _key((node.target, node.args, node.kwargs))
+        key = (_key((node.target, node.args, node.kwargs)), node.meta.get(marks.STAGE))
         first = known.setdefault(key, node)
         if first is node or (leaves(first) and leaves(node)):
             continue

@@ -27,7 +27,8 @@ from torchspore.engine.graph import marks
 from torchspore.engine.graph.report import stages
 from torchspore.engine.private import backward_node, next_sequence_number
 
-ENTRIES = (marks.LINE, marks.COLUMNS, marks.STACK, marks.SCOPE, marks.CALLED, marks.CALL, marks.GRADIENT, marks.MARKED)
+ENTRIES = (marks.LINE, marks.COLUMNS, marks.STACK, marks.SCOPE, marks.CALLED, marks.CALL, marks.GRADIENT, marks.MARKED,
+           marks.STAGE, marks.PART)
 """What a node that takes another one's place takes over from its `meta`."""
 
 _KEPT = Outcome.applied("DEBUG: graphs and refusals keep the user's lines, the calls that led there and the Cells")
@@ -37,6 +38,7 @@ _WITHOUT_CLASSES = Outcome.applied("scopes name attributes alone: Default/fc")
 _NO_SCOPES = Outcome.no_effect("scopes are kept where save_graphs or debug_level=DEBUG asks for them")
 _all = False
 _asked: ContextVar[bool | None] = ContextVar("torchspore_debug_level", default=None)
+_part: ContextVar[tuple[int, ...]] = ContextVar("torchspore_part", default=())
 
 
 def is_kept() -> bool:
@@ -61,18 +63,28 @@ def kept(own: bool) -> Iterator[None]:
         _asked.reset(token)
 
 
-def attach(tracer: Any) -> None:
-    """Makes the tracer note where each node comes from, if that is asked for."""
+@contextmanager
+def of_part(number: int) -> Iterator[None]:
+    """Says that what runs in the block computes this part of a batch, inside of the part that is computed around it."""
+    token = _part.set((*_part.get(), number))
+    try:
+        yield
+    finally:
+        _part.reset(token)
+
+
+def attach(tracer: Any, is_needed: bool = False) -> None:
+    """Makes the tracer note where each node comes from, if that is asked for, or needed to split the graph."""
     wanted = is_kept()
     if wanted or STORE.source("debug_level")[0] != "default":
         effects.report("debug_level", _KEPT if wanted else _DROPPED)
-    wanted = wanted or _all or stages.current() is not None or where.followers > 0
+    wanted = wanted or is_needed or _all or stages.current() is not None or where.followers > 0
     with_classes = bool(STORE.get("reserve_class_name_in_scope"))
     if STORE.source("reserve_class_name_in_scope")[0] != "default":
         effects.report("reserve_class_name_in_scope", (_WITH_CLASSES if with_classes else _WITHOUT_CLASSES) if wanted else _NO_SCOPES)
     if not wanted:
         return
-    create, notes = tracer.create_node, _Notes(with_classes)
+    create, notes = tracer.create_node, _Notes(with_classes, int(STORE.get("auto_parallel.pipeline_stages")) > 1)
 
     def noting(kind: str, *arguments: Any, **keywords: Any) -> Any:
         node = create(kind, *arguments, **keywords)
@@ -101,7 +113,8 @@ def stack_of(frame: FrameType | None) -> list[str]:
 class _Notes:
     """What is known of the operators of one trace."""
 
-    def __init__(self, with_classes: bool) -> None:
+    def __init__(self, with_classes: bool, has_stages: bool) -> None:
+        self._has_stages = has_stages
         self._scopes = where.Scopes(with_classes)
         self._by_number: dict[int, dict[str, Any]] = {}
         self._operator: FrameType | None = None
@@ -125,6 +138,8 @@ class _Notes:
             marks.CALLED: called, marks.CALL: self._call(runs),
             **({marks.MARKED: True} if where.lies_in_marked(cells) else {}),
         }
+        if self._has_stages:
+            found.update(_of_pipeline(cells))
         # An operator's node of the backward pass is made just before it runs, that of a torch.autograd.Function before the operators in it;
         # what follows without one has no number of its own.
         self._by_number.setdefault(next_sequence_number() - 1, found)
@@ -136,6 +151,13 @@ class _Notes:
             self._operator = frame                 # while it is held, no other frame has its identity
             self._calls += 1
         return self._calls
+
+
+def _of_pipeline(cells: list[Any]) -> dict[str, Any]:
+    """The stage of the innermost Cell that has one, and the part of the batch."""
+    stage = next((cell.__dict__["pipeline_stage"] for cell in cells if "pipeline_stage" in cell.__dict__), None)
+    found = {} if stage is None else {marks.STAGE: stage}
+    return {**found, marks.PART: _part.get()} if _part.get() else found
 
 
 def _cells(frame: FrameType | None) -> tuple[list[Any], FrameType | None]:

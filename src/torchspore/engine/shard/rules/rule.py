@@ -93,7 +93,7 @@ def choose(rule: Rule, mesh: Mesh, layouts: Sequence[Layout], weights: Sequence[
         if axes[:-1] != split.get(factor, ()) or axes[-1] in taken:
             continue
         trial = {**split, factor: axes}
-        if _fits(rule, mesh, trial):
+        if splits_evenly(rule, mesh, trial):
             split = trial
     return split
 
@@ -108,7 +108,7 @@ def _beside(rule: Rule) -> dict[int, set[int]]:
     return found
 
 
-def _fits(rule: Rule, mesh: Mesh, split: Split) -> bool:
+def splits_evenly(rule: Rule, mesh: Mesh, split: Split) -> bool:
     """Whether each factor is cut evenly, and of a dimension of several only where those before are cut to the end."""
     for factor, axes in split.items():
         if rule.sizes[factor] % mesh.product(axes):

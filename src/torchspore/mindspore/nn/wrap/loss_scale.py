@@ -124,7 +124,7 @@ class TrainOneStepWithLossScaleCell(TrainOneStepCell):
     """A training step that multiplies the loss by a scale, divides the gradients by it, and leaves the update out after an overflow.
 
     `scale_sense` is a Cell such as DynamicLossScaleUpdateCell, or a Tensor with the scale (0-d or of shape (1,)). Gives (loss, overflow,
-    scale). Raises TypeError and ValueError for another `scale_sense`.
+    the scale of the next step). Raises TypeError and ValueError for another `scale_sense`.
     """
 
     def __init__(self, network: Cell, optimizer: Any, scale_sense: Any) -> None:
@@ -156,7 +156,7 @@ class TrainOneStepWithLossScaleCell(TrainOneStepCell):
         self.is_distributed, self.gpu_target = self.reducer_flag, get_context("device_target") == "GPU"
 
     def construct(self, *inputs: Any) -> tuple[Any, Any, Any]:
-        """One step: (loss, whether it overflowed, the scale it used)."""
+        """One step: (loss, whether it overflowed, the scale of the next step)."""
         self._begin()
         scale = self.scale_sense * 1.0  # the value of this step: the manager changes the Parameter below
         with self._scattering():
@@ -168,7 +168,7 @@ class TrainOneStepWithLossScaleCell(TrainOneStepCell):
         if self.loss_scaling_manager is not None:
             overflow = self.loss_scaling_manager(self.scale_sense, overflow)
         converted(_update)(overflow, self.optimizer, grads)
-        return loss, overflow, scale
+        return loss, overflow, self.scale_sense * 1.0
 
     def get_overflow_status(self, status: Any, compute_output: Any) -> Tensor:
         """Whether any of the gradients is not finite, as a bool Tensor ()."""

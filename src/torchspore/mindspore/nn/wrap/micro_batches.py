@@ -4,7 +4,9 @@ from __future__ import annotations
 from typing import Any
 
 from torchspore.base.text import message, short
+from torchspore.context.store import STORE
 from torchspore.engine import grad
+from torchspore.engine.graph.report import provenance
 from torchspore.mindspore.nn.cell import Cell
 from torchspore.mindspore.nn.layer.container import CellList
 
@@ -35,7 +37,16 @@ class _MicroBatch(Cell):
             raise ValueError(
                 message(f"{self.micro_size} micro batches of an input of shape {one.shape}", "a first length that they divide")
             )
-        return one[i * length:(i + 1) * length]
+        return _shared(one[i * length:(i + 1) * length])
+
+
+def _shared(part: Any) -> Any:
+    """A part of the batch, which devices share out as they do the batch."""
+    if not STORE.get("auto_parallel.parallel_mode").endswith("auto_parallel"):
+        return part
+    from torchspore.engine.shard import placing
+
+    return placing.of_part(part)
 
 
 class _Parts(Cell):
@@ -45,7 +56,8 @@ class _Parts(Cell):
         total = None
         for i, part in enumerate(parts):
             grad.begin_part()
-            found = self.network(*part(i, *inputs))
+            with provenance.of_part(i):
+                found = self.network(*part(i, *inputs))
             total = found if total is None else total + found
         return total
 

@@ -15,7 +15,9 @@ MOST = 60_000
 
 _HERE = Path(__file__).parent
 # dagre (MIT) lays out layered graphs with groups in 49 KB and synchronously; elkjs does it too in 1.6 MB, under the EPL.
-_SCRIPTS = ("dagre.min.js", "tree.js", "layout.js", "pane.js", "details.js", "main.js")
+DRAWING = ("dagre.min.js", "tree.js", "layout.js", "pane.js")
+"""The scripts that draw a graph, for other pages too; their style is `drawing.css`."""
+_SCRIPTS = (*DRAWING, "details.js", "main.js")
 _written: dict[Path, list[dict[str, Any]]] = {}
 
 
@@ -41,6 +43,10 @@ def html(data: dict[str, Any]) -> str:
 @functools.cache
 def _page() -> str:
     """The page without its data."""
-    scripts = "".join(f"<script>\n{(_HERE / name).read_text(encoding='utf-8')}\n</script>\n" for name in _SCRIPTS)
-    text = (_HERE / "page.html").read_text(encoding="utf-8")
-    return text.replace("@style@", (_HERE / "page.css").read_text(encoding="utf-8")).replace("@scripts@", scripts)
+    scripts = "".join(f"<script>\n{text_of(name)}\n</script>\n" for name in _SCRIPTS)
+    return text_of("page.html").replace("@style@", text_of("page.css") + text_of("drawing.css")).replace("@scripts@", scripts)
+
+
+def text_of(name: str) -> str:
+    """A file of this folder."""
+    return (_HERE / name).read_text(encoding="utf-8")

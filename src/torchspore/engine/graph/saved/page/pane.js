@@ -1,10 +1,8 @@
 "use strict";
 /* One drawing: a stage, its groups open and shut, moved with the mouse and the wheel. */
 
-const SVG = "http://www.w3.org/2000/svg";
-
 function svg(name, attributes, parent, text) {
-  const made = document.createElementNS(SVG, name);
+  const made = document.createElementNS("http://www.w3.org/2000/svg", name);
   for (const key in attributes) made.setAttribute(key, attributes[key]);
   if (text !== undefined) made.textContent = text;
   if (parent) parent.appendChild(made);

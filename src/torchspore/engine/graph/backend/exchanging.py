@@ -1,0 +1,91 @@
+"""Levels O1 and O2 of a graph that exchanges values with other processes: generated kernels between the exchanges.
+
+A rule chooses them by shapes alone: what is timed may come out otherwise on another rank, and values that all ranks have alike would drift
+apart by their last bits. What the kernels give is compared with O0's numbers as everywhere, in a run whose exchanges are answered here.
+"""
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch.fx.node import Node
+
+from torchspore.engine.graph.backend import fusion, measuring
+from torchspore.engine.graph.backend.racing import Race
+from torchspore.engine.graph.fx.exchanges import is_exchange
+from torchspore.engine.graph.fx.modules import copied, inner_of
+from torchspore.engine.graph.passes.layout import restrided
+from torchspore.engine.graph.report import log
+
+Module = torch.fx.GraphModule
+
+
+def with_kernels(
+    module: Module, inputs: measuring.Inputs, lines: Callable[[Module], Any], may_fuse: Callable[[Node], bool],
+) -> Module | None:
+    """The graph with the kernels that the rule chooses; None where there are none, or they can't be compared.
+
+    `lines` makes code of a graph, `may_fuse` says which operators may become parts of a kernel.
+    """
+    alone = answered(module)
+    if alone is None:
+        log.event("level", "no kernels are generated: the graph has an exchange that can't be answered within this process")
+        return None
+    with measuring.undisturbed():
+        restrided(alone, [measuring.copy(t) for t in inputs()])
+    for node, twin in zip(module.graph.nodes, alone.graph.nodes):
+        node.meta = dict(twin.meta)
+    found = fusion.by_rule(module, may_fuse)
+    fused = None if found is None else answered(found)
+    if fused is None:
+        return None
+    race, name = Race(inputs), "kernels chosen by a rule"
+    race.enter("O0", functools.partial(lines, alone))
+    race.enter(name, functools.partial(lines, fused))
+    if name not in race.codes:
+        return None
+    log.event("level", name)
+    return found
+
+
+def answered(module: Module) -> Module | None:
+    """A copy whose exchanges are answered in this process, as if the others had sent the same; None where one can't be."""
+    made = copied(module)
+    for node in made.graph.nodes:
+        if is_exchange(node):
+            answer = _ANSWERS.get(str(node.target))
+            if answer is None:
+                return None
+            node.target = answer
+    made.recompile()
+    return None if any(is_exchange(node) for inner in inner_of(made) for node in inner.graph.nodes) else made
+
+
+def _alike(x: torch.Tensor, *_: Any) -> torch.Tensor:
+    return x.clone(memory_format=torch.contiguous_format)
+
+
+def _gathered(x: torch.Tensor, count: int, _: str) -> torch.Tensor:
+    return torch.cat([x] * count)
+
+
+def _scattered(x: torch.Tensor, _: str, count: int, __: str) -> torch.Tensor:
+    return x[: x.shape[0] // count].clone()
+
+
+def _dealt(x: torch.Tensor, received: list[int], sent: list[int], _: str) -> torch.Tensor:
+    return torch.cat([x[:length].clone() if length <= len(x) else x.new_ones((length, *x.shape[1:])) for length in received])
+
+
+def _waited(x: torch.Tensor) -> torch.Tensor:
+    return x
+
+
+_NAMED: dict[str, Callable[..., Any]] = {
+    "all_reduce": _alike, "broadcast": _alike, "all_gather_into_tensor": _gathered, "reduce_scatter_tensor": _scattered,
+    "all_to_all_single": _dealt, "wait_tensor": _waited,
+}
+_ANSWERS = {f"_c10d_functional.{name}.default": answer for name, answer in _NAMED.items()}
+"""What answers each exchange of torch's, by its name: with values of the right shape, whatever the others have."""

@@ -1,0 +1,68 @@
+"""What the pass gives: the graph of each device, and how each operator came to be split."""
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import torch
+from torch.fx.node import Node
+
+from torchspore.engine.shard.layout import Layout, Shape
+from torchspore.engine.shard.mesh import Mesh
+from torchspore.engine.shard.redistribution import Step
+
+
+@dataclass(frozen=True)
+class Value:
+    """A value of the local graph: its node, how it lies, the shape of the whole."""
+
+    node: Node
+    layout: Layout
+    shape: Shape
+    dtype: torch.dtype
+
+
+@dataclass
+class Placed:
+    """How one operator of the captured graph came to run: for `explain` and the plan."""
+
+    node: Node
+    layouts: list[Layout]
+    steps: list[tuple[Step, Shape]] = field(default_factory=list)
+    has_rule: bool = True
+    why: str = ""
+    """Why a cut that the program wants was not kept."""
+    used: dict[Node, Layout] = field(default_factory=dict)
+    """How its operands lay."""
+    made: list[Node] = field(default_factory=list)
+    """What each device runs for it."""
+
+
+@dataclass
+class LocalGraph:
+    """What each device runs, how its inputs and outputs lie, and how each operator came to be split."""
+
+    module: torch.fx.GraphModule
+    mesh: Mesh
+    inputs: list[tuple[Layout, Shape]]
+    outputs: list[tuple[Layout, Shape] | None]
+    placed: list[Placed]
+    whole: torch.fx.GraphModule
+    """The captured graph of one device."""
+
+
+@dataclass(frozen=True)
+class Policy:
+    """What the context says of exchanges."""
+
+    exchanges: bool = False
+    """Whether layouts may change by all-to-all; `enable_alltoall`."""
+    sums_wide: bool = False
+    """Whether all terms of half precision are summed in float32; `force_fp32_communication`."""
+    sums_gradients_wide: bool = True
+    """Whether those of gradients are; `gradient_fp32_sync`."""
+    means: bool = False
+    """Whether gradients are divided by the devices that hold the same part of a Parameter; `gradients_mean`."""
+    tells_norms: bool = False
+    """Whether the lengths of gradients are told before they are summed; `dump_local_norm`."""
+    gathers_again: bool = False
+    """Whether a weight is gathered once more for the backward pass; `optimizer_level` 3."""

@@ -1,0 +1,16 @@
+"""The assumed speed of a device and of what connects it with others, for predictions; the same on every process."""
+from __future__ import annotations
+
+from dataclasses import replace
+
+from torchspore.context import plan_request
+from torchspore.context.plan_request import Machine as Machine
+
+set_by_program: dict[str, float] = {}
+"""Figures that the program has set: `set_cost_model_context(device_memory_capacity=..)` is the `capacity`."""
+
+
+def machine() -> Machine:
+    """The machine that `torchspore plan --bandwidth .. --latency ..` names, else the one that is assumed."""
+    asked = plan_request.pending
+    return replace(Machine() if asked is None else asked.machine, **set_by_program)

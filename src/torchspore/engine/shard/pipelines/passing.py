@@ -1,0 +1,75 @@
+"""What goes from one stage to another: a transfer for each value that an operator of another stage reads."""
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch.fx.node import Node
+
+from torchspore.base.text import message
+from torchspore.engine.graph import marks
+from torchspore.engine.graph.fx.aliasing import owners
+from torchspore.engine.shard.collective_nodes import passed
+from torchspore.engine.shard.pipelines.assigning import ALL, stage_of
+from torchspore.engine.shard.tangles import written_by
+
+Everywhere = Callable[[int, Node], bool]
+
+
+def put(graph: torch.fx.Graph, count: int, everywhere: Everywhere) -> list[Node]:
+    """Puts transfers into a graph whose nodes have stages; gives them in order.
+
+    A value goes to each stage once, unless its memory was written meanwhile. `everywhere(place, node)` says of a result that belongs to one
+    stage whether all others get it too; where not, the result keeps its stage. Raises ValueError for what can't be sent.
+    """
+    return _Passing(graph, everywhere, count).run()
+
+
+class _Passing:
+    def __init__(self, graph: torch.fx.Graph, everywhere: Everywhere, count: int) -> None:
+        self.graph, self.everywhere, self.count = graph, everywhere, count
+        self.owners = owners(graph)
+        self.writes: dict[Node, int] = {}
+        self.sent: dict[tuple[Node, int, int], Node] = {}
+        self.made: list[Node] = []
+
+    def run(self) -> list[Node]:
+        for node in list(self.graph.nodes):
+            if node.op == "output":
+                self._results(node)
+            elif node.op == "call_function":
+                for item in node.all_input_nodes:
+                    if stage_of(item) not in (stage_of(node), ALL):
+                        node.replace_input_with(item, self._sent(item, stage_of(node), node))
+            for item in written_by(node):
+                owner = self.owners[item]
+                self.writes[owner] = self.writes.get(owner, 0) + 1
+        return self.made
+
+    def _sent(self, item: Node, target: int, before: Node) -> Node:
+        """The value in another stage."""
+        owner = self.owners[item]
+        key = (item, target, self.writes.get(owner, 0))
+        if key not in self.sent:
+            val = item.meta.get("val")
+            if not isinstance(val, torch.Tensor):
+                line = before.meta.get(marks.LINE) or item.meta.get(marks.LINE, "")
+                raise ValueError(f"{line}: " + message(
+                    f"pipeline stage {target} needs what stage {stage_of(item)} makes and is no Tensor", "Tensors between stages",
+                ))
+            with self.graph.inserting_before(before):
+                made = self.graph.call_function(passed, (item, stage_of(item), target))      # ALL: to each of the others
+            made.meta = {key: item.meta[key] for key in (marks.LINE, marks.GRADIENT, marks.PART, marks.STACK) if key in item.meta}
+            made.meta.update({"val": val.new_empty(val.shape) if val.is_contiguous() else torch.empty_like(
+                val, memory_format=torch.contiguous_format), marks.RUNS_IN: target})
+            self.sent[key] = made
+            self.made.append(made)
+        return self.sent[key]
+
+    def _results(self, node: Node) -> None:
+        """Results that all stages are given."""
+        given: Any = node.args[0]
+        for place, item in enumerate(given):
+            if isinstance(item, Node) and stage_of(item) != ALL and self.everywhere(place, item):
+                node.replace_input_with(item, self._sent(item, ALL, node))

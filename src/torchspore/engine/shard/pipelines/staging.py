@@ -1,0 +1,69 @@
+"""A split graph becomes that of a pipeline: stages, transfers, the order of its parts."""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch.fx.node import Node
+
+from torchspore.context.store import STORE
+from torchspore.engine.graph import marks
+from torchspore.engine.shard.collective_nodes import passed
+from torchspore.engine.shard.localizing import LocalGraph
+from torchspore.engine.shard.pipelines import assigning, ordering, passing, untying
+from torchspore.engine.shard.pipelines.assigning import ALL, stage_of
+from torchspore.engine.shard.pipelines.scheduling import Schedule
+from torchspore.engine.tensor import TensorBase
+
+SMALL = 1024
+"""Results of so many bytes at most are given to all stages anyway: a loss."""
+
+
+@dataclass
+class Pipeline:
+    """How a step is cut by stages."""
+
+    stages: int
+    transfers: list[Node]
+    schedule: Schedule | None
+    homes: dict[int, int]
+    """By place of a result the stage that alone has it."""
+
+    @property
+    def sent(self) -> int:
+        """The bytes that one device of each stage sends together in a step."""
+        vals = [node.meta["val"] for node in self.transfers]
+        return sum(val.numel() * val.element_size() for val in vals)
+
+
+def assign(local: LocalGraph, lifted: Sequence[Any], known: Sequence[int | None], stages: int) -> dict[str, int]:
+    """Gives each operator its stage; gives the stages of Parameters by name. Raises ValueError for what can't be cut."""
+    untying.by_shape(local.module)
+    is_state = [isinstance(item, TensorBase) and hasattr(item, "name") for item in lifted]
+    assigning.assign(local.module, known, is_state, stages)
+    holders = [node for node in local.module.graph.nodes if node.op == "placeholder"]
+    return {str(item.name): stage_of(node) for node, item, one in zip(holders, lifted, is_state) if one and stage_of(node) != ALL}
+
+
+def arranged(local: LocalGraph, stages: int) -> Pipeline:
+    """Puts transfers into a graph whose operators have stages, and its parts into order. Raises ValueError for what can't be sent."""
+    get = STORE.get
+    shares = bool(get("auto_parallel.pipeline_result_broadcast"))
+    homes: dict[int, int] = {}
+
+    def everywhere(place: int, node: Node) -> bool:
+        val = node.meta.get("val")
+        small = isinstance(val, torch.Tensor) and val.numel() * val.element_size() <= SMALL
+        found = (shares or small) and not node.meta.get(marks.GRADIENT)
+        if not found:
+            homes[place] = stage_of(node)
+        return found
+
+    untying.by_parts(local.module)
+    passing.put(local.module.graph, stages, everywhere)
+    rule = ordering.Rule(str(get("auto_parallel.pipeline_scheduler")), bool(get("auto_parallel.pipeline_interleave")), stages)
+    local.module, schedule = ordering.ordered(local.module, rule)
+    transfers = [node for node in local.module.graph.nodes if node.target is passed]
+    return Pipeline(stages, transfers, schedule, homes)

@@ -1,0 +1,104 @@
+"""A search beside what the program's own strategies give: the cheaper of both counts, and what is told of it."""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch.fx.node import Node
+
+from torchspore.context.store import STORE
+from torchspore.engine.shard import marking
+from torchspore.engine.shard.layout import Layout
+from torchspore.engine.shard.machine import Machine, machine
+from torchspore.engine.shard.mesh import Mesh
+from torchspore.engine.shard.search import costs, searching, telling
+from torchspore.engine.shard.search.costs import Cost
+from torchspore.engine.shard.search.searching import Problem, Tally
+
+if TYPE_CHECKING:
+    from torchspore.engine.shard.spread import Attempt, Spread
+
+MODE = "auto_parallel.search_mode"
+
+
+@dataclass(frozen=True)
+class Searched:
+    """What came of a search."""
+
+    mode: str
+    machine: Machine
+    tally: Tally
+    plain: Cost
+    """Of the program's own strategies; without any, of plain data parallel."""
+    found: Cost
+    is_better: bool
+
+    def told(self) -> str:
+        """For people."""
+        speed = f"{self.machine.bandwidth / 1e9:g} GB/s, {self.machine.latency * 1e6:g} us an exchange"
+        if self.mode == searching.PROPAGATION:
+            return f"the program's strategies are spread: {_told(self.found)} at {speed}"
+        tally = self.tally
+        looked = f"{tally.choices:,} choices on {tally.grids} grids, {tally.compared} graphs compared"
+        guessed = f", {tally.guessed} guessed" if tally.guessed else ""
+        both = f"{_told(self.found)}, where data parallel with the program's own strategies takes {_told(self.plain)}"
+        return f"{looked}{guessed}: {both if self.is_better else 'nothing beats ' + _told(self.plain) + ' of data parallel'} at {speed}"
+
+
+def _told(cost: Cost) -> str:
+    over = f", {cost.excess:.0%} more memory than a device has" if cost.excess else ""
+    return f"{cost.seconds * 1e3:.3f} ms ({cost.received:,} bytes in {cost.messages} exchanges){over}"
+
+
+def better(
+    spread: Spread, module: torch.fx.GraphModule, lifted: Sequence[Any], base: Mesh, plain: Attempt,
+) -> tuple[Attempt, Searched]:
+    """The attempt that costs least, `plain` where nothing costs less."""
+    mode = searching.PROPAGATION if STORE.get("auto_parallel.sharding_propagation") else str(STORE.get(MODE))
+    own = machine()
+    before = costs.of(plain.local, own)
+    tally = Tally()
+    if mode == searching.PROPAGATION:
+        return plain, Searched(mode, own, tally, before, before, False)
+    problem = _problem(spread, module, lifted, base)
+    best, least = plain, before
+    for price in searching.PRICES:
+        for candidate in searching.candidates(problem, own, mode, tally, price)[:_compared(module)]:
+            attempt = spread.attempt(module, lifted, candidate.mesh, candidate.plan)
+            tally.compared += 1
+            cost = costs.of(attempt.local, own)
+            if cost.order() < least.order():
+                best, least = attempt, cost
+        if not least.excess:
+            break
+    if best is not plain:
+        spread.strategies.update(telling.strategies(spread, best.local, lifted))
+    return best, Searched(mode, own, tally, before, least, best is not plain)
+
+
+def _compared(module: torch.fx.GraphModule) -> int:
+    """How many plans become local graphs: of a great graph the best alone."""
+    return searching.COMPARED if len(module.graph.nodes) < 3000 else 1
+
+
+def _problem(spread: Spread, module: torch.fx.GraphModule, lifted: Sequence[Any], base: Mesh) -> Problem:
+    from torchspore.engine.shard.spread import cut_of, first_mark
+    from torchspore.engine.tensor import TensorBase
+
+    holders = [node for node in module.graph.nodes if node.op == "placeholder"]
+    free = {
+        node for node, item in zip(holders, lifted)
+        if isinstance(item, TensorBase) and hasattr(item, "name") and cut_of(item) is None and first_mark(node) is None
+        and str(item.name) not in spread.found_before and "_planned" not in item.__dict__
+    }
+
+    def fixed(mesh: Mesh) -> dict[Node, Layout]:
+        return {node: layout for node, layout in spread.inputs(module, lifted, mesh).items() if node not in free}
+
+    def marked(mesh: Mesh) -> dict[Node, Layout]:
+        return {node: marking.layout_in(mesh, str(node.args[1])) for node in module.graph.nodes if node.target is marking.laid}
+
+    exchanges = bool(STORE.get("auto_parallel.enable_alltoall"))
+    return Problem(module, base, fixed, marked, spread.keeps, exchanges)

@@ -1,0 +1,170 @@
+"""Pipelines: which stage runs what, in which order, and that the numbers are those of one device."""
+from __future__ import annotations
+
+from typing import Any
+
+import mindspore as ms
+import numpy as np
+import pytest
+from mindspore import Tensor, nn
+from random_pipelines import trained as of_random
+from split_nets import trained
+
+from torchspore.engine.graph import dispatch
+from torchspore.engine.shard.pipelines import scheduling
+from torchspore.engine.shard.pipelines.scheduling import BACKWARD, FORWARD, WEIGHTS, Block
+from torchspore.errors import StrategyRefused
+
+
+def blocks(stages: int, parts: int, turns: int = 1, splits: bool = False) -> dict[Block, set[Block]]:
+    """The blocks of a net of equal layers, `turns` of them in each stage one after another."""
+    found: dict[Block, set[Block]] = {}
+    hops = stages * turns
+    for part in range(parts):
+        for hop in range(hops):
+            stage = hop % stages
+            forward, back = Block(stage, hop, (part,), FORWARD), Block(stage, hops - 1 - hop, (part,), BACKWARD)
+            found[forward] = {Block((hop - 1) % stages, hop - 1, (part,), FORWARD)} if hop else set()
+            after = {Block((hop + 1) % stages, hops - 2 - hop, (part,), BACKWARD)} if hop < hops - 1 else set()
+            found[back] = after | {forward}
+            if splits:
+                found[Block(stage, back.hop, (part,), WEIGHTS)] = {back}
+    return found
+
+
+@pytest.mark.parametrize(("stages", "parts"), [(2, 4), (4, 8), (4, 2), (8, 32)])
+def test_schedules_cost_what_papers_say(stages: int, parts: int) -> None:
+    bubble = (stages - 1) / (parts + stages - 1)
+    plain = scheduling.scheduled(blocks(stages, parts), stages, "1f1b", False)
+    first = scheduling.scheduled(blocks(stages, parts), stages, "gpipe", True)
+    assert plain.idle == pytest.approx(bubble)
+    assert first.idle == pytest.approx(bubble)
+    assert plain.held == [min(parts, stages - stage) for stage in range(stages)]
+    assert first.held == [parts] * stages
+
+
+def test_several_turns_and_gaps_that_are_filled_wait_less() -> None:
+    plain = scheduling.scheduled(blocks(4, 16), 4, "1f1b", False)
+    turns = scheduling.scheduled(blocks(4, 16, turns=2), 4, "1f1b", True)
+    filled = scheduling.scheduled(blocks(4, 16, splits=True), 4, "zero_bubble_v", True)
+    assert turns.idle < 0.75 * plain.idle
+    assert filled.idle < 0.75 * plain.idle
+    assert turns.held[0] <= 2 * 3 + 4 + 1
+
+
+def test_a_schedule_that_is_none_is_named() -> None:
+    with pytest.raises(ValueError, match=r"pipeline_scheduler='seqpipe': expected .*gpipe.*1f1b.*zero_bubble_v"):
+        scheduling.scheduled(blocks(2, 2), 2, "seqpipe", True)
+
+
+@pytest.mark.parametrize(("name", "data", "model", "strategy"), [
+    ("lenet", 2, 1, "full_batch"), ("residual", 2, 1, "data_parallel"), ("towers", 1, 2, "full_batch"), ("gpt", 1, 2, "full_batch"),
+])
+def test_numbers_are_those_of_one_device(
+    name: str, data: int, model: int, strategy: str, monkeypatch: pytest.MonkeyPatch, graph_mode: None,
+) -> None:
+    alone, _ = trained(name, optimizer="momentum", steps=3, parts=2)
+    monkeypatch.setenv("TORCHSPORE_SIMULATE", "4")
+    ms.set_auto_parallel_context(parallel_mode="semi_auto_parallel", dataset_strategy=strategy, pipeline_stages=2)
+    cut, step = trained(name, data, model, optimizer="momentum", steps=3, parts=2)
+    np.testing.assert_allclose(cut, alone, rtol=3e-6 if name != "residual" else 1e-5)
+    pipeline = dispatch.graphs(step)[0].split.pipeline
+    assert pipeline.stages == 2
+    if name == "gpt":
+        homes = dispatch.graphs(step)[0].split.spread.homes
+        assert homes["table"] == homes["places"] == homes["moments.table"] == homes["blocks.0.up.weight"] == 0
+        assert homes["norm.gamma"] == homes["blocks.1.q.weight"] == homes["moments.norm.gamma"] == 1
+        # Two parts pass forth and back, the shared table goes once and its gradient comes back once, the loss is told.
+        assert [node.args[1:] for node in pipeline.transfers].count((0, 1)) == 3
+        assert [node.args[1:] for node in pipeline.transfers].count((1, 0)) == 3
+        assert [node.args[1:] for node in pipeline.transfers].count((1, -1)) == 1
+
+
+def test_a_step_that_may_be_skipped(monkeypatch: pytest.MonkeyPatch, graph_mode: None) -> None:
+    alone, one = trained("gpt", optimizer="scaled", steps=4, parts=2)
+    monkeypatch.setenv("TORCHSPORE_SIMULATE", "4")
+    ms.set_auto_parallel_context(parallel_mode="semi_auto_parallel", dataset_strategy="full_batch", pipeline_stages=2)
+    cut, step = trained("gpt", 1, 2, optimizer="scaled", steps=4, parts=2)
+    np.testing.assert_allclose(cut, alone, rtol=3e-6)
+    assert len(dispatch.graphs(step)) == 1
+    for name in ("global_step", "beta1_power", "scale_sense"):
+        own = {p.name: p for p in step.get_parameters()}
+        if name in own:
+            np.testing.assert_array_equal(own[name].asnumpy(), {p.name: p for p in one.get_parameters()}[name].asnumpy())
+
+
+@pytest.mark.parametrize("seed", [*range(8), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(8, 200))])
+def test_random_nets(seed: int, monkeypatch: pytest.MonkeyPatch, graph_mode: None) -> None:
+    stages = 2 + seed % 3
+    alone, told, _ = of_random(seed, stages, is_cut=False)
+    monkeypatch.setenv("TORCHSPORE_SIMULATE", str(stages * (1 + seed % 2)))
+    cut, _, _ = of_random(seed, stages, is_cut=True)
+    np.testing.assert_allclose(cut, alone, rtol=1e-5, err_msg=told)
+
+
+class Two(nn.Cell):
+    """Two Cells in stages of their own."""
+
+    def __init__(self, first: Any = 0, second: Any = 1) -> None:
+        super().__init__()
+        self.one, self.other = nn.Dense(4, 4), nn.Dense(4, 4)
+        self.one.pipeline_stage, self.other.pipeline_stage = first, second
+
+    def construct(self, x: Any) -> Any:
+        return self.other(self.one(x))
+
+
+X = Tensor(np.ones((4, 4), np.float32))
+
+
+@pytest.mark.parametrize(("second", "config", "expected"), [
+    (2, {}, r"test_pipelines.py:\d+: pipeline_stage = 2 with pipeline_stages=2: expected a stage from 0 to 1"),
+    (1, {"pipeline_stages": 3}, r"pipeline_stages=3.* for 4 devices: expected a number that divides 4"),
+])
+def test_what_does_not_fit_is_refused(
+    second: int, config: dict[str, Any], expected: str, monkeypatch: pytest.MonkeyPatch, graph_mode: None,
+) -> None:
+    monkeypatch.setenv("TORCHSPORE_SIMULATE", "4")
+    ms.set_auto_parallel_context(parallel_mode="semi_auto_parallel", **{"pipeline_stages": 2, **config})
+    with pytest.raises((StrategyRefused, ValueError), match=expected):
+        Two(second=second)(X)
+
+
+def test_a_sequence_that_would_be_cut_is_refused(monkeypatch: pytest.MonkeyPatch, graph_mode: None) -> None:
+    monkeypatch.setenv("TORCHSPORE_SIMULATE", "2")
+    config = {"pipeline_interleave": True, "pipeline_scheduler": "seqpipe"}
+    ms.set_auto_parallel_context(parallel_mode="semi_auto_parallel", pipeline_stages=2, pipeline_config=config)
+    with pytest.raises(StrategyRefused, match="pipeline_scheduler='seqpipe'"):
+        nn.PipelineCell(Two(), 2)(X)
+
+
+def test_another_context_splits_anew(monkeypatch: pytest.MonkeyPatch, graph_mode: None) -> None:
+    monkeypatch.setenv("TORCHSPORE_SIMULATE", "4")
+    ms.set_auto_parallel_context(parallel_mode="semi_auto_parallel", dataset_strategy="full_batch", pipeline_stages=2)
+    net = Two()
+    first = net(X).asnumpy()
+    ms.set_auto_parallel_context(pipeline_stages=1)
+    np.testing.assert_allclose(net(X).asnumpy(), first, rtol=1e-6)
+    assert [graph.split.local.mesh.count for graph in dispatch.graphs(net)] == [2, 4]
+
+
+class Writes(nn.Cell):
+    """Writes into a Parameter of another Cell."""
+
+    def __init__(self, weight: Any) -> None:
+        super().__init__()
+        self.weight = weight
+
+    def construct(self, x: Any) -> Any:
+        self.weight[0] = x[0]
+        return x * 2
+
+
+def test_a_stage_that_writes_what_another_holds_is_refused(monkeypatch: pytest.MonkeyPatch, graph_mode: None) -> None:
+    net = Two()
+    last = Writes(net.one.weight)
+    last.pipeline_stage = 1
+    monkeypatch.setenv("TORCHSPORE_SIMULATE", "2")
+    ms.set_auto_parallel_context(parallel_mode="semi_auto_parallel", dataset_strategy="full_batch", pipeline_stages=2)
+    with pytest.raises(StrategyRefused, match=r"test_pipelines.py:\d+: .* in pipeline stage 1 writes what stage 0 holds"):
+        nn.SequentialCell([net, last])(X)

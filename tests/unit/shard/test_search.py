@@ -1,0 +1,259 @@
+"""What `auto_parallel` finds: never dearer than data parallel, the best of all where that can be counted, and equal numbers."""
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import mindspore as ms
+import numpy as np
+import pytest
+import split_nets
+import splitting
+import torch
+from mindspore import nn, ops
+
+from torchspore.engine.graph import dispatch, passes
+from torchspore.engine.private import make_fx
+from torchspore.engine.shard import localizing
+from torchspore.engine.shard.layout import Layout, whole
+from torchspore.engine.shard.localizing import Policy
+from torchspore.engine.shard.machine import Machine
+from torchspore.engine.shard.mesh import Mesh
+from torchspore.engine.shard.search import costs, eliminating, searching
+from torchspore.engine.shard.strategies import TensorLayout
+
+MODES = ("recursive_programming", "dynamic_programming")
+
+
+class Wide(nn.Cell):
+    """Much more weight than batch."""
+
+    def __init__(self, data: int, model: int) -> None:
+        super().__init__()
+        self.up, self.down = nn.Dense(64, 4096), nn.Dense(4096, 16)
+
+    def construct(self, x: Any) -> Any:
+        return self.down(ops.relu(self.up(x)))
+
+
+class Images(nn.Cell):
+    """Much more batch than weight."""
+
+    def __init__(self, data: int, model: int) -> None:
+        super().__init__()
+        self.one, self.other, self.head = nn.Conv2d(3, 8, 3), nn.Conv2d(8, 8, 3), nn.Dense(8, 10)
+
+    def construct(self, x: Any) -> Any:
+        return self.head(ops.relu(self.other(ops.relu(self.one(x)))).mean((2, 3)))
+
+
+class Words(nn.Cell):
+    """A table that is most of the net, whose width no grid of eight cuts."""
+
+    def __init__(self, data: int, model: int, rows: int = 1 << 19) -> None:
+        super().__init__()
+        self.table, self.head = nn.Embedding(rows, 7), nn.Dense(7, 10)
+
+    def construct(self, x: Any) -> Any:
+        return self.head(self.table(x).sum(1))
+
+
+class Twice(nn.Cell):
+    """One weight that is used twice, transposed once."""
+
+    def __init__(self, data: int, model: int) -> None:
+        super().__init__()
+        self.weight = ms.Parameter(ms.common.initializer.initializer("normal", (512, 64)), name="weight")
+
+    def construct(self, x: Any) -> Any:
+        return ops.matmul(ops.gelu(ops.matmul(x, self.weight)), self.weight.T)
+
+
+NETS: dict[str, tuple[Any, Callable[[Any], Any], int]] = {
+    "wide": (Wide, lambda source: source.standard_normal((16, 64)).astype(np.float32), 16),
+    "images": (Images, lambda source: source.standard_normal((16, 3, 32, 32)).astype(np.float32), 16),
+    "few words": (lambda data, model: Words(data, model, 1 << 16), lambda source: source.integers(0, 1 << 16, (16, 4)).astype("i4"), 16),
+    "words": (Words, lambda source: source.integers(0, 1 << 19, (16, 4)).astype(np.int32), 16),
+    "twice": (Twice, lambda source: source.standard_normal((12, 512)).astype(np.float32), 12),
+}
+
+
+@pytest.fixture(autouse=True)
+def _nets(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, net in NETS.items():
+        monkeypatch.setitem(split_nets.NETS, name, net)
+
+
+def found(monkeypatch: pytest.MonkeyPatch, name: str, mode: str, devices: int = 8, **context: Any) -> Any:
+    """The split of a net's training step, after its losses were compared with one device's."""
+    monkeypatch.delenv("TORCHSPORE_SIMULATE", raising=False)
+    alone, step = split_nets.trained(name, steps=3)
+    monkeypatch.setenv("TORCHSPORE_SIMULATE", str(devices))
+    context = {"dataset_strategy": "full_batch", **context}
+    ms.set_auto_parallel_context(parallel_mode="auto_parallel", search_mode=mode, **context)
+    together, other = split_nets.trained(name, 2, devices // 2, steps=3)
+    np.testing.assert_allclose(together, alone, rtol=1e-6)
+    for one, weight in zip(step.trainable_params(), other.trainable_params()):
+        scale = max(float(np.abs(one.asnumpy()).max()), 1e-3)
+        np.testing.assert_allclose(weight.asnumpy() / scale, one.asnumpy() / scale, atol=2e-5, err_msg=one.name)
+    split = dispatch.graphs(other)[0].split
+    searched = split.spread.searched
+    assert searched.found.order() <= searched.plain.order()
+    return split
+
+
+def cuts(split: Any, name: str) -> tuple[int, ...]:
+    matrix, places, _, _ = split.spread.parameters[name]
+    return TensorLayout(matrix, places).cuts()
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_much_weight_is_cut(mode: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    split = found(monkeypatch, "wide", mode)
+    assert (cuts(split, "up.weight"), cuts(split, "down.weight")) == ((8, 1), (1, 8))
+    assert cuts(split, "moments.up.weight") == (8, 1)
+    assert split.spread.searched.found.received * 100 < split.spread.searched.plain.received
+    assert split.spread.told()["MatMul_up.weight"] == [[1, 1], [8, 1]]
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_much_batch_is_cut(mode: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    split = found(monkeypatch, "images", mode)
+    assert cuts(split, "one.weight") == cuts(split, "other.weight") == (1, 1, 1, 1)
+    convolutions = [placed for placed in split.local.placed if "convolution" in str(placed.node.target)]
+    assert len(convolutions) == 4
+    for placed in convolutions:
+        images = [layout for source, layout in placed.used.items() if tuple(source.meta["val"].shape[:1]) == (16,)]
+        assert images and all(layout.counts(split.local.mesh)[0] == 8 for layout in images)
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_a_table_is_cut_by_rows(mode: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    split = found(monkeypatch, "words", mode)
+    assert cuts(split, "table.embedding_table") == (8, 1)
+    assert split.spread.told()["Gather_table.embedding_table"][0] == [8, 1]
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize(("name", "devices", "strategy"), [
+    ("twice", 8, "full_batch"), ("twice", 6, "full_batch"), ("twice", 4, "data_parallel"), ("wide", 8, "data_parallel"),
+    ("towers", 8, "full_batch"), ("residual", 4, "full_batch"),
+])
+def test_numbers(name: str, devices: int, strategy: str, mode: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    found(monkeypatch, name, mode, devices, dataset_strategy=strategy)
+
+
+def test_strategies_of_the_program_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    split = found(monkeypatch, "towers", "dynamic_programming")
+    assert split.spread.told()["Gather_users"] == [[4, 1], [2]] and cuts(split, "users") == (4, 1)
+
+
+def test_propagation_spreads_what_the_program_says(monkeypatch: pytest.MonkeyPatch) -> None:
+    split = found(monkeypatch, "towers", "sharding_propagation")
+    assert set(split.spread.told()) == {"Gather_users", "Gather_items"} and not split.spread.searched.is_better
+
+
+def test_what_does_not_fit_a_device_is_cut(monkeypatch: pytest.MonkeyPatch) -> None:
+    from mindspore.parallel import _cost_model_context
+
+    kept = found(monkeypatch, "few words", "dynamic_programming")
+    assert cuts(kept, "table.embedding_table") == (1, 1)          # an exchange takes longer than to update it all
+    ms.reset_auto_parallel_context()
+    _cost_model_context.set_cost_model_context(device_memory_capacity=kept.spread.searched.found.held * 0.5)
+    try:
+        small = found(monkeypatch, "few words", "dynamic_programming")
+    finally:
+        _cost_model_context.reset_cost_model_context()
+    assert small.spread.searched.plain.excess > 0 and small.spread.searched.found.excess == 0
+    assert cuts(small, "table.embedding_table") != (1, 1)
+
+
+def test_what_was_found_is_kept_and_read(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    import json
+
+    from torchspore.engine.shard import saving
+
+    path = tmp_path / "found.json"
+    monkeypatch.setattr(saving, "op_strategies", {})
+    ms.parallel.set_op_strategy_config("SAVE", str(path))
+    first = found(monkeypatch, "wide", "dynamic_programming")
+    ms.reset_auto_parallel_context()
+    kept = json.loads(path.read_text())
+    assert kept["parallel_strategy_item"]["MatMul_up.weight"]["parallel_strategy"] == [[1, 1], [8, 1]]
+    layout = kept["parallel_layout_item"]["up.weight"]
+    assert (layout["dev_matrix"], layout["tensor_map"]) == ([8], [0, -1])
+    kept["parallel_layout_item"]["up.weight"].update(dev_matrix=[2, 4], tensor_map=[0, -1])       # another layout is taken as it is written
+    path.write_text(json.dumps(kept))
+    saving.op_strategies.clear()
+    ms.parallel.set_op_strategy_config("LOAD", str(path))
+    again = found(monkeypatch, "wide", "recursive_programming")
+    assert cuts(first, "up.weight") == (8, 1) and cuts(again, "up.weight") == (4, 1) and cuts(again, "down.weight") == (1, 8)
+
+
+def test_an_axis_that_several_axes_of_the_grid_cut_is_read_as_it_was_written() -> None:
+    from torchspore.engine.shard import saving, strategy_file
+
+    for places, shape in (((-1, (2, 0)), (6, 8)), (((2, 1, 0), -1), (16, 5)), (((1, 0), 2), (4, 2)), ((-1, -1, 2), (1, 1, 2)), ((2,), (8,)),
+                          ((-1, -1, (1, 0)), (1, 1, 4))):
+        stored = strategy_file.stored(TensorLayout((2, 2, 2), places), shape)
+        assert saving.places(stored, shape) == places and saving.places(stored._replace(nested=None), shape) == places
+    assert saving.places(stored, (8, 8)) is None
+
+
+def test_the_strategy_file_of_the_context(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    config = {"save_file": str(tmp_path / "found.ckpt")}
+    found(monkeypatch, "wide", "dynamic_programming", strategy_ckpt_config=config)
+    layouts = ms.build_searched_strategy(str(tmp_path / "found.ckpt"))
+    assert layouts["up.weight"].dev_matrix[0].dim == [8] and layouts["up.weight"].tensor_map[0].dim == [0, -1]
+
+
+# ---- against counting all
+
+
+def trained(*given: torch.Tensor) -> list[torch.Tensor]:
+    """A step of a net of two products: the loss, and gradients of both weights."""
+    x, *weights = given
+    leaves = [weight.requires_grad_() for weight in weights]
+    loss = ((x @ leaves[0]).relu() @ leaves[1]).square().sum()
+    return [loss.detach(), *torch.autograd.grad(loss, leaves)]
+
+
+@pytest.mark.parametrize("sizes", [(64, 8, 8, 8), (8, 16, 256, 16), (8, 512, 16, 16), (16, 24, 40, 6)])
+def test_nothing_that_can_be_counted_is_cheaper(sizes: tuple[int, ...]) -> None:
+    rows, before, inner, after = sizes
+    inputs = [torch.randn(rows, before), torch.randn(before, inner), torch.randn(inner, after)]
+    module = passes.run(passes.CLEAN, make_fx(trained, tracing_mode="fake")(*inputs), keep=None)
+    holders = [node for node in module.graph.nodes if node.op == "placeholder"]
+    machine = Machine(latency=1e-9)
+
+    def cost(mesh: Mesh, layouts: list[Layout], plan: Any = None) -> tuple[float, float]:
+        # results lie as they do; exchanges before a result are those of terms
+        local = localizing.localized(module, mesh, layouts, lambda at, node, layout, shape: layout, Policy(), plan=plan)
+        return costs.of(local, machine).order()
+
+    every = [
+        cost(mesh, list(layouts))
+        for mesh, layouts in splitting.grid([tuple(t.shape) for t in inputs], 20)
+    ]
+    problem = searching.Problem(module, Mesh((8,)), lambda mesh: {holders[0]: whole(2)}, lambda mesh: {}, True, False, False)
+    tally = searching.Tally()
+    candidates = searching.candidates(problem, machine, "dynamic_programming", tally)[:searching.COMPARED]
+    least = min(cost(one.mesh, [whole(2), *(one.plan.inputs[node] for node in holders[1:])], one.plan) for one in candidates)
+    assert least <= min(every) and tally.guessed == 0
+
+
+def test_elimination_finds_the_least_sum() -> None:
+    source = np.random.default_rng(0)
+    for _ in range(20):
+        sizes = source.integers(1, 4, 7)
+        unary = [source.random(size) for size in sizes]
+        edges = [(int(one), int(other), source.random((sizes[one], sizes[other])))
+                 for one, other in source.integers(0, 7, (12, 2))]
+        least = min(eliminating.total_of(unary, edges, values) for values in itertools.product(*map(range, sizes)))
+        start = [0] * 7
+        solved = eliminating.solve(unary, edges, start)
+        assert solved.total == pytest.approx(least) and solved.guessed == 0
+        narrow = eliminating.solve(unary, edges, start, limit=3)
+        assert narrow.guessed and least - 1e-12 <= narrow.total <= eliminating.total_of(unary, edges, start) + 1e-12

@@ -1,0 +1,115 @@
+"""Convolutions and pooling over heights and widths that are cut, in all grids of eight ranks: results and gradients."""
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import splitting
+import torch
+import torch.nn.functional as F
+
+from torchspore.engine.shard.layout import Layout, whole
+from torchspore.engine.shard.mesh import Mesh
+
+CONVOLUTIONS: dict[str, tuple[dict[str, Any], tuple[int, ...], tuple[int, ...], bool]] = {
+    "same": ({"padding": 1}, (2, 4, 16, 8), (8, 4, 3, 3), True),
+    "wide window": ({"padding": 2}, (2, 4, 16, 16), (4, 4, 5, 5), False),
+    "two windows": ({"padding": (1, 2)}, (2, 2, 16, 32), (4, 2, 3, 5), True),
+    "steps": ({"padding": 1, "stride": 2}, (2, 4, 32, 32), (4, 4, 3, 3), True),
+    "steps without borders": ({"stride": 2}, (2, 4, 32, 16), (4, 4, 2, 2), False),
+    "steps over the window": ({"stride": 4}, (2, 4, 32, 32), (4, 4, 3, 3), True),
+    "holes": ({"padding": 2, "dilation": 2}, (2, 4, 32, 16), (4, 4, 3, 3), False),
+    "groups": ({"padding": 1, "groups": 4}, (2, 4, 16, 16), (8, 1, 3, 3), True),
+    "one dimension": ({"padding": 1}, (2, 4, 16), (4, 4, 3), True),
+    "does not come out even": ({}, (2, 2, 16, 16), (4, 2, 3, 3), False),
+    "reaches too far": ({"padding": 3}, (2, 2, 16, 8), (4, 2, 7, 7), False),
+}
+
+
+def convolution(settings: dict[str, Any], dims: int) -> Callable[..., torch.Tensor]:
+    call = F.conv1d if dims == 3 else F.conv2d
+    return lambda x, *weights: call(x, weights[0], weights[1] if len(weights) > 1 else None, **settings)
+
+
+TRANSPOSED: dict[str, tuple[dict[str, Any], tuple[int, ...], tuple[int, ...], bool]] = {
+    "same": ({"padding": 1}, (2, 4, 16, 8), (4, 8, 3, 3), True),
+    "twice as wide": ({"padding": 1, "stride": 2}, (2, 4, 16, 16), (4, 2, 4, 4), True),
+    "more at the end": ({"padding": 1, "stride": 2, "output_padding": 1}, (2, 4, 16, 16), (4, 2, 3, 3), False),
+    "groups": ({"padding": 1, "groups": 2}, (2, 4, 16, 16), (4, 2, 3, 3), True),
+    "does not come out even": ({}, (2, 4, 16, 16), (4, 2, 3, 3), True),
+}
+
+
+def widening(settings: dict[str, Any]) -> Callable[..., torch.Tensor]:
+    return lambda x, *weights: F.conv_transpose2d(x, weights[0], weights[1] if len(weights) > 1 else None, **settings)
+
+
+def exchanges(local: Any) -> set[str]:
+    return {step.kind for placed in local.placed for step, _ in placed.steps if "convolution" in str(placed.node.target)}
+
+
+def compared(function: Callable[..., Any], shape: tuple[int, ...], weight: tuple[int, ...], channels: int) -> int:
+    """Over grids and cuts; gives how many of them exchanged borders."""
+    inputs = [torch.randn(shape, dtype=torch.float64), torch.randn(weight, dtype=torch.float64)]
+    inputs += [torch.randn(channels, dtype=torch.float64)] if channels else []
+    found = 0
+    for mesh in splitting.MESHES:
+        every = [layout for layout in splitting.layouts(mesh, shape) if any(layout.cuts[2:])]
+        step = max(1, len(every) // 4)
+        for at, layout in enumerate(every[::step]):
+            own = list(splitting.layouts(mesh, weight))
+            cuts = [layout, own[at % len(own)], *[whole(1)] * (len(inputs) - 2)]
+            local, differences = splitting.split(function, mesh, inputs, cuts)
+            assert max(differences) < 1e-12, (mesh, cuts)
+            found += "borders" in exchanges(local)
+    return found
+
+
+@pytest.mark.parametrize("name", CONVOLUTIONS)
+def test_convolutions(name: str) -> None:
+    settings, shape, weight, has_bias = CONVOLUTIONS[name]
+    found = compared(convolution(settings, len(shape)), shape, weight, weight[0] if has_bias else 0)
+    assert (found > 0) == (name not in ("steps without borders", "steps over the window", "does not come out even"))
+
+
+@pytest.mark.parametrize("name", TRANSPOSED)
+def test_transposed_convolutions(name: str) -> None:
+    settings, shape, weight, has_bias = TRANSPOSED[name]
+    found = compared(widening(settings), shape, weight, weight[1] * settings.get("groups", 1) if has_bias else 0)
+    assert (found > 0) == (name != "does not come out even")
+
+
+def test_only_borders_are_sent() -> None:
+    mesh, shape = Mesh((8,)), (2, 4, 32, 16)
+    inputs = [torch.randn(shape), torch.randn(4, 4, 3, 3)]
+    function = convolution({"padding": 1}, 4)
+    local, _ = splitting.split(function, mesh, inputs, [Layout(((), (), (0,), ())), whole(4)])
+    steps = [step for placed in local.placed for step, _ in placed.steps if "convolution" in str(placed.node.target) and step.sent]
+    assert [step.kind for step in steps] == ["borders", "borders", "borders"] and {step.sent for step in steps} == {2 * 2 * 4 * 16 * 4}
+
+
+POOLS: dict[str, Callable[..., Any]] = {
+    "greatest": lambda x: F.max_pool2d(x, 2, 2),
+    "greatest of four": lambda x: F.max_pool2d(x, (2, 4)),
+    "places": lambda x: F.max_pool2d(x, 2, 2, return_indices=True),
+    "greatest that overlap": lambda x: F.max_pool2d(x, 3, 2, 1),
+    "mean": lambda x: F.avg_pool2d(x, 2, 2),
+    "mean that overlaps": lambda x: F.avg_pool2d(x, 3, 1, 1),
+    "rounded up": lambda x: F.max_pool2d(x, 3, 3, ceil_mode=True),
+}
+
+
+@pytest.mark.parametrize("name", POOLS)
+def test_pools(name: str) -> None:
+    shape = (2, 2, 16, 32)
+    x = torch.randn(shape, dtype=torch.float64)
+    for mesh, layout in itertools.chain.from_iterable(
+        [(mesh, one) for one in list(splitting.layouts(mesh, shape))[::3] if any(one.cuts[2:])] for mesh in splitting.MESHES
+    ):
+        local, differences = splitting.split(POOLS[name], mesh, [x], [layout])
+        assert max(differences) < 1e-12, (mesh, layout)
+        sent = {step.kind for placed in local.placed for step, _ in placed.steps if "pool" in str(placed.node.target)}
+        if name in ("greatest", "mean") and mesh.product(layout.cuts[2]) <= 8:
+            assert "all_gather" not in sent

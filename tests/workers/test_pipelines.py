@@ -1,0 +1,139 @@
+"""Pipelines by real processes: each holds what its stage needs, all give what one process gives."""
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+
+def _nets(jobs: list[tuple[str, int, int]], is_cut: bool, strategy: str) -> list[list[float]]:
+    """One after the other in the same processes."""
+    import mindspore as ms
+    from split_nets import trained
+
+    found = []
+    if is_cut:
+        from mindspore.communication import init
+
+        init()
+        ms.set_auto_parallel_context(parallel_mode="semi_auto_parallel", dataset_strategy=strategy, pipeline_stages=2)
+    for at, (name, data, model) in enumerate(jobs):
+        found.append(trained(name, data, model, optimizer="scaled" if at else "adam", steps=3, parts=2)[0])
+    return found
+
+
+@pytest.mark.parametrize(("count", "jobs"), [
+    (2, [("lenet", 1, 1), ("steady", 1, 1)]),
+    pytest.param(4, [("residual", 2, 1), ("steady", 1, 2), ("towers", 1, 2)], marks=pytest.mark.slow),
+])
+def test_processes_train_as_one(count: int, jobs: list[tuple[str, int, int]], workers: Any) -> None:
+    (alone,) = workers(1, _nets, [(name, 1, 1) for name, _, _ in jobs], False, "")
+    for losses in workers(count, _nets, jobs, True, "full_batch"):
+        for (name, _, _), own, one in zip(jobs, losses, alone):
+            np.testing.assert_allclose(own, one, rtol=1e-5 if name == "residual" else 3e-6, err_msg=name)
+
+
+def _random(seeds: list[int], is_cut: bool) -> list[tuple[list[float], str]]:
+    import mindspore as ms
+    from random_pipelines import trained
+
+    if is_cut:
+        from mindspore.communication import init
+
+        init()
+    found = []
+    for seed in seeds:
+        losses, told, _ = trained(seed, 2, is_cut)
+        found.append((losses, told))
+        ms.reset_auto_parallel_context()
+    return found
+
+
+@pytest.mark.parametrize(("count", "seeds"), [
+    (2, list(range(6))), *(pytest.param(2 + 2 * (at % 2), list(range(at, at + 10)), marks=pytest.mark.slow) for at in range(10, 60, 10)),
+])
+def test_random_nets(count: int, seeds: list[int], workers: Any) -> None:
+    (alone,) = workers(1, _random, seeds, False)
+    for found in workers(count, _random, seeds, True):
+        for (own, told), (one, _) in zip(found, alone):
+            np.testing.assert_allclose(own, one, rtol=1e-5, err_msg=told)
+
+
+def _functional(folder: str, is_cut: bool) -> dict[str, Any]:
+    import mindspore as ms
+    from mindspore import Tensor, nn, ops
+
+    ms.set_context(mode=ms.GRAPH_MODE)
+    ms.set_seed(1)
+    rank = 0
+    if is_cut:
+        from mindspore.communication import get_rank, init
+
+        init()
+        rank = get_rank()
+        ms.set_auto_parallel_context(parallel_mode="semi_auto_parallel", dataset_strategy="full_batch", pipeline_stages=2)
+    net = nn.SequentialCell([nn.SequentialCell([nn.Dense(16, 512), nn.ReLU()]), nn.Dense(512, 64)])
+    net[0].pipeline_stage, net[1].pipeline_stage = 0, 1
+    loss = nn.PipelineCell(nn.WithLossCell(net, nn.CrossEntropyLoss()), 4)
+    optimizer = nn.Adam(net.trainable_params(), 1e-2)
+    gradients = ms.value_and_grad(loss, None, optimizer.parameters)
+    source = np.random.default_rng(0)
+    x, y = Tensor(source.standard_normal((8, 16)).astype(np.float32)), Tensor(source.integers(0, 64, 8).astype(np.int32))
+    losses, there = [], []
+    for _ in range(3):
+        value, found = gradients(x, y)
+        optimizer(found)
+        losses.append(float(value.asnumpy()))
+        there = [not np.isnan(one.asnumpy()).any() for one in found]
+    result = net(x).asnumpy()
+    ms.save_checkpoint(optimizer, f"{folder}/{rank}.ckpt")
+    saved = ms.load_checkpoint(f"{folder}/{rank}.ckpt")
+    for parameter in optimizer.get_parameters():
+        parameter.set_data(ops.zeros(parameter.shape, parameter.dtype))
+    ms.load_param_into_net(optimizer, saved)
+    held = {p.name: p._t.untyped_storage().nbytes() for p in optimizer.get_parameters()}
+    value, _ = gradients(x, y)
+    return {"losses": [*losses, float(value.asnumpy())], "there": there, "result": result, "held": held,
+            "saved": {name: one.asnumpy() for name, one in saved.items()}}
+
+
+def test_each_process_holds_what_its_stage_needs(workers: Any, tmp_path: Path) -> None:
+    (alone,) = workers(1, _functional, str(tmp_path), False)
+    first, second = workers(2, _functional, str(tmp_path), True)
+    for found in (first, second):
+        np.testing.assert_allclose(found["losses"], alone["losses"], rtol=2e-6)
+        for name, value in alone["saved"].items():
+            np.testing.assert_allclose(found["saved"][name], value, rtol=1e-4, atol=1e-6, err_msg=name)
+    # Gradients and large results are where they are needed, and nan elsewhere.
+    assert (first["there"], second["there"]) == ([True, True, False, False], [False, False, True, True])
+    assert np.isnan(first["result"]).all()
+    np.testing.assert_allclose(second["result"], alone["result"], rtol=1e-4, atol=1e-5)
+    # 16 x 512 weights and two moments there, 512 x 64 here; what the other holds takes one number.
+    assert first["held"]["0.0.weight"] == first["held"]["moment1.0.0.weight"] == 4 * 16 * 512
+    assert second["held"]["1.weight"] == second["held"]["moment2.1.weight"] == 4 * 512 * 64
+    assert {first["held"][name] for name in ("1.weight", "moment1.1.weight", "1.bias")} == {4}
+    assert {second["held"][name] for name in ("0.0.weight", "moment2.0.0.weight")} == {4}
+
+
+def _broadcast() -> Any:
+    import mindspore as ms
+    from mindspore import Tensor, nn
+    from mindspore.communication import init
+
+    init()
+    ms.set_context(mode=ms.GRAPH_MODE)
+    ms.set_auto_parallel_context(
+        parallel_mode="semi_auto_parallel", dataset_strategy="full_batch", pipeline_stages=2, pipeline_result_broadcast=True,
+    )
+    ms.set_seed(1)
+    net = nn.SequentialCell([nn.Dense(16, 64), nn.Dense(64, 64)])
+    net[0].pipeline_stage, net[1].pipeline_stage = 0, 1
+    return net(Tensor(np.ones((8, 16), np.float32))).asnumpy()
+
+
+def test_results_go_to_all_stages_where_that_is_asked_for(workers: Any) -> None:
+    first, second = workers(2, _broadcast)
+    assert not np.isnan(first).any()
+    np.testing.assert_array_equal(first, second)
