@@ -151,6 +151,18 @@ def test_a_port_in_use_is_said(tmp_path: Path) -> None:
     assert launch._why(error, launch.Job(("a.py",), 2, port=8118)) == (
         "torchspore workers: can't listen at 127.0.0.1:8118: the port is in use.\n\nhint: write another --master_port."
     )
+    assert launch._why(RuntimeError("Ping failed, invalid value returned from server"), launch.Job(("a.py",), 2, port=8118)) == (
+        "torchspore workers: what listens at 127.0.0.1:8118 is no run of this kind.\n\nhint: write another --master_port."
+    )
+
+
+def test_a_first_machine_that_never_comes_is_said() -> None:
+    job = launch.Job(("a.py",), 2, nodes=2, node=1, port=9, seconds=0.2)
+    with pytest.raises(TimeoutError) as caught:
+        launch._find_first(job)
+    assert launch._why(caught.value, job) == (
+        "torchspore workers: the machines did not meet at 127.0.0.1:9 within 0.2 s.\n\nhint: --cluster_time_out sets another limit."
+    )
 
 
 def test_words_of_the_program_are_its_own() -> None:

@@ -6,7 +6,9 @@ import sys
 from typing import TextIO
 
 from torchspore.cli import ranks
-from torchspore.context.table import HEADS, Row, plain
+from torchspore.context.table import HEADS, Row, plain, rows
+
+__all__ = ["rows", "show", "table"]
 
 
 def show() -> None:

@@ -66,6 +66,9 @@ def share_out():
     step.grad_reducer((ops.ones((5, 3)),))
     from torchspore.engine.parallel import fusion
     fusion.rule("allgather"), fusion.rule("reducescatter")
+    import torch
+    from torchspore.engine.graph.passes import communication
+    communication.overlapped(torch.fx.GraphModule({}, torch.fx.Graph()))
     ms.reset_auto_parallel_context()
 
 def split():

@@ -79,3 +79,15 @@ def test_autoparallel_asks_for_them(tmp_path: Path) -> None:
         "parallel_mode": "semi_auto_parallel", "dump_local_norm": True, "dump_local_norm_path": str(tmp_path),
         "dump_device_local_norm": True,
     }
+
+
+def test_a_changed_context_makes_a_new_graph(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TORCHSPORE_SIMULATE", "2")
+    ms.set_auto_parallel_context(parallel_mode="semi_auto_parallel", dataset_strategy="full_batch")
+    net = Net()
+    step = nn.TrainOneStepCell(net, nn.SGD(net.trainable_params(), 1.0))
+    step(Tensor(X))
+    before = net.w.asnumpy().copy()
+    ms.set_auto_parallel_context(gradients_mean=True)
+    step(Tensor(X))
+    np.testing.assert_allclose(before - net.w.asnumpy(), np.repeat(X.sum(0)[:, None] / 2, 3, 1), rtol=1e-6)

@@ -302,9 +302,11 @@ def test_every_beginning_of_a_strategy_file_is_refused_or_read(tmp_path: Path) -
             assert "cut.ckpt" in str(error)
 
 
-def test_a_number_is_whole_in_every_process(tmp_path: Path) -> None:
-    """Files have one entry for it, as for a row."""
+@pytest.mark.parametrize("places", [(), (-1,)])
+def test_a_number_is_whole_in_every_process(tmp_path: Path, places: tuple[int, ...]) -> None:
+    """Real MindSpore 2.10 wants no axes for it; files with one, as for a row, are read too."""
     path = tmp_path / "s.ckpt"
-    strategy_file.write(path, StrategyFile({"power": stored(On((2, 4), (-1,)), ())}, {}, 1))
+    strategy_file.write(path, StrategyFile({"power": stored(On((2, 4), ()), ())._replace(tensor_map=places)}, {}, 1))
+    assert [one.dim for one in strategy_file.layouts(path)["power"].tensor_map] == [list(places)]
     cut = cuts_of(strategy_file.read(path))["power"]
     assert cut.whole("power", dict.fromkeys(range(8), np.array(0.5))) == 0.5 and cut.part("power", np.array(0.5), 7) == 0.5

@@ -13,7 +13,7 @@ from torchspore.errors import OptionTypeError
 API = "auto_parallel"
 
 device_num = Option(
-    read_by="engine.parallel.setting",
+    read_by="engine.parallel.setting", in_graph_key=True,
     kind=Int(1, 4096), default=1, example="set_auto_parallel_context(device_num=8)",
     since="0.1",
     doc="How many devices take part. Where it is not set, the size of the group of processes counts.",
@@ -33,14 +33,14 @@ parallel_mode = Option(
     doc="How the work is shared: not at all, by the batch, by hand, by strategies of single operators, or by strategies that are searched.",
 )
 gradients_mean = Option(
-    read_by="engine.parallel.setting",
+    read_by="engine.parallel.setting", in_graph_key=True,
     kind=Bool(none=False), default=False, example="set_auto_parallel_context(gradients_mean=True)",
     since="1.0",
     doc="Divides the summed gradients by the number of processes.",
 )
 mirror_mean = Alias(of="auto_parallel.gradients_mean", since="0.1", until="0.7", doc="The first name of `gradients_mean`.")
 gradient_fp32_sync = Option(
-    read_by="engine.parallel.setting",
+    read_by="engine.parallel.setting", in_graph_key=True,
     kind=Bool(none=False), default=True, example="set_auto_parallel_context(gradient_fp32_sync=True)",
     since="1.0",
     doc="Sums gradients in float32, also those of float16.",
@@ -119,7 +119,7 @@ def _tell_full_batch(strategy: Any, is_set: Callable[[str], bool]) -> dict[str, 
 
 
 full_batch = Option(
-    read_by="engine.shard.outcomes",
+    read_by="engine.shard.outcomes", in_graph_key=True,
     kind=Bool(none=False), default=False, implies=_cut_whole_batches, instead="dataset_strategy",
     example="set_auto_parallel_context(full_batch=True)",
     since="0.5",
@@ -130,14 +130,14 @@ full_batch_is_set = Option(
     kind=Bool(), default=False, settable=False, doc="Whether `full_batch` has been set; it can only be read.",
 )
 dataset_strategy = Option(
-    read_by="engine.shard.outcomes",
+    read_by="engine.shard.outcomes", in_graph_key=True,
     kind=DatasetStrategy(), default="data_parallel", implies=_tell_full_batch,
     example="set_auto_parallel_context(dataset_strategy=((8, 1), (8, 1)))",
     since="1.4",
     doc="How the dataset's outputs are cut among the devices: by the batch, not at all, or axis by axis.",
 )
 enable_alltoall = Option(
-    read_by="engine.shard.outcomes",
+    read_by="engine.shard.outcomes", in_graph_key=True,
     kind=Bool(), default=False, example="set_auto_parallel_context(enable_alltoall=True)",
     since="1.4",
     doc="Changes one sharding into another by all-to-all where that is possible, else by gathering and cutting.",
@@ -150,7 +150,7 @@ communi_parallel_mode = Option(
     doc="Which groups of processes may send at the same time.",
 )
 force_fp32_communication = Option(
-    read_by="engine.shard.outcomes",
+    read_by="engine.shard.outcomes", in_graph_key=True,
     kind=Bool(), default=False, example="set_auto_parallel_context(force_fp32_communication=True)",
     since="2.3",
     doc="Sums in float32 in every collective that sums.",

@@ -7,7 +7,7 @@ from typing import Any
 
 from torchspore.context.kinds import Bool, Int, Overlap
 from torchspore.context.kinds.files import read_object
-from torchspore.context.option import On, Option
+from torchspore.context.option import Option
 
 GROUP = "parallel_speed_up_json"
 _COLLECTIVES = ("AlltoAll", "AlltoAllV", "AllGather", "ReduceScatter", "AllReduce", "MorphAllGather", "MorphReduceScatter")
@@ -18,66 +18,71 @@ def from_file(path: str | None, is_set: Callable[[str], bool]) -> dict[str, Any]
     return read_object(path, "the path of a JSON file that exists") if path else {}
 
 
-_OVERLAPS, _CUTS = "engine.npu.speed_up:overlaps", "engine.npu.speed_up:cuts"
+_IN = "engine.npu.speed_up:"
+_EARLY, _READER = _IN + "early", "engine.graph.passes.communication"
 
 
-def _switch(doc: str, since: str, effect: str = "", idle: str = "") -> Option:
+def _switch(doc: str, since: str, effect: str = "", idle: str = "", read_by: str | None = None) -> Option:
     return Option(
-        group=GROUP, kind=Bool(), default=False, on=On.ASCEND, in_graph_key=True, effect=effect or None, idle=idle, since=since, doc=doc,
+        group=GROUP, kind=Bool(), default=False, in_graph_key=True, effect=_IN + effect if effect else None, read_by=read_by, idle=idle,
+        since=since, doc=doc,
     )
 
 
 recompute_comm_overlap = Option(
-    group=GROUP, kind=Overlap(*_COLLECTIVES), default="", on=On.ASCEND, in_graph_key=True, effect=_OVERLAPS,
+    group=GROUP, kind=Overlap(*_COLLECTIVES), default="", in_graph_key=True, effect=_EARLY, read_by=_READER,
     since="2.0",
     doc="Which collectives run while the forward pass is computed again.",
 )
 matmul_grad_comm_overlap = Option(
-    group=GROUP, kind=Overlap(*_COLLECTIVES), default="", on=On.ASCEND, in_graph_key=True, effect=_OVERLAPS,
+    group=GROUP, kind=Overlap(*_COLLECTIVES), default="", in_graph_key=True, effect=_EARLY, read_by=_READER,
     since="2.0",
     doc="Which collectives run while the gradients of matrix products are computed.",
 )
 pp_1f1b_overlap = Option(
-    group=GROUP, kind=Overlap(*_COLLECTIVES, bools=False), default="", on=On.ASCEND, in_graph_key=True, effect=_OVERLAPS,
+    group=GROUP, kind=Overlap(*_COLLECTIVES, bools=False), default="", in_graph_key=True, effect=_IN + "pipelines",
     since="2.6",
     doc="Which collectives of a pipeline's forward and backward passes overlap with each other's computing.",
 )
-enable_task_opt = _switch("Hands fewer and larger pieces of work to the device.", since="2.0", effect=_OVERLAPS)
-enable_grad_comm_opt = _switch("Lets the collectives of gradients run beside the backward pass.", since="2.2", effect=_OVERLAPS)
-enable_opt_shard_comm_opt = _switch("Lets the gathering of sharded weights run beside the forward pass.", since="2.3", effect=_OVERLAPS)
-enable_concat_eliminate_opt = _switch("Removes concatenations that only undo a split.", since="2.3", effect=_CUTS)
-enable_begin_end_inline_opt = _switch("Moves the first and last pieces of a graph into their callers.", since="2.3", effect=_CUTS)
+enable_task_opt = _switch("Hands fewer and larger pieces of work to the device.", since="2.0", effect="joins")
+enable_grad_comm_opt = _switch("Lets the collectives of gradients run beside the backward pass.", since="2.2", effect="always")
+enable_opt_shard_comm_opt = _switch(
+    "Lets the gathering of sharded weights run beside the forward pass.", since="2.3", effect="early", read_by=_READER,
+)
+enable_concat_eliminate_opt = _switch("Removes concatenations that only undo a split.", since="2.3", effect="cuts")
+enable_begin_end_inline_opt = _switch("Moves the first and last pieces of a graph into their callers.", since="2.3", effect="pipelines")
 compute_communicate_fusion_level = Option(
-    group=GROUP, kind=Int(0, 3), default=0, on=On.ASCEND, in_graph_key=True, effect=_OVERLAPS,
+    group=GROUP, kind=Int(0, 3), default=0, in_graph_key=True, effect=_IN + "cuts",
     since="2.3",
     doc="Which passes fuse computing with collectives: 0 none, 1 forward, 2 backward, 3 both.",
 )
 dataset_broadcast_opt_level = Option(
-    group=GROUP, kind=Int(0, 3), default=0, on=On.ASCEND, in_graph_key=True, effect=_OVERLAPS,
+    group=GROUP, kind=Int(0, 3), default=0, in_graph_key=True, effect=_IN + "data",
     since="2.4",
     doc="Whether one process of a stage or of a model group reads the data and sends it to the others: 0 none, 1, 2, or 3 for both.",
 )
-bias_add_comm_swap = _switch("Adds a bias after the collective where it stood before it.", since="2.3", effect=_OVERLAPS)
+bias_add_comm_swap = _switch("Adds a bias after the collective where it stood before it.", since="2.3", effect="always")
 recompute_allgather_overlap_fagrad = _switch(
-    "Gathers for the second forward pass while attention's gradient is computed.", since="2.3", effect=_OVERLAPS,
+    "Gathers for the second forward pass while attention's gradient is computed.", since="2.3", effect="early", read_by=_READER,
 )
 interleaved_matmul_comm = _switch(
-    "Cuts matrix products in two, so that one half is sent while the other is computed.", since="2.0", effect=_CUTS,
+    "Cuts matrix products in two, so that one half is sent while the other is computed.", since="2.0", effect="cuts",
 )
 interleaved_layernorm_comm = _switch(
-    "Cuts layer normalisations in two, so that one half is sent while the other is computed.", since="2.0", effect=_CUTS,
+    "Cuts layer normalisations in two, so that one half is sent while the other is computed.", since="2.0", effect="cuts",
 )
 enable_allreduce_slice_to_reducescatter = _switch(
-    "Makes a reduction whose result is cut at once into one that scatters.", since="2.4", effect=_OVERLAPS,
+    "Makes a reduction whose result is cut at once into one that scatters.", since="2.4", effect="scatters",
+    read_by="engine.shard.scattering",
 )
 enable_interleave_split_concat_branch = _switch(
-    "Interleaves the branches between a split and a concatenation.", since="2.4", effect=_CUTS,
+    "Interleaves the branches between a split and a concatenation.", since="2.4", effect="branches",
 )
 enable_interleave_parallel_branch = _switch(
-    "Interleaves branches of the graph that do not depend on each other.", since="2.5", effect=_CUTS,
+    "Interleaves branches of the graph that do not depend on each other.", since="2.5", effect="branches",
 )
 enable_offloading_packed_experts = _switch(
     "Keeps the weights of experts on the host until they are needed.", since="2.4",
     idle="the experts of MoE here are Parameters as others, which set_offload_context moves to the host",
 )
-enable_flash_attention_load_balance = _switch("Gives every process an equal share of causal attention.", since="2.3", effect=_OVERLAPS)
+enable_flash_attention_load_balance = _switch("Gives every process an equal share of causal attention.", since="2.3", effect="balances")

@@ -54,7 +54,12 @@ def laid_out(primitive: Any, call: Callable[..., Any], args: tuple[Any, ...], kw
         effects.note("distribution", f"{user_line()}: {primitive.name} has no rule for strategies: its layouts follow those of its inputs")
         return call(*args, **kwargs)
     capture.spread.note(primitive.name, tensors, strategy)
-    args, kwargs = _laid((args, kwargs), fitting.inputs[:_read_alone(primitive)])
+    alone = _read_alone(primitive)
+    if alone is not None:
+        for tensor, layout in zip(tensors[alone:], fitting.inputs[alone:]):
+            if layout is not None:
+                capture.spread.wishes.setdefault(id(tensor), marking.text(layout.device_matrix, layout.tensor_map))
+    args, kwargs = _laid((args, kwargs), fitting.inputs[:alone])
     return _laid(call(*args, **kwargs), fitting.outputs)
 
 

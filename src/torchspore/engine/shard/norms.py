@@ -47,7 +47,9 @@ def _sum() -> torch.Tensor:
 
 
 def _tell(x: torch.Tensor, name: str, rank: int) -> None:
-    """Tells the length of the gradient `x` of the Parameter `name` on one device."""
+    """Tells the length of the gradient `x` of the Parameter `name` on one device, whose place in the grid is `rank`."""
+    if devices.devices()[1] == devices.RANKS:
+        rank = devices.rank()                             # the grid may be that of one stage of a pipeline
     with torch.no_grad():
         square = x.detach().float().square().sum()
         path = str(STORE.get(_PATH))

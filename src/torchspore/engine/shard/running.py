@@ -11,7 +11,7 @@ import torch
 from torchspore.base.text import message
 from torchspore.context import plan_request
 from torchspore.engine import counters
-from torchspore.engine.shard import devices, fusing, outcomes, saving, simulation
+from torchspore.engine.shard import devices, fusing, outcomes, saving, scattering, simulation
 from torchspore.engine.shard.pipelines import cutting, staging
 from torchspore.engine.shard.spread import Cut, Spread, cut_of, note_cut, written
 from torchspore.engine.tensor import TensorBase, wrap
@@ -26,6 +26,7 @@ class Split:
     def __init__(self, module: torch.fx.GraphModule, spread: Spread, lifted: Sequence[Any]) -> None:
         try:
             self.local = spread.localized(module, lifted)
+            scattering.scattered(self.local)
             if spread.stages > 1:
                 spread.homes = staging.assign(self.local, lifted, [_stage(item) for item in lifted], spread.stages)
             self.messages = fusing.fused(self.local)

@@ -109,6 +109,8 @@ class Spread:
         """Of each call that had one, by MindSpore's name for it."""
         self.parameters: dict[str, tuple[tuple[int, ...], tuple[Any, ...], Shape, bool]] = {}
         """Of each Parameter by name: a device matrix, a tensor map, the shape of the whole, whether it is trained."""
+        self.wishes: dict[int, str] = {}
+        """By ids of Tensors that a call writes to, and that can't be laid out, how its strategy wants them to lie."""
         self.bases: dict[int, Layout] = {}
         """By place of the input how a weight lies in the step that the optimizer cuts once more."""
         self.found_before: dict[str, StoredLayout] = {}
@@ -277,7 +279,8 @@ class Spread:
         if found is not None and (self.is_cut_by_hand or found.fits(mesh, shape)):
             return found
         if (hasattr(item, "name") or id(item) in self.arguments) and isinstance(item, TensorBase):
-            wanted = _wanted(mesh, node)
+            wish = self.wishes.get(id(item))
+            wanted = _wanted(mesh, node) if wish is None else marking.layout_in(mesh, wish)
             if wanted is not None and wanted.fits(mesh, shape):
                 return wanted
             before = self.found_before.get(str(getattr(item, "name", "")))

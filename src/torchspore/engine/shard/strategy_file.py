@@ -177,7 +177,7 @@ def _as_message(file: StrategyFile) -> Any:
         item = made.items.add(name=name).layout
         item.dev_matrix.add().dim.extend(layout.dev_matrix)
         for places in layout.nested or (layout.tensor_map,):
-            item.tensor_map.add().dim.extend(places or (-1,))
+            item.tensor_map.add().dim.extend(places or ((-1,) if layout.nested else ()))       # a number has no axes
         item.param_split_shape.add().dim.extend(layout.rows)
         item.indices_offset.add()
         item.field = 0

@@ -7,17 +7,22 @@ from typing import Any
 import torch
 from torch.fx.node import Node
 
-from torchspore.engine.shard.layout import Axes, Layout, whole
+from torchspore.engine.shard.layout import Axes, Layout
 from torchspore.engine.shard.lowerings.table import arguments, lowers, reduced
 
 _aten = torch.ops.aten
 
 
 def _cut_batch(x: Any) -> Axes:
-    """The axes that cut what statistics are taken over: all dimensions but the second, where that is whole."""
-    if x.layout.partial or len(x.layout.cuts) < 2 or x.layout.cuts[1]:
+    """The axes that cut what statistics are taken over: all dimensions but the second, along which channels may be cut."""
+    if x.layout.partial or len(x.layout.cuts) < 2:
         return ()
     return tuple(axis for at, own in enumerate(x.layout.cuts) if at != 1 for axis in own)
+
+
+def _channels(x: Any) -> Layout:
+    """How a value of each channel lies."""
+    return Layout((x.layout.cuts[1],))
 
 
 def _seen(rank: int) -> list[int]:
@@ -31,8 +36,9 @@ def _along(to: Any, one: Node, rank: int) -> Node:
     return made
 
 
-def _whole(to: Any, one: Any) -> Any:
-    return to.move(to.values[one], whole(1)).node if isinstance(one, Node) else None
+def _beside(to: Any, x: Any, one: Any) -> Any:
+    """A value of each channel, lying as these do; None where there is none."""
+    return to.move(to.values[one], _channels(x)).node if isinstance(one, Node) else None
 
 
 @lowers("native_batch_norm")
@@ -41,7 +47,8 @@ def batch_norm(to: Any, node: Node) -> Any:
     x = to.operands(node)[0]
     axes = _cut_batch(x)
     _, weight, bias, mean_kept, var_kept, training, momentum, eps = arguments(node)
-    if not axes or not training:
+    lies = _channels(x)
+    if not axes or not training or any(to.values[one].layout != lies for one in (mean_kept, var_kept) if isinstance(one, Node)):
         return None
     rank, count = len(x.shape), math.prod(x.shape) // x.shape[1]
     own = to.call(_aten.var_mean.correction, (x.node, _seen(rank)), {"correction": 0})
@@ -53,12 +60,12 @@ def batch_norm(to: Any, node: Node) -> Any:
     out = to.call(_aten.mul.Tensor, (to.call(_aten.sub.Tensor, (x.node, _along(to, mean, rank)), {}), _along(to, scale, rank)), {})
     for target, one in ((_aten.mul.Tensor, weight), (_aten.add.Tensor, bias)):
         if isinstance(one, Node):
-            out = to.call(target, (out, _along(to, to.move(to.values[one], whole(1)).node, rank)), {})
+            out = to.call(target, (out, _along(to, _beside(to, x, one), rank)), {})
     unbiased = to.call(_aten.mul.Scalar, (var, count / max(count - 1, 1)), {})
     for kept, now in ((mean_kept, mean), (var_kept, unbiased)):
         if isinstance(kept, Node):
             to.call(_aten.lerp_.Scalar, (to.values[kept].node, now, momentum), {})
-    return [to.value(out, x.layout, x.shape), to.value(mean, whole(1), x.shape[1:2]), to.value(scale, whole(1), x.shape[1:2])]
+    return [to.value(out, x.layout, x.shape), to.value(mean, lies, x.shape[1:2]), to.value(scale, lies, x.shape[1:2])]
 
 
 @lowers("native_batch_norm_backward")
@@ -70,7 +77,7 @@ def batch_norm_gradient(to: Any, node: Node) -> Any:
         return None
     rank, count = len(x.shape), math.prod(x.shape) // x.shape[1]
     grad = to.move(to.values[arguments(node)[0]], x.layout)
-    weight, mean, scale = (_whole(to, one) for one in (arguments(node)[2], *arguments(node)[5:7]))
+    weight, mean, scale = (_beside(to, x, one) for one in (arguments(node)[2], *arguments(node)[5:7]))
     normal = to.call(_aten.mul.Tensor, (to.call(_aten.sub.Tensor, (x.node, _along(to, mean, rank)), {}), _along(to, scale, rank)), {})
     bias_grad = reduced(to, to.call(_aten.sum.dim_IntList, (grad.node, _seen(rank)), {}), axes)
     product = to.call(_aten.mul.Tensor, (grad.node, normal), {})
@@ -81,6 +88,6 @@ def batch_norm_gradient(to: Any, node: Node) -> Any:
     factor = scale if weight is None else to.call(_aten.mul.Tensor, (scale, weight), {})
     found = to.call(_aten.mul.Tensor, (inner, _along(to, factor, rank)), {})
     channels = x.shape[1:2]
-    sums = [to.value(one, whole(1), channels) for one in (weight_grad, bias_grad)]
+    sums = [to.value(one, _channels(x), channels) for one in (weight_grad, bias_grad)]
     every = [to.value(found, Layout(x.layout.cuts), x.shape), *sums]
     return [value if wanted else None for value, wanted in zip(every, arguments(node)[9])]
