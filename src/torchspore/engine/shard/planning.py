@@ -122,6 +122,9 @@ def text(split: Any, machine: Machine) -> Iterator[str]:
     found = rows(split, machine)
     mesh = split.local.mesh
     yield f"{mesh.count} devices, a grid of {' x '.join(map(str, mesh.sizes))}"
+    searched = getattr(split.spread, "searched", None)
+    if searched is not None:
+        yield f"{searched.mode}: {searched.told()}"
     yield ""
     heads = ("operator", "split", "exchanges", "bytes received", "seconds", "line")
     table = [
