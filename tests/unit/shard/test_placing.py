@@ -11,6 +11,7 @@ from mindspore import Layout, Parameter, Tensor, nn, ops
 from mindspore.common.api import _cell_graph_executor
 from mindspore.ops import operations as P
 
+from torchspore.context import effects
 from torchspore.engine.graph import dispatch
 from torchspore.errors import StrategyRefused
 
@@ -155,3 +156,42 @@ def test_a_plan_that_does_not_fit(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "a number for each axis, whose product divides 8" in str(caught.value)
     with pytest.raises(KeyError, match="expected names of Parameters of the Cell, got 'x'"):
         Planned({"x": (3, 1)})
+
+
+class Table(nn.Cell):
+    """Rows of a table whose parts have unequal rows."""
+
+    def __init__(self, parts: Any) -> None:
+        super().__init__()
+        self.table = Parameter(Tensor(np.arange(40, dtype=np.float32).reshape(10, 4)), name="table")
+        self.gather = P.Gather().shard(((4, 1), (2, 4)))
+        self.gather.add_prim_attr("manual_split", parts)
+
+    def construct(self, x: Any) -> Any:
+        return self.gather(self.table, x, 0)
+
+
+def test_a_table_of_unequal_rows_stays_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    parts = ((1, 0), (4, 1), (3, 5), (2, 8))
+    x = Tensor(np.array([[0, 1, 5, 9], [0, 4, 7, 8]], np.int32))
+    alone = Table(parts)(x).asnumpy()
+    monkeypatch.setenv("TORCHSPORE_SIMULATE", "8")
+    ms.set_auto_parallel_context(parallel_mode="semi_auto_parallel", dataset_strategy="full_batch")
+    net = Table(parts)
+    np.testing.assert_array_equal(net(x).asnumpy(), alone)
+    split = dispatch.graphs(net)[0].split
+    assert split.spread.told()["Gather_table"] == [[1, 1], [2, 4]]
+    assert any("each device holds the whole table" in str(note) for note in effects.notes()["distribution"])
+
+
+@pytest.mark.parametrize(("parts", "expected"), [
+    (((5, 0), (5, 5)), "a strategy that cuts the table into 2 parts"),
+    (((1, 0), (4, 1), (3, 5), (1, 8)), "parts of 10 rows together, got 9"),
+    (((1, 0), (4, 0), (3, 5), (2, 8)), "the first row of each part as its offset"), (3, "a tuple of (rows, offset) for each part"),
+])
+def test_unequal_rows_that_do_not_fit(parts: Any, expected: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TORCHSPORE_SIMULATE", "8")
+    ms.set_auto_parallel_context(parallel_mode="semi_auto_parallel", dataset_strategy="full_batch")
+    with pytest.raises(StrategyRefused) as caught:
+        Table(parts)(Tensor(np.zeros((2, 4), np.int32)))
+    assert expected in str(caught.value) and "test_placing.py" in str(caught.value)

@@ -95,7 +95,7 @@ def found(monkeypatch: pytest.MonkeyPatch, name: str, mode: str, devices: int = 
     ms.set_auto_parallel_context(parallel_mode="auto_parallel", search_mode=mode, **context)
     together, other = split_nets.trained(name, 2, devices // 2, steps=3)
     np.testing.assert_allclose(together, alone, rtol=1e-6)
-    for one, weight in zip(step.trainable_params(), other.trainable_params()):
+    for one, weight in zip(step.get_parameters(), other.get_parameters(), strict=True):
         scale = max(float(np.abs(one.asnumpy()).max()), 1e-3)
         np.testing.assert_allclose(weight.asnumpy() / scale, one.asnumpy() / scale, atol=2e-5, err_msg=one.name)
     split = dispatch.graphs(other)[0].split

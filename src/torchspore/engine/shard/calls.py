@@ -12,7 +12,7 @@ from torchspore.context import effects
 from torchspore.context.store import STORE
 from torchspore.engine import grad, tree
 from torchspore.engine.graph.capture.capture import Capture, current
-from torchspore.engine.shard import marking, norms, saving
+from torchspore.engine.shard import marking, norms, saving, unequal
 from torchspore.engine.shard.strategies import Fit, TensorLayout, is_known, layouts_of
 from torchspore.engine.tensor import TensorBase, raw, wrap
 from torchspore.errors import StrategyRefused
@@ -49,6 +49,12 @@ def laid_out(primitive: Any, call: Callable[..., Any], args: tuple[Any, ...], kw
     except ValueError as error:
         raise Final(f"{user_line()}: {error}") from None
     strategy = found or primitive.attrs["in_strategy"]
+    if "manual_split" in primitive.attrs and primitive.name in unequal.TABLES:
+        try:
+            strategy = unequal.evenly(primitive, strategy, tuple(raw(tensors[0]).shape))
+        except ValueError as error:
+            raise Final(f"{user_line()}: {error}") from None
+        effects.note("distribution", f"{user_line()}: {primitive.name}: manual_split: {unequal.WHY}")
     fitting = _fitting(primitive, args, kwargs, strategy, capture.spread.count)
     if fitting is None:
         effects.note("distribution", f"{user_line()}: {primitive.name} has no rule for strategies: its layouts follow those of its inputs")

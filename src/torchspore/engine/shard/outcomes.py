@@ -8,6 +8,7 @@ from torchspore.context import effects
 from torchspore.context.effects import Outcome
 from torchspore.context.store import DEFAULT, STORE
 from torchspore.engine.shard import devices, norms
+from torchspore.engine.shard.lowerings import LOWERINGS
 from torchspore.engine.shard.pipelines import staging
 
 _IN = "auto_parallel."
@@ -31,8 +32,8 @@ def told(split: Any) -> None:
         effects.note("distribution", f"{mode} over {count} {_KINDS[split.kind]}: {shown}; {sent:,} bytes received by each")
     if spread.searched is not None:
         effects.note("distribution", f"auto_parallel, {spread.searched.mode}: {spread.searched.told()}")
-        for name in ("search_mode", "sharding_propagation"):
-            effects.report(_IN + name, Outcome.applied(spread.searched.told()))
+        effects.report(_IN + "search_mode", Outcome.applied(spread.searched.told()))
+        _report("sharding_propagation", spread.searched.told())
     _report("device_num", f"graphs are split over {count}")
     own = "each process gives its own part of the batch" if spread.is_cut_by_hand else "the batch is given whole and cut"
     is_whole = STORE.get(_IN + "dataset_strategy") == "full_batch"
@@ -88,7 +89,7 @@ def _missing(local: Any) -> None:
         if placed.why:
             called = placed.node.meta.get("called") or placed.node.target
             effects.note("distribution", f"{placed.node.meta.get('line', '')} {called}: {placed.why}")
-        if not placed.has_rule:
+        if not placed.has_rule and getattr(placed.node.target, "_opname", "") not in LOWERINGS:
             sent = sum(step.sent for step, _ in placed.steps)
             name = placed.node.meta.get("called") or placed.node.target
             line = placed.node.meta.get("line", "")

@@ -257,6 +257,9 @@ def text(split: Any, machine: Machine) -> Iterator[str]:
     """The plan as lines: a table of operators that are cut or send something, sums, the memory of one device."""
     found = rows(split, machine)
     yield about(split)
+    searched = getattr(split.spread, "searched", None)
+    if searched is not None:
+        yield f"{searched.mode}: {searched.told()}"
     yield ""
     heads: tuple[str, ...] = ("operator", "split", "exchanges", "bytes received", "exchange us", "compute us", "line")
     table: list[tuple[str, ...]] = [

@@ -26,6 +26,8 @@ from torchspore.engine.shard.search.model import HOLDER, OPERATOR, VALUE, Model
 DYNAMIC, RECURSIVE, PROPAGATION = "dynamic_programming", "recursive_programming", "sharding_propagation"
 GRIDS, COMPARED, WORK = 12, 3, 60_000
 """The most grids that are solved for, the most that become local graphs, the most variables over all of them."""
+HALVINGS = 6
+"""The most axes that halving makes."""
 QUICK = 256
 """The most entries of a table in a quick search."""
 PRICES = (1e-15, 1e-12, 1e-11, 1e-10, 1e-9, 1e-8)
@@ -97,8 +99,12 @@ def grids(base: Mesh) -> Iterator[Mesh]:
 
 
 def halved(base: Mesh) -> Iterator[Mesh]:
-    """The base, and that with each axis halved again and again; primes that are left stay."""
-    fine = Mesh(tuple(prime for size in base.sizes for prime in _primes(size)))
+    """The base, and that with each axis halved again and again, until there are HALVINGS axes; primes that are left stay."""
+    sizes = [list(_primes(size)) for size in base.sizes]
+    while sum(map(len, sizes)) > HALVINGS and any(len(own) > 1 for own in sizes):
+        longest = max(sizes, key=len)
+        longest[-2:] = [longest[-2] * longest[-1]]
+    fine = Mesh(tuple(size for own in sizes for size in own))
     yield from (base, fine) if base != fine else (base,)
 
 

@@ -1,0 +1,35 @@
+"""`add_prim_attr('manual_split', ..)`: tables whose parts have unequal rows. Here such a table stays whole: the numbers are the same."""
+from __future__ import annotations
+
+from itertools import accumulate
+from typing import Any
+
+from torchspore.base.text import message, short
+
+TABLES = frozenset({"Gather", "GatherV2", "SparseGatherV2", "EmbeddingLookup"})
+WHY = "parts of unequal rows are not built, each device holds the whole table; numbers of rows are cut as the strategy says"
+
+
+def evenly(primitive: Any, strategy: Any, table: tuple[int, ...]) -> Any:
+    """The strategy with a table whose rows are whole.
+
+    `manual_split` is a tuple of rows and offset for each part. Raises ValueError where the parts are not the table, and where an offset is
+    not the first row of its part: numbers would then mean rows that no other device knows.
+    """
+    parts = primitive.attrs["manual_split"]
+    wrote = f"{primitive.name} with manual_split={short(parts)} of a table of {table[0]} rows"
+    pairs = isinstance(parts, (tuple, list)) and all(
+        isinstance(part, (tuple, list)) and len(part) == 2 and all(type(number) is int and number >= 0 for number in part) for part in parts
+    )
+    if not pairs or not parts:
+        raise ValueError(message(wrote, "a tuple of (rows, offset) for each part"))
+    rows = [part[0] for part in parts]
+    starts = [0, *accumulate(rows)]
+    if starts[-1] != table[0]:
+        raise ValueError(message(wrote, f"parts of {table[0]} rows together, got {starts[-1]}"))
+    if [part[1] for part in parts] != starts[:-1]:
+        expected = tuple(zip(rows, starts))
+        raise ValueError(message(wrote, "the first row of each part as its offset", hint=f"manual_split={expected}"))
+    if not isinstance(strategy, tuple) or not isinstance(strategy[0], tuple) or strategy[0][0] != len(parts):
+        raise ValueError(message(f"{wrote} and in_strategy {short(strategy)}", f"a strategy that cuts the table into {len(parts)} parts"))
+    return ((1, *strategy[0][1:]), *strategy[1:])
