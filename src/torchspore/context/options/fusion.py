@@ -126,6 +126,7 @@ pipeline_stages = Option(
     doc="Into how many stages the devices are divided; each Cell names its own.",
 )
 pipeline_segments = Option(
+    idle="how often a stage takes its turn follows from the order in which its Cells are called",
     kind=Int(1, INT32, bools=False), default=1, example="set_auto_parallel_context(pipeline_segments=2)",
     since="2.2",
     doc="Into how many segments each stage of a pipeline is folded.",

@@ -11,6 +11,7 @@ from torch.fx.node import Node
 from torchspore.context.store import STORE
 from torchspore.engine.shard import marking
 from torchspore.engine.shard.layout import Layout
+from torchspore.engine.shard.local_graph import LocalGraph
 from torchspore.engine.shard.machine import Machine, machine
 from torchspore.engine.shard.mesh import Mesh
 from torchspore.engine.shard.search import costs, searching, telling
@@ -44,7 +45,9 @@ class Searched:
         looked = f"{tally.choices:,} choices on {tally.grids} grids, {tally.compared} graphs compared"
         guessed = f", {tally.guessed} guessed" if tally.guessed else ""
         both = f"{_told(self.found)}, where data parallel with the program's own strategies takes {_told(self.plain)}"
-        return f"{looked}{guessed}: {both if self.is_better else 'nothing beats ' + _told(self.plain) + ' of data parallel'} at {speed}"
+        if not self.is_better:
+            both = f"nothing beats data parallel with the program's own strategies, {_told(self.plain)}"
+        return f"{looked}{guessed}: {both} at {speed}"
 
 
 def _told(cost: Cost) -> str:
@@ -62,7 +65,7 @@ def better(
     tally = Tally()
     if mode == searching.PROPAGATION:
         return plain, Searched(mode, own, tally, before, before, False)
-    problem = _problem(spread, module, lifted, base)
+    problem = _problem(spread, module, lifted, base, plain.local)
     best, least = plain, before
     for price in searching.PRICES:
         for candidate in searching.candidates(problem, own, mode, tally, price)[:_compared(module)]:
@@ -83,7 +86,7 @@ def _compared(module: torch.fx.GraphModule) -> int:
     return searching.COMPARED if len(module.graph.nodes) < 3000 else 1
 
 
-def _problem(spread: Spread, module: torch.fx.GraphModule, lifted: Sequence[Any], base: Mesh) -> Problem:
+def _problem(spread: Spread, module: torch.fx.GraphModule, lifted: Sequence[Any], base: Mesh, plain: LocalGraph) -> Problem:
     from torchspore.engine.shard.spread import cut_of, first_mark
     from torchspore.engine.tensor import TensorBase
 
@@ -101,4 +104,4 @@ def _problem(spread: Spread, module: torch.fx.GraphModule, lifted: Sequence[Any]
         return {node: marking.layout_in(mesh, str(node.args[1])) for node in module.graph.nodes if node.target is marking.laid}
 
     exchanges = bool(STORE.get("auto_parallel.enable_alltoall"))
-    return Problem(module, base, fixed, marked, spread.keeps, exchanges)
+    return Problem(module, base, fixed, marked, spread.keeps, exchanges, plain=plain)

@@ -16,10 +16,11 @@ import torch
 from torch.fx.node import Node
 
 from torchspore.engine.shard.layout import Layout
+from torchspore.engine.shard.local_graph import LocalGraph
 from torchspore.engine.shard.machine import Machine
 from torchspore.engine.shard.mesh import Mesh
 from torchspore.engine.shard.plan import Plan
-from torchspore.engine.shard.search import costs, eliminating, greedy
+from torchspore.engine.shard.search import costs, eliminating, greedy, starting
 from torchspore.engine.shard.search.axis import Axis, Choice, layout_on
 from torchspore.engine.shard.search.model import HOLDER, OPERATOR, VALUE, Model
 
@@ -47,6 +48,8 @@ class Problem:
     exchanges: bool
     shares: bool = True
     """Whether products that can be cut must be: the devices are there to share them out."""
+    plain: LocalGraph | None = None
+    """The graph that the program's own strategies give: a search may start from it."""
 
 
 @dataclass(frozen=True)
@@ -143,7 +146,14 @@ def _solved(model: Model, mesh: Mesh, mode: str, given: Problem, tally: Tally, p
         unary, edges = problem.unary(), problem.edges()
         tally.choices += sum(map(len, problem.choices))
         values = greedy.solve(unary, edges, order)
-        values = _improved(unary, edges, values, tally, eliminating.LIMIT if mode == DYNAMIC else QUICK)
+        limit = eliminating.LIMIT if mode == DYNAMIC else QUICK
+        values = _improved(unary, edges, values, tally, limit)
+        if tally.guessed and given.plain is not None and given.plain.mesh == mesh and len(mesh.sizes) == 1:
+            start = [own.index(one) if one in own else value
+                     for own, one, value in zip(problem.choices, starting.choices_of(model, given.plain), values)]
+            other = _improved(unary, edges, start, tally, limit)
+            if eliminating.total_of(unary, edges, other) < eliminating.total_of(unary, edges, values):
+                values = other
         chosen[axis] = [own[value] for own, value in zip(problem.choices, values)]
         alone = eliminating.total_of(unary, (), values)
         sent[axis] = eliminating.total_of((), edges, values)
