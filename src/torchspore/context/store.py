@@ -91,10 +91,6 @@ class Store:
             self._snapshots[version] = found
         return found
 
-    def frozen(self, api: str) -> tuple[tuple[str, Any], ...]:
-        """Gives (name, value) of every option of one setter, "auto_parallel" say, hashable."""
-        return tuple((key, _frozen(self.get(key))) for key, option in OPTIONS.items() if option.api == api)
-
     def source(self, key: str) -> tuple[str, Setting | None]:
         """Gives which source won ("forced environment", "code", "environment", "file", "default") and its setting."""
         scope = _scope.get()
@@ -338,7 +334,8 @@ def _frozen(value: Any) -> Any:
     return tuple(_frozen(item) for item in value) if isinstance(value, (list, tuple)) else value
 
 
-_IN_GRAPH_KEY = [key for key, option in OPTIONS.items() if option.in_graph_key]
+_IN_GRAPH_KEY = [key for key, option in OPTIONS.items() if option.in_graph_key or option.api == "auto_parallel"]
+"""All that is said of several devices says how a graph is split, or its gradients summed."""
 _BY_DEVICE = [key for key, option in OPTIONS.items() if callable(option.default)]
 
 STORE = Store()

@@ -85,7 +85,9 @@ def split():
     _cell_graph_executor.compile(Product(), ops.ones((2, 4)))
     ms.set_auto_parallel_context(strategy_ckpt_load_file="s.json")
     _cell_graph_executor.compile(Product(), ops.ones((2, 4)))
-    ms.set_auto_parallel_context(pipeline_stages=2)
+    ms.set_auto_parallel_context(parallel_mode="auto_parallel")
+    _cell_graph_executor.compile(nn.Dense(4, 2), ops.ones((2, 4)))
+    ms.set_auto_parallel_context(parallel_mode="semi_auto_parallel", pipeline_stages=2)
     net = nn.SequentialCell([nn.ReLU(), nn.Tanh()])
     for stage, cell in enumerate(net):
         cell.pipeline_stage = stage

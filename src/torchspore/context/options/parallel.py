@@ -13,7 +13,7 @@ from torchspore.errors import OptionTypeError
 API = "auto_parallel"
 
 device_num = Option(
-    read_by="engine.parallel.setting", in_graph_key=True,
+    read_by="engine.parallel.setting",
     kind=Int(1, 4096), default=1, example="set_auto_parallel_context(device_num=8)",
     since="0.1",
     doc="How many devices take part. Where it is not set, the size of the group of processes counts.",
@@ -33,14 +33,14 @@ parallel_mode = Option(
     doc="How the work is shared: not at all, by the batch, by hand, by strategies of single operators, or by strategies that are searched.",
 )
 gradients_mean = Option(
-    read_by="engine.parallel.setting", in_graph_key=True,
+    read_by="engine.parallel.setting",
     kind=Bool(none=False), default=False, example="set_auto_parallel_context(gradients_mean=True)",
     since="1.0",
     doc="Divides the summed gradients by the number of processes.",
 )
 mirror_mean = Alias(of="auto_parallel.gradients_mean", since="0.1", until="0.7", doc="The first name of `gradients_mean`.")
 gradient_fp32_sync = Option(
-    read_by="engine.parallel.setting", in_graph_key=True,
+    read_by="engine.parallel.setting",
     kind=Bool(none=False), default=True, example="set_auto_parallel_context(gradient_fp32_sync=True)",
     since="1.0",
     doc="Sums gradients in float32, also those of float16.",
@@ -59,7 +59,7 @@ parameter_broadcast = Option(
     doc="Sends the parameters of process 0 to all others before training begins.",
 )
 search_mode = Option(
-    read_by="engine.shard.outcomes",
+    read_by="engine.shard.search.finding",
     kind=Choice("recursive_programming", "dynamic_programming", "sharding_propagation", none=OptionTypeError),
     default="recursive_programming", example="set_auto_parallel_context(search_mode='recursive_programming')",
     since="1.6",
@@ -67,7 +67,7 @@ search_mode = Option(
 )
 auto_parallel_search_mode = Alias(of="auto_parallel.search_mode", since="0.5", until=None, doc="The first name of `search_mode`.")
 sharding_propagation = Option(
-    read_by="engine.shard.outcomes",
+    read_by="engine.shard.search.finding",
     kind=Bool(), default=False, instead="search_mode='sharding_propagation'",
     example="set_auto_parallel_context(sharding_propagation=True)",
     since="1.4",
@@ -80,7 +80,7 @@ strategy_ckpt_config = Option(
     doc="The files that strategies are read from and written to; .json is JSON, everything else protobuf.",
 )
 load_file = Option(
-    within="strategy_ckpt_config", top_level=False, kind=Path(), default="", read_by="engine.shard.saving", in_graph_key=True,
+    within="strategy_ckpt_config", top_level=False, kind=Path(), default="", read_by="engine.shard.saving",
     example="set_auto_parallel_context(strategy_ckpt_config={'load_file': 'strategy.json'})",
     doc="The file that strategies are read from.",
 )
@@ -119,7 +119,7 @@ def _tell_full_batch(strategy: Any, is_set: Callable[[str], bool]) -> dict[str, 
 
 
 full_batch = Option(
-    read_by="engine.shard.outcomes", in_graph_key=True,
+    read_by="engine.shard.outcomes",
     kind=Bool(none=False), default=False, implies=_cut_whole_batches, instead="dataset_strategy",
     example="set_auto_parallel_context(full_batch=True)",
     since="0.5",
@@ -130,14 +130,14 @@ full_batch_is_set = Option(
     kind=Bool(), default=False, settable=False, doc="Whether `full_batch` has been set; it can only be read.",
 )
 dataset_strategy = Option(
-    read_by="engine.shard.outcomes", in_graph_key=True,
+    read_by="engine.shard.outcomes",
     kind=DatasetStrategy(), default="data_parallel", implies=_tell_full_batch,
     example="set_auto_parallel_context(dataset_strategy=((8, 1), (8, 1)))",
     since="1.4",
     doc="How the dataset's outputs are cut among the devices: by the batch, not at all, or axis by axis.",
 )
 enable_alltoall = Option(
-    read_by="engine.shard.outcomes", in_graph_key=True,
+    read_by="engine.shard.outcomes",
     kind=Bool(), default=False, example="set_auto_parallel_context(enable_alltoall=True)",
     since="1.4",
     doc="Changes one sharding into another by all-to-all where that is possible, else by gathering and cutting.",
@@ -150,25 +150,25 @@ communi_parallel_mode = Option(
     doc="Which groups of processes may send at the same time.",
 )
 force_fp32_communication = Option(
-    read_by="engine.shard.outcomes", in_graph_key=True,
+    read_by="engine.shard.outcomes",
     kind=Bool(), default=False, example="set_auto_parallel_context(force_fp32_communication=True)",
     since="2.3",
     doc="Sums in float32 in every collective that sums.",
 )
 dump_local_norm = Option(
-    read_by="engine.shard.norms", in_graph_key=True,
+    read_by="engine.shard.norms",
     kind=Bool(none=False, ints=True), default=False, example="set_auto_parallel_context(dump_local_norm=True)",
     since="2.4",
     doc="Writes down the norm of each parameter's own gradient, before it is summed.",
 )
 dump_local_norm_path = Option(
-    read_by="engine.shard.norms", in_graph_key=True,
+    read_by="engine.shard.norms",
     kind=Str("the path of a directory"), default="", example="set_auto_parallel_context(dump_local_norm_path='norms')",
     since="2.5",
     doc="The directory for what `dump_local_norm` writes.",
 )
 dump_device_local_norm = Option(
-    read_by="engine.shard.norms", in_graph_key=True,
+    read_by="engine.shard.norms",
     kind=Bool(none=False, ints=True), default=False, example="set_auto_parallel_context(dump_device_local_norm=True)",
     since="2.5",
     doc="Writes down the norm of all gradients of this device, before they are summed.",

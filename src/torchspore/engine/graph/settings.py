@@ -181,8 +181,6 @@ class Settings:
     """What `graph_kernel_flags` asks for; None where nothing is fused."""
     is_split: bool = False
     """Whether graphs are split over devices; `parallel_mode`."""
-    parallel: tuple[tuple[str, Any], ...] = ()
-    """All that `set_auto_parallel_context` says, where there are several devices; a graph is split, and gradients summed, as it says."""
     tuning: Tuning | None = None
     """What `aoe_tune_mode` and `auto_tune_mode` ask for; None where nothing is searched for."""
 
@@ -238,7 +236,6 @@ def _steps() -> dict[str, Any]:
         "order": "" if STORE.source("exec_order")[0] == DEFAULT else STORE.get("exec_order"), "lanes": STORE.get("inter_op_parallel_num"),
         "generates": {"1": True, "0": False}.get(str(STORE.get("jit_compile"))), "kernels": flags(), "tuning": tuning(),
         "is_split": STORE.get("auto_parallel.parallel_mode") in SPLIT and _several(),
-        "parallel": () if STORE.get("auto_parallel.parallel_mode") == "stand_alone" else STORE.frozen("auto_parallel"),
     }
 
 
