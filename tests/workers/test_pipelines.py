@@ -137,3 +137,41 @@ def test_results_go_to_all_stages_where_that_is_asked_for(workers: Any) -> None:
     first, second = workers(2, _broadcast)
     assert not np.isnan(first).any()
     np.testing.assert_array_equal(first, second)
+
+
+def _small(kind: str, is_cut: bool) -> list[float]:
+    """Parameters of few numbers, read by one graph and written by another."""
+    import mindspore as ms
+    from mindspore import Tensor, nn
+
+    ms.set_context(mode=ms.GRAPH_MODE)
+    ms.set_seed(1)
+    if is_cut:
+        from mindspore.communication import init
+
+        init()
+        ms.set_auto_parallel_context(parallel_mode="semi_auto_parallel", dataset_strategy="full_batch", pipeline_stages=2)
+    net = nn.SequentialCell([nn.SequentialCell([nn.Dense(8, 8), nn.BatchNorm1d(8)]) for _ in range(2)])
+    net[0].pipeline_stage, net[1].pipeline_stage = 0, 1
+    loss, optimizer = nn.PipelineCell(nn.WithLossCell(net, nn.MSELoss()), 2), nn.SGD(net.trainable_params(), 0.1)
+    x = np.random.default_rng(0).standard_normal((8, 8)).astype(np.float32)
+    batch = Tensor(x), Tensor(x[::-1].copy())
+    found = []
+    if kind == "read first":
+        net.set_train(False)
+        found.append(float(loss(*batch).asnumpy()))
+    net.set_train()
+    gradients = ms.value_and_grad(loss, None, optimizer.parameters)
+    for _ in range(3):
+        value, given = gradients(*batch)
+        optimizer(given)
+        found.append(float(value.asnumpy()))
+    net.set_train(False)
+    return [*found, float(loss(*batch).asnumpy())]
+
+
+@pytest.mark.parametrize("kind", ["read first", "trained first"])
+def test_what_one_graph_reads_and_another_writes_has_one_home(kind: str, workers: Any) -> None:
+    (alone,) = workers(1, _small, kind, False)
+    for found in workers(2, _small, kind, True):
+        np.testing.assert_allclose(found, alone, rtol=1e-5)

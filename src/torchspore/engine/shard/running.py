@@ -13,6 +13,7 @@ from torchspore.context import plan_request
 from torchspore.engine import counters
 from torchspore.engine.shard import devices, fusing, outcomes, saving, scattering, simulation
 from torchspore.engine.shard.pipelines import cutting, staging
+from torchspore.engine.shard.pipelines.assigning import ALL
 from torchspore.engine.shard.spread import Cut, Spread, cut_of, note_cut, written
 from torchspore.engine.tensor import TensorBase, wrap
 from torchspore.errors import StrategyRefused
@@ -86,7 +87,9 @@ class Split:
 def _stage(item: Any) -> int | None:
     """The stage of a pipeline that has an input, as an earlier graph left it."""
     cut = cut_of(item)
-    return None if cut is None else cut.stage
+    if cut is not None:
+        return cut.stage
+    return ALL if getattr(item, "__dict__", {}).get(staging.EVERYWHERE) else None
 
 
 def _simulated(local: Any, *given: torch.Tensor) -> list[Any]:

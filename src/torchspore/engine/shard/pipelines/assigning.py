@@ -31,7 +31,9 @@ _MOST = 8
 class _Assigner:
     """Stages of the nodes of one graph."""
 
-    def __init__(self, graph: torch.fx.Graph, known: Sequence[int | None], is_state: Sequence[bool], count: int) -> None:
+    def __init__(
+        self, graph: torch.fx.Graph, known: Sequence[int | None], is_state: Sequence[bool], is_trained: Sequence[bool], count: int,
+    ) -> None:
         self.graph, self.count = graph, count
         self.owners = owners(graph)
         self.stages: dict[Node, int] = {}
@@ -39,6 +41,7 @@ class _Assigner:
         self.fixed: set[Node] = set()
         inputs = [node for node in graph.nodes if node.op == "placeholder"]
         self.states = {node for node, one in zip(inputs, is_state) if one}
+        self.trained = {node for node, one in zip(inputs, is_trained) if one}
         for node, stage in zip(inputs, known):
             if stage is not None:
                 self._fix(node, stage)
@@ -63,7 +66,7 @@ class _Assigner:
         self._follow(with_optimizer=False)
         for node in self.states - self.fixed:
             reached = self._readers(node)
-            if reached and not self._is_common(node):
+            if len(reached) == 1 or (reached and not self._is_common(node)):
                 self.stages[node] = min(reached)
         for _ in range(_MOST):
             before = dict(self.stages)
@@ -77,7 +80,7 @@ class _Assigner:
         val = state.meta.get("val")
         if state in self.written:
             return any(marks.STAGE in node.meta and node.meta[marks.STAGE] == ALL for node in state.users)
-        return isinstance(val, torch.Tensor) and val.numel() <= _FEW
+        return state not in self.trained and isinstance(val, torch.Tensor) and val.numel() <= _FEW
 
     def _readers(self, state: Node) -> set[int]:
         """The stages that read what a Parameter holds, also behind operators that have none."""
@@ -137,28 +140,30 @@ class _Assigner:
         return min(given) if node.meta.get(marks.OPTIMIZER) else max(given)
 
 
-def assign(module: torch.fx.GraphModule, known: Sequence[int | None], is_state: Sequence[bool], count: int) -> None:
+def assign(
+    module: torch.fx.GraphModule, known: Sequence[int | None], is_state: Sequence[bool], is_trained: Sequence[bool], count: int,
+) -> None:
     """Notes in each node's `marks.RUNS_IN` the stage that runs it, or ALL.
 
-    `known` has the stage of each input that has one, `is_state` says which inputs the program keeps (Parameters and the like). Operators on
+    `known` has the stage of each input that has one, `is_state` says which inputs the program keeps (Parameters and the like), `is_trained`
+    which of them an optimizer may write in another graph. Operators on
     lists, and branches, whose items belong to several stages become one for each stage. Raises ValueError for a stage that is not there, or
     where an operator of one stage writes what another one holds.
     """
     def inner(side: torch.fx.GraphModule, stages: Sequence[int | None], states: Sequence[bool]) -> None:
-        assign(side, stages, states, count)
+        assign(side, stages, states, states, count)
 
-    found = _Assigner(module.graph, known, is_state, count).run()
+    found = _Assigner(module.graph, known, is_state, is_trained, count).run()
     while lists.parted(module.graph, found, ALL) or branches.parted(module.graph, found, ALL, inner):
-        found = _Assigner(module.graph, known, is_state, count).run()
+        found = _Assigner(module.graph, known, is_state, is_trained, count).run()
     root = owners(module.graph)
     for node in module.graph.nodes:
         for item in written_by(node):
             holder = found[root[item]]
-            if holder not in (found[node], ALL):
+            if holder != found[node]:
                 line, name = node.meta.get(marks.LINE, ""), getattr(node.target, "_opname", node.target)
-                raise ValueError(message(
-                    f"{line}: {name} in pipeline stage {found[node]} writes what stage {holder} holds", "writes within one stage",
-                ))
+                whose = "all stages keep" if holder == ALL else f"stage {holder} holds"
+                raise ValueError(message(f"{line}: {name} in pipeline stage {found[node]} writes what {whose}", "writes within one stage"))
     for node, stage in found.items():
         node.meta[marks.RUNS_IN] = stage
 

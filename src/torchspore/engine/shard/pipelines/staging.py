@@ -17,6 +17,8 @@ from torchspore.engine.shard.pipelines.assigning import ALL, stage_of
 from torchspore.engine.shard.pipelines.scheduling import Schedule
 from torchspore.engine.tensor import TensorBase
 
+EVERYWHERE = "_everywhere"
+"""What marks a Parameter that every stage keeps, for graphs to come."""
 SMALL = 1024
 """Results of so many bytes at most are given to all stages anyway: a loss."""
 
@@ -42,8 +44,12 @@ def assign(local: LocalGraph, lifted: Sequence[Any], known: Sequence[int | None]
     """Gives each operator its stage; gives the stages of Parameters by name. Raises ValueError for what can't be cut."""
     untying.by_shape(local.module)
     is_state = [isinstance(item, TensorBase) and hasattr(item, "name") for item in lifted]
-    assigning.assign(local.module, known, is_state, stages)
+    is_trained = [one and bool(getattr(item, "requires_grad", False)) for item, one in zip(lifted, is_state)]
+    assigning.assign(local.module, known, is_state, is_trained, stages)
     holders = [node for node in local.module.graph.nodes if node.op == "placeholder"]
+    for node, item, one in zip(holders, lifted, is_state):
+        if one and stage_of(node) == ALL:
+            item.__dict__[EVERYWHERE] = True
     return {str(item.name): stage_of(node) for node, item, one in zip(holders, lifted, is_state) if one and stage_of(node) != ALL}
 
 
