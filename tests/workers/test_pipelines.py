@@ -175,3 +175,40 @@ def test_what_one_graph_reads_and_another_writes_has_one_home(kind: str, workers
     (alone,) = workers(1, _small, kind, False)
     for found in workers(2, _small, kind, True):
         np.testing.assert_allclose(found, alone, rtol=1e-5)
+
+
+def _shared(length: int, is_cut: bool) -> list[float]:
+    """A Parameter of two stages, read by a graph before, and one after, another trains it."""
+    import mindspore as ms
+    from mindspore import Parameter, Tensor, nn, ops
+
+    ms.set_context(mode=ms.GRAPH_MODE)
+    ms.set_seed(1)
+    if is_cut:
+        from mindspore.communication import init
+
+        init()
+        ms.set_auto_parallel_context(parallel_mode="semi_auto_parallel", dataset_strategy="full_batch", pipeline_stages=2)
+    source = np.random.default_rng(3)
+    shared = Parameter(Tensor(source.standard_normal(length).astype(np.float32)), name="shared")
+
+    class Scaled(nn.Cell):
+        def __init__(self, stage: int) -> None:
+            super().__init__()
+            self.scale, self.dense, self.pipeline_stage = shared, nn.Dense(length, length), stage
+
+        def construct(self, x: Any) -> Any:
+            return ops.tanh(self.dense(x) * self.scale)
+
+    net = nn.SequentialCell([Scaled(0), Scaled(1)])
+    loss = nn.WithLossCell(net, nn.MSELoss())
+    step = nn.TrainOneStepCell(nn.PipelineCell(loss, 2), nn.SGD(net.trainable_params(), 0.1))
+    x = Tensor(source.standard_normal((8, length)).astype(np.float32))
+    return [float(one(x, x).asnumpy()) for one in (loss, step, step, loss, step)]
+
+
+@pytest.mark.parametrize("length", [8, 32])
+def test_a_shared_parameter_that_is_read_before_it_is_trained(length: int, workers: Any) -> None:
+    (alone,) = workers(1, _shared, length, False)
+    for found in workers(2, _shared, length, True):
+        np.testing.assert_allclose(found, alone, rtol=1e-5)

@@ -11,6 +11,7 @@ from typing import Any
 
 import torch
 
+from torchspore.base.text import message
 from torchspore.context import effects
 from torchspore.engine.comm import collectives, groups
 from torchspore.engine.shard.spread import cut_of
@@ -43,6 +44,14 @@ def agree(inputs: Iterable[Any]) -> None:
         effects.note("distribution", f"{len(changed)} Parameters ({names}) were not alike in all processes: those of process 0 are taken")
     for item in new:
         _alike[id(item)] = item
+
+
+def same(what: str, text: str) -> None:
+    """Raises ValueError where this text is not that of process 0. Every process must call it at the same place."""
+    own = torch.tensor([zlib.crc32(text.encode())], dtype=torch.int64)
+    first = collectives.broadcast(own, 0, groups.world())
+    if bool(collectives.all_reduce((own != first).to(torch.int64), "max", groups.world())):
+        raise ValueError(message(f"{what} that differs between processes", "one program with inputs of equal shapes in all processes"))
 
 
 def _digest(t: torch.Tensor) -> int:

@@ -20,14 +20,14 @@ _KINDS = {
 def told(split: Any) -> None:
     """Reports the options that a split looks at."""
     local, spread = split.local, split.spread
-    count, kinds = local.mesh.count, Counter(step.kind for placed in local.placed for step, _ in placed.steps)
+    count, kinds = local.mesh.count * spread.stages, Counter(step.kind for placed in local.placed for step, _ in placed.steps)
     sent = sum(step.sent for placed in local.placed for step, _ in placed.steps)
     shown = ", ".join(f"{number} {kind}" for kind, number in sorted(kinds.items())) or "nothing is exchanged"
     mode = str(STORE.get(_IN + "parallel_mode"))
     if split.messages[0] > split.messages[1]:
         shown += f" ({split.messages[0]} sums of gradients in {split.messages[1]} messages)"
-    grid = " x ".join(map(str, local.mesh.sizes))
-    _report("parallel_mode", f"split over {count} {_KINDS[split.kind]}, a grid of {grid}: {shown}; {sent:,} bytes received by each")
+    grid = "a grid of " + (" x ".join(map(str, local.mesh.sizes)) or "1") + (" in each stage" if spread.stages > 1 else "")
+    _report("parallel_mode", f"split over {count} {_KINDS[split.kind]}, {grid}: {shown}; {sent:,} bytes received by each")
     if STORE.source(_IN + "parallel_mode")[1] is None or mode == "auto_parallel":
         effects.note("distribution", f"{mode} over {count} {_KINDS[split.kind]}: {shown}; {sent:,} bytes received by each")
     if spread.searched is not None:

@@ -5,7 +5,7 @@ import operator
 import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -275,13 +275,14 @@ def text(split: Any, machine: Machine) -> Iterator[str]:
         yield "  ".join(cell[:48].ljust(width) for cell, width in zip(line, widths)).rstrip()
     yield ""
     total = totals(split, found, machine)
+    if split.pipeline is not None:
+        yield f"at {machine.told()}{total.joined}"
+        yield from _of_stages(split, machine)
+        return
     beside = f"beside {total.computing * 1e3:.3f} ms of computing, one after the other"
     yield f"a step receives {total.bytes:,} bytes on each device: {total.sending * 1e3:.3f} ms, {beside}"
     yield f"at {machine.told()}{total.joined}"
-    if split.pipeline is None:
-        yield f"memory of a device: {_told(memory(split))}"
-    else:
-        yield from _of_stages(split, found, machine)
+    yield f"memory of a device: {_told(memory(split))}"
 
 
 def about(split: Any) -> str:
@@ -291,16 +292,19 @@ def about(split: Any) -> str:
     return f"{mesh.count} devices, a grid of {grid}" if stages == 1 else f"{stages} stages of {mesh.count} devices each, a grid of {grid}"
 
 
-def _of_stages(split: Any, found: list[Row], machine: Machine) -> Iterator[str]:
+def _of_stages(split: Any, machine: Machine) -> Iterator[str]:
     """What each stage of a pipeline takes, and what passes between them."""
+    from torchspore.engine.shard.search import costs
+
     pipeline = split.pipeline
+    for stage in range(pipeline.stages):
+        own = costs.of(replace(split.local, module=cutting.of_stage(split.local.module, stage, pipeline.stages)), machine)
+        sending = machine.sending(own.received, own.messages) * 1e3
+        told = f"receives {own.received:,} bytes on each device in {own.messages} exchanges, {sending:.3f} ms"
+        yield f"stage {stage}: computes {own.computing * 1e3:.3f} ms, {told}; holds {_told(memory(split, stage))}"
     passing = machine.sending(pipeline.sent, len(pipeline.transfers)) * 1e3
     values = f"{len(pipeline.transfers)} values of {pipeline.sent:,} bytes pass between stages"
     yield f"{values}: {passing:.3f} ms if nothing is computed meanwhile"
-    for stage in range(pipeline.stages):
-        own = [row for row in found if row.stages == {stage}]
-        computing, sending = sum(row.computing for row in own), sum(row.sending for row in own)
-        yield f"stage {stage}: computes {computing * 1e3:.3f} ms, exchanges {sending * 1e3:.3f} ms; holds {_told(memory(split, stage))}"
     if pipeline.schedule is not None:
         yield f"stages wait {pipeline.schedule.idle:.0%} of a step if all parts take equally long"
 

@@ -49,6 +49,7 @@ class Split:
             agreeing.agree(lifted)
             own = self.local
             if self.pipeline is not None:
+                _agree_on(self.pipeline)
                 own = replace(own, module=cutting.of_stage(own.module, devices.stage(), spread.stages))
             self.module = binding.bound(own, devices.rank(), spread.stages)
             self._cut(lifted)
@@ -82,6 +83,17 @@ class Split:
                     made[at] = wrap(out)
                     note_cut(made[at], self.local.mesh, *place, stage)
         return made
+
+
+def _agree_on(pipeline: staging.Pipeline) -> None:
+    """Raises StrategyRefused where other processes would send something else: they would wait for ever, or take it for what it is not."""
+    from torchspore.engine.shard import agreeing
+
+    text = repr([(node.args[1:], tuple(node.meta["val"].shape), str(node.meta["val"].dtype)) for node in pipeline.transfers])
+    try:
+        agreeing.same("the graph of a pipeline", text)
+    except ValueError as error:
+        raise StrategyRefused(str(error)) from None
 
 
 def _stage(item: Any) -> int | None:

@@ -143,6 +143,11 @@ class Spread:
 
     # ---- while the call is traced
 
+    def is_elsewhere(self, source: Any) -> bool:
+        """Whether processes of one stage alone hold it: all trace it alike, those that hold nothing too."""
+        cut = cut_of(source)
+        return cut is not None and cut.stage is not None
+
     def whole_shape(self, source: Any, t: torch.Tensor) -> Shape:
         """The shape of the whole of what this process may hold a part of."""
         found = cut_of(source)

@@ -125,7 +125,7 @@ class Capture(Frame):
         """The fake for a new input."""
         axes = self.axes.get(id(source))
         with disable_proxy_modes_tracing(), torch.no_grad():
-            if self.spread is not None and (shape := self.spread.whole_shape(source, t)) != t.shape:
+            if self.spread is not None and ((shape := self.spread.whole_shape(source, t)) != t.shape or self.spread.is_elsewhere(source)):
                 with self.mode:
                     return torch.empty(shape, dtype=t.dtype, device=t.device)
             if axes is not None:
