@@ -8,17 +8,26 @@ import numpy as np
 import pytest
 
 
-def _nets(jobs: list[tuple[str, int, int]], is_cut: bool, strategy: str) -> list[list[float]]:
-    """One after the other in the same processes."""
+def begin(is_cut: bool, **more: Any) -> None:
+    """GRAPH_MODE, and for one of several processes a pipeline of two stages."""
     import mindspore as ms
-    from split_nets import trained
 
-    found = []
+    ms.set_context(mode=ms.GRAPH_MODE)
+    ms.set_seed(1)
     if is_cut:
         from mindspore.communication import init
 
         init()
-        ms.set_auto_parallel_context(parallel_mode="semi_auto_parallel", dataset_strategy=strategy, pipeline_stages=2)
+        strategy = {"dataset_strategy": "full_batch", **more}
+        ms.set_auto_parallel_context(parallel_mode="semi_auto_parallel", pipeline_stages=2, **strategy)
+
+
+def _nets(jobs: list[tuple[str, int, int]], is_cut: bool, strategy: str) -> list[list[float]]:
+    """One after the other in the same processes."""
+    from split_nets import trained
+
+    found = []
+    begin(is_cut, dataset_strategy=strategy)
     for at, (name, data, model) in enumerate(jobs):
         found.append(trained(name, data, model, optimizer="scaled" if at else "adam", steps=3, parts=2)[0])
     return found
@@ -64,16 +73,10 @@ def test_random_nets(count: int, seeds: list[int], workers: Any) -> None:
 def _functional(folder: str, is_cut: bool) -> dict[str, Any]:
     import mindspore as ms
     from mindspore import Tensor, nn, ops
+    from mindspore.communication import get_rank
 
-    ms.set_context(mode=ms.GRAPH_MODE)
-    ms.set_seed(1)
-    rank = 0
-    if is_cut:
-        from mindspore.communication import get_rank, init
-
-        init()
-        rank = get_rank()
-        ms.set_auto_parallel_context(parallel_mode="semi_auto_parallel", dataset_strategy="full_batch", pipeline_stages=2)
+    begin(is_cut)
+    rank = get_rank() if is_cut else 0
     net = nn.SequentialCell([nn.SequentialCell([nn.Dense(16, 512), nn.ReLU()]), nn.Dense(512, 64)])
     net[0].pipeline_stage, net[1].pipeline_stage = 0, 1
     loss = nn.PipelineCell(nn.WithLossCell(net, nn.CrossEntropyLoss()), 4)
@@ -118,16 +121,9 @@ def test_each_process_holds_what_its_stage_needs(workers: Any, tmp_path: Path) -
 
 
 def _broadcast() -> Any:
-    import mindspore as ms
     from mindspore import Tensor, nn
-    from mindspore.communication import init
 
-    init()
-    ms.set_context(mode=ms.GRAPH_MODE)
-    ms.set_auto_parallel_context(
-        parallel_mode="semi_auto_parallel", dataset_strategy="full_batch", pipeline_stages=2, pipeline_result_broadcast=True,
-    )
-    ms.set_seed(1)
+    begin(True, pipeline_result_broadcast=True)
     net = nn.SequentialCell([nn.Dense(16, 64), nn.Dense(64, 64)])
     net[0].pipeline_stage, net[1].pipeline_stage = 0, 1
     return net(Tensor(np.ones((8, 16), np.float32))).asnumpy()
@@ -144,13 +140,7 @@ def _small(kind: str, is_cut: bool) -> list[float]:
     import mindspore as ms
     from mindspore import Tensor, nn
 
-    ms.set_context(mode=ms.GRAPH_MODE)
-    ms.set_seed(1)
-    if is_cut:
-        from mindspore.communication import init
-
-        init()
-        ms.set_auto_parallel_context(parallel_mode="semi_auto_parallel", dataset_strategy="full_batch", pipeline_stages=2)
+    begin(is_cut)
     net = nn.SequentialCell([nn.SequentialCell([nn.Dense(8, 8), nn.BatchNorm1d(8)]) for _ in range(2)])
     net[0].pipeline_stage, net[1].pipeline_stage = 0, 1
     loss, optimizer = nn.PipelineCell(nn.WithLossCell(net, nn.MSELoss()), 2), nn.SGD(net.trainable_params(), 0.1)
@@ -179,16 +169,9 @@ def test_what_one_graph_reads_and_another_writes_has_one_home(kind: str, workers
 
 def _shared(length: int, is_cut: bool) -> list[float]:
     """A Parameter of two stages, read by a graph before, and one after, another trains it."""
-    import mindspore as ms
     from mindspore import Parameter, Tensor, nn, ops
 
-    ms.set_context(mode=ms.GRAPH_MODE)
-    ms.set_seed(1)
-    if is_cut:
-        from mindspore.communication import init
-
-        init()
-        ms.set_auto_parallel_context(parallel_mode="semi_auto_parallel", dataset_strategy="full_batch", pipeline_stages=2)
+    begin(is_cut)
     source = np.random.default_rng(3)
     shared = Parameter(Tensor(source.standard_normal(length).astype(np.float32)), name="shared")
 
