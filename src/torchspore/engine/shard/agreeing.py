@@ -30,10 +30,8 @@ def agree(inputs: Iterable[Any]) -> None:
         return
     state = torch.get_rng_state()
     world = groups.world()
-    digests = torch.tensor([*(_digest(item._t) for item in new), _digest(state)], dtype=torch.int64)
-    first = collectives.broadcast(digests, 0, world)
-    differs = collectives.all_reduce((digests != first).to(torch.int64), "max", world)
-    changed = [item for item, differ in zip(new, differs.tolist()) if differ]
+    differs = _differ([*(_digest(item._t) for item in new), _digest(state)])
+    changed = [item for item, differ in zip(new, differs) if differ]
     for item in changed:
         with torch.no_grad():
             item._t.copy_(collectives.broadcast(item._t.detach().contiguous(), 0, world))
@@ -48,10 +46,15 @@ def agree(inputs: Iterable[Any]) -> None:
 
 def same(what: str, text: str) -> None:
     """Raises ValueError where this text is not that of process 0. Every process must call it at the same place."""
-    own = torch.tensor([zlib.crc32(text.encode())], dtype=torch.int64)
-    first = collectives.broadcast(own, 0, groups.world())
-    if bool(collectives.all_reduce((own != first).to(torch.int64), "max", groups.world())):
+    if _differ([zlib.crc32(text.encode())])[0]:
         raise ValueError(message(f"{what} that differs between processes", "one program with inputs of equal shapes in all processes"))
+
+
+def _differ(digests: list[int]) -> list[bool]:
+    """Which of these numbers are not those of process 0 somewhere."""
+    own = torch.tensor(digests, dtype=torch.int64)
+    first = collectives.broadcast(own, 0, groups.world())
+    return [bool(one) for one in collectives.all_reduce((own != first).to(torch.int64), "max", groups.world())]
 
 
 def _digest(t: torch.Tensor) -> int:

@@ -61,7 +61,7 @@ def _like(val: Any) -> Any:
 
 
 def _outputs(module: torch.fx.GraphModule) -> Any:
-    return next(node for node in reversed(module.graph.nodes) if node.op == "output").args[0]
+    return module.graph.output_node().args[0]
 
 
 def _val(out: Any) -> Any:

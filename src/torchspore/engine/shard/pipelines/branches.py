@@ -134,7 +134,7 @@ def _without_unused(sides: list[torch.fx.GraphModule]) -> set[int]:
 
 
 def _results(side: torch.fx.GraphModule) -> Any:
-    return next(node for node in reversed(side.graph.nodes) if node.op == "output").args[0]
+    return side.graph.output_node().args[0]
 
 
 def _stage(node: Any, everywhere: int) -> int:

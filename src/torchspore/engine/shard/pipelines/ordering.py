@@ -137,7 +137,7 @@ def _key(block: Block) -> tuple[Any, ...]:
 def _times(
     found: Sequence[Node], before: Mapping[Node, Sequence[Node]], blocks: Mapping[Node, Block], starts: Mapping[Block, float],
 ) -> dict[Node, float]:
-    """When each node runs: no earlier than what it needs; what was put in to be computed again, as late as its readers allow."""
+    """When each node runs: with its block, and no earlier than what it needs."""
     times: dict[Node, float] = {}
     for node in found:
         own = starts[blocks[node]] if node in blocks else 0.0

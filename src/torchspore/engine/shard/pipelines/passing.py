@@ -17,24 +17,23 @@ from torchspore.engine.shard.tangles import written_by
 Everywhere = Callable[[int, Node], bool]
 
 
-def put(graph: torch.fx.Graph, count: int, everywhere: Everywhere) -> list[Node]:
-    """Puts transfers into a graph whose nodes have stages; gives them in order.
+def put(graph: torch.fx.Graph, everywhere: Everywhere) -> None:
+    """Puts transfers into a graph whose nodes have stages.
 
     A value goes to each stage once, unless its memory was written meanwhile. `everywhere(place, node)` says of a result that belongs to one
     stage whether all others get it too; where not, the result keeps its stage. Raises ValueError for what can't be sent.
     """
-    return _Passing(graph, everywhere, count).run()
+    _Passing(graph, everywhere).run()
 
 
 class _Passing:
-    def __init__(self, graph: torch.fx.Graph, everywhere: Everywhere, count: int) -> None:
-        self.graph, self.everywhere, self.count = graph, everywhere, count
+    def __init__(self, graph: torch.fx.Graph, everywhere: Everywhere) -> None:
+        self.graph, self.everywhere = graph, everywhere
         self.owners = owners(graph)
         self.writes: dict[Node, int] = {}
         self.sent: dict[tuple[Node, int, int], Node] = {}
-        self.made: list[Node] = []
 
-    def run(self) -> list[Node]:
+    def run(self) -> None:
         for node in list(self.graph.nodes):
             if node.op == "output":
                 self._results(node)
@@ -45,7 +44,6 @@ class _Passing:
             for item in written_by(node):
                 owner = self.owners[item]
                 self.writes[owner] = self.writes.get(owner, 0) + 1
-        return self.made
 
     def _sent(self, item: Node, target: int, before: Node) -> Node:
         """The value in another stage."""
@@ -61,10 +59,8 @@ class _Passing:
             with self.graph.inserting_before(before):
                 made = self.graph.call_function(passed, (item, stage_of(item), target))      # ALL: to each of the others
             made.meta = {key: item.meta[key] for key in (marks.LINE, marks.GRADIENT, marks.PART, marks.STACK) if key in item.meta}
-            made.meta.update({"val": val.new_empty(val.shape) if val.is_contiguous() else torch.empty_like(
-                val, memory_format=torch.contiguous_format), marks.RUNS_IN: target})
+            made.meta.update({"val": torch.empty_like(val, memory_format=torch.contiguous_format), marks.RUNS_IN: target})
             self.sent[key] = made
-            self.made.append(made)
         return self.sent[key]
 
     def _results(self, node: Node) -> None:

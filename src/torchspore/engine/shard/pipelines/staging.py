@@ -68,7 +68,7 @@ def arranged(local: LocalGraph, stages: int) -> Pipeline:
         return found
 
     untying.by_parts(local.module)
-    passing.put(local.module.graph, stages, everywhere)
+    passing.put(local.module.graph, everywhere)
     rule = ordering.Rule(str(get("auto_parallel.pipeline_scheduler")), bool(get("auto_parallel.pipeline_interleave")), stages)
     local.module, schedule = ordering.ordered(local.module, rule)
     transfers = [node for node in local.module.graph.nodes if node.target is passed]
