@@ -72,6 +72,10 @@ class StrategyRefused(TorchsporeError, RuntimeError):
     """How an operator is to be split over devices does not fit it, or another operator; raised where the graph is compiled."""
 
 
+class ValueElsewhere(TorchsporeError, RuntimeError):
+    """Values are read, or computed with, that another stage of a pipeline holds."""
+
+
 class DeviceFailed(TorchsporeError, RuntimeError):
     """An accelerator reports that an operator failed while it ran there."""
 

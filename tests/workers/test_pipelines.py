@@ -22,6 +22,16 @@ def begin(is_cut: bool, **more: Any) -> None:
         ms.set_auto_parallel_context(parallel_mode="semi_auto_parallel", pipeline_stages=2, **strategy)
 
 
+def is_here(tensor: Any) -> bool:
+    """Whether this process can read it."""
+    try:
+        tensor.asnumpy()
+    except RuntimeError as error:
+        assert "of the pipeline holds" in str(error)
+        return False
+    return True
+
+
 def _nets(jobs: list[tuple[str, int, int]], is_cut: bool, strategy: str) -> list[list[float]]:
     """One after the other in the same processes."""
     from split_nets import trained
@@ -44,7 +54,7 @@ def test_processes_train_as_one(count: int, jobs: list[tuple[str, int, int]], wo
             np.testing.assert_allclose(own, one, rtol=1e-5 if name == "residual" else 3e-6, err_msg=name)
 
 
-def _random(seeds: list[int], is_cut: bool) -> list[tuple[list[float], str]]:
+def _random(seeds: list[int], stages: int, is_cut: bool) -> list[tuple[list[float], str]]:
     import mindspore as ms
     from random_pipelines import trained
 
@@ -54,18 +64,20 @@ def _random(seeds: list[int], is_cut: bool) -> list[tuple[list[float], str]]:
         init()
     found = []
     for seed in seeds:
-        losses, told, _ = trained(seed, 2, is_cut)
+        losses, told, _ = trained(seed, stages, is_cut)
         found.append((losses, told))
         ms.reset_auto_parallel_context()
     return found
 
 
-@pytest.mark.parametrize(("count", "seeds"), [
-    (2, list(range(4))), *(pytest.param(2 + 2 * (at % 2), list(range(at, at + 10)), marks=pytest.mark.slow) for at in range(10, 60, 10)),
+@pytest.mark.parametrize(("count", "stages", "seeds"), [
+    (2, 2, list(range(4))), (4, 4, [1, 2]),
+    *(pytest.param(*kind, list(range(10 * at, 10 * at + 10)), marks=pytest.mark.slow)
+      for at, kind in enumerate([(2, 2), (4, 2), (3, 3), (4, 4)] * 2)),
 ])
-def test_random_nets(count: int, seeds: list[int], workers: Any) -> None:
-    (alone,) = workers(1, _random, seeds, False)
-    for found in workers(count, _random, seeds, True):
+def test_random_nets(count: int, stages: int, seeds: list[int], workers: Any) -> None:
+    (alone,) = workers(1, _random, seeds, stages, False)
+    for found in workers(count, _random, seeds, stages, True):
         for (own, told), (one, _) in zip(found, alone):
             np.testing.assert_allclose(own, one, rtol=1e-5, err_msg=told)
 
@@ -89,14 +101,15 @@ def _functional(folder: str, is_cut: bool) -> dict[str, Any]:
         value, found = gradients(x, y)
         optimizer(found)
         losses.append(float(value.asnumpy()))
-        there = [not np.isnan(one.asnumpy()).any() for one in found]
-    result = net(x).asnumpy()
+        there = [is_here(one) for one in found]
+    result = net(x)
+    result = result.asnumpy() if is_here(result) else str(result)
     ms.save_checkpoint(optimizer, f"{folder}/{rank}.ckpt")
     saved = ms.load_checkpoint(f"{folder}/{rank}.ckpt")
     for parameter in optimizer.get_parameters():
         parameter.set_data(ops.zeros(parameter.shape, parameter.dtype))
     ms.load_param_into_net(optimizer, saved)
-    held = {p.name: p._t.untyped_storage().nbytes() for p in optimizer.get_parameters()}
+    held = {p.name: p._t.untyped_storage().nbytes() if is_here(p) else 0 for p in optimizer.get_parameters()}
     value, _ = gradients(x, y)
     return {"losses": [*losses, float(value.asnumpy())], "there": there, "result": result, "held": held,
             "saved": {name: one.asnumpy() for name, one in saved.items()}}
@@ -109,15 +122,83 @@ def test_each_process_holds_what_its_stage_needs(workers: Any, tmp_path: Path) -
         np.testing.assert_allclose(found["losses"], alone["losses"], rtol=2e-6)
         for name, value in alone["saved"].items():
             np.testing.assert_allclose(found["saved"][name], value, rtol=1e-4, atol=1e-6, err_msg=name)
-    # Gradients and large results are where they are needed, and nan elsewhere.
+    # Gradients and large results are where they are needed; elsewhere they say where that is.
     assert (first["there"], second["there"]) == ([True, True, False, False], [False, False, True, True])
-    assert np.isnan(first["result"]).all()
+    assert first["result"] == "<held by stage 1 of the pipeline>"
     np.testing.assert_allclose(second["result"], alone["result"], rtol=1e-4, atol=1e-5)
-    # 16 x 512 weights and two moments there, 512 x 64 here; what the other holds takes one number.
+    # 16 x 512 weights and two moments there, 512 x 64 here; what the other holds takes nothing.
     assert first["held"]["0.0.weight"] == first["held"]["moment1.0.0.weight"] == 4 * 16 * 512
     assert second["held"]["1.weight"] == second["held"]["moment2.1.weight"] == 4 * 512 * 64
-    assert {first["held"][name] for name in ("1.weight", "moment1.1.weight", "1.bias")} == {4}
-    assert {second["held"][name] for name in ("0.0.weight", "moment2.0.0.weight")} == {4}
+    assert {first["held"][name] for name in ("1.weight", "moment1.1.weight", "1.bias")} == {0}
+    assert {second["held"][name] for name in ("0.0.weight", "moment2.0.0.weight")} == {0}
+
+
+def _of_gradients(is_cut: bool) -> dict[str, Any]:
+    """What comes of gradients with which something is done outside of the graph they come from, and losses of two steps with one of it."""
+    import mindspore as ms
+    from mindspore import Tensor, nn, ops
+
+    begin(is_cut)
+    net = nn.SequentialCell([nn.SequentialCell([nn.Dense(16, 32), nn.ReLU()]), nn.Dense(32, 64)])
+    net[0].pipeline_stage, net[1].pipeline_stage = 0, 1
+    optimizer = nn.Momentum(net.trainable_params(), 0.1, 0.9)
+    gradients = ms.value_and_grad(nn.PipelineCell(nn.WithLossCell(net, nn.CrossEntropyLoss()), 2), None, optimizer.parameters)
+    source = np.random.default_rng(0)
+    x, y = Tensor(source.standard_normal((8, 16)).astype(np.float32)), Tensor(source.integers(0, 64, 8).astype(np.int32))
+    changes: dict[str, Any] = {
+        "scale": lambda found: [one * 0.5 for one in found],
+        "scale by a Tensor": lambda found: [one / Tensor([4.0], ms.float32) for one in found],
+        "clip each": lambda found: [ops.clip_by_value(one, Tensor(-1e-3), Tensor(1e-3)) for one in found],
+        "cast": lambda found: [one.astype(ms.float16).astype(ms.float32) for one in found],
+        "sum": lambda found: [one + ops.zeros_like(one) for one in found],
+        "clip by norm": lambda found: ops.clip_by_global_norm(found, 0.1),
+        "read": lambda found: [Tensor(float(ops.reduce_sum(one))) for one in found],
+        "join": lambda found: [ops.concat([one.reshape(-1) for one in found])],
+        "finite": lambda found: [ms.amp.all_finite(found)],
+    }
+    value, found = gradients(x, y)
+    told: dict[str, Any] = {}
+    for name, change in changes.items():
+        try:
+            told[name] = [one.asnumpy() if is_here(one) else None for one in change(found)]
+        except RuntimeError as error:
+            told[name] = str(error)
+    optimizer(changes["scale by a Tensor"](found))
+    return {"losses": [float(value), float(gradients(x, y)[0])], **told}
+
+
+def test_gradients_of_other_stages(workers: Any) -> None:
+    """What is done to each gradient by itself acts where it is; what needs all of them is refused, not computed of nothing."""
+    (alone,) = workers(1, _of_gradients, False)
+    for rank, found in enumerate(workers(2, _of_gradients, True)):
+        np.testing.assert_allclose(found.pop("losses"), alone["losses"], rtol=2e-6)
+        for name, own in found.items():
+            if name in ("clip by norm", "read", "join", "finite"):
+                assert "test_pipelines.py:" in own and "of the pipeline holds" in own and "@ms.jit" in own, (name, own)
+            else:
+                assert [one is not None for one in own] == [rank == 0, rank == 0, rank == 1, rank == 1], name
+                for one, whole in zip(own, alone[name]):
+                    if one is not None:
+                        np.testing.assert_allclose(one, whole, rtol=1e-4, atol=1e-7, err_msg=name)
+
+
+def _evaluated(is_cut: bool) -> dict[str, Any]:
+    import mindspore as ms
+    from mindspore import nn
+
+    begin(is_cut)
+    net = nn.SequentialCell([nn.SequentialCell([nn.Dense(16, 32), nn.ReLU()]), nn.Dense(32, 64)])
+    net[0].pipeline_stage, net[1].pipeline_stage = 0, 1
+    source = np.random.default_rng(0)
+    rows = {"x": source.standard_normal((32, 16)).astype(np.float32), "y": source.integers(0, 64, 32).astype(np.int32)}
+    model = ms.Model(net, nn.CrossEntropyLoss(), metrics={"loss", "top_5_accuracy"})
+    return dict(model.eval(ms.dataset.NumpySlicesDataset(rows, shuffle=False).batch(16)))
+
+
+def test_metrics_are_computed_everywhere(workers: Any) -> None:
+    (alone,) = workers(1, _evaluated, False)
+    for own in workers(2, _evaluated, True):
+        assert own == pytest.approx(alone, rel=1e-6)
 
 
 def _broadcast() -> Any:

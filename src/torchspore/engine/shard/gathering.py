@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from math import prod
 from typing import Any
 
 import torch
@@ -11,9 +12,9 @@ from torchspore.engine.parallel import shares
 from torchspore.engine.shard import devices, redistribution
 from torchspore.engine.shard.layout import whole
 from torchspore.engine.shard.mesh import Mesh
-from torchspore.engine.shard.pipelines.cutting import absent
+from torchspore.engine.shard.pipelines.elsewhere import Elsewhere
 from torchspore.engine.shard.spread import Cut, cut_of
-from torchspore.engine.tensor import TensorBase
+from torchspore.engine.tensor import TensorBase, raw, wrap
 
 
 def whole_of(t: torch.Tensor, cut: Cut) -> torch.Tensor:
@@ -34,6 +35,24 @@ def is_absent(cut: Cut) -> bool:
     return cut.place(devices.rank()) is None
 
 
+def elsewhere(t: torch.Tensor, cut: Cut) -> torch.Tensor:
+    """What stands for a value of this form that another stage holds."""
+    return Elsewhere(torch.empty(t.shape, dtype=t.dtype, device="meta"), t.device, cut.stage or 0)
+
+
+def from_its_stage(value: Any) -> Any:
+    """The same Tensors, those that one stage holds given to all stages; each process must call it."""
+    cut = cut_of(value)
+    if cut is None or cut.stage is None:
+        return value
+    count = prod(cut.matrix)
+    place = devices.rank() % count
+    group = groups.of_ranks(tuple(place + at * count for at in range(devices.stages())))
+    t = raw(value)
+    given = torch.empty(t.shape, dtype=t.dtype, device=t.device) if isinstance(t, Elsewhere) else t
+    return wrap(collectives.broadcast(given.detach().contiguous(), cut.stage, group))
+
+
 def meet(call: str, values: Iterable[Any]) -> None:
     """Waits until all processes are here that hold parts of the values; a process that never comes is named, with what it does instead."""
     ranks: set[int] = set()
@@ -51,7 +70,9 @@ def meet(call: str, values: Iterable[Any]) -> None:
 def part_of(t: torch.Tensor, cut: Cut) -> torch.Tensor:
     """This process's part of a whole value."""
     mesh, place = Mesh(cut.matrix), cut.place(devices.rank())
-    return absent(t) if place is None else t[cut.layout(mesh).part(mesh, cut.shape, place)].clone()
+    if place is None:
+        return elsewhere(t, cut)
+    return t[cut.layout(mesh).part(mesh, cut.shape, place)].clone()
 
 
 def refitted(tensor: TensorBase, t: torch.Tensor, cut: Cut) -> torch.Tensor:

@@ -77,11 +77,15 @@ class Split:
         """The results by number, those that this process holds a part of with a note of how they lie."""
         made: dict[int, Any] = {}
         if self.kind == devices.RANKS:
+            from torchspore.engine.shard import gathering
+
             for at, (out, place) in enumerate(zip(outs, self.local.outputs)):
                 stage = None if self.pipeline is None else self.pipeline.homes.get(at)
                 if place is not None and not (place[0].is_whole and stage is None) and isinstance(out, torch.Tensor):
                     made[at] = wrap(out)
                     note_cut(made[at], self.local.mesh, *place, stage)
+                    if stage is not None and gathering.is_absent(made[at].__dict__["_cut"]):
+                        made[at]._t = gathering.elsewhere(out, made[at].__dict__["_cut"])
         return made
 
 

@@ -12,6 +12,7 @@ from torchspore.engine import tensor as engine
 from torchspore.engine.graph import thread_state
 from torchspore.engine.tensor import TensorBase, measured, raw, rebind, wrap
 from torchspore.engine.tensor_text import shown
+from torchspore.errors import ValueElsewhere
 
 
 class _TensorMeta(type):
@@ -245,10 +246,16 @@ class Tensor(TensorBase, metaclass=_TensorMeta):
         return id(self)
 
     def __repr__(self) -> str:
-        return shown(self.asnumpy(), str(self.dtype))
+        try:
+            return shown(self.asnumpy(), str(self.dtype))
+        except ValueElsewhere:
+            return f"Tensor(shape={list(self.shape)}, dtype={self.dtype}, value=<{self._t}>)"
 
     def __str__(self) -> str:
-        return str(self.asnumpy())
+        try:
+            return str(self.asnumpy())
+        except ValueElsewhere:
+            return f"<{self._t}>"
 
     def __format__(self, spec: str) -> str:
         return format(self.item(), spec) if spec and self.size == 1 else str(self)

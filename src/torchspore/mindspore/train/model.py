@@ -251,7 +251,7 @@ class Model:
                     state.cur_step_num += 1
                     state.eval_dataset_element = batch
                     called.on_eval_step_begin(run)
-                    state.net_outputs = self._eval_network(*batch)
+                    state.net_outputs = _here(self._eval_network(*batch))
                     self._update_metrics(state.net_outputs)
                     called.on_eval_step_end(run)
                     if run.get_stop_requested():
@@ -353,6 +353,15 @@ def _check_input(value: Any) -> None:
     for one in inside:
         if one is not None and not isinstance(one, (Tensor, int, float, str)):
             raise TypeError(message(f"Model.predict of {type(one).__name__}", "Tensors", hint="write mindspore.Tensor(array)"))
+
+
+def _here(outputs: Any) -> Any:
+    """What metrics and callbacks read: results that one stage of a pipeline holds are given to all of them."""
+    if not any(isinstance(leaf, Tensor) and "_cut" in leaf.__dict__ for leaf in tree.listed(outputs)):
+        return outputs
+    from torchspore.engine.shard import gathering
+
+    return tree.mapped(outputs, gathering.from_its_stage)
 
 
 def _is_graph_mode() -> bool:
