@@ -30,7 +30,7 @@ browser:
 
 # Everything but the slow tests, then the slow ones that stand for their kind.
 test: $(READY) browser
-	$(BIN)/python -m pytest -q -n 2 -m "not slow and not gpu"
+	$(BIN)/python -m pytest -q -n 2 -m "not slow and not gpu" --durations=40 --durations-min=6
 	$(BIN)/python -m pytest -q -n 2 -m "sample"
 
 test-all: $(READY) browser

@@ -66,7 +66,19 @@ def laid_out(primitive: Any, call: Callable[..., Any], args: tuple[Any, ...], kw
             if layout is not None:
                 capture.spread.wishes.setdefault(id(tensor), marking.text(layout.device_matrix, layout.tensor_map))
     args, kwargs = _laid((args, kwargs), fitting.inputs[:alone])
-    return _laid(call(*args, **kwargs), fitting.outputs)
+    result = call(*args, **kwargs)
+    return result if _is_sum_of_rows(primitive, fitting) else _laid(result, fitting.outputs)
+
+
+def _is_sum_of_rows(primitive: Any, fitting: Fit) -> bool:
+    """Whether it looks up rows of a table that is cut by rows, and no strategy says how the sum lies: what uses it decides.
+
+    MindSpore scatters the sum along its first axis, and gathers it again where the next operator wants it whole.
+    """
+    if primitive.name not in unequal.TABLES or getattr(primitive, "out_strategy", None) is not None:
+        return False
+    table = fitting.inputs[0]
+    return bool(table.tensor_map) and table.tensor_map[0] != -1
 
 
 def _read_alone(primitive: Any) -> int | None:

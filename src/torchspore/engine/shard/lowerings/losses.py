@@ -1,6 +1,7 @@
 """Losses that pick classes, and the softmax before them along an axis that is cut."""
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -50,12 +51,24 @@ def _rows_alone(to: Any, node: Node) -> Any:
     return [to.value(to.item(made, 0), Layout((rows,)), scores.shape[:1]), to.value(to.item(made, 1), whole(0), ())]
 
 
-def _places(to: Any, node: Node, scores: Any, target: Any) -> tuple[Node, Node]:
-    """Where in the own classes the target of each row lies, and the rows whose target lies elsewhere or does not count."""
+@dataclass(frozen=True)
+class _Targets:
+    """The targets of rows whose classes are cut."""
+
+    target: Node
+    ignored: Node
+    """Which rows do not count."""
+    place: Node
+    """Where in the own classes each lies, 0 where it lies elsewhere."""
+    outside: Node
+    """The rows whose target lies elsewhere or does not count."""
+
+
+def _targets(to: Any, node: Node, scores: Any, target: Any) -> _Targets:
     target = to.move(target, Layout(scores.layout.cuts[:1]))
     ignored = to.call(_aten.eq.Scalar, (target.node, arguments(node)[_IGNORED[node.target._opname]]), {})  # type: ignore[union-attr]
     place, outside = own_places(to, target.node, scores.layout.cuts[1], scores.node.meta["val"].shape[1])
-    return place, to.call(_aten.logical_or.default, (outside, ignored), {})
+    return _Targets(target.node, ignored, place, to.call(_aten.logical_or.default, (outside, ignored), {}))
 
 
 _IGNORED = {"nll_loss_forward": 4, "nll_loss_backward": 5}
@@ -66,12 +79,11 @@ def _classes_cut(to: Any, node: Node) -> Any:
     scores, target = to.operands(node)[:2]
     rows, classes = scores.layout.cuts
     reduction = arguments(node)[3]
-    place, outside = _places(to, node, scores, target)
-    picked = to.call(_aten.gather.default, (scores.node, 1, to.call(_aten.unsqueeze.default, (place, 1), {})), {})
-    picked = to.call(_aten.masked_fill.Scalar, (to.call(_aten.squeeze.dim, (picked, 1), {}), outside, 0), {})
+    own = _targets(to, node, scores, target)
+    picked = to.call(_aten.gather.default, (scores.node, 1, to.call(_aten.unsqueeze.default, (own.place, 1), {})), {})
+    picked = to.call(_aten.masked_fill.Scalar, (to.call(_aten.squeeze.dim, (picked, 1), {}), own.outside, 0), {})
     each = to.call(_aten.neg.default, (reduced(to, picked, classes),), {})
-    inside = to.call(_aten._to_copy.default, (to.call(_aten.logical_not.default, (outside,), {}),), {"dtype": scores.dtype})
-    count = reduced(to, to.call(_aten.sum.default, (inside,), {}), (*rows, *classes))
+    count = reduced(to, to.call(_aten.sum.default, (_counted(to, own, scores),), {}), rows)
     if reduction == 0:
         return [to.value(each, Layout((rows,)), scores.shape[:1]), to.value(count, whole(0), ())]
     total = reduced(to, to.call(_aten.sum.default, (each,), {}), rows)
@@ -79,23 +91,44 @@ def _classes_cut(to: Any, node: Node) -> Any:
     return [to.value(total, whole(0), ()), to.value(count, whole(0), ())]
 
 
+def _counted(to: Any, own: _Targets, scores: Any) -> Node:
+    """A one for each row that counts; looked up among all classes, so that a target beyond them is refused as on one device."""
+    one = to.call(_aten.new_ones.default, (scores.node, [1]), {})
+    ones = to.call(_aten.expand.default, (one, [scores.shape[1]]), {})
+    place = to.call(_aten.masked_fill.Scalar, (own.target, own.ignored, 0), {})
+    return to.call(_aten.masked_fill.Scalar, (to.call(_aten.index_select.default, (ones, 0, place), {}), own.ignored, 0), {})  # type: ignore[no-any-return]
+
+
 @lowers("nll_loss_backward")
 def nll_loss_gradient(to: Any, node: Node) -> Any:
     """Over classes that are cut: each device writes the gradient at targets among its own."""
+    found = _at_targets(to, node)
+    if found is None:
+        return None
+    own, each, scores = found
+    zeros = to.call(_aten.zeros_like.default, (scores.node,), {})
+    return to.wrapped(_written(to, zeros, own, each), node, [scores.layout])
+
+
+def _at_targets(to: Any, node: Node) -> tuple[_Targets, Node, Any] | None:
+    """The targets, each row's gradient at its own, and the scores; None where classes are not cut."""
     grad, scores, target = to.operands(node)[:3]
     _, _, _, weight, reduction, _, total = arguments(node)
     if len(scores.shape) != 2 or not scores.layout.cuts[1] or scores.layout.partial or weight is not None:
         return None
-    place, outside = _places(to, node, scores, target)
+    own = _targets(to, node, scores, target)
     each = to.move(grad, Layout(scores.layout.cuts[:1]) if reduction == 0 else whole(0)).node
     if reduction == 1:
         each = to.call(_aten.div.Tensor, (each, to.move(to.values[total], whole(0)).node), {})
-    at = to.call(_aten.masked_fill.Scalar, (to.call(_aten.expand.default, (to.call(_aten.neg.default, (each,), {}),
-                 list(place.meta["val"].shape)), {}), outside, 0), {})
-    zeros = to.call(_aten.zeros_like.default, (scores.node,), {})
-    place = to.call(_aten.unsqueeze.default, (place, 1), {})
-    made = to.call(_aten.scatter_add.default, (zeros, 1, place, to.call(_aten.unsqueeze.default, (at, 1), {})), {})
-    return to.wrapped(made, node, [scores.layout])
+    each = to.call(_aten.neg.default, (each,), {})
+    return own, to.call(_aten.expand.default, (each, list(own.place.meta["val"].shape)), {}), scores
+
+
+def _written(to: Any, source: Node, own: _Targets, each: Node) -> Node:
+    """The source with each row's number added at its target, where that is one of the own classes."""
+    at = to.call(_aten.masked_fill.Scalar, (each, own.outside, 0), {})
+    place, at = (to.call(_aten.unsqueeze.default, (one, 1), {}) for one in (own.place, at))
+    return to.call(_aten.scatter_add.default, (source, 1, place, at), {})  # type: ignore[no-any-return]
 
 
 def _others(to: Any, node: Node) -> tuple[Any, ...]:
@@ -130,6 +163,9 @@ def softmax_gradient(to: Any, node: Node) -> Any:
     axes = out.layout.cuts[axis] if out.shape else ()
     if not axes or out.layout.partial:
         return None
+    source: Any = node.args[0]
+    if axis == 1 and getattr(source.target, "_opname", "") == "nll_loss_backward" and (found := _at_targets(to, source)) is not None:
+        return to.wrapped(_of_picked(to, out, *found[:2]), node, [out.layout])
     grad = to.move(grad, out.layout)
     if node.target._opname == "_softmax_backward_data":  # type: ignore[union-attr]
         product = to.call(_aten.mul.Tensor, (grad.node, out.node), {})
@@ -139,3 +175,11 @@ def softmax_gradient(to: Any, node: Node) -> Any:
     total = reduced(to, to.call(_aten.sum.dim_IntList, (grad.node, [axis], True), {}), axes)
     share = to.call(_aten.mul.Tensor, (to.call(_aten.exp.default, (out.node,), {}), total), {})
     return to.wrapped(to.call(_aten.sub.Tensor, (grad.node, share), {}), node, [out.layout])
+
+
+def _of_picked(to: Any, out: Any, own: _Targets, each: Node) -> Node:
+    """The gradient of scores of which one in each row was picked: along the classes its sum is what is at the target."""
+    total = to.call(_aten.masked_fill.Scalar, (each, own.ignored, 0), {})
+    share = to.call(_aten.unsqueeze.default, (to.call(_aten.neg.default, (total,), {}), 1), {})
+    rest = to.call(_aten.mul.Tensor, (to.call(_aten.exp.default, (out.node,), {}), share), {})
+    return _written(to, rest, own, each)
