@@ -9,7 +9,7 @@ from torch.fx.node import Node
 
 from torchspore.engine.shard.layout import Layout, whole
 from torchspore.engine.shard.lowerings.table import arguments, lowers, reduced
-from torchspore.engine.shard.lowerings.tables import own_places
+from torchspore.engine.shard.lowerings.tables import looked_up, own_places
 
 _aten = torch.ops.aten
 
@@ -93,10 +93,8 @@ def _classes_cut(to: Any, node: Node) -> Any:
 
 def _counted(to: Any, own: _Targets, scores: Any) -> Node:
     """A one for each row that counts; looked up among all classes, so that a target beyond them is refused as on one device."""
-    one = to.call(_aten.new_ones.default, (scores.node, [1]), {})
-    ones = to.call(_aten.expand.default, (one, [scores.shape[1]]), {})
     place = to.call(_aten.masked_fill.Scalar, (own.target, own.ignored, 0), {})
-    return to.call(_aten.masked_fill.Scalar, (to.call(_aten.index_select.default, (ones, 0, place), {}), own.ignored, 0), {})  # type: ignore[no-any-return]
+    return to.call(_aten.masked_fill.Scalar, (looked_up(to, place, scores.shape[1], scores.node), own.ignored, 0), {})
 
 
 @lowers("nll_loss_backward")
@@ -128,7 +126,7 @@ def _written(to: Any, source: Node, own: _Targets, each: Node) -> Node:
     """The source with each row's number added at its target, where that is one of the own classes."""
     at = to.call(_aten.masked_fill.Scalar, (each, own.outside, 0), {})
     place, at = (to.call(_aten.unsqueeze.default, (one, 1), {}) for one in (own.place, at))
-    return to.call(_aten.scatter_add.default, (source, 1, place, at), {})  # type: ignore[no-any-return]
+    return to.call(_aten.scatter_add.default, (source, 1, place, at), {})
 
 
 def _others(to: Any, node: Node) -> tuple[Any, ...]:

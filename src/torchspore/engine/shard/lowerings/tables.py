@@ -23,6 +23,24 @@ def own_places(to: Any, indices: Node, axes: Axes, rows: int) -> tuple[Node, Nod
     return to.call(_aten.masked_fill.Scalar, (place, outside, 0), {}), outside
 
 
+def looked_up(to: Any, indices: Node, rows: int, like: Node) -> Node:
+    """A one for each index, looked up among all rows: an index beyond them is refused as on one device, where it would be nobody's own."""
+    ones = to.call(_aten.expand.default, (to.call(_aten.new_ones.default, (like, [1]), {}), [rows]), {})
+    shape = list(indices.meta["val"].shape)
+    flat = indices if len(shape) == 1 else to.call(_aten.reshape.default, (indices, [-1]), {})
+    found = to.call(_aten.index_select.default, (ones, 0, flat), {})
+    return found if len(shape) == 1 else to.call(_aten.reshape.default, (found, shape), {})
+
+
+def _own_alone(to: Any, found: Node, outside: Node, indices: Node, table: Any) -> Node:
+    """The rows found, zeros where an index lies elsewhere."""
+    nowhere = to.call(_aten.logical_not.default, (looked_up(to, indices, table.shape[0], found),), {})
+    outside = to.call(_aten.logical_or.default, (outside, nowhere), {})
+    for _ in table.shape[1:]:
+        outside = to.call(_aten.unsqueeze.default, (outside, -1), {})
+    return to.call(_aten.masked_fill.Scalar, (found, outside, 0), {})
+
+
 @lowers("embedding")
 def embedding(to: Any, node: Node) -> Any:
     """A table (v, d) cut along v: rows that lie elsewhere are zeros here, and the sum over devices is the row."""
@@ -34,7 +52,7 @@ def embedding(to: Any, node: Node) -> Any:
     indices = to.move(indices, lies)
     place, outside = own_places(to, indices.node, axes, table.node.meta["val"].shape[0])
     found = to.call(_aten.embedding.default, (table.node, place), {})
-    kept = to.call(_aten.masked_fill.Scalar, (found, to.call(_aten.unsqueeze.default, (outside, -1), {}), 0), {})
+    kept = _own_alone(to, found, outside, indices.node, table)
     layout = Layout((*lies.cuts, table.layout.cuts[1]), tuple((axis, "sum") for axis in sorted(axes)))
     return to.wrapped(kept, node, [layout])
 
@@ -79,9 +97,7 @@ def rows_taken(to: Any, node: Node) -> Any:
     indices = to.move(indices, Layout(tuple(tuple(axis for axis in own if axis not in table.layout.axes) for own in indices.layout.cuts)))
     place, outside = own_places(to, indices.node, axes, table.node.meta["val"].shape[0])
     found = to.call(_aten.index_select.default, (table.node, 0, place), {})
-    for _ in table.shape[1:]:
-        outside = to.call(_aten.unsqueeze.default, (outside, -1), {})
-    kept = to.call(_aten.masked_fill.Scalar, (found, outside, 0), {})
+    kept = _own_alone(to, found, outside, indices.node, table)
     layout = Layout((*indices.layout.cuts, *table.layout.cuts[1:]), tuple((axis, "sum") for axis in sorted(axes)))
     return to.wrapped(kept, node, [layout])
 

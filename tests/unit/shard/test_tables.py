@@ -1,0 +1,68 @@
+"""Rows of tables and classes that are cut among devices: what nobody has is refused, and the sum of the rows goes the short way."""
+from __future__ import annotations
+
+from typing import Any
+
+import mindspore as ms
+import numpy as np
+import pytest
+from mindspore import Parameter, Tensor, nn, ops
+from mindspore.ops import operations as P
+
+from torchspore.engine.graph import dispatch
+from torchspore.engine.shard import collective_nodes as nodes
+
+
+class Words(nn.Cell):
+    """A table cut by rows, a layer of which each device has some classes."""
+
+    def __init__(self, classes: int = 2) -> None:
+        super().__init__()
+        source = np.random.default_rng(0)
+        self.table = Parameter(Tensor(source.standard_normal((8, 4)).astype(np.float32)), name="table")
+        self.weight = Parameter(Tensor(source.standard_normal((4, 6)).astype(np.float32)), name="weight")
+        self.gather = P.Gather().shard(((2, 1), (1,)))
+        self.product = P.MatMul().shard(((1, 1), (1, classes)))
+        self.norm, self.loss = nn.LayerNorm((4,)), nn.CrossEntropyLoss()
+
+    def construct(self, x: Any, y: Any) -> Any:
+        return self.loss(self.product(self.norm(ops.tanh(self.gather(self.table, x, 0))), self.weight), y)
+
+
+def _step(cell: Any) -> Any:
+    return nn.TrainOneStepCell(cell, nn.Momentum(cell.trainable_params(), 0.1, 0.9)).set_train()
+
+
+def _split(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TORCHSPORE_SIMULATE", "2")
+    ms.set_auto_parallel_context(parallel_mode="semi_auto_parallel", dataset_strategy="full_batch")
+
+
+@pytest.mark.parametrize("targets", [[1, 5, 3, 0], [1, -100, 3, 0], [-100] * 3 + [5]])
+def test_numbers(targets: list[int], monkeypatch: pytest.MonkeyPatch, graph_mode: None) -> None:
+    x, y = Tensor([0, 7, 3, 4], ms.int32), Tensor(targets, ms.int32)
+    alone = _step(Words())
+    expected = [float(alone(x, y)) for _ in range(3)]
+    _split(monkeypatch)
+    step = _step(Words())
+    np.testing.assert_allclose([float(step(x, y)) for _ in range(3)], expected, rtol=1e-6)
+    for own, whole in zip(step.get_parameters(), alone.get_parameters()):
+        np.testing.assert_allclose(own.asnumpy(), whole.asnumpy(), rtol=1e-5, atol=1e-7, err_msg=own.name)
+
+
+@pytest.mark.parametrize(("rows", "targets"), [([0, 8], [1, 2]), ([0, -1], [1, 2]), ([0, 7], [1, 6]), ([0, 7], [1, -1])])
+def test_what_no_device_has_is_refused(rows: list[int], targets: list[int], monkeypatch: pytest.MonkeyPatch, graph_mode: None) -> None:
+    _split(monkeypatch)
+    step = _step(Words())
+    with pytest.raises((IndexError, ValueError)):
+        step(Tensor(rows, ms.int32), Tensor(targets, ms.int32))
+
+
+def test_the_sum_of_rows_lies_as_it_is_read(monkeypatch: pytest.MonkeyPatch, graph_mode: None) -> None:
+    """Read whole it is one sum over devices; MindSpore would scatter it and gather what comes of it again."""
+    _split(monkeypatch)
+    step = _step(Words())
+    step(Tensor([0, 7, 3, 4], ms.int32), Tensor([1, 2, 3, 4], ms.int32))
+    sent = [node.target for node in dispatch.graphs(step)[0].split.local.module.graph.nodes if node.target in nodes.SENDING]
+    # Rows, the greatest score, the sum of powers, the picked score; the gradient of the rows.
+    assert sent == [nodes.all_reduce] * 5
