@@ -64,7 +64,7 @@ class Reading:
         pace = next((one for one in kept if isinstance(one, Pace)), None)
         if pace is None:
             return ""
-        return f" x{pace.workers}" if pace.shares else f" x1 of {pace.workers}"      # more did not pay
+        return f" x{pace.workers}" if pace.had_workers else f" x1 of {pace.workers}"      # more did not pay
 
 
 class _Line:

@@ -108,7 +108,7 @@ class MapDataset(UnionBaseDataset):
     def _works_alone(self, run: Run) -> bool:
         """Whether its functions are known to run in this thread: nobody asked for more, or an epoch showed that they are too light."""
         seen = next((one for one in run.kept(self) if isinstance(one, Pace)), None)
-        return (self.num_parallel_workers or 1) < 2 or (seen is not None and seen.each is not None and not seen.shares)
+        return (self.num_parallel_workers or 1) < 2 or (seen is not None and seen.is_light)
 
     def _is_of_one_column(self) -> bool:
         _, taken, outputs = self._names()
