@@ -122,6 +122,8 @@ def place(call: str, wanted: str) -> torch.device:
     if target is None or not (number.isdecimal() or not number):
         raise ValueError(message(f"{call}({wanted!r:.60})", "'CPU', 'GPU' or 'Ascend'"))
     if target == "CPU":
+        if number and int(number):
+            raise ValueError(message(f"{call}({wanted!r:.60})", "'CPU': the host has no other"))
         return torch.device("cpu")
     forced = STORE.source("device_target")[0] == "forced environment"
     if target != STORE.get("device_target") and not forced:

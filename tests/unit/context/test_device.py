@@ -113,6 +113,8 @@ def test_where_a_tensor_goes(monkeypatch: pytest.MonkeyPatch) -> None:
     for wrong in ("moon", "GPU:x", "", "CPU:-1"):
         with pytest.raises(ValueError, match="expected 'CPU', 'GPU' or 'Ascend'"):
             device.place("to", wrong)
+    with pytest.raises(ValueError, match=r"to\('CPU:99'\): expected 'CPU': the host has no other"):
+        device.place("to", "CPU:99")
     set_context(device_target="CPU")
     with pytest.raises(DeviceNotFound, match=r"operators run on CPU\.\n\nhint: write mindspore.set_device\('GPU'\)"):
         device.place("to", "GPU")
