@@ -83,14 +83,15 @@ class Head(nn.Cell):
         self.matmul = P.MatMul(transpose_b=True)
 
     def construct(self, x: Any, table: Any) -> Any:
-        return self.matmul(x.reshape(-1, WIDTH), table)
+        return self.matmul(x.reshape(-1, WIDTH), F.cast(table, x.dtype))
 
 
 class Gpt(nn.Cell):
     """Tied tables, a mask that all layers read, stages set from outside in a loop."""
 
-    def __init__(self, stages: int, layers: int = 4) -> None:
+    def __init__(self, stages: int) -> None:
         super().__init__()
+        layers = max(2, stages)
         self.backbone, self.head = Backbone(layers), Head()
         for at in range(layers):
             self.backbone.blocks[at].pipeline_stage = stage_of(at, layers, stages)
@@ -183,9 +184,9 @@ def losses(step: Any, batches: Any) -> list[float]:
 
 
 def pangu(stages: int) -> list[float]:
-    net = nn.PipelineCell(GptWithLoss(Gpt(stages)), 4)
+    net = nn.PipelineCell(GptWithLoss(Gpt(stages)), 2)
     optimizer = nn.AdamWeightDecay(net.trainable_params(), 1e-3)
-    return losses(PanguStep(net, optimizer, 1024.0, 4).set_train(), words(4))
+    return losses(PanguStep(net, optimizer, 1024.0, 2).set_train(), words(4))
 
 
 def interleaved_parts(stages: int) -> list[float]:
@@ -199,7 +200,7 @@ def accumulated(stages: int) -> list[float]:
 
 
 def with_loss_scale(stages: int) -> list[float]:
-    net = nn.PipelineCell(GptWithLoss(Gpt(stages)), 4)
+    net = nn.PipelineCell(GptWithLoss(Gpt(stages)), 2)
     optimizer = nn.Lamb(net.trainable_params(), 1e-3)
     step = nn.TrainOneStepWithLossScaleCell(net, optimizer, nn.DynamicLossScaleUpdateCell(2.0 ** 30, 2, 2))
     return losses(step.set_train(), words(5))
@@ -232,7 +233,7 @@ def recomputed(stages: int) -> list[float]:
     gpt = Gpt(stages)
     for block in gpt.backbone.blocks:
         block.recompute()
-    net = nn.PipelineCell(GptWithLoss(gpt), 4)
+    net = nn.PipelineCell(GptWithLoss(gpt), 2)
     return losses(nn.TrainOneStepCell(net, nn.Adam(net.trainable_params(), 1e-3)).set_train(), words(3))
 
 
@@ -285,7 +286,7 @@ def frozen(stages: int) -> list[float]:
 def frozen_last(stages: int) -> list[float]:
     """The last block is not trained: gradients only pass through it."""
     gpt = Gpt(stages)
-    for parameter in gpt.backbone.blocks[3].get_parameters():
+    for parameter in gpt.backbone.blocks[-1].get_parameters():
         parameter.requires_grad = False
     net = nn.PipelineCell(GptWithLoss(gpt), 2)
     return losses(nn.TrainOneStepCell(net, nn.Adam(net.trainable_params(), 1e-3)).set_train(), words(3))
@@ -407,7 +408,7 @@ class Translator(nn.Cell):
 
 
 def translator(stages: int) -> list[float]:
-    net = nn.PipelineCell(GptWithLoss(Translator(stages)), 4)
+    net = nn.PipelineCell(GptWithLoss(Translator(stages)), 2)
     step = nn.TrainOneStepCell(net, nn.Adam(net.trainable_params(), 1e-3)).set_train()
     return losses(step, words(3))
 

@@ -32,10 +32,8 @@ def trained(schedule: str = "1f1b", noise: Any = None, again: bool = False, is_c
     """Losses, a number drawn after the steps, and the step, of six layers in three stages, the last ones in turns."""
     if is_cut:
         config = {"pipeline_interleave": True, "pipeline_scheduler": "1f1b" if schedule == "interleaved" else schedule}
-        ms.set_auto_parallel_context(
-            parallel_mode="semi_auto_parallel", dataset_strategy="full_batch", pipeline_stages=3,
-            pipeline_config=config if schedule != "1f1b" else {},
-        )
+        more = {"pipeline_config": config} if schedule != "1f1b" else {}
+        ms.set_auto_parallel_context(parallel_mode="semi_auto_parallel", dataset_strategy="full_batch", pipeline_stages=3, **more)
     ms.set_seed(3)
     layers = nn.CellList([Dropped(noise) for _ in range(6)])
     for at, layer in enumerate(layers):
