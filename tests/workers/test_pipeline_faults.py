@@ -60,7 +60,7 @@ def _killed(at: int) -> Any:
 
 @pytest.mark.parametrize("at", [0, 1])
 def test_a_stage_that_is_killed_is_named(at: int, workers: Any) -> None:
-    ended = workers.ended(2, _killed, at, seconds=20)
+    ended = workers.ended(2, _killed, at, seconds=60)
     assert ended[at].code == -9 and ended[1 - at].error is None, ended
     seconds, text = ended[1 - at].value
     assert seconds < 1.0 and f"rank {at} is gone" in text and f"{HERE}:" in text, text
@@ -79,7 +79,7 @@ def _hung() -> None:
 
 
 def test_a_stage_that_hangs_is_named_with_its_line(workers: Any) -> None:
-    first, _ = workers.ended(2, _hung, seconds=20)
+    first, _ = workers.ended(2, _hung, seconds=60)
     assert first.error == "CommunicationError"
     assert re.search(r"rank 1 has not come to it: it is at .*test_pipeline_faults\.py:\d+", first.text), first.text
 
@@ -97,7 +97,7 @@ def _otherwise(kind: str) -> None:
 
 @pytest.mark.parametrize("kind", ["parts", "bias", "batch", "second batch"])
 def test_a_stage_that_runs_something_else_is_named(kind: str, workers: Any) -> None:
-    for ended in workers.ended(2, _otherwise, kind, seconds=20):
+    for ended in workers.ended(2, _otherwise, kind, seconds=60):
         assert ended.error in ("StrategyRefused", "CommunicationError") and not ended.is_late, ended
         assert f"{HERE}:" in ended.text or "differs between processes" in ended.text, ended.text
 
@@ -113,7 +113,7 @@ def _without_memory(width: int) -> None:
 
 @pytest.mark.slow                                                    # the allocator that counts is compiled first
 def test_a_stage_without_memory(workers: Any) -> None:
-    first, second = workers.ended(2, _without_memory, 2048, seconds=40)
+    first, second = workers.ended(2, _without_memory, 2048, seconds=60)
     assert second.error == "OutOfMemory", second
     assert first.error == "CommunicationError" and "rank 1" in first.text, first
 

@@ -59,10 +59,14 @@ class Split:
         else:
             from torchspore.engine.shard import agreeing, binding
 
-            agreeing.agree(lifted)
+            try:
+                agreeing.agree(lifted)
+                if self.pipeline is not None:
+                    _agree_on(self.pipeline)
+            except ValueError as error:
+                raise StrategyRefused(str(error)) from None
             own = self.local
             if self.pipeline is not None:
-                _agree_on(self.pipeline)
                 own = replace(own, module=cutting.of_stage(own.module, devices.rank() // spread.count, spread.stages))
             self.module = binding.bound(own, devices.rank(), spread.stages)
             self._cut(lifted)
@@ -103,14 +107,11 @@ class Split:
 
 
 def _agree_on(pipeline: staging.Pipeline) -> None:
-    """Raises StrategyRefused where other processes would send something else: they would wait for ever, or take it for what it is not."""
+    """Raises ValueError where other processes would send something else: they would wait for ever, or take it for what it is not."""
     from torchspore.engine.shard import agreeing
 
     text = repr([(node.args[1:], tuple(node.meta["val"].shape), str(node.meta["val"].dtype)) for node in pipeline.transfers])
-    try:
-        agreeing.same("the graph of a pipeline", text)
-    except ValueError as error:
-        raise StrategyRefused(str(error)) from None
+    agreeing.same("the graph of a pipeline", text)
 
 
 def _stage(item: Any) -> int | None:
