@@ -138,6 +138,8 @@ pipeline_result_broadcast = Option(
     doc="Sends the result of the last stage to all stages.",
 )
 auto_pipeline = Option(
+    read_by="engine.shard.pipelines.choosing",
+    unread={False: "there are as many stages as pipeline_stages says"},
     kind=Bool(), default=False, example="set_auto_parallel_context(auto_pipeline=True)",
     since="2.3",
     doc="Chooses how many stages are used, up to `pipeline_stages`.",

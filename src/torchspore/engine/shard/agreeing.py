@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import weakref
 import zlib
-from collections.abc import Iterable
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -20,12 +20,17 @@ _alike: weakref.WeakValueDictionary[int, Any] = weakref.WeakValueDictionary()
 """The Parameters that all have alike, by their ids."""
 
 
-def agree(inputs: Iterable[Any]) -> None:
+def agree(inputs: Sequence[Any]) -> None:
     """Gives the whole Parameters among the inputs of a graph, and torch's generator, the values that process 0 has.
 
-    Every process must call it at the same place.
+    Every process must call it at the same place. Raises ValueError where they have other Parameters: what they would send then is of other
+    lengths, at which gloo ends the process.
     """
-    new = [item for item in inputs if hasattr(item, "name") and hasattr(item, "_t") and cut_of(item) is None and id(item) not in _alike]
+    own = [item for item in inputs if hasattr(item, "name") and hasattr(item, "_t")]
+    forms = [(str(item.name), tuple(item._t.shape) if (cut := cut_of(item)) is None else cut.shape, str(item._t.dtype)) for item in own]
+    first = ", ".join(name for name, _, _ in forms[:2]) + (", .." if len(forms) > 2 else "")
+    same(f"a call with {len(forms)} Parameters ({first})", repr(sorted(forms)))
+    new = [item for item in own if cut_of(item) is None and id(item) not in _alike]
     if not new:
         return
     state = torch.get_rng_state()

@@ -44,17 +44,12 @@ def devices() -> tuple[int, str]:
 
 
 def stages() -> int:
-    """Into how many stages of a pipeline the devices are divided. Raises ValueError where they can't be."""
+    """Into how many stages of a pipeline the context divides the devices. Raises ValueError where they can't be."""
     count, found = devices()[0], int(STORE.get("auto_parallel.pipeline_stages"))
     if count % found:
         wrote = f"set_auto_parallel_context(pipeline_stages={found}) for {count} devices"
         raise ValueError(message(wrote, f"a number that divides {count}"))
     return found
-
-
-def stage() -> int:
-    """The stage of a pipeline that this process runs."""
-    return rank() // (devices()[0] // stages())
 
 
 def rank() -> int:

@@ -47,7 +47,7 @@ def from_its_stage(value: Any) -> Any:
         return value
     count = prod(cut.matrix)
     place = devices.rank() % count
-    group = groups.of_ranks(tuple(place + at * count for at in range(devices.stages())))
+    group = groups.of_ranks(tuple(place + at * count for at in range(groups.size() // count)))
     t = raw(value)
     given = torch.empty(t.shape, dtype=t.dtype, device=t.device) if isinstance(t, Elsewhere) else t
     return wrap(collectives.broadcast(given.detach().contiguous(), cut.stage, group))

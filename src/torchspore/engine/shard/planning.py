@@ -260,6 +260,8 @@ def text(split: Any, machine: Machine) -> Iterator[str]:
     searched = getattr(split.spread, "searched", None)
     if searched is not None:
         yield f"{searched.mode}: {searched.told()}"
+    if split.spread.chosen is not None:
+        yield f"auto_pipeline: {split.spread.chosen.told()}"
     yield ""
     heads: tuple[str, ...] = ("operator", "split", "exchanges", "bytes received", "exchange us", "compute us", "line")
     table: list[tuple[str, ...]] = [

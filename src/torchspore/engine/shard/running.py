@@ -12,6 +12,7 @@ from torchspore.base.text import message
 from torchspore.context import plan_request
 from torchspore.engine import counters
 from torchspore.engine.shard import devices, fusing, outcomes, saving, scattering, simulation
+from torchspore.engine.shard.local_graph import LocalGraph
 from torchspore.engine.shard.pipelines import cutting, staging
 from torchspore.engine.shard.pipelines.assigning import ALL
 from torchspore.engine.shard.spread import Cut, Spread, cut_of, note_cut, written
@@ -21,19 +22,31 @@ from torchspore.errors import StrategyRefused
 Code = Callable[..., list[Any]]
 
 
+def cut(
+    module: torch.fx.GraphModule, spread: Spread, lifted: Sequence[Any],
+) -> tuple[LocalGraph, tuple[int, int], staging.Pipeline | None]:
+    """What each device runs, how many sums of gradients go in how many messages, and the pipeline if there is one.
+
+    Raises ValueError for what does not fit.
+    """
+    local = spread.localized(module, lifted)
+    scattering.scattered(local)
+    if spread.stages > 1:
+        spread.homes = staging.assign(local, lifted, [_stage(item) for item in lifted], spread.stages)
+    messages = fusing.fused(local)
+    return local, messages, staging.arranged(local, spread.stages) if spread.stages > 1 else None
+
+
 class Split:
     """A graph of N devices, for the kind of devices that there is: processes, all of them simulated here, or none."""
 
     def __init__(self, module: torch.fx.GraphModule, spread: Spread, lifted: Sequence[Any]) -> None:
         try:
-            self.local = spread.localized(module, lifted)
-            scattering.scattered(self.local)
-            if spread.stages > 1:
-                spread.homes = staging.assign(self.local, lifted, [_stage(item) for item in lifted], spread.stages)
-            self.messages = fusing.fused(self.local)
-            self.pipeline = staging.arranged(self.local, spread.stages) if spread.stages > 1 else None
+            self.local, self.messages, self.pipeline = cut(module, spread, lifted)
         except ValueError as error:
             raise StrategyRefused(str(error)) from None
+        if self.pipeline is not None:
+            staging.note_common(self.local, lifted)
         self.spread, self.lifted = spread, list(lifted)
         self.kind = spread.kind
         outcomes.told(self)
@@ -46,11 +59,15 @@ class Split:
         else:
             from torchspore.engine.shard import agreeing, binding
 
-            agreeing.agree(lifted)
+            try:
+                agreeing.agree(lifted)
+                if self.pipeline is not None:
+                    _agree_on(self.pipeline)
+            except ValueError as error:
+                raise StrategyRefused(str(error)) from None
             own = self.local
             if self.pipeline is not None:
-                _agree_on(self.pipeline)
-                own = replace(own, module=cutting.of_stage(own.module, devices.stage(), spread.stages))
+                own = replace(own, module=cutting.of_stage(own.module, devices.rank() // spread.count, spread.stages))
             self.module = binding.bound(own, devices.rank(), spread.stages)
             self._cut(lifted)
         saving.keep(spread)
@@ -90,14 +107,11 @@ class Split:
 
 
 def _agree_on(pipeline: staging.Pipeline) -> None:
-    """Raises StrategyRefused where other processes would send something else: they would wait for ever, or take it for what it is not."""
+    """Raises ValueError where other processes would send something else: they would wait for ever, or take it for what it is not."""
     from torchspore.engine.shard import agreeing
 
     text = repr([(node.args[1:], tuple(node.meta["val"].shape), str(node.meta["val"].dtype)) for node in pipeline.transfers])
-    try:
-        agreeing.same("the graph of a pipeline", text)
-    except ValueError as error:
-        raise StrategyRefused(str(error)) from None
+    agreeing.same("the graph of a pipeline", text)
 
 
 def _stage(item: Any) -> int | None:

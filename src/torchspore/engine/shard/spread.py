@@ -100,9 +100,9 @@ class Attempt:
 class Spread:
     """The part of a capture that splits it."""
 
-    def __init__(self, arguments: Sequence[TensorBase]) -> None:
+    def __init__(self, arguments: Sequence[TensorBase], stages: int | None = None) -> None:
         total, self.kind = devices.devices()
-        self.stages = devices.stages()
+        self.stages = devices.stages() if stages is None else stages
         self.count = total // self.stages
         self.arguments = {id(t): at for at, t in enumerate(arguments) if not hasattr(t, "name")}
         self.strategies: dict[str, Any] = {}
@@ -117,6 +117,8 @@ class Spread:
         """By name of a Parameter how a strategy file says that it lies; only where strategies are searched."""
         self.searched: Any = None
         """What a search did (`search.finding.Searched`); None where there was none."""
+        self.chosen: Any = None
+        """How the number of stages was chosen (`pipelines.choosing.Chosen`); None where the program says it."""
         self.strategy = STORE.get("auto_parallel.dataset_strategy")
         self.strategy_file = saving.file_to_read()
         """Whose strategies take the place of those in the program."""

@@ -13,7 +13,7 @@ from torchspore.context.store import STORE
 from torchspore.engine import counters
 from torchspore.engine import tensor as engine
 from torchspore.engine.dtypes import FROM_TORCH
-from torchspore.engine.graph import control, forward
+from torchspore.engine.graph import control, forward, passes
 from torchspore.engine.graph.call import table
 from torchspore.engine.graph.call.graph import Graph
 from torchspore.engine.graph.call.recorded import RecordedCapture, RecordedGraph
@@ -162,7 +162,7 @@ def _made(
     owner: Any, entry: Entry, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], flat: list[TensorBase],
 ) -> Graph:
     started = time.perf_counter()
-    capture, captured = _captured(owner, entry, table.table_of(owner).numbers, function, args, kwargs)
+    capture, captured = _for_its_devices(owner, entry, function, args, kwargs)
     if entry.settings.syntax == "STRICT":
         strict.check(captured.watch.codes)
     seconds = time.perf_counter() - started
@@ -175,8 +175,30 @@ def _made(
     return graph
 
 
+def _for_its_devices(
+    owner: Any, entry: Entry, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any],
+) -> tuple[Capture, Captured]:
+    """Captures the call, once for each number of pipeline stages that may be chosen."""
+    def trace(stages: int | None = None) -> tuple[Capture, Captured]:
+        return _captured(owner, entry, table.table_of(owner).numbers, function, args, kwargs, stages)
+
+    if entry.settings.is_split:
+        from torchspore.engine.shard.pipelines import choosing
+
+        if choosing.is_wanted():
+            return choosing.cheapest(trace, _parts)
+    return trace()
+
+
+def _parts(made: tuple[Capture, Captured]) -> tuple[Any, Any, list[Any]]:
+    """The clean graph of a trace, which stays as it is, what it knows of devices, and its inputs."""
+    captured = made[1]
+    return passes.run(passes.CLEAN, captured.module, copies=True, keep=None), captured.spread, captured.lifted
+
+
 def _captured(
     owner: Any, entry: Entry, numbers: Numbers, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any],
+    stages: int | None = None,
 ) -> tuple[Capture, Captured]:
     """Captures the call; where Python's limit of nested calls is met, once more with a larger stack."""
     kind = RecordedCapture if engine.frame() is not None else Capture
@@ -190,13 +212,14 @@ def _captured(
         if entry.settings.is_split:
             from torchspore.engine.shard import calls, spread  # noqa: F401  calls: gradients inside go through it
 
-            made.spread = spread.Spread(list(engine.tensors((args, kwargs))))
+            made.spread = spread.Spread(list(engine.tensors((args, kwargs))), stages)
         made.axes = table.open_axes(owner, args) if entry.is_open and not entry.settings.is_split else table.NO_AXES
         return made
 
     def run(made: Capture) -> Captured:
         try:
-            return made.run(function, args, kwargs)
+            with provenance.of_stages(stages):
+                return made.run(function, args, kwargs)
         finally:
             if STORE.get("support_binary"):
                 support_binary.keep(made.watch.codes)

@@ -39,6 +39,7 @@ _NO_SCOPES = Outcome.no_effect("scopes are kept where save_graphs or debug_level
 _all = False
 _asked: ContextVar[bool | None] = ContextVar("torchspore_debug_level", default=None)
 _part: ContextVar[tuple[int, ...]] = ContextVar("torchspore_part", default=())
+_stages: ContextVar[int | None] = ContextVar("torchspore_stages", default=None)
 
 
 def is_kept() -> bool:
@@ -71,6 +72,16 @@ def of_part(number: int) -> Iterator[None]:
         yield
     finally:
         _part.reset(token)
+
+
+@contextmanager
+def of_stages(count: int | None) -> Iterator[None]:
+    """Says that what is captured in the block runs in so many stages of a pipeline, where the Cells were written for `pipeline_stages`."""
+    token = _stages.set(count)
+    try:
+        yield
+    finally:
+        _stages.reset(token)
 
 
 def attach(tracer: Any, is_needed: bool = False) -> None:
@@ -156,6 +167,9 @@ class _Notes:
 def _of_pipeline(cells: list[Any]) -> dict[str, Any]:
     """The stage of the innermost Cell that has one, and the part of the batch."""
     stage = next((cell.__dict__["pipeline_stage"] for cell in cells if "pipeline_stage" in cell.__dict__), None)
+    count, most = _stages.get(), int(STORE.get("auto_parallel.pipeline_stages"))
+    if count is not None and count < most and isinstance(stage, int) and 0 <= stage < most:
+        stage = stage * count // most
     found = {} if stage is None else {marks.STAGE: stage}
     return {**found, marks.PART: _part.get()} if _part.get() else found
 

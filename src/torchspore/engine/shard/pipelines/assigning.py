@@ -14,6 +14,7 @@ import torch
 from torch.fx.node import Node
 
 from torchspore.base.text import message
+from torchspore.engine import tree
 from torchspore.engine.graph import marks
 from torchspore.engine.graph.fx.aliasing import owners
 from torchspore.engine.private import is_operator
@@ -48,6 +49,7 @@ class _Assigner:
         for node in graph.nodes:
             if node.op == "call_function" and marks.STAGE in node.meta:
                 self._fix(node, node.meta[marks.STAGE])
+        self.late = _behind_gradients(graph)
         self.written = {self.owners[item] for node in graph.nodes for item in written_by(node)}
 
     def _fix(self, node: Node, stage: int) -> None:
@@ -130,6 +132,8 @@ class _Assigner:
         call = None if node.meta.get(marks.OPTIMIZER) else node.meta.get(marks.CALL)
         if node.meta.get(marks.GRADIENT):
             return self.calls.get(call, min(given, default=None))
+        if given and node in self.late:
+            return self._heaviest(node)
         if given and call is not None:
             self.calls[call] = max(*given, self.calls.get(call, 0))
             return self.calls[call]
@@ -138,6 +142,31 @@ class _Assigner:
         if not given:
             return None
         return min(given) if node.meta.get(marks.OPTIMIZER) else max(given)
+
+    def _heaviest(self, node: Node) -> int:
+        """The stage that most of what a node reads lies in; of equal ones the last."""
+        weights: dict[int, int] = {}
+        for item in node.all_input_nodes:
+            if item in self.stages:
+                weights[self.stages[item]] = weights.get(self.stages[item], 0) + _bytes(item)
+        return max(weights, key=lambda stage: (weights[stage], stage))
+
+
+def _bytes(node: Node) -> int:
+    return sum(t.numel() * t.element_size() for t in tree.leaves([node.meta.get("val")]) if isinstance(t, torch.Tensor))
+
+
+def _behind_gradients(graph: torch.fx.Graph) -> set[Node]:
+    """What is computed of gradients, before an optimizer is given them: a scale, a norm of all, gradients that are clipped.
+
+    An operator on all gradients is one for each of them, wherever it lies.
+    """
+    found: set[Node] = set()
+    for node in graph.nodes:
+        if node.op == "call_function" and not node.meta.get(marks.GRADIENT) and not node.meta.get(marks.OPTIMIZER):
+            if any(item.meta.get(marks.GRADIENT) or item in found for item in node.all_input_nodes):
+                found.add(node)
+    return found
 
 
 def assign(

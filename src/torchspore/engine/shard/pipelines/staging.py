@@ -12,7 +12,7 @@ from torchspore.context.store import STORE
 from torchspore.engine.graph import marks
 from torchspore.engine.shard.collective_nodes import passed
 from torchspore.engine.shard.localizing import LocalGraph
-from torchspore.engine.shard.pipelines import assigning, ordering, passing, untying
+from torchspore.engine.shard.pipelines import assigning, drawing, ordering, passing, untying
 from torchspore.engine.shard.pipelines.assigning import ALL, stage_of
 from torchspore.engine.shard.pipelines.scheduling import Schedule
 from torchspore.engine.tensor import TensorBase
@@ -47,10 +47,15 @@ def assign(local: LocalGraph, lifted: Sequence[Any], known: Sequence[int | None]
     is_trained = [one and bool(getattr(item, "requires_grad", False)) for item, one in zip(lifted, is_state)]
     assigning.assign(local.module, known, is_state, is_trained, stages)
     holders = [node for node in local.module.graph.nodes if node.op == "placeholder"]
-    for node, item, one in zip(holders, lifted, is_state):
-        if one and stage_of(node) == ALL:
-            item.__dict__[EVERYWHERE] = True
     return {str(item.name): stage_of(node) for node, item, one in zip(holders, lifted, is_state) if one and stage_of(node) != ALL}
+
+
+def note_common(local: LocalGraph, lifted: Sequence[Any]) -> None:
+    """Notes on Parameters that every stage keeps that this is so, for graphs to come."""
+    holders = [node for node in local.module.graph.nodes if node.op == "placeholder"]
+    for node, item in zip(holders, lifted):
+        if isinstance(item, TensorBase) and hasattr(item, "name") and stage_of(node) == ALL:
+            item.__dict__[EVERYWHERE] = True
 
 
 def arranged(local: LocalGraph, stages: int) -> Pipeline:
@@ -68,8 +73,10 @@ def arranged(local: LocalGraph, stages: int) -> Pipeline:
         return found
 
     untying.by_parts(local.module)
+    draws = drawing.noted(local.module.graph)
     passing.put(local.module.graph, everywhere)
     rule = ordering.Rule(str(get("auto_parallel.pipeline_scheduler")), bool(get("auto_parallel.pipeline_interleave")), stages)
     local.module, schedule = ordering.ordered(local.module, rule)
+    drawing.put(local.module, draws)
     transfers = [node for node in local.module.graph.nodes if node.target is passed]
     return Pipeline(stages, transfers, schedule, homes)

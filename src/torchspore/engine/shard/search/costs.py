@@ -93,27 +93,34 @@ def of(local: LocalGraph, machine: Machine) -> Cost:
     """The cost of a local graph. Sums that only the optimizer waits for go as one message over each group of devices."""
     from torchspore.engine.shard import planning
 
-    received = 0
-    computing = 0.0
+    total = 0
+    spent = 0.0
     single, late = 0, set[Any]()
     for node in local.module.graph.nodes:
         if node.target in nodes.SENDING:
-            received += _received(node, local)
+            total += received(node, local)
             if node.target is nodes.all_reduce and node.users and all(user.meta.get(marks.OPTIMIZER) for user in node.users):
                 late.add(node.args[1:3])
             else:
                 single += 1
-        elif node.op == "call_function" and is_operator(node.target) and node.target not in marking.MARKS:
-            args = tree.mapped(named(node), lambda leaf: leaf.meta.get("val") if isinstance(leaf, Node) else leaf)
-            computing += seconds(node.target._opname, args, list(tree.leaves([node.meta.get("val")])), machine)
+        else:
+            spent += computing(node, machine)
     holders = [node for node in local.module.graph.nodes if node.op == "placeholder"]
     held = touched([node.meta.get("val") for node in holders]) + sum(planning.peak(local.module).values())
     messages = single + len(late)
     excess = max(0.0, held / machine.capacity - 1)
-    return Cost(received, messages, computing, held, machine.sending(received, messages) + computing, excess)
+    return Cost(total, messages, spent, held, machine.sending(total, messages) + spent, excess)
 
 
-def _received(node: Node, local: LocalGraph) -> int:
+def computing(node: Node, machine: Machine) -> float:
+    """The seconds of a node of a local graph that sends nothing."""
+    if node.op != "call_function" or not is_operator(node.target) or node.target in marking.MARKS:
+        return 0.0
+    args = tree.mapped(named(node), lambda leaf: leaf.meta.get("val") if isinstance(leaf, Node) else leaf)
+    return seconds(node.target._opname, args, list(tree.leaves([node.meta.get("val")])), machine)
+
+
+def received(node: Node, local: LocalGraph) -> int:
     """The bytes that a device receives in one exchange."""
     source: Any = node.args[0]
     axes: Any = node.args[1]

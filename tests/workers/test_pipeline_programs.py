@@ -1,0 +1,32 @@
+"""Programs as people write them, as pipelines by real processes."""
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+
+def _cases(names: list[str], stages: int, is_cut: bool, more: dict[str, Any]) -> list[list[float]]:
+    import mindspore as ms
+    import pipeline_programs
+
+    if is_cut:
+        from mindspore.communication import init
+
+        init()
+    found = []
+    for name in names:
+        found.append(pipeline_programs.run(name, stages, is_cut, **more))
+        ms.reset_auto_parallel_context()
+    return found
+
+
+@pytest.mark.parametrize(("count", "stages", "names", "more"), [
+    (2, 2, ["pangu", "resnet", "fitted", "functional"], {}),
+])
+def test_processes_give_what_one_gives(count: int, stages: int, names: list[str], more: dict[str, Any], workers: Any) -> None:
+    (alone,) = workers(1, _cases, names, stages, False, {})
+    for found in workers(count, _cases, names, stages, True, more):
+        for name, own, one in zip(names, found, alone):
+            np.testing.assert_allclose(own, one, rtol=3e-6, err_msg=name)
