@@ -79,6 +79,25 @@ def test_a_receive_that_nobody_sends_to_is_named(workers: Any) -> None:
     assert "rank 1 waits in AllReduce(sum)" in second.text and "rank 0 is in Receive of float32[2] from rank 1" in second.text, second
 
 
+def _waits_no_more() -> Any:
+    import threading
+
+    communication, ops, ones = _start()
+    from mindspore.mint import distributed
+
+    from torchspore.engine.comm import groups
+
+    try:
+        distributed.recv(ones(2), 1) if communication.get_rank() == 0 else ops.AllReduce()(ones(4))
+    except RuntimeError:
+        groups.stop()
+    return [thread.name for thread in threading.enumerate() if thread.name == "torchspore pairs"]
+
+
+def test_no_thread_waits_for_gloo_when_python_ends(workers: Any) -> None:
+    assert workers(2, _waits_no_more, seconds=20) == [[], []]            # it would come back too late, and end the process by SIGABRT
+
+
 def _killed() -> Any:
     import os
     import signal

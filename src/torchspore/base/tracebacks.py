@@ -7,7 +7,7 @@ import os
 import re
 import traceback
 from collections.abc import Iterator
-from types import TracebackType
+from types import FunctionType, TracebackType
 
 from torchspore.base.frames import is_ours, is_users
 
@@ -40,6 +40,27 @@ def is_a_fault(error: BaseException) -> bool:
     """Whether the error came up inside of torchspore, and not by a `raise` of its own."""
     frames = list(_frames(error.__traceback__))
     return bool(frames) and is_ours(_file(frames[-1])) and not is_refusal(error)
+
+
+def raised_at(error: Exception, where: str) -> Exception:
+    """The error with a traceback that shows this line of the user's, `file:line`; as it is where `where` names none."""
+    path, _, line = where.rpartition(":")
+    if not line.isdigit():
+        return error
+    code = compile("\n" * (int(line) - 1) + "raise error", path, "exec").replace(co_name="a graph")
+    try:
+        FunctionType(code, {"error": error})()
+    except Exception as found:
+        trace = found.__traceback__
+        found.__traceback__ = trace.tb_next if trace is not None else None
+    return error
+
+
+def last_line(error: BaseException | None) -> str:
+    """The innermost line of the user's that an error came by, `file:line`; "" where there is none."""
+    lines = [f"{_file(trace)}:{trace.tb_lineno}" for trace in _frames(error.__traceback__ if error is not None else None)
+             if is_users(_file(trace))]
+    return lines[-1] if lines else ""
 
 
 def shorten(error: BaseException) -> None:

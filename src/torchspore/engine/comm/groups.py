@@ -18,7 +18,7 @@ import torch
 from torchspore.base.text import message, short
 from torchspore.context.store import STORE
 from torchspore.engine import counters, device, private
-from torchspore.engine.comm import agreement, environment, meeting, watch
+from torchspore.engine.comm import agreement, environment, meeting, reach, watch
 from torchspore.engine.comm.environment import ALONE, Place
 
 WORLDS = ("hccl_world_group", "nccl_world_group", "mccl_world_group")
@@ -59,6 +59,8 @@ class _State:
     """torch's ProcessGroup of each group of several processes, by the group's key."""
     made: dict[str, int]
     """How often a name was used."""
+    sockets: frozenset[int] = frozenset()
+    """Those that torch's groups talk over."""
 
 
 _alone = Group(WORLDS[0], (0,))
@@ -89,11 +91,12 @@ def start(backend: str | None = None, place: Place | None = None, seconds: float
     _choose_device(place)
     agreement.agree(store, place, seconds)
     watch.watch = watch.Watch(store, place.rank, place.size, seconds, place.host)
+    before = reach.connections()
     if not is_made:
         private.start_processes(backend or _backend(), store, place.rank, place.size, timedelta(seconds=seconds), key=_WORLD)
     watch.watch.know()
     everyone = Group(WORLDS[0], tuple(range(place.size)), _WORLD)
-    _state = _State(place, store, {}, {_WORLD: torch.distributed.group.WORLD}, {})
+    _state = _State(place, store, {}, {_WORLD: torch.distributed.group.WORLD}, {}, reach.connections() - before)
     _state.groups.update(dict.fromkeys(WORLDS, everyone))
     counters.processes += 1
     atexit.register(stop)
@@ -125,8 +128,11 @@ def stop() -> None:
     atexit.unregister(stop)
     is_broken = False
     if watch.watch is not None:
+        is_broken = watch.watch.is_broken
+        if is_broken:
+            reach.hang_up(state.sockets)      # a thread may wait in an exchange that will not end
         watch.watch.end()
-        is_broken, watch.watch = watch.watch.is_broken, None
+        watch.watch = None
     counters.calls_changed()                  # graphs name groups by their keys, which may be used again
     meeting.part(state.store, state.place, waits=not is_broken)
     if is_broken:
@@ -190,7 +196,9 @@ def create(name: str, ranks: tuple[int, ...] | list[int]) -> Group:
     group = _state.groups[name] = Group(name, members, key)
     if len(members) > 1 and rank() in members:
         _gather(group)
+        before = reach.connections()
         _state.processes[key] = private.new_processes(members, key)
+        _state.sockets |= reach.connections() - before
     return group
 
 

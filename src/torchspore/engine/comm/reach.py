@@ -2,7 +2,9 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import socket
+import stat
 import threading
 import time
 from collections.abc import Callable
@@ -62,6 +64,35 @@ def waited_for(host: str, port: int, seconds: float) -> None:
             if time.monotonic() > until:
                 raise
             time.sleep(min(0.1, max(0.0, until - time.monotonic())))
+
+
+def connections() -> frozenset[int]:
+    """The sockets of this process, by the numbers that the kernel has for them."""
+    return frozenset(_sockets())
+
+
+def hang_up(own: frozenset[int]) -> None:
+    """Ends what is said over these sockets, for whoever waits at one; they stay open, for who holds them to close.
+
+    One that is listened at is left alone: gloo ends the process where its own fails.
+    """
+    for number, file in _sockets().items():
+        if number in own:
+            with contextlib.suppress(OSError), socket.socket(fileno=os.dup(file)) as one:
+                if not one.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN):
+                    one.shutdown(socket.SHUT_RDWR)
+
+
+def _sockets() -> dict[int, int]:
+    """The files of this process that are sockets, by their numbers; none where the system does not tell."""
+    found = {}
+    with contextlib.suppress(OSError):
+        for name in os.listdir("/proc/self/fd"):
+            with contextlib.suppress(OSError):
+                told = os.fstat(int(name))
+                if stat.S_ISSOCK(told.st_mode):
+                    found[told.st_ino] = int(name)
+    return found
 
 
 class Errand(Generic[T]):

@@ -334,9 +334,11 @@ class Watch:
         return None
 
     def end(self) -> None:
-        """Ends the thread."""
+        """Ends the threads."""
         self._over.set()
         self._door.close()
+        if self._waiter is not None:
+            self._waiter.end()
         if threading.current_thread() is not self._answering:
             self._answering.join(2.0)
 
@@ -353,8 +355,9 @@ class _Waiter:
     """A thread that waits for what it is given."""
 
     def __init__(self) -> None:
-        self._jobs: queue.SimpleQueue[tuple[list[Any], _Done]] = queue.SimpleQueue()
-        threading.Thread(target=self._run, name="torchspore pairs", daemon=True).start()
+        self._jobs: queue.SimpleQueue[tuple[list[Any], _Done] | None] = queue.SimpleQueue()
+        self._thread = threading.Thread(target=self._run, name="torchspore pairs", daemon=True)
+        self._thread.start()
 
     def give(self, works: list[Any]) -> _Done:
         """Begins to wait for these."""
@@ -362,16 +365,21 @@ class _Waiter:
         self._jobs.put((works, done))
         return done
 
+    def end(self) -> None:
+        """Ends the thread: one that comes back from gloo while Python ends would take the process with it."""
+        self._jobs.put(None)
+        self._thread.join(1.0)
+
     def _run(self) -> None:
-        while True:
-            works, done = self._jobs.get()
+        while (job := self._jobs.get()) is not None:
+            works, done = job
             try:
                 for work in works:
                     work.wait()
             except RuntimeError as error:
                 done.error = error
             done.over.set()
-            del works, done                                # they hold tensors
+            del works, done, job                           # they hold tensors
 
 
 def _is_alive(process: int) -> bool:

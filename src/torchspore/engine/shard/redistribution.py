@@ -45,7 +45,7 @@ def steps(mesh: Mesh, shape: Shape, bytes_each: int, before: Layout, after: Layo
             continue
         ways[at] = way
         if at == after:
-            return _joined(way)
+            return _joined(mesh, shape, bytes_each, before, way)
         for step, reached in _moves(mesh, shape, bytes_each, at, after, exchanges):
             if reached not in ways and reached.fits(mesh, shape):
                 heapq.heappush(waiting, (cost + step.sent, length + 1, next(counter), reached, (*way, step)))
@@ -64,7 +64,7 @@ def _moves(mesh: Mesh, shape: Shape, each: int, at: Layout, after: Layout, excha
     for axis, kind in at.partial:
         size = mesh.sizes[axis]
         rest = tuple(item for item in at.partial if item[0] != axis)
-        yield Step(REDUCE, (axis,), reduction=kind, sent=2 * held * (size - 1) // size), Layout(at.cuts, rest)
+        yield Step(REDUCE, (axis,), reduction=kind, sent=_summed(held, size)), Layout(at.cuts, rest)
         for dim, axes in enumerate(at.cuts):
             if _leads(axes, axis, after.cuts[dim]):
                 yield Step(SCATTER, (axis,), dim, reduction=kind, sent=held * (size - 1) // size), Layout(_put(at, dim, axis), rest)
@@ -94,18 +94,39 @@ def _put(at: Layout, dim: int, axis: int) -> tuple[Axes, ...]:
     return (*at.cuts[:dim], (*at.cuts[dim], axis), *at.cuts[dim + 1 :])
 
 
-def _joined(way: tuple[Step, ...]) -> tuple[Step, ...]:
+def _joined(mesh: Mesh, shape: Shape, each: int, before: Layout, way: tuple[Step, ...]) -> tuple[Step, ...]:
     """Neighbouring steps of one kind over axes that follow each other in the grid as one."""
     found: list[Step] = []
+    cuts = list(before.cuts)
     for step in way:
+        held = each * math.prod(Layout(tuple(cuts)).local(mesh, shape))
         last = found[-1] if found else None
+        axes: Axes = ()
         if last is not None and (last.kind, last.dim, last.source, last.reduction) == (step.kind, step.dim, step.source, step.reduction):
             axes = _in_a_row(last, step)
-            if axes:
-                found[-1] = Step(step.kind, axes, step.dim, step.source, step.reduction, last.sent + step.sent)
-                continue
-        found.append(step)
+        if last is not None and axes:
+            # Terms are as long after a sum as before it, so that one sum over both is less than two.
+            sent = _summed(held, mesh.product(axes)) if step.kind == REDUCE else last.sent + step.sent
+            found[-1] = Step(step.kind, axes, step.dim, step.source, step.reduction, sent)
+        else:
+            found.append(step)
+        _follow(cuts, step)
     return tuple(found)
+
+
+def _follow(cuts: list[Axes], step: Step) -> None:
+    """How a value is cut after a step."""
+    if step.kind == GATHER:
+        cuts[step.dim] = cuts[step.dim][:-1]
+    elif step.kind == EXCHANGE:
+        cuts[step.source] = cuts[step.source][:-1]
+    if step.kind in (EXCHANGE, SCATTER, CUT):
+        cuts[step.dim] = (*cuts[step.dim], *step.axes)
+
+
+def _summed(held: int, count: int) -> int:
+    """The bytes that each of so many devices receives where terms of `held` bytes become a sum that all have."""
+    return 2 * held * (count - 1) // count
 
 
 def _in_a_row(last: Step, step: Step) -> Axes:

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch.fx.node import Node
 
-from torchspore.engine import tree
+from torchspore.engine import recurrent, tree
 from torchspore.engine.graph.fx.aliasing import changing
 from torchspore.engine.shard import collective_nodes as nodes
 from torchspore.engine.shard.layout import Layout, Shape
@@ -77,7 +77,7 @@ def _everywhere(mesh: Mesh, node: Node, values: dict[Node, list[Any]]) -> list[A
     """An operator on each rank; all draw the same random numbers."""
     draws = torch.Tag.nondeterministic_seeded in getattr(node.target, "tags", ())
     state, found = torch.get_rng_state() if draws else None, []
-    target: Any = node.target
+    target: Any = recurrent.KEEPING.get(node.target, node.target)  # type: ignore[call-overload]
     states = [(one, one.get_state()) for leaf in node.all_input_nodes if isinstance(one := values[leaf][0], torch.Generator)]
     for rank in range(mesh.count):
         if state is not None:

@@ -12,7 +12,7 @@ from torch.fx.node import Node
 from torchspore.base.text import message
 from torchspore.context.store import STORE
 from torchspore.engine.graph.refusal import Refusal
-from torchspore.engine.shard import devices, localizing, marking, norms, saving, wide_products
+from torchspore.engine.shard import devices, localizing, marking, norms, saving, shapes_in_place, wide_products
 from torchspore.engine.shard.layout import Layout, Shape, by_counts, from_matrix, whole
 from torchspore.engine.shard.localizing import LocalGraph
 from torchspore.engine.shard.mesh import Mesh, mesh_of
@@ -184,7 +184,7 @@ class Spread:
 
     def localized(self, module: torch.fx.GraphModule, lifted: Sequence[Any]) -> LocalGraph:
         """The graph of each device. Raises ValueError for strategies that do not fit each other."""
-        module = wide_products.widened(module)
+        module = wide_products.widened(shapes_in_place.as_views(module))
         _settle_parts(module, self.strategy == "full_batch")
         if STORE.get("auto_parallel.parallel_mode") == "auto_parallel":
             self.found_before = saving.found_before()

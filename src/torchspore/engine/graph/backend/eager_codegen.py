@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch.fx.node import Node
 
-from torchspore.engine import determinism, private
+from torchspore.engine import determinism, private, recurrent
 from torchspore.engine.debug import where
 from torchspore.engine.graph.fx import exchanges
 from torchspore.engine.graph.fx.aliasing import writes
@@ -33,6 +33,7 @@ DIRECT: dict[Any, Callable[..., Any]] = {
     _aten.sigmoid.default: torch.sigmoid, _aten.copy_.default: torch.Tensor.copy_, _aten.clone.default: torch.clone,
     _aten.native_layer_norm.default: torch.native_layer_norm, _aten.gelu.default: private.gelu, _aten.rsqrt.default: torch.rsqrt,
     _aten.exp.default: torch.exp, _aten.log.default: torch.log, _aten.sqrt.default: torch.sqrt, _aten.neg.default: torch.neg,
+    **recurrent.KEEPING,
 }
 """Operators whose Python function takes the same arguments in the same order."""
 

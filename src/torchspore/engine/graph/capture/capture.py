@@ -31,6 +31,8 @@ from torchspore.engine.private import (
     current_trace,
     disable_proxy_modes_tracing,
     make_fx,
+    no_transforms,
+    outside_of_transforms,
     sizes_as_symbols,
     track_tensor_tree,
     without_log_of_refusals,
@@ -111,12 +113,16 @@ class Capture(Frame):
         return self.resolve(tensor) if self.spread is not None or id(tensor) in self.axes else tensor._t
 
     def _is_mine(self, t: torch.Tensor) -> bool:
-        return isinstance(t, FakeTensor) and t.fake_mode is self.mode
+        if isinstance(t, FakeTensor):
+            return t.fake_mode is self.mode
+        inside = outside_of_transforms(t)                  # what `vmap` and others of torch.func's hand out
+        return inside is not t and self._is_mine(inside)
 
     def _lift(self, source: Any, t: torch.Tensor) -> int:
         """Makes a new input of the graph; gives its place."""
-        fake = self._stand_in(source, t)
-        self._track(fake)
+        with no_transforms():
+            fake = self._stand_in(source, t)
+            self._track(fake)
         self.lifted.append(source)
         self._fakes.append(fake)
         return len(self.lifted) - 1

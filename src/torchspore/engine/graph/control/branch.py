@@ -7,6 +7,7 @@ from typing import Any
 
 import torch
 
+from torchspore.base import tracebacks
 from torchspore.base.frames import user_line
 from torchspore.engine import tensor as engine
 from torchspore.engine.grad import is_differentiable
@@ -22,6 +23,7 @@ from torchspore.engine.graph.control.part import Outcome
 from torchspore.engine.graph.control.places import UNBOUND, Local, Places, Written
 from torchspore.engine.graph.fx.control_flow import Record, emit, stand_in
 from torchspore.engine.graph.refusal import Kind, Refusal
+from torchspore.engine.graph.report import provenance
 from torchspore.engine.number import Number
 from torchspore.engine.private import make_fx, without_modes
 from torchspore.engine.tensor import raw
@@ -296,5 +298,6 @@ def _raising(side: Outcome, shape: Shape) -> torch.fx.GraphModule:
     made = Assembly(Outcome(), shape, []).run([Source()] * len(shape.outputs), [False] * len(shape.outputs))
     first = next(node for node in made.graph.nodes if node.op != "placeholder")
     with made.graph.inserting_before(first):
-        made.graph.call_function(fail, (f"{type(side.raised).__name__}: {side.raised}",))
+        line = tracebacks.last_line(side.raised) if provenance.is_kept() else ""
+        made.graph.call_function(fail, (f"{type(side.raised).__name__}: {side.raised}", *([line] if line else [])))
     return made

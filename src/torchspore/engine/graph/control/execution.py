@@ -11,6 +11,7 @@ from typing import Any
 
 import torch
 
+from torchspore.base import tracebacks
 from torchspore.engine.debug.printing import say as say
 
 Code = Callable[..., list[Any]]
@@ -20,17 +21,20 @@ Tensors = list[torch.Tensor]
 class Raised(RuntimeError):
     """A branch that raises was taken, or an assert failed: PyNative runs the call again and says it in the user's words."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, line: str = "") -> None:
         super().__init__(text)
-        self.text = text
+        self.text, self.line = text, line
 
     def as_written(self) -> Exception:
-        """The program's own exception, for a graph that PyNative can't run again: of its class where that is one of Python's."""
+        """The program's own exception, for a graph that PyNative can't run again: of its class where that is one of Python's.
+
+        Its traceback ends at the line of the program.
+        """
         name, _, said = self.text.partition(": ")
         kind = getattr(builtins, name, None)
         if isinstance(kind, type) and issubclass(kind, Exception):
-            return kind(said) if said else kind()
-        return RuntimeError(self.text)
+            return tracebacks.raised_at(kind(said) if said else kind(), self.line)
+        return tracebacks.raised_at(RuntimeError(self.text), self.line)
 
 
 def branch(test: torch.Tensor, inputs: Tensors, then: Code, otherwise: Code) -> list[Any]:
@@ -119,12 +123,12 @@ def loop_back_again(
     return [*tail, *total, *dual]
 
 
-def check(test: torch.Tensor, text: str) -> None:
-    """Raises where an assert on a Tensor does not hold."""
+def check(test: torch.Tensor, text: str, line: str = "") -> None:
+    """Raises where an assert on a Tensor does not hold; `line` says where it stands in the program."""
     if not test.item():
-        raise Raised(text)
+        raise Raised(text, line)
 
 
-def fail(text: str) -> None:
+def fail(text: str, line: str = "") -> None:
     """Raises: the branch does."""
-    raise Raised(text)
+    raise Raised(text, line)

@@ -106,7 +106,8 @@ class _Rewrite:
     def run(self, record: Record) -> None:
         """Puts the direct calls in."""
         if isinstance(record, Check):
-            self._call(self._node, execution.check, (self._inputs[0], record.text))
+            line = self._node.meta.get(marks.LINE, "")             # kept where PyNative can't run the call again, to say it
+            self._call(self._node, execution.check, (self._inputs[0], record.text, *([line] if line else [])))
             self._graph.erase_node(self._node)
         elif isinstance(record, Say):
             self._call(self._node, execution.say, (record.text,))

@@ -1,4 +1,4 @@
-"""Convolutions and pooling over heights and widths that are cut: each device is given the borders of its neighbours."""
+"""Convolutions over heights and widths that are cut: each device is given the borders of its neighbours."""
 from __future__ import annotations
 
 from dataclasses import dataclass
@@ -71,7 +71,7 @@ def extended(to: Any, x: Node, found: list[Side]) -> Node:
     return x
 
 
-def _returned(to: Any, grad: Node, found: list[Side]) -> Node:
+def returned(to: Any, grad: Node, found: list[Side]) -> Node:
     """The way back: what was computed of borders is added where they came from."""
     for side in reversed(found):
         if side.before or side.behind:
@@ -80,13 +80,14 @@ def _returned(to: Any, grad: Node, found: list[Side]) -> Node:
     return grad
 
 
-def _without_edges(edge: list[int], found: list[Side]) -> list[int]:
+def without_edges(edge: list[int], found: list[Side]) -> list[int]:
     """The padding of the call on parts: the borders are there already."""
     cut = {side.dim - 2 for side in found}
     return [0 if at in cut else one for at, one in enumerate(edge)]
 
 
-def _each(value: Any, count: int) -> list[int]:
+def each_of(value: Any, count: int) -> list[int]:
+    """A setting of each dimension, which may be one for all."""
     return list(value) if len(value) == count else list(value) * count
 
 
@@ -109,7 +110,7 @@ class _Window:
 
     def settings(self, rest: tuple[Any, ...]) -> tuple[Any, ...]:
         """Those of the call on parts: the borders are there already."""
-        padding, more = (_without_edges(_each(one, len(self.places)), self.sides) for one in (rest[1], rest[4]))
+        padding, more = (without_edges(each_of(one, len(self.places)), self.sides) for one in (rest[1], rest[4]))
         return (rest[0], padding, *rest[2:4], more, rest[5])
 
 
@@ -118,7 +119,7 @@ def _window(to: Any, x: Any, weight: Any, out: tuple[int, ...], rest: tuple[Any,
     count = len(x.shape) - 2
     if x.layout.partial or weight.layout.partial or not any(x.layout.cuts[2:]) or (groups != 1 and x.layout.cuts[1]):
         return None
-    settings = (_each(one, count) for one in (stride, padding, dilation))
+    settings = (each_of(one, count) for one in (stride, padding, dilation))
     found = (sides_of_wider if transposed else sides)(to, x, out, list(weight.shape[2:]), *settings)
     if found is None:
         return None
@@ -142,7 +143,7 @@ def convolution(to: Any, node: Node) -> Any:
             bias = to.call(_aten.mul.Tensor, (bias, 1 / to.mesh.product(window.before)), {})
     if window.transposed:                      # the summand after the borders, which would get it twice
         made = to.call(_aten.convolution.default, (x.node, weight.node, None, *window.settings(rest)), {})
-        made = _returned(to, made, window.sides)
+        made = returned(to, made, window.sides)
         if bias is not None:
             made = to.call(_aten.add.Tensor, (made, to.call(_aten.view.default, (bias, [1, -1, *[1] * len(window.places)]), {})), {})
     else:
@@ -169,7 +170,7 @@ def convolution_gradient(to: Any, node: Node) -> Any:
     every = tuple((axis, "sum") for axis in sorted((*window.rows, *(axis for axes in window.places for axis in axes))))
     found: list[Any] = [None, None, None]
     if mask[0]:
-        back = to.item(made, 0) if window.transposed else _returned(to, to.item(made, 0), window.sides)
+        back = to.item(made, 0) if window.transposed else returned(to, to.item(made, 0), window.sides)
         found[0] = to.value(back, Layout(x.layout.cuts, own), x.shape)
     if mask[1]:
         found[1] = to.value(to.item(made, 1), Layout(weight.layout.cuts, every), weight.shape)
@@ -177,74 +178,3 @@ def convolution_gradient(to: Any, node: Node) -> Any:
         total = to.call(_aten.sum.dim_IntList, (grad.node, [0, *range(2, len(grad.shape))]), {})
         found[2] = to.value(total, Layout((window.after,), every), grad.shape[1:2])
     return found
-
-
-def _pooled(to: Any, node: Node, x: Any, out: tuple[int, ...], rest: tuple[Any, ...]) -> list[Side] | None:
-    """The sides of a pooling whose windows do not overlap the parts; None for any other."""
-    window, step, edge, spacing = (_each(one, 2) for one in rest)
-    if len(x.shape) != 4 or x.layout.partial or not any(x.layout.cuts[2:]):
-        return None
-    found = sides(to, x, out, window, step or window, edge, spacing)
-    return None if found is None or any(side.before or side.behind for side in found) else found
-
-
-def _pool_settings(given: Any, first: int) -> tuple[Any, ...]:
-    """The window, step, edge and spacing of a pooling's call, with what it leaves out."""
-    written = list(given[first:first + 4])
-    defaults: list[Any] = [None, [], [0, 0], [1, 1]]
-    found = [*written, *defaults[len(written):]]
-    return (found[0], found[1] or found[0], found[2], found[3])
-
-
-@lowers("max_pool2d_with_indices")
-def max_pool(to: Any, node: Node) -> Any:
-    """Each device over its own part; where the greatest lie is told in places of the whole."""
-    x = to.operands(node)[0]
-    settings = _pool_settings(arguments(node), 1)
-    ceils = len(arguments(node)) > 5 and arguments(node)[5]
-    out = tuple(node.meta["val"][0].shape)
-    found = None if ceils else _pooled(to, node, x, out, settings)
-    if found is None:
-        return None
-    made = to.call(_aten.max_pool2d_with_indices.default, (x.node, *settings), {})
-    place, width = to.item(made, 1), x.layout.local(to.mesh, x.shape)[3]
-    row = to.call(_aten.floor_divide.default, (place, width), {})
-    column = to.call(_aten.sub.Tensor, (place, to.call(_aten.mul.Scalar, (row, width), {})), {})
-    parts = x.layout.local(to.mesh, x.shape)
-    for dim, axes in ((2, x.layout.cuts[2]), (3, x.layout.cuts[3])):
-        if axes:
-            start = to.call(nodes.position, (axes, parts[dim], to.mesh), {})
-            moved = to.call(_aten.add.Tensor, (row if dim == 2 else column, start), {}, val=place.meta["val"])
-            row, column = (moved, column) if dim == 2 else (row, moved)
-    place = to.call(_aten.add.Tensor, (to.call(_aten.mul.Scalar, (row, x.shape[3]), {}), column), {})
-    return [to.value(one, x.layout, out) for one in (to.item(made, 0), place)]
-
-
-@lowers("max_pool2d_with_indices_backward")
-def max_pool_gradient(to: Any, node: Node) -> Any:
-    """On each device, which finds again where the greatest of its own part lie."""
-    x = to.operands(node)[1]
-    settings, ceils = _pool_settings(arguments(node), 2), arguments(node)[6]
-    grad = to.operands(node)[0]
-    if ceils or _pooled(to, node, x, grad.shape, settings) is None:
-        return None
-    grad = to.move(grad, x.layout)
-    again = to.call(_aten.max_pool2d_with_indices.default, (x.node, *settings), {})
-    given = (grad.node, x.node, *settings, False, to.item(again, 1))
-    return to.wrapped(to.call(_aten.max_pool2d_with_indices_backward.default, given, {}), node, [x.layout])
-
-
-@lowers("avg_pool2d", "avg_pool2d_backward")
-def average_pool(to: Any, node: Node) -> Any:
-    """Each device over its own part, where windows do not reach beyond it."""
-    is_gradient = node.target._opname.endswith("backward")  # type: ignore[union-attr]
-    operands, first = to.operands(node), 2 if is_gradient else 1
-    x, given = operands[-1], arguments(node)
-    settings = (*_pool_settings(given[:first + 3], first)[:3], [1, 1])
-    ceils = len(given) > first + 3 and given[first + 3]
-    out = operands[0].shape if is_gradient else tuple(node.meta["val"].shape)
-    if ceils or _pooled(to, node, x, out, settings) is None:
-        return None
-    inputs = (to.move(operands[0], x.layout).node, x.node) if is_gradient else (x.node,)
-    made = to.call(node.target, (*inputs, *settings[:3], *given[first + 3:]), {})
-    return to.wrapped(made, node, [x.layout])

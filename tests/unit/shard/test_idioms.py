@@ -1,0 +1,29 @@
+"""Idioms of programs in split graphs, beside one device: losses, results and Parameters."""
+from __future__ import annotations
+
+import mindspore as ms
+import numpy as np
+import pytest
+from split_idioms import IDIOMS, Cut
+
+NARROW = {"half": 2e-3, "brain": 2e-2}
+"""Products of half precision are rounded once a part."""
+
+
+def over(monkeypatch: pytest.MonkeyPatch, devices: int, strategy: str) -> None:
+    monkeypatch.setenv("TORCHSPORE_SIMULATE", str(devices))
+    ms.set_auto_parallel_context(parallel_mode="semi_auto_parallel", dataset_strategy=strategy)
+
+
+@pytest.mark.parametrize(("devices", "cut", "strategy"), [
+    (2, (2, 1), "full_batch"), (2, (1, 2), "data_parallel"), (2, None, "full_batch"), (4, (2, 2), "data_parallel"), (4, None, "data_parallel"),
+])
+@pytest.mark.parametrize("name", IDIOMS)
+def test_it_is_as_on_one_device(name: str, devices: int, cut: Cut, strategy: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    alone = IDIOMS[name](None)
+    over(monkeypatch, devices, strategy)
+    found = IDIOMS[name](cut)
+    assert len(found) == len(alone)
+    for one, other in zip(alone, found):
+        scale = max(1e-3, float(np.abs(one).max()))
+        np.testing.assert_allclose(other / scale, one / scale, atol=NARROW.get(name, 2e-6), rtol=0)
