@@ -10,7 +10,7 @@ from typing import Any
 
 import mindspore as ms
 import numpy as np
-from mindspore import Parameter, ParameterTuple, Tensor, nn, ops
+from mindspore import Parameter, Tensor, nn, ops
 from mindspore.common.initializer import Normal, initializer
 from mindspore.ops import composite as C
 from mindspore.ops import functional as F
@@ -349,7 +349,8 @@ class ResNet(nn.Cell):
 
     def __init__(self, stages: int) -> None:
         super().__init__()
-        self.conv1, self.bn1, self.relu, self.maxpool = nn.Conv2d(3, 8, 3), nn.BatchNorm2d(8), nn.Tanh(), nn.MaxPool2d(2, 2, pad_mode="same")
+        self.conv1, self.bn1, self.relu = nn.Conv2d(3, 8, 3), nn.BatchNorm2d(8), nn.Tanh()
+        self.maxpool = nn.MaxPool2d(2, 2, pad_mode="same")
         self.layer1 = nn.SequentialCell([Residual(8, 16, 1), Residual(16, 16, 1)])
         self.layer2 = nn.SequentialCell([Residual(16, 32, 2), Residual(32, 32, 1)])
         self.layer3 = nn.SequentialCell([Residual(32, 32, 1)])

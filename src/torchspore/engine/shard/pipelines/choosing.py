@@ -1,7 +1,7 @@
 """`auto_pipeline`: into how many stages the devices are divided is chosen, from 1 to `pipeline_stages`.
 
-The step is captured and split for each number, and its order run with a clock; the cheapest counts. Nothing hangs on time or chance, so that
-all processes find the same.
+The step is captured and split for each number, and its order run with a clock; the cheapest counts. Nothing hangs on time or chance, so
+that all processes find the same.
 """
 from __future__ import annotations
 

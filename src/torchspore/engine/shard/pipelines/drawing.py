@@ -57,7 +57,7 @@ def noted(graph: torch.fx.Graph) -> Draws:
         if node.target is random_state:
             states[node] = at
         elif node.target is swap_state:
-            states[node], at = at, states[node.args[0]]        # type: ignore[index]
+            states[node], at = at, states[node.args[0]]
         elif _draws(node):
             text = _text(node)
             device = next(str(t.device) for t in tree.leaves([node.meta["val"]]) if isinstance(t, torch.Tensor))
@@ -121,7 +121,8 @@ def _draws(node: Node) -> bool:
 
 def _may_draw(node: Node) -> bool:
     """Whether it runs graphs that draw."""
-    graphs = [one for one in node.args if isinstance(one, torch.fx.GraphModule)]
+    given: Any = node.args
+    graphs = [one for one in given if isinstance(one, torch.fx.GraphModule)]
     return any(_draws(inner) or _may_draw(inner) for one in graphs for inner in one.graph.nodes if inner.op == "call_function")
 
 
@@ -182,7 +183,8 @@ def _words(text: str) -> None:
 def _drawn(text: str, is_single: bool) -> None:
     name, args, kwargs = json.loads(text)
     operator, overload = name.split(".")
-    getattr(getattr(torch.ops.aten, operator), overload)(*_read(args, is_single), **{key: _read(one, is_single) for key, one in kwargs.items()})
+    own = {key: _read(one, is_single) for key, one in kwargs.items()}
+    getattr(getattr(torch.ops.aten, operator), overload)(*_read(args, is_single), **own)
 
 
 @functools.cache
