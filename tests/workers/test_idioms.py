@@ -70,7 +70,7 @@ def test_graphs_that_are_split(names: tuple[str, ...], workers: Any) -> None:
 
 
 @pytest.mark.parametrize("mode", [0, 1])
-@pytest.mark.parametrize("names", [("own_step", "hooks"), *(pytest.param((name,), marks=pytest.mark.slow) for name in TRAINED)], ids=" ".join)
+@pytest.mark.parametrize("names", [("own_step", "hooks"), *(pytest.param((one,), marks=pytest.mark.slow) for one in TRAINED)], ids=" ".join)
 def test_parts_of_the_batch(names: tuple[str, ...], mode: int, workers: Any) -> None:
     alone, = workers(1, _alone, names, mode)
     found = workers(2, _by_parts, names, mode)

@@ -109,7 +109,7 @@ def capture(
 
 
 def _wasted(owner: Any, own: Table, is_split: bool) -> Refusal | None:
-    """Why another capture is not worth its time, where the last ones were not. A call that is split over devices has no other way to run."""
+    """Why another capture is not worth its time, where the last ones were not. What is split over devices has no other way to run."""
     if own.keeps_changing():
         refusal = Refusal(f"is called with something that keeps changing: {table.WASTED} captures in a row served one call each")
         if not getattr(owner, "is_piece", False):
