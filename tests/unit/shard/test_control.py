@@ -10,6 +10,8 @@ import pytest
 from mindspore import Parameter, Tensor, nn, ops
 from mindspore.ops import operations as P
 
+from torchspore.context import effects
+
 
 class Net(nn.Cell):
     """A branch that writes a Parameter, a loop that writes the one that is cut."""
@@ -86,6 +88,15 @@ def test_writes_under_conditions(program: Any, shares: bool, monkeypatch: pytest
 def written(caught: Any) -> str:
     """The line at which an error ends."""
     return traceback.extract_tb(caught.value.__traceback__)[-1].line or ""
+
+
+def test_explain_says_what_runs_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TORCHSPORE_SIMULATE", "8")
+    ms.set_auto_parallel_context(parallel_mode="semi_auto_parallel", dataset_strategy="full_batch")
+    Net()(Tensor(np.ones((16, 32), np.float32)))
+    said = "\n".join(effects.notes()["distribution"])
+    for what in ("an if", "a loop"):
+        assert f" {what} on a Tensor: no rule splits it, each device runs it whole; " in said, said
 
 
 class Checked(nn.Cell):
