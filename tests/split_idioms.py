@@ -1,4 +1,4 @@
-"""Idioms of MindSpore programs, each a function of the strategies that its products have: it gives arrays that are the same on any devices."""
+"""Idioms of MindSpore programs, each a function of the strategies of its products: it gives arrays that are the same on any devices."""
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -349,7 +349,8 @@ def recurrent(cut: Cut) -> list[np.ndarray]:
         def __init__(self) -> None:
             super().__init__()
             self.parts = nn.CellList([
-                nn.LSTM(6, 5, num_layers=2, bidirectional=True, batch_first=True), nn.GRU(10, 5, batch_first=True), nn.RNN(5, 4, batch_first=True),
+                nn.LSTM(6, 5, num_layers=2, bidirectional=True, batch_first=True), nn.GRU(10, 5, batch_first=True),
+                nn.RNN(5, 4, batch_first=True),
             ])
             self.last, self.net = nn.LSTMCell(4, 6), Net(cut)
 

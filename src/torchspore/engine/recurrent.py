@@ -1,4 +1,4 @@
-"""oneDNN's recurrent layer in a graph: it keeps what its gradient needs only where torch records gradients, and graphs run where it does not."""
+"""oneDNN's recurrent layer in a graph: it keeps what its gradient needs only where torch records gradients, and in graphs it does not."""
 from __future__ import annotations
 
 from typing import Any

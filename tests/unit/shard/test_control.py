@@ -1,6 +1,7 @@
 """Branches and loops that write Parameters, in graphs that are split: each device runs them whole and keeps its part."""
 from __future__ import annotations
 
+import traceback
 from typing import Any
 
 import mindspore as ms
@@ -8,6 +9,8 @@ import numpy as np
 import pytest
 from mindspore import Parameter, Tensor, nn, ops
 from mindspore.ops import operations as P
+
+from torchspore.context import effects
 
 
 class Net(nn.Cell):
@@ -82,6 +85,20 @@ def test_writes_under_conditions(program: Any, shares: bool, monkeypatch: pytest
         np.testing.assert_allclose(other, one, rtol=2e-5, atol=1e-6)
 
 
+def written(caught: Any) -> str:
+    """The line at which an error ends."""
+    return traceback.extract_tb(caught.value.__traceback__)[-1].line or ""
+
+
+def test_explain_says_what_runs_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TORCHSPORE_SIMULATE", "8")
+    ms.set_auto_parallel_context(parallel_mode="semi_auto_parallel", dataset_strategy="full_batch")
+    Net()(Tensor(np.ones((16, 32), np.float32)))
+    said = "\n".join(effects.notes()["distribution"])
+    for what in ("an if", "a loop"):
+        assert f" {what} on a Tensor: no rule splits it, each device runs it whole; " in said, said
+
+
 class Checked(nn.Cell):
     """An assert on a Tensor, a branch that raises, numbers of Tensors."""
 
@@ -100,8 +117,10 @@ def test_a_check_is_made_and_raises_as_written(devices: int, monkeypatch: pytest
     net = Checked()
     x = np.ones((4, 4), np.float32)
     np.testing.assert_allclose(net(Tensor(x)).asnumpy(), x * 16 + 32)
-    with pytest.raises(AssertionError, match=r"^more than a hundred$"):
+    with pytest.raises(AssertionError, match=r"^more than a hundred$") as caught:
         net(Tensor(x * 7))
-    with pytest.raises(KeyError, match="more than fifty"):
+    assert written(caught) == 'assert y.sum() < 100, "more than a hundred"'
+    with pytest.raises(KeyError, match="more than fifty") as caught:
         net(Tensor(x * 4))
+    assert written(caught) == 'raise KeyError("more than fifty")'
     np.testing.assert_allclose(net(Tensor(x * 2)).asnumpy(), x * 2 * 32 + 64)

@@ -15,10 +15,16 @@ def over(monkeypatch: pytest.MonkeyPatch, devices: int, strategy: str) -> None:
     ms.set_auto_parallel_context(parallel_mode="semi_auto_parallel", dataset_strategy=strategy)
 
 
+SLOW = pytest.mark.slow
+QUICK = ("own_bprop", "hooks", "loops", "written_slices", "vmap", "jvp")
+
+
 @pytest.mark.parametrize(("devices", "cut", "strategy"), [
-    (2, (2, 1), "full_batch"), (2, (1, 2), "data_parallel"), (2, None, "full_batch"), (4, (2, 2), "data_parallel"), (4, None, "data_parallel"),
+    (4, (2, 2), "data_parallel"), *(pytest.param(*one, marks=SLOW) for one in (
+        (2, (2, 1), "full_batch"), (2, (1, 2), "data_parallel"), (2, None, "full_batch"), (4, None, "data_parallel"),
+    )),
 ])
-@pytest.mark.parametrize("name", IDIOMS)
+@pytest.mark.parametrize("name", [name if name in QUICK else pytest.param(name, marks=SLOW) for name in IDIOMS])
 def test_it_is_as_on_one_device(name: str, devices: int, cut: Cut, strategy: str, monkeypatch: pytest.MonkeyPatch) -> None:
     alone = IDIOMS[name](None)
     over(monkeypatch, devices, strategy)

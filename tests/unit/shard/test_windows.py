@@ -102,8 +102,13 @@ POOLS: dict[str, Callable[..., Any]] = {
     "greatest that overlap": lambda x: F.max_pool2d(x, 3, 2, 1),
     "mean": lambda x: F.avg_pool2d(x, 2, 2),
     "mean that overlaps": lambda x: F.avg_pool2d(x, 3, 1, 1),
+    "mean without edges": lambda x: F.avg_pool2d(x, 3, 2, 1, count_include_pad=False),
+    "mean by a number": lambda x: F.avg_pool2d(x, (3, 2), (1, 2), (1, 0), divisor_override=5),
     "rounded up": lambda x: F.max_pool2d(x, 3, 3, ceil_mode=True),
 }
+
+
+OVERLAP = ("greatest that overlap", "mean that overlaps", "mean without edges")
 
 
 @pytest.mark.parametrize("name", some(POOLS, "greatest", "mean that overlaps"))
@@ -118,3 +123,5 @@ def test_pools(name: str) -> None:
         sent = {step.kind for placed in local.placed for step, _ in placed.steps if "pool" in str(placed.node.target)}
         if name in ("greatest", "mean") and mesh.product(layout.cuts[2]) <= 8:
             assert "all_gather" not in sent
+        if name in OVERLAP and mesh.product(layout.cuts[2]) <= 4 and mesh.product(layout.cuts[3]) <= 4:
+            assert "borders" in sent and "all_gather" not in sent

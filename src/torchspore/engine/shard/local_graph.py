@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
 import torch
 from torch.fx.node import Node
@@ -21,6 +22,14 @@ class Value:
     dtype: torch.dtype
 
 
+_STATEMENTS = {
+    "branch": "an if on a Tensor", "branch_keeping": "an if on a Tensor", "branch_back": "the gradient of an if on a Tensor",
+    "loop": "a loop on a Tensor", "loop_keeping": "a loop on a Tensor", "loop_back": "the gradient of a loop on a Tensor",
+    "loop_back_again": "the second gradient of a loop on a Tensor", "check": "an assert on a Tensor", "say": "a print",
+}
+"""What runs in the place of statements, by its functions' names."""
+
+
 @dataclass
 class Placed:
     """How one operator of the captured graph came to run: for `explain` and the plan."""
@@ -35,6 +44,13 @@ class Placed:
     """How its operands lay."""
     made: list[Node] = field(default_factory=list)
     """What each device runs for it."""
+
+    @property
+    def name(self) -> str:
+        """What people call it: MindSpore's operator, torch's, or a statement of the program."""
+        target: Any = self.node.target
+        plain = _STATEMENTS.get(getattr(target, "__name__", ""))
+        return plain or str(self.node.meta.get("called") or target)
 
 
 @dataclass

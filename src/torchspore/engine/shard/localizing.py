@@ -137,8 +137,11 @@ class Localizer:
             self.values[node] = self._marked(node)
         elif not self._is_tangled(node, written) and (found := branching.split(self, node)) is not None:
             self.values[node] = found
-        elif not is_operator(node.target) or self._is_tangled(node, written):
+        elif not is_operator(node.target):
             self._whole(node)
+        elif self._is_tangled(node, written):
+            self._whole(node)
+            self.placed[-1].why = "what a slice or view writes, or shows after a write, stays whole: each device runs it whole"
         else:
             lowering = LOWERINGS.get(node.target._opname)
             value = lowering(self, node) if lowering is not None else None

@@ -84,16 +84,16 @@ def _pipeline(split: Any) -> None:
 
 
 def _missing(local: Any) -> None:
-    """Names the operators that no rule splits."""
+    """Names the operators that no rule splits, and statements that each device runs whole; what is said of one line once."""
+    found = []
     for placed in local.placed:
+        line, sent = placed.node.meta.get("line", ""), sum(step.sent for step, _ in placed.steps)
         if placed.why:
-            called = placed.node.meta.get("called") or placed.node.target
-            effects.note("distribution", f"{placed.node.meta.get('line', '')} {called}: {placed.why}")
-        if not placed.has_rule and getattr(placed.node.target, "_opname", "") not in LOWERINGS:
-            sent = sum(step.sent for step, _ in placed.steps)
-            name = placed.node.meta.get("called") or placed.node.target
-            line = placed.node.meta.get("line", "")
-            effects.note("distribution", f"{line} {name}: no rule splits it, each device runs it whole; {sent:,} bytes")
+            found.append(f"{line} {placed.name}: {placed.why}")
+        elif not placed.has_rule and (sent or getattr(placed.node.target, "_opname", "") not in LOWERINGS):
+            found.append(f"{line} {placed.name}: no rule splits it, each device runs it whole; {sent:,} bytes")
+    for text in dict.fromkeys(found):
+        effects.note("distribution", text)
 
 
 def _either(name: str, yes: str, no: str) -> None:

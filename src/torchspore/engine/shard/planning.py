@@ -116,7 +116,7 @@ def rows(split: Any, machine: Machine) -> list[Row]:
     last = None
     for placed in split.local.placed:
         meta = placed.node.meta
-        name = str(meta.get(marks.CALLED) or getattr(placed.node.target, "_opname", placed.node.target))
+        name = str(meta.get(marks.CALLED) or getattr(placed.node.target, "_opname", placed.name))
         key = (meta.get(marks.CALL), name, bool(meta.get(marks.GRADIENT)))
         if not (found and key == last and meta.get(marks.CALL) is not None):
             title = _MARKS.get(name, name)

@@ -1,4 +1,4 @@
-"""Operators that give a value itself another shape, as batching rules of `vmap` use them: views here, of which the parts lie as any other's."""
+"""Operators that give a value itself another shape, as batching rules of `vmap` use them: here they give views, which lie as any other."""
 from __future__ import annotations
 
 from typing import Any

@@ -75,16 +75,9 @@ def capture(
     """A new graph for the call; a Refusal where none can hold it."""
     outcomes.syntax(entry.settings.syntax)
     own = table.table_of(owner)
-    if own.keeps_changing():
-        refusal = Refusal(f"is called with something that keeps changing: {table.WASTED} captures in a row served one call each")
-        if not getattr(owner, "is_piece", False):
-            _warn(own, f"{refusal.line}: {name_of(owner)} {refusal.reason}.\n\nhint: {_what_changes(own)}")
-        return refusal
-    if own.costs_more():
-        served = sum(graph.runs for graph in own.recent)
-        refusal = Refusal(f"runs as PyNative: its last {len(own.recent)} captures served {served} calls, which costs more than it saves")
-        refusal.as_pynative = True
-        return refusal
+    wasted = _wasted(owner, own, entry.settings.is_split)
+    if wasted is not None:
+        return wasted
     if entry.is_open and len(entry.graphs) >= dynamic_shapes.SPLITS and "_open_inputs" not in owner.__dict__:
         return Refusal("needs another graph for each length")
     why = reason_again(entry, own)
@@ -113,6 +106,21 @@ def capture(
     _tell(owner, entry, graph, flat, why)
     effects.report("mode", APPLIED)
     return graph
+
+
+def _wasted(owner: Any, own: Table, is_split: bool) -> Refusal | None:
+    """Why another capture is not worth its time, where the last ones were not. What is split over devices has no other way to run."""
+    if own.keeps_changing():
+        refusal = Refusal(f"is called with something that keeps changing: {table.WASTED} captures in a row served one call each")
+        if not getattr(owner, "is_piece", False):
+            _warn(own, f"{refusal.line}: {name_of(owner)} {refusal.reason}.\n\nhint: {_what_changes(own)}")
+        return None if is_split else refusal
+    if own.costs_more() and not is_split:
+        served = sum(graph.runs for graph in own.recent)
+        refusal = Refusal(f"runs as PyNative: its last {len(own.recent)} captures served {served} calls, which costs more than it saves")
+        refusal.as_pynative = True
+        return refusal
+    return None
 
 
 def _warn(own: Table, text: str) -> None:
@@ -213,7 +221,7 @@ def _captured(
             from torchspore.engine.shard import calls, spread  # noqa: F401  calls: gradients inside go through it
 
             made.spread = spread.Spread(list(engine.tensors((args, kwargs))), stages)
-        made.axes = table.open_axes(owner, args) if entry.is_open and not entry.settings.is_split else table.NO_AXES
+        made.axes = table.open_axes(owner, args) if entry.is_open else table.NO_AXES
         return made
 
     def run(made: Capture) -> Captured:

@@ -50,7 +50,8 @@ def find(
             return find(owner, function, plain_args, plain_kwargs, flat)
         found.refusal, found.refused_at, found.refusals = made, counters.cells, found.refusals + 1
         own = table_of(owner)
-        if found.refusals >= TRIED and found.settings.syntax == "LAX" and not found.is_deep and not own.recent:
+        is_lax = found.settings.syntax == "LAX" and not found.settings.is_split
+        if found.refusals >= TRIED and is_lax and not found.is_deep and not own.recent:
             own.refused_in = (counters.generation, STORE.snapshot())
         made.needs_room = found.is_deep
         capturing.refused(owner, made)

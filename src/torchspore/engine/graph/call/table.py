@@ -96,12 +96,12 @@ def look_up(
 ) -> Entry | Refusal:
     """The entry for a call, made if it is new; a Refusal where the arguments have no key. Appends their Tensors to `flat`."""
     numbers: list[Any] = []
+    settings = settings_of(owner, function)
     try:
-        axes = open_axes(owner, args)
+        axes = NO_AXES if settings.is_split else open_axes(owner, args)      # parts must come out even: a graph for each length
         given = (signature(args, flat, numbers, axes), signature(kwargs, flat, numbers) if kwargs else None)
     except Refusal as refusal:
         return refusal
-    settings = settings_of(owner, function)
     ran, is_recorded = getattr(function, "__func__", function), engine.frame() is not None
     form: Any = (ran, given, STORE.snapshot(), settings, counters.generation, is_recorded)
     table, lifted, key = table_of(owner), _NONE, form
@@ -109,7 +109,7 @@ def look_up(
         lifted = table.numbers.lifted(form, tuple(numbers))
         key = (form, lifted, *[value for place, value in enumerate(numbers) if place not in lifted])
     entry = table.get(key)
-    if entry is None and not axes and table and engine.frame() is None:
+    if entry is None and not axes and table and engine.frame() is None and not settings.is_split:
         table.lengths.see(args)
         if table.lengths.axes(args):
             flat.clear()

@@ -119,7 +119,7 @@ def max_pool_gradient(to: Any, node: Node) -> Any:
 def _more(given: Any, first: int) -> tuple[bool, bool, Any]:
     """Whether a mean's lengths are rounded up, whether it counts what is beyond the edges, and what it divides by where that is said."""
     written = tuple(given[first:])
-    return (*written, *(False, True, None)[len(written):])  # type: ignore[return-value]
+    return (*written, *(False, True, None)[len(written):])
 
 
 @lowers("avg_pool2d", "avg_pool2d_backward")
