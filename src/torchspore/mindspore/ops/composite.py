@@ -113,11 +113,13 @@ def clip_by_norm(x: Any, max_norm: Any, norm_type: float = 2.0, error_if_nonfini
 
 
 def clip_by_global_norm(x: Any, clip_norm: float = 1.0, use_norm: Any = None) -> Any:
-    """Scales a tuple or list of Tensors down together so that their common norm is at most `clip_norm`."""
-    values = [raw(t) for t in x]
+    """Scales a tuple or list of Tensors, or one Tensor, down so that their common norm is at most `clip_norm`."""
+    alone = isinstance(x, TensorBase)
+    values = [raw(t) for t in ((x,) if alone else x)]
     norm = torch.sqrt(sum(torch.sum(torch.square(v.float())) for v in values)) if use_norm is None else raw(use_norm)
     scale = clip_norm / torch.clamp(norm, min=clip_norm)
-    return tuple(wrap(v * scale.to(v.dtype)) for v in values)
+    clipped = tuple(wrap(v * scale.to(v.dtype)) for v in values)
+    return clipped[0] if alone else clipped
 
 
 def add_flags(fn: Any = None, **flags: Any) -> Any:

@@ -93,6 +93,8 @@ conj = _unary("conj", lambda x: torch.conj_physical(x), "The complex conjugate."
 @op(methods=("round",))
 def round(input: T, *, decimals: int = 0) -> T:
     """The nearest integer, halves to the even one; to `decimals` digits."""
+    if not (input.is_floating_point() or input.is_complex()) and decimals >= 0:
+        return input.clone()
     return torch.round(input, decimals=decimals) if decimals else torch.round(input)
 
 
@@ -105,15 +107,13 @@ def _round(input_x: T) -> T:
 @op(methods=("clamp",))
 def clamp(input: T, min: T | float | None = None, max: T | float | None = None) -> T:
     """x held between `min` and `max`, numbers or Tensors."""
-    _no_truth(input, min, max)
-    return torch.clamp(input, min, max) if not isinstance(min, T) and not isinstance(max, T) else _clamp_tensors(input, min, max)
+    return _held(input, min, max)
 
 
 @op(methods=("clip",))
 def clip(input: T, min: T | float | None = None, max: T | float | None = None) -> T:
     """The same as `clamp`."""
-    _no_truth(input, min, max)
-    return _clamp_tensors(input, min, max)
+    return _held(input, min, max)
 
 
 @op()
@@ -124,9 +124,16 @@ def clip_by_value(x: T, clip_value_min: T | float | None = None, clip_value_max:
     return _clamp_tensors(x, clip_value_min, clip_value_max)
 
 
-def _no_truth(x: T, low: T | float | None, high: T | float | None) -> None:
-    if x.dtype is torch.bool or isinstance(low, bool) or isinstance(high, bool):
+def _held(x: T, low: T | float | None, high: T | float | None) -> T:
+    """x between numbers or Tensors, in the dtype that all have in common."""
+    if any(value.dtype is torch.bool if isinstance(value, T) else isinstance(value, bool) for value in (x, low, high)):
         raise ValueError("For Clamp, the dtype of 'input', 'min' and 'max' must not be bool.")
+    if not isinstance(low, T) and not isinstance(high, T):
+        return torch.clamp(x, low, high)
+    for pick, number, bound in ((torch.maximum, "min", low), (torch.minimum, "max", high)):
+        if bound is not None:
+            x = pick(x, bound) if isinstance(bound, T) else torch.clamp(x, **{number: bound})
+    return x
 
 
 def _clamp_tensors(x: T, low: T | float | None, high: T | float | None) -> T:

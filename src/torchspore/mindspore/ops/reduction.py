@@ -91,13 +91,15 @@ def _reduce_any(x: T, axis: Axis = (), keep_dims: bool = False) -> T:
 @op(methods=("all",))
 def all(input: T, axis: Axis = None, keep_dims: bool = False) -> T:
     """Whether all are true along `axis`."""
-    return torch.all(input, axes_of(input, axis), keep_dims) if input.ndim else input.to(torch.bool)
+    truth = input.to(torch.bool)                                  # torch gives uint8 for uint8
+    return torch.all(truth, axes_of(input, axis), keep_dims) if input.ndim else truth
 
 
 @op(methods=("any",))
 def any(input: T, axis: Axis = None, keep_dims: bool = False) -> T:
     """Whether any is true along `axis`."""
-    return torch.any(input, axes_of(input, axis), keep_dims) if input.ndim else input.to(torch.bool)
+    truth = input.to(torch.bool)
+    return torch.any(truth, axes_of(input, axis), keep_dims) if input.ndim else truth
 
 
 @op(methods=("amax",))
@@ -190,14 +192,19 @@ def _argmin_with_value(input: T, axis: int = 0, keep_dims: bool = False) -> Any:
 
 @op()
 def argmax(input: T, dim: int | None = None, keepdim: bool = False) -> T:
-    """The index (int64) of the largest value along `dim`, or in the flat Tensor."""
-    return torch.argmax(input, dim, keepdim)
+    """The index (int64) of the largest value along `dim`, or in the flat Tensor: then `keepdim` says nothing."""
+    return torch.argmax(_numbers(input), dim, keepdim and dim is not None)
 
 
 @op(methods=("argmin",))
 def argmin(input: T, axis: int | None = None, keepdims: bool = False) -> T:
-    """The index (int32) of the smallest value along `axis`, or in the flat Tensor."""
-    return torch.argmin(input, axis, keepdims).to(torch.int32)
+    """The index (int32) of the smallest value along `axis`, or in the flat Tensor: then `keepdims` says nothing."""
+    return torch.argmin(_numbers(input), axis, keepdims and axis is not None).to(torch.int32)
+
+
+def _numbers(x: T) -> T:
+    """x, truth values as 0 and 1: torch has no order of them."""
+    return x.to(torch.uint8) if x.dtype is torch.bool else x
 
 
 @op(primitive="Argmax", init=("axis", "output_type"))

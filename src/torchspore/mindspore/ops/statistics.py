@@ -214,7 +214,8 @@ def _histogram_fixed_width(x: T, range: T, nbins: int, dtype: str = "int32") -> 
 @op(methods=("cov",))
 def cov(input: T, *, correction: int = 1, fweights: T | None = None, aweights: T | None = None) -> T:
     """The covariances of variables, which are rows."""
-    return torch.cov(input, correction=correction, fweights=fweights, aweights=aweights)
+    wide = input.float() if input.dtype in (torch.float16, torch.bfloat16) else input
+    return torch.cov(wide, correction=correction, fweights=fweights, aweights=aweights)
 
 
 @op(methods=("diff",))

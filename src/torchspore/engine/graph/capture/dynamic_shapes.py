@@ -87,7 +87,7 @@ def declared(owner: Any, args: Sequence[Any]) -> dict[int, Axes]:
         shape = getattr(like, "symbolic", None)
         if shape is not None and isinstance(argument, TensorBase) and argument._t.is_contiguous():
             sizes = argument._t.shape
-            axes = tuple(axis for axis, size in enumerate(shape) if size is None and sizes[axis] > 1)
+            axes = tuple(axis for axis, size in enumerate(shape) if not isinstance(size, int) and axis < len(sizes) and sizes[axis] > 1)
             if axes:
                 found[id(argument)] = axes
     return found
