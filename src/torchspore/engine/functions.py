@@ -10,6 +10,8 @@ from torchspore.base.text import message
 from torchspore.engine.grad import is_differentiable, is_recording
 from torchspore.engine.tensor import TensorBase, raw, wrap
 
+Tensors = list[torch.Tensor]
+
 
 class _Step(torch.autograd.Function):
     """One call on torch's tape. `call` gives the outputs, `settings` is the program's context object."""
@@ -32,7 +34,8 @@ def apply(context: Any, forward: Callable[..., Any], backward: Callable[..., Any
     """`forward(*args, **kwargs)`, whose gradient is `backward(*gradients)`, one for each output, which gives one for each of `args`.
 
     `context` is told by `needs_input_grad` of which arguments gradients are wanted, and says what forward made: `non_differentiable`,
-    `dirty_tensors`, `materialize_grads`. Raises RuntimeError in the backward pass for too few gradients or one that does not fit its argument's shape.
+    `dirty_tensors`, `materialize_grads`. Raises RuntimeError in the backward pass for too few gradients, and for one that does not fit
+    its argument's shape.
     """
     wanted = is_recording()
     context.needs_input_grad = tuple(wanted and isinstance(a, TensorBase) and raw(a).requires_grad for a in args)
@@ -42,7 +45,7 @@ def apply(context: Any, forward: Callable[..., Any], backward: Callable[..., Any
     places = [place for place, argument in enumerate(args) if isinstance(argument, TensorBase)]
     found: dict[str, Any] = {}
 
-    def call(inputs: Sequence[torch.Tensor]) -> tuple[list[torch.Tensor], list[torch.Tensor], list[torch.Tensor]]:
+    def call(inputs: Sequence[torch.Tensor]) -> tuple[Tensors, Tensors, Tensors]:
         given = list(args)
         for place, t in zip(places, inputs):
             given[place] = wrap(t)

@@ -4,7 +4,6 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-
 from mindspore import Parameter, Tensor, ops
 from mindspore.common._grad_function import _Function
 
@@ -23,7 +22,7 @@ class Scaled(_Function):
 
     @staticmethod
     def backward(ctx: Any, gradient: Tensor) -> Any:
-        x, y = ctx.saved_tensors
+        y = ctx.saved_tensors[1]
         return gradient * y * ctx.factor, None, None
 
 

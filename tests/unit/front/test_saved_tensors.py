@@ -3,9 +3,8 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
 import mindspore as ms
+import pytest
 from mindspore import Tensor, nn, ops
 
 

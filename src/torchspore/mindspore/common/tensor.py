@@ -67,7 +67,8 @@ class Tensor(TensorBase, metaclass=_TensorMeta):
                 self.symbolic = () if shape is None else sizes     # for `set_inputs`: axes that are open, or how many there are
         else:
             if shape is not None:
-                raise ValueError(f"Tensor({input_data!r:.40}, shape={shape!r:.40}): expected no shape beside data.\n\nhint: leave shape out.")
+                what = f"Tensor({input_data!r:.40}, shape={shape!r:.40})"
+                raise ValueError(f"{what}: expected no shape beside data.\n\nhint: leave shape out.")
             self._t = create.from_data(input_data, dtype)
         if const_arg:
             if const_arg is not True:

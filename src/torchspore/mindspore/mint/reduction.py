@@ -51,7 +51,7 @@ def all(input: T, dim: Any = None, keepdim: bool = False) -> T:
 @bridged
 def any(input: T, dim: Any = None, keepdim: bool = False) -> T:
     """Whether one of the elements along `dim` (None: of the Tensor) is true."""
-    return torch.any(input.to(torch.bool), axes(dim), keepdim)
+    return torch.any(input, axes(dim), keepdim)
 
 
 @bridged

@@ -27,8 +27,10 @@ _SEEN_FROM_THE_OTHER: dict[Any, Any] = {
 
 def _slow(function: Callable[..., Any], compute: Callable[..., torch.Tensor], x: Any, y: Any, family: str) -> Any:
     """The whole rule: frames, promotion, wide unsigned integers, errors."""
-    if isinstance(y, Composite) and function is mul:
-        return y * x                                # keeps its places, whatever the Tensor holds at the others
+    if isinstance(y, Composite) and function in (add, sub, mul):
+        if function is mul:
+            return y * x                            # keeps its places, whatever the Tensor holds at the others
+        return y + x if function is add else -(y - x)
     if x.__class__ is Extremes or y.__class__ is Extremes:
         x, y = (v[0] if v.__class__ is Extremes else v for v in (x, y))
     try:

@@ -22,7 +22,9 @@ def _unary(
     return op(primitive=primitive, methods=(name,) if methods is None else methods)(body)
 
 
-abs = _unary("abs", torch.abs, "The absolute value.", "Abs", ("abs", "absolute", "__abs__"))
+abs = _unary(
+    "abs", lambda x: x.clone() if x.dtype is torch.bool else torch.abs(x), "The absolute value.", "Abs", ("abs", "absolute", "__abs__"),
+)
 absolute = abs
 neg = _unary("neg", torch.neg, "The negative.", "Neg", ("neg", "negative", "__neg__"))
 negative = neg
@@ -63,8 +65,8 @@ square = _unary("square", torch.square, "x * x.", "Square")
 reciprocal = _unary("reciprocal", torch.reciprocal, "1 / x.", "Reciprocal")
 floor = _unary("floor", torch.floor, "The largest integer not above x.", "Floor")
 ceil = _unary("ceil", torch.ceil, "The smallest integer not below x.", "Ceil")
-trunc = _unary("trunc", torch.trunc, "x without its fraction.", "Trunc")
-sign = _unary("sign", torch.sign, "-1, 0 or 1.", "Sign")
+trunc = _unary("trunc", lambda x: x.clone() if x.dtype is torch.bool else torch.trunc(x), "x without its fraction.", "Trunc")
+sign = _unary("sign", lambda x: torch.sgn(x) if x.is_complex() else torch.sign(x), "-1, 0 or 1; x / |x| of complex numbers.", "Sign")
 sin = _unary("sin", torch.sin, "The sine.", "Sin")
 cos = _unary("cos", torch.cos, "The cosine.", "Cos")
 tan = _unary("tan", torch.tan, "The tangent.", "Tan")

@@ -98,8 +98,7 @@ def all(input: T, axis: Axis = None, keep_dims: bool = False) -> T:
 @op(methods=("any",))
 def any(input: T, axis: Axis = None, keep_dims: bool = False) -> T:
     """Whether any is true along `axis`."""
-    truth = input.to(torch.bool)
-    return torch.any(truth, axes_of(input, axis), keep_dims) if input.ndim else truth
+    return torch.any(input, axes_of(input, axis), keep_dims) if input.ndim else input.to(torch.bool)
 
 
 @op(methods=("amax",))
@@ -240,6 +239,11 @@ def prod(input: T, axis: Any = None, keep_dims: bool = False, dtype: Any = None)
     """The product along `axis`, or of all."""
     if axis is None:
         return torch.prod(input, dtype=as_dtype(dtype))
+    if isinstance(axis, (tuple, list)):
+        wanted = as_dtype(dtype) or input.dtype                   # along several axes the dtype stays
+        for place in sorted((a % (input.ndim or 1) for a in axis), reverse=True):
+            input = torch.prod(input, place, keep_dims, dtype=wanted)
+        return input
     return torch.prod(input, axis, keep_dims, dtype=as_dtype(dtype))
 
 
@@ -261,7 +265,7 @@ def _cumsum(input: T, axis: int, exclusive: bool = False, reverse: bool = False)
 @op(methods=("norm",))
 def norm(A: T, ord: Any = None, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> T:
     """The norm of vectors or matrices, as NumPy's `linalg.norm`."""
-    return torch.linalg.norm(A, ord, dim, keepdim, dtype=as_dtype(dtype))
+    return torch.linalg.norm(_floats(A), ord, dim, keepdim, dtype=as_dtype(dtype))
 
 
 @op(methods=("logsumexp",))
