@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from types import CellType
 from typing import Any
 
 import torch
@@ -12,7 +13,9 @@ from torchspore.context.store import STORE
 from torchspore.engine import tree
 from torchspore.engine.dtypes import FROM_TORCH
 from torchspore.engine.grad import is_differentiable, is_recording
-from torchspore.engine.tensor import raw, tensors, transform, wrap
+from torchspore.engine.tensor import frame, raw, tensors, transform, wrap
+
+_EMPTY = CellType()
 
 
 class _Custom(torch.autograd.Function):
@@ -36,12 +39,14 @@ class _Custom(torch.autograd.Function):
 def with_gradient(call: Callable[..., Any], bprop: Callable[..., Any], net: str) -> Callable[..., Any]:
     """`call` whose gradient is `bprop(*inputs, output, gradient_of_output)`, which gives one gradient for each input.
 
+    A Cell with `internal_params` may give two things: that tuple, and a dict with the gradients of those Parameters.
     Raises RuntimeError where there are too few or where one can't be summed to the shape of its input. With `check_bprop` raises
     ValueError for any other shape, TypeError for another dtype, another number of gradients, or what is no Tensor. `net` names the Cell.
     """
 
     def computed(*args: Any, **kwargs: Any) -> Any:
-        found = list(tensors(args))
+        weights = list(getattr(getattr(bprop, "__self__", None), "internal_params", ()))
+        found = [*tensors(args), *weights]
         if not is_recording() or not any(raw(t).requires_grad for t in found):
             return call(*args, **kwargs)
         structure: dict[str, Any] = {}
@@ -56,10 +61,14 @@ def with_gradient(call: Callable[..., Any], bprop: Callable[..., Any], net: str)
             sens = _with(structure["result"], gradients)
             got = bprop(*_with(args, inputs), result, sens)
             got = tree.listed(got)
+            of_weights: dict[Any, Any] = {}
+            if weights and len(got) == 2 and isinstance(got[1], dict):
+                got, of_weights = tree.listed(got[0]), got[1]
+            inputs = inputs[:len(inputs) - len(weights)]
             if STORE.get("check_bprop"):
                 effects.report("check_bprop", Outcome.applied("gradients of a Cell's own bprop are checked"))
                 _check(got, args, inputs, bprop, net)
-            return _gradients(got, args, inputs, bprop, net)
+            return _gradients(got, args, inputs, bprop, net) + [raw(of_weights[w]) if w in of_weights else None for w in weights]
 
         outputs = _Custom.apply(forward, backward, structure, *[raw(t) for t in found])
         return _with(structure["result"], outputs)
@@ -135,8 +144,11 @@ def watch_gradients(
     """`call` with hooks on its gradients: `before(cell, grad_output)` first, `after(cell, grad_input, grad_output)` last."""
 
     def computed(*args: Any, **kwargs: Any) -> Any:
-        if not is_recording():
+        around = frame()
+        if not is_recording() or around is None:
             return call(*args, **kwargs)
+        if any(_can_keep(hook) for hook in (*after, *before)):
+            around.acts_beside("calls a hook that may keep what it sees")
         passed: dict[str, Any] = {}
 
         def entering(gradients: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -158,6 +170,14 @@ def watch_gradients(
         return _through(result, leaving)
 
     return computed
+
+
+def _can_keep(hook: Callable[..., Any]) -> bool:
+    """Whether a hook knows a list, dict or set to write to: a graph would give it stand-ins, in its trace alone."""
+    code = getattr(hook, "__code__", None)
+    cells = [cell.cell_contents for cell in getattr(hook, "__closure__", None) or () if cell != _EMPTY]
+    names = [hook.__globals__.get(name) for name in code.co_names] if code is not None else []  # type: ignore[attr-defined]
+    return any(isinstance(value, (list, dict, set)) for value in (*cells, *names))
 
 
 def _through(structure: Any, change: Callable[[tuple[Any, ...]], tuple[Any, ...]]) -> Any:

@@ -85,7 +85,7 @@ def _from_sequence(data: Sequence[Any], wanted: torch.dtype | None) -> torch.Ten
     try:
         array = np.array(data)
     except ValueError:
-        raise ValueError(f"Tensor({str(data)[:60]}): expected rows of equal length.") from None
+        raise TypeError(f"Tensor({str(data)[:60]}): expected rows of equal length.") from None
     if array.dtype == object:
         raise TypeError(f"Tensor({str(data)[:60]}): expected numbers or truth values.")
     if wanted is None and array.dtype == np.float64:

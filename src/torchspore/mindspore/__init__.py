@@ -22,6 +22,9 @@ _LAZY = {
         "TFRecordToMR", "set_dec_mode", "set_enc_key", "set_enc_mode",
     ),
     "common.dump": ("set_dump",),
+    "common.saved_tensors": ("register_saved_tensors_hooks", "saved_tensors_hooks"),
+    "common.symbol": ("Symbol", "enable_dynamic"),
+    "log": ("get_level", "get_log_config"),
     "parallel": ("set_algo_parameters", "get_algo_parameters", "reset_algo_parameters"),
     "profiler": ("EnvProfiler", "Profiler"),
     "train": (
@@ -49,7 +52,7 @@ _LAZY = {
         "set_cur_stream", "set_kernel_launch_capture", "set_kernel_launch_group", "set_memory", "synchronize",
     ),
     "rewrite": ("Node", "NodeType", "ScopedValue", "SymbolTree"),
-    "parallel._shard": ("Layout", "lazy_inline", "reshard", "shard", "sync_pipeline_shared_parameters"),
+    "parallel._shard": ("Layout", "lazy_inline", "no_inline", "reshard", "shard", "sync_pipeline_shared_parameters"),
     "parallel.auto_parallel": ("AutoParallel",),
 }
 _HOMES = {name: module for module, listed in _LAZY.items() for name in listed}

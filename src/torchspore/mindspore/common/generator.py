@@ -3,8 +3,11 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from torchspore.base.text import message, short
 from torchspore.engine import generators
+from torchspore.mindspore.common import dtype as mstype
 from torchspore.mindspore.common.tensor import Tensor
 from torchspore.names import missing
 
@@ -17,6 +20,31 @@ class Generator:
 
     def __init__(self) -> None:
         self._stream = generators.new()
+        self._numbers()
+
+    def _step(self, step: Any) -> tuple[Tensor, Tensor]:
+        """The seed and the offset of now, int64; the offset grows by `step`. In graphs too, which read both from Parameters."""
+        from torchspore.mindspore import ops
+
+        seed, offset = self._numbers()
+        given = seed + 0, offset + 0
+        ops.assign_add(offset, step)
+        return given
+
+    def _numbers(self) -> tuple[Any, Any]:
+        """The seed and the offset, as Parameters."""
+        if "_kept" not in self.__dict__:
+            from torchspore.mindspore.common.parameter import Parameter
+
+            self._kept = tuple(Parameter(Tensor(0, mstype.int64), name=name, requires_grad=False) for name in ("seed", "offset"))
+            self._set_numbers(0)
+        return self._kept
+
+    def _set_numbers(self, offset: int) -> None:
+        if "_kept" in self.__dict__:
+            seed = self.initial_seed()
+            for kept, number in zip(self._kept, (seed - 2**64 if seed >= 2**63 else seed, offset)):
+                kept.set_data(Tensor(number, mstype.int64))
 
     def manual_seed(self, seed: int) -> Generator:
         """Starts the stream from `seed`, an int from -2**63 to 2**64 - 1; gives the generator back. Raises TypeError and ValueError."""
@@ -25,6 +53,7 @@ class Generator:
         if not -(2**63) <= seed <= LARGEST:
             raise ValueError(message(f"manual_seed({seed})", "an int from -2**63 to 2**64 - 1"))
         self._stream.manual_seed(seed)
+        self._set_numbers(0)
         return self
 
     def initial_seed(self) -> int:
@@ -33,19 +62,25 @@ class Generator:
 
     def seed(self) -> int:
         """Starts the stream from a seed of the operating system's, and gives it."""
-        return int(self._stream.seed())
+        started = int(self._stream.seed())
+        self._set_numbers(0)
+        return started
 
     def get_state(self) -> Tensor:
         """The state of the stream as a Tensor of bytes, for `set_state`."""
-        return Tensor.from_numpy(generators.state(self._stream))
+        return Tensor.from_numpy(np.concatenate([generators.state(self._stream), self._numbers()[1].asnumpy().reshape(1).view(np.uint8)]))
 
     def set_state(self, state: Tensor) -> None:
         """Goes on from a state that `get_state` gave. Raises TypeError and ValueError for anything else."""
         if not isinstance(state, Tensor):
             raise TypeError(message(f"set_state({short(state)})", f"a Tensor that get_state gave, got {type(state).__name__}"))
+        bytes_of_offset = 8
         try:
-            generators.restore(self._stream, state.asnumpy())
-        except (RuntimeError, TypeError):
+            kept = state.asnumpy()
+            generators.restore(self._stream, kept[:-bytes_of_offset])
+            self._numbers()
+            self._set_numbers(int(kept[-bytes_of_offset:].copy().view(np.int64)[0]))
+        except (RuntimeError, TypeError, ValueError, IndexError):
             raise ValueError(message(f"set_state of shape {state.shape} and dtype {state.dtype}", "a Tensor that get_state gave")) from None
 
 

@@ -17,6 +17,30 @@ DEFAULT_NAME = "Parameter"
 _unnamed = itertools.count()
 
 
+class _Flag:
+    """An attribute of a Parameter that is True or False, or an int from 0 on. Raises TypeError for another."""
+
+    def __init__(self, kind: type) -> None:
+        self._kind = kind
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    def __get__(self, parameter: Any, owner: type) -> Any:
+        if parameter is None:
+            return self
+        try:
+            return parameter.__dict__[self._name]
+        except KeyError:
+            raise AttributeError(self._name) from None
+
+    def __set__(self, parameter: Any, value: Any) -> None:
+        if type(value) is not self._kind or value < 0:
+            wanted = "a bool" if self._kind is bool else "an int from 0 on"
+            raise TypeError(f"Parameter {parameter.name!r}: {self._name}={value!r:.40}: expected {wanted}.")
+        parameter.__dict__[self._name] = value
+
+
 class Parameter(Tensor):
     """A Tensor that is part of a network's state.
 
@@ -26,6 +50,11 @@ class Parameter(Tensor):
 
     __slots__ = ()
     __parameter__ = True
+
+    layerwise_parallel = _Flag(bool)
+    parallel_optimizer = _Flag(bool)
+    cache_enable = _Flag(bool)
+    comm_fusion = _Flag(int)
 
     def __init__(
         self, default_input: Any, name: str | None = None, requires_grad: bool = True, layerwise_parallel: bool = False,
@@ -73,10 +102,10 @@ class Parameter(Tensor):
 
     @name.setter
     def name(self, value: str | None) -> None:
-        if value is None:
+        if value is None or (isinstance(value, str) and not value.strip()):
             value = f"{DEFAULT_NAME}#{next(_unnamed)}"
-        if not isinstance(value, str):
-            raise TypeError(f"Parameter(name={value!r}): expected a str, got {type(value).__name__}.\n\nhint: write name='weight'.")
+        if not isinstance(value, str):                      # a ValueError, as in MindSpore
+            raise ValueError(f"Parameter(name={value!r}): expected a str, got {type(value).__name__}.\n\nhint: write name='weight'.")
         self._name = value
 
     @property

@@ -1,6 +1,7 @@
 """`mindspore.recompute`: one call whose values are computed again in the backward pass instead of being kept."""
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 _SWITCHES = ("mp_comm_recompute", "parallel_optimizer_comm_recompute", "recompute_slice_activation")
@@ -16,6 +17,19 @@ def check_options(use_reentrant: Any, output_recompute: Any, early_stop: Any, co
             raise TypeError(f"recompute({name}={value!r:.40}): expected a bool, got {type(value).__name__}.")
     if context_fn is not None and not callable(context_fn):
         raise TypeError(f"recompute(context_fn={context_fn!r:.40}): expected a function that gives two contexts.")
+
+
+def with_kept_values(call: Callable[..., Any], name: str, **rules: Any) -> Callable[..., Any]:
+    """`call`, a Cell's, with what the Cell was told of values that are kept for a gradient: computed again (`contexts`), `hooks`."""
+    if "contexts" in rules:
+        from torchspore.engine.recompute import recomputed
+
+        call = recomputed(call, name, rules["contexts"])
+    if "hooks" in rules:
+        from torchspore.engine.saved_hooks import hooked
+
+        call = hooked(call, *rules["hooks"])
+    return call
 
 
 def recompute(

@@ -37,6 +37,9 @@ class Tensor(TensorBase, metaclass=_TensorMeta):
     grad: Any = None
     """Where packages with a `backward` of their own keep a gradient, as they may in MindSpore 2.4; nothing here fills it."""
 
+    const_arg = False
+    """Whether a graph takes this Tensor's values as they are, and not as an input."""
+
     def __init__(
         self, input_data: Any = None, dtype: Any = None, shape: Any = None, init: Any = None, const_arg: bool = False,
         device: str | None = None,
@@ -58,12 +61,18 @@ class Tensor(TensorBase, metaclass=_TensorMeta):
             if dtype is None:
                 raise TypeError("Tensor(): expected data, or a shape and a dtype.\n\nhint: write Tensor([1.0, 2.0]).")
             sizes = (None,) if shape is None else (shape,) if isinstance(shape, int) else tuple(shape)
-            self._t = create.filled([0 if s is None else s for s in sizes], 0, dtype)
-            if None in sizes:
+            is_open = [s is None or hasattr(s, "divisor") for s in sizes]       # a Symbol has one
+            self._t = create.filled([0 if o else s for s, o in zip(sizes, is_open)], 0, dtype)
+            if any(is_open):
                 self.symbolic = () if shape is None else sizes     # for `set_inputs`: axes that are open, or how many there are
         else:
+            if shape is not None:
+                what = f"Tensor({input_data!r:.40}, shape={shape!r:.40})"
+                raise ValueError(f"{what}: expected no shape beside data.\n\nhint: leave shape out.")
             self._t = create.from_data(input_data, dtype)
         if const_arg:
+            if const_arg is not True:
+                raise TypeError(f"Tensor(const_arg={const_arg!r:.40}): expected a bool, got {type(const_arg).__name__}.")
             self.const_arg = True
 
     # ---- what it is
@@ -379,6 +388,16 @@ def _rebuild(cls: type[Tensor], t: Any, attributes: dict[str, Any]) -> Tensor:
 
 
 engine.register(Tensor)
+
+
+def swap_tensors(t1: Tensor, t2: Tensor) -> None:
+    """Exchanges two Tensors in place: values, class and attributes. Raises TypeError for what is no Tensor."""
+    for each in (t1, t2):
+        if not isinstance(each, Tensor):
+            raise TypeError(f"swap_tensors({each!r:.40}): expected two Tensors, got {type(each).__name__}.")
+    t1.__class__, t2.__class__ = t2.__class__, t1.__class__
+    t1.__dict__, t2.__dict__ = t2.__dict__, t1.__dict__
+    t1._t, t2._t = t2._t, t1._t
 
 
 def tensor(

@@ -1,7 +1,7 @@
 """`mindspore.dataset`: data pipelines, run in threads."""
 from __future__ import annotations
 
-from torchspore.mindspore.dataset import audio, callback, core, debug, engine, text, transforms, vision
+from torchspore.mindspore.dataset import audio, callback, core, dataloader, debug, engine, text, transforms, vision
 from torchspore.mindspore.dataset.callback import DSCallback, WaitedDSCallback
 from torchspore.mindspore.dataset.core import config
 from torchspore.mindspore.dataset.core.config import ErrorSamplesMode, get_seed, set_seed

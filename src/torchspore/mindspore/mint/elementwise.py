@@ -199,12 +199,15 @@ def trunc(input: T) -> T:
 @bridged
 def round(input: T, *, decimals: int = 0) -> T:
     """Rounded to `decimals` places, halves to the even neighbour."""
+    if not (input.is_floating_point() or input.is_complex()) and decimals >= 0:
+        return input.clone()
     return torch.round(input, decimals=decimals)
 
 
 @bridged
-def softmax(input: T, dim: int, *, dtype: Any = None) -> T:
-    """exp(x) divided by its sum along `dim`."""
+def softmax(input: T, dim: int | None, *, dtype: Any = None) -> T:
+    """exp(x) divided by its sum along `dim`; None is the first axis of 1 or 3 axes, else the second."""
+    dim = int(input.ndim not in (0, 1, 3)) if dim is None else dim
     return torch.softmax(input, dim, dtype=as_dtype(dtype))
 
 

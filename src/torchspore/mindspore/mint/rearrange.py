@@ -37,8 +37,8 @@ def transpose(input: T, dim0: int, dim1: int) -> T:
 
 @bridged
 def t(input: T) -> T:
-    """A matrix transposed; a Tensor of fewer axes as it is."""
-    return torch.t(input)
+    """The first two axes exchanged; a Tensor of fewer axes as it is."""
+    return input.transpose(0, 1) if input.ndim > 1 else input
 
 
 @bridged

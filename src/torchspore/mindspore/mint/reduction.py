@@ -7,7 +7,7 @@ import torch
 
 from torchspore.engine.tensor import TensorBase
 from torchspore.mindspore import ops
-from torchspore.mindspore.mint.shared import T, as_dtype, axes, total_dtype
+from torchspore.mindspore.mint.shared import T, as_dtype, axes, in_floats, total_dtype
 from torchspore.mindspore.ops.declare import bridged
 
 
@@ -19,8 +19,9 @@ def sum(input: T, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) 
 
 @bridged
 def nansum(input: T, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> T:
-    """The sum over `dim` (None: all) of what is not NaN."""
-    return torch.nansum(input, axes(dim), keepdim, dtype=total_dtype(input, dtype))
+    """The sum over `dim` (None: all) of what is not NaN; in the input's dtype, int64 for bools, unless `dtype` says otherwise."""
+    wanted = as_dtype(dtype) or (torch.int64 if input.dtype is torch.bool else input.dtype)
+    return torch.nansum(input, axes(dim), keepdim, dtype=wanted)
 
 
 @bridged
@@ -44,7 +45,7 @@ def prod(input: T, dim: Any = None, keepdim: bool = False, *, dtype: Any = None)
 @bridged
 def all(input: T, dim: Any = None, keepdim: bool = False) -> T:
     """Whether all elements along `dim` (None: of the Tensor) are true."""
-    return torch.all(input, axes(dim), keepdim)
+    return torch.all(input.to(torch.bool), axes(dim), keepdim)    # torch gives uint8 for uint8
 
 
 @bridged
@@ -96,7 +97,7 @@ def _extreme(input: Any, arguments: Any, options: Any, forms: Any) -> Any:
     named = {**dict(zip(("dim", "keepdim"), arguments)), **options}
     if not named:
         return whole(input)
-    if "other" in options or isinstance(arguments[0] if arguments else None, TensorBase):
+    if "other" in options or isinstance(arguments[0] if arguments else None, (TensorBase, float, bool)):
         return between(input, *arguments, **options)
     unknown = next((name for name in named if name not in ("dim", "keepdim")), None)
     if unknown is not None or "dim" not in named or len(arguments) > 2:
@@ -189,7 +190,7 @@ def count_nonzero(input: T, dim: Any = None) -> T:
 @bridged
 def norm(input: T, p: Any = "fro", dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> T:
     """The norm of order `p` over `dim` (None: all), of matrices where p is 'nuc'."""
-    return torch.norm(input, p, axes(dim), keepdim, dtype=as_dtype(dtype))
+    return torch.norm(in_floats(input), p, axes(dim), keepdim, dtype=as_dtype(dtype))
 
 
 @bridged

@@ -11,7 +11,7 @@ from torchspore.mindspore.ops.activation import as_dtype
 from torchspore.mindspore.ops.array import sizes
 
 T = torch.Tensor
-__all__ = ["T", "as_dtype", "axes", "at_home", "no_generator", "sizes", "total_dtype", "written"]
+__all__ = ["T", "as_dtype", "axes", "at_home", "in_floats", "no_generator", "sizes", "total_dtype", "written"]
 
 
 def axes(dim: Any) -> Any:
@@ -37,6 +37,11 @@ def total_dtype(input: T, dtype: Any) -> torch.dtype | None:
     """The dtype of a sum: `dtype`, int64 for integers and bools, else the input's own."""
     wanted = as_dtype(dtype)
     return torch.int64 if wanted is None and not (input.is_floating_point() or input.is_complex()) else wanted
+
+
+def in_floats(input: T) -> T:
+    """The Tensor, integers and bools as float32: what has a norm."""
+    return input if input.is_floating_point() or input.is_complex() else input.to(torch.float32)
 
 
 def written(input: Any, out: Any) -> Any:

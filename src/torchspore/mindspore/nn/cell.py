@@ -238,9 +238,9 @@ class Cell(CellTree, CellHooks, CellState, CellFacts):
         if self._lower is not None:
             call = changed(call, self._lower, Parameter)
         if self._recompute is not None:
-            from torchspore.engine.recompute import recomputed
+            from torchspore.mindspore.common.recompute import with_kept_values
 
-            call = recomputed(call, type(self).__name__, **self._recompute)
+            call = with_kept_values(call, type(self).__name__, **self._recompute)
         return call(*args, **kwargs) if self._hooks is None else self._call_with_hooks(call, args, kwargs)
 
     def compile(self, *args: Any, **kwargs: Any) -> None:
@@ -346,7 +346,18 @@ class Cell(CellTree, CellHooks, CellState, CellFacts):
         are about how MindSpore does it, or about several devices, and change nothing here. Raises TypeError and ValueError for wrong ones.
         """
         check_options(use_reentrant, output_recompute, early_stop, context_fn, kwargs)
-        self.__dict__["_recompute"] = {"contexts": context_fn}
+        self.__dict__["_recompute"] = {**(self._recompute or {}), "contexts": context_fn}
+        counters.calls_changed()
+
+    def register_saved_tensors_hooks(self, pack_hook: Any, unpack_hook: Any) -> None:
+        """What `construct` keeps for the backward pass goes through `pack_hook`, and comes back through `unpack_hook`.
+
+        Raises TypeError for hooks that can't be called.
+        """
+        from torchspore.mindspore.common.saved_tensors import check_hooks
+
+        check_hooks("Cell.register_saved_tensors_hooks", pack_hook, unpack_hook)
+        self.__dict__["_recompute"] = {**(self._recompute or {}), "hooks": (pack_hook, unpack_hook)}
         counters.calls_changed()
 
     def set_jit_config(self, jit_config: Any) -> None:

@@ -75,29 +75,30 @@ class CellHooks:
 
     def _call_with_hooks(self, call: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         hooks = {kind: list(found.values()) for kind, found in (self._hooks or {}).items()}
+        waiting, output, given = list(hooks.get("forward", [])), None, (args, kwargs)
 
         def hooked(*args: Any, **kwargs: Any) -> Any:
-            waiting = list(hooks.get("forward", []))
-            output = None
-            try:
-                for hook, with_kwargs, _ in hooks.get("pre", []):
-                    got = hook(self, args, kwargs) if with_kwargs else hook(self, args)
-                    if got is not None:
-                        args, kwargs = got if with_kwargs else (got if isinstance(got, tuple) else (got,), kwargs)
-                output = call(*args, **kwargs)
-                while waiting:
-                    hook, with_kwargs, _ = waiting.pop(0)
-                    got = hook(self, args, kwargs, output) if with_kwargs else hook(self, args, output)
-                    output = output if got is None else got
-                return output
-            except Exception:
-                for hook, with_kwargs, always_call in waiting:
-                    if always_call:
-                        with suppress(Exception):      # the first error is the one to be seen
-                            got = hook(self, args, kwargs, output) if with_kwargs else hook(self, args, output)
-                            output = output if got is None else got
-                raise
+            nonlocal output
+            output = call(*args, **kwargs)
+            while waiting:
+                hook, with_kwargs, _ = waiting.pop(0)
+                got = hook(self, args, kwargs, output) if with_kwargs else hook(self, args, output)
+                output = output if got is None else got
+            return output
 
-        # The gradient's hooks stand outside: they see the gradient of what the forward hooks gave.
-        after, before = ([hook for hook, _, _ in hooks.get(kind, [])] for kind in ("backward", "backward_pre"))
-        return watch_gradients(self, hooked, after, before)(*args, **kwargs) if after or before else hooked(*args, **kwargs)
+        try:
+            for hook, with_kwargs, _ in hooks.get("pre", []):
+                got = hook(self, args, kwargs) if with_kwargs else hook(self, args)
+                if got is not None:
+                    args, kwargs = got if with_kwargs else (got if isinstance(got, tuple) else (got,), kwargs)
+                given = args, kwargs
+            # The gradient's hooks see the gradients of what the pre hooks gave and of what the forward hooks gave.
+            after, before = ([hook for hook, _, _ in hooks.get(kind, [])] for kind in ("backward", "backward_pre"))
+            return watch_gradients(self, hooked, after, before)(*args, **kwargs) if after or before else hooked(*args, **kwargs)
+        except Exception:
+            for hook, with_kwargs, always_call in waiting:
+                if always_call:
+                    with suppress(Exception):          # the first error is the one to be seen
+                        got = hook(self, *given, output) if with_kwargs else hook(self, given[0], output)
+                        output = output if got is None else got
+            raise

@@ -1,6 +1,7 @@
 """Activation functions."""
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -25,10 +26,15 @@ def relu6(x: T) -> T:
     return F.relu6(x)
 
 
+def _rounded(compute: Callable[[T], T], x: T) -> T:
+    """`compute` of integers in float32, cut to integers again; of anything else as it is."""
+    return compute(x) if x.is_floating_point() or x.is_complex() else compute(x.to(torch.float32)).to(x.dtype)
+
+
 @op()
 def leaky_relu(input: T, alpha: float = 0.2) -> T:
     """x where positive, else alpha * x."""
-    return F.leaky_relu(input, alpha)
+    return _rounded(lambda x: F.leaky_relu(x, alpha), input)
 
 
 @op(primitive="Elu", init=("alpha",))
@@ -40,7 +46,7 @@ def elu(input_x: T, alpha: float = 1.0) -> T:
 @op(primitive="SeLU")
 def selu(input_x: T) -> T:
     """The scaled exponential linear unit."""
-    return F.selu(input_x)
+    return _rounded(F.selu, input_x)
 
 
 @op(primitive="CeLU", init=("alpha",))
@@ -58,13 +64,13 @@ def sigmoid(input: T) -> T:
 @op(primitive="HSigmoid")
 def hardsigmoid(input: T) -> T:
     """relu6(x + 3) / 6."""
-    return F.hardsigmoid(input)
+    return _rounded(F.hardsigmoid, input)
 
 
 @op(primitive="HSwish")
 def hardswish(input: T) -> T:
     """x * relu6(x + 3) / 6."""
-    return F.hardswish(input)
+    return _rounded(F.hardswish, input)
 
 
 @op(primitive="Tanh", methods=("tanh",))
@@ -175,6 +181,8 @@ def hardtanh(input: T, min_val: float = -1.0, max_val: float = 1.0) -> T:
     for name, value in (("min_val", min_val), ("max_val", max_val)):
         if isinstance(value, bool) or not isinstance(value, (int, float)):
             raise TypeError(f"{name}={value!r:.40}: expected a number, got {type(value).__name__}.")
+    if input.dtype in (torch.bool, torch.uint8):                  # torch takes no limits below 0 there
+        return input.to(torch.int32).clamp(min_val, max_val).to(input.dtype)
     return F.hardtanh(input, min_val, max_val)
 
 

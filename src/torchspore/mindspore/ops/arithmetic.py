@@ -19,16 +19,24 @@ from torchspore.mindspore.ops.extremes import Extremes
 from torchspore.mindspore.ops.promote import is_wide, pair, widened
 
 _new = object.__new__
+# torch compares no number with a Tensor.
+_SEEN_FROM_THE_OTHER: dict[Any, Any] = {
+    torch.eq: torch.eq, torch.ne: torch.ne, torch.lt: torch.gt, torch.gt: torch.lt, torch.le: torch.ge, torch.ge: torch.le,
+}
 
 
 def _slow(function: Callable[..., Any], compute: Callable[..., torch.Tensor], x: Any, y: Any, family: str) -> Any:
     """The whole rule: frames, promotion, wide unsigned integers, errors."""
-    if isinstance(y, Composite) and function is mul:
-        return y * x                                # keeps its places, whatever the Tensor holds at the others
+    if isinstance(y, Composite) and function in (add, sub, mul):
+        if function is mul:
+            return y * x                            # keeps its places, whatever the Tensor holds at the others
+        return y + x if function is add else -(y - x)
     if x.__class__ is Extremes or y.__class__ is Extremes:
         x, y = (v[0] if v.__class__ is Extremes else v for v in (x, y))
     try:
         a, b = pair(x, y, family)
+        if not isinstance(a, torch.Tensor) and compute in _SEEN_FROM_THE_OTHER:
+            compute, a, b = _SEEN_FROM_THE_OTHER[compute], b, a
         if engine.active:
             compute = ruled(compute, function.__name__)
         out = widened(compute, a, b) if is_wide(a, b) else compute(a, b)

@@ -20,6 +20,9 @@ def sizes(values: tuple[Any, ...] | Any) -> list[int]:
         return [values]
     if len(values) == 1 and isinstance(values[0], (tuple, list, T)):
         return sizes(values[0])
+    for value in values:
+        if isinstance(value, (float, str)):
+            raise TypeError(f"expected ints as shape, got {type(value).__name__} {value!r}.")
     return [length(v) for v in values]
 
 
@@ -68,6 +71,8 @@ def _squeeze(input: T, axis: Any = ()) -> T:
 @op()
 def flatten(input: T, order: str = "C", *, start_dim: int = 1, end_dim: int = -1) -> T:
     """The axes from `start_dim` to `end_dim` as one; `order` 'C' is row by row, 'F' column by column."""
+    if order not in ("C", "F"):
+        raise (ValueError if isinstance(order, str) else TypeError)(f"flatten(order={order!r:.40}): expected 'C' or 'F'.")
     if order == "F":
         input = input.permute(*reversed(range(input.ndim)))
         input = input.reshape(-1) if start_dim == 0 else input

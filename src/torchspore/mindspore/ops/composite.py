@@ -103,7 +103,7 @@ def partial(function: Any, *args: Any, **kwargs: Any) -> Any:
 def clip_by_norm(x: Any, max_norm: Any, norm_type: float = 2.0, error_if_nonfinite: bool = False) -> Any:
     """Scales Tensors down together so that their norm is at most `max_norm`."""
     alone = isinstance(x, TensorBase)
-    values = [raw(x)] if alone else [raw(t) for t in x]
+    values = [t if t.is_floating_point() or t.is_complex() else t.float() for t in ([raw(x)] if alone else [raw(t) for t in x])]
     total = torch.linalg.vector_norm(torch.stack([torch.linalg.vector_norm(v, norm_type) for v in values]), norm_type)
     if error_if_nonfinite and not bool(torch.isfinite(total)):
         raise RuntimeError("clip_by_norm: the norm is not finite.\n\nhint: error_if_nonfinite=False scales all the same.")
@@ -113,11 +113,13 @@ def clip_by_norm(x: Any, max_norm: Any, norm_type: float = 2.0, error_if_nonfini
 
 
 def clip_by_global_norm(x: Any, clip_norm: float = 1.0, use_norm: Any = None) -> Any:
-    """Scales a tuple or list of Tensors down together so that their common norm is at most `clip_norm`."""
-    values = [raw(t) for t in x]
+    """Scales a tuple or list of Tensors, or one Tensor, down so that their common norm is at most `clip_norm`."""
+    alone = isinstance(x, TensorBase)
+    values = [raw(t) for t in ((x,) if alone else x)]
     norm = torch.sqrt(sum(torch.sum(torch.square(v.float())) for v in values)) if use_norm is None else raw(use_norm)
     scale = clip_norm / torch.clamp(norm, min=clip_norm)
-    return tuple(wrap(v * scale.to(v.dtype)) for v in values)
+    clipped = tuple(wrap((v * scale).to(v.dtype)) for v in values)
+    return clipped[0] if alone else clipped
 
 
 def add_flags(fn: Any = None, **flags: Any) -> Any:

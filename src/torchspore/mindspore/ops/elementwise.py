@@ -22,7 +22,9 @@ def _unary(
     return op(primitive=primitive, methods=(name,) if methods is None else methods)(body)
 
 
-abs = _unary("abs", torch.abs, "The absolute value.", "Abs", ("abs", "absolute", "__abs__"))
+abs = _unary(
+    "abs", lambda x: x.clone() if x.dtype is torch.bool else torch.abs(x), "The absolute value.", "Abs", ("abs", "absolute", "__abs__"),
+)
 absolute = abs
 neg = _unary("neg", torch.neg, "The negative.", "Neg", ("neg", "negative", "__neg__"))
 negative = neg
@@ -63,8 +65,8 @@ square = _unary("square", torch.square, "x * x.", "Square")
 reciprocal = _unary("reciprocal", torch.reciprocal, "1 / x.", "Reciprocal")
 floor = _unary("floor", torch.floor, "The largest integer not above x.", "Floor")
 ceil = _unary("ceil", torch.ceil, "The smallest integer not below x.", "Ceil")
-trunc = _unary("trunc", torch.trunc, "x without its fraction.", "Trunc")
-sign = _unary("sign", torch.sign, "-1, 0 or 1.", "Sign")
+trunc = _unary("trunc", lambda x: x.clone() if x.dtype is torch.bool else torch.trunc(x), "x without its fraction.", "Trunc")
+sign = _unary("sign", lambda x: torch.sgn(x) if x.is_complex() else torch.sign(x), "-1, 0 or 1; x / |x| of complex numbers.", "Sign")
 sin = _unary("sin", torch.sin, "The sine.", "Sin")
 cos = _unary("cos", torch.cos, "The cosine.", "Cos")
 tan = _unary("tan", torch.tan, "The tangent.", "Tan")
@@ -93,6 +95,8 @@ conj = _unary("conj", lambda x: torch.conj_physical(x), "The complex conjugate."
 @op(methods=("round",))
 def round(input: T, *, decimals: int = 0) -> T:
     """The nearest integer, halves to the even one; to `decimals` digits."""
+    if not (input.is_floating_point() or input.is_complex()) and decimals >= 0:
+        return input.clone()
     return torch.round(input, decimals=decimals) if decimals else torch.round(input)
 
 
@@ -105,15 +109,13 @@ def _round(input_x: T) -> T:
 @op(methods=("clamp",))
 def clamp(input: T, min: T | float | None = None, max: T | float | None = None) -> T:
     """x held between `min` and `max`, numbers or Tensors."""
-    _no_truth(input, min, max)
-    return torch.clamp(input, min, max) if not isinstance(min, T) and not isinstance(max, T) else _clamp_tensors(input, min, max)
+    return _held(input, min, max)
 
 
 @op(methods=("clip",))
 def clip(input: T, min: T | float | None = None, max: T | float | None = None) -> T:
     """The same as `clamp`."""
-    _no_truth(input, min, max)
-    return _clamp_tensors(input, min, max)
+    return _held(input, min, max)
 
 
 @op()
@@ -124,9 +126,16 @@ def clip_by_value(x: T, clip_value_min: T | float | None = None, clip_value_max:
     return _clamp_tensors(x, clip_value_min, clip_value_max)
 
 
-def _no_truth(x: T, low: T | float | None, high: T | float | None) -> None:
-    if x.dtype is torch.bool or isinstance(low, bool) or isinstance(high, bool):
+def _held(x: T, low: T | float | None, high: T | float | None) -> T:
+    """x between numbers or Tensors, in the dtype that all have in common."""
+    if any(value.dtype is torch.bool if isinstance(value, T) else isinstance(value, bool) for value in (x, low, high)):
         raise ValueError("For Clamp, the dtype of 'input', 'min' and 'max' must not be bool.")
+    if not isinstance(low, T) and not isinstance(high, T):
+        return torch.clamp(x, low, high)
+    for pick, number, bound in ((torch.maximum, "min", low), (torch.minimum, "max", high)):
+        if bound is not None:
+            x = pick(x, bound) if isinstance(bound, T) else torch.clamp(x, **{number: bound})
+    return x
 
 
 def _clamp_tensors(x: T, low: T | float | None, high: T | float | None) -> T:

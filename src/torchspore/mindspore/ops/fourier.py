@@ -13,12 +13,17 @@ from torchspore.mindspore.ops.declare import op
 T = torch.Tensor
 
 
+def _single(x: T) -> T:
+    """x, half precision as float32."""
+    return x.to(torch.float32) if x.dtype in (torch.float16, torch.bfloat16) else x
+
+
 def _along_one(name: str, doc: str, method: bool = True) -> Callable[..., T]:
     """Makes a transform along one axis from torch's of the same name."""
     compute = getattr(torch.fft, name)
 
     def body(input: T, n: int | None = None, dim: int = -1, norm: str | None = None) -> T:
-        return compute(input, n, dim, norm)
+        return compute(_single(input), n, dim, norm)
 
     return _made(body, name, doc, method)
 
@@ -28,7 +33,7 @@ def _along_two(name: str, doc: str) -> Callable[..., T]:
     compute = getattr(torch.fft, name)
 
     def body(input: T, s: Any = None, dim: Any = (-2, -1), norm: str | None = None) -> T:
-        return compute(input, s, dim, norm)
+        return compute(_single(input), s, dim, norm)
 
     return _made(body, name, doc, True)
 
@@ -38,7 +43,7 @@ def _along_many(name: str, doc: str) -> Callable[..., T]:
     compute = getattr(torch.fft, name)
 
     def body(input: T, s: Any = None, dim: Any = None, norm: str | None = None) -> T:
-        return compute(input, s, dim, norm)
+        return compute(_single(input), s, dim, norm)
 
     return _made(body, name, doc, True)
 

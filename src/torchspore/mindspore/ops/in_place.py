@@ -164,14 +164,18 @@ def _kthvalue(input: T, k: int, dim: int = -1, keepdim: bool = False) -> Any:
 
 @op(methods=("argmax_with_value",))
 def _argmax_with_value_method(input: T, axis: int = 0, keep_dims: bool = False) -> Any:
-    """The largest value along `axis`, and its index (int64)."""
-    return tuple(torch.max(input, axis, keep_dims))
+    """The largest value along `axis`, and its index (int64); for None that of all, and 0."""
+    return tuple(torch.max(input, axis, keep_dims)) if axis is not None else (input.max(), _no_place(input))
 
 
 @op(methods=("argmin_with_value",))
 def _argmin_with_value_method(input: T, axis: int = 0, keep_dims: bool = False) -> Any:
-    """The smallest value along `axis`, and its index (int64)."""
-    return tuple(torch.min(input, axis, keep_dims))
+    """The smallest value along `axis`, and its index (int64); for None that of all, and 0."""
+    return tuple(torch.min(input, axis, keep_dims)) if axis is not None else (input.min(), _no_place(input))
+
+
+def _no_place(input: T) -> T:
+    return torch.zeros((), dtype=torch.int64, device=input.device)
 
 
 @op(methods=("choose",))

@@ -53,20 +53,20 @@ def column_stack(tensors: Any) -> T:
 
 @op(methods=("hsplit",))
 def hsplit(input: T, indices_or_sections: Any) -> Any:
-    """Parts along axis 1 (of a vector along axis 0): as many equal ones, or cut at the indexes given."""
-    return tuple(torch.hsplit(input, _cuts(indices_or_sections)))
+    """Parts along axis 1 (of a vector along axis 0): as many of nearly equal length, or cut at the indexes given."""
+    return tuple(torch.tensor_split(input, _cuts(indices_or_sections), dim=int(input.ndim > 1)))
 
 
 @op(methods=("vsplit",))
 def vsplit(input: T, indices_or_sections: Any) -> Any:
-    """Parts along axis 0: as many equal ones, or cut at the indexes given."""
-    return tuple(torch.vsplit(input, _cuts(indices_or_sections)))
+    """Parts along axis 0: as many of nearly equal length, or cut at the indexes given."""
+    return tuple(torch.tensor_split(input, _cuts(indices_or_sections), dim=0))
 
 
 @op(methods=("dsplit",))
 def dsplit(input: T, indices_or_sections: Any) -> Any:
-    """Parts along axis 2: as many equal ones, or cut at the indexes given."""
-    return tuple(torch.dsplit(input, _cuts(indices_or_sections)))
+    """Parts along axis 2: as many of nearly equal length, or cut at the indexes given."""
+    return tuple(torch.tensor_split(input, _cuts(indices_or_sections), dim=2))
 
 
 @op(methods=("tensor_split",))
@@ -121,7 +121,7 @@ def block_diag(*inputs: T) -> T:
 @op()
 def cartesian_prod(*inputs: T) -> T:
     """All combinations of one element of each vector, as rows."""
-    return torch.cartesian_prod(*inputs)
+    return torch.cartesian_prod(*(vector.reshape(-1) for vector in inputs)).reshape(-1, len(inputs))
 
 
 @op()

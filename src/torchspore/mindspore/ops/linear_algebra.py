@@ -119,14 +119,14 @@ def einsum(equation: str, *operands: Any) -> T:
 
 @op(methods=("t",))
 def t(input: T) -> T:
-    """The matrix transposed."""
-    return input.t()
+    """The matrix transposed; a Tensor of another number of axes as it is."""
+    return input.t() if input.ndim == 2 else input.view(input.shape)
 
 
 @op()
 def trace(input: T) -> T:
     """The sum of the diagonal."""
-    return torch.trace(input)
+    return torch.trace(input).to(input.dtype)
 
 
 @op(methods=("inverse", "inv"))

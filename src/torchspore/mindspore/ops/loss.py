@@ -75,8 +75,9 @@ def reduced(loss: T, reduction: str) -> T:
 
 @op()
 def mse_loss(input: T, target: T, reduction: str = "mean") -> T:
-    """The squared difference."""
-    return reduced(torch.square(input - target), reduction)
+    """The squared difference, of integers in float32."""
+    first, second = (t if t.is_floating_point() or t.is_complex() else t.to(torch.float32) for t in (input, target))
+    return reduced(torch.square(first - second), reduction)
 
 
 @op()

@@ -8,6 +8,7 @@ import torch
 from torchspore.engine.create import constant
 from torchspore.mindspore.ops.activation import as_dtype
 from torchspore.mindspore.ops.declare import op
+from torchspore.mindspore.ops.reduction import _floats
 
 T = torch.Tensor
 L = torch.linalg
@@ -287,13 +288,13 @@ def _matrix_logarithm(x: T) -> T:
 @op()
 def matrix_norm(A: T, ord: Any = "fro", axis: Any = (-2, -1), keepdims: bool = False, *, dtype: Any = None) -> T:
     """The norm of matrices: 'fro', 'nuc', 1, -1, 2, -2, inf or -inf."""
-    return L.matrix_norm(A, ord, tuple(axis), keepdims, dtype=as_dtype(dtype))
+    return L.matrix_norm(_floats(A), ord, tuple(axis), keepdims, dtype=as_dtype(dtype))
 
 
 @op()
 def vector_norm(x: T, ord: Any = 2, axis: Any = None, keepdims: bool = False, *, dtype: Any = None) -> T:
     """The norm of order `ord` along `axis`, or of all elements."""
-    return L.vector_norm(x, ord, axis, keepdims, dtype=as_dtype(dtype))
+    return L.vector_norm(_floats(x), ord, axis, keepdims, dtype=as_dtype(dtype))
 
 
 @op()

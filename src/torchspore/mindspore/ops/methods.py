@@ -225,6 +225,8 @@ def _new_filled(value: Any) -> Any:
 def _itemset(self: Any, *args: Any) -> Any:
     """Writes the last argument at the place that the others name; gives a new Tensor back."""
     *index, value = args
+    if not index and self.size != 1:
+        raise IndexError(message(f"Tensor.itemset({short(value)}) of {self.size} elements", "the place, or a Tensor of one element"))
     made = _copy(self)
     flat = made.reshape(-1) if len(index) == 1 and isinstance(index[0], int) else made
     flat[index[0] if len(index) == 1 else tuple(index) if index else ...] = value

@@ -159,7 +159,7 @@ def float_power(input: Any, exponent: Any) -> T:
 @op(methods=("exp2",))
 def exp2(input: T) -> T:
     """2 to the power x; integers give float32."""
-    return torch.exp2(input)
+    return torch.exp2(input.float() if input.dtype is torch.bfloat16 else input)
 
 
 @op(primitive="Lerp", methods=("lerp",))

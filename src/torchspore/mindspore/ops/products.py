@@ -154,6 +154,8 @@ def _cross(input: T, other: T, dim: int | None) -> T:
         dim = next((axis for axis, size in enumerate(input.shape) if size == 3), None)
     if dim is None:
         raise ValueError(f"expected an axis of length 3, got shape {tuple(input.shape)}.")
+    if other.dtype is not input.dtype and other.dtype.is_floating_point is input.dtype.is_floating_point:
+        other = other.to(input.dtype)
     return torch.linalg.cross(input, other, dim=dim)
 
 

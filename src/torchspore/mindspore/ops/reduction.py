@@ -91,7 +91,8 @@ def _reduce_any(x: T, axis: Axis = (), keep_dims: bool = False) -> T:
 @op(methods=("all",))
 def all(input: T, axis: Axis = None, keep_dims: bool = False) -> T:
     """Whether all are true along `axis`."""
-    return torch.all(input, axes_of(input, axis), keep_dims) if input.ndim else input.to(torch.bool)
+    truth = input.to(torch.bool)                                  # torch gives uint8 for uint8
+    return torch.all(truth, axes_of(input, axis), keep_dims) if input.ndim else truth
 
 
 @op(methods=("any",))
@@ -190,14 +191,19 @@ def _argmin_with_value(input: T, axis: int = 0, keep_dims: bool = False) -> Any:
 
 @op()
 def argmax(input: T, dim: int | None = None, keepdim: bool = False) -> T:
-    """The index (int64) of the largest value along `dim`, or in the flat Tensor."""
-    return torch.argmax(input, dim, keepdim)
+    """The index (int64) of the largest value along `dim`, or in the flat Tensor: then `keepdim` says nothing."""
+    return torch.argmax(_numbers(input), dim, keepdim and dim is not None)
 
 
 @op(methods=("argmin",))
 def argmin(input: T, axis: int | None = None, keepdims: bool = False) -> T:
-    """The index (int32) of the smallest value along `axis`, or in the flat Tensor."""
-    return torch.argmin(input, axis, keepdims).to(torch.int32)
+    """The index (int32) of the smallest value along `axis`, or in the flat Tensor: then `keepdims` says nothing."""
+    return torch.argmin(_numbers(input), axis, keepdims and axis is not None).to(torch.int32)
+
+
+def _numbers(x: T) -> T:
+    """x, truth values as 0 and 1: torch has no order of them."""
+    return x.to(torch.uint8) if x.dtype is torch.bool else x
 
 
 @op(primitive="Argmax", init=("axis", "output_type"))
@@ -233,6 +239,11 @@ def prod(input: T, axis: Any = None, keep_dims: bool = False, dtype: Any = None)
     """The product along `axis`, or of all."""
     if axis is None:
         return torch.prod(input, dtype=as_dtype(dtype))
+    if isinstance(axis, (tuple, list)):
+        wanted = as_dtype(dtype) or input.dtype                   # along several axes the dtype stays
+        for place in sorted((a % (input.ndim or 1) for a in axis), reverse=True):
+            input = torch.prod(input, place, keep_dims, dtype=wanted)
+        return input
     return torch.prod(input, axis, keep_dims, dtype=as_dtype(dtype))
 
 
@@ -254,7 +265,7 @@ def _cumsum(input: T, axis: int, exclusive: bool = False, reverse: bool = False)
 @op(methods=("norm",))
 def norm(A: T, ord: Any = None, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> T:
     """The norm of vectors or matrices, as NumPy's `linalg.norm`."""
-    return torch.linalg.norm(A, ord, dim, keepdim, dtype=as_dtype(dtype))
+    return torch.linalg.norm(_floats(A), ord, dim, keepdim, dtype=as_dtype(dtype))
 
 
 @op(methods=("logsumexp",))

@@ -98,7 +98,7 @@ signbit = _unary("signbit", torch.signbit, "Whether the sign is negative.")
 isneginf = _unary("isneginf", torch.isneginf, "Whether x is minus infinity.")
 isposinf = _unary("isposinf", torch.isposinf, "Whether x is plus infinity.")
 isreal = _unary("isreal", torch.isreal, "Whether the imaginary part is 0.")
-positive = _unary("positive", torch.positive, "x itself.")
+positive = _unary("positive", lambda x: x.clone(), "x itself.")
 angle = _unary("angle", torch.angle, "The angle of a complex number in radians; pi of a negative one.", "Angle")
 arccosh = _unary("arccosh", torch.acosh, "The inverse hyperbolic cosine.")
 arcsinh = _unary("arcsinh", torch.asinh, "The inverse hyperbolic sine.")
@@ -110,7 +110,9 @@ _complex_abs = _unary("_complex_abs", torch.abs, "The length of complex numbers.
 @op(methods=("frac",))
 def frac(x: T) -> T:
     """x less x rounded towards zero."""
-    return torch.frac(x)
+    if x.is_floating_point() or x.is_complex():
+        return torch.frac(x)
+    return torch.zeros_like(x, dtype=torch.int64 if x.dtype is torch.bool else x.dtype)
 
 
 @op(primitive="Rint")

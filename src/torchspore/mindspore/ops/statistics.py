@@ -17,7 +17,8 @@ T = torch.Tensor
 @op(methods=("nansum",))
 def nansum(input: T, axis: Any = None, keepdims: bool = False, *, dtype: Any = None) -> T:
     """The sum along `axis`, NaN as 0."""
-    return torch.nansum(input, axes_of(input, axis), keepdims, dtype=as_dtype(dtype))
+    own = None if input.dtype is torch.bool else input.dtype
+    return torch.nansum(input, axes_of(input, axis), keepdims, dtype=as_dtype(dtype) or own)
 
 
 @op(methods=("nanmean",))
@@ -214,7 +215,8 @@ def _histogram_fixed_width(x: T, range: T, nbins: int, dtype: str = "int32") -> 
 @op(methods=("cov",))
 def cov(input: T, *, correction: int = 1, fweights: T | None = None, aweights: T | None = None) -> T:
     """The covariances of variables, which are rows."""
-    return torch.cov(input, correction=correction, fweights=fweights, aweights=aweights)
+    wide = input.float() if input.dtype in (torch.float16, torch.bfloat16) else input
+    return torch.cov(wide, correction=correction, fweights=fweights, aweights=aweights)
 
 
 @op(methods=("diff",))
@@ -232,7 +234,7 @@ def trapz(y: T, x: T | None = None, *, dx: float = 1.0, dim: int = -1) -> T:
 @op()
 def reduce_sum(x: T, axis: Any = ()) -> T:
     """The sum along `axis`, in x's dtype."""
-    return torch.sum(x, axes_of(x, axis), dtype=None if x.dtype is torch.bool else x.dtype)
+    return torch.sum(x, axes_of(x, axis), dtype=x.dtype)
 
 
 @op()

@@ -155,4 +155,15 @@ def lazy_inline(fn: Callable[..., Any] | None = None, attrs: Any = None, policy:
     return decorated if fn is None else decorated(fn)
 
 
+def no_inline(fn: Callable[..., Any] | None = None) -> Any:
+    """Decorates a function. A graph holds its operators as any other's, and `explain` says so."""
+
+    def decorated(function: Callable[..., Any]) -> Callable[..., Any]:
+        name = getattr(function, "__qualname__", function)
+        effects.note("execution", f"no_inline of {name}: its operators are in the graph as any other's")
+        return function
+
+    return decorated if fn is None else decorated(fn)
+
+
 __getattr__ = missing(__name__)

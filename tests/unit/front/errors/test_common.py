@@ -35,7 +35,7 @@ BAD = {
         "expected a number, a list, a tuple, a NumPy array or a Tensor, got dict.",
         "write Tensor([1.0, 2.0], mindspore.float32).",
     ),
-    "tensor_ragged": Bad(lambda: Tensor([[1], [1, 2]]), ValueError, "Tensor([[1], [1, 2]])", "expected rows of equal length."),
+    "tensor_ragged": Bad(lambda: Tensor([[1], [1, 2]]), TypeError, "Tensor([[1], [1, 2]])", "expected rows of equal length."),
     "tensor_none": Bad(lambda: Tensor([None, 1]), TypeError, "Tensor([None, 1])", "expected numbers or truth values."),
     "tensor_mixed": Bad(
         lambda: Tensor([z(1), 2]), TypeError,
@@ -144,7 +144,7 @@ BAD = {
         "Parameter(True)", "expected a number, got a truth value.", "write Tensor(True).",
     ),
     "parameter_name": Bad(
-        lambda: Parameter(z(2), name=3), TypeError,
+        lambda: Parameter(z(2), name=3), ValueError,
         "Parameter(name=3)",
         "expected a str, got int.",
         "write name='weight'.",

@@ -10,6 +10,7 @@ from typing import Any
 
 import torch
 
+from torchspore.base.text import message
 from torchspore.engine import tree
 from torchspore.engine.tensor import TensorBase
 
@@ -83,14 +84,27 @@ def declared(owner: Any, args: Sequence[Any]) -> dict[int, Axes]:
     if not kept:
         return {}
     found = {}
+    seen: dict[Any, int] = {}
     for argument, like in zip(args, kept):
         shape = getattr(like, "symbolic", None)
         if shape is not None and isinstance(argument, TensorBase) and argument._t.is_contiguous():
             sizes = argument._t.shape
-            axes = tuple(axis for axis, size in enumerate(shape) if size is None and sizes[axis] > 1)
+            _check_symbols(shape, sizes, seen)
+            axes = tuple(axis for axis, size in enumerate(shape) if not isinstance(size, int) and axis < len(sizes) and sizes[axis] > 1)
             if axes:
                 found[id(argument)] = axes
     return found
+
+
+def _check_symbols(shape: Sequence[Any], sizes: Sequence[int], seen: dict[Any, int]) -> None:
+    """Raises ValueError where an axis has a length that the Symbol in its place does not allow; `seen` has the lengths of unique ones."""
+    for axis, (symbol, size) in enumerate(zip(shape, sizes)):
+        if not hasattr(symbol, "fits"):
+            continue
+        if not symbol.fits(size):
+            raise ValueError(message(f"axis {axis} of {size} elements", f"a length that fits Symbol {symbol}"))
+        if symbol.unique and seen.setdefault(symbol, size) != size:
+            raise ValueError(message(f"axis {axis} of {size} elements", f"{seen[symbol]}, as of the other axes of this unique Symbol"))
 
 
 class Fits:

@@ -20,6 +20,36 @@ from torchspore.mindspore.dataset.engine.explained import Reading
 from torchspore.mindspore.dataset.engine.rows import Row, Run
 from torchspore.mindspore.dataset.engine.workers import ReadAhead
 
+ITERATORS_LIST: list[weakref.ref[Iterator]] = []
+"""The iterators that are still there."""
+_is_cleaning_up = False
+
+
+def _cleanup() -> None:
+    """Ends all iterators."""
+    _set_iterator_cleanup()
+    for reference in reversed(ITERATORS_LIST.copy()):
+        iterator = reference()
+        if iterator is not None:
+            iterator.stop()
+
+
+def _set_iterator_cleanup() -> None:
+    """Notes that iterators are being ended."""
+    global _is_cleaning_up
+    _is_cleaning_up = True
+
+
+def _unset_iterator_cleanup() -> None:
+    """Notes that all have been ended."""
+    global _is_cleaning_up
+    _is_cleaning_up = False
+
+
+def check_iterator_cleanup() -> bool:
+    """Whether iterators are being ended."""
+    return _is_cleaning_up
+
 
 class Iterator:
     """Gives the rows of `dataset`; each loop is one epoch, `num_epochs` of them (-1: without end).
@@ -51,6 +81,7 @@ class Iterator:
         )
         reading.watch(self._reader)
         self._finalizer = weakref.finalize(self, _close, self._reader, run, reading)
+        ITERATORS_LIST.append(weakref.ref(self, ITERATORS_LIST.remove))
 
     def __iter__(self) -> Iterator:
         return self

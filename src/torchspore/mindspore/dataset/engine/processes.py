@@ -42,11 +42,13 @@ class Processes:
 
     `function` gives a list with a result for each row of the task, the last one a Late where that row failed. `where` names the step in
     errors, `describe(task)` the rows of a task; `megabytes` is what a task or its result may need of shared memory, the rest is copied
-    through a pipe.
+    through a pipe. `method` says how they start, by default as `config` does.
     """
 
-    def __init__(self, count: int, function: Callable[[Any], Any], where: str, describe: Describe, megabytes: int = 0) -> None:
-        method = config.get_multiprocessing_start_method()
+    def __init__(
+        self, count: int, function: Callable[[Any], Any], where: str, describe: Describe, megabytes: int = 0, *, method: str | None = None,
+    ) -> None:
+        method = method or config.get_multiprocessing_start_method()
         self._where, self._describe, self.count = where, describe, count
         self._children = [
             _Child(number, function, where, max(_REGION, megabytes * 2**20), method) for number in range(count)

@@ -1,0 +1,100 @@
+"""Functions with a forward and a backward pass of the user's own: what `_Function.apply` does."""
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+
+from torchspore.base.text import message
+from torchspore.engine.grad import is_differentiable, is_recording
+from torchspore.engine.tensor import TensorBase, raw, wrap
+
+Tensors = list[torch.Tensor]
+
+
+class _Step(torch.autograd.Function):
+    """One call on torch's tape. `call` gives the outputs, `settings` is the program's context object."""
+
+    @staticmethod
+    def forward(ctx: Any, call: Callable[..., Any], gradient: Callable[..., Any], settings: Any, *inputs: torch.Tensor) -> Any:
+        outputs, fixed, dirty = call(inputs)
+        ctx.gradient = gradient
+        ctx.mark_dirty(*dirty)
+        ctx.mark_non_differentiable(*fixed)
+        ctx.set_materialize_grads(bool(settings.materialize_grads))
+        return tuple(outputs)
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Any) -> Any:
+        return (None, None, None, *ctx.gradient(gradients))
+
+
+def apply(context: Any, forward: Callable[..., Any], backward: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """`forward(*args, **kwargs)`, whose gradient is `backward(*gradients)`, one for each output, which gives one for each of `args`.
+
+    `context` is told by `needs_input_grad` of which arguments gradients are wanted, and says what forward made: `non_differentiable`,
+    `dirty_tensors`, `materialize_grads`. Raises RuntimeError in the backward pass for too few gradients, and for one that does not fit
+    its argument's shape.
+    """
+    wanted = is_recording()
+    context.needs_input_grad = tuple(wanted and isinstance(a, TensorBase) and raw(a).requires_grad for a in args)
+    if not any(context.needs_input_grad):
+        with torch.no_grad():
+            return forward(*args, **kwargs)
+    places = [place for place, argument in enumerate(args) if isinstance(argument, TensorBase)]
+    found: dict[str, Any] = {}
+
+    def call(inputs: Sequence[torch.Tensor]) -> tuple[Tensors, Tensors, Tensors]:
+        given = list(args)
+        for place, t in zip(places, inputs):
+            given[place] = wrap(t)
+        result = forward(*given, **kwargs)
+        found["result"] = result
+        items = result if isinstance(result, tuple) else (result,)
+        dirty = [raw(t) for t in context.dirty_tensors or () if any(raw(t) is i for i in inputs)]
+        made = {id(item): _own(raw(item), inputs, dirty) for item in items if isinstance(item, TensorBase)}
+        fixed = [made[id(t)] for t in context.non_differentiable or () if id(t) in made]
+        return [made[id(item)] for item in items if isinstance(item, TensorBase)], fixed, dirty
+
+    def gradient(gradients: Sequence[torch.Tensor | None]) -> list[Any]:
+        each = iter(gradients)
+        result = found["result"]
+        items = result if isinstance(result, tuple) else (result,)
+        given = [next(each) if isinstance(item, TensorBase) else None for item in items]
+        got = backward(*[None if g is None else wrap(g) for g in given])
+        return _gradients(got if isinstance(got, (tuple, list)) else (got,), args, places)
+
+    inputs = [raw(args[place]) for place in places]
+    outputs = iter(_Step.apply(call, gradient, context, *inputs))
+    result = found["result"]
+    if not isinstance(result, tuple):
+        return wrap(next(outputs)) if isinstance(result, TensorBase) else result
+    return tuple(wrap(next(outputs)) if isinstance(item, TensorBase) else item for item in result)
+
+
+def _own(t: torch.Tensor, inputs: Sequence[torch.Tensor], dirty: Sequence[torch.Tensor]) -> torch.Tensor:
+    """The output as a tensor of its own: an input that is given back is a step of the tape too. One that was written into stays itself."""
+    return t.view_as(t) if any(t is i for i in inputs) and not any(t is d for d in dirty) else t
+
+
+def _gradients(got: Sequence[Any], args: tuple[Any, ...], places: Sequence[int]) -> list[Any]:
+    """The gradient, or None, of each argument that is a Tensor."""
+    if len(got) < len(args):
+        what = f"backward gave {len(got)} gradients"
+        raise RuntimeError(message(what, f"{len(args)}, one for each argument of forward", hint="give None for what needs none"))
+    flat = []
+    for place in places:
+        g, t = got[place], raw(args[place])
+        if g is None or not is_differentiable(t):
+            flat.append(None)
+            continue
+        value = raw(g)
+        if value.shape != t.shape:
+            try:
+                value = value.sum_to_size(t.shape)
+            except RuntimeError:
+                what = f"backward gave gradient {place} of the shape {tuple(value.shape)}"
+                raise RuntimeError(message(what, f"{tuple(t.shape)}, as the argument has, or what sums to it")) from None
+        flat.append(value)
+    return flat
