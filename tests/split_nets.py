@@ -113,21 +113,11 @@ class Gpt(nn.Cell):
         return self.head(self.norm(y), self.table)
 
 
-class Steady(Gpt):
-    """The same without dropout: stages of a pipeline draw random numbers of their own."""
-
-    def __init__(self, data: int, model: int) -> None:
-        super().__init__(data, model)
-        for block in self.blocks:
-            block.dropout = nn.Identity()
-
-
 NETS: dict[str, tuple[Any, Callable[[Any], Any], int]] = {
     "lenet": (LeNet, lambda source: source.standard_normal((16, 1, 32, 32)).astype(np.float32), 16),
     "residual": (Residual, lambda source: source.standard_normal((16, 1, 8, 8)).astype(np.float32), 16),
     "towers": (Towers, lambda source: source.integers(0, 64, (16, 2)).astype(np.int32), 16),
     "gpt": (Gpt, lambda source: source.integers(0, 64, (8, 8)).astype(np.int32), 64),
-    "steady": (Steady, lambda source: source.integers(0, 64, (8, 8)).astype(np.int32), 64),
 }
 OPTIMIZERS: dict[str, Callable[[Any], Any]] = {
     "sgd": lambda p: nn.SGD(p, 0.05), "momentum": lambda p: nn.Momentum(p, 0.05, 0.9), "adam": lambda p: nn.Adam(p, 1e-3),
@@ -138,7 +128,6 @@ OPTIMIZERS: dict[str, Callable[[Any], Any]] = {
 STAGES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "lenet": (("first", "second"), ("dense",)), "residual": (("stem", "norm", "one"), ("other", "norms", "head")),
     "towers": (("one",), ("other",)), "gpt": (("blocks.0",), ("blocks.1", "norm")),
-    "steady": (("blocks.0",), ("blocks.1", "norm")),
 }
 """The Cells of each net that belong to the first and to the second stage of a pipeline; the rest follows."""
 

@@ -44,8 +44,8 @@ def _nets(jobs: list[tuple[str, int, int]], is_cut: bool, strategy: str) -> list
 
 
 @pytest.mark.parametrize(("count", "jobs"), [
-    (2, [("lenet", 1, 1), ("steady", 1, 1)]),
-    pytest.param(4, [("residual", 2, 1), ("steady", 1, 2), ("towers", 1, 2)], marks=pytest.mark.slow),
+    (2, [("lenet", 1, 1), ("gpt", 1, 1)]),
+    pytest.param(4, [("residual", 2, 1), ("gpt", 1, 2), ("towers", 1, 2)], marks=pytest.mark.slow),
 ])
 def test_processes_train_as_one(count: int, jobs: list[tuple[str, int, int]], workers: Any) -> None:
     (alone,) = workers(1, _nets, [(name, 1, 1) for name, _, _ in jobs], False, "")

@@ -6,7 +6,7 @@ from typing import Any
 import mindspore as ms
 import numpy as np
 import pytest
-from mindspore import Tensor, nn
+from mindspore import Tensor, nn, ops
 from random_pipelines import trained as of_random
 from split_nets import trained
 
@@ -50,6 +50,18 @@ def test_several_turns_and_gaps_that_are_filled_wait_less() -> None:
     assert turns.idle < 0.75 * plain.idle
     assert filled.idle < 0.75 * plain.idle
     assert turns.held[0] <= 2 * 3 + 4 + 1
+
+
+@pytest.mark.parametrize(("stages", "parts"), [(2, 8), (4, 16)])
+def test_filled_gaps_hold_no_more_than_a_stage_does_without(stages: int, parts: int) -> None:
+    """A part is held until the gradients of weights are computed of it, too."""
+    starts = scheduling.scheduled(blocks(stages, parts, splits=True), stages, "zero_bubble_v", True).starts
+    for stage in range(stages):
+        held = most = 0
+        for _, kind in sorted((at, block.kind) for block, at in starts.items() if block.stage == stage and block.kind != BACKWARD):
+            held += 1 if kind == FORWARD else -1
+            most = max(most, held)
+        assert most <= stages
 
 
 def test_a_schedule_that_is_none_is_named() -> None:
@@ -168,3 +180,39 @@ def test_a_stage_that_writes_what_another_holds_is_refused(monkeypatch: pytest.M
     ms.set_auto_parallel_context(parallel_mode="semi_auto_parallel", dataset_strategy="full_batch", pipeline_stages=2)
     with pytest.raises(StrategyRefused, match=r"test_pipelines.py:\d+: .* in pipeline stage 1 writes what stage 0 holds"):
         nn.SequentialCell([net, last])(X)
+
+
+class Clipped(nn.Cell):
+    """A step of one's own: gradients clipped by their common norm, and an update that may be skipped."""
+
+    def __init__(self, network: nn.Cell, optimizer: Any) -> None:
+        super().__init__(auto_prefix=False)
+        self.network, self.optimizer = network, optimizer
+        self.grad = ops.GradOperation(get_by_list=True)
+
+    def construct(self, *inputs: Any) -> Any:
+        loss = self.network(*inputs)
+        grads = ops.clip_by_global_norm(self.grad(self.network, self.optimizer.parameters)(*inputs), 0.1)
+        if loss < 1e9:
+            self.optimizer(grads)
+        return loss
+
+
+def test_gradients_that_are_clipped_stay_where_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only the terms of their norm, and what they are divided by, pass between stages."""
+    def trained_so() -> tuple[list[float], Any]:
+        ms.set_seed(1)
+        net = nn.SequentialCell([nn.Dense(16, 32), nn.Dense(32, 64)])
+        net[0].pipeline_stage, net[1].pipeline_stage = 0, 1
+        step = Clipped(nn.PipelineCell(nn.WithLossCell(net, nn.MSELoss()), 2), nn.AdamWeightDecay(net.trainable_params(), 1e-2))
+        x, y = Tensor(np.ones((4, 16), np.float32)), Tensor(np.ones((4, 64), np.float32))
+        return [float(step(x, y)) for _ in range(3)], step
+
+    alone, _ = trained_so()
+    monkeypatch.setenv("TORCHSPORE_SIMULATE", "2")
+    ms.set_auto_parallel_context(parallel_mode="semi_auto_parallel", dataset_strategy="full_batch", pipeline_stages=2)
+    cut, step = trained_so()
+    np.testing.assert_allclose(cut, alone, rtol=3e-6)
+    transfers = dispatch.graphs(step)[0].split.pipeline.transfers
+    # A part's values one way and their gradients the other are 2 x 32 numbers; gradients of weights would be 16 x 32.
+    assert max(node.meta["val"].numel() for node in transfers) == 64

@@ -14,7 +14,8 @@ from torchspore.base.text import message, one_of
 
 FORWARD, BACKWARD, WEIGHTS = 0, 1, 2
 SCHEDULES = ("gpipe", "1f1b", "zero_bubble_v")
-_COST = {FORWARD: 1.0, BACKWARD: 2.0, WEIGHTS: 1.0}
+_COST = {FORWARD: 1.0, BACKWARD: 2.0, WEIGHTS: 2.0}
+"""Of a backward half that is not parted; what is parted takes half of it each."""
 
 
 @dataclass(frozen=True)
@@ -46,6 +47,8 @@ class _Stage:
         self.ready: dict[Block, float] = {}
         self.begun: set[Block] = set()
         self.most = 0
+        blocks = list(blocks)
+        self.fillers = {block.part for block in blocks if block.kind == WEIGHTS}
         self.left = Counter((block.part, block.kind) for block in blocks)
         self.forward = sum(count for (_, kind), count in self.left.items() if kind == FORWARD)
 
@@ -57,9 +60,11 @@ class _Stage:
             self.forward -= 1
             self.begun.add(block)
             self.most = max(self.most, len(self.begun))
-        elif not self.left[block.part, BACKWARD]:
+        elif block.kind != (WEIGHTS if block.part in self.fillers else BACKWARD):
+            pass                                               # gradients of weights are still to be computed of the same values
+        elif not self.left[block.part, block.kind]:
             self.begun = {other for other in self.begun if other.part != block.part}
-        elif is_interleaved and block.kind == BACKWARD:
+        elif is_interleaved:
             last = max((other.hop for other in self.begun if other.part == block.part), default=-1)
             self.begun.discard(Block(self.number, last, block.part, FORWARD))
 
@@ -96,8 +101,9 @@ class _Clock:
         self.parts = {part: at for at, part in enumerate(sorted({block.part for block in blocks}))}
         kinds = {block.kind for block in blocks}
         self.trains = BACKWARD in kinds
-        self.cost = {**_COST, BACKWARD: 1.0} if WEIGHTS in kinds else _COST
-
+        parted = {(block.stage, block.part) for block in blocks if block.kind == WEIGHTS}
+        whole = parted - {(block.stage, block.part) for block in blocks if block.kind == BACKWARD}
+        self.cost = {block: 1.0 if (block.stage, block.part) in parted - whole else _COST[block.kind] for block in blocks}
         self.turned = [self._turns(number, mine) for number, mine in enumerate(own)]
 
     def _turns(self, stage: int, mine: list[Block]) -> deque[Block]:
@@ -127,14 +133,14 @@ class _Clock:
                 self.turned[block.stage].remove(block)
             starts[block] = start
             self.changed.add(block.stage)
-            stage.free = start + self.cost[block.kind]
+            stage.free = start + self.cost[block]
             for later in self.followers[block]:
                 self.waits[later] -= 1
                 if not self.waits[later]:
                     self.changed.add(later.stage)
-                    self.stages[later.stage].ready[later] = max(starts[need] + self.cost[need.kind] for need in self.needed[later])
+                    self.stages[later.stage].ready[later] = max(starts[need] + self.cost[need] for need in self.needed[later])
         longest = max((stage.free for stage in self.stages), default=0.0)
-        busy = sum(self.cost[block.kind] for block in starts)
+        busy = sum(self.cost[block] for block in starts)
         return Schedule(starts, 1 - busy / (longest * self.count) if longest else 0.0, [stage.most for stage in self.stages])
 
     def _next(self) -> tuple[Block, float]:
@@ -167,6 +173,8 @@ class _Clock:
     def _room(self, stage: int) -> int:
         """How many forward blocks a stage may hold."""
         turns = self.turns[stage] if self.is_interleaved else 1
+        if self.stages[stage].fillers and turns == 1:
+            return self.count                                  # as many as the first stage holds without fillers: no device needs more
         if turns > 1:
             return 2 * (self.count - stage - 1) + (turns - 1) * self.count + 1
         return max(1, self.count - stage) * max(1, self.turns[stage])
