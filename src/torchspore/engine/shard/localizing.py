@@ -328,9 +328,8 @@ class Localizer:
             self.values[node] = self.values[source]
             return self.values[node]
         val = node.meta.get("val")
-        count = len(val) if isinstance(val, (list, tuple)) else 1
-        ranks = [out.ndim if isinstance(out, torch.Tensor) else 0 for out in (val if isinstance(val, (list, tuple)) else [val])]
-        self.values[node] = self.wrapped(made, node, [whole(rank) for rank in ranks[:count]])
+        outs = val if isinstance(val, (list, tuple)) else [val]
+        self.values[node] = self.wrapped(made, node, [whole(out.ndim) for out in outs if isinstance(out, torch.Tensor)] or [whole(0)])
         return self.values[node]
 
     # ---- making nodes
