@@ -176,7 +176,7 @@ def _can_keep(hook: Callable[..., Any]) -> bool:
     """Whether a hook knows a list, dict or set to write to: a graph would give it stand-ins, in its trace alone."""
     code = getattr(hook, "__code__", None)
     cells = [cell.cell_contents for cell in getattr(hook, "__closure__", None) or () if cell != _EMPTY]
-    names = [hook.__globals__.get(name) for name in code.co_names] if code is not None else []  # type: ignore[attr-defined]
+    names = [hook.__globals__.get(name) for name in code.co_names] if code is not None else []
     return any(isinstance(value, (list, dict, set)) for value in (*cells, *names))
 
 

@@ -8,7 +8,12 @@ import numpy as np
 import torch
 
 from torchspore.engine import device, dtypes
-from torchspore.engine.tensor import TensorBase, frame, raw
+from torchspore.engine.tensor import TensorBase, frame, raw, wrap
+
+
+def from_capsule(capsule: Any) -> Any:
+    """A Tensor in the memory of a DLPack capsule."""
+    return wrap(torch.utils.dlpack.from_dlpack(capsule))
 
 
 def from_data(data: Any, dtype: Any = None) -> torch.Tensor:

@@ -83,7 +83,7 @@ def _gradients(got: Sequence[Any], args: tuple[Any, ...], places: Sequence[int])
     if len(got) < len(args):
         what = f"backward gave {len(got)} gradients"
         raise RuntimeError(message(what, f"{len(args)}, one for each argument of forward", hint="give None for what needs none"))
-    flat = []
+    flat: list[torch.Tensor | None] = []
     for place in places:
         g, t = got[place], raw(args[place])
         if g is None or not is_differentiable(t):

@@ -39,7 +39,8 @@ def test_lengths_are_held_to_symbols() -> None:
 def test_what_a_symbol_says() -> None:
     assert str(Symbol(max=16, divisor=2)) == "{'max': 16, 'divisor': 2}" and Symbol().to_dict() == {}
     assert Symbol(divisor=4, remainder=1).fits(5) and not Symbol(divisor=4, remainder=1).fits(1)
-    for arguments, kind in (({"max": "a"}, TypeError), ({"unique": 1}, TypeError), ({"min": 0}, ValueError), ({"remainder": 1}, ValueError)):
+    wrong = (({"max": "a"}, TypeError), ({"unique": 1}, TypeError), ({"min": 0}, ValueError), ({"remainder": 1}, ValueError))
+    for arguments, kind in wrong:
         with pytest.raises(kind, match="Symbol"):
             Symbol(**arguments)  # type: ignore[arg-type]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 from typing import Any
 
 from torchspore.context.public import get_context, set_context
+from torchspore.engine.graph.call.table import facts_of
 from torchspore.engine.profiling import begin_step as _framework_profiler_step_start
 from torchspore.engine.profiling import end_step as _framework_profiler_step_end
 from torchspore.mindspore import mint
@@ -11,6 +12,22 @@ from torchspore.mindspore._c_expression import amp, typing
 from torchspore.mindspore.common.tensor import Tensor
 
 TensorPy = Tensor
+
+
+def get_code_extra(function: Any) -> dict[str, Any] | None:
+    """What is known of the graphs of a function that `jit` was given: how many there are, and how often they ran.
+
+    None for a function that `jit` does not know, or that has not run. `break_count_` is above 0 where a call could not be one graph.
+    """
+    compiled = getattr(function, "_compiled", lambda: None)()
+    owner = None if compiled is None else compiled._owner()
+    if owner is None:
+        return None
+    graphs, refusals = facts_of(owner, function)
+    if not graphs and not refusals:
+        return None
+    code = {"phase_": f"{function.__qualname__}.pi_jit", "call_count_": sum(graphs)} if graphs else {"call_count_": 0}
+    return {"stat": "GRAPH_CALLABLE", "code": code, "compile_count_": len(graphs), "break_count_": refusals}
 
 
 class MSContext:

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import weakref
 from collections.abc import Callable
 from typing import Any
 
@@ -107,8 +108,13 @@ def jit(
             return steps.run(compiled, f"jit {function.__qualname__}", function, compiled, args, kwargs)
         first = args[0] if args else None
         is_method = getattr(first, "__dict__", None) is not None and inspect.isfunction(function) and _is_method(first, function)
+        if is_method and compiled._owner() is not first:  # type: ignore[attr-defined]
+            compiled._owner = weakref.ref(first)  # type: ignore[attr-defined]
         return dispatch.call(first if is_method else compiled, function, args, kwargs)
 
+    compiled._owner = weakref.ref(compiled)  # type: ignore[attr-defined]       # what its graphs hang on
+    if inspect.isfunction(function):
+        function._compiled = weakref.ref(compiled)  # type: ignore[attr-defined]
     compiled._jit_config = _options(jit_level, options, fullgraph)  # type: ignore[attr-defined]
     if inspect.isfunction(function) and compiled._jit_config:  # type: ignore[attr-defined]
         function._jit_config = compiled._jit_config  # type: ignore[attr-defined]    # of a method: the graph belongs to the Cell

@@ -202,6 +202,20 @@ class Tensor(TensorBase, metaclass=_TensorMeta):
         array = self.asnumpy()
         return array if dtype is None else array.astype(dtype, copy=False)
 
+    @staticmethod
+    def to_dlpack(tensor: Tensor) -> Any:
+        """As `mindspore.utils.dlpack.to_dlpack`: a capsule with the memory of `tensor`."""
+        from torchspore.mindspore.common import sharing
+
+        return sharing.to_dlpack(tensor)
+
+    @staticmethod
+    def from_dlpack(capsule: Any) -> Tensor:
+        """As `mindspore.utils.dlpack.from_dlpack`: a Tensor in the memory of a capsule."""
+        from torchspore.mindspore.common import sharing
+
+        return sharing.from_dlpack(capsule)
+
     def __dlpack__(self, **keywords: Any) -> Any:
         return create.host(self).__dlpack__(**keywords) if self._t.device.type == "cpu" else self._t.__dlpack__(**keywords)
 

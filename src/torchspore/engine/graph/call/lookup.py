@@ -12,6 +12,7 @@ from torchspore.engine.graph import thread_state
 from torchspore.engine.graph.call import capturing
 from torchspore.engine.graph.call.graph import REFUSALS, Graph
 from torchspore.engine.graph.call.table import Entry, look_up, table_of
+from torchspore.engine.graph.capture import dynamic_shapes
 from torchspore.engine.graph.capture.scalar_inputs import placed
 from torchspore.engine.graph.refusal import Refusal
 from torchspore.engine.graph.report import log
@@ -100,7 +101,7 @@ def _of_this_length(
 ) -> Graph | Refusal:
     """The graph for the lengths of now alone, where none can be made for all lengths."""
     log.event("again", f"{refusal.line}: {capturing.name_of(owner)} {refusal.reason}: one graph for each length")
-    owner.__dict__.pop("_open_inputs", None)
+    dynamic_shapes.close(owner)
     table_of(owner).lengths.close()
     flat: list[TensorBase] = []
     found = find(owner, function, args, kwargs, flat)

@@ -81,6 +81,12 @@ def table_of(owner: Any) -> Table:
     return owner.__dict__.setdefault("_graphs", Table()) if found is None else found
 
 
+def facts_of(owner: Any, function: Any) -> tuple[list[int], int]:
+    """How often each graph of a function ran, and how many kinds of calls of it could not be one graph."""
+    entries = [entry for entry in owner.__dict__.get("_graphs", {}).values() if entry.form is not None and entry.form[0] is function]
+    return [graph.runs for entry in entries for graph in entry.graphs], sum(1 for entry in entries if entry.refusal is not None)
+
+
 def open_axes(owner: Any, args: tuple[Any, ...]) -> dict[int, dynamic_shapes.Axes]:
     """By id of the Tensor, the axes of a call that may have any length: `set_inputs` says so, or many lengths were seen."""
     if engine.frame() is not None:

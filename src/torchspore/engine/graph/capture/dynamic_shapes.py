@@ -75,6 +75,17 @@ class Lengths:
         self.open.clear()
 
 
+class _Closed(tuple[Any, ...]):
+    """Inputs whose lengths are held to Symbols, and have graphs of their own all the same."""
+
+
+def close(owner: Any) -> None:
+    """Is told that open lengths do not do for a Cell or function."""
+    kept = owner.__dict__.pop("_open_inputs", ())
+    if any(hasattr(size, "fits") for like in kept for size in getattr(like, "symbolic", ())):
+        owner.__dict__["_open_inputs"] = _Closed(kept)
+
+
 def declared(owner: Any, args: Sequence[Any]) -> dict[int, Axes]:
     """By id of the Tensor, the axes that `set_inputs` left open; of contiguous Tensors, and of those of two elements or more.
 
@@ -83,13 +94,15 @@ def declared(owner: Any, args: Sequence[Any]) -> dict[int, Axes]:
     kept = owner.__dict__.get("_open_inputs")
     if not kept:
         return {}
-    found = {}
+    found: dict[int, Axes] = {}
     seen: dict[Any, int] = {}
     for argument, like in zip(args, kept):
         shape = getattr(like, "symbolic", None)
         if shape is not None and isinstance(argument, TensorBase) and argument._t.is_contiguous():
             sizes = argument._t.shape
             _check_symbols(shape, sizes, seen)
+            if isinstance(kept, _Closed):
+                continue
             axes = tuple(axis for axis, size in enumerate(shape) if not isinstance(size, int) and axis < len(sizes) and sizes[axis] > 1)
             if axes:
                 found[id(argument)] = axes

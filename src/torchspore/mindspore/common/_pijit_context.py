@@ -1,0 +1,38 @@
+"""`PIJitCaptureContext`: what `jit(capture_mode='bytecode')` is underneath in MindSpore."""
+from __future__ import annotations
+
+import inspect
+import types
+from typing import Any
+
+from torchspore.base.text import message, short
+from torchspore.mindspore.common.api import jit
+from torchspore.names import missing
+
+__getattr__ = missing(__name__)
+
+
+class Unsupported(RuntimeError):
+    """What 2.10 raises where `fullgraph` meets a graph break; the errors of a compilation are others here."""
+
+
+class PIJitCaptureContext:
+    """Decorates functions, methods, Cells and classes of Cells as `jit(capture_mode='bytecode')` does."""
+
+    def __init__(self, fullgraph: bool = False, jit_config: Any = None) -> None:
+        if not isinstance(fullgraph, bool):
+            raise TypeError(message(f"PIJitCaptureContext(fullgraph={short(fullgraph)})", f"True or False, got {type(fullgraph).__name__}"))
+        self.fullgraph, self.jit_config = fullgraph, jit_config
+
+    def __call__(self, fn: Any) -> Any:
+        """The function as a graph; what is no function stays as it is."""
+        if inspect.isclass(fn) and hasattr(fn, "construct"):
+            fn.construct = self(fn.construct)
+            return fn
+        if hasattr(fn, "construct"):
+            return types.MethodType(self(type(fn).construct), fn)
+        if inspect.ismethod(fn):
+            return types.MethodType(self(fn.__func__), fn.__self__)
+        if not inspect.isfunction(fn) or inspect.isgeneratorfunction(fn) or inspect.iscoroutinefunction(fn):
+            return fn
+        return jit(fn, capture_mode="bytecode", fullgraph=self.fullgraph, jit_config=self.jit_config)

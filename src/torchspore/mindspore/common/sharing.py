@@ -1,0 +1,49 @@
+"""Tensors in the memory of others: buffers of Python, and DLPack's capsules."""
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from torchspore.base.text import message, short
+from torchspore.engine import dtypes
+from torchspore.mindspore.common.tensor import Tensor
+
+
+def frombuffer(buffer: Any, dtype: Any, count: int = -1, offset: int = 0) -> Tensor:
+    """A Tensor of one axis on `count` numbers (-1: all) of `buffer`, from byte `offset` on; what can be written to is shared.
+
+    Raises RuntimeError, as MindSpore does, for what is no buffer, another dtype, and numbers that are not there.
+    """
+    try:
+        held = memoryview(buffer)
+        width = np.dtype(dtypes.to_numpy(dtype)).itemsize
+    except (TypeError, ValueError, KeyError):
+        what = "a buffer of bytes, and a dtype such as mindspore.float32"
+        raise RuntimeError(message(f"frombuffer({short(buffer)}, dtype={short(dtype)})", what)) from None
+    size = held.nbytes
+    written = f"frombuffer(count={count}, offset={offset}) of {size} bytes in elements of {width}"
+    if size == 0 or count == 0 or count < -1:
+        raise RuntimeError(message(written, "bytes, and -1 or a count from 1 on"))
+    if not 0 <= offset < size:
+        raise RuntimeError(message(written, f"an offset from 0 to {size - 1}"))
+    if (size - offset) % width if count == -1 else size - offset < count * width:
+        raise RuntimeError(message(written, "as many whole elements behind the offset"))
+    array = np.frombuffer(held, dtypes.to_numpy(dtype), count, offset)
+    return Tensor.from_numpy(array if array.flags.writeable else array.copy())
+
+
+def to_dlpack(tensor: Tensor) -> Any:
+    """A capsule with the memory of `tensor`, for another library; good for one use. Raises TypeError for what is no Tensor."""
+    if not isinstance(tensor, Tensor):
+        raise TypeError(message(f"to_dlpack({short(tensor)})", f"a Tensor, got {type(tensor).__name__}"))
+    return tensor.__dlpack__()
+
+
+def from_dlpack(dlpack: Any) -> Tensor:
+    """A Tensor in the memory of a capsule that `to_dlpack` or another library gave. Raises RuntimeError for what is none."""
+    from torchspore.engine.create import from_capsule
+
+    if type(dlpack).__name__ != "PyCapsule":
+        raise RuntimeError(message(f"from_dlpack({short(dlpack)})", "a capsule that to_dlpack gave, which serves once"))
+    return from_capsule(dlpack)  # type: ignore[no-any-return]
