@@ -9,7 +9,7 @@ import split_idioms
 from split_idioms import IDIOMS, TRAINED, Cut
 
 NARROW = {"half": 2e-3, "brain": 2e-2}
-QUICK = ("own_step", "second_derivatives", "recurrent")
+QUICK = ("recurrent",)
 
 
 def _split(names: tuple[str, ...], cut: Cut) -> list[list[np.ndarray]]:
@@ -71,7 +71,7 @@ def test_graphs_that_are_split(names: tuple[str, ...], workers: Any) -> None:
             alike(name, one, other, rank)
 
 
-@pytest.mark.parametrize("mode", [0, 1])
+@pytest.mark.parametrize("mode", [0, pytest.param(1, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("names", [("own_step", "hooks"), *(pytest.param((one,), marks=pytest.mark.slow) for one in TRAINED)], ids=" ".join)
 def test_parts_of_the_batch(names: tuple[str, ...], mode: int, workers: Any) -> None:
     alone, = workers(1, _alone, names, mode)

@@ -58,7 +58,7 @@ def _killed(at: int) -> Any:
         return time.monotonic() - before, str(error)
 
 
-@pytest.mark.parametrize("at", [0, 1])
+@pytest.mark.parametrize("at", [pytest.param(0, marks=pytest.mark.slow), 1])
 def test_a_stage_that_is_killed_is_named(at: int, workers: Any) -> None:
     ended = workers.ended(2, _killed, at, seconds=60)
     assert ended[at].code == -9 and ended[1 - at].error is None, ended
@@ -95,7 +95,7 @@ def _otherwise(kind: str) -> None:
     step(*batch(0, rows=8 if "batch" in kind and rank else 16))
 
 
-@pytest.mark.parametrize("kind", ["parts", "bias", "batch", "second batch"])
+@pytest.mark.parametrize("kind", ["parts", *(pytest.param(kind, marks=pytest.mark.slow) for kind in ("bias", "batch", "second batch"))])
 def test_a_stage_that_runs_something_else_is_named(kind: str, workers: Any) -> None:
     for ended in workers.ended(2, _otherwise, kind, seconds=60):
         assert ended.error in ("StrategyRefused", "CommunicationError") and not ended.is_late, ended

@@ -23,7 +23,8 @@ def _cases(names: list[str], stages: int, is_cut: bool, more: dict[str, Any]) ->
 
 
 @pytest.mark.parametrize(("count", "stages", "names", "more"), [
-    (2, 2, ["pangu", "resnet", "fitted", "functional"], {}),
+    (2, 2, ["fitted"], {}),
+    *(pytest.param(2, 2, [name], {}, marks=pytest.mark.slow) for name in ("pangu", "resnet", "functional")),
 ])
 def test_processes_give_what_one_gives(count: int, stages: int, names: list[str], more: dict[str, Any], workers: Any) -> None:
     (alone,) = workers(1, _cases, names, stages, False, {})

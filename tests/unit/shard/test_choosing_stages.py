@@ -46,7 +46,7 @@ def choose(**more: Any) -> None:
     )
 
 
-@pytest.mark.parametrize(("width", "rows", "expected"), [(512, 16, (2, 4)), (16, 1024, (1,))])
+@pytest.mark.parametrize(("width", "rows", "expected"), [pytest.param(512, 16, (2, 4), marks=pytest.mark.slow), (16, 1024, (1,))])
 def test_the_cheapest_number_is_taken(width: int, rows: int, expected: tuple[int, ...], monkeypatch: pytest.MonkeyPatch) -> None:
     """Much weight and little batch: nobody sums gradients over a pipeline. Little weight and much batch: data parallel."""
     alone, _ = trained(width, rows)
@@ -79,6 +79,7 @@ def test_cells_of_four_stages_share_two(monkeypatch: pytest.MonkeyPatch) -> None
         assert [spread.homes[f"layers.{at}.weight"] for at in range(4)] == [0, 0, 1, 1]
 
 
+@pytest.mark.slow
 def test_what_does_not_fit_into_a_device_is_cut_by_more_stages(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TORCHSPORE_SIMULATE", "4")
     choose()
