@@ -59,7 +59,7 @@ _LAZY = {
 _HOMES = {name: module for module, listed in _LAZY.items() for name in listed}
 _MODULES = (
     "amp", "boost", "communication", "dataset", "device_context", "hal", "log", "mindrecord", "mint", "multiprocessing", "numpy",
-    "parallel", "profiler", "rewrite", "runtime", "scipy", "train", "version",
+    "parallel", "profiler", "rewrite", "runtime", "scipy", "train", "utils", "version",
 )
 _missing = missing(__name__)
 FRONT.batches = lambda: importlib.import_module(f"{__name__}.dataset.engine.iterators").Iterator

@@ -72,8 +72,6 @@ MODULES: dict[str, tuple[str, ...]] = {
         ],
         ("mindspore.mindrecord",),
     ),
-    "mindspore.utils.dlpack": ("mindspore.common.sharing",),
-    "mindspore.utils": ("mindspore.common.sharing",),
     "mindspore.mint.distributed.distributed": ("mindspore.mint.distributed",),
     "mindspore.mint.functional": ("mindspore.mint.nn.functional",),
     **dict.fromkeys([f"mindspore.mint.optim.{name}" for name in ("adam", "adamw", "fused_adamw", "sgd")], ("mindspore.mint.optim",)),

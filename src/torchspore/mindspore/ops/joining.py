@@ -121,7 +121,7 @@ def block_diag(*inputs: T) -> T:
 @op()
 def cartesian_prod(*inputs: T) -> T:
     """All combinations of one element of each vector, as rows."""
-    return torch.cartesian_prod(*(vector.reshape(-1) for vector in inputs)).reshape(-1, len(inputs))
+    return torch.cartesian_prod(*(t if t.ndim else t.reshape(1) for t in inputs)).reshape(-1, len(inputs))
 
 
 @op()

@@ -1,0 +1,10 @@
+"""`mindspore.utils`: memory shared with other libraries."""
+from __future__ import annotations
+
+from torchspore.mindspore.common.sharing import from_dlpack, to_dlpack
+from torchspore.mindspore.utils import dlpack
+from torchspore.names import missing
+
+__all__ = ["dlpack", "from_dlpack", "to_dlpack"]
+
+__getattr__ = missing(__name__)
