@@ -24,10 +24,35 @@ def _cases(names: list[str], stages: int, is_cut: bool, more: dict[str, Any]) ->
 
 @pytest.mark.parametrize(("count", "stages", "names", "more"), [
     (2, 2, ["fitted"], {}),
-    *(pytest.param(2, 2, [name], {}, marks=pytest.mark.slow) for name in ("pangu", "resnet", "functional")),
+    pytest.param(2, 2, ["functional", "pangu", "resnet", "amp_o2", "averaged"], {}, marks=pytest.mark.slow),
+    pytest.param(4, 4, ["odd", "gap", "fitted"], {}, marks=pytest.mark.slow),
+    pytest.param(3, 3, ["odd", "fitted"], {"parallel_mode": "auto_parallel"}, marks=pytest.mark.slow),
 ])
 def test_processes_give_what_one_gives(count: int, stages: int, names: list[str], more: dict[str, Any], workers: Any) -> None:
-    (alone,) = workers(1, _cases, names, stages, False, {})
-    for found in workers(count, _cases, names, stages, True, more):
+    (alone,) = workers(1, _cases, names, stages, False, {}, seconds=300)
+    for found in workers(count, _cases, names, stages, True, more, seconds=300):
         for name, own, one in zip(names, found, alone):
             np.testing.assert_allclose(own, one, rtol=3e-6, err_msg=name)
+
+
+def _chosen() -> tuple[int, list[float]]:
+    import mindspore as ms
+    import pipeline_programs
+    from mindspore.communication import init
+
+    from torchspore.context import effects
+
+    init()
+    found = pipeline_programs.run("fitted", 2, True, parallel_mode="auto_parallel", auto_pipeline=True)
+    told = [line for line in effects.notes()["distribution"] if line.startswith("auto_pipeline: ")]
+    ms.reset_auto_parallel_context()
+    return int(told[0].split()[1]), found
+
+
+def test_processes_choose_one_number_of_stages(workers: Any) -> None:
+    """The graph of `eval` finds Parameters that lie as the step has left them."""
+    (alone,) = workers(1, _cases, ["fitted"], 2, False, {}, seconds=120)
+    (one, found), (other, again) = workers(2, _chosen, seconds=120)
+    assert one == other
+    for own in (found, again):
+        np.testing.assert_allclose(own, alone[0], rtol=3e-6)

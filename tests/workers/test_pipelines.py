@@ -49,7 +49,7 @@ def _nets(jobs: list[tuple[str, int, int]], is_cut: bool, strategy: str) -> list
 ])
 def test_processes_train_as_one(count: int, jobs: list[tuple[str, int, int]], workers: Any) -> None:
     (alone,) = workers(1, _nets, [(name, 1, 1) for name, _, _ in jobs], False, "")
-    for losses in workers(count, _nets, jobs, True, "full_batch"):
+    for losses in workers(count, _nets, jobs, True, "full_batch", seconds=120):
         for (name, _, _), own, one in zip(jobs, losses, alone):
             np.testing.assert_allclose(own, one, rtol=1e-5 if name == "residual" else 3e-6, err_msg=name)
 

@@ -80,7 +80,7 @@ def _pipeline(split: Any) -> None:
     for name in ("pipeline_config", "pipeline_scheduler", "pipeline_interleave"):
         _report(name, order)
     _either("pipeline_result_broadcast", "all stages are given the results",
-            f"results of more than {staging.SMALL} bytes stay in their stage, elsewhere they are nan")
+            f"results of more than {staging.SMALL} bytes stay in their stage, elsewhere their values raise ValueElsewhere")
 
 
 def _missing(local: Any) -> None:
