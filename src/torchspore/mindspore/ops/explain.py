@@ -17,9 +17,13 @@ from torchspore.mindspore.ops.reasons import Reason, is_torch, of_call, reason
 LONGEST = 60
 
 
+_OF_CAPTURES = ("DynamicOutputShapeException", "DataDependentOutputException")
+"""What stand-ins raise while a graph is captured, of an operator that needs values: nothing is wrong with the call."""
+
+
 def explain(function: Callable[..., Any], arguments: tuple[Any, ...], keywords: dict[str, Any], error: Exception) -> Exception:
     """The error to raise in place of torch's `error`; one of our own keeps its kind and its words."""
-    if getattr(error, "explained", False):
+    if getattr(error, "explained", False) or type(error).__name__ in _OF_CAPTURES:
         return error
     given = _given(function, arguments, keywords)
     beyond = limit.sentence(error)
