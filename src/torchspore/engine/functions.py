@@ -18,9 +18,8 @@ class _Step(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, call: Callable[..., Any], gradient: Callable[..., Any], settings: Any, *inputs: torch.Tensor) -> Any:
-        outputs, fixed, dirty = call(inputs)
+        outputs, fixed = call(inputs)
         ctx.gradient = gradient
-        ctx.mark_dirty(*dirty)
         ctx.mark_non_differentiable(*fixed)
         ctx.set_materialize_grads(bool(settings.materialize_grads))
         return tuple(outputs)
@@ -34,8 +33,8 @@ def apply(context: Any, forward: Callable[..., Any], backward: Callable[..., Any
     """`forward(*args, **kwargs)`, whose gradient is `backward(*gradients)`, one for each output, which gives one for each of `args`.
 
     `context` is told by `needs_input_grad` of which arguments gradients are wanted, and says what forward made: `non_differentiable`,
-    `dirty_tensors`, `materialize_grads`. Raises RuntimeError in the backward pass for too few gradients, and for one that does not fit
-    its argument's shape.
+    `materialize_grads`. Raises RuntimeError for a forward that writes into an argument while a gradient is taken, and in the backward pass
+    for too few gradients, and for one that does not fit its argument's shape.
     """
     wanted = is_recording()
     context.needs_input_grad = tuple(wanted and isinstance(a, TensorBase) and raw(a).requires_grad for a in args)
@@ -45,17 +44,22 @@ def apply(context: Any, forward: Callable[..., Any], backward: Callable[..., Any
     places = [place for place, argument in enumerate(args) if isinstance(argument, TensorBase)]
     found: dict[str, Any] = {}
 
-    def call(inputs: Sequence[torch.Tensor]) -> tuple[Tensors, Tensors, Tensors]:
+    def call(inputs: Sequence[torch.Tensor]) -> tuple[Tensors, Tensors]:
         given = list(args)
         for place, t in zip(places, inputs):
             given[place] = wrap(t)
+        versions = [t._version for t in inputs]
         result = forward(*given, **kwargs)
+        if context.dirty_tensors or versions != [t._version for t in inputs]:
+            raise RuntimeError(message(
+                f"{type(context).__name__}.forward writes into an argument while a gradient is taken", "a result in memory of its own",
+                hint="write into x.copy() and return that",
+            ))
         found["result"] = result
         items = result if isinstance(result, tuple) else (result,)
-        dirty = [raw(t) for t in context.dirty_tensors or () if any(raw(t) is i for i in inputs)]
-        made = {id(item): _own(raw(item), inputs, dirty) for item in items if isinstance(item, TensorBase)}
+        made = {id(item): _own(raw(item), inputs) for item in items if isinstance(item, TensorBase)}
         fixed = [made[id(t)] for t in context.non_differentiable or () if id(t) in made]
-        return [made[id(item)] for item in items if isinstance(item, TensorBase)], fixed, dirty
+        return [made[id(item)] for item in items if isinstance(item, TensorBase)], fixed
 
     def gradient(gradients: Sequence[torch.Tensor | None]) -> list[Any]:
         each = iter(gradients)
@@ -73,9 +77,9 @@ def apply(context: Any, forward: Callable[..., Any], backward: Callable[..., Any
     return tuple(wrap(next(outputs)) if isinstance(item, TensorBase) else item for item in result)
 
 
-def _own(t: torch.Tensor, inputs: Sequence[torch.Tensor], dirty: Sequence[torch.Tensor]) -> torch.Tensor:
-    """The output as a tensor of its own: an input that is given back is a step of the tape too. One that was written into stays itself."""
-    return t.view_as(t) if any(t is i for i in inputs) and not any(t is d for d in dirty) else t
+def _own(t: torch.Tensor, inputs: Sequence[torch.Tensor]) -> torch.Tensor:
+    """The output as a tensor of its own: an input that is given back is a step of the tape too."""
+    return t.view_as(t) if any(t is i for i in inputs) else t
 
 
 def _gradients(got: Sequence[Any], args: tuple[Any, ...], places: Sequence[int]) -> list[Any]:

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import mindspore as ms
 import pytest
 from mindspore import Parameter, Tensor, ops
 from mindspore.common._grad_function import _Function
@@ -105,3 +106,20 @@ def test_what_does_not_fit() -> None:
         ops.grad(lambda x, y: Shape.apply(x, y, 3))(Tensor(X), Tensor(Y))
     with pytest.raises(NotImplementedError, match="_Function without forward"):
         _Function.apply(Tensor(X))
+
+
+def test_writing_into_an_argument_has_no_gradient() -> None:
+    class Doubled(_Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            x.mul_(2)
+            ctx.mark_dirty(x)
+            return x
+
+        @staticmethod
+        def backward(ctx: Any, gradient: Any) -> Any:
+            return gradient * 2
+
+    assert Doubled.apply(Tensor([1.0, 2.0])).asnumpy().tolist() == [2.0, 4.0]
+    with pytest.raises(RuntimeError, match=r"Doubled\.forward writes into an argument while a gradient is taken"):
+        ms.grad(lambda x: Doubled.apply(x * 1).sum())(Tensor([1.0, 2.0]))
