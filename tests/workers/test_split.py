@@ -212,3 +212,50 @@ def test_borders_go_to_neighbours(workers: Any) -> None:
             if other.shape != one.shape:                   # the gradient of the images: each has its own part
                 one = one[:, :, 8 * rank:8 * (rank + 1)]
             np.testing.assert_allclose(other, one, rtol=2e-5, atol=2e-5)
+
+
+def _own_sum(kind: str) -> Any:
+    import mindspore as ms
+    from mindspore import Parameter, Tensor, nn, ops
+    from mindspore.communication import init
+    from mindspore.ops import operations as P
+
+    init()
+    ms.set_context(mode=ms.GRAPH_MODE)
+    ms.set_auto_parallel_context(parallel_mode="semi_auto_parallel", dataset_strategy="full_batch")
+
+    class Net(nn.Cell):
+        def __init__(self) -> None:
+            super().__init__()
+            self.weight = Parameter(Tensor(np.ones((4, 6), np.float32)), name="weight")
+            self.product = P.MatMul().shard(((1, 1), (1, 2)) if kind != "whole" else ((2, 1), (1, 1)))
+
+        def construct(self, x: Any) -> Any:
+            return self.product(x, self.weight).sum()
+
+    class Step(nn.Cell):
+        def __init__(self) -> None:
+            super().__init__(auto_prefix=False)
+            self.net = Net()
+            self.weights = ms.ParameterTuple(self.net.trainable_params())
+            self.grad, self.add_up = ops.GradOperation(get_by_list=True), P.AllReduce()
+
+        def construct(self, x: Any) -> Any:
+            (gradient,) = self.grad(self.net, self.weights)(x)
+            found = ops.isfinite(gradient).astype(ms.float32).sum() if kind == "flag" else ops.square(gradient).sum()
+            return self.add_up(found)
+
+    try:
+        return float(Step()(Tensor(np.ones((2, 4), np.float32))))
+    except RuntimeError as error:
+        return str(error)
+
+
+@pytest.mark.parametrize("kind", ["cut", "flag", "whole"])
+def test_sums_that_the_program_makes_itself(kind: str, workers: Any) -> None:
+    """A norm that the program adds up over devices would count a cut gradient on each; a flag may be added up, and so may a whole value."""
+    for found in workers(2, _own_sum, kind):
+        if kind == "cut":
+            assert "test_split.py:" in found and "gradients of Parameters that are cut" in found, found
+        else:
+            assert found == {"flag": 2 * 24.0, "whole": 2 * 24 * 4.0}[kind]

@@ -263,6 +263,11 @@ def processes(group: Group) -> Any:
             raise ValueError(message(
                 f"group {group.name!r} of the ranks {list(group.ranks)}, used by rank {rank()}", "a process of the group",
             ))
+        if not group.key:
+            raise ValueError(message(
+                f"an exchange of the program's own over group {group.name!r}, in one process that stands for {group.size}",
+                "exchanges that strategies make", hint=f"torchspore workers -n {group.size} SCRIPT runs the others too",
+            ))
         raise ValueError(message(f"group {group.name!r}", "a group that is still there: destroy_group or release has ended it"))
     return found
 

@@ -19,7 +19,7 @@ from torchspore.engine import tree
 from torchspore.engine.graph import marks
 from torchspore.engine.graph.fx.aliasing import owners, shown
 from torchspore.engine.private import is_operator
-from torchspore.engine.shard import branching, making, marking, norms, redistribution
+from torchspore.engine.shard import branching, making, marking, norms, own_exchanges, redistribution
 from torchspore.engine.shard import collective_nodes as nodes
 from torchspore.engine.shard.layout import Axes, Layout, Shape, whole
 from torchspore.engine.shard.local_graph import LocalGraph as LocalGraph
@@ -295,6 +295,8 @@ class Localizer:
 
     def _whole(self, node: Node) -> Any:
         """Each device computes all of it; what it writes and is cut gets its own part back."""
+        if own_exchanges.is_one(node):
+            own_exchanges.check(node, self.values)
         self.placed[-1].has_rule = not node.all_input_nodes      # what makes a value of nothing has nothing to split
         back: list[tuple[Node, Value, Value]] = []
         written = set(written_by(node))
