@@ -253,3 +253,11 @@ def test_what_summaries_keep(tmp_path: Any) -> None:
         scalar("loss", Tensor(2.0))
         kept = _get_summary_tensor_data()
         assert {name: float(value) for name, value in kept.items()} == {"loss[:Scalar]": 2.0} and not _get_summary_tensor_data()
+
+
+def test_a_function_that_is_not_inlined_computes_the_same() -> None:
+    @ms.no_inline
+    def doubled(x: Any) -> Any:
+        return x * 2
+
+    assert ms.jit(lambda x: doubled(x) + 1)(ms.Tensor(3.0)) == doubled(ms.Tensor(3.0)) + 1 == 7.0

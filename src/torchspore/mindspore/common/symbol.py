@@ -11,11 +11,13 @@ from torchspore.base.text import message, one_of, short
 class Symbol:
     """An axis of `divisor * n + remainder` elements (n from 1 on), at least `min` and, where it is larger than that, at most `max`.
 
-    With `unique`, all axes that it stands for have one length. Raises TypeError for what are no ints, ValueError for `min` or `divisor`
-    below 1 and for a `remainder` outside [0, divisor).
+    With `unique`, all axes that it stands for have one length. Raises TypeError for what are no ints and for other names, ValueError for
+    `min` or `divisor` below 1 and for a `remainder` outside [0, divisor).
     """
 
-    def __init__(self, max: int = 0, min: int = 1, divisor: int = 1, remainder: int = 0, unique: bool = False) -> None:
+    def __init__(self, max: int = 0, min: int = 1, divisor: int = 1, remainder: int = 0, unique: bool = False, **kwargs: Any) -> None:
+        if kwargs:
+            raise TypeError(message(f"Symbol({next(iter(kwargs))}=...)", "max, min, divisor, remainder or unique"))
         for name, value in (("max", max), ("min", min), ("divisor", divisor), ("remainder", remainder)):
             if not isinstance(value, int):
                 raise TypeError(message(f"Symbol({name}={short(value)})", f"an int, got {type(value).__name__}"))
