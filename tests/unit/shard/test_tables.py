@@ -66,3 +66,12 @@ def test_the_sum_of_rows_lies_as_it_is_read(monkeypatch: pytest.MonkeyPatch, gra
     sent = [node.target for node in dispatch.graphs(step)[0].split.local.module.graph.nodes if node.target in nodes.SENDING]
     # Rows, the greatest score, the sum of powers, the picked score; the gradient of the rows.
     assert sent == [nodes.all_reduce] * 5
+
+
+def test_the_gradient_of_a_split_loss_is_written_once(monkeypatch: pytest.MonkeyPatch, graph_mode: None) -> None:
+    """What a gradient of the picked scores alone would be is not made beside that of the scores."""
+    _split(monkeypatch)
+    step = _step(Words())
+    step(Tensor([0, 7, 3, 4], ms.int32), Tensor([1, 2, 3, 4], ms.int32))
+    made = [getattr(node.target, "_opname", "") for node in dispatch.graphs(step)[0].split.local.module.graph.nodes]
+    assert made.count("scatter_add") == 1

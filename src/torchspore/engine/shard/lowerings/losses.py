@@ -163,6 +163,8 @@ def softmax_gradient(to: Any, node: Node) -> Any:
         return None
     source: Any = node.args[0]
     if axis == 1 and getattr(source.target, "_opname", "") == "nll_loss_backward" and (found := _at_targets(to, source)) is not None:
+        if len(source.users) == 1:
+            _drop_written(to, grad.node)
         return to.wrapped(_of_picked(to, out, *found[:2]), node, [out.layout])
     grad = to.move(grad, out.layout)
     if node.target._opname == "_softmax_backward_data":  # type: ignore[union-attr]
@@ -173,6 +175,15 @@ def softmax_gradient(to: Any, node: Node) -> Any:
     total = reduced(to, to.call(_aten.sum.dim_IntList, (grad.node, [axis], True), {}), axes)
     share = to.call(_aten.mul.Tensor, (to.call(_aten.exp.default, (out.node,), {}), total), {})
     return to.wrapped(to.call(_aten.sub.Tensor, (grad.node, share), {}), node, [out.layout])
+
+
+def _drop_written(to: Any, made: Node) -> None:
+    """Takes out what was written for a gradient that nobody reads now: a whole value of the scores' size, and the zeros below it."""
+    for unread in (made, made.args[0] if made.target is _aten.scatter_add.default else None):
+        if isinstance(unread, Node) and unread.target in (_aten.scatter_add.default, _aten.zeros_like.default) and not unread.users:
+            for placed in to.placed:
+                placed.made = [one for one in placed.made if one is not unread]
+            to.graph.erase_node(unread)
 
 
 def _of_picked(to: Any, out: Any, own: _Targets, each: Node) -> Node:
