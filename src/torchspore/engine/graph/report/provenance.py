@@ -10,7 +10,7 @@ from __future__ import annotations
 import itertools
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from types import FrameType
 from typing import Any
@@ -55,33 +55,28 @@ def keep_all() -> None:
 
 
 @contextmanager
-def kept(own: bool) -> Iterator[None]:
+def _during(variable: ContextVar[Any], value: Any) -> Iterator[None]:
+    """Gives the variable this value for the block."""
+    token = variable.set(value)
+    try:
+        yield
+    finally:
+        variable.reset(token)
+
+
+def kept(own: bool) -> AbstractContextManager[None]:
     """Makes a Cell's own `debug_level` the one of the block."""
-    token = _asked.set(own)
-    try:
-        yield
-    finally:
-        _asked.reset(token)
+    return _during(_asked, own)
 
 
-@contextmanager
-def of_part(number: int) -> Iterator[None]:
+def of_part(number: int) -> AbstractContextManager[None]:
     """Says that what runs in the block computes this part of a batch, inside of the part that is computed around it."""
-    token = _part.set((*_part.get(), number))
-    try:
-        yield
-    finally:
-        _part.reset(token)
+    return _during(_part, (*_part.get(), number))
 
 
-@contextmanager
-def of_stages(count: int | None) -> Iterator[None]:
+def of_stages(count: int | None) -> AbstractContextManager[None]:
     """Says that what is captured in the block runs in so many stages of a pipeline, where the Cells were written for `pipeline_stages`."""
-    token = _stages.set(count)
-    try:
-        yield
-    finally:
-        _stages.reset(token)
+    return _during(_stages, count)
 
 
 def attach(tracer: Any, is_needed: bool = False) -> None:

@@ -35,10 +35,14 @@ def looked_up(to: Any, indices: Node, rows: int, like: Node) -> Node:
 def _own_alone(to: Any, found: Node, outside: Node, indices: Node, table: Any) -> Node:
     """The rows found, zeros where an index lies elsewhere."""
     nowhere = to.call(_aten.logical_not.default, (looked_up(to, indices, table.shape[0], found),), {})
-    outside = to.call(_aten.logical_or.default, (outside, nowhere), {})
-    for _ in table.shape[1:]:
+    return _zeroed(to, found, to.call(_aten.logical_or.default, (outside, nowhere), {}))
+
+
+def _zeroed(to: Any, rows: Node, outside: Node) -> Node:
+    """The rows, zeros where `outside` says so of an index."""
+    for _ in range(rows.meta["val"].ndim - outside.meta["val"].ndim):
         outside = to.call(_aten.unsqueeze.default, (outside, -1), {})
-    return to.call(_aten.masked_fill.Scalar, (found, outside, 0), {})
+    return to.call(_aten.masked_fill.Scalar, (rows, outside, 0), {})
 
 
 @lowers("embedding")
@@ -71,7 +75,7 @@ def embedding_gradient(to: Any, node: Node) -> Any:
         return None
     rows = count // to.mesh.product(axes)
     place, outside = own_places(to, indices.node, axes, rows)
-    kept = to.call(_aten.masked_fill.Scalar, (grad.node, to.call(_aten.unsqueeze.default, (outside, -1), {}), 0), {})
+    kept = _zeroed(to, grad.node, outside)
     made = to.call(_aten.embedding_dense_backward.default, (kept, place, rows, -1, False), {})
     terms = tuple((axis, "sum") for own in grad.layout.cuts[:-1] for axis in own)
     if padding >= 0:
@@ -132,9 +136,7 @@ def rows_added(to: Any, node: Node) -> Any:
     if axes:
         rows //= to.mesh.product(axes)
         place, outside = own_places(to, indices.node, axes, rows)
-        for _ in source.shape[1:]:
-            outside = to.call(_aten.unsqueeze.default, (outside, -1), {})
-        kept = to.call(_aten.masked_fill.Scalar, (kept, outside, 0), {})
+        kept = _zeroed(to, kept, outside)
     shape = [rows, *source.layout.local(to.mesh, source.shape)[1:]]
     empty = to.call(_aten.full.default, (shape, 0), {"dtype": table.dtype, "device": table.node.meta["val"].device})
     made = to.call(_aten.index_add.default, (empty, 0, place, kept), {})

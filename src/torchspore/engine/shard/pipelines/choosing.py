@@ -40,15 +40,10 @@ class Chosen:
 
     def told(self) -> str:
         """For people."""
-        others = [f"{count} take{'s' * (count == 1)} {_told(cost)}" for count, cost in sorted(self.costs.items()) if count != self.stages]
+        others = [f"{count} take{'s' * (count == 1)} {cost.told()}" for count, cost in sorted(self.costs.items()) if count != self.stages]
         others += [f"{count} do not fit: {why}" for count, why in sorted(self.refused.items())]
-        text = f"{self.stages} stage{'s' * (self.stages > 1)}: {_told(self.costs[self.stages])}"
+        text = f"{self.stages} stage{'s' * (self.stages > 1)}: {self.costs[self.stages].told()}"
         return text + (f", where {'; '.join(others)}" if others else ", the only number that fits")
-
-
-def _told(cost: Cost) -> str:
-    over = f", {cost.excess:.0%} more memory than a device has" if cost.excess else ""
-    return f"{cost.seconds * 1e3:.3f} ms{over}"
 
 
 def is_wanted() -> bool:

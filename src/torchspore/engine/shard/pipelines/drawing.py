@@ -173,7 +173,7 @@ def _single(text: str) -> None:
 
 def _words(text: str) -> None:
     """Draws as many whole numbers, which takes a third of the time."""
-    given, left = _read(json.loads(text)[1], False), 0
+    given = _read(json.loads(text)[1], False)
     left = next((one.numel() for one in given if isinstance(one, torch.Tensor)), 0)
     words = torch.empty(min(left, _CHUNK), dtype=torch.int64)
     while left:

@@ -49,6 +49,11 @@ class Cost:
         """What costs are compared by: what fits into memory comes first."""
         return (self.excess, self.seconds)
 
+    def told(self, more: str = "") -> str:
+        """For people: the time, `more`, and memory that a device has not."""
+        over = f", {self.excess:.0%} more memory than a device has" if self.excess else ""
+        return f"{self.seconds * 1e3:.3f} ms{more}{over}"
+
 
 def is_product(name: str) -> bool:
     """Whether an operator multiplies matrices: what devices are there to share out."""

@@ -51,8 +51,7 @@ class Searched:
 
 
 def _told(cost: Cost) -> str:
-    over = f", {cost.excess:.0%} more memory than a device has" if cost.excess else ""
-    return f"{cost.seconds * 1e3:.3f} ms ({cost.received:,} bytes in {cost.messages} exchanges){over}"
+    return cost.told(f" ({cost.received:,} bytes in {cost.messages} exchanges)")
 
 
 def better(
