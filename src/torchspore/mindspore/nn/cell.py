@@ -101,6 +101,9 @@ class Cell(CellTree, CellHooks, CellState, CellFacts):
                 self._part_assigned(name)
 
     def __delattr__(self, name: str) -> None:
+        around = frame()
+        if around is not None:
+            around.attribute_set(self, name, None)
         for kept in (self._params, self._cells, self.__dict__):
             if name in kept:
                 del kept[name]

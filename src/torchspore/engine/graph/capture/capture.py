@@ -272,6 +272,7 @@ class Capture(Frame):
             refusal = Refusal(reason, self._first_line(), kind)
             refusal.is_allowed = kind is Kind.CHANGES_CONTAINER and self.watch.is_own_change
             raise refusal
+        self.watch.note_unmoved()
         self._outputs: list[torch.Tensor] = []
         self._known: dict[int, Out] = {}
         self.written = []
