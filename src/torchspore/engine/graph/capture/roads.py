@@ -115,8 +115,9 @@ class Roads:
                 for name, value in list(vars(base).items()):
                     if name[:2] == "__" and isinstance(value, FunctionType) and name not in _AT_BIRTH:   # Python looks these up itself
                         self._look(self._spaces[-1], name)
-            if "construct" in vars(base):
-                self._look(_Space(self._names_of(base), held=vars(base)), "construct")
+            for name in ("construct", "bprop"):                  # these the front end looks up
+                if name in vars(base):
+                    self._look(_Space(self._names_of(base), held=vars(base)), name)
         metaclass = type(cls)
         if metaclass is not type:
             self.meet(metaclass)

@@ -197,6 +197,10 @@ class Watch:
                     # What a name stands for decides what setting it does: a Parameter of that name is written into.
                     self.read(holder[kept], name, holder[kept].get(name, MISSING), True)
 
+    def now_written(self) -> list[Any]:
+        """What stands in the attributes that the trace wrote."""
+        return [owner.__dict__.get(name, MISSING) for owner, name, _ in self.written.values() if id(owner) not in self.born]
+
     def restore(self) -> list[tuple[Any, str, Any]]:
         """Undoes all that the trace wrote; gives (owner, name, value written) for each attribute that is no longer what it was."""
         changed = []
