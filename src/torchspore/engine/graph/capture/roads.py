@@ -76,7 +76,8 @@ class Roads:
             self._meet_function(item)
         else:
             self._unwrap(item)
-            if callable(item) and is_programs_class(type(item)):     # an object of the program's that is called as a function
+            kind: Any = type(item)
+            if callable(item) and is_programs_class(kind):           # an object of the program's that is called as a function
                 self._hold("self", item)
 
     def _unwrap(self, item: Any) -> None:
