@@ -104,3 +104,23 @@ def test_an_object_that_is_compiled_is_looked_into(wrapped: Callable[[Any], Any]
                    lambda: vars(called).update(shift=Tensor([7.0])), lambda: None):
         change()
         assert compiled(x()).asnumpy().tolist() == called(x()).asnumpy().tolist()
+
+
+class Growing(nn.Cell):
+    """Uses parts that come later."""
+
+    def construct(self, a: Tensor) -> Tensor:
+        if hasattr(self, "scale"):
+            a = a * self.scale
+        return self.part(a) if hasattr(self, "part") else a
+
+
+def test_a_part_that_comes_later_is_seen() -> None:
+    net = Growing()
+    assert net(x()).asnumpy().tolist() == [1.0, 2.0]
+    net.part = nn.ReLU()
+    assert net(x(-1.0)).asnumpy().tolist() == [0.0, 2.0]
+    net.scale = Parameter(Tensor([3.0, 4.0]), name="scale")
+    assert net(x()).asnumpy().tolist() == [3.0, 8.0]
+    del net.part
+    assert net(x(-1.0)).asnumpy().tolist() == [-3.0, 8.0]

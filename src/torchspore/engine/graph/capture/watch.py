@@ -2,13 +2,10 @@
 from __future__ import annotations
 
 import builtins
-import datetime
 import functools
-import io
 import os
 import sys
 import threading
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import CodeType, FrameType
@@ -20,6 +17,8 @@ import torch
 from torchspore.base.frames import is_users, user_line
 from torchspore.engine.front import FRONT
 from torchspore.engine.graph.capture import answers, depth
+from torchspore.engine.graph.capture.acts import CLOCKS, TALK, is_stream
+from torchspore.engine.graph.capture.profile_hook import suspended, unwatched
 from torchspore.engine.graph.capture.roads import ENVIRONMENT, PAST, Roads, is_known_by_itself, is_known_by_names, writes_past
 from torchspore.engine.graph.capture.scalar_inputs import OfType
 from torchspore.engine.graph.capture.snapshot import constant
@@ -30,21 +29,6 @@ from torchspore.engine.private import around_operators
 from torchspore.engine.tensor import TensorBase
 from torchspore.errors import CallsTooDeep
 
-_CLOCKS: dict[Any, str] = {
-    **dict.fromkeys((
-        time.time, time.time_ns, time.perf_counter, time.perf_counter_ns, time.monotonic, time.monotonic_ns, time.process_time,
-        time.process_time_ns, time.thread_time, time.thread_time_ns, time.clock_gettime, time.localtime, time.gmtime, time.ctime,
-        time.strftime, time.sleep, os.urandom, datetime.datetime.now, datetime.datetime.utcnow, datetime.datetime.today,
-        datetime.date.today,
-    ), "reads the clock"),
-    **dict.fromkeys((os.stat, os.lstat, os.listdir, os.scandir, os.getcwd, os.access), "looks at files"),
-    **dict.fromkeys(
-        (os.remove, os.unlink, os.mkdir, os.rmdir, os.rename, os.replace, os.chdir, os.putenv, os.unsetenv), "changes files or the process",
-    ),
-}
-_TALK = {
-    builtins.print: ("calls print", Kind.PRINTS), builtins.input: ("calls input", Kind.OTHER), builtins.open: ("opens a file", Kind.OTHER),
-}
 _recorder: Watch | None = None
 _thread = 0
 
@@ -277,11 +261,11 @@ class Watch:
                 self._ask(code, frame)
         elif event == "return":
             self._depth -= self._counted.get(frame.f_code, False)
-        elif event == "c_call" and (argument in _CLOCKS or argument in _TALK or _is_stream(argument)):
+        elif event == "c_call" and (argument in CLOCKS or argument in TALK or is_stream(argument)):
             if _is_ours(frame):
                 return
-            other = _CLOCKS.get(argument, "writes to a file or the screen")
-            raise self.refuse(*_TALK.get(argument, (other, Kind.OTHER)))
+            other = CLOCKS.get(argument, "writes to a file or the screen")
+            raise self.refuse(*TALK.get(argument, (other, Kind.OTHER)))
 
     def _environment(self, code: CodeType, frame: FrameType) -> None:
         """Is told of a look into `os.environ`, or of a change."""
@@ -381,12 +365,6 @@ def _is_programs(code: CodeType, frame: FrameType) -> bool:
     return is_users(name) and (name != "<string>" or not str(frame.f_globals.get("__name__")).startswith("torchspore"))
 
 
-def _is_stream(argument: Any) -> bool:
-    return isinstance(getattr(argument, "__self__", None), io.IOBase) and getattr(argument, "__name__", "") in (
-        "write", "writelines", "flush", "read", "read1", "readline", "readlines", "readinto", "seek", "tell", "truncate",
-    )
-
-
 _BETWEEN = ("/torchspore/engine/graph/control/helpers.py", "/torchspore/mindspore/gate.py")
 """Files of ours that only pass on what the program calls."""
 
@@ -414,64 +392,24 @@ def _is_ours(frame: FrameType | None) -> bool:
 def watching(watch: Watch) -> Iterator[None]:
     """Watches this thread; one trace at a time in the process."""
     global _recorder, _thread
-    resume = _suspended_profiler()
+    resume = suspended()
     _recorder, _thread = watch, threading.get_ident()
     if FRONT.cell is not None:
         FRONT.cell.__getattribute__ = _noting
-    for function in _TALK:
+    for function in TALK:
         setattr(builtins, function.__name__, _guarded(function))
     sys.setprofile(watch.hook)
     try:
-        with around_operators(_unwatched):
+        with around_operators(unwatched):
             yield
     finally:
         sys.setprofile(None)
-        for function in _TALK:
+        for function in TALK:
             setattr(builtins, function.__name__, function)
         if FRONT.cell is not None:
             del FRONT.cell.__getattribute__
         _recorder = None
         resume()
-
-
-def _suspended_profiler() -> Callable[[], None]:
-    """Takes the profiler of this thread out; gives what puts it back. cProfile's can't be set from Python, but enables itself.
-
-    That of torch's profiler `with_stack` can't be put back at all: Python would call what is no function, and the program would fail.
-    """
-    before: Any = sys.getprofile()
-    if before is None or not hasattr(before, "enable"):
-        return lambda: sys.setprofile(before if callable(before) else None)
-    before.disable()
-
-    def resume() -> None:
-        sys.setprofile(None)
-        before.enable()
-
-    return resume
-
-
-def _unwatched(function: Callable[..., Any], *arguments: Any) -> Any:
-    """What torch does for one operator is not the program's: unwatched it takes a third of the time."""
-    hook = sys.getprofile()
-    if hook is None:
-        return function(*arguments)
-    sys.setprofile(None)
-    try:
-        return function(*arguments)
-    finally:
-        sys.setprofile(hook)
-
-
-@contextmanager
-def quiet() -> Iterator[None]:
-    """Runs its block unwatched: work of the capture itself."""
-    hook = sys.getprofile()
-    sys.setprofile(None)
-    try:
-        yield
-    finally:
-        sys.setprofile(hook if callable(hook) else None)
 
 
 def ends_trace(what: str, kind: Kind) -> None:
@@ -497,7 +435,7 @@ def _guarded(function: Any) -> Callable[..., Any]:
         watch = _recorder
         if watch is None or threading.get_ident() != _thread or _is_ours(sys._getframe(1)):
             return function(*args, **kwargs)
-        raise watch.refuse(*_TALK[function])
+        raise watch.refuse(*TALK[function])
 
     return talk
 
@@ -537,5 +475,7 @@ def _noting(self: Any, name: str) -> Any:
             break
     else:
         if name == "construct" or not hasattr(FRONT.cell, name):
-            watch.read(own, name, MISSING, True)
+            for held in (own, own.get("_params"), own.get("_cells")):       # a part of that name may come later
+                if held is not None:
+                    watch.read(held, name, MISSING, True)
     return object.__getattribute__(self, name)

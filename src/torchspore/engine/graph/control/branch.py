@@ -13,8 +13,8 @@ from torchspore.engine import tensor as engine
 from torchspore.engine.grad import is_differentiable
 from torchspore.engine.graph import marks
 from torchspore.engine.graph.capture.capture import Capture
+from torchspore.engine.graph.capture.profile_hook import quiet
 from torchspore.engine.graph.capture.shared import mark
-from torchspore.engine.graph.capture.watch import quiet
 from torchspore.engine.graph.control import part
 from torchspore.engine.graph.control.assemble import Assembly, Shape, SubGraph
 from torchspore.engine.graph.control.halves import without_prints

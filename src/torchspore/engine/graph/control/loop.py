@@ -10,8 +10,8 @@ import torch
 from torchspore.base.frames import user_line
 from torchspore.engine.grad import is_differentiable, is_recording
 from torchspore.engine.graph.capture.capture import Capture
+from torchspore.engine.graph.capture.profile_hook import quiet
 from torchspore.engine.graph.capture.shared import mark
-from torchspore.engine.graph.capture.watch import quiet
 from torchspore.engine.graph.control.assemble import Assembly, Shape
 from torchspore.engine.graph.control.branch import derivative, leave, scalar, scattered
 from torchspore.engine.graph.control.carried import Again, State

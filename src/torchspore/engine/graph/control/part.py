@@ -18,9 +18,9 @@ from torchspore.engine import tensor as engine
 from torchspore.engine.grad import assigned, is_differentiable, is_recording
 from torchspore.engine.graph import marks
 from torchspore.engine.graph.capture.capture import Capture, unbound_name
+from torchspore.engine.graph.capture.profile_hook import quiet
 from torchspore.engine.graph.capture.shared import is_registered
 from torchspore.engine.graph.capture.state import MISSING
-from torchspore.engine.graph.capture.watch import quiet
 from torchspore.engine.graph.control.places import Attribute, Place, Places, Written
 from torchspore.engine.graph.fx.control_flow import stand_in
 from torchspore.engine.graph.fx.inputs import new_input
