@@ -16,6 +16,9 @@ _counts: dict[str, int] = {}
 seedings = 0
 """How often `set_seed` was called: who keeps a seed of its own sees by it which came later."""
 
+derivations = 0
+"""How often `derive` gave a seed: who must leave no mark sees by it that one was drawn."""
+
 
 def set_seed(seed: int) -> None:
     """Starts every stream afresh from `seed`: the global generators of torch, NumPy and Python, and those that `derive` feeds."""
@@ -36,7 +39,9 @@ def get_seed() -> int | None:
 
 def derive(purpose: str) -> int:
     """A fresh 63-bit seed for one use of randomness; the n-th call for a purpose gives the same after the same `set_seed`."""
+    global derivations
     with _lock:
+        derivations += 1
         if _seed is None:
             return int.from_bytes(os.urandom(8), "little") >> 1
         count = _counts[purpose] = _counts.get(purpose, -1) + 1

@@ -17,6 +17,7 @@ from torch.autograd.graph import saved_tensors_hooks
 from torchspore.context import effects
 from torchspore.engine import tensor as engine
 from torchspore.engine.grad import is_recording
+from torchspore.engine.graph.thread_state import in_pynative
 from torchspore.engine.memory import saved
 from torchspore.engine.private import disable_proxy_modes_tracing, proxy_of, track_tensor_tree, without_modes
 from torchspore.engine.tensor import Frame, TensorBase, raw, tensors, transform, wrap
@@ -91,11 +92,17 @@ class _Region:
         self._state = self._ask(random_state, self._device)
         self._seen = _First()
         with self._contexts[0], self._seen.open(), saved_tensors_hooks(self._keep, self._give):
-            result = self._call(*self._args, **self._kwargs)
+            result = self._run()
         tape = saved.current()
         if tape is not None:
             self._lend(tape)
         return result
+
+    def _run(self) -> Any:
+        """The call. Outside of a capture no part of it becomes a graph: a first and a second run as one would keep other values."""
+        if _tracer(self._frame) is None:
+            return in_pynative(self._call, self._args, self._kwargs)
+        return self._call(*self._args, **self._kwargs)
 
     def _lend(self, tape: saved.Tape) -> None:
         """Leaves the inputs to the tape around, which moves them out of memory; what stands for them in the second run is empty."""
@@ -131,7 +138,7 @@ class _Region:
                 self._collect, self._refuse,
             ):
                 self._values = {}
-                self._call(*self._args, **self._kwargs)
+                self._run()
         except _Stop:
             pass
         finally:

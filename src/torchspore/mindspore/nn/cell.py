@@ -11,6 +11,7 @@ from torchspore.engine import counters
 from torchspore.engine import tensor as engine
 from torchspore.engine.debug import steps
 from torchspore.engine.front import FRONT
+from torchspore.engine.grad import is_recording
 from torchspore.engine.graph import breaks, dispatch, forward, thread_state
 from torchspore.engine.precision import Lowered, changed, lowered_to
 from torchspore.engine.tensor import TensorBase, frame
@@ -101,6 +102,9 @@ class Cell(CellTree, CellHooks, CellState, CellFacts):
                 self._part_assigned(name)
 
     def __delattr__(self, name: str) -> None:
+        around = frame()
+        if around is not None:
+            around.attribute_set(self, name, None)
         for kept in (self._params, self._cells, self.__dict__):
             if name in kept:
                 del kept[name]
@@ -230,7 +234,8 @@ class Cell(CellTree, CellHooks, CellState, CellFacts):
 
     def _run_whole(self, *args: Any, **kwargs: Any) -> Any:
         """The call with everything that a plain Cell lacks: hooks, a dtype to compute in, a gradient of its own, values computed again."""
-        call: Callable[..., Any] = breaks.construct_of(self) if thread_state.breaking else self.construct
+        is_whole = not thread_state.breaking or (self._recompute is not None and is_recording())
+        call: Callable[..., Any] = self.construct if is_whole else breaks.construct_of(self)
         if self._bprop is not None:
             from torchspore.engine.bprop import with_gradient
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 import ast
 from types import CodeType
 
+from torchspore.engine.graph.breaks.sharing import mentions, shared
 from torchspore.engine.graph.control import syntax
 from torchspore.engine.graph.control.source import Definition
 
@@ -27,10 +28,13 @@ class Plan:
         self.version = 0
         self._declared = syntax.declared(ast.iter_child_nodes(definition), ast.Global) | syntax.declared(
             ast.iter_child_nodes(definition), ast.Nonlocal)
+        self._shared = shared(definition, code)
 
     def is_break(self, statement: ast.stmt) -> bool:
         """Whether a statement runs in Python, with its blocks, if it has some, in parts again."""
-        return place(statement) in self.breaks or not can_be_captured(statement) or bool(syntax.stored([statement]) & self._declared)
+        if place(statement) in self.breaks or not can_be_captured(statement) or mentions(statement, self._shared):
+            return True
+        return bool(syntax.stored([statement]) & self._declared)
 
     def joins(self, statement: ast.stmt) -> bool:
         """Whether a statement may stand in one graph with its neighbours."""

@@ -53,6 +53,9 @@ class Splitter:
         made = copy.deepcopy(original)
         made.decorator_list = []
         made.body = self._block(original.body, set(self._arguments), False)
+        if moved := self._locals - set(self._arguments) - syntax.stored(made.body):
+            # Only pieces bind them now; what is left of the function would read a variable of the module under that name.
+            made.body.insert(0, ast.If(ast.Constant(False), [syntax.assign(text, ast.Constant(None)) for text in sorted(moved)], []))
         made.body = located(made.body, original.body[0])
         return ast.fix_missing_locations(made)
 

@@ -20,11 +20,11 @@ from torchspore.engine.graph.call.graph import Graph
 from torchspore.engine.graph.capture.capture import Capture, Captured
 from torchspore.engine.graph.control.halves import halves
 from torchspore.engine.graph.fx.aliasing import writes
-from torchspore.engine.graph.refusal import Refusal
+from torchspore.engine.graph.refusal import Kind, Refusal
 from torchspore.engine.graph.report import stages
 from torchspore.engine.graph.settings import Settings
 from torchspore.engine.private import disable_proxy_modes_tracing, is_operator, without_modes
-from torchspore.engine.tensor import TensorBase, raw
+from torchspore.engine.tensor import TensorBase, raw, tensors
 
 
 class RecordedCapture(Capture):
@@ -40,6 +40,9 @@ class RecordedCapture(Capture):
         """Those of them that the outputs depend on."""
         self.seeds: list[int] = []
         """The outputs that a gradient comes in for."""
+        self._wanted: list[int] = []
+        self._gradients: list[torch.Tensor] = []
+        self._is_backward = False
 
     def _stand_in(self, source: Any, t: torch.Tensor) -> torch.Tensor:
         if isinstance(source, TensorBase) and self.outer is not None:
@@ -63,26 +66,40 @@ class RecordedCapture(Capture):
             raise Refusal("assigns to a Parameter whose gradient is taken")
         super().write(tensor, value)
 
-    def _more_outputs(self, outputs: list[torch.Tensor]) -> list[torch.Tensor]:
+    def attribute_set(self, owner: Any, name: str, value: Any) -> None:
+        if self._is_backward:
+            raise self.watch.refuse(f"writes the attribute {name!r} of {type(owner).__name__} in a gradient", Kind.WRITES_ATTRIBUTE)
+        super().attribute_set(owner, name, value)
+
+    def _end(self) -> None:
+        """Takes the gradients: what the program does in them (`bprop`, hooks) is watched as all else is."""
+        outputs = {id(tensor): tensor for tensor in tensors((self.watch.now_written(), self.result)) if self._is_mine(tensor._t)}
         if any(fake.requires_grad for fake in self._plain):
             raise Refusal("writes what a gradient is taken of into a Tensor from outside")
-        self.seeds = [i for i, t in enumerate(outputs) if t.requires_grad and is_differentiable(t)]
-        before = set(self.tracer.graph.nodes)
-        if not self.seeds or not self._leaves:
-            self.seeds = []
-            return []
+        wanted = {key: tensor._t for key, tensor in outputs.items() if tensor._t.requires_grad and is_differentiable(tensor._t)}
+        if not wanted or not self._leaves:
+            return
+        self._wanted = list(wanted)
+        before, last = set(self.tracer.graph.nodes), self._last
         seeds = []
-        for i in self.seeds:
+        for t in wanted.values():
             with disable_proxy_modes_tracing(), torch.no_grad():
-                fake = torch.empty(outputs[i].shape, dtype=outputs[i].dtype, device=outputs[i].device)
+                fake = torch.empty(t.shape, dtype=t.dtype, device=t.device)
             self._track(fake)
             seeds.append(fake)
-        found = torch.autograd.grad([outputs[i] for i in self.seeds], self._leaves, seeds, allow_unused=True)
+        self._last = last                  # inputs that only the gradient meets come before the seeds too
+        self._is_backward = True
+        found = torch.autograd.grad(list(wanted.values()), self._leaves, seeds, allow_unused=True)
+        self._is_backward = False
         for node in self.tracer.graph.nodes:
             if node not in before:
                 node.meta[marks.BACKWARD] = True
         self.leaves = [place for place, g in zip(self.leaves, found) if g is not None]
-        return [g for g in found if g is not None]
+        self._gradients = [g for g in found if g is not None]
+
+    def _more_outputs(self) -> list[torch.Tensor]:
+        self.seeds = [self._known[key].index for key in self._wanted]
+        return self._gradients
 
 
 class RecordedGraph(Graph):

@@ -145,7 +145,10 @@ class Capture(Frame):
             node = self._last = new_input(graph, f"in{len(self.lifted)}")
         track_tensor_tree(fake, torch.fx.Proxy(node, self.tracer), constant=None, tracer=self.tracer)
 
-    def _more_outputs(self, outputs: list[torch.Tensor]) -> list[torch.Tensor]:
+    def _end(self) -> None:
+        """What the trace takes beside the call, while the program's state is as the call leaves it."""
+
+    def _more_outputs(self) -> list[torch.Tensor]:
         """What the graph gives after the program's outputs."""
         return []
 
@@ -216,8 +219,9 @@ class Capture(Frame):
             with self.open(), watching(self.watch):
                 self._lift_numbers()
                 self.result = self._settled(function(*args, **kwargs), self.is_piece)
+                self._end()
             self._settle(given)
-            return [*self._outputs, *self._more_outputs(self._outputs)]
+            return [*self._outputs, *self._more_outputs()]
 
         with _one_at_a_time:
             try:
@@ -272,6 +276,7 @@ class Capture(Frame):
             refusal = Refusal(reason, self._first_line(), kind)
             refusal.is_allowed = kind is Kind.CHANGES_CONTAINER and self.watch.is_own_change
             raise refusal
+        self.watch.note_unmoved()
         self._outputs: list[torch.Tensor] = []
         self._known: dict[int, Out] = {}
         self.written = []

@@ -76,6 +76,9 @@ class Roads:
             self._meet_function(item)
         else:
             self._unwrap(item)
+            kind: Any = type(item)
+            if callable(item) and is_programs_class(kind):           # an object of the program's that is called as a function
+                self._hold("self", item)
 
     def _unwrap(self, item: Any) -> None:
         if isinstance(item, types.MethodType):
@@ -113,8 +116,9 @@ class Roads:
                 for name, value in list(vars(base).items()):
                     if name[:2] == "__" and isinstance(value, FunctionType) and name not in _AT_BIRTH:   # Python looks these up itself
                         self._look(self._spaces[-1], name)
-            if "construct" in vars(base):
-                self._look(_Space(self._names_of(base), held=vars(base)), "construct")
+            for name in ("construct", "bprop"):                  # these the front end looks up
+                if name in vars(base):
+                    self._look(_Space(self._names_of(base), held=vars(base)), name)
         metaclass = type(cls)
         if metaclass is not type:
             self.meet(metaclass)

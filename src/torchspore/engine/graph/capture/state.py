@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from torchspore.engine import random as seeds
 from torchspore.engine.graph.capture.snapshot import MISSING, Node, Object, Unwatchable, Walk, constant, is_constant
 from torchspore.engine.graph.capture.snapshot_nodes import Attributes
 from torchspore.engine.tensor import TensorBase
@@ -132,20 +133,24 @@ class Function(View):
 
 
 class Randomness:
-    """Python's and NumPy's random state at one moment."""
+    """Python's and NumPy's random state at one moment, and that of initializers."""
 
     def __init__(self) -> None:
         self._python, self._numpy = random.getstate(), np.random.get_state(legacy=False)
+        self._derivations, self._derived = seeds.derivations, seeds.state()
 
     def was_used(self) -> bool:
-        """Whether one of the two has moved on since."""
+        """Whether one of them has moved on since."""
+        if seeds.derivations != self._derivations:
+            return True
         now: Any = np.random.get_state(legacy=False)
         then: Any = self._numpy
         moved = now["state"]["pos"] != then["state"]["pos"] or not np.array_equal(now["state"]["key"], then["state"]["key"])
         return random.getstate() != self._python or moved or now["gauss"] != then["gauss"]
 
     def restore(self) -> None:
-        """Puts both back."""
+        """Puts them back."""
+        seeds.restore(self._derived)
         random.setstate(self._python)
         np.random.set_state(self._numpy)
 

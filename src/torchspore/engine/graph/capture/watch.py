@@ -77,6 +77,7 @@ class Watch:
         self.numbers: dict[tuple[int, str], Any] = {}
         self.lines: dict[tuple[int, str], str | None] = {}
         """Where each attribute was first written."""
+        self._unmoved: list[tuple[Any, str, Any]] = []
         self.contents, self.randomness = Contents(is_known_by_names), Randomness()
         self.refusal: BaseException | None = None
         self.says = False
@@ -196,14 +197,23 @@ class Watch:
                     # What a name stands for decides what setting it does: a Parameter of that name is written into.
                     self.read(holder[kept], name, holder[kept].get(name, MISSING), True)
 
+    def now_written(self) -> list[Any]:
+        """What stands in the attributes that the trace wrote."""
+        return [owner.__dict__.get(name, MISSING) for owner, name, _ in self.written.values() if id(owner) not in self.born]
+
     def restore(self) -> list[tuple[Any, str, Any]]:
         """Undoes all that the trace wrote; gives (owner, name, value written) for each attribute that is no longer what it was."""
         changed = []
-        for owner, name, before in self.written.values():
+        for key, (owner, name, before) in self.written.items():
             if id(owner) in self.born:  # given an attribute before Cell.__init__ ran
                 continue
             now = owner.__dict__.get(name, MISSING)
+            if isinstance(now, TensorBase) and now is before:
+                if key not in self.reads or self.homes.get(id(now)) is not self.reads[key]:
+                    changed.append((owner, name, now))     # it comes from elsewhere, where another one may stand tomorrow
+                continue
             if now is before or (now is not MISSING and before is not MISSING and not isinstance(now, TensorBase) and _equal(before, now)):
+                self._unmoved.append((owner.__dict__, name, before))
                 continue
             changed.append((owner, name, now))
             if before is MISSING:
@@ -211,6 +221,14 @@ class Watch:
             else:
                 owner.__dict__[name] = before
         return changed
+
+    def note_unmoved(self) -> None:
+        """What the trace wrote and what had been there are one: that holds while it is there before a call too."""
+        for holder, name, before in self._unmoved:
+            key = (id(holder), name)
+            if key not in self.reads and not any(name in holder.get(kept, ()) for kept in ("_cells", "_params")):
+                snapshot = constant(MISSING) if before is MISSING else self.taken(before, name)
+                self.reads[key] = Read(holder, name, before, snapshot, True)
 
     def changed_state(self) -> tuple[str | None, Kind]:
         """Undoes changes of lists, dicts, globals and random states; says what it was and of what kind, or None."""

@@ -86,6 +86,7 @@ class Part(Capture):
         self._modes: list[Any] = []
         self._state: dict[int, TensorBase] = {}
         self._given: list[tuple[TensorBase, TensorBase]] = []
+        self._is_backward = False
 
     def force(self, state: list[TensorBase]) -> None:
         """Says which Tensors are the state of a loop: they have gradients from the second round on, if not before."""
@@ -163,6 +164,8 @@ class Part(Capture):
         self._values[id(tensor)] = value
 
     def attribute_set(self, owner: Any, name: str, value: Any) -> None:
+        if self._is_backward:
+            raise self.watch.refuse(f"writes the attribute {name!r} of {type(owner).__name__} in a gradient", Kind.WRITES_ATTRIBUTE)
         if is_registered(value):
             raise Refusal(f"registers {name!r} as a part of {type(owner).__name__} on one way only", kind=Kind.WRITES_ATTRIBUTE)
         stand_in = self.watch.stand_in(owner, name)
@@ -253,7 +256,10 @@ class Part(Capture):
                 fake = torch.empty(results[i].shape, dtype=results[i].dtype, device=results[i].device)
             track_tensor_tree(fake, torch.fx.Proxy(self._placeholder(f"d{i}"), self.tracer), constant=None, tracer=self.tracer)
             seeds.append(fake)
-        got = torch.autograd.grad([results[i] for i in out.seeds], leaves, seeds, allow_unused=True)
+        self._is_backward = True
+        with self.watch.heard():           # what the program does in a gradient (`bprop`, hooks) is watched as all else is
+            got = torch.autograd.grad([results[i] for i in out.seeds], leaves, seeds, allow_unused=True)
+        self._is_backward = False
         return [torch.zeros_like(leaf) if g is None else g for leaf, g in zip(leaves, got)]
 
 
