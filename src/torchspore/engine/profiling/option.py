@@ -45,10 +45,13 @@ def configure(_: str) -> Outcome:
     """Makes `profiling_options` act; given without `enable_profiling` they ask for the times of steps alone."""
     if _switched is False and _running is None and _has_ended:
         return Outcome.no_effect("enable_profiling was switched off")
-    outcome, told = _apply(bool(STORE.get("enable_profiling")), _options()), [
+    is_enabled = bool(STORE.get("enable_profiling"))
+    outcome, told = _apply(is_enabled, _options()), [
         f"{name}: {found.text}" for name in _MEMBERS if (found := effects.outcome_of(OPTIONS[f"{PARENT}.{name}"], None)) is not None
         and STORE.source(f"{PARENT}.{name}")[0] != "default"
     ]
+    if is_enabled:
+        effects.report("enable_profiling", outcome)           # the files may go elsewhere now, and be others
     return Outcome(outcome.state, "; ".join(told)) if told else outcome
 
 
