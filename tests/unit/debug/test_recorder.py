@@ -128,14 +128,15 @@ def test_wrong_members_are_named_and_left_at_their_defaults(tmp_path: Path) -> N
         from torchspore.context.store import STORE
 
         texts = "\n".join(str(warning.message) for warning in told)
-        for part in ("{\"rdr\": {\"enable\": \"yes\"}}: expected True or False", "rdr.enable stays at False.", "rdr.mode stays at 1.", "rdr.path stays at './'.",
+        for part in ("{\"rdr\": {\"enable\": \"yes\"}}: expected True or False",
+                     "rdr.enable stays at False.", "rdr.mode stays at 1.", "rdr.path stays at './'.",
                      'hint: write {"rdr": {"mode": 2}}.', "sys: expected an object, got a list; it is passed over.",
                      "there is no member rdr.modus; it is passed over.\n\nhint: did you mean rdr.mode?"):
             assert part in texts, texts
         assert [STORE.get(f"env_config_path.{key}") for key in ("rdr.enable", "rdr.mode", "rdr.path", "sys.mem_reuse")] == [
             False, 1, "./", False]
         path.write_text('{"mem_Reuse": false, "sys": {"mem_reuse": true}}')
-        with pytest.raises(ValueError, match="mem_Reuse and sys.mem_reuse are two names of one member; write it once"):
+        with pytest.raises(ValueError, match=r"mem_Reuse and sys\.mem_reuse are two names of one member; write it once"):
             ms.set_context(env_config_path=str(path))
     finally:
         path.write_text("{}")
