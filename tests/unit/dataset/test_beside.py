@@ -14,20 +14,20 @@ from mindspore import Tensor, nn, ops
 
 from torchspore.base import beside
 
-COUNT = 200
+COUNT = 250
 
 
 class Slow(nn.Cell):
     """Takes a while to be captured."""
 
     def construct(self, x: Any) -> Any:
-        for _ in range(1_000_000):
+        for _ in range(2_000_000):
             pass
         return ops.sin(x)
 
 
 def draw(*_: Any) -> Any:
-    time.sleep(0.001)
+    time.sleep(0.002)
     return np.array(np.random.rand())
 
 
