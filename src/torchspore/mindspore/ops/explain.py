@@ -34,7 +34,7 @@ def explain(function: Callable[..., Any], arguments: tuple[Any, ...], keywords: 
 
 
 def of_graph(line: str, name: str, given: list[Any], is_gradient: bool, error: Exception) -> Exception:
-    """The error for what a kernel of a graph refuses: `name` is the operator that ran it, or the gradient of which did, `given` its Tensors."""
+    """The error for what a kernel of a graph refuses: `name` is the operator, or that whose gradient it computes, `given` its Tensors."""
     beyond = limit.sentence(error)
     named = {f"argument {at}": value for at, value in enumerate(given)}
     kind, sentence, hint = reason(name, named, error) if beyond is None else (OutOfMemory, beyond, None)
