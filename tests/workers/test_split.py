@@ -259,3 +259,25 @@ def test_sums_that_the_program_makes_itself(kind: str, workers: Any) -> None:
             assert "test_split.py:" in found and "gradients of Parameters that are cut" in found, found
         else:
             assert found == {"flag": 2 * 24.0, "whole": 2 * 24 * 4.0}[kind]
+
+
+def _refused(stages: int, cases: tuple[str, ...], level: str) -> list[Any]:
+    import failing_kernels
+    import mindspore as ms
+
+    ms.set_context(jit_config={"jit_level": level})
+    failing_kernels.begin(2, stages)
+    return failing_kernels.refused(cases, 2, stages)
+
+
+@pytest.mark.parametrize(("stages", "cases", "level"), [
+    (2, ("target",), "O0"), *(pytest.param(1, ("gather", "target", "divide"), level, marks=pytest.mark.slow) for level in ("O0", "O1")),
+])
+def test_kernels_that_refuse_values_name_the_line(stages: int, cases: tuple[str, ...], level: str, workers: Any) -> None:
+    import failing_kernels
+
+    *_, found = workers(2, _refused, stages, cases, level)
+    assert len(found) == len(cases)
+    for case, (kind, text) in zip(cases, found):
+        wanted, begins = failing_kernels.expected(case, 8 // stages)
+        assert kind == wanted and begins in text, text

@@ -31,6 +31,9 @@ RECOMPUTED = "recomputed"
 IS_KERNEL, FUSED = "is_kernel", "fused"
 """A generated kernel; the operators that it computes."""
 
+REFUSING = "refusing"
+"""What is known of those operators of a generated kernel that may refuse values."""
+
 
 def is_backward(meta: Mapping[str, Any]) -> bool:
     """Whether a node computes gradients."""

@@ -33,8 +33,11 @@ def with_kernels(
     if alone is None:
         log.event("level", "no kernels are generated: the graph has an exchange that can't be answered within this process")
         return None
-    with measuring.undisturbed():
-        restrided(alone, [measuring.copy(t) for t in inputs()])
+    try:
+        with measuring.undisturbed():
+            restrided(alone, [measuring.copy(t) for t in inputs()])
+    except (RuntimeError, IndexError, ValueError) as error:
+        raise measuring.Unrunnable(str(error).partition("\n")[0]) from None
     for node, twin in zip(module.graph.nodes, alone.graph.nodes):
         node.meta = dict(twin.meta)
     found = fusion.by_rule(module, may_fuse)
@@ -59,8 +62,18 @@ def answered(module: Module) -> Module | None:
             if answer is None:
                 return None
             node.target = answer
+        elif getattr(node.target, "__name__", "") == _CHECK:         # what it looks at may hang on what the others send
+            node.target = _unchecked
     made.recompile()
     return None if any(is_exchange(node) for inner in inner_of(made) for node in inner.graph.nodes) else made
+
+
+_CHECK = "check"
+"""The name of what runs in the place of an assert."""
+
+
+def _unchecked(*_: Any) -> None:
+    return None
 
 
 def _alike(x: torch.Tensor, *_: Any) -> torch.Tensor:

@@ -169,6 +169,12 @@ class Graph:
             counters.rebinds += 1
         return _filled(self._result, outs, inputs, made)
 
+    @property
+    def whole(self) -> torch.fx.GraphModule:
+        """The graph of one device."""
+        found: torch.fx.GraphModule = self.module if self.split is None else self.split.local.whole
+        return found
+
     def __str__(self) -> str:
         from torchspore.engine.graph.fx.text import text
 

@@ -32,6 +32,7 @@ from torchspore.engine.private import (
     FakeTensor,
     current_trace,
     disable_proxy_modes_tracing,
+    load_for_symbols,
     make_fx,
     no_transforms,
     outside_of_transforms,
@@ -208,6 +209,8 @@ class Capture(Frame):
 
     def run(self, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Captured:
         """Traces `function(*args, **kwargs)`. Raises Refusal for what a graph can't hold; all state is as before in either case."""
+        if self.axes:
+            load_for_symbols()                     # sets a variable of the environment: once all is watched it would be the program's doing
         self.watch.learn(function)
         self.watch.has_numbers = bool(self.numbers) or any(isinstance(item, Number) for item in tensors((args, kwargs)))
         self.watch.given((args, kwargs))
