@@ -54,7 +54,7 @@ def reads_later(a: Tensor) -> Any:
 def generates_later(a: Tensor) -> Any:
     n, made = 0, []
     for i in range(3):
-        made.append(lambda b: b * i + n)
+        made.append(lambda b: b * i + n)  # noqa: B023
         BREAKS.append(i)
         n += 1
     rest = (a * n for _ in range(2))
@@ -92,7 +92,7 @@ def has_no_value(a: Tensor) -> Any:
         if a.sum() > 9:
             raise ValueError
     except ValueError:
-        SCALE += 1
+        SCALE += 1  # noqa: F841
     return found
 
 
