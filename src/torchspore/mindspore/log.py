@@ -107,7 +107,9 @@ def _handlers() -> list[logging.Handler]:
 
 
 def _folder(folder: str) -> Path:
-    return Path(folder).expanduser().absolute() / f"rank_{os.environ.get('RANK_ID', '0')}" / "logs"
+    from torchspore.engine import process
+
+    return Path(folder).expanduser().absolute() / process.folder() / "logs"
 
 
 def _count(name: str, default: int) -> int:

@@ -10,7 +10,9 @@ PROGRAM = """
 import mindspore as ms
 import numpy as np
 from mindspore import Tensor, nn, ops
+from mindspore import numpy as mnp
 
+PLACES = Tensor(np.arange(45)[:, None])
 ROADS = {
     "//": lambda a, b: a // b, "%": lambda a, b: a % b, "//-1": lambda a, b: a // -1, "%-1": lambda a, b: a % -1,
     "floor_divide": ops.floor_divide, "floor_div": ops.floor_div, "FloorDiv": lambda a, b: ops.FloorDiv()(a, b),
@@ -19,6 +21,10 @@ ROADS = {
     "m.floor_divide": lambda a, b: a.floor_divide(b), "remainder": ops.remainder, "floor_mod": ops.floor_mod,
     "FloorMod": lambda a, b: ops.FloorMod()(a, b), "fmod": ops.fmod, "fmod-1": lambda a, b: ops.fmod(a, -1),
     "Mod": lambda a, b: ops.Mod()(a, b), "m.fmod": lambda a, b: a.fmod(b), "m.remainder": lambda a, b: a.remainder(b),
+    "trunc.op": ops.truncate_div, "trunc.primitive": lambda a, b: ops.TruncateDiv()(a, b), "fmod.trunc_op": ops.truncate_mod,
+    "trunc.scatter": lambda a, b: ops.tensor_scatter_div(a, PLACES, b), "mnp.mod": mnp.mod, "mnp.fmod": mnp.fmod,
+    "mnp.remainder": mnp.remainder, "mnp.divide": mnp.floor_divide, "mnp.divmod": lambda a, b: mnp.divmod(a, b)[0],
+    "m.fl_": lambda a, b: a.copy().floor_divide_(b), "m.remainder_": lambda a, b: a.copy().remainder_(b),
     "r//": lambda a, b: -128 // b, "0d": lambda a, b: ops.div(a, b[0], rounding_mode="trunc"),
 }
 
@@ -36,12 +42,12 @@ for dtype in ("int8", "int16", "int32", "int64"):
         left = np.full_like(values, -128) if road == "r//" else values
         by = np.full_like(divisors, -1) if road.endswith(("-1", "0d")) else divisors
         with np.errstate(all="ignore"):
-            if "trunc" in road or road == "0d":
+            if ("trunc" in road and "fmod" not in road) or road == "0d":
                 want = np.where(by == -1, -left, np.trunc(left / np.where(by == -1, 1, by).astype(float)).astype(dtype))
                 want = np.where(by == -1, (0 - left).astype(dtype), want)
             elif "fmod" in road.lower() or road == "Mod":
                 want = np.fmod(left, by)
-            elif "mod" in road.lower() or "%" in road or "remainder" in road:
+            elif ("mod" in road.lower() and "div" not in road) or "%" in road or "remainder" in road:
                 want = np.mod(left, by)
             else:
                 want = np.where(by == -1, (0 - left).astype(dtype), np.floor_divide(left, np.where(by == -1, 1, by)))

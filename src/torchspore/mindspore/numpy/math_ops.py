@@ -8,6 +8,7 @@ from typing import Any
 import torch
 
 from torchspore.mindspore.numpy.utils import cast, floating, function, pair, promote, to_tensor, together
+from torchspore.mindspore.ops import quotients
 
 T = torch.Tensor
 _HALF = frozenset({torch.bool, torch.int8, torch.uint8})
@@ -57,7 +58,7 @@ def _single(compute: Callable[[T], T], keeps: tuple[torch.dtype, ...] = (torch.f
 
 
 def _reciprocal(t: T) -> T:
-    return torch.reciprocal(t) if t.is_floating_point() or t.is_complex() else torch.div(torch.ones_like(t), t, rounding_mode="trunc")
+    return torch.reciprocal(t) if t.is_floating_point() or t.is_complex() else quotients.truncate_divide(torch.ones_like(t), t)
 
 
 abs = _unary("abs", _same(torch.abs), "The absolute value, in the dtype of x.")
@@ -144,7 +145,7 @@ def _greatest_divisor(a: T, b: T) -> T:
         return torch.gcd(a, b)
     a, b = torch.broadcast_tensors(torch.abs(a), torch.abs(b))
     while bool((b != 0).any()):
-        a, b = torch.where(b == 0, a, b), torch.where(b == 0, b, torch.fmod(a, torch.where(b == 0, torch.ones_like(b), b)))
+        a, b = torch.where(b == 0, a, b), torch.where(b == 0, b, quotients.fmod(a, torch.where(b == 0, torch.ones_like(b), b)))
     return a
 
 
@@ -169,10 +170,10 @@ multiply = _binary("multiply", torch.mul, "x1 * x2.")
 divide = _binary("divide", _ratio, "x1 / x2, float32 for integers.")
 true_divide = _binary("true_divide", _ratio, "x1 / x2, float32 for integers.")
 power = _binary("power", _numbers(torch.pow), "x1 to the power x2; integers stay integers.")
-floor_divide = _binary("floor_divide", _counted(torch.floor_divide), "x1 / x2, rounded down.")
-fmod = _binary("fmod", _counted(torch.fmod), "The rest of x1 / x2, with the sign of x1.")
-mod = _binary("mod", _counted(torch.remainder), "The rest of x1 / x2, with the sign of x2.")
-remainder = _binary("remainder", _counted(torch.remainder), "The rest of x1 / x2, with the sign of x2.")
+floor_divide = _binary("floor_divide", _counted(quotients.floor_divide), "x1 / x2, rounded down.")
+fmod = _binary("fmod", _counted(quotients.fmod), "The rest of x1 / x2, with the sign of x1.")
+mod = _binary("mod", _counted(quotients.remainder), "The rest of x1 / x2, with the sign of x2.")
+remainder = _binary("remainder", _counted(quotients.remainder), "The rest of x1 / x2, with the sign of x2.")
 gcd = _binary("gcd", _counted(_greatest_divisor), "The greatest common divisor.")
 lcm = _binary("lcm", _counted(_least_multiple), "The least common multiple.")
 heaviside = _binary("heaviside", _step, "0 where x1 < 0, x2 where it is 0, 1 where it is above.")
@@ -191,7 +192,7 @@ logaddexp2 = _binary("logaddexp2", lambda a, b: torch.log2(torch.exp2(floating(a
 def divmod(x1: Any, x2: Any, dtype: Any = None) -> Any:
     """x1 / x2 rounded down, and the rest with the sign of x2. Both in `dtype`, if one is given."""
     a, b = pair(x1, x2)
-    return cast(_counted(torch.floor_divide)(a, b), dtype), cast(_counted(torch.remainder)(a, b), dtype)
+    return cast(_counted(quotients.floor_divide)(a, b), dtype), cast(_counted(quotients.remainder)(a, b), dtype)
 
 
 @function

@@ -13,6 +13,7 @@ from torchspore.engine import eager
 from torchspore.engine import tensor as engine
 from torchspore.engine.precision import ruled
 from torchspore.engine.tensor import Composite, TensorBase, wrap
+from torchspore.mindspore.ops import quotients
 from torchspore.mindspore.ops.declare import op
 from torchspore.mindspore.ops.explain import explain
 from torchspore.mindspore.ops.extremes import Extremes
@@ -93,46 +94,7 @@ def _subtract(a: Any, b: Any) -> torch.Tensor:
 def _floor_divide(a: Any, b: Any) -> torch.Tensor:
     if _both_bool(a, b):
         return torch.logical_and(*_tensors(a, b))
-    return _quotient(a, b, "floor") if engine.active else torch.div(a, b, rounding_mode="floor")  # torch.floor_divide has no gradient
-
-
-def _truncate_divide(a: Any, b: Any) -> torch.Tensor:
-    return _quotient(a, b, "trunc")
-
-
-def _remainder(a: Any, b: Any) -> torch.Tensor:
-    return torch.remainder(a, _divisor(a, b) if engine.active else b)
-
-
-def _fmod(a: Any, b: Any) -> torch.Tensor:
-    return torch.fmod(a, _divisor(a, b) if engine.active else b)
-
-
-def _quotient(a: Any, b: Any, rounding_mode: str) -> torch.Tensor:
-    """The rounded quotient. The processor traps where the smallest integer is divided by -1, and that ends the process: negated, it wraps.
-
-    torch's kernels see to it themselves but for 'trunc'; compiled ones (`engine.active`) never do.
-    """
-    divisor = _divisor(a, b)
-    if divisor is b:
-        return torch.div(a, b, rounding_mode=rounding_mode)
-    if not isinstance(b, torch.Tensor):
-        return torch.neg(a)
-    quotient = torch.div(a, divisor, rounding_mode=rounding_mode)
-    return torch.where(b == -1, -quotient, quotient)
-
-
-def _divisor(a: Any, b: Any) -> Any:
-    """`b` with 1 in the place of -1 where integers are divided, else `b` itself; the remainder is 0 for both."""
-    if not isinstance(b, torch.Tensor):
-        return 1 if isinstance(b, int) and b == -1 and _is_signed(a) else b
-    if _is_signed(b) and (not isinstance(a, torch.Tensor) or _is_signed(a)) and not isinstance(a, float):
-        return torch.where(b == -1, 1, b)
-    return b
-
-
-def _is_signed(value: Any) -> bool:
-    return isinstance(value, torch.Tensor) and value.dtype in (torch.int8, torch.int16, torch.int32, torch.int64)
+    return quotients.floor_divide(a, b)
 
 
 def _both_bool(a: Any, b: Any) -> bool:
@@ -146,10 +108,10 @@ divided = binary("div", torch.true_divide, "Divides `input` by `other`; integers
 floor_divide = op(primitive="FloorDiv", raw_arguments=True)(
     binary("floor_divide", _floor_divide, "Divides and rounds towards minus infinity.")
 )
-remainder = op(raw_arguments=True)(binary("remainder", _remainder, "The remainder with the sign of the divisor."))
-modulo = binary("floor_mod", _remainder, "The remainder with the sign of the divisor.")
+remainder = op(raw_arguments=True)(binary("remainder", quotients.remainder, "The remainder with the sign of the divisor."))
+modulo = binary("floor_mod", quotients.remainder, "The remainder with the sign of the divisor.")
 power = binary("pow", _power, "Raises `input` to a power; a negative power of an integer is 0.")
-fmod = op(primitive="Mod", raw_arguments=True)(binary("fmod", _fmod, "The remainder with the sign of the dividend."))
+fmod = op(primitive="Mod", raw_arguments=True)(binary("fmod", quotients.fmod, "The remainder with the sign of the dividend."))
 maximum = op(primitive="Maximum", raw_arguments=True)(
     binary("maximum", lambda a, b: torch.maximum(*_tensors(a, b)), "The larger of the two, element by element.")
 )
@@ -209,7 +171,7 @@ def div(input: Any, other: Any, *, rounding_mode: str | None = None) -> Any:
     return floor_divide(input, other) if rounding_mode == "floor" else _truncated(input, other)
 
 
-_truncated = binary("div", _truncate_divide, "Divides and rounds towards zero.")
+_truncated = binary("div", quotients.truncate_divide, "Divides and rounds towards zero.")
 
 
 @op(primitive="Pow", raw_arguments=True)

@@ -12,6 +12,7 @@ import torch
 from torchspore.engine import create
 from torchspore.engine.create import constant
 from torchspore.engine.tensor import TensorBase, raw, unwrap, wrap, write
+from torchspore.mindspore.ops import quotients
 from torchspore.mindspore.ops.activation import as_dtype
 from torchspore.mindspore.ops.array import sizes
 from torchspore.mindspore.ops.declare import OPERATORS, explaining, op, updating
@@ -327,8 +328,8 @@ METHODS: dict[str, Any] = {
     "sigmoid_": _writing(torch.sigmoid, "1 / (1 + exp(-x))."), "addmm_": _writing(
         lambda t, mat1, mat2, *, beta=1, alpha=1: t * beta + alpha * (mat1 @ mat2), "beta * x + alpha * (mat1 @ mat2).",
     ),
-    "floor_divide_": _writing(torch.floor_divide, "The quotient rounded towards minus infinity."),
-    "remainder_": _writing(torch.remainder, "The remainder with the sign of the divisor."),
+    "floor_divide_": _writing(quotients.floor_divide, "The quotient rounded towards minus infinity."),
+    "remainder_": _writing(quotients.remainder, "The remainder with the sign of the divisor."),
     "fill_diagonal_": _writing(lambda t, fill_value, wrap=False: t.clone().fill_diagonal_(fill_value, wrap), "A number on a diagonal."),
     "masked_fill_": _writing(lambda t, mask, value: t.masked_fill(mask, value), "`value` where `mask` is true."),
     "masked_scatter_": _writing(torch.masked_scatter, "The elements of `source` where `mask` is true."),

@@ -10,6 +10,7 @@ import torch
 from torchspore.engine.create import constant
 from torchspore.engine.dtypes import FROM_TORCH
 from torchspore.engine.tensor import TensorBase
+from torchspore.mindspore.ops import quotients
 from torchspore.mindspore.ops.arithmetic import _slow, _tensors
 from torchspore.mindspore.ops.declare import op
 from torchspore.mindspore.ops.explain import explain
@@ -87,17 +88,9 @@ def _mul_no_nan(a: T, b: T) -> T:
     return torch.where(b == 0, 0, a * b)
 
 
-def _truncate_div(a: T, b: T) -> T:
-    return torch.div(a, b, rounding_mode="trunc")
-
-
 def _xdivy(a: T, b: T) -> T:
     is_zero = a == 0
     return torch.where(is_zero, 0, a / torch.where(is_zero, 1, b)).to(a.dtype)
-
-
-def _fmod(a: T, b: T) -> T:
-    return torch.fmod(a, b)
 
 
 _XY = ("x", "y")
@@ -127,8 +120,8 @@ _mul_no_nan_op = two("_mul_no_nan", _mul_no_nan, "x * y, and 0 where y is 0, wha
 squared_difference = two(
     "_squared_difference", lambda a, b: torch.square(a - b), "(x - y) squared.", "SquaredDifference", _XY,
 )
-truncate_div = two("truncate_div", _truncate_div, "x / y rounded towards zero.", "TruncateDiv", _XY, ("truncate_div",))
-truncate_mod = two("truncate_mod", _fmod, "The remainder with the sign of x.", "TruncateMod", _XY, ("truncate_mod",))
+truncate_div = two("truncate_div", quotients.truncate_divide, "x / y rounded towards zero.", "TruncateDiv", _XY, ("truncate_div",))
+truncate_mod = two("truncate_mod", quotients.fmod, "The remainder with the sign of x.", "TruncateMod", _XY, ("truncate_mod",))
 left_shift = two(
     "bitwise_left_shift", _only_integers(torch.bitwise_left_shift), "The bits of `input` moved to the left.",
     methods=("bitwise_left_shift", "__lshift__"),

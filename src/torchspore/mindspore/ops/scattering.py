@@ -8,6 +8,7 @@ from typing import Any
 import torch
 
 from torchspore.engine.create import constant
+from torchspore.mindspore.ops import quotients
 from torchspore.mindspore.ops.array import sizes
 from torchspore.mindspore.ops.declare import op, updating
 
@@ -25,7 +26,7 @@ def _rows(t: T, places: T, values: T, how: str) -> T:
     at = places.reshape(-1, *[1] * (t.ndim - 1)).expand(values.shape)
     if how == "div":
         divisors = torch.ones_like(t).scatter_reduce(0, at, values, "prod")
-        return t / divisors if t.is_floating_point() or t.is_complex() else torch.div(t, divisors, rounding_mode="trunc")
+        return t / divisors if t.is_floating_point() or t.is_complex() else quotients.truncate_divide(t, divisors)
     return t.scatter_reduce(0, at, values, _REDUCTIONS[how])
 
 

@@ -3,7 +3,6 @@ from __future__ import annotations
 
 import atexit
 import json
-import os
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
@@ -13,6 +12,7 @@ from torchspore.base import json_text
 from torchspore.base.files import whole_file
 from torchspore.base.text import message, short
 from torchspore.context import effects
+from torchspore.engine import process
 from torchspore.engine.profiling import files, watch
 from torchspore.engine.profiling.record import Record
 from torchspore.mindspore import log
@@ -158,9 +158,9 @@ class Profiler:
             wanted = arguments.wanted(self._given, metadata, pretty, steps)
             for record, made in seen:
                 own = files.write(record, target, wanted, worker)
-                files.write_older(record, target, wanted, _rank())
+                files.write_older(record, target, wanted, process.rank())
                 if self._given["data_process"]:
-                    files.write_input(record, target, _rank())
+                    files.write_input(record, target, process.rank())
                 if not self._given["data_simplification"]:
                     (own / "PROF_torch").mkdir()
                     with whole_file(own / "PROF_torch" / "trace.json") as file:
@@ -217,7 +217,7 @@ class Profiler:
                     "op_side": "gpu" if on_device else "cpu", "input_shape": shapes, "op_occurrences": count,
                     "op_total_time(us)": span / 1e3, "op_avg_time(us)": span / 1e3 / count,
                 })
-        return json.dumps({**found, "device_id": str(_rank()) if device_id is None else device_id})
+        return json.dumps({**found, "device_id": str(process.rank()) if device_id is None else device_id})
 
     def add_metadata(self, key: str, value: str) -> None:
         """Writes `key: value` into profiler_metadata.json. Raises TypeError for what is no str."""
@@ -263,8 +263,3 @@ def _chosen(call: str, steps: Any) -> frozenset[int]:
     if not isinstance(steps, (list, tuple)) or not all(isinstance(step, int) and not isinstance(step, bool) for step in steps):
         raise TypeError(message(f"{call}(step_list={short(steps)})", "a list of ints"))
     return frozenset(steps)
-
-
-def _rank() -> int:
-    text = os.environ.get("RANK_ID", "0")
-    return int(text) if text.isdigit() else 0

@@ -81,5 +81,25 @@ def test_a_region_with_graph_breaks_is_computed_again(step: Callable[[Any, Tenso
     assert seen(ms.GRAPH_MODE) == seen(ms.PYNATIVE_MODE)
 
 
+def test_a_variable_that_two_functions_share_is_put_back() -> None:
+    count = 0
+
+    def add() -> None:
+        nonlocal count
+        count += 1
+
+    def counted() -> int:
+        return count
+
+    def step(a: Tensor) -> Tensor:
+        add()
+        return a * 2 if counted() > 100 else a
+
+    compiled = ms.jit(step)
+    for turn in range(1, 4):
+        compiled(Tensor([1.0]))
+        assert count == turn
+
+
 def _flat(value: Any) -> list[float]:
     return [v for item in value for v in _flat(item)] if isinstance(value, list) else [value]

@@ -233,7 +233,8 @@ class Watch:
     def changed_state(self) -> tuple[str | None, Kind]:
         """Undoes changes of lists, dicts, globals and random states; says what it was and of what kind, or None."""
         reason, kind = self.roads.undo_new(), Kind.OTHER
-        for read in self.reads.values():
+        # Backwards: what was met by a second road after the trace had written it is known there by what was written.
+        for read in reversed(self.reads.values()):
             key = (id(read.holder), read.name)
             if key not in self.written and read.now() is not read.value and not read.is_attribute:
                 reason, kind = f"assigns the variable {read.name!r}", Kind.ASSIGNS_VARIABLE

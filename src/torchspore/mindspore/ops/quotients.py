@@ -1,0 +1,54 @@
+"""Quotients and rests of whole numbers: the smallest one divided by -1 wraps. The processor traps there, which would end the process.
+
+torch's kernels see to it themselves but for 'trunc'; compiled ones (`engine.active`) never do.
+"""
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from torchspore.engine import tensor as engine
+
+
+def floor_divide(a: Any, b: Any) -> torch.Tensor:
+    """The quotient rounded towards minus infinity; torch.floor_divide has no gradient."""
+    return _quotient(a, b, "floor") if engine.active else torch.div(a, b, rounding_mode="floor")
+
+
+def truncate_divide(a: Any, b: Any) -> torch.Tensor:
+    """The quotient rounded towards 0."""
+    return _quotient(a, b, "trunc")
+
+
+def remainder(a: Any, b: Any) -> torch.Tensor:
+    """The rest with the sign of the divisor."""
+    return torch.remainder(a, _divisor(a, b) if engine.active else b)
+
+
+def fmod(a: Any, b: Any) -> torch.Tensor:
+    """The rest with the sign of the dividend."""
+    return torch.fmod(a, _divisor(a, b) if engine.active else b)
+
+
+def _quotient(a: Any, b: Any, rounding_mode: str) -> torch.Tensor:
+    divisor = _divisor(a, b)
+    if divisor is b:
+        return torch.div(a, b, rounding_mode=rounding_mode)
+    if not isinstance(b, torch.Tensor):
+        return torch.neg(a)
+    quotient = torch.div(a, divisor, rounding_mode=rounding_mode)
+    return torch.where(b == -1, -quotient, quotient)
+
+
+def _divisor(a: Any, b: Any) -> Any:
+    """`b` with 1 in the place of -1 where integers are divided, else `b` itself; the remainder is 0 for both."""
+    if not isinstance(b, torch.Tensor):
+        return 1 if isinstance(b, int) and b == -1 and _is_signed(a) else b
+    if _is_signed(b) and (not isinstance(a, torch.Tensor) or _is_signed(a)) and not isinstance(a, float):
+        return torch.where(b == -1, 1, b)
+    return b
+
+
+def _is_signed(value: Any) -> bool:
+    return isinstance(value, torch.Tensor) and value.dtype in (torch.int8, torch.int16, torch.int32, torch.int64)
