@@ -19,6 +19,9 @@ RUNS_IN = "runs_in"
 MARKED = "marked"
 """Lies in a Cell that `set_dump` names."""
 
+OFFLOADED = "offloaded"
+"""Lies in a Cell whose values move out of memory; `Cell.offload`."""
+
 BACKWARD = "backward"
 """Belongs to the backward half of a graph that is cut in two."""
 

@@ -116,7 +116,7 @@ def _asked(module: torch.fx.GraphModule, settings: Settings) -> Iterator[passes.
     if exchanges(module):
         yield "regather", regathered
         yield "communication", overlapped
-    if settings.offloads is not None or settings.offloads_state:
+    if settings.offloads is not None or settings.offloads_state or memory.is_asked(module):
         yield "memory_offload", lambda module: memory.offloaded(module, settings)
 
 

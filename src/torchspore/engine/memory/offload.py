@@ -126,7 +126,7 @@ def is_on() -> bool:
 
 def saving() -> AbstractContextManager[Any]:
     """What a gradient transform runs inside of: its saved values move out, where they are to."""
-    if not STORE.get("memory_offload") or _is_capturing() or private.is_transforming() or not is_on():
+    if not STORE.get("memory_offload") or is_capturing() or private.is_transforming() or not is_on():
         return contextlib.nullcontext()
     _tell()
     if not _moves_values():
@@ -134,7 +134,8 @@ def saving() -> AbstractContextManager[Any]:
     return Tape(place_of, ahead_of, waits=wishes().limit is not None).recording()
 
 
-def _is_capturing() -> bool:
+def is_capturing() -> bool:
+    """Whether this thread captures a graph."""
     around = frame()
     while around is not None:
         if getattr(around, "tracer", None) is not None:
@@ -282,15 +283,16 @@ def _text() -> str:
 def tell(of_graph: str) -> None:
     """Tells what came of one graph."""
     effects.report("memory_offload", Outcome.applied(of_graph))
-    effects.note(NOTES, _figures)
+    effects.note(NOTES, figures)
 
 
 def _tell() -> None:
     effects.report("memory_offload", Outcome.applied(_text()))
-    effects.note(NOTES, _figures)
+    effects.note(NOTES, figures)
 
 
-def _figures() -> str:
+def figures() -> str:
+    """What moved so far, for `explain`; empty where nothing did."""
     sizes = [place.file.largest for place in _disks.values()]
     return f"{totals}" + (f"; the file took {in_bytes(max(sizes))} at most" if sizes else "") if totals.pieces else ""
 
