@@ -432,8 +432,8 @@ __all__ = [
     "FakeTensorMode", "fused_adam", "fused_adamw", "fused_sgd", "gelu", "has_operator", "in_transform", "inductor", "is_of_compiler",
     "is_operator", "kernel_of", "lazy_graphs", "load_for_symbols", "log_softmax", "make_fx", "modes_of_now", "multiply_all",
     "next_sequence_number", "no_transforms", "NoCompiler", "onednn_linear", "outside_of_transforms", "pop_mode", "profile_events",
-    "proxy_of", "push_mode", "quick_mark", "set_allocator_settings", "sizes_as_symbols", "softmax", "standard_gamma", "track_tensor_tree", "when_initialized",
-    "without_modes", "written", "zero_all",
+    "proxy_of", "push_mode", "quick_mark", "set_allocator_settings", "sizes_as_symbols", "softmax", "standard_gamma", "track_tensor_tree",
+    "when_initialized", "without_modes", "written", "zero_all",
 ]
 
 
