@@ -11,10 +11,16 @@ import pytest
 from mindspore import Tensor, nn, ops
 
 from torchspore.context import effects
+from torchspore.context.options import OPTIONS
 from torchspore.context.public import scope, set_offload_context
-from torchspore.engine.memory import places
+from torchspore.engine.memory import offload, places
 
 ROWS = np.random.RandomState(0).randn(256, 64).astype(np.float32)
+
+
+@pytest.fixture(autouse=True)
+def no_cell_before_and_after(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(offload, "_by_cells", False)
 
 
 class Net(nn.Cell):
@@ -48,6 +54,8 @@ def test_the_values_of_chosen_cells_move_and_bits_stay(mode: int, tmp_path: Path
         none, bits = ran(0)
         one, bits_of_one = ran(1)
         all_, bits_of_all = ran(3, 0)
+        told = effects.outcome_of(OPTIONS["offload.offload_config.offload_path"], str(tmp_path))
+    assert str(told) == f"applied: a file without a name in {tmp_path}"
     assert none == 0 and 0 < one < all_ and bits == bits_of_one == bits_of_all
     assert os.listdir(tmp_path) == []
 

@@ -12,23 +12,11 @@ from torchspore.engine.memory.saved import Tape
 
 RULE = "offload"
 """What a Cell notes beside its rules for recomputing."""
-_is_asked = False
-
-
-def ask() -> None:
-    """Lets graphs remember, from now on, which Cells their values come from: one of them is to be offloaded."""
-    global _is_asked
-    _is_asked = True
-
-
-def is_asked() -> bool:
-    """Whether some Cell is to be offloaded."""
-    return _is_asked
 
 
 def lies_in_offloaded(cells: Iterable[Any]) -> bool:
     """Whether one of the Cells is offloaded."""
-    return _is_asked and any(RULE in (cell.__dict__.get("_recompute") or ()) for cell in cells)
+    return offload.is_asked_by_cell() and any(RULE in (cell.__dict__.get("_recompute") or ()) for cell in cells)
 
 
 def offloaded(call: Callable[..., Any], ahead: int | None) -> Callable[..., Any]:

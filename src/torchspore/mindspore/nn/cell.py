@@ -361,7 +361,7 @@ class Cell(CellTree, CellHooks, CellState, CellFacts):
         are brought back; 'Auto' leaves it to the engine, and so does a graph, whose order is known. Raises ValueError and TypeError for
         anything else.
         """
-        from torchspore.engine.memory import cells
+        from torchspore.engine.memory import cells, offload
 
         wrote = f"{type(self).__name__}.offload(backward_prefetch={backward_prefetch!r:.40})"
         if isinstance(backward_prefetch, bool) or not isinstance(backward_prefetch, (int, str)):
@@ -370,7 +370,7 @@ class Cell(CellTree, CellHooks, CellState, CellFacts):
             raise ValueError(f"{wrote}: expected 'Auto' or an int, 0 or more.")
         ahead = None if isinstance(backward_prefetch, str) else backward_prefetch
         self.__dict__["_recompute"] = {**(self._recompute or {}), cells.RULE: ahead}
-        cells.ask()
+        offload.asked_by_cell()              # graphs remember from now on which Cells their values come from
         counters.calls_changed()
 
     def register_saved_tensors_hooks(self, pack_hook: Any, unpack_hook: Any) -> None:

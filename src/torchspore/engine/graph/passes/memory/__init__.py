@@ -36,9 +36,7 @@ def apply(module: torch.fx.GraphModule, settings: Settings) -> torch.fx.GraphMod
 
 def is_asked(module: torch.fx.GraphModule) -> bool:
     """Whether the graph holds values of Cells that are offloaded."""
-    from torchspore.engine.memory import cells
-
-    if not cells.is_asked():
+    if not moving.is_asked_by_cell():
         return False
     from torchspore.engine.graph.passes.memory import offload
 
