@@ -73,7 +73,7 @@ class StrategyRefused(TorchsporeError, RuntimeError):
 
 
 class ValueElsewhere(TorchsporeError, RuntimeError):
-    """Values are read, or computed with, that another stage of a pipeline holds."""
+    """Values are read, or computed with, that another stage of a pipeline holds, or of which this process holds a part."""
 
 
 class DeviceFailed(TorchsporeError, RuntimeError):

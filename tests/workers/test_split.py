@@ -259,3 +259,82 @@ def test_sums_that_the_program_makes_itself(kind: str, workers: Any) -> None:
             assert "test_split.py:" in found and "gradients of Parameters that are cut" in found, found
         else:
             assert found == {"flag": 2 * 24.0, "whole": 2 * 24 * 4.0}[kind]
+
+
+def _refused(stages: int, cases: tuple[str, ...], level: str) -> list[Any]:
+    import failing_kernels
+    import mindspore as ms
+
+    ms.set_context(jit_config={"jit_level": level})
+    failing_kernels.begin(2, stages)
+    return failing_kernels.refused(cases, 2, stages)
+
+
+@pytest.mark.parametrize(("stages", "cases", "level"), [
+    (2, ("target",), "O0"), *(pytest.param(1, ("gather", "target", "divide"), level, marks=pytest.mark.slow) for level in ("O0", "O1")),
+])
+def test_kernels_that_refuse_values_name_the_line(stages: int, cases: tuple[str, ...], level: str, workers: Any) -> None:
+    import failing_kernels
+
+    *_, found = workers(2, _refused, stages, cases, level)
+    assert len(found) == len(cases)
+    for case, (kind, text) in zip(cases, found):
+        wanted, begins = failing_kernels.expected(case, 8 // stages)
+        assert kind == wanted and begins in text, text
+
+
+def _outside(is_split: bool) -> dict[str, Any]:
+    """What programs compute of gradients that are cut, outside of graphs."""
+    import mindspore as ms
+    from mindspore import ParameterTuple, Tensor, ops
+    from mindspore.communication import init
+    from split_idioms import Loss, Net, X, Y
+
+    from torchspore.errors import ValueElsewhere
+
+    if is_split:
+        init()
+        ms.set_auto_parallel_context(parallel_mode="semi_auto_parallel", dataset_strategy="full_batch")
+    ms.set_context(mode=ms.GRAPH_MODE)
+    net = Net((1, 2) if is_split else None)
+    weights = ParameterTuple(net.trainable_params())
+    gradients = ms.jit(ms.value_and_grad(Loss(net), None, weights))
+
+    @ms.jit
+    def clipped(given: Any) -> Any:
+        return ops.clip_by_global_norm(given, 0.1)
+
+    def trained() -> Any:
+        for weight, gradient in zip(weights, gradients(Tensor(X), Tensor(Y))[1]):
+            weight.set_data(weight - 0.1 * gradient)
+        return gradients(Tensor(X), Tensor(Y))[0]
+
+    g = gradients(Tensor(X), Tensor(Y))[1]
+    programs = {
+        "whole of a like form": lambda: clipped(tuple(Tensor(q.asnumpy()) for q in g))[0] if is_split else 0,
+        "clipped": lambda: clipped(g)[0], "scaled, clipped": lambda: clipped(tuple(ops.clip_by_value(q * 3.0, -1.0, 1.0) for q in g))[0],
+        "beside a whole one": lambda: clipped((g[0] * Tensor(np.arange(72, dtype=np.float32).reshape(6, 12)), g[1]))[0],
+        "trained": trained, "sum": lambda: ops.sum(g[0]), "norm": lambda: ops.norm(g[1]), "mixed": lambda: ops.matmul(g[0], g[1]),
+        "clipped outside": lambda: ops.clip_by_global_norm(g, 0.1)[0], "a part": lambda: g[0][:, :2], "flat": lambda: g[0].reshape(-1),
+        "of two kinds": lambda: g[0].T[:, :4] + g[1], "finite": lambda: ms.amp.all_finite(g), "random": lambda: ops.dropout(g[0], 0.5),
+    }
+    found: dict[str, Any] = {}
+    for name, program in programs.items():
+        try:
+            value = program()
+            found[name] = value.asnumpy() if isinstance(value, Tensor) else value
+        except ValueElsewhere as error:
+            found[name] = str(error)
+    return found
+
+
+def test_gradients_that_are_cut_give_right_numbers_outside_of_graphs_or_none(workers: Any) -> None:
+    (alone,) = workers(1, _outside, False)
+    ranks = workers(2, _outside, True)
+    for name, whole in list(alone.items())[1:]:
+        parts = [found[name] for found in ranks]
+        if name in ("clipped", "scaled, clipped", "beside a whole one", "trained"):
+            same = np.shape(parts[0]) == np.shape(whole)
+            np.testing.assert_allclose(parts[0] if same else np.concatenate(parts, 1), whole, rtol=1e-5, atol=1e-7, err_msg=name)
+        else:
+            assert all("test_split.py:" in text and "of which each process holds a part" in text for text in parts), (name, parts)

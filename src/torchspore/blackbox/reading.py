@@ -1,7 +1,6 @@
 """Reads records back: what is damaged is named, what is whole is read; nothing in a file is run, and no file is read beyond a bound."""
 from __future__ import annotations
 
-import json
 import os
 import re
 import stat
@@ -11,6 +10,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from torchspore.base import json_text
 from torchspore.blackbox import stacks, writing
 
 _MOST = 1 << 23
@@ -48,7 +48,7 @@ class Record:
         if not paths:
             return {}
         try:
-            found = json.loads(self._read(paths[0]))
+            found = json_text.parse(self._read(paths[0]))
         except (ValueError, RecursionError):
             found = None
         if not isinstance(found, dict):

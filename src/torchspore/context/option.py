@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import enum
+import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -43,7 +44,7 @@ class Option:
     effect is not built yet, and everything that lists it says so.
     `unread` says for some values what they come to without any reader; `graph_only` that only a graph's capture reads the option, so
     that it comes to nothing in PYNATIVE_MODE; `process_wide` that the effect is one for all threads.
-    `default` is a value, or a function of the device target.
+    `as_json` says that a member is written as JSON, in a file or a text. `default` is a value, or a function of the device target.
     """
 
     kind: Kind
@@ -73,6 +74,7 @@ class Option:
     implies: Callable[[Any, Callable[[str], bool]], dict[str, Any]] | None = None
     shown_if: str | None = None
     late: type[TorchsporeError] | None = None
+    as_json: bool = False
     name: str = ""
     api: str = "context"
     members: dict[str, Option] = field(default_factory=dict)
@@ -126,7 +128,11 @@ class Option:
     def _written(self, value: object, name: str | None) -> str:
         if self.within is None or name is not None:
             return f"{name or self.name}={text.short(value)}"
-        return f"{self.within}={{{self.name!r}: {text.short(value)}}}"
+        if not self.as_json:
+            return f"{self.within}={{{self.name!r}: {text.short(value)}}}"
+        section, _, member = self.name.rpartition(".")
+        written = json.dumps({section: {member: value}} if section else {member: value})
+        return written if section else f"{self.within}={text.short(written)}"
 
     def default_on(self, device: str) -> Any:
         """Gives the default for a device target."""

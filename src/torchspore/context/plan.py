@@ -110,6 +110,8 @@ class _Planner:
                 self._add_of_file(member, item, str(parsed), members)
             elif member is not None:
                 members[member.key] = member.parse(item, self.call)
+            elif isinstance(kind, JsonFile) and any(known.startswith(f"{name}.") for known in option.members):
+                _tell(f"{parsed}: {name}: expected an object, got a {type(item).__name__}; it is passed over.")
             elif isinstance(kind, JsonFile):
                 near = closest(name, option.members)
                 _tell(f"{parsed}: there is no member {name}; it is passed over." + (f"\n\nhint: did you mean {near}?" if near else ""))
@@ -130,7 +132,7 @@ class _Planner:
         try:
             members[member.key] = member.parse(item, path)
         except TorchsporeError as error:
-            _tell(str(error).replace(f"{member.within}={{", "{", 1) + f"\n{member.name} stays at {member.default!r}.")
+            _tell(f"{error}\n{member.name} stays at {member.default!r}.")
 
     def _imply(self, option: Option, parsed: Any) -> None:
         if option.implies is None:

@@ -1,6 +1,7 @@
 """The one file that touches torch's private modules and functions; a new torch is looked at here first."""
 from __future__ import annotations
 
+import importlib
 import logging
 import os
 import shlex
@@ -79,6 +80,12 @@ def current_trace() -> tuple[Any, Any]:
     """The tracer of the `make_fx` that runs now, and its fake mode."""
     tracing: Any = _proxy_tensor._CURRENT_MAKE_FX_TRACER
     return tracing.fx_tracer, tracing.fake_tensor_mode
+
+
+def load_for_symbols() -> None:
+    """Imports what `make_fx` and symbolic shapes do at their first use; some of it sets variables of the environment, and reads all."""
+    for name in ("torch._inductor.config", "torch.export._trace"):
+        importlib.import_module(name)
 
 
 def storage_users(storage: torch.UntypedStorage) -> int:
@@ -423,10 +430,10 @@ def stop_processes(keys: list[str]) -> None:
 __all__ = [
     "add_all", "allocator_settings", "around_operators", "backward_node", "current_trace", "disable_proxy_modes_tracing", "FakeTensor",
     "FakeTensorMode", "fused_adam", "fused_adamw", "fused_sgd", "gelu", "has_operator", "in_transform", "inductor", "is_of_compiler",
-    "is_operator", "kernel_of", "lazy_graphs", "log_softmax", "make_fx", "modes_of_now", "multiply_all", "next_sequence_number",
-    "no_transforms", "NoCompiler", "onednn_linear", "outside_of_transforms", "pop_mode", "profile_events", "proxy_of", "push_mode",
-    "quick_mark", "set_allocator_settings", "sizes_as_symbols", "softmax", "standard_gamma", "track_tensor_tree", "when_initialized",
-    "without_modes", "written", "zero_all",
+    "is_operator", "kernel_of", "lazy_graphs", "load_for_symbols", "log_softmax", "make_fx", "modes_of_now", "multiply_all",
+    "next_sequence_number", "no_transforms", "NoCompiler", "onednn_linear", "outside_of_transforms", "pop_mode", "profile_events",
+    "proxy_of", "push_mode", "quick_mark", "set_allocator_settings", "sizes_as_symbols", "softmax", "standard_gamma", "track_tensor_tree",
+    "when_initialized", "without_modes", "written", "zero_all",
 ]
 
 

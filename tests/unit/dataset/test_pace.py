@@ -23,6 +23,7 @@ def _pace(workers: int, each: float, busy: float = 1.0) -> Pace:
     (4e-3, 1.0, 8e-3, 4e-3, False),         # they hold the lock: each computes half of the time
     (4e-3, 0.01, 4e-3, 4e-5, True),         # they wait for a disk
     (4e-3, 1.0, 6e-3, 3.6e-3, True),        # they hold it half of the time
+    (4e-3, 1.0, 12e-3, 12e-3, False),       # busy, with what they take from each other
 ])
 def test_workers_go_on_where_they_gain(each: float, busy: float, seconds: float, computed: float, pays: bool) -> None:
     pace = _pace(2, each, busy)

@@ -27,7 +27,7 @@ class Counted:
 
 
 def threads() -> list[str]:
-    return [thread.name for thread in threading.enumerate() if thread.name.startswith("torchspore")]
+    return [thread.name for thread in threading.enumerate() if thread.name.startswith("torchspore-")]
 
 
 def numbers(dataset: ds.Dataset) -> list[int]:

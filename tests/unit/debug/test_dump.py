@@ -111,7 +111,7 @@ def test_enable_dump_writes_what_operators_take_and_give_alike_in_both_modes(tmp
 CONFIG = {
     "common_dump_settings": {
         "op_debug_mode": 0, "dump_mode": 1, "net_name": "ResNet50", "iteration": "0|2-3", "saved_data": "full", "input_output": 2,
-        "kernels": ["dense", "Default/network-WithLossCell/_backbone-Net/Mul-op0", "name-regex(Gradients/.+/ReLUGrad-op\\d)"],
+        "kernels": ["dense", "Default/network-WithLossCell/_backbone-Net/Mul-op0", "MatMul-op7", "name-regex(Gradients/.+/ReLUGrad-op\\d)"],
         "support_device": [0, 1], "statistic_category": ["max", "nan count", "md5"], "kernals": [],
     },
     "e2e_dump_settings": {"enable": True, "trans_flag": False, "sample_mode": 1, "sample_num": 2},
@@ -140,6 +140,7 @@ def test_the_file_of_settings_says_which_operators_iterations_and_figures(tmp_pa
     ran = running.torchspore("explain", "program.py", cwd=tmp_path, extra=extra)
     assert ran.code == 0, ran.err
     assert "common_dump_settings.kernals is no member of dump settings and is not used; common_dump_settings.kernels is one." in ran.err
+    assert "dump: no operator that ran matches 'MatMul-op7' of kernels" in ran.err
     assert "graphs run at O0" in ran.out and "trans_flag: tensors have the layout that the program gives them" in ran.out
     folder = tmp_path / "dump" / "rank_0" / "ResNet50" / "0"
     assert sorted(path.name for path in folder.iterdir()) == ["0", "2", "3"]
@@ -180,7 +181,8 @@ def test_wrong_members_are_named(given: dict[str, Any], text: str, tmp_path: Pat
 
 @pytest.mark.parametrize("text, message", [
     ("{", "expected JSON"), ("[]", "expected one JSON object, got a list"), ("{}", "expected a section common_dump_settings"),
-    ("[" * 100000, "expected JSON"), ('{"common_dump_settings": 3}', "common_dump_settings: expected an object, got a int"),
+    ("[" * 100000, "expected JSON"), ('{"a": {"b": 1, "b": 2}}', "expected JSON (the member 'b' stands twice in one object)"),
+    ('{"common_dump_settings": 3}', "common_dump_settings: expected an object, got a int"),
 ])
 def test_files_that_are_no_settings_are_refused(text: str, message: str, tmp_path: Path) -> None:
     (tmp_path / "dump.json").write_text(text)

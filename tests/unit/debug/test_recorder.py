@@ -47,7 +47,7 @@ ERRORS = {
                   "and Int32. [operator MatMul]"),
     "memory": (1, "out of memory: torchspore.errors.OutOfMemory: train.py:23: ones("),
     "term": (-15, "SIGTERM: SIGTERM ended the program at train.py:24"),
-    "kill": (-9, "killed: the program ended without a word: SIGKILL (kill -9), or os._exit"),
+    "kill": (-9, "killed: the program ended without a word: SIGKILL (kill -9), another signal that nobody caught, or os._exit"),
     "crash": (-11, "crash: Segmentation fault at train.py:26"),
 }
 GRAPH = {"crash", "error", "kill"}
@@ -119,7 +119,7 @@ def test_a_directory_that_cannot_be_written_changes_nothing(train: Callable[...,
 
 def test_wrong_members_are_named_and_left_at_their_defaults(tmp_path: Path) -> None:
     path = tmp_path / "wrong.json"
-    path.write_text(json.dumps({"rdr": {"enable": "yes", "mode": 7, "path": "here", "modus": 1}, "mem_Reuse": False}))
+    path.write_text(json.dumps({"rdr": {"enable": "yes", "mode": 7, "path": "here", "modus": 1}, "sys": [], "mem_Reuse": False}))
     before = ms.get_context("env_config_path")
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")
@@ -128,11 +128,16 @@ def test_wrong_members_are_named_and_left_at_their_defaults(tmp_path: Path) -> N
         from torchspore.context.store import STORE
 
         texts = "\n".join(str(warning.message) for warning in told)
-        for part in ("'rdr.enable': 'yes'}", "rdr.enable stays at False.", "rdr.mode stays at 1.", "rdr.path stays at './'.",
+        for part in ("{\"rdr\": {\"enable\": \"yes\"}}: expected True or False",
+                     "rdr.enable stays at False.", "rdr.mode stays at 1.", "rdr.path stays at './'.",
+                     'hint: write {"rdr": {"mode": 2}}.', "sys: expected an object, got a list; it is passed over.",
                      "there is no member rdr.modus; it is passed over.\n\nhint: did you mean rdr.mode?"):
             assert part in texts, texts
         assert [STORE.get(f"env_config_path.{key}") for key in ("rdr.enable", "rdr.mode", "rdr.path", "sys.mem_reuse")] == [
             False, 1, "./", False]
+        path.write_text('{"mem_Reuse": false, "sys": {"mem_reuse": true}}')
+        with pytest.raises(ValueError, match=r"mem_Reuse and sys\.mem_reuse are two names of one member; write it once"):
+            ms.set_context(env_config_path=str(path))
     finally:
         path.write_text("{}")
         ms.set_context(env_config_path=before or str(path))

@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 import torch
 
-from torchspore.engine.graph.backend import eager_codegen, exchanging, fusion, inductor
+from torchspore.engine.graph.backend import eager_codegen, exchanging, fusion, inductor, measuring
+from torchspore.engine.graph.passes.layout import restrided
 from torchspore.engine.private import make_fx
 
 _functional: Any = torch.ops._c10d_functional
@@ -65,6 +66,56 @@ def test_kernels_with_other_numbers_are_left_out(written: list[Any], monkeypatch
     monkeypatch.setattr(inductor, "kernel", wrong)
     module, inputs = traced(4096)
     assert exchanging.with_kernels(module, lambda: inputs, eager_codegen.compile, fusion.is_fusable) is None
+
+
+def of_a_stage(x: torch.Tensor, elsewhere: torch.Tensor) -> list[torch.Tensor]:
+    """What one stage of a pipeline runs: a value comes from the one before, one goes there; an assert on what is there."""
+    ours = torch.ops.torchspore
+    y = _functional.wait_tensor.default(ours.take_over.default(list(x.shape), x.dtype, x.device, 0, 7, "world"))
+    y = torch.tanh(y * x + 1) * 0.5
+    _functional.wait_tensor.default(ours.pass_on.default(y, 0, 8, "world"))
+    return [torch.sigmoid(y * 2 - x)]
+
+
+def test_a_stage_of_a_pipeline_gets_kernels_too(written: list[Any]) -> None:
+    import torchspore.engine.comm.operators  # noqa: F401
+    from torchspore.engine.graph.control import execution
+
+    class Elsewhere(torch.Tensor):
+        """Nothing can be computed with it."""
+
+        @classmethod
+        def __torch_dispatch__(cls, function: Any, *_: Any, **__: Any) -> Any:
+            raise AssertionError(f"{function} of a value that lies elsewhere")
+
+    inputs = [torch.randn(4096, 64), torch.randn(64, 64)]
+    module = make_fx(of_a_stage, tracing_mode="fake")(*inputs)
+    result = next(iter(module.graph.find_nodes(op="output")))
+    with module.graph.inserting_before(result):
+        module.graph.call_function(execution.check, (next(iter(module.graph.nodes)), "AssertionError: what the others sent is otherwise"))
+    inputs[1] = torch.Tensor._make_wrapper_subclass(Elsewhere, (64, 64))
+    found = exchanging.with_kernels(module, lambda: inputs, eager_codegen.compile, fusion.is_fusable)
+    assert found is not None and len(written) == 2 and "torchspore.take_over.default" in targets(found)
+
+
+def test_a_run_that_fails_says_that_nothing_can_be_measured() -> None:
+    module = make_fx(lambda x, at: [x[at] * 2], tracing_mode="fake")(torch.randn(4, 64), torch.tensor([1]))
+    with pytest.raises(measuring.Unrunnable, match="out of"):
+        exchanging.with_kernels(module, lambda: [torch.randn(4, 64), torch.tensor([9])], eager_codegen.compile, fusion.is_fusable)
+
+
+def test_a_recurrent_layer_keeps_what_its_gradient_needs_while_strides_are_looked_up() -> None:
+    lstm = torch.nn.LSTM(4, 6, batch_first=True)
+
+    def step(x: torch.Tensor, *weights: torch.Tensor) -> list[torch.Tensor]:
+        given = [weight.requires_grad_() for weight in weights]
+        out = torch.lstm(x, [x.new_zeros(1, 2, 6)] * 2, given, True, 1, 0.0, True, False, True)[0]
+        return list(torch.autograd.grad(out.sum(), given))
+
+    inputs = [torch.randn(2, 3, 4), *(weight.detach() for weight in lstm.parameters())]
+    module = make_fx(step, tracing_mode="fake")(*inputs)
+    assert any("mkldnn_rnn_layer_backward" in name for name in targets(module))
+    restrided(module, inputs)
 
 
 def test_an_exchange_that_only_others_can_answer_is_left_alone() -> None:

@@ -172,3 +172,19 @@ def test_a_write_stays_before_and_after_who_reads_the_memory_by_any_view(order: 
     module = ordered(private.make_fx(function)(x.clone()), order)
     for one, other in zip(function(x.clone()), module(x.clone())):
         assert torch.equal(one, other)
+
+
+def test_a_graph_that_prints_says_what_it_leaves_out(capsys: pytest.CaptureFixture[str]) -> None:
+    class Prints(nn.Cell):
+        def construct(self, x):
+            ops.print_("here")
+            return ops.sin(x)
+
+    ms.set_context(mode=ms.GRAPH_MODE, jit_config={"jit_level": "O1"}, enable_graph_kernel=True, inter_op_parallel_num=2,
+                   aoe_tune_mode="online", aoe_config={"job_type": "2"})
+    Prints()(X)
+    why = "it prints, so that it can't be run to be measured"
+    assert outcome("jit_config") == f"applied: the graph runs as at O0: {why}"
+    assert outcome("enable_graph_kernel") == f"applied: nothing is fused: {why}"
+    for key in ("inter_op_parallel_num", "aoe_tune_mode", "aoe_config"):
+        assert outcome(key) == f"no effect here: {why}"

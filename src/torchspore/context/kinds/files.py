@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import os
 import pathlib
 import time
+from collections.abc import Iterable, Mapping
 from typing import Any
 
+from torchspore.base import json_text
 from torchspore.base.files import read_plain
 from torchspore.base.paths import absolute
 from torchspore.context.kinds.plain import Kind, Wrong
@@ -130,6 +131,8 @@ class ExistingFile(Kind):
             raise Wrong(OptionTypeError, self.expected)
         if not value or not _is_a_name(value) or not os.path.exists(value):
             raise self.wrong_value()
+        if os.path.isdir(value):
+            raise self.wrong_value(hint=f"{value} is a directory")
         return absolute(value) if self.resolve else value
 
 
@@ -147,15 +150,13 @@ class JsonFile(ExistingFile):
 
     def members(self, path: str) -> dict[str, Any]:
         """Gives the members that torchspore knows about, by name."""
-        found: dict[str, Any] = {}
+        found: list[tuple[str, Any]] = []
         for section, content in read_object(path, self.expected).items():
-            if not isinstance(content, dict) and section not in self.other_names:
-                found[section] = content
-            for name, item in (content if isinstance(content, dict) else {}).items():
-                found[self.other_names.get(f"{section}.{name}", f"{section}.{name}")] = item
-            if section in self.other_names:
-                found[self.other_names[section]] = content
-        return found
+            if isinstance(content, dict):
+                found += [(f"{section}.{name}", item) for name, item in content.items()]
+            if not isinstance(content, dict) or section in self.other_names:
+                found.append((section, content))
+        return by_own_names(found, self.other_names, self.expected)
 
 
 class SpeedUpFile(ExistingFile):
@@ -171,14 +172,23 @@ class SpeedUpFile(ExistingFile):
         return path
 
 
+def by_own_names(members: Iterable[tuple[str, Any]], other_names: Mapping[str, str], expected: str) -> dict[str, Any]:
+    """The members by their own names; raises Wrong where two names of one member say different things."""
+    found: dict[str, Any] = {}
+    written: dict[str, str] = {}
+    for name, item in members:
+        own = other_names.get(name, name)
+        if own in found and found[own] != item:
+            raise Wrong(OptionValueError, expected, hint=f"{written[own]} and {name} are two names of one member; write it once")
+        found[own], written[own] = item, name
+    return found
+
+
 def read_json(path: str) -> Any:
     """What a JSON file holds. Raises OSError, also for what is no plain file, and ValueError for what is no JSON or absurdly large."""
     if os.stat(path).st_size > _MOST_JSON:
         raise ValueError(f"more than {_MOST_JSON >> 20} MiB")
-    try:
-        return json.loads(read_plain(pathlib.Path(path)).decode())
-    except RecursionError:
-        raise ValueError("nested too deeply") from None
+    return json_text.parse(read_plain(pathlib.Path(path)).decode())
 
 
 def read_object(path: str, expected: str) -> dict[str, Any]:

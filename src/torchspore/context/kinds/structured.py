@@ -7,8 +7,9 @@ import json
 from collections.abc import Collection, Sequence
 from typing import Any
 
-from torchspore.base import text
+from torchspore.base import json_text, text
 from torchspore.base.suggest import closest
+from torchspore.context.kinds.files import by_own_names
 from torchspore.context.kinds.plain import Kind, Wrong
 from torchspore.errors import OptionKeyError, OptionTypeError, OptionValueError
 
@@ -167,10 +168,10 @@ class Profiling(Kind):
                 raise self.wrong_value(closest(unknown[0], self.words) if unknown else None)
             return {name.strip(): "on" for name in names}
         try:
-            content = json.loads(value)
+            content = json_text.parse(value)
         except ValueError as error:
             raise self.wrong_value(hint=f"the text is no JSON: {error}") from None
-        found = {self.other_names.get(name, name): item for name, item in content.items()}
+        found = by_own_names(content.items(), self.other_names, self.expected)
         for name in found:
             if name not in self.members_known:
                 near = closest(name, self.members_known)

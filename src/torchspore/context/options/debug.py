@@ -60,28 +60,28 @@ env_config_path = Option(
     doc="A JSON file that configures the recorder of running data and the reuse of memory.",
 )
 rdr_enable = Option(
-    within="env_config_path", top_level=False, name="rdr.enable", kind=Bool(), default=False, environment=("MS_RDR_ENABLE",),
+    within="env_config_path", top_level=False, as_json=True, name="rdr.enable", kind=Bool(), default=False, environment=("MS_RDR_ENABLE",),
     read_by="engine.debug.recorder", example='{"rdr": {"enable": true}}',
     doc="Whether data about the run is recorded: graphs, the last operators, memory, stacks. `torchspore rdr show` reads a record.",
 )
 rdr_mode = Option(
-    within="env_config_path", top_level=False, name="rdr.mode", kind=Int(1, 2), default=1, environment=("MS_RDR_MODE",),
+    within="env_config_path", top_level=False, as_json=True, name="rdr.mode", kind=Int(1, 2), default=1, environment=("MS_RDR_MODE",),
     read_by="engine.debug.recorder", example='{"rdr": {"mode": 1}}',
     doc="When records are written: 1 after a fault, 2 also at a normal end.",
 )
 rdr_path = Option(
-    within="env_config_path", top_level=False, name="rdr.path", kind=Absolute(), default="./",
+    within="env_config_path", top_level=False, as_json=True, name="rdr.path", kind=Absolute(), default="./",
     read_by="engine.debug.recorder", environment=("MS_RDR_PATH",), example='{"rdr": {"path": "/tmp/records"}}',
     doc="The directory under which records are written, in `rank_N/rdr`.",
 )
 rdr_replay = Option(
-    within="env_config_path", top_level=False, name="rdr.replay", kind=Int(0, INT32), default=0,
+    within="env_config_path", top_level=False, as_json=True, name="rdr.replay", kind=Int(0, INT32), default=0,
     read_by="engine.debug.recorder", environment=("MS_RDR_REPLAY",), example='{"rdr": {"replay": 1}}',
     doc="Every how-manieth step is kept, so that `torchspore replay` can run it again: its inputs, and Parameters and random state before "
         "it, copied to host memory. 0 keeps none. It is torchspore's own.",
 )
 sys_mem_reuse = Option(
-    within="env_config_path", top_level=False, name="sys.mem_reuse", kind=Bool(), default=True, in_graph_key=True,
+    within="env_config_path", top_level=False, as_json=True, name="sys.mem_reuse", kind=Bool(), default=True, in_graph_key=True,
     read_by="engine.graph.settings", graph_only=True, unread={True: "values of a graph share memory one after the other"},
     example='{"sys": {"mem_reuse": true}}', doc="Whether Tensors of a graph share memory; off, each keeps its own and can be looked at.",
 )

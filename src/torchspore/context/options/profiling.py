@@ -26,12 +26,12 @@ profiling_options = Option(
 
 
 def _switch(doc: str) -> Option:
-    return Option(within="profiling_options", top_level=False, kind=Choice("on", "off"), default="off", doc=doc,
+    return Option(within="profiling_options", top_level=False, as_json=True, kind=Choice("on", "off"), default="off", doc=doc,
                   read_by="engine.profiling.option", example="""set_context(profiling_options='{"training_trace": "on"}')""")
 
 
 def _text(doc: str) -> Option:
-    return Option(within="profiling_options", top_level=False, kind=Str(), default="", doc=doc,
+    return Option(within="profiling_options", top_level=False, as_json=True, kind=Str(), default="", doc=doc,
                   read_by="engine.profiling.option", example="""set_context(profiling_options='{"output": "data"}')""")
 
 
@@ -44,7 +44,7 @@ op_trace = _switch("The cost of single operators.")
 fp_point = _text("The operator that marks the start of the forward pass; found by itself where empty.")
 bp_point = _text("The operator that marks the end of the backward pass; found by itself where empty.")
 ai_core_metrics = Option(
-    within="profiling_options", top_level=False, read_by="engine.profiling.option", default="PipeUtilization",
+    within="profiling_options", top_level=False, as_json=True, read_by="engine.profiling.option", default="PipeUtilization",
     kind=Choice("ArithmeticUtilization", "PipeUtilization", "Memory", "MemoryL0", "ResourceConflictRatio"),
     example="""set_context(profiling_options='{"ai_core_metrics": "Memory"}')""",
     doc="Which group of counters of the device's cores is read.",

@@ -12,7 +12,6 @@ The first row that is there counts.
 """
 from __future__ import annotations
 
-import json
 import os
 import zlib
 from collections.abc import Mapping
@@ -20,6 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from torchspore.base import json_text
 from torchspore.base.text import message
 
 HOST, PORT = "127.0.0.1", 8118
@@ -165,7 +165,7 @@ def _table(variables: Mapping[str, str]) -> Place | None:
 def _servers(name: str, path: Path) -> list[tuple[str, list[int]]]:
     """The address of each machine of a table of ranks, with the ranks that it has."""
     try:
-        table: Any = json.loads(path.read_text())
+        table: Any = json_text.parse(path.read_text())
         servers = [
             (str(server["server_id"]), [int(device["rank_id"]) for device in server["device"]]) for server in table["server_list"]
         ]

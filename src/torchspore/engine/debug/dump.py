@@ -23,6 +23,7 @@ from torchspore.context.store import DEFAULT, STORE
 from torchspore.engine import create, process, tree
 from torchspore.engine.debug import dump_settings, where
 from torchspore.engine.debug.dump_files import Kept, Record, Writer
+from torchspore.engine.debug.dump_missing import Missing
 from torchspore.engine.debug.dump_settings import Settings
 from torchspore.engine.dtypes import FROM_TORCH
 from torchspore.engine.front import FRONT
@@ -201,6 +202,7 @@ class _Dump(TorchDispatchMode):
         self._overflows = 0
         self._finished: where.Place | None = None
         self._told: list[Writer] = []
+        self._missing = [Missing(settings) for settings in asked]
 
     @property
     def writers(self) -> list[Writer]:
@@ -232,6 +234,9 @@ class _Dump(TorchDispatchMode):
         self.finish()
         for writer in self.writers:
             writer.close()
+        for (settings, writer), missing in zip(self._sinks, self._missing):
+            for text in missing.told(writer.folder is not None or not _is_for_this_device(settings)):
+                _warn(text)
 
     def _began(self, _: int) -> None:
         self.finish()
@@ -275,6 +280,8 @@ class _Dump(TorchDispatchMode):
         if group is None or not group.last:
             return
         self._finished = group.place
+        for missing in self._missing:
+            missing.see(group.place)
         with without_modes(), no_transforms(), torch.no_grad():
             overflows: bool | None = None
             for settings, writer in self._sinks:

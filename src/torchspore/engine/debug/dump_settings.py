@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from torchspore.base import json_text
 from torchspore.base.files import read_plain
 from torchspore.base.suggest import closest
 from torchspore.base.text import with_hint
@@ -61,13 +62,14 @@ class Settings:
 
     def takes(self, name: str, operator: str) -> bool:
         """Whether an operator of this full name is dumped."""
-        return self.kernels is None or any(_matches(kernel, name, operator) for kernel in self.kernels)
+        return self.kernels is None or any(matches(kernel, name, operator) for kernel in self.kernels)
 
 
 _REGEX = re.compile(r"name-regex\((.*)\)", re.DOTALL)
 
 
-def _matches(kernel: str, name: str, operator: str) -> bool:
+def matches(kernel: str, name: str, operator: str) -> bool:
+    """Whether an entry of `kernels` means the operator of this full name."""
     found = _REGEX.fullmatch(kernel)
     if found is not None:
         return re.fullmatch(found.group(1), name) is not None
@@ -86,7 +88,7 @@ def read(path: str, warn: Callable[[str], None]) -> Settings:
     try:
         if os.path.getsize(path) > _LARGEST:
             raise ValueError(f"{path}: expected a JSON file of dump settings, of less than {_LARGEST} bytes.")
-        found = json.loads(read_plain(_path(path)))
+        found = json_text.parse(read_plain(_path(path)))
     except OSError as error:
         raise ValueError(f"{path}: expected a JSON file of dump settings ({error.strerror or error}).") from None
     except (ValueError, RecursionError) as error:

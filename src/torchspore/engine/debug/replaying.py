@@ -1,7 +1,6 @@
 """Runs a step of a record again: the program goes up to the call, which gets what the recorded one had, and what comes out is compared."""
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -11,6 +10,7 @@ import torch
 from safetensors import SafetensorError, safe_open
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from torchspore.base import json_text
 from torchspore.blackbox.reading import NoRecord, Record, bounded, visible
 from torchspore.engine import device, tree
 from torchspore.engine.debug import steps, where
@@ -49,7 +49,7 @@ class Kept:
 def _json(path: Path) -> dict[str, Any]:
     try:
         raw = bounded(path, _MOST)
-        found = json.loads(raw) if len(raw) <= _MOST else None
+        found = json_text.parse(raw) if len(raw) <= _MOST else None
     except (OSError, ValueError, RecursionError) as error:
         raise NoRecord(f"{path}: the step can't be read ({visible(str(error))[:80]})") from None
     if not isinstance(found, dict) or found.get("version") != steps.VERSION:

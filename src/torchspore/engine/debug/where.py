@@ -307,9 +307,21 @@ def spelled(kernel: str) -> str:
 def places_of(nodes: Sequence[Any]) -> list[dict[str, Any]]:
     """The entries for the lines of generated code, `nodes` saying which node of the graph each line is for (None for none)."""
     return [{} if node is None else {
-        **{key: node.meta[key] for key in (*_ENTRIES, marks.OPTIMIZER) if key in node.meta},
+        **{key: node.meta[key] for key in (*_ENTRIES, marks.OPTIMIZER, marks.REFUSING) if key in node.meta},
         KERNEL: getattr(node.target, "_opname", ""),
     } for node in nodes]
 
 
+def note_failure(error: Exception, node: Any) -> None:
+    """Notes on an error which node of a graph raised it, the first to say so, where no generated code says it."""
+    if failed_in(error) is None:
+        setattr(error, _FAILED, places_of([node])[0])
+
+
+def failed_in(error: Exception) -> dict[str, Any] | None:
+    """The entries of the node that raised an error, if that was noted."""
+    return getattr(error, _FAILED, None)
+
+
+_FAILED = "_failed_in"
 _ENTRIES = (marks.LINE, marks.SCOPE, marks.CALLED, marks.CALL, marks.GRADIENT, marks.BACKWARD, marks.MARKED)

@@ -19,6 +19,9 @@ RUNS_IN = "runs_in"
 MARKED = "marked"
 """Lies in a Cell that `set_dump` names."""
 
+OFFLOADED = "offloaded"
+"""Lies in a Cell whose values move out of memory; `Cell.offload`."""
+
 BACKWARD = "backward"
 """Belongs to the backward half of a graph that is cut in two."""
 
@@ -30,6 +33,9 @@ RECOMPUTED = "recomputed"
 
 IS_KERNEL, FUSED = "is_kernel", "fused"
 """A generated kernel; the operators that it computes."""
+
+REFUSING = "refusing"
+"""What is known of those operators of a generated kernel that may refuse values."""
 
 
 def is_backward(meta: Mapping[str, Any]) -> bool:

@@ -27,6 +27,9 @@ from torchspore.engine.memory import counter
 from torchspore.errors import InferenceOnly
 
 Inputs = measuring.Inputs
+_FOLLOWED = "each operator runs by itself while a dump follows them"
+_PRINTS = "it prints, so that it can't be run to be measured"
+_TALKS = "it exchanges values with other processes, which would not answer a run that only measures"
 
 
 def compile(module: torch.fx.GraphModule, inputs: Inputs, settings: Settings, held: frozenset[int] = frozenset()) -> Code:
@@ -35,18 +38,19 @@ def compile(module: torch.fx.GraphModule, inputs: Inputs, settings: Settings, he
     `inputs` is asked only where something is measured; what it gives is never written to. `held` are the places of inputs that the
     program keeps (Parameters, Tensors in attributes), which seldom change: what hangs on them alone may be computed once.
     """
-    # Each operator must run by itself for its followers; and what prints can't be run to be measured.
+    asked, why = settings, ""
     if where.followers or printing.prints(module):
+        why = _FOLLOWED if where.followers else _PRINTS
         settings = dataclasses.replace(settings, level="O0", infer_boost=False, kernels=None, tuning=None, lanes=0)
     if where.followers:                              # in the program's order, the kernels of one call together
         settings = dataclasses.replace(settings, order="", saves_memory=False)
     talks = exchanges(module)
     if talks:                                        # the other processes would not answer a run that only measures
         kernels = None if settings.kernels is None else dataclasses.replace(settings.kernels, measured=False)
-        settings = dataclasses.replace(settings, infer_boost=False, kernels=kernels, tuning=None, lanes=0)
+        settings, why = dataclasses.replace(settings, infer_boost=False, kernels=kernels, tuning=None, lanes=0), why or _TALKS
     module = prepared(module, settings)
     stages.keep("backend_pass", module)
-    outcomes.compiling(settings)
+    outcomes.compiling(settings, asked, why)
     try:
         with counter.aside():
             code = _tuned(module, inputs, settings, held)
@@ -112,7 +116,7 @@ def _asked(module: torch.fx.GraphModule, settings: Settings) -> Iterator[passes.
     if exchanges(module):
         yield "regather", regathered
         yield "communication", overlapped
-    if settings.offloads is not None or settings.offloads_state:
+    if settings.offloads is not None or settings.offloads_state or memory.is_asked(module):
         yield "memory_offload", lambda module: memory.offloaded(module, settings)
 
 

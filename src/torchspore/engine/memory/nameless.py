@@ -127,10 +127,10 @@ class NamelessFile:
         """Whether the folder lies in memory itself, so that nothing is gained."""
         return self.kind() in _IN_MEMORY
 
-    def __del__(self) -> None:
+    def __del__(self, close: Any = os.close) -> None:      # `os` may be gone when Python ends
         descriptor = self.__dict__.get("_descriptor")
         if descriptor is not None:
-            os.close(descriptor)
+            close(descriptor)
 
 
 def _rounded(size: int) -> int:

@@ -126,7 +126,7 @@ def is_on() -> bool:
 
 def saving() -> AbstractContextManager[Any]:
     """What a gradient transform runs inside of: its saved values move out, where they are to."""
-    if not STORE.get("memory_offload") or _is_capturing() or private.is_transforming() or not is_on():
+    if not STORE.get("memory_offload") or is_capturing() or private.is_transforming() or not is_on():
         return contextlib.nullcontext()
     _tell()
     if not _moves_values():
@@ -134,7 +134,8 @@ def saving() -> AbstractContextManager[Any]:
     return Tape(place_of, ahead_of, waits=wishes().limit is not None).recording()
 
 
-def _is_capturing() -> bool:
+def is_capturing() -> bool:
+    """Whether this thread captures a graph."""
     around = frame()
     while around is not None:
         if getattr(around, "tracer", None) is not None:
@@ -282,15 +283,16 @@ def _text() -> str:
 def tell(of_graph: str) -> None:
     """Tells what came of one graph."""
     effects.report("memory_offload", Outcome.applied(of_graph))
-    effects.note(NOTES, _figures)
+    effects.note(NOTES, figures)
 
 
 def _tell() -> None:
     effects.report("memory_offload", Outcome.applied(_text()))
-    effects.note(NOTES, _figures)
+    effects.note(NOTES, figures)
 
 
-def _figures() -> str:
+def figures() -> str:
+    """What moved so far, for `explain`; empty where nothing did."""
     sizes = [place.file.largest for place in _disks.values()]
     return f"{totals}" + (f"; the file took {in_bytes(max(sizes))} at most" if sizes else "") if totals.pieces else ""
 
@@ -306,13 +308,34 @@ _ON_CPU = "on the CPU values that move leave the host's memory, so that none of 
 
 def _outcome(name: str, value: Any) -> Outcome:
     """What one member of `offload_config` comes to with the options as they are now."""
-    if not STORE.get("memory_offload"):
-        return Outcome.no_effect("memory_offload is OFF")
-    if STORE.get("memory_optimize_level") == 1:
-        return Outcome.no_effect(_AT_O1)
+    if not (_by_cells and name in _OF_CELLS):
+        if not STORE.get("memory_offload"):
+            return Outcome.no_effect("memory_offload is OFF")
+        if STORE.get("memory_optimize_level") == 1:
+            return Outcome.no_effect(_AT_O1)
     is_cpu = devices.current().type == "cpu"
     uses_disk = is_cpu or wishes().values == "disk" or wishes().names_path or wishes().disk_size is not None
     return _MEMBERS[name](value, is_cpu, uses_disk)
+
+
+_by_cells = False
+"""Whether `Cell.offload` asks for values to move, whatever `memory_offload` says."""
+_OF_CELLS = {
+    "offload_path", "offload_disk_size", "offload_cpu_size", "enable_aio", "aio_block_size", "aio_queue_depth", "enable_pinned_mem",
+    "host_mem_block_size", "cpu_ratio",
+}
+
+
+def asked_by_cell() -> None:
+    """Is told that `Cell.offload` was called: what says where values go acts from now on."""
+    global _by_cells
+    _by_cells = True
+    _tell_members()
+
+
+def is_asked_by_cell() -> bool:
+    """Whether some Cell is to be offloaded."""
+    return _by_cells
 
 
 def _of_disk(text: str) -> Callable[[Any, bool, bool], Outcome]:

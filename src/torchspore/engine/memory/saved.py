@@ -144,14 +144,16 @@ class Tape:
     """The values that one gradient transform saves.
 
     `place_of` gives the place for a device, None where values stay; `ahead_of` the place from which values come back before they are
-    asked for, None while there is no room for them. With `waits`, values that stay now move later, as soon as `place_of` gives a place.
+    asked for, None while there is no room for them, and `ahead` how many of them. With `waits`, values that stay now move later, as soon as
+    `place_of` gives a place.
     """
 
     def __init__(
         self, place_of: Callable[[torch.device], Place | None], ahead_of: Callable[[torch.device], Place | None] | None = None,
-        waits: bool = False,
+        waits: bool = False, ahead: int | None = None,
     ) -> None:
         self._place_of, self._ahead_of, self._waits = place_of, ahead_of or place_of, waits
+        self._ahead = _AHEAD if ahead is None else ahead + 1
         self._holdings: weakref.WeakValueDictionary[int, Holding] = weakref.WeakValueDictionary()
         self._values: list[weakref.ref[Value]] = []
         self._looked_at: deque[weakref.ref[Holding]] = deque()
@@ -218,7 +220,7 @@ class Tape:
 
     def _fetch_before(self, number: int, device: torch.device) -> None:
         place = self._ahead_of(device)
-        for at in range(number - 1, max(-1, number - _AHEAD), -1):
+        for at in range(number - 1, max(-1, number - self._ahead), -1):
             if place is None or not place.can_fetch():
                 return
             value = self._values[at]()

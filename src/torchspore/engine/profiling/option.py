@@ -45,27 +45,38 @@ def configure(_: str) -> Outcome:
     """Makes `profiling_options` act; given without `enable_profiling` they ask for the times of steps alone."""
     if _switched is False and _running is None and _has_ended:
         return Outcome.no_effect("enable_profiling was switched off")
-    outcome, told = _apply(bool(STORE.get("enable_profiling")), _options()), [
+    is_enabled = bool(STORE.get("enable_profiling"))
+    outcome, told = _apply(is_enabled, _options()), [
         f"{name}: {found.text}" for name in _MEMBERS if (found := effects.outcome_of(OPTIONS[f"{PARENT}.{name}"], None)) is not None
         and STORE.source(f"{PARENT}.{name}")[0] != "default"
     ]
+    if is_enabled:
+        effects.report("enable_profiling", outcome)           # the files may go elsewhere now, and be others
     return Outcome(outcome.state, "; ".join(told)) if told else outcome
 
 
 def _apply(wanted: bool, options: dict[str, Any]) -> Outcome:
+    global _running
     is_given = STORE.source(PARENT)[0] != "default"
     if not wanted and not is_given:
         _finish()
         return Outcome.applied("nothing is watched")
     if not wanted:
         options.update(dict.fromkeys(_PARTS, "off"), training_trace="on")
-    global _running
     _report(options, wanted)
+    with_memory = options["op_trace"] == "on" or options["task_trace"] == "on"
+    if _running is not None and with_memory and not _running[0].with_memory:
+        if _running[0].has_begun:
+            effects.note("profile", "memory is not in it: operators ran before op_trace or task_trace was asked for")
+        else:
+            _running[0].stop()                       # the options come in a call of their own
+            atexit.unregister(_finish)
+            _running = None
     if _running is not None:
         _running[1].clear()
         _running[1].update(options)
     else:
-        watch = Watch(with_memory=options["op_trace"] == "on" or options["task_trace"] == "on", most=MOST, full=_finish)
+        watch = Watch(with_memory=with_memory, most=MOST, full=_finish)
         try:
             watch.start()
         except Busy:

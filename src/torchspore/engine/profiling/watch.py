@@ -79,6 +79,16 @@ class Watch:
             _end(self)
             raise
 
+    @property
+    def has_begun(self) -> bool:
+        """Whether an operator was seen."""
+        return self._points.seen > 0
+
+    @property
+    def with_memory(self) -> bool:
+        """Whether allocations are noted."""
+        return bool(self._given["profile_memory"])
+
     def stop(self) -> None:
         """Watches no longer; once more does nothing."""
         if self._profile is None or _running is not self:

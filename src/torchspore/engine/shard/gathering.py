@@ -12,6 +12,7 @@ from torchspore.engine.parallel import shares
 from torchspore.engine.shard import devices, redistribution
 from torchspore.engine.shard.layout import whole
 from torchspore.engine.shard.mesh import Mesh
+from torchspore.engine.shard.parted import Parted, own_part
 from torchspore.engine.shard.pipelines.elsewhere import Elsewhere
 from torchspore.engine.shard.spread import Cut, cut_of
 from torchspore.engine.tensor import TensorBase, raw, wrap
@@ -19,6 +20,7 @@ from torchspore.engine.tensor import TensorBase, raw, wrap
 
 def whole_of(t: torch.Tensor, cut: Cut) -> torch.Tensor:
     """What all processes hold together; each of them must ask for it."""
+    t = own_part(t)
     mesh, place = Mesh(cut.matrix), cut.place(devices.rank())
     if place is not None:
         for step in redistribution.steps(mesh, cut.shape, t.element_size(), cut.layout(mesh), whole(len(cut.shape))):
@@ -48,7 +50,7 @@ def from_its_stage(value: Any) -> Any:
     count = prod(cut.matrix)
     place = devices.rank() % count
     group = groups.of_ranks(tuple(place + at * count for at in range(groups.size() // count)))
-    t = raw(value)
+    t = own_part(raw(value))
     given = torch.empty(t.shape, dtype=t.dtype, device=t.device) if isinstance(t, Elsewhere) else t
     return wrap(collectives.broadcast(given.detach().contiguous(), cut.stage, group))
 
@@ -73,6 +75,13 @@ def part_of(t: torch.Tensor, cut: Cut) -> torch.Tensor:
     if place is None:
         return elsewhere(t, cut)
     return t[cut.layout(mesh).part(mesh, cut.shape, place)].clone()
+
+
+def alike(t: Parted, cut: Cut) -> torch.Tensor:
+    """This process's part of what is cut as a Parameter is; raises ValueElsewhere for what is cut otherwise."""
+    if t.cut != cut:
+        raise t.refused("set_data of a Parameter that is cut otherwise, by values")
+    return t.own
 
 
 def refitted(tensor: TensorBase, t: torch.Tensor, cut: Cut) -> torch.Tensor:

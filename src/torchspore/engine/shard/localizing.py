@@ -277,8 +277,16 @@ class Localizer:
         args = list(given)
         if rule.arguments is not None and not all(layout.is_whole for layout in (*local.inputs, *local.outputs)):
             rule.arguments(args, kwargs, local)
-        made = self.call(node.target, tuple(args), kwargs, node)
+        is_as_before = all(layout.is_whole for layout in (*local.inputs, *local.outputs)) and self._takes_the_same(node, operands)
+        made = self.call(node.target, tuple(args), kwargs, node, node.meta.get("val") if is_as_before else None)
         return self.wrapped(made, node, layouts)
+
+    def _takes_the_same(self, node: Node, operands: Sequence[Value]) -> bool:
+        """Whether an operator is given what it was given as it was captured, in form and strides: then it gives the same."""
+        leaves = tree.leaves(list(named(node).values()))
+        before = [leaf.meta["val"] for leaf in leaves if isinstance(leaf, Node) and leaf not in self.drawn_with]
+        now = [value.node.meta["val"] for value in operands]
+        return all(a.shape == b.shape and a.stride() == b.stride() and a.dtype == b.dtype for a, b in zip(before, now, strict=True))
 
     def wrapped(self, made: Node, node: Node, layouts: Sequence[Layout]) -> Any:
         """The Values of a call's results."""

@@ -11,7 +11,7 @@ import torch
 from torchspore.base.text import message
 from torchspore.context import plan_request
 from torchspore.engine import counters
-from torchspore.engine.shard import devices, fusing, outcomes, saving, scattering, simulation
+from torchspore.engine.shard import devices, fusing, outcomes, parted, saving, scattering, simulation
 from torchspore.engine.shard.local_graph import LocalGraph
 from torchspore.engine.shard.pipelines import cutting, staging
 from torchspore.engine.shard.pipelines.assigning import ALL
@@ -90,6 +90,11 @@ class Split:
             item._t = gathering.part_of(item._t, item.__dict__["_cut"])
             counters.rebinds += 1
 
+    @staticmethod
+    def own(given: Sequence[Any]) -> list[Any]:
+        """What this process holds of the inputs."""
+        return [parted.own_part(t) for t in given]
+
     def wrapped(self, outs: Sequence[Any]) -> dict[int, Any]:
         """The results by number, those that this process holds a part of with a note of how they lie."""
         made: dict[int, Any] = {}
@@ -103,6 +108,8 @@ class Split:
                     note_cut(made[at], self.local.mesh, *place, stage)
                     if stage is not None and gathering.is_absent(made[at].__dict__["_cut"]):
                         made[at]._t = gathering.elsewhere(out, made[at].__dict__["_cut"])
+                    elif not place[0].is_whole:
+                        made[at]._t = parted.Parted(out, made[at].__dict__["_cut"])
         return made
 
 

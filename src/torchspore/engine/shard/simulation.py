@@ -9,6 +9,7 @@ import torch
 from torch.fx.node import Node
 
 from torchspore.engine import recurrent, tree
+from torchspore.engine.debug import where
 from torchspore.engine.graph.fx.aliasing import changing
 from torchspore.engine.shard import collective_nodes as nodes
 from torchspore.engine.shard.layout import Layout, Shape
@@ -69,7 +70,11 @@ def _interpreted(local: LocalGraph, given: list[list[torch.Tensor]]) -> list[Any
         elif node.target in nodes.SENDING or node.target in nodes.LOCAL:
             values[node] = _collective(mesh, node, values)
         else:
-            values[node] = _everywhere(mesh, node, values)
+            try:
+                values[node] = _everywhere(mesh, node, values)
+            except Exception as error:
+                where.note_failure(error, node)
+                raise
     raise AssertionError("a graph without an output")
 
 

@@ -16,6 +16,7 @@ from torchspore.engine.shard import devices, localizing, marking, norms, saving,
 from torchspore.engine.shard.layout import Layout, Shape, by_counts, from_matrix, whole
 from torchspore.engine.shard.localizing import LocalGraph
 from torchspore.engine.shard.mesh import Mesh, mesh_of
+from torchspore.engine.shard.parted import Parted
 from torchspore.engine.shard.plan import Plan
 from torchspore.engine.shard.strategies import TensorLayout
 from torchspore.engine.shard.strategy_file import StoredLayout
@@ -54,6 +55,8 @@ class Cut:
 def cut_of(tensor: Any) -> Cut | None:
     """How a Tensor is cut; None where this process holds all of it."""
     found = tensor.__dict__.get("_cut") if isinstance(tensor, TensorBase) else None
+    if found is None and isinstance(tensor, TensorBase) and isinstance(tensor._t, Parted):
+        return tensor._t.cut                           # computed of a result of a split graph
     return found if isinstance(found, Cut) else None
 
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from torchspore.base import json_text
 from torchspore.base.files import write_whole
 from torchspore.base.messages import messages
 from torchspore.base.text import message
@@ -187,7 +188,7 @@ def _as_message(file: StrategyFile) -> Any:
 
 def _read_json(path: Path) -> StrategyFile:
     try:
-        read = json.loads(path.read_text(encoding="utf-8"))
+        read = json_text.parse(path.read_text(encoding="utf-8"))
         found = {}
         for name, item in read["parallel_layout_item"].items():
             shape = tuple(map(int, item["tensor_shape"])) if item.get("tensor_shape") else None

@@ -167,7 +167,11 @@ class Parameter(Tensor):
             write(self, source)
             return self
         cut = self.__dict__.get("_cut")
-        if cut is not None and (source.shape != self._t.shape or tuple(source.shape) == cut.shape):
+        if cut is not None and hasattr(source, "cut"):
+            from torchspore.engine.shard import gathering
+
+            source = gathering.alike(source, cut)
+        elif cut is not None and (source.shape != self._t.shape or tuple(source.shape) == cut.shape):
             from torchspore.engine.shard import gathering
 
             source = gathering.refitted(self, source, cut)

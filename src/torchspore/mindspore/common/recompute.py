@@ -20,11 +20,15 @@ def check_options(use_reentrant: Any, output_recompute: Any, early_stop: Any, co
 
 
 def with_kept_values(call: Callable[..., Any], name: str, **rules: Any) -> Callable[..., Any]:
-    """`call`, a Cell's, with what the Cell was told of values that are kept for a gradient: computed again (`contexts`), `hooks`."""
+    """`call`, a Cell's, with what it was told of values that are kept for a gradient: computed again (`contexts`), moved out, `hooks`."""
     if "contexts" in rules:
         from torchspore.engine.recompute import recomputed
 
         call = recomputed(call, name, rules["contexts"])
+    if "offload" in rules:
+        from torchspore.engine.memory.cells import offloaded
+
+        call = offloaded(call, rules["offload"])
     if "hooks" in rules:
         from torchspore.engine.saved_hooks import hooked
 

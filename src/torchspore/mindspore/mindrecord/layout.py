@@ -16,6 +16,7 @@ from typing import Any
 import msgpack
 import numpy as np
 
+from torchspore.base import json_text
 from torchspore.errors import FileFormatError
 from torchspore.mindspore.mindrecord.exceptions import MRMInvalidSchemaError
 from torchspore.mindspore.mindrecord.integers import pack, unpack
@@ -118,7 +119,7 @@ def header_to_bytes(header: Header) -> bytes:
 def header_from_bytes(text: bytes) -> Header:
     """The header that a JSON text says. Raises FileFormatError."""
     try:
-        found = json.loads(text)
+        found = json_text.parse(text)
         (schema,) = found["schema"]
         header = Header(
             check_schema(schema["schema"]), str(schema["desc"]), [str(one["index_field"]) for one in found["index_fields"] or ()],

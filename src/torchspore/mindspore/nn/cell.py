@@ -354,6 +354,25 @@ class Cell(CellTree, CellHooks, CellState, CellFacts):
         self.__dict__["_recompute"] = {**(self._recompute or {}), "contexts": context_fn}
         counters.calls_changed()
 
+    def offload(self, backward_prefetch: str | int = "Auto") -> None:
+        """Moves what is computed inside this Cell out of memory until the backward pass needs it: to the host, on the CPU to disk.
+
+        `set_offload_context` says where; the numbers are the same. `backward_prefetch` says how many values before the one that is needed
+        are brought back; 'Auto' leaves it to the engine, and so does a graph, whose order is known. Raises ValueError and TypeError for
+        anything else.
+        """
+        from torchspore.engine.memory import cells, offload
+
+        wrote = f"{type(self).__name__}.offload(backward_prefetch={backward_prefetch!r:.40})"
+        if isinstance(backward_prefetch, bool) or not isinstance(backward_prefetch, (int, str)):
+            raise TypeError(f"{wrote}: expected 'Auto' or an int, got {type(backward_prefetch).__name__}.")
+        if (backward_prefetch != "Auto") if isinstance(backward_prefetch, str) else backward_prefetch < 0:
+            raise ValueError(f"{wrote}: expected 'Auto' or an int, 0 or more.")
+        ahead = None if isinstance(backward_prefetch, str) else backward_prefetch
+        self.__dict__["_recompute"] = {**(self._recompute or {}), cells.RULE: ahead}
+        offload.asked_by_cell()              # graphs remember from now on which Cells their values come from
+        counters.calls_changed()
+
     def register_saved_tensors_hooks(self, pack_hook: Any, unpack_hook: Any) -> None:
         """What `construct` keeps for the backward pass goes through `pack_hook`, and comes back through `unpack_hook`.
 

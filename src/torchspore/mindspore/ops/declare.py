@@ -19,7 +19,7 @@ from torchspore.engine.front import FRONT
 from torchspore.engine.precision import ruled
 from torchspore.engine.tensor import TensorBase, raw, unwrap, wrap, wrap_all, write
 from torchspore.errors import CommunicationError
-from torchspore.mindspore.ops.explain import explain, lacks_kernel, name_of
+from torchspore.mindspore.ops.explain import explain, lacks_kernel, name_of, of_graph
 from torchspore.mindspore.ops.extremes import Extremes
 from torchspore.mindspore.ops.primitive import Primitive, primitive_class
 from torchspore.mindspore.ops.wide import widening
@@ -205,7 +205,13 @@ def _primitive_of(name: str) -> str | None:
     return declared.primitive.__name__ if declared is not None and declared.primitive else None
 
 
-FRONT.primitive_of = _primitive_of
+def _refused(line: str, called: str, given: list[Any], is_gradient: bool, error: Exception) -> Exception:
+    """The error for a kernel of a graph, the operator by its function's name where it has one."""
+    found = next((one.function for one in OPERATORS.values() if one.primitive is not None and one.primitive.__name__ == called), None)
+    return of_graph(line, called if found is None else name_of(found), given, is_gradient, error)
+
+
+FRONT.primitive_of, FRONT.refused = _primitive_of, _refused
 
 
 def _without_kernel(operator: Callable[..., Any], arguments: tuple[Any, ...], keywords: dict[str, Any], error: Exception) -> Any:

@@ -33,6 +33,16 @@ def explain(function: Callable[..., Any], arguments: tuple[Any, ...], keywords: 
     return _made(kind, text if hint is None else with_hint(text, hint))
 
 
+def of_graph(line: str, name: str, given: list[Any], is_gradient: bool, error: Exception) -> Exception:
+    """The error for what a kernel of a graph refuses: `name` is the operator, or that whose gradient it computes, `given` its Tensors."""
+    beyond = limit.sentence(error)
+    named = {f"argument {at}": value for at, value in enumerate(given)}
+    kind, sentence, hint = reason(name, named, error) if beyond is None else (OutOfMemory, beyond, None)
+    call = f"{name}({', '.join(map(shown, given))})"
+    text = f"{line}: {'the gradient of ' if is_gradient else ''}{call}: {sentence}"
+    return _made(kind, text if hint is None else with_hint(text, hint))
+
+
 def _made(kind: Callable[[str], Exception], text: str) -> Exception:
     made = kind(text)
     made.explained = True  # type: ignore[attr-defined]

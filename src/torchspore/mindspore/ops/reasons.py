@@ -129,7 +129,8 @@ def _elements(match: re.Match[str], given: dict[str, Any]) -> tuple[str, str | N
 
 def _classes(match: re.Match[str], given: dict[str, Any]) -> tuple[str, str | None]:
     logits = shape_of(next(tensors(list(given.values()))))
-    return f"expected classes from 0 to {logits[1 if len(logits) > 1 else 0] - 1}, got {match[1]}.", None
+    got = "another number" if match[1] is None else match[1]
+    return f"expected classes from 0 to {logits[1 if len(logits) > 1 else 0] - 1}, got {got}.", None
 
 
 def _rows(match: re.Match[str], given: dict[str, Any]) -> tuple[str, str | None]:
@@ -187,7 +188,7 @@ _PATTERNS: tuple[
         _says("an index is beyond the axis.", "indexes go from 0 to the length of the axis - 1"),
     ),
     (r"too many indices for tensor of dimension (\d+)", IndexError, _says("expected at most {} indexes, one for each axis.")),
-    (r"[Tt]arget (-?\d+) is out of bounds", ValueError, _classes),
+    (r"[Tt]arget (?:(-?\d+) )?is out of bounds", ValueError, _classes),
     (r"batch_size|Expected target size", ValueError, _rows),
     (r"Calculated padded input size per channel: \(([\dx ]+)\)\. Kernel size: \(([\dx ]+)\)", ValueError,
      _says("expected an input at least as large as the kernel: it is {}, the kernel {}.", "pad_mode='same' pads as much as it takes")),

@@ -6,6 +6,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+from torchspore.base import json_text
 from torchspore.base.files import read_plain, write_whole
 from torchspore.base.text import message, short
 from torchspore.mindspore import log
@@ -98,7 +99,7 @@ class DynamicProfilerMonitor(Callback):
             self._stamp = (stat.st_mtime_ns, stat.st_size)
             if stat.st_size > _LARGEST:
                 raise ValueError(f"{stat.st_size:,} bytes are too many for a configuration")
-            self._given = _checked(json.loads(read_plain(self._file)))
+            self._given = _checked(json_text.parse(read_plain(self._file)))
         except (OSError, ValueError, TypeError, RecursionError) as error:
             text = f"{self._file}: {error or type(error).__name__}; nothing is profiled until it is mended"
             if text != self._told:

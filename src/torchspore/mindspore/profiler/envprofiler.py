@@ -2,10 +2,10 @@
 from __future__ import annotations
 
 import atexit
-import json
 import os
 from typing import Any
 
+from torchspore.base import json_text
 from torchspore.base.suggest import closest
 from torchspore.base.text import short
 from torchspore.mindspore import log
@@ -52,7 +52,7 @@ def _options() -> dict[str, Any]:
     """The members of the variable that a Profiler has, as it takes them."""
     text = os.environ.get(VARIABLE, "")
     try:
-        content = json.loads(text) if text else {}
+        content = json_text.parse(text) if text else {}
         if not isinstance(content, dict):
             raise ValueError(f"expected one JSON object, got a {type(content).__name__}")
     except (ValueError, RecursionError) as error:

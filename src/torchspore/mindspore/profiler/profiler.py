@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from torchspore.base import json_text
 from torchspore.base.files import whole_file
 from torchspore.base.text import message, short
 from torchspore.context import effects
@@ -228,7 +229,7 @@ class Profiler:
         """Writes `key` and what the JSON text `value` says into profiler_metadata.json. Raises ValueError for what is no JSON."""
         if not isinstance(key, str) or not isinstance(value, str):
             raise TypeError(message(f"add_metadata_json({short(key)}, {short(value)})", "two strs"))
-        self._metadata[key] = json.loads(value)
+        self._metadata[key] = json_text.parse(value)
 
 
 class profile(Profiler):

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from torchspore.base import json_text
 from torchspore.base.files import write_whole
 from torchspore.base.text import message, short
 from torchspore.engine.shard import strategy_file
@@ -104,7 +105,7 @@ def entries(call: str, folder: Any, wanted: list[str] | None, renamed: dict[str,
         raise ValueError(message(f"{call}(unified_safetensors_dir={short(folder)})", f"a folder of unified_safetensors, with {NAMES}"))
     listed = Path(folder) / NAMES
     try:
-        names = dict(json.loads(listed.read_text(encoding="utf-8"))["weight_map"])
+        names = dict(json_text.parse(listed.read_text(encoding="utf-8"))["weight_map"])
     except (ValueError, KeyError, TypeError, RecursionError):
         raise FileFormatError(message(str(listed), "what unified_safetensors writes")) from None
     files: dict[str, dict[str, Entry]] = {}

@@ -14,7 +14,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from torchspore.base import once
+from torchspore.base import json_text, once
 from torchspore.base.files import read_plain, write_whole
 from torchspore.base.frames import user_line
 from torchspore.context import effects
@@ -63,7 +63,7 @@ def path() -> Path:
 def read(where: Path, of: str | None = None) -> dict[str, Entry]:
     """The graphs in a file, none where there is no file. Raises Unusable; `of` is the machine that it must be of, this one otherwise."""
     try:
-        held = json.loads(read_plain(where))
+        held = json_text.parse(read_plain(where))
     except FileNotFoundError:
         return {}
     except (OSError, ValueError, RecursionError) as error:

@@ -12,6 +12,7 @@ from torch.fx.node import Node
 
 from torchspore.engine import determinism, private, recurrent
 from torchspore.engine.debug import where
+from torchspore.engine.graph import marks
 from torchspore.engine.graph.fx import exchanges
 from torchspore.engine.graph.fx.aliasing import writes
 from torchspore.engine.graph.passes.in_place import overwrite
@@ -78,7 +79,7 @@ def source(module: torch.fx.GraphModule, inner: bool = False) -> tuple[str, dict
             own.insert(0, f"phase({phase})")
         lines += own
         of_lines += [node] * len(own)
-    if where.followers:
+    if where.followers or any(node.meta.get(marks.LINE) for node in nodes):
         bound["places"] = where.places_of(of_lines)
     arguments = [names[node] for node in nodes if node.op == "placeholder"]
     head = f"def run({', '.join(arguments)}):\n    {'if True' if inner else 'with no_grad()'}:\n        "

@@ -1,6 +1,7 @@
 """A call becomes a graph: captured, compiled, entered among the graphs of its key, and told."""
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Callable
 from typing import Any
@@ -142,9 +143,15 @@ def _graph(
 ) -> Graph:
     """Captures the call and compiles what was captured; saves the stages where `save_graphs` says so. Raises Refusal."""
     waits_for = f"{user_line()}: {name_of(owner)} is being compiled at {entry.settings.level}; this happens once for these shapes."
-    keeps = entry.settings.debug or entry.settings.is_split
+    keeps = entry.settings.debug or entry.settings.is_split or _talks()
     with log.waiting(waits_for), opening.recorded(name_of(owner), entry.settings.told()), provenance.kept(keeps):
         return _made(owner, entry, function, args, kwargs, flat)
+
+
+def _talks() -> bool:
+    """Whether this process works together with others: a graph that exchanges values can't be run again to say what a kernel refused."""
+    groups: Any = sys.modules.get("torchspore.engine.comm.groups")        # imported where a program asks for communication
+    return groups is not None and groups.is_started() and groups.size() > 1
 
 
 def compile_error(

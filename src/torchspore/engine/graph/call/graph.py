@@ -94,7 +94,8 @@ class Graph:
     def _examples(self, flat: list[TensorBase]) -> list[torch.Tensor]:
         """The real tensors of the inputs as they are now."""
         found = [flat[s] if isinstance(s, int) else s.now() if isinstance(s, Read) else s for s in self._sources]
-        return [item._t if isinstance(item, TensorBase) else item() for item in found]
+        given = [item._t if isinstance(item, TensorBase) else item() for item in found]
+        return given if self.split is None else self.split.own(given)
 
     @staticmethod
     def _source(item: Any, flat: list[TensorBase], homes: dict[int, Read]) -> Any:
@@ -137,6 +138,8 @@ class Graph:
         self.runs += 1
         inputs = [flat[i] if i.__class__ is int else i for i in self._inputs]
         given = [i._t if isinstance(i, TensorBase) else i() for i in inputs]
+        if self.split is not None:
+            given = self.split.own(given)
         outs = self.code(*given) if self._undo is None else self._undoing(self._undo, given)
         if engine.active:
             eager.after(outs)
@@ -168,6 +171,12 @@ class Graph:
             owner.__dict__[name] = _filled(value, outs, inputs, made)
             counters.rebinds += 1
         return _filled(self._result, outs, inputs, made)
+
+    @property
+    def whole(self) -> torch.fx.GraphModule:
+        """The graph of one device."""
+        found: torch.fx.GraphModule = self.module if self.split is None else self.split.local.whole
+        return found
 
     def __str__(self) -> str:
         from torchspore.engine.graph.fx.text import text

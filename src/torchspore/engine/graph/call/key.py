@@ -118,7 +118,8 @@ def _of_tensor(tensor: TensorBase, flat: list[TensorBase], axes: dict[int, Axes]
     if axes and id(tensor) in axes:
         open_ = axes[id(tensor)]
         return (tuple(None if axis in open_ else size for axis, size in enumerate(t.shape)), t.dtype, t.device)
-    return (t.shape, t.stride(), t.dtype, t.device)
+    cut = tensor.__dict__.get("_cut") or getattr(t, "cut", None)      # of a Tensor that processes hold parts of
+    return (t.shape, t.stride(), t.dtype, t.device) if cut is None else (t.shape, t.stride(), t.dtype, t.device, cut)
 
 
 def meta(tensor: TensorBase) -> Any:

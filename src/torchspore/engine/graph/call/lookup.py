@@ -9,7 +9,7 @@ from torchspore.engine import counters
 from torchspore.engine import tensor as engine
 from torchspore.engine.grad import GradFrame
 from torchspore.engine.graph import thread_state
-from torchspore.engine.graph.call import capturing
+from torchspore.engine.graph.call import capturing, failing
 from torchspore.engine.graph.call.graph import REFUSALS, Graph
 from torchspore.engine.graph.call.table import Entry, look_up, table_of
 from torchspore.engine.graph.capture import dynamic_shapes
@@ -74,14 +74,8 @@ def run(graph: Graph, flat: list[TensorBase], function: Callable[..., Any], args
         return graph.run(flat)
     except REFUSALS as error:
         if graph.settings.is_split or not graph.can_run_again(error):
-            raise limit.error(error) or _said(error) from None
+            raise limit.error(error) or failing.said(error, graph.whole) from None
         return thread_state.in_pynative(function, args, kwargs)
-
-
-def _said(error: Exception) -> Exception:
-    """What an assert or a raise in a graph that can't be run again says in the program's own words; any other error as it is."""
-    written = getattr(error, "as_written", None)
-    return written() if written is not None else error
 
 
 def compile(owner: Any, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:

@@ -14,11 +14,13 @@ from typing import Any
 import numpy as np
 import torch
 
+from torchspore.base import beside
 from torchspore.engine import tree
 from torchspore.engine.graph.capture import dynamic_shapes, scalar_inputs
 from torchspore.engine.graph.capture.dynamic_shapes import Axes
 from torchspore.engine.graph.capture.iterators import holds_iterator, settled
 from torchspore.engine.graph.capture.shared import is_undecided
+from torchspore.engine.graph.capture.state import Randomness
 from torchspore.engine.graph.capture.watch import Watch, watching
 from torchspore.engine.graph.fx import control_flow
 from torchspore.engine.graph.fx.inputs import new_input
@@ -30,6 +32,7 @@ from torchspore.engine.private import (
     FakeTensor,
     current_trace,
     disable_proxy_modes_tracing,
+    load_for_symbols,
     make_fx,
     no_transforms,
     outside_of_transforms,
@@ -206,6 +209,8 @@ class Capture(Frame):
 
     def run(self, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Captured:
         """Traces `function(*args, **kwargs)`. Raises Refusal for what a graph can't hold; all state is as before in either case."""
+        if self.axes:
+            load_for_symbols()                     # sets a variable of the environment: once all is watched it would be the program's doing
         self.watch.learn(function)
         self.watch.has_numbers = bool(self.numbers) or any(isinstance(item, Number) for item in tensors((args, kwargs)))
         self.watch.given((args, kwargs))
@@ -223,7 +228,8 @@ class Capture(Frame):
             self._settle(given)
             return [*self._outputs, *self._more_outputs()]
 
-        with _one_at_a_time:
+        with _one_at_a_time, beside.alone():
+            self.watch.randomness = Randomness()          # of now, when nobody else draws
             try:
                 with without_modes(), without_log_of_refusals():
                     module = make_fx(body, tracing_mode="symbolic" if self.axes else "fake", _allow_non_fake_inputs=False)()

@@ -139,11 +139,25 @@ def put_in(module: torch.fx.GraphModule, kernels: Iterable[tuple[Cluster, Callab
     return torch.fx.GraphModule(module, graph)
 
 
+_LOOKS = ("index", "gather", "scatter", "embedding", "nll_loss")
+_DIVIDES = ("div", "remainder", "fmod")
+
+
+def _may_refuse(node: Node) -> bool:
+    """Whether an operator may refuse the values that it is given: an index beyond a table, a division of integers by zero."""
+    name, val = str(getattr(node.target, "_opname", "")), node.meta.get("val")
+    is_of_integers = isinstance(val, torch.Tensor) and not val.is_floating_point()
+    return any(part in name for part in _LOOKS) or (is_of_integers and any(part in name for part in _DIVIDES))
+
+
 def _call(graph: torch.fx.Graph, names: dict[Node, Node], cluster: Cluster, kernel: Callable[..., Any]) -> None:
     call = graph.call_function(kernel, tuple(names[item] for item in cluster.inputs))
     call.meta[marks.IS_KERNEL] = True
     call.meta[marks.FUSED] = [node.target for node in cluster.nodes]
     call.meta.update({mark: True for mark in (marks.GRADIENT, marks.OPTIMIZER) if all(node.meta.get(mark) for node in cluster.nodes)})
+    refusing = [node.meta for node in cluster.nodes if _may_refuse(node)]
+    if refusing:
+        call.meta[marks.REFUSING] = refusing
     for place, node in enumerate(cluster.outputs):
         names[node] = graph.call_function(operator.getitem, (call, place))
         names[node].meta = dict(node.meta)

@@ -8,6 +8,7 @@ from typing import Any
 import torch
 from torch.fx.node import Node
 
+from torchspore.engine import recurrent
 from torchspore.engine.private import FakeTensorMode, is_operator
 
 _aten = torch.ops.aten
@@ -104,6 +105,9 @@ class _Recorder(torch.fx.Interpreter):
     def __init__(self, module: torch.fx.GraphModule) -> None:
         super().__init__(module)
         self.mode = FakeTensorMode()
+
+    def call_function(self, target: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        return super().call_function(recurrent.KEEPING.get(target, target), args, kwargs)
 
     def run_node(self, node: torch.fx.Node) -> Any:
         value = super().run_node(node)

@@ -124,19 +124,46 @@ def no_lanes(why: str) -> None:
         effects.report("inter_op_parallel_num", Outcome.no_effect(why))
 
 
-def compiling(settings: Settings) -> None:
-    """How the options acted that say the same of every graph."""
-    if settings.kernels is None:
+def compiling(settings: Settings, asked: Settings, why: str) -> None:
+    """How the options acted that say the same of every graph.
+
+    `asked` is what the program set where this graph takes less of it, and `why` says the reason; a graph that took it all is told of first.
+    """
+    if asked.kernels is None:
         _nothing_fused()
-    if settings.tuning is None:
+    elif settings.kernels is None:
+        tell_idle()
+        _left_out(NAMES, Outcome.applied(f"nothing is fused: {why}"))
+    if asked.tuning is None:
         _nothing_tuned()
+    elif settings.tuning is None:
+        _left_out(("auto_tune_mode", "aoe_tune_mode", "aoe_config"), Outcome.no_effect(why))
+    if asked.lanes > 1 and not settings.lanes:
+        no_lanes(why)
+    if asked.infer_boost and not settings.infer_boost:
+        not_boosted(why)
     if settings.order:
         text = "operators run layer by layer" if settings.order == "bfs" else "each branch runs to its end"
         effects.report("exec_order", Outcome.applied(text))
-    if settings.level == "O0" and not settings.infer_boost:
+    elif asked.order:
+        _left_out(("exec_order",), Outcome.no_effect(why))
+    if asked.saves_memory and not settings.saves_memory:
+        _left_out(("memory_optimize_level",), Outcome.no_effect(why))
+    if settings.level != asked.level:
+        _left_out(("jit_level", "jit_config"), Outcome.applied(f"the graph runs as at O0: {why}"))
+        _left_out(("disable_format_transform", "jit_compile"), Outcome.no_effect(why))
+    elif settings.level == "O0" and not asked.infer_boost:
         level("O0: each graph is a straight line of the kernels that PyNative calls")
         layout(settings, False)
-    _generated(settings)
+    if settings.level == asked.level:
+        _generated(settings)
+
+
+def _left_out(names: Sequence[str], outcome: Outcome) -> None:
+    """One graph takes nothing of what these options ask for; another one that did so is enough for them to have acted."""
+    for name in names:
+        if STORE.source(name)[0] != DEFAULT and not effects.has_outcome(name):
+            effects.report(name, outcome)
 
 
 def _generated(settings: Settings) -> None:

@@ -25,10 +25,12 @@ from torchspore.engine.debug import where
 from torchspore.engine.front import FRONT
 from torchspore.engine.graph import marks
 from torchspore.engine.graph.report import stages
+from torchspore.engine.memory import offload
+from torchspore.engine.memory.cells import lies_in_offloaded
 from torchspore.engine.private import backward_node, next_sequence_number
 
 ENTRIES = (marks.LINE, marks.COLUMNS, marks.STACK, marks.SCOPE, marks.CALLED, marks.CALL, marks.GRADIENT, marks.MARKED,
-           marks.STAGE, marks.PART)
+           marks.STAGE, marks.PART, marks.OFFLOADED)
 """What a node that takes another one's place takes over from its `meta`."""
 
 _KEPT = Outcome.applied("DEBUG: graphs and refusals keep the user's lines, the calls that led there and the Cells")
@@ -84,7 +86,7 @@ def attach(tracer: Any, is_needed: bool = False) -> None:
     wanted = is_kept()
     if wanted or STORE.source("debug_level")[0] != "default":
         effects.report("debug_level", _KEPT if wanted else _DROPPED)
-    wanted = wanted or is_needed or _all or stages.current() is not None or where.followers > 0
+    wanted = wanted or is_needed or _all or offload.is_asked_by_cell() or stages.current() is not None or where.followers > 0
     with_classes = bool(STORE.get("reserve_class_name_in_scope"))
     if STORE.source("reserve_class_name_in_scope")[0] != "default":
         effects.report("reserve_class_name_in_scope", (_WITH_CLASSES if with_classes else _WITHOUT_CLASSES) if wanted else _NO_SCOPES)
@@ -143,6 +145,7 @@ class _Notes:
             marks.LINE: stack[-1] if stack else "", marks.COLUMNS: _columns(frame), marks.STACK: stack, marks.SCOPE: self._scopes.of(cells),
             marks.CALLED: called, marks.CALL: self._call(runs),
             **({marks.MARKED: True} if where.lies_in_marked(cells) else {}),
+            **({marks.OFFLOADED: True} if lies_in_offloaded(cells) else {}),
         }
         if self._has_stages:
             found.update(_of_pipeline(cells))

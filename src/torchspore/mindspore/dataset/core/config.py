@@ -5,7 +5,6 @@ its docstring says that nothing acts on it.
 """
 from __future__ import annotations
 
-import json
 import os
 import random
 from enum import IntEnum
@@ -14,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from torchspore.base import cores
+from torchspore.base import cores, json_text
 from torchspore.base.text import message, short
 from torchspore.engine import random as engine_random
 from torchspore.errors import FileFormatError
@@ -199,7 +198,7 @@ def load(file: str) -> None:
     if not path.is_file():
         raise FileNotFoundError(message(f"config.load({file!r})", "an existing file of settings"))
     try:
-        read = json.loads(path.read_text())
+        read = json_text.parse(path.read_text())
     except ValueError as error:
         raise FileFormatError(message(f"config.load({file!r})", f"a JSON object ({error})")) from None
     for name, value in read.items():

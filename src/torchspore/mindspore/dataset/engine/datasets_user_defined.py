@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from torchspore.base import beside
 from torchspore.base.text import message, short
 from torchspore.engine import tree
 from torchspore.mindspore.dataset.core import config, randomness
@@ -94,10 +95,13 @@ class GeneratorDataset(MappableDataset, UnionBaseDataset):
         return self._row(self._value(index))
 
     def _value(self, index: int) -> Any:
+        entered = beside.enter()
         try:
             return self.source[index]
         except Exception as error:
             raise failed(f"{self._place}[{index}]", error) from error
+        finally:
+            beside.leave(entered)
 
     def _read_batch(self, indices: list[int]) -> Row:
         """The rows of these indices joined: by `collate_fn`, which has a list of each column's values, or along a new first axis."""
@@ -159,7 +163,7 @@ class GeneratorDataset(MappableDataset, UnionBaseDataset):
 
     def _iterate(self) -> Iterator[Row]:
         try:
-            for value in self._values():
+            for value in beside.each(self._values()):
                 yield self._row(value)
         except (PipelineError, GeneratorExit):
             raise

@@ -5,6 +5,7 @@ import traceback
 from collections.abc import Callable
 from typing import Any
 
+from torchspore.base import beside
 from torchspore.base.frames import is_users
 
 
@@ -36,9 +37,12 @@ def failed(where: str, error: BaseException) -> PipelineError:
 
 def guarded(where: str, call: Callable[..., Any], *arguments: Any) -> Any:
     """Calls a user's function; what it raises comes out as a PipelineError that names `where`."""
+    entered = beside.enter()
     try:
         return call(*arguments)
     except PipelineError:
         raise
     except Exception as error:
         raise failed(where, error) from error
+    finally:
+        beside.leave(entered)

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from torchspore.base import beside, cores
 from torchspore.base.text import message, short
 from torchspore.engine import tree
 from torchspore.mindspore.dataset.callback.ds_callback import Caller, DSCallback
@@ -166,6 +167,8 @@ class MapDataset(UnionBaseDataset):
 
     def _start_workers(self, run: Run) -> Workers | None:
         count = self.num_parallel_workers or config.get_num_parallel_workers()
+        if _are_builtin(self.operations):        # they compute, and wait for nothing: more threads than cores only get in each other's way
+            count = min(count, max(2, cores.usable()))
         if count < 2 or config.get_debug_mode():
             return None
         return run.closing(Workers(count, "torchspore-map"))
@@ -223,7 +226,7 @@ class _Plan:
         """What `apply` comes to where there is one function and one column, with all of it written out: such functions are often light."""
         (function, name), = self._steps
         found: list[Any] = []
-        outer = randomness.enter_row(())
+        outer, entered = randomness.enter_row(()), beside.enter()
         try:
             for number, value in builtins.enumerate(values, first):
                 randomness.next_row((*self._key, number))
@@ -232,6 +235,7 @@ class _Plan:
         except Exception as error:
             raise failed(name, error) from error
         finally:
+            beside.leave(entered)
             randomness.leave_row(outer)
         return found
 

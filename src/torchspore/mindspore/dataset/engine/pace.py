@@ -21,8 +21,9 @@ _LIGHT = 150e-6
 """Seconds a row. Twice what it costs to hand one to a thread and back: rows of 130e-6 (a spectrogram) lost a third by two threads."""
 _CHUNK_SECONDS, _CHUNK_ROWS = 2e-3, 16
 _SEEN_CHUNKS, _SEEN_SECONDS = 12, 40e-3
-_GAIN, _BUSY_GAIN = 1.1, 1.25
-"""From how much more in the same time it pays: by the clock, and by the share of it that workers compute, beside this thread's."""
+_GAIN, _BUSY_GAIN, _NO_LOSS = 1.1, 1.25, 0.85
+"""From how much more in the same time it pays: by the clock; or by the share of it that workers compute, beside this thread's, where the
+clock shows no loss beyond a machine's noise. Four threads of spectrograms were busy on two cores, and gave half the rows."""
 _STRETCH_SECONDS, _STRETCH_ROWS = 2.0, 256
 """How long what was found counts, and for how many rows at least."""
 
@@ -87,7 +88,7 @@ class Pace:
             self._busy.append(computed / max(seconds, 1e-9))
             if len(self._chunks) >= _SEEN_CHUNKS and sum(self._chunks) * self.chunk() >= _SEEN_SECONDS:
                 gain, busy = self.workers * each / statistics.median(self._chunks), self.workers * statistics.median(self._busy) / self.busy
-                self.pays = gain >= _GAIN or busy >= _BUSY_GAIN
+                self.pays = gain >= _GAIN or (busy >= _BUSY_GAIN and gain >= _NO_LOSS)
 
 
 def paced_map(

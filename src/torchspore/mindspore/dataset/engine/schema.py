@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from torchspore.base import json_text
 from torchspore.base.text import message, one_of, short
 from torchspore.mindspore.common import dtype as types
 from torchspore.mindspore.dataset.core.validator_helpers import check_type
@@ -110,6 +111,6 @@ def _read(path: Path) -> Any:
     if path.stat().st_size > _LARGEST:
         raise ValueError(message(f"Schema({str(path)!r}) of {path.stat().st_size} bytes", "a JSON file of a megabyte at most"))
     try:
-        return json.loads(path.read_bytes())
+        return json_text.parse(path.read_bytes())
     except (ValueError, RecursionError) as error:
         raise ValueError(message(f"Schema({str(path)!r}): {error}", "a JSON file")) from None

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from torchspore.base import json_text
 from torchspore.base.files import write_whole
 from torchspore.base.suggest import closest
 from torchspore.base.text import message, short
@@ -76,7 +77,7 @@ def deserialize(input_dict: dict[str, Any] | None = None, json_filepath: str | N
     if not path.is_file():
         raise FileNotFoundError(message(f"deserialize(json_filepath={str(json_filepath)!r})", "a file that exists"))
     try:
-        found = json.loads(path.read_bytes())
+        found = json_text.parse(path.read_bytes())
     except (ValueError, RecursionError) as error:
         raise FileFormatError(message(f"{path}: {type(error).__name__}: {error!s:.100}", "a JSON file of serialize")) from None
     return _built(str(path), found)

@@ -13,6 +13,7 @@ from queue import Empty, SimpleQueue
 from time import perf_counter
 from typing import Any
 
+from torchspore.base import beside
 from torchspore.mindspore.dataset.engine.waits import Waits
 
 _JOIN_SECONDS = 2.0
@@ -152,6 +153,7 @@ class ReadAhead:
     def _wait(self) -> Any:
         """The next row, once it is there."""
         start = perf_counter()
+        beside.together()                          # this thread may be capturing a graph
         try:
             while True:
                 try:

@@ -34,38 +34,61 @@ def apply(module: torch.fx.GraphModule, settings: Settings) -> torch.fx.GraphMod
     return module
 
 
+def is_asked(module: torch.fx.GraphModule) -> bool:
+    """Whether the graph holds values of Cells that are offloaded."""
+    if not moving.is_asked_by_cell():
+        return False
+    from torchspore.engine.graph.passes.memory import offload
+
+    return any(map(offload.asks, module.graph.nodes))
+
+
 def offloaded(module: torch.fx.GraphModule, settings: Settings) -> torch.fx.GraphModule:
     """The graph that moves idle values out of the device's memory and back, in place."""
     from torchspore.engine.graph.passes.memory import early_updates, lifetimes, offload
 
+    is_whole = settings.offloads is not None or settings.offloads_state
     if settings.level != "O0" or settings.infer_boost or settings.tuning is not None:
-        _not_offloaded("values move between operators that run one by one, and jit_level O1 and O2, infer_boost and tuning compile them")
+        _not_offloaded(
+            is_whole, "values move between operators that run one by one, and jit_level O1 and O2, infer_boost and tuning compile them")
     elif not settings.reuses_memory:
-        _not_offloaded("sys.mem_reuse is off: every value keeps its memory")
+        _not_offloaded(is_whole, "sys.mem_reuse is off: every value keeps its memory")
     elif not lifetimes.is_known(module):
-        effects.note("memory of graphs", f"{user_line()}: memory_offload moves nothing, for lengths are open")
+        _tell_of_graph(is_whole, " moves nothing, for lengths are open")
     else:
         before = lifetimes.peak(module)
         early_updates.updated_early(module)
-        if settings.offloads is not None:
-            count, size, after = offload.moved(module, moving.goal(settings.offloads))
+        if settings.offloads is not None or not is_whole:
+            count, size, after = offload.moved(module, moving.goal(settings.offloads or 0), only_asked=not is_whole)
             if count:
-                _tell_moved(before, after, count, size)
+                _tell_moved(is_whole, before, after, count, size)
+            elif not is_whole:
+                _tell_of_graph(is_whole, " moves nothing: none of its values lies idle over the peak")
         if settings.offloads_state:
             offload.put_away_states(module)
     return module
 
 
-def _tell_moved(before: int, after: int, count: int, size: int) -> None:
+def _tell_of_graph(is_whole: bool, text: str) -> None:
+    effects.note("memory of graphs", f"{user_line()}: {'memory_offload' if is_whole else 'Cell.offload'}{text}")
+
+
+def _tell_moved(is_whole: bool, before: int, after: int, count: int, size: int) -> None:
     moved = f"{count} of them move out, {in_bytes(size)} a call"
     text = f"values of a graph take {in_bytes(after)} at most instead of {in_bytes(before)}; {moved}"
-    effects.note("memory of graphs", f"{user_line()}: memory_offload: {text}")
+    _tell_of_graph(is_whole, f": {text}")
     log.event("memory", text)
-    moving.tell(text)
+    if is_whole:
+        moving.tell(text)
+    else:
+        effects.note(moving.NOTES, moving.figures)
 
 
-def _not_offloaded(reason: str) -> None:
-    effects.report("memory_offload", Outcome.no_effect(reason))
+def _not_offloaded(is_whole: bool, reason: str) -> None:
+    if is_whole:
+        effects.report("memory_offload", Outcome.no_effect(reason))
+    else:
+        _tell_of_graph(is_whole, f" moves nothing: {reason}")
 
 
 def _tell(before: int, after: int, count: int, share: float) -> None:

@@ -54,11 +54,19 @@ class Move:
     back: int
 
 
-def moved(module: torch.fx.GraphModule, goal: int = 0) -> tuple[int, int, int]:
-    """Puts the moves in, in place, until the peak is at most `goal`. Gives how many they are, their bytes, and the peak."""
+def asks(node: Node) -> bool:
+    """Whether a value is a forward one of a Cell that is offloaded."""
+    return marks.OFFLOADED in node.meta and not marks.is_backward(node.meta)
+
+
+def moved(module: torch.fx.GraphModule, goal: int = 0, only_asked: bool = False) -> tuple[int, int, int]:
+    """Puts the moves in, in place, until the peak is at most `goal`. Gives how many they are, their bytes, and the peak.
+
+    With `only_asked`, nothing moves but what Cells are offloaded for.
+    """
     lives = Lifetimes(module)
     line = lives.timeline()
-    moves = _moves(lives, line, goal)
+    moves = _moves(lives, line, goal, [storage for storage in lives.storages if not only_asked or asks(storage.node)])
     top = max(line, default=0)
     # The later a value is needed, the later in the graph its nodes are put in: places before stay what they are.
     for move in moves:
@@ -66,14 +74,14 @@ def moved(module: torch.fx.GraphModule, goal: int = 0) -> tuple[int, int, int]:
     return len(moves), sum(move.storage.size for move in moves), top
 
 
-def _moves(lives: Lifetimes, line: list[int], goal: int) -> list[Move]:
-    """What moves; `line`, the bytes that are there at each operator, is brought up to date."""
+def _moves(lives: Lifetimes, line: list[int], goal: int, among: list[Storage]) -> list[Move]:
+    """What moves `among` these; `line`, the bytes that are there at each operator, is brought up to date."""
     written = writes_of(lives)
     done: set[int] = set()
     found: list[Move] = []
     while line and max(line) > goal:
         at = line.index(max(line))
-        candidates = [move for storage in lives.storages if id(storage) not in done and (move := _move(lives, written, storage, at))]
+        candidates = [move for storage in among if id(storage) not in done and (move := _move(lives, written, storage, at))]
         if not candidates:
             break
         candidates.sort(key=lambda move: move.start - move.back)

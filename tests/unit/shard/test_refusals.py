@@ -1,0 +1,17 @@
+"""Kernels that refuse values in a graph that is split: the program's line, its operator with whole shapes, our words."""
+from __future__ import annotations
+
+import failing_kernels
+import mindspore as ms
+import pytest
+
+
+@pytest.mark.parametrize("stages", [1, 2])
+def test_the_line_and_the_operator_are_named(stages: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TORCHSPORE_SIMULATE", "2")
+    ms.set_auto_parallel_context(parallel_mode="semi_auto_parallel", dataset_strategy="full_batch", pipeline_stages=stages)
+    found = failing_kernels.refused(list(failing_kernels.CASES), 2, stages)
+    assert len(found) == len(failing_kernels.CASES)
+    for case, (kind, text) in zip(failing_kernels.CASES, found):
+        wanted, begins = failing_kernels.expected(case, 8 // stages)
+        assert kind == wanted and begins in text, text
