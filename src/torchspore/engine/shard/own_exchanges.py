@@ -13,8 +13,8 @@ from torchspore.engine.shard.local_graph import Value
 
 _WAITS = "wait_tensor"
 _HINT = (
-    "gradients are whole values here: ops.clip_by_global_norm(gradients, norm) needs no exchange; in a norm of one's own leave out both the "
-    "exchange and the division by the number of devices that hold a copy"
+    "gradients are whole values here: ops.clip_by_global_norm(gradients, norm) needs no exchange; in a norm of one's own leave out both "
+    "the exchange and the division by the number of devices that hold a copy"
 )
 
 
