@@ -12,6 +12,10 @@ from torchspore.engine.graph import marks
 from torchspore.engine.shard.local_graph import Value
 
 _WAITS = "wait_tensor"
+_HINT = (
+    "gradients are whole values here: ops.clip_by_global_norm(gradients, norm) needs no exchange; in a norm of one's own leave out both "
+    "the exchange and the division by the number of devices that hold a copy"
+)
 
 
 def is_one(node: Node) -> bool:
@@ -34,7 +38,7 @@ def check(node: Node, values: Mapping[Node, Any]) -> None:
                 name = str(node.target._opname)  # type: ignore[union-attr]
                 raise ValueError(f"{node.meta.get(marks.LINE, '')}: " + message(
                     f"{name} of what is computed of gradients of Parameters that are cut", "no exchange of the program's own there",
-                    hint="leave it out: such a gradient is one whole value here, and its sums are those of all devices",
+                    hint=_HINT,
                 ))
             if source not in seen and not _is_flag(source):
                 seen.add(source)

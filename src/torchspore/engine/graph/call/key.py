@@ -7,6 +7,7 @@ from collections import OrderedDict
 from typing import Any
 
 import numpy as np
+import torch
 
 from torchspore.engine.graph.capture.dynamic_shapes import Axes
 from torchspore.engine.graph.capture.roads import is_known_by_itself
@@ -118,8 +119,9 @@ def _of_tensor(tensor: TensorBase, flat: list[TensorBase], axes: dict[int, Axes]
     if axes and id(tensor) in axes:
         open_ = axes[id(tensor)]
         return (tuple(None if axis in open_ else size for axis, size in enumerate(t.shape)), t.dtype, t.device)
-    cut = tensor.__dict__.get("_cut") or getattr(t, "cut", None)      # of a Tensor that processes hold parts of
-    return (t.shape, t.stride(), t.dtype, t.device) if cut is None else (t.shape, t.stride(), t.dtype, t.device, cut)
+    if t.__class__ is torch.Tensor and "_cut" not in tensor.__dict__:
+        return (t.shape, t.stride(), t.dtype, t.device)
+    return (t.shape, t.stride(), t.dtype, t.device, tensor.__dict__.get("_cut") or getattr(t, "cut", None))      # parts of processes
 
 
 def meta(tensor: TensorBase) -> Any:
