@@ -37,6 +37,7 @@ UNCHECKED = {
     ("conv_wgrad_algo", "top level", '"bogus"'): "ValueError",
     ("device_num", "plain", "4097"): "ValueError",
     ("optimizer_weight_shard_size", "plain", "0"): "ValueError",
+    ("op_precision_mode", "bypassed", "{'op_precision_mode':\".\"}"): "ValueError",
 }
 DOCUMENTED = {
     ("conv_fprop_algo", "bypassed", "{'conv_fprop_algo':'implicit_precomp_gemm'}"): {"conv_fprop_algo": "implicit_precomp_gemm"},

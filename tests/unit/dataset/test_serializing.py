@@ -149,7 +149,7 @@ REFUSED = {
         },
         r"Inter 9: expected one of",
     ),
-    "deep": (None, r"RecursionError: .*: expected a JSON file of serialize"),
+    "deep": (None, r"nested too deeply: expected a JSON file of serialize"),
 }
 
 
