@@ -235,6 +235,35 @@ class Fails(nn.Cell):
         return ops.nll_loss(ops.log_softmax(x * 2), labels)
 
 
+def test_ranks_in_one_process_dump_what_the_first_one_computes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Cut(nn.Cell):
+        def __init__(self) -> None:
+            super().__init__()
+            self.product, self.relu = ops.MatMul().shard(((1, 2), (2, 1))), ops.ReLU()
+            self.w = ms.Parameter(Tensor(np.arange(16, dtype=np.float32).reshape(4, 4)), name="w")
+
+        def construct(self, x: Any) -> Any:
+            return self.relu(self.product(x, self.w))
+
+    monkeypatch.setenv("TORCHSPORE_SIMULATE", "2")
+    x = np.arange(8, dtype=np.float32).reshape(2, 4)
+    ms.set_context(mode=ms.GRAPH_MODE, enable_dump=True, save_dump_path=str(tmp_path))
+    ms.set_auto_parallel_context(parallel_mode="semi_auto_parallel", dataset_strategy="full_batch")
+    try:
+        net = Cut()
+        out = ms.value_and_grad(net, None, net.trainable_params())(Tensor(x))[0].asnumpy()
+    finally:
+        ms.reset_auto_parallel_context()
+        ms.set_context(enable_dump=False)
+    whole = x @ np.arange(16, dtype=np.float32).reshape(4, 4)
+    assert np.array_equal(out, whole)
+    assert np.array_equal(values(tmp_path, r"/MatMul\..*input\.0"), x[:, :2])
+    assert np.array_equal(values(tmp_path, r"/MatMul\..*output"), x[:, :2] @ np.arange(8, dtype=np.float32).reshape(2, 4))
+    assert np.array_equal(values(tmp_path, r"/ReLU\..*input"), whole)
+    rows = table(next(tmp_path.rglob("operators.csv")))
+    assert [row["Op Type"] for row in rows][:2] == ["MatMul", "ReLU"] and "MatMulGrad" in {row["Op Type"] for row in rows}
+
+
 @pytest.mark.parametrize("mode", MODES.values(), ids=MODES)
 def test_exception_dump_keeps_what_a_failing_operator_was_given(mode: int, tmp_path: Path) -> None:
     ms.set_context(mode=mode, save_dump_path=str(tmp_path), ascend_config={"exception_dump": "2"})

@@ -95,7 +95,7 @@ class Box:
     _follows = False
 
     def _follow_operators(self) -> None:
-        """Makes every operator of the front end leave its mark where there is a limit, or nothing else fills the ring yet; else no longer."""
+        """Makes operators of the front end leave their mark where there is a limit, or nothing else fills the ring yet; else no longer."""
         with self._lock:                       # the thread that builds the native watch comes here too
             marks.writes_ring = self.records and not self.is_native
             wanted = self.board.limit > 0 or marks.writes_ring

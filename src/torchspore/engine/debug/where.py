@@ -2,7 +2,8 @@
 
 Whoever stands behind a TorchDispatchMode asks a `Follower` for each kernel. It looks at the frames of this thread: in PyNative mode the
 innermost operator of the front end, in a graph the node whose line of generated code runs (`places` among its globals, which
-`eager_codegen` puts there for graphs that keep where they come from), in a backward pass the forward operator whose node autograd runs.
+`eager_codegen` puts there for graphs that keep where they come from) or that is `interpreted`, in a backward pass the forward operator
+whose node autograd runs.
 """
 from __future__ import annotations
 
@@ -10,6 +11,7 @@ import dataclasses
 import sys
 from collections import Counter
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from types import CodeType, FrameType
 from typing import Any
@@ -19,7 +21,7 @@ from torchspore.context.store import STORE
 from torchspore.engine import counters
 from torchspore.engine.front import FRONT
 from torchspore.engine.graph import marks
-from torchspore.engine.private import backward_node, next_sequence_number
+from torchspore.engine.private import backward_node, next_sequence_number, without_modes
 
 marked: frozenset[int] = frozenset()
 """The Cells, by id, of which places say that they lie in one of them."""
@@ -100,7 +102,8 @@ class Scopes:
 class _Seen:
     """What the frames of a thread tell, from the innermost one outwards."""
 
-    __slots__ = ("cell_frame", "cells", "engine", "graph", "graph_frame", "line", "operator", "operator_frame", "root", "root_frame")
+    __slots__ = ("cell_frame", "cells", "engine", "graph", "graph_frame", "line", "operator", "operator_frame", "position", "root",
+                 "root_frame")
 
     def __init__(self, frame: FrameType | None) -> None:
         self.cells: list[Any] = []
@@ -108,7 +111,10 @@ class _Seen:
         self.operator = ""
         self.operator_frame: FrameType | None = None
         self.graph: dict[str, Any] | None = None
-        self.graph_frame: FrameType | None = None
+        self.graph_frame: Any = None
+        """Of one run of a graph: the frame of its code, or what stands for it where its nodes are interpreted."""
+        self.position = 0
+        """How far that run is."""
         self.engine = False
         """Whether a backward pass runs, inside of which nothing but its own operators was found."""
         self.line = ""
@@ -123,7 +129,11 @@ class _Seen:
             if self.graph is None and not self.engine and not self.operator:
                 places = frame.f_globals.get("places", ())
                 self.graph = places[frame.f_lineno] if frame.f_lineno < len(places) else {}
-                self.graph_frame = frame
+                self.graph_frame, self.position = frame, frame.f_lineno
+        elif code is _INTERPRETED:
+            if self.graph is None and not self.engine and not self.operator:
+                (self.graph,) = places_of([frame.f_locals["node"]])
+                self.graph_frame, self.position = frame.f_locals["run"], frame.f_locals["position"]
         elif code is FRONT.cell_call:
             if not self.engine:
                 self.cells.append(frame.f_locals["self"])
@@ -173,7 +183,7 @@ class Follower:
         self._last: Place | None = None
         self._last_call: Any = None
         self._last_frames: tuple[Any, Any] = (None, None)   # as long as they live, no other frame has their identity
-        self._last_line = 0
+        self._last_position = 0
         self._roots: list[Any] = []
         self._updated = False
         self._trains = False
@@ -200,7 +210,7 @@ class Follower:
             self._last = Place(operator, scope, number, self.iteration, line, is_gradient, seen.graph is not None, is_marked)
         self._last_call = call
         self._last_frames = (call, seen.graph_frame)
-        self._last_line = seen.graph_frame.f_lineno if seen.graph_frame is not None else 0
+        self._last_position = seen.position
         return self._last
 
     def anew(self, place: Place) -> Place:
@@ -213,7 +223,7 @@ class Follower:
     def _is_next_round(self, seen: _Seen) -> bool:
         """Whether a graph, or the body of a loop in it, runs anew."""
         return seen.graph_frame is not None and (
-            seen.graph_frame is not self._last_frames[1] or seen.graph_frame.f_lineno <= self._last_line)
+            seen.graph_frame is not self._last_frames[1] or seen.position <= self._last_position)
 
     def _of_graph(self, seen: _Seen) -> tuple[Any, ...]:
         meta = seen.graph or {}
@@ -310,6 +320,19 @@ def places_of(nodes: Sequence[Any]) -> list[dict[str, Any]]:
         **{key: node.meta[key] for key in (*_ENTRIES, marks.OPTIMIZER, marks.REFUSING) if key in node.meta},
         KERNEL: getattr(node.target, "_opname", ""),
     } for node in nodes]
+
+
+def interpreted(run: object, position: int, node: Any, target: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+    """Runs a node of a graph for which there is no generated code: the `position`-th of this run."""
+    return target(*args, **kwargs)
+
+
+_INTERPRETED = interpreted.__code__
+
+
+def unseen() -> AbstractContextManager[Any]:
+    """Hides its block from all followers: what it computes is no operator of the program's."""
+    return without_modes() if followers else nullcontext()
 
 
 def note_failure(error: Exception, node: Any) -> None:

@@ -1,4 +1,7 @@
-"""All ranks of a local graph in this process: each node for each rank, one after the other."""
+"""All ranks of a local graph in this process: each node for each rank, one after the other.
+
+A dump sees what rank 0 computes, as its process would write it; exchanges are seen by none, as between processes.
+"""
 from __future__ import annotations
 
 import functools
@@ -25,15 +28,17 @@ _REDUCTIONS: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
 def run(local: LocalGraph, inputs: Sequence[torch.Tensor]) -> list[torch.Tensor]:
     """The whole results for whole inputs; what the graph writes into its inputs is written into them."""
     mesh = local.mesh
-    given = [parts(mesh, layout, t) for (layout, _), t in zip(local.inputs, inputs)]
     with torch.no_grad():
+        with where.unseen():
+            given = [parts(mesh, layout, t) for (layout, _), t in zip(local.inputs, inputs)]
         outs = _interpreted(local, given)
-        for place in written(local):
-            inputs[place].copy_(joined(mesh, local.inputs[place][0], tuple(inputs[place].shape), given[place]))
-    return [
-        joined(mesh, place[0], place[1], each) if place is not None and isinstance(each, list) else each
-        for place, each in zip(local.outputs, outs)
-    ]
+        with where.unseen():
+            for place in written(local):
+                inputs[place].copy_(joined(mesh, local.inputs[place][0], tuple(inputs[place].shape), given[place]))
+            return [
+                joined(mesh, place[0], place[1], each) if place is not None and isinstance(each, list) else each
+                for place, each in zip(local.outputs, outs)
+            ]
 
 
 def written(local: LocalGraph) -> list[int]:
@@ -57,29 +62,28 @@ def joined(mesh: Mesh, layout: Layout, shape: Shape, each: Sequence[torch.Tensor
 
 def _interpreted(local: LocalGraph, given: list[list[torch.Tensor]]) -> list[Any]:
     mesh, values = local.mesh, dict[Node, list[Any]]()
-    inputs = iter(given)
-    for node in local.module.graph.nodes:
+    inputs, now = iter(given), object()
+    for position, node in enumerate(local.module.graph.nodes):
         if node.op == "placeholder":
             values[node] = next(inputs)
         elif node.op == "get_attr":
             values[node] = [getattr(local.module, str(node.target))] * mesh.count
         elif node.op == "output":
             return [values[item] if isinstance(item, Node) else item for item in node.args[0]]
-        elif node.target is nodes.passed:
-            values[node] = [t.clone() for t in values[node.args[0]]]
-        elif node.target in nodes.SENDING or node.target in nodes.LOCAL:
-            values[node] = _collective(mesh, node, values)
+        elif node.target is nodes.passed or node.target in nodes.SENDING or node.target in nodes.LOCAL:
+            with where.unseen():
+                values[node] = _collective(mesh, node, values)
         else:
             try:
-                values[node] = _everywhere(mesh, node, values)
+                values[node] = _everywhere(mesh, node, values, functools.partial(where.interpreted, now, position, node))
             except Exception as error:
                 where.note_failure(error, node)
                 raise
     raise AssertionError("a graph without an output")
 
 
-def _everywhere(mesh: Mesh, node: Node, values: dict[Node, list[Any]]) -> list[Any]:
-    """An operator on each rank; all draw the same random numbers."""
+def _everywhere(mesh: Mesh, node: Node, values: dict[Node, list[Any]], seen: Callable[..., Any]) -> list[Any]:
+    """An operator on each rank, the first as `seen` runs it; all draw the same random numbers."""
     draws = torch.Tag.nondeterministic_seeded in getattr(node.target, "tags", ())
     state, found = torch.get_rng_state() if draws else None, []
     target: Any = recurrent.KEEPING.get(node.target, node.target)  # type: ignore[call-overload]
@@ -91,7 +95,11 @@ def _everywhere(mesh: Mesh, node: Node, values: dict[Node, list[Any]]) -> list[A
             one.set_state(before)
         own = functools.partial(_of, values, rank)
         args, kwargs = tree.mapped([list(node.args), dict(node.kwargs)], own)
-        found.append(target(*args, **kwargs))
+        if not rank:
+            found.append(seen(target, args, kwargs))
+            continue
+        with where.unseen():
+            found.append(target(*args, **kwargs))
     return found
 
 
@@ -101,6 +109,8 @@ def _of(values: dict[Node, list[Any]], rank: int, leaf: Any) -> Any:
 
 def _collective(mesh: Mesh, node: Node, values: dict[Node, list[Any]]) -> list[Any]:
     args: Any = node.args
+    if node.target is nodes.passed:
+        return [t.clone() for t in values[args[0]]]
     if node.target is nodes.position:
         return [mesh.position(rank, args[0]) * args[1] for rank in range(mesh.count)]
     each, axes = values[args[0]], args[1]
