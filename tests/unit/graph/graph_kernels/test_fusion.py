@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import compilers
 import launches
 import measurers
 import mindspore as ms
@@ -19,6 +20,7 @@ from mindspore import Tensor, nn, ops
 from torchspore.context import effects
 from torchspore.context.public import scope
 from torchspore.context.store import STORE
+from torchspore.engine.graph.backend import inductor
 
 
 @pytest.fixture(autouse=True)
@@ -238,7 +240,7 @@ def test_measured_kernels_that_lose_stay_operators(launched: Any, measured_by: A
     assert launched(Exact(), data(9, 3), data(9, 3), flags="--opt_level=1 --online_tuning=1").count(G) == 1
 
 
-def test_settings_of_the_generator_reach_it(launched: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_settings_of_the_generator_reach_it(launched: Any) -> None:
     from torchspore.engine import private
 
     seen: list[dict[str, Any]] = []
@@ -248,8 +250,8 @@ def test_settings_of_the_generator_reach_it(launched: Any, monkeypatch: pytest.M
         seen.append(options)
         return before(module, inputs, options, *rest)
 
-    monkeypatch.setattr(private, "inductor", watched)
-    launched(Exact(), data(7, 3), data(7, 3), flags="--opt_level=1 --enable_vectorization=false --cpu_refer_thread_num=1")
+    with inductor.compiled_by(watched):
+        launched(Exact(), data(7, 3), data(7, 3), flags="--opt_level=1 --enable_vectorization=false --cpu_refer_thread_num=1")
     assert (seen[0]["cpp.simdlen"], seen[0]["cpp.threads"]) == (1, 1)
 
 
@@ -263,21 +265,17 @@ def test_levels_above_simplify_and_choose_by_time(launched: Any) -> None:
 
 @pytest.mark.parametrize(("flags", "forbidden"), [("", set()), (" --disable_cluster_ops=Exp,ReLU", {"exp", "relu"})])
 def test_levels_above_fuse_what_the_flags_allow(
-    flags: str, forbidden: set[str], launched: Any, monkeypatch: pytest.MonkeyPatch, measured_by: Any,
+    flags: str, forbidden: set[str], launched: Any, measured_by: Any,
 ) -> None:
-    from torchspore.engine.graph.backend import autotune_cache, fusion
+    from torchspore.engine.graph.backend import autotune_cache
 
     autotune_cache.forget()
-    seen: set[str] = set()
-    monkeypatch.setattr(fusion, "_kernels", {})            # what other tests have compiled
+    compiler = compilers.Without()
     measured_by(measurers.Last())
-    monkeypatch.setattr(fusion, "SHORTEST", 0.0)
-    monkeypatch.setattr(fusion, "SHARE", 0.0)
-    monkeypatch.setattr(fusion, "_winner", lambda like, level: seen.update(
-        node.target._opname for node in like.part.graph.nodes if hasattr(node.target, "_opname")))
     ms.set_context(jit_config={"jit_level": "O1"})
-    launched(Net(), data(4, 8), data(8, seed=1), flags=f"--opt_level=3{flags}")
-    assert {"mul", "exp", "relu"} - forbidden <= seen and not seen & forbidden
+    with inductor.compiled_by(compiler):                   # enough numbers that kernels could pay
+        launched(Net(), data(400, 803), data(803, seed=1), flags=f"--opt_level=3{flags}")
+    assert {"mul", "exp", "relu"} - forbidden <= compiler.seen and not compiler.seen & forbidden
     autotune_cache.forget()
 
 
@@ -346,7 +344,7 @@ def test_without_a_compiler_it_is_said_once_and_operators_run(tmp_path: Path) ->
     assert "opt_level 2: of 8 kernels 8 are left, 0 of them generated, because there is no working C++ compiler" in ran.out
 
 
-def test_what_inductor_cannot_write_is_left_out_and_the_rest_is_fused(launched: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_inductor_cannot_write_is_left_out_and_the_rest_is_fused(launched: Any) -> None:
     from torchspore.engine import private
 
     before = private.inductor
@@ -356,10 +354,10 @@ def test_what_inductor_cannot_write_is_left_out_and_the_rest_is_fused(launched: 
             raise AssertionError("no lowering of this")
         return before(module, *rest)
 
-    monkeypatch.setattr(private, "inductor", choosy)
     x = data(11, 3)
-    assert launched(Exact(), x, x, flags="--opt_level=1").count(G) == 0
-    assert launched(Many(), x, x, x, flags="--opt_level=1").count(G) == 4
+    with inductor.compiled_by(choosy):
+        assert launched(Exact(), x, x, flags="--opt_level=1").count(G) == 0
+        assert launched(Many(), x, x, x, flags="--opt_level=1").count(G) == 4
     assert any("no lowering of this" in line for line in effects.notes()["compiler"])
 
 
