@@ -12,8 +12,9 @@ from typing import Any
 
 import mindspore as ms
 import numpy as np
-import program_generator
 import pytest
+
+from tests.unit.graph.control import program_generator
 
 FEW, MANY = 4, int(os.environ.get("PROGRAMS", "200"))
 
