@@ -23,6 +23,8 @@ _FLOAT = "cast it first, for example with astype(mindspore.float32)"
 _CAST = "cast one of them, for example with astype(mindspore.float32)"
 _NUMBERS = frozenset({"axis", "axes", "dim", "dims", "keepdim", "keepdims", "keep_dims"})
 """Arguments that are no Tensors in any operator."""
+_LIMITS = frozenset({"size", "shape", "low", "high"})
+"""Arguments that are numbers where no Tensor is given."""
 _PRODUCTS = frozenset({"matmul", "_matmul", "_batch_matmul", "bmm", "mm", "dense"})
 
 
@@ -66,11 +68,11 @@ def _not_a_tensor(name: str, given: dict[str, Any], text: str) -> Reason | None:
     for key in _NUMBERS.intersection(given):
         if not _is_numbers(given[key]):
             return TypeError, f"expected a number as {key}, got {type(given[key]).__name__}.", None
-    rest = {key: value for key, value in given.items() if key not in _NUMBERS and not isinstance(value, TensorBase)}
+    rest = {key: value for key, value in given.items() if key not in (*_NUMBERS, *_LIMITS) and not isinstance(value, TensorBase)}
     for key, value in rest.items():
         if not isinstance(value, (int, float, str, bool, type(None))) and not any(True for _ in tensors(value)):
             return TypeError, f"expected a Tensor as {key}, got {type(value).__name__}.", f"write Tensor({key})"
-    for key, value in rest.items():
+    for key, value in sorted(rest.items(), key=lambda item: not isinstance(item[1], str)):        # a text can be nothing else, a number may
         return TypeError, f"expected a Tensor as {key}, got {type(value).__name__}.", None
     return None
 
@@ -308,6 +310,13 @@ _PATTERNS: tuple[
     (r"not positive-definite", ValueError, _says("expected a positive definite matrix; this one is not.")),
     (r"singular", ValueError, _says("expected a matrix that has an inverse; this one is singular.")),
     (r"argument '(\w+)' .*must be tuple of \w+, but found element of type (\w+)", TypeError, _ints),
+    (r"split_size=(-?\d+)|split_size can only be (0)", ValueError,
+     lambda match, given: (f"expected a length of the parts from 1 on, got {match[1] or match[2]}.", None)),
+    (r"1-d non-negative integral", ValueError, _says("expected whole numbers from 0 on, along one axis.")),
+    (r"weights should be 1-d and have the same length", ValueError, _says("expected one weight for each value.")),
+    (r"random_ expects 'from' to be less than 'to', but got from=(-?\d+) >= to=(-?\d+)", ValueError,
+     _says("expected low below high, got {} and {}.")),
+    (r"(?:to - 1|from) is out of bounds for", ValueError, _says("expected limits that the dtype can hold.")),
     (r"expected BoolTensor for (\w+)", TypeError, _says("expected truth values as {}.", "write a comparison, as x > 0")),
     (r"argument '(\w+)' failed to unpack()", TypeError, _ints),
     (r"only one element tensors can be converted", TypeError, _says("expected one number or truth value, got a Tensor of several.")),
