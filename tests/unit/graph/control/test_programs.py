@@ -16,7 +16,7 @@ import pytest
 
 from tests.unit.graph.control import program_generator
 
-FEW, MANY = 4, int(os.environ.get("PROGRAMS", "200"))
+FEW, MANY = 2, int(os.environ.get("PROGRAMS", "200"))
 
 
 @pytest.fixture(autouse=True)
