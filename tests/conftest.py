@@ -73,8 +73,16 @@ def run(tmp_path: Path) -> Callable[..., running.Run]:
     return partial(running.torchspore, cwd=tmp_path)
 
 
+SLOW = frozenset((Path(__file__).parent / "slow.txt").read_text(encoding="utf-8").splitlines())
+"""The tests that were measured as slow (`tools/slow_tests.py`), beside those whose authors say so."""
+
+
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Skips what needs an accelerator where there is none."""
+    """Marks what was measured as slow, and skips what needs an accelerator where there is none."""
+    for item in items:
+        if item.nodeid in SLOW:
+            item.add_marker(pytest.mark.slow)
     marked = [item for item in items if item.get_closest_marker("gpu")]
     if not marked:
         return

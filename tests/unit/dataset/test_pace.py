@@ -1,4 +1,4 @@
-"""When rows are shared between workers: by what was timed, looked at again after a stretch."""
+"""When rows are shared between workers: by turns that are timed, looked at again after a stretch."""
 from __future__ import annotations
 
 from time import perf_counter
@@ -10,26 +10,55 @@ from torchspore.mindspore.dataset.engine.pace import Pace, paced_map, tried
 from torchspore.mindspore.dataset.engine.workers import Workers
 
 
-def _pace(workers: int, each: float, busy: float = 1.0) -> Pace:
-    pace = Pace(workers)
-    pace.each, pace.busy = each, busy
-    return pace
+def _play(pace: Pace, here: float, workers: float, rows: int, slower: int = 0) -> dict[bool, int]:
+    """How many rows each had, of so many that take so long; the machine changes its speed after each `slower` turns."""
+    had, turns = {True: 0, False: 0}, 0
+    while sum(had.values()) < rows:
+        turn = pace.turn()
+        turns += 1
+        count, by = turn.rows, turn.by_workers
+        had[by] += count
+        speed = 2.0 if slower and turns // slower % 2 else 1.0
+        pace.took(count, count, count * (workers if by else here) * speed)
+    return had
 
 
-@pytest.mark.parametrize(("each", "busy", "seconds", "computed", "pays"), [
-    (4e-3, 1.0, 4e-3, 4e-3, True),          # they release the lock
-    (4e-3, 1.0, 7.8e-3, 7.8e-3, True),      # the same, on two halves of one core, or after rows that were lucky
-    (4e-3, 0.6, 6.6e-3, 4e-3, True),        # the same on a machine that others use
-    (4e-3, 1.0, 8e-3, 4e-3, False),         # they hold the lock: each computes half of the time
-    (4e-3, 0.01, 4e-3, 4e-5, True),         # they wait for a disk
-    (4e-3, 1.0, 6e-3, 3.6e-3, True),        # they hold it half of the time
-    (4e-3, 1.0, 12e-3, 12e-3, False),       # busy, with what they take from each other
+@pytest.mark.parametrize(("here", "workers", "pays"), [
+    (4e-3, 2e-3, True),           # they release the lock
+    (4e-3, 3e-3, True),           # on two halves of one core
+    (4e-3, 4e-3, False),          # they hold the lock
+    (4e-3, 8e-3, False),          # and take it from each other
+    (1.0, 0.5, True),
 ])
-def test_workers_go_on_where_they_gain(each: float, busy: float, seconds: float, computed: float, pays: bool) -> None:
-    pace = _pace(2, each, busy)
-    for _ in range(20):
-        pace.note(1, seconds, computed)
-    assert pace.pays is pays and pace.shares is pays
+@pytest.mark.parametrize("slower", [0, 3, 4, 7])
+def test_who_is_faster_has_nearly_all_rows(here: float, workers: float, pays: bool, slower: int) -> None:
+    pace = Pace(2)
+    pace.each = here
+    had = _play(pace, here, workers, 20_000, slower)
+    assert pace.pays is pays and pace.had_workers is pays
+    assert had[pays] > 0.85 * 20_000, had
+
+
+def test_what_was_found_changes_with_the_machine() -> None:
+    pace = Pace(2)
+    pace.each = 4e-3
+    _play(pace, 4e-3, 6e-3, 10_000)
+    assert not pace.pays
+    had = _play(pace, 4e-3, 2e-3, 10_000)
+    assert pace.pays and had[True] > had[False]
+
+
+def test_turns_go_on_over_short_epochs() -> None:
+    pace = Pace(2)
+    pace.each = 4e-3
+    for _ in range(60):
+        left = 20
+        while left:
+            turn = pace.turn()
+            count = min(turn.rows, left)
+            left -= count
+            pace.took(count, count, count * (2e-3 if turn.by_workers else 4e-3))
+    assert pace.pays and pace.had_workers
 
 
 def test_one_late_row_says_nothing() -> None:
@@ -43,19 +72,10 @@ def test_one_late_row_says_nothing() -> None:
         return end
 
     assert len(list(tried(row, iter(range(8)), pace))) == 8
-    assert pace.is_light and not pace.shares
+    assert pace.is_light and not pace.is_heavy
 
 
-def test_after_a_stretch_it_is_looked_at_again() -> None:
-    pace = _pace(2, 4e-3)
-    pace.pays = False
-    pace.count(pace.left() - 1)
-    assert pace.pays is False
-    pace.count(1)
-    assert (pace.each, pace.pays) == (None, None) and not pace.had_workers
-
-
-@pytest.mark.parametrize("count", [0, 3, 8, 9, 256 + 8, 1000])
+@pytest.mark.parametrize("count", [0, 3, 8, 9, 24, 40, 256 + 8, 1000])
 @pytest.mark.parametrize("each", [None, 1e-6, 1.0])
 def test_all_rows_in_their_order(count: int, each: float | None) -> None:
     pace = Pace(2)
@@ -66,3 +86,21 @@ def test_all_rows_in_their_order(count: int, each: float | None) -> None:
             assert list(paced_map(lambda item: item * 2, range(count), workers, pace)) == [item * 2 for item in range(count)]
     finally:
         workers.close()
+
+
+def test_an_error_comes_out_where_its_row_would_have() -> None:
+    def row(number: int) -> int:
+        if number == 100:
+            raise ValueError("broken")
+        return number
+
+    pace = Pace(2)
+    pace.each = 1.0
+    workers = Workers(2, "test")
+    seen: list[int] = []
+    try:
+        with pytest.raises(ValueError, match="broken"):
+            seen.extend(paced_map(row, range(200), workers, pace))
+    finally:
+        workers.close()
+    assert seen == list(range(100))

@@ -92,6 +92,19 @@ def test_a_fault_leaves_a_record(
     assert all(path.stat().st_mode & 0o777 == 0o400 for path in (tmp_path / "rec" / "rank_0" / "rdr").iterdir())
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("case", ["while a profile is taken", "before the native watch is built"])
+def test_operators_are_seen(case: str, train: Callable[..., Run], tmp_path: Path, native: None) -> None:
+    if case == "while a profile is taken":
+        more = "ms.set_context(enable_profiling=True, profiling_options='{\"output\": \"prof\", \"training_trace\": \"on\"}')\n"
+        (tmp_path / "train.py").write_text(PROGRAM.replace("class Net", more + "class Net", 1))
+        train("term")
+    else:
+        train("term", XDG_CACHE_HOME=str(tmp_path / "empty"))
+    text = next((tmp_path / "rec/rank_0/rdr").glob("*.operators.*")).read_text().lower()
+    assert "conv" in text and ("relu" in text or "clamp" in text) and "torchspore::cell" not in text, text[-3000:]
+
+
 def test_a_normal_end_leaves_nothing_in_mode_1_and_a_record_in_mode_2(train: Callable[..., Run], tmp_path: Path) -> None:
     quiet = {"TORCHSPORE_NO_NATIVE": "1"}
     assert train("nothing", **quiet).out == "end\n"

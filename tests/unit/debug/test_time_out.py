@@ -5,6 +5,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
 from running import Run
 
 from torchspore.blackbox import watcher
@@ -47,6 +48,17 @@ ms.set_context(op_timeout=0)
 ms.ops.Custom(lambda x: time.sleep(1.5) or x, func_type="pyfunc")(ms.Tensor(np.ones(3, np.float32)))
 ms.set_context(op_timeout=900)
 print("done")
+"""
+PROFILED = """
+import time, numpy as np, mindspore as ms
+ms.set_context(op_timeout=1, enable_profiling=True, profiling_options='{"output": "prof", "training_trace": "on"}')
+class Net(ms.nn.Cell):
+    def construct(self, x):
+        for _ in range(4):
+            time.sleep(0.4)
+            x = ms.ops.add(x, 1)
+        return x
+print(Net()(ms.Tensor(np.ones(1, np.float32))))
 """
 
 
@@ -133,3 +145,10 @@ def test_nothing_watches_where_nobody_asked() -> None:
 
     assert (box.box, marks.wanted, steps.runner, opening.keeper) == (None, False, None, None)
     assert not hasattr(Cell.__call__, "plain")
+
+
+@pytest.mark.slow
+def test_a_cell_in_a_profile_is_no_operator(run: Callable[..., Run], tmp_path: Path, native: None) -> None:
+    (tmp_path / "profiled.py").write_text(PROFILED)
+    ran = run("run", "profiled.py")
+    assert (ran.code, ran.out) == (0, "[5.]\n"), ran.err

@@ -22,9 +22,9 @@ RECORDS = Path(__file__).parents[2] / "parity" / "strategies" / "records"
 GRID: dict[str, list[dict[str, Any]]] = {file.stem: json.loads(file.read_text()) for file in sorted(RECORDS.glob("*.json"))}
 GROUPS = [pytest.param(group, id=f"{stem}-{at}-{group['primitive']}") for stem, groups in GRID.items() for at, group in enumerate(groups)]
 GROUPS = [one for one in GROUPS if one.values[0]["primitive"] != "P.PadV3()"]     # it reads its paddings on the host: no graph holds it
+IN_CI = GROUPS[::3]
 FEW = 1
-"""So many strategies of each primitive are run in CI."""
-
+"""So many strategies of each of these primitives are run in CI."""
 
 LISTED = ("Concat", "Stack", "AddN")
 """What takes its Tensors in one tuple."""
@@ -86,7 +86,7 @@ def compared(group: dict[str, Any], most: int) -> int:
     return len(accepted)
 
 
-@pytest.mark.parametrize("group", GROUPS)
+@pytest.mark.parametrize("group", IN_CI)
 def test_a_strategy_gives_what_one_device_gives(group: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TORCHSPORE_SIMULATE", str(group["devices"]))
     compared(group, FEW)

@@ -39,11 +39,11 @@ class Box:
         self.records = False
         self.is_native = False
         self._facts, self._asked = facts, asked
-        self._can_be_native = not native.why_not()
         self._files = {name: shared_file(name) for name in ("stacks", "deaths", "terminated", "facts", "graphs")}
         self._open = {name: os.fdopen(handle, "wb", buffering=0) for name, handle in self._files.items()}
         self._read, self._write = os.pipe()
         self._library: Any = None
+        self._lock = threading.Lock()
         faulthandler.register(stacks.SIGNAL, file=self._open["stacks"], all_threads=True, chain=False)
         self._start()
         marks.read_by(self.board)
@@ -85,6 +85,7 @@ class Box:
         self._library = library
         self.is_native = True
         library.torchspore_arm(ctypes.addressof(ctypes.c_char.from_buffer(self.board.memory)), int(self.records))
+        self._follow_operators()
 
     def limit(self, seconds: int) -> None:
         """Operators may run so many seconds from now on; 0 for no limit."""
@@ -94,12 +95,13 @@ class Box:
     _follows = False
 
     def _follow_operators(self) -> None:
-        """Makes every operator of the front end leave its mark where there is a limit, or nothing else fills the ring; else no longer."""
-        marks.writes_ring = self.records and not self._can_be_native
-        wanted = self.board.limit > 0 or marks.writes_ring
-        if wanted != self._follows:
-            self._follows = wanted
-            engine.follow_operators(wanted)
+        """Makes every operator of the front end leave its mark where there is a limit, or nothing else fills the ring yet; else no longer."""
+        with self._lock:                       # the thread that builds the native watch comes here too
+            marks.writes_ring = self.records and not self.is_native
+            wanted = self.board.limit > 0 or marks.writes_ring
+            if wanted != self._follows:
+                self._follows = wanted
+                engine.follow_operators(wanted)
 
     def record(self, mode: int) -> None:
         """Keeps the ring and what a fault leaves; 0 for no longer."""

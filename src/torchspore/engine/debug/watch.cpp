@@ -125,8 +125,13 @@ void write(const at::RecordFunction& function) {
   here.number = number;
 }
 
-// What autograd's engine wraps around the operators of a node is no operator.
-bool is_wrapper(const at::RecordFunction& function) { return strncmp(function.name(), "autograd::", 10) == 0; }
+// What autograd's engine wraps around the operators of a node is no operator, nor is a stretch that profiling/marks.py names for a trace,
+// as torchspore::cell::Default; torchspore's own operators have one pair of colons.
+bool is_wrapper(const at::RecordFunction& function) {
+  const char* name = function.name();
+  if (strncmp(name, "autograd::", 10) == 0) return true;
+  return strncmp(name, "torchspore::", 12) == 0 && strstr(name + 12, "::") != nullptr;
+}
 
 std::unique_ptr<at::ObserverContext> begin(const at::RecordFunction& function) {
   if (!is_on.load(std::memory_order_relaxed) || is_wrapper(function) || here.depth++ > 0) return nullptr;

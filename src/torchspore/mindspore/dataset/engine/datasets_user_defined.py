@@ -128,7 +128,7 @@ class GeneratorDataset(MappableDataset, UnionBaseDataset):
         pace = run.keep(self, lambda: Pace(self.num_parallel_workers or 1, _WORTH_A_PROCESS), "pace")
         turn = run.turn(self)
         yield from tried(read, indices, pace)
-        if pace.shares:
+        if pace.is_heavy:
             yield from run.keep(self, lambda: self._start_processes(run, read), "processes").map(indices, lambda chunk: (turn, chunk))
         else:
             yield from map(read, indices)

@@ -78,15 +78,13 @@ def _work(calls: SimpleQueue[Any]) -> None:
         call.run()
 
 
-def ordered_map(
-    function: Callable[[Any], Any], items: Iterable[Any], workers: Workers, ahead: int, goes_on: Callable[[], bool] = lambda: True,
-) -> Iterator[Any]:
-    """Gives `function(item)` for each item in order, with at most `ahead` of them under way. Takes no more items once `goes_on` says so."""
+def ordered_map(function: Callable[[Any], Any], items: Iterable[Any], workers: Workers, ahead: int) -> Iterator[Any]:
+    """Gives `function(item)` for each item in order, with at most `ahead` of them under way."""
     pending: deque[Call] = deque()
     source = iter(items)
     late: BaseException | None = None
     try:
-        while late is None and goes_on():
+        while late is None:
             try:
                 item = next(source)
             except StopIteration:
