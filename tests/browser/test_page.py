@@ -4,7 +4,6 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
-import pytest
 from browser import chromium, nets
 
 from torchspore.engine.graph.saved import page
@@ -43,9 +42,7 @@ def test_a_graph_of_20000_operators_opens_and_says_what_is_left_out(browser: chr
     assert browser.errors == []
 
 
-def test_compilations_beyond_the_limit_are_told(browser: chromium.Browser, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(page, "MOST", 500)
-    monkeypatch.setattr(page, "_written", {})
+def test_compilations_beyond_the_limit_are_told(browser: chromium.Browser, tmp_path: Path) -> None:
     written: list[str] = []
 
     class Folder:
@@ -56,7 +53,7 @@ def test_compilations_beyond_the_limit_are_told(browser: chromium.Browser, tmp_p
             return bool((tmp_path / name).write_text(text, encoding="utf-8"))
 
     for _ in range(6):
-        page.write(Folder(), nets.compilation(200))  # type: ignore[arg-type]
+        page.write(Folder(), nets.compilation(200), most=500)  # type: ignore[arg-type]
     assert len(written) == 3                                   # two graphs, and once that the others are left out
     browser.open((tmp_path / "index.html").as_uri(), chromium.READY)
     browser.evaluate("app.choose(2)")

@@ -4,7 +4,7 @@ from __future__ import annotations
 import ast
 import json
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -16,7 +16,7 @@ from torchspore.names import listing
 
 
 @pytest.fixture(autouse=True)
-def offers(monkeypatch: pytest.MonkeyPatch) -> None:
+def offers() -> Iterator[None]:
     """A small front end: what is offered is known, whatever the real one offers today."""
     small = {
         "mindspore": frozenset({"Tensor", "nn", "ops", "context", "set_context"}),
@@ -24,7 +24,9 @@ def offers(monkeypatch: pytest.MonkeyPatch) -> None:
         "mindspore.nn": frozenset({"Conv2d", "Dense"}),
         "mindspore.ops": frozenset({"Add", "relu"}),
     }
-    monkeypatch.setattr(listing, "offered", lambda: small)
+    classes = {"TrainOneStepWithLossScaleCell": frozenset({"network"}), "Optimizer": frozenset({"learning_rate"})}
+    with listing.of(listing.FrontEnd(public=small, classes=classes)):
+        yield
 
 
 def found(text: str) -> list[tuple[str, int]]:
@@ -127,9 +129,6 @@ def test_stars_attributes_of_bases_and_private_names(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(listing, "offered_classes", lambda: {
-        "TrainOneStepWithLossScaleCell": frozenset({"network"}), "Optimizer": frozenset({"learning_rate"}),
-    })
     for name in ("a.py", "b.py"):
         Path(name).write_text(INSIDE if name == "a.py" else "from mindspore.ops import GreaterEqual\n")
     assert check.run(["."]) == 1

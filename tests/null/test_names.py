@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -11,15 +12,15 @@ from torchspore.names import homes, listing, lookup, mindspore_version
 
 
 @pytest.fixture
-def offers(monkeypatch: pytest.MonkeyPatch) -> None:
+def offers() -> Iterator[None]:
     """A small front end: what is offered is known, whatever the real one offers today."""
     small = {
         "mindspore": frozenset({"Tensor", "nn", "ops", "jit"}),
         "mindspore.nn": frozenset({"Conv2d", "Dense", "LossBase"}),
         "mindspore.ops": frozenset({"Add", "ReLU", "relu", "softmax"}),
     }
-    monkeypatch.setattr(listing, "offered", lambda: small)
-    monkeypatch.setattr(listing, "offered_private", dict)
+    with listing.of(listing.FrontEnd(public=small, private={})):
+        yield
 
 
 @pytest.mark.parametrize(

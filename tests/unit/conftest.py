@@ -24,3 +24,14 @@ def measured_by() -> Iterator[Callable[[Any], None]]:
 
     with contextlib.ExitStack() as stack:
         yield lambda measurer: stack.enter_context(measuring.measured_by(measurer))
+
+
+@pytest.fixture
+def without_kernels() -> Iterator[None]:
+    """No kernel can be generated."""
+    import compilers
+
+    from torchspore.engine.graph.backend import inductor
+
+    with inductor.compiled_by(compilers.Without()):
+        yield

@@ -1,7 +1,8 @@
 """What is said only once in a process."""
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterator
+from contextlib import contextmanager
 
 _told: set[Hashable] = set()
 
@@ -12,3 +13,14 @@ def first_time(key: Hashable) -> bool:
         return False
     _told.add(key)
     return True
+
+
+@contextmanager
+def anew() -> Iterator[None]:
+    """Lets the block say all of it again; what it says does not count afterwards."""
+    global _told
+    before, _told = _told, set()
+    try:
+        yield
+    finally:
+        _told = before

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import importlib
 import os
-from collections.abc import Callable, Hashable
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from torchspore.context.option import Option
@@ -62,14 +63,9 @@ Effect = Callable[[Any], Outcome | None]
 """Makes a value act; None leaves it to a reader to say what came of it."""
 Note = str | Callable[[], str]
 
-_outcomes: dict[str, Outcome] = {}
-_notes: dict[str, list[Note]] = {}
 _explaining = False
-_first_use: str | None = None
-_first_operator: str | None = None
 expect_graph: Callable[[str], None] | None = None
 """The engine's function that watches for operators outside of graphs."""
-_loaded = False
 
 
 def is_strict() -> bool:
@@ -84,9 +80,39 @@ def resolve(effect: str) -> Effect:
     return found
 
 
+@dataclass
+class _Program:
+    """What is known of a program: what came of its options, what it first used, and who finds the functions that declarations name."""
+
+    outcomes: dict[str, Outcome] = field(default_factory=dict)
+    notes: dict[str, list[Note]] = field(default_factory=dict)
+    first_use: str | None = None
+    first_operator: str | None = None
+    is_loaded: bool = False
+    find: Callable[[str], Effect] = resolve
+
+
+_program = _Program()
+
+
+@contextmanager
+def fresh(is_loaded: bool | None = None, find: Callable[[str], Effect] = resolve) -> Iterator[None]:
+    """Lets the block begin like a program: nothing has come of any option, nothing is noted, nothing has run.
+
+    `is_loaded` says whether effects run in it, None as they do now; `find` gives the function that a declaration names.
+    """
+    global _program
+    before = _program
+    _program = _Program(is_loaded=before.is_loaded if is_loaded is None else is_loaded, find=find)
+    try:
+        yield
+    finally:
+        _program = before
+
+
 def report(option_name: str, outcome: Outcome) -> None:
     """Keeps the outcome of an option that is read when something runs; readers call it. Strict mode raises on "no effect"."""
-    _outcomes[option_name] = outcome
+    _program.outcomes[option_name] = outcome
     if outcome.state in (NO_EFFECT, NOT_BUILT, IDLE) and is_strict():
         raise refusal(option_name, outcome)
 
@@ -97,11 +123,11 @@ def outcome_of(option: Option, value: Any) -> Outcome | None:
         return inert(option)
     if option.effect is None and option.read_by is None:
         return _of_members(option, value)
-    if option.key not in _outcomes and option.read_by is not None and isinstance(value, Hashable) and value in option.unread:
+    if option.key not in _program.outcomes and option.read_by is not None and isinstance(value, Hashable) and value in option.unread:
         return Outcome.applied(option.unread[value])
-    if option.key not in _outcomes and option.graph_only and not _store().graph_mode:
+    if option.key not in _program.outcomes and option.graph_only and not _store().graph_mode:
         return NO_GRAPH
-    return _outcomes.get(option.key)
+    return _program.outcomes.get(option.key)
 
 
 def inert(option: Option) -> Outcome:
@@ -124,12 +150,12 @@ def _of_members(option: Option, value: Any) -> Outcome | None:
 def forget(option: Option) -> None:
     """Drops what a reader reported about an earlier value."""
     if option.read_by is not None and option.effect is None:
-        _outcomes.pop(option.key, None)
+        _program.outcomes.pop(option.key, None)
 
 
 def has_outcome(key: str) -> bool:
     """Says whether an option has been made to act, or has been read by what runs."""
-    return key in _outcomes
+    return key in _program.outcomes
 
 
 def expect_explain() -> None:
@@ -145,39 +171,37 @@ def is_explaining() -> bool:
 
 def note(section: str, line: Note) -> None:
     """Adds a line to a section of `torchspore explain`, once; a function gives the line when it is printed, empty for none."""
-    lines = _notes.setdefault(section, [])
+    lines = _program.notes.setdefault(section, [])
     if line not in lines:
         lines.append(line)
 
 
 def notes() -> dict[str, list[str]]:
     """Gives the sections of `torchspore explain` and their lines, in order of arrival."""
-    found = {section: [line if isinstance(line, str) else line() for line in lines] for section, lines in _notes.items()}
+    found = {section: [line if isinstance(line, str) else line() for line in lines] for section, lines in _program.notes.items()}
     return {section: [line for line in lines if line] for section, lines in found.items() if any(lines)}
 
 
 def device_used(line: str) -> None:
     """Marks the first operator on an accelerator; `line` is the user's file:line. Later calls change nothing."""
-    global _first_use
-    if _first_use is None:
-        _first_use = line
+    if _program.first_use is None:
+        _program.first_use = line
 
 
 def first_use() -> str | None:
     """Gives the user's line of the first operator on an accelerator, or None."""
-    return _first_use
+    return _program.first_use
 
 
 def operator_ran(line: str) -> None:
     """Marks the first operator on any device; `line` is the user's file:line. Later calls change nothing."""
-    global _first_operator
-    if _first_operator is None:
-        _first_operator = line
+    if _program.first_operator is None:
+        _program.first_operator = line
 
 
 def first_operator() -> str | None:
     """Gives the user's line of the first operator, or None."""
-    return _first_operator
+    return _program.first_operator
 
 
 def refusal(name: str, outcome: Outcome) -> StrictRefusal:
@@ -192,15 +216,15 @@ def run(option: Option, value: Any) -> Outcome | None:
     Raises EffectRefused or what the effect raises; strict mode raises on "no effect".
     """
     assert option.effect is not None
-    outcome = resolve(option.effect)(value)
+    outcome = _program.find(option.effect)(value)
     if outcome is None:
-        _outcomes.pop(option.key, None)
+        _program.outcomes.pop(option.key, None)
         return None
     if outcome.state == REFUSED:
         raise EffectRefused(f"{option.setter}({option.name}={value!r}): {outcome.text}.")
     if outcome.state == NO_EFFECT and is_strict() and value != option.default:
         raise refusal(option.name, outcome)
-    _outcomes[option.key] = outcome
+    _program.outcomes[option.key] = outcome
     return outcome
 
 
@@ -209,36 +233,35 @@ def push(changes: list[tuple[Option, Any, Any]]) -> None:
 
     Before the engine is loaded nothing runs: `engine_loaded` reads the values that act by then.
     """
-    if not _loaded:
+    if not _program.is_loaded:
         return
     done: list[tuple[Option, Any]] = []
     try:
         for option, new, old in changes:
             _expect_graph(option, new)
             if option.effect is not None:
-                before = _outcomes.get(option.key)
+                before = _program.outcomes.get(option.key)
                 done.append((option, old))
                 try:
                     run(option, new)
                 except BaseException:
                     done.pop()
                     if before is not None:
-                        _outcomes[option.key] = before
+                        _program.outcomes[option.key] = before
                     raise
     except BaseException:
         for option, old in reversed(done):
-            outcome = resolve(str(option.effect))(old)
+            outcome = _program.find(str(option.effect))(old)
             if outcome is not None:
-                _outcomes[option.key] = outcome
+                _program.outcomes[option.key] = outcome
         raise
 
 
 def engine_loaded() -> None:
     """Runs the effects of all options that were set before the engine was there; `torchspore.engine` calls it once."""
-    global _loaded
-    if _loaded:
+    if _program.is_loaded:
         return
-    _loaded = True
+    _program.is_loaded = True
     for option, value in _store().set_options():
         _expect_graph(option, value)
         if option.effect is not None:
@@ -261,4 +284,4 @@ def _expect_graph(option: Option, value: Any) -> None:
 
 def is_engine_loaded() -> bool:
     """Says whether effects run at once."""
-    return _loaded
+    return _program.is_loaded

@@ -12,6 +12,7 @@ from torchspore.context.effects import Outcome
 from torchspore.context.store import STORE
 from torchspore.engine import tree
 from torchspore.engine.dtypes import FROM_TORCH
+from torchspore.engine.given_gradients import fitting
 from torchspore.engine.grad import is_differentiable, is_recording
 from torchspore.engine.tensor import frame, raw, tensors, transform, wrap
 
@@ -68,7 +69,8 @@ def with_gradient(call: Callable[..., Any], bprop: Callable[..., Any], net: str)
             if STORE.get("check_bprop"):
                 effects.report("check_bprop", Outcome.applied("gradients of a Cell's own bprop are checked"))
                 _check(got, args, inputs, bprop, net)
-            return _gradients(got, args, inputs, bprop, net) + [raw(of_weights[w]) if w in of_weights else None for w in weights]
+            fitted = fitting(got, args, inputs, "construct", lambda sentence: _wrong(RuntimeError, bprop, net, sentence))
+            return fitted + [raw(of_weights[w]) if w in of_weights else None for w in weights]
 
         outputs = _Custom.apply(forward, backward, structure, *[raw(t) for t in found])
         return _with(structure["result"], outputs)
@@ -80,30 +82,6 @@ def _with(structure: Any, values: Sequence[torch.Tensor]) -> Any:
     """The nested structure with its Tensors replaced, in order, by ones on `values`."""
     given = iter(values)
     return transform(structure, lambda _: wrap(next(given)))
-
-
-def _gradients(got: Sequence[Any], args: tuple[Any, ...], inputs: Sequence[torch.Tensor], bprop: Any, net: str) -> list[Any]:
-    """One gradient, or None, for each of `inputs`, the Tensors in `args`."""
-    if len(got) < len(args):
-        raise _wrong(RuntimeError, bprop, net, f"expected {len(args)} gradients, one for each argument of construct, got {len(got)}")
-    flat: list[Any] = []
-    for argument, gradient in zip(args, got):
-        own = list(tensors(argument))
-        given = list(tensors(gradient)) if own else []
-        flat += [raw(g) for g in given] + [None] * (len(own) - len(given))
-    for place, (t, g) in enumerate(zip(inputs, flat)):
-        if g is not None and not _sums_to(g.shape, t.shape):
-            raise _wrong(
-                RuntimeError, bprop, net, f"gradient {place} has the shape {tuple(g.shape)}, expected {tuple(t.shape)} or what sums to it",
-            )
-    return [g if g is not None and is_differentiable(i) else None for g, i in zip(flat, inputs)]
-
-
-def _sums_to(shape: torch.Size, wanted: torch.Size) -> bool:
-    """Whether a gradient of `shape` can be summed over the axes along which an input of the shape `wanted` was broadcast."""
-    if len(shape) < len(wanted):
-        return False
-    return all(w in (1, s) for s, w in zip(reversed(shape), reversed(wanted)))
 
 
 def _check(got: Sequence[Any], args: tuple[Any, ...], inputs: Sequence[torch.Tensor], bprop: Any, net: str) -> None:

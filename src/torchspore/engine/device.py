@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -26,11 +29,11 @@ _A_DEVICE = {"GPU": "a GPU", "Ascend": "an Ascend device"}
 awaits_use = False
 """Whether the first operator on an accelerator is still to come."""
 
-_cached: tuple[int, torch.device] = (-1, torch.device("cpu"))
+_NOWHERE = (-1, torch.device("cpu"))
+_cached: tuple[int, torch.device] = _NOWHERE
 
 
-def count(target: str) -> int:
-    """Gives how many devices of a `device_target` this process can use; the CPU is one."""
+def _count(target: str) -> int:
     if target == "CPU":
         return 1
     if target == "GPU":
@@ -67,17 +70,25 @@ def current() -> torch.device:
     version, device = _cached
     if version == STORE.version:
         return device
-    target = STORE.get("device_target")
-    if target == "CPU":
-        device = torch.device("cpu")
-    else:
-        index = STORE.get("device_id")
-        if index >= count(target):
-            raise DeviceNotFound(_beyond(target, index))
-        device = torch.device(_TYPES[target], index)
-        _wake(target, device)
+    device = _machine.place(STORE.get("device_target"))
     _cached = (STORE.version, device)
     return device
+
+
+def _place(target: str) -> torch.device:
+    if target == "CPU":
+        return torch.device("cpu")
+    device = torch.device(_TYPES[target], _index(target))
+    _wake(target, device)
+    return device
+
+
+def _index(target: str) -> int:
+    """The `device_id`. Raises DeviceNotFound where it is beyond the devices that are there."""
+    index: int = STORE.get("device_id")
+    if index >= count(target):
+        raise DeviceNotFound(_beyond(target, index))
+    return index
 
 
 _awake: set[torch.device] = set()
@@ -100,6 +111,39 @@ def _wake(target: str, device: torch.device) -> None:
         ) from None
     torch.accelerator.set_device_index(device)          # what names no device, as the recording of CUDA graphs, means this one
     _awake.add(device)
+
+
+@dataclass(frozen=True)
+class Machine:
+    """What is asked of the devices around a process, by `device_target`."""
+
+    count: Callable[[str], int] = _count
+    """How many there are."""
+    place: Callable[[str], torch.device] = _place
+    """Where operators run."""
+    has_queue: Callable[[str], bool] = lambda target: target != "CPU"
+    """Whether they run behind Python's back."""
+    backend: Callable[[str], Any] = lambda target: torch.cuda if target == "GPU" else npu()
+    """torch's module for it."""
+
+
+_machine = Machine()
+
+
+@contextmanager
+def on(machine: Machine) -> Iterator[None]:
+    """Lets the block take another machine for the one that this process runs on."""
+    global _machine, _cached
+    before, _machine, _cached = _machine, machine, _NOWHERE
+    try:
+        yield
+    finally:
+        _machine, _cached = before, _NOWHERE
+
+
+def count(target: str) -> int:
+    """Gives how many devices of a `device_target` this process can use; the CPU is one."""
+    return _machine.count(target)
 
 
 def _beyond(target: str, index: int) -> str:
@@ -151,12 +195,12 @@ def is_home(wanted: str) -> bool:
 
 def has_queue() -> bool:
     """Says whether operators on the current device run behind Python's back, in a queue."""
-    return str(STORE.get("device_target")) != "CPU"
+    return _machine.has_queue(STORE.get("device_target"))
 
 
 def backend() -> Any:
     """torch's module for the accelerator that operators run on: `torch.cuda`, or `torch.npu`, which has the same names."""
-    return torch.cuda if STORE.get("device_target") == "GPU" else npu()
+    return _machine.backend(STORE.get("device_target"))
 
 
 def wait() -> None:

@@ -1,7 +1,8 @@
 """What the engine must know of the front end, which stands above it: each is handed down once, where it is defined."""
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from types import CodeType, FrameType
 from typing import Any
@@ -33,6 +34,15 @@ class FrontEnd:
     """Functions that give a state of the front end: what they answer while a capture runs must be the same later."""
     warn: Callable[[str], None] | None = None
     """Tells the user in MindSpore's log."""
+
+    @contextmanager
+    def telling(self, warn: Callable[[str], None]) -> Iterator[None]:
+        """Lets `warn` take what the user is told in the block, in the place of the log."""
+        before, self.warn = self.warn, warn
+        try:
+            yield
+        finally:
+            self.warn = before
 
 
 FRONT: Any = FrontEnd()

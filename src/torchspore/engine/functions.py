@@ -6,8 +6,9 @@ from typing import Any
 
 import torch
 
-from torchspore.base.text import message
-from torchspore.engine.grad import is_differentiable, is_recording
+from torchspore.base.text import message, with_hint
+from torchspore.engine.given_gradients import fitting
+from torchspore.engine.grad import is_recording
 from torchspore.engine.tensor import TensorBase, raw, wrap
 
 Tensors = list[torch.Tensor]
@@ -67,7 +68,11 @@ def apply(context: Any, forward: Callable[..., Any], backward: Callable[..., Any
         items = result if isinstance(result, tuple) else (result,)
         given = [next(each) if isinstance(item, TensorBase) else None for item in items]
         got = backward(*[None if g is None else wrap(g) for g in given])
-        return _gradients(got if isinstance(got, (tuple, list)) else (got,), args, places)
+        own = [argument if isinstance(argument, TensorBase) else None for argument in args]
+        return fitting(got if isinstance(got, (tuple, list)) else (got,), own, inputs, "forward", wrong)
+
+    def wrong(sentence: str) -> Exception:
+        return RuntimeError(with_hint(f"{type(context).__name__}.backward: {sentence}.", "give None for what needs none"))
 
     inputs = [raw(args[place]) for place in places]
     outputs = iter(_Step.apply(call, gradient, context, *inputs))
@@ -80,25 +85,3 @@ def apply(context: Any, forward: Callable[..., Any], backward: Callable[..., Any
 def _own(t: torch.Tensor, inputs: Sequence[torch.Tensor]) -> torch.Tensor:
     """The output as a tensor of its own: an input that is given back is a step of the tape too."""
     return t.view_as(t) if any(t is i for i in inputs) else t
-
-
-def _gradients(got: Sequence[Any], args: tuple[Any, ...], places: Sequence[int]) -> list[Any]:
-    """The gradient, or None, of each argument that is a Tensor."""
-    if len(got) < len(args):
-        what = f"backward gave {len(got)} gradients"
-        raise RuntimeError(message(what, f"{len(args)}, one for each argument of forward", hint="give None for what needs none"))
-    flat: list[torch.Tensor | None] = []
-    for place in places:
-        g, t = got[place], raw(args[place])
-        if g is None or not is_differentiable(t):
-            flat.append(None)
-            continue
-        value = raw(g)
-        if value.shape != t.shape:
-            try:
-                value = value.sum_to_size(t.shape)
-            except RuntimeError:
-                what = f"backward gave gradient {place} of the shape {tuple(value.shape)}"
-                raise RuntimeError(message(what, f"{tuple(t.shape)}, as the argument has, or what sums to it")) from None
-        flat.append(value)
-    return flat

@@ -11,7 +11,8 @@ from typing import Any
 
 import torch
 
-from torchspore.engine import hooks, tree
+from torchspore.base.text import message
+from torchspore.engine import hooks, private, tree
 from torchspore.engine import rows as rows_module
 from torchspore.engine.memory import limit, offload
 from torchspore.engine.tensor import Frame, TensorBase, frame, raw, tensors, transform, wrap
@@ -171,6 +172,18 @@ def _leaf(tensor: TensorBase) -> torch.Tensor:
     return hooks.follow(tensor, t.view_as(t) if t.requires_grad else t.detach().requires_grad_())
 
 
+class GradientInside(RuntimeError):
+    """A gradient is taken inside of a transform of torch.func, which would see none of what our tape holds, and answer zeros."""
+
+
+def check_is_seen() -> None:
+    """Raises GradientInside inside of torch.func's transforms."""
+    if private.is_transforming():
+        raise GradientInside(message(
+            "a gradient inside of this transform", "a function that takes none", hint="take gradients of gradients with mindspore.grad",
+        ))
+
+
 def differentiate(
     function: Callable[..., Any],
     arguments: Sequence[Any],
@@ -186,6 +199,7 @@ def differentiate(
     values, or one that is not scalar, is summed, or weighted by `sens`. With `has_aux` only the first value of the result is
     differentiated.
     """
+    check_is_seen()
     nested, own = is_recording(), GradFrame()
     arguments = list(arguments)
     with torch.enable_grad():
@@ -200,7 +214,7 @@ def differentiate(
             own.taken = {id(leaf): [] for leaf in leaves.values() if leaf.ndim}
         inputs: list[Any] = []
         for position in positions:
-            arguments[position], found = _inputs(arguments[position], own, leaves)
+            arguments[position], found = enter_inputs(arguments[position], own, leaves)
             inputs.append(found)
         ahead = None if watcher is None or nested else watcher.of(weights)
         if ahead is not None:
@@ -257,7 +271,7 @@ def begin_part() -> None:
         around = around.outer
 
 
-def _inputs(argument: Any, own: GradFrame, taken: dict[int, torch.Tensor]) -> tuple[Any, Any]:
+def enter_inputs(argument: Any, own: GradFrame, taken: dict[int, torch.Tensor]) -> tuple[Any, Any]:
     """The argument to call with and its leaves; a Tensor that stands in two places gets a second body, so that each has its own."""
     leaves: list[torch.Tensor] = []
 
@@ -277,7 +291,7 @@ def _inputs(argument: Any, own: GradFrame, taken: dict[int, torch.Tensor]) -> tu
 
 
 def tensors_of(found: Any) -> list[torch.Tensor]:
-    """The torch tensors that `_inputs` found for one argument."""
+    """The torch tensors that `enter_inputs` found for one argument."""
     return [] if found is None else [found] if isinstance(found, torch.Tensor) else list(found)
 
 

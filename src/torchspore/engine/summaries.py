@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from torchspore.engine import counters
-from torchspore.engine.graph.capture import watch
+from torchspore.engine.graph.capture import watching
 from torchspore.engine.graph.refusal import Kind
 from torchspore.engine.graph.report import provenance
 from torchspore.engine.tensor import TensorBase, outside, raw, wrap
@@ -34,7 +34,7 @@ def keep(plugin: str, name: str, value: TensorBase) -> None:
     """Keeps the values of a Tensor, as they are now, until `taken` asks for them; the call goes on in Python."""
     if not _open:
         return
-    watch.ends_trace("keeps a summary", Kind.OTHER)
+    watching.ends_trace("keeps a summary", Kind.OTHER)
     t = raw(value).detach().clone()
     with outside(), _lock:
         _kept.append((plugin, name, wrap(t)))

@@ -13,6 +13,8 @@ import logging
 import os
 import sys
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from logging.handlers import RotatingFileHandler
 from pathlib import Path
 from typing import Any
@@ -84,6 +86,17 @@ def _logger() -> logging.Logger:
                 once = _Once()
             GLOBAL_LOGGER = logger
     return GLOBAL_LOGGER
+
+
+@contextmanager
+def _begun_anew() -> Iterator[None]:
+    """Lets the block begin like a program: the environment is read again, and nothing has been told."""
+    global GLOBAL_LOGGER
+    before, GLOBAL_LOGGER = GLOBAL_LOGGER, None
+    try:
+        yield
+    finally:
+        GLOBAL_LOGGER = before
 
 
 def _handlers() -> list[logging.Handler]:

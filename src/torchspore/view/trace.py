@@ -49,8 +49,9 @@ class Event:
 
 @dataclass
 class Trace:
-    """What a file holds."""
+    """What a file holds; of its events the first `most_events`."""
 
+    most_events: int = MOST_EVENTS
     names: dict[str, int] = field(default_factory=dict)
     events: list[Event] = field(default_factory=list)
     operators: dict[str, Operator] = field(default_factory=dict)
@@ -80,9 +81,9 @@ def find(path: Path) -> Path:
     return max(found, key=lambda name: name.stat().st_mtime_ns)
 
 
-def read(path: Path, steps: frozenset[int] = frozenset()) -> Trace:
+def read(path: Path, steps: frozenset[int] = frozenset(), most_events: int = MOST_EVENTS) -> Trace:
     """The trace in a file; with `steps` what lies in the steps of these numbers. Raises NotATrace where it holds none, OSError."""
-    trace, reader = Trace(), Reader(path)
+    trace, reader = Trace(most_events=most_events), Reader(path)
     for event in reader.events():
         _take(trace, event, steps)
     if reader.damage:
@@ -183,7 +184,7 @@ def _lasting(
         row.count += 1
         row.total += span
         row.flops += max(0.0, number(args.get("flops")) or 0.0)
-    if len(trace.events) < MOST_EVENTS and (thread in trace.threads or len(trace.threads) < 200):
+    if len(trace.events) < trace.most_events and (thread in trace.threads or len(trace.threads) < 200):
         place = trace.threads.setdefault(thread, len(trace.threads))
         known = trace.names.setdefault(name, len(trace.names))
         trace.events.append(Event(place, known, start, span, PHASES.index(phase), operator=row))

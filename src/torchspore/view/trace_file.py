@@ -30,7 +30,8 @@ class NotATrace(Exception):
 class Reader:
     """Gives the events of a file; afterwards `damage` says what was found wrong, '' where nothing was."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, piece: int = PIECE) -> None:
+        self._piece = piece
         self.path, self.damage, self._text, self._at, self._read = path, "", "", 0, 0
         self._letters = codecs.getincrementaldecoder("utf-8")(errors="replace")    # a letter may lie across the border of two pieces
 
@@ -104,7 +105,7 @@ class Reader:
     def _more(self) -> bool:
         """Reads on; what lies behind is dropped."""
         try:
-            piece = self._file.read(PIECE)
+            piece = self._file.read(self._piece)
         except (OSError, EOFError, zlib.error) as error:
             self._damaged(f"its compressed part is damaged ({type(error).__name__})")
             return False

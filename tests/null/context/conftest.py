@@ -17,11 +17,7 @@ def fresh(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.chdir(tmp_path)
     for variable in [name for name in os.environ if name.startswith(("MS_", "TORCHSPORE_", "DEVICE_ID"))]:
         monkeypatch.delenv(variable)
-    monkeypatch.setattr(effects, "_loaded", False)
-    monkeypatch.setattr(effects, "_outcomes", {})
-    monkeypatch.setattr(effects, "_notes", {})
-    monkeypatch.setattr(effects, "_first_use", None)
-    monkeypatch.setattr(effects, "_first_operator", None)
-    yield
-    for api in ("context", "auto_parallel", "ps", "offload"):
-        STORE.reset(api)
+    with effects.fresh(is_loaded=False):
+        yield
+        for api in ("context", "auto_parallel", "ps", "offload"):
+            STORE.reset(api)

@@ -98,10 +98,10 @@ def test_precedence(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 def test_a_forced_device_is_told_once(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setenv("TORCHSPORE_DEVICE", "cpu")
-    monkeypatch.setattr(once, "_told", set())
     store = Store()
-    for _ in range(2):
-        store.change("context", {"device_target": "Ascend"}, "set_context")
+    with once.anew():
+        for _ in range(2):
+            store.change("context", {"device_target": "Ascend"}, "set_context")
     assert store.get("device_target") == "CPU"
     told = capsys.readouterr().err
     line = f"({__file__}:{told.partition(__file__ + ':')[2].partition(')')[0]})"
@@ -199,7 +199,7 @@ def test_strict_refuses_what_is_not_built(monkeypatch: pytest.MonkeyPatch) -> No
         effects.report("mode", Outcome.no_effect("nothing runs"))
 
 
-def test_effects_are_undone_when_a_later_one_of_the_call_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_effects_are_undone_when_a_later_one_of_the_call_fails() -> None:
     seen: list[tuple[str, Any]] = []
 
     def act(name: str) -> Any:
@@ -210,9 +210,7 @@ def test_effects_are_undone_when_a_later_one_of_the_call_fails(monkeypatch: pyte
         return effect
 
     made = {option.effect: act(option.name) for option in OPTIONS.values() if option.effect is not None}
-    monkeypatch.setattr(effects, "resolve", made.__getitem__)
-    monkeypatch.setattr(effects, "_loaded", True)
-    with pytest.raises(RuntimeError) as caught:
+    with effects.fresh(is_loaded=True, find=made.__getitem__), pytest.raises(RuntimeError) as caught:
         c.set_context(deterministic="ON", runtime_num_threads=9)
     assert str(caught.value) == "set_context(runtime_num_threads=9): the machine says no."
     assert seen == [("deterministic", "ON"), ("runtime_num_threads", 9), ("deterministic", "OFF")]
@@ -220,13 +218,13 @@ def test_effects_are_undone_when_a_later_one_of_the_call_fails(monkeypatch: pyte
     assert c.get_context("runtime_num_threads") == min(30, os.cpu_count() or 1)
 
 
-def test_effects_wait_for_the_engine(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_effects_wait_for_the_engine() -> None:
     seen: list[Any] = []
-    monkeypatch.setattr(effects, "resolve", lambda name: lambda value: seen.append((name, value)) or Outcome.applied())
-    c.set_context(deterministic="ON", device_target="CPU", mode=0)
-    assert seen == []
-    effects.engine_loaded()
-    effects.engine_loaded()
+    with effects.fresh(find=lambda name: lambda value: seen.append((name, value)) or Outcome.applied()):
+        c.set_context(deterministic="ON", device_target="CPU", mode=0)
+        assert seen == []
+        effects.engine_loaded()
+        effects.engine_loaded()
     assert seen == [("engine.device:select", "CPU"), ("engine.determinism:select", "ON")]
 
 

@@ -18,7 +18,6 @@ from torchspore.context import effects, public
 from torchspore.context.effects import Outcome
 from torchspore.context.public import get_auto_parallel_context, get_context, set_auto_parallel_context, set_context
 from torchspore.context.store import STORE
-from torchspore.engine.memory import limit
 
 APIS = ("context", "auto_parallel", "ps", "offload")
 MS = SimpleNamespace(**{**vars(public), "context": public})
@@ -31,14 +30,17 @@ def fresh(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.chdir(tmp_path)
     for variable in [name for name in os.environ if name.startswith("MS_")]:
         monkeypatch.delenv(variable)
-    monkeypatch.setattr(effects, "_first_operator", None)       # as at the beginning of a program
-    monkeypatch.setattr(limit, "cap", lambda size: Outcome.applied())
-    monkeypatch.setattr(limit, "cap_variables", lambda size: Outcome.applied())
-    yield
-    forget()
-    set_context(deterministic="OFF", runtime_num_threads=0, enable_dump=False, enable_profiling=False)
-    set_context(ascend_config={"exception_dump": "0"})
-    forget()
+    with effects.fresh(find=without_limits):
+        yield
+        forget()
+        set_context(deterministic="OFF", runtime_num_threads=0, enable_dump=False, enable_profiling=False)
+        set_context(ascend_config={"exception_dump": "0"})
+        forget()
+
+
+def without_limits(name: str) -> effects.Effect:
+    """The function of an effect; limits of memory count as set, and this process may take what it needs."""
+    return (lambda value: Outcome.applied()) if name.startswith("engine.memory.limit:") else effects.resolve(name)
 
 
 def forget() -> None:

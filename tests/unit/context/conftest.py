@@ -17,11 +17,11 @@ from torchspore.context.store import STORE
 @pytest.fixture(autouse=True)
 def fresh(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(effects, "_outcomes", {})
-    yield
-    set_context(deterministic="OFF", runtime_num_threads=0, pynative_synchronize=False)
-    for api in ("context", "auto_parallel", "ps", "offload"):
-        STORE.reset(api)
+    with effects.fresh():
+        yield
+        set_context(deterministic="OFF", runtime_num_threads=0, pynative_synchronize=False)
+        for api in ("context", "auto_parallel", "ps", "offload"):
+            STORE.reset(api)
 
 
 @pytest.fixture

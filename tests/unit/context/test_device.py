@@ -15,15 +15,20 @@ from torchspore.context.store import STORE
 from torchspore.engine import device, eager
 from torchspore.errors import DeviceNotFound
 
+COUNT = {"CPU": 1, "GPU": 2, "Ascend": 0}
+PLACES = {"CPU": "cpu", "GPU": "cuda"}
+
 
 @pytest.fixture(autouse=True)
-def two_gpus(fresh: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setattr(device, "count", lambda target: {"CPU": 1, "GPU": 2, "Ascend": 0}[target])
-    monkeypatch.setattr(device, "_wake", lambda target, place: None)
-    yield
-    STORE.reset("context")
-    STORE.learn_default("device_target", "CPU")
-    device.await_use(False)
+def two_gpus(fresh: None) -> Iterator[None]:
+    def place(target: str) -> torch.device:
+        return torch.device("cpu") if target == "CPU" else torch.device(PLACES[target], device._index(target))
+
+    with device.on(device.Machine(count=COUNT.__getitem__, place=place)):
+        yield
+        STORE.reset("context")
+        STORE.learn_default("device_target", "CPU")
+        device.await_use(False)
 
 
 def test_the_device_and_its_index() -> None:
@@ -63,14 +68,14 @@ def test_what_was_set_before_acts_on_the_new_device() -> None:
     assert str(effects.outcome_of(OPTIONS["device_id"], 1)) == "no effect here: the CPU has no index"
 
 
-def test_memory_level_follows_the_device(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(device, "count", lambda target: 1)
+def test_memory_level_follows_the_device() -> None:
     assert get_context("memory_optimize_level") == 0
-    set_context(device_target="Ascend")
-    assert get_context("memory_optimize_level") == 1
-    with scope(device_target="CPU"):
-        assert get_context("memory_optimize_level") == 0
-    set_context(device_target="CPU", memory_optimize_level="O1")
+    with device.on(device.Machine(count=lambda target: 1)):
+        set_context(device_target="Ascend")
+        assert get_context("memory_optimize_level") == 1
+        with scope(device_target="CPU"):
+            assert get_context("memory_optimize_level") == 0
+        set_context(device_target="CPU", memory_optimize_level="O1")
     assert get_context("memory_optimize_level") == 1
 
 
@@ -86,15 +91,12 @@ def test_an_index_beyond_what_the_environment_lets_it_see(monkeypatch: pytest.Mo
 
 
 def test_a_device_that_takes_no_array_is_told_once_for_all(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.undo()
-    monkeypatch.setattr(device, "count", lambda target: {"CPU": 1, "GPU": 2, "Ascend": 0}[target])
-
     def empty(*_: object, **__: object) -> None:
         raise RuntimeError("CUDA driver version is insufficient for CUDA runtime version\nwhat CUDA says further")
 
     set_context(device_target="GPU")
     monkeypatch.setattr(torch, "empty", empty)
-    with pytest.raises(DeviceNotFound) as caught:
+    with device.on(device.Machine(count=COUNT.__getitem__)), pytest.raises(DeviceNotFound) as caught:
         device.current()
     monkeypatch.undo()
     text = str(caught.value)
@@ -159,9 +161,8 @@ def test_why_a_device_can_t_be_used(monkeypatch: pytest.MonkeyPatch) -> None:
     assert found is not None and found.why.endswith("Error 802: system not yet initialized") and found.command == "nvidia-smi"
     said[0] = "Found no NVIDIA driver on your system. Please check"
     assert diagnosis.broken("GPU") is None
-    monkeypatch.setattr(device, "count", lambda target: 0)
     said[0] = "CUDA unknown error"
-    with pytest.raises(DeviceNotFound) as caught:
+    with device.on(device.Machine(count=lambda target: 0)), pytest.raises(DeviceNotFound) as caught:
         set_context(device_target="GPU")
     text = str(caught.value)
     assert "device_target='GPU': a GPU is asked for and can't be used: torch " in text

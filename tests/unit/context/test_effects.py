@@ -97,11 +97,11 @@ def test_the_cpu_is_never_waited_for() -> None:
     assert str(outcome) == "no effect here: operators on the CPU run in the caller's thread"
 
 
-def test_an_accelerator_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(device, "has_queue", lambda: True)
-    assert str(eager.synchronize(True)) == "applied: each operator is waited for"
-    assert eager.wait_for_each
-    assert str(eager.synchronize(False)) == "applied: operators run ahead of Python"
+def test_an_accelerator_is_waited_for() -> None:
+    with device.on(device.Machine(has_queue=lambda target: True)):
+        assert str(eager.synchronize(True)) == "applied: each operator is waited for"
+        assert eager.wait_for_each
+        assert str(eager.synchronize(False)) == "applied: operators run ahead of Python"
     assert not eager.wait_for_each
 
 

@@ -39,8 +39,7 @@ def test_a_new_value_forgets_what_was_reported_about_the_old() -> None:
     assert [row[3] for row in explain.rows() if row[0] == "mode"] == ["applied: operators run as Python reaches them"]
 
 
-def test_a_program_that_sets_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(effects, "_notes", {})
+def test_a_program_that_sets_nothing() -> None:
     for api in ("context", "auto_parallel", "ps", "offload"):
         STORE.reset(api)
     out = io.StringIO()
@@ -48,8 +47,7 @@ def test_a_program_that_sets_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     assert out.getvalue() == "No option of the context was set; all are at their defaults.\n"
 
 
-def test_notes_stand_below_the_table(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(effects, "_notes", {})
+def test_notes_stand_below_the_table() -> None:
     effects.note("graphs", "Net.construct: 12 operators")
     effects.note("graphs", "Net.construct: 12 operators")
     out = io.StringIO()
@@ -57,8 +55,7 @@ def test_notes_stand_below_the_table(monkeypatch: pytest.MonkeyPatch) -> None:
     assert out.getvalue().endswith("\ngraphs\n  Net.construct: 12 operators\n")
 
 
-def test_a_note_may_be_asked_when_it_is_printed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(effects, "_notes", {})
+def test_a_note_may_be_asked_when_it_is_printed() -> None:
     rows: list[int] = []
     effects.note("data pipelines", lambda: f"{len(rows)} rows" if rows else "")
     assert effects.notes() == {}

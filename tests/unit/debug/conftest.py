@@ -1,6 +1,8 @@
 """What the tests of the recorder and of time-outs share."""
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pytest
 
 
@@ -11,3 +13,13 @@ def native(own_key: None) -> None:
 
     if not native.build():
         pytest.skip(f"no native watch: {native.why_not()}")
+
+
+@pytest.fixture
+def told() -> Iterator[list[str]]:
+    """What the user is told."""
+    from torchspore.engine.front import FRONT
+
+    texts: list[str] = []
+    with FRONT.telling(texts.append):
+        yield texts

@@ -321,9 +321,7 @@ def test_who_hands_in_too_much_waits(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert len(files(tmp_path)) == 8
 
 
-def test_a_full_disk_is_told_once_and_the_training_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    told: list[str] = []
-    monkeypatch.setattr(dump.FRONT, "warn", told.append)
+def test_a_full_disk_is_told_once_and_the_training_goes_on(tmp_path: Path, told: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     begin(Settings(str(tmp_path), statistics=True))
     save, room = np.save, [20]
 
@@ -342,9 +340,7 @@ def test_a_full_disk_is_told_once_and_the_training_goes_on(tmp_path: Path, monke
     assert not list(tmp_path.rglob("*.tmp"))
 
 
-def test_a_folder_that_cannot_be_made_is_told_and_the_training_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    told: list[str] = []
-    monkeypatch.setattr(dump.FRONT, "warn", told.append)
+def test_a_folder_that_cannot_be_made_is_told_and_the_training_goes_on(tmp_path: Path, told: list[str]) -> None:
     (tmp_path / "file").write_text("")
     begin(Settings(str(tmp_path / "file" / "dump")))
     assert len(train(ms.GRAPH_MODE)) == 2
@@ -373,9 +369,7 @@ def test_another_thread_switches_off_and_on_again(tmp_path: Path) -> None:
     assert torch._C._len_torch_dispatch_stack() == 0
 
 
-def test_what_cannot_be_written_stops_no_program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    told: list[str] = []
-    monkeypatch.setattr(dump.FRONT, "warn", told.append)
+def test_what_cannot_be_written_stops_no_program(tmp_path: Path, told: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(dump_files.WAITING, "0.001")
     monkeypatch.setattr(np, "save", lambda *_, **__: [][0])
     begin(Settings(str(tmp_path)))

@@ -110,9 +110,7 @@ def test_numbers_and_texts_that_the_file_has_no_form_for(file: Path) -> None:
     assert ms.parse_print(str(file)) == [str(2**70), "a\\ud800b\0"]
 
 
-def test_a_full_disk_is_told_once_and_the_file_stays_readable(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    told: list[str] = []
-    monkeypatch.setattr(print_file.FRONT, "warn", told.append)
+def test_a_full_disk_is_told_once_and_the_file_stays_readable(file: Path, told: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     ms.set_context(print_file_path=str(file))
     ops.print_("before")
     write, room = os.write, [10]
@@ -134,10 +132,8 @@ def test_a_full_disk_is_told_once_and_the_file_stays_readable(file: Path, monkey
 
 @pytest.mark.parametrize("mode", [ms.PYNATIVE_MODE, ms.GRAPH_MODE])
 def test_a_file_that_cannot_be_made_is_told_once_and_the_screen_is_used(
-    mode: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], file: Path,
+    mode: int, tmp_path: Path, told: list[str], capfd: pytest.CaptureFixture[str], file: Path,
 ) -> None:
-    told: list[str] = []
-    monkeypatch.setattr(print_file.FRONT, "warn", told.append)
     (tmp_path / "deep").write_text("no folder")
     ms.set_context(mode=mode, print_file_path=str(file))
     for _ in range(2):
@@ -146,9 +142,8 @@ def test_a_file_that_cannot_be_made_is_told_once_and_the_screen_is_used(
     assert capfd.readouterr().out.splitlines()[0] == "x"
 
 
-def test_two_gigabytes_in_one_call_are_refused(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(print_file, "MOST", 1000)
-    ms.set_context(print_file_path=str(file))
+def test_two_gigabytes_in_one_call_are_refused(file: Path) -> None:
+    printing.select(str(file), most=1000)
     ops.print_("little", Tensor(np.ones(200, np.float32)))
     with pytest.raises(ValueError) as error:
         ops.print_(Tensor(np.ones(300, np.float32)))

@@ -15,6 +15,7 @@ from mindspore import Tensor, nn, ops
 
 from torchspore.base import once
 from torchspore.context import effects
+from torchspore.context.options import OPTIONS as CONTEXT
 from torchspore.context.public import scope
 from torchspore.engine.hardware import convolution, cudnn
 from torchspore.engine.hardware import cudnn_calls as calls
@@ -25,15 +26,11 @@ OPTIONS = ("conv_fprop_algo", "conv_dgrad_algo", "conv_wgrad_algo")
 
 
 @pytest.fixture
-def fake(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeCudnn]:
+def fake() -> Iterator[FakeCudnn]:
     made = FakeCudnn()
-    monkeypatch.setattr(cudnn, "library", lambda: made)
-    monkeypatch.setattr(cudnn, "stream_of", lambda device: 77)
-    monkeypatch.setattr(convolution, "applies", lambda x, weight: x.dtype in cudnn.DTYPES and not convolution._in_transform())
-    monkeypatch.setattr(convolution, "_plans", {})
-    monkeypatch.setattr(cudnn._threads, "handles", {}, raising=False)
-    yield made
-    convolution._plans.clear()
+    with cudnn.run_by(cudnn.Runtime(lambda: made, lambda device: 77, "cpu")), effects.fresh():
+        yield made
+        convolution._plans.clear()
 
 
 class by:
@@ -227,8 +224,7 @@ def test_another_failure_is_told_with_cudnn_s_word(fake: FakeCudnn) -> None:
         ops.conv2d(numbers(1, 2, 6, 6), numbers(2, 2, 3, 3))
 
 
-def test_performance_tries_all_once_and_keeps_the_fastest(fake: FakeCudnn, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(effects, "_notes", {})
+def test_performance_tries_all_once_and_keeps_the_fastest(fake: FakeCudnn) -> None:
     fake.times, fake.workspaces = {7: 0.25, 4: 0.1}, {4: 3 << 20}
     fake.refuses = {(calls.FORWARD.workspace, 4)}
     x, w = numbers(2, 3, 8, 8), numbers(4, 3, 3, 3)
@@ -260,9 +256,8 @@ def test_performance_with_deterministic_takes_what_adds_in_order(fake: FakeCudnn
 
 def test_a_named_algorithm_that_adds_in_any_order_is_told_with_deterministic(fake: FakeCudnn, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch.backends.cudnn, "deterministic", True)
-    monkeypatch.setattr(once, "_told", set())
     x, w = numbers(2, 3, 8, 8), numbers(4, 3, 3, 3)
-    with by(data="algo_0"), pytest.warns(UserWarning, match="conv_dgrad_algo='algo_0' adds in any order") as seen:
+    with once.anew(), by(data="algo_0"), pytest.warns(UserWarning, match="conv_dgrad_algo='algo_0' adds in any order") as seen:
         gradients(ops.conv2d, x, w)
         gradients(ops.conv2d, numbers(3, 3, 8, 8), w)
     assert len(seen) == 1 and "hint: write conv_dgrad_algo='algo_1'." in str(seen[0].message)
@@ -304,7 +299,7 @@ def test_what_is_empty_or_whole_numbers_stays_with_torch(fake: FakeCudnn) -> Non
 def test_without_a_gpu_there_is_no_effect() -> None:
     with scope(gpu_config={"conv_fprop_algo": "winograd", "conv_allow_tf32": False, "matmul_allow_tf32": True}):
         before = torch.backends.cudnn.conv.fp32_precision
-        rows = {key: str(effects._outcomes[key]) for key in ("conv_fprop_algo", "conv_allow_tf32", "matmul_allow_tf32")}
+        rows = {key: str(effects.outcome_of(CONTEXT[key], None)) for key in ("conv_fprop_algo", "conv_allow_tf32", "matmul_allow_tf32")}
         assert set(rows.values()) == {"no effect here: no GPU"} and not convolution.named
         assert torch.backends.cudnn.conv.fp32_precision == before
 
@@ -317,7 +312,6 @@ def test_on_a_gpu_the_switches_reach_torch(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     assert str(rounding.conv(False)) == "no effect here: operators run on CPU"
     monkeypatch.setitem(STORE._acting, "device_target", "GPU")
-    monkeypatch.setattr(convolution, "named", False)
     try:
         assert str(rounding.conv(False)) == "applied: convolutions of float32 keep all of their bits"
         assert str(rounding.matmul(True)) == "applied: matrix products of float32 round to TF32"

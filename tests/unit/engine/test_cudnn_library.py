@@ -101,11 +101,10 @@ def test_descriptors_reckon_the_shapes_that_we_do(library: Any, dtype: torch.dty
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
-def test_without_a_gpu_cudnn_s_own_word_is_told(library: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cudnn, "stream_of", lambda device: 0)
-    monkeypatch.setattr(cudnn._threads, "handles", {}, raising=False)
+def test_without_a_gpu_cudnn_s_own_word_is_told(library: Any) -> None:
     x, w = torch.ones(1, 2, 4, 4), torch.ones(1, 2, 3, 3)
-    with pytest.raises(DeviceFailed, match="cuDNN: cudnnCreate ended with NOT_INITIALIZED: cudaGetDeviceCount"):
+    told = pytest.raises(DeviceFailed, match="cuDNN: cudnnCreate ended with NOT_INITIALIZED: cudaGetDeviceCount")
+    with cudnn.run_by(cudnn.Runtime(stream_of=lambda device: 0)), told:
         convolution.OPERATORS[calls.FORWARD](x, w, [0, 0], [1, 1], [1, 1], 1, "gemm,normal,normal")
 
 

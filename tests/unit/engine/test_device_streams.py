@@ -68,11 +68,10 @@ class Cuda:
 @pytest.fixture
 def cuda(monkeypatch: pytest.MonkeyPatch) -> Iterator[Cuda]:
     made = Cuda()
-    monkeypatch.setattr(Recorded, "calls", [])
+    Recorded.calls.clear()
     monkeypatch.setitem(STORE._acting, "device_target", "GPU")
-    monkeypatch.setattr(device, "current", lambda: torch.device("cuda", 1))
-    monkeypatch.setattr(device, "backend", lambda: made)
-    yield made
+    with device.on(device.Machine(place=lambda target: torch.device("cuda", 1), backend=lambda target: made)):
+        yield made
 
 
 def test_work_of_two_streams(cuda: Cuda, monkeypatch: pytest.MonkeyPatch) -> None:

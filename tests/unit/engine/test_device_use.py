@@ -13,17 +13,20 @@ from torchspore.engine import device, eager
 from torchspore.engine import tensor as engine
 from torchspore.errors import DeviceFailed
 
+ELSEWHERE = device.Machine(place=lambda target: torch.device("meta"))
+HOST = device.Machine()
+QUEUE = device.Machine(has_queue=lambda target: True)
+
 
 @pytest.fixture
-def elsewhere(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setattr(device, "current", lambda: torch.device("meta"))
-    monkeypatch.setattr(effects, "_first_use", None)
-    Tensor([1.0]) + 1                       # what waits for the program's first operator waits no longer
-    before = engine.active
-    device.await_use(True)
-    yield
-    device.await_use(False)
-    assert engine.active == before
+def elsewhere() -> Iterator[None]:
+    with effects.fresh(), device.on(ELSEWHERE):
+        Tensor([1.0]) + 1                   # what waits for the program's first operator waits no longer
+        before = engine.active
+        device.await_use(True)
+        yield
+        device.await_use(False)
+        assert engine.active == before
 
 
 def test_a_tensor_born_on_the_host_moves_when_it_is_needed(elsewhere: None) -> None:
@@ -35,9 +38,8 @@ def test_a_tensor_born_on_the_host_moves_when_it_is_needed(elsewhere: None) -> N
     assert ops.dense(late, Tensor([[1.0, 2.0, 3.0]] * 3), bias).shape == (1, 3) and bias._t.device.type == "meta"
 
 
-def test_a_network_born_on_the_host_moves_too(elsewhere: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    with monkeypatch.context() as host:
-        host.setattr(device, "current", lambda: torch.device("cpu"))
+def test_a_network_born_on_the_host_moves_too(elsewhere: None) -> None:
+    with device.on(HOST):
         net = nn.Dense(3, 2)
     assert net(Tensor([[1.0, 2.0, 3.0]])).shape == (1, 2)
     assert {p._t.device.type for p in net.get_parameters()} == {"meta"}
@@ -52,10 +54,10 @@ def test_the_first_operator_marks_the_device_as_used_and_making_a_tensor_does_no
 
 def test_each_operator_is_waited_for_where_the_device_has_a_queue(monkeypatch: pytest.MonkeyPatch) -> None:
     waits: list[int] = []
-    monkeypatch.setattr(device, "has_queue", lambda: True)
     monkeypatch.setattr(torch.accelerator, "synchronize", lambda place: waits.append(1))
     x = Tensor([[1.0, 2.0]])
-    eager.synchronize(True)
+    with device.on(QUEUE):
+        eager.synchronize(True)
     try:
         ops.relu(x + x)
         ops.matmul(x, x.T)
@@ -79,10 +81,10 @@ def test_an_error_of_the_device_appears_at_the_operators_own_line(monkeypatch: p
         if not left[0]:
             raise RuntimeError("device-side assert triggered")
 
-    monkeypatch.setattr(device, "has_queue", lambda: True)
     monkeypatch.setattr(torch.accelerator, "synchronize", synchronize)
     x, y = Tensor([[1.0, 2.0]]), Tensor([[1.0], [2.0]])
-    eager.synchronize(True)
+    with device.on(QUEUE):
+        eager.synchronize(True)
     try:
         ops.relu(x)
         with pytest.raises(DeviceFailed, match=r"test_device_use\.py:\d+: matmul\(.*: the device says 'device-side assert") as caught:

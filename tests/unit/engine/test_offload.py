@@ -22,6 +22,7 @@ import torch
 from memory import most
 from mindspore import Tensor, nn, ops
 
+from torchspore.base import once
 from torchspore.context import effects
 from torchspore.context.options import OPTIONS
 from torchspore.context.public import scope, set_offload_context
@@ -486,9 +487,8 @@ def test_ratios_of_nothing_are_refused() -> None:
         set_offload_context({"hbm_ratio": 0.0})
 
 
-def test_o1_switches_it_off_with_a_warning(mode: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(offload.once, "first_time", lambda key: True)
-    with warnings.catch_warnings(record=True) as told, contextlib.ExitStack() as stack:
+def test_o1_switches_it_off_with_a_warning(mode: int) -> None:
+    with warnings.catch_warnings(record=True) as told, once.anew(), contextlib.ExitStack() as stack:
         warnings.simplefilter("always")
         stack.enter_context(scope(mode=mode, memory_optimize_level="O1", memory_offload="ON"))
         before = places.totals.out

@@ -100,9 +100,9 @@ def test_what_does_not_fit() -> None:
         def backward(ctx: Any, gradient: Tensor) -> Any:
             return gradient.sum(), None, None
 
-    with pytest.raises(RuntimeError, match="backward gave 1 gradients: expected 3, one for each argument of forward"):
+    with pytest.raises(RuntimeError, match="backward: expected 3 gradients, one for each argument of forward, got 1"):
         ops.grad(lambda x, y: Few.apply(x, y, 3))(Tensor(X), Tensor(Y))
-    with pytest.raises(RuntimeError, match=r"backward gave gradient 0 of the shape \(\): expected \(2,\)"):
+    with pytest.raises(RuntimeError, match=r"backward: gradient 0 has the shape \(\), expected \(2,\)"):
         ops.grad(lambda x, y: Shape.apply(x, y, 3))(Tensor(X), Tensor(Y))
     with pytest.raises(NotImplementedError, match="_Function without forward"):
         _Function.apply(Tensor(X))

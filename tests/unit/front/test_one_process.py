@@ -97,13 +97,10 @@ def test_figures_of_the_search_are_kept() -> None:
     assert costs.get_cost_model_context("costmodel_alpha") == 1.0
 
 
-def test_set_memory_is_two_options(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(effects, "_first_operator", None)
-    monkeypatch.setattr(effects, "_loaded", False)           # what the limit does is tested in tests/unit/memory
-    try:
+def test_set_memory_is_two_options() -> None:
+    with effects.fresh(is_loaded=False):                     # what the limit does is tested in tests/unit/memory
         ms.set_memory("10GB", "2GB", "60GB", "O1")
         assert get_context("max_device_memory") == 60 and get_context("memory_optimize_level") == 1
-    finally:
         STORE.reset("context")
 
 

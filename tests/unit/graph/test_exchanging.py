@@ -1,8 +1,10 @@
 """Generated kernels between exchanges: chosen by shapes alone, compared with O0 in a run that no other process is asked for."""
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
+import compilers
 import pytest
 import torch
 
@@ -29,17 +31,11 @@ def targets(module: torch.fx.GraphModule) -> list[str]:
 
 
 @pytest.fixture
-def written(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+def written() -> Iterator[list[Any]]:
     """The parts that kernels are asked for; they are run operator by operator."""
-    found: list[Any] = []
-
-    def kernel(part: torch.fx.GraphModule, level: str) -> Any:
-        found.append(part)
-        return eager_codegen.compile(part)
-
-    monkeypatch.setattr(inductor, "kernel", kernel)
-    monkeypatch.setattr(fusion, "_kernels", {})
-    return found
+    compiler = compilers.OneByOne()
+    with inductor.compiled_by(compiler):
+        yield compiler.written
 
 
 def test_what_lies_between_exchanges_becomes_kernels(written: list[Any], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -58,14 +54,12 @@ def test_small_parts_stay_operators(written: list[Any]) -> None:
     assert exchanging.with_kernels(module, lambda: inputs, eager_codegen.compile, fusion.is_fusable) is None and not written
 
 
-def test_kernels_with_other_numbers_are_left_out(written: list[Any], monkeypatch: pytest.MonkeyPatch) -> None:
-    def wrong(part: torch.fx.GraphModule, level: str) -> Any:
-        code = eager_codegen.compile(part)
-        return lambda *given: [out * 1.01 for out in code(*given)]
-
-    monkeypatch.setattr(inductor, "kernel", wrong)
-    module, inputs = traced(4096)
-    assert exchanging.with_kernels(module, lambda: inputs, eager_codegen.compile, fusion.is_fusable) is None
+def test_kernels_with_other_numbers_are_left_out() -> None:
+    wrong = compilers.OneByOne(factor=1.01)
+    module, inputs = traced(4100)                          # kernels are kept by shape
+    with inductor.compiled_by(wrong):
+        assert exchanging.with_kernels(module, lambda: inputs, eager_codegen.compile, fusion.is_fusable) is None
+    assert wrong.written
 
 
 def of_a_stage(x: torch.Tensor, elsewhere: torch.Tensor) -> list[torch.Tensor]:

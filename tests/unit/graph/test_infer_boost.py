@@ -157,11 +157,8 @@ def test_a_deterministic_run_does_not_measure(net: Any, measured_by: Any) -> Non
 
 
 @pytest.mark.parametrize("level", ["O1", "O2"])
-def test_higher_levels_prepare_weights_for_inference_too(net: Any, level: str, monkeypatch: pytest.MonkeyPatch, measured_by: Any) -> None:
-    from torchspore.engine.graph.backend import fusion
-
+def test_higher_levels_prepare_weights_for_inference_too(net: Any, level: str, without_kernels: None, measured_by: Any) -> None:
     measured_by(measurers.Last())
-    monkeypatch.setattr(fusion, "_winner", lambda like, level: None)
     ms.set_context(jit_config={"jit_level": level})
     first = net(X).asnumpy()
     np.testing.assert_allclose(first, plain(net), rtol=1e-4, atol=1e-5)

@@ -170,21 +170,21 @@ def test_an_equal_graph_is_not_measured_again(measured_by: Any) -> None:
     assert first[0] == second[0]
 
 
-def test_a_store_is_told_choices_and_asked_for_them(monkeypatch: pytest.MonkeyPatch, measured_by: Any) -> None:
+def test_a_store_is_told_choices_and_asked_for_them(measured_by: Any) -> None:
     class Kept(dict[str, str]):
         find, keep = dict.get, dict.__setitem__
 
-    monkeypatch.setattr(autotune_cache, "store", Kept())
-    first = trained(images, "O1")
-    assert autotune_cache.store
-    autotune_cache.forget()
-    measured_by(measurers.nobody)
-    assert trained(images, "O1")[0] == first[0]
+    kept = Kept()
+    with autotune_cache.kept_in(kept):
+        first = trained(images, "O1")
+        assert kept
+        autotune_cache.forget()
+        measured_by(measurers.nobody)
+        assert trained(images, "O1")[0] == first[0]
 
 
-def test_disable_format_transform_keeps_images_as_they_are(monkeypatch: pytest.MonkeyPatch, measured_by: Any) -> None:
+def test_disable_format_transform_keeps_images_as_they_are(without_kernels: None, measured_by: Any) -> None:
     measured_by(measurers.Last())
-    monkeypatch.setattr("torchspore.engine.graph.backend.fusion.fused", lambda *args: None)
     strides: list[tuple[int, ...]] = []
 
     class Watch(torch.utils._python_dispatch.TorchDispatchMode):
@@ -251,10 +251,9 @@ class Loops(nn.Cell):
         return x
 
 
-def test_branches_and_loops_are_worked_on_too(monkeypatch: pytest.MonkeyPatch, measured_by: Any) -> None:
+def test_branches_and_loops_are_worked_on_too(without_kernels: None, monkeypatch: pytest.MonkeyPatch, measured_by: Any) -> None:
     measured_by(measurers.Last())
     monkeypatch.setattr("torchspore.engine.graph.backend.products.prefers_onednn", lambda *operands: True)
-    monkeypatch.setattr("torchspore.engine.graph.backend.fusion._winner", lambda like, level: None)
     ms.set_seed(2)
     net, x = Loops(), Tensor(np.random.RandomState(0).randn(16, 64).astype(np.float32))
     answers = []

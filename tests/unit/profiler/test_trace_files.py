@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from torchspore.cli import trace as command
-from torchspore.view import trace, trace_file
+from torchspore.view import trace
 from torchspore.view.trace_file import Reader
 
 EVENT = {"ph": "X", "name": "aten::mm", "pid": 1, "tid": 1, "ts": 10.0, "dur": 5.0, "cat": "cpu_op", "args": {}}
@@ -28,10 +28,9 @@ def test_own_time_and_nesting(tmp_path: Path) -> None:
     assert [event.depth for event in found.events] == [0, 1]
 
 
-def test_a_letter_across_the_border_of_two_pieces(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(trace_file, "PIECE", 7)
+def test_a_letter_across_the_border_of_two_pieces(tmp_path: Path) -> None:
     name = "矩阵乘法é" * 5
-    reader = Reader(written(tmp_path / "t.json", json.dumps([{**EVENT, "name": name}], ensure_ascii=False)))
+    reader = Reader(written(tmp_path / "t.json", json.dumps([{**EVENT, "name": name}], ensure_ascii=False)), piece=7)
     assert [event["name"] for event in reader.events()] == [name] and not reader.damage
 
 
@@ -56,9 +55,8 @@ def test_no_trace_is_named(tmp_path: Path, content: str, capsys: pytest.CaptureF
     assert said.startswith(f"torchspore trace view {path}: it holds no") and "hint: name the folder" in said
 
 
-def test_memory_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_memory_is_bounded(tmp_path: Path) -> None:
     """An archive unpacks from some kilobytes, and takes no more memory than what the page shows."""
-    monkeypatch.setattr(trace, "MOST_EVENTS", 2_000)
     path = tmp_path / "t.json.gz"
     line = (json.dumps(EVENT) + ",").encode() * 1000
     with gzip.open(path, "wb", compresslevel=1) as file:
@@ -67,7 +65,7 @@ def test_memory_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
             file.write(line)
         file.write(json.dumps(EVENT).encode())                                 # and no end
     tracemalloc.start()
-    found = trace.read(path)
+    found = trace.read(path, most_events=2_000)
     most = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert found.total == 80_001 and len(found.events) == 2_000 and most < 12 << 20

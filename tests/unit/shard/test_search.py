@@ -171,13 +171,15 @@ def test_what_does_not_fit_a_device_is_cut(monkeypatch: pytest.MonkeyPatch) -> N
     assert cuts(small, "table.embedding_table") != (1, 1)
 
 
-def test_what_was_found_is_kept_and_read(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_what_was_found_is_kept_and_read(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, request: pytest.FixtureRequest,
+) -> None:
     import json
 
     from torchspore.engine.shard import saving
 
     path = tmp_path / "found.json"
-    monkeypatch.setattr(saving, "op_strategies", {})
+    request.addfinalizer(saving.op_strategies.clear)
     ms.parallel.set_op_strategy_config("SAVE", str(path))
     first = found(monkeypatch, "wide", "dynamic_programming")
     ms.reset_auto_parallel_context()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import mindspore.communication as communication
@@ -47,8 +48,14 @@ def test_other_backends_are_refused() -> None:
         communication.init(3)
 
 
-def test_messages(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    monkeypatch.setattr(log, "GLOBAL_LOGGER", None)
+@pytest.fixture
+def anew() -> Iterator[None]:
+    """The log as a program begins with it."""
+    with log._begun_anew():
+        yield
+
+
+def test_messages(anew: None, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setenv("GLOG_v", "1")
     log.debug("hidden")
     log.info("shown %d", 1)
@@ -59,14 +66,14 @@ def test_messages(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
     assert [line.split("]")[0] for line in lines] == ["[INFO", "[WARNING", "[ERROR", "[CRITICAL"]
     assert lines[0].endswith("shown 1") and "test_communication.py" in lines[0]
     assert log.get_level() == "1" and log.get_log_config() == {"GLOG_v": "1", "GLOG_logtostderr": "1"}
-    monkeypatch.setattr(log, "GLOBAL_LOGGER", None)
     monkeypatch.setenv("GLOG_v", "9")
-    with pytest.raises(ValueError, match="expected a number from 0"):
+    with log._begun_anew(), pytest.raises(ValueError, match="expected a number from 0"):
         log.info("refused")
 
 
-def test_messages_go_into_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    monkeypatch.setattr(log, "GLOBAL_LOGGER", None)
+def test_messages_go_into_files(
+    anew: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],
+) -> None:
     for name, value in (("GLOG_v", "1"), ("GLOG_logtostderr", "0"), ("GLOG_log_dir", str(tmp_path)), ("GLOG_stderrthreshold", "3")):
         monkeypatch.setenv(name, value)
     for _ in range(2):
@@ -84,16 +91,15 @@ def test_messages_go_into_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
         handler.close()
 
 
-def test_what_torchspore_says_it_says_once(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_torchspore_says_it_says_once(anew: None, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     from torchspore.engine.front import FRONT
 
-    monkeypatch.setattr(log, "GLOBAL_LOGGER", None)
     for _ in range(3):
         FRONT.warn("the same again")
     assert capsys.readouterr().err.count("the same again") == 1
-    monkeypatch.setattr(log, "GLOBAL_LOGGER", None)
     monkeypatch.setenv("GLOG_logtostderr", "0")
     monkeypatch.setenv("GLOG_log_dir", "/proc/no")
-    log.warning("goes on")
+    with log._begun_anew():
+        log.warning("goes on")
     said = capsys.readouterr().err
     assert "can't be written" in said and "goes on" in said

@@ -25,13 +25,12 @@ def test_symmetric_surface_distance() -> None:
     assert metric.eval() == pytest.approx((0 + 1 + 2 + 0) / 4)
 
 
-def test_many_places_are_taken_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_many_places_are_taken_in_pieces() -> None:
     from torchspore.mindspore.train.metrics import surface
 
-    masks = np.random.RandomState(0).randint(0, 2, (2, 12, 12))
-    whole = HausdorffDistance()(Tensor(masks[0]), Tensor(masks[1]), 1)
-    monkeypatch.setattr(surface, "_PIECE", 50)
-    assert HausdorffDistance()(Tensor(masks[0]), Tensor(masks[1]), 1) == whole
+    of, to = np.argwhere(np.random.RandomState(0).randint(0, 2, (2, 12, 12)))[:, 1:][:140].reshape(2, 70, 2)
+    for kind in surface.DISTANCES:
+        np.testing.assert_array_equal(surface._distances(kind, of, to, piece=50), surface._distances(kind, of, to))
 
 
 def test_they_have_names() -> None:

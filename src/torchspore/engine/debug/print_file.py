@@ -47,8 +47,8 @@ def _messages() -> dict[str, Any]:
 class PrintFile:
     """A file that prints go to; it is made, with its folder, when the first one comes."""
 
-    def __init__(self, path: str) -> None:
-        self.path = Path(path)
+    def __init__(self, path: str, most: int = MOST) -> None:
+        self.path, self._most = Path(path), most
         self._handle: int | None = None
         self._process = 0
         self._size = 0
@@ -61,7 +61,7 @@ class PrintFile:
         Where the disk is full it warns, once, and writes nothing more: what was written stays as it is. Call it where the file `is_ready`.
         """
         size = sum(_bytes_of(value) for _, value in pieces)
-        if size >= MOST:
+        if size >= self._most:
             raise ValueError(f"expected less than 2 GB in one call, got {size / 2**30:.1f} GB.\n\nhint: print a part of it.")
         made = _messages()["Print"]()
         for kind, value in pieces:

@@ -16,7 +16,7 @@ import torch
 
 from torchspore.context.effects import Outcome
 from torchspore.engine import create, tree
-from torchspore.engine.debug.print_file import PrintFile
+from torchspore.engine.debug.print_file import MOST, PrintFile
 from torchspore.engine.dtypes import FROM_TORCH
 from torchspore.engine.private import no_transforms, outside_of_transforms
 from torchspore.engine.tensor import TensorBase, raw, tensors
@@ -28,12 +28,12 @@ _waiting = threading.local()
 _file: PrintFile | None = None
 
 
-def select(path: str) -> Outcome:
-    """Makes `print_file_path` act."""
+def select(path: str, most: int = MOST) -> Outcome:
+    """Makes `print_file_path` act; one call may write less than `most` bytes."""
     global _file
     if _file is not None:
         _file.close()
-    _file = PrintFile(path) if path else None
+    _file = PrintFile(path, most) if path else None
     return Outcome.applied(f"ops.Print writes to {path}, and nothing to the screen" if path else "ops.Print writes to the screen")
 
 

@@ -13,7 +13,6 @@ from torchspore.engine.graph import passes
 from torchspore.engine.graph.backend import autotune_cache, eager_codegen, forms, inference, lanes, measuring, products
 from torchspore.engine.graph.backend.eager_codegen import Code
 from torchspore.engine.graph.backend.racing import Race
-from torchspore.engine.graph.fx.exchanges import exchanges
 from torchspore.engine.graph.fx.fingerprint import fingerprint
 from torchspore.engine.graph.fx.modules import copied
 from torchspore.engine.graph.fx.order import ordered
@@ -32,10 +31,11 @@ _PRINTS = "it prints, so that it can't be run to be measured"
 _TALKS = "it exchanges values with other processes, which would not answer a run that only measures"
 
 
-def compile(module: torch.fx.GraphModule, inputs: Inputs, settings: Settings, held: frozenset[int] = frozenset()) -> Code:
+def compile(module: torch.fx.GraphModule, inputs: Inputs, settings: Settings, talks: bool, held: frozenset[int] = frozenset()) -> Code:
     """The code of a cleaned graph.
 
-    `inputs` is asked only where something is measured; what it gives is never written to. `held` are the places of inputs that the
+    `inputs` is asked only where something is measured; what it gives is never written to. `talks`: whether the graph exchanges values with
+    other processes, who would not answer a run that only measures. `held` are the places of inputs that the
     program keeps (Parameters, Tensors in attributes), which seldom change: what hangs on them alone may be computed once.
     """
     asked, why = settings, ""
@@ -44,11 +44,10 @@ def compile(module: torch.fx.GraphModule, inputs: Inputs, settings: Settings, he
         settings = dataclasses.replace(settings, level="O0", infer_boost=False, kernels=None, tuning=None, lanes=0)
     if where.followers:                              # in the program's order, the kernels of one call together
         settings = dataclasses.replace(settings, order="", saves_memory=False)
-    talks = exchanges(module)
-    if talks:                                        # the other processes would not answer a run that only measures
+    if talks:
         kernels = None if settings.kernels is None else dataclasses.replace(settings.kernels, measured=False)
         settings, why = dataclasses.replace(settings, infer_boost=False, kernels=kernels, tuning=None, lanes=0), why or _TALKS
-    module = prepared(module, settings)
+    module = prepared(module, settings, talks)
     stages.keep("backend_pass", module)
     outcomes.compiling(settings, asked, why)
     try:
@@ -93,13 +92,13 @@ def untuned(module: torch.fx.GraphModule, inputs: Inputs, settings: Settings, he
     return _code(module, inputs, dataclasses.replace(settings, tuning=None), held)
 
 
-def prepared(module: torch.fx.GraphModule, settings: Settings) -> torch.fx.GraphModule:
+def prepared(module: torch.fx.GraphModule, settings: Settings, talks: bool) -> torch.fx.GraphModule:
     """The graph after the steps that switches ask for, whatever the level: precision, memory, graph kernels, order."""
-    steps = list(_asked(module, settings))
+    steps = list(_asked(module, settings, talks))
     return passes.run(steps, module) if steps else module
 
 
-def _asked(module: torch.fx.GraphModule, settings: Settings) -> Iterator[passes.Step]:
+def _asked(module: torch.fx.GraphModule, settings: Settings, talks: bool) -> Iterator[passes.Step]:
     if precision.is_wanted(module, settings):
         yield "precision", lambda module: precision.apply(module, settings)
     order: list[passes.Step] = [("exec_order", lambda module: ordered(module, settings.order))] if settings.order else []
@@ -113,7 +112,7 @@ def _asked(module: torch.fx.GraphModule, settings: Settings) -> Iterator[passes.
         yield "graph_kernels", lambda module: steps.applied(module, settings)
     if not settings.saves_memory:
         yield from order
-    if exchanges(module):
+    if talks:
         yield "regather", regathered
         yield "communication", overlapped
     if settings.offloads is not None or settings.offloads_state or memory.is_asked(module):

@@ -19,7 +19,7 @@ from torchspore.context.effects import Outcome
 from torchspore.context.store import STORE
 from torchspore.engine import private
 from torchspore.engine.hardware import cudnn
-from torchspore.engine.hardware.cudnn import DTYPES, Job, Plan, Refused
+from torchspore.engine.hardware.cudnn import Job, Plan, Refused
 from torchspore.engine.hardware.cudnn_calls import DATA, DIRECTIONS, FILTER, FORWARD, Direction
 from torchspore.errors import AlgorithmRefused
 
@@ -92,7 +92,7 @@ def _asked() -> tuple[str, ...]:
 
 def applies(x: T, weight: T) -> bool:
     """Whether a convolution of these may run by a named algorithm."""
-    if not (x.is_cuda and x.dtype in DTYPES and weight.device == x.device):
+    if not (cudnn.computes(x) and weight.device == x.device):
         return False
     return not _in_transform()
 

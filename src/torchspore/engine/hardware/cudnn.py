@@ -9,7 +9,8 @@ import ctypes
 import os
 import threading
 import weakref
-from contextlib import nullcontext
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import cache
 from importlib.util import find_spec
@@ -65,11 +66,6 @@ def _shown(sizes: tuple[int, ...]) -> str:
 
 # ---- the library
 
-def library() -> Any:
-    """cuDNN's functions. Raises DeviceNotFound where there is no cuDNN 9."""
-    return _loaded(os.environ.get(PATH, ""))
-
-
 @cache
 def _loaded(named: str) -> Any:
     tried = [named] if named else list(_places())
@@ -84,6 +80,41 @@ def _loaded(named: str) -> Any:
         f"gpu_config: a convolution algorithm by name needs cuDNN 9, and it is not among {', '.join(tried)}.\n\n"
         f"hint: pip install nvidia-cudnn-cu{(torch.version.cuda or '12').partition('.')[0]}, or name the file of libcudnn.so.9 by {PATH}."
     )
+
+
+@dataclass(frozen=True)
+class Runtime:
+    """Where cuDNN's functions and its streams come from."""
+
+    library: Callable[[], Any] = lambda: _loaded(os.environ.get(PATH, ""))
+    stream_of: Callable[[torch.device], int] = lambda device: int(torch.cuda.current_stream(device).cuda_stream)
+    kind: str = "cuda"
+    """The type of the devices whose arrays it computes with."""
+
+
+_runtime = Runtime()
+
+
+@contextmanager
+def run_by(runtime: Runtime) -> Iterator[None]:
+    """Lets the block call another library than torch's own; handles that were made before are left alone."""
+    global _runtime, _threads
+    before = _runtime, _threads
+    _runtime, _threads = runtime, threading.local()
+    try:
+        yield
+    finally:
+        _runtime, _threads = before
+
+
+def library() -> Any:
+    """cuDNN's functions. Raises DeviceNotFound where there is no cuDNN 9."""
+    return _runtime.library()
+
+
+def computes(x: torch.Tensor) -> bool:
+    """Whether an array lies where cuDNN computes, in a dtype that it has."""
+    return x.device.type == _runtime.kind and x.dtype in DTYPES
 
 
 def _places() -> list[str]:
@@ -121,7 +152,7 @@ def _handle(device: torch.device) -> Any:
 
 def stream_of(device: torch.device) -> int:
     """The address of the stream that operators run on."""
-    return int(torch.cuda.current_stream(device).cuda_stream)
+    return _runtime.stream_of(device)
 
 
 # ---- descriptors

@@ -14,7 +14,7 @@ import numpy as np
 from torchspore.blackbox import marks
 from torchspore.engine import create, dtypes
 from torchspore.engine.bprop import with_gradient
-from torchspore.engine.graph.capture import watch
+from torchspore.engine.graph.capture import watching
 from torchspore.engine.graph.refusal import Kind
 from torchspore.engine.tensor import TensorBase, wrap
 from torchspore.mindspore.ops.primitive import Primitive
@@ -303,7 +303,7 @@ class Custom(Primitive):
         return with_gradient(self._computed, self._gradient, "Custom")(*inputs)
 
     def _computed(self, *inputs: Any) -> Any:
-        watch.ends_trace("calls a function on NumPy arrays", Kind.READS_VALUES)
+        watching.ends_trace("calls a function on NumPy arrays", Kind.READS_VALUES)
         function = marks.marked(self.func, f"Custom {getattr(self.func, '__name__', 'function')}") if marks.wanted else self.func
         found = function(*[create.to_numpy(one) if isinstance(one, TensorBase) else one for one in inputs])
         parts = found if isinstance(found, tuple) else (found,)

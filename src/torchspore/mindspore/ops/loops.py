@@ -9,7 +9,7 @@ import numpy as np
 
 from torchspore.engine import create, dtypes
 from torchspore.engine.bprop import with_gradient
-from torchspore.engine.graph.capture import watch
+from torchspore.engine.graph.capture import watching
 from torchspore.engine.graph.refusal import Kind
 from torchspore.engine.tensor import TensorBase, wrap
 from torchspore.mindspore.ops.primitive import Primitive
@@ -129,7 +129,7 @@ class PyFunc(Primitive):
             self.add_prim_attr(name, value)
 
     def __call__(self, input_x: Any) -> Any:
-        watch.ends_trace("calls a function on NumPy arrays", Kind.READS_VALUES)
+        watching.ends_trace("calls a function on NumPy arrays", Kind.READS_VALUES)
         arrays = [create.to_numpy(one) for one in input_x]
         self._check("input", arrays, self.attrs["in_types"], self.attrs["in_shapes"])
         found = self.fn(*arrays)

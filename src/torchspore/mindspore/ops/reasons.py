@@ -21,6 +21,10 @@ _KINDS = {
 }
 _FLOAT = "cast it first, for example with astype(mindspore.float32)"
 _CAST = "cast one of them, for example with astype(mindspore.float32)"
+_NUMBERS = frozenset({"axis", "axes", "dim", "dims", "keepdim", "keepdims", "keep_dims"})
+"""Arguments that are no Tensors in any operator."""
+_LIMITS = frozenset({"size", "shape", "low", "high"})
+"""Arguments that are numbers where no Tensor is given."""
 _PRODUCTS = frozenset({"matmul", "_matmul", "_batch_matmul", "bmm", "mm", "dense"})
 
 
@@ -61,13 +65,27 @@ def _not_a_tensor(name: str, given: dict[str, Any], text: str) -> Reason | None:
         others = [item for item in value if not isinstance(item, TensorBase)] if isinstance(value, (list, tuple)) else []
         if others and "as element" in text:
             return TypeError, f"expected Tensors in {key}, got {type(others[0]).__name__}.", f"write Tensor({key}[0])"
-    for key, value in given.items():
-        if not isinstance(value, (TensorBase, int, float, str, bool, type(None))) and not any(True for _ in tensors(value)):
+    for key in _NUMBERS.intersection(given):
+        if not _is_numbers(given[key]):
+            return TypeError, f"expected a number as {key}, got {type(given[key]).__name__}.", None
+    rest = {key: value for key, value in given.items() if key not in (*_NUMBERS, *_LIMITS) and not isinstance(value, TensorBase)}
+    for key, value in rest.items():
+        if not isinstance(value, (int, float, str, bool, type(None))) and not any(True for _ in tensors(value)):
             return TypeError, f"expected a Tensor as {key}, got {type(value).__name__}.", f"write Tensor({key})"
-    for key, value in given.items():
-        if not isinstance(value, TensorBase):
-            return TypeError, f"expected a Tensor as {key}, got {type(value).__name__}.", None
+    for key, value in sorted(rest.items(), key=lambda item: not isinstance(item[1], str)):        # a text can be nothing else, a number may
+        return TypeError, f"expected a Tensor as {key}, got {type(value).__name__}.", None
     return None
+
+
+def _is_numbers(value: Any) -> bool:
+    """Whether a value can be axes, or a switch."""
+    return isinstance(value, (int, type(None))) or (isinstance(value, (tuple, list)) and all(isinstance(item, int) for item in value))
+
+
+def _ints(match: re.Match[str], given: dict[str, Any]) -> tuple[str, str | None]:
+    """What may hold ints alone: by the name that the caller knows, where torch has the same one."""
+    of = f" as {match[1]}" if match[1] in given else ""
+    return f"expected a tuple of ints{of}" + (f", got one with a {match[2]} in it." if match[2] else "."), None
 
 
 def _product(name: str, given: dict[str, Any], text: str) -> Reason | None:
@@ -291,6 +309,36 @@ _PATTERNS: tuple[
     (r"only one dimension can be inferred", ValueError, _says("expected -1 for one length at most.")),
     (r"not positive-definite", ValueError, _says("expected a positive definite matrix; this one is not.")),
     (r"singular", ValueError, _says("expected a matrix that has an inverse; this one is singular.")),
+    (r"argument '(\w+)' .*must be tuple of \w+, but found element of type (\w+)", TypeError, _ints),
+    (r"split_size=(-?\d+)|split_size can only be (0)", ValueError,
+     lambda match, given: (f"expected a length of the parts from 1 on, got {match[1] or match[2]}.", None)),
+    (r"1-d non-negative integral", ValueError, _says("expected whole numbers from 0 on, along one axis.")),
+    (r"weights should be 1-d and have the same length", ValueError, _says("expected one weight for each value.")),
+    (r"random_ expects 'from' to be less than 'to', but got from=(-?\d+) >= to=(-?\d+)", ValueError,
+     _says("expected low below high, got {} and {}.")),
+    (r"(?:to - 1|from) is out of bounds for", ValueError, _says("expected limits that the dtype can hold.")),
+    (r"expected BoolTensor for (\w+)", TypeError, _says("expected truth values as {}.", "write a comparison, as x > 0")),
+    (r"argument '(\w+)' failed to unpack()", TypeError, _ints),
+    (r"only one element tensors can be converted", TypeError, _says("expected one number or truth value, got a Tensor of several.")),
+    (r"Dimension specified as -?\d+ but tensor has no dimensions|scalars because halving|at least (?:a )?(?:1-|one-)dimension", ValueError,
+     _says("expected at least one axis, got a Tensor without any.")),
+    (r"[Ii]nput dimension should be at least (\d+)|to have at least (\d+) dimensions", ValueError,
+     lambda match, given: (f"expected at least {match[1] or match[2]} axes.", None)),
+    (r"padding length (\d+) and input of dimension (\d+)", ValueError,
+     _says("expected two paddings for each axis at most, got {} for {} axes.")),
+    (r"must be a one-dimensional|supposed to be a vector", ValueError, _says("expected one axis.")),
+    (r"(\w+) or fewer dimensions but got an input with (\d+)", ValueError, _says("expected at most {} axes, got {}.")),
+    (r"same number of (?:spatial )?dim", ValueError, _says("expected the same number of axes.")),
+    (r"invalid shape dimension (-?\d+)|expanded size of the tensor \((-\d+)\) isn't allowed|dimension with negative length", ValueError,
+     lambda match, given: ("expected lengths from 0 on" + (f", got {match[1] or match[2]}." if match.lastindex else "."), None)),
+    (r"first two dimensions of batch2 tensor to be: \[([\d, ]+)\] but got: \[([\d, ]+)\]", ValueError,
+     _says("expected batches that fit: the second begins with ({}), got ({}).")),
+    (r"shifts: ?(\d+), dims: ?(\d+)", ValueError, _says("expected one shift for each axis, got {} for {} axes.")),
+    (r"start out of range \(expected to be in range of \[(-?\d+), (-?\d+)\], but got (-?\d+)\)", ValueError,
+     _says("expected a start from {} to {}, got {}.")),
+    (r"expects dims >= 0, but got dims=(-?\d+)", ValueError, _says("expected a number of axes from 0 on, got {}.")),
+    (r"out of bounds for dimension with size (\d+)", IndexError, _says("the index is beyond the axis, which has {} elements.")),
+    (r"axis (-?\d+) is out of bounds for array of dimension (\d+)", ValueError, _says("expected one of {1} axes, got {0}.")),
     (r"selected index k out of range|k not in range", ValueError, _says("expected k up to the length of the axis.")),
 ))
 
@@ -340,7 +388,8 @@ def of_call(error: Exception) -> Reason:
 
 _FOREIGN = re.compile(
     r"aten\b|mat1|torch(?!spore)|SymInt|ScalarType|'_t'|enforce fail|alloc_cpu|"
-    r"\bself\b|tensor a\b|at::|c10|Tensor\.\w+\(|TORCH_|unsqueeze|non-singleton|\bdim\b", re.I,
+    r"\bself\b|tensor a\b|at::|c10|Tensor\.\w+\(|TORCH_|unsqueeze|non-singleton|\bdims?\b|dims_|dimension|keepdim=|\(position \d|"
+    r"combination of arguments|(?-i:\btensors?\b)", re.I,
 )
 _SHAPES = re.compile(r"size|shape|dimension|dim |index|broadcast|kernel|match|range|axis|negative", re.I)
 _TOO_LARGE = re.compile(

@@ -14,7 +14,7 @@ from torchspore.base.files import whole_file
 from torchspore.engine import create, device, summaries
 from torchspore.engine.bprop import with_gradient
 from torchspore.engine.debug import printing
-from torchspore.engine.graph.capture import watch
+from torchspore.engine.graph.capture import watching
 from torchspore.engine.graph.refusal import Kind
 from torchspore.engine.tensor import TensorBase, modify, raw, tensors, wrap
 from torchspore.mindspore.ops.declare import explaining, op
@@ -30,7 +30,7 @@ def print_(*input_x: Any) -> None:
 
     Where `print_file_path` is set they go into that file instead of onto the screen.
     """
-    printing.print_values(input_x, watch.is_tracing())
+    printing.print_values(input_x, watching.is_tracing())
 
 
 class Assert(Primitive):
@@ -45,7 +45,7 @@ class Assert(Primitive):
     def __call__(self, condition: Any, input_data: Any) -> None:
         if not isinstance(input_data, (tuple, list)):
             raise TypeError(f"Assert: expected a tuple or list of Tensors, got {type(input_data).__name__}.")
-        watch.ends_trace("calls Assert", Kind.OTHER)
+        watching.ends_trace("calls Assert", Kind.OTHER)
         if bool(create.host(condition).all()) if isinstance(condition, TensorBase) else condition:
             return
         builtins.print("For 'Assert' condition is false.")
@@ -64,7 +64,7 @@ def _dump(file: str, tensor: Any, mode: str) -> None:
         raise TypeError(f"expected the name of a file, got {file!r}.")
     if not isinstance(tensor, TensorBase):
         raise TypeError(f"expected a Tensor, got {type(tensor).__name__}.")
-    watch.ends_trace("writes a file", Kind.OTHER)
+    watching.ends_trace("writes a file", Kind.OTHER)
     stem = file.removesuffix(".npy") + ("_in" if mode == "in" else "")
     path = Path(f"{stem}_{str(tensor.dtype).lower()}_{next(_dumps)}.npy")  # type: ignore[attr-defined]
     with whole_file(path, mode=0o400) as out:

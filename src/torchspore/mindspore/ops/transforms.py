@@ -9,7 +9,8 @@ from typing import Any
 
 import torch
 
-from torchspore.engine import private, tree
+from torchspore.engine import jacobians, private, tree
+from torchspore.engine.grad import GradientInside
 from torchspore.engine.graph import thread_state
 from torchspore.engine.tensor import TensorBase, raw, tensors, transform, wrap, wrap_all
 from torchspore.mindspore.ops.gradient import GradOperation, _named_after
@@ -69,9 +70,10 @@ def vmap(fn: Any, in_axes: Any = 0, out_axes: Any = 0) -> Callable[..., Any]:
         try:
             results = list(torch.vmap(plain._of, tuple(axes), randomness="different")(*values))
         except RuntimeError as error:
-            if "inside of a function being transformed" not in str(error) and "vmap" not in str(error):
+            said = str(error)
+            if not isinstance(error, GradientInside) and "inside of a function being transformed" not in said and "vmap" not in said:
                 raise
-            results = _one_by_one(plain, values, axes)     # what torch can't map, such as a gradient inside of `fn`
+            results = _one_by_one(plain, values, axes)     # what torch can't map
         ends = _axes(out_axes, plain.result, "out_axes")
         found = plain.shaped([result[0] if end is None else result.movedim(0, end) for result, end in zip(results, ends)])
         return _repeated(found, out_axes, _length(values, axes))
@@ -156,14 +158,21 @@ def jvp(fn: Any, inputs: Any, v: Any, has_aux: bool = False) -> Any:
     if len(tangents) != len(values):
         raise ValueError(f"jvp: expected as many Tensors in v as in inputs, which are {len(values)}, got {len(tangents)}.")
     _load_forward_mode()
-    outputs, products = torch.func.jvp(  # type: ignore[misc]
-        plain._of, tuple(values), tuple(t.to(x.dtype) for t, x in zip(tangents, values)),
-    )
+    try:
+        outputs, products = torch.func.jvp(  # type: ignore[misc]
+            plain._of, tuple(values), tuple(t.to(x.dtype) for t, x in zip(tangents, values)),
+        )
+        whole = plain.shaped(outputs)
+    except GradientInside:
+        whole, products = jacobians.product(_in_pynative(fn), args, tangents, has_aux)
     if not has_aux:
-        return plain.shaped(outputs), plain.shaped(products)
-    whole = plain.shaped(outputs)
+        return whole, _filled(whole, products)
     first = sum(1 for _ in tensors(whole[0]))
     return (whole[0], _filled(whole[0], products[:first]), *whole[1:])
+
+
+def _in_pynative(fn: Any) -> Callable[..., Any]:
+    return lambda *given: thread_state.in_pynative(fn, given, {})
 
 
 def vjp(fn: Any, *inputs: Any, weights: Any = None, has_aux: bool = False) -> Any:
@@ -229,8 +238,15 @@ def _jacobian(name: str, compute: Any, fn: Any, grad_position: Any, has_aux: boo
 
         values = tuple(raw(args[position]) for position in positions)
         _load_forward_mode()
-        with private.without_saved_hooks():        # which torch.func refuses: those of memory_offload and of recomputed Cells
-            found = wrap_all(compute(plain, argnums=tuple(range(len(positions))))(*values))
+        try:
+            with private.without_saved_hooks():    # which torch.func refuses: those of memory_offload and of recomputed Cells
+                found = wrap_all(compute(plain, argnums=tuple(range(len(positions))))(*values))
+        except GradientInside:
+            result, by_rows = jacobians.rows(_in_pynative(fn), args, positions, has_aux)
+            kept[:] = [result[1:]] if has_aux else []
+            each = iter(by_rows)
+            found = tree.mapped(result[0] if has_aux else result,
+                                lambda leaf: tuple(map(wrap, next(each))) if isinstance(leaf, TensorBase) else leaf)
         found = _without_tuples(found, len(positions)) if alone else found
         if has_aux:
             aux = transform(kept[0], lambda t: wrap(private.outside_of_transforms(raw(t))))

@@ -72,26 +72,28 @@ def _head(name: str, type_name: str, dims: tuple[int, ...], size: int) -> bytes:
     return b"\x0a" + _number(len(inner) + size) + inner
 
 
-def pieces(entry: Entry) -> Iterator[tuple[bytes, Any]]:
-    """The file's bytes for one parameter: a head and a content, as often as it takes."""
+def pieces(entry: Entry, size: int = PIECE_BYTES) -> Iterator[tuple[bytes, Any]]:
+    """The file's bytes for one parameter: a head and a content of at most `size` bytes, as often as it takes."""
     if entry.type_name == TEXT:
         content: Any = entry.values.encode("utf-32-le")
         dims: tuple[int, ...] = (0,)
     else:
         content = memoryview(np.ascontiguousarray(entry.values).reshape(-1)).cast("B") if np.size(entry.values) else b""
         dims = entry.shape
-    for start in range(0, max(len(content), 1), PIECE_BYTES):
-        part = content[start : start + PIECE_BYTES]
+    for start in range(0, max(len(content), 1), size):
+        part = content[start : start + size]
         yield _head(entry.name, entry.type_name, dims, len(part)), part
 
 
-def write(path: Path, entries: Iterator[Entry], key: bytes | None = None, mode: str = "AES-GCM") -> None:
+def write(
+    path: Path, entries: Iterator[Entry], key: bytes | None = None, mode: str = "AES-GCM", piece: int = PIECE_BYTES,
+) -> None:
     """Writes a checkpoint file with MindSpore's CRC-32 of all bytes at its end, which MindSpore reads with and without `crc_check`.
 
-    With a `key` it is encrypted, and has no checksum: MindSpore reads none there.
+    With a `key` it is encrypted, and has no checksum: MindSpore reads none there. Values of more than `piece` bytes come in several.
     """
     if key is not None:
-        content = b"".join(bytes(part) for entry in entries for piece in pieces(entry) for part in piece)
+        content = b"".join(bytes(part) for entry in entries for head_and_content in pieces(entry, piece) for part in head_and_content)
         with whole_file(path, READ_ONLY, durable=True) as file:
             for block in encryption.encrypted(content, key, mode):
                 file.write(block)
@@ -99,7 +101,7 @@ def write(path: Path, entries: Iterator[Entry], key: bytes | None = None, mode: 
     total = 0
     with whole_file(path, READ_ONLY, durable=True) as file:
         for entry in entries:
-            for head, content in pieces(entry):
+            for head, content in pieces(entry, piece):
                 file.write(head)
                 file.write(content)
                 total = zlib.crc32(content, zlib.crc32(head, total))

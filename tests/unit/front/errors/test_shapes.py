@@ -50,6 +50,39 @@ BAD = {
         "broadcast_to(input: Float32[2, 3], shape: (3,))",
         "expected at least 2 axes in the shape, got 1.",
     ),
+    "no_axis": Bad(
+        lambda: ops.fft(z()), ValueError, "fft(input: Float32[])", "expected at least one axis, got a Tensor without any.",
+    ),
+    "too_few_axes": Bad(
+        lambda: ops.pixel_shuffle(z(2), 1), ValueError, "pixel_shuffle(input: Float32[2], upscale_factor: 1)",
+        "expected at least 3 axes.",
+    ),
+    "no_ints": Bad(
+        lambda: ops.roll(z(2), (z(2), z(2))), TypeError, "roll(input: Float32[2], shifts: (Float32[2], Float32[2]))",
+        "expected a tuple of ints as shifts, got one with a Tensor in it.",
+    ),
+    "parts": Bad(
+        lambda: ops.split(z(3), -1), ValueError, "split(tensor: Float32[3], split_size_or_sections: -1)",
+        "expected a length of the parts from 1 on, got -1.",
+    ),
+    "bins": Bad(
+        lambda: ops.bincount(Tensor([-1])), ValueError, "bincount(input: Int64[1])",
+        "expected whole numbers from 0 on, along one axis.",
+    ),
+    "limits": Bad(
+        lambda: ops.randint(5, 2, (2,)), ValueError, "randint(low: 5, high: 2, size: (2,))", "expected low below high, got 5 and 2.",
+    ),
+    "lengths": Bad(
+        lambda: ops.randint(0, 2, (-2,)), ValueError, "randint(low: 0, high: 2, size: (-2,))", "expected lengths from 0 on, got -2.",
+    ),
+    "a_text_is_no_tensor": Bad(
+        lambda: ops.where(True, "a", z(1)), TypeError, "where(condition: True, input: 'a', other: Float32[1])",
+        "expected a Tensor as input, got str.",
+    ),
+    "a_switch_is_no_tensor": Bad(
+        lambda: ops.var(z(2), -1, 1, z(2)), TypeError, "var(input: Float32[2], axis: -1, ddof: 1, keepdims: Float32[2])",
+        "expected a number as keepdims, got Tensor.",
+    ),
     "squeeze": Bad(
         lambda: z(2, 3).squeeze(9), ValueError,
         "squeeze(input: Float32[2, 3], axis: 9)",

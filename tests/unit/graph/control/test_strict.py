@@ -13,6 +13,7 @@ from mindspore import JitConfig, Tensor, nn, ops
 
 import torchspore
 from torchspore.context import effects
+from torchspore.context.options import OPTIONS
 from torchspore.errors import CompileError
 
 X = Tensor(np.array([1.0, 2.0, 3.0], np.float32))
@@ -214,4 +215,4 @@ def test_strict_lets_the_programs_own_errors_through() -> None:
 
 def test_it_is_reported() -> None:
     at("STRICT", lambda x: x * 2)
-    assert effects._outcomes["jit_syntax_level"].text.startswith("STRICT: a call is one graph")
+    assert str(effects.outcome_of(OPTIONS["jit_syntax_level"], 0)).startswith("applied: STRICT: a call is one graph")

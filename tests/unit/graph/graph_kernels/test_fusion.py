@@ -19,6 +19,7 @@ from mindspore import Tensor, nn, ops
 from torchspore.context import effects
 from torchspore.context.public import scope
 from torchspore.context.store import STORE
+from torchspore.engine.graph.backend import inductor
 
 
 @pytest.fixture(autouse=True)
@@ -238,7 +239,7 @@ def test_measured_kernels_that_lose_stay_operators(launched: Any, measured_by: A
     assert launched(Exact(), data(9, 3), data(9, 3), flags="--opt_level=1 --online_tuning=1").count(G) == 1
 
 
-def test_settings_of_the_generator_reach_it(launched: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_settings_of_the_generator_reach_it(launched: Any) -> None:
     from torchspore.engine import private
 
     seen: list[dict[str, Any]] = []
@@ -248,8 +249,8 @@ def test_settings_of_the_generator_reach_it(launched: Any, monkeypatch: pytest.M
         seen.append(options)
         return before(module, inputs, options, *rest)
 
-    monkeypatch.setattr(private, "inductor", watched)
-    launched(Exact(), data(7, 3), data(7, 3), flags="--opt_level=1 --enable_vectorization=false --cpu_refer_thread_num=1")
+    with inductor.compiled_by(watched):
+        launched(Exact(), data(7, 3), data(7, 3), flags="--opt_level=1 --enable_vectorization=false --cpu_refer_thread_num=1")
     assert (seen[0]["cpp.simdlen"], seen[0]["cpp.threads"]) == (1, 1)
 
 
@@ -346,7 +347,7 @@ def test_without_a_compiler_it_is_said_once_and_operators_run(tmp_path: Path) ->
     assert "opt_level 2: of 8 kernels 8 are left, 0 of them generated, because there is no working C++ compiler" in ran.out
 
 
-def test_what_inductor_cannot_write_is_left_out_and_the_rest_is_fused(launched: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_inductor_cannot_write_is_left_out_and_the_rest_is_fused(launched: Any) -> None:
     from torchspore.engine import private
 
     before = private.inductor
@@ -356,10 +357,10 @@ def test_what_inductor_cannot_write_is_left_out_and_the_rest_is_fused(launched: 
             raise AssertionError("no lowering of this")
         return before(module, *rest)
 
-    monkeypatch.setattr(private, "inductor", choosy)
     x = data(11, 3)
-    assert launched(Exact(), x, x, flags="--opt_level=1").count(G) == 0
-    assert launched(Many(), x, x, x, flags="--opt_level=1").count(G) == 4
+    with inductor.compiled_by(choosy):
+        assert launched(Exact(), x, x, flags="--opt_level=1").count(G) == 0
+        assert launched(Many(), x, x, x, flags="--opt_level=1").count(G) == 4
     assert any("no lowering of this" in line for line in effects.notes()["compiler"])
 
 

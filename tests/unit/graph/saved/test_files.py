@@ -271,7 +271,7 @@ def test_off_costs_an_attribute_read() -> None:
 
     module = object()
     each = min(timeit.repeat(lambda: stages.keep("optimize", module), number=20_000, repeat=5)) / 20_000
-    assert each < 2e-6 and stages.current() is None
+    assert each < 2e-6 and stages.now.get() is None
 
 
 def test_explain_says_where_the_files_are(saving: Saving) -> None:

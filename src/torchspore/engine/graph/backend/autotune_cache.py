@@ -1,12 +1,14 @@
 """What was measured once and need not be measured again: which form of a graph, which kernel for a cluster or a product.
 
 This is all that is worth keeping between processes, beside Inductor's own directory (TORCHINDUCTOR_CACHE_DIR), in which the compiled
-kernels lie under the hash of their source. A store on disk sets `store` to an object with the same two methods: `find` is asked where
-memory has no answer, `keep` is told each new choice. Keys are fingerprints (fingerprint.py): they hold all that a choice hangs on, the
+kernels lie under the hash of their source. A store on disk (`kept_in`) has the same two methods: `find` is asked where memory has no
+answer, `keep` is told each new choice. Keys are fingerprints (fingerprint.py): they hold all that a choice hangs on, the
 torch version and the CPU included, so that a foreign or old entry is never found.
 """
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Protocol
 
 LIMIT = 20_000
@@ -25,6 +27,17 @@ class Store(Protocol):
 
 store: Store | None = None
 _known: dict[str, str] = {}
+
+
+@contextmanager
+def kept_in(other: Store) -> Iterator[None]:
+    """Lets the block find choices in `other` too, and keep those that it makes there."""
+    global store
+    before, store = store, other
+    try:
+        yield
+    finally:
+        store = before
 
 
 def find(key: str) -> str | None:

@@ -3,7 +3,9 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any
 
 import torch
@@ -16,12 +18,27 @@ from torchspore.engine.graph.fx.fingerprint import of_text, signature
 from torchspore.engine.graph.report import log
 
 Kernel = Callable[..., list[Any]]
+Compiler = Callable[..., Any]
+"""What `private.inductor` is: gives a kernel, with its `source` and its `libraries`, for a graph, its inputs and Inductor's settings."""
 
 _LEVELS = "jit_level O1 and O2 write kernels of their own"
 _NONE: Mapping[str, Any] = {}
 
 _broken: str | None = None
 """Why Inductor can't compile here; said once."""
+
+
+_compiler: ContextVar[Compiler | None] = ContextVar("compiler", default=None)
+
+
+@contextmanager
+def compiled_by(compiler: Compiler) -> Iterator[None]:
+    """Lets `compiler` write the kernels of this thread, in the place of torch's Inductor."""
+    token = _compiler.set(compiler)
+    try:
+        yield
+    finally:
+        _compiler.reset(token)
 
 
 def is_there() -> bool:
@@ -46,8 +63,8 @@ def kernel(module: torch.fx.GraphModule, level: str, more: Mapping[str, Any] = _
         log.event("load", f"a kernel for {_shown(module)} in {time.perf_counter() - started:.3f} s")
         return held
     try:
-        compiled = private.inductor(module, [node.meta["val"] for node in module.graph.nodes if node.op == "placeholder"],
-                                    {**_options(level), **more})
+        inputs = [node.meta["val"] for node in module.graph.nodes if node.op == "placeholder"]
+        compiled = (_compiler.get() or private.inductor)(module, inputs, {**_options(level), **more})
     except private.NoCompiler as error:
         _broken = f"no C++ compiler is found ({_first_line(error)})"
     except Exception as error:                # whatever goes wrong, the program runs without it
@@ -71,7 +88,7 @@ def one_launch(module: torch.fx.GraphModule) -> Kernel | None:
     started = time.perf_counter()
     inputs = [node.meta["val"] for node in module.graph.nodes if node.op == "placeholder"]
     try:
-        found = private.inductor(module, inputs, _options("O1"), True)
+        found: Kernel = (_compiler.get() or private.inductor)(module, inputs, _options("O1"), True)
     except Exception as error:                # not every kernel can be called from its C++: other forms are there
         log.event("level", f"one launch is left out: {_first_line(error)}")
         return None

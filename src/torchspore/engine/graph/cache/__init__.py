@@ -80,17 +80,13 @@ def open(
     scripts = sorted({code.co_filename for code in ran})
     reads, writes = not STORE.get("save_compile_cache"), bool(STORE.get("enable_compile_cache") or STORE.get("save_compile_cache"))
     entry = _Entry(found, module, name, scripts, settings, inputs)
-    before, autotune_cache.store = autotune_cache.store, _Choices(found, reads, writes)
-    try:
-        with _inductor_in(found.kernels()):
-            stored = entry.stored() if _loads() else None
-            if _loads() and stored is None:
-                say(f"compile cache: there is no graph of {name} for these inputs in {found.root}; it is compiled.")
-            elif stored is None:
-                entry.compare(reads)
-            yield stored if stored is not None else module
-    finally:
-        autotune_cache.store = before
+    with autotune_cache.kept_in(_Choices(found, reads, writes)), _inductor_in(found.kernels()):
+        stored = entry.stored() if _loads() else None
+        if _loads() and stored is None:
+            say(f"compile cache: there is no graph of {name} for these inputs in {found.root}; it is compiled.")
+        elif stored is None:
+            entry.compare(reads)
+        yield stored if stored is not None else module
     if writes:
         entry.keep()
         found.sweep()

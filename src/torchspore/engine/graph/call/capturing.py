@@ -74,7 +74,6 @@ def capture(
     owner: Any, entry: Entry, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], flat: list[TensorBase],
 ) -> Graph | Refusal:
     """A new graph for the call; a Refusal where none can hold it."""
-    outcomes.syntax(entry.settings.syntax)
     own = table.table_of(owner)
     wasted = _wasted(owner, own, entry.settings.is_split)
     if wasted is not None:
@@ -142,9 +141,9 @@ def _graph(
     owner: Any, entry: Entry, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], flat: list[TensorBase],
 ) -> Graph:
     """Captures the call and compiles what was captured; saves the stages where `save_graphs` says so. Raises Refusal."""
-    waits_for = f"{user_line()}: {name_of(owner)} is being compiled at {entry.settings.level}; this happens once for these shapes."
-    keeps = entry.settings.debug or entry.settings.is_split or _talks()
-    with log.waiting(waits_for), opening.recorded(name_of(owner), entry.settings.told()), provenance.kept(keeps):
+    name, keeps_lines = name_of(owner), entry.settings.debug or entry.settings.is_split or _talks()
+    outcomes.syntax(entry.settings.syntax)
+    with opening.compiling(name, entry.settings, keeps_lines):
         return _made(owner, entry, function, args, kwargs, flat)
 
 
@@ -194,15 +193,18 @@ def _for_its_devices(
     owner: Any, entry: Entry, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any],
 ) -> tuple[Capture, Captured]:
     """Captures the call, once for each number of pipeline stages that may be chosen."""
-    def trace(stages: int | None = None) -> tuple[Capture, Captured]:
-        return _captured(owner, entry, table.table_of(owner).numbers, function, args, kwargs, stages)
+    numbers = table.table_of(owner).numbers
+
+    def trace(stages: int) -> tuple[Capture, Captured]:
+        with provenance.of_stages(stages):
+            return _captured(owner, entry, numbers, function, args, kwargs, stages)
 
     if entry.settings.is_split:
         from torchspore.engine.shard.pipelines import choosing
 
         if choosing.is_wanted():
             return choosing.cheapest(trace, _parts)
-    return trace()
+    return _captured(owner, entry, numbers, function, args, kwargs)
 
 
 def _parts(made: tuple[Capture, Captured]) -> tuple[Any, Any, list[Any]]:
@@ -216,14 +218,16 @@ def _captured(
     stages: int | None = None,
 ) -> tuple[Capture, Captured]:
     """Captures the call; where Python's limit of nested calls is met, once more with a larger stack."""
-    kind = RecordedCapture if engine.frame() is not None else Capture
+    kind, is_piece = RecordedCapture if engine.frame() is not None else Capture, bool(getattr(owner, "is_piece", False))
 
-    def new(converts: bool) -> Capture:
+    def new(converts: bool, may_learn: bool) -> Capture:
+        forwards = forward.Calls(table.table_of(owner).forwards, may_learn, is_piece) if kind is Capture else None
         made = kind()
+        made.forwards = forwards
         made.watch.converter = control if converts else None
         made.watch.says = converts and entry.settings.syntax == "COMPATIBLE"
         made.numbers = numbers.attributes
-        made.is_piece = getattr(owner, "is_piece", False)
+        made.is_piece = is_piece
         if entry.settings.is_split:
             from torchspore.engine.shard import calls, spread  # noqa: F401  calls: gradients inside go through it
 
@@ -231,26 +235,19 @@ def _captured(
         made.axes = table.open_axes(owner, args) if entry.is_open else table.NO_AXES
         return made
 
-    def run(made: Capture) -> Captured:
-        try:
-            with provenance.of_stages(stages):
-                return made.run(function, args, kwargs)
-        finally:
-            if STORE.get("support_binary"):
-                support_binary.keep(made.watch.codes)
-
     def shared(converts: bool) -> tuple[Capture, Captured]:
         """With the forward passes recorded that gradients inside use: it takes another trace to learn that of what is not `set_grad()`."""
         for attempt in range(3):
-            made = new(converts)
-            if kind is Capture:
-                made.forwards = forward.Calls(table.table_of(owner).forwards, attempt < 2, bool(getattr(owner, "is_piece", False)))
+            made = new(converts, may_learn=attempt < 2)
             try:
-                captured = run(made)
+                captured = made.run(function, args, kwargs)
             except Refusal as refusal:
                 if not refusal.is_unrecorded:
                     raise
                 continue
+            finally:
+                if STORE.get("support_binary"):
+                    support_binary.keep(made.watch.codes)
             if made.forwards is None or not made.forwards.learned():
                 break
         return made, captured

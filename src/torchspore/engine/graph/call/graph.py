@@ -15,8 +15,10 @@ from torchspore.engine.graph.backend.eager_codegen import Code
 from torchspore.engine.graph.call.key import meta
 from torchspore.engine.graph.call.undo import Undo, undo_for
 from torchspore.engine.graph.capture.capture import Captured, In, Out
-from torchspore.engine.graph.capture.state import MISSING, Read, hold
+from torchspore.engine.graph.capture.state import MISSING, Read, current, hold
+from torchspore.engine.graph.fx.aliasing import written_inputs
 from torchspore.engine.graph.fx.exchanges import exchanges
+from torchspore.engine.graph.fx.modules import nested_nodes
 from torchspore.engine.graph.refusal import Refusal
 from torchspore.engine.graph.report import stages
 from torchspore.engine.graph.settings import Settings
@@ -33,9 +35,9 @@ class Graph:
     def __init__(self, captured: Captured, flat: list[TensorBase], seconds: float, settings: Settings) -> None:
         started = time.perf_counter()
         self.module = passes.run(passes.CLEAN, captured.module, keep=stages.keep_pass)
-        _check_generators(self.module)
         stages.keep("optimize", self.module)
         stages.keep("validate", self.module)
+        _check_generators(self.module)
         self._result, self._written = captured.result, captured.written
         self.split: Any = None
         """How it is split over devices (`engine.shard.running.Split`)."""
@@ -68,8 +70,8 @@ class Graph:
         self._fits = captured.fits
         with cache.open(self.module, captured.watch.codes, settings, self._labels()) as self.module:
             # Before a pass lets weights be written early: what it computes again has not failed the first time.
-            self._undo, self._writes = undo_for(self.module, self.settings)
-            self._exchanges = exchanges(self.module)
+            self._writes, self._exchanges = written_inputs(self.module), exchanges(self.module)
+            self._undo = undo_for(list(self.module.graph.nodes), nested_nodes(self.module), self.settings, self._writes)
             self.code = self._compiled(flat)
         # The arguments of this call are the program's own, who may want to be rid of them.
         self.inputs = [None if isinstance(source, int) else item for source, item in zip(self._sources, self.inputs)]
@@ -89,11 +91,11 @@ class Graph:
             code: Code = self.split.code
             return code
         held = frozenset(p for p, s in enumerate(self._sources) if isinstance(s, (Read, TensorBase)))
-        return pipeline.compile(self.module, functools.partial(self._examples, flat), self.settings, held)
+        return pipeline.compile(self.module, functools.partial(self._examples, flat), self.settings, self._exchanges, held)
 
     def _examples(self, flat: list[TensorBase]) -> list[torch.Tensor]:
         """The real tensors of the inputs as they are now."""
-        found = [flat[s] if isinstance(s, int) else s.now() if isinstance(s, Read) else s for s in self._sources]
+        found = [flat[s] if isinstance(s, int) else s for s in current(self._sources)]
         given = [item._t if isinstance(item, TensorBase) else item() for item in found]
         return given if self.split is None else self.split.own(given)
 
@@ -120,12 +122,10 @@ class Graph:
             return self._fits is None or self._fits(self._examples(flat))
         if now != self._seen and not hold(self._attributes):
             return False
-        inputs: list[Any] = []
-        for source, expected in zip(self._sources, self._metas):
-            found = source.now() if isinstance(source, Read) else source
-            if isinstance(found, TensorBase) and not isinstance(source, int) and meta(found) != expected:
+        inputs = current(self._sources)
+        for found, expected in zip(inputs, self._metas):
+            if isinstance(found, TensorBase) and meta(found) != expected:
                 return False
-            inputs.append(found)
         self._inputs, self._seen = inputs, now
         return self._fits is None or self._fits(self._examples(flat))
 

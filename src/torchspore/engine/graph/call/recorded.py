@@ -10,7 +10,6 @@ from typing import Any
 
 import torch
 from torch.autograd.function import once_differentiable
-from torch.fx.node import Node
 
 from torchspore.engine import eager
 from torchspore.engine import tensor as engine
@@ -19,7 +18,7 @@ from torchspore.engine.graph import marks, pipeline
 from torchspore.engine.graph.call.graph import Graph
 from torchspore.engine.graph.capture.capture import Capture, Captured
 from torchspore.engine.graph.control.halves import halves
-from torchspore.engine.graph.fx.aliasing import writes
+from torchspore.engine.graph.fx.exchanges import exchanges
 from torchspore.engine.graph.refusal import Kind, Refusal
 from torchspore.engine.graph.report import stages
 from torchspore.engine.graph.settings import Settings
@@ -110,7 +109,8 @@ class RecordedGraph(Graph):
     ) -> None:
         self._capture = capture
         super().__init__(captured, flat, seconds, settings)
-        self._written_inputs = written_inputs(self.module)
+        # What a branch or loop writes comes out of it as a result.
+        self._written_inputs = [place for place, writers in self._writes.items() if any(is_operator(node.target) for node in writers)]
 
     def matches(self, version: int, flat: list[TensorBase]) -> bool:
         """Also whether the transform around records the same inputs."""
@@ -125,14 +125,14 @@ class RecordedGraph(Graph):
     def _compiled(self, flat: list[TensorBase]) -> Callable[..., list[Any]]:
         capture = self._capture
         if not capture.seeds:
-            return pipeline.compile(self.module, lambda: self._examples(flat), self.settings)
+            return pipeline.compile(self.module, lambda: self._examples(flat), self.settings, self._exchanges)
         results = [node for node in self.module.graph.nodes if node.op == "output"][-1].args[0]
         count = len(results) - len(capture.leaves)
         forward, backward = halves(self.module, list(range(count)), list(range(count, len(results))))
         stages.part("forward")
-        forward_code = pipeline.compile(forward, lambda: self._examples(flat), self.settings)
+        forward_code = pipeline.compile(forward, lambda: self._examples(flat), self.settings, exchanges(forward))
         stages.part("backward")
-        backward_code = pipeline.compile(backward, lambda: examples(backward), self.settings)
+        backward_code = pipeline.compile(backward, lambda: examples(backward), self.settings, exchanges(backward))
         leaves, seeds = tuple(capture.leaves), tuple(capture.seeds)
 
         def code(*inputs: torch.Tensor) -> list[Any]:
@@ -156,20 +156,6 @@ class RecordedGraph(Graph):
 
 def _as_it_is(t: torch.Tensor) -> None:
     """A change that changes nothing."""
-
-
-def written_inputs(module: torch.fx.GraphModule) -> list[int]:
-    """The inputs that a graph writes into, itself or through a view."""
-    placeholders = [node for node in module.graph.nodes if node.op == "placeholder"]
-    base: dict[Node, Node] = {node: node for node in placeholders}
-    found: set[Node] = set()
-    for node in module.graph.nodes:
-        if node.op == "call_function" and is_operator(node.target):
-            found.update(base[w] for w in writes(node) if w in base)
-            first = node.args[0] if node.args else None
-            if isinstance(first, Node) and first in base and any(r.alias_info is not None for r in node.target._schema.returns):
-                base[node] = base[first]
-    return [place for place, node in enumerate(placeholders) if node in found]
 
 
 class _Step(torch.autograd.Function):

@@ -5,7 +5,7 @@ training step writes its weights last, after all that its loss needed, and puts 
 """
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -15,7 +15,6 @@ from torchspore.engine import tree
 from torchspore.engine.debug import printing
 from torchspore.engine.graph import marks
 from torchspore.engine.graph.control import execution as control
-from torchspore.engine.graph.fx.aliasing import writes
 from torchspore.engine.graph.settings import Settings
 from torchspore.engine.private import is_operator
 
@@ -78,15 +77,17 @@ def _generator(device: torch.device) -> Any:
     return module.default_generators[device.index if device.index is not None else module.current_device()]
 
 
-def undo_for(module: torch.fx.GraphModule, settings: Settings) -> tuple[Undo | None, bool]:
-    """What must be put aside for a graph, None where a failing run loses nothing; and whether the graph writes into its inputs."""
-    nodes = list(module.graph.nodes)
-    written = _written(nodes)
+Nested = Mapping[Node, list[Node]]
+"""What `modules.nested_nodes` gives."""
+
+
+def undo_for(nodes: list[Node], nested: Nested, settings: Settings, written: Mapping[int, list[Node]]) -> Undo | None:
+    """What must be put aside for a graph of these nodes that writes into these inputs; None where a failing run loses nothing."""
     at = {node: place for place, node in enumerate(nodes)}
     # The rows that an optimizer's step takes were taken before, by the forward pass: it can't refuse them, and tables are large.
-    failing = [node for node in nodes if may_fail(node) and marks.OPTIMIZER not in node.meta]
+    failing = [node for node in nodes if may_fail(node, nested) and marks.OPTIMIZER not in node.meta]
     if not failing:
-        return None, bool(written)
+        return None
     is_moved = settings.lanes or settings.order or settings.infer_boost or settings.kernels is not None or settings.tuning is not None
     in_order = settings.level == "O0" and not is_moved
     places: list[int] = []
@@ -94,11 +95,11 @@ def undo_for(module: torch.fx.GraphModule, settings: Settings) -> tuple[Undo | N
         if any(_may_come_later(writer, failing, at, in_order) for writer in writers):
             places.append(place)
     devices = {
-        value.device for node in nodes if is_random(node) and at[node] <= at[failing[-1]]
+        value.device for node in nodes if is_random(node, nested) and at[node] <= at[failing[-1]]
         for value in _values(node) if isinstance(value, torch.Tensor)
     }
-    prints = any(_prints(part) for node in nodes for part in _everything(node) if part.op == "call_function")
-    return (Undo(places, sorted(devices, key=str), prints) if places or devices or prints else None), bool(written)
+    prints = any(_prints(part) for node in nodes for part in _everything(node, nested) if part.op == "call_function")
+    return Undo(places, sorted(devices, key=str), prints) if places or devices or prints else None
 
 
 def _values(node: Node) -> list[Any]:
@@ -139,47 +140,13 @@ def _is_loop(node: Node) -> bool:
     return is_operator(node.target) and (torch.Tag.pointwise in node.target.tags or node.target.is_view)
 
 
-def _written(nodes: list[Node]) -> dict[int, list[Node]]:
-    """For each input that is written into, by itself or through a view, the operators that do it."""
-    inputs = [node for node in nodes if node.op == "placeholder"]
-    base: dict[Node, Node] = {node: node for node in inputs}
-    place = {node: index for index, node in enumerate(inputs)}
-    found: dict[int, list[Node]] = {}
-    for node in nodes:
-        if node.op != "call_function":
-            continue
-        if is_operator(node.target):
-            for target in writes(node):
-                if target in base:
-                    found.setdefault(place[base[target]], []).append(node)
-            first = node.args[0] if node.args else None
-            if isinstance(first, Node) and first in base and any(r.alias_info is not None for r in node.target._schema.returns):
-                base[node] = base[first]
-        elif _inner(node):
-            for given in node.all_input_nodes:                     # a branch or loop writes into what it is given
-                if given in base and any(writes(inner) for graph in _inner(node) for inner in graph.graph.nodes):
-                    found.setdefault(place[base[given]], []).append(node)
-        elif getattr(node.target, "__name__", "") in _PURE and isinstance(node.args[0], Node) and node.args[0] in base:
-            base[node] = base[node.args[0]]
-    return found
-
-
-def _inner(node: Node) -> list[torch.fx.GraphModule]:
-    found: list[torch.fx.GraphModule] = []
-    for argument in (*node.args, *node.kwargs.values()):
-        items = tree.listed(argument)
-        found += [item for item in items if isinstance(item, torch.fx.GraphModule)]
-    return found
-
-
-def _everything(node: Node) -> Iterator[Node]:
+def _everything(node: Node, nested: Nested) -> Iterator[Node]:
     yield node
-    for graph in _inner(node):
-        for inner in graph.graph.nodes:
-            yield from _everything(inner)
+    for inner in nested[node]:
+        yield from _everything(inner, nested)
 
 
-def may_fail(node: Node) -> bool:
+def may_fail(node: Node, nested: Nested) -> bool:
     """Whether an operator may refuse the values that it is given, or stands for something unknown."""
     if node.op != "call_function":
         return False
@@ -189,20 +156,20 @@ def may_fail(node: Node) -> bool:
         name = node.target._opname
         if node.target.namespace != "aten":
             return True
-        if is_random(node) and not any(isinstance(given, Node) for given in node.args[1:]):
+        if is_random(node, nested) and not any(isinstance(given, Node) for given in node.args[1:]):
             return name == "multinomial" or not name.endswith("_")   # what is drawn into a tensor with numbers that are known
         if any(part in name for part in _OF_INTEGERS):
             return not any(isinstance(v, torch.Tensor) and v.is_floating_point() for v in _values(node))
         return any(part in name for part in _FAILING) and name not in ("arange", "normal_functional")
     if getattr(node.target, "__name__", "") in _PURE or _prints(node):
         return False
-    inner = _inner(node)
-    return not inner or any(may_fail(other) for graph in inner for other in graph.graph.nodes)
+    inner = nested[node]
+    return not inner or any(may_fail(other, nested) for other in inner)
 
 
-def is_random(node: Node) -> bool:
+def is_random(node: Node, nested: Nested) -> bool:
     """Whether an operator, or one in a branch or loop, draws random numbers."""
     return any(
         part.op == "call_function" and is_operator(part.target) and torch.Tag.nondeterministic_seeded in part.target.tags
-        for part in _everything(node)
+        for part in _everything(node, nested)
     )

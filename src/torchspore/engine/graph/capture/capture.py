@@ -21,9 +21,9 @@ from torchspore.engine.graph.capture.dynamic_shapes import Axes
 from torchspore.engine.graph.capture.iterators import holds_iterator, settled
 from torchspore.engine.graph.capture.shared import is_undecided
 from torchspore.engine.graph.capture.state import Randomness
-from torchspore.engine.graph.capture.watch import Watch, watching
+from torchspore.engine.graph.capture.watch import Watch
+from torchspore.engine.graph.capture.watching import watching
 from torchspore.engine.graph.fx import control_flow
-from torchspore.engine.graph.fx.inputs import new_input
 from torchspore.engine.graph.refusal import Kind, Refusal
 from torchspore.engine.graph.report import provenance, stages
 from torchspore.engine.number import Number, is_large
@@ -145,7 +145,7 @@ class Capture(Frame):
         """Makes `fake` the next input of the graph."""
         graph = self.tracer.graph
         with graph.inserting_after(self._last) if self._last is not None else graph.inserting_before(next(iter(graph.nodes), None)):
-            node = self._last = new_input(graph, f"in{len(self.lifted)}")
+            node = self._last = graph.placeholder(f"in{len(self.lifted)}")
         track_tensor_tree(fake, torch.fx.Proxy(node, self.tracer), constant=None, tracer=self.tracer)
 
     def _end(self) -> None:

@@ -14,8 +14,6 @@ from typing import Any
 import numpy as np
 
 from torchspore.engine.graph.capture.snapshot_nodes import (
-    MISSING,
-    PLAIN,
     Data,
     Entries,
     Items,
@@ -26,8 +24,12 @@ from torchspore.engine.graph.capture.snapshot_nodes import (
     Table,
     Unwatchable,
     Unwatched,
-    attributes,
     constant,
+)
+from torchspore.engine.graph.capture.value_kinds import (
+    MISSING,
+    PLAIN,
+    attributes,
     hides_state,
     is_constant,
     is_exhaustible,

@@ -48,6 +48,11 @@ class Read:
         return bool(self.snapshot.holds(now))
 
 
+def current(sources: Iterable[Any]) -> list[Any]:
+    """The sources, with what is there now in the places of those that were read."""
+    return [source.now() if isinstance(source, Read) else source for source in sources]
+
+
 def hold(reads: Iterable[Read]) -> bool:
     """Whether all of them are as they were."""
     return all(read.holds() for read in reads)

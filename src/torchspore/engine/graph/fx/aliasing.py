@@ -10,6 +10,7 @@ import torch
 from torch.fx.node import Node
 
 from torchspore.engine import tree
+from torchspore.engine.graph.fx.modules import graphs_in
 from torchspore.engine.private import is_operator
 from torchspore.engine.recompute import later
 
@@ -28,6 +29,31 @@ def writes(node: Node) -> list[Node]:
             if argument.alias_info is not None and argument.alias_info.is_write and not _only_reads(node, argument.name):
                 found += [item for item in tree.listed(value) if isinstance(item, Node)]
         found += [value for key, value in node.kwargs.items() if isinstance(value, Node) and _is_written(node.target, key)]
+    return found
+
+
+def written_inputs(module: torch.fx.GraphModule) -> dict[int, list[Node]]:
+    """For each input that is written into, by itself or through a view, the operators that do it."""
+    inputs = [node for node in module.graph.nodes if node.op == "placeholder"]
+    base: dict[Node, Node] = {node: node for node in inputs}
+    place = {node: index for index, node in enumerate(inputs)}
+    found: dict[int, list[Node]] = {}
+    for node in module.graph.nodes:
+        if node.op != "call_function":
+            continue
+        if is_operator(node.target):
+            for target in writes(node):
+                if target in base:
+                    found.setdefault(place[base[target]], []).append(node)
+            first = node.args[0] if node.args else None
+            if isinstance(first, Node) and first in base and any(r.alias_info is not None for r in node.target._schema.returns):
+                base[node] = base[first]
+        elif graphs_in(node):
+            for given in node.all_input_nodes:                     # a branch or loop writes into what it is given
+                if given in base and any(writes(inner) for graph in graphs_in(node) for inner in graph.graph.nodes):
+                    found.setdefault(place[base[given]], []).append(node)
+        elif node.target is operator.getitem and node.args[0] in base:
+            base[node] = base[node.args[0]]
     return found
 
 

@@ -31,6 +31,22 @@ def inner_of(module: Module) -> list[Module]:
     return [item for node in module.graph.nodes for item in _flat(node.args) if isinstance(item, Module)]
 
 
+def nested_nodes(module: Module) -> dict[torch.fx.Node, list[torch.fx.Node]]:
+    """For each node of the graph, and of the graphs in it, the nodes of the graphs that it holds itself."""
+    found: dict[torch.fx.Node, list[torch.fx.Node]] = {}
+    for node in module.graph.nodes:
+        held = graphs_in(node)
+        found[node] = [inner for graph in held for inner in graph.graph.nodes]
+        for graph in held:
+            found.update(nested_nodes(graph))
+    return found
+
+
+def graphs_in(node: torch.fx.Node) -> list[Module]:
+    """The graphs among the arguments of one node: the sides of a branch, the body of a loop."""
+    return [item for item in _flat([node.args, list(node.kwargs.values())]) if isinstance(item, Module)]
+
+
 def change_inner(module: Module, change: Callable[[Module], Module | None]) -> bool:
     """Gives each graph inside to `change` and puts what comes back in its place, None leaves it; says whether one was replaced."""
     replaced = False

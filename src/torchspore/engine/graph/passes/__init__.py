@@ -35,7 +35,7 @@ def run(
     """
     if copies:
         module = copied(module)
-    if stages.current() is None:
+    if stages.now.get() is None:
         keep = None                # nothing is saved
     for name, change in steps:
         module = change(module)

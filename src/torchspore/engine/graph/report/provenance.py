@@ -76,7 +76,7 @@ def of_part(number: int) -> AbstractContextManager[None]:
     return _during(_part, (*_part.get(), number))
 
 
-def of_stages(count: int | None) -> AbstractContextManager[None]:
+def of_stages(count: int) -> AbstractContextManager[None]:
     """Says that what is captured in the block runs in so many stages of a pipeline, where the Cells were written for `pipeline_stages`."""
     return _during(_stages, count)
 
@@ -86,7 +86,7 @@ def attach(tracer: Any, is_needed: bool = False) -> None:
     wanted = is_kept()
     if wanted or STORE.source("debug_level")[0] != "default":
         effects.report("debug_level", _KEPT if wanted else _DROPPED)
-    wanted = wanted or is_needed or _all or offload.is_asked_by_cell() or stages.current() is not None or where.followers > 0
+    wanted = wanted or is_needed or _all or offload.is_asked_by_cell() or stages.now.get() is not None or where.followers > 0
     with_classes = bool(STORE.get("reserve_class_name_in_scope"))
     if STORE.source("reserve_class_name_in_scope")[0] != "default":
         effects.report("reserve_class_name_in_scope", (_WITH_CLASSES if with_classes else _WITHOUT_CLASSES) if wanted else _NO_SCOPES)

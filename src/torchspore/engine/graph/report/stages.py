@@ -37,40 +37,40 @@ class Recording(Protocol):
         """Is told that one half of the graph follows."""
 
 
-_recording: ContextVar[Recording | None] = ContextVar("torchspore_recording", default=None)
+now: ContextVar[Recording | None] = ContextVar("torchspore_recording", default=None)
 
 
 def keep(name: str, module: torch.fx.GraphModule) -> None:
     """Records the graph as it is after the step `name`, a word such as `precision`, for the compilation that runs here now."""
-    recording = _recording.get()
+    recording = now.get()
     if recording is not None:
         recording.keep(name, module)
 
 
 def began(capture: Any) -> None:
     """Says that the capture of a call begins; it has a `tracer`."""
-    recording = _recording.get()
+    recording = now.get()
     if recording is not None:
         recording.began(capture)
 
 
 def traced(module: torch.fx.GraphModule, lifted: list[Any], function: Any, args: tuple[Any, ...], kwargs: Any) -> None:
     """Records the trace of `function(*args, **kwargs)`; `lifted` are the Tensors that are its inputs."""
-    recording = _recording.get()
+    recording = now.get()
     if recording is not None:
         recording.traced(module, lifted, function, args, kwargs)
 
 
 def keep_pass(name: str, module: torch.fx.GraphModule) -> None:
     """Records the graph as it is after one pass of those that every level runs."""
-    recording = _recording.get()
+    recording = now.get()
     if recording is not None:
         recording.keep_pass(name, module)
 
 
 def part(name: str) -> None:
     """Says that what is compiled from now on is one half of the graph, `forward` or `backward`."""
-    recording = _recording.get()
+    recording = now.get()
     if recording is not None:
         recording.part(name)
 
@@ -88,21 +88,16 @@ def graph_of(code: Any) -> torch.fx.GraphModule | None:
 
 def emitted(code: Any, module: torch.fx.GraphModule, inputs: Callable[[], list[torch.Tensor]]) -> None:
     """Records what the code of a compiled graph runs; `module` where the code does not say. `inputs` gives the real tensors."""
-    recording = _recording.get()
+    recording = now.get()
     if recording is not None:
         recording.emitted(graph_of(code) or module, inputs)
-
-
-def current() -> Recording | None:
-    """The recording of the compilation that runs here now, None where nothing is saved."""
-    return _recording.get()
 
 
 @contextmanager
 def recorded_by(recording: Recording | None) -> Iterator[None]:
     """Makes `recording` the one of the block; a compilation inside of another one has its own."""
-    token = _recording.set(recording)
+    token = now.set(recording)
     try:
         yield
     finally:
-        _recording.reset(token)
+        now.reset(token)

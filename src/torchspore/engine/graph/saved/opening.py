@@ -1,15 +1,16 @@
-"""A recording is opened around each compilation where `save_graphs` asks for one."""
+"""What is open around each compilation: the line for who waits, where nodes come from, and a recording where `save_graphs` asks for one."""
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from torchspore.base.frames import user_line
 from torchspore.context import effects
 from torchspore.context.effects import Outcome
 from torchspore.context.store import STORE
-from torchspore.engine.graph.report import stages
+from torchspore.engine.graph.report import log, provenance, stages
 from torchspore.engine.graph.saved.model import Compilation
+from torchspore.engine.graph.settings import Settings
 
 keeper: Callable[[Compilation, list[tuple[str, str]]], None] | None = None
 """Who wants what is compiled: each compilation, with the text of its stages."""
@@ -17,8 +18,16 @@ _OFF = Outcome.no_effect("save_graphs is 0")
 
 
 @contextmanager
-def recorded(name: str, settings: Mapping[str, str]) -> Iterator[None]:
-    """Saves what its block compiles, if that is asked for: a call of `name` with these compile options."""
+def compiling(name: str, settings: Settings, keeps_lines: bool) -> Iterator[None]:
+    """Is around what compiles a call of `name`: tells who waits long, lets nodes keep where they come from, saves the stages if asked."""
+    text = f"{user_line()}: {name} is being compiled at {settings.level}; this happens once for these shapes."
+    with log.waiting(text), provenance.kept(keeps_lines), _recorded(name, settings):
+        yield
+
+
+@contextmanager
+def _recorded(name: str, settings: Settings) -> Iterator[None]:
+    """Saves what its block compiles, if that is asked for."""
     level = STORE.get("save_graphs")
     if not level and keeper is None:
         if STORE.source("save_graphs_path")[0] != "default":
@@ -29,7 +38,7 @@ def recorded(name: str, settings: Mapping[str, str]) -> Iterator[None]:
 
     setting = STORE.source("save_graphs")[1]
     draws = setting is not None and setting.written is True
-    recording = Recording(name, user_line() or "<unknown>", settings, level or 1, draws, writes=level > 0)
+    recording = Recording(name, user_line() or "<unknown>", settings.told(), level or 1, draws, writes=level > 0)
     try:
         with stages.recorded_by(recording):
             yield

@@ -23,11 +23,11 @@ def _edges(mask: np.ndarray) -> np.ndarray:
     return np.argwhere(mask & ~inside[(slice(1, -1),) * mask.ndim])
 
 
-def _distances(kind: str, of: np.ndarray, to: np.ndarray) -> np.ndarray:
+def _distances(kind: str, of: np.ndarray, to: np.ndarray, piece: int = _PIECE) -> np.ndarray:
     """The distance from each place in `of` to the nearest one in `to`; infinite where there is none."""
     if not len(to):
         return np.full(len(of), np.inf)
-    found, step = [], max(1, _PIECE // max(1, to.size))
+    found, step = [], max(1, piece // max(1, to.size))
     for start in range(0, len(of), step):
         apart = np.abs(of[start : start + step, None] - to[None])
         if kind == "euclidean":

@@ -21,13 +21,13 @@ _SCRIPTS = (*DRAWING, "details.js", "main.js")
 _written: dict[Path, list[dict[str, Any]]] = {}
 
 
-def write(folder: Folder, compilation: Compilation) -> None:
-    """Writes the page anew with one more compilation in it."""
+def write(folder: Folder, compilation: Compilation, most: int = MOST) -> None:
+    """Writes the page anew with one more compilation in it, if it holds `most` records of operators then or fewer."""
     made = _written.setdefault(folder.root, [])
     data = of(compilation)
     if made and "left_out" in made[-1]:
         return
-    if sum(len(other["records"]) for other in made) + len(data["records"]) > MOST:
+    if sum(len(other["records"]) for other in made) + len(data["records"]) > most:
         data = {**data, "name": "later graphs", "records": [], "sources": {}, "stages": [], "left_out": True}
     made.append(data)
     folder.replace("index.html", html({"root": str(folder.root), "compilations": made}), 0o600)
