@@ -25,6 +25,7 @@ from torchspore.mindspore.dataset.engine.datasets_audio import (
     TedliumDataset,
     YesNoDataset,
 )
+from torchspore.mindspore.dataset.engine.datasets_cloud import OBSMindDataset
 from torchspore.mindspore.dataset.engine.datasets_folders import (
     Caltech256Dataset,
     CelebADataset,
