@@ -6,7 +6,7 @@ when the transform ends, so that the gradient uses the value that was read.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import nullcontext
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
 import torch
@@ -112,6 +112,11 @@ class GradFrame(Frame):
         found.append((indices, rows))
         return rows
 
+    @contextmanager
+    def open(self) -> Iterator[None]:
+        with integer_gradients.block(), super().open():
+            yield
+
     def finish(self, result: Any, nested: bool) -> None:
         """Writes back what was assigned and, in the outermost transform, cuts what leaves it from the graph."""
         for key, tensor in self._written.items():
@@ -167,7 +172,7 @@ def is_differentiable(t: torch.Tensor) -> bool:
 def _leaf(tensor: TensorBase) -> torch.Tensor:
     t = raw(tensor)
     if not is_differentiable(t):
-        return integer_gradients.leaf(t) if integer_gradients.is_integer(t) else t
+        return integer_gradients.leaf(t) if integer_gradients.is_whole(t) else t
     return hooks.follow(tensor, t.view_as(t) if t.requires_grad else t.detach().requires_grad_())
 
 
@@ -206,7 +211,9 @@ def differentiate(
         if ahead is not None:
             ahead.begin([leaves[id(w)] for w in weights])
         wanted = [leaf for found in inputs for leaf in tensors_of(found)] + list(leaves.values())
-        with own.open(), nullcontext() if nested else offload.saving(), integer_gradients.following(wanted):
+        with own.open(), nullcontext() if nested else offload.saving():
+            if any(integer_gradients.shadow(leaf) is not None for leaf in wanted):
+                integer_gradients.begin()
             if own.cut and cutter.may_branch():
                 for weight in weights:                    # in a branch or loop of a graph it would be made for that alone
                     raw(weight)

@@ -3,48 +3,55 @@
 While a gradient by integers is wanted, each integer tensor that follows from them has a *shadow*: the same numbers in float64, computed by
 the same functions, with torch.autograd's record. What the program sees stays as it is; where integers become floating-point numbers,
 the result's gradient goes on into the shadow, cut to whole numbers, as MindSpore's Cast does. What has no gradient (an index, a
-comparison, a division that rounds) has no shadow.
+comparison, a division that rounds) has no shadow. So it is where a program casts floating-point numbers to integers or truth values:
+`grad(lambda x: x - x.astype(int32))` is 0 in MindSpore. What operators cast inside themselves is their own affair.
 """
 from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import Any
 
 import torch
 from torch.overrides import TorchFunctionMode
 
 _SHADOW = "torchspore_shadow"
-_INTEGERS = frozenset({
-    torch.int8, torch.int16, torch.int32, torch.int64, torch.uint8, torch.uint16, torch.uint32, torch.uint64,
+_WHOLE = frozenset({
+    torch.int8, torch.int16, torch.int32, torch.int64, torch.uint8, torch.uint16, torch.uint32, torch.uint64, torch.bool,
 })
 _ALL = frozenset((
-    "abs add addmm alias amax amin baddbmm bmm broadcast_tensors broadcast_to cat chunk clamp clamp_max clamp_min clone concat concatenate "
-    "contiguous cumprod cumsum detach diag diag_embed diagonal div divide dot dstack einsum expand expand_as flatten flip fliplr flipud float "
-    "double half bfloat16 hstack ravel kron lerp linear matmul matrix_power max maximum mean min minimum mm movedim mul multiply mv "
-    "narrow neg negative outer permute pow prod repeat repeat_interleave reshape reshape_as roll rot90 rsub sign slice split "
-    "split_with_sizes sqrt square squeeze stack sub subtract sum swapaxes swapdims sum_to_size t tensor_split tensordot tile to _to_copy trace "
-    "transpose tril triu true_divide truediv type type_as unbind unflatten unfold unsqueeze unsqueeze_copy view view_as vstack where exp log "
-    "sin cos tan tanh sigmoid relu softmax log_softmax T mT"
+    "T _to_copy abs add addmm alias amax amin baddbmm bfloat16 bmm broadcast_tensors broadcast_to cat chunk clamp clamp_max "
+    "clamp_min clone concat concatenate contiguous cos cumprod cumsum detach diag diag_embed diagonal div divide dot double "
+    "dstack einsum exp expand expand_as flatten flip fliplr flipud float fmod half hstack kron lerp linear log log_softmax mT "
+    "matmul matrix_power max maximum mean min minimum mm movedim mul multiply mv narrow neg negative outer permute pow prod "
+    "ravel relu remainder repeat repeat_interleave reshape reshape_as roll rot90 rsub sigmoid sign sin slice softmax split "
+    "split_with_sizes sqrt square squeeze stack sub subtract sum sum_to_size swapaxes swapdims t tan tanh tensor_split "
+    "tensordot tile to trace transpose tril triu true_divide truediv type type_as unbind unflatten unfold unsqueeze "
+    "unsqueeze_copy view view_as vstack"
 ).split())
 """Functions that are followed with all that they are given."""
 _SAME = frozenset(("int", "long", "short"))
 """Functions that give the same numbers in another dtype of integers."""
-_FIRST = frozenset("gather getitem index_select index masked_fill masked_select select take take_along_dim embedding topk sort".split())
+_FIRST = frozenset("embedding gather getitem index index_select masked_fill masked_select select sort take take_along_dim topk".split())
 """Functions of which only the first argument is followed: the others say where."""
+_BUT_FIRST = frozenset({"where"})
+_DIVISIONS = frozenset(("div", "divide", "true_divide", "truediv"))
+"""Functions that take integers for floating-point numbers without a cast: MindSpore gives their gradients as float32."""
 
 
 class _Local(threading.local):
     is_followed = False
+    has_divided = False
+    block: ExitStack | None = None
 
 
 _local = _Local()
 
 
-def is_integer(t: torch.Tensor) -> bool:
-    """Whether `t` is of whole numbers, truth values not counted."""
-    return t.dtype in _INTEGERS
+def is_whole(t: torch.Tensor) -> bool:
+    """Whether `t` is of whole numbers or truth values."""
+    return t.dtype in _WHOLE
 
 
 def leaf(t: torch.Tensor) -> torch.Tensor:
@@ -70,43 +77,62 @@ def as_given(t: torch.Tensor, gradient: torch.Tensor | None) -> torch.Tensor | N
     """A gradient by `t` in the dtype that `t` has; one of integers is followed too, as far as a record goes on."""
     if gradient is None or shadow(t) is None:
         return gradient
-    made = gradient.detach().to(t.dtype)
+    made = gradient.detach().to(torch.float32 if _local.has_divided else t.dtype)
     if gradient.requires_grad:
         setattr(made, _SHADOW, gradient)
     return made
 
 
+def cast(t: torch.Tensor, dtype: torch.dtype, copy: bool = False) -> torch.Tensor:
+    """`t` in another dtype. The gradient of what becomes whole numbers or truth values goes on into `t`, cut to whole numbers."""
+    made = t.to(dtype, copy=copy)
+    if dtype in _WHOLE and t.requires_grad and _local.block is not None and torch.is_grad_enabled():
+        begin()
+        behind = _Carry.apply(made.to(torch.float64), t, True)
+        setattr(made, _SHADOW, behind)
+    return made
+
+
 @contextmanager
-def following(wanted: list[torch.Tensor]) -> Iterator[None]:
-    """A block in which what follows from integers among `wanted` is recorded."""
-    if _local.is_followed or not any(shadow(t) is not None for t in wanted):
-        yield
-        return
-    _local.is_followed = True
-    try:
-        with _Shadows():
+def block() -> Iterator[None]:
+    """A block in which shadows may be needed; `begin` begins them, and they end with it."""
+    outer, was_followed, had_divided = _local.block, _local.is_followed, _local.has_divided
+    _local.has_divided = False
+    with ExitStack() as own:
+        _local.block = own
+        try:
             yield
-    finally:
-        _local.is_followed = False
+        finally:
+            began, _local.block = _local.is_followed and not was_followed, outer
+            _local.is_followed, _local.has_divided = was_followed, had_divided
+    if began and outer is not None:
+        begin()                                    # what came out of the block has shadows
+
+
+def begin() -> None:
+    """From now on, to the end of the block, what follows from tensors with shadows has shadows."""
+    if not _local.is_followed and _local.block is not None:
+        _local.is_followed = True
+        _local.block.enter_context(_Shadows())
 
 
 class _Carry(torch.autograd.Function):
-    """The numbers of one tensor with the gradient of another, which are whole numbers."""
+    """The numbers of one tensor with the gradient of another, which are cut to whole numbers or not."""
 
     generate_vmap_rule = True
 
     @staticmethod
-    def forward(numbers: torch.Tensor, behind: torch.Tensor, kind: torch.dtype) -> torch.Tensor:
+    def forward(numbers: torch.Tensor, behind: torch.Tensor, cuts: bool) -> torch.Tensor:
         return numbers.view_as(numbers)
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
-        ctx.behind, ctx.kind = inputs[1].dtype, inputs[2]
+        ctx.behind, ctx.cuts = inputs[1].dtype, inputs[2]
 
     @staticmethod
-    def backward(ctx: Any, sens: torch.Tensor) -> tuple[torch.Tensor | None, ...]:  # type: ignore[override]
-        whole = (sens.real if sens.is_complex() else sens).to(ctx.behind).trunc()
-        return sens, whole, None
+    def backward(ctx: Any, sens: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
+        real = sens.real if sens.is_complex() else sens
+        return sens, (real.trunc() if ctx.cuts else real).to(ctx.behind), None
 
 
 class _Shadows(TorchFunctionMode):
@@ -121,23 +147,26 @@ class _Shadows(TorchFunctionMode):
         found = None
         if name in _SAME:
             found = _shadowed(args[0])
-        elif name in _FIRST or name in _ALL:
-            followed = args if name in _ALL else args[:1]
+        elif name in _ALL or name in _FIRST or name in _BUT_FIRST:
+            followed = args[:1] if name in _FIRST else args
             try:
-                found = function(*_shadowed(followed), *args[len(followed):], **_shadowed(kwargs))
+                given = _shadowed(followed) if name not in _BUT_FIRST else (args[0], *_shadowed(args[1:]))
+                found = function(*given, *args[len(followed):], **_shadowed(kwargs))
             except (RuntimeError, TypeError, IndexError, ValueError):
                 found = None                       # float64 has no such function: integers have no gradient there
-        return _joined(result, found)
+        divides = name in _DIVISIONS and kwargs.get("rounding_mode") is None
+        _local.has_divided = _local.has_divided or divides
+        return _joined(result, found, not divides)
 
 
 def _name_of(function: Callable[..., Any]) -> str:
     """The plain name of a function, a method, an operator of aten's or an augmented one: `mul`; empty for what writes in place."""
-    name = getattr(function, "_opname", None) or getattr(function, "__name__", "")
+    name: str = getattr(function, "_opname", None) or getattr(function, "__name__", None) or ""
     if name == "__get__":                          # of an attribute: T
         return getattr(getattr(function, "__self__", None), "__name__", "")
     if name.startswith("__"):
         inner = name.strip("_")
-        return inner if inner in _ALL | _FIRST else inner[1:] if inner[:1] == "r" else ""
+        return inner if inner in _ALL or inner in _FIRST else inner[1:] if inner[:1] == "r" else ""
     return "" if name.endswith("_") else name
 
 
@@ -155,27 +184,27 @@ def _shadowed(value: Any) -> Any:
         found = shadow(value)
         return value.detach() if found is None else found
     if isinstance(value, torch.dtype):
-        return torch.float64 if value in _INTEGERS else value
+        return torch.float64 if value in _WHOLE else value
     if isinstance(value, (list, tuple)) and type(value) in (list, tuple):
         return type(value)(map(_shadowed, value))
     return {key: _shadowed(one) for key, one in value.items()} if isinstance(value, dict) else value
 
 
-def _joined(result: Any, found: Any) -> Any:
+def _joined(result: Any, found: Any, cuts: bool) -> Any:
     """The result, tied to what was computed of shadows."""
     if isinstance(result, torch.Tensor):
         if not isinstance(found, torch.Tensor) or found.shape != result.shape or not found.requires_grad:
-            if is_integer(result) and shadow(result) is not None:
+            if is_whole(result) and shadow(result) is not None:
                 delattr(result, _SHADOW)           # written in place by what has no gradient
             return result
-        if is_integer(result):
+        if is_whole(result):
             setattr(result, _SHADOW, found)
             return result
         if result.dtype.is_floating_point or result.dtype.is_complex:
-            return _Carry.apply(result, found, result.dtype)  # type: ignore[no-untyped-call]
+            return _Carry.apply(result, found, cuts)
         return result
     if isinstance(result, (list, tuple)):
         parts = list(found) if isinstance(found, (list, tuple)) and len(found) == len(result) else [None] * len(result)
-        joined = [_joined(one, part) for one, part in zip(result, parts)]
+        joined = [_joined(one, part, cuts) for one, part in zip(result, parts)]
         return type(result)(*joined) if hasattr(result, "_fields") else type(result)(joined)
     return result

@@ -99,7 +99,7 @@ def test_places_that_are_not_there(server: str, monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(cloud, "_PAUSE", 0)
     with pytest.raises(RuntimeError, match=r"sync_obs_path='s3://iris/other'\): expected a folder that is there"):
         ds.OBSMindDataset(FILES, server, "KEY", "SECRET", "s3://iris/other")
-    with pytest.raises(ValueError, match="hint: write server='https://obs.cn-north-4.myhuaweicloud.com'"):
+    with pytest.raises(ValueError, match=r"hint: write server='https://obs\.cn-north-4"):
         ds.OBSMindDataset(FILES, "obs.cn-north-4.myhuaweicloud.com", "KEY", "SECRET", "s3://iris/sync")
     with pytest.raises(RuntimeError, match="can not be reached"):
         ds.OBSMindDataset(FILES, "http://127.0.0.1:9", "KEY", "SECRET", "s3://iris/sync")

@@ -5,8 +5,6 @@ from collections.abc import Iterator
 from types import ModuleType
 from typing import Any
 
-import torch
-
 from torchspore.base.frames import is_users
 from torchspore.engine.tensor import TensorBase
 

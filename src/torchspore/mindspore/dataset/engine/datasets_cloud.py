@@ -42,7 +42,7 @@ class OBSMindDataset(MindDataset):
             raise ValueError(message(f"{_CALL}(server={short(server)})", "an address", hint=f"write server='https://{server}'"))
         check_bool(_CALL, "shard_equal_rows", shard_equal_rows)
         check_shards(_CALL, num_shards, shard_id)
-        from torchspore.mindspore.dataset.engine.cloud import Service       # what speaks HTTP is imported when it is needed
+        from torchspore.mindspore.dataset.engine.cloud import Service  # what speaks HTTP is imported when it is needed
 
         service = Service(_CALL, server, ak, sk)
         if not service.has(sync_obs_path):

@@ -45,13 +45,12 @@ _FORMS: dict[str, str] = {
         "less LessScalar less_scalar; linspace LinSpaceExt lin_space_ext -; log10 Log10 log10 log10_ext; log2 Log2 log2 log2_ext; "
         "logaddexp LogAddExp logaddexp logaddexp_ext; logaddexp2 LogAddExp2 logaddexp2; logsumexp LogSumExp logsumexp logsumexp_ext; "
         "matmul MatMulExt matmul_ext; inverse MatrixInverseExt matrix_inverse_ext; max Max max max_; min Min min min_; "
-        "max MaxDim max_dim -; min MinDim min_dim -; mean MeanExt mean_ext; median MedianDim median_dim -; "
-        "median MedianExt median_ext -; mm Mm mm_ext; mul Muls muls; mv Mv mv; nansum Nansum nansum -; narrow Narrow narrow; "
-        "narrow NarrowView narrow_view; nonzero NonZeroExt non_zero_ext -; norm Norm norm -; npu_gelu NpuGelu npu_gelu; "
-        "ones_like OnesLikeExt ones_like_ext -; outer Outer outer outer_ext; pow PowScalarTensor pow_scalar_tensor -; "
-        "pow PowTensorScalar pow_tensor_scalar -; prod ProdExt prod_ext; remainder RemainderScalarTensor remainder_scalar_tensor -; "
-        "remainder RemainderTensorScalar remainder_tensor_scalar -; remainder RemainderTensorTensor remainder_tensor_tensor -; "
-        "repeat_interleave RepeatInterleaveInt repeat_interleave_int -; "
+        "max MaxDim max_dim -; min MinDim min_dim -; mean MeanExt mean_ext; median MedianExt median_ext -; mm Mm mm_ext; mul Muls muls; "
+        "mv Mv mv; nansum Nansum nansum -; narrow Narrow narrow; narrow NarrowView narrow_view; nonzero NonZeroExt non_zero_ext -; "
+        "norm Norm norm -; npu_gelu NpuGelu npu_gelu; ones_like OnesLikeExt ones_like_ext -; outer Outer outer outer_ext; "
+        "pow PowScalarTensor pow_scalar_tensor -; pow PowTensorScalar pow_tensor_scalar -; prod ProdExt prod_ext; "
+        "remainder RemainderScalarTensor remainder_scalar_tensor -; remainder RemainderTensorScalar remainder_tensor_scalar -; "
+        "remainder RemainderTensorTensor remainder_tensor_tensor -; repeat_interleave RepeatInterleaveInt repeat_interleave_int -; "
         "repeat_interleave RepeatInterleaveTensor repeat_interleave_tensor -; scatter_add ScatterAddExt scatter_add_ext -; "
         "select SelectExtView select_ext_view; where SelectV2 select_v2; sort SortExt sort_ext; split SplitTensor split_tensor -; "
         "split SplitTensorView split_tensor_view -; split SplitWithSize split_with_size -; "
@@ -59,23 +58,22 @@ _FORMS: dict[str, str] = {
         "sub SubScalar sub_scalar; sum SumExt sum_ext; t TExt t_ext; take Take take; topk TopkExt topk_ext; trace TraceExt trace_ext; "
         "tril TrilExt tril_ext; triangular_solve TriangularSolve triangular_solve; unbind UnstackExtView unstack_ext_view -; "
         "var Var var -; var_mean VarMean var_mean -; vdot Vdot vdot; xlogy XLogYScalarOther xlogy_scalar_other -; "
-        "xlogy XLogYScalarSelf xlogy_scalar_self -; zeros_like ZerosLikeExt zeros_like_ext -; addr_ InplaceAddr inplace_addr"
+        "xlogy XLogYScalarSelf xlogy_scalar_self -; zeros_like ZerosLikeExt zeros_like_ext -; addr_ InplaceAddr inplace_addr; "
+        "tile Repeat repeat -"
     ),
     "mint.nn.functional": (
-        "adaptive_avg_pool1d AdaptiveAvgPool1D adaptive_avg_pool1d; "
-        "adaptive_avg_pool2d AdaptiveAvgPool2DExt adaptive_avg_pool2d_ext -; "
-        "adaptive_avg_pool3d AdaptiveAvgPool3DExt adaptive_avg_pool3d_ext; "
-        "adaptive_max_pool1d AdaptiveMaxPool1D adaptive_max_pool1d -; avg_pool1d AvgPool1D avg_pool1d avg_pool1d_ext; "
+        "adaptive_avg_pool1d AdaptiveAvgPool1D adaptive_avg_pool1d; adaptive_avg_pool2d AdaptiveAvgPool2DExt adaptive_avg_pool2d_ext -; "
+        "adaptive_avg_pool3d AdaptiveAvgPool3DExt adaptive_avg_pool3d_ext; avg_pool1d AvgPool1D avg_pool1d avg_pool1d_ext; "
         "avg_pool2d AvgPool2D avg_pool2d -; avg_pool3d AvgPool3DExt avg_pool3d_ext -; fold Col2ImExt col2im_ext fold_ext; "
-        "pad ConstantPadND constant_pad_nd -; conv1d Conv1DExt conv1d_ext -; conv1d Conv1DPadding conv1d_padding -; "
-        "conv2d Conv2DExt conv2d_ext -; conv2d Conv2DPadding conv2d_padding -; conv3d Conv3DExt conv3d_ext -; "
-        "conv3d Conv3DPadding conv3d_padding -; conv_transpose2d ConvTranspose2D conv_transpose2d; "
-        "cosine_embedding_loss CosineEmbeddingLoss cosine_embedding_loss; embedding Embedding embedding -; gelu GeluExt gelu_ext -; "
-        "hardtanh Hardtanh hardtanh; unfold Im2ColExt im2col_ext unfold_ext; kl_div KLDiv kl_div -; l1_loss L1LossExt l1_loss_ext; "
-        "leaky_relu LeakyReLUExt leaky_relu_ext; mse_loss MSELossExt mse_loss_ext; max_unpool2d MaxUnpool2DExt max_unpool2d_ext; "
-        "mish MishExt mish_ext; pixel_shuffle PixelShuffle pixel_shuffle -; selu SeLUExt selu_ext; silu SiLU silu; "
-        "softplus SoftplusExt softplus_ext; threshold Threshold threshold; elu_ InplaceElu inplace_elu; "
-        "threshold_ InplaceThreshold inplace_threshold; relu_ InplaceReLU inplace_relu -; hardtanh_ InplaceHardtanh inplace_hardtanh"
+        "conv1d Conv1DExt conv1d_ext -; conv1d Conv1DPadding conv1d_padding -; conv2d Conv2DExt conv2d_ext -; "
+        "conv2d Conv2DPadding conv2d_padding -; conv3d Conv3DExt conv3d_ext -; conv3d Conv3DPadding conv3d_padding -; "
+        "conv_transpose2d ConvTranspose2D conv_transpose2d; cosine_embedding_loss CosineEmbeddingLoss cosine_embedding_loss; "
+        "embedding Embedding embedding -; gelu GeluExt gelu_ext -; hardtanh Hardtanh hardtanh; unfold Im2ColExt im2col_ext unfold_ext; "
+        "kl_div KLDiv kl_div -; l1_loss L1LossExt l1_loss_ext; leaky_relu LeakyReLUExt leaky_relu_ext; "
+        "mse_loss MSELossExt mse_loss_ext; max_unpool2d MaxUnpool2DExt max_unpool2d_ext; mish MishExt mish_ext; "
+        "pixel_shuffle PixelShuffle pixel_shuffle -; selu SeLUExt selu_ext; silu SiLU silu; softplus SoftplusExt softplus_ext; "
+        "threshold Threshold threshold; elu_ InplaceElu inplace_elu; threshold_ InplaceThreshold inplace_threshold; "
+        "relu_ InplaceReLU inplace_relu -; hardtanh_ InplaceHardtanh inplace_hardtanh"
     ),
     "mint.linalg": (
         "qr LinalgQr linalg_qr; vector_norm LinalgVectorNorm linalg_vector_norm -"
@@ -84,16 +82,13 @@ _FORMS: dict[str, str] = {
         "gather_nd GatherNdExt gather_nd_ext; masked_fill MaskedFillScalar masked_fill_scalar -; swiglu Swiglu swiglu; fft FFT fft; "
         "fft2 FFT2 fft2 -; fftfreq FFTFreq fftfreq; fftn FFTN fftn; fftshift FFTShift fftshift; hfft HFFT hfft; hfft2 HFFT2 hfft2 -; "
         "hfftn HFFTN hfftn; ifft IFFT ifft; ifft2 IFFT2 ifft2 -; ifftn IFFTN ifftn; ifftshift IFFTShift ifftshift; ihfft IHFFT ihfft; "
-        "ihfft2 IHFFT2 ihfft2 -; ihfftn IHFFTN ihfftn; irfft IRFFT irfft; irfft2 IRFFT2 irfft2 -; irfftn IRFFTN irfftn; "
-        "rfft RFFT rfft; rfft2 RFFT2 rfft2 -; rfftfreq RFFTFreq rfftfreq; rfftn RFFTN rfftn; dct DCT dct -; dctn DCTN dctn -; "
-        "idct IDCT idct -; idctn IDCTN idctn -"
+        "ihfft2 IHFFT2 ihfft2 -; ihfftn IHFFTN ihfftn; irfft IRFFT irfft; irfft2 IRFFT2 irfft2 -; irfftn IRFFTN irfftn; rfft RFFT rfft; "
+        "rfft2 RFFT2 rfft2 -; rfftfreq RFFTFreq rfftfreq; rfftn RFFTN rfftn"
     ),
     "Tensor": (
         "expand_as ExpandAs expand_as; new_full NewFull new_full -; new_ones NewOnes new_ones -; new_zeros NewZeros new_zeros -; "
-        "new_empty NewEmpty new_empty -; view View view; view_as ViewAs view_as; contiguous Contiguous contiguous; "
-        "add_ InplaceAddExt inplace_add_ext; add_ InplaceAddsExt inplace_adds_ext; sub_ InplaceSubExt inplace_sub_ext sub_tensor_; "
-        "sub_ InplaceSubScalar inplace_sub_scalar sub_scalar_; mul_ InplaceMul inplace_mul; mul_ InplaceMuls inplace_muls; "
-        "div_ InplaceDiv inplace_div div_tensor_; div_ InplaceDivs inplace_divs div_scalar_; "
+        "view View view; view_as ViewAs view_as; contiguous Contiguous contiguous; mul_ InplaceMul inplace_mul; "
+        "mul_ InplaceMuls inplace_muls; div_ InplaceDiv inplace_div div_tensor_; div_ InplaceDivs inplace_divs div_scalar_; "
         "div_ InplaceDivMod inplace_divmod divmod_tensor_; div_ InplaceDivMods inplace_divmods divmod_scalar_; "
         "clamp_ InplaceClampScalar inplace_clamp_scalar; clamp_ InplaceClampTensor inplace_clamp_tensor; "
         "copy_ InplaceCopy inplace_copy; erfinv_ InplaceErfinv inplace_erfinv -; exp_ InplaceExp inplace_exp -; "
@@ -109,7 +104,7 @@ _FORMS: dict[str, str] = {
         "index_fill_ InplaceIndexFillTensor inplace_index_fill_tensor -; put_ InplacePut inplace_put put_; "
         "index_put_ InplaceIndexPut inplace_index_put index_put_; addmm_ InplaceAddmm inplace_addmm -; "
         "remainder_ InplaceRemainderTensorScalar inplace_remainder_tensor_scalar -; "
-        "remainder_ InplaceRemainderTensorTensor inplace_remainder_tensor_tensor -; repeat Repeat repeat -"
+        "remainder_ InplaceRemainderTensorTensor inplace_remainder_tensor_tensor -"
     ),
 }
 """By home: our name, MindSpore's class, its name of the instance less `_op`, and its function: `-` for none, left out where equal."""
@@ -153,17 +148,31 @@ def _upsampling(mode: str, aligns: bool) -> Callable[..., Any]:
     return upsample_aligned if aligns else upsample
 
 
-def _divmod_of(name: str) -> Callable[..., Any]:
-    method = getattr(Tensor, name)
+def median_dim(input: Any, dim: int = -1, keepdim: bool = False) -> Any:
+    """(The medians along an axis, where they stand)."""
+    return mint.median(input, dim, keepdim)
 
-    def divided(input: Any, other: Any, rounding_mode: str | None = None) -> Any:
-        return method(input, other, rounding_mode=rounding_mode)
 
-    return divided
+def constant_pad_nd(input: Any, padding: Any, value: float = 0.0) -> Any:
+    """`input` with `value` around it, as many as `padding` says, from the last axis on."""
+    return mint.nn.functional.pad(input, padding, "constant", value)
+
+
+def inplace_add_ext(input: Any, other: Any, alpha: float = 1) -> Any:
+    """Adds `other`, `alpha` times, to `input` in its place."""
+    return input.add_(other if alpha == 1 else other * alpha)
+
+
+def inplace_sub_ext(input: Any, other: Any, alpha: float = 1) -> Any:
+    """Takes `other`, `alpha` times, away from `input` in its place."""
+    return input.sub_(other if alpha == 1 else other * alpha)
 
 
 _OWN: dict[str, tuple[str, Callable[..., Any]]] = {
     "GroupNorm": ("group_norm", group_norm_ext), "LayerNormExt": ("layer_norm_ext", layer_norm_ext),
+    "MedianDim": ("median_dim", median_dim), "ConstantPadND": ("constant_pad_nd", constant_pad_nd),
+    "InplaceAddExt": ("inplace_add_ext", inplace_add_ext), "InplaceAddsExt": ("inplace_adds_ext", inplace_add_ext),
+    "InplaceSubExt": ("inplace_sub_ext", inplace_sub_ext), "InplaceSubScalar": ("inplace_sub_scalar", inplace_sub_ext),
     **{f"ReflectionPad{n}D": (f"reflection_pad_{n}d", _padding("reflect")) for n in (1, 2, 3)},
     **{f"ReplicationPad{n}D": (f"replication_pad_{n}d", _padding("replicate")) for n in (1, 2, 3)},
     "UpsampleNearest1D": ("upsample_nearest1d", _upsampling("nearest", False)),
@@ -178,11 +187,9 @@ _OWN: dict[str, tuple[str, Callable[..., Any]]] = {
 def _by_place(function: Callable[..., Any]) -> Callable[..., Any]:
     """`function`, whose parameters may all be given by their places, as primitives take them."""
     parameters = inspect.signature(function).parameters
-    if not any(parameter.kind is parameter.KEYWORD_ONLY for parameter in parameters.values()):
-        return function
     kinds = {parameter.kind for parameter in parameters.values()}
-    if inspect.Parameter.VAR_POSITIONAL in kinds:
-        raise TypeError(f"{function.__name__}{inspect.signature(function)}: expected parameters that have places.")
+    if inspect.Parameter.KEYWORD_ONLY not in kinds or inspect.Parameter.VAR_POSITIONAL in kinds:
+        return function
 
     @functools.wraps(function)
     def placed(*arguments: Any, **keywords: Any) -> Any:
