@@ -28,7 +28,7 @@ def explain(function: Callable[..., Any], arguments: tuple[Any, ...], keywords: 
         return error
     given = _given(function, arguments, keywords)
     call = f"{place()}{name_of(function)}({', '.join(f'{key}: {shown(value)}' for key, value in given.items())})"
-    if is_torch(error) and not is_about_arguments(error, given):
+    if is_torch(error) and not is_about_arguments(error, given, is_operator=True):
         return error if is_users_error(error) else told(error, call)
     beyond = limit.sentence(error)
     kind, sentence, hint = _reason(function, given, error) if beyond is None else (OutOfMemory, beyond, None)

@@ -26,15 +26,16 @@ def is_users_error(error: Exception) -> bool:
     return False
 
 
-def is_about_arguments(error: Exception, given: Any) -> bool:
+def is_about_arguments(error: Exception, given: Any, is_operator: bool = False) -> bool:
     """Whether an error can be laid to what a call was `given`; else it is a defect of the code that was called.
 
-    An attribute that is lacking is laid to arguments where one of them lacks it, a key where it came from one of them.
+    An attribute that is lacking is laid to arguments where one of them lacks it, a key where it came from one of them. An operator that
+    was given something other than Tensors computes with it before it fails: what lacks the attribute may be a part of it.
     """
     if isinstance(error, _DEFECTS):
         return False
     if isinstance(error, AttributeError):
-        return _came_in(error.obj, given) if error.name is not None else True
+        return error.name is None or _came_in(error.obj, given) or (is_operator and _is_plain(error.obj) and _is_strange(given))
     if type(error) is KeyError and error.args:
         return _is_named(error.args[0], list(_values(given)))
     return True
@@ -60,8 +61,17 @@ def _is_ours(error: Exception) -> bool:
 def _came_in(owner: Any, given: Any) -> bool:
     if isinstance(owner, ModuleType):
         return False
-    plain = type(owner).__module__ in ("builtins", "numpy", "torch")
+    plain = _is_plain(owner)
     return any(value is owner or (plain and type(value) is type(owner)) for value in _values(given))
+
+
+def _is_plain(owner: Any) -> bool:
+    return type(owner).__module__ in ("builtins", "numpy", "torch") and not isinstance(owner, ModuleType)
+
+
+def _is_strange(given: dict[str, Any]) -> bool:
+    """Whether an operator was given anything other than Tensors."""
+    return any(not isinstance(value, TensorBase) for value in given.values())
 
 
 def _is_named(key: Any, values: list[Any]) -> bool:
