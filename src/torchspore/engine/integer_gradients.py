@@ -88,7 +88,7 @@ def cast(t: torch.Tensor, dtype: torch.dtype, copy: bool = False) -> torch.Tenso
     made = t.to(dtype, copy=copy)
     if dtype in _WHOLE and t.requires_grad and _local.block is not None and torch.is_grad_enabled():
         begin()
-        behind = _Carry.apply(made.to(torch.float64), t, True)
+        behind = _Carry.apply(made.to(torch.float64), t, dtype)
         setattr(made, _SHADOW, behind)
     return made
 
@@ -117,22 +117,22 @@ def begin() -> None:
 
 
 class _Carry(torch.autograd.Function):
-    """The numbers of one tensor with the gradient of another, which are cut to whole numbers or not."""
+    """The numbers of one tensor with the gradient of another, cast to a kind of whole numbers on its way."""
 
     generate_vmap_rule = True
 
     @staticmethod
-    def forward(numbers: torch.Tensor, behind: torch.Tensor, cuts: bool) -> torch.Tensor:
+    def forward(numbers: torch.Tensor, behind: torch.Tensor, kind: torch.dtype | None) -> torch.Tensor:
         return numbers.view_as(numbers)
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
-        ctx.behind, ctx.cuts = inputs[1].dtype, inputs[2]
+        ctx.behind, ctx.kind = inputs[1].dtype, inputs[2]
 
     @staticmethod
     def backward(ctx: Any, sens: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
         real = sens.real if sens.is_complex() else sens
-        return sens, (real.trunc() if ctx.cuts else real).to(ctx.behind), None
+        return sens, (real if ctx.kind is None else real.to(ctx.kind)).to(ctx.behind), None
 
 
 class _Shadows(TorchFunctionMode):
@@ -156,7 +156,7 @@ class _Shadows(TorchFunctionMode):
                 found = None                       # float64 has no such function: integers have no gradient there
         divides = name in _DIVISIONS and kwargs.get("rounding_mode") is None
         _local.has_divided = _local.has_divided or divides
-        return _joined(result, found, not divides)
+        return _joined(result, found, None if divides else _kind_of((args, kwargs)))
 
 
 def _name_of(function: Callable[..., Any]) -> str:
@@ -190,8 +190,16 @@ def _shadowed(value: Any) -> Any:
     return {key: _shadowed(one) for key, one in value.items()} if isinstance(value, dict) else value
 
 
-def _joined(result: Any, found: Any, cuts: bool) -> Any:
-    """The result, tied to what was computed of shadows."""
+def _kind_of(value: Any) -> torch.dtype | None:
+    """The dtype of the first tensor that has a shadow."""
+    if isinstance(value, torch.Tensor):
+        return None if shadow(value) is None else value.dtype
+    parts = value.values() if isinstance(value, dict) else value if isinstance(value, (list, tuple)) else ()
+    return next((kind for kind in map(_kind_of, parts) if kind is not None), None)
+
+
+def _joined(result: Any, found: Any, kind: torch.dtype | None) -> Any:
+    """The result, tied to what was computed of shadows, whose gradient is cast to `kind` on its way to them."""
     if isinstance(result, torch.Tensor):
         if not isinstance(found, torch.Tensor) or found.shape != result.shape or not found.requires_grad:
             if is_whole(result) and shadow(result) is not None:
@@ -201,10 +209,10 @@ def _joined(result: Any, found: Any, cuts: bool) -> Any:
             setattr(result, _SHADOW, found)
             return result
         if result.dtype.is_floating_point or result.dtype.is_complex:
-            return _Carry.apply(result, found, cuts)
+            return _Carry.apply(result, found, kind)
         return result
     if isinstance(result, (list, tuple)):
         parts = list(found) if isinstance(found, (list, tuple)) and len(found) == len(result) else [None] * len(result)
-        joined = [_joined(one, part, cuts) for one, part in zip(result, parts)]
+        joined = [_joined(one, part, kind) for one, part in zip(result, parts)]
         return type(result)(*joined) if hasattr(result, "_fields") else type(result)(joined)
     return result
