@@ -33,7 +33,7 @@ _FORMS: dict[str, str] = {
         "bitwise_and BitwiseAndScalar bitwise_and_scalar -; bitwise_and BitwiseAndTensor bitwise_and_tensor -; "
         "bitwise_not BitwiseNot bitwise_not -; bitwise_or BitwiseOrScalar bitwise_or_scalar -; "
         "bitwise_or BitwiseOrTensor bitwise_or_tensor -; bitwise_xor BitwiseXorScalar bitwise_xor_scalar -; "
-        "bitwise_xor BitwiseXorTensor bitwise_xor_tensor -; logical_not BoolNot bool_not -; "
+        "bitwise_xor BitwiseXorTensor bitwise_xor_tensor -; "
         "broadcast_to BroadcastToView broadcast_to_view; chunk Chunk chunk -; chunk ChunkView chunk_view -; "
         "clamp ClampScalar clamp_scalar; clamp ClampTensor clamp_tensor; clone Clone clone; conv_tbc ConvTbc conv_tbc; "
         "cummin CumminExt cummin_ext; cumsum CumsumExt cumsum_ext; diag DiagExt diag_ext; div DivMod divmod -; div DivMods divmods -; "
@@ -190,10 +190,12 @@ def _by_place(function: Callable[..., Any]) -> Callable[..., Any]:
     kinds = {parameter.kind for parameter in parameters.values()}
     if inspect.Parameter.KEYWORD_ONLY not in kinds or inspect.Parameter.VAR_POSITIONAL in kinds:
         return function
+    named = [name for name, parameter in parameters.items() if parameter.kind is parameter.KEYWORD_ONLY]
+    first = len(parameters) - len(named)
 
     @functools.wraps(function)
     def placed(*arguments: Any, **keywords: Any) -> Any:
-        return function(**dict(zip(parameters, arguments, strict=False)), **keywords)
+        return function(*arguments[:first], **dict(zip(named, arguments[first:], strict=False)), **keywords)
 
     made = [parameter.replace(kind=inspect.Parameter.POSITIONAL_OR_KEYWORD) for parameter in parameters.values()]
     placed.__signature__ = inspect.Signature(made)  # type: ignore[attr-defined]
