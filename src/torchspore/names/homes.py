@@ -254,6 +254,12 @@ NAMES: dict[str, str] = {
     "mindspore.parallel.sync_pipeline_shared_parameters": "mindspore.parallel._shard.sync_pipeline_shared_parameters",
     "mindspore.parallel.AutoParallel": "mindspore.parallel.auto_parallel.AutoParallel",
     # Datasets.
+    **{f"mindspore.dataset.{name}": f"mindspore.dataset.core.config.{name}" for name in (
+        "get_callback_timeout", "get_debug_mode", "get_enable_watchdog", "get_error_samples_mode", "get_multiprocessing_start_method",
+        "get_multiprocessing_timeout_interval", "get_num_parallel_workers", "get_video_backend", "set_video_backend",
+    )},
+    "mindspore.dataset.Implementation": "mindspore.dataset.transforms.py_transforms_util.Implementation",
+    "mindspore.dataset.text.transforms.Implementation": "mindspore.dataset.transforms.py_transforms_util.Implementation",
     "mindspore.dataset.ImageFolderDatasetV2": "mindspore.dataset.ImageFolderDataset",
     "mindspore.dataset.transforms.ComposeOp": "mindspore.dataset.transforms.Compose",
     "mindspore.dataset.vision.ComposeOp": "mindspore.dataset.transforms.Compose",
