@@ -141,7 +141,7 @@ class _Shadows(TorchFunctionMode):
     def __torch_function__(self, function: Callable[..., Any], types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
         result = function(*args, **kwargs)
-        if not _is_followed((args, kwargs)):
+        if "out" in kwargs or not _is_followed((args, kwargs)):
             return result
         name = _name_of(function)
         found = None

@@ -28,7 +28,7 @@ def explain(function: Callable[..., Any], arguments: tuple[Any, ...], keywords: 
         return error
     given = _given(function, arguments, keywords)
     call = f"{place()}{name_of(function)}({', '.join(f'{key}: {shown(value)}' for key, value in given.items())})"
-    if is_torch(error) and not is_about_arguments(error, given, is_operator=True):
+    if is_torch(error) and not is_about_arguments(error, list(given.values()), is_operator=True):
         return error if is_users_error(error) else told(error, call)
     beyond = limit.sentence(error)
     kind, sentence, hint = _reason(function, given, error) if beyond is None else (OutOfMemory, beyond, None)
@@ -79,7 +79,7 @@ def replaced(
     if re.search(r"positional argument|unexpected keyword|multiple values for|missing a required|too many", text):
         sentence, kind = f"expected {called}{signature_of(function).replace('(self, ', '(').replace('(self)', '()')}.", TypeError
         made: Exception = TypeError(f"{place()}{_call(called, arguments, keywords)}: {sentence}")
-    elif not is_about_arguments(error, (arguments, keywords)):
+    elif not is_about_arguments(error, [*arguments, *keywords, *keywords.values()]):
         return told(error, f"{place()}{_call(called, arguments, keywords)}")
     else:
         kind, sentence, hint = of_call(error)

@@ -1,7 +1,7 @@
 """Whose fault an error is: of the arguments of a call, of a function of the program's, or of our own code."""
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from types import ModuleType
 from typing import Any
 
@@ -26,7 +26,7 @@ def is_users_error(error: Exception) -> bool:
     return False
 
 
-def is_about_arguments(error: Exception, given: Any, is_operator: bool = False) -> bool:
+def is_about_arguments(error: Exception, given: Sequence[Any], is_operator: bool = False) -> bool:
     """Whether an error can be laid to what a call was `given`; else it is a defect of the code that was called.
 
     An attribute that is lacking is laid to arguments where one of them lacks it, a key where it came from one of them. An operator that
@@ -37,7 +37,7 @@ def is_about_arguments(error: Exception, given: Any, is_operator: bool = False) 
     if isinstance(error, AttributeError):
         return error.name is None or _came_in(error.obj, given) or (is_operator and _is_plain(error.obj) and _is_strange(given))
     if type(error) is KeyError and error.args:
-        return _is_named(error.args[0], list(_values(given)))
+        return _is_named(error.args[0], [part for value in given for part in _values(value)])
     return True
 
 
@@ -54,24 +54,24 @@ def _is_ours(error: Exception) -> bool:
     if isinstance(error, ImportError):
         return False
     if isinstance(error, AttributeError):
-        return isinstance(error.obj, ModuleType) or type(error.obj).__module__.startswith("torchspore.")
+        return _is_plain(error.obj) or isinstance(error.obj, ModuleType) or type(error.obj).__module__.startswith("torchspore.")
     return isinstance(error, (NameError, AssertionError, KeyError))
 
 
-def _came_in(owner: Any, given: Any) -> bool:
+def _came_in(owner: Any, given: Sequence[Any]) -> bool:
     if isinstance(owner, ModuleType):
         return False
     plain = _is_plain(owner)
-    return any(value is owner or (plain and type(value) is type(owner)) for value in _values(given))
+    return any(value is owner or (plain and type(value) is type(owner)) for part in given for value in _values(part))
 
 
 def _is_plain(owner: Any) -> bool:
     return type(owner).__module__ in ("builtins", "numpy", "torch") and not isinstance(owner, ModuleType)
 
 
-def _is_strange(given: dict[str, Any]) -> bool:
+def _is_strange(given: Sequence[Any]) -> bool:
     """Whether an operator was given anything other than Tensors."""
-    return any(not isinstance(value, TensorBase) for value in given.values())
+    return any(not isinstance(value, TensorBase) for value in given)
 
 
 def _is_named(key: Any, values: list[Any]) -> bool:

@@ -14,6 +14,7 @@ from torchspore.mindspore.ops.declare import bridged
 
 DEFECTS = {
     "attribute": ("given.nonesuch", AttributeError, "'Given' object has no attribute 'nonesuch', a defect of torchspore."),
+    "plain": ("(1, 2).nonesuch", AttributeError, "'tuple' object has no attribute 'nonesuch', a defect of torchspore."),
     "module": ("sys.nonesuch", AttributeError, "module 'sys' has no attribute 'nonesuch', a defect of torchspore."),
     "key": ("{}['nonesuch']", KeyError, "there is no key 'nonesuch', a defect of torchspore."),
     "name": ("nonesuch", NameError, "name 'nonesuch' is not defined, a defect of torchspore."),

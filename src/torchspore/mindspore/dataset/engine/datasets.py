@@ -42,6 +42,7 @@ from torchspore.mindspore.dataset.engine.datasets_folders import (
     SBUDataset,
     SUN397Dataset,
 )
+from torchspore.mindspore.dataset.engine.datasets_graphs import ArgoverseDataset
 from torchspore.mindspore.dataset.engine.datasets_matlab import Caltech101Dataset, Flowers102Dataset, SBDataset, SVHNDataset
 from torchspore.mindspore.dataset.engine.datasets_random import RandomDataset
 from torchspore.mindspore.dataset.engine.datasets_records import MindDataset
