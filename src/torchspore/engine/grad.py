@@ -14,7 +14,7 @@ import torch
 from torchspore.engine import hooks, integer_gradients, tree
 from torchspore.engine import rows as rows_module
 from torchspore.engine.memory import limit, offload
-from torchspore.engine.tensor import Frame, TensorBase, frame, raw, tensors, transform, wrap
+from torchspore.engine.tensor import Composite, Frame, TensorBase, frame, raw, tensors, transform, wrap
 
 watcher: Any = None
 """`engine.parallel.overlap`, once somebody sums gradients over several processes: it sees them while they are computed."""
@@ -296,13 +296,18 @@ def _regroup(found: Any, gradients: Any) -> Any:
     return own[0] if isinstance(found, torch.Tensor) else tuple(own)
 
 
+def _parts(sens: Any) -> tuple[Any, ...]:
+    """The Tensors that a sparse gradient is made of, or what was given itself."""
+    return sens.parts() if isinstance(sens, Composite) else (sens,)
+
+
 def _gradients(result: Any, wanted: list[torch.Tensor], sens: Any, nested: bool) -> list[torch.Tensor | None]:
     """The gradient of each wanted value; None for one that the result does not depend on."""
     outputs = [integer_gradients.recorded(raw(tensor)) for tensor in tensors(result)]
     if sens is None:
         seeds: list[torch.Tensor] = [torch.ones_like(o) for o in outputs]
     else:
-        given = [raw(s) if isinstance(s, TensorBase) else torch.as_tensor(s) for s in tree.listed(sens)]
+        given = [raw(s) if isinstance(s, TensorBase) else torch.as_tensor(s) for one in tree.listed(sens) for s in _parts(one)]
         seeds = [s.to(o.dtype).expand(o.shape) if s.shape != o.shape else s.to(o.dtype) for s, o in zip(given, outputs)]
     pairs = [(o, s) for o, s in zip(outputs, seeds) if o.requires_grad]
     sources = [integer_gradients.recorded(t) for t in wanted]

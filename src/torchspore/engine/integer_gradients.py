@@ -16,6 +16,8 @@ from typing import Any
 import torch
 from torch.overrides import TorchFunctionMode
 
+from torchspore.engine.tensor import TensorBase, raw, wrap
+
 _SHADOW = "torchspore_shadow"
 _WHOLE = frozenset({
     torch.int8, torch.int16, torch.int32, torch.int64, torch.uint8, torch.uint16, torch.uint32, torch.uint64, torch.bool,
@@ -91,6 +93,13 @@ def cast(t: torch.Tensor, dtype: torch.dtype, copy: bool = False) -> torch.Tenso
         behind = _Carry.apply(made.to(torch.float64), t, dtype)
         setattr(made, _SHADOW, behind)
     return made
+
+
+def without_gradient(tensor: Any) -> Any:
+    """A Tensor of places, such as the indices of a sparse one, which no gradient goes into; anything else as it is."""
+    if not _local.is_followed or not isinstance(tensor, TensorBase) or shadow(raw(tensor)) is None:
+        return tensor
+    return wrap(raw(tensor).detach())
 
 
 @contextmanager
