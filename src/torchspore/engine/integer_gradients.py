@@ -16,7 +16,7 @@ from typing import Any
 import torch
 from torch.overrides import TorchFunctionMode
 
-from torchspore.engine.tensor import TensorBase, raw, wrap
+from torchspore.engine.tensor import TensorBase, frame, raw, wrap
 
 _SHADOW = "torchspore_shadow"
 _WHOLE = frozenset({
@@ -89,6 +89,9 @@ def cast(t: torch.Tensor, dtype: torch.dtype, copy: bool = False) -> torch.Tenso
     """`t` in another dtype. The gradient of what becomes whole numbers or truth values goes on into `t`, cut to whole numbers."""
     made = t.to(dtype, copy=copy)
     if dtype in _WHOLE and t.requires_grad and _local.block is not None and torch.is_grad_enabled():
+        around = frame()
+        if around is not None:
+            around.follows_integers()
         begin()
         behind = _Carry.apply(made.to(torch.float64), t, dtype)
         setattr(made, _SHADOW, behind)
@@ -116,6 +119,25 @@ def block() -> Iterator[None]:
             _local.is_followed, _local.has_divided = was_followed, had_divided
     if began and outer is not None:
         begin()                                    # what came out of the block has shadows
+
+
+def is_following() -> bool:
+    """Whether shadows are computed in this thread."""
+    return _local.is_followed
+
+
+@contextmanager
+def anew(was_followed: bool) -> Iterator[None]:
+    """A block of its own inside the backward pass, where torch leaves modes out; it begins as the block that it repeats began."""
+    outer = _local.is_followed, _local.block, _local.has_divided
+    try:
+        with ExitStack() as own:
+            _local.is_followed, _local.block = False, own
+            if was_followed:
+                begin()
+            yield
+    finally:
+        _local.is_followed, _local.block, _local.has_divided = outer
 
 
 def begin() -> None:

@@ -89,3 +89,38 @@ def asked_for_after_the_call() -> Any:
         net(given)
         found[name] = ops.GradOperation(get_all=True)(net)(given)[0].asnumpy()
     return found
+
+
+class Branch(nn.Cell):
+    def construct(self, x: Any) -> Any:
+        k = x.astype(ms.int32)
+        if k.sum() > 3:
+            k = k * 3
+        else:
+            k = k * 5
+        return k.astype(ms.float32)
+
+
+class Loop(nn.Cell):
+    def construct(self, x: Any) -> Any:
+        i = ms.Tensor(0)
+        while i < 3:
+            x = x * x.astype(ms.int32).astype(ms.float32) * 0.5
+            i = i + 1
+        return x
+
+
+class Again(nn.Cell):
+    def __init__(self) -> None:
+        super().__init__()
+        self.inner = Fraction()
+        self.inner.recompute()
+
+    def construct(self, x: Any) -> Any:
+        return self.inner(x * 3) * 2
+
+
+@case(rtol=1e-6, graph=True)
+def in_branches_loops_and_computed_again() -> Any:
+    x = ms.Tensor(np.array([1.5, 2.5, 3.5], np.float32))
+    return {net.__name__: ms.grad(net())(x).asnumpy() for net in (Branch, Loop, Again)}
