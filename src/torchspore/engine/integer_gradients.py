@@ -42,7 +42,12 @@ _DIVISIONS = frozenset(("div", "divide", "true_divide", "truediv"))
 """Functions that take integers for floating-point numbers without a cast: MindSpore gives their gradients as float32."""
 
 
+class NeedsReverse(BaseException):
+    """A cast to integers was met in forward differentiation, where gradients can't go through it: the other way round they can."""
+
+
 class _Local(threading.local):
+    is_forward = False
     is_followed = False
     has_divided = False
     block: ExitStack | None = None
@@ -88,6 +93,8 @@ def as_given(t: torch.Tensor, gradient: torch.Tensor | None) -> torch.Tensor | N
 def cast(t: torch.Tensor, dtype: torch.dtype, copy: bool = False) -> torch.Tensor:
     """`t` in another dtype. The gradient of what becomes whole numbers or truth values goes on into `t`, cut to whole numbers."""
     made = t.to(dtype, copy=copy)
+    if _local.is_forward and dtype in _WHOLE and t.dtype not in _WHOLE:
+        raise NeedsReverse
     if dtype in _WHOLE and t.requires_grad and _local.block is not None and torch.is_grad_enabled():
         around = frame()
         if around is not None:
@@ -103,6 +110,16 @@ def without_gradient(tensor: Any) -> Any:
     if not _local.is_followed or not isinstance(tensor, TensorBase) or shadow(raw(tensor)) is None:
         return tensor
     return wrap(raw(tensor).detach())
+
+
+@contextmanager
+def forward() -> Iterator[None]:
+    """A block of forward differentiation."""
+    outer, _local.is_forward = _local.is_forward, True
+    try:
+        yield
+    finally:
+        _local.is_forward = outer
 
 
 @contextmanager
@@ -163,7 +180,10 @@ class _Carry(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, sens: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
         real = sens.real if sens.is_complex() else sens
-        return sens, (real if ctx.kind is None else real.to(ctx.kind)).to(ctx.behind), None
+        if ctx.kind is None:
+            return sens, real.to(ctx.behind), None
+        whole = real.detach().to(ctx.kind).to(ctx.behind)
+        return sens, _Carry.apply(whole, real, ctx.kind) if real.requires_grad else whole, None
 
 
 class _Shadows(TorchFunctionMode):

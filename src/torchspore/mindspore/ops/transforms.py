@@ -5,11 +5,14 @@ import functools
 import math
 import warnings
 from collections.abc import Callable
+from contextlib import nullcontext
 from typing import Any
 
 import torch
 
-from torchspore.engine import private, tree
+from torchspore.base.text import message
+from torchspore.engine import integer_gradients, private, tree
+from torchspore.engine.dtypes import FROM_TORCH
 from torchspore.engine.graph import thread_state
 from torchspore.engine.tensor import TensorBase, raw, tensors, transform, wrap, wrap_all
 from torchspore.mindspore.ops.gradient import GradOperation, _named_after
@@ -47,6 +50,15 @@ def _inputs(inputs: Any) -> tuple[Any, ...]:
 def _check(name: str, fn: Any) -> None:
     if not callable(fn):
         raise TypeError(f"{name}({fn!r:.40}): expected a function or a Cell.")
+
+
+def _check_real(name: str, values: Any) -> None:
+    """Raises TypeError for integers and truth values: forward differentiation has no gradient of them."""
+    for value in values:
+        if not value.is_floating_point() and not value.is_complex():
+            kind = repr(FROM_TORCH[value.dtype])
+            hint = "ms.grad and ms.vjp take integers; or cast them, with astype(mindspore.float32)"
+            raise TypeError(message(f"{name}(inputs of {kind})", "floating-point Tensors", hint=hint))
 
 
 def vmap(fn: Any, in_axes: Any = 0, out_axes: Any = 0) -> Callable[..., Any]:
@@ -155,15 +167,28 @@ def jvp(fn: Any, inputs: Any, v: Any, has_aux: bool = False) -> Any:
     values = [raw(one) for one in tensors(args)]
     if len(tangents) != len(values):
         raise ValueError(f"jvp: expected as many Tensors in v as in inputs, which are {len(values)}, got {len(tangents)}.")
+    _check_real("jvp", values)
     _load_forward_mode()
-    outputs, products = torch.func.jvp(  # type: ignore[misc]
-        plain._of, tuple(values), tuple(t.to(x.dtype) for t, x in zip(tangents, values)),
-    )
+    given = tuple(t.to(x.dtype) for t, x in zip(tangents, values))
+    try:
+        with integer_gradients.forward():
+            outputs, products = torch.func.jvp(plain._of, tuple(values), given)  # type: ignore[misc]
+    except integer_gradients.NeedsReverse:
+        outputs, products = _product(plain._of, tuple(values), given)
     if not has_aux:
         return plain.shaped(outputs), plain.shaped(products)
     whole = plain.shaped(outputs)
     first = sum(1 for _ in tensors(whole[0]))
     return (whole[0], _filled(whole[0], products[:first]), *whole[1:])
+
+
+def _product(function: Any, values: tuple[T, ...], tangents: tuple[T, ...]) -> tuple[Any, Any]:
+    """(The results, the Jacobian times the tangents), by reverse differentiation of what reverse differentiation gives."""
+    with private.without_saved_hooks(), integer_gradients.block():
+        outputs, pull = torch.func.vjp(function, *values)
+        zeros = tree.mapped(outputs, torch.zeros_like)
+        _, push = torch.func.vjp(pull, zeros)
+        return outputs, push(tangents)[0]
 
 
 def vjp(fn: Any, *inputs: Any, weights: Any = None, has_aux: bool = False) -> Any:
@@ -228,9 +253,15 @@ def _jacobian(name: str, compute: Any, fn: Any, grad_position: Any, has_aux: boo
             return tree.mapped(result, _lowered)
 
         values = tuple(raw(args[position]) for position in positions)
+        _check_real(name, values)
         _load_forward_mode()
-        with private.without_saved_hooks():        # which torch.func refuses: those of memory_offload and of recomputed Cells
-            found = wrap_all(compute(plain, argnums=tuple(range(len(positions))))(*values))
+        # Hooks of memory_offload and of recomputed Cells are what torch.func refuses.
+        with private.without_saved_hooks(), integer_gradients.block():
+            try:
+                with integer_gradients.forward() if compute is torch.func.jacfwd else nullcontext():
+                    found = wrap_all(compute(plain, argnums=tuple(range(len(positions))))(*values))
+            except integer_gradients.NeedsReverse:
+                found = wrap_all(torch.func.jacrev(plain, argnums=tuple(range(len(positions))))(*values))
         found = _without_tuples(found, len(positions)) if alone else found
         if has_aux:
             aux = transform(kept[0], lambda t: wrap(private.outside_of_transforms(raw(t))))
