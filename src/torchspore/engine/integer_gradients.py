@@ -196,18 +196,25 @@ class _Shadows(TorchFunctionMode):
             return result
         name = _name_of(function)
         found = None
+        divides = name in _DIVISIONS and kwargs.get("rounding_mode") is None
+        cuts = not divides and _is_real(result)        # MindSpore casts integers before it computes with real numbers
         if name in _SAME:
-            found = _shadowed(args[0])
+            found = _shadowed(args[0], False)
         elif name in _ALL or name in _FIRST or name in _BUT_FIRST:
             followed = args[:1] if name in _FIRST else args
             try:
-                given = _shadowed(followed) if name not in _BUT_FIRST else (args[0], *_shadowed(args[1:]))
-                found = function(*given, *args[len(followed):], **_shadowed(kwargs))
+                given = _shadowed(followed, cuts) if name not in _BUT_FIRST else (args[0], *_shadowed(args[1:], cuts))
+                found = function(*given, *args[len(followed):], **_shadowed(kwargs, cuts))
             except (RuntimeError, TypeError, IndexError, ValueError):
                 found = None                       # float64 has no such function: integers have no gradient there
-        divides = name in _DIVISIONS and kwargs.get("rounding_mode") is None
         _local.has_divided = _local.has_divided or divides
-        return _joined(result, found, None if divides else _kind_of((args, kwargs)))
+        return _joined(result, found)
+
+
+def _is_real(result: Any) -> bool:
+    if isinstance(result, torch.Tensor):
+        return result.dtype not in _WHOLE
+    return isinstance(result, (list, tuple)) and any(map(_is_real, result))
 
 
 def _name_of(function: Callable[..., Any]) -> str:
@@ -229,28 +236,25 @@ def _is_followed(value: Any) -> bool:
     return any(map(_is_followed, value.values())) if isinstance(value, dict) else False
 
 
-def _shadowed(value: Any) -> Any:
-    """The same arguments with shadows, what else there is without its own gradient, and dtypes of integers as float64."""
+def _shadowed(value: Any, cuts: bool) -> Any:
+    """The same arguments with shadows, what else there is without its own gradient, and dtypes of integers as float64.
+
+    Where it `cuts`, the gradient of each shadow is cast to the integers' dtype on its way.
+    """
     if isinstance(value, torch.Tensor):
         found = shadow(value)
-        return value.detach() if found is None else found
+        if found is None:
+            return value.detach()
+        return _Carry.apply(found.detach(), found, value.dtype) if cuts else found
     if isinstance(value, torch.dtype):
         return torch.float64 if value in _WHOLE else value
     if isinstance(value, (list, tuple)) and type(value) in (list, tuple):
-        return type(value)(map(_shadowed, value))
-    return {key: _shadowed(one) for key, one in value.items()} if isinstance(value, dict) else value
+        return type(value)(_shadowed(one, cuts) for one in value)
+    return {key: _shadowed(one, cuts) for key, one in value.items()} if isinstance(value, dict) else value
 
 
-def _kind_of(value: Any) -> torch.dtype | None:
-    """The dtype of the first tensor that has a shadow."""
-    if isinstance(value, torch.Tensor):
-        return None if shadow(value) is None else value.dtype
-    parts = value.values() if isinstance(value, dict) else value if isinstance(value, (list, tuple)) else ()
-    return next((kind for kind in map(_kind_of, parts) if kind is not None), None)
-
-
-def _joined(result: Any, found: Any, kind: torch.dtype | None) -> Any:
-    """The result, tied to what was computed of shadows, whose gradient is cast to `kind` on its way to them."""
+def _joined(result: Any, found: Any) -> Any:
+    """The result, tied to what was computed of shadows."""
     if isinstance(result, torch.Tensor):
         if not isinstance(found, torch.Tensor) or found.shape != result.shape or not found.requires_grad:
             if is_whole(result) and shadow(result) is not None:
@@ -260,10 +264,10 @@ def _joined(result: Any, found: Any, kind: torch.dtype | None) -> Any:
             setattr(result, _SHADOW, found)
             return result
         if result.dtype.is_floating_point or result.dtype.is_complex:
-            return _Carry.apply(result, found, kind)
+            return _Carry.apply(result, found, None)
         return result
     if isinstance(result, (list, tuple)):
         parts = list(found) if isinstance(found, (list, tuple)) and len(found) == len(result) else [None] * len(result)
-        joined = [_joined(one, part, kind) for one, part in zip(result, parts)]
+        joined = [_joined(one, part) for one, part in zip(result, parts)]
         return type(result)(*joined) if hasattr(result, "_fields") else type(result)(joined)
     return result

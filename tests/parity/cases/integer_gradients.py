@@ -124,3 +124,31 @@ class Again(nn.Cell):
 def in_branches_loops_and_computed_again() -> Any:
     x = ms.Tensor(np.array([1.5, 2.5, 3.5], np.float32))
     return {net.__name__: ms.grad(net())(x).asnumpy() for net in (Branch, Loop, Again)}
+
+
+def doubled(x: Any) -> Any:
+    return x.astype(ms.int32).astype(ms.float32) * 2
+
+
+def mixed(x: Any, y: Any) -> Any:
+    return x * y.astype(ms.int32), y.astype(ms.int32) * 1.0
+
+
+def cubed(x: Any) -> Any:
+    return x * x * x.astype(ms.int32).astype(ms.float32)
+
+
+@case(rtol=1e-6)
+def weighted_forward_and_twice() -> Any:
+    x, whole = ms.Tensor(np.array([1.5, 2.5], np.float32)), ms.Tensor(np.array([1, 2], np.int32))
+    sens = ms.Tensor(np.array([1.5, 1.7], np.float32))
+    both = ops.GradOperation(get_all=True, sens_param=True)
+    products = ms.jvp(mixed, (x, x * 2), (x, x))[1]
+    return {
+        "weighted": both(lambda a, b: a * b)(whole, x, sens)[0].asnumpy(),
+        "product": both(lambda a: a * a.astype(ms.int32) * 1.3)(x, sens)[0].asnumpy(),
+        "jvp": ms.jvp(doubled, x, x)[1].asnumpy(),
+        "jvp of two": np.stack([product.asnumpy() for product in products]),
+        "jacfwd": ms.jacfwd(doubled)(x).asnumpy(), "jacrev": ms.jacrev(doubled)(x).asnumpy(),
+        "second": ms.grad(ms.grad(cubed))(x).asnumpy(),
+    }
