@@ -6,16 +6,16 @@ when the transform ends, so that the gradient uses the value that was read.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import nullcontext
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
 import torch
 
 from torchspore.base.text import message
-from torchspore.engine import hooks, private, tree
+from torchspore.engine import hooks, integer_gradients, private, tree
 from torchspore.engine import rows as rows_module
 from torchspore.engine.memory import limit, offload
-from torchspore.engine.tensor import Frame, TensorBase, frame, raw, tensors, transform, wrap
+from torchspore.engine.tensor import Composite, Frame, TensorBase, frame, raw, tensors, transform, wrap
 
 watcher: Any = None
 """`engine.parallel.overlap`, once somebody sums gradients over several processes: it sees them while they are computed."""
@@ -113,6 +113,11 @@ class GradFrame(Frame):
         found.append((indices, rows))
         return rows
 
+    @contextmanager
+    def open(self) -> Iterator[None]:
+        with integer_gradients.block(), super().open():
+            yield
+
     def finish(self, result: Any, nested: bool) -> None:
         """Writes back what was assigned and, in the outermost transform, cuts what leaves it from the graph."""
         for key, tensor in self._written.items():
@@ -146,7 +151,7 @@ def taken_rows(table: torch.Tensor, indices: torch.Tensor) -> torch.Tensor:
 def cut(value: Any) -> None:
     """Detaches every Tensor in `value` from the graph that made it."""
     for tensor in tensors(value):
-        if tensor._t.requires_grad:
+        if tensor._t.requires_grad or integer_gradients.shadow(tensor._t) is not None:
             tensor._t = tensor._t.detach()
 
 
@@ -168,7 +173,7 @@ def is_differentiable(t: torch.Tensor) -> bool:
 def _leaf(tensor: TensorBase) -> torch.Tensor:
     t = raw(tensor)
     if not is_differentiable(t):
-        return t
+        return integer_gradients.leaf(t) if integer_gradients.is_whole(t) else t
     return hooks.follow(tensor, t.view_as(t) if t.requires_grad else t.detach().requires_grad_())
 
 
@@ -219,7 +224,10 @@ def differentiate(
         ahead = None if watcher is None or nested else watcher.of(weights)
         if ahead is not None:
             ahead.begin([leaves[id(w)] for w in weights])
+        wanted = [leaf for found in inputs for leaf in tensors_of(found)] + list(leaves.values())
         with own.open(), nullcontext() if nested else offload.saving():
+            if any(integer_gradients.shadow(leaf) is not None for leaf in wanted):
+                integer_gradients.begin()
             if own.cut and cutter.may_branch():
                 for weight in weights:                    # in a branch or loop of a graph it would be made for that alone
                     raw(weight)
@@ -302,16 +310,22 @@ def _regroup(found: Any, gradients: Any) -> Any:
     return own[0] if isinstance(found, torch.Tensor) else tuple(own)
 
 
+def _parts(sens: Any) -> tuple[Any, ...]:
+    """The Tensors that a sparse gradient is made of, or what was given itself."""
+    return sens.parts() if isinstance(sens, Composite) else (sens,)
+
+
 def _gradients(result: Any, wanted: list[torch.Tensor], sens: Any, nested: bool) -> list[torch.Tensor | None]:
     """The gradient of each wanted value; None for one that the result does not depend on."""
-    outputs = [raw(tensor) for tensor in tensors(result)]
+    outputs = [integer_gradients.recorded(raw(tensor)) for tensor in tensors(result)]
     if sens is None:
         seeds: list[torch.Tensor] = [torch.ones_like(o) for o in outputs]
     else:
-        given = [raw(s) if isinstance(s, TensorBase) else torch.as_tensor(s) for s in tree.listed(sens)]
+        given = [raw(s) if isinstance(s, TensorBase) else torch.as_tensor(s) for one in tree.listed(sens) for s in _parts(one)]
         seeds = [s.to(o.dtype).expand(o.shape) if s.shape != o.shape else s.to(o.dtype) for s, o in zip(given, outputs)]
     pairs = [(o, s) for o, s in zip(outputs, seeds) if o.requires_grad]
-    at = [t for t in wanted if t.requires_grad]
+    sources = [integer_gradients.recorded(t) for t in wanted]
+    at = [t for t in sources if t.requires_grad]
     if not pairs or not at:
         return [None for _ in wanted]
     with limit.around_backward():
@@ -319,4 +333,4 @@ def _gradients(result: Any, wanted: list[torch.Tensor], sens: Any, nested: bool)
             [o for o, _ in pairs], at, [s for _, s in pairs], create_graph=nested, allow_unused=True,
         )
     found = iter(got)
-    return [next(found) if t.requires_grad else None for t in wanted]
+    return [integer_gradients.as_given(t, next(found)) if s.requires_grad else None for t, s in zip(wanted, sources)]

@@ -15,6 +15,7 @@ import torch
 from torch.autograd.graph import saved_tensors_hooks
 
 from torchspore.context import effects
+from torchspore.engine import integer_gradients
 from torchspore.engine import tensor as engine
 from torchspore.engine.grad import is_recording
 from torchspore.engine.graph.thread_state import in_pynative
@@ -90,6 +91,7 @@ class _Region:
     def first(self) -> Any:
         """Runs the region and keeps numbers for values."""
         self._state = self._ask(random_state, self._device)
+        self._followed = integer_gradients.is_following()
         self._seen = _First()
         with self._contexts[0], self._seen.open(), saved_tensors_hooks(self._keep, self._give):
             result = self._run()
@@ -134,9 +136,9 @@ class _Region:
         """Runs the region a second time, for its values."""
         before = self._ask(swap_state, self._state, self._device)
         try:
-            with torch.enable_grad(), self._contexts[1], self._seen.attributes_as_before(), self._frame_again(), saved_tensors_hooks(
-                self._collect, self._refuse,
-            ):
+            with torch.enable_grad(), self._contexts[1], self._seen.attributes_as_before(), self._frame_again(), integer_gradients.anew(
+                self._followed,
+            ), saved_tensors_hooks(self._collect, self._refuse):
                 self._values = {}
                 self._run()
         except _Stop:
@@ -171,7 +173,10 @@ class _Region:
         later_ones = self._ask(later, *[t for _, t in held])
         again = _Again()
         for (tensor, t), value in zip(held, later_ones):
-            again.values[id(tensor)] = value.detach().requires_grad_(t.requires_grad) if _has_gradient(t) else value
+            again.values[id(tensor)] = (
+                value.detach().requires_grad_(t.requires_grad) if _has_gradient(t)
+                else value if integer_gradients.shadow(t) is None else integer_gradients.leaf(value)
+            )
         again.kept = [tensor for tensor, _ in held]
         around, engine._local.frame = engine._local.frame, self._frame
         try:

@@ -113,6 +113,11 @@ class Frame:
         """What to call for a function of the program's that an operator or transform calls."""
         return self.outer.callee(function) if self.outer is not None else function
 
+    def follows_integers(self) -> None:
+        """Is told before a gradient goes on through a cast to integers, which a part of a graph can't tell those around it."""
+        if self.outer is not None:
+            self.outer.follows_integers()
+
     def born(self, cell: Any) -> None:
         """Is told of each Cell that is made inside this frame, before it has an attribute."""
         if self.outer is not None:

@@ -98,7 +98,10 @@ MODULES: dict[str, tuple[str, ...]] = {
     "mindspore.ops._primitive_cache": _OPS,
     "mindspore.ops._utils": _OPS,
     "mindspore.ops.auto_generate": _OPS,
-    **dict.fromkeys([f"mindspore.ops.auto_generate.{name}" for name in ("gen_extend_func", "gen_ops_def", "gen_ops_prim")], _OPS),
+    **dict.fromkeys(
+        [f"mindspore.ops.auto_generate.{name}" for name in ("gen_extend_func", "gen_ops_def", "gen_ops_prim")],
+        ("mindspore.ops.auto_generate", *_OPS),
+    ),
     "mindspore.ops.composite": _OPS,
     "mindspore.ops.function": _OPS,
     "mindspore.ops.functional": _OPS,
@@ -237,8 +240,6 @@ NAMES: dict[str, str] = {
     )},
     "mindspore.common.is_tensor": "mindspore.ops.is_tensor",
     "mindspore.ops.Tensor": "mindspore.Tensor",
-    "mindspore.ops.auto_generate.gen_ops_prim.embedding_op": "mindspore.mint.nn.functional.embedding",
-    "mindspore.ops.auto_generate.gen_ops_prim.index_add_ext_op": "mindspore.mint.index_add",
     "mindspore.ops.function.nn_func.avg_pool2d_ext": "mindspore.mint.nn.functional.avg_pool2d",
     "mindspore.nn.get_metrics": "mindspore.train.metrics.get_metrics",
     "mindspore.train.get_metrics": "mindspore.train.metrics.get_metrics",
@@ -253,6 +254,12 @@ NAMES: dict[str, str] = {
     "mindspore.parallel.sync_pipeline_shared_parameters": "mindspore.parallel._shard.sync_pipeline_shared_parameters",
     "mindspore.parallel.AutoParallel": "mindspore.parallel.auto_parallel.AutoParallel",
     # Datasets.
+    **{f"mindspore.dataset.{name}": f"mindspore.dataset.core.config.{name}" for name in (
+        "get_callback_timeout", "get_debug_mode", "get_enable_watchdog", "get_error_samples_mode", "get_multiprocessing_start_method",
+        "get_multiprocessing_timeout_interval", "get_num_parallel_workers", "get_video_backend", "set_video_backend",
+    )},
+    "mindspore.dataset.Implementation": "mindspore.dataset.transforms.py_transforms_util.Implementation",
+    "mindspore.dataset.text.transforms.Implementation": "mindspore.dataset.transforms.py_transforms_util.Implementation",
     "mindspore.dataset.ImageFolderDatasetV2": "mindspore.dataset.ImageFolderDataset",
     "mindspore.dataset.transforms.ComposeOp": "mindspore.dataset.transforms.Compose",
     "mindspore.dataset.vision.ComposeOp": "mindspore.dataset.transforms.Compose",

@@ -1,8 +1,13 @@
 """Graphs: out of MindRecord files as 1.x and 2.0 wrote them, out of arrays, and datasets of them."""
 from __future__ import annotations
 
+import os
+import pickle
+import sys
 from collections import Counter
+from importlib.machinery import ModuleSpec
 from pathlib import Path
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import mindspore.dataset as ds
@@ -220,3 +225,66 @@ def test_files_that_are_no_graph(tmp_path: Path) -> None:
         GraphData(write(tmp_path / "wrong", attribute="x"))
     old = {name: kind for name, kind in SCHEMA.items() if name != "weight"}
     assert GraphData(write(tmp_path / "old", old)).get_all_nodes(2).tolist() == list(ITEMS), "1.0 had no weights"
+
+
+class Table:
+    """Stands for pandas' table of one row, which the files of Argoverse are."""
+
+    def __init__(self, columns: dict[str, Any]) -> None:
+        self.columns = columns
+
+    def __getitem__(self, name: str) -> Any:
+        return SimpleNamespace(values=[self.columns[name]])
+
+
+@pytest.fixture
+def scenes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Two scenes: a track of two vectors and a lane of three; a track of two alone."""
+    module = ModuleType("pandas")
+    module.__spec__ = ModuleSpec("pandas", None)
+    Table.__module__, Table.__qualname__, Table.__name__ = "pandas", "DataFrame", "DataFrame"
+    module.DataFrame = Table  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "pandas", module)
+    for name, lanes in (("a", 3), ("b", 0)):
+        vectors = np.arange(8 * (2 + lanes), dtype=np.float32).reshape(-1, 8)
+        vectors[:, -1] = [0, 0] + [1] * lanes
+        table = Table({
+            "POLYLINE_FEATURES": vectors, "GT": np.arange(6.0).reshape(3, 2), "TRAJ_ID_TO_MASK": {0: (0, 2)},
+            "LANE_ID_TO_MASK": {1: (0, lanes)} if lanes else {}, "TARJ_LEN": 2,
+        })
+        (tmp_path / f"features_{name}.pkl").write_bytes(pickle.dumps(table))
+    return tmp_path
+
+
+PARTS = ["edge_index", "x", "y", "cluster", "valid_len", "time_step_len"]
+
+
+@pytest.mark.parametrize("at_once", [True, False])
+def test_scenes_of_argoverse(scenes: Path, at_once: bool) -> None:
+    for _ in range(2):                                        # the second time out of what the first one wrote
+        data = ds.ArgoverseDataset(str(scenes), PARTS, shuffle=False, perf_mode=at_once)
+        first, second = data.create_dict_iterator(num_epochs=1, output_numpy=True)
+        assert first["edge_index"].tolist() == [[0, 1, 2, 2, 3, 3, 4, 4], [1, 0, 3, 4, 2, 4, 2, 3]]
+        assert first["x"].shape == (5, 8) and first["y"].tolist() == [0, 1, 2, 3, 4, 5] and first["cluster"].tolist() == [0, 0, 1, 1, 1]
+        assert second["edge_index"].tolist() == [[0, 1], [1, 0]] and second["cluster"].tolist() == [0, 0, 1], "filled up"
+        assert second["x"].shape == (3, 8) and not second["x"][2].any()
+        assert (first["valid_len"].tolist(), second["valid_len"].tolist(), second["time_step_len"].tolist()) == ([1], [0], [2])
+
+
+def test_scenes_that_are_none(scenes: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = (scenes / "features_a.pkl").read_bytes()
+    for content, text in (
+        (whole[:50], "expected a pickled DataFrame of the columns"), (pickle.dumps(os.getcwd), r"it asks for posix\.getcwd"),
+        (pickle.dumps(Table({"GT": 1})), "KeyError"),
+        (pickle.dumps(Table({**pickle.loads(whole).columns, "TARJ_LEN": None})), "begins and ends"),
+    ):
+        (scenes / "features_b.pkl").write_bytes(content)
+        with pytest.raises(ValueError, match=rf"features_b\.pkl: .*{text}"):
+            ds.ArgoverseDataset(str(scenes), PARTS)
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    with pytest.raises(FileNotFoundError, match=r"expected a folder of features_\*\.pkl files"):
+        ds.ArgoverseDataset(str(empty))
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    with pytest.raises(ImportError, match=r"ArgoverseDataset: expected pandas.*\n\nhint: pip install pandas\."):
+        ds.ArgoverseDataset(str(scenes), PARTS)

@@ -374,3 +374,18 @@ def test_lists_of_layers_that_change_precision() -> None:
     amp._do_keep_batchnorm_fp32(half)
     assert amp._add_loss_network(half, nn.MSELoss(), ms.float16)(x, x).dtype == ms.float32
     assert amp._config_level["O2"]["keep_batchnorm_fp32"] is True
+
+
+def test_names_that_mindspore_imports_where_programs_find_them() -> None:
+    from mindspore import dataset
+    from mindspore.common.api import cells_compile_cache
+    from mindspore.dataset.text.transforms import Implementation
+    from mindspore.profiler.mstx import Mstx, mark, range_end, range_start
+
+    assert dataset.get_num_parallel_workers is dataset.config.get_num_parallel_workers and list(Implementation) == [0, 1]
+    cell = nn.Dense(2, 2)
+    cells_compile_cache[id(cell)] = cell.compile_cache           # as copies of Cells are entered in MindSpore RL
+    assert cells_compile_cache.pop(id(cell)) == set()
+    Mstx.mark("here")
+    mark("here")
+    range_end(range_start("a stretch"))

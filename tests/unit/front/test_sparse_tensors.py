@@ -129,3 +129,17 @@ def test_sparse_tensors_are_subtracted_and_a_dense_one_times_a_sparse_one_is_spa
         product = full * sparse
         assert type(product) is type(sparse) and product.values.asnumpy().tolist() == [10.0, 0.0]
         assert ops.dtype(sparse) == ms.float32
+
+
+def test_gradients_go_into_values_and_come_as_sparse_values() -> None:
+    """Places of a sparse value have no gradient, though they are integers; `sens` may be sparse."""
+    at, values = ms.Tensor([[0, 1], [1, 2]], ms.int32), ms.Tensor([-1.0, 2.0])
+    for function in (lambda i, v: ms.COOTensor(i, v, (3, 4)), lambda i, v: ms.COOTensor(i, v, (3, 4)).to_dense()):
+        by_place, by_value = ms.ops.GradOperation(get_all=True)(function)(at, values)
+        assert not by_place.asnumpy().any() and by_value.asnumpy().tolist() == [1, 1]
+    by_place, _ = ms.ops.GradOperation(get_all=True)(lambda i, v: ms.COOTensor(i, v, (3, 4)).indices)(at, values)
+    assert not by_place.asnumpy().any()
+    dense = ms.Tensor([[0.0, 1.0], [3.0, 0.0]])
+    sens = dense.to_csr()
+    found = ms.ops.GradOperation(get_all=True, sens_param=True)(lambda x: x.to_csr())(dense, sens)
+    assert found[0].asnumpy().tolist() == [[0, 1], [3, 0]]

@@ -20,6 +20,7 @@ from torchspore.engine.dtypes import Type
 from torchspore.engine.grad import GradFrame, differentiate, follow, is_differentiable
 from torchspore.engine.graph import thread_state
 from torchspore.engine.graph.refusal import Refusal
+from torchspore.engine.integer_gradients import is_whole
 from torchspore.engine.memory import offload
 from torchspore.engine.tensor import Frame, TensorBase, frame, raw, tensors, transform, wrap
 
@@ -131,6 +132,8 @@ class Forward(GradFrame):
         given = [id(t) for t in tensors((self.args, self.kwargs))]
         if positions and len(set(given)) < len(given):     # one Tensor in two places has a gradient for each
             return False
+        if not self._written and any(is_whole(raw(t)) for position in positions for t in tensors(self.args[position])):
+            return False                                   # gradients by integers are not recorded unless they are asked for
         return all(id(w) not in given and (id(w) in self._leaves or id(w) not in self._read) for w in weights)
 
     # ---- its use

@@ -66,3 +66,10 @@ class Refusal(BaseException):
         """`, called from a.py:3, b.py:7`, or nothing where no calls are known."""
         outer = [line for line in self.stack if line != self.line]
         return f", called from {', '.join(reversed(outer))}" if outer else ""
+
+
+def of_integers() -> Refusal:
+    """The gradient by integers, or through a cast to them, crosses the border of a part of a graph, whose gradients are real numbers."""
+    made = Refusal("takes the gradient of integers into or out of a branch, a loop or a part of a call")
+    made.as_pynative = True
+    return made

@@ -14,12 +14,19 @@ from torchspore.engine.debug import steps
 from torchspore.engine.front import FRONT
 from torchspore.engine.graph import dispatch
 from torchspore.engine.graph.capture.constants import constant
-from torchspore.mindspore.common.executor import _cell_graph_executor, _CellGraphExecutor, _no_grad, _pynative_executor, _PyNativeExecutor
+from torchspore.mindspore.common.executor import (
+    _cell_graph_executor,
+    _CellGraphExecutor,
+    _no_grad,
+    _pynative_executor,
+    _PyNativeExecutor,
+    cells_compile_cache,
+)
 from torchspore.names import missing
 
 __all__ = [
-    "JitConfig", "_CellGraphExecutor", "_PyNativeExecutor", "_cell_graph_executor", "_no_grad", "_pynative_executor", "constexpr", "jit",
-    "jit_class", "ms_function", "ms_memory_recycle",
+    "JitConfig", "_CellGraphExecutor", "_PyNativeExecutor", "_cell_graph_executor", "_no_grad", "_pynative_executor", "cells_compile_cache",
+    "constexpr", "jit", "jit_class", "ms_function", "ms_memory_recycle",
 ]
 
 _KNOWN = ("capture_mode", "jit_level", "dynamic", "fullgraph", "backend")

@@ -147,6 +147,8 @@ def _check_flag(name: str, flag: Any) -> None:
 
 _pynative_executor = _PyNativeExecutor()
 _cell_graph_executor = _CellGraphExecutor()
+cells_compile_cache: dict[int, set[Any]] = {}
+"""What programs enter for copies of Cells: `Cell.compile_cache` by id. Nobody reads it: graphs belong to their Cell here."""
 
 
 def _function_forbid_reuse(func: Callable[..., Any]) -> Callable[..., Any]:

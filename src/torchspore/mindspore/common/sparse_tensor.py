@@ -5,6 +5,7 @@ from typing import Any
 
 from torchspore.engine import rows
 from torchspore.engine.front import FRONT
+from torchspore.engine.integer_gradients import without_gradient
 from torchspore.engine.tensor import Composite, TensorBase, raw, wrap
 from torchspore.mindspore.common.tensor import Tensor
 
@@ -91,7 +92,7 @@ class COOTensor(Composite):
                 )
         elif indices is None or values is None or shape is None:
             raise TypeError("COOTensor(): expected indices, values and shape.\n\nhint: write COOTensor(indices, values, (rows, columns)).")
-        self._indices, self._values, self._shape = indices, values, tuple(shape)
+        self._indices, self._values, self._shape = without_gradient(indices), values, tuple(shape)
 
     def parts(self) -> tuple[Any, ...]:
         """The Tensors that it is made of."""
@@ -224,7 +225,8 @@ class CSRTensor(Composite):
                     f"CSRTensor(): expected indptr of shape ({shape[0] + 1},) and as many values as indices, "
                     f"got shapes {starts}, {columns} and {own}."
                 )
-        self._indptr, self._indices, self._values, self._shape = indptr, indices, values, tuple(shape)
+        self._indptr, self._indices = without_gradient(indptr), without_gradient(indices)
+        self._values, self._shape = values, tuple(shape)
 
     def parts(self) -> tuple[Any, ...]:
         """The Tensors that it is made of."""

@@ -1,7 +1,7 @@
 """`mindspore.dataset`: data pipelines, run in threads."""
 from __future__ import annotations
 
-from torchspore.mindspore.dataset import audio, callback, core, dataloader, debug, engine, text, transforms, vision
+from torchspore.mindspore.dataset import audio, callback, core, dataloader, debug, engine, text, transforms, utils, vision
 from torchspore.mindspore.dataset.callback import DSCallback, WaitedDSCallback
 from torchspore.mindspore.dataset.core import config
 from torchspore.mindspore.dataset.core.config import ErrorSamplesMode, get_seed, set_seed
@@ -11,6 +11,7 @@ from torchspore.mindspore.dataset.engine.iterators import DictIterator, Iterator
 from torchspore.mindspore.dataset.engine.samplers import *
 from torchspore.mindspore.dataset.engine.serializing import compare, deserialize, serialize, show
 from torchspore.mindspore.dataset.text.choices import SentencePieceModel
+from torchspore.mindspore.dataset.utils import LineReader
 from torchspore.names import missing
 
 __getattr__ = missing(__name__)

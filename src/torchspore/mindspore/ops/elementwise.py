@@ -5,6 +5,7 @@ from collections.abc import Callable
 
 import torch
 
+from torchspore.engine import integer_gradients
 from torchspore.engine.create import constant
 from torchspore.mindspore.ops.declare import op
 
@@ -151,4 +152,4 @@ def cast(input: T, dtype: object) -> T:
     """The values in another dtype."""
     from torchspore.engine.dtypes import to_torch
 
-    return input.to(to_torch(dtype)) if isinstance(input, T) else torch.as_tensor(input).to(to_torch(dtype))
+    return integer_gradients.cast(input if isinstance(input, T) else torch.as_tensor(input), to_torch(dtype))

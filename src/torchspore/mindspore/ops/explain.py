@@ -6,13 +6,14 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from torchspore.base.frames import is_users, user_frame
+from torchspore.base.frames import user_frame
 from torchspore.base.text import with_hint
 from torchspore.engine import dtypes, lacking
 from torchspore.engine.memory import limit
 from torchspore.engine.tensor import TensorBase
 from torchspore.errors import LacksKernel, OutOfMemory, TorchsporeError
 from torchspore.mindspore.ops.reasons import Reason, is_torch, of_call, reason
+from torchspore.mindspore.ops.whose import is_about_arguments, is_users_error, told
 
 LONGEST = 60
 
@@ -26,10 +27,13 @@ def explain(function: Callable[..., Any], arguments: tuple[Any, ...], keywords: 
     if getattr(error, "explained", False) or type(error).__name__ in _OF_CAPTURES:
         return error
     given = _given(function, arguments, keywords)
+    call = f"{place()}{name_of(function)}({', '.join(f'{key}: {shown(value)}' for key, value in given.items())})"
+    if is_torch(error) and not is_about_arguments(error, list(given.values()), is_operator=True):
+        return error if is_users_error(error) else told(error, call)
     beyond = limit.sentence(error)
     kind, sentence, hint = _reason(function, given, error) if beyond is None else (OutOfMemory, beyond, None)
     sentence = _TENSOR.sub("a Tensor", sentence)
-    text = f"{place()}{name_of(function)}({', '.join(f'{key}: {shown(value)}' for key, value in given.items())}): {sentence}"
+    text = f"{call}: {sentence}"
     return _made(kind, text if hint is None else with_hint(text, hint))
 
 
@@ -59,7 +63,7 @@ def replaced(
     """The error to raise in the place of `error`, with which the call of `called` ends: itself where it is the user's, or says all."""
     if getattr(error, "explained", False) or isinstance(error, (TorchsporeError, StopIteration)):
         return error
-    if not _is_known(error) or _is_users(error):
+    if not _is_known(error) or is_users_error(error):
         return error
     beyond = limit.sentence(error)
     if beyond is not None:
@@ -75,6 +79,8 @@ def replaced(
     if re.search(r"positional argument|unexpected keyword|multiple values for|missing a required|too many", text):
         sentence, kind = f"expected {called}{signature_of(function).replace('(self, ', '(').replace('(self)', '()')}.", TypeError
         made: Exception = TypeError(f"{place()}{_call(called, arguments, keywords)}: {sentence}")
+    elif not is_about_arguments(error, [*arguments, *keywords, *keywords.values()]):
+        return told(error, f"{place()}{_call(called, arguments, keywords)}")
     else:
         kind, sentence, hint = of_call(error)
         text = f"{place()}{_call(called, arguments, keywords)}: {sentence}"
@@ -91,17 +97,6 @@ def _call(called: str, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> 
 def _is_known(error: Exception) -> bool:
     """Whether the class of an error is Python's or of a library that stands below us."""
     return type(error).__module__.partition(".")[0] in ("builtins", "torch", "numpy", "cv2", "PIL", "struct", "zlib", "json")
-
-
-def _is_users(error: Exception) -> bool:
-    """Whether an error comes out of a function of the user's that we called."""
-    step = error.__traceback__
-    while step is not None:
-        filename = step.tb_frame.f_code.co_filename
-        if is_users(filename) and "/site-packages/PIL/" not in filename and "/site-packages/cv2/" not in filename:
-            return True
-        step = step.tb_next
-    return False
 
 
 def is_front_end(filename: str) -> bool:

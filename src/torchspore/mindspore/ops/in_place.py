@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from torchspore.engine import create
+from torchspore.engine import create, integer_gradients
 from torchspore.engine.create import constant
 from torchspore.engine.tensor import TensorBase, raw, unwrap, wrap, write
 from torchspore.mindspore.ops import quotients
@@ -112,7 +112,7 @@ def take(input: T, index: T) -> T:
 @op()
 def type_as(input: T, other: T) -> T:
     """The values in the dtype of `other`."""
-    return input.to(other.dtype)
+    return integer_gradients.cast(input, other.dtype)
 
 
 @op()

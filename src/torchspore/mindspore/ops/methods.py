@@ -7,7 +7,7 @@ from typing import Any
 import torch
 
 from torchspore.base.text import message, short
-from torchspore.engine import create, device, dtypes
+from torchspore.engine import create, device, dtypes, integer_gradients
 from torchspore.engine import tensor as engine
 from torchspore.engine.tensor import TensorBase, modify, raw, wrap
 from torchspore.mindspore.common import lacking
@@ -54,7 +54,7 @@ def _astype(self: Any, dtype: Any, copy: bool = True) -> Any:
     """The values in another dtype; with `copy` False the Tensor itself where it has it already."""
     try:
         to = dtypes.to_torch(dtype)
-        return self if not copy and self._t.dtype is to else wrap(raw(self).to(to, copy=copy))
+        return self if not copy and self._t.dtype is to else wrap(integer_gradients.cast(raw(self), to, copy))
     except Exception as error:
         raise replaced(error, _astype, "Tensor.astype", (dtype,), {}) from None
 

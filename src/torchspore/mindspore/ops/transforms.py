@@ -5,11 +5,14 @@ import functools
 import math
 import warnings
 from collections.abc import Callable
+from contextlib import nullcontext
 from typing import Any
 
 import torch
 
-from torchspore.engine import jacobians, private, tree
+from torchspore.base.text import message
+from torchspore.engine import integer_gradients, jacobians, private, tree
+from torchspore.engine.dtypes import FROM_TORCH
 from torchspore.engine.grad import GradientInside
 from torchspore.engine.graph import thread_state
 from torchspore.engine.tensor import TensorBase, raw, tensors, transform, wrap, wrap_all
@@ -48,6 +51,15 @@ def _inputs(inputs: Any) -> tuple[Any, ...]:
 def _check(name: str, fn: Any) -> None:
     if not callable(fn):
         raise TypeError(f"{name}({fn!r:.40}): expected a function or a Cell.")
+
+
+def _check_real(name: str, values: Any) -> None:
+    """Raises TypeError for integers and truth values: forward differentiation has no gradient of them."""
+    for value in values:
+        if not value.is_floating_point() and not value.is_complex():
+            kind = repr(FROM_TORCH[value.dtype])
+            hint = "ms.grad and ms.vjp take integers; or cast them, with astype(mindspore.float32)"
+            raise TypeError(message(f"{name}(inputs of {kind})", "floating-point Tensors", hint=hint))
 
 
 def vmap(fn: Any, in_axes: Any = 0, out_axes: Any = 0) -> Callable[..., Any]:
@@ -157,11 +169,11 @@ def jvp(fn: Any, inputs: Any, v: Any, has_aux: bool = False) -> Any:
     values = [raw(one) for one in tensors(args)]
     if len(tangents) != len(values):
         raise ValueError(f"jvp: expected as many Tensors in v as in inputs, which are {len(values)}, got {len(tangents)}.")
+    _check_real("jvp", values)
     _load_forward_mode()
+    given = tuple(t.to(x.dtype) for t, x in zip(tangents, values))
     try:
-        outputs, products = torch.func.jvp(  # type: ignore[misc]
-            plain._of, tuple(values), tuple(t.to(x.dtype) for t, x in zip(tangents, values)),
-        )
+        outputs, products = _pushed(plain._of, tuple(values), given)
         whole = plain.shaped(outputs)
     except GradientInside:
         whole, products = jacobians.product(_in_pynative(fn), args, tangents, has_aux)
@@ -173,6 +185,25 @@ def jvp(fn: Any, inputs: Any, v: Any, has_aux: bool = False) -> Any:
 
 def _in_pynative(fn: Any) -> Callable[..., Any]:
     return lambda *given: thread_state.in_pynative(fn, given, {})
+
+
+def _pushed(function: Any, values: tuple[T, ...], tangents: tuple[T, ...]) -> tuple[Any, Any]:
+    """(The results, the Jacobian times the tangents), by forward differentiation where that can be."""
+    try:
+        with integer_gradients.forward():
+            found: tuple[Any, Any] = torch.func.jvp(function, values, tangents)  # type: ignore[misc]
+            return found
+    except integer_gradients.NeedsReverse:
+        return _product(function, values, tangents)
+
+
+def _product(function: Any, values: tuple[T, ...], tangents: tuple[T, ...]) -> tuple[Any, Any]:
+    """(The results, the Jacobian times the tangents), by reverse differentiation of what reverse differentiation gives."""
+    with private.without_saved_hooks(), integer_gradients.block():
+        outputs, pull = torch.func.vjp(function, *values)
+        zeros = tree.mapped(outputs, torch.zeros_like)
+        _, push = torch.func.vjp(pull, zeros)
+        return outputs, push(tangents)[0]
 
 
 def vjp(fn: Any, *inputs: Any, weights: Any = None, has_aux: bool = False) -> Any:
@@ -213,6 +244,17 @@ def jacrev(fn: Any, grad_position: Any = 0, has_aux: bool = False) -> Callable[.
     return _jacobian("jacrev", torch.func.jacrev, fn, grad_position, has_aux)
 
 
+def _rows_of(compute: Any, function: Any, count: int, values: tuple[T, ...]) -> Any:
+    """The Jacobians of `function` by its first `count` arguments, forward where `compute` asks for that and it can be."""
+    is_forward = compute is torch.func.jacfwd
+    with private.without_saved_hooks(), integer_gradients.block():     # hooks are of memory_offload and of recomputed Cells
+        try:
+            with integer_gradients.forward() if is_forward else nullcontext():
+                return compute(function, argnums=tuple(range(count)))(*values)
+        except integer_gradients.NeedsReverse:
+            return torch.func.jacrev(function, argnums=tuple(range(count)))(*values)
+
+
 def _jacobian(name: str, compute: Any, fn: Any, grad_position: Any, has_aux: bool) -> Callable[..., Any]:
     _check(name, fn)
     alone = isinstance(grad_position, int) and not isinstance(grad_position, bool)
@@ -237,10 +279,10 @@ def _jacobian(name: str, compute: Any, fn: Any, grad_position: Any, has_aux: boo
             return tree.mapped(result, _lowered)
 
         values = tuple(raw(args[position]) for position in positions)
+        _check_real(name, values)
         _load_forward_mode()
         try:
-            with private.without_saved_hooks():    # which torch.func refuses: those of memory_offload and of recomputed Cells
-                found = wrap_all(compute(plain, argnums=tuple(range(len(positions))))(*values))
+            found = wrap_all(_rows_of(compute, plain, len(positions), values))
         except GradientInside:
             result, by_rows = jacobians.rows(_in_pynative(fn), args, positions, has_aux)
             kept[:] = [result[1:]] if has_aux else []

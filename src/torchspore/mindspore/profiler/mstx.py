@@ -37,3 +37,7 @@ class mstx:
             raise TypeError(message(f"mstx.range_end({short(range_id)})", f"an int, got {type(range_id).__name__}"))
         _checked("mstx.range_end", "end", None, domain)
         profiling.close_range(range_id)
+
+
+Mstx = mstx
+mark, range_start, range_end = mstx.mark, mstx.range_start, mstx.range_end

@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch.autograd.function import once_differentiable
 
-from torchspore.engine import eager
+from torchspore.engine import eager, integer_gradients
 from torchspore.engine import tensor as engine
 from torchspore.engine.grad import is_differentiable
 from torchspore.engine.graph import marks, pipeline
@@ -19,7 +19,7 @@ from torchspore.engine.graph.call.graph import Graph
 from torchspore.engine.graph.capture.capture import Capture, Captured
 from torchspore.engine.graph.control.halves import halves
 from torchspore.engine.graph.fx.exchanges import exchanges
-from torchspore.engine.graph.refusal import Kind, Refusal
+from torchspore.engine.graph.refusal import Kind, Refusal, of_integers
 from torchspore.engine.graph.report import stages
 from torchspore.engine.graph.settings import Settings
 from torchspore.engine.private import disable_proxy_modes_tracing, is_operator, without_modes
@@ -46,6 +46,8 @@ class RecordedCapture(Capture):
     def _stand_in(self, source: Any, t: torch.Tensor) -> torch.Tensor:
         if isinstance(source, TensorBase) and self.outer is not None:
             t = self.outer.resolve(source)
+        if integer_gradients.shadow(t) is not None:
+            raise of_integers()
         with without_modes():
             plain = t.detach()
         with disable_proxy_modes_tracing(), torch.no_grad():
@@ -73,6 +75,8 @@ class RecordedCapture(Capture):
     def _end(self) -> None:
         """Takes the gradients: what the program does in them (`bprop`, hooks) is watched as all else is."""
         outputs = {id(tensor): tensor for tensor in tensors((self.watch.now_written(), self.result)) if self._is_mine(tensor._t)}
+        if any(integer_gradients.shadow(tensor._t) is not None for tensor in outputs.values()):
+            raise of_integers()
         if any(fake.requires_grad for fake in self._plain):
             raise Refusal("writes what a gradient is taken of into a Tensor from outside")
         wanted = {key: tensor._t for key, tensor in outputs.items() if tensor._t.requires_grad and is_differentiable(tensor._t)}

@@ -14,6 +14,7 @@ from typing import Any
 import torch
 from torch.fx.node import Node
 
+from torchspore.engine import integer_gradients
 from torchspore.engine import tensor as engine
 from torchspore.engine.grad import assigned, is_differentiable, is_recording
 from torchspore.engine.graph import marks
@@ -24,7 +25,7 @@ from torchspore.engine.graph.capture.state import MISSING
 from torchspore.engine.graph.control.places import Attribute, Place, Places, Written
 from torchspore.engine.graph.fx.control_flow import stand_in
 from torchspore.engine.graph.fx.inputs import new_input
-from torchspore.engine.graph.refusal import Kind, Refusal
+from torchspore.engine.graph.refusal import Kind, Refusal, of_integers
 from torchspore.engine.graph.report import provenance
 from torchspore.engine.private import (
     current_trace,
@@ -105,6 +106,8 @@ class Part(Capture):
     def _lift(self, source: Any, t: torch.Tensor) -> int:
         if isinstance(source, TensorBase):
             t = self._outside(lambda: raw(source))
+            if self._records and integer_gradients.shadow(t) is not None:
+                raise of_integers()
         with disable_proxy_modes_tracing(), torch.no_grad():
             fake = torch.empty_strided(t.shape, t.stride(), dtype=t.dtype, device=t.device)
         track_tensor_tree(fake, torch.fx.Proxy(self._placeholder(f"in{len(self._inputs)}"), self.tracer), constant=None, tracer=self.tracer)
@@ -137,6 +140,10 @@ class Part(Capture):
             engine._local.frame = inner
 
     # ---- what the program does
+
+    def follows_integers(self) -> None:
+        if self._records:
+            raise of_integers()
 
     def write(self, tensor: TensorBase, value: torch.Tensor) -> None:
         if not self._records or self._is_mine(tensor._t):

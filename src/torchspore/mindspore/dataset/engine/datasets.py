@@ -25,6 +25,7 @@ from torchspore.mindspore.dataset.engine.datasets_audio import (
     TedliumDataset,
     YesNoDataset,
 )
+from torchspore.mindspore.dataset.engine.datasets_cloud import OBSMindDataset
 from torchspore.mindspore.dataset.engine.datasets_folders import (
     Caltech256Dataset,
     CelebADataset,
@@ -41,6 +42,7 @@ from torchspore.mindspore.dataset.engine.datasets_folders import (
     SBUDataset,
     SUN397Dataset,
 )
+from torchspore.mindspore.dataset.engine.datasets_graphs import ArgoverseDataset
 from torchspore.mindspore.dataset.engine.datasets_matlab import Caltech101Dataset, Flowers102Dataset, SBDataset, SVHNDataset
 from torchspore.mindspore.dataset.engine.datasets_random import RandomDataset
 from torchspore.mindspore.dataset.engine.datasets_records import MindDataset

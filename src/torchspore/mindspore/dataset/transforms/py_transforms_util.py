@@ -1,12 +1,20 @@
 """What the transforms that are made of others do, as functions of their own."""
 from __future__ import annotations
 
+from enum import IntEnum
 from typing import Any
 
 import numpy as np
 
 from torchspore.mindspore.dataset.core.operation import run_chain
 from torchspore.mindspore.dataset.transforms.transforms import OneHot, RandomApply, RandomChoice, RandomOrder
+
+
+class Implementation(IntEnum):
+    """Which of a transform's two forms a program means: the C++ one of 1.x's c_transforms, or the one in Python."""
+
+    C = 0
+    PY = 1
 
 
 def compose(transforms: Any, *args: Any) -> Any:

@@ -1,0 +1,78 @@
+"""Whose fault an error is: only those about arguments become errors about arguments; a defect keeps its class and says what it is."""
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import mindspore as ms
+import mindspore.dataset as ds
+import pytest
+from mindspore import ops
+
+from torchspore.mindspore.dataset.engine import mappable
+from torchspore.mindspore.ops.declare import bridged
+
+DEFECTS = {
+    "attribute": ("given.nonesuch", AttributeError, "'Given' object has no attribute 'nonesuch', a defect of torchspore."),
+    "plain": ("(1, 2).nonesuch", AttributeError, "'tuple' object has no attribute 'nonesuch', a defect of torchspore."),
+    "module": ("sys.nonesuch", AttributeError, "module 'sys' has no attribute 'nonesuch', a defect of torchspore."),
+    "key": ("{}['nonesuch']", KeyError, "there is no key 'nonesuch', a defect of torchspore."),
+    "name": ("nonesuch", NameError, "name 'nonesuch' is not defined, a defect of torchspore."),
+}
+
+
+def ours(expression: str) -> Callable[..., Any]:
+    """A function with a defect, as if it stood in a file of torchspore's."""
+    names: dict[str, Any] = {}
+    given = type("Given", (), {"__module__": "torchspore.mindspore.dataset"})()
+    text = f"import sys\ndef broken(*arguments, **keywords):\n    return {expression}"
+    exec(compile(text, mappable.__file__, "exec"), {"given": given}, names)
+    names["broken"].__globals__["sys"] = __import__("sys")
+    return names["broken"]  # type: ignore[no-any-return]
+
+
+@pytest.mark.parametrize("kind", DEFECTS)
+def test_a_defect_of_a_pipeline_keeps_its_class(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    expression, error, text = DEFECTS[kind]
+    data = ds.NumpySlicesDataset([1, 2, 3])
+    monkeypatch.setattr(mappable.MappableDataset, "_epoch", ours(expression))
+    with pytest.raises(error) as found:
+        next(data.create_dict_iterator())
+    said = found.value.args[0]
+    assert said.startswith(f"{__file__}:") and said.endswith(f": DictIterator.__next__(): {text}"), said
+
+
+@pytest.mark.parametrize("kind", ["attribute", "module", "key"])
+def test_a_defect_of_an_operator_keeps_its_class(kind: str) -> None:
+    expression, error, text = DEFECTS[kind]
+    with pytest.raises(error) as found:
+        bridged(ours(expression))(ms.Tensor([1.0]))
+    assert found.value.args[0].endswith(f": broken(arguments[0]: Float32[1]): {text}")
+
+
+def test_what_the_program_wrote_keeps_its_class() -> None:
+    """An operator that calls a function of the program's does not explain what that raises."""
+    for call in (
+        lambda: ops.Map()(lambda x: x.nonesuch, (1, 2)), lambda: ops.InsertGradientOf(lambda x: x.nonesuch),
+        lambda: ops.Custom(lambda x: x.nonesuch, out_shape=(1,), out_dtype=ms.float32, func_type="pyfunc")(ms.Tensor([1.0])),
+    ):
+        with pytest.raises(AttributeError, match=r"object has no attribute 'nonesuch'$"):
+            found = call()
+            ms.grad(found)(ms.Tensor(1.0))
+
+
+def test_an_object_of_the_programs_that_lacks_something_is_no_defect_of_ours() -> None:
+    class Thing:
+        pass
+
+    with pytest.raises(TypeError, match=r"expected .*Thing") as found:
+        ms.train.Model(Thing())
+    assert "defect" not in str(found.value)
+
+
+def test_an_argument_is_blamed_where_it_is_to_blame() -> None:
+    for call in (lambda: ops.relu(3), lambda: ops.relu("a")):
+        with pytest.raises(TypeError, match=r"relu\(input: .*\): expected a Tensor as input, got (int|str)"):
+            call()
+    with pytest.raises(TypeError, match="expected a Tensor, got int"):
+        ops.GradOperation()(lambda x: x)(ms.Tensor(1.0)).assign_value(3)
