@@ -26,6 +26,7 @@ from torchspore.engine.shard.local_graph import LocalGraph as LocalGraph
 from torchspore.engine.shard.local_graph import Placed, Value
 from torchspore.engine.shard.local_graph import Policy as Policy
 from torchspore.engine.shard.lowerings import LOWERINGS
+from torchspore.engine.shard.lowerings.ctc import OF_OWN_LENGTHS
 from torchspore.engine.shard.making import faking
 from torchspore.engine.shard.mesh import Mesh
 from torchspore.engine.shard.plan import Plan
@@ -115,6 +116,7 @@ class Localizer:
                 continue
             value = self.values[item]
             wanted = self.output(at, item, value.layout.settled(), value.shape)
+            _has_known_lengths(item)
             value = self.move(value, wanted)
             found.append(value.node)
             self.results.append((value.layout, value.shape))
@@ -131,7 +133,8 @@ class Localizer:
             self._own(node)
             return
         self.placed.append(Placed(node, []))
-        _has_known_lengths(node)
+        if getattr(node.target, "_opname", None) not in OF_OWN_LENGTHS:
+            _has_known_lengths(node)
         written = written_by(node)
         if node.target in marking.MARKS:
             self.values[node] = self._marked(node)
@@ -460,6 +463,8 @@ def _has_known_lengths(node: Node) -> None:
     val = node.meta.get("val")
     sizes = [size for leaf in tree.leaves(val) if isinstance(leaf, torch.Tensor) for size in leaf.shape]
     if any(isinstance(size, torch.SymInt) for size in sizes):
+        while node.target is operator.getitem:
+            node = node.args[0]  # type: ignore[assignment]
         what = str(getattr(node.target, "_opname", node.target))
         raise ValueError(f"{node.meta.get(marks.LINE, '')}: " + message(
             f"{what} in a graph that is split, whose result is as long as values say", "results whose lengths are known before the call",

@@ -41,6 +41,7 @@ from torchspore.engine.private import (
     without_log_of_refusals,
     without_modes,
 )
+from torchspore.engine.shard.parted import Parted
 from torchspore.engine.tensor import Frame, TensorBase, frame, tensors, transform
 
 _one_at_a_time = threading.RLock()        # make_fx keeps its tracer in a module variable
@@ -133,6 +134,8 @@ class Capture(Frame):
     def _stand_in(self, source: Any, t: torch.Tensor) -> torch.Tensor:
         """The fake for a new input."""
         axes = self.axes.get(id(source))
+        if self.spread is None and isinstance(t, Parted):
+            raise t.refused("a graph of one device")
         with disable_proxy_modes_tracing(), torch.no_grad():
             if self.spread is not None and ((shape := self.spread.whole_shape(source, t)) != t.shape or self.spread.is_elsewhere(source)):
                 with self.mode:
