@@ -18,7 +18,7 @@ from torchspore.base.text import message
 from torchspore.engine import tree
 from torchspore.engine.graph import marks
 from torchspore.engine.graph.fx.aliasing import owners, shown
-from torchspore.engine.private import is_operator
+from torchspore.engine.private import graph_module, is_operator
 from torchspore.engine.shard import branching, making, marking, norms, own_exchanges, redistribution
 from torchspore.engine.shard import collective_nodes as nodes
 from torchspore.engine.shard.layout import Axes, Layout, Shape, whole
@@ -26,7 +26,6 @@ from torchspore.engine.shard.local_graph import LocalGraph as LocalGraph
 from torchspore.engine.shard.local_graph import Placed, Value
 from torchspore.engine.shard.local_graph import Policy as Policy
 from torchspore.engine.shard.lowerings import LOWERINGS
-from torchspore.engine.shard.lowerings.ctc import OF_OWN_LENGTHS
 from torchspore.engine.shard.making import faking
 from torchspore.engine.shard.mesh import Mesh
 from torchspore.engine.shard.plan import Plan
@@ -77,7 +76,7 @@ class Localizer:
                 self._call(node)
             else:
                 self._attribute(node)
-        return LocalGraph(torch.fx.GraphModule(self.module, self.graph), self.mesh, self.given, self.results, self.placed, self.module)
+        return LocalGraph(graph_module(self.module, self.graph), self.mesh, self.given, self.results, self.placed, self.module)
 
     # ---- nodes of the captured graph
 
@@ -116,7 +115,6 @@ class Localizer:
                 continue
             value = self.values[item]
             wanted = self.output(at, item, value.layout.settled(), value.shape)
-            _has_known_lengths(item)
             value = self.move(value, wanted)
             found.append(value.node)
             self.results.append((value.layout, value.shape))
@@ -133,8 +131,7 @@ class Localizer:
             self._own(node)
             return
         self.placed.append(Placed(node, []))
-        if getattr(node.target, "_opname", None) not in OF_OWN_LENGTHS:
-            _has_known_lengths(node)
+        _has_known_lengths(node)
         written = written_by(node)
         if node.target in marking.MARKS:
             self.values[node] = self._marked(node)
@@ -371,8 +368,7 @@ class Localizer:
         source = source if source is not None else self.at
         assert source is not None
         if val is None and target is not nodes.position:
-            with faking(self.module):
-                made = making.call(self.graph, target, args, source, kwargs)
+            made = making.call(self.graph, target, args, source, kwargs, self.module)
         else:
             made = self.graph.call_function(target, args, kwargs)
             made.meta = {name: value for name, value in source.meta.items() if name != "val"}
@@ -463,8 +459,6 @@ def _has_known_lengths(node: Node) -> None:
     val = node.meta.get("val")
     sizes = [size for leaf in tree.leaves(val) if isinstance(leaf, torch.Tensor) for size in leaf.shape]
     if any(isinstance(size, torch.SymInt) for size in sizes):
-        while node.target is operator.getitem:
-            node = node.args[0]  # type: ignore[assignment]
         what = str(getattr(node.target, "_opname", node.target))
         raise ValueError(f"{node.meta.get(marks.LINE, '')}: " + message(
             f"{what} in a graph that is split, whose result is as long as values say", "results whose lengths are known before the call",

@@ -32,6 +32,7 @@ from torchspore.engine.private import (
     FakeTensor,
     current_trace,
     disable_proxy_modes_tracing,
+    lazy_graphs,
     load_for_symbols,
     make_fx,
     no_transforms,
@@ -234,7 +235,7 @@ class Capture(Frame):
         with _one_at_a_time, beside.alone():
             self.watch.randomness = Randomness()          # of now, when nobody else draws
             try:
-                with without_modes(), without_log_of_refusals():
+                with without_modes(), without_log_of_refusals(), lazy_graphs(True):
                     module = make_fx(body, tracing_mode="symbolic" if self.axes else "fake", _allow_non_fake_inputs=False)()
                 stages.traced(module, self.lifted, function, args, kwargs)
                 if self.watch.converter is not None:
