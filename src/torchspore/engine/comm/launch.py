@@ -35,7 +35,7 @@ class Job:
     port: int = 0
     """Where the machines meet; 0 is any free port of this one."""
     log_dir: Path | None = None
-    """None keeps the logs in a folder that goes where all is well."""
+    """None keeps the logs in a folder that goes where nothing failed."""
     log_name: str = "worker"
     shown: frozenset[int] = frozenset({0})
     """The ranks whose output is shown here too."""
@@ -102,7 +102,7 @@ def _run(job: Job) -> int:
             signal.signal(signal.SIGINT, signal.SIG_IGN)      # a second Ctrl-C shall leave nothing behind
             logging.disable(logging.NOTSET)
             _end_all(pids)
-            if code == 0 and job.log_dir is None:
+            if code in (0, 128 + signal.SIGINT) and job.log_dir is None:      # Ctrl-C is no failure to be looked into
                 _remove(folder)
     return code
 
