@@ -1,4 +1,4 @@
-"""Two processes in one run: how long init() takes, a sum of 4 MiB, and steps of data parallel training beside DDP and FSDP2.
+"""Two processes in one run: init(), a sum of 4 MiB, steps of data parallel training and their memory beside DDP and FSDP2.
 
 Each contender is two processes of one thread each, which sleep while the others have their turn.
 """
@@ -14,17 +14,18 @@ import turns
 
 RANKS = 2
 TRAINING = ("DDP", "FSDP2", "PyNative", "graph", "level1", "level2")
+GROWING = ("DDP", "FSDP2", *(f"{mode}{level}" for mode in ("graph", "PyNative") for level in ("", ".level1", ".level2", ".level3")))
 
 
 class Ranks:
     """The ranks of one contender."""
 
-    def __init__(self, what: str, how: str, worker: str = "parallel_worker.py") -> None:
+    def __init__(self, what: str, how: str, worker: str = "parallel_worker.py", **extra: str) -> None:
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             port = str(free.getsockname()[1])
         base = {"WORLD_SIZE": str(RANKS), "LOCAL_WORLD_SIZE": str(RANKS), "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port,
-                "OMP_NUM_THREADS": "1"}
+                "OMP_NUM_THREADS": "1", **extra}
         started = [
             turns.Elsewhere(
                 sys.executable, worker, what, how, environment={**base, "RANK": str(r), "LOCAL_RANK": str(r)}, waits=False,
@@ -99,14 +100,29 @@ def beginnings(count: int) -> None:
         print(f"| {name} | {statistics.median(took):.3f} ({min(took):.3f} .. {max(took):.3f}) |", flush=True)
 
 
+def memory() -> None:
+    """Prints how much the memory of a process grows while a wide net is made and trained."""
+    print("\n### memory of each of two processes: eight weights of 4 MiB with Adam\n")
+    print("| who | MiB more at the peak of three steps | to FSDP2's |")
+    print("|---|---:|---:|")
+    grown: dict[str, float] = {}
+    for how in GROWING:
+        ranks = Ranks("adam", how, "parallel_memory.py", MALLOC_MMAP_THRESHOLD_="65536")     # what is freed leaves the process
+        grown[how] = ranks.first
+        ranks.close()
+    for how, found in grown.items():
+        print(f"| {how} | {found:.0f} | {found / grown['FSDP2']:.2f} |")
+    sys.stdout.flush()
+
+
 def main() -> None:
     """Runs what is named, or all."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("what", nargs="*", help="init, sum, lenet, resnet18, gpt")
+    parser.add_argument("what", nargs="*", help="init, sum, lenet, resnet18, gpt, memory")
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--seconds", type=float, default=0.4)
     options = parser.parse_args()
-    wanted = options.what or ["init", "sum", "lenet", "resnet18", "gpt"]
+    wanted = options.what or ["init", "sum", "lenet", "resnet18", "gpt", "memory"]
     if "init" in wanted:
         beginnings(5)
     if "sum" in wanted:
@@ -114,6 +130,8 @@ def main() -> None:
     for what in ("lenet", "resnet18", "gpt"):
         if what in wanted:
             beside(what, TRAINING, f"data parallel step of {what}, two processes", options)
+    if "memory" in wanted:
+        memory()
 
 
 if __name__ == "__main__":

@@ -101,3 +101,29 @@ def test_graphs_that_exchange_in_another_order_are_named(workers: Any) -> None:
     assert first.error == second.error == "CommunicationError", (first, second)
     assert "rank 0 waits in AllReduce(sum) of float32[4] over world" in first.text and "rank 1 is in AllGather of float32[4]" in first.text
     assert "rank 1 waits in AllGather of float32[4] over world" in second.text and f"{HERE}:" in second.text, second
+
+
+class Summed(nn.Cell):
+    """One exchange of a graph."""
+
+    def construct(self, x: Any) -> Any:
+        return ops.AllReduce()(x) * 2
+
+
+def _never_comes(mode: int) -> Any:
+    import time
+
+    ms.set_context(op_timeout=1)
+    rank, summed = _begin(mode), Summed()
+    for step in range(2):
+        if (rank, step) == (1, 1):
+            time.sleep(6)
+        summed(Tensor(np.ones(4, np.float32)))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("mode", [0, 1])
+def test_the_limit_of_operators_counts_for_a_rank_that_never_comes(workers: Any, mode: int) -> None:
+    first, second = workers.ended(2, _never_comes, mode, seconds=40)
+    assert first.code == 124 and re.search("all_?reduce", first.out, re.IGNORECASE) and f"{HERE}:" in first.out, first
+    assert second.error == "CommunicationError" and "rank 0 is gone" in second.text, second

@@ -151,6 +151,7 @@ def _of_gradients(is_cut: bool) -> dict[str, Any]:
         "clip each": lambda found: [ops.clip_by_value(one, Tensor(-1e-3), Tensor(1e-3)) for one in found],
         "cast": lambda found: [one.astype(ms.float16).astype(ms.float32) for one in found],
         "sum": lambda found: [one + ops.zeros_like(one) for one in found],
+        "beside a whole one": lambda found: [0.9 * ops.ones(one.shape) + 0.1 * one for one in found],
         "clip by norm": lambda found: ops.clip_by_global_norm(found, 0.1),
         "read": lambda found: [Tensor(float(ops.reduce_sum(one))) for one in found],
         "join": lambda found: [ops.concat([one.reshape(-1) for one in found])],

@@ -283,11 +283,17 @@ def test_kernels_that_refuse_values_name_the_line(stages: int, cases: tuple[str,
         assert kind == wanted and begins in text, text
 
 
-def _outside(is_split: bool) -> dict[str, Any]:
-    """What programs compute of gradients that are cut, outside of graphs."""
+_RIGHT = ("clipped", "scaled, clipped", "beside a whole one", "trained", "averaged weights", "assigned weights", "loss by new weights")
+"""What gives numbers; all else an error."""
+
+
+def _outside(folder: str, is_split: bool) -> dict[str, Any]:
+    """What programs compute of gradients and weights that are cut, outside of graphs."""
+    import copy
+
     import mindspore as ms
     from mindspore import ParameterTuple, Tensor, ops
-    from mindspore.communication import init
+    from mindspore.communication import get_rank, init
     from split_idioms import Loss, Net, X, Y
 
     from torchspore.errors import ValueElsewhere
@@ -309,14 +315,37 @@ def _outside(is_split: bool) -> dict[str, Any]:
             weight.set_data(weight - 0.1 * gradient)
         return gradients(Tensor(X), Tensor(Y))[0]
 
+    copies = [weight.clone() for weight in weights]                       # whole: nothing is cut before the first step
     g = gradients(Tensor(X), Tensor(Y))[1]
+    one, other = weights
+
+    def averaged() -> Any:
+        for _ in range(2):
+            for average, weight in zip(copies, weights):
+                average.set_data(0.9 * average + 0.1 * (weight + 1.0))
+        path = f"{folder}/averages_{get_rank() if is_split else 2}.ckpt"
+        ms.save_checkpoint([{"name": average.name, "data": average} for average in copies], path)
+        return ms.load_checkpoint(path)["one"]
+
+    def assigned() -> Any:
+        ops.assign(one, Tensor(np.ones((6, 12), np.float32)))
+        ops.assign_add(one, Tensor(np.arange(72, dtype=np.float32).reshape(6, 12)))
+        other.set_data(Tensor(np.full((12, 4), 0.1, np.float32)))
+        return one
+
     programs = {
+        "a first sum": lambda: one.sum(), "a first norm": lambda: ops.norm(other),
         "whole of a like form": lambda: clipped(tuple(Tensor(q.asnumpy()) for q in g))[0] if is_split else 0,
         "clipped": lambda: clipped(g)[0], "scaled, clipped": lambda: clipped(tuple(ops.clip_by_value(q * 3.0, -1.0, 1.0) for q in g))[0],
         "beside a whole one": lambda: clipped((g[0] * Tensor(np.arange(72, dtype=np.float32).reshape(6, 12)), g[1]))[0],
         "trained": trained, "sum": lambda: ops.sum(g[0]), "norm": lambda: ops.norm(g[1]), "mixed": lambda: ops.matmul(g[0], g[1]),
         "clipped outside": lambda: ops.clip_by_global_norm(g, 0.1)[0], "a part": lambda: g[0][:, :2], "flat": lambda: g[0].reshape(-1),
         "of two kinds": lambda: g[0].T[:, :4] + g[1], "finite": lambda: ms.amp.all_finite(g), "random": lambda: ops.dropout(g[0], 0.5),
+        "averaged weights": averaged, "a weight's sum": lambda: one.sum(), "a weight's mean": lambda: ops.mean(other),
+        "a weight's norm": lambda: ops.norm(one), "a weight's largest": lambda: other.value().max(), "a weight's row": lambda: one[0],
+        "a copy's sum": lambda: copy.deepcopy(one).sum(), "a clone's sum": lambda: one.clone("ones").sum(), "two": lambda: one @ other,
+        "assigned weights": assigned, "an assigned weight's sum": lambda: one.sum(), "one that was set": lambda: ops.norm(other),
+        "loss by new weights": lambda: gradients(Tensor(X), Tensor(Y))[0],
     }
     found: dict[str, Any] = {}
     for name, program in programs.items():
@@ -328,12 +357,14 @@ def _outside(is_split: bool) -> dict[str, Any]:
     return found
 
 
-def test_gradients_that_are_cut_give_right_numbers_outside_of_graphs_or_none(workers: Any) -> None:
-    (alone,) = workers(1, _outside, False)
-    ranks = workers(2, _outside, True)
-    for name, whole in list(alone.items())[1:]:
+def test_gradients_and_weights_that_are_cut_give_right_numbers_outside_of_graphs_or_none(workers: Any, tmp_path: Any) -> None:
+    (alone,) = workers(1, _outside, str(tmp_path), False)
+    ranks = workers(2, _outside, str(tmp_path), True)
+    for name, whole in alone.items():
         parts = [found[name] for found in ranks]
-        if name in ("clipped", "scaled, clipped", "beside a whole one", "trained"):
+        if name == "whole of a like form":
+            continue
+        if name in _RIGHT:
             same = np.shape(parts[0]) == np.shape(whole)
             np.testing.assert_allclose(parts[0] if same else np.concatenate(parts, 1), whole, rtol=1e-5, atol=1e-7, err_msg=name)
         else:

@@ -59,6 +59,14 @@ def check_program(words: tuple[str, ...]) -> None:
 
 def launched(make: Callable[[Any], Any]) -> int:
     """Runs the job that `make` makes with the launcher's module; gives the exit code, 130 for Ctrl-C while that is still being loaded."""
+    pressed: list[int] = []
+
+    def press(number: int, frame: Any) -> None:
+        pressed.append(number)
+        raise KeyboardInterrupt
+
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        signal.signal(signal.SIGINT, press)                   # loading torch swallows an exception here and there: the press is kept
     try:
         from torchspore.engine.comm import launch
 
@@ -67,7 +75,7 @@ def launched(make: Callable[[Any], Any]) -> int:
         signal.signal(signal.SIGINT, signal.SIG_IGN)          # the process is about to end
         print("torchspore workers: ended by SIGINT.", file=sys.stderr)
         return 128 + int(signal.SIGINT)
-    return launch.run(job)
+    return launch.run(job, lambda: bool(pressed))
 
 
 def run(words: Sequence[str]) -> int:

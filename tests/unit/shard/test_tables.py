@@ -75,3 +75,40 @@ def test_the_gradient_of_a_split_loss_is_written_once(monkeypatch: pytest.Monkey
     step(Tensor([0, 7, 3, 4], ms.int32), Tensor([1, 2, 3, 4], ms.int32))
     made = [getattr(node.target, "_opname", "") for node in dispatch.graphs(step)[0].split.local.module.graph.nodes]
     assert made.count("scatter_add") == 1
+
+
+class Spoken(nn.Cell):
+    """The loss of a sequence of classes whose places nobody knows."""
+
+    def __init__(self, rows: int, reduction: str) -> None:
+        super().__init__()
+        self.dense, self.loss = nn.Dense(5, 6), nn.CTCLoss(reduction=reduction)
+        self.dense.matmul.shard(((rows, 1), (1, 1)))
+
+    def construct(self, x: Any, y: Any, times: Any, lengths: Any) -> Any:
+        return self.loss(ops.log_softmax(ops.transpose(self.dense(x), (1, 0, 2)), 2), y, times, lengths).sum()
+
+
+@pytest.mark.parametrize(("rows", "reduction"), [(2, "mean"), (2, "none"), (1, "sum")])
+def test_the_batch_of_ctc_is_cut(rows: int, reduction: str, monkeypatch: pytest.MonkeyPatch, graph_mode: None) -> None:
+    source = np.random.default_rng(1)
+    given = [Tensor(one) for one in (
+        source.standard_normal((4, 9, 5)).astype(np.float32), source.integers(1, 6, (4, 3)).astype(np.int32),
+        np.array([9, 7, 8, 9], np.int32), np.array([3, 1, 2, 2], np.int32),
+    )]
+
+    def trained() -> tuple[Any, list[float]]:
+        ms.set_seed(1)
+        step = _step(Spoken(rows, reduction))
+        return step, [float(step(*given)) for _ in range(3)]
+
+    alone, expected = trained()
+    _split(monkeypatch)
+    step, found = trained()
+    np.testing.assert_allclose(found, expected, rtol=1e-6)
+    for own, whole in zip(step.get_parameters(), alone.get_parameters()):
+        np.testing.assert_allclose(own.asnumpy(), whole.asnumpy(), rtol=1e-5, atol=2e-6, err_msg=own.name)
+    nodes_of = dispatch.graphs(step)[0].split.local.module.graph.nodes
+    made = {name: node.args[at].meta["val"].shape[1] for node in nodes_of for name, at in (("ctc_losses", 0), ("ctc_gradient", 1))
+            if getattr(node.target, "_opname", "") == name}
+    assert made == {"ctc_losses": 4 // rows, "ctc_gradient": 4 // rows}

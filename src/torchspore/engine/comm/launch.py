@@ -9,7 +9,7 @@ import sys
 import tempfile
 import time
 import uuid
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TextIO
@@ -35,7 +35,7 @@ class Job:
     port: int = 0
     """Where the machines meet; 0 is any free port of this one."""
     log_dir: Path | None = None
-    """None keeps the logs in a folder that goes where all is well."""
+    """None keeps the logs in a folder that goes where nothing failed."""
     log_name: str = "worker"
     shown: frozenset[int] = frozenset({0})
     """The ranks whose output is shown here too."""
@@ -47,11 +47,14 @@ class Job:
     variables: dict[str, str] = field(default_factory=dict)
 
 
-def run(job: Job) -> int:
-    """Runs the job and gives the exit code: that of the process that failed first, 0 where none did, 130 after Ctrl-C."""
+def run(job: Job, was_pressed: Callable[[], bool] = lambda: False) -> int:
+    """Runs the job and gives the exit code: that of the process that failed first, 0 where none did, 130 after Ctrl-C.
+
+    `was_pressed` says whether there was a Ctrl-C whose exception has got lost.
+    """
     heard = signal.getsignal(signal.SIGINT)
     try:
-        code = _run(job)
+        code = _run(job, was_pressed)
     except KeyboardInterrupt:
         code = interrupted()
     if code != _INTERRUPTED:                                  # then the process is about to end, and a second Ctrl-C changes nothing
@@ -69,7 +72,7 @@ def interrupted() -> int:
     return _INTERRUPTED
 
 
-def _run(job: Job) -> int:
+def _run(job: Job, was_pressed: Callable[[], bool]) -> int:
     try:
         from torch.distributed.elastic.multiprocessing.api import SignalException
         from torch.distributed.elastic.multiprocessing.errors import ChildFailedError
@@ -77,6 +80,8 @@ def _run(job: Job) -> int:
     except ImportError as error:
         print(f"torchspore workers: torch has no elastic launcher here ({error}).", file=sys.stderr)
         return 2
+    if was_pressed():
+        raise KeyboardInterrupt
     logging.disable(logging.ERROR)                  # torch elastic tells of each signal; what matters of it is said here
     with tempfile.TemporaryDirectory(prefix="torchspore_workers_") as own:
         folder = job.log_dir or Path(tempfile.mkdtemp(prefix="torchspore_logs_"))
@@ -102,7 +107,7 @@ def _run(job: Job) -> int:
             signal.signal(signal.SIGINT, signal.SIG_IGN)      # a second Ctrl-C shall leave nothing behind
             logging.disable(logging.NOTSET)
             _end_all(pids)
-            if code == 0 and job.log_dir is None:
+            if code in (0, 128 + signal.SIGINT) and job.log_dir is None:      # Ctrl-C is no failure to be looked into
                 _remove(folder)
     return code
 

@@ -11,6 +11,7 @@ from typing import Any
 import torch
 import torch.distributed
 
+from torchspore.blackbox import marks
 from torchspore.engine import private
 from torchspore.engine.comm import groups, watch
 from torchspore.engine.private import FakeTensor, modes_of_now, processes_of
@@ -48,6 +49,17 @@ def _failed(waiting: watch.Waiting, error: Exception) -> Exception:
 
 def finish(work: Any, waiting: watch.Waiting) -> None:
     """Waits until an exchange is over. Raises CommunicationError where it can't be."""
+    if not marks.wanted:
+        _finish(work, waiting)
+        return
+    marks.begin("operator", waiting.what)          # a wait in a graph is no operator of torch's, and `op_timeout` is to see it
+    try:
+        _finish(work, waiting)
+    finally:
+        marks.end()
+
+
+def _finish(work: Any, waiting: watch.Waiting) -> None:
     assert watch.watch is not None
     works = [each for each in (work if isinstance(work, list) else [work]) if each is not None]
     if groups.has_queue():

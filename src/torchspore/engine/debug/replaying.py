@@ -15,6 +15,7 @@ from torchspore.blackbox.reading import NoRecord, Record, bounded, visible
 from torchspore.engine import device, tree
 from torchspore.engine.debug import steps, where
 from torchspore.engine.graph import thread_state
+from torchspore.engine.shard.parted import own_part
 
 _MOST = 1 << 24
 """Bytes of a step's JSON."""
@@ -144,7 +145,7 @@ class Player:
             is_same &= self._line(f"result {name.partition('.')[2]}", self.kept.tensors.get(name), t)
         differing = [
             p.name for place, p in enumerate(parameters)
-            if f"after.{place}" in self.kept.tensors and not _equal(self.kept.tensors[f"after.{place}"], p._t)
+            if f"after.{place}" in self.kept.tensors and not _equal(self.kept.tensors[f"after.{place}"], own_part(p._t))
         ]
         if any(name.startswith("after.") for name in self.kept.tensors):
             count = len(parameters) - len(differing)

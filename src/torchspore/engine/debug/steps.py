@@ -21,6 +21,7 @@ from torchspore.base.files import READ_ONLY, write_whole
 from torchspore.engine import random, tree
 from torchspore.engine import tensor as engine
 from torchspore.engine.front import FRONT
+from torchspore.engine.shard.parted import own_part
 from torchspore.engine.tensor import TensorBase, wrap
 
 LAST, FIRST_BAD, LAST_LOOK = "REPLAY.last_step", "REPLAY.first_not_finite", "REPLAY.last_evaluation"
@@ -255,7 +256,7 @@ def decoded(told: Any, tensors: dict[str, torch.Tensor], device: Any = None) -> 
 
 
 def _copy(t: torch.Tensor) -> torch.Tensor:
-    return t.detach().to("cpu", copy=True).contiguous()
+    return own_part(t).detach().to("cpu", copy=True).contiguous()
 
 
 def _of_array(array: np.ndarray) -> torch.Tensor:

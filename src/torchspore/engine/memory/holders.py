@@ -33,8 +33,9 @@ def born(parameter: TensorBase) -> None:
         if isinstance(frame.f_locals.get("self"), FRONT.optimizer):
             kind = counter.STATE
             break
-    if parameter._t.device.type == "cpu" and parameter._t.layout is torch.strided:
-        counter.mark(parameter._t.untyped_storage().data_ptr(), kind)
+    t = getattr(parameter._t, "own", parameter._t)
+    if isinstance(t, torch.Tensor) and t.device.type == "cpu" and t.layout is torch.strided:
+        counter.mark(t.untyped_storage().data_ptr(), kind)
 
 
 def settle() -> dict[int, str]:
@@ -85,6 +86,7 @@ def _living(kind: str) -> list[tuple[Any, torch.Tensor, bool]]:
         cls = type(value)
         if issubclass(cls, TensorBase):                     # isinstance would ask objects that answer with a warning
             t = getattr(value, "_t", None)
+            t = getattr(t, "own", t)                        # of a value that processes hold parts of
             if type(t) is torch.Tensor and t.layout is torch.strided and t.device.type == kind:
                 found.append((value, t))
         elif FRONT.optimizer is not None and issubclass(cls, FRONT.optimizer):

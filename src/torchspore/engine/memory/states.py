@@ -54,7 +54,7 @@ def parted(optimizer: Any, group: Any) -> Iterator[Any]:
         return
     places, size = list[int](), 0
     for place in group.places:
-        own = sum(p._t.nbytes for p in _states(optimizer, [place]))
+        own = sum(p._t.nbytes for p in of(optimizer, [place]))
         if places and size + own > _PART:
             yield dataclasses.replace(group, places=places)
             places, size = [], 0
@@ -69,7 +69,7 @@ def at_hand(optimizer: Any, places: Sequence[int]) -> Iterator[None]:
     if not _acts():
         yield
         return
-    own = [p for p in _states(optimizer, places) if p._t.nbytes >= SMALL]
+    own = [p for p in of(optimizer, places) if p._t.nbytes >= SMALL]
     device = devices.current()
     if device.type == "cpu":
         try:
@@ -201,7 +201,7 @@ def _acts() -> bool:
     return offload.moves_state() and frame() is None
 
 
-def _states(optimizer: Any, places: Sequence[int]) -> list[Any]:
+def of(optimizer: Any, places: Sequence[int]) -> list[Any]:
     """The Parameters of state that belong to the Parameters at these places."""
     count = len(optimizer.parameters)
     tuples = [

@@ -21,6 +21,8 @@ from torchspore.engine.comm.groups import Group
 from torchspore.engine.parallel import effects, fusion, setting
 from torchspore.engine.parallel.gradients import is_traced
 from torchspore.engine.parallel.sliced import Sliced
+from torchspore.engine.shard.cut import Cut
+from torchspore.engine.shard.parted import Parted, own_part
 from torchspore.engine.tensor import frame, raw, wrap
 
 OPTION = "auto_parallel.enable_parallel_optimizer"
@@ -146,6 +148,27 @@ def cut_state(state: Any, share: Share | None) -> Any:
     return state
 
 
+def cut_moment(state: Any, share: Share | None) -> Any:
+    """A Parameter of an optimizer's state, with the own rows alone; its sum, say, is refused outside of the optimizer (`at_hand`)."""
+    if share is not None:
+        cut = Cut((share.group.size,), (0, *(-1,) * (len(share.whole) - 1)), share.whole)
+        state._t = Parted(cut_state(state, share)._t, cut)
+    return state
+
+
+@contextmanager
+def at_hand(states: Sequence[Any]) -> Iterator[None]:
+    """A block in which an optimizer computes with the own rows of its state."""
+    held = [(state, state._t) for state in states if isinstance(state._t, Parted)]
+    for state, t in held:
+        state._t = t.own
+    try:
+        yield
+    finally:
+        for state, t in held:
+            state._t = t
+
+
 # ---- an update by rows
 
 
@@ -222,7 +245,7 @@ def whole(t: torch.Tensor, share: Share) -> torch.Tensor:
     """All rows of a value of which each process has its own; every process of the group must ask for it."""
     from torchspore.engine.comm import collectives
 
-    return collectives.all_gather(t.detach(), share.group)
+    return collectives.all_gather(own_part(t).detach(), share.group)
 
 
 def own(t: torch.Tensor, share: Share) -> torch.Tensor:

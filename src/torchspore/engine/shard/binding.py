@@ -10,11 +10,11 @@ from torch.fx.node import Node
 
 from torchspore.engine import tree
 from torchspore.engine.comm import groups, operators
+from torchspore.engine.private import graph_module
 from torchspore.engine.shard import collective_nodes as nodes
 from torchspore.engine.shard import making
 from torchspore.engine.shard.layout import Axes
 from torchspore.engine.shard.localizing import LocalGraph
-from torchspore.engine.shard.making import faking
 from torchspore.engine.shard.pipelines import cutting
 
 _aten, _c10d = torch.ops.aten, torch.ops._c10d_functional
@@ -42,13 +42,12 @@ class _Binder:
             args = tree.mapped(list(node.args), lambda leaf: self.copies[leaf] if isinstance(leaf, Node) else leaf)
             made = make(self, *args)
             self.copies[node] = made
-        return torch.fx.GraphModule(self.module, self.graph)
+        return graph_module(self.module, self.graph)
 
     def call(self, target: Any, *args: Any) -> Node:
         """A node of this operator, with the stand-in of what it gives."""
         assert self.source is not None
-        with faking(self.module):
-            return making.call(self.graph, target, args, self.source)
+        return making.call(self.graph, target, args, self.source, around=self.module)
 
     def group(self, axes: Axes) -> str:
         """The name of this rank's group along these axes."""

@@ -10,11 +10,12 @@ import torch
 from torchspore.engine.comm import collectives, groups
 from torchspore.engine.parallel import shares
 from torchspore.engine.shard import devices, redistribution
+from torchspore.engine.shard.cut import Cut
 from torchspore.engine.shard.layout import whole
 from torchspore.engine.shard.mesh import Mesh
 from torchspore.engine.shard.parted import Parted, own_part
 from torchspore.engine.shard.pipelines.elsewhere import Elsewhere
-from torchspore.engine.shard.spread import Cut, cut_of
+from torchspore.engine.shard.spread import cut_of
 from torchspore.engine.tensor import TensorBase, raw, wrap
 
 
@@ -75,6 +76,12 @@ def part_of(t: torch.Tensor, cut: Cut) -> torch.Tensor:
     if place is None:
         return elsewhere(t, cut)
     return t[cut.layout(mesh).part(mesh, cut.shape, place)].clone()
+
+
+def kept(t: torch.Tensor, cut: Cut) -> torch.Tensor:
+    """What a Tensor that is cut holds: this process's part, which computes by elements alone; what lies in another stage as it is."""
+    is_plain = isinstance(t, (Parted, Elsewhere)) or cut.layout(Mesh(cut.matrix)).is_whole
+    return t if is_plain else Parted(t, cut)
 
 
 def alike(t: Parted, cut: Cut) -> torch.Tensor:

@@ -18,7 +18,7 @@ from torchspore.base.text import message
 from torchspore.engine import tree
 from torchspore.engine.graph import marks
 from torchspore.engine.graph.fx.aliasing import owners, shown
-from torchspore.engine.private import is_operator
+from torchspore.engine.private import graph_module, is_operator
 from torchspore.engine.shard import branching, making, marking, norms, own_exchanges, redistribution
 from torchspore.engine.shard import collective_nodes as nodes
 from torchspore.engine.shard.layout import Axes, Layout, Shape, whole
@@ -76,7 +76,7 @@ class Localizer:
                 self._call(node)
             else:
                 self._attribute(node)
-        return LocalGraph(torch.fx.GraphModule(self.module, self.graph), self.mesh, self.given, self.results, self.placed, self.module)
+        return LocalGraph(graph_module(self.module, self.graph), self.mesh, self.given, self.results, self.placed, self.module)
 
     # ---- nodes of the captured graph
 
@@ -368,8 +368,7 @@ class Localizer:
         source = source if source is not None else self.at
         assert source is not None
         if val is None and target is not nodes.position:
-            with faking(self.module):
-                made = making.call(self.graph, target, args, source, kwargs)
+            made = making.call(self.graph, target, args, source, kwargs, self.module)
         else:
             made = self.graph.call_function(target, args, kwargs)
             made.meta = {name: value for name, value in source.meta.items() if name != "val"}

@@ -39,6 +39,11 @@ class Parted(torch.Tensor):
 
     __torch_function__ = private.no_torch_function  # type: ignore[assignment]
 
+    @property
+    def _version(self) -> int:  # type: ignore[override]
+        """How often the part was written to."""
+        return self.own._version
+
     def numpy(self, *, force: bool = False) -> Any:
         """The values of this process's part."""
         return self.own.numpy(force=force)
@@ -64,7 +69,7 @@ class Parted(torch.Tensor):
 
     def _by_elements(self, function: Any, name: str, args: Any, kwargs: Any) -> Any:
         writes = function._schema.is_mutable
-        if not (_is_by_elements(function, name.removesuffix("_")) and self._fits([args, kwargs], args[0] if writes else None)):
+        if not (is_by_elements(function, name.removesuffix("_")) and self._fits([args, kwargs], args[0] if writes else None)):
             raise self.refused(name)
         found = function(*tree_map(self._taken, args), **tree_map(self._taken, kwargs))
         if writes:
@@ -110,7 +115,8 @@ def own_part(value: Any) -> Any:
     return value.own if isinstance(value, Parted) else value
 
 
-def _is_by_elements(function: Any, name: str) -> bool:
+def is_by_elements(function: Any, name: str) -> bool:
+    """Whether an operator computes each element of its result of those at the same place, and of nothing else."""
     return name in _SAME or (torch.Tag.pointwise in function.tags and torch.Tag.nondeterministic_seeded not in function.tags)
 
 

@@ -12,10 +12,11 @@ from torchspore.base.text import message
 from torchspore.context import plan_request
 from torchspore.engine import counters
 from torchspore.engine.shard import devices, fusing, outcomes, parted, saving, scattering, simulation
+from torchspore.engine.shard.cut import Cut
 from torchspore.engine.shard.local_graph import LocalGraph
 from torchspore.engine.shard.pipelines import cutting, staging
 from torchspore.engine.shard.pipelines.assigning import ALL
-from torchspore.engine.shard.spread import Cut, Spread, cut_of, note_cut, written
+from torchspore.engine.shard.spread import Spread, cut_of, note_cut, written
 from torchspore.engine.tensor import TensorBase, wrap
 from torchspore.errors import StrategyRefused
 
@@ -87,13 +88,8 @@ class Split:
             note_cut(item, mesh, layout, shape, stage)
             if at in self.spread.bases:
                 item.__dict__["_base"] = Cut(*written(mesh, self.spread.bases[at]), shape, stage)
-            item._t = gathering.part_of(item._t, item.__dict__["_cut"])
+            item._t = gathering.kept(gathering.part_of(item._t, item.__dict__["_cut"]), item.__dict__["_cut"])
             counters.rebinds += 1
-
-    @staticmethod
-    def own(given: Sequence[Any]) -> list[Any]:
-        """What this process holds of the inputs."""
-        return [parted.own_part(t) for t in given]
 
     def wrapped(self, outs: Sequence[Any]) -> dict[int, Any]:
         """The results by number, those that this process holds a part of with a note of how they lie."""

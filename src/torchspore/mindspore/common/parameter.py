@@ -166,7 +166,7 @@ class Parameter(Tensor):
         if isinstance(self._t, Sliced) and source.shape == self._t.shape:
             write(self, source)
             return self
-        cut = self.__dict__.get("_cut")
+        cut = self.__dict__.get("_cut") or getattr(self._t, "cut", None)      # of an optimizer's state that processes share
         if cut is not None and hasattr(source, "cut"):
             from torchspore.engine.shard import gathering
 
@@ -181,8 +181,17 @@ class Parameter(Tensor):
         if source.shape == self._t.shape and engine.frame() is not None:
             write(self, source)
         else:
+            is_part = "_cut" in self.__dict__ or source.shape == self._t.shape
             rebind(self, source.detach().clone())
+            self._keep_cut(cut if is_part else None)
         return self
+
+    def _keep_cut(self, cut: Any) -> None:
+        """Makes new values of a Parameter that is cut the part of a whole that they are."""
+        if cut is not None and engine.frame() is None:
+            from torchspore.engine.shard import gathering
+
+            self._t = gathering.kept(self._t, cut)
 
     def clone(self, init: Any = "same") -> Parameter:
         """A Parameter of the same name, shape and flags: with the same values, or filled by the initializer `init`."""
@@ -191,6 +200,7 @@ class Parameter(Tensor):
             from torchspore.mindspore.common.initializer import initializer
 
             made._t = initializer(init, self.shape, self.dtype)._t
+            made._keep_cut(self.__dict__.get("_cut"))
         if counter.is_on:
             holders.born(made)
         return made

@@ -6,6 +6,7 @@ from typing import Any
 import torch
 
 from torchspore.engine.create import constant
+from torchspore.engine.shard import calls
 from torchspore.mindspore.ops.declare import op
 from torchspore.mindspore.ops.loss import reduced
 
@@ -16,6 +17,11 @@ def _alphas(log_probs: T, targets: T, inputs: T, lengths: T, blank: int, zero_in
     """The losses (N,) and log alpha (N, time, 2 * S + 1), of log probabilities (time, N, classes)."""
     if targets.ndim == 1:
         targets = _rows(targets, lengths)
+    if calls.split_now() is not None:
+        from torchspore.engine import ctc
+
+        found: tuple[T, T] = ctc.losses(log_probs, targets.long(), inputs.long(), lengths.long(), blank, zero_infinity)
+        return found
     return torch.ops.aten._ctc_loss.Tensor(log_probs, targets.long(), inputs.long(), lengths.long(), blank, zero_infinity)
 
 

@@ -13,7 +13,8 @@ from torchspore.mindspore.ops.explain import explain
 
 def _values(variable: TensorBase, value: Any) -> torch.Tensor:
     source = raw(value) if isinstance(value, TensorBase) else create.from_data(value)
-    if source.shape != variable._t.shape:
+    cut = getattr(variable._t, "cut", None)
+    if source.shape != variable._t.shape and (cut is None or tuple(source.shape) != cut.shape):      # a whole, of which a part is taken
         raise ValueError(f"expected a value of the variable's shape {tuple(variable._t.shape)}, got {tuple(source.shape)}.")
     return source.to(variable._t.dtype)
 

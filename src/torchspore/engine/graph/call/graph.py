@@ -23,6 +23,7 @@ from torchspore.engine.graph.refusal import Refusal
 from torchspore.engine.graph.report import stages
 from torchspore.engine.graph.settings import Settings
 from torchspore.engine.number import Number
+from torchspore.engine.shard.parted import Parted, own_part
 from torchspore.engine.tensor import Composite, TensorBase, wrap
 
 REFUSALS = (IndexError, RuntimeError, ValueError, TypeError, ZeroDivisionError)
@@ -46,6 +47,7 @@ class Graph:
 
             self.split = running.Split(self.module, captured.spread, captured.lifted)
             self.module = self.split.module
+        self._has_parts = self.split is not None or any(isinstance(getattr(item, "_t", None), Parted) for item in captured.lifted)
         self._is_simple = isinstance(captured.result, Out) and not captured.result.is_number
         reads = list(captured.watch.reads.values())
         # A change of what an attribute names is counted (`version`); a change inside a list, a dict or an object is not.
@@ -97,7 +99,7 @@ class Graph:
         """The real tensors of the inputs as they are now."""
         found = [flat[s] if isinstance(s, int) else s for s in current(self._sources)]
         given = [item._t if isinstance(item, TensorBase) else item() for item in found]
-        return given if self.split is None else self.split.own(given)
+        return [own_part(t) for t in given] if self._has_parts else given
 
     @staticmethod
     def _source(item: Any, flat: list[TensorBase], homes: dict[int, Read]) -> Any:
@@ -138,8 +140,8 @@ class Graph:
         self.runs += 1
         inputs = [flat[i] if i.__class__ is int else i for i in self._inputs]
         given = [i._t if isinstance(i, TensorBase) else i() for i in inputs]
-        if self.split is not None:
-            given = self.split.own(given)
+        if self._has_parts:
+            given = [own_part(t) for t in given]
         outs = self.code(*given) if self._undo is None else self._undoing(self._undo, given)
         if engine.active:
             eager.after(outs)

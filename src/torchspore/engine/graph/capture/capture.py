@@ -32,6 +32,7 @@ from torchspore.engine.private import (
     FakeTensor,
     current_trace,
     disable_proxy_modes_tracing,
+    lazy_graphs,
     load_for_symbols,
     make_fx,
     no_transforms,
@@ -41,6 +42,7 @@ from torchspore.engine.private import (
     without_log_of_refusals,
     without_modes,
 )
+from torchspore.engine.shard.parted import Parted
 from torchspore.engine.tensor import Frame, TensorBase, frame, tensors, transform
 
 _one_at_a_time = threading.RLock()        # make_fx keeps its tracer in a module variable
@@ -133,6 +135,8 @@ class Capture(Frame):
     def _stand_in(self, source: Any, t: torch.Tensor) -> torch.Tensor:
         """The fake for a new input."""
         axes = self.axes.get(id(source))
+        if self.spread is None and isinstance(t, Parted):
+            raise t.refused("a graph of one device")
         with disable_proxy_modes_tracing(), torch.no_grad():
             if self.spread is not None and ((shape := self.spread.whole_shape(source, t)) != t.shape or self.spread.is_elsewhere(source)):
                 with self.mode:
@@ -231,7 +235,7 @@ class Capture(Frame):
         with _one_at_a_time, beside.alone():
             self.watch.randomness = Randomness()          # of now, when nobody else draws
             try:
-                with without_modes(), without_log_of_refusals():
+                with without_modes(), without_log_of_refusals(), lazy_graphs(True):
                     module = make_fx(body, tracing_mode="symbolic" if self.axes else "fake", _allow_non_fake_inputs=False)()
                 stages.traced(module, self.lifted, function, args, kwargs)
                 if self.watch.converter is not None:

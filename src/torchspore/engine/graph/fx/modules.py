@@ -6,6 +6,8 @@ from typing import Any
 
 import torch
 
+from torchspore.engine.private import graph_module
+
 
 def copied(module: torch.fx.GraphModule) -> torch.fx.GraphModule:
     """The same graph in new nodes; constants and sub-graphs are shared."""
@@ -15,7 +17,7 @@ def copied(module: torch.fx.GraphModule) -> torch.fx.GraphModule:
     assert isinstance(result, tuple)
     output = graph.output(result[0])
     output.meta = dict(result[1].meta)
-    return torch.fx.GraphModule(module, graph)
+    return graph_module(module, graph)
 
 
 Module = torch.fx.GraphModule

@@ -7,6 +7,7 @@ from typing import Any
 import torch
 from torch.fx.node import Node
 
+from torchspore.engine.private import graph_module
 from torchspore.engine.shard import collective_nodes as nodes
 from torchspore.engine.shard.pipelines.assigning import ALL, stage_of
 from torchspore.engine.shard.pipelines.pruning import prune
@@ -53,7 +54,7 @@ class _Cutter:
                 self._transfer(node, number)
             elif stage_of(node) in (self.stage, ALL) or node.op == "placeholder":
                 self.copies[node] = self.graph.node_copy(node, self._copy)
-        made = torch.fx.GraphModule(self.module, self.graph)
+        made = graph_module(self.module, self.graph)
         prune(made, lambda node: stage_of(node) == ALL and node.target not in (nodes.sent, nodes.arrived))
         return made
 

@@ -9,6 +9,7 @@ from torch.utils._pytree import tree_flatten, tree_map
 from torchspore.base.frames import user_line
 from torchspore.base.text import message
 from torchspore.engine import private
+from torchspore.engine.shard.parted import is_by_elements
 from torchspore.errors import ValueElsewhere
 
 _HINT = "compute it in the step's graph (@ms.jit, or the Cell that trains); pipeline_result_broadcast=True gives results to all stages"
@@ -17,7 +18,8 @@ _HINT = "compute it in the step's graph (@ms.jit, or the Cell that trains); pipe
 class Elsewhere(torch.Tensor):
     """Stands for a value that one stage of a pipeline alone holds.
 
-    What is computed of it element by element, or of it and one number, is elsewhere too: the same program computes it where it is.
+    What is computed of it element by element, also beside a whole value, or of it and one number, is elsewhere too: the same program
+    computes it where it is.
     Raises ValueElsewhere where its values are read here, or would be needed beside such as are here.
     """
 
@@ -59,9 +61,15 @@ class Elsewhere(torch.Tensor):
         first, name = gone[0], function._schema.name.removeprefix("aten::")
         if function._schema.is_mutable and isinstance(args[0], Elsewhere):
             return args[0]                                      # those that hold it write to it
-        if here and (function._schema.is_mutable or any(t.numel() != 1 for t in here) or not any(t.ndim for t in gone)):
+        if here and (function._schema.is_mutable or not first._lies_beside(function, name, here) or not any(t.ndim for t in gone)):
             raise first.unreadable(f"{name} of values that are here and")
         return first._computed(function, name, args, kwargs)
+
+    def _lies_beside(self, function: Any, name: str, here: list[torch.Tensor]) -> bool:
+        """Whether each element is computed of what is elsewhere: of one number beside it, or of one for each element."""
+        if all(t.numel() == 1 for t in here):
+            return True
+        return is_by_elements(function, name.partition(".")[0]) and all(fits(t.shape, self.shape) for t in here)
 
     def _computed(self, function: Any, name: str, args: Any, kwargs: Any) -> Any:
         """What the operator makes, elsewhere too."""
@@ -74,6 +82,11 @@ class Elsewhere(torch.Tensor):
         if not any(isinstance(leaf, torch.Tensor) for leaf in tree_flatten(made)[0]):
             raise self.unreadable(f"{name}, which reads the values,")
         return tree_map(lambda leaf: Elsewhere(leaf, self.device, self.stage) if isinstance(leaf, torch.Tensor) else leaf, made)
+
+
+def fits(shape: torch.Size, wanted: torch.Size) -> bool:
+    """Whether a value of this shape has one element for each of another, as broadcasting finds it."""
+    return len(shape) <= len(wanted) and all(size in (1, other) for size, other in zip(reversed(shape), reversed(wanted)))
 
 
 def _form(value: Any) -> Any:

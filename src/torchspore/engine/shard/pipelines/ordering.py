@@ -15,6 +15,7 @@ from torch.fx.node import Node
 
 from torchspore.engine.graph import marks
 from torchspore.engine.graph.fx.order import dependencies
+from torchspore.engine.private import graph_module
 from torchspore.engine.recompute import later
 from torchspore.engine.shard import collective_nodes as nodes
 from torchspore.engine.shard.pipelines import scheduling
@@ -47,7 +48,7 @@ def ordered(module: torch.fx.GraphModule, rule: Rule) -> tuple[torch.fx.GraphMod
     graph, names = torch.fx.Graph(), dict[Node, Node]()
     for node in sorted(found, key=lambda node: (node.op == "output", node.op != "placeholder", times[node], place[node])):
         names[node] = graph.node_copy(node, lambda n: names[n])
-    return torch.fx.GraphModule(module, graph), schedule
+    return graph_module(module, graph), schedule
 
 
 def _blocks(found: Sequence[Node], before: Mapping[Node, Sequence[Node]], splits: bool) -> dict[Node, Block]:

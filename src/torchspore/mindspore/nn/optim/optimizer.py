@@ -127,7 +127,7 @@ class Optimizer(Cell):
             return self.parameters.clone(prefix, init)
         made = []
         for parameter, share in zip(self.parameters, self._shares):
-            state = shares.cut_state(parameter.clone(init), share)
+            state = shares.cut_moment(parameter.clone(init), share)
             state.name = f"{prefix}.{parameter.name}"
             made.append(state)
         return ParameterTuple(made)
@@ -174,7 +174,7 @@ class Optimizer(Cell):
                 own = optim.decayed(parameters, own, decay)
             if group.centralize:
                 own = [optim.centralized(g) for g in own]
-            with states.at_hand(self, group.places):
+            with shares.at_hand(states.of(self, group.places) if self._shares else ()), states.at_hand(self, group.places):
                 yield parameters, own, self._rate_now(group.rate), decay, group
             if cut is not None:
                 cut.gather()

@@ -169,6 +169,10 @@ class ModelCheckpoint(Callback):
         prefix, self._prefix = self._prefix, f"{self._prefix}_breakpoint"
         try:
             self._save_if(self._state, True)
+        except Exception as second:                       # what ended the training is the program's own error, and stays it
+            from torchspore.mindspore import log
+
+            log.warning("ModelCheckpoint(exception_save=True): nothing is saved: %s", str(second).partition("\n")[0])
         finally:
             self._prefix = prefix
 

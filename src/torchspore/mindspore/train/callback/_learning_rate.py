@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from torchspore.base.text import message, one_of, short
+from torchspore.engine.parallel import deciding
 from torchspore.mindspore.common import dtype as mstype
 from torchspore.mindspore.common.parameter import Parameter
 from torchspore.mindspore.common.tensor import Tensor
@@ -127,7 +128,9 @@ class EarlyStopping(_Monitor):
                 self.wait = 0
         else:
             self.wait += 1
-        if self.wait < self.patience:
+        ends = self.wait >= self.patience
+        deciding.alike("EarlyStopping", f"{'ends' if ends else 'goes on with'} the training after epoch {state.cur_epoch_num}")
+        if not ends:
             return
         self.stopped_epoch = state.cur_epoch_num
         run_context.request_stop()
@@ -183,14 +186,22 @@ class ReduceLROnPlateau(_Monitor):
             self.wait += 1
             if self.wait >= self.patience:
                 self._lower(run_context.original_args())
+                return
+        self._decided(run_context.original_args(), None)
 
     def _lower(self, state: Any) -> None:
         rate = rate_of(state.optimizer, "ReduceLROnPlateau")
         old = shortest(rate)
         if old <= self.min_lr:
+            self._decided(state, None)
             return
         new = max(old * self.factor, self.min_lr)
+        self._decided(state, new)
         rate.set_data(Tensor(new, mstype.float32))
         if self.verbose:
             print(f"Epoch {state.cur_epoch_num:05d}: ReduceLROnPlateau reducing learning rate to {shortest(rate)}.", flush=True)
         self.cooldown_counter, self.wait = self.cooldown, 0
+
+    def _decided(self, state: Any, rate: float | None) -> None:
+        what = "leaves the learning rate" if rate is None else f"sets the learning rate to {rate:g}"
+        deciding.alike("ReduceLROnPlateau", f"{what} after epoch {state.cur_epoch_num}")

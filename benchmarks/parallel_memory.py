@@ -1,0 +1,95 @@
+"""One rank of parallel.py's `memory`: how much the memory of this process grows in the first steps of a wide net with Adam.
+
+Arguments: `adam`, and DDP, FSDP2, or a mode and a level of the optimizer, such as graph.level2. The answer is in MiB.
+"""
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+LAYERS, WIDTH, ROWS, STEPS = 8, 1024, 32, 3
+"""Eight weights of 4 MiB, and little else."""
+
+
+def resident(field: str) -> float:
+    """The memory of this process in MiB: `VmRSS` now, `VmHWM` the most."""
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return next(int(line.split()[1]) / 1024 for line in lines if line.startswith(field))
+
+
+def spore(how: str) -> Callable[[int], Callable[[], Any]]:
+    """Makes steps of nets of some width."""
+    import torchspore
+
+    torchspore.install()
+    import mindspore as ms
+    import numpy as np
+    from mindspore import nn
+    from mindspore.communication import init
+
+    mode, _, level = how.partition(".")
+    ms.set_context(mode=0 if mode == "graph" else 1)
+    init()
+    ms.set_auto_parallel_context(parallel_mode="data_parallel", gradients_mean=True)
+    if level:
+        config = {"optimizer_level": level, "parallel_optimizer_threshold": 0}
+        ms.set_auto_parallel_context(enable_parallel_optimizer=True, parallel_optimizer_config=config)
+
+    def make(width: int) -> Callable[[], Any]:
+        net = nn.SequentialCell([nn.SequentialCell([nn.Dense(width, width, has_bias=False), nn.ReLU()]) for _ in range(LAYERS)])
+        step = nn.TrainOneStepCell(nn.WithLossCell(net, nn.MSELoss()), nn.Adam(net.trainable_params(), 1e-3)).set_train()
+        x = ms.Tensor(np.ones((ROWS, width), np.float32))
+        return lambda: float(step(x, x).asnumpy())
+
+    return make
+
+
+def by_torch(how: str) -> Callable[[int], Callable[[], Any]]:
+    """The same by torch."""
+    import torch
+    from torch.distributed.fsdp import fully_shard
+
+    torch.distributed.init_process_group("gloo")
+
+    def make(width: int) -> Callable[[], Any]:
+        layers = [torch.nn.Sequential(torch.nn.Linear(width, width, bias=False), torch.nn.ReLU()) for _ in range(LAYERS)]
+        model: Any = torch.nn.Sequential(*layers)
+        if how == "FSDP2":
+            for layer in layers:
+                fully_shard(layer)
+            fully_shard(model)
+        else:
+            model = torch.nn.parallel.DistributedDataParallel(model)
+        optimizer = torch.optim.Adam(model.parameters(), 1e-3, fused=True)
+        x = torch.ones(ROWS, width)
+
+        def step() -> float:
+            optimizer.zero_grad()
+            loss = torch.nn.functional.mse_loss(model(x), x)
+            loss.backward()
+            optimizer.step()
+            return float(loss.detach())
+
+        return step
+
+    return make
+
+
+def main() -> None:
+    """Grows once small, so that what is loaded at first need does not count, then wide."""
+    make = (by_torch if sys.argv[2] in ("DDP", "FSDP2") else spore)(sys.argv[2])
+    small = make(16)
+    for _ in range(STEPS):
+        small()
+    Path("/proc/self/clear_refs").write_text("5")                 # the most begins anew
+    before = resident("VmRSS")
+    step = make(WIDTH)
+    for _ in range(STEPS):
+        step()
+    print(f"answer {resident('VmHWM') - before}", flush=True)
+
+
+if __name__ == "__main__":
+    main()

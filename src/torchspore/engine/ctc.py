@@ -1,0 +1,64 @@
+"""The loss of connectionist temporal classification as an operator whose results have lengths that are known before: a graph can hold it.
+
+torch's own keeps log alpha as long as the longest row of labels; here it is as long as rows can be, and is cut for torch's gradient.
+"""
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+T = torch.Tensor
+
+
+def _losses(scores: T, labels: T, times: T, lengths: T, blank: int, zero_infinity: bool) -> tuple[T, T]:
+    losses, alphas = torch.ops.aten._ctc_loss.Tensor(scores, labels, times, lengths, blank, zero_infinity)
+    return losses, torch.nn.functional.pad(alphas, (0, 2 * labels.shape[1] + 1 - alphas.shape[2]), value=-torch.inf)
+
+
+def _losses_form(scores: T, labels: T, times: T, lengths: T, blank: int, zero_infinity: bool) -> tuple[T, T]:
+    time, rows = scores.shape[:2]
+    return scores.new_empty(rows), scores.new_empty(rows, time, 2 * labels.shape[1] + 1)
+
+
+def _gradient(
+    given: T, scores: T, labels: T, times: T, lengths: T, losses: T, alphas: T, blank: int, zero_infinity: bool,
+) -> T:
+    own = alphas[:, :, : 2 * int(lengths.max()) + 1].contiguous()
+    found: T = torch.ops.aten._ctc_loss_backward.Tensor(given, scores, labels, times, lengths, losses, own, blank, zero_infinity)
+    return found
+
+
+def _gradient_form(given: T, scores: T, *others: Any) -> T:
+    return torch.empty_like(scores, memory_format=torch.contiguous_format)
+
+
+def _keep(ctx: Any, inputs: tuple[Any, ...], output: tuple[T, T]) -> None:
+    ctx.save_for_backward(*inputs[:4], *output)
+    ctx.others = inputs[4:]
+    ctx.set_materialize_grads(False)
+
+
+def _back(ctx: Any, given: T | None, _: Any) -> tuple[Any, ...]:
+    found = None if given is None else gradient(given.contiguous(), *ctx.saved_tensors, *ctx.others)
+    return found, None, None, None, None, None
+
+
+def _defined(schema: str, compute: Any, form: Any) -> Any:
+    name = schema.partition("(")[0]
+    _library.define(schema)
+    _library.impl(name, compute, "CompositeExplicitAutograd")
+    torch.library.register_fake(f"torchspore::{name}", form, lib=_library)
+    return getattr(torch.ops.torchspore, name).default
+
+
+_library = torch.library.Library("torchspore", "FRAGMENT")
+_GIVEN = "Tensor scores, Tensor labels, Tensor times, Tensor lengths"
+losses = _defined(f"ctc_losses({_GIVEN}, int blank, bool zero_infinity) -> (Tensor, Tensor)", _losses, _losses_form)
+"""(log probabilities (time, N, classes), labels (N, S), lengths of both) -> (losses, log alpha (N, time, 2 * S + 1))."""
+gradient = _defined(
+    f"ctc_gradient(Tensor given, {_GIVEN}, Tensor losses, Tensor alphas, int blank, bool zero_infinity) -> Tensor",
+    _gradient, _gradient_form,
+)
+"""The gradient of the log probabilities, by that of the losses and what the losses were computed of."""
+torch.library.register_autograd("torchspore::ctc_losses", _back, setup_context=_keep, lib=_library)
