@@ -11,6 +11,7 @@ from torchspore.context.effects import Outcome
 from torchspore.context.store import STORE
 from torchspore.engine.parallel import effects, setting
 from torchspore.engine.parallel.gradients import is_traced
+from torchspore.engine.shard.parted import Parted
 
 _sent: weakref.WeakValueDictionary[int, Any] = weakref.WeakValueDictionary()
 """The Parameters that have been sent, by their ids."""
@@ -25,7 +26,8 @@ OPTION = "auto_parallel." + _NAME
 def begin(parameters: Iterable[Any]) -> None:
     """Gives these Parameters the values that process 0 has, those that were not sent before; every process must call it alike.
 
-    Those with `layerwise_parallel` stay as they are. Inside of a capture nothing is sent: what is captured calls this when it is complete.
+    Those with `layerwise_parallel` stay as they are, and what each process holds a part of: state of a shared optimizer. Inside of a
+    capture nothing is sent: what is captured calls this when it is complete.
     """
     if not STORE.get(OPTION) or is_traced():
         return
@@ -34,7 +36,7 @@ def begin(parameters: Iterable[Any]) -> None:
         effects.tell(_NAME, Outcome.no_effect(where))
         return
     _forget_others()
-    left = [p for p in parameters if id(p) not in _sent and not getattr(p, "layerwise_parallel", False)]
+    left = [p for p in parameters if id(p) not in _sent and not _is_own(p)]
     if not left:
         return
     for message in _messages(left):
@@ -42,6 +44,10 @@ def begin(parameters: Iterable[Any]) -> None:
     for parameter in left:
         _sent[id(parameter)] = parameter
     effects.tell(_NAME, Outcome.applied("process 0 sends its Parameters before they are first trained"))
+
+
+def _is_own(parameter: Any) -> bool:
+    return getattr(parameter, "layerwise_parallel", False) or isinstance(parameter._t, Parted)
 
 
 def _messages(parameters: list[Any]) -> list[list[Any]]:
