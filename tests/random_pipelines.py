@@ -80,4 +80,4 @@ def trained(seed: int, stages: int, is_cut: bool) -> tuple[list[float], str, Any
     for _ in range(3):
         batch = [rows.standard_normal((16, 8)).astype(np.float32) for _ in range(2)]
         losses.append(float(step(*map(Tensor, batch)).asnumpy()))
-    return losses, f"{optimizer.__name__}, {parts} parts, {schedule}, {net.told}", step
+    return losses, f"{optimizer.__name__}, {parts} parts, {schedule}, {strategy}, {sum(p.norm is not None for p in net.pieces)} norms, {net.told}", step

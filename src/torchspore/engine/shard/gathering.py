@@ -33,6 +33,11 @@ def whole_of(t: torch.Tensor, cut: Cut) -> torch.Tensor:
     return collectives.broadcast(given, cut.first, groups.world())
 
 
+def own(value: TensorBase) -> TensorBase:
+    """What this process has of a value, as a Tensor that is no part of anything."""
+    return wrap(own_part(raw(value)))
+
+
 def is_absent(cut: Cut) -> bool:
     """Whether this process holds nothing of what is cut so."""
     return cut.place(devices.rank()) is None

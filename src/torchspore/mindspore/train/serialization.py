@@ -85,7 +85,7 @@ def save_checkpoint(
     for arguments that do not fit, FileNotFoundError where the folder is not there.
     """
     if not integrated_save and isinstance(save_obj, Cell):
-        save_obj = [{"name": parameter.name, "data": wrap(raw(parameter))} for _, parameter in save_obj.parameters_and_names()]
+        save_obj = [{"name": parameter.name, "data": gathering.own(parameter)} for _, parameter in save_obj.parameters_and_names()]
     _save(save_obj, ckpt_file_name, async_save, append_dict, (enc_key, enc_mode), choice_func, format, None)
 
 
