@@ -57,8 +57,12 @@ class Random(nn.Cell):
         return values[-1]
 
 
-def trained(seed: int, stages: int, is_cut: bool) -> tuple[list[float], str, Any]:
-    """The losses of three steps, what the net is, and the training Cell."""
+def trained(seed: int, stages: int, is_cut: bool, ways: int = 1) -> tuple[list[float], str, Any]:
+    """The losses of three steps, what the net is, and the training Cell.
+
+    One device that stands beside simulated ones, of which `ways` in a stage have rows of their own, is given rows in an order in which its
+    parts hold the rows that theirs do.
+    """
     source = random.Random(-seed)
     parts, schedule, strategy = source.choice((1, 2, 4)), SCHEDULES[seed % len(SCHEDULES)], source.choice(("full_batch", "data_parallel"))
     ms.set_context(mode=ms.GRAPH_MODE)
@@ -79,5 +83,8 @@ def trained(seed: int, stages: int, is_cut: bool) -> tuple[list[float], str, Any
     losses = []
     for _ in range(3):
         batch = [rows.standard_normal((16, 8)).astype(np.float32) for _ in range(2)]
+        if ways > 1 and strategy == "data_parallel" and not is_cut:
+            batch = [each.reshape(ways, parts, -1, 8).swapaxes(0, 1).reshape(16, 8) for each in batch]
         losses.append(float(step(*map(Tensor, batch)).asnumpy()))
-    return losses, f"{optimizer.__name__}, {parts} parts, {schedule}, {strategy}, {sum(p.norm is not None for p in net.pieces)} norms, {net.told}", step
+    norms = sum(piece.norm is not None for piece in net.pieces)
+    return losses, f"{optimizer.__name__}, {parts} parts, {schedule}, {strategy}, {norms} norms, {net.told}", step

@@ -142,9 +142,12 @@ def staged(net: Any, name: str) -> Any:
 
 
 def trained(
-    name: str, data: int = 1, model: int = 1, optimizer: str = "momentum", steps: int = 5, parts: int = 1,
+    name: str, data: int = 1, model: int = 1, optimizer: str = "momentum", steps: int = 5, parts: int = 1, ways: int = 1,
 ) -> tuple[list[float], Any]:
-    """The losses of a few steps, and the training Cell; with several `parts` those of a pipeline of two stages."""
+    """The losses of a few steps, and the training Cell; with several `parts` those of a pipeline of two stages.
+
+    One device beside `ways` simulated ones that have rows of their own is given rows in an order in which its parts hold what theirs do.
+    """
     ms.set_seed(1)
     ms.set_context(mode=ms.GRAPH_MODE)
     make, inputs, rows = NETS[name]
@@ -161,5 +164,9 @@ def trained(
         step = nn.TrainOneStepCell(network, OPTIMIZERS[optimizer](net.trainable_params()))
     step.set_train()
     source = np.random.default_rng(0)
-    found = [step(Tensor(inputs(source)), Tensor(source.integers(0, 10, rows).astype(np.int32))) for _ in range(steps)]
+    found = []
+    for _ in range(steps):
+        batch = inputs(source), source.integers(0, 10, rows).astype(np.int32)
+        order = np.arange(len(batch[0])).reshape(ways, parts, -1).swapaxes(0, 1).ravel() if ways > 1 else slice(None)
+        found.append(step(*(Tensor(each[order]) for each in batch)))
     return [float((one[0] if isinstance(one, tuple) else one).asnumpy()) for one in found], step

@@ -75,7 +75,7 @@ def test_a_schedule_that_is_none_is_named() -> None:
 def test_numbers_are_those_of_one_device(
     name: str, data: int, model: int, strategy: str, monkeypatch: pytest.MonkeyPatch, graph_mode: None,
 ) -> None:
-    alone, _ = trained(name, optimizer="momentum", steps=3, parts=2)
+    alone, _ = trained(name, optimizer="momentum", steps=3, parts=2, ways=2 if strategy == "data_parallel" else 1)
     monkeypatch.setenv("TORCHSPORE_SIMULATE", "4")
     ms.set_auto_parallel_context(parallel_mode="semi_auto_parallel", dataset_strategy=strategy, pipeline_stages=2)
     cut, step = trained(name, data, model, optimizer="momentum", steps=3, parts=2)
@@ -108,7 +108,7 @@ def test_a_step_that_may_be_skipped(monkeypatch: pytest.MonkeyPatch, graph_mode:
 @pytest.mark.parametrize("seed", [*range(5), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(5, 200))])
 def test_random_nets(seed: int, monkeypatch: pytest.MonkeyPatch, graph_mode: None) -> None:
     stages = 2 + seed % 3
-    alone, told, _ = of_random(seed, stages, is_cut=False)
+    alone, told, _ = of_random(seed, stages, is_cut=False, ways=1 + seed % 2)
     monkeypatch.setenv("TORCHSPORE_SIMULATE", str(stages * (1 + seed % 2)))
     cut, _, _ = of_random(seed, stages, is_cut=True)
     np.testing.assert_allclose(cut, alone, rtol=1e-5, err_msg=told)

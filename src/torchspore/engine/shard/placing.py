@@ -55,9 +55,22 @@ def placed(what: str, value: Any, strategies: Sequence[Any] | None) -> Any:
     return tree.mapped(value, one)
 
 
-def of_part(value: Any) -> Any:
-    """A part of the batch, cut as the batch is while a graph is captured that is to be split; else as it is."""
+def micro_batch(value: Any, at: int, count: int) -> Any:
+    """Part number `at` of `count` of a batch, cut as the batch is while a graph is captured that is to be split.
+
+    Where each device has rows of its own, the part holds that part of each device's rows, as MindSpore's does, and nothing is sent for it.
+    """
     capture = calls.split_now()
+    own = capture.spread.own_rows if capture is not None and isinstance(value, TensorBase) else 1
+    length = value.shape[0] // count
+    if own == 1 or value.shape[0] % (own * count):
+        return _laid(value[at * length:(at + 1) * length], capture)
+    size, rest = length // own, tuple(value.shape[1:])
+    part = value.reshape(own, count * size, *rest)[:, at * size:(at + 1) * size]
+    return _laid(part.reshape(length, *rest), capture)
+
+
+def _laid(value: Any, capture: Any) -> Any:
     if capture is None or not isinstance(value, TensorBase):
         return value
     t, rows = raw(value), capture.spread.rows

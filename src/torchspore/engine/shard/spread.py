@@ -158,6 +158,11 @@ class Spread:
         """Into how many parts the rows of a batch are cut."""
         return self.count if isinstance(self.strategy, str) else next((int(one[0]) for one in self.strategy if one), 1)
 
+    @property
+    def own_rows(self) -> int:
+        """Of how many devices each has rows of its own: the batch is theirs, one after the other; 1 where each is given the whole batch."""
+        return 1 if self.strategy == "full_batch" else self.rows
+
     # ---- what was traced
 
     def localized(self, module: torch.fx.GraphModule, lifted: Sequence[Any]) -> LocalGraph:

@@ -37,16 +37,11 @@ class _MicroBatch(Cell):
             raise ValueError(
                 message(f"{self.micro_size} micro batches of an input of shape {one.shape}", "a first length that they divide")
             )
-        return _shared(one[i * length:(i + 1) * length])
+        if not STORE.get("auto_parallel.parallel_mode").endswith("auto_parallel"):
+            return one[i * length:(i + 1) * length]
+        from torchspore.engine.shard import placing
 
-
-def _shared(part: Any) -> Any:
-    """A part of the batch, which devices share out as they do the batch."""
-    if not STORE.get("auto_parallel.parallel_mode").endswith("auto_parallel"):
-        return part
-    from torchspore.engine.shard import placing
-
-    return placing.of_part(part)
+        return placing.micro_batch(one, i, self.micro_size)
 
 
 class _Parts(Cell):
