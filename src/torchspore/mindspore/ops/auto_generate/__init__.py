@@ -12,6 +12,7 @@ from typing import Any
 
 import torch
 
+from torchspore.base import text as _text
 from torchspore.mindspore import mint, ops
 from torchspore.mindspore.common import Tensor
 from torchspore.mindspore.ops.declare import bridged
@@ -158,11 +159,25 @@ def constant_pad_nd(input: Any, padding: Any, value: float = 0.0) -> Any:
     return mint.nn.functional.pad(input, padding, "constant", value)
 
 
+def _of_tensor(method: Callable[..., Any], name: str) -> Callable[..., Any]:
+    """A method of Tensors as a function, which says so where its first argument is none."""
+
+    @functools.wraps(method)
+    def function(input: Any, *arguments: Any, **keywords: Any) -> Any:
+        if not isinstance(input, Tensor):
+            raise TypeError(_text.message(f"{name}(input={_text.short(input)})", f"a Tensor, got {type(input).__name__}"))
+        return method(input, *arguments, **keywords)
+
+    return function
+
+
+@functools.partial(_of_tensor, name="inplace_add_ext")
 def inplace_add_ext(input: Any, other: Any, alpha: float = 1) -> Any:
     """Adds `other`, `alpha` times, to `input` in its place."""
     return input.add_(other if alpha == 1 else other * alpha)
 
 
+@functools.partial(_of_tensor, name="inplace_sub_ext")
 def inplace_sub_ext(input: Any, other: Any, alpha: float = 1) -> Any:
     """Takes `other`, `alpha` times, away from `input` in its place."""
     return input.sub_(other if alpha == 1 else other * alpha)
@@ -214,7 +229,10 @@ for _home, _rows in _FORMS.items():
     _place: Any = functools.reduce(getattr, _home.split("."), sys.modules["torchspore.mindspore"])
     for _row in _rows.split(";"):
         _ours, _name, _called, *_own = _row.split()
-        _offer(_name, _called, _by_place(getattr(_place, _ours)), None if _own == ["-"] else (_own or [_called])[0])
+        _function = getattr(_place, _ours)
+        if _place is Tensor:
+            _function = _of_tensor(_function, _name)
+        _offer(_name, _called, _by_place(_function), None if _own == ["-"] else (_own or [_called])[0])
 for _name, (_called, _function) in _OWN.items():
     _offer(_name, _called, _function, None)
 
