@@ -8,6 +8,8 @@ from typing import Any
 
 import torch
 
+from torchspore.engine.defining import LIBRARY, define
+
 T = torch.Tensor
 
 
@@ -44,21 +46,12 @@ def _back(ctx: Any, given: T | None, _: Any) -> tuple[Any, ...]:
     return found, None, None, None, None, None
 
 
-def _defined(schema: str, compute: Any, form: Any) -> Any:
-    name = schema.partition("(")[0]
-    _library.define(schema)
-    _library.impl(name, compute, "CompositeExplicitAutograd")
-    torch.library.register_fake(f"torchspore::{name}", form, lib=_library)
-    return getattr(torch.ops.torchspore, name).default
-
-
-_library = torch.library.Library("torchspore", "FRAGMENT")
 _GIVEN = "Tensor scores, Tensor labels, Tensor times, Tensor lengths"
-losses = _defined(f"ctc_losses({_GIVEN}, int blank, bool zero_infinity) -> (Tensor, Tensor)", _losses, _losses_form)
+losses = define(f"ctc_losses({_GIVEN}, int blank, bool zero_infinity) -> (Tensor, Tensor)", _losses, _losses_form)
 """(log probabilities (time, N, classes), labels (N, S), lengths of both) -> (losses, log alpha (N, time, 2 * S + 1))."""
-gradient = _defined(
+gradient = define(
     f"ctc_gradient(Tensor given, {_GIVEN}, Tensor losses, Tensor alphas, int blank, bool zero_infinity) -> Tensor",
     _gradient, _gradient_form,
 )
 """The gradient of the log probabilities, by that of the losses and what the losses were computed of."""
-torch.library.register_autograd("torchspore::ctc_losses", _back, setup_context=_keep, lib=_library)
+torch.library.register_autograd("torchspore::ctc_losses", _back, setup_context=_keep, lib=LIBRARY)

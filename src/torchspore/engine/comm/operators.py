@@ -14,6 +14,7 @@ import torch.distributed
 from torchspore.blackbox import marks
 from torchspore.engine import private
 from torchspore.engine.comm import groups, watch
+from torchspore.engine.defining import define
 from torchspore.engine.private import FakeTensor, modes_of_now, processes_of
 
 functional: Any = torch.ops._c10d_functional
@@ -282,40 +283,30 @@ def as_bytes(t: torch.Tensor) -> torch.Tensor:
 
 UNKNOWN_TO_GLOO = frozenset({torch.int16, torch.complex64, torch.complex128, torch.uint16, torch.uint32, torch.uint64})
 
-_library = torch.library.Library("torchspore", "FRAGMENT")
-
-
-def _define(schema: str, compute: Any, fake: Any) -> Any:
-    name = schema.partition("(")[0]
-    _library.define(schema)
-    _library.impl(name, compute, "CompositeExplicitAutograd")
-    torch.library.register_fake(f"torchspore::{name}", fake, lib=_library)
-    return getattr(torch.ops.torchspore, name).default
-
 
 def count(key: str) -> int:
     """How many processes the group has."""
     return len(groups.ranks_of(key))
 
 
-scatter = _define(
+scatter = define(
     "scatter(Tensor x, int place, str key) -> Tensor", _scatter,
     lambda x, place, key: x.new_empty((x.shape[0] // count(key), *x.shape[1:])),
 )
-gather = _define(
+gather = define(
     "gather(Tensor x, int place, str key) -> Tensor", _gather,
     lambda x, place, key: x.new_empty((x.shape[0] * count(key), *x.shape[1:])),
 )
-exchange = _define(
+exchange = define(
     "exchange(Tensor[] sent, int[] to, int[] tags, int[] shapes, int[] sources, int[] source_tags, Tensor like, str key) -> Tensor[]",
     _exchange, lambda sent, to, tags, shapes, sources, source_tags, like, key: _received(shapes, like),
 )
-pass_on = _define(
+pass_on = define(
     "pass_on(Tensor x, int place, int tag, str key) -> Tensor", _passed_on,
     lambda x, place, tag, key: torch.empty_like(x, memory_format=torch.contiguous_format),
 )
-take_over = _define(
+take_over = define(
     "take_over(SymInt[] shape, ScalarType dtype, Device device, int place, int tag, str key) -> Tensor", _taken_over,
     lambda shape, dtype, device, place, tag, key: torch.empty(shape, dtype=dtype, device=device),
 )
-barrier = _define("barrier(str key) -> ()", _barrier, lambda key: None)
+barrier = define("barrier(str key) -> ()", _barrier, lambda key: None)

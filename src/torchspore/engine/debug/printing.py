@@ -17,6 +17,7 @@ import torch
 from torchspore.context.effects import Outcome
 from torchspore.engine import create, tree
 from torchspore.engine.debug.print_file import MOST, PrintFile
+from torchspore.engine.defining import define
 from torchspore.engine.dtypes import FROM_TORCH
 from torchspore.engine.private import no_transforms, outside_of_transforms
 from torchspore.engine.tensor import TensorBase, raw, tensors
@@ -98,12 +99,7 @@ def _in_graph(values: list[torch.Tensor], layout: str) -> None:
         say("".join(_as_graphs_print(kind, value) + "\n" for kind, value in pieces))
 
 
-# Not by `torch.library.custom_op`, whose functions load torch._dynamo when they are called.
-_library = torch.library.Library("torchspore", "FRAGMENT")
-_library.define("print(Tensor[] values, str layout) -> ()")
-_library.impl("print", _in_graph, "CompositeExplicitAutograd")
-torch.library.register_fake("torchspore::print", lambda values, layout: None, lib=_library)
-OPERATOR = torch.ops.torchspore.print.default
+OPERATOR = define("print(Tensor[] values, str layout) -> ()", _in_graph, lambda values, layout: None)
 OPERATORS: set[Any] = {OPERATOR}
 """What tells something while a graph runs: it acts, keeps its place, and fails for no values."""
 

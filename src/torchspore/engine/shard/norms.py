@@ -17,6 +17,7 @@ from torchspore.context import effects
 from torchspore.context.effects import Outcome
 from torchspore.context.store import DEFAULT, STORE
 from torchspore.engine.debug import printing
+from torchspore.engine.defining import define
 from torchspore.engine.shard import devices
 
 _OPTION = "auto_parallel.dump_local_norm"
@@ -69,11 +70,7 @@ def _write(folder: Path, name: str, length: float) -> None:
         np.save(out, np.float32(length))
 
 
-_library = torch.library.Library("torchspore", "FRAGMENT")
-_library.define("local_norm(Tensor x, str name, int rank) -> ()")
-_library.impl("local_norm", _tell, "CompositeExplicitAutograd")
-torch.library.register_fake("torchspore::local_norm", lambda x, name, rank: None, lib=_library)
-local_norm: Any = torch.ops.torchspore.local_norm.default
+local_norm: Any = define("local_norm(Tensor x, str name, int rank) -> ()", _tell, lambda x, name, rank: None)
 """Tells the length of a gradient; gives nothing."""
 printing.OPERATORS.add(local_norm)
 

@@ -3,13 +3,14 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from contextvars import ContextVar
 from typing import Any
 
 import torch
 
+from torchspore.base.during import during
 from torchspore.base.frames import user_line
 from torchspore.context import effects
 from torchspore.engine import private
@@ -31,14 +32,9 @@ _broken: str | None = None
 _compiler: ContextVar[Compiler | None] = ContextVar("compiler", default=None)
 
 
-@contextmanager
-def compiled_by(compiler: Compiler) -> Iterator[None]:
+def compiled_by(compiler: Compiler) -> AbstractContextManager[None]:
     """Lets `compiler` write the kernels of this thread, in the place of torch's Inductor."""
-    token = _compiler.set(compiler)
-    try:
-        yield
-    finally:
-        _compiler.reset(token)
+    return during(_compiler, compiler)
 
 
 def is_there() -> bool:

@@ -3,12 +3,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from typing import Any
 
 import torch
 
+from torchspore.base.during import during
 from torchspore.engine.memory import counter
 
 LONGEST = 0.4
@@ -76,14 +77,9 @@ def differs(ours: Sequence[Any], theirs: Sequence[Any]) -> float:
 Measurer = Callable[[dict[str, Runs], list[torch.Tensor]], dict[str, float]]
 
 
-@contextmanager
-def measured_by(measurer: Measurer) -> Iterator[None]:
+def measured_by(measurer: Measurer) -> AbstractContextManager[None]:
     """Lets `measurer` say how long forms take, in this thread, in the place of a clock: what is chosen then hangs on nothing else."""
-    token = _measurer.set(measurer)
-    try:
-        yield
-    finally:
-        _measurer.reset(token)
+    return during(_measurer, measurer)
 
 
 def seconds(codes: dict[str, Runs], inputs: list[torch.Tensor]) -> dict[str, float]:

@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import itertools
 import sys
-from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager
 from contextvars import ContextVar
 from types import FrameType
 from typing import Any
 
 import torch
 
+from torchspore.base.during import during
 from torchspore.base.frames import is_users
 from torchspore.context import effects
 from torchspore.context.effects import Outcome
@@ -56,29 +56,19 @@ def keep_all() -> None:
     _all = True
 
 
-@contextmanager
-def _during(variable: ContextVar[Any], value: Any) -> Iterator[None]:
-    """Gives the variable this value for the block."""
-    token = variable.set(value)
-    try:
-        yield
-    finally:
-        variable.reset(token)
-
-
 def kept(own: bool) -> AbstractContextManager[None]:
     """Makes a Cell's own `debug_level` the one of the block."""
-    return _during(_asked, own)
+    return during(_asked, own)
 
 
 def of_part(number: int) -> AbstractContextManager[None]:
     """Says that what runs in the block computes this part of a batch, inside of the part that is computed around it."""
-    return _during(_part, (*_part.get(), number))
+    return during(_part, (*_part.get(), number))
 
 
 def of_stages(count: int) -> AbstractContextManager[None]:
     """Says that what is captured in the block runs in so many stages of a pipeline, where the Cells were written for `pipeline_stages`."""
-    return _during(_stages, count)
+    return during(_stages, count)
 
 
 def attach(tracer: Any, is_needed: bool = False) -> None:

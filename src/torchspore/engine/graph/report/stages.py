@@ -5,12 +5,14 @@ and other threads do not see it.
 """
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from contextvars import ContextVar
 from typing import Any, Protocol, TypeVar
 
 import torch
+
+from torchspore.base.during import during
 
 Code = TypeVar("Code")
 
@@ -93,11 +95,6 @@ def emitted(code: Any, module: torch.fx.GraphModule, inputs: Callable[[], list[t
         recording.emitted(graph_of(code) or module, inputs)
 
 
-@contextmanager
-def recorded_by(recording: Recording | None) -> Iterator[None]:
+def recorded_by(recording: Recording | None) -> AbstractContextManager[None]:
     """Makes `recording` the one of the block; a compilation inside of another one has its own."""
-    token = now.set(recording)
-    try:
-        yield
-    finally:
-        now.reset(token)
+    return during(now, recording)

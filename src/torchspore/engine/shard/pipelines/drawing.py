@@ -17,6 +17,7 @@ from torch.fx.node import Node
 
 from torchspore.context import effects
 from torchspore.engine import tree
+from torchspore.engine.defining import define
 from torchspore.engine.graph import marks
 from torchspore.engine.private import is_operator
 from torchspore.engine.recompute import random_state, swap_state
@@ -230,16 +231,8 @@ def _size(device: str) -> int:
     return random_state(device).numel()
 
 
-def _defined(schema: str, compute: Any, form: Any) -> Any:
-    name = schema.partition("(")[0]
-    _library.define(schema, tags=(torch.Tag.nondeterministic_seeded,))
-    _library.impl(name, compute, "CompositeExplicitAutograd")
-    torch.library.register_fake(f"torchspore::{name}", form, lib=_library)
-    return getattr(torch.ops.torchspore, name).default
-
-
-_library = torch.library.Library("torchspore", "FRAGMENT")
-ahead = _defined("draws_ahead(str draws, str device) -> Tensor", _states, _form)
+_DRAWS = (torch.Tag.nondeterministic_seeded,)
+ahead = define("draws_ahead(str draws, str device) -> Tensor", _states, _form, _DRAWS)
 """The states of the generator before each of some draws, and the one after them."""
-seek = _defined("take_up(Tensor states, int place, str device) -> ()", _taken_up, lambda states, place, device: None)
+seek = define("take_up(Tensor states, int place, str device) -> ()", _taken_up, lambda states, place, device: None, _DRAWS)
 """Makes one of these states the generator's."""
