@@ -195,14 +195,12 @@ class Parameter(Tensor):
 
     def clone(self, init: Any = "same") -> Parameter:
         """A Parameter of the same name, shape and flags: with the same values, or filled by the initializer `init`."""
-        made = copy.copy(self)
-        if not (isinstance(init, str) and init == "same"):
-            from torchspore.mindspore.common.initializer import initializer
+        if isinstance(init, str) and init == "same":
+            return copy.copy(self)
+        from torchspore.mindspore.common.initializer import initializer
 
-            made._t = initializer(init, self.shape, self.dtype)._t
-            made._keep_cut(self.__dict__.get("_cut"))
-        if counter.is_on:
-            holders.born(made)
+        made = self._with(initializer(init, self.shape, self.dtype)._t)
+        made._keep_cut(self.__dict__.get("_cut"))
         return made
 
     def copy(self) -> Parameter:
@@ -210,8 +208,12 @@ class Parameter(Tensor):
         return copy.copy(self)
 
     def __copy__(self) -> Parameter:
+        return self._with(raw(self).clone())
+
+    def _with(self, t: Any) -> Parameter:
+        """A Parameter of the same name and flags with other values."""
         made: Parameter = engine._new(type(self))
-        made._t = raw(self).clone()
+        made._t = t
         made.__dict__.update(_kept(self))
         if counter.is_on:
             holders.born(made)

@@ -15,7 +15,7 @@ from torchspore.engine import dtypes, optim
 from torchspore.engine.comm import groups as comm
 from torchspore.engine.front import FRONT
 from torchspore.engine.graph.passes.precision import casts
-from torchspore.engine.memory import states
+from torchspore.engine.memory import freed, states
 from torchspore.engine.parallel import shares
 from torchspore.engine.rows import RowsBase
 from torchspore.engine.tensor import raw, wrap
@@ -78,6 +78,7 @@ class Optimizer(Cell):
         self._shares = shares.of(name, ordered, self._refuses_rows())
         self.use_parallel = bool(self._shares)
         shares.cut_weights(ordered, self._shares)
+        freed.give_back()
         self.groups = [self._group(name, g, places, own, weight_decay) for g, places, own in zip(given, placed, rates) if places]
         if groups is None:
             self._split_decay(weight_decay)
