@@ -1,7 +1,7 @@
 """Torch tensors made from Python and NumPy data, with MindSpore's rules for the dtype."""
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -30,11 +30,15 @@ def from_data(data: Any, dtype: Any = None) -> torch.Tensor:
     return _make(data, wanted)
 
 
-def from_own(array: np.ndarray[Any, Any], dtype: Any = None) -> torch.Tensor:
-    """As `from_data`, of an array that nobody else has: on the host it stands on the array's memory."""
+def written(sizes: tuple[int, ...], write: Callable[[np.ndarray[Any, Any]], None], dtype: Any) -> torch.Tensor:
+    """A tensor whose values `write` writes, into zeros in float32; on the host into its own memory."""
     if frame() is not None:
+        array = np.zeros(sizes, np.float32)
+        write(array)
         return from_data(array, dtype)
-    return from_array(array, None if dtype is None else dtypes.to_torch(dtype), share=True)
+    t = torch.zeros(sizes, dtype=torch.float32, device="cpu")
+    write(t.numpy())
+    return t.to(device.current(), dtypes.to_torch(dtype))
 
 
 def _make(data: Any, wanted: torch.dtype | None) -> torch.Tensor:

@@ -26,10 +26,10 @@ class Initializer:
         self._initialize(arr)
 
     def values(self, shape: Sequence[int]) -> np.ndarray[Any, Any]:
-        """The initial values for `shape`, drawn from a stream of their own that `set_seed` starts, in memory that is nobody else's."""
+        """The initial values for `shape`, drawn from a stream of their own that `set_seed` starts."""
         arr = np.zeros(tuple(shape), np.float32)
         self(arr)
-        return arr if type(self).__module__ == __name__ else arr.copy()
+        return arr
 
 
 fills = True
