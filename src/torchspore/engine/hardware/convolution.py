@@ -26,8 +26,6 @@ from torchspore.errors import AlgorithmRefused
 
 T = torch.Tensor
 Sizes = list[int]
-KEPT = 1024
-"""How many plans are kept; a program with more shapes begins anew."""
 
 named = False
 """Whether an algorithm is asked for by name: the first question of each convolution."""
@@ -269,7 +267,7 @@ def _plan(job: Job, name: str) -> Plan:
         if job.ordered and name in job.direction.unordered:
             _tell_unordered(job.direction, name)
         with _lock:
-            if len(_plans) >= KEPT:
+            if len(_plans) >= cudnn.most_plans():
                 _plans.clear()
             found = _plans.setdefault((job, name), Plan(job, name))
         effects.note("convolutions", _table)
