@@ -239,6 +239,9 @@ NAMES: dict[str, str] = {
         ("PipelineCell", "PipelineCell"), ("PipelineGradReducer", "PipelineGradReducer"),
     )},
     "mindspore.common.is_tensor": "mindspore.ops.is_tensor",
+    **{f"mindspore.common{module}.{name}": f"mindspore.train.export.{name}" for module in ("", ".mindir_util") for name in (
+        "load_mindir", "save_mindir",
+    )},
     "mindspore.ops.Tensor": "mindspore.Tensor",
     "mindspore.ops.function.nn_func.avg_pool2d_ext": "mindspore.mint.nn.functional.avg_pool2d",
     "mindspore.nn.get_metrics": "mindspore.train.metrics.get_metrics",
