@@ -92,7 +92,7 @@ class _Region:
         """Runs the region and keeps numbers for values."""
         self._state = self._ask(random_state, self._device)
         self._followed = integer_gradients.is_following()
-        self._seen = _First()
+        self._seen = First()
         with self._contexts[0], self._seen.open(), saved_tensors_hooks(self._keep, self._give):
             result = self._run()
         tape = saved.current()
@@ -171,13 +171,12 @@ class _Region:
             tensor._t = t
         held = [*self._inputs, *back, *self._seen.parameters()]
         later_ones = self._ask(later, *[t for _, t in held])
-        again = _Again()
+        again = Again()
         for (tensor, t), value in zip(held, later_ones):
-            again.values[id(tensor)] = (
+            again.stand_for(tensor, (
                 value.detach().requires_grad_(t.requires_grad) if _has_gradient(t)
                 else value if integer_gradients.shadow(t) is None else integer_gradients.leaf(value)
-            )
-        again.kept = [tensor for tensor, _ in held]
+            ))
         around, engine._local.frame = engine._local.frame, self._frame
         try:
             with again.open():
@@ -188,17 +187,21 @@ class _Region:
                 tensor._t = t
 
     def _ask(self, function: Callable[..., Any], *arguments: Any) -> Any:
-        """Calls one of the functions above; while a graph is captured, as an operator of it."""
-        tracer = _tracer(self._frame)
-        if tracer is None:
-            return function(*arguments)
-        with without_modes():
-            size = random_state(self._device).numel()
-        with disable_proxy_modes_tracing(), torch.no_grad():
-            made: Any = tuple(t.view_as(t) for t in arguments) if function is later else torch.empty(size, dtype=torch.uint8)
-        given = [proxy_of(a, tracer) if isinstance(a, torch.Tensor) else a for a in arguments]
-        track_tensor_tree(made, tracer.create_proxy("call_function", function, tuple(given), {}), constant=None, tracer=tracer)
-        return made
+        return asked(self._frame, self._device, function, *arguments)
+
+
+def asked(around: Frame | None, device: str, function: Callable[..., Any], *arguments: Any) -> Any:
+    """Calls one of the functions above; while a graph is captured by a frame `around`, as an operator of it."""
+    tracer = _tracer(around)
+    if tracer is None:
+        return function(*arguments)
+    with without_modes():
+        size = random_state(device).numel()
+    with disable_proxy_modes_tracing(), torch.no_grad():
+        made: Any = tuple(t.view_as(t) for t in arguments) if function is later else torch.empty(size, dtype=torch.uint8)
+    given = [proxy_of(a, tracer) if isinstance(a, torch.Tensor) else a for a in arguments]
+    track_tensor_tree(made, tracer.create_proxy("call_function", function, tuple(given), {}), constant=None, tracer=tracer)
+    return made
 
 
 def _has_gradient(t: torch.Tensor) -> bool:
@@ -215,7 +218,7 @@ def _tracer(frame: Frame | None) -> Any:
     return None
 
 
-class _First(Frame):
+class First(Frame):
     """Remembers, in a region's first run, the Parameters that it read and the attributes that it was about to write."""
 
     def __init__(self) -> None:
@@ -259,26 +262,30 @@ def _assign(values: Sequence[tuple[Any, str, Any]]) -> None:
             owner.__dict__[name] = value
 
 
-class _Again(Frame):
+class Again(Frame):
     """Hands out, in a region's second run, what it began with; what the run writes is seen by itself only."""
 
     def __init__(self) -> None:
-        self.values: dict[int, torch.Tensor] = {}
-        self.kept: list[TensorBase] = []
+        self._values: dict[int, torch.Tensor] = {}
+        self._kept: list[TensorBase] = []
+
+    def stand_for(self, tensor: TensorBase, t: torch.Tensor) -> None:
+        """From now on `t` is what `tensor` holds."""
+        self._values[id(tensor)] = t
+        self._kept.append(tensor)
 
     def resolve(self, tensor: TensorBase) -> torch.Tensor:
-        found = self.values.get(id(tensor))
+        found = self._values.get(id(tensor))
         return found if found is not None else super().resolve(tensor)
 
     def write(self, tensor: TensorBase, value: torch.Tensor) -> None:
         before = self.resolve(tensor)
-        self.rebind(tensor, value.expand(before.shape).to(before.dtype))
+        self.stand_for(tensor, value.expand(before.shape).to(before.dtype))
 
     def modify(self, tensor: TensorBase, change: Callable[[torch.Tensor], Any]) -> None:
         value = self.resolve(tensor).clone()
         change(value)
-        self.rebind(tensor, value)
+        self.stand_for(tensor, value)
 
     def rebind(self, tensor: TensorBase, t: torch.Tensor) -> None:
-        self.values[id(tensor)] = t
-        self.kept.append(tensor)
+        self.stand_for(tensor, t)

@@ -52,6 +52,7 @@ _LAZY = {
         "memory_summary", "reset_max_memory_allocated", "reset_max_memory_reserved", "reset_peak_memory_stats", "set_cpu_affinity",
         "set_cur_stream", "set_kernel_launch_capture", "set_kernel_launch_group", "set_memory", "synchronize",
     ),
+    "train.export": ("load_mindir", "save_mindir"),
     "rewrite": ("Node", "NodeType", "ScopedValue", "SymbolTree"),
     "parallel._shard": ("Layout", "lazy_inline", "no_inline", "reshard", "shard", "sync_pipeline_shared_parameters"),
     "parallel.auto_parallel": ("AutoParallel",),

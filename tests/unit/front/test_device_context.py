@@ -7,8 +7,10 @@ from typing import Any
 import mindspore as ms
 import pytest
 from mindspore import device_context, get_context
-from mindspore.device_context import cpu, gpu
+from mindspore.device_context import ascend, cpu, gpu
 from mindspore.device_context.gpu import op_precision, op_tuning
+
+from torchspore.context import effects
 
 
 @pytest.fixture(autouse=True)
@@ -32,6 +34,21 @@ def test_the_gpu_s_switches_are_members_of_gpu_config() -> None:
     assert gpu.device.is_available() == gpu.is_available() and cpu.device.device_count() == cpu.device_count() == 1
 
 
+def test_ascend_s_switches_are_options() -> None:
+    ascend.op_precision.precision_mode("force_fp32")
+    device_context.ascend.op_tuning.op_compile(False)
+    ascend.matmul_allow_hf32(True)
+    ascend.aoe_job_type("1")
+    ascend.op_debug.execute_timeout(77)
+    ascend.aclinit_config({"dump": {"dump_scene": "lite_exception:disable"}})
+    names = ("precision_mode", "jit_compile", "matmul_allow_hf32", "exception_dump", "op_timeout", "aoe_config")
+    assert [get_context(name) for name in names] == ["force_fp32", "0", "1", "0", 77, {"job_type": "1"}]
+    ascend.aclnn_cache(True, 5)
+    ascend.aclinit_config({"err_msg_mode": "0"})
+    told = " ".join(effects.notes()["kernels"])
+    assert "aclnn_cache(True, 5)" in told and "err_msg_mode" in told
+
+
 def test_threads() -> None:
     cpu.threads_num(2)
     cpu.op_tuning.threads_num(1)
@@ -45,6 +62,17 @@ def test_threads() -> None:
     (lambda: gpu.conv_dgrad_algo("gemm"), ValueError, "conv_dgrad_algo='gemm': expected"),
     (lambda: gpu.conv_wgrad_algo("winograd"), ValueError, "'winograd_nonfused'"),
     (lambda: gpu.conv_wgrad_algo(3), TypeError, r"conv_wgrad_algo\(3\): expected a str, got int"),
+    (lambda: ascend.precision_mode("fast"), ValueError, "'precision_mode': 'fast'"),
+    (lambda: ascend.op_precision_mode(3), TypeError, r"op_precision_mode\(3\): expected a str"),
+    (lambda: ascend.op_compile(2), TypeError, r"op_compile\(2\)"),
+    (lambda: ascend.debug_option(1), TypeError, r"debug_option\(1\)"),
+    (lambda: ascend.debug_option("all"), ValueError, "'all'"),
+    (lambda: ascend.aclnn_cache(False, -1), ValueError, "cache_queue_length=-1"),
+    (lambda: ascend.aclnn_cache(7), ValueError, "enable_global_cache=7"),
+    (lambda: ascend.aclinit_config({"dump": "all"}), ValueError, "dump_scene"),
+    (lambda: ascend.aclinit_config({"err_msg_mode": 0}), ValueError, "'0' or '1'"),
+    (lambda: ascend.aclinit_config({"max_opqueue_num": 3}), TypeError, "expected a str"),
+    (lambda: ascend.aclinit_config({"queue": 3}), ValueError, "'max_opqueue_num'"),
     (lambda: cpu.threads_num(0), ValueError, r"threads_num\(0\): expected an int from 1 on"),
     (lambda: cpu.threads_num(True), TypeError, "expected an int, got bool"),
     (lambda: ms.set_context(gpu_config={"conv_fprop_algo": "algo_0"}), ValueError, "conv_fprop_algo"),

@@ -9,7 +9,7 @@ from typing import Any
 import mindspore as ms
 import numpy as np
 import pytest
-from mindspore import Parameter, Tensor, nn, ops
+from mindspore import Parameter, Tensor, boost, nn, ops
 
 from torchspore.context import effects
 
@@ -227,11 +227,19 @@ def test_seeds_of_dropout_are_told() -> None:
     assert any("dropout(seed=11)" in line for line in effects.notes()["random numbers"])
 
 
-def test_boost_takes_no_shortcuts() -> None:
-    net = nn.Dense(2, 2)
-    model = ms.Model(net, nn.MSELoss(), nn.SGD(net.trainable_params(), 0.1), boost_level="O2")
-    assert type(model.train_network) is nn.TrainOneStepCell
-    assert any("boost_level='O2'" in line for line in effects.notes()["training"])
+def test_less_bn_computes_every_batch_norm(mode: int) -> None:
+    class Block(nn.Cell):
+        def __init__(self) -> None:
+            super().__init__()
+            self.norm = nn.BatchNorm1d(2)
+
+        def construct(self, x: Any) -> Any:
+            return ops.relu(self.norm(x) + x)
+
+    x = Tensor(np.array([[1.0, 2.0], [3.0, 5.0]], np.float32))
+    net = Block().set_train()
+    np.testing.assert_array_equal(boost.LessBN(net)(x).asnumpy(), Block().set_train()(x).asnumpy())
+    assert any("LessBN: every batch norm" in line for line in effects.notes()["training"])
 
 
 def test_a_number_is_written_into_a_parameter(mode: int) -> None:

@@ -431,3 +431,32 @@ def test_torch_keeps_its_state() -> None:
     net, x = made()
     net(x)
     assert torch.is_grad_enabled() is before
+
+
+class Writer(nn.Cell):
+    """Counts its calls, moves averages, writes into a weight and draws: a second pass shows in each of these."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.weight = ms.Parameter(ms.Tensor([2.0, 3.0]), name="weight")
+        self.passes = ms.Parameter(ms.Tensor(0.0), name="passes", requires_grad=False)
+        self.norm, self.dropout, self.calls = nn.BatchNorm1d(2), nn.Dropout(p=0.5), 0
+
+    def construct(self, x: Any, y: Any) -> Any:
+        self.calls += 1
+        ops.assign_add(self.passes, ms.Tensor(1.0))
+        out = self.dropout(x * y * self.weight * self.passes) + self.norm(x.astype(ms.float32)) * 0
+        ops.assign(self.weight, self.weight * 2)
+        return out.sum()
+
+
+@pytest.mark.parametrize("kind", [np.int32, np.float32], ids=["integers", "one Tensor twice"])
+def test_a_pass_that_is_not_recorded_runs_again_from_where_it_began(kind: Any) -> None:
+    net = Writer().set_grad().set_train()
+    x = ms.Tensor(np.array([[1, 2], [3, 4], [5, 6], [7, 8]], kind))
+    loss = net(x, x)
+    first, second = ops.GradOperation(get_all=True)(net)(x, x)
+    # Of whole numbers weighted by whole numbers: x * (dL/dx) adds up to the loss itself, whatever was dropped.
+    assert float((first * x).sum()) == float((second * x).sum()) == float(loss) != 0
+    assert (float(net.passes), net.calls, net.weight.asnumpy().tolist()) == (1, 1, [4.0, 6.0])
+    np.testing.assert_allclose(net.norm.moving_mean.asnumpy(), [0.4, 0.5], rtol=1e-6)

@@ -177,11 +177,12 @@ def has_a_parameter_of_another_length(proto: Any) -> None:
 
 
 def has_no_result(proto: Any) -> None:
-    del proto.user_info[:]
+    proto.user_info.clear()
 
 
 def names_a_result_that_is_not_there(proto: Any) -> None:
-    proto.user_info[0].value = '{"out": 7, "number": false}'
+    (key,) = proto.user_info
+    proto.user_info[key] = '{"out": 7, "number": false}'
 
 
 def has_nodes_of_mindspore(proto: Any) -> None:
@@ -204,3 +205,22 @@ def test_what_is_no_model_is_refused(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "net.mindir").write_bytes(content)
     with pytest.raises(ValueError, match=r"net\.mindir: "):
         ms.load(str(tmp_path / "net.mindir"))
+
+
+def test_a_file_is_read_changed_and_written_again(tmp_path: Path) -> None:
+    ms.export(images(), Tensor(X), file_name=str(tmp_path / "net"), file_format="MINDIR")
+    model = ms.load_mindir(str(tmp_path / "net.mindir"))
+    model.user_info["version"] = "pangu v100"
+    ms.save_mindir(model, str(tmp_path / "deep" / "other"))
+    ms.save_mindir(model, str(tmp_path / "deep" / "other.mindir"))          # over a file that is read-only
+    again = ms.load_mindir(str(tmp_path / "deep" / "other.mindir"))
+    assert again.user_info["version"] == "pangu v100" and len(again.graph.node) == len(model.graph.node)
+    first, second = (nn.GraphCell(ms.load(str(tmp_path / name))) for name in ("net.mindir", "deep/other.mindir"))
+    np.testing.assert_array_equal(first(Tensor(X)).asnumpy(), second(Tensor(X)).asnumpy())
+    with pytest.raises(TypeError, match=r"save_mindir\(3, \.\.\.\): expected what load_mindir gives, got int"):
+        ms.save_mindir(3, str(tmp_path / "a"))
+    with pytest.raises(ValueError, match="a file that exists"):
+        ms.load_mindir(str(tmp_path / "none.mindir"))
+    (tmp_path / "bad.mindir").write_bytes(b"\xff" * 20)
+    with pytest.raises(ValueError, match="expected a MINDIR file"):
+        ms.load_mindir(str(tmp_path / "bad.mindir"))

@@ -37,7 +37,7 @@ def written(model: Model, call: str, version: str) -> Any:
     proto.ir_version, proto.producer_name, proto.producer_version, proto.domain = "1.1", PRODUCER, version, DOMAIN
     proto.little_endian = True
     proto.graph.name = "construct"
-    proto.user_info.add(key=RESULT, value=result)
+    proto.user_info[RESULT] = result
     for entry in nodes:
         node = proto.graph.node.add(name=entry["name"], op_type=str(entry["target"]), domain=DOMAIN)
         node.input.extend(_names(entry["args"]) + _names(entry["kwargs"]))
@@ -57,7 +57,7 @@ def read(proto: Any) -> Model:
         module = serialize.read({"nodes": entries})
         names = [value.name for value in proto.graph.input]
         parameters = {t.name: mindir_format.tensor(t) for t in proto.graph.parameter}
-        result = _structure(json.loads(_one(proto.user_info, RESULT).value))
+        result = _structure(json.loads(_user_info(proto)))
         count = sum(node.op == "placeholder" for node in module.graph.nodes)
         if count != len(names) or len(set(names)) < count or not set(parameters) <= set(names):
             raise ValueError(f"it has {len(names)} inputs for {count} places")
@@ -70,9 +70,15 @@ def read(proto: Any) -> Model:
 
 def _one(items: Any, name: str) -> Any:
     for item in items:
-        if name in (getattr(item, "name", None), getattr(item, "key", None)):
+        if item.name == name:
             return item
     raise ValueError(f"it has no {name!r}")
+
+
+def _user_info(proto: Any) -> str:
+    if RESULT not in proto.user_info:
+        raise ValueError(f"it has no {RESULT!r}")
+    return str(proto.user_info[RESULT])
 
 
 def _names(value: Any) -> list[str]:

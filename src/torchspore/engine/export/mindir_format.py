@@ -27,14 +27,13 @@ MESSAGES: dict[str, str] = {
         1 dims int64*, 2 data_type int32, 3 float_data float*, 4 int32_data int32*, 6 int64_data int64*, 7 name string, 9 raw_data bytes,
         10 double_data double*, 12 external_data ExternalDataProto""",
     "ExternalDataProto": "1 location string, 2 offset int64, 3 length int64",
-    "UserInfoEntry": "1 key string, 2 value string",
     "ModelProto": """
         1 ir_version string, 2 producer_name string, 3 producer_version string, 4 domain string, 5 model_version string,
         6 doc_string string, 7 graph GraphProto, 8 functions GraphProto*, 10 little_endian bool, 12 primitives PrimitiveProto*,
         13 mind_ir_version int64,
-        14 user_info UserInfoEntry*""",
+        14 user_info map""",
 }
-"""Field number, name and type of each message; `*` marks what may come several times."""
+"""Field number, name and type of each message; `*` marks what may come several times, `map` is of strings."""
 DTYPES = {
     1: torch.float32, 2: torch.uint8, 3: torch.int8, 4: torch.uint16, 5: torch.int16, 6: torch.int32, 7: torch.int64, 9: torch.bool,
     10: torch.float16, 11: torch.float64, 12: torch.uint32, 13: torch.uint64, 14: torch.complex64, 15: torch.complex128, 16: torch.bfloat16,

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
 import torch
@@ -22,6 +22,7 @@ from torchspore.engine.graph import thread_state
 from torchspore.engine.graph.refusal import Refusal
 from torchspore.engine.integer_gradients import is_whole
 from torchspore.engine.memory import offload
+from torchspore.engine.second_pass import Beginning
 from torchspore.engine.tensor import Frame, TensorBase, frame, raw, tensors, transform, wrap
 
 KEPT = "_forward"
@@ -52,6 +53,7 @@ class Forward(GradFrame):
         self._leaves: dict[int, torch.Tensor] = {}
         self._read: dict[int, TensorBase] = {}
         self._is_over = False
+        self._beginning = _beginning(args, kwargs)
         self._thread = threading.get_ident()
 
     # ---- while it runs
@@ -85,7 +87,7 @@ class Forward(GradFrame):
                     self._leaf(tensor, t.detach().requires_grad_() if is_differentiable(t) else t)
             self.inputs = list(self._leaves)
             try:
-                with self.open(), offload.saving():
+                with self._beginning.open() if self._beginning is not None else nullcontext(), self.open(), offload.saving():
                     result = self.callee(call)(*self.args, **self.kwargs)
                     self.result = transform(result, lambda t: wrap(raw(t)))
             except BaseException:
@@ -132,7 +134,7 @@ class Forward(GradFrame):
         given = [id(t) for t in self._given]
         if positions and len(set(given)) < len(given):     # one Tensor in two places has a gradient for each
             return False
-        if not self._written and any(is_whole(raw(t)) for position in positions for t in tensors(self.args[position])):
+        if any(is_whole(raw(t)) for position in positions for t in tensors(self.args[position])):
             return False                                   # gradients by integers are not recorded unless they are asked for
         return all(id(w) not in given and (id(w) in self._leaves or id(w) not in self._read) for w in weights)
 
@@ -157,6 +159,10 @@ class Forward(GradFrame):
                 raise
         return (transform(self.result, lambda t: wrap(t._t.detach())), *found)
 
+    def again(self) -> AbstractContextManager[None]:
+        """Where a pass that is not covered may run once more, as if it had not run yet."""
+        return self._beginning.again() if self._beginning is not None else nullcontext()
+
     def _of_argument(self, argument: Any) -> Any:
         leaves = tuple(self._leaves[id(t)] for t in tensors(argument))
         return leaves[0] if isinstance(argument, TensorBase) else leaves or None
@@ -175,11 +181,21 @@ def gradients(
     if isinstance(around, Forward):
         around.takes_gradients()
     kept = _kept(around, function, tuple(args), kwargs)
-    if kept is not None and kept.serves(function, tuple(args), kwargs) and kept.covers(positions, weights):
+    if kept is not None and kept.serves(function, tuple(args), kwargs):
+        if not kept.covers(positions, weights):
+            with kept.again():
+                return differentiate(call, args, kwargs, positions, weights, sens, has_aux)
         found = kept.gradients(positions, weights, sens, has_aux)
         if found is not None:
             return found
     return differentiate(call, args, kwargs, positions, weights, sens, has_aux)
+
+
+def _beginning(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Beginning | None:
+    """What keeps how a call began whose record may not do: it is given integers, or one Tensor twice (see `Forward.covers`)."""
+    given = list(tensors((args, kwargs)))
+    may_run_again = len(set(map(id, given))) < len(given) or any(is_whole(raw(t)) for t in given)
+    return Beginning(raw(given[0]).device.type) if may_run_again else None
 
 
 def is_kept(function: Any) -> bool:

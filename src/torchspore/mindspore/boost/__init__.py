@@ -1,10 +1,22 @@
-"""`mindspore.boost`: accumulation of gradients. Its shortcuts (frozen weights, fewer batch norms) change the numbers and are not taken."""
+"""`mindspore.boost`: training in fewer steps, and steps of fewer layers.
+
+What stands in graphs of MindSpore's alone is not taken, and `explain` says so: batch norms that `LessBN` leaves out.
+"""
 from __future__ import annotations
 
 from torchspore.mindspore.boost import boost_cell_wrapper, grad_accumulation
+from torchspore.mindspore.boost.adasum import AdaSum
+from torchspore.mindspore.boost.base import OptimizerProcess, ParameterProcess
+from torchspore.mindspore.boost.boost import AutoBoost
 from torchspore.mindspore.boost.boost_cell_wrapper import BoostTrainOneStepCell, BoostTrainOneStepWithLossScaleCell
+from torchspore.mindspore.boost.dim_reduce import DimReduce
 from torchspore.mindspore.boost.grad_accumulation import GradientAccumulation
+from torchspore.mindspore.boost.grad_freeze import FreezeOpt, GradientFreeze, freeze_cell
+from torchspore.mindspore.boost.less_batch_normalization import LessBN
 from torchspore.names import missing
 
 __getattr__ = missing(__name__)
-__all__ = ["BoostTrainOneStepCell", "BoostTrainOneStepWithLossScaleCell", "GradientAccumulation"]
+__all__ = [
+    "AdaSum", "AutoBoost", "BoostTrainOneStepCell", "BoostTrainOneStepWithLossScaleCell", "DimReduce", "FreezeOpt", "GradientAccumulation",
+    "GradientFreeze", "LessBN", "OptimizerProcess", "ParameterProcess", "freeze_cell",
+]

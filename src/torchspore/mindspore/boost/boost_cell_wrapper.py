@@ -1,31 +1,198 @@
-"""Training steps that MindSpore may shorten; here they are whole."""
+"""Training steps that take the methods of `boost`: gradients of several steps, layers that rest, few directions, sums over servers."""
 from __future__ import annotations
 
 from typing import Any
 
-from torchspore.context import effects
+from torchspore.base.text import message
+from torchspore.engine.graph.capture.capture import converted
+from torchspore.mindspore import ops
+from torchspore.mindspore.boost.adasum import AdaSum
+from torchspore.mindspore.boost.boost import AutoBoost
+from torchspore.mindspore.boost.dim_reduce import DimReduce
+from torchspore.mindspore.boost.grad_freeze import FreezeOpt, freeze_cell
+from torchspore.mindspore.boost.principal_components import load_components
+from torchspore.mindspore.common import dtype as mstype
+from torchspore.mindspore.common.parameter import Parameter, ParameterTuple
+from torchspore.mindspore.common.tensor import Tensor
+from torchspore.mindspore.communication.management import create_group, get_group_size, get_rank
+from torchspore.mindspore.nn.cell import Cell
 from torchspore.mindspore.nn.wrap import TrainOneStepCell, TrainOneStepWithLossScaleCell
+from torchspore.mindspore.nn.wrap.grad_reducer import DistributedGradReducer
 from torchspore.names import missing
 
 
-def _note(name: str) -> None:
-    effects.note("training", f"{name}: takes no shortcuts: no weight is frozen, no batch norm left out")
+class _Methods:
+    """What both training steps do with gradients that they have."""
+
+    def _begin_methods(self: Any) -> None:
+        self.auto_boost = AutoBoost()
+        self.freeze = isinstance(self.optimizer, FreezeOpt)
+        steps = self.auto_boost.grad_accumulation_step if self.parallel_mode in ("stand_alone", "data_parallel") else 1
+        self.use_grad_accumulation = bool(self.auto_boost.boost_config["grad_accumulation"]) and steps > 1
+        self.max_accumulation_step = steps if self.use_grad_accumulation else 1
+        self.enable_dim_reduce, self.enable_adasum = self.check_dim_reduce_enable(), self.check_adasum_enable()
+        if self.enable_dim_reduce:
+            self._begin_dim_reduce()
+        if self.enable_adasum:
+            self._begin_adasum()
+        if self.use_grad_accumulation and not self.freeze:
+            self.grad_accumulation = self.weights.clone(prefix="grad_accumulation", init="zeros")
+            self.accumulation_step = Parameter(Tensor(0, mstype.int32), name="accumulation_step")
+
+    def check_adasum_enable(self: Any) -> bool:
+        """Whether steps are summed over servers: the optimizer is marked, and there are 2, 4, 8 or more servers."""
+        if not getattr(self.optimizer, "adasum", False) or not self.reducer_flag:
+            return False
+        servers = get_group_size() // self.auto_boost.device_number
+        return bool(servers > 1 and not servers & (servers - 1))
+
+    def check_dim_reduce_enable(self: Any) -> bool:
+        """Whether steps go along few directions: the optimizer is marked."""
+        return bool(getattr(self.optimizer, "dim_reduce", False))
+
+    def _begin_dim_reduce(self: Any) -> None:
+        boost = self.auto_boost
+        processes = 1 if self.parallel_mode == "stand_alone" else get_group_size()
+        components = load_components(boost.local_pca_mat_path, boost.timeout)
+        self.weights_clone = ParameterTuple(self.weights).clone(prefix="weights_clone", init="same")
+        self.dim_reduce = DimReduce(
+            self.network, self.optimizer, self.weights, components, boost.n_components, boost.rho, boost.gamma, boost.alpha, boost.sigma,
+            get_rank(), processes,
+        )
+
+    def _begin_adasum(self: Any) -> None:
+        devices, rank, processes = self.auto_boost.device_number, get_rank(), get_group_size()
+        servers = processes // devices
+        self.device_number, self.server_rank = devices, rank % devices
+        each = len(self.weights) // devices
+        ends = [(place + 1) * each for place in range(devices - 1)] + [len(self.weights)]
+        self._cuts = list(zip([0, *ends], ends))
+        start, end = self._cuts[self.server_rank]
+        self.grad_clone = ParameterTuple(self.weights[start:end]).clone(prefix="delta_weight")
+        self.adasum = AdaSum(rank, devices, servers, self.grad_clone)
+        for server in range(servers):
+            create_group(f"boost_server_{server}", list(range(server * devices, (server + 1) * devices)))
+        self._server = f"boost_server_{rank // devices}"
+        self.degree = devices
+        self.grad_reducer = DistributedGradReducer(self.weights, self.mean, devices, group=self._server)
+
+    def adasum_process(self: Any, loss: Any, grads: Any) -> Any:
+        """A step of the optimizer, and the sums of what servers changed; gives the loss."""
+        self.optimizer(grads)
+        start, end = self._cuts[self.server_rank]
+        own = self.weights[start:end]
+        self.adasum(tuple(old - new for old, new in zip(self.grad_clone, own)), own, self.grad_clone)
+        for place, (first, last) in enumerate(self._cuts):
+            if self.device_number > 1 and last > first:
+                sent = ops.Broadcast(place, group=self._server)(tuple(self.weights[first:last]))
+                for weight, value in zip(self.weights[first:last], sent):
+                    ops.assign(weight, value)
+        for kept, weight in zip(self.grad_clone, own):
+            ops.assign(kept, weight)
+        return loss
+
+    def gradient_accumulation_process(self: Any, loss: Any, grads: Any, sens: Any, *inputs: Any) -> Any:
+        """Adds the gradients up, and after as many steps as are asked for updates by their mean; gives the loss."""
+        steps = self.max_accumulation_step
+        for total, grad in zip(self.grad_accumulation, grads):
+            ops.assign_add(total, grad / steps)
+        ops.assign_add(self.accumulation_step, 1)
+        converted(_update_when_due)(self, loss, sens, inputs)
+        return loss
+
+    def _apply(self: Any, loss: Any, grads: Any, sens: Any, inputs: Any) -> Any:
+        if self.use_grad_accumulation:
+            return self.gradient_accumulation_process(loss, grads, sens, *inputs)
+        return self._take_step(loss, grads, sens, inputs)
+
+    def _take_step(self: Any, loss: Any, grads: Any, sens: Any, inputs: Any) -> Any:
+        if self.enable_dim_reduce:
+            return self.dim_reduce(loss, grads, sens, self.weights, self.weights_clone, *inputs)
+        if self.enable_adasum:
+            return self.adasum_process(loss, grads)
+        self.optimizer(grads)
+        return loss
 
 
-class BoostTrainOneStepCell(TrainOneStepCell):
-    """`nn.TrainOneStepCell`; the shortcuts of `boost` are not taken, and `explain` says so."""
+def _update_when_due(cell: Any, loss: Any, sens: Any, inputs: Any) -> None:
+    """Takes a step by the gradients that were added up, and begins again, where there are enough of them."""
+    if cell.accumulation_step >= cell.max_accumulation_step:
+        cell._take_step(loss, cell.grad_accumulation, sens, inputs)
+        ops.assign(cell.accumulation_step, 0)
+        for total in cell.grad_accumulation:
+            ops.assign(total, ops.zeros_like(total))
 
-    def __init__(self, network: Any, optimizer: Any, sens: Any = None) -> None:
-        super().__init__(network, optimizer, 1.0 if sens is None else sens)
-        _note("BoostTrainOneStepCell")
+
+_update_when_due.converts = True  # type: ignore[attr-defined]
 
 
-class BoostTrainOneStepWithLossScaleCell(TrainOneStepWithLossScaleCell):
-    """`nn.TrainOneStepWithLossScaleCell`; the shortcuts of `boost` are not taken, and `explain` says so."""
+class BoostTrainOneStepCell(_Methods, TrainOneStepCell):
+    """`nn.TrainOneStepCell` with the methods of `AutoBoost()`, and with an optimizer of each set of layers where it is a `FreezeOpt`.
 
-    def __init__(self, network: Any, optimizer: Any, scale_sense: Any) -> None:
+    Gives the loss. Raises RuntimeError with the context's grad_accumulation_step, which would add gradients up a second time.
+    """
+
+    def __init__(self, network: Cell, optimizer: Any, sens: Any = None) -> None:
+        super().__init__(network, optimizer, sens)
+        _check_accumulation(self)
+        self._begin_methods()
+        self.step = Parameter(Tensor(0, mstype.int32), name="step")
+        self._turn = 0
+        if self.freeze:
+            strategy = optimizer.train_strategy
+            self.train_strategy = None if strategy is None else strategy.asnumpy().tolist()
+            self.freeze_nets = freeze_cell(
+                self.reducer_flag, network, optimizer, self.sens, self.grad, self.use_grad_accumulation,
+                self.mean if self.reducer_flag else None, self.degree if self.reducer_flag else None, self.max_accumulation_step,
+            )
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if self.freeze:
+            step = int(self.step)
+            turn = step if self.train_strategy is None else self.train_strategy[step]
+            if turn != self._turn:
+                self._turn = turn
+        return super().__call__(*args, **kwargs)
+
+    def construct(self, *inputs: Any) -> Any:
+        """One step; gives the loss."""
+        self._begin()
+        if self.freeze:
+            return self.gradient_freeze_process(*inputs)
+        loss, grads = self._loss_and_gradients(*inputs)
+        return self._apply(loss, self.grad_reducer(grads), ops.full_like(loss, self.sens), inputs)
+
+    def gradient_freeze_process(self, *inputs: Any) -> Any:
+        """A step of the layers whose turn it is; gives the loss."""
+        turns = len(self.freeze_nets if self.train_strategy is None else self.train_strategy)
+        loss = self.freeze_nets[self._turn](*inputs)
+        ops.assign(self.step, (self.step + 1) % turns)
+        return loss
+
+
+class BoostTrainOneStepWithLossScaleCell(_Methods, TrainOneStepWithLossScaleCell):
+    """`nn.TrainOneStepWithLossScaleCell` with the methods of `AutoBoost()`.
+
+    Gives (loss, overflow, the scale of the next step). Raises TypeError for a `FreezeOpt`, which steps by the plain gradients.
+    """
+
+    def __init__(self, network: Cell, optimizer: Any, scale_sense: Any) -> None:
+        if isinstance(optimizer, FreezeOpt):
+            raise TypeError(message("BoostTrainOneStepWithLossScaleCell of a FreezeOpt", "an optimizer of mindspore.nn",
+                                    hint="write BoostTrainOneStepCell(network, optimizer)"))
         super().__init__(network, optimizer, scale_sense)
-        _note("BoostTrainOneStepWithLossScaleCell")
+        self._begin_methods()
+
+    def _step(self, loss: Any, grads: Any, inputs: Any) -> Any:
+        return self._apply(loss, grads, ops.ones_like(loss), inputs)
+
+
+def _check_accumulation(cell: Any) -> None:
+    if cell.accumulation > 1:
+        raise RuntimeError(message(
+            f"BoostTrainOneStepCell with grad_accumulation_step={cell.accumulation}", "grad_accumulation_step=1",
+            hint="write AutoBoost('O0', {'boost': {'mode': 'manual', 'grad_accumulation': True}, 'common': {'grad_accumulation_step': n}})",
+        ))
 
 
 __getattr__ = missing(__name__)

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from torchspore.base.text import message, short
+from torchspore.context import effects
 from torchspore.engine import eager, recording
 from torchspore.engine import grad as grad_module
 from torchspore.engine import tensor as engine
@@ -149,6 +150,17 @@ _pynative_executor = _PyNativeExecutor()
 _cell_graph_executor = _CellGraphExecutor()
 cells_compile_cache: dict[int, set[Any]] = {}
 """What programs enter for copies of Cells: `Cell.compile_cache` by id. Nobody reads it: graphs belong to their Cell here."""
+
+
+def init_exec_dataset(
+    queue_name: str, size: int, batch_size: int, types: Any, shapes: Any, input_indexs: Any, phase: str = "dataset", need_run: bool = True,
+) -> bool:
+    """Makes a device read the rows of a data set out of a queue: there are none here, each step is given its batch. True, as if it did."""
+    if not isinstance(queue_name, str):
+        raise TypeError(message(f"init_exec_dataset({short(queue_name)}, ...)", f"a str, got {type(queue_name).__name__}"))
+    given = (size, batch_size, len(types), len(shapes), input_indexs, phase, need_run)
+    effects.note("data", f"init_exec_dataset({queue_name!r}, {', '.join(map(short, given))}): rows come from the data set's iterator")
+    return True
 
 
 def _function_forbid_reuse(func: Callable[..., Any]) -> Callable[..., Any]:

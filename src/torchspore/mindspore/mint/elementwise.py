@@ -9,7 +9,7 @@ from torchspore.engine.create import constant
 from torchspore.engine.tensor import TensorBase
 from torchspore.mindspore import ops
 from torchspore.mindspore.mint.shared import T, as_dtype
-from torchspore.mindspore.ops.declare import bridged
+from torchspore.mindspore.ops.declare import bridged, part_of
 
 
 def _scaled(other: Any, alpha: Any) -> Any:
@@ -88,7 +88,7 @@ def equal(input: Any, other: Any) -> Any:
     return _equal(input, other)
 
 
-@bridged
+@part_of("equal")
 def _equal(input: T, other: T) -> Any:
     return torch.equal(input, other)
 
@@ -224,7 +224,7 @@ def where(condition: Any, input: Any = None, other: Any = None) -> Any:
     return ops.where(condition, input, other)
 
 
-@bridged
+@part_of("where")
 def _places(condition: T) -> Any:
     return torch.nonzero(condition, as_tuple=True)
 

@@ -6,7 +6,7 @@ from typing import Any
 import torch
 
 from torchspore.mindspore.mint.shared import T, written
-from torchspore.mindspore.ops.declare import bridged
+from torchspore.mindspore.ops.declare import bridged, part_of
 
 
 @bridged
@@ -109,7 +109,7 @@ def batch_norm_elemt(
     return (out if bias is None else out + _channels(input, bias)).to(input.dtype)
 
 
-@bridged
+@part_of("batch_norm_gather_stats_with_counts")
 def _gathered(mean: T, invstd: T, eps: float, counts: T) -> Any:
     share = (counts / counts.sum()).reshape(-1, 1)
     whole = (mean * share).sum(0)

@@ -119,6 +119,9 @@ def diag(input: T, diagonal: int = 0) -> T:
 @bridged
 def diff(input: T, n: int = 1, dim: int = -1, prepend: T | None = None, append: T | None = None) -> T:
     """The differences of neighbours along `dim`, taken `n` times."""
+    for name, value in (("prepend", prepend), ("append", append)):
+        if value is not None and not isinstance(value, torch.Tensor):
+            raise TypeError(f"expected a Tensor as {name}, got {type(value).__name__}.")
     return torch.diff(input, n, dim, prepend, append)
 
 

@@ -8,7 +8,7 @@ import torch
 from torchspore.engine.tensor import TensorBase
 from torchspore.mindspore import ops
 from torchspore.mindspore.mint.shared import T, as_dtype, axes, in_floats, total_dtype
-from torchspore.mindspore.ops.declare import bridged
+from torchspore.mindspore.ops.declare import bridged, part_of
 
 
 @bridged
@@ -19,17 +19,17 @@ def sum(input: T, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) 
 
 @bridged
 def nansum(input: T, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> T:
-    """The sum over `dim` (None: all) of what is not NaN; in the input's dtype, int64 for bools, unless `dtype` says otherwise."""
-    wanted = as_dtype(dtype) or (torch.int64 if input.dtype is torch.bool else input.dtype)
-    return torch.nansum(input, axes(dim), keepdim, dtype=wanted)
+    """The sum over `dim` (None: all) of what is not NaN, in the input's dtype, int64 for bools; then in `dtype`."""
+    own = torch.int64 if input.dtype is torch.bool else input.dtype
+    return torch.nansum(input, axes(dim), keepdim, dtype=own).to(as_dtype(dtype) or own)
 
 
 @bridged
 def mean(input: T, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> T:
-    """The mean over `dim` (None: all); integers give integers, rounded towards 0, unless `dtype` says otherwise."""
+    """The mean over `dim` (None: all) of the values in `dtype`, or as they are; that of integers is rounded towards 0."""
     wanted = as_dtype(dtype) or input.dtype
     between = wanted if wanted.is_floating_point or wanted.is_complex else torch.float64
-    return torch.mean(input, axes(dim), keepdim, dtype=between).to(wanted)
+    return torch.mean(input.to(wanted), axes(dim), keepdim, dtype=between).to(wanted)
 
 
 @bridged
@@ -72,22 +72,22 @@ def argmin(input: T, dim: Any = None, keepdim: bool = False) -> T:
     return torch.argmin(input, dim, keepdim)
 
 
-@bridged
+@part_of("max")
 def _max_of(input: T, dim: int, keepdim: bool) -> Any:
     return tuple(torch.max(input, dim, keepdim))
 
 
-@bridged
+@part_of("min")
 def _min_of(input: T, dim: int, keepdim: bool) -> Any:
     return tuple(torch.min(input, dim, keepdim))
 
 
-@bridged
+@part_of("max")
 def _largest(input: T) -> T:
     return torch.amax(input, ()) if input.numel() else torch.max(input)
 
 
-@bridged
+@part_of("min")
 def _smallest(input: T) -> T:
     return torch.amin(input, ()) if input.numel() else torch.min(input)
 

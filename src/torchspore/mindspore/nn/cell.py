@@ -179,16 +179,18 @@ class Cell(CellTree, CellHooks, CellState, CellFacts):
         own.pop(param_name, None)
         own["_params"][param_name] = param
 
-    def insert_child_to_cell(self, child_name: str, child_cell: Cell) -> None:
-        """Makes `child_cell` a Cell of this one under the name `child_name`.
+    def insert_child_to_cell(self, child_name: str, child_cell: Cell | None) -> None:
+        """Makes `child_cell` a Cell of this one under the name `child_name`, in the place of the Cell that has it; None leaves it empty.
 
-        Raises TypeError for what is no Cell, KeyError for a name that is taken, ValueError for an empty name.
+        Raises TypeError for what is no Cell, KeyError for a name that something else has, an empty one and one with a dot.
         """
-        if not isinstance(child_name, str) or not child_name:
-            raise ValueError(f"insert_child_to_cell({child_name!r}): expected a name.")
-        if not isinstance(child_cell, Cell):
+        if not isinstance(child_name, str):
+            raise TypeError(f"insert_child_to_cell({child_name!r}): expected a str, got {type(child_name).__name__}.")
+        if not child_name or "." in child_name:
+            raise NameRefused(f"insert_child_to_cell({child_name!r}): expected a name without a dot.")
+        if not isinstance(child_cell, (Cell, type(None))):
             raise TypeError(f"insert_child_to_cell({child_name!r}): expected a Cell, got {type(child_cell).__name__}.")
-        if child_name in self._cells or hasattr(self, child_name):
+        if child_name not in self._cells and hasattr(self, child_name):
             raise NameRefused(f"{type(self).__name__}.{child_name} exists already.\n\nhint: give the Cell another name.")
         self._cells[child_name] = child_cell
         self._changed()
@@ -308,6 +310,12 @@ class Cell(CellTree, CellHooks, CellState, CellFacts):
         for _, cell in self.cells_and_names():
             cell.add_flags(**flags)
         return self
+
+    def set_boost(self, boost_type: str) -> Cell:
+        """Marks this Cell and all inside it for a method of `mindspore.boost`; gives itself back. Raises ValueError but for 'less_bn'."""
+        if boost_type != "less_bn":
+            raise ValueError(f"set_boost({boost_type!r}): expected 'less_bn'.")
+        return self.add_flags_recursive(less_bn=True)
 
     def get_flags(self) -> dict[str, Any]:
         """The flags of this Cell."""

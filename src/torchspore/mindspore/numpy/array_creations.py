@@ -308,8 +308,8 @@ def diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> T:
 
 @function
 def trace(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = None) -> T:
-    """The sum along the diagonal of two axes, `offset` places above it; int64 for integers. In `dtype`, if one is given."""
-    t = only_tensor(a, "a")
+    """The sum along the diagonal of two axes, `offset` places above it; int64 for integers. Of the values in `dtype`, if one is given."""
+    t = cast(only_tensor(a, "a"), dtype)
     if t.ndim < 2:
         raise ValueError(f"a of shape {tuple(t.shape)}: expected two axes at least.")
     out = torch.diagonal(t, offset, axis_of(axis1, t.ndim), axis_of(axis2, t.ndim)).sum(-1)

@@ -31,8 +31,8 @@ _FAR = 2.0 ** 63
 
 @function
 def sum(a: Any, axis: Any = None, dtype: Any = None, keepdims: bool = False, initial: Any = None) -> T:
-    """The sum over `axis`, an int, a tuple or None for all; int64 for integers. `initial` is added, `dtype` is that of the result."""
-    t = to_tensor(a)
+    """The sum over `axis`, an int, a tuple or None for all, of the values in `dtype`; int64 for integers. `initial` is added."""
+    t = cast(to_tensor(a), dtype)
     out = torch.sum(widened(t), axes_of(axis, t.ndim), keepdim=keepdims)
     if t.dtype in _WIDE:
         out = out.to(t.dtype)
@@ -186,28 +186,25 @@ def count_nonzero(x: Any, axis: Any = None, keepdims: bool = False) -> T:
 
 
 def _running(compute: Callable[..., T], t: T, axis: int | None, dtype: Any, to: torch.dtype) -> T:
-    out = t.to(to)
-    if dtype is not None:
-        out = t.to(dtype_of(dtype))
-    kind = out.dtype
-    wide = widened(out)
-    out = compute(wide.reshape(-1), 0) if axis is None else compute(wide, axis_of(axis, t.ndim))
-    return out.to(kind)
+    """`compute` of the values in `to`; cast to `dtype` if that is not the dtype that they came in."""
+    wide = widened(t.to(to))
+    out = (compute(wide.reshape(-1), 0) if axis is None else compute(wide, axis_of(axis, t.ndim))).to(to)
+    return out if dtype is None or dtype_of(dtype) is t.dtype else cast(out, dtype)
 
 
 @function
 def cumsum(a: Any, axis: int | None = None, dtype: Any = None) -> T:
-    """The running sum along `axis`, or, for None, of the flat array; narrow integers in int32. In `dtype`, if one is given."""
+    """The running sum along `axis`, or, for None, of the flat array; narrow integers in int32. Then in `dtype`, if it is another one."""
     t = only_tensor(a, "a")
     return _running(torch.cumsum, t, axis, dtype, torch.int32 if t.dtype in _NARROW else t.dtype)
 
 
 @function
 def cumprod(a: Any, axis: int | None = None, dtype: Any = None) -> T:
-    """The running product along `axis`, or, for None, of the flat array; narrow integers in 32 bits. In `dtype`, if one is given."""
+    """The running product along `axis`, or, for None, of the flat array; narrow integers in 32 bits. Then in `dtype`, if one is given."""
     t = to_tensor(a)
     to = torch.uint32 if t.dtype in (torch.uint8, torch.uint16) else torch.int32 if t.dtype in _NARROW else t.dtype
-    return _running(torch.cumprod, t, axis, dtype, to)
+    return cast(_running(torch.cumprod, t, axis, None, to), dtype)
 
 
 def _filled(t: T, value: float) -> T:
@@ -216,14 +213,13 @@ def _filled(t: T, value: float) -> T:
 
 @function
 def nancumsum(a: Any, axis: int | None = None, dtype: Any = None) -> T:
-    """The running sum along `axis`, or, for None, of the flat array, NaN counted as 0. In `dtype`, if one is given."""
+    """`cumsum` with NaN counted as 0."""
     t = _filled(only_tensor(a, "a"), 0.0)
     return _running(torch.cumsum, t, axis, dtype, torch.int32 if t.dtype in _NARROW else t.dtype)
 
 
 def _nansum(t: T, axes: tuple[int, ...], dtype: Any, keepdims: bool) -> T:
-    t = cast(_filled(t, 0.0), dtype)
-    return torch.sum(t, axes, keepdim=keepdims, dtype=t.dtype)
+    return cast(torch.sum(_filled(t, 0.0), axes, keepdim=keepdims, dtype=t.dtype), dtype)
 
 
 @function
@@ -258,9 +254,10 @@ def _nanmean(t: T, axes: tuple[int, ...], dtype: Any, keepdims: bool) -> T:
 
 @function
 def nanmean(a: Any, axis: Any = None, dtype: Any = None, keepdims: bool = False) -> T:
-    """The mean over `axis` of what is no NaN; the sum is taken in `dtype`, the quotient is float32 at least."""
+    """The mean over `axis` of what is no NaN; the sum is taken in `dtype`, the quotient is float32 at least, of integers in `dtype`."""
     t = to_tensor(a)
-    return _nanmean(t, axes_of(axis, t.ndim), dtype, keepdims)
+    out = _nanmean(t, axes_of(axis, t.ndim), dtype, keepdims)
+    return out if t.is_floating_point() else cast(out, dtype)
 
 
 def _nanvar(a: Any, axis: Any, dtype: Any, ddof: int, keepdims: bool) -> T:
@@ -279,4 +276,4 @@ def nanvar(a: Any, axis: Any = None, dtype: Any = None, ddof: int = 0, keepdims:
 @function
 def nanstd(a: Any, axis: Any = None, dtype: Any = None, ddof: int = 0, keepdims: bool = False) -> T:
     """The standard deviation over `axis` of what is no NaN; the count is lowered by `ddof`. In `dtype`, if one is given."""
-    return torch.sqrt(_nanvar(a, axis, dtype, ddof, keepdims))
+    return cast(torch.sqrt(_nanvar(a, axis, None, ddof, keepdims)), dtype)

@@ -112,8 +112,13 @@ def _argmin(self: Any, axis: int | None = None, keepdims: bool = False) -> Any:
 
 
 def _cumsum(self: Any, axis: int | None = None, dtype: Any = None) -> Any:
-    """The sums of the elements up to each one along `axis`, or in the flat Tensor."""
-    return reduction.cumsum(array.reshape(self, (-1,)), 0, dtype) if axis is None else reduction.cumsum(self, axis, dtype)
+    """The sums of the elements up to each one along `axis`, or in the flat Tensor; narrow integers in int32. Then in `dtype`."""
+    own = elementwise.cast(self, dtypes.int32) if self.dtype in _NARROW else self
+    out = reduction.cumsum(array.reshape(own, (-1,)), 0) if axis is None else reduction.cumsum(own, axis)
+    return out if dtype is None or dtype == self.dtype else elementwise.cast(out, dtype)
+
+
+_NARROW = (dtypes.bool_, dtypes.int8, dtypes.int16, dtypes.uint8)
 
 
 METHODS: dict[str, Any] = {

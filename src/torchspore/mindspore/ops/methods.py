@@ -176,6 +176,11 @@ def _scaled(function: Any) -> Any:
     return method
 
 
+def _subtract(self: Any, other: Any, alpha: Any = 1) -> Any:
+    """self - alpha * other."""
+    return _METHODS["sub"](self, other, alpha=alpha)
+
+
 def _ptp(self: Any, axis: Any = None, keepdims: bool = False) -> Any:
     """The largest value less the smallest along `axis`."""
     return reduction.amax(self, axis, keepdims) - reduction.amin(self, axis, keepdims)
@@ -278,7 +283,7 @@ _METHODS: dict[str, Any] = {
     "copy": _copy, "clone": _copy, "contiguous": lambda self: wrap(
         raw(self).contiguous()
     ), "detach": lambda self: wrap(raw(self).detach()),
-    "add": _scaled(arithmetic.add), "sub": spelled(_scaled(arithmetic.sub), y="other"), "subtract": _scaled(arithmetic.sub),
+    "add": _scaled(arithmetic.add), "sub": spelled(_scaled(arithmetic.sub), y="other"), "subtract": _subtract,
     "mul": arithmetic.mul, "multiply": spelled(arithmetic.mul, value="other"),
     "div": arithmetic.div, "divide": arithmetic.div, "true_divide": arithmetic.div, "pow": arithmetic.pow,
     "floor_divide": arithmetic.floor_divide,

@@ -39,7 +39,7 @@ def reason(name: str, given: dict[str, Any], error: Exception) -> Reason:
     beyond = _beyond(error, text)
     if beyond is not None:
         return beyond
-    for known in (_mixed_dtypes, _not_a_tensor, _product, _by_pattern):
+    for known in (_mixed_dtypes, _not_a_tensor, _product, _by_pattern, _no_axis):
         found = known(name, given, text)
         if found is not None:
             return found
@@ -74,6 +74,15 @@ def _not_a_tensor(name: str, given: dict[str, Any], text: str) -> Reason | None:
             return TypeError, f"expected a Tensor as {key}, got {type(value).__name__}.", f"write Tensor({key})"
     for key, value in sorted(rest.items(), key=lambda item: not isinstance(item[1], str)):        # a text can be nothing else, a number may
         return TypeError, f"expected a Tensor as {key}, got {type(value).__name__}.", None
+    return None
+
+
+def _no_axis(name: str, given: dict[str, Any], text: str) -> Reason | None:
+    """An axis that is no int, where torch says no more than that its arguments do not fit."""
+    if "invalid combination of arguments" in text or re.search(r"must be int|as an integer|'(?:list|tuple|float|NoneType)' object", text):
+        for key in ("axis", "dim"):
+            if key in given and (isinstance(given[key], bool) or not isinstance(given[key], int)):
+                return TypeError, f"expected an int as {key}, got {type(given[key]).__name__}.", None
     return None
 
 
@@ -254,6 +263,11 @@ _PATTERNS: tuple[
     ),
     (r"isIntegral", TypeError, _says("expected an int.")),
     (r"At least one of 'min' or 'max'", ValueError, _says("expected min, max or both.")),
+    (r"^(.*) is not a valid value for (reduction)", ValueError, _says("expected 'none', 'mean' or 'sum' as {1}, got {0!r}.")),
+    (r"Unrecognised padding mode (\S+)", ValueError, _says("expected 'constant', 'reflect', 'replicate' or 'circular' as mode, got {0!r}.")),
+    (r"approximate argument must be either none or tanh", ValueError, _says("expected 'none' or 'tanh' as approximate.")),
+    (r"result type (\w+) can't be cast to the desired output type (\w+)", TypeError,
+     lambda match, given: (f"expected another dtype than {_KINDS.get(match[2], match[2])}.", _FLOAT)),
     (r"n_sample <= 0", ValueError, _says("expected a number of samples from 1 on.")),
     (r"tuple index out of range", ValueError, _says("expected an axis that the Tensor has.")),
     (

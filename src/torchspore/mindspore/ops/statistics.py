@@ -16,9 +16,9 @@ T = torch.Tensor
 
 @op(methods=("nansum",))
 def nansum(input: T, axis: Any = None, keepdims: bool = False, *, dtype: Any = None) -> T:
-    """The sum along `axis`, NaN as 0."""
-    own = None if input.dtype is torch.bool else input.dtype
-    return torch.nansum(input, axes_of(input, axis), keepdims, dtype=as_dtype(dtype) or own)
+    """The sum along `axis`, NaN as 0, in the dtype of `input` (int64 for bools); then in `dtype`."""
+    own = torch.int64 if input.dtype is torch.bool else input.dtype
+    return torch.nansum(input, axes_of(input, axis), keepdims, dtype=own).to(as_dtype(dtype) or own)
 
 
 @op(methods=("nanmean",))

@@ -172,11 +172,29 @@ def _add_loss_network(network: Cell, loss_fn: Any, cast_model_type: Any) -> Cell
 
 
 def check_boost(call: str, boost_level: Any) -> None:
-    """Checks a level of boosting, and says in `explain` that its shortcuts are not taken. Raises ValueError for what is none."""
+    """Checks a level of boosting. Raises ValueError for what is none."""
     if boost_level not in ("O0", "O1", "O2"):
         raise ValueError(message(f"{call}(boost_level={short(boost_level)})", one_of(("O0", "O1", "O2"))))
-    if boost_level != "O0":
-        effects.note("training", f"{call}(boost_level={boost_level!r}): trains as at 'O0': no batch norm is left out, no weight frozen")
+
+
+def boosted(
+    network: Cell, optimizer: Any, eval_network: Cell | None, has_metrics: bool, level: str, config: Any,
+) -> tuple[Cell, Any, Cell | None]:
+    """(Network, optimizer, network to evaluate with) as `boost.AutoBoost` has them at this level.
+
+    As in MindSpore they stay as they are where there is no optimizer, or where neither metrics nor a network to evaluate with were given.
+    """
+    if level == "O0":
+        return network, optimizer, eval_network
+    from torchspore.mindspore.boost import AutoBoost
+
+    boost = AutoBoost(level, config)
+    if optimizer is None or (eval_network is None and not has_metrics):
+        effects.note("training", f"Model(boost_level={level!r}): trains as at 'O0', for want of an optimizer, or of metrics")
+        return network, optimizer, eval_network
+    network, optimizer = boost.network_auto_process_train(network, optimizer)
+    effects.note("training", f"Model(boost_level={level!r}): {', '.join(name for name, taken in boost.boost_config.items() if taken)}")
+    return network, optimizer, None if eval_network is None else boost.network_auto_process_eval(eval_network)
 
 
 def build_train_network(
@@ -206,10 +224,20 @@ def build_train_network(
     if loss_fn is not None:
         network = _add_loss_network(network, loss_fn, cast_to)
     manager = kwargs.get("loss_scale_manager", DynamicLossScaleManager() if level == "O2" else None)
+    step, scaled_step = _steps(boost_level)
     if manager is None:
-        return TrainOneStepCell(network, optimizer).set_train()
+        return step(network, optimizer).set_train()
     check_type("build_train_network", "loss_scale_manager", manager, LossScaleManager, "a loss-scale manager")
     update = manager.get_update_cell()
     if update is not None:
-        return TrainOneStepWithLossScaleCell(network, optimizer, scale_sense=update).set_train()
-    return TrainOneStepCell(network, optimizer, manager.get_loss_scale()).set_train()
+        return scaled_step(network, optimizer, scale_sense=update).set_train()
+    return step(network, optimizer, manager.get_loss_scale()).set_train()
+
+
+def _steps(boost_level: str) -> tuple[Any, Any]:
+    """The classes of training steps, without and with a loss scale that changes."""
+    if boost_level == "O0":
+        return TrainOneStepCell, TrainOneStepWithLossScaleCell
+    from torchspore.mindspore.boost import BoostTrainOneStepCell, BoostTrainOneStepWithLossScaleCell
+
+    return BoostTrainOneStepCell, BoostTrainOneStepWithLossScaleCell

@@ -155,6 +155,40 @@ def load(file_name: str, **kwargs: Any) -> LoadedGraph:
         raise FileFormatError(message(f"{path}: {error}", "a MINDIR file that runs here", hint="write it again with export")) from None
 
 
+def load_mindir(file_name: str) -> Any:
+    """The ModelProto of a MINDIR file, to look at and to change; `user_info` maps strings to strings. Raises ValueError for other files."""
+    _check_file_name("load_mindir", file_name)
+    path = Path(file_name).expanduser().absolute()
+    if not path.is_file():
+        raise ValueError(message(f"load_mindir({file_name!r})", f"a file that exists (looked for {path})"))
+    from torchspore.engine.export import mindir_format
+
+    try:
+        return mindir_format.parsed(path.read_bytes())
+    except ValueError as error:
+        raise FileFormatError(message(f"{path}: {error}", "a MINDIR file", hint="write it again with export")) from None
+
+
+def save_mindir(model: Any, file_name: str) -> None:
+    """Writes the ModelProto `model`, which `load_mindir` gave, to a file, whose name gets the ending .mindir.
+
+    Raises TypeError for what is none, ValueError for what is no file name.
+    """
+    from torchspore.engine.export import mindir_format
+
+    _check_file_name("save_mindir", file_name)
+    if not isinstance(model, mindir_format.message("ModelProto")):
+        raise TypeError(message(f"save_mindir({short(model)}, ...)", f"what load_mindir gives, got {type(model).__name__}"))
+    path = Path(file_name if file_name.endswith(".mindir") else f"{file_name}.mindir").expanduser().absolute()
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_whole(path, model.SerializeToString(), READ_ONLY)
+
+
+def _check_file_name(call: str, file_name: Any) -> None:
+    if not isinstance(file_name, str) or not file_name:
+        raise ValueError(message(f"{call}({short(file_name)})", f"a file name, got {type(file_name).__name__}"))
+
+
 def _plain(content: bytes, key: Any, mode: Any) -> bytes:
     if key is None:
         if encryption.is_encrypted(content):

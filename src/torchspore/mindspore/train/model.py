@@ -25,9 +25,9 @@ class Model:
     """A network with its loss, optimizer and metrics.
 
     `metrics` is a set of names or a dict from name to Metric; they are computed from (loss, outputs, label), or from what `eval_network`
-    gives, where `eval_indexes` says which of its outputs are these three. `amp_level` is the level of mixed precision. `boost_level` is
-    checked; its shortcuts (batch norms left out, weights frozen for some steps) are not taken here, and `explain` says so. Further
-    arguments: `loss_scale_manager`, `keep_batchnorm_fp32`. Raises TypeError and ValueError for arguments that do not fit.
+    gives, where `eval_indexes` says which of its outputs are these three. `amp_level` is the level of mixed precision. `boost_level`
+    'O1' and 'O2', or `acc_level`, trains by `boost.AutoBoost(boost_level, boost_config_dict)`, where metrics or `eval_network` are given.
+    Further arguments: `loss_scale_manager`, `keep_batchnorm_fp32`. Raises TypeError and ValueError for arguments that do not fit.
     """
 
     def __init__(
@@ -36,12 +36,15 @@ class Model:
     ) -> None:
         check_type("Model", "network", network, Cell, "a Cell")
         if optimizer is not None:
-            check_type("Model", "optimizer", optimizer, Optimizer, "an optimizer")
+            _check_optimizer(optimizer)
         if eval_network is not None:
             check_type("Model", "eval_network", eval_network, Cell, "a Cell")
         _check_keywords(amp_level, boost_level, kwargs)
+        self._amp_level, self._boost_level = amp_level, kwargs.get("acc_level", boost_level)
+        network, optimizer, eval_network = amp.boosted(
+            network, optimizer, eval_network, metrics is not None, self._boost_level, kwargs.get("boost_config_dict", ""),
+        )
         self._network, self._loss_fn, self._optimizer = network, loss_fn, optimizer
-        self._amp_level, self._boost_level = amp_level, boost_level
         self._keywords = {name: kwargs[name] for name in ("loss_scale_manager", "keep_batchnorm_fp32") if name in kwargs}
         self._train_network = self._build_train_network()
         self._metric_fns = get_metrics(metrics)
@@ -310,9 +313,15 @@ class Model:
         )
 
 
+def _check_optimizer(optimizer: Any) -> None:
+    """Raises TypeError for what is no optimizer, nor one around others, such as `nn.AdaSumByGradWrapCell` and `boost.FreezeOpt`."""
+    if not (isinstance(optimizer, Cell) and hasattr(optimizer, "parameters")):
+        check_type("Model", "optimizer", optimizer, Optimizer, "an optimizer")
+
+
 def _check_keywords(amp_level: Any, boost_level: Any, kwargs: dict[str, Any]) -> None:
     amp.check_level("Model", amp_level)
-    amp.check_boost("Model", boost_level)
+    amp.check_boost("Model", kwargs.get("acc_level", boost_level))
     for name in kwargs:
         if name not in _KEYWORDS:
             raise ValueError(message(f"Model({name}=...)", f"an argument that Model has, such as {one_of(_KEYWORDS)}"))

@@ -119,7 +119,9 @@ BAD = {
         "insert_param_to_cell('w')",
         "expected a Parameter, got int.",
     ),
-    "child_name": Bad(lambda: Empty().insert_child_to_cell("", nn.ReLU()), ValueError, "insert_child_to_cell('')", "expected a name."),
+    "child_name": Bad(
+        lambda: Empty().insert_child_to_cell("", nn.ReLU()), NameRefused, "insert_child_to_cell('')", "expected a name without a dot.",
+    ),
     "child_type": Bad(lambda: Empty().insert_child_to_cell("a", 3), TypeError, "insert_child_to_cell('a')", "expected a Cell, got int."),
     "child_taken": Bad(
         lambda: Holds().insert_child_to_cell("w", nn.ReLU()), NameRefused,

@@ -23,6 +23,7 @@ from torchspore.mindspore.nn.layer.padding import *
 from torchspore.mindspore.nn.layer.padding import __all__ as _padding
 from torchspore.mindspore.nn.layer.pooling import *
 from torchspore.mindspore.nn.layer.pooling import __all__ as _pooling
+from torchspore.mindspore.nn.layer.quant import FakeQuantWithMinMaxObserver
 from torchspore.mindspore.nn.layer.rnns import *
 from torchspore.mindspore.nn.layer.rnns import __all__ as _rnns
 from torchspore.mindspore.nn.layer.small import *
@@ -34,5 +35,5 @@ from torchspore.mindspore.nn.layer.transformer import __all__ as _transformer
 __all__ = [
     *_activation, *_basic, *_combined, *_container, *_conv, *_embedding, *_image, *_math,
     *_more_pooling, *_normalization, *_padding, *_pooling, *_rnns, *_small, *_transformer,
-    "Conv2dThor", "DenseThor", "EmbeddingLookupThor", "EmbeddingThor",
+    "Conv2dThor", "DenseThor", "EmbeddingLookupThor", "EmbeddingThor", "FakeQuantWithMinMaxObserver",
 ]

@@ -99,6 +99,7 @@ class LazyAdam(Adam):
 
     power_shape = (1,)
 
+    @opt_init_args_register
     def __init__(
         self, params: Any, learning_rate: Any = 1e-3, beta1: float = 0.9, beta2: float = 0.999, eps: float = 1e-8,
         use_locking: bool = False, use_nesterov: bool = False, weight_decay: Any = 0.0, loss_scale: float = 1.0,

@@ -57,6 +57,7 @@ class LARS(Optimizer):
     optimizer.
     """
 
+    @opt_init_args_register
     def __init__(
         self, optimizer: Optimizer, epsilon: float = 1e-5, coefficient: float = 0.001, use_clip: bool = False,
         lars_filter: Callable[[Parameter], bool] = _takes_lars,

@@ -7,12 +7,13 @@ from torchspore.engine import dtypes, optim
 from torchspore.engine.tensor import raw
 from torchspore.mindspore.common.parameter import Parameter
 from torchspore.mindspore.common.tensor import Tensor
-from torchspore.mindspore.nn.optim.optimizer import Optimizer, _number
+from torchspore.mindspore.nn.optim.optimizer import Optimizer, _number, opt_init_args_register
 
 
 class Momentum(Optimizer):
     """v = momentum * v + g; p -= rate * v, or with `use_nesterov` p -= rate * (g + momentum * v). The state is named `moments.*`."""
 
+    @opt_init_args_register
     def __init__(
         self, params: Any, learning_rate: Any, momentum: float, weight_decay: Any = 0.0, loss_scale: float = 1.0,
         use_nesterov: bool = False,
@@ -44,6 +45,7 @@ class SGD(Optimizer):
     `nesterov` needs a momentum and no dampening. The state is named `accum.*` and `stat.*`.
     """
 
+    @opt_init_args_register
     def __init__(
         self, params: Any, learning_rate: Any = 0.1, momentum: float = 0.0, dampening: float = 0.0, weight_decay: Any = 0.0,
         nesterov: bool = False,

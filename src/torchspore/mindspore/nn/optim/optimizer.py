@@ -401,7 +401,8 @@ def opt_init_args_register(fn: Callable[..., None]) -> Callable[..., None]:
         given = dict(list(bound.arguments.items())[1:])
         fn(self, *args, **kwargs)
         # Kept past Cell's own attributes: the Parameters are the network's, not the optimizer's a second time.
-        self.__dict__["init_params"] = {"params": given.pop("params", None)}
+        inner = given.pop("optimizer", None)
+        self.__dict__["init_params"] = {"params": given.pop("params", None)} if inner is None else dict(inner.init_params)
         self.__dict__["init_learning_rate"] = given.pop("learning_rate", None)
         self.__dict__["init_args"] = given
 

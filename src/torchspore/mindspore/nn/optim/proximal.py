@@ -5,7 +5,7 @@ from typing import Any
 
 from torchspore.engine import rows as formulas
 from torchspore.engine.tensor import raw
-from torchspore.mindspore.nn.optim.optimizer import Group, Optimizer, _number, check_bools, check_floats
+from torchspore.mindspore.nn.optim.optimizer import Group, Optimizer, _number, check_bools, check_floats, opt_init_args_register
 
 
 class FTRL(Optimizer):
@@ -18,6 +18,7 @@ class FTRL(Optimizer):
 
     takes_rows = True
 
+    @opt_init_args_register
     def __init__(
         self, params: Any, initial_accum: float = 0.1, learning_rate: float = 0.001, lr_power: float = -0.5, l1: float = 0.0,
         l2: float = 0.0, use_locking: bool = False, loss_scale: float = 1.0, weight_decay: Any = 0.0,
@@ -62,6 +63,7 @@ class ProximalAdagrad(Optimizer):
 
     takes_rows = True
 
+    @opt_init_args_register
     def __init__(
         self, params: Any, accum: float = 0.1, learning_rate: Any = 0.001, l1: float = 0.0, l2: float = 0.0, use_locking: bool = False,
         loss_scale: float = 1.0, weight_decay: Any = 0.0,

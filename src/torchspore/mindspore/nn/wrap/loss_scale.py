@@ -111,10 +111,10 @@ class FixedLossScaleUpdateCell(Cell):
         return overflow
 
 
-def _update(overflow: Any, optimizer: Any, grads: Any) -> None:
+def _update(overflow: Any, step: Any, loss: Any, grads: Any, inputs: Any) -> None:
     """The optimizer's step, unless gradients are not finite."""
     if not overflow:
-        optimizer(grads)
+        step(loss, grads, inputs)
 
 
 _update.converts = True  # type: ignore[attr-defined]
@@ -167,8 +167,12 @@ class TrainOneStepWithLossScaleCell(TrainOneStepCell):
         overflow = self._of_all(self.get_overflow_status(None, grads))
         if self.loss_scaling_manager is not None:
             overflow = self.loss_scaling_manager(self.scale_sense, overflow)
-        converted(_update)(overflow, self.optimizer, grads)
+        converted(_update)(overflow, self._step, loss, grads, inputs)
         return loss, overflow, self.scale_sense * 1.0
+
+    def _step(self, loss: Any, grads: Any, inputs: Any) -> Any:
+        """What is done with gradients that are finite."""
+        return self.optimizer(grads)
 
     def get_overflow_status(self, status: Any, compute_output: Any) -> Tensor:
         """Whether any of the gradients is not finite, as a bool Tensor ()."""

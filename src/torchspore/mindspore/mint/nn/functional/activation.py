@@ -8,20 +8,21 @@ import torch.nn.functional as F
 
 from torchspore.mindspore import ops
 from torchspore.mindspore.mint.shared import T, as_dtype, written
-from torchspore.mindspore.ops.declare import bridged
+from torchspore.mindspore.ops.activation import _rounded
+from torchspore.mindspore.ops.declare import bridged, part_of
 
 
-@bridged
+@part_of("elu")
 def _elu(input: T, alpha: float) -> T:
     return F.elu(input, alpha)
 
 
-@bridged
+@part_of("hardtanh")
 def _hardtanh(input: T, min_val: float, max_val: float) -> T:
     return F.hardtanh(input, min_val, max_val)
 
 
-@bridged
+@part_of("threshold")
 def _threshold(input: T, threshold: float, value: float) -> T:
     return F.threshold(input, threshold, value)
 
@@ -145,13 +146,13 @@ def softshrink(input: T, lambd: float = 0.5) -> T:
 @bridged
 def hardsigmoid(input: T) -> T:
     """min(max(x + 3, 0), 6) / 6."""
-    return F.hardsigmoid(input)
+    return _rounded(F.hardsigmoid, input)
 
 
 @bridged
 def hardswish(input: T) -> T:
     """x * min(max(x + 3, 0), 6) / 6."""
-    return F.hardswish(input)
+    return _rounded(F.hardswish, input)
 
 
 @bridged

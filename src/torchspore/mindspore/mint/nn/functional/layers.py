@@ -7,7 +7,7 @@ import torch
 import torch.nn.functional as F
 
 from torchspore.mindspore.mint.shared import T, sizes, written
-from torchspore.mindspore.ops.declare import bridged
+from torchspore.mindspore.ops.declare import bridged, part_of
 
 
 @bridged
@@ -114,7 +114,7 @@ def adaptive_max_pool2d(input: T, output_size: Any, return_indices: bool = False
     return F.adaptive_max_pool2d(input, output_size, return_indices)
 
 
-@bridged
+@part_of("batch_norm")
 def _batch_normed(input: T, mean: T, variance: T, weight: T | None, bias: T | None, training: bool, eps: float) -> Any:
     if not training:
         return F.batch_norm(input, mean, variance, weight, bias, False, 0.0, eps), None, None
@@ -219,23 +219,23 @@ def embedding(
     return _embedded(input, weight, padding_idx, scale_grad_by_freq)
 
 
-@bridged
+@part_of("embedding")
 def _shortened(input: T, weight: T, max_norm: float, norm_type: float) -> T:
     rows = torch.zeros(weight.shape[0], dtype=torch.bool, device=weight.device).index_fill(0, input.reshape(-1).long(), True)
     return torch.where(rows[:, None], torch.renorm(weight.detach(), norm_type, 0, max_norm), weight.detach())
 
 
-@bridged
+@part_of("embedding")
 def _embedded(input: T, weight: T, padding_idx: int | None, scale_grad_by_freq: bool) -> T:
     return F.embedding(input, weight, padding_idx, scale_grad_by_freq=scale_grad_by_freq)
 
 
-@bridged
+@part_of("dropout")
 def _dropped(input: T, p: float) -> T:
     return F.dropout(input, p)
 
 
-@bridged
+@part_of("dropout2d")
 def _channels_dropped(input: T, p: float) -> T:
     return F.dropout2d(input, p)
 

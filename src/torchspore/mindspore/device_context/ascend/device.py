@@ -1,4 +1,4 @@
-"""What there is of the device target Ascend."""
+"""What devices of the target Ascend there are."""
 from __future__ import annotations
 
 from torchspore.mindspore import hal

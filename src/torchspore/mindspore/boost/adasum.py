@@ -1,0 +1,61 @@
+"""Adaptive sums of what servers changed their weights by: where two agree, their mean; where they are at right angles, their sum."""
+from __future__ import annotations
+
+from typing import Any
+
+from torchspore.base.text import message
+from torchspore.mindspore import ops
+from torchspore.mindspore.communication.management import create_group
+from torchspore.mindspore.nn.cell import Cell
+from torchspore.names import missing
+
+_SMALLEST = 1e-12
+
+
+class AdaSum(Cell):
+    """Called with (changes, parameters, old parameters) it writes `old - sum` into each Parameter and gives the Parameters.
+
+    The sum goes over the processes of the same place in each of `group_number` servers of `device_number` devices, two by two: of a and b
+    it is (1 - a.b / 2 a.a) a + (1 - a.b / 2 b.b) b; of a Parameter with one element the mean. All processes call it alike
+    (arXiv 2006.02924). Raises ValueError for a number of servers that is no power of two.
+    """
+
+    def __init__(self, rank: int, device_number: int, group_number: int, parameter_tuple: Any) -> None:
+        super().__init__()
+        if group_number < 1 or group_number & (group_number - 1):
+            raise ValueError(message(f"AdaSum(group_number={group_number})", "1, 2, 4, 8 or another power of two"))
+        self.rank, self.device_number, self.group_number = rank, device_number, group_number
+        self.parameter_tuple = parameter_tuple
+        self.calc_times = group_number.bit_length() - 1
+        self._pairs = []
+        server, place = divmod(rank, device_number)
+        for step in range(self.calc_times):
+            other = server ^ (1 << step)
+            # Every process makes every group, in the same order, as groups want it.
+            for low in (one for one in range(group_number) if not one & (1 << step)):
+                for at in range(device_number):
+                    members = [low * device_number + at, (low | (1 << step)) * device_number + at]
+                    create_group(f"adasum_{step}_{members[0]}_{members[1]}", members)
+            mine = sorted((server * device_number + place, other * device_number + place))
+            self._pairs.append(ops.AllGather(group=f"adasum_{step}_{mine[0]}_{mine[1]}"))
+
+    def construct(self, delta_weights: Any, parameters: Any, old_parameters: Any) -> Any:
+        """Sums over servers."""
+        changes = list(delta_weights)
+        for gather in self._pairs:
+            changes = [_joined(gather, one) for one in changes]
+        for parameter, old, change in zip(parameters, old_parameters, changes):
+            ops.assign(parameter, old - change)
+        return parameters
+
+
+def _joined(gather: Any, own: Any) -> Any:
+    """The sum of this server's change and its partner's."""
+    low, high = (part.reshape(own.shape) for part in ops.split(gather(own.reshape((1, -1))), 1))
+    if own.size == 1:
+        return (low + high) / 2
+    between = (low * high).sum() + _SMALLEST
+    return (1 - between / (2 * ((low * low).sum() + _SMALLEST))) * low + (1 - between / (2 * ((high * high).sum() + _SMALLEST))) * high
+
+
+__getattr__ = missing(__name__)

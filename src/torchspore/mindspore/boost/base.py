@@ -1,0 +1,158 @@
+"""Optimizers and their groups of Parameters, made anew for the methods of `boost`."""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from torchspore.base.text import message, short
+from torchspore.mindspore.boost.less_batch_normalization import CommonHeadLastFN
+from torchspore.mindspore.common.parameter import Parameter
+from torchspore.mindspore.nn.cell import Cell
+from torchspore.mindspore.nn.layer.conv import Conv2d
+from torchspore.mindspore.nn.optim import LARS, Optimizer
+from torchspore.names import missing
+
+_UNCENTRED = ("beta", "gamma", "bias")
+
+
+class Maker:
+    """What an optimizer was made with, to make others like it."""
+
+    def __init__(self, call: str, optimizer: Any) -> None:
+        """Raises TypeError for an optimizer that does not know its arguments."""
+        self.is_lars = isinstance(optimizer, LARS)
+        self.single = optimizer.opt if self.is_lars else optimizer
+        if not isinstance(self.single, Optimizer) or not hasattr(self.single, "init_args"):
+            raise TypeError(message(
+                f"{call}({short(optimizer)})", "an optimizer of mindspore.nn",
+                hint="write @opt_init_args_register before the __init__ of your own",
+            ))
+        self._lars_arguments = {
+            name: getattr(optimizer, name) for name in ("epsilon", "coefficient", "use_clip", "lars_filter")
+        } if self.is_lars else {}
+
+    @property
+    def rate(self) -> Any:
+        """The learning rate as it was given, or the optimizer's own default."""
+        given = self.single.init_learning_rate
+        return self.single.learning_rate if given is None else given
+
+    def made(self, parameters: Any, rate: Any, prefix: str = "") -> Optimizer:
+        """An optimizer like this one for other Parameters; `prefix` comes before the names of its own state."""
+        own = {id(parameter) for parameter in _parameters(parameters)}
+        made = type(self.single)(params=parameters, learning_rate=rate, **self.single.init_args)
+        whole = LARS(made, **self._lars_arguments) if self.is_lars else made
+        for name, parameter in whole.parameters_and_names() if prefix else ():
+            if id(parameter) not in own:
+                parameter.name = prefix + name
+        return whole
+
+
+def _parameters(given: Any) -> list[Any]:
+    listed = list(given)
+    groups = [one for one in listed if isinstance(one, dict)]
+    return [parameter for group in groups for parameter in group.get("params", ())] if groups else listed
+
+
+class OptimizerProcess:
+    """Makes an optimizer anew whose gradients are centred, `grad - mean(grad)` over all axes but the first.
+
+    Set `origin_params` to groups, call `add_grad_centralization(network)`, and then `generate_new_optimizer()`. Raises TypeError for what
+    is no optimizer of mindspore.nn.
+    """
+
+    def __init__(self, opt: Any) -> None:
+        self._maker = Maker("OptimizerProcess", opt)
+        self.is_lars, self.single_opt, self.opt_class = self._maker.is_lars, self._maker.single, type(self._maker.single)
+        self.opt_init_args, self.learning_rate = self.single_opt.init_args, self.single_opt.init_learning_rate
+        self.origin_params = self.single_opt.init_params["params"]
+
+    @staticmethod
+    def build_params_dict(network: Cell) -> dict[int, Cell]:
+        """By the id of each Parameter the Cell that holds it."""
+        return {id(parameter): cell for _, cell in network.cells_and_names() for parameter in cell.get_parameters(expand=False)}
+
+    @staticmethod
+    def build_gc_params_group(params_dict: dict[int, Cell], parameters: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        """The groups, each in two: weights whose gradients are centred, and all others (norms, biases, grouped convolutions)."""
+        found: list[dict[str, Any]] = []
+        for group in parameters:
+            if "order_params" in group:
+                found.append(group)
+                continue
+            centred = [one for one in group["params"] if _is_centred(one, params_dict)]
+            others = [one for one in group["params"] if not _is_centred(one, params_dict)]
+            found += [{**group, "params": centred, "grad_centralization": True}] if centred else []
+            found += [{**group, "params": others}] if others else []
+        return found
+
+    def add_grad_centralization(self, network: Cell) -> None:
+        """Splits `origin_params` by whether gradients are centred; Parameters that stand in no groups stay as they are.
+
+        Raises ValueError where there are no Parameters, TypeError for what is none.
+        """
+        listed = _checked("OptimizerProcess.add_grad_centralization", self.origin_params)
+        if isinstance(listed[0], dict):
+            self.origin_params = self.build_gc_params_group(self.build_params_dict(network), listed)
+
+    def generate_new_optimizer(self) -> Optimizer:
+        """The optimizer, made anew for `origin_params`."""
+        return self._maker.made(self.origin_params, self._maker.rate if self.learning_rate is None else self.learning_rate)
+
+
+def _is_centred(parameter: Parameter, cells: dict[int, Cell]) -> bool:
+    if any(part in parameter.name for part in _UNCENTRED):
+        return False
+    cell = cells[id(parameter)]
+    return not isinstance(cell, CommonHeadLastFN) and not (isinstance(cell, Conv2d) and cell.group > 1)
+
+
+def _checked(call: str, parameters: Any) -> list[Any]:
+    listed = [] if parameters is None else list(parameters)
+    if not listed:
+        raise ValueError(message(f"{call} of an empty list", "at least one Parameter"))
+    if not isinstance(listed[0], (dict, Parameter)):
+        raise TypeError(message(f"{call} of {short(listed[0])}", "Parameters, or groups {'params': ...}"))
+    return listed
+
+
+class ParameterProcess:
+    """Puts Parameters into groups, of optimizers and of what processes send together."""
+
+    def __init__(self) -> None:
+        self._parameter_indices = 1
+
+    @staticmethod
+    def generate_group_params(parameters: Sequence[Parameter], origin_params: Any) -> list[dict[str, Any]]:
+        """`parameters` in the groups that `origin_params` has; those that stand in none join the one with most entries.
+
+        Raises ValueError where there are no Parameters, TypeError for what is none.
+        """
+        origin = _checked("ParameterProcess.generate_group_params", origin_params)
+        if not isinstance(origin[0], dict):
+            return [{"params": list(parameters)}]
+        by_name = {parameter.name: parameter for parameter in parameters}
+        left, found, widest = dict(by_name), [], dict[str, Any]()
+        for group in origin:
+            if "order_params" in group:
+                found.append({**group, "order_params": list(parameters)})
+                continue
+            names = [parameter.name for parameter in group["params"] if parameter.name in by_name]
+            found.append({**group, "params": [by_name[name] for name in names]})
+            for name in names:
+                left.pop(name, None)
+            widest = group if len(group) > len(widest) else widest
+        return [*found, {**widest, "params": list(left.values())}] if left else found
+
+    def assign_parameter_group(self, parameters: Any, split_point: Sequence[int] | None = None) -> Any:
+        """Numbers each Parameter's `comm_fusion`, one more from each place in `split_point` on, or from the middle. Gives them back."""
+        if not isinstance(parameters, (list, tuple)) or not parameters:
+            return parameters
+        places = split_point or [len(parameters) // 2]
+        for place, parameter in enumerate(parameters):
+            self._parameter_indices += place in places
+            parameter.comm_fusion = self._parameter_indices
+        return parameters
+
+
+__getattr__ = missing(__name__)

@@ -1,0 +1,175 @@
+"""Training in which the first layers rest for some steps: an optimizer for each set of layers, and which one steps when."""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from torchspore.base.text import message, short
+from torchspore.mindspore import ops
+from torchspore.mindspore.boost.base import Maker, ParameterProcess
+from torchspore.mindspore.boost.grad_accumulation import GradientAccumulation
+from torchspore.mindspore.common import dtype as mstype
+from torchspore.mindspore.common.parameter import Parameter
+from torchspore.mindspore.common.tensor import Tensor
+from torchspore.mindspore.nn.cell import Cell
+from torchspore.mindspore.nn.optim import Optimizer
+from torchspore.mindspore.nn.wrap.grad_reducer import DistributedGradReducer
+from torchspore.names import missing
+
+CONTINUOUS_STRATEGY = 0
+INTERVAL_STRATEGY = 1
+
+
+class FreezeOpt(Cell):
+    """An optimizer of the kind of `opt` for each of `train_parameter_groups` (all Parameters in one, by default).
+
+    `train_strategy`, ints or an int32 Tensor (steps,), says which of them steps when; without it they take turns. Rates by step are
+    shared out to the optimizers that step then. The network's Parameters keep their names (MindSpore puts single_opt. before
+    them). Raises TypeError and ValueError for arguments that do not fit.
+    """
+
+    def __init__(self, opt: Any, train_parameter_groups: Any = None, train_strategy: Any = None) -> None:
+        super().__init__()
+        if not isinstance(opt, Optimizer):
+            raise TypeError(message(f"FreezeOpt({short(opt)})", f"an optimizer, got {type(opt).__name__}"))
+        if train_strategy is not None and train_parameter_groups is None:
+            raise ValueError(message("FreezeOpt(train_strategy=...)", "train_parameter_groups beside it"))
+        maker = Maker("FreezeOpt", opt)
+        self.is_lars, self.parameters, self.dynamic_lr = maker.is_lars, maker.single.parameters, maker.single.dynamic_lr
+        groups = [tuple(self.parameters)] if train_parameter_groups is None else train_parameter_groups
+        if not isinstance(groups, (tuple, list)) or not all(isinstance(one, (tuple, list)) for one in groups):
+            raise TypeError(message(f"FreezeOpt(train_parameter_groups={short(groups)})", "a list of lists of Parameters"))
+        self.groups_num, self.learning_rate = len(groups), maker.rate
+        self.train_strategy = _strategy(train_strategy)
+        rates = self._rates()
+        self.opts = [maker.made(group, rates[place], f"boost_{place}") for place, group in enumerate(groups)]
+
+    def _rates(self) -> list[Any]:
+        """The rate of each optimizer."""
+        rate = self.learning_rate
+        if not (self.dynamic_lr and isinstance(rate, list) and self.train_strategy is not None):
+            return [rate] * self.groups_num
+        steps = self.train_strategy.asnumpy().tolist()
+        if len(rate) > len(steps):
+            return [rate] * self.groups_num
+        own = [[one for one, step in zip(rate, steps) if step == place] for place in range(self.groups_num)]
+        return [one or rate for one in own]
+
+
+def _strategy(given: Any) -> Tensor | None:
+    if given is None:
+        return None
+    if isinstance(given, Tensor):
+        if given.ndim != 1 or given.dtype != mstype.int32:
+            raise ValueError(message(f"FreezeOpt(train_strategy of {given.ndim} axes, {given.dtype})", "an int32 Tensor (steps,)"))
+        return given
+    if not isinstance(given, (tuple, list)):
+        raise TypeError(message(f"FreezeOpt(train_strategy={short(given)})", "None, a list of ints or a Tensor"))
+    if not all(isinstance(one, int) for one in given):
+        raise ValueError(message(f"FreezeOpt(train_strategy={short(given)})", "ints"))
+    return Tensor(np.array(given, np.int32))
+
+
+class _TrainFreezeCell(Cell):
+    """A training step of one of the optimizers: loss, gradients of its own Parameters alone, update."""
+
+    def __init__(
+        self, net: Cell, sens: Any, grad: Any, grad_reducer: Any, use_grad_accumulation: bool, optimizer: Any,
+        max_accumulation_step: int = 1,
+    ) -> None:
+        super().__init__(auto_prefix=False)
+        self.net, self.grad, self.grad_reducer, self.opt = net, grad, grad_reducer, optimizer
+        self.parameters, self.sens, self.use_grad_accumulation = optimizer.parameters, sens, use_grad_accumulation
+        if use_grad_accumulation:
+            self.grad_accumulation = GradientAccumulation(max_accumulation_step, optimizer)
+
+    def construct(self, *inputs: Any) -> Any:
+        """One step; gives the loss."""
+        loss = self.net(*inputs)
+        grads = self.grad_reducer(self.grad(self.net, self.parameters)(*inputs, ops.full_like(loss, self.sens)))
+        if self.use_grad_accumulation:
+            return self.grad_accumulation(loss, grads)
+        self.opt(grads)
+        return loss
+
+
+class GradientFreeze:
+    """Lets the first layers of a network rest for some steps: `network, optimizer = freeze_generate(network, optimizer)`.
+
+    `param_groups` is how many sets of layers there are: set i leaves out the first i parts of the network. `freeze_type` 0 trains all
+    layers for some steps and then each set once, 1 mixes them at random (NumPy's); `freeze_p` is the share of steps that train all.
+    """
+
+    def __init__(self, param_groups: int, freeze_type: int, freeze_p: float, total_steps: int) -> None:
+        self._param_groups, self._freeze_type, self._freeze_p, self._total_steps = param_groups, freeze_type, freeze_p, total_steps
+        self.grad_reducer = ops.identity
+
+    def split_parameters_groups(self, net: Cell, freeze_para_groups_number: int) -> list[list[Parameter]]:
+        """The sets of Parameters: all, all but the first part, and so on; what is named bn or bias stays with what is before it."""
+        parts: list[list[Parameter]] = []
+        open_part: list[Parameter] = []
+        for parameter in net.trainable_params():
+            if len(open_part) >= 3 and "bn" not in parameter.name and "bias" not in parameter.name:
+                parts.append(open_part)
+                open_part = []
+            open_part.append(parameter)
+        parts += [open_part] if open_part else []
+        stride = len(parts) // freeze_para_groups_number
+        return [[one for part in parts[place * stride:] for one in part] for place in range(freeze_para_groups_number)]
+
+    def generate_freeze_index_sequence(
+        self, parameter_groups_number: int, freeze_strategy: int, freeze_p: float, total_steps: int,
+    ) -> list[int]:
+        """Which set steps when, for a hundredth more than `total_steps`. Raises ValueError for another strategy than 0 and 1."""
+        total = int(total_steps * 1.01)
+        if parameter_groups_number <= 1:
+            return [0] * total
+        if freeze_strategy == CONTINUOUS_STRATEGY:
+            whole = int(freeze_p * (parameter_groups_number - 1) // (1 - freeze_p) + 0.5)
+            turn = [0] * whole + list(range(1, parameter_groups_number))
+            return turn * -(-total // len(turn))
+        if freeze_strategy != INTERVAL_STRATEGY:
+            raise ValueError(message(f"generate_freeze_index_sequence(freeze_strategy={short(freeze_strategy)})", "0 or 1"))
+        sets = list(range(1, parameter_groups_number))
+        shares = [one / sum(sets) for one in sets]
+        found, resting = [0], 0
+        while len(found) < total:
+            if resting / len(found) < 1 - freeze_p:
+                found.append(int(np.random.choice(sets[::-1], p=shares)))
+                resting += 1
+            else:
+                found.append(0)
+        return found
+
+    def freeze_generate(self, network: Cell, optimizer: Any) -> tuple[Cell, FreezeOpt]:
+        """The network itself, and an optimizer for each set of layers, to train with a `BoostTrainOneStepCell`."""
+        sets = self.split_parameters_groups(network, self._param_groups)
+        given = Maker("GradientFreeze.freeze_generate", optimizer).single.init_params["params"]
+        groups = [ParameterProcess.generate_group_params(one, given) for one in sets]
+        turns = self.generate_freeze_index_sequence(self._param_groups, self._freeze_type, self._freeze_p, self._total_steps)
+        return network, FreezeOpt(optimizer, groups, turns)
+
+
+def freeze_cell(
+    reducer_flag: bool, network: Cell, optimizer: FreezeOpt, sens: Any, grad: Any, use_grad_accumulation: bool, mean: bool | None = None,
+    degree: int | None = None, max_accumulation_step: int = 1,
+) -> Sequence[Cell]:
+    """A training step for each optimizer of a `FreezeOpt`; with `reducer_flag` gradients are summed over processes.
+
+    `grad` is a GradOperation(get_by_list=True, sens_param=True).
+    """
+    groups = ParameterProcess()
+
+    def reducer(own: Any) -> Any:
+        if not reducer_flag:
+            return ops.identity
+        return DistributedGradReducer(groups.assign_parameter_group(own.parameters), mean, degree)
+
+    return tuple(
+        _TrainFreezeCell(network, sens, grad, reducer(own), use_grad_accumulation, own, max_accumulation_step) for own in optimizer.opts
+    )
+
+
+__getattr__ = missing(__name__)
