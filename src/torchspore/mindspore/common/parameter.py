@@ -11,7 +11,7 @@ from torchspore.engine import tensor as engine
 from torchspore.engine.memory import counter, holders
 from torchspore.engine.parallel.sliced import Sliced
 from torchspore.engine.tensor import TensorBase, raw, rebind, write
-from torchspore.mindspore.common.tensor import Tensor, _kept, check_device
+from torchspore.mindspore.common.tensor import Tensor, _kept, check_device, holding
 
 DEFAULT_NAME = "Parameter"
 _unnamed = itertools.count()
@@ -220,7 +220,9 @@ class Parameter(Tensor):
         return made
 
     def __repr__(self) -> str:
-        return f"Parameter (name={self.name}, shape={self.shape}, dtype={self.dtype}, requires_grad={self.requires_grad})"
+        held = holding(self)
+        facts = f"name={self.name}, shape={self.shape}, dtype={self.dtype}, requires_grad={self.requires_grad}"
+        return f"Parameter ({facts}, {held})" if held else f"Parameter ({facts})"
 
     __str__ = __repr__
 
