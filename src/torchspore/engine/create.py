@@ -1,7 +1,7 @@
 """Torch tensors made from Python and NumPy data, with MindSpore's rules for the dtype."""
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -28,17 +28,6 @@ def from_data(data: Any, dtype: Any = None) -> torch.Tensor:
     if around is not None:
         return around.literal(data, lambda values: _make(values, wanted))
     return _make(data, wanted)
-
-
-def written(sizes: tuple[int, ...], write: Callable[[np.ndarray[Any, Any]], None], dtype: Any) -> torch.Tensor:
-    """A tensor whose values `write` writes, into zeros in float32; on the host into its own memory."""
-    if frame() is not None:
-        array = np.zeros(sizes, np.float32)
-        write(array)
-        return from_data(array, dtype)
-    t = torch.zeros(sizes, dtype=torch.float32, device="cpu")
-    write(t.numpy())
-    return t.to(device.current(), dtypes.to_torch(dtype))
 
 
 def _make(data: Any, wanted: torch.dtype | None) -> torch.Tensor:

@@ -348,8 +348,8 @@ def when_initialized(module: Any, act: Callable[[], None]) -> None:
     module._lazy_call(act)
 
 
-allocator_settings = torch._C._accelerator_getAllocatorSettings
-"""What was said to the allocators of accelerators: `key:value` pairs with commas between them; None or empty for nothing."""
+allocator_settings: Callable[[], str | None] = getattr(torch._C, "_accelerator_getAllocatorSettings", lambda: None)
+"""What was said to the allocators of accelerators: `key:value` pairs, with commas between; None or empty for nothing, or on torch 2.11."""
 set_allocator_settings = torch._C._accelerator_setAllocatorSettings
 
 quick_mark = torch._C._profiler._RecordFunctionFast

@@ -55,7 +55,7 @@ class Tensor(TensorBase, metaclass=_TensorMeta):
                     "\n\nhint: write Tensor(shape=(2, 3), dtype=mindspore.float32, init=One())."
                 )
             sizes = (shape,) if isinstance(shape, int) else tuple(shape)
-            self._t = create.written(sizes, init, dtype)
+            self._t = init.tensor(sizes, dtype)
             self.init = init
         elif input_data is None:
             if dtype is None:
