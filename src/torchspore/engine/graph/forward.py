@@ -117,7 +117,7 @@ class Forward(GradFrame):
         return self._counts == _counts() and all(raw(t) is now and now._version == version for t, now, version in self._states)
 
     def goes_beside(self, later: Forward) -> None:
-        """Is told of a later call of the Cell: that it writes what this one wrote too (averages, counts) changes nothing that is recorded."""
+        """Is told of a later call of the Cell: that it writes what this one wrote too (averages, counts) changes nothing recorded."""
         both = self._written.keys() & later._written.keys()
         self._states = [(t, now := raw(t), now._version) if id(t) in both else (t, *state) for t, *state in self._states]
 
