@@ -33,7 +33,8 @@ def average_pools(kind):
 def real_division_of_integers():
     a, b = Tensor(np.array([-7, 7, -6, 3], np.int32)), Tensor(np.array([2, -2, 4, 2], np.int32))
     found = {"primitive": ops.RealDiv()(a, b), "function": ops.tensor_div(a, b), "number": ops.RealDiv()(a, 2),
-             "real": ops.RealDiv()(a, 2.0), "div": ops.Div()(a, b), "half": ops.RealDiv()(a, b.astype(ms.float16)), "gradient": ms.grad(lambda x: ops.RealDiv()(x, b))(a)}
+             "real": ops.RealDiv()(a, 2.0), "div": ops.Div()(a, b), "half": ops.RealDiv()(a, b.astype(ms.float16)),
+             "gradient": ms.grad(lambda x: ops.RealDiv()(x, b))(a)}
     return {f"{name} {value.dtype}": value.asnumpy() for name, value in found.items()}
 
 
