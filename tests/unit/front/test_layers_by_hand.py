@@ -241,6 +241,21 @@ def test_infinite_losses_of_ctc_become_zero(mode: int) -> None:
     assert P.CTCLossV2(zero_infinity=True)(chances, labels, *lengths)[0].asnumpy().tolist() == [0.0]
 
 
+def test_a_graph_holds_the_losses_of_ctc_whole() -> None:
+    x, labels = Tensor(RANDOM.randn(5, 2, 4).astype(np.float32)), Tensor([0, 2, 1], ms.int32)
+    places, times = Tensor([[0, 0], [0, 1], [1, 0]], ms.int64), Tensor([5, 4], ms.int32)
+    rows, lengths = Tensor([[1, 3], [2, 1]], ms.int32), Tensor([2, 1], ms.int32)
+
+    def losses(x):
+        own = P.CTCLoss()(x, places, labels, times)[0]
+        return own.sum() * 2 + nn.CTCLoss()(ops.log_softmax(x, 2), rows, times, lengths)
+
+    both = ms.value_and_grad(losses)
+    whole = ms.jit(both, fullgraph=True)                       # raises where a part would run outside of the graph
+    for found, expected in zip(whole(x), both(x)):
+        same(found, expected.asnumpy(), 1e-5)
+
+
 def test_sampled_softmax(mode: int) -> None:
     weights, biases, logits = RANDOM.randn(7, 3), RANDOM.randn(7), RANDOM.randn(2, 3)
     values = Tensor([5, 2, 6]), Tensor([[0.5], [0.25]]), Tensor([0.1, 0.2, 0.3])

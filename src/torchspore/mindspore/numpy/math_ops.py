@@ -106,7 +106,8 @@ def sign(x: Any, dtype: Any = None) -> T:
     t = to_tensor(x)
     if t.dtype is torch.bool:
         raise TypeError("expected numbers, got truth values.")
-    return cast(torch.sign(floating(t)), dtype)
+    t = floating(t)
+    return cast(torch.where(torch.isnan(t), t, torch.sign(t)), dtype)
 
 
 @function

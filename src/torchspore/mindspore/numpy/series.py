@@ -49,6 +49,8 @@ def diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = 
         raise TypeError(f"n={n!r}: expected an int.")
     if n < 0:
         raise ValueError(f"n={n}: expected at least 0.")
+    if n == 0:
+        return t
     parts = [t]
     if prepend is not None:
         parts.insert(0, _border(prepend, t, axis, "prepend"))

@@ -126,7 +126,7 @@ ALIASES = {
 }
 """Second names of operators."""
 
-PRIMITIVE_ALIASES = {"FastGelu": "FastGeLU", "RealDiv": "Div", "Gelu": "GeLU", "TensorAdd": "Add"}
+PRIMITIVE_ALIASES = {"FastGelu": "FastGeLU", "Gelu": "GeLU", "TensorAdd": "Add"}
 """Second names of primitives."""
 
 

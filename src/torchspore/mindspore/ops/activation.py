@@ -148,7 +148,7 @@ def log_softmax(logits: T, axis: int = -1) -> T:
 @op(primitive="PReLU")
 def prelu(input: T, weight: T) -> T:
     """x where positive, else weight * x, with one weight for all or one for each channel (axis 1)."""
-    return F.prelu(input, weight)
+    return F.prelu(input, weight.to(input.dtype))
 
 
 @op(primitive="GLU", init=("axis",))

@@ -198,10 +198,18 @@ def floor_div(x: Any, y: Any) -> Any:
     return floor_divide(x, y)
 
 
-@op(raw_arguments=True)
+@op(primitive="RealDiv", raw_arguments=True)
 def tensor_div(x: Any, y: Any) -> Any:
-    """Divides x by y; integers give float32."""
-    return divided(x, y)
+    """Divides x by y; integers give integers, rounded towards zero."""
+    return _truncated(x, y) if _is_whole(x) and _is_whole(y) else divided(x, y)
+
+
+def _is_whole(value: Any) -> bool:
+    """Whether a number or a Tensor is of integers."""
+    if isinstance(value, TensorBase):
+        dtype = value._t.dtype
+        return not (dtype.is_floating_point or dtype.is_complex or dtype is torch.bool)
+    return isinstance(value, int) and not isinstance(value, bool)
 
 
 @op(raw_arguments=True)

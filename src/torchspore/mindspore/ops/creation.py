@@ -30,8 +30,8 @@ def ones(shape: Any, dtype: Any = None) -> T:
 
 @op()
 def full(size: Any, fill_value: Any, *, dtype: Any = None) -> T:
-    """`fill_value` in the shape `size`."""
-    return torch.full(sizes(size), fill_value, dtype=as_dtype(dtype), device=device.current())
+    """`fill_value` in the shape `size`; in int64, as in MindSpore, where no `dtype` is given."""
+    return torch.full(sizes(size), fill_value, dtype=as_dtype(dtype) or torch.int64, device=device.current())
 
 
 @op()

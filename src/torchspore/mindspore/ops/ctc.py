@@ -6,6 +6,7 @@ from typing import Any
 import torch
 
 from torchspore.engine.create import constant
+from torchspore.engine.graph.capture.capture import current
 from torchspore.engine.shard import calls
 from torchspore.mindspore.ops.declare import op
 from torchspore.mindspore.ops.loss import reduced
@@ -17,12 +18,17 @@ def _alphas(log_probs: T, targets: T, inputs: T, lengths: T, blank: int, zero_in
     """The losses (N,) and log alpha (N, time, 2 * S + 1), of log probabilities (time, N, classes)."""
     if targets.ndim == 1:
         targets = _rows(targets, lengths)
-    if calls.split_now() is not None:
+    if _is_captured():
         from torchspore.engine import ctc
 
         found: tuple[T, T] = ctc.losses(log_probs, targets.long(), inputs.long(), lengths.long(), blank, zero_infinity)
         return found
     return torch.ops.aten._ctc_loss.Tensor(log_probs, targets.long(), inputs.long(), lengths.long(), blank, zero_infinity)
+
+
+def _is_captured() -> bool:
+    """Whether this runs for a graph, where results whose lengths follow from values can't be."""
+    return calls.split_now() is not None or current() is not None
 
 
 def _rows(targets: T, lengths: T) -> T:
@@ -87,9 +93,13 @@ def _ctc_loss_of_logits(
     chances = torch.log_softmax(x, -1)
     losses, alphas = _alphas(chances, dense, inputs, lengths, blank, ignore_longer_outputs_than_inputs)
     with torch.no_grad():
-        gradient = torch.ops.aten._ctc_loss_backward.Tensor(
-            torch.ones_like(losses), chances, dense, inputs, lengths, losses, alphas, blank, ignore_longer_outputs_than_inputs,
-        )
+        given = (torch.ones_like(losses), chances, dense, inputs, lengths, losses, alphas, blank, ignore_longer_outputs_than_inputs)
+        if _is_captured():
+            from torchspore.engine import ctc
+
+            gradient = ctc.gradient(*given)
+        else:
+            gradient = torch.ops.aten._ctc_loss_backward.Tensor(*given)
     if ignore_longer_outputs_than_inputs:
         losses = torch.where(torch.isinf(losses), torch.zeros_like(losses), losses)
     return losses, gradient

@@ -16,9 +16,13 @@ Size = Any
 
 def pool(
     kind: str, x: T, kernel_size: Size, stride: Size, pad_mode: str, padding: Any = 0, ceil_mode: bool = False,
-    count_include_pad: bool = True,
+    count_include_pad: bool = True, divisor: int | None = None,
 ) -> T:
-    """Pooling over the last axes by 'max' or 'avg'; with pad_mode 'same' an average counts only what was there."""
+    """Pooling over the last axes by 'max' or 'avg', whose windows are divided by `divisor`, if one is given.
+
+    With pad_mode 'same' an average counts only what was there. Where `count_include_pad` says so, MindSpore's counts the padding over three
+    axes, and with `ceil_mode` over one and two.
+    """
     count = x.ndim - 2
     if not 1 <= count <= 3:
         raise ValueError(f"expected an input such as (N, C, H, W), got shape {tuple(x.shape)}.")
@@ -27,18 +31,23 @@ def pool(
     mode = pad_mode.lower()
     if mode == "same":
         pads = same_padding(x.shape[2:], kernel, stride, (1,) * count)
-        if any(pads):
-            return _pool_padded(kind, call, x, kernel, stride, pads)
-        return call(x, kernel, stride)
+        if not any(pads):
+            return call(x, kernel, stride, divisor_override=divisor) if divisor else call(x, kernel, stride)
+        return _pool_padded(kind, call, x, kernel, stride, pads, count_include_pad and (count == 3 or ceil_mode), divisor)
     rest = pair(padding, count) if mode == "pad" else (0,) * count
     if kind == "max":
         return call(x, kernel, stride, rest, ceil_mode=ceil_mode)
-    return call(x, kernel, stride, rest, ceil_mode, count_include_pad)
+    rest = (x, kernel, stride, rest, ceil_mode, count_include_pad)
+    return call(*rest, divisor) if divisor else call(*rest)
 
 
-def _pool_padded(kind: str, call: Any, x: T, kernel: Any, stride: Any, pads: list[int]) -> T:
+def _pool_padded(kind: str, call: Any, x: T, kernel: Any, stride: Any, pads: list[int], counts_pads: bool, divisor: int | None) -> T:
     if kind == "max":
         return call(F.pad(x, pads, value=float("-inf")), kernel, stride)
+    if divisor:
+        return call(F.pad(x, pads), kernel, stride, divisor_override=divisor)
+    if counts_pads:
+        return call(F.pad(x, pads), kernel, stride)
     share = call(F.pad(torch.ones_like(x[:1, :1]), pads), kernel, stride)
     return call(F.pad(x, pads), kernel, stride) / share
 
@@ -92,10 +101,10 @@ def _adaptive_avg_pool2d(input_x: T, output_size: Any) -> T:
 @op()
 def _pooling(
     input: T, kind: str, kernel_size: Size, stride: Size, pad_mode: str, padding: Any = 0, ceil_mode: bool = False,
-    count_include_pad: bool = True,
+    count_include_pad: bool = True, divisor: int | None = None,
 ) -> T:
     """Pooling by 'max' or 'avg' with MindSpore's pad modes, for the layers."""
-    return pool(kind, input, kernel_size, stride, pad_mode, padding, ceil_mode, count_include_pad)
+    return pool(kind, input, kernel_size, stride, pad_mode, padding, ceil_mode, count_include_pad, divisor)
 
 
 def _unpadded(padding: Any, count: int) -> tuple[int, ...]:
@@ -172,9 +181,7 @@ def _avg_pool3d(
     """The mean of each window of (N, C, D, H, W)."""
     _check_format(data_format)
     if pad_mode.lower() == "same":
-        if not count_include_pad:
-            return pool("avg", x, kernel_size, strides, pad_mode)
-        x = F.pad(x, same_padding(x.shape[2:], pair(kernel_size, 3), pair(strides, 3), (1, 1, 1)))
+        return pool("avg", x, kernel_size, strides, pad_mode, 0, ceil_mode, count_include_pad, divisor_override or None)
     pads = _unpadded(pad, 3) if pad_mode.lower() == "pad" else 0
     return F.avg_pool3d(x, pair(kernel_size, 3), pair(strides, 3), pads, ceil_mode, count_include_pad, divisor_override or None)
 

@@ -78,8 +78,9 @@ def _affine_grid(theta: T, output_size: Any, align_corners: bool = False) -> T:
 
 @op()
 def cosine_similarity(x1: T, x2: T, dim: int = 1, eps: float = 1e-08) -> T:
-    """The cosine of the angle between vectors along `dim`, whose lengths count as at least `eps`."""
-    return F.cosine_similarity(x1, x2, dim, eps)
+    """The cosine of the angle between vectors along `dim`; the product of their lengths counts as at least `eps`."""
+    product = (torch.linalg.vector_norm(x1, dim=dim) * torch.linalg.vector_norm(x2, dim=dim)).clamp(min=eps)
+    return (x1 * x2).sum(dim) / product
 
 
 @op()

@@ -30,7 +30,7 @@ class _Pool(Cell):
                 raise ValueError(f"{name}({key}={value!r}): expected ints from 1 on.")
         self.kernel_size, self.stride, self.pad_mode = kernel_size, stride, pad_mode
         self.padding, self.ceil_mode, self.format = padding, ceil_mode, data_format
-        self.count_include_pad = True
+        self.count_include_pad, self.divisor_override = True, None
 
     def construct(self, x: Any) -> Any:
         """The pooled x."""
@@ -38,6 +38,7 @@ class _Pool(Cell):
             x = ops.transpose(x, (0, 3, 1, 2))
         out = pooling._pooling(
             x, self.kind, self.kernel_size, self.stride, self.pad_mode, self.padding, self.ceil_mode, self.count_include_pad,
+            self.divisor_override,
         )
         return ops.transpose(out, (0, 2, 3, 1)) if self.format == "NHWC" else out
 
@@ -61,6 +62,8 @@ class MaxPool2d(_Pool):
     def construct(self, x: Any) -> Any:
         """The pooled x, and with `return_indices` where each value lay."""
         if self.return_indices or self.dilation not in (1, (1, 1)):
+            if self.pad_mode.lower() == "same":
+                raise ValueError(f"{type(self).__name__}(pad_mode='same'): it goes with dilation=1 and return_indices=False alone.")
             return ops.max_pool2d(x, self.kernel_size, self.stride, self.padding, self.dilation, self.return_indices, self.ceil_mode)
         return super().construct(x)
 
@@ -78,14 +81,6 @@ class AvgPool2d(_Pool):
     ) -> None:
         super().__init__(kernel_size, stride, pad_mode, padding, ceil_mode, data_format)
         self.count_include_pad, self.divisor_override = count_include_pad, divisor_override
-
-    def construct(self, x: Any) -> Any:
-        """The pooled x."""
-        if self.divisor_override is not None:
-            return ops.avg_pool2d(
-                x, self.kernel_size, self.stride, self.padding, self.ceil_mode, self.count_include_pad, self.divisor_override,
-            )
-        return super().construct(x)
 
 
 class AdaptiveAvgPool2d(Cell):
@@ -174,13 +169,6 @@ class AvgPool3d(_PoolOfAxes):
     ) -> None:
         super().__init__(kernel_size, stride, pad_mode, padding, ceil_mode)
         self.count_include_pad, self.divisor_override = count_include_pad, divisor_override
-
-    def _call(self, x: Any) -> Any:
-        if self.divisor_override is None:
-            return super()._call(x)
-        return ops.AvgPool3D(
-            self.kernel_size, self.stride, self.pad_mode, self.padding, self.ceil_mode, self.count_include_pad, self.divisor_override,
-        )(x)
 
 
 class _AvgPoolExt(Cell):

@@ -1,0 +1,73 @@
+"""Arguments that a random search found to act otherwise than MindSpore's: pad modes, divisors, dtypes of integers, floors of lengths."""
+from __future__ import annotations
+
+import mindspore as ms
+import mindspore.numpy as mnp
+import numpy as np
+from mindspore import Tensor, nn, ops
+from parity.case import case
+
+draw = np.random.RandomState(0)
+LAYERS = {
+    "1d": (nn.AvgPool1d, ops.AvgPool, draw.randn(1, 2, 8)), "2d": (nn.AvgPool2d, ops.AvgPool, draw.randn(1, 2, 7, 6)),
+    "3d": (nn.AvgPool3d, ops.AvgPool3D, draw.randn(1, 2, 5, 5, 5)),
+}
+
+
+@case(over=LAYERS, rtol=1e-5, atol=1e-6)
+def average_pools(kind):
+    layer, _, values = kind
+    x, found = Tensor(values.astype(np.float32)), {}
+    for pad_mode in ("same", "valid", "pad"):
+        for ceil in (False, True):
+            for counts in (False, True):
+                for kernel, stride in ((2, 2), (3, 2), (3, 3)):
+                    given = (kernel, stride, pad_mode, int(pad_mode == "pad"), ceil, counts)
+                    found[f"{given}"] = layer(*given)(x).asnumpy()
+                    if layer is not nn.AvgPool1d:
+                        found[f"{given} by 3"] = layer(*given, divisor_override=3)(x).asnumpy()
+    return found
+
+
+@case(rtol=1e-5, atol=1e-6)
+def real_division_of_integers():
+    a, b = Tensor(np.array([-7, 7, -6, 3], np.int32)), Tensor(np.array([2, -2, 4, 2], np.int32))
+    found = {"primitive": ops.RealDiv()(a, b), "function": ops.tensor_div(a, b), "number": ops.RealDiv()(a, 2),
+             "real": ops.RealDiv()(a, 2.0), "div": ops.Div()(a, b), "half": ops.RealDiv()(a, b.astype(ms.float16)),
+             "gradient": ms.grad(lambda x: ops.RealDiv()(x, b))(a)}
+    return {f"{name} {value.dtype}": value.asnumpy() for name, value in found.items()}
+
+
+@case()
+def full_without_a_dtype():
+    found = {f"{value}": ops.full((2,), value) for value in (3.7, True, -2.5, 3)}
+    return {f"{name} {value.dtype}": value.asnumpy() for name, value in found.items()}
+
+
+@case(over={"tiny": 1e-8, "half": 0.5, "one": 1.0, "three": 3.0}, rtol=1e-5, atol=1e-6)
+def cosine_similarity_of_short_vectors(eps):
+    random = np.random.RandomState(1)
+    a, b = (Tensor(random.randn(4, 3).astype(np.float32)) for _ in range(2))
+    zeros = ops.zeros_like(a)
+    return {
+        **{f"axis {axis}": ops.cosine_similarity(a, b, axis, eps).asnumpy() for axis in (0, 1, -1)},
+        "zero": ops.cosine_similarity(a, zeros, 1, eps).asnumpy(),
+        "gradient": ms.grad(lambda x: ops.cosine_similarity(x, b, 1, eps).sum())(a).asnumpy(),
+    }
+
+
+@case(rtol=1e-3)
+def weights_of_another_dtype():
+    x = np.array([[0.62, -1.24]])
+    found = {
+        "layer": nn.PReLU(w=1.5)(Tensor(x, ms.float16)), "function": ops.prelu(Tensor(x, ms.float16), Tensor([0.5], ms.float32)),
+        "primitive": ops.PReLU()(Tensor(x, ms.float32), Tensor([0.5], ms.float16)),
+    }
+    return {f"{name} {value.dtype}": value.asnumpy() for name, value in found.items()}
+
+
+@case()
+def nothing_and_not_a_number():
+    x = Tensor(np.array([1.0, 2.0, 4.0], np.float32))
+    return {"none": mnp.diff(x, n=0, prepend=1.5).asnumpy(), "one": mnp.diff(x, n=1, prepend=1.5).asnumpy(),
+            "sign": mnp.sign(Tensor(np.array([np.nan, 1.0, -2.0, 0.0], np.float32))).asnumpy()}
