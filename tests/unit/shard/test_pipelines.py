@@ -88,7 +88,8 @@ def test_orders_by_cycles(name: str, stage: int, expected: str) -> None:
 
 
 @pytest.mark.parametrize(("name", "stages", "parts", "turns", "expected"), [
-    ("seqvpp", 2, 4, 1, "stages that have several turns"), ("seqsmartvpp", 3, 6, 2, "an even number of stages"), ("seqvpp", 4, 2, 2, "4 parts or more"),
+    ("seqvpp", 2, 4, 1, "stages that have several turns"), ("seqsmartvpp", 3, 6, 2, "an even number of stages"),
+    ("seqvpp", 4, 2, 2, "4 parts or more"),
 ])
 def test_pipelines_that_a_schedule_is_not_for(name: str, stages: int, parts: int, turns: int, expected: str) -> None:
     with pytest.raises(ValueError, match=rf"pipeline_scheduler='{name}' with {parts} parts over {stages} stages.*: expected {expected}"):

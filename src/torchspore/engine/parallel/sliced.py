@@ -66,7 +66,7 @@ class Sliced(torch.Tensor):
         """All rows as lists; every process must ask for it."""
         return self.whole().tolist()
 
-    def __dlpack__(self, **keywords: Any) -> Any:  # type: ignore[override]
+    def __dlpack__(self, **keywords: Any) -> Any:
         return self.whole().__dlpack__(**keywords)
 
     def __reduce_ex__(self, protocol: Any) -> Any:

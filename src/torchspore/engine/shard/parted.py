@@ -66,7 +66,7 @@ class Parted(torch.Tensor):
         """The address of the part's first element."""
         return self.own.data_ptr()
 
-    def __dlpack__(self, **keywords: Any) -> Any:  # type: ignore[override]
+    def __dlpack__(self, **keywords: Any) -> Any:
         return self.own.__dlpack__(**keywords)
 
     def __dlpack_device__(self) -> Any:

@@ -56,7 +56,7 @@ class Elsewhere(torch.Tensor):
         """Raises ValueElsewhere."""
         raise self.unreadable("the address")
 
-    def __dlpack__(self, **keywords: Any) -> Any:  # type: ignore[override]
+    def __dlpack__(self, **keywords: Any) -> Any:
         raise self.unreadable("the memory")
 
     def __reduce_ex__(self, protocol: Any) -> Any:
