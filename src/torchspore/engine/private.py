@@ -348,9 +348,24 @@ def when_initialized(module: Any, act: Callable[[], None]) -> None:
     module._lazy_call(act)
 
 
-allocator_settings: Callable[[], str | None] = getattr(torch._C, "_accelerator_getAllocatorSettings", lambda: None)
-"""What was said to the allocators of accelerators: `key:value` pairs, with commas between; None or empty for nothing, or on torch 2.11."""
-set_allocator_settings = torch._C._accelerator_setAllocatorSettings
+_told_allocators = [""]
+"""What torch 2.11 was told last, which can't say it."""
+
+
+def allocator_settings() -> str | None:
+    """What was said to the allocators of accelerators: `key:value` pairs with commas between them; None or empty for nothing."""
+    read: Any = getattr(torch._C, "_accelerator_getAllocatorSettings", None)
+    return read() if read is not None else _told_allocators[0]
+
+
+def set_allocator_settings(text: str) -> None:
+    """Says it. Raises ValueError or RuntimeError for what torch does not know."""
+    torch._C._accelerator_setAllocatorSettings(text)
+    _told_allocators[0] = text
+
+
+TELLS_PYTHON = hasattr(torch._C._autograd._KinetoEvent, "is_python_function")
+"""Whether a profile's records hold the calls of Python: not those of torch 2.11."""
 
 quick_mark = torch._C._profiler._RecordFunctionFast
 """A named stretch of the profiler's trace, for a tenth of what `torch.profiler.record_function` costs."""

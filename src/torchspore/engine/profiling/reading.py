@@ -16,6 +16,7 @@ from typing import Any
 
 from torchspore.base.frames import is_users
 from torchspore.engine import flops
+from torchspore.engine.private import TELLS_PYTHON
 from torchspore.engine.profiling import marks, naming, steps
 from torchspore.engine.profiling.record import BACKWARD, DATA, FORWARD, SYNC, UPDATE, Allocation, Kernel, Operator, Record, Stretch
 
@@ -136,7 +137,7 @@ def _thread(reader: _Reader, rows: list[tuple[int, int, Any, str]]) -> None:
             made.origin = reader.origins.get(event.sequence_nr(), ("Default", own))
         elif event.is_user_annotation() or event.scope() == 7:
             reader.record.stretches.append(Stretch(name, "range", start, -minus, event.start_thread_id(), around.depth))
-        elif event.is_python_function():
+        elif TELLS_PYTHON and event.is_python_function():
             if _is_users_line(name.partition("(")[0]):
                 made.stack = (*around.stack[-_DEEPEST:], name)
         elif not event.is_hidden_event():

@@ -12,9 +12,10 @@ from typing import Any, BinaryIO
 
 import torch
 
+from torchspore.base.frames import warn
 from torchspore.engine import device
 from torchspore.engine.graph.report import provenance
-from torchspore.engine.private import profile_events
+from torchspore.engine.private import TELLS_PYTHON, profile_events
 from torchspore.engine.profiling import points, reading
 from torchspore.engine.profiling.record import Record
 
@@ -47,6 +48,8 @@ class Watch:
         self, on_cpu: bool = True, on_device: bool = True, with_shapes: bool = True, with_memory: bool = False, with_stack: bool = False,
         most: int | None = None, full: Callable[[], None] | None = None,
     ) -> None:
+        if with_stack and not TELLS_PYTHON:
+            warn(f"with_stack: torch {torch.__version__} notes no calls of Python.\n\nhint: pip install -U torch.")
         has_gpu = torch.cuda.is_available()
         activities = [torch.profiler.ProfilerActivity.CPU] if on_cpu or not has_gpu else []
         if on_device and has_gpu:
