@@ -67,7 +67,7 @@ def _checksum(values: Iterable[tuple[str, np.ndarray]]) -> int:
     """MindSpore's: CRC-32 of each name and the bytes behind it, in the order of the names."""
     total = 0
     for name, held in sorted(values, key=lambda one: one[0]):
-        total = zlib.crc32(held, zlib.crc32(name.encode(), total))
+        total = zlib.crc32(held.data, zlib.crc32(name.encode(), total))
     return total
 
 
