@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import pickle
+import zlib
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -21,6 +22,7 @@ TYPES = {
 """MindSpore's name of each type that the format has, and the format's."""
 _NAMES = {short: name for name, short in TYPES.items()}
 _BITS = "BFloat16"
+_SUM = "crc_num"
 _MOST_AXES = 32
 """What every NumPy holds."""
 
@@ -46,7 +48,27 @@ def write(path: str, tensors: Iterable[Stored]) -> None:
             tensor = tensor.clone()
         addresses.add(tensor.data_ptr())
         contents[name] = tensor.view(torch.bfloat16) if type_name == _BITS else tensor
-    save_file(contents, path, metadata={"format": "ms"})
+    total = _checksum((name, contents[name].reshape(-1).view(torch.uint8).numpy()) for name in contents)
+    save_file(contents, path, metadata={"format": "ms", _SUM: str(total)})
+
+
+def check(path: Path, stored: list[Stored]) -> bool:
+    """Whether the file has MindSpore's checksum, which what was read must have too. Raises FileFormatError where it has another one."""
+    with safe_open(str(path), framework="pt") as file:
+        written = (file.metadata() or {}).get(_SUM, "")
+    if not written.isdecimal():
+        return False
+    if _checksum((name, np.ascontiguousarray(values).reshape(-1).view(np.uint8)) for name, _, _, values in stored) != int(written):
+        raise FileFormatError(message(f"{path}: the checksum of its values is another one than was written", "a file that is whole"))
+    return True
+
+
+def _checksum(values: Iterable[tuple[str, np.ndarray]]) -> int:
+    """MindSpore's: CRC-32 of each name and the bytes behind it, in the order of the names."""
+    total = 0
+    for name, held in sorted(values, key=lambda one: one[0]):
+        total = zlib.crc32(held.data, zlib.crc32(name.encode(), total))
+    return total
 
 
 def read(path: Path) -> list[Stored]:

@@ -148,8 +148,12 @@ def test_a_folder_that_cannot_be_written_ends_no_training(capsys: pytest.Capture
 def test_a_full_disk_ends_no_training(
     asked: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    def full(*_: Any) -> None:
-        raise OSError(28, "No space left on device")
+    replace = os.replace
+
+    def full(source: str, target: Path) -> None:
+        if Path(target).name != "trace_view.json":
+            raise OSError(28, "No space left on device")
+        replace(source, target)
 
     watched = Profiler(output_path=str(tmp_path / "profile"))
     ops.exp(ops.ones((2,)))

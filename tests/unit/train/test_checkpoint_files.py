@@ -136,6 +136,23 @@ def test_safetensors_cut_short(tmp_path: Path) -> None:
             ms.load_checkpoint(str(path), format="safetensors")
 
 
+def test_a_flipped_bit_of_safetensors_is_found(tmp_path: Path) -> None:
+    values = {"b": np.arange(6, dtype=np.float32).reshape(2, 3), "a": np.arange(5)}
+    tensors = {name: ms.Tensor(value) for name, value in values.items()} | {"c": ms.Tensor([1.5, 2.5], ms.bfloat16), "d": ms.Tensor(True)}
+    ms.save_checkpoint(tensors, str(tmp_path / "w"), format="safetensors")
+    path = tmp_path / "w.safetensors"
+    whole = path.read_bytes()
+    found = ms.load_checkpoint(str(path), format="safetensors", crc_check=True)
+    assert all(np.array_equal(found[name].asnumpy(), value) for name, value in values.items())
+    os.chmod(path, 0o600)
+    for place in (1, 20, 40):
+        damaged = bytearray(whole)
+        damaged[-place] ^= 4
+        path.write_bytes(damaged)
+        with pytest.raises(ValueError, match=r"w\.safetensors: the checksum"):
+            ms.load_checkpoint(str(path), format="safetensors")
+
+
 def test_files_are_read_only_and_replaced_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = saved(tmp_path)
     assert stat.S_IMODE(path.stat().st_mode) == 0o400

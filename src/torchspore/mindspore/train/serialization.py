@@ -318,10 +318,11 @@ def _read(path: Path, format: str, asks: bool, secret: tuple[Any, Any]) -> list[
     if format == "ckpt":
         entries, is_checked = checkpoint_file.read(path, *secret)
     else:
-        entries, is_checked = [Entry(*stored) for stored in tensor_files.read(path)], False
+        stored = tensor_files.read(path)
+        entries, is_checked = [Entry(*one) for one in stored], tensor_files.check(path, stored)
     if asks and not is_checked and secret[0] is None:
         _warn(f"load_checkpoint({str(path)!r}, crc_check=True): the file has no checksum, so that nobody can tell whether it is whole",
-              "save it again with save_checkpoint(format='ckpt'), which writes one")
+              "save it again with save_checkpoint, which writes one")
     return entries
 
 

@@ -47,6 +47,14 @@ class Data:
     v: int = 1
 
 
+class Box:
+    def __init__(self, v):
+        self.v = v
+
+    def __iter__(self):
+        yield self.v
+
+
 class Callable:
     n = 0
 
@@ -101,7 +109,7 @@ def scaled(by):
 class Sub(nn.Cell):
     def __init__(self):
         super().__init__()
-        self.c = 0
+        self.c, self.box = 0, Box(T([1.0, 0.0, -1.0]))
 
     def construct(self, q):
         self.c += 1
@@ -185,6 +193,12 @@ STATEMENTS = (
     "S.l[0] = {number} % 4", "A.n += 1", "del L[:1]", "L.extend([1, 2])", "a = a + float(np.random.rand())",
     "b = b + random.randint(0, 3)",
 )
+NEW = 300
+"""From this seed on programs also make objects that hold Tensors, set seeds, and take gradients of Cells that were just called."""
+MORE_VALUES = ("Box({name} * 2).v", "S.sub.box.v + {name}", "(lambda: {name} * 0.5)()", "{name}[{name} > -9].reshape(3)",
+               "S.sub({name}) + S.sub({name} * 0.5)", "{name} + sum(ms.grad(S.sub)({name}))")
+MORE_STATEMENTS = ("S.sub.box = Box({value})", "S.sub.box.v = {value}", "np.random.seed({number} % 9)", "ms.set_seed({number} % 9)",
+                   "b = S.sub(a); b = b + ms.grad(S.sub)(a)", "S.l = [Box({name}).v.shape[0]]")
 TESTS = (
     *["{name}.sum() > {choice}", "{name}.max() < {choice}"] * 2, "{number} % 2 == 0", "{number} < 3", "{name}[0] > {name}[1]", "S.flag",
     "'t' in D", "isinstance(n, int)", "(m := {number}) > 2",
@@ -198,12 +212,17 @@ class Writer:
         self._random = random.Random(seed)
         self._lines: list[str] = []
         self._made = 0
+        self._is_new = seed >= NEW
+        self._values = VALUES + MORE_VALUES * self._is_new
+        self._statements = STATEMENTS + MORE_STATEMENTS * self._is_new * 2
+        self._results = ("return a + b, n, {number}", *["return Box(a + b), n, [Box(b)]"] * self._is_new)
 
     def text(self) -> str:
         """The source."""
         for _ in range(self._random.randint(3, 5)):
             (self._compound if self._random.random() < 0.65 else self._simple)(2, 2, False)
-        return BEFORE + "\n".join(self._lines) + AFTER
+        after = AFTER.replace("S = Net()\n", "S = Net()\nS.sub.set_grad()\n") if self._is_new else AFTER     # else modes share differently
+        return BEFORE + "\n".join(self._lines) + after
 
     def _put(self, depth: int, line: str) -> None:
         self._lines.append("    " * depth + line)
@@ -213,7 +232,7 @@ class Writer:
         choose = self._random.choice
         makers: dict[str, Callable[[], str]] = {
             "name": lambda: choose("abx"), "target": lambda: choose("ab"), "number": lambda: choose(NUMBERS), "test": self._test,
-            "choice": lambda: choose("0123"), "value": lambda: self._filled(choose(VALUES)),
+            "choice": lambda: choose("0123"), "value": lambda: self._filled(choose(self._values)),
         }
         return form.format(**{key: make() if "{" + key + "}" in form else "" for key, make in makers.items()})
 
@@ -225,7 +244,7 @@ class Writer:
         return f"not ({test})" if self._random.random() < 0.15 else test
 
     def _simple(self, depth: int, deeper: int, in_loop: bool) -> None:
-        self._put(depth, self._filled(self._random.choice(STATEMENTS)))
+        self._put(depth, self._filled(self._random.choice(self._statements)))
 
     def _block(self, depth: int, deeper: int, in_loop: bool) -> None:
         for _ in range(self._random.randint(1, 2)):
@@ -294,7 +313,8 @@ class Writer:
 
     def _return(self, depth: int, deeper: int, in_loop: bool) -> None:
         self._put(depth, f"if {self._test()} and n > 1:")
-        self._put(depth + 1, self._filled("return a + b, n, {number}"))
+        form = self._results[0] if len(self._results) == 1 else self._random.choice(self._results)
+        self._put(depth + 1, self._filled(form))
 
     def _nested(self, depth: int, deeper: int, in_loop: bool) -> None:
         self._made += 1
