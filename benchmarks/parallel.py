@@ -101,18 +101,25 @@ def beginnings(count: int) -> None:
 
 
 def memory() -> None:
-    """Prints how much the memory of a process grows while a wide net is made and trained."""
+    """Prints how much the memory of a process grows while a wide net is made and trained: what is held, and what the process keeps."""
     print("\n### memory of each of two processes: eight weights of 4 MiB with Adam\n")
-    print("| who | MiB more at the peak of three steps | to FSDP2's |")
-    print("|---|---:|---:|")
-    grown: dict[str, float] = {}
+    print("MiB more at the peak of three steps, where all that is freed leaves the process, and as programs run.\n")
+    print("| who | held | to FSDP2's | as it runs | to FSDP2's |")
+    print("|---|---:|---:|---:|---:|")
+    held = {how: _grown(how, MALLOC_MMAP_THRESHOLD_="65536") for how in GROWING}
+    kept = {how: _grown(how) for how in GROWING}
     for how in GROWING:
-        ranks = Ranks("adam", how, "parallel_memory.py", MALLOC_MMAP_THRESHOLD_="65536")     # what is freed leaves the process
-        grown[how] = ranks.first
-        ranks.close()
-    for how, found in grown.items():
-        print(f"| {how} | {found:.0f} | {found / grown['FSDP2']:.2f} |")
+        shares = (held[how] / held["FSDP2"], kept[how] / kept["FSDP2"])
+        print(f"| {how} | {held[how]:.0f} | {shares[0]:.2f} | {kept[how]:.0f} | {shares[1]:.2f} |")
     sys.stdout.flush()
+
+
+def _grown(how: str, **environment: str) -> float:
+    ranks = Ranks("adam", how, "parallel_memory.py", **environment)
+    try:
+        return ranks.first
+    finally:
+        ranks.close()
 
 
 def main() -> None:

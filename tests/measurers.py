@@ -1,6 +1,7 @@
 """Who says how long the forms of a graph take: handed to `measuring.measured_by` in the place of a clock."""
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import pytest
@@ -13,7 +14,7 @@ class Last:
         self.seen: list[str] = []
         self._least = 1.0
 
-    def __call__(self, forms: dict[str, Any], inputs: Any) -> dict[str, float]:
+    def __call__(self, forms: dict[str, Any], inputs: Any, turns: Any) -> dict[str, float]:
         self.seen += [name for name in forms if name not in self.seen]
         taken = {}
         for name in forms:
@@ -22,11 +23,17 @@ class Last:
         return taken
 
 
-def nobody(forms: dict[str, Any], inputs: Any) -> dict[str, float]:
+def nobody(forms: dict[str, Any], inputs: Any, turns: Any) -> dict[str, float]:
     """Fails: nothing may be measured here."""
     pytest.fail(f"measured: {', '.join(forms)}")
 
 
 def takes(**seconds: float) -> Any:
     """Forms by name take so many seconds, others none."""
-    return lambda forms, inputs: {name: seconds.get(name, 0.0) for name in forms}
+    return lambda forms, inputs, turns: {name: seconds.get(name, 0.0) for name in forms}
+
+
+def ticks() -> Any:
+    """A clock that moves on by a millisecond each time that it is looked at."""
+    at = itertools.count()
+    return lambda: next(at) / 1000

@@ -36,7 +36,7 @@ def most(call: Callable[[], Any], folder: Path) -> int:
     """The most bytes that tensors made in the call take at a time, as torch's profiler sees it."""
     from torch.profiler import ProfilerActivity, profile
 
-    with profile(activities=[ProfilerActivity.CPU], profile_memory=True) as profiled:
+    with profile(activities=[ProfilerActivity.CPU], profile_memory=True, acc_events=True) as profiled:
         call()
     path = folder / "trace.json"
     profiled.export_chrome_trace(str(path))

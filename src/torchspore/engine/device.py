@@ -198,9 +198,10 @@ def has_queue() -> bool:
     return _machine.has_queue(STORE.get("device_target"))
 
 
-def backend() -> Any:
-    """torch's module for the accelerator that operators run on: `torch.cuda`, or `torch.npu`, which has the same names."""
-    return _machine.backend(STORE.get("device_target"))
+def backend(target: str | None = None) -> Any:
+    """torch's module for an accelerator, without `target` the one that operators run on: `torch.cuda`, or `torch.npu`, which has the same
+    names."""
+    return _machine.backend(target or STORE.get("device_target"))
 
 
 def wait() -> None:

@@ -33,6 +33,13 @@ written = torch._C._increment_version
 """Counts a write into each of these tensors, which torch's fused optimizers and batch norm leave uncounted."""
 softmax, log_softmax, gelu = torch._softmax, torch._log_softmax, torch._C._nn.gelu
 
+_UPDATES = [f"_fused_{rule}_{form}" for rule in ("sgd", "adam", "adamw", "adagrad") for form in ("", ".tensor_lr")]
+_META = torch.library.Library("aten", "IMPL", "Meta")
+for _name in _UPDATES:
+    if not torch._C._dispatch_has_kernel_for_dispatch_key(f"aten::{_name}", "Meta"):
+        _META.impl(_name, lambda *_, **__: None)
+"""Updates have no results. Torch does not know, and would run them while a graph is captured, on zeros in the place of all they take."""
+
 
 @contextmanager
 def around_operators(run: Callable[..., Any]) -> Iterator[None]:
@@ -341,8 +348,8 @@ def when_initialized(module: Any, act: Callable[[], None]) -> None:
     module._lazy_call(act)
 
 
-allocator_settings = torch._C._accelerator_getAllocatorSettings
-"""What was said to the allocators of accelerators: `key:value` pairs with commas between them; None or empty for nothing."""
+allocator_settings: Callable[[], str | None] = getattr(torch._C, "_accelerator_getAllocatorSettings", lambda: None)
+"""What was said to the allocators of accelerators: `key:value` pairs, with commas between; None or empty for nothing, or on torch 2.11."""
 set_allocator_settings = torch._C._accelerator_setAllocatorSettings
 
 quick_mark = torch._C._profiler._RecordFunctionFast

@@ -118,6 +118,7 @@ MODULES: dict[str, tuple[str, ...]] = {
     "mindspore.parallel.shard": ("mindspore.parallel._shard",),
     "mindspore.parallel.function": ("mindspore.parallel._shard",),
     "mindspore.parallel.function.reshard_func": ("mindspore.parallel._shard",),
+    "mindspore.parallel.parameter_broadcast": ("mindspore.parallel._broadcasting",),
     "mindspore.parallel.checkpoint_convert": ("mindspore.train",),
     **{f"mindspore.train.train_thor.{name}": ("mindspore.train.train_thor",) for name in ("convert_utils", "model_thor")},
     "mindspore.parallel.checkpoint_transform": ("mindspore.train",),
@@ -258,6 +259,8 @@ NAMES: dict[str, str] = {
     "mindspore.parallel.Layout": "mindspore.parallel._shard.Layout",
     "mindspore.parallel.sync_pipeline_shared_parameters": "mindspore.parallel._shard.sync_pipeline_shared_parameters",
     "mindspore.parallel.AutoParallel": "mindspore.parallel.auto_parallel.AutoParallel",
+    "mindspore.parallel.parameter_broadcast": "mindspore.parallel._broadcasting.parameter_broadcast",
+    "mindspore.parameter_broadcast": "mindspore.parallel._broadcasting.parameter_broadcast",
     # Datasets.
     **{f"mindspore.dataset.{name}": f"mindspore.dataset.core.config.{name}" for name in (
         "get_callback_timeout", "get_debug_mode", "get_enable_watchdog", "get_error_samples_mode", "get_multiprocessing_start_method",

@@ -10,10 +10,10 @@ from typing import Any
 
 import mindspore as ms
 import pytest
+import wrong_kernels
 from running import Run
 
 from torchspore.cli import doctor, env
-from torchspore.mindspore import ops
 
 TRAINING = """
 import mindspore as ms, numpy as np
@@ -59,18 +59,18 @@ def test_a_right_machine(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_what_is_wrong_has_a_cross_and_one_command(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    right = ops.conv2d
-    monkeypatch.setattr(ops, "conv2d", lambda *given: right(*given) * 1.01)
     monkeypatch.setenv("CXX", "/nowhere/g++")
     monkeypatch.setenv("TMPDIR", "/nowhere")
     monkeypatch.setattr("tempfile.tempdir", "/nowhere")
-    assert doctor.run([]) == 1
+    with wrong_kernels.Wrong("convolution"):
+        assert doctor.run([]) == 1
     lines = capsys.readouterr().out.splitlines()
     crosses = [place for place, line in enumerate(lines) if line.startswith("✗")]
     assert [lines[place].partition(":")[0] for place in crosses] == [f"✗ CPU ({__import__('os').cpu_count()} cores)", "✗ C++ compiler",
                                                                     "✗ folder for temporary files"]
     assert "a convolution is" in lines[crosses[0]] and all(lines[place + 1].startswith("    mend it: ") for place in crosses)
-    ms.run_check()
+    with wrong_kernels.Wrong("convolution"):
+        ms.run_check()
     assert "MindSpore running check failed.\na convolution is" in capsys.readouterr().out
 
 

@@ -130,24 +130,24 @@ def test_where_tensors_are_made() -> None:
         mindspore.Tensor([1.0], device="CPU")
 
 
-def test_why_a_device_can_t_be_used(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_why_a_device_can_t_be_used(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     from torchspore.engine.hardware import diagnosis
 
-    tools: set[str] = set()
-    monkeypatch.setattr(diagnosis.shutil, "which", lambda name: f"/usr/bin/{name}" if name in tools else None)
+    monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setattr(torch.version, "cuda", None)
-    monkeypatch.setattr(diagnosis, "find_spec", lambda name: None)
     assert diagnosis.broken("GPU") is None and diagnosis.broken("Ascend") is None and diagnosis.broken("CPU") is None
-    tools |= {"nvidia-smi", "npu-smi"}
+    for tool in ("nvidia-smi", "npu-smi"):
+        (tmp_path / tool).touch(0o755)
     found = diagnosis.broken("GPU")
     assert found is not None and found.why == "nvidia-smi is here, but torch was built without CUDA and ROCm"
     assert found.command.endswith("-m pip install --force-reinstall torch")
     found = diagnosis.broken("Ascend")
     assert found is not None and found.why == "CANN is installed, torch_npu is not" and "pip install torch_npu==2." in found.command
-    monkeypatch.setattr(diagnosis, "find_spec", lambda name: object())
+    (tmp_path / "torch_npu.py").write_text("import te")
+    monkeypatch.syspath_prepend(str(tmp_path))
     diagnosis.npu_error.cache_clear()
     found = diagnosis.broken("Ascend")
-    assert found is not None and "can't be imported: ModuleNotFoundError: No module named 'torch_npu'" in found.why
+    assert found is not None and "can't be imported: ModuleNotFoundError: No module named 'te'" in found.why
     assert found.command == "source /usr/local/Ascend/ascend-toolkit/set_env.sh"
     diagnosis.npu_error.cache_clear()
     monkeypatch.setattr(torch.version, "cuda", "12.8")

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -68,7 +69,7 @@ def ids(dataset: ds.Dataset) -> list[int]:
 
 def test_rows_of_objects(server: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    monkeypatch.setattr(cloud, "_PAUSE", 0)
+    monkeypatch.setattr(time, "sleep", lambda seconds: None)
     FAILURES[:] = [503, 500]                                    # it is asked three times
     dataset = ds.OBSMindDataset(FILES, server, "KEY", "SECRET", "s3://iris/sync", shuffle=False)
     assert ids(dataset) == [0, 1, 2, 10, 11, 12] and len(list(tmp_path.iterdir())) == 1
@@ -96,7 +97,7 @@ def test_what_is_refused(server: str, arguments: tuple[object, str, str], error:
 
 
 def test_places_that_are_not_there(server: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cloud, "_PAUSE", 0)
+    monkeypatch.setattr(time, "sleep", lambda seconds: None)
     with pytest.raises(RuntimeError, match=r"sync_obs_path='s3://iris/other'\): expected a folder that is there"):
         ds.OBSMindDataset(FILES, server, "KEY", "SECRET", "s3://iris/other")
     with pytest.raises(ValueError, match=r"hint: write server='https://obs\.cn-north-4"):

@@ -9,13 +9,13 @@ from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
+import logged
 import mindspore.dataset as ds
 import numpy as np
 import pytest
 import running
+from logged import Messages
 from mindspore.dataset import vision
-
-from torchspore.mindspore import log
 
 PROGRAM = """
 import time
@@ -65,25 +65,12 @@ def test_explain_says_who_waits_for_whom(tmp_path: Path) -> None:
     assert shared[1] == "program" and int(shared[0]) > int(slow_map[0])
 
 
-class Warnings:
-    """What was logged, as it came."""
-
-    def __init__(self) -> None:
-        self.lines: list[str] = []
-        self.came = threading.Event()
-
-    def add(self, text: str) -> None:
-        self.lines.append(text)
-        self.came.set()
-
-
 @pytest.fixture
-def warnings(monkeypatch: pytest.MonkeyPatch) -> Iterator[Warnings]:
+def warnings() -> Iterator[Messages]:
     """The warnings of a watchdog that barks after a second."""
-    found = Warnings()
-    monkeypatch.setattr(log, "warning", found.add)
     ds.config.set_multiprocessing_timeout_interval(1)
-    yield found
+    with logged.messages() as found:
+        yield found
     ds.config.set_multiprocessing_timeout_interval(300)
     ds.config.set_enable_watchdog(True)
 
@@ -102,7 +89,7 @@ STUCK_LINE = next(number for number, line in enumerate(Path(__file__).read_text(
 
 
 @pytest.mark.parametrize("workers", [None, 3])
-def test_the_watchdog_names_the_function_that_hangs(warnings: Warnings, workers: int | None) -> None:
+def test_the_watchdog_names_the_function_that_hangs(warnings: Messages, workers: int | None) -> None:
     stuck = hang_once(warnings.came)
     dataset = ds.NumpySlicesDataset({"n": np.arange(4)}, shuffle=False).map(stuck, "n", num_parallel_workers=workers).batch(2)
     assert [row[0].tolist() for row in dataset.create_tuple_iterator(num_epochs=1, output_numpy=True)] == [[0, 1], [2, 3]]
@@ -110,7 +97,7 @@ def test_the_watchdog_names_the_function_that_hangs(warnings: Warnings, workers:
     assert warnings.lines == [f"the program has waited 1 s for a row of map(stuck), which is at {place}"]
 
 
-def test_the_watchdog_follows_into_a_thread(warnings: Warnings) -> None:
+def test_the_watchdog_follows_into_a_thread(warnings: Messages) -> None:
     stuck = hang_once(warnings.came)
 
     def late(value: Any) -> Any:                            # heavy rows, so that the workers get them, and the last one hangs
@@ -122,7 +109,7 @@ def test_the_watchdog_follows_into_a_thread(warnings: Warnings) -> None:
     assert warnings.lines == [f"the program has waited 1 s for a row of map(late), which is at {__file__}:{STUCK_LINE} (stuck)"]
 
 
-def test_the_watchdog_names_a_source_and_is_quiet_when_told_to(warnings: Warnings) -> None:
+def test_the_watchdog_names_a_source_and_is_quiet_when_told_to(warnings: Messages) -> None:
     def source() -> Iterator[Any]:
         warnings.came.wait(1.5)
         yield (np.array(1),)
@@ -138,7 +125,7 @@ def test_the_watchdog_names_a_source_and_is_quiet_when_told_to(warnings: Warning
     assert warnings.lines == []
 
 
-def test_a_slow_program_wakes_no_watchdog(warnings: Warnings) -> None:
+def test_a_slow_program_wakes_no_watchdog(warnings: Messages) -> None:
     rows = ds.NumpySlicesDataset({"n": np.arange(40)}).create_tuple_iterator(num_epochs=1)
     next(rows)
     assert not warnings.came.wait(1.3) and len(list(rows)) == 39

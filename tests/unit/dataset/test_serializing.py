@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import all_sources
+import logged
 import mindspore as ms
 import mindspore.dataset as ds
 import numpy as np
@@ -13,8 +14,6 @@ import pytest
 import tiny_sources
 import tiny_texts
 from mindspore.dataset import transforms, vision
-
-from torchspore.mindspore import log
 
 SOURCES = [pytest.param(name, make, given[-1], id=name) for name, (make, given) in all_sources.SOURCES.items()]
 
@@ -117,11 +116,10 @@ def test_what_mindspore_writes(pictures: str) -> None:
     assert made is not None and rows(made) == rows(wanted) and len(rows(made)) == 2
 
 
-def test_show_logs_the_pipeline(pictures: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    shown: list[str] = []
-    monkeypatch.setattr(log, "info", lambda text, *_: shown.append(text))
-    ds.show(ds.ImageFolderDataset(pictures).batch(2), indentation=None)
-    assert json.loads(shown[0])["op_type"] == "Batch" and "\n" not in shown[0]
+def test_show_logs_the_pipeline(pictures: str) -> None:
+    with logged.messages("INFO") as shown:
+        ds.show(ds.ImageFolderDataset(pictures).batch(2), indentation=None)
+    assert json.loads(shown.lines[0])["op_type"] == "Batch" and "\n" not in shown.lines[0]
 
 
 SOURCE = {"op_type": "NumpySlicesDataset", "children": [], "data": [1, 2]}

@@ -21,6 +21,8 @@ import running
 import torch
 from mindspore import Tensor, nn, ops
 
+from torchspore.context.public import scope
+from torchspore.engine import device
 from torchspore.engine.debug import dump, dump_files, dump_settings, where
 from torchspore.engine.debug.dump_settings import Settings
 
@@ -222,12 +224,14 @@ def test_a_process_of_several_has_its_own_folder_and_support_device_names_those_
     nn.ReLU()(Tensor([1.0]))
     dump.flush()
     assert [path.name for path in tmp_path.iterdir()] == ["rank_3"]
-    monkeypatch.setattr(dump, "_is_for_this_device", lambda settings: settings.devices == (0,))
-    for devices in ((1,), (0,)):
-        begin(Settings(str(tmp_path / str(devices[0])), devices=devices))
-        nn.ReLU()(Tensor([1.0]))
-        dump.flush()
-        assert (tmp_path / str(devices[0])).exists() is (devices == (0,))
+    x = Tensor([1.0])
+    with device.on(device.Machine(count=lambda target: 4, place=lambda target: torch.device("cpu"), has_queue=lambda target: False)):
+        with scope(device_target="GPU"):               # without a device_id the process's place says which device is its own
+            for devices in ((1,), (3,)):
+                begin(Settings(str(tmp_path / str(devices[0])), devices=devices))
+                nn.ReLU()(x)
+                dump.flush()
+                assert (tmp_path / str(devices[0])).exists() is (devices == (3,))
 
 
 class Fails(nn.Cell):
@@ -300,10 +304,13 @@ def test_operators_that_make_nan_or_infinity_are_dumped_alone(mode: int, tmp_pat
 
 def test_who_hands_in_too_much_waits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(dump_files.WAITING, "0.05")
-    writer, go_on = dump_files.Writer(Settings(str(tmp_path)), lambda: "rank_0", print), threading.Event()
-    write = writer._write
-    monkeypatch.setattr(writer, "_write", lambda record: (go_on.wait(20), write(record)))
-    done = []
+    go_on, done = threading.Event(), []
+
+    def folder() -> str:                               # it is asked for when the first record is written
+        go_on.wait(20)
+        return "rank_0"
+
+    writer = dump_files.Writer(Settings(str(tmp_path)), folder, print)
 
     def produce() -> None:
         for number in range(8):

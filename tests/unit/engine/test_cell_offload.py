@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -19,8 +20,9 @@ ROWS = np.random.RandomState(0).randn(256, 64).astype(np.float32)
 
 
 @pytest.fixture(autouse=True)
-def no_cell_before_and_after(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(offload, "_by_cells", False)
+def no_cell_before_and_after() -> Iterator[None]:
+    with offload.no_cell_asks():
+        yield
 
 
 class Net(nn.Cell):

@@ -2,6 +2,7 @@
 with what, and that values and gradients come out as they do without a name. Nothing here has run on a GPU."""
 from __future__ import annotations
 
+import contextlib
 import gc
 from collections.abc import Iterator
 from typing import Any
@@ -17,6 +18,7 @@ from torchspore.base import once
 from torchspore.context import effects
 from torchspore.context.options import OPTIONS as CONTEXT
 from torchspore.context.public import scope
+from torchspore.engine import device
 from torchspore.engine.hardware import convolution, cudnn
 from torchspore.engine.hardware import cudnn_calls as calls
 from torchspore.errors import AlgorithmRefused, DeviceFailed
@@ -31,6 +33,13 @@ def fake() -> Iterator[FakeCudnn]:
     with cudnn.run_by(cudnn.Runtime(lambda: made, lambda device: 77, "cpu")), effects.fresh():
         yield made
         convolution._plans.clear()
+
+
+@contextlib.contextmanager
+def gpu() -> Iterator[None]:
+    """A block whose operators run on a GPU, as far as the context knows."""
+    with effects.fresh(), device.on(device.Machine(lambda target: 1, lambda target: torch.device("cpu"))), scope(device_target="GPU"):
+        yield
 
 
 class by:
@@ -280,10 +289,9 @@ def test_a_search_takes_less_room_where_the_device_has_little(fake: FakeCudnn, m
     assert {given[7] for name, given in fake.calls if name == calls.FORWARD.compute} == {1}
 
 
-def test_plans_are_bounded_and_give_their_descriptors_back(fake: FakeCudnn, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(convolution, "KEPT", 3)
+def test_plans_are_bounded_and_give_their_descriptors_back(fake: FakeCudnn) -> None:
     w = numbers(2, 2, 3, 3)
-    with by("gemm"):
+    with cudnn.run_by(cudnn.Runtime(lambda: fake, lambda device: 77, "cpu", most_plans=3)), by("gemm"):
         for batch in range(1, 9):
             ops.conv2d(numbers(batch, 2, 6, 6), w)
     gc.collect()
@@ -305,13 +313,13 @@ def test_without_a_gpu_there_is_no_effect() -> None:
 
 
 def test_on_a_gpu_the_switches_reach_torch(monkeypatch: pytest.MonkeyPatch) -> None:
-    from torchspore.context.store import STORE
     from torchspore.engine.hardware import rounding
 
     kept = [(where, where.fp32_precision) for where in (torch.backends.cudnn.conv, torch.backends.cuda.matmul)]
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     assert str(rounding.conv(False)) == "no effect here: operators run on CPU"
-    monkeypatch.setitem(STORE._acting, "device_target", "GPU")
+    on_gpu = contextlib.ExitStack()
+    on_gpu.enter_context(gpu())
     try:
         assert str(rounding.conv(False)) == "applied: convolutions of float32 keep all of their bits"
         assert str(rounding.matmul(True)) == "applied: matrix products of float32 round to TF32"
@@ -330,6 +338,7 @@ def test_on_a_gpu_the_switches_reach_torch(monkeypatch: pytest.MonkeyPatch) -> N
         assert str(convolution.data("normal")) == "applied: MIOpen chooses" and not torch.backends.cudnn.benchmark
         assert not convolution.named
     finally:
+        on_gpu.close()
         for where, value in kept:
             where.fp32_precision = value
 
@@ -340,11 +349,12 @@ def test_a_call_that_is_refused_leaves_the_algorithms_as_they_were(monkeypatch: 
     from torchspore.context.store import STORE
     from torchspore.errors import EffectRefused
 
+    def found(name: str) -> effects.Effect:
+        return effects.resolve(name) if name != "engine.hardware.rounding:conv" else (
+            lambda value: effects.Outcome.applied() if value else effects.Outcome.refused("no"))
+
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
-    monkeypatch.setattr(convolution, "_nowhere", lambda: "")
-    monkeypatch.setattr("torchspore.engine.hardware.rounding.conv", lambda value: effects.Outcome.refused("no") if not value else
-                        effects.Outcome.applied())
-    with scope(gpu_config={"conv_dgrad_algo": "algo_1"}):
+    with gpu(), effects.fresh(find=found), scope(gpu_config={"conv_dgrad_algo": "algo_1"}):
         assert convolution.named
         with pytest.raises(EffectRefused):
             mindspore.set_context(gpu_config={"conv_dgrad_algo": "normal", "conv_allow_tf32": False})

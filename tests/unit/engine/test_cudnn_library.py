@@ -112,9 +112,10 @@ def test_a_library_that_is_not_there_names_the_places(monkeypatch: pytest.Monkey
     monkeypatch.setenv(cudnn.PATH, str(tmp_path / "libcudnn.so.9"))
     with pytest.raises(DeviceNotFound) as caught:
         cudnn.library()
+    wheel = f"nvidia-cudnn-cu{(torch.version.cuda or '12').partition('.')[0]}"
     assert str(caught.value) == (
         f"gpu_config: a convolution algorithm by name needs cuDNN 9, and it is not among {tmp_path}/libcudnn.so.9.\n\n"
-        "hint: pip install nvidia-cudnn-cu12, or name the file of libcudnn.so.9 by TORCHSPORE_CUDNN."
+        f"hint: pip install {wheel}, or name the file of libcudnn.so.9 by TORCHSPORE_CUDNN."
     )
     (tmp_path / "libcudnn.so.9").write_bytes(b"\x7fELF not a library")
     cudnn._loaded.cache_clear()

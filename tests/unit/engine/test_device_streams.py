@@ -9,7 +9,8 @@ import pytest
 import torch
 from mindspore import hal, runtime
 
-from torchspore.context.store import STORE
+from torchspore.context import effects
+from torchspore.context.public import scope
 from torchspore.engine import device
 
 
@@ -66,11 +67,11 @@ class Cuda:
 
 
 @pytest.fixture
-def cuda(monkeypatch: pytest.MonkeyPatch) -> Iterator[Cuda]:
+def cuda() -> Iterator[Cuda]:
     made = Cuda()
     Recorded.calls.clear()
-    monkeypatch.setitem(STORE._acting, "device_target", "GPU")
-    with device.on(device.Machine(place=lambda target: torch.device("cuda", 1), backend=lambda target: made)):
+    machine = device.Machine(lambda target: 2, lambda target: torch.device("cuda", 1), backend=lambda target: made)
+    with effects.fresh(), device.on(machine), scope(device_target="GPU"):
         yield made
 
 
@@ -102,5 +103,5 @@ def test_work_of_two_streams(cuda: Cuda, monkeypatch: pytest.MonkeyPatch) -> Non
 def test_an_ascend_device_s_streams_come_from_torch_npu(monkeypatch: pytest.MonkeyPatch) -> None:
     npu = object()
     monkeypatch.setattr(torch, "npu", npu, raising=False)
-    monkeypatch.setitem(STORE._acting, "device_target", "Ascend")
-    assert device.backend() is npu
+    with effects.fresh(), device.on(device.Machine(lambda target: 1)), scope(device_target="Ascend"):
+        assert device.backend() is npu

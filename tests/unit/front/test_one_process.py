@@ -38,7 +38,7 @@ def test_auto_parallel_runs_the_network(mode: int) -> None:
     wrapped.hsdp(2, 32, "level2")
     wrapped.comm_fusion({"allreduce": {"mode": "auto", "config": None}})
     assert wrapped.get_pipeline_stages() == 1
-    wrapped.pipeline(2, scheduler="gpipe")
+    wrapped.pipeline(2, interleave=True, scheduler="gpipe")
     assert wrapped.get_pipeline_stages() == 2 and [p.name for p in wrapped.get_parameters()] == ["weight", "bias"]
     x = Tensor(np.ones((3, 2), np.float32))
     np.testing.assert_array_equal(wrapped(x).asnumpy(), net(x).asnumpy())

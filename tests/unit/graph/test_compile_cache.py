@@ -4,6 +4,7 @@ from __future__ import annotations
 import hashlib
 import os
 import re
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -17,6 +18,7 @@ import torch
 from mindspore import Tensor, nn, ops
 from running import Run
 
+import torchspore
 from torchspore.cli import explain
 from torchspore.context import effects
 from torchspore.engine.graph import cache
@@ -112,6 +114,35 @@ def test_load_takes_the_graph_as_it_was_kept(run: Program, program: Path) -> Non
     assert new != out
     assert once(run, program, load)[0] == new
     assert once(run, program, ON, MS_DEV_FORCE_USE_COMPILE_CACHE="1")[0] == new
+
+
+COMPILER = """#!/bin/sh
+case "$*" in *--version*|*-dump*) ;; *) echo "$*" >> {log} ;; esac
+exec {compiler} "$@"
+"""
+"""Does what the machine's compiler does, and notes what it was asked for."""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("first", "second", "compiles"), [
+    ("enable_compile_cache", "enable_compile_cache", False), ("save_compile_cache", "load_compile_cache", False),
+    ("save_compile_cache", "save_compile_cache", True),
+])
+def test_the_second_process_starts_no_compiler(run: Program, program: Path, first: str, second: str, compiles: bool) -> None:
+    found = shutil.which("g++")
+    if found is None:
+        pytest.skip("no compiler here")
+    (program / "bin").mkdir()
+    (program / "bin/g++").write_text(COMPILER.format(log=program / "compiled", compiler=found))
+    (program / "bin/g++").chmod(0o755)
+    path = f"{program / 'bin'}{os.pathsep}{os.environ['PATH']}"
+    options = "compile_cache_path='cache', graph_kernel_flags='--opt_level=1', {}=True".format
+    out, said = once(run, program, options(first), PATH=path)
+    assert (program / "compiled").exists()
+    (program / "compiled").unlink()
+    again, said = once(run, program, options(second), PATH=path)
+    assert again == out and (program / "compiled").exists() is compiles, said
+    assert ("is compiled again" in said) is compiles
 
 
 TWO = """
@@ -229,18 +260,20 @@ def test_another_dtype_or_shape_is_another_entry(cached: Path) -> None:
 
 @pytest.mark.parametrize(("name", "value"), [("CXXFLAGS", "-O1"), ("CXX", "clang++"), ("TORCHINDUCTOR_FREEZING", "1")])
 def test_another_compiler_or_flag_is_another_place(monkeypatch: pytest.MonkeyPatch, name: str, value: str) -> None:
-    before = folder.surroundings.__wrapped__()
-    assert folder.surroundings.__wrapped__() == before
+    before = folder.named(torch.__version__, folder.OWN)
+    assert folder.named(torch.__version__, folder.OWN) == before
     monkeypatch.setenv(name, value)
-    assert folder.surroundings.__wrapped__() != before
+    assert folder.named(torch.__version__, folder.OWN) != before
 
 
-def test_another_torch_or_torchspore_is_another_place(monkeypatch: pytest.MonkeyPatch) -> None:
-    before = folder.surroundings.__wrapped__()
-    monkeypatch.setattr("torch.__version__", "2.99.0")
-    other = folder.surroundings.__wrapped__()
-    monkeypatch.setattr(folder, "_own_files", lambda: "one file is longer")
-    assert len({before, other, folder.surroundings.__wrapped__()}) == 3
+def test_another_torch_or_torchspore_is_another_place(tmp_path: Path) -> None:
+    own = tmp_path / "package"
+    own.mkdir()
+    (own / "one.py").write_text("1")
+    before, other = (folder.named(version, tmp_path) for version in (torch.__version__, "2.99.0"))
+    (own / "one.py").write_text("12")
+    assert len({before, other, folder.named(torch.__version__, tmp_path)}) == 3
+    assert folder.surroundings() == folder.named(torch.__version__, Path(torchspore.__file__).parent)
 
 
 def test_a_folder_that_can_not_be_made_is_told_once(tmp_path: Path, cached: Path) -> None:
@@ -268,7 +301,6 @@ def test_a_full_disk_is_told_once(cached: Path, monkeypatch: pytest.MonkeyPatch)
 
 
 def test_the_limit_holds(cached: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(folder.time, "monotonic", iter(range(0, 10000, 10)).__next__)
     for size in range(1, 9):
         Small()(Tensor(np.ones(size, np.float32)))
     assert len(entries(cached)) == 8

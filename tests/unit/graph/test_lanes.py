@@ -6,6 +6,7 @@ import weakref
 from collections.abc import Iterator
 from typing import Any
 
+import measurers
 import mindspore as ms
 import numpy as np
 import pytest
@@ -60,10 +61,11 @@ def two_threads() -> Iterator[None]:
 
 
 @pytest.fixture
-def always(monkeypatch: pytest.MonkeyPatch, two_threads: None) -> None:
+def always(measured_by: Any, two_threads: None) -> Iterator[None]:
     """Lanes are taken whether they are faster or not: the machine may be busy."""
-    monkeypatch.setattr(lanes, "WORTH", float("inf"))
-    monkeypatch.setattr(lanes, "HANDOVER", 0.0)
+    measured_by(measurers.Last())
+    with measuring.told_by(measurers.ticks()):
+        yield
 
 
 def threads_of(call: Any) -> set[int]:

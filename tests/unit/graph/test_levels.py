@@ -251,9 +251,9 @@ class Loops(nn.Cell):
         return x
 
 
-def test_branches_and_loops_are_worked_on_too(without_kernels: None, monkeypatch: pytest.MonkeyPatch, measured_by: Any) -> None:
-    measured_by(measurers.Last())
-    monkeypatch.setattr("torchspore.engine.graph.backend.products.prefers_onednn", lambda *operands: True)
+def test_branches_and_loops_are_worked_on_too(without_kernels: None, measured_by: Any) -> None:
+    autotune_cache.forget()
+    measured_by(measurers.Last())                          # products by oneDNN too
     ms.set_seed(2)
     net, x = Loops(), Tensor(np.random.RandomState(0).randn(16, 64).astype(np.float32))
     answers = []
@@ -270,7 +270,7 @@ def test_o2_runs_a_small_step_as_one_launch(measured_by: Any) -> None:
     measured_by(last)
     plain, state, _ = trained(words, "O0")
     losses, two, _ = trained(words, "O2")
-    assert last.seen[-1] == "one launch"
+    assert [name for name in last.seen if name not in ("one line", "lanes")][-1] == "one launch"
     np.testing.assert_allclose(losses, plain, rtol=1e-5)
     for a, b in zip(state, two):
         np.testing.assert_allclose(a, b, atol=1e-4 * max(1.0, np.abs(a).max()))

@@ -5,16 +5,22 @@ No GPU and no NPU has run this: it holds names, signatures and order.
 from __future__ import annotations
 
 import inspect
+import os
+import re
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 import torch
 
+from torchspore.context import effects
+from torchspore.context.options import OPTIONS
+from torchspore.context.public import get_context, set_context
 from torchspore.context.store import STORE
 from torchspore.engine import device, private
 from torchspore.engine.memory import limit
+from torchspore.errors import EffectRefused
 
 GIB = 1 << 30
 
@@ -44,14 +50,28 @@ class Card:
 
 
 @pytest.fixture(params=["GPU", "Ascend"])
-def card(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Card:
-    """A device of that kind, with the context as the test sets it."""
+def card(request: pytest.FixtureRequest) -> Iterator[Card]:
+    """The second of two devices of that kind."""
     found = Card()
-    values: dict[str, Any] = {"device_target": request.param, "device_id": 1}
-    monkeypatch.setattr(STORE, "get", lambda key, real=STORE.get: values.get(key, real(key)))
-    monkeypatch.setattr(limit, "module_of", lambda target: found)
-    found.values = values  # type: ignore[attr-defined]
-    return found
+    machine = device.Machine(lambda target: 2, lambda target: torch.device("cpu"), lambda target: False, lambda target: found)
+    with effects.fresh(), device.on(machine):
+        set_context(device_target=request.param, device_id=1)
+        yield found
+        STORE.reset("context")
+        STORE.learn_default("device_target", "CPU")
+        device.await_use(False)
+
+
+@pytest.fixture
+def said_to_torch() -> Iterator[None]:
+    """What torch's allocator is told is taken back."""
+    before = private.allocator_settings() or ""
+    yield
+    private.set_allocator_settings(before)
+
+
+def told(name: str) -> str:
+    return str(effects.outcome_of(OPTIONS[name], get_context(name)))
 
 
 def test_the_calls_are_torchs_own() -> None:
@@ -61,74 +81,73 @@ def test_the_calls_are_torchs_own() -> None:
     assert next(iter(inspect.signature(torch.cuda._lazy_call).parameters)) == "callable"
 
 
-def test_the_share_of_the_card_is_set_when_it_is_first_used(card: Any) -> None:
-    card.values["max_device_memory"] = 2.0
-    outcome = limit.cap(2.0)
-    assert str(outcome) == "applied: torch takes at most 2.0 GiB of the device's memory, or all that it has" and card.fractions == []
-    card.values["max_device_memory"] = 100.0              # a second limit before the first use: the last one counts
-    limit.cap(100.0)
+def test_the_share_of_the_card_is_set_when_it_is_first_used(card: Card) -> None:
+    set_context(max_device_memory="2GB")
+    assert told("max_device_memory") == "applied: torch takes at most 2.0 GiB of the device's memory, or all that it has"
+    set_context(max_device_memory="100GB")                # a second limit before the first use: the last one counts
+    assert card.fractions == []
     for call in card.waiting:
         call()
-    assert card.fractions == [(1.0, 1), (1.0, 1)]
-    card.values.update({"max_device_memory": 2.0, "device_id": 0})
+    assert set(card.fractions) == {(1.0, 1)} and len(card.fractions) >= 2
+    set_context(max_device_memory="2GB", device_id=0)
     card.waiting[0]()
     assert card.fractions[-1] == (0.25, 0)
-    card.values["device_id"] = 2                          # beyond the cards: the first operator says so
+    count = len(card.fractions)
+    set_context(device_id=2)                              # beyond the cards: the first operator says so
     card.waiting[0]()
-    assert len(card.fractions) == 3
+    assert len(card.fractions) == count
 
 
-def test_the_older_spelling_counts_where_the_other_is_not_set(card: Any) -> None:
-    card.values["variable_memory_max_size"] = "4 * 1024 * 1024 * 1024"
-    assert limit.cap_variables(card.values["variable_memory_max_size"]).state == "applied"
+def test_the_older_spelling_counts_where_the_other_is_not_set(card: Card) -> None:
+    set_context(variable_memory_max_size="4GB")
+    assert told("variable_memory_max_size").startswith("applied")
     card.waiting[-1]()
     assert card.fractions == [(0.5, 1)]
-    card.values["max_device_memory"] = 2.0
-    assert str(limit.cap_variables(card.values["variable_memory_max_size"])) == "no effect here: max_device_memory sets the limit"
+    set_context(max_device_memory="2GB")
+    set_context(variable_memory_max_size="5GB")
+    assert told("variable_memory_max_size") == "no effect here: max_device_memory sets the limit"
     card.waiting[-1]()
     assert card.fractions[-1] == (0.25, 1)
 
 
-def test_an_error_of_the_card_names_the_limit(card: Any) -> None:
-    card.values["max_device_memory"] = 3.5
+def test_an_error_of_the_card_names_the_limit(card: Card) -> None:
+    set_context(max_device_memory="3.5GB")
     assert limit.sentence(RuntimeError("shapes differ")) is None
     said = limit.sentence(torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total capacity of 8 GiB"))
-    assert said == ("out of memory: 2.00 GiB more were asked for, and 3.0 GiB of the 3.5 GiB of max_device_memory are held.\n\n"
-                    "hint: raise max_device_memory, or use a smaller batch.")
-    card.values["max_device_memory"] = 1024.0
+    assert said is not None and re.fullmatch(
+        r"out of memory: 2\.00 GiB more were asked for, and 3\.0 GiB of the 3\.5 GiB of max_device_memory='3\.5GB' \(\S+\.py:\d+\) are "
+        r"held\.\n\nhint: raise max_device_memory, or use a smaller batch\.", said)
+    set_context(max_device_memory="1024GB")
     assert limit.sentence(torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB")) is None
 
 
-def test_the_pool_of_a_card_grows_by_the_step(card: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    said: list[str] = []
-    monkeypatch.setattr(private, "set_allocator_settings", said.append)
-    monkeypatch.setattr(private, "allocator_settings", lambda: "roundup_power2_divisions:[256:1,512:2],large_segment_size_mb:64")
+def test_the_pool_of_a_card_grows_by_the_step(card: Card, said_to_torch: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    private.set_allocator_settings("roundup_power2_divisions:[256:1,512:2],large_segment_size_mb:64")
     monkeypatch.setenv("PYTORCH_NPU_ALLOC_CONF", "expandable_segments:True,large_segment_size_mb:64")
-    assert str(limit.grow_by(1.5)) == "applied: torch takes the device's memory in steps of 1.5 GiB"
-    card.values["max_device_memory"] = 1.0                # a step is never more than there may be
-    limit.grow_by(2.0)
-    if card.values["device_target"] == "GPU":
-        assert said == [f"roundup_power2_divisions:[256:1,512:2],large_segment_size_mb:{size}" for size in (1536, 1024)]
-    else:
-        assert limit.os.environ["PYTORCH_NPU_ALLOC_CONF"] == "expandable_segments:True,large_segment_size_mb:1024" and not said
+
+    def now() -> str | None:
+        if get_context("device_target") == "GPU":
+            return private.allocator_settings()
+        return os.environ["PYTORCH_NPU_ALLOC_CONF"].replace("expandable_segments:True", "roundup_power2_divisions:[256:1,512:2]")
+
+    set_context(mempool_block_size="1.5GB")
+    assert told("mempool_block_size") == "applied: torch takes the device's memory in steps of 1.5 GiB"
+    assert now() == "roundup_power2_divisions:[256:1,512:2],large_segment_size_mb:1536"
+    set_context(max_device_memory="1GB", mempool_block_size="2GB")            # a step is never more than there may be
+    assert now() == "roundup_power2_divisions:[256:1,512:2],large_segment_size_mb:1024"
 
 
-def test_a_setting_that_torch_refuses_is_refused(monkeypatch: pytest.MonkeyPatch, card: Any) -> None:
-    def refuse(text: str) -> None:
-        raise ValueError("Unrecognized key 'large_segment_size_mb'")
+def test_a_setting_that_torch_refuses_is_refused(monkeypatch: pytest.MonkeyPatch, card: Card, said_to_torch: None) -> None:
+    private.set_allocator_settings("")
+    monkeypatch.setenv("PYTORCH_ALLOC_CONF", "garbage_collection_threshold:7,max_split_size_mb:64")
+    if get_context("device_target") == "GPU":
+        with pytest.raises(EffectRefused, match="garbage_collect"):
+            set_context(mempool_block_size="2GB")
 
-    monkeypatch.setattr(private, "set_allocator_settings", refuse)
-    if card.values["device_target"] == "GPU":
-        assert limit.grow_by(1.0).state == "refused"
 
-
-def test_torch_takes_the_step() -> None:
-    before = private.allocator_settings() or ""
-    try:
-        private.set_allocator_settings("large_segment_size_mb:1024")
-        assert private.allocator_settings() == "large_segment_size_mb:1024"
-        with pytest.raises((RuntimeError, ValueError)):
-            private.set_allocator_settings("large_segment_size_mb:5")
-    finally:
-        private.set_allocator_settings(before)
+def test_torch_takes_the_step(said_to_torch: None) -> None:
+    private.set_allocator_settings("large_segment_size_mb:1024")
+    assert private.allocator_settings() == "large_segment_size_mb:1024"
+    with pytest.raises((RuntimeError, ValueError)):
+        private.set_allocator_settings("large_segment_size_mb:5")
     assert device.count("CPU") == 1

@@ -4,6 +4,7 @@ from __future__ import annotations
 import builtins
 import csv
 import json
+import os
 import threading
 import time
 from collections.abc import Iterator
@@ -29,7 +30,7 @@ from mindspore.profiler import (
 )
 
 from torchspore.engine import tensor as engine
-from torchspore.engine.profiling import files, points
+from torchspore.engine.profiling import points
 
 DETAIL = ["op_side", "op_type", "op_name", "full_op_name", "op_occurrences", "op_total_time(ms)", "op_avg_time(ms)", "total_proportion",
           "subgraph", "pid"]
@@ -151,7 +152,7 @@ def test_a_full_disk_ends_no_training(
 
     watched = Profiler(output_path=str(tmp_path / "profile"))
     ops.exp(ops.ones((2,)))
-    monkeypatch.setattr(files, "write_whole", full)
+    monkeypatch.setattr(os, "replace", full)
     watched.analyse(mode=asked)
     for thread in [one for one in threading.enumerate() if one.name == "torchspore-profile"]:
         thread.join()

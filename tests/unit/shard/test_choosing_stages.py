@@ -7,6 +7,7 @@ import mindspore as ms
 import numpy as np
 import pytest
 from mindspore import Tensor, nn
+from mindspore.parallel._cost_model_context import reset_cost_model_context, set_cost_model_context
 
 from torchspore.context import effects
 from torchspore.engine.graph import dispatch
@@ -84,8 +85,11 @@ def test_what_does_not_fit_into_a_device_is_cut_by_more_stages(monkeypatch: pyte
     monkeypatch.setenv("TORCHSPORE_SIMULATE", "4")
     choose()
     _, roomy = trained(16, 1024)
-    monkeypatch.setitem(machine.set_by_program, "capacity", 100_000.0)
-    _, tight = trained(16, 1024)
+    set_cost_model_context(device_memory_capacity=100_000.0)
+    try:
+        _, tight = trained(16, 1024)
+    finally:
+        reset_cost_model_context()
     one, other = (dispatch.graphs(step)[0].split.spread.chosen for step in (roomy, tight))
     assert not one.costs[one.stages].excess
     assert other.costs[other.stages].excess == min(cost.excess for cost in other.costs.values())

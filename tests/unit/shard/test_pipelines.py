@@ -11,7 +11,7 @@ from random_pipelines import trained as of_random
 from split_nets import trained
 
 from torchspore.engine.graph import dispatch
-from torchspore.engine.shard.pipelines import scheduling
+from torchspore.engine.shard.pipelines import cycles, scheduling
 from torchspore.engine.shard.pipelines.scheduling import BACKWARD, FORWARD, WEIGHTS, Block
 from torchspore.errors import StrategyRefused
 
@@ -65,8 +65,35 @@ def test_filled_gaps_hold_no_more_than_a_stage_does_without(stages: int, parts: 
 
 
 def test_a_schedule_that_is_none_is_named() -> None:
-    with pytest.raises(ValueError, match=r"pipeline_scheduler='seqpipe': expected .*gpipe.*1f1b.*zero_bubble_v"):
-        scheduling.scheduled(blocks(2, 2), 2, "seqpipe", True)
+    with pytest.raises(ValueError, match=r"pipeline_scheduler='other': expected .*gpipe.*1f1b.*zero_bubble_v"):
+        scheduling.scheduled(blocks(2, 2), 2, "other", True)
+
+
+@pytest.mark.parametrize(("name", "stage", "expected"), [
+    ("seqpipe", 0, "0a 1a 0b 1b 2a 0B 3a 1B 2b 0A 3b 1A 2B 3B 2A 3A"), ("seqpipe", 1, "0a 1a 0b 0B 1b 1B 2a 0A 3a 1A 2b 2B 3b 3B 2A 3A"),
+    ("seqvpp", 0, "0a 1a 0b 1b 2a 0B 3a 1B 2b 0A 3b 1A 2B 3B 2A 3A"), ("seqsmartvpp", 0, "0a 1a 0b 1b 0B 2a 1B 3a 0A 2b 1A 3b 2B 3B 2A 3A"),
+])
+def test_orders_by_cycles(name: str, stage: int, expected: str) -> None:
+    """Parts 0 to 3 of two stages, turns a and b; large letters are backward. What MindSpore's schedulers do with sequences of one piece."""
+    ahead = {(part,): [f"{part}a", f"{part}b"] for part in range(4)}
+    back = {(part,): [f"{part}B", f"{part}A"] for part in range(4)}
+    assert " ".join(cycles.order(name, 2, stage, ahead, back)) == expected
+    clock = scheduling.scheduled(blocks(2, 4, turns=2), 2, name, True)
+    shown = {(part, hop): f"{part}{'ab'[hop // 2]}" for part in range(4) for hop in range(4)}
+    ran = [block for block in sorted(clock.starts, key=lambda block: clock.starts[block]) if block.stage == stage]
+    turn = [shown[block.part[0], block.hop if block.kind == FORWARD else 3 - block.hop] for block in ran]
+    assert " ".join(one if block.kind == FORWARD else one.upper() for one, block in zip(turn, ran)) == expected
+    plain = scheduling.scheduled(blocks(4, 8), 4, "1f1b", False)
+    assert scheduling.scheduled(blocks(4, 8), 4, "seqpipe", True).starts == plain.starts
+
+
+@pytest.mark.parametrize(("name", "stages", "parts", "turns", "expected"), [
+    ("seqvpp", 2, 4, 1, "stages that have several turns"), ("seqsmartvpp", 3, 6, 2, "an even number of stages"),
+    ("seqvpp", 4, 2, 2, "4 parts or more"),
+])
+def test_pipelines_that_a_schedule_is_not_for(name: str, stages: int, parts: int, turns: int, expected: str) -> None:
+    with pytest.raises(ValueError, match=rf"pipeline_scheduler='{name}' with {parts} parts over {stages} stages.*: expected {expected}"):
+        scheduling.scheduled(blocks(stages, parts, turns=turns), stages, name, True)
 
 
 @pytest.mark.parametrize(("name", "data", "model", "strategy"), [
@@ -142,12 +169,13 @@ def test_what_does_not_fit_is_refused(
         Two(second=second)(X)
 
 
-def test_a_sequence_that_would_be_cut_is_refused(monkeypatch: pytest.MonkeyPatch, graph_mode: None) -> None:
+def test_a_schedule_for_several_turns_refuses_one(monkeypatch: pytest.MonkeyPatch, graph_mode: None) -> None:
     monkeypatch.setenv("TORCHSPORE_SIMULATE", "2")
-    config = {"pipeline_interleave": True, "pipeline_scheduler": "seqpipe"}
+    config = {"pipeline_interleave": True, "pipeline_scheduler": "seqvpp"}
     ms.set_auto_parallel_context(parallel_mode="semi_auto_parallel", pipeline_stages=2, pipeline_config=config)
-    with pytest.raises(StrategyRefused, match="pipeline_scheduler='seqpipe'"):
-        nn.PipelineCell(Two(), 2)(X)
+    net = Two()
+    with pytest.raises(StrategyRefused, match=r"pipeline_scheduler='seqvpp' .* expected stages that have several turns"):
+        nn.TrainOneStepCell(nn.PipelineCell(net, 2), nn.SGD(net.trainable_params())).set_train()(X)
 
 
 def test_another_context_splits_anew(monkeypatch: pytest.MonkeyPatch, graph_mode: None) -> None:

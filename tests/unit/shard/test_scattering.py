@@ -31,11 +31,9 @@ class Net(nn.Cell):
 
 @pytest.mark.parametrize("asked", [False, True])
 def test_a_sum_that_is_cut_at_once(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, asked: bool) -> None:
-    from torchspore.engine.shard import collective_nodes, running
+    from torchspore.engine.graph import dispatch
+    from torchspore.engine.shard import collective_nodes
 
-    graphs: list[Any] = []
-    run = running.simulation.run
-    monkeypatch.setattr(running.simulation, "run", lambda local, given: graphs.append(local) or run(local, given))
     monkeypatch.setenv("TORCHSPORE_SIMULATE", "2")
     (tmp_path / "speed.json").write_text(json.dumps({NAME: asked}))
     before = ms.get_context("ascend_config")
@@ -44,7 +42,7 @@ def test_a_sum_that_is_cut_at_once(monkeypatch: pytest.MonkeyPatch, tmp_path: Pa
     net, x = Net(), np.arange(16, dtype=np.float32).reshape(4, 4) - 5
     found = net(Tensor(x)).asnumpy()
     np.testing.assert_array_equal(found, np.maximum(x @ np.arange(12, dtype=np.float32).reshape(4, 3), 0))
-    sent = [node.target for node in graphs[0].module.graph.nodes if node.target in collective_nodes.SENDING]
+    sent = [node.target for node in dispatch.graphs(net)[0].split.local.module.graph.nodes if node.target in collective_nodes.SENDING]
     assert sent[0] is (collective_nodes.reduce_scatter if asked else collective_nodes.all_reduce)
     if asked:
         assert str(effects.outcome_of(OPTIONS[NAME], True)) == "applied: 1 sums are made in parts"

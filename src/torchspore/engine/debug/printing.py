@@ -70,7 +70,8 @@ def _text(value: Any) -> str:
     if not isinstance(value, TensorBase):
         return str(value)
     t = outside_of_transforms(raw(value)).detach()
-    return shown(create.array_of(t), str(FROM_TORCH[t.dtype]))
+    text, held = shown(create.array_of(t), str(FROM_TORCH[t.dtype])), getattr(t, "holding", "")
+    return f"{text[:-1]}, {held})" if held else text
 
 
 # ---- in graphs

@@ -48,6 +48,7 @@ class Forward(GradFrame):
     def __init__(self, cell: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         super().__init__()
         self.args, self.kwargs = args, kwargs
+        self._given: list[TensorBase] = list(tensors((args, kwargs)))
         self._home = cell.__dict__
         self._leaves: dict[int, torch.Tensor] = {}
         self._read: dict[int, TensorBase] = {}
@@ -80,7 +81,7 @@ class Forward(GradFrame):
     def run(self, call: Callable[..., Any]) -> Any:
         """Calls and records."""
         with torch.enable_grad():
-            for tensor in tensors((self.args, self.kwargs)):
+            for tensor in self._given:
                 if id(tensor) not in self._leaves:
                     t = raw(tensor)
                     self._leaf(tensor, t.detach().requires_grad_() if is_differentiable(t) else t)
@@ -105,11 +106,10 @@ class Forward(GradFrame):
         self._is_over = True
         self._counts = _counts()
         self._changes = counters.cells
-        given = list(tensors((self.args, self.kwargs)))
-        self._states = [(t, now := raw(t), now._version) for t in (*given, *self._read.values(), *tensors(self.result))]
+        self._states = [(t, now := raw(t), now._version) for t in (*self._given, *self._read.values(), *tensors(self.result))]
         is_real = frame() is None
         # NumPy may write into a Tensor whose memory it shares, which no version counts.
-        self._copies = [(t, t._t.clone()) for t in given if is_real and t._t.device.type == "cpu"]
+        self._copies = [(t, t._t.clone()) for t in self._given if is_real and t._t.device.type == "cpu"]
 
     def serves(self, cell: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
         """Whether a call of `cell` with these arguments would compute what is recorded, and change what it changed."""
@@ -131,7 +131,7 @@ class Forward(GradFrame):
 
     def covers(self, positions: Sequence[int], weights: Sequence[TensorBase]) -> bool:
         """Whether the gradients by these inputs and weights can be had from the record."""
-        given = [id(t) for t in tensors((self.args, self.kwargs))]
+        given = [id(t) for t in self._given]
         if positions and len(set(given)) < len(given):     # one Tensor in two places has a gradient for each
             return False
         if any(is_whole(raw(t)) for position in positions for t in tensors(self.args[position])):

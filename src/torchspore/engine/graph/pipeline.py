@@ -22,7 +22,7 @@ from torchspore.engine.graph.passes.layout import has_images
 from torchspore.engine.graph.passes.regather import regathered
 from torchspore.engine.graph.report import log, outcomes, stages
 from torchspore.engine.graph.settings import Settings
-from torchspore.engine.memory import counter
+from torchspore.engine.memory import counter, freed
 from torchspore.errors import InferenceOnly
 
 Inputs = measuring.Inputs
@@ -59,6 +59,7 @@ def compile(module: torch.fx.GraphModule, inputs: Inputs, settings: Settings, ta
         log.event("level", f"nothing is measured, the graph runs as at O0: {reason}")
         code = _plain(module)
     stages.emitted(code, module, inputs)
+    freed.give_back()
     return code
 
 

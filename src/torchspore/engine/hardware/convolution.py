@@ -18,6 +18,7 @@ from torchspore.context import effects
 from torchspore.context.effects import Outcome
 from torchspore.context.store import STORE
 from torchspore.engine import private
+from torchspore.engine.defining import LIBRARY, define
 from torchspore.engine.hardware import cudnn
 from torchspore.engine.hardware.cudnn import Job, Plan, Refused
 from torchspore.engine.hardware.cudnn_calls import DATA, DIRECTIONS, FILTER, FORWARD, Direction
@@ -25,8 +26,6 @@ from torchspore.errors import AlgorithmRefused
 
 T = torch.Tensor
 Sizes = list[int]
-KEPT = 1024
-"""How many plans are kept; a program with more shapes begins anew."""
 
 named = False
 """Whether an algorithm is asked for by name: the first question of each convolution."""
@@ -181,22 +180,18 @@ def _size_of_y(x: T, w: T, padding: Sizes, stride: Sizes, dilation: Sizes) -> li
 
 
 _ARGUMENTS = "int[] padding, int[] stride, int[] dilation, SymInt groups, str algorithms"
-_library = torch.library.Library("torchspore", "FRAGMENT")
-_library.define(f"conv_forward(Tensor x, Tensor w, {_ARGUMENTS}) -> Tensor")
-_library.define(f"conv_data(Tensor w, Tensor dy, SymInt[] size, {_ARGUMENTS}) -> Tensor")
-_library.define(f"conv_filter(Tensor x, Tensor dy, SymInt[] size, {_ARGUMENTS}) -> Tensor")
-for _name, _function in (("conv_forward", _forward), ("conv_data", _data), ("conv_filter", _filter)):
-    _library.impl(_name, _function, "CompositeExplicitAutograd")
-_NAMESPACE: Any = torch.ops.torchspore
 OPERATORS: dict[Direction, Any] = {
-    FORWARD: _NAMESPACE.conv_forward.default, DATA: _NAMESPACE.conv_data.default, FILTER: _NAMESPACE.conv_filter.default,
+    FORWARD: define(
+        f"conv_forward(Tensor x, Tensor w, {_ARGUMENTS}) -> Tensor", _forward,
+        lambda x, w, padding, stride, dilation, *_: x.new_empty(_size_of_y(x, w, padding, stride, dilation)),
+    ),
+    DATA: define(
+        f"conv_data(Tensor w, Tensor dy, SymInt[] size, {_ARGUMENTS}) -> Tensor", _data, lambda w, dy, size, *_: dy.new_empty(size),
+    ),
+    FILTER: define(
+        f"conv_filter(Tensor x, Tensor dy, SymInt[] size, {_ARGUMENTS}) -> Tensor", _filter, lambda x, dy, size, *_: dy.new_empty(size),
+    ),
 }
-torch.library.register_fake(
-    "torchspore::conv_forward", lambda x, w, padding, stride, dilation, *_: x.new_empty(_size_of_y(x, w, padding, stride, dilation)),
-    lib=_library,
-)
-torch.library.register_fake("torchspore::conv_data", lambda w, dy, size, *_: dy.new_empty(size), lib=_library)
-torch.library.register_fake("torchspore::conv_filter", lambda x, dy, size, *_: dy.new_empty(size), lib=_library)
 
 
 def _keep(ctx: Any, inputs: tuple[Any, ...], output: T) -> None:
@@ -225,10 +220,8 @@ def _gradient_of_filter(ctx: Any, dw: T) -> Any:
     return dx, ddy, *[None] * 6
 
 
-for _name, _gradient in (
-    ("conv_forward", _gradient_of_forward), ("conv_data", _gradient_of_data), ("conv_filter", _gradient_of_filter),
-):
-    torch.library.register_autograd(f"torchspore::{_name}", _gradient, setup_context=_keep, lib=_library)
+for _side, _gradient in ((FORWARD, _gradient_of_forward), (DATA, _gradient_of_data), (FILTER, _gradient_of_filter)):
+    torch.library.register_autograd(OPERATORS[_side], _gradient, setup_context=_keep, lib=LIBRARY)
 
 
 def _one_by_one(operator: Any) -> Any:
@@ -242,8 +235,8 @@ def _one_by_one(operator: Any) -> Any:
     return rows
 
 
-for _side, _name in ((FORWARD, "conv_forward"), (DATA, "conv_data"), (FILTER, "conv_filter")):
-    torch.library.register_vmap(f"torchspore::{_name}", _one_by_one(OPERATORS[_side]), lib=_library)
+for _operator in OPERATORS.values():
+    torch.library.register_vmap(_operator, _one_by_one(_operator), lib=LIBRARY)
 
 
 # ---- plans
@@ -274,7 +267,7 @@ def _plan(job: Job, name: str) -> Plan:
         if job.ordered and name in job.direction.unordered:
             _tell_unordered(job.direction, name)
         with _lock:
-            if len(_plans) >= KEPT:
+            if len(_plans) >= cudnn.most_plans():
                 _plans.clear()
             found = _plans.setdefault((job, name), Plan(job, name))
         effects.note("convolutions", _table)

@@ -90,6 +90,8 @@ class Runtime:
     stream_of: Callable[[torch.device], int] = lambda device: int(torch.cuda.current_stream(device).cuda_stream)
     kind: str = "cuda"
     """The type of the devices whose arrays it computes with."""
+    most_plans: int = 1024
+    """How many plans are kept; a program with more shapes begins anew."""
 
 
 _runtime = Runtime()
@@ -110,6 +112,11 @@ def run_by(runtime: Runtime) -> Iterator[None]:
 def library() -> Any:
     """cuDNN's functions. Raises DeviceNotFound where there is no cuDNN 9."""
     return _runtime.library()
+
+
+def most_plans() -> int:
+    """How many plans are kept."""
+    return _runtime.most_plans
 
 
 def computes(x: torch.Tensor) -> bool:

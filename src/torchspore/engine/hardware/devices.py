@@ -22,7 +22,7 @@ def current_target() -> str:
 
 def module_of(target: str) -> Any:
     """torch's module for a kind of accelerator."""
-    return torch.cuda if target == "GPU" else device.npu()
+    return device.backend(target)
 
 
 def is_initialized(target: str) -> bool:

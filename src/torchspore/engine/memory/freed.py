@@ -1,7 +1,11 @@
 """Host memory: keeps freed blocks in the process instead of giving them back to the kernel at once.
 
 glibc returns large freed blocks immediately, which costs thousands of page faults a training step (spec/engine.md §2.6).
-`mallopt` takes C ints, so the thresholds are the largest that fit. `TORCHSPORE_MALLOC=0` leaves everything as it was.
+`mallopt` takes C ints, so the thresholds are the largest that fit. `TORCHSPORE_MALLOC=0` leaves everything as it was, and so does what a
+user tells glibc.
+
+What is kept has a price: glibc's `posix_memalign` asks for more than it keeps, so that a freed block of one size is never found again for
+another of that size. What is made once (an optimizer, a compiled graph) therefore gives back what it leaves.
 """
 from __future__ import annotations
 
@@ -10,16 +14,33 @@ import os
 import platform
 
 _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3
+_GLIBC = {"MALLOC_MMAP_THRESHOLD_": "", "MALLOC_TRIM_THRESHOLD_": "", "GLIBC_TUNABLES": "glibc.malloc."}
+"""The variables by which a user tells glibc what to keep, and what stands in them then."""
+
+_libc: ctypes.CDLL | None = None
+"""The C library, where freed blocks are kept."""
 
 
 def keep_freed_blocks() -> str:
     """Raises glibc's two thresholds; says what came of it."""
+    global _libc
     if os.environ.get("TORCHSPORE_MALLOC") == "0":
         return "malloc thresholds left alone (TORCHSPORE_MALLOC=0)"
     if platform.libc_ver()[0] != "glibc":
         return "malloc thresholds left alone: the C library is not glibc"
     if any(name in os.environ.get("LD_PRELOAD", "") for name in ("tcmalloc", "jemalloc", "mimalloc")):
         return "malloc thresholds left alone: another allocator is preloaded"
+    told = [name for name, word in _GLIBC.items() if name in os.environ and word in os.environ[name]]
+    if told:
+        return f"malloc thresholds left alone: {told[0]} is set"
     libc = ctypes.CDLL(None)
-    done = libc.mallopt(_M_MMAP_THRESHOLD, 1 << 30) and libc.mallopt(_M_TRIM_THRESHOLD, 2**31 - 1)
-    return "freed blocks stay in the process (malloc thresholds raised)" if done else "malloc thresholds refused by the C library"
+    if not (libc.mallopt(_M_MMAP_THRESHOLD, 1 << 30) and libc.mallopt(_M_TRIM_THRESHOLD, 2**31 - 1)):
+        return "malloc thresholds refused by the C library"
+    _libc = libc
+    return "freed blocks stay in the process (malloc thresholds raised)"
+
+
+def give_back() -> None:
+    """Gives the kernel what is free of the kept blocks: after work that happens once."""
+    if _libc is not None:
+        _libc.malloc_trim(0)

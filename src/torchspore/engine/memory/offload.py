@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Callable
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -331,6 +331,17 @@ def asked_by_cell() -> None:
     global _by_cells
     _by_cells = True
     _tell_members()
+
+
+@contextmanager
+def no_cell_asks() -> Iterator[None]:
+    """Lets the block begin like a program whose Cells are not offloaded."""
+    global _by_cells
+    before, _by_cells = _by_cells, False
+    try:
+        yield
+    finally:
+        _by_cells = before
 
 
 def is_asked_by_cell() -> bool:

@@ -66,6 +66,13 @@ class Sliced(torch.Tensor):
         """All rows as lists; every process must ask for it."""
         return self.whole().tolist()
 
+    def __dlpack__(self, **keywords: Any) -> Any:
+        return self.whole().__dlpack__(**keywords)
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        """All rows, which need no other process where they are read again; every process must ask for it."""
+        return self.whole().__reduce_ex__(protocol)
+
     def __repr__(self) -> str:  # type: ignore[override]
         return f"Sliced(rows {self.share.start} to {self.share.start + self.share.rows} of {tuple(self.shape)})"
 

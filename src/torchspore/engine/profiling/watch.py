@@ -5,6 +5,7 @@ import os
 import shutil
 import tempfile
 import threading
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -73,7 +74,9 @@ class Watch:
             self._profile = torch.profiler.profile(**self._given)
             if torch.cuda.is_available() and torch.cuda.is_initialized():
                 self._held = {f"GPU:{n}": torch.cuda.memory_allocated(n) for n in range(torch.cuda.device_count())}
-            self._profile.start()
+            with warnings.catch_warnings():                           # torch 2.11 explains `acc_events` to everybody
+                warnings.simplefilter("ignore")
+                self._profile.start()
             self._points.begin()
         except BaseException:
             _end(self)

@@ -38,6 +38,11 @@ def own(value: TensorBase) -> TensorBase:
     return wrap(own_part(raw(value)))
 
 
+def is_elsewhere(value: TensorBase) -> bool:
+    """Whether another stage of a pipeline holds a value, and this process nothing of it."""
+    return isinstance(raw(value), Elsewhere)
+
+
 def is_absent(cut: Cut) -> bool:
     """Whether this process holds nothing of what is cut so."""
     return cut.place(devices.rank()) is None

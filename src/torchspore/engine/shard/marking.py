@@ -9,40 +9,27 @@ from typing import Any
 
 import torch
 
+from torchspore.engine.defining import LIBRARY, define
 from torchspore.engine.shard.layout import Layout, from_matrix
 from torchspore.engine.shard.mesh import Mesh
 
-_library = torch.library.Library("torchspore", "FRAGMENT")
-_library.define("laid(Tensor x, str layout) -> Tensor")
-torch.library.register_fake("torchspore::laid", lambda x, layout: torch.empty_like(x), lib=_library)
-_library.impl("laid", lambda x, layout: x.clone(), "CompositeExplicitAutograd")
+laid = define("laid(Tensor x, str layout) -> Tensor", lambda x, layout: x.clone(), lambda x, layout: torch.empty_like(x))
+"""Its input, which is to lie as the text says."""
+mirror, mirrored = (
+    define(f"{name}(Tensor x, str name) -> Tensor", lambda x, name: x.clone(), lambda x, name: torch.empty_like(x))
+    for name in ("mirror", "mirrored")
+)
+"""A Parameter that is computed with, and its gradient, which `gradients_mean` divides by how many devices hold the same part."""
 
 
 def _keep(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
-    ctx.layout = inputs[1]
+    ctx.text = inputs[1]
 
 
-torch.library.register_autograd(
-    "torchspore::laid", lambda ctx, grad: (torch.ops.torchspore.laid(grad, ctx.layout), None), setup_context=_keep, lib=_library,
-)
-laid = torch.ops.torchspore.laid.default
-"""Its input, which is to lie as the text says."""
-
-for _name in ("mirror", "mirrored"):
-    _library.define(f"{_name}(Tensor x, str name) -> Tensor")
-    torch.library.register_fake(f"torchspore::{_name}", lambda x, name: torch.empty_like(x), lib=_library)
-    _library.impl(_name, lambda x, name: x.clone(), "CompositeExplicitAutograd")
-
-
-def _keep_name(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
-    ctx.name = inputs[1]
-
-
-torch.library.register_autograd(
-    "torchspore::mirror", lambda ctx, grad: (torch.ops.torchspore.mirrored(grad, ctx.name), None), setup_context=_keep_name, lib=_library,
-)
-mirror, mirrored = torch.ops.torchspore.mirror.default, torch.ops.torchspore.mirrored.default
-"""A Parameter that is computed with, and its gradient, which `gradients_mean` divides by how many devices hold the same part."""
+for _of, _gradient in ((laid, laid), (mirror, mirrored)):
+    torch.library.register_autograd(
+        _of, lambda ctx, grad, operator=_gradient: (operator(grad, ctx.text), None), setup_context=_keep, lib=LIBRARY,
+    )
 MARKS = frozenset((laid, mirror, mirrored))
 OF_PARTS = "?"
 """What begins the text of how a part of the batch is to lie: it counts where the whole batch would be cut so."""

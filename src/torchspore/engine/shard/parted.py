@@ -52,8 +52,28 @@ class Parted(torch.Tensor):
         """The values of this process's part."""
         return self.own.tolist()
 
+    @property
+    def holding(self) -> str:
+        """Which part of the whole it is, for people: 'part [0:6, 6:12] of (6, 12)'."""
+        mesh, place = Mesh(self.cut.matrix), self.cut.place(devices.rank())
+        slices = self.cut.layout(mesh).part(mesh, self.cut.shape, place)
+        return f"part [{', '.join(f'{one.start}:{one.stop}' for one in slices)}] of {self.cut.shape}"
+
     def __repr__(self) -> str:  # type: ignore[override]
-        return repr(self.own)
+        return f"{self.own!r} {self.holding}"
+
+    def data_ptr(self) -> int:
+        """The address of the part's first element."""
+        return self.own.data_ptr()
+
+    def __dlpack__(self, **keywords: Any) -> Any:
+        return self.own.__dlpack__(**keywords)
+
+    def __dlpack_device__(self) -> Any:
+        return self.own.__dlpack_device__()
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        return _read_again, (self.own.detach().clone(), self.cut, self.cut.place(devices.rank()), devices.devices()[0])
 
     @classmethod
     def __torch_dispatch__(  # type: ignore[override]
@@ -108,6 +128,15 @@ class Parted(torch.Tensor):
         """The error for an operator that would need the parts of other processes."""
         wrote = f"{user_line()}: {name} of a Tensor of shape {self.cut.shape}, of which each process holds a part"
         return ValueElsewhere(message(wrote, "an operator that takes each element by itself, beside Tensors that lie alike", hint=_HINT))
+
+
+def _read_again(own: torch.Tensor, cut: Any, place: int, count: int) -> Parted:
+    """A part that was pickled. Raises ValueElsewhere in a process that does not hold it: there it would be taken for another one."""
+    if (devices.devices()[0], cut.place(devices.rank())) != (count, place):
+        wrote = f"{user_line()}: unpickling what process {place} of {count} held of a Tensor of shape {cut.shape}"
+        hint = "mindspore.save_checkpoint, called by all processes, writes whole values; asnumpy() gives the part as an array"
+        raise ValueElsewhere(message(wrote, "the process that holds this part, in a run of as many processes", hint=hint))
+    return Parted(own, cut)
 
 
 def own_part(value: Any) -> Any:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from torchspore.engine import dtypes, random
+from torchspore.engine import create, dtypes, random
 from torchspore.mindspore.common.seed import get_seed
 from torchspore.mindspore.common.tensor import Tensor
 
@@ -30,6 +30,10 @@ class Initializer:
         arr = np.zeros(tuple(shape), np.float32)
         self(arr)
         return arr
+
+    def tensor(self, shape: Sequence[int], dtype: Any) -> Any:
+        """The initial values for `shape` as a torch tensor."""
+        return create.from_data(self.values(shape), dtype)
 
 
 fills = True
@@ -114,6 +118,11 @@ class Zero(Initializer):
 
     def _initialize(self, arr: np.ndarray[Any, Any]) -> None:
         arr[...] = 0
+
+    def tensor(self, shape: Sequence[int], dtype: Any) -> Any:
+        """Zeros in the tensor's own memory alone: states of optimizers begin so."""
+        self(np.empty(0, np.float32))                      # which is one use of the stream, as every Initializer's is
+        return create.filled(shape, 0, dtype)
 
 
 class One(Initializer):

@@ -11,7 +11,7 @@ from torchspore.engine import tensor as engine
 from torchspore.engine.memory import counter, holders
 from torchspore.engine.parallel.sliced import Sliced
 from torchspore.engine.tensor import TensorBase, raw, rebind, write
-from torchspore.mindspore.common.tensor import Tensor, _kept, check_device
+from torchspore.mindspore.common.tensor import Tensor, _kept, check_device, holding
 
 DEFAULT_NAME = "Parameter"
 _unnamed = itertools.count()
@@ -195,14 +195,12 @@ class Parameter(Tensor):
 
     def clone(self, init: Any = "same") -> Parameter:
         """A Parameter of the same name, shape and flags: with the same values, or filled by the initializer `init`."""
-        made = copy.copy(self)
-        if not (isinstance(init, str) and init == "same"):
-            from torchspore.mindspore.common.initializer import initializer
+        if isinstance(init, str) and init == "same":
+            return copy.copy(self)
+        from torchspore.mindspore.common.initializer import initializer
 
-            made._t = initializer(init, self.shape, self.dtype)._t
-            made._keep_cut(self.__dict__.get("_cut"))
-        if counter.is_on:
-            holders.born(made)
+        made = self._with(initializer(init, self.shape, self.dtype)._t)
+        made._keep_cut(self.__dict__.get("_cut"))
         return made
 
     def copy(self) -> Parameter:
@@ -210,15 +208,21 @@ class Parameter(Tensor):
         return copy.copy(self)
 
     def __copy__(self) -> Parameter:
+        return self._with(raw(self).clone())
+
+    def _with(self, t: Any) -> Parameter:
+        """A Parameter of the same name and flags with other values."""
         made: Parameter = engine._new(type(self))
-        made._t = raw(self).clone()
+        made._t = t
         made.__dict__.update(_kept(self))
         if counter.is_on:
             holders.born(made)
         return made
 
     def __repr__(self) -> str:
-        return f"Parameter (name={self.name}, shape={self.shape}, dtype={self.dtype}, requires_grad={self.requires_grad})"
+        held = holding(self)
+        facts = f"name={self.name}, shape={self.shape}, dtype={self.dtype}, requires_grad={self.requires_grad}"
+        return f"Parameter ({facts}, {held})" if held else f"Parameter ({facts})"
 
     __str__ = __repr__
 

@@ -55,7 +55,7 @@ class Tensor(TensorBase, metaclass=_TensorMeta):
                     "\n\nhint: write Tensor(shape=(2, 3), dtype=mindspore.float32, init=One())."
                 )
             sizes = (shape,) if isinstance(shape, int) else tuple(shape)
-            self._t = create.from_data(init.values(sizes), dtype)
+            self._t = init.tensor(sizes, dtype)
             self.init = init
         elif input_data is None:
             if dtype is None:
@@ -270,13 +270,15 @@ class Tensor(TensorBase, metaclass=_TensorMeta):
 
     def __repr__(self) -> str:
         try:
-            return shown(self.asnumpy(), str(self.dtype))
+            text, held = shown(self.asnumpy(), str(self.dtype)), holding(self)
+            return f"{text[:-1]}, {held})" if held else text
         except ValueElsewhere:
             return f"Tensor(shape={list(self.shape)}, dtype={self.dtype}, value=<{self._t}>)"
 
     def __str__(self) -> str:
         try:
-            return str(self.asnumpy())
+            text, held = str(self.asnumpy()), holding(self)
+            return f"{text} ({held})" if held else text
         except ValueElsewhere:
             return f"<{self._t}>"
 
@@ -387,6 +389,11 @@ def _hint(dtype: Any) -> str:
         return repr(dtypes.from_python(np.dtype(dtype).type)).removeprefix("mindspore.")
     except TypeError:
         return "float32"
+
+
+def holding(tensor: Tensor) -> str:
+    """Which part of a whole this process holds, or who holds it, for people; empty where it holds all."""
+    return getattr(tensor._t, "holding", "")
 
 
 def _kept(tensor: Tensor) -> dict[str, Any]:

@@ -264,7 +264,10 @@ _PATTERNS: tuple[
     (r"isIntegral", TypeError, _says("expected an int.")),
     (r"At least one of 'min' or 'max'", ValueError, _says("expected min, max or both.")),
     (r"^(.*) is not a valid value for (reduction)", ValueError, _says("expected 'none', 'mean' or 'sum' as {1}, got {0!r}.")),
-    (r"Unrecognised padding mode (\S+)", ValueError, _says("expected 'constant', 'reflect', 'replicate', 'circular' as mode, got {0!r}.")),
+    (
+        r"Unrecognised padding mode (\S+)", ValueError,
+        _says("expected 'constant', 'reflect', 'replicate' or 'circular' as mode, got {0!r}."),
+    ),
     (r"approximate argument must be either none or tanh", ValueError, _says("expected 'none' or 'tanh' as approximate.")),
     (r"result type (\w+) can't be cast to the desired output type (\w+)", TypeError,
      lambda match, given: (f"expected another dtype than {_KINDS.get(match[2], match[2])}.", _FLOAT)),

@@ -2,13 +2,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from torchspore.base.text import message, one_of, short
 from torchspore.context import effects
 from torchspore.context.store import STORE
-from torchspore.engine.shard import devices
+from torchspore.engine.shard import devices, saving
 from torchspore.mindspore.nn.cell import Cell
 from torchspore.names import missing
 
@@ -18,10 +19,12 @@ _OPTIONS = {
     "dump_local_norm.file_path": "dump_local_norm_path",
 }
 _FILES = {"load_param_strategy_file.file_path": "load_file", "save_param_strategy_file.file_path": "save_file"}
+_OPERATOR_FILES = {"load_operator_strategy_file.file_path": "LOAD", "save_operator_strategy_file.file_path": "SAVE"}
 _SWITCHED = {
     "enable_fp32_communication": ("force_fp32_communication", True), "enable_gradients_mean": ("gradients_mean", True),
     "disable_gradient_fp32_sync": ("gradient_fp32_sync", False), "disable_loss_repeated_mean": ("loss_repeated_mean", False),
-    "print_local_norm": ("dump_local_norm", True), "enable_device_local_norm": ("dump_device_local_norm", True),
+    "no_init_parameters_in_compile": ("init_param_in_compile", False), "print_local_norm": ("dump_local_norm", True),
+    "enable_device_local_norm": ("dump_device_local_norm", True),
 }
 MODES = ("semi_auto", "sharding_propagation", "recursive_programming")
 
@@ -45,20 +48,30 @@ class AutoParallel(Cell):
         self._keep("AutoParallel", parallel_mode=parallel_mode)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        token = STORE.open_scope()
-        try:
-            STORE.change("auto_parallel", self._context(), "AutoParallel")
+        with self._acting():
             return super().__call__(*args, **kwargs)
-        finally:
-            STORE.close_scope(token)
 
     def compile(self, *args: Any, **kwargs: Any) -> None:
         """Compiles the network for these arguments with its settings, and runs nothing."""
+        with self._acting():
+            super().compile(*args, **kwargs)
+
+    @contextmanager
+    def _acting(self) -> Iterator[None]:
+        """A block in which the context has these settings."""
         token = STORE.open_scope()
+        files, given = dict(saving.op_strategies), self._settings
         try:
             STORE.change("auto_parallel", self._context(), "AutoParallel")
-            super().compile(*args, **kwargs)
+            if "transformer_opt.file_path" in given:
+                path = given["transformer_opt.file_path"]
+                STORE.change("context", {"ascend_config": {"parallel_speed_up_json_path": path}}, "AutoParallel.transformer_opt")
+            if self._parallel_mode == "sharding_propagation":        # elsewhere MindSpore does not look at them either
+                saving.op_strategies.update({mode: given[name] for name, mode in _OPERATOR_FILES.items() if name in given})
+            yield
         finally:
+            saving.op_strategies.clear()
+            saving.op_strategies.update(files)
             STORE.close_scope(token)
 
     def _context(self) -> dict[str, Any]:
@@ -72,6 +85,10 @@ class AutoParallel(Cell):
         found |= {option: value for name, (option, value) in _SWITCHED.items() if name in given}
         if "dump_local_norm" in given:
             found["dump_local_norm"] = True
+        if self.get_pipeline_stages() > 1:
+            found["pipeline_config"] = {
+                "pipeline_interleave": given["pipeline.interleave"], "pipeline_scheduler": given["pipeline.scheduler"],
+            }
         files = {member: given[name] for name, member in _FILES.items() if name in given}
         if "disable_strategy_file_only_for_trainable_params" in given:
             files["only_trainable_params"] = False
@@ -178,6 +195,16 @@ class AutoParallel(Cell):
         """Names a file of speed-up switches; None or '' names none."""
         if file_path:
             self._path("transformer_opt", file_path)
+
+
+@contextmanager
+def settings_of(network: Any) -> Iterator[None]:
+    """A block in which the context has the settings of a network, where it is an AutoParallel."""
+    if not isinstance(network, AutoParallel):
+        yield
+        return
+    with network._acting():
+        yield
 
 
 def _switch(name: str, doc: str) -> Callable[[AutoParallel], None]:

@@ -2,8 +2,9 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
-from typing import Any
+import functools
+from collections.abc import Callable, Iterator
+from typing import Any, TypeVar
 
 from torchspore.base.text import message, one_of, short
 from torchspore.engine import tree
@@ -18,7 +19,20 @@ from torchspore.mindspore.train.checks import check_bool, check_int, check_type
 from torchspore.mindspore.train.loss_scale_manager import LossScaleManager
 from torchspore.mindspore.train.metrics import Loss, get_metrics
 
+Method = TypeVar("Method", bound=Callable[..., Any])
 _KEYWORDS = ("loss_scale_manager", "keep_batchnorm_fp32", "boost_config_dict", "acc_level")
+
+
+def _as_its_network_says(method: Method) -> Method:
+    """Gives the context the settings of the Model's network, where that is an AutoParallel, while a method runs."""
+    @functools.wraps(method)
+    def run(self: Model, *args: Any, **kwargs: Any) -> Any:
+        from torchspore.mindspore.parallel.auto_parallel import settings_of
+
+        with settings_of(self._network):
+            return method(self, *args, **kwargs)
+
+    return run  # type: ignore[return-value]
 
 
 class Model:
@@ -89,6 +103,7 @@ class Model:
 
     # Training ----------------------------------------------------------------------------------------------------------------------------
 
+    @_as_its_network_says
     def train(
         self,
         epoch: int,
@@ -106,6 +121,7 @@ class Model:
         self._check_train("Model.train", epoch, train_dataset, dataset_sink_mode, sink_size, initial_epoch)
         self._fit(epoch, train_dataset, None, set(), callbacks, dataset_sink_mode, sink_size, initial_epoch)
 
+    @_as_its_network_says
     def fit(
         self, epoch: int, train_dataset: Any, valid_dataset: Any = None, valid_frequency: Any = 1, callbacks: Any = None,
         dataset_sink_mode: bool = False, valid_dataset_sink_mode: bool = False, sink_size: int = -1, initial_epoch: int = 0,
@@ -131,9 +147,7 @@ class Model:
         check_int(call, "initial_epoch", initial_epoch, 0)
         if initial_epoch >= epoch:
             raise ValueError(message(f"{call}(epoch={epoch}, initial_epoch={initial_epoch})", "an initial_epoch below epoch"))
-        check_type(call, "sink_size", sink_size, int, "an int")
-        if sink_size < -1 or sink_size == 0:
-            raise ValueError(message(f"{call}(sink_size={sink_size})", "-1 or an int from 1"))
+        _check_sink_size(call, sink_size)
         _check_dataset(call, "train_dataset", dataset)
 
     def _fit(
@@ -223,6 +237,7 @@ class Model:
 
     # Evaluation --------------------------------------------------------------------------------------------------------------------------
 
+    @_as_its_network_says
     def eval(self, valid_dataset: Any, callbacks: Any = None, dataset_sink_mode: bool = False) -> dict[str, Any]:
         """The metrics of a dataset, by name. Raises ValueError without metrics and for a dataset without rows."""
         check_bool("Model.eval", "dataset_sink_mode", dataset_sink_mode)
@@ -277,6 +292,7 @@ class Model:
 
     # The rest ----------------------------------------------------------------------------------------------------------------------------
 
+    @_as_its_network_says
     def predict(self, *predict_data: Any, backend: str | None = None, config: Any = None) -> Any:
         """The network's output for the given Tensors. Raises TypeError for arrays."""
         if backend is not None:
@@ -286,31 +302,83 @@ class Model:
         self._predict_network.set_train(False)
         return self._predict_network(*predict_data)
 
+    @_as_its_network_says
     def build(
         self, train_dataset: Any = None, valid_dataset: Any = None, sink_size: int = -1, epoch: int = 1, sink_mode: bool = True
     ) -> None:
-        """In GRAPH_MODE, captures the graphs of the training and evaluation step for the first batch, so that the first step need not."""
-        for name, dataset, network, training in (
-            ("train_dataset", train_dataset, self._train_network, True), ("valid_dataset", valid_dataset, self._eval_network, False),
-        ):
-            if dataset is None:
-                continue
-            _check_dataset("Model.build", name, dataset)
-            if network is not None and _is_graph_mode():
-                network.set_train(training)
-                network.compile(*_first_batch(dataset))
+        """In GRAPH_MODE, captures the graphs of the training and evaluation step for the first batch, so that the first step need not.
 
-    def infer_predict_layout(self, *predict_data: Any, skip_backend_compile: bool = False) -> Any:
-        """Is for networks that are shared between processes. Raises RuntimeError: they are not in torchspore yet."""
-        raise RuntimeError(
-            message("Model.infer_predict_layout", "the mode semi_auto_parallel or auto_parallel, which is not in torchspore yet")
-        )
+        `sink_size`, `epoch` and `sink_mode` are those of the training that follows; no data are read ahead. Raises TypeError and ValueError
+        for arguments that do not fit, ValueError without a dataset, and for a `valid_dataset` of a Model without metrics.
+        """
+        check_int("Model.build", "epoch", epoch, 1)
+        check_bool("Model.build", "sink_mode", sink_mode)
+        _check_sink_size("Model.build", sink_size)
+        if train_dataset is None and valid_dataset is None:
+            raise ValueError(message("Model.build()", "train_dataset, valid_dataset, or both"))
+        if valid_dataset is not None and self._eval_network is None:
+            raise ValueError(message("Model.build(valid_dataset=...) of a Model without metrics", "metrics",
+                                     hint="write Model(..., metrics={'accuracy'})"))
+        if train_dataset is not None:
+            self._compile("Model.build", "train_dataset", train_dataset, self._train_network, True)
+        if valid_dataset is not None and self._eval_network is not None:
+            self._compile("Model.build", "valid_dataset", valid_dataset, self._eval_network, False)
 
-    def infer_train_layout(self, train_dataset: Any, dataset_sink_mode: bool = True, sink_size: int = -1) -> Any:
-        """Is for networks that are shared between processes. Raises RuntimeError: they are not in torchspore yet."""
-        raise RuntimeError(
-            message("Model.infer_train_layout", "the mode semi_auto_parallel or auto_parallel, which is not in torchspore yet")
-        )
+    def _compile(self, call: str, name: str, dataset: Any, network: Cell, is_training: bool) -> None:
+        _check_dataset(call, name, dataset)
+        if dataset.get_dataset_size() == 0:
+            raise ValueError(message(f"{call}({name}=...)", "a dataset with rows; this one has none"))
+        batch = _first_batch(dataset)
+        if is_training or isinstance(network, WithEvalCell):
+            self._check_batch(name, batch)
+        if _is_graph_mode():
+            network.set_train(is_training)
+            network.compile(*batch)
+
+    @_as_its_network_says
+    def infer_predict_layout(self, *predict_data: Any, skip_backend_compile: bool = False) -> dict[str, Any]:
+        """How each Parameter is cut among devices where the network predicts: the `parameter_layout_dict` of its graph, which is captured.
+
+        A graph that is captured here is the one that `predict` runs, `skip_backend_compile` or not. Raises RuntimeError in a mode that
+        splits no operators and in PYNATIVE_MODE, TypeError for arrays.
+        """
+        check_bool("Model.infer_predict_layout", "skip_backend_compile", skip_backend_compile)
+        _check_splits("Model.infer_predict_layout")
+        for value in predict_data:
+            _check_input(value, "Model.infer_predict_layout")
+        self._predict_network.set_train(False)
+        self._predict_network.compile(*predict_data)
+        return self._predict_network.parameter_layout_dict
+
+    @_as_its_network_says
+    def infer_train_layout(self, train_dataset: Any, dataset_sink_mode: bool = True, sink_size: int = -1) -> dict[str, Any]:
+        """How each Parameter is cut among devices in a training step: its graph is captured for the first batch, and nothing runs.
+
+        `dataset_sink_mode` must be True, as in MindSpore; what is found holds for both. Raises RuntimeError in a mode that splits no
+        operators and in PYNATIVE_MODE, TypeError and ValueError for arguments that do not fit.
+        """
+        call = "Model.infer_train_layout"
+        _check_splits(call)
+        check_bool(call, "dataset_sink_mode", dataset_sink_mode)
+        if not dataset_sink_mode:
+            raise ValueError(message(f"{call}(dataset_sink_mode=False)", "True: what is found holds for both"))
+        _check_sink_size(call, sink_size)
+        self._compile(call, "train_dataset", train_dataset, self._train_network, True)
+        return self._train_network.parameter_layout_dict
+
+
+def _check_splits(call: str) -> None:
+    """Raises RuntimeError where nothing would be split: in another parallel mode, and outside of graphs."""
+    if setting.mode() not in ("semi_auto_parallel", "auto_parallel"):
+        raise RuntimeError(message(f"{call} in parallel_mode={setting.mode()!r}", "'semi_auto_parallel' or 'auto_parallel'"))
+    if not _is_graph_mode():
+        raise RuntimeError(message(f"{call} in PYNATIVE_MODE", "GRAPH_MODE", hint="write set_context(mode=GRAPH_MODE)"))
+
+
+def _check_sink_size(call: str, sink_size: Any) -> None:
+    check_type(call, "sink_size", sink_size, int, "an int")
+    if sink_size < -1 or sink_size == 0:
+        raise ValueError(message(f"{call}(sink_size={sink_size})", "-1 or an int from 1"))
 
 
 def _check_optimizer(optimizer: Any) -> None:
@@ -355,13 +423,13 @@ def _valid_epochs(frequency: Any, epoch: int, initial_epoch: int) -> set[int]:
     return {number for number in range(initial_epoch + 1, epoch + 1) if (number - initial_epoch) % frequency == 0}
 
 
-def _check_input(value: Any) -> None:
+def _check_input(value: Any, call: str = "Model.predict") -> None:
     inside: Iterator[Any] = (
         iter(value.values()) if isinstance(value, dict) else iter(value) if isinstance(value, (tuple, list)) else iter((value,))
     )
     for one in inside:
         if one is not None and not isinstance(one, (Tensor, int, float, str)):
-            raise TypeError(message(f"Model.predict of {type(one).__name__}", "Tensors", hint="write mindspore.Tensor(array)"))
+            raise TypeError(message(f"{call} of {type(one).__name__}", "Tensors", hint="write mindspore.Tensor(array)"))
 
 
 def _here(outputs: Any) -> Any:

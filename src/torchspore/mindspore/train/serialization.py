@@ -14,7 +14,7 @@ from torchspore.base.frames import warn
 from torchspore.base.suggest import closest
 from torchspore.base.text import message, one_of, short, with_hint
 from torchspore.engine import tensor_files
-from torchspore.engine.parallel import shares
+from torchspore.engine.parallel import setting, shares
 from torchspore.engine.shard import gathering, spread
 from torchspore.engine.tensor import raw, wrap
 from torchspore.mindspore.common import dtype as mstype
@@ -75,31 +75,32 @@ def save_checkpoint(
     """Saves Parameters to a file that MindSpore reads too.
 
     `save_obj` is a Cell, a list of {'name': str, 'data': Tensor}, or a dict from name to Tensor. `append_dict` adds numbers, bools, text
-    and Tensors. What is cut among processes is put together by all of them, which must all save; without `integrated_save` a Cell's
-    Parameters are saved as this process has them. `choice_func(name)` says which Parameters are saved; what `append_dict` adds always
-    is. `format` is 'ckpt' or 'safetensors'; its suffix is added where the name has another.
+    and Tensors. What is cut among processes is put together by all of them, which must all save; without `integrated_save` it is saved as
+    this process has it, and what another stage of a pipeline has is left out. `choice_func(name)` says which Parameters are saved; what
+    `append_dict` adds always is. `format` is 'ckpt' or 'safetensors'; its suffix is added where the name has another.
     The file is written under another name first, so that it is whole or not there; it is read-only, as MindSpore makes it. With
     `async_save` a thread writes while the program goes on; the next call that saves or loads waits for it and raises what went wrong
     there. A checksum is written (`crc_check` asks for it when a file is loaded), but for a file that is encrypted: with `enc_key`, 16, 24
     or 32 bytes, and `enc_mode` 'AES-GCM', 'AES-CBC' or 'SM4-CBC', which needs the library cryptography. Raises TypeError and ValueError
     for arguments that do not fit, FileNotFoundError where the folder is not there.
     """
-    if not integrated_save and isinstance(save_obj, Cell):
-        save_obj = [{"name": parameter.name, "data": gathering.own(parameter)} for _, parameter in save_obj.parameters_and_names()]
-    _save(save_obj, ckpt_file_name, async_save, append_dict, (enc_key, enc_mode), choice_func, format, None)
+    if not isinstance(integrated_save, bool):
+        raise TypeError(message(f"save_checkpoint(integrated_save={short(integrated_save)})", "True or False"))
+    _save(save_obj, ckpt_file_name, async_save, append_dict, (enc_key, enc_mode), choice_func, format, None, integrated_save)
 
 
 def save_and_then(
     save_obj: Any, name: str, async_save: Any, append_dict: dict[str, Any] | None, secret: tuple[Any, Any], format: str,
-    then: Callable[[], None],
+    then: Callable[[], None], is_whole: bool = True, kept: frozenset[str] | None = None,
 ) -> None:
-    """`save_checkpoint`, and `then()` when the file is whole: with `async_save` in the thread that writes."""
-    _save(save_obj, name, async_save, append_dict, secret, None, format, then)
+    """`save_checkpoint`, and `then()` when the file is whole: with `async_save` in the thread that writes. Of `kept` these names alone."""
+    _save(save_obj, name, async_save, append_dict, secret, None, format, then, is_whole, kept)
 
 
 def _save(
     save_obj: Any, ckpt_file_name: str, async_save: Any, append_dict: dict[str, Any] | None, secret: tuple[Any, Any],
-    choice_func: Callable[[str], bool] | None, format: str, then: Callable[[], None] | None,
+    choice_func: Callable[[str], bool] | None, format: str, then: Callable[[], None] | None, is_whole: bool,
+    kept: frozenset[str] | None = None,
 ) -> None:
     _check_save(save_obj, ckpt_file_name, async_save, append_dict, choice_func, format)
     if secret[0] is not None:
@@ -109,7 +110,7 @@ def _save(
     path = Path(ckpt_file_name if ckpt_file_name.endswith("." + format) else f"{ckpt_file_name}.{format}").expanduser().absolute()
     if not path.parent.is_dir():
         raise FileNotFoundError(message(f"save_checkpoint({ckpt_file_name!r})", f"a folder that exists: {path.parent}"))
-    entries = list(_entries(save_obj, append_dict, choice_func))
+    entries = [one for one in _entries(save_obj, append_dict, choice_func, is_whole) if kept is None or one.name in kept]
     # One writer at a time, in the order of the calls: memory holds one copy, and of two saves to one name the later one stays.
     wait_for_writers()
     if not async_save:
@@ -152,15 +153,21 @@ def _check_save(save_obj: Any, name: Any, async_save: Any, append_dict: Any, cho
             )
 
 
-def _entries(save_obj: Any, append_dict: dict[str, Any] | None, choose: Callable[[str], bool] | None) -> Iterator[Entry]:
+def _entries(
+    save_obj: Any, append_dict: dict[str, Any] | None, choose: Callable[[str], bool] | None, is_whole: bool,
+) -> Iterator[Entry]:
     chosen: dict[str, Any] = {}
     for name, value in _named(save_obj):
         if choose is None or choose(name):
             chosen.setdefault(name, value)
     found = chosen | (append_dict or {})
-    gathering.meet("save_checkpoint", found.values())
+    if is_whole:
+        gathering.meet("save_checkpoint", found.values())
     for name, value in found.items():
-        yield to_entry(name, _whole(value))
+        if is_whole or not isinstance(value, Tensor):
+            yield to_entry(name, _whole(value))
+        elif not gathering.is_elsewhere(value):
+            yield to_entry(name, gathering.own(value))
 
 
 def _whole(value: Any) -> Any:
@@ -343,9 +350,9 @@ def load_param_into_net(
     used.
 
     Floats are converted to the net's float type and integers to its integer type, unless `strict_load`. Where all names of the dict have
-    one
-    prefix more than the net's, it is taken off. Raises TypeError for wrong types, RuntimeError where a shape or a type does not fit: then
-    nothing is loaded.
+    one prefix more than the net's, it is taken off. With `remove_redundancy`, which all processes must ask for, a Parameter that this dict
+    has not comes from a process whose dict has it and that holds the same of it. Raises TypeError for wrong types, RuntimeError where a
+    shape or a type does not fit: then nothing is loaded.
     """
     if not isinstance(net, Cell):
         raise TypeError(message(f"load_param_into_net({short(net)}, ...)", f"a Cell, got {type(net).__name__}"))
@@ -376,7 +383,13 @@ def load_param_into_net(
             value = wrap(gathering.part_of(raw(value), cut))
         parameter.set_data(value if tuple(value.shape) == tuple(parameter.shape) else value.reshape(parameter.shape))
     names = {parameter.name for parameter in own}
-    return [parameter.name for parameter in missing], [name for name in parameter_dict if name not in names]
+    found = set[str]()
+    if remove_redundancy and setting.processes() > 1:
+        from torchspore.engine.shard import redundancy
+
+        found = redundancy.filled(own, {parameter.name for parameter, _ in pairs})
+    absent = [parameter.name for parameter in missing if parameter.name not in found]
+    return absent, [name for name in parameter_dict if name not in names]
 
 
 def _with_prefix(missing: list[Parameter], parameter_dict: dict[str, Any]) -> list[tuple[Parameter, Any]]:

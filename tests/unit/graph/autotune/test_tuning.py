@@ -121,7 +121,7 @@ def test_what_was_found_is_faster(folder: Path, monkeypatch: pytest.MonkeyPatch)
 
 
 def test_nothing_better_is_said(folder: Path, measured_by: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    measured_by(lambda forms, inputs: dict.fromkeys(forms, 1.0))
+    measured_by(lambda forms, inputs, turns: dict.fromkeys(forms, 1.0))
     net = made(aoe_tune_mode="online", aoe_config={"job_type": "1"})
     monkeypatch.setenv("TORCHSPORE_TUNE_SECONDS", "1")
     x = data(200, 128)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import compilers
 import launches
 import measurers
 import mindspore as ms
@@ -264,20 +265,15 @@ def test_levels_above_simplify_and_choose_by_time(launched: Any) -> None:
 
 @pytest.mark.parametrize(("flags", "forbidden"), [("", set()), (" --disable_cluster_ops=Exp,ReLU", {"exp", "relu"})])
 def test_levels_above_fuse_what_the_flags_allow(
-    flags: str, forbidden: set[str], launched: Any, monkeypatch: pytest.MonkeyPatch, measured_by: Any,
+    flags: str, forbidden: set[str], launched: Any, without_kernels: compilers.Without, measured_by: Any,
 ) -> None:
-    from torchspore.engine.graph.backend import autotune_cache, fusion
+    from torchspore.engine.graph.backend import autotune_cache
 
     autotune_cache.forget()
-    seen: set[str] = set()
-    monkeypatch.setattr(fusion, "_kernels", {})            # what other tests have compiled
-    measured_by(measurers.Last())
-    monkeypatch.setattr(fusion, "SHORTEST", 0.0)
-    monkeypatch.setattr(fusion, "SHARE", 0.0)
-    monkeypatch.setattr(fusion, "_winner", lambda like, level: seen.update(
-        node.target._opname for node in like.part.graph.nodes if hasattr(node.target, "_opname")))
+    measured_by(lambda forms, inputs, turns: dict.fromkeys(forms, 1.0))
     ms.set_context(jit_config={"jit_level": "O1"})
-    launched(Net(), data(4, 8), data(8, seed=1), flags=f"--opt_level=3{flags}")
+    launched(Net(), data(37, 8), data(8, seed=1), flags=f"--opt_level=3{flags}")
+    seen = without_kernels.seen
     assert {"mul", "exp", "relu"} - forbidden <= seen and not seen & forbidden
     autotune_cache.forget()
 

@@ -248,3 +248,13 @@ def test_kept_values_are_results() -> None:
     module = traced(lambda x: [x.exp().sin() + 1], torch.rand(4))
     keep.kept(module)
     assert len(eager_codegen.compile(module)(torch.rand(4))) == 3
+
+
+@pytest.mark.parametrize("make", [nn.Momentum, nn.AdamWeightDecay], ids=lambda made: made.__name__)
+def test_the_first_call_holds_no_more_than_the_others(make: Any, tmp_path: Path) -> None:
+    net = nn.SequentialCell([nn.Dense(256, 256) for _ in range(4)])
+    optimizer = make(net.trainable_params(), 0.01, 0.9) if make is nn.Momentum else make(net.trainable_params())
+    step = nn.TrainOneStepCell(nn.WithLossCell(net, nn.MSELoss()), optimizer).set_train()
+    x = Tensor(np.ones((8, 256), np.float32))
+    first, second = (most(lambda: step(x, x), tmp_path) for _ in range(2))
+    assert first < 1.2 * second

@@ -77,14 +77,14 @@ def test_one_that_is_gone_later_is_told_once_and_the_program_goes_on(saving: Sav
 
 def test_a_full_disk_is_told_with_what_to_do(saving: Saving, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = saving(1)
-    put, count = folders.put_whole, iter(range(100))
+    replace, count = os.replace, iter(range(100))
 
-    def full(path: Path, text: str, mode: int) -> None:
+    def full(source: str, target: str) -> None:
         if next(count) >= 4:
             raise OSError(28, "No space left on device")
-        put(path, text, mode)
+        replace(source, target)
 
-    monkeypatch.setattr(folders, "put_whole", full)
+    monkeypatch.setattr(os, "replace", full)
     with pytest.warns(UserWarning, match="No space left on device") as caught:
         Net()(X)
     assert str(caught[0].message).endswith("\n\nhint: free some space.")

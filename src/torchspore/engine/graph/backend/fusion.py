@@ -1,16 +1,14 @@
 """Clusters of pointwise operators and reductions as compiled kernels, each where it is faster than the operators one by one."""
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
 
 import torch
 from torch.fx.node import Node
 
 from torchspore.engine import tree
-from torchspore.engine.graph.backend import autotune_cache, eager_codegen, inductor
+from torchspore.engine.graph.backend import autotune_cache, eager_codegen, inductor, measuring
 from torchspore.engine.graph.fx.aliasing import is_view
 from torchspore.engine.graph.fx.fingerprint import of_text, signature
 from torchspore.engine.graph.fx.modules import change_inner, copied
@@ -44,6 +42,7 @@ REDUCTIONS = """
 """.split()
 MOVES = ["cat", "stack", "constant_pad_nd"]
 _HEAVY = {*POINTWISE, *REDUCTIONS, *MOVES}
+_TURNS = measuring.Turns(least=5, most=30, longest=0.05)
 _FREE = {"ones_like", "zeros_like", "full_like", "full", "zeros", "ones"}
 
 _kernels: dict[str, inductor.Kernel] = {}
@@ -194,7 +193,7 @@ def _known(key: str, like: Like, level: str, total: float) -> inductor.Kernel | 
 def _measured(like: Like, key: str, level: str, total: float) -> inductor.Kernel | None:
     with without_modes(), torch.no_grad(), torch.random.fork_rng():
         like.inputs = [_values(node.meta["val"]) for node in like.part.graph.nodes if node.op == "placeholder"]
-        like.seconds = _seconds(eager_codegen.compile(like.part), like.inputs)
+        like.seconds = measuring.seconds({"operators": eager_codegen.compile(like.part)}, like.inputs, _TURNS)["operators"]
         if like.seconds < SHORTEST or like.seconds * len(like.clusters) < SHARE * total:
             return None                       # not kept: in another graph it may be worth while
         found = _winner(like, level)
@@ -209,10 +208,8 @@ def _winner(like: Like, level: str) -> inductor.Kernel | None:
     plain, kernel = eager_codegen.compile(like.part), inductor.kernel(like.part, level)
     if kernel is None:
         return None
-    before, after = like.seconds, float("inf")
-    for _ in range(2):                        # in turns: another program on the machine may come between
-        after = min(after, _seconds(kernel, like.inputs))
-        before = min(before, _seconds(plain, like.inputs))
+    took = measuring.seconds({"operators": plain, "kernel": kernel}, like.inputs, _TURNS)
+    before, after = min(like.seconds, took["operators"]), took["kernel"]
     log.event("level", f"{len(like.clusters)} clusters of {len(like.part.graph.nodes)}: {before * 1e6:.0f} us, "
                        f"as one kernel {after * 1e6:.0f} us")
     return kernel if after < WORTH * before else None
@@ -222,16 +219,3 @@ def _values(fake: torch.Tensor) -> torch.Tensor:
     """Some values of the same shape, strides and dtype; small positive numbers, so that no operator meets what it is slow with."""
     t = torch.empty_strided(fake.shape, fake.stride(), dtype=fake.dtype, device=fake.device)
     return t.fill_(1) if not t.is_floating_point() else t.copy_(torch.rand(fake.shape, dtype=torch.float32) + 0.1)
-
-
-def _seconds(run: Callable[..., Any], inputs: list[torch.Tensor]) -> float:
-    best, spent = float("inf"), 0.0
-    for turn in range(30):
-        started = time.perf_counter()
-        run(*inputs)
-        took = time.perf_counter() - started
-        spent += took
-        best = min(best, took)
-        if turn >= 5 and spent > 0.05:
-            break
-    return best

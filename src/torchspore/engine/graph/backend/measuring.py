@@ -5,17 +5,13 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
+from dataclasses import dataclass
 from typing import Any
 
 import torch
 
 from torchspore.base.during import during
 from torchspore.engine.memory import counter
-
-LONGEST = 0.4
-"""About how many seconds one form is run for; each is run twice at least."""
-MOST = 12
-"""How often a form is run at most."""
 
 SPREAD = 8.0
 """Units in the last place."""
@@ -74,7 +70,18 @@ def differs(ours: Sequence[Any], theirs: Sequence[Any]) -> float:
     return worst
 
 
-Measurer = Callable[[dict[str, Runs], list[torch.Tensor]], dict[str, float]]
+@dataclass(frozen=True)
+class Turns:
+    """How often each form is run: `least` times, then until it has taken `longest` seconds, and `most` times."""
+
+    least: int = 2
+    most: int = 12
+    longest: float = 0.4
+
+
+GRAPHS = Turns()
+"""For whole graphs."""
+Measurer = Callable[[dict[str, Runs], list[torch.Tensor], Turns], dict[str, float]]
 
 
 def measured_by(measurer: Measurer) -> AbstractContextManager[None]:
@@ -82,30 +89,38 @@ def measured_by(measurer: Measurer) -> AbstractContextManager[None]:
     return during(_measurer, measurer)
 
 
-def seconds(codes: dict[str, Runs], inputs: list[torch.Tensor]) -> dict[str, float]:
+def seconds(codes: dict[str, Runs], inputs: list[torch.Tensor], turns: Turns = GRAPHS) -> dict[str, float]:
     """The least time of one run of each form by its name, as the measurer of this thread says."""
-    return _measurer.get()(codes, inputs)
+    return _measurer.get()(codes, inputs, turns)
 
 
-def by_clock(codes: dict[str, Runs], inputs: list[torch.Tensor]) -> dict[str, float]:
+def by_clock(codes: dict[str, Runs], inputs: list[torch.Tensor], turns: Turns = GRAPHS) -> dict[str, float]:
     """The least time of one run of each, taking turns; all were run once before."""
     best = dict.fromkeys(codes, float("inf"))
     spent = dict.fromkeys(codes, 0.0)
-    for turn in range(MOST):
+    has_queue = any(t.device.type != "cpu" for t in inputs)
+    for turn in range(turns.most):
         for name, code in codes.items():
-            if turn >= 2 and spent[name] > LONGEST:
+            if turn >= turns.least and spent[name] > turns.longest:
                 continue
             started = time.perf_counter()
             code(*inputs)
-            _wait(inputs)
+            if has_queue:
+                torch.accelerator.synchronize()
             took = time.perf_counter() - started
             best[name], spent[name] = min(best[name], took), spent[name] + took
     return best
 
 
-def _wait(inputs: list[torch.Tensor]) -> None:
-    if any(t.device.type != "cpu" for t in inputs):
-        torch.accelerator.synchronize()
+def told_by(clock: Callable[[], float]) -> AbstractContextManager[None]:
+    """Lets `clock` say what time it is where operators are timed one by one, in this thread."""
+    return during(_clock, clock)
+
+
+def now() -> float:
+    """Seconds, by the clock of this thread."""
+    return _clock.get()()
 
 
 _measurer: ContextVar[Measurer] = ContextVar("measurer", default=by_clock)
+_clock: ContextVar[Callable[[], float]] = ContextVar("clock", default=time.perf_counter)

@@ -1,12 +1,10 @@
 """Which matrix products oneDNN computes faster than torch's BLAS on this machine: each shape is measured once in a process."""
 from __future__ import annotations
 
-import time
-
 import torch
 
 from torchspore.engine import private
-from torchspore.engine.graph.backend import autotune_cache
+from torchspore.engine.graph.backend import autotune_cache, measuring
 from torchspore.engine.graph.fx.fingerprint import of_text
 from torchspore.engine.graph.passes.onednn import LINEAR, Wanted
 
@@ -14,8 +12,8 @@ __all__ = ["LINEAR", "Wanted", "is_large", "prefers_onednn"]
 
 WORTH = 0.92
 """oneDNN is taken where it needs at most this share of the time: less is noise."""
-LEAST, LONGEST = 6, 0.04
-"""Turns that both ways get, and seconds after which they get no more: a wrong choice costs every step to come."""
+_TURNS = measuring.Turns(least=6, most=20, longest=0.02)
+"""A wrong choice costs every step to come."""
 SMALL = 2**15
 """Products of fewer multiplications are calls and no work: they stay as they are."""
 
@@ -43,20 +41,10 @@ def _measured(left: torch.Tensor, right: torch.Tensor, added: torch.Tensor | Non
         b = None if added is None else torch.ones(added.shape)
         turned = y.t()
         if b is None:
-            ways = [lambda: torch.mm(x, y), lambda: private.onednn_linear(x, turned, None, "none", [], "")]
+            ways = {"BLAS": lambda: torch.mm(x, y), "oneDNN": lambda: private.onednn_linear(x, turned, None, "none", [], "")}
         else:
-            ways = [lambda: torch.addmm(b, x, y), lambda: private.onednn_linear(x, turned, b, "none", [], "")]
-        best = [float("inf")] * 2
-        spent = 0.0
-        for way in ways:
+            ways = {"BLAS": lambda: torch.addmm(b, x, y), "oneDNN": lambda: private.onednn_linear(x, turned, b, "none", [], "")}
+        for way in ways.values():
             way()
-        for turn in range(20):
-            for place, way in enumerate(ways):
-                started = time.perf_counter()
-                way()
-                took = time.perf_counter() - started
-                spent += took
-                best[place] = min(best[place], took)
-            if turn >= LEAST and spent > LONGEST:
-                break
-    return best[1] < WORTH * best[0]
+        took = measuring.seconds(ways, [], _TURNS)
+        return took["oneDNN"] < WORTH * took["BLAS"]

@@ -23,9 +23,10 @@ from torchspore.engine.front import FRONT
 from torchspore.engine.graph.report import log
 
 LIMIT = "TORCHSPORE_CACHE_LIMIT"
+OWN = Path(__file__).parents[3]
+"""Where torchspore's own files are."""
 _UNITS = {"": 1, "B": 1, "KB": 1 << 10, "MB": 1 << 20, "GB": 1 << 30, "TB": 1 << 40}
 _DEFAULT = 4 << 30
-
 
 
 def say(text: str, key: str | None = None) -> None:
@@ -45,6 +46,7 @@ class Folder:
         self.root = root
         self.usable = True
         self._swept = 0.0
+        self._most: int | None = None
 
     def prepare(self) -> bool:
         """Makes the folder, this user's alone, and tries to write into it; whether that went well."""
@@ -144,14 +146,16 @@ class Folder:
             yield True
 
     def sweep(self) -> None:
-        """Takes out what was used longest ago until the folder is within its limit; at most every few seconds, by one process at a time."""
-        if not self.usable or time.monotonic() - self._swept < 2:
+        """Takes out what was used longest ago until the folder is within its limit; at most every few seconds for one limit, by one
+        process at a time."""
+        most = limit()
+        if not self.usable or (most == self._most and time.monotonic() - self._swept < 2):
             return
-        self._swept = time.monotonic()
+        self._swept, self._most = time.monotonic(), most
         try:
             with self.locked(wait=False) as got:
                 if got:
-                    self._shrink(limit())
+                    self._shrink(most)
         except OSError as error:
             self._fail(error)
 
@@ -191,6 +195,11 @@ def limit() -> int:
 @functools.cache
 def surroundings() -> str:
     """A short name for all that compiled code hangs on beside the graph: versions, the compiler and its flags, Inductor's settings."""
+    return named(torch.__version__, OWN)
+
+
+def named(version: str, own: Path) -> str:
+    """The name for a version of torch, and for torchspore's files in `own`."""
     compiler = os.environ.get("CXX", "g++")
     try:
         said = subprocess.run([*shlex.split(compiler), "--version"], capture_output=True, text=True, timeout=20).stdout
@@ -200,12 +209,11 @@ def surroundings() -> str:
         f"{name}={value}" for name, value in os.environ.items()
         if name in ("CXXFLAGS", "CPPFLAGS", "LDFLAGS") or (name.startswith("TORCHINDUCTOR_") and name != "TORCHINDUCTOR_CACHE_DIR")
     )
-    told = [_own_files(), torch.__version__, platform.python_version(), platform.machine(), compiler, said, *flags]
+    told = [_files(own), version, platform.python_version(), platform.machine(), compiler, said, *flags]
     return hashlib.sha256("\n".join(told).encode()).hexdigest()[:16]
 
 
-def _own_files() -> str:
-    """Size and time of torchspore's own files: a version under work changes without another number."""
-    root = Path(__file__).parents[3]
+def _files(root: Path) -> str:
+    """Size and time of each file: a version under work changes without another number."""
     found = sorted(root.rglob("*.py"))
     return " ".join(f"{path.relative_to(root)}:{(status := path.stat()).st_size}:{status.st_mtime_ns}" for path in found)

@@ -19,6 +19,7 @@ from torchspore.engine import tree
 from torchspore.engine.graph.capture import dynamic_shapes, scalar_inputs
 from torchspore.engine.graph.capture.dynamic_shapes import Axes
 from torchspore.engine.graph.capture.iterators import holds_iterator, settled
+from torchspore.engine.graph.capture.results import Results
 from torchspore.engine.graph.capture.shared import is_undecided
 from torchspore.engine.graph.capture.state import Randomness
 from torchspore.engine.graph.capture.watch import Watch
@@ -300,18 +301,10 @@ class Capture(Frame):
                 )
                 raise refusal
             self.written.append((owner, name, transform(value, self._placed)))
-        self._check_is_new(self.result, self.watch.contents.ids() - given)
+        Results(self.watch, given, self._first_line).check(self.result)
         self.result = transform(self.result, self._placed)
-        if self.axes and dynamic_shapes.holds_symbols([self.result, *[value for _, _, value in self.written]]):
+        if dynamic_shapes.holds_symbols([value for _, _, value in self.written]):
             raise Refusal("gives a length that is open", kind=Kind.TWO_KINDS)
-
-    def _check_is_new(self, value: Any, kept: set[int]) -> None:
-        """A list or dict of the program's state is given back itself, not a copy: whoever has it may change it."""
-        if isinstance(value, (list, dict)) and id(value) in kept:
-            raise Refusal(f"gives back a {type(value).__name__} that is part of the program's state", self._first_line())
-        if isinstance(value, (list, tuple, dict)):
-            for item in value.values() if isinstance(value, dict) else value:
-                self._check_is_new(item, kept)
 
     def _placed(self, tensor: TensorBase) -> Out | In:
         if not self._is_mine(tensor._t):

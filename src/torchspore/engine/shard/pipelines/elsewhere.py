@@ -14,6 +14,8 @@ from torchspore.errors import ValueElsewhere
 
 _HINT = "compute it in the step's graph (@ms.jit, or the Cell that trains); pipeline_result_broadcast=True gives results to all stages"
 
+_EXCHANGES = frozenset({"torchspore::scatter", "torchspore::gather", "torchspore::exchange"})
+
 
 class Elsewhere(torch.Tensor):
     """Stands for a value that one stage of a pipeline alone holds.
@@ -42,8 +44,23 @@ class Elsewhere(torch.Tensor):
         """Raises ValueElsewhere."""
         raise self.unreadable("the values")
 
-    def __repr__(self) -> str:  # type: ignore[override]
+    @property
+    def holding(self) -> str:
+        """Who holds it, for people."""
         return f"held by stage {self.stage} of the pipeline"
+
+    def __repr__(self) -> str:  # type: ignore[override]
+        return self.holding
+
+    def data_ptr(self) -> int:
+        """Raises ValueElsewhere."""
+        raise self.unreadable("the address")
+
+    def __dlpack__(self, **keywords: Any) -> Any:
+        raise self.unreadable("the memory")
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        raise self.unreadable("a copy for other processes (pickle)")
 
     def unreadable(self, what: str) -> ValueElsewhere:
         """The error for `what` of it."""
@@ -59,6 +76,8 @@ class Elsewhere(torch.Tensor):
         gone = [leaf for leaf in tensors if isinstance(leaf, Elsewhere)]
         here = [leaf for leaf in tensors if not isinstance(leaf, Elsewhere)]
         first, name = gone[0], function._schema.name.removeprefix("aten::")
+        if "c10d" in function.namespace or name in _EXCHANGES:                   # those that hold it would wait for this process
+            raise first.unreadable(name.rpartition("::")[2])
         if function._schema.is_mutable and isinstance(args[0], Elsewhere):
             return args[0]                                      # those that hold it write to it
         if here and (function._schema.is_mutable or not first._lies_beside(function, name, here) or not any(t.ndim for t in gone)):

@@ -11,9 +11,10 @@ from dataclasses import dataclass
 from itertools import zip_longest
 
 from torchspore.base.text import message, one_of
+from torchspore.engine.shard.pipelines import cycles
 
 FORWARD, BACKWARD, WEIGHTS = 0, 1, 2
-SCHEDULES = ("gpipe", "1f1b", "zero_bubble_v")
+SCHEDULES = ("gpipe", "1f1b", "zero_bubble_v", *cycles.NAMES)
 _COST = {FORWARD: 1.0, BACKWARD: 2.0, WEIGHTS: 2.0}
 """Of a backward half that is not parted; what is parted takes half of it each."""
 
@@ -75,11 +76,21 @@ def scheduled(blocks: Mapping[Block, Iterable[Block]], stages: int, name: str, i
     'gpipe': all forward blocks first. '1f1b': a backward block as soon as there is one, and no more forward blocks begun than the stages
     that follow can hold; where stages run several segments each, in the order of "Efficient Large-Scale Language Model Training on GPU
     Clusters" (Narayanan et al., 2021). 'zero_bubble_v': the same, and what only gradients of the stage's own Parameters wait for fills the
-    gaps ("Zero Bubble Pipeline Parallelism", Qi et al., 2023). Raises ValueError for another name.
+    gaps ("Zero Bubble Pipeline Parallelism", Qi et al., 2023). 'seqpipe' and its kin: as `cycles` says. Raises ValueError for another name,
+    and for a pipeline that the schedule is not for.
     """
     if name not in SCHEDULES:
         raise ValueError(message(f"pipeline_scheduler={name!r}", one_of(SCHEDULES)))
     return _Clock(blocks, stages, name, is_interleaved).run()
+
+
+def _by_part(blocks: Iterable[Block], kind: int) -> dict[tuple[int, ...], list[Block]]:
+    """The blocks of a kind by their part, in the order of their turns."""
+    found: dict[tuple[int, ...], list[Block]] = {}
+    for block in sorted(blocks, key=lambda block: block.hop):
+        if block.kind == kind:
+            found.setdefault(block.part, []).append(block)
+    return found
 
 
 class _Clock:
@@ -111,6 +122,9 @@ class _Clock:
 
         Forward blocks until the first part comes back, then one forward and one backward by turns.
         """
+        if self.trains and self.name in cycles.NAMES:
+            cycles.check(self.name, self.count, self.turns[stage], len(self.parts))
+            return deque(cycles.order(self.name, self.count, stage, _by_part(mine, FORWARD), _by_part(mine, BACKWARD)))
         if not self.is_interleaved or self.turns[stage] < 2 or self.name != "1f1b" or not self.trains:
             return deque()
         ahead, back = ([block for block in sorted(mine, key=self._rank) if block.kind == kind] for kind in (FORWARD, BACKWARD))

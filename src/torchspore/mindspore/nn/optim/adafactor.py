@@ -9,7 +9,8 @@ from torchspore.engine.tensor import raw
 from torchspore.mindspore.common.initializer import initializer
 from torchspore.mindspore.common.parameter import Parameter, ParameterTuple
 from torchspore.mindspore.common.tensor import Tensor
-from torchspore.mindspore.nn.optim.optimizer import Optimizer, check_bools, check_floats, opt_init_args_register
+from torchspore.mindspore.nn.optim.arguments import check_bools, check_floats
+from torchspore.mindspore.nn.optim.optimizer import Optimizer, opt_init_args_register
 
 
 class AdaFactor(Optimizer):

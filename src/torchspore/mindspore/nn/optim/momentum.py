@@ -7,7 +7,8 @@ from torchspore.engine import dtypes, optim
 from torchspore.engine.tensor import raw
 from torchspore.mindspore.common.parameter import Parameter
 from torchspore.mindspore.common.tensor import Tensor
-from torchspore.mindspore.nn.optim.optimizer import Optimizer, _number, opt_init_args_register
+from torchspore.mindspore.nn.optim.arguments import number
+from torchspore.mindspore.nn.optim.optimizer import Optimizer, opt_init_args_register
 
 
 class Momentum(Optimizer):
@@ -19,7 +20,7 @@ class Momentum(Optimizer):
         use_nesterov: bool = False,
     ) -> None:
         super().__init__(learning_rate, params, weight_decay, loss_scale)
-        if _number("Momentum", "momentum", momentum) < 0:
+        if number("Momentum", "momentum", momentum) < 0:
             raise ValueError(f"Momentum(momentum={momentum}): expected a number from 0 on.")
         if not isinstance(use_nesterov, bool):
             raise TypeError(f"Momentum(use_nesterov={use_nesterov!r}): expected a bool, got {type(use_nesterov).__name__}.")
@@ -53,7 +54,7 @@ class SGD(Optimizer):
     ) -> None:
         super().__init__(learning_rate, params, weight_decay, loss_scale)
         for key, value in (("momentum", momentum), ("dampening", dampening)):
-            if _number("SGD", key, value) < 0:
+            if number("SGD", key, value) < 0:
                 raise ValueError(f"SGD({key}={value}): expected a number from 0 on.")
         if not isinstance(nesterov, bool):
             raise TypeError(f"SGD(nesterov={nesterov!r}): expected a bool, got {type(nesterov).__name__}.")

@@ -3,11 +3,9 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
-
-import numpy as np
 
 from torchspore.base.text import message
 from torchspore.context.store import STORE
@@ -15,21 +13,27 @@ from torchspore.engine import dtypes, optim
 from torchspore.engine.comm import groups as comm
 from torchspore.engine.front import FRONT
 from torchspore.engine.graph.passes.precision import casts
-from torchspore.engine.memory import states
+from torchspore.engine.memory import freed, states
 from torchspore.engine.parallel import shares
 from torchspore.engine.rows import RowsBase
 from torchspore.engine.tensor import raw, wrap
-from torchspore.errors import NameRefused
 from torchspore.mindspore.common.initializer import initializer
 from torchspore.mindspore.common.parameter import Parameter, ParameterTuple
 from torchspore.mindspore.common.sparse_tensor import COOTensor
 from torchspore.mindspore.common.tensor import Tensor
 from torchspore.mindspore.nn.cell import Cell
+from torchspore.mindspore.nn.optim.arguments import (
+    check_decay,
+    groups_of,
+    kept_rate,
+    listed_parameters,
+    number,
+    ordered_parameters,
+    rate_of,
+)
 from torchspore.mindspore.ops import AssignAdd
 from torchspore.mindspore.ops.composite import HyperMap, Map
 from torchspore.mindspore.ops.state import assign_add
-
-_GROUP_KEYS = ("params", "lr", "weight_decay", "grad_centralization", "order_params")
 
 
 @dataclass(frozen=True)
@@ -56,28 +60,29 @@ class Optimizer(Cell):
     def __init__(self, learning_rate: Any, parameters: Any, weight_decay: Any = 0.0, loss_scale: float = 1.0) -> None:
         super().__init__(auto_prefix=False)
         name = type(self).__name__
-        self.loss_scale = _number(name, "loss_scale", loss_scale)
+        self.loss_scale = number(name, "loss_scale", loss_scale)
         if self.loss_scale <= 0:
             raise ValueError(f"{name}(loss_scale={loss_scale}): expected a number above 0.")
-        _check_decay(name, weight_decay)
-        groups = _groups(name, parameters)
+        check_decay(name, weight_decay)
+        groups = groups_of(name, parameters)
         self.is_group = groups is not None
-        rate = _rate(name, learning_rate)
-        given = [{"params": _listed(name, parameters)}] if groups is None else groups
-        ordered, placed = _ordered(name, given)
+        rate = rate_of(name, learning_rate)
+        given = [{"params": listed_parameters(name, parameters)}] if groups is None else groups
+        ordered, placed = ordered_parameters(name, given)
         self.global_step = Parameter(initializer(0, [1], dtypes.int32), name="global_step")
-        own_rates = [_rate(name, g["lr"]) if "lr" in g else None for g in given]
+        own_rates = [rate_of(name, g["lr"]) if "lr" in g else None for g in given]
         self.dynamic_lr = any(r is not None and not isinstance(r, float) for r in (rate, *own_rates))
-        rates = [None if r is None else _kept_rate(r, f"learning_rate_group_{i}", self.dynamic_lr) for i, r in enumerate(own_rates)]
+        rates = [None if r is None else kept_rate(r, f"learning_rate_group_{i}", self.dynamic_lr) for i, r in enumerate(own_rates)]
         for i, own in enumerate(rates):
             if own is not None:
                 setattr(self, f"learning_rate_group_{i}", own)
-        self.learning_rate = _kept_rate(rate, "learning_rate", self.dynamic_lr)
+        self.learning_rate = kept_rate(rate, "learning_rate", self.dynamic_lr)
         self.parameters = ParameterTuple(ordered)
         self._parameters = self.parameters
         self._shares = shares.of(name, ordered, self._refuses_rows())
         self.use_parallel = bool(self._shares)
         shares.cut_weights(ordered, self._shares)
+        freed.give_back()
         self.groups = [self._group(name, g, places, own, weight_decay) for g, places, own in zip(given, placed, rates) if places]
         if groups is None:
             self._split_decay(weight_decay)
@@ -102,7 +107,7 @@ class Optimizer(Cell):
 
     def _group(self, name: str, given: dict[str, Any], places: list[int], rate: Any, decay: Any) -> Group:
         own_decay = given.get("weight_decay", decay)
-        _check_decay(name, own_decay)
+        check_decay(name, own_decay)
         own_rate = self.learning_rate if rate is None else rate
         return Group(
             places, own_rate, own_decay, _decays(own_decay),
@@ -267,7 +272,7 @@ class Optimizer(Cell):
             self.__dict__["_weight_decay"] = value               # a program's optimizer, which may do with it what it likes
             return
         decay = float(value) if isinstance(value, Tensor) else value
-        _check_decay(type(self).__name__, decay)
+        check_decay(type(self).__name__, decay)
         own = decay if isinstance(decay, Cell) else decay / self.loss_scale
         self.groups = [replace(group, decay=own) if group.decays else group for group in self.groups]
         self.__dict__["_weight_decay"] = value
@@ -408,22 +413,6 @@ def opt_init_args_register(fn: Callable[..., None]) -> Callable[..., None]:
     return initialise
 
 
-def check_floats(name: str, given: dict[str, Any], least: float | None = 0.0) -> None:
-    """Raises TypeError for arguments that are no floats, ValueError for those below `least`."""
-    for key, value in given.items():
-        if not isinstance(value, float):
-            raise TypeError(f"{name}({key}={value!r:.40}): expected a float, got {type(value).__name__}.")
-        if least is not None and value < least:
-            raise ValueError(f"{name}({key}={value}): expected a number from {least:g} on.")
-
-
-def check_bools(name: str, given: dict[str, Any]) -> None:
-    """Raises TypeError for arguments that are no bools."""
-    for key, value in given.items():
-        if not isinstance(value, bool):
-            raise TypeError(f"{name}({key}={value!r:.40}): expected a bool, got {type(value).__name__}.")
-
-
 def _rows(gradient: Any) -> RowsBase | None:
     """A sparse gradient as rows; None for a whole one."""
     if isinstance(gradient, COOTensor):
@@ -433,103 +422,3 @@ def _rows(gradient: Any) -> RowsBase | None:
 
 def _decays(decay: Any) -> bool:
     return not isinstance(decay, (int, float)) or decay > 0
-
-
-def _number(name: str, key: str, value: Any) -> float:
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
-        raise TypeError(f"{name}({key}={value!r}): expected a number, got {type(value).__name__}.")
-    return float(value)
-
-
-def _check_decay(name: str, decay: Any) -> None:
-    if isinstance(decay, Cell):
-        return
-    if _number(name, "weight_decay", decay) < 0:
-        raise ValueError(f"{name}(weight_decay={decay}): expected a number from 0 on.")
-
-
-def _rate(name: str, rate: Any) -> Any:
-    """A float, a Cell, or a Tensor of rates by step."""
-    if isinstance(rate, (Cell, Parameter)):
-        return rate if isinstance(rate, Cell) or rate.ndim else float(rate)
-    if isinstance(rate, bool):
-        raise TypeError(f"{name}(learning_rate={rate!r}): expected a number, rates or a LearningRateSchedule, got bool.")
-    if isinstance(rate, (int, float)):
-        if rate < 0:
-            raise ValueError(f"{name}(learning_rate={rate}): expected a number from 0 on.")
-        return float(rate)
-    if isinstance(rate, Tensor) and rate.ndim > 1:
-        raise ValueError(f"{name}(learning_rate=Tensor of shape {rate.shape}): expected none or one axis.")
-    if isinstance(rate, Tensor) and rate.ndim == 0:
-        return float(rate)
-    if isinstance(rate, (Tensor, Iterable)):
-        values = np.asarray(rate.asnumpy() if isinstance(rate, Tensor) else list(rate), np.float32)
-        return Tensor(values)
-    raise TypeError(f"{name}(learning_rate={rate!r:.40}): expected a number, rates or a LearningRateSchedule, got {type(rate).__name__}.")
-
-
-class RateTable(Cell):
-    """The learning rate of each step from a Parameter of them, the last one beyond its end."""
-
-    def __init__(self, rates: Any, name: str) -> None:
-        super().__init__(auto_prefix=False)
-        self.learning_rate = Parameter(rates, name=name)
-
-    def construct(self, global_step: Any) -> Any:
-        """The rate of this step."""
-        rates = raw(self.learning_rate)
-        return wrap(optim.scheduled(rates, raw(global_step)) if rates.ndim else rates)
-
-
-def _kept_rate(rate: Any, name: str, dynamic: bool) -> Any:
-    """The rate as a Parameter of the optimizer, the schedule itself, or, where rates change from step to step, a table."""
-    if isinstance(rate, Cell):
-        return rate
-    values = Tensor(rate, dtypes.float32) if isinstance(rate, float) else rate
-    return RateTable(values, name) if dynamic else Parameter(values, name=name)
-
-
-def _listed(name: str, parameters: Any) -> list[Parameter]:
-    if isinstance(parameters, (Parameter, str)) or not isinstance(parameters, Iterable):
-        raise TypeError(
-            f"{name}(parameters={type(parameters).__name__}): expected a list of Parameters.\n\nhint: write net.trainable_params()."
-        )
-    found = list(parameters)
-    if not found:
-        raise ValueError(f"{name}(parameters=[]): expected at least one Parameter.\n\nhint: check their requires_grad.")
-    for parameter in found:
-        if not isinstance(parameter, Parameter):
-            raise TypeError(f"{name}(parameters=...): expected Parameters, got {type(parameter).__name__}.")
-    return found
-
-
-def _groups(name: str, parameters: Any) -> list[dict[str, Any]] | None:
-    if not isinstance(parameters, (list, tuple)) or not parameters or not isinstance(parameters[0], dict):
-        return None
-    for group in parameters:
-        if not isinstance(group, dict):
-            raise TypeError(f"{name}(parameters=...): expected groups only, got {type(group).__name__} among them.")
-        unknown = [key for key in group if key not in _GROUP_KEYS]
-        if unknown or ("params" not in group and "order_params" not in group):
-            raise NameRefused(f"{name}: group with {', '.join(group)}: expected the keys {', '.join(_GROUP_KEYS)}.")
-    return list(parameters)
-
-
-def _ordered(name: str, groups: list[dict[str, Any]]) -> tuple[list[Parameter], list[list[int]]]:
-    """All Parameters in the order in which gradients come, and each group's places among them."""
-    listed = [_listed(name, g["params"]) if "params" in g else [] for g in groups]
-    order = next((list(g["order_params"]) for g in groups if "order_params" in g), None)
-    everything = order if order is not None else [p for own in listed for p in own]
-    place: dict[int, int] = {}
-    names: set[str] = set()
-    for i, parameter in enumerate(everything):
-        if id(parameter) in place or parameter.name in names:
-            raise ValueError(
-                f"{name}: two Parameters are named {parameter.name!r}, or one comes twice.\n\nhint: give each a name of its own."
-            )
-        place[id(parameter)] = i
-        names.add(parameter.name)
-    missing = [p.name for own in listed for p in own if id(p) not in place]
-    if missing:
-        raise ValueError(f"{name}: order_params lacks {', '.join(missing)}.")
-    return everything, [[place[id(p)] for p in own] for own in listed]

@@ -5,7 +5,8 @@ from typing import Any
 
 from torchspore.engine import rows as formulas
 from torchspore.engine.tensor import raw
-from torchspore.mindspore.nn.optim.optimizer import Group, Optimizer, _number, check_bools, check_floats, opt_init_args_register
+from torchspore.mindspore.nn.optim.arguments import check_bools, check_floats, number
+from torchspore.mindspore.nn.optim.optimizer import Group, Optimizer, opt_init_args_register
 
 
 class FTRL(Optimizer):
@@ -71,7 +72,7 @@ class ProximalAdagrad(Optimizer):
         super().__init__(learning_rate, params, weight_decay, loss_scale)
         check_floats("ProximalAdagrad", {"accum": accum, "l1": l1, "l2": l2})
         check_bools("ProximalAdagrad", {"use_locking": use_locking})
-        self.l1, self.l2 = _number("ProximalAdagrad", "l1", l1), _number("ProximalAdagrad", "l2", l2)
+        self.l1, self.l2 = number("ProximalAdagrad", "l1", l1), number("ProximalAdagrad", "l2", l2)
         self.accum = self.moments("accum", accum)
 
     def construct(self, grads: Any) -> bool:

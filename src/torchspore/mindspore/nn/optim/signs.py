@@ -8,7 +8,8 @@ from torchspore.engine import optim_adaptive as formulas
 from torchspore.engine.tensor import raw
 from torchspore.mindspore.common.parameter import Parameter, ParameterTuple
 from torchspore.mindspore.common.tensor import Tensor
-from torchspore.mindspore.nn.optim.optimizer import Optimizer, check_floats, opt_init_args_register
+from torchspore.mindspore.nn.optim.arguments import check_floats
+from torchspore.mindspore.nn.optim.optimizer import Optimizer, opt_init_args_register
 
 
 class ASGD(Optimizer):

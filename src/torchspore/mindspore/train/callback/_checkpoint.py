@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from torchspore.base.text import message, short
-from torchspore.engine.parallel import shares
+from torchspore.engine.parallel import setting, shares
 from torchspore.mindspore.nn.cell import Cell
 from torchspore.mindspore.train import encryption
 from torchspore.mindspore.train.callback._callback import Callback, RunContext
@@ -20,11 +20,11 @@ from torchspore.mindspore.train.serialization import save_and_then
 class CheckpointConfig:
     """When ModelCheckpoint saves and what it keeps.
 
-    It saves every `save_checkpoint_steps` steps, or, where that is 0 or None, every `save_checkpoint_seconds` seconds; and at the end. It
-    keeps the last `keep_checkpoint_max` files, or, where that is 0 or None, one for each `keep_checkpoint_per_n_minutes`. `saved_network`
-    is
-    saved instead of the training step, `append_info` adds 'epoch_num', 'step_num' or a dict. `exception_save` saves also when the training
-    is broken off by an error or by Ctrl-C.
+    It saves every `save_checkpoint_steps` steps, or, where that is 0 or None, every `save_checkpoint_seconds` seconds; and at the end.
+    Without `integrated_save` each process saves its part of what is cut among processes. It keeps the last `keep_checkpoint_max` files,
+    or, where that is 0 or None, one for each `keep_checkpoint_per_n_minutes`. `saved_network` is saved instead of the training step,
+    `append_info` adds 'epoch_num', 'step_num' or a dict. With `remove_redundancy` each process saves a share of what several hold alike.
+    `exception_save` saves also when the training is broken off by an error or by Ctrl-C.
     """
 
     def __init__(
@@ -43,7 +43,10 @@ class CheckpointConfig:
                 check_int(call, name, value, 0)
         if saved_network is not None:
             check_type(call, "saved_network", saved_network, Cell, "a Cell or None")
-        for name, flag in (("integrated_save", integrated_save), ("exception_save", exception_save), ("crc_check", crc_check)):
+        for name, flag in (
+            ("integrated_save", integrated_save), ("exception_save", exception_save), ("crc_check", crc_check),
+            ("remove_redundancy", remove_redundancy),
+        ):
             check_bool(call, name, flag)
         check_type(call, "async_save", async_save, (bool, str), "True, False, 'thread' or 'process'")
         if enc_key is not None:
@@ -59,6 +62,7 @@ class CheckpointConfig:
             self._keep_checkpoint_max = 1
         self.integrated_save, self.async_save, self.saved_network = integrated_save, async_save, saved_network
         self.exception_save, self.crc_check, self.format = exception_save, crc_check, format
+        self.remove_redundancy = remove_redundancy
         self._append_dict = _append_dict(append_info)
 
     save_checkpoint_steps = property(lambda self: self._save_checkpoint_steps, doc="Steps between two files.")
@@ -211,11 +215,20 @@ class ModelCheckpoint(Callback):
         old = self._no_longer_kept(path)
         secret = (config.enc_key, config.enc_mode)
         save_and_then(network, str(path), config.async_save, self._append or None, secret, config.format,
-                      lambda: [_remove(one) for one in old])
+                      lambda: [_remove(one) for one in old], config.integrated_save, self._kept_here(network))
         self._last_triggered_step = state.cur_step_num
         self._latest_ckpt_file_name = str(path)
         state.latest_ckpt_file, state.last_save_ckpt_step = str(path), state.cur_step_num
         self._last_time = time.time()
+
+    def _kept_here(self, network: Cell) -> frozenset[str] | None:
+        """The names that this process saves of what several hold alike, and of `append_info`; None where it saves all."""
+        if not self._config.remove_redundancy or setting.processes() == 1:
+            return None
+        from torchspore.engine.shard import devices, redundancy
+
+        keepers = redundancy.keepers(network.get_parameters())
+        return frozenset(name for name, rank in keepers.items() if rank == devices.rank()) | frozenset(self._append)
 
     def _no_longer_kept(self, path: Path) -> list[Path]:
         """What is to be removed when the new file is whole."""

@@ -1,0 +1,70 @@
+"""The order of one stage in the schedules that MindSpore names 'seqpipe', 'seqvpp' and 'seqsmartvpp', for parts whose sequences are whole.
+
+Parts go in cycles of about as many as there are stages, and each turn of a stage is taken by all parts of a cycle. After a beginning of
+forward blocks alone one backward block follows each forward one: that of the part that came first, its last turn first. The three differ in
+how long the beginning is, and in what they ask of the pipeline.
+"""
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TypeVar
+
+from torchspore.base.text import message
+
+NAMES = ("seqpipe", "seqvpp", "seqsmartvpp")
+Part = tuple[int, ...]
+Block = TypeVar("Block")
+
+
+def check(name: str, stages: int, turns: int, parts: int) -> None:
+    """Raises ValueError for a pipeline that the schedule is not for: 'seqvpp' wants several turns, 'seqsmartvpp' also an even number."""
+    if name == "seqpipe":
+        return
+    what = f"pipeline_scheduler={name!r} with {parts} parts over {stages} stages, each of which has {turns} turns"
+    if turns < 2:
+        raise ValueError(message(what, "stages that have several turns", hint="let the stages of Cells go 0, 1, 0, 1 along the way"))
+    if parts < stages:
+        raise ValueError(message(what, f"{stages} parts or more", hint="write a greater number into PipelineCell"))
+    if name == "seqsmartvpp" and stages % 2:
+        raise ValueError(message(what, "an even number of stages"))
+
+
+def order(
+    name: str, stages: int, stage: int, ahead: Mapping[Part, Sequence[Block]], back: Mapping[Part, Sequence[Block]],
+) -> Iterator[Block]:
+    """The blocks of a stage: `ahead` are its forward blocks by part, `back` the backward ones, each in the order of their turns."""
+    turns = max(map(len, ahead.values()), default=0)
+    cycles = list(_cycles(sorted(ahead), stages))
+    forward = [(part, ahead[part][turn]) for cycle in cycles for turn in range(turns) for part in cycle if turn < len(ahead[part])]
+    ahead_of_next = 1 if turns == 1 or name == "seqsmartvpp" else 2
+    begins = (stages - 1 - stage) * ahead_of_next + (turns - 1) * len(cycles[0]) if cycles else 0
+    left = {part: deque(own) for part, own in back.items()}
+    waiting: deque[Part] = deque()
+    for number, (part, block) in enumerate(forward):
+        yield block
+        waiting.append(part)
+        if number >= min(begins, len(forward) - 1):
+            yield from _one(left, waiting.popleft())
+    for part in waiting:
+        yield from _one(left, part)
+    for own in left.values():                                  # more than came forward: values that only the way back passes on
+        yield from own
+
+
+def _one(left: Mapping[Part, deque[Block]], part: Part) -> Iterator[Block]:
+    own = left.get(part)
+    if own:
+        yield own.popleft()
+
+
+def _cycles(parts: Sequence[Part], stages: int) -> Iterator[Sequence[Part]]:
+    """The parts in cycles of as many as there are stages; what is left over makes the first cycles longer."""
+    count = max(1, len(parts) // stages)
+    lengths = [min(stages, len(parts))] * count
+    for number in range(len(parts) - sum(lengths)):
+        lengths[number % count] += 1
+    at = 0
+    for length in lengths:
+        yield parts[at:at + length]
+        at += length

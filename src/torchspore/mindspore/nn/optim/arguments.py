@@ -1,0 +1,136 @@
+"""What optimizers are given: Parameters in groups, learning rates, numbers and flags."""
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from torchspore.engine import dtypes, optim
+from torchspore.engine.tensor import raw, wrap
+from torchspore.errors import NameRefused
+from torchspore.mindspore.common.parameter import Parameter
+from torchspore.mindspore.common.tensor import Tensor
+from torchspore.mindspore.nn.cell import Cell
+
+_GROUP_KEYS = ("params", "lr", "weight_decay", "grad_centralization", "order_params")
+
+
+def check_floats(name: str, given: dict[str, Any], least: float | None = 0.0) -> None:
+    """Raises TypeError for arguments that are no floats, ValueError for those below `least`."""
+    for key, value in given.items():
+        if not isinstance(value, float):
+            raise TypeError(f"{name}({key}={value!r:.40}): expected a float, got {type(value).__name__}.")
+        if least is not None and value < least:
+            raise ValueError(f"{name}({key}={value}): expected a number from {least:g} on.")
+
+
+def check_bools(name: str, given: dict[str, Any]) -> None:
+    """Raises TypeError for arguments that are no bools."""
+    for key, value in given.items():
+        if not isinstance(value, bool):
+            raise TypeError(f"{name}({key}={value!r:.40}): expected a bool, got {type(value).__name__}.")
+
+
+def number(name: str, key: str, value: Any) -> float:
+    """An int or a float as a float. Raises TypeError for anything else."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        raise TypeError(f"{name}({key}={value!r}): expected a number, got {type(value).__name__}.")
+    return float(value)
+
+
+def check_decay(name: str, decay: Any) -> None:
+    """Raises TypeError for a `weight_decay` that is no number and no Cell, ValueError for one below 0."""
+    if isinstance(decay, Cell):
+        return
+    if number(name, "weight_decay", decay) < 0:
+        raise ValueError(f"{name}(weight_decay={decay}): expected a number from 0 on.")
+
+
+def rate_of(name: str, rate: Any) -> Any:
+    """A `learning_rate` as a float, a Cell, or a Tensor of rates by step. Raises TypeError or ValueError for anything else."""
+    if isinstance(rate, (Cell, Parameter)):
+        return rate if isinstance(rate, Cell) or rate.ndim else float(rate)
+    if isinstance(rate, bool):
+        raise TypeError(f"{name}(learning_rate={rate!r}): expected a number, rates or a LearningRateSchedule, got bool.")
+    if isinstance(rate, (int, float)):
+        if rate < 0:
+            raise ValueError(f"{name}(learning_rate={rate}): expected a number from 0 on.")
+        return float(rate)
+    if isinstance(rate, Tensor) and rate.ndim > 1:
+        raise ValueError(f"{name}(learning_rate=Tensor of shape {rate.shape}): expected none or one axis.")
+    if isinstance(rate, Tensor) and rate.ndim == 0:
+        return float(rate)
+    if isinstance(rate, (Tensor, Iterable)):
+        values = np.asarray(rate.asnumpy() if isinstance(rate, Tensor) else list(rate), np.float32)
+        return Tensor(values)
+    raise TypeError(f"{name}(learning_rate={rate!r:.40}): expected a number, rates or a LearningRateSchedule, got {type(rate).__name__}.")
+
+
+class RateTable(Cell):
+    """The learning rate of each step from a Parameter of them, the last one beyond its end."""
+
+    def __init__(self, rates: Any, name: str) -> None:
+        super().__init__(auto_prefix=False)
+        self.learning_rate = Parameter(rates, name=name)
+
+    def construct(self, global_step: Any) -> Any:
+        """The rate of this step."""
+        rates = raw(self.learning_rate)
+        return wrap(optim.scheduled(rates, raw(global_step)) if rates.ndim else rates)
+
+
+def kept_rate(rate: Any, name: str, dynamic: bool) -> Any:
+    """The rate as a Parameter of the optimizer, the schedule itself, or, where rates change from step to step, a table."""
+    if isinstance(rate, Cell):
+        return rate
+    values = Tensor(rate, dtypes.float32) if isinstance(rate, float) else rate
+    return RateTable(values, name) if dynamic else Parameter(values, name=name)
+
+
+def listed_parameters(name: str, parameters: Any) -> list[Parameter]:
+    """The Parameters as a list. Raises TypeError for anything else, ValueError where there are none."""
+    if isinstance(parameters, (Parameter, str)) or not isinstance(parameters, Iterable):
+        raise TypeError(
+            f"{name}(parameters={type(parameters).__name__}): expected a list of Parameters.\n\nhint: write net.trainable_params()."
+        )
+    found = list(parameters)
+    if not found:
+        raise ValueError(f"{name}(parameters=[]): expected at least one Parameter.\n\nhint: check their requires_grad.")
+    for parameter in found:
+        if not isinstance(parameter, Parameter):
+            raise TypeError(f"{name}(parameters=...): expected Parameters, got {type(parameter).__name__}.")
+    return found
+
+
+def groups_of(name: str, parameters: Any) -> list[dict[str, Any]] | None:
+    """The groups of Parameters; None where they are given without. Raises NameRefused for unknown keys."""
+    if not isinstance(parameters, (list, tuple)) or not parameters or not isinstance(parameters[0], dict):
+        return None
+    for group in parameters:
+        if not isinstance(group, dict):
+            raise TypeError(f"{name}(parameters=...): expected groups only, got {type(group).__name__} among them.")
+        unknown = [key for key in group if key not in _GROUP_KEYS]
+        if unknown or ("params" not in group and "order_params" not in group):
+            raise NameRefused(f"{name}: group with {', '.join(group)}: expected the keys {', '.join(_GROUP_KEYS)}.")
+    return list(parameters)
+
+
+def ordered_parameters(name: str, groups: list[dict[str, Any]]) -> tuple[list[Parameter], list[list[int]]]:
+    """All Parameters in the order in which gradients come, and each group's places. Raises ValueError for one that comes twice."""
+    listed = [listed_parameters(name, g["params"]) if "params" in g else [] for g in groups]
+    order = next((list(g["order_params"]) for g in groups if "order_params" in g), None)
+    everything = order if order is not None else [p for own in listed for p in own]
+    place: dict[int, int] = {}
+    names: set[str] = set()
+    for i, parameter in enumerate(everything):
+        if id(parameter) in place or parameter.name in names:
+            raise ValueError(
+                f"{name}: two Parameters are named {parameter.name!r}, or one comes twice.\n\nhint: give each a name of its own."
+            )
+        place[id(parameter)] = i
+        names.add(parameter.name)
+    missing = [p.name for own in listed for p in own if id(p) not in place]
+    if missing:
+        raise ValueError(f"{name}: order_params lacks {', '.join(missing)}.")
+    return everything, [[place[id(p)] for p in own] for own in listed]

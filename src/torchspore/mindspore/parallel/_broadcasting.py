@@ -1,0 +1,46 @@
+"""`parameter_broadcast`: Parameters that several processes hold alike, from the one that keeps them."""
+from __future__ import annotations
+
+from typing import Any
+
+from torchspore.base.text import message, short
+from torchspore.context.store import STORE
+from torchspore.engine.shard import devices
+from torchspore.mindspore.nn.cell import Cell
+
+
+def parameter_broadcast(net: Cell, layout: dict[str, Any], cur_rank: int = 0, initial_rank: int = 0) -> None:
+    """Gives processes that hold the same of a Parameter the values of the one that keeps it in files without redundancy.
+
+    `layout` is the net's `parameter_layout_dict`: its names are those that are sent. `cur_rank` is this process, `initial_rank` the first
+    one of its stage of a pipeline. One process has nothing to send. Raises TypeError for what is no Cell or no dict, ValueError for other
+    ranks and for a name that the net has not.
+    """
+    if not isinstance(net, Cell):
+        raise TypeError(message(f"parameter_broadcast({short(net)}, ...)", f"a Cell, got {type(net).__name__}"))
+    if not isinstance(layout, dict):
+        raise TypeError(message(f"parameter_broadcast(layout={short(layout)})", f"a dict, got {type(layout).__name__}"))
+    from torchspore.engine.comm import groups
+
+    if not layout or not groups.is_started() or groups.size() == 1:
+        return
+    each = groups.size() // int(STORE.get("auto_parallel.pipeline_stages"))
+    if cur_rank != devices.rank():
+        raise ValueError(message(f"parameter_broadcast(cur_rank={cur_rank})", f"the rank of this process, {devices.rank()}"))
+    if initial_rank % each:
+        raise ValueError(message(f"parameter_broadcast(initial_rank={initial_rank})", "the first rank of a stage"))
+    own = net.parameters_dict()
+    missing = next((name for name in layout if name not in own), None)
+    if missing is not None:
+        raise ValueError(message(f"parameter_broadcast(layout={{{missing!r}: ...}})", "names of the net's Parameters"))
+    _send([own[name] for name in layout])
+
+
+def _send(parameters: list[Any]) -> None:
+    from torchspore.engine.shard import redundancy
+
+    keepers = redundancy.keepers(parameters)
+    for parameter in sorted(parameters, key=lambda one: str(one.name)):
+        ranks = redundancy.holders(parameter)
+        if len(ranks) > 1:
+            redundancy.sent_from(parameter, ranks, ranks.index(keepers[str(parameter.name)]))

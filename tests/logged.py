@@ -1,0 +1,37 @@
+"""What is written to MindSpore's log, read by a handler of Python's."""
+from __future__ import annotations
+
+import contextlib
+import logging
+import threading
+from collections.abc import Iterator
+
+from mindspore import log
+
+
+class Messages(logging.Handler):
+    """The texts are `lines`, in order; `came` is set as soon as there is one."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.lines: list[str] = []
+        self.came = threading.Event()
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.lines.append(record.getMessage())
+        self.came.set()
+
+
+@contextlib.contextmanager
+def messages(level: str = "WARNING") -> Iterator[Messages]:
+    """What is logged within the block, from `level` on."""
+    log.debug("")                                   # makes the logger, if nothing was logged yet
+    logger, found = logging.getLogger("torchspore.mindspore"), Messages()
+    before = logger.level
+    logger.setLevel(level)
+    logger.addHandler(found)
+    try:
+        yield found
+    finally:
+        logger.removeHandler(found)
+        logger.setLevel(before)

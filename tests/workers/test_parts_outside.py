@@ -1,0 +1,116 @@
+"""A Parameter of which each process holds a part: what is seen, copied, written and read again of it outside of graphs is that part."""
+from __future__ import annotations
+
+import copy
+import pickle
+from pathlib import Path
+from typing import Any
+
+import mindspore as ms
+import numpy as np
+from mindspore import Tensor, nn, ops
+
+from torchspore.errors import ValueElsewhere
+
+HERE = Path(__file__).name
+WHOLE = np.arange(72, dtype=np.float32).reshape(6, 12)
+
+
+def _cut() -> tuple[Any, int]:
+    """A net whose Parameter `one` is cut by columns among two processes, and the rank."""
+    from mindspore.communication import get_rank, init
+    from split_idioms import Net, X
+
+    init()
+    ms.set_context(mode=ms.GRAPH_MODE)
+    ms.set_auto_parallel_context(parallel_mode="semi_auto_parallel", dataset_strategy="full_batch")
+    net = Net((1, 2))
+    net.one.set_data(Tensor(WHOLE))
+    net(Tensor(X))
+    return net, get_rank()
+
+
+def _said(call: Any) -> str:
+    try:
+        return f"no error: {call()}"
+    except ValueElsewhere as error:
+        return str(error)
+
+
+def _seen(folder: str) -> dict[str, Any]:
+    from mindspore.communication import comm_func
+
+    net, rank = _cut()
+    one = net.one
+    net_again = pickle.loads(pickle.dumps(net))
+    kinds = {
+        "asnumpy": one, "value": one.value(), "copy": copy.copy(one), "deep copy": copy.deepcopy(one),
+        "pickled": pickle.loads(pickle.dumps(one)), "pickled value": pickle.loads(pickle.dumps(one.value(), 0)), "Tensor": Tensor(one),
+        "Parameter": ms.Parameter(one, name="other"),
+        "copied net": copy.deepcopy(net).one, "pickled net": net_again.one,
+    }
+    arrays = {name: kind.asnumpy() for name, kind in kinds.items()}
+    arrays |= {"array": np.array(one), "capsule": np.from_dlpack(one), "list": np.array(one.tolist(), np.float32)}
+    Path(folder, f"{rank}.pickle").write_bytes(pickle.dumps(one))
+    comm_func.barrier()
+    other = Path(folder, f"{1 - rank}.pickle").read_bytes()
+    saved = {}
+    for name, thing in {**kinds, "net": net}.items():
+        for is_whole in (True, False):
+            path = f"{folder}/{rank}.ckpt"
+            ms.save_checkpoint(thing if name == "net" else {"one": thing}, path, integrated_save=is_whole)
+            saved[name, is_whole] = ms.load_checkpoint(path)["one"].asnumpy()
+    return {
+        "shape": one.shape, "repr": repr(one), "repr of a value": repr(one.value()), "str": str(one.value()),
+        "arrays": arrays, "saved": saved,
+        "sums": [_said(lambda kind=kind: ops.sum(kind)) for kind in kinds.values()], "other": _said(lambda: pickle.loads(other)),
+        "row": _said(lambda: one[0]), "equal": _said(lambda: bool((one == one).all())),
+        "again": np.array_equal(net_again(Tensor(WHOLE[:, :6])).asnumpy(), net(Tensor(WHOLE[:, :6])).asnumpy()),
+    }
+
+
+def _alone(folder: str) -> str:
+    return _said(lambda: pickle.loads(Path(folder, "1.pickle").read_bytes()))
+
+
+def test_a_part_is_seen_as_one(workers: Any, tmp_path: Path) -> None:
+    hint = "hint: mindspore.save_checkpoint, called by all processes, writes whole values; asnumpy() gives the part as an array."
+    for rank, found in enumerate(workers(2, _seen, str(tmp_path))):
+        part, place = WHOLE[:, rank * 6:rank * 6 + 6], f"part [0:6, {rank * 6}:{rank * 6 + 6}] of (6, 12)"
+        assert found["shape"] == (6, 6) and found["again"]
+        assert found["repr"] == f"Parameter (name=one, shape=(6, 6), dtype=Float32, requires_grad=True, {place})"
+        assert found["repr of a value"].endswith(f"]], {place})") and found["str"] == f"{part} ({place})"
+        for name, array in found["arrays"].items():
+            np.testing.assert_array_equal(array, part, err_msg=name)
+        for (name, is_whole), array in found["saved"].items():
+            np.testing.assert_array_equal(array, WHOLE if is_whole else part, err_msg=name)
+        for said in (*found["sums"], found["row"], found["equal"]):
+            assert f"{HERE}:" in said and "of a Tensor of shape (6, 12), of which each process holds a part: expected" in said, said
+        what = f"unpickling what process {1 - rank} of 2 held of a Tensor of shape (6, 12): expected the process that holds this part"
+        assert f"{HERE}:" in found["other"] and what in found["other"] and found["other"].endswith(hint), found["other"]
+    (said,) = workers(1, _alone, str(tmp_path))
+    assert "unpickling what process 1 of 2 held" in said, said
+
+
+def _staged(folder: str) -> dict[str, Any]:
+    from mindspore.communication import get_rank, init
+
+    init()
+    ms.set_context(mode=ms.GRAPH_MODE)
+    ms.set_auto_parallel_context(parallel_mode="semi_auto_parallel", dataset_strategy="full_batch", pipeline_stages=2)
+    net = nn.SequentialCell([nn.Dense(4, 3, has_bias=False), nn.Dense(3, 2, has_bias=False)])
+    net[0].pipeline_stage, net[1].pipeline_stage = 0, 1
+    net(Tensor(np.ones((2, 4), np.float32)))
+    rank = get_rank()
+    own, other = net[rank].weight, net[1 - rank].weight
+    ms.save_checkpoint(net, f"{folder}/{rank}.ckpt", integrated_save=False)
+    calls = other.asnumpy, lambda: pickle.dumps(other), lambda: np.from_dlpack(other), lambda: np.array(other)
+    saved = sorted(ms.load_checkpoint(f"{folder}/{rank}.ckpt"))
+    return {"own": own.asnumpy().shape, "repr": repr(other), "saved": saved, "said": [_said(call) for call in calls]}
+
+
+def test_what_another_stage_holds_is_not_here(workers: Any, tmp_path: Path) -> None:
+    for rank, found in enumerate(workers(2, _staged, str(tmp_path))):
+        assert found["own"] == ((3, 4), (2, 3))[rank] and found["repr"].endswith(f"held by stage {1 - rank} of the pipeline)")
+        assert found["saved"] == [f"{rank}.weight"]
+        assert all(f"that stage {1 - rank} of the pipeline holds" in said for said in found["said"]), found["said"]
