@@ -66,8 +66,17 @@ def weights_of_another_dtype():
     return {f"{name} {value.dtype}": value.asnumpy() for name, value in found.items()}
 
 
+NAN, FAR = np.nan, np.inf
+ODD = tuple(Tensor(np.array(values, np.float32)) for values in (
+    [NAN, 1.5, 2, FAR, 3, NAN, FAR, -FAR, 0, NAN, 7.5, 0], [2, NAN, 4, 3, FAR, NAN, FAR, 3, NAN, 0, -2.5, 0],
+))
+
+
 @case()
 def nothing_and_not_a_number():
     x = Tensor(np.array([1.0, 2.0, 4.0], np.float32))
-    return {"none": mnp.diff(x, n=0, prepend=1.5).asnumpy(), "one": mnp.diff(x, n=1, prepend=1.5).asnumpy(),
-            "sign": mnp.sign(Tensor(np.array([np.nan, 1.0, -2.0, 0.0], np.float32))).asnumpy()}
+    return {
+        "none": mnp.diff(x, n=0, prepend=1.5).asnumpy(), "one": mnp.diff(x, n=1, prepend=1.5).asnumpy(),
+        "gcd": mnp.gcd(*ODD).asnumpy(), "lcm": mnp.lcm(*ODD).asnumpy(),
+        "sign": mnp.sign(Tensor(np.array([np.nan, 1.0, -2.0, 0.0], np.float32))).asnumpy(),
+    }
