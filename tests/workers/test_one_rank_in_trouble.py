@@ -70,6 +70,40 @@ def test_a_full_disk_leaves_the_old_checkpoint(workers: Any, tmp_path: Path, who
     assert sorted(one.name for one in tmp_path.iterdir()) == (["all.ckpt"] if whole else ["part_0.ckpt", "part_1.ckpt"])
 
 
+def _without_disk_in_fit(folder: str, stages: int) -> Any:
+    from mindspore import train
+
+    rank = _begin(0)
+    ms.set_auto_parallel_context(parallel_mode="semi_auto_parallel", dataset_strategy="full_batch", pipeline_stages=stages)
+    net = nn.SequentialCell([nn.Dense(16, 64), nn.Dense(64, 8)])
+    net[0].matmul.shard(((1, 1), (2 // stages, 1)))
+    if stages > 1:
+        net[0].pipeline_stage, net[1].pipeline_stage = 0, 1
+    x = np.random.RandomState(1).rand(32, 16).astype(np.float32)
+    data = ms.dataset.NumpySlicesDataset((x, x[:, :8].copy()), shuffle=False).batch(8)
+    model = train.Model(net, nn.MSELoss(), nn.Adam(net.trainable_params()))
+    own = Path(folder) / str(rank)
+    saving = train.ModelCheckpoint("m", str(own), train.CheckpointConfig(save_checkpoint_steps=2, keep_checkpoint_max=2))
+
+    class Filling(train.Callback):
+        def on_train_step_begin(self, run_context: Any) -> None:
+            if run_context.original_args().cur_step_num == 7:
+                disk.__enter__()
+
+    disk = full_disk.takes(4000)
+    with pytest.raises(OSError, match=r"m-2_4\.ckpt"):
+        model.fit(3, data, callbacks=[Filling(), saving])
+    disk.__exit__(None, None, None)
+    return {one.name: len(ms.load_checkpoint(str(one))) for one in own.iterdir()}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("stages", [1, 2])
+def test_a_full_disk_in_fit_leaves_the_checkpoints_before_it(workers: Any, tmp_path: Path, stages: int) -> None:
+    for found in workers(2, _without_disk_in_fit, str(tmp_path), stages):
+        assert sorted(found) == ["m-1_4.ckpt", "m-2_2.ckpt"] and len(set(found.values())) == 1, found
+
+
 def _slow() -> Any:
     import time
 

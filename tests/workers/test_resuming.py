@@ -95,6 +95,77 @@ def test_a_job_that_was_killed_ends_with_the_bits_of_one_that_was_not(workers: A
         assert all(np.array_equal(found[name], one[name]) for name in one)
 
 
+EPOCHS = 4
+
+
+def _fitted(mode: str, folder: str, killed: tuple[int, int, int]) -> Any:
+    """Trains by `Model.fit` from the newest epoch that all ranks have saved; one rank is killed in a step of an epoch."""
+    import signal
+
+    from mindspore import nn, train
+    from mindspore.communication import get_group_size, get_rank, init
+
+    init()
+    rank, size = get_rank(), get_group_size()
+    ms.set_context(mode=ms.GRAPH_MODE)
+    ms.set_seed(3)
+    is_split, stages = mode != "data_parallel", 2 if mode == "pipeline" else 1
+    ms.set_auto_parallel_context(
+        parallel_mode="semi_auto_parallel" if is_split else mode, dataset_strategy="full_batch" if is_split else "data_parallel",
+        gradients_mean=not is_split, enable_parallel_optimizer=stages == 1, pipeline_stages=stages,
+        parallel_optimizer_config={"parallel_optimizer_threshold": 0},
+    )
+    net = nn.SequentialCell([nn.Dense(16, 32), nn.Dropout(p=0.1), nn.Dense(32, 8)])
+    if stages > 1:
+        net[0].pipeline_stage, net[2].pipeline_stage = 0, 1
+    optimizer = nn.Adam(net.trainable_params(), nn.cosine_decay_lr(0.0, 0.01, EPOCHS * 4, 4, EPOCHS))
+    loss = nn.MSELoss()
+    if stages > 1:
+        model = train.Model(nn.PipelineCell(nn.WithLossCell(net, loss), 2), optimizer=optimizer)
+    else:
+        model = train.Model(net, loss, optimizer)
+    x = np.random.RandomState(7).rand(32, 16).astype(np.float32)
+    parts = {} if is_split else {"num_shards": size, "shard_id": rank}
+    data = ms.dataset.NumpySlicesDataset((x, x[:, :8] * 2), shuffle=False, **parts).batch(8 // (1 if is_split else size))
+
+    class Fate(train.Callback):
+        def on_train_epoch_begin(self, run_context: Any) -> None:
+            ms.set_seed(100 + run_context.original_args().cur_epoch_num)
+
+        def on_train_step_begin(self, run_context: Any) -> None:
+            state = run_context.original_args()
+            if (rank, state.cur_epoch_num, (state.cur_step_num - 1) % 4) == killed:
+                os.kill(os.getpid(), signal.SIGKILL)
+
+    own = [Path(folder, f"rank_{one}") for one in range(size)]
+    saved = [{int(file.stem.rpartition("-")[2].partition("_")[0]) for file in one.glob("m*.ckpt")} for one in own]
+    first = max(set.intersection(*saved), default=0)
+    if first:
+        ms.load_param_into_net(model.train_network, ms.load_checkpoint(str(next(own[rank].glob(f"m*-{first}_4.ckpt")))))
+    config = train.CheckpointConfig(save_checkpoint_steps=4)
+    model.fit(EPOCHS, data, callbacks=[Fate(), train.ModelCheckpoint("m", str(own[rank]), config)], initial_epoch=first)
+    return first, values(model.train_network, folder)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("mode", "ranks"), [("data_parallel", 2), ("semi_auto_parallel", 4), ("pipeline", 2)])
+def test_a_fit_that_was_killed_ends_with_the_bits_of_one_that_was_not(workers: Any, tmp_path: Path, mode: str, ranks: int) -> None:
+    folders = [tmp_path / name for name in ("whole", "killed")]
+    for folder in folders:
+        folder.mkdir()
+    nobody = (-1, -1, -1)
+    wanted = workers(ranks, _fitted, mode, str(folders[0]), nobody)
+    for turn, killed in enumerate([(1, 2, 0), (0, 3, 2), (ranks - 1, 4, 3)]):
+        ended = workers.ended(ranks, _fitted, mode, str(folders[1]), killed)
+        assert ended[killed[0]].code == -9, ended
+        for rank, one in enumerate(ended):
+            assert rank == killed[0] or (one.error == "CommunicationError" and f"rank {killed[0]} is gone" in one.text), (turn, one)
+    found = workers(ranks, _fitted, mode, str(folders[1]), nobody)
+    for (first, own), (_, one) in zip(found, wanted, strict=True):
+        assert first == 3 and sorted(own) == sorted(one)
+        assert all(np.array_equal(own[name], one[name]) for name in one)
+
+
 def _saved(folder: str, cuts: int) -> Any:
     """Trains half of the steps, and saves: whole, and each rank its part."""
     step, batches, rank = begun("semi_auto_parallel", cuts, strategy_ckpt_config={

@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 import torch
 
+from torchspore.engine.tensor import frame
+
 _lock = threading.Lock()
 _seed: int | None = None
 _counts: dict[str, int] = {}
@@ -20,9 +22,17 @@ derivations = 0
 """How often `derive` gave a seed: who must leave no mark sees by it that one was drawn."""
 
 
+def starts_anew() -> None:
+    """Is told that a stream is started from a seed: no graph does that."""
+    around = frame()
+    if around is not None:
+        around.acts_beside("sets the seed of random numbers")
+
+
 def set_seed(seed: int) -> None:
     """Starts every stream afresh from `seed`: the global generators of torch, NumPy and Python, and those that `derive` feeds."""
     global _seed, seedings
+    starts_anew()
     with _lock:
         _seed = seed
         seedings += 1

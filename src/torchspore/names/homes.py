@@ -257,7 +257,11 @@ NAMES: dict[str, str] = {
         "", ".checkpoint_transform",
     )},
     "mindspore.parallel.Layout": "mindspore.parallel._shard.Layout",
-    "mindspore.parallel.sync_pipeline_shared_parameters": "mindspore.parallel._shard.sync_pipeline_shared_parameters",
+    **{f"mindspore.parallel{module}.sync_pipeline_shared_parameters": "mindspore.parallel._shard.sync_pipeline_shared_parameters"
+       for module in ("", ".checkpoint_transform")},
+    **{f"mindspore.communication.comm_func.get_cache_group_{name}": f"mindspore.communication.management.{home}" for name, home in (
+        ("rank", "get_rank"), ("size", "get_group_size"),
+    )},
     "mindspore.parallel.AutoParallel": "mindspore.parallel.auto_parallel.AutoParallel",
     "mindspore.parallel.parameter_broadcast": "mindspore.parallel._broadcasting.parameter_broadcast",
     "mindspore.parameter_broadcast": "mindspore.parallel._broadcasting.parameter_broadcast",

@@ -306,7 +306,8 @@ def _graph_step(net: Net, between: Callable[[Any, Any], Any]) -> Any:
 @pytest.mark.parametrize(("between", "expected"), [
     (lambda net, x: x, 1), (lambda net, x: x + 0, 2), (lambda net, x: ops.assign(net.weight, net.weight * 2) * 0 + x, 2),
     (lambda net, x: (ops.assign(net.weight, net.weight * 2), x)[1], 2), (lambda net, x: (x.__setitem__(0, 3.0), x)[1], 2),
-], ids=["nothing", "another Tensor", "both", "an assignment", "an input in place"])
+    (lambda net, x: (net(x * 2), x)[1], 2), (lambda net, x: (net(x * 2), ops.assign(net.passes, net.passes + 0), x)[2], 3),
+], ids=["nothing", "another Tensor", "both", "an assignment", "an input in place", "another call", "another call and an assignment"])
 def test_modes_agree(mode: int, between: Callable[[Any, Any], Any], expected: int) -> None:
     ms.set_context(mode=mode)
     net, x = made()
@@ -316,6 +317,28 @@ def test_modes_agree(mode: int, between: Callable[[Any, Any], Any], expected: in
     other, y = made()
     wanted = (other(y), gradient(other, between(other, y)))
     assert float(loss) == float(wanted[0]) and grad.asnumpy().tolist() == wanted[1]
+
+
+@MODES
+def test_a_call_that_is_only_sometimes_made_changes_nothing(mode: int) -> None:
+    """A number with three values becomes an input of the graph, and the `if` one on a Tensor."""
+    ms.set_context(mode=mode)
+
+    class Step(nn.Cell):
+        def __init__(self, net: Net) -> None:
+            super().__init__(auto_prefix=False)
+            self.net, self.weights = net, ms.ParameterTuple([net.weight])
+
+        def construct(self, x: Any, k: int) -> Any:
+            loss = self.net(x)
+            if k == 2:
+                loss = loss + self.net(x * 10) * 0
+            return loss, PLAIN(self.net, self.weights)(x)[0]
+
+    net, x = made()
+    step = Step(net)
+    for k, passes in ((0, 1), (1, 2), (2, 4), (3, 5), (2, 7)):
+        assert step(x, k)[1].asnumpy().tolist() == [1.0, 4.0] and float(net.passes) == passes
 
 
 @pytest.mark.parametrize("asks", [True, False])

@@ -1,8 +1,12 @@
 """One seed starts every stream of random numbers."""
 from __future__ import annotations
 
+import random
+from typing import Any
+
 import mindspore as ms
 import numpy as np
+import pytest
 from mindspore import Tensor, nn, ops
 from mindspore.common.initializer import Normal, initializer
 
@@ -49,3 +53,31 @@ def test_the_later_of_two_seeds_holds_for_datasets() -> None:
     assert ms.dataset.config.get_seed() == 2
     ms.set_seed(1)
     assert ms.dataset.config.get_seed() == 1
+
+
+class Draws(nn.Cell):
+    """Starts one of the streams, then draws from one."""
+
+    def construct(self, x: Any, which: int) -> Any:
+        if which == 0:
+            ms.set_seed(3)
+        if which == 1:
+            ms.manual_seed(3)
+        if which == 2:
+            np.random.seed(3)
+        if which == 3:
+            random.seed(3)
+        return x + ops.rand(2)
+
+
+@pytest.mark.parametrize("which", range(4))
+def test_a_seed_that_is_set_in_a_call_counts_in_both_modes(which: int) -> None:
+
+    found = []
+    for mode in (ms.PYNATIVE_MODE, ms.GRAPH_MODE):
+        ms.set_context(mode=mode)
+        ms.set_seed(7)
+        net = Draws()
+        found.append([net(ms.Tensor([x, 2.0]), which).asnumpy().tolist() for x in range(4)] + [np.random.rand(), random.random()])
+    ms.set_context(mode=ms.PYNATIVE_MODE)
+    assert found[0] == found[1]

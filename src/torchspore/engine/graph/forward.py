@@ -26,7 +26,10 @@ from torchspore.engine.second_pass import Beginning
 from torchspore.engine.tensor import Frame, TensorBase, frame, raw, tensors, transform, wrap
 
 KEPT = "_forward"
-"""The attribute of a Cell in which its last recorded call waits for a gradient; copies of the Cell leave it out."""
+"""The attribute of a Cell in which its last recorded calls wait for a gradient; copies of the Cell leave it out."""
+
+MOST = 2
+"""So many calls of one Cell wait at most: each holds all that its backward pass needs."""
 
 CHANGED_AT = "_changed_at"
 """The attribute of a Cell that says at which of all changes of Cells it was changed last."""
@@ -53,7 +56,7 @@ class Forward(GradFrame):
         self._leaves: dict[int, torch.Tensor] = {}
         self._read: dict[int, TensorBase] = {}
         self._is_over = False
-        self._beginning = _beginning(args, kwargs)
+        self._beginning = _beginning(self._given)
         self._thread = threading.get_ident()
 
     # ---- while it runs
@@ -111,14 +114,22 @@ class Forward(GradFrame):
         # NumPy may write into a Tensor whose memory it shares, which no version counts.
         self._copies = [(t, t._t.clone()) for t in self._given if is_real and t._t.device.type == "cpu"]
 
+    def holds(self) -> bool:
+        """Whether no Tensor that the call read or wrote has been written to since."""
+        return self._counts == _counts() and all(raw(t) is now and now._version == version for t, now, version in self._states)
+
+    def goes_beside(self, later: Forward) -> None:
+        """Is told of a later call of the Cell: that it writes what this one wrote too (averages, counts) changes nothing recorded."""
+        both = self._written.keys() & later._written.keys()
+        self._states = [(t, now := raw(t), now._version) if id(t) in both else (t, *state) for t, *state in self._states]
+
     def serves(self, cell: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
         """Whether a call of `cell` with these arguments would compute what is recorded, and change what it changed."""
         return (
             self._thread == threading.get_ident()
             and _is_same(self.args, args)
             and _is_same(self.kwargs, kwargs)
-            and self._counts == _counts()
-            and all(raw(t) is now and now._version == version for t, now, version in self._states)
+            and self.holds()
             and all(_have_equal_bits(t._t, copy) for t, copy in self._copies)
             and not self._has_changed(cell)
         )
@@ -181,7 +192,7 @@ def gradients(
     if isinstance(around, Forward):
         around.takes_gradients()
     kept = _kept(around, function, tuple(args), kwargs)
-    if kept is not None and kept.serves(function, tuple(args), kwargs):
+    if kept is not None:
         if not kept.covers(positions, weights):
             with kept.again():
                 return differentiate(call, args, kwargs, positions, weights, sens, has_aux)
@@ -191,11 +202,29 @@ def gradients(
     return differentiate(call, args, kwargs, positions, weights, sens, has_aux)
 
 
-def _beginning(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Beginning | None:
+def _beginning(given: list[TensorBase]) -> Beginning | None:
     """What keeps how a call began whose record may not do: it is given integers, or one Tensor twice (see `Forward.covers`)."""
-    given = list(tensors((args, kwargs)))
     may_run_again = len(set(map(id, given))) < len(given) or any(is_whole(raw(t)) for t in given)
     return Beginning(raw(given[0]).device.type) if may_run_again else None
+
+
+def _taken(calls: list[Forward], function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Forward | None:
+    """The last of these calls that serves, which then waits no longer."""
+    found = next((one for one in reversed(calls) if one.serves(function, args, kwargs)), None)
+    if found is not None:
+        calls.remove(found)
+    return found
+
+
+def _recorded(calls: list[Forward], cell: Any, args: tuple[Any, ...], kwargs: dict[str, Any], call: Callable[..., Any]) -> Any:
+    """Runs a call and lets it wait beside earlier ones that nothing else has made void."""
+    made = Forward(cell, args, kwargs)
+    calls[:] = [one for one in calls[1 - MOST:] if one.holds()]
+    result = made.run(call)
+    for one in calls:
+        one.goes_beside(made)
+    calls.append(made)
+    return result
 
 
 def is_kept(function: Any) -> bool:
@@ -204,9 +233,14 @@ def is_kept(function: Any) -> bool:
 
 
 def _kept(around: Frame | None, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Forward | None:
-    """The recorded call of a Cell, which is then no longer kept."""
+    """The recorded call of a Cell that serves, which is then no longer kept."""
     if around is None:
-        found: Forward | None = getattr(function, "__dict__", {}).pop(KEPT, None)
+        own = getattr(function, "__dict__", {})
+        waiting = own.get(KEPT, [])
+        found = _taken(waiting, function, args, kwargs)
+        waiting[:] = [one for one in waiting if one.holds()]
+        if not waiting:
+            own.pop(KEPT, None)
         return found
     calls = around.forwards
     return calls.asked(function, args, kwargs) if calls is not None else None
@@ -218,16 +252,15 @@ def recorder(cell: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Callab
     if around is not None:
         return around.forwards.met(cell, args, kwargs) if around.forwards is not None else None
     own = cell.__dict__
-    own.pop(KEPT, None)
+    waiting = own.pop(KEPT, [])
     if not own["requires_grad"] or _local.in_step or (thread_state.is_graph_mode() and not thread_state.local.breaks):
         return None
     if "_is_step" in own or _has_transform(own):
         return lambda call: _step(call, args, kwargs)
 
     def run(call: Callable[..., Any]) -> Any:
-        made = Forward(cell, args, kwargs)
-        result = made.run(call)
-        own[KEPT] = made
+        result = _recorded(waiting, cell, args, kwargs, call)
+        own[KEPT] = waiting
         return result
 
     return run
@@ -244,7 +277,7 @@ class Calls:
         """`is_piece` says that the rest of the call runs outside of this capture, where the gradient may be asked for."""
         self._wanted, self._may_learn, self._is_piece = wanted, may_learn, is_piece
         self._plain: dict[int, tuple[Any, Any]] = {}
-        self._recorded: dict[int, Forward] = {}
+        self._recorded: dict[int, list[Forward]] = {}
         self._idle: set[int] = set()
 
     def met(self, cell: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Callable[[Callable[..., Any]], Any] | None:
@@ -254,19 +287,13 @@ class Calls:
             return None
         self._idle.add(id(cell))
 
-        def run(call: Callable[..., Any]) -> Any:
-            made = Forward(cell, args, kwargs)
-            result = made.run(call)
-            self._recorded[id(cell)] = made
-            return result
-
-        return run
+        return lambda call: _recorded(self._recorded.setdefault(id(cell), []), cell, args, kwargs, call)
 
     def asked(self, cell: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Forward | None:
-        """The recorded call of `cell`. Raises a Refusal where there is one with these arguments that was not recorded."""
+        """The recorded call of `cell` that serves. Raises a Refusal where there is one with these arguments that was not recorded."""
         if is_kept(cell) and self._is_piece:
             raise Refusal("asks for the gradient of a call outside of the graph")
-        found = self._recorded.pop(id(cell), None)
+        found = _taken(self._recorded.get(id(cell), []), cell, args, kwargs)
         self._idle.discard(id(cell))
         if found is None and self._may_learn and _is_same(self._plain.get(id(cell)), (args, kwargs)):
             self._wanted[id(cell)] = True

@@ -53,10 +53,13 @@ class Localizer:
         self.graph = torch.fx.Graph()
         self.values: dict[Node, Any] = {}              # a Value, or several in a list
         self.kept: dict[Node, Node] = {}               # calls that may give more than values
-        self.moved: dict[tuple[Node, Layout, bool], Value] = {}
+        self.moved: dict[Node, dict[tuple[Layout, bool], Value]] = {}
         self.placed: list[Placed] = []
         self.at: Node | None = None
         self.owners = owners(module.graph)
+        self.owned: dict[Node, list[Node]] = {}
+        for node, owner in self.owners.items():
+            self.owned.setdefault(owner, []).append(node)
         self.tangles = tangles(module.graph, stored)
         self.drawn_with: dict[Node, Node] = {}
         self.homes: dict[Node, Value] = {}             # the parts of inputs that are computed with whole, as they are written
@@ -222,8 +225,10 @@ class Localizer:
 
     def _forget(self, owner: Node) -> None:
         """Drops what was moved of memory that is written."""
-        stale = {value.node for old, value in self.values.items() if isinstance(value, Value) and self.owners[old] is owner}
-        self.moved = {key: value for key, value in self.moved.items() if key[0] not in stale}
+        for old in self.owned.get(owner, ()):
+            value = self.values.get(old)
+            if isinstance(value, Value):
+                self.moved.pop(value.node, None)
 
     # ---- an operator by its rule
 
@@ -404,16 +409,16 @@ class Localizer:
         if value.layout == wanted:
             return value
         again = self.policy.gathers_again and self.at is not None and bool(self.at.meta.get(marks.GRADIENT))
-        key = (value.node, wanted, again)
-        if key in self.moved and not fresh:
-            return self.moved[key]
+        known, key = self.moved.setdefault(value.node, {}), (wanted, again)
+        if key in known and not fresh:
+            return known[key]
         way = redistribution.steps(self.mesh, value.shape, value.dtype.itemsize, value.layout, wanted, self.policy.exchanges)
         node = value.node
         for step in way:
             node = self._sent(node, step) if self._is_narrow(value, step) else self._step(node, step)
             if self.placed:
                 self.placed[-1].steps.append((step, value.shape))
-        moved = self.moved[key] = Value(node, wanted, value.shape, value.dtype)
+        moved = known[key] = Value(node, wanted, value.shape, value.dtype)
         return moved
 
     def noted(self, kind: str, x: Node, axes: Axes, dim: int, places: int) -> None:

@@ -1,6 +1,7 @@
 """New nodes of a graph, each with the stand-in of what it gives."""
 from __future__ import annotations
 
+import functools
 import weakref
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -11,11 +12,13 @@ from torch.fx.node import Node
 
 from torchspore.engine import tree
 from torchspore.engine.private import FakeTensor, disable_proxy_modes_tracing, is_operator
+from torchspore.engine.shard import collective_nodes as nodes
 
 _NOTHING: Mapping[str, Any] = {}
 _known: weakref.WeakKeyDictionary[Any, dict[Any, Any]] = weakref.WeakKeyDictionary()
 """By the mode that made them: stand-ins by operator and the form of what it was given; parts of a batch, and blocks, ask for the same."""
 _modes: weakref.WeakKeyDictionary[torch.fx.GraphModule, Any] = weakref.WeakKeyDictionary()
+_EXCHANGES = frozenset({nodes.all_reduce, nodes.reduce_scatter, nodes.all_gather, nodes.all_to_all})
 _VARIES = frozenset({torch.Tag.dynamic_output_shape, torch.Tag.data_dependent_output})
 
 
@@ -55,8 +58,11 @@ def _known_to(args: list[Any]) -> dict[Any, Any] | None:
     return _known.setdefault(first.fake_mode, {}) if isinstance(first, FakeTensor) else None
 
 
+@functools.lru_cache(4096)
 def _is_told_by_form(target: Any) -> bool:
     """Whether all that counts of a result hangs on the forms of what it is computed of: it is no view, and nothing is written."""
+    if target in _EXCHANGES:
+        return True
     if not is_operator(target) or target._schema.is_mutable or _VARIES & set(target.tags):
         return False
     return all(returned.alias_info is None for returned in target._schema.returns)

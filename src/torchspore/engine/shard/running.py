@@ -21,15 +21,12 @@ from torchspore.engine.tensor import TensorBase, wrap
 from torchspore.errors import StrategyRefused
 
 Code = Callable[..., list[Any]]
+Result = tuple[LocalGraph, tuple[int, int], staging.Pipeline | None]
+"""What each device runs, how many sums of gradients go in how many messages, and the pipeline if there is one."""
 
 
-def cut(
-    module: torch.fx.GraphModule, spread: Spread, lifted: Sequence[Any],
-) -> tuple[LocalGraph, tuple[int, int], staging.Pipeline | None]:
-    """What each device runs, how many sums of gradients go in how many messages, and the pipeline if there is one.
-
-    Raises ValueError for what does not fit.
-    """
+def cut(module: torch.fx.GraphModule, spread: Spread, lifted: Sequence[Any]) -> Result:
+    """Splits a graph over devices, and over the stages of a pipeline. Raises ValueError for what does not fit."""
     local = spread.localized(module, lifted)
     scattering.scattered(local)
     if spread.stages > 1:
@@ -43,7 +40,9 @@ class Split:
 
     def __init__(self, module: torch.fx.GraphModule, spread: Spread, lifted: Sequence[Any]) -> None:
         try:
-            self.local, self.messages, self.pipeline = cut(module, spread, lifted)
+            found: Result = spread.was_cut or cut(module, spread, lifted)
+            self.local, self.messages, self.pipeline = found
+            spread.was_cut = None
         except ValueError as error:
             raise StrategyRefused(str(error)) from None
         if self.pipeline is not None:

@@ -97,6 +97,8 @@ class Spread:
         """What a search did (`search.finding.Searched`); None where there was none."""
         self.chosen: Any = None
         """How the number of stages was chosen (`pipelines.choosing.Chosen`); None where the program says it."""
+        self.was_cut: Any = None
+        """What `running.cut` gave where it had to be known before the graph was wanted: it is not done again."""
         self.strategy = STORE.get("auto_parallel.dataset_strategy")
         self.strategy_file = saving.file_to_read()
         """Whose strategies take the place of those in the program."""

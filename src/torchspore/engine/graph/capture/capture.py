@@ -237,7 +237,10 @@ class Capture(Frame):
             self.watch.randomness = Randomness()          # of now, when nobody else draws
             try:
                 with without_modes(), without_log_of_refusals(), lazy_graphs(True):
-                    module = make_fx(body, tracing_mode="symbolic" if self.axes else "fake", _allow_non_fake_inputs=False)()
+                    module = make_fx(
+                        body, tracing_mode="symbolic" if self.axes else "fake", _allow_non_fake_inputs=False,
+                        _disable_torch_fn_metadata_mode=not self.axes,         # a fifth of the time; lengths that are open need it
+                    )()
                 stages.traced(module, self.lifted, function, args, kwargs)
                 if self.watch.converter is not None:
                     module = self.watch.converter.lowered(module)

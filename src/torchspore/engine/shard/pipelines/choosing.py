@@ -86,7 +86,11 @@ def cheapest(trace: Callable[[int], _Trace], parts: Parts[_Trace]) -> _Trace:
             refused[count] = str(error).splitlines()[0]
             continue
         if best is None or found[count].order() <= found[best[1].stages].order():
+            if best is not None:
+                best[1].was_cut = None
             best = made, spread
+        else:
+            spread.was_cut = None
     if best is None:
         raise first or StrategyRefused(message(f"pipeline_stages={STORE.get(_STAGES)}", "a number of stages that fits"))
     best[1].chosen = Chosen(best[1].stages, found, refused)
@@ -98,8 +102,8 @@ def _cost(module: torch.fx.GraphModule, spread: Spread, lifted: list[Any]) -> Co
     from torchspore.engine.shard import running
     from torchspore.engine.shard.pipelines import timing
 
-    local, _, _ = running.cut(module, spread, lifted)
-    return timing.of(local, spread.stages, machine())
+    spread.was_cut = running.cut(module, spread, lifted)
+    return timing.of(spread.was_cut[0], spread.stages, machine())
 
 
 def _others_hold(spread: Spread, lifted: list[Any]) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -11,7 +12,7 @@ from torchspore.engine.shard.layout import Layout
 from torchspore.engine.shard.machine import Machine
 from torchspore.engine.shard.mesh import Mesh
 from torchspore.engine.shard.rules.rule import Dims, Split, layout_of, splits_evenly
-from torchspore.engine.shard.search.model import END, HOLDER, OPERATOR, VALUE, Model, Variable
+from torchspore.engine.shard.search.model import END, HOLDER, OPERATOR, VALUE, Model, Operand, Variable
 
 WHOLE, SUM, AVG, MAX, MIN = -1, -2, -3, -4, -5
 """How a value lies along an axis, where no dimension is cut: whole, or terms."""
@@ -64,33 +65,36 @@ class Axis:
         self.size = mesh.sizes[axis]
         known = [(at, one) for at, one in enumerate(others) if one is not None and at != axis]
         self.splits: list[Split] = []
-        for number in range(len(model.variables)):
-            split: Split = {}
-            for at, one in known:
-                factor = one[number].factor
-                if factor is not None:
-                    split[factor] = (*split.get(factor, ()), at)
+        self.kinds: list[tuple[Any, ...]] = []
+        """Of each variable its form and its choices along the other axes: where they are alike all that is asked here is alike."""
+        self.choices: list[list[Choice]] = []
+        found: dict[Any, tuple[Split, list[Choice]]] = {}
+        for number, variable in enumerate(model.variables):
+            factors = tuple(one[number].factor for _, one in known)
+            self.kinds.append((variable.form, factors))
+            if self.kinds[-1] not in found:
+                split: Split = {}
+                for (at, _), factor in zip(known, factors):
+                    if factor is not None:
+                        split[factor] = (*split.get(factor, ()), at)
+                found[self.kinds[-1]] = split, self._choices(variable, split)
+            split, choices = found[self.kinds[-1]]
             self.splits.append(split)
-        self.choices = [self._choices(number, variable) for number, variable in enumerate(model.variables)]
+            self.choices.append(choices)
 
     # ---- what can be chosen
 
-    def _choices(self, number: int, variable: Variable) -> list[Choice]:
+    def _choices(self, variable: Variable, split: Split) -> list[Choice]:
         if variable.fixed is not None:
             return self._fixed(variable)
-        found = [Choice()] + [Choice(factor) for factor in variable.factors if self._fits(number, variable, factor)]
-        if self.shares and variable.is_product and len(found) > 1 and not self._is_told(variable):
+        found = [Choice()] + [Choice(factor) for factor in variable.factors if self._fits(variable, factor, split)]
+        if self.shares and variable.is_product and len(found) > 1 and not variable.is_told:      # told: it is cut as that, or not at all
             found.pop(0)
         if variable.is_linear:
             found += [Choice(terms=SUM), Choice(terms=AVG)]
             if variable.kind == VALUE:
                 found += [Choice(terms=MAX), Choice(terms=MIN)]
         return found
-
-    def _is_told(self, variable: Variable) -> bool:
-        """Whether an operand lies as the program says: then the product is cut as that, or not at all."""
-        return any(self.model.variables[use.source].fixed is not None and self.model.variables[use.source].kind == OPERATOR
-                   for use in variable.operands)
 
     def _fixed(self, variable: Variable) -> list[Choice]:
         assert variable.fixed is not None
@@ -100,8 +104,7 @@ class Axis:
                 return [Choice(dim[0])]
         return [Choice(), Choice(terms=SUM)] if variable.keeps_terms else [Choice()]
 
-    def _fits(self, number: int, variable: Variable, factor: int) -> bool:
-        split = self.splits[number]
+    def _fits(self, variable: Variable, factor: int, split: Split) -> bool:
         axes = tuple(sorted((*split.get(factor, ()), self.axis)))
         if variable.rule.sizes[factor] % self.mesh.product(axes):
             return False
@@ -111,12 +114,13 @@ class Axis:
 
     def unary(self) -> list[np.ndarray]:
         """Seconds of each variable's choices on their own."""
-        found = []
-        for number, variable in enumerate(self.model.variables):
-            split = self.splits[number]
-            share = self.mesh.product(axis for axes in split.values() for axis in axes)
-            found.append(np.array([self._alone(variable, choice, share, split) for choice in self.choices[number]]))
-        return found
+        found: dict[Any, np.ndarray] = {}
+        for number, (kind, variable) in enumerate(zip(self.kinds, self.model.variables)):
+            if kind not in found:
+                split = self.splits[number]
+                share = self.mesh.product(axis for axes in split.values() for axis in axes)
+                found[kind] = np.array([self._alone(variable, choice, share, split) for choice in self.choices[number]])
+        return [found[kind] for kind in self.kinds]
 
     def _alone(self, variable: Variable, choice: Choice, share: int, split: Split) -> float:
         seconds = self._working(variable, choice, share, split) + self.price * self._held(variable, choice, share)
@@ -152,25 +156,26 @@ class Axis:
     def edges(self) -> list[tuple[int, int, np.ndarray]]:
         """Seconds of exchanges between what gives a value and what uses it, by both their choices."""
         found = []
-        variables = self.model.variables
-        for number, variable in enumerate(variables):
-            for use in variable.operands:
-                giver = variables[use.source]
-                held = giver.bytes[use.result] / self._parts(use.source, giver.results[use.result])
-                given = [state(giver.results[use.result], one, dict(giver.terms[use.result])) for one in self.choices[use.source]]
-                wanted = [self._wanted(variable, use.dims, one) for one in self.choices[number]]
-                table = np.array([[self._between(variable, use.stays, use.is_late, held, one, other) for other in wanted] for one in given])
-                found.append((use.source, number, table))
+        tables: dict[Any, np.ndarray] = {}
+        for number, variable in enumerate(self.model.variables):
+            for at, use in enumerate(variable.operands):
+                kind = self.kinds[use.source], self.kinds[number], at
+                if kind not in tables:
+                    tables[kind] = self._edge(number, use)
+                found.append((use.source, number, tables[kind]))
         return found
+
+    def _edge(self, number: int, use: Operand) -> np.ndarray:
+        variable, giver = self.model.variables[number], self.model.variables[use.source]
+        held = giver.bytes[use.result] / self._parts(use.source, giver.results[use.result])
+        given = [state(giver.results[use.result], one, dict(giver.terms[use.result])) for one in self.choices[use.source]]
+        wanted = [state(use.dims, one) for one in self.choices[number]]
+        return np.array([[self._between(variable, use.stays, use.is_late, held, one, other) for other in wanted] for one in given])
 
     def _parts(self, number: int, dims: Dims) -> int:
         """Into how many parts a value is cut along the other axes."""
         split = self.splits[number]
         return self.mesh.product(axis for dim in dims for factor in dim for axis in split.get(factor, ()))
-
-    @staticmethod
-    def _wanted(variable: Variable, dims: Dims, choice: Choice) -> int:
-        return state(dims, choice)
 
     def _between(self, variable: Variable, stays: bool, is_late: bool, held: float, before: int, after: int) -> float:
         if stays:

@@ -5,14 +5,16 @@ Where such a table would be too wide a variable is given a value that is known t
 from __future__ import annotations
 
 import heapq
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from math import prod
 
 import numpy as np
 
 LIMIT = 1 << 15
 """The most entries that a table may have."""
-Table = tuple[tuple[int, ...], np.ndarray]
+_SMALL = 8192
+"""A table of fewer entries is made at once; of a wider one each value of the variable by itself, which stays in the processor's memory."""
 
 
 @dataclass(frozen=True)
@@ -25,14 +27,15 @@ class Solved:
     guessed: int
 
 
-class _Elimination:
-    def __init__(self, unary: Sequence[np.ndarray], edges: Sequence[tuple[int, int, np.ndarray]], start: Sequence[int], limit: int) -> None:
+class Elimination:
+    """Tables over variables, solved for once or from several values that are known: what hangs on none of these is done once."""
+
+    def __init__(self, unary: Sequence[np.ndarray], edges: Sequence[tuple[int, int, np.ndarray]], limit: int = LIMIT) -> None:
+        self.unary, self.edges, self.limit = unary, edges, limit
         self.sizes = [len(one) for one in unary]
-        self.start, self.limit = start, limit
         self.tables: list[dict[tuple[int, ...], np.ndarray]] = [{} for _ in unary]
         self.neighbours: list[set[int]] = [set() for _ in unary]
-        self.values = [-1] * len(unary)
-        self.entries = self.guessed = 0
+        self.entries = 0
         for at, one in enumerate(unary):
             self._put((at,), np.asarray(one, dtype=np.float64))
         for one_at, other_at, costs in edges:
@@ -42,6 +45,56 @@ class _Elimination:
                 self._put((one_at, other_at), costs)
             else:
                 self._put((other_at, one_at), costs.T)
+        self.left = set(range(len(self.sizes)))
+        self.steps: list[tuple[int, tuple[int, ...], np.ndarray]] = []
+        self.now = [self._width(at) for at in range(len(self.sizes))]
+        self.waiting = [(width, at) for at, width in enumerate(self.now)]
+        heapq.heapify(self.waiting)
+        self._go_on(None, [])
+
+    def solved(self, start: Sequence[int]) -> Solved:
+        """The values with the least sum; `start` are values whose sum is known to be finite."""
+        before = (self.tables, self.neighbours, self.left, self.steps, self.now, self.waiting, self.entries)
+        self.tables, self.neighbours = [dict(one) for one in self.tables], [set(one) for one in self.neighbours]
+        self.left, self.steps, self.now, self.waiting = set(self.left), list(self.steps), list(self.now), list(self.waiting)
+        values = [-1] * len(self.sizes)
+        guessed = self._go_on(start, values)
+        for at, scope, best in reversed(self.steps):
+            values[at] = int(best[tuple(values[other] for other in scope)])
+        found = Solved(values, total_of(self.unary, self.edges, values), self.entries, guessed)
+        self.tables, self.neighbours, self.left, self.steps, self.now, self.waiting, self.entries = before
+        return found
+
+    def _go_on(self, start: Sequence[int] | None, values: list[int]) -> int:
+        """Takes variables out, and gives some their value of `start`; without one up to where the first must be. Gives how many were."""
+        guessed = 0
+        while self.left:
+            width, at = self.waiting[0]
+            if at not in self.left or width != self.now[at]:
+                heapq.heappop(self.waiting)
+                continue
+            if width > self.limit:
+                if start is None:
+                    break
+                guessed += 1
+                widest = max((at, *self.neighbours[at]), key=lambda one: (len(self.neighbours[one]), self.sizes[one], -one))
+                self.left.discard(widest)
+                values[widest] = start[widest]
+                self._note(self._guess(widest, start[widest]))
+                continue
+            heapq.heappop(self.waiting)
+            self.left.discard(at)
+            self.steps.append((at, *self._eliminate(at)))
+            self._note(self.steps[-1][1])
+        return guessed
+
+    def _note(self, changed: Iterable[int]) -> None:
+        """Lets variables wait with the width that they have now."""
+        for other in changed:
+            width = self._width(other)
+            if width != self.now[other]:
+                self.now[other] = width
+                heapq.heappush(self.waiting, (width, other))
 
     def _put(self, scope: tuple[int, ...], table: np.ndarray) -> None:
         for at in scope:
@@ -57,58 +110,27 @@ class _Elimination:
                 break
         return width
 
-    def run(self) -> list[int]:
-        steps: list[tuple[int, tuple[int, ...], np.ndarray]] = []
-        left = set(range(len(self.sizes)))
-        waiting = [(self._width(at), at) for at in sorted(left)]
-        heapq.heapify(waiting)
-        while left:
-            width, at = heapq.heappop(waiting)
-            if at not in left:
-                continue
-            now = self._width(at)
-            if now != width:
-                heapq.heappush(waiting, (now, at))
-                continue
-            if now > self.limit:
-                widest = max((at, *self.neighbours[at]), key=lambda one: (len(self.neighbours[one]), self.sizes[one], -one))
-                for other in self._guess(widest):
-                    heapq.heappush(waiting, (self._width(other), other))
-                left.discard(widest)
-                if widest != at:
-                    heapq.heappush(waiting, (self._width(at), at))
-                continue
-            left.discard(at)
-            steps.append((at, *self._eliminate(at)))
-            for other in steps[-1][1]:
-                heapq.heappush(waiting, (self._width(other), other))
-        for at, scope, best in reversed(steps):
-            self.values[at] = int(best[tuple(self.values[other] for other in scope)])
-        return self.values
-
     def _eliminate(self, at: int) -> tuple[tuple[int, ...], np.ndarray]:
         """Takes a variable out; gives its best value for each of its neighbours' values."""
         scope = tuple(sorted(self.neighbours[at]))
-        full = (*scope, at)
-        total = np.zeros([self.sizes[one] for one in full])
+        shape = [self.sizes[one] for one in scope]
+        parts = []
         for own, table in list(self.tables[at].items()):
-            order = sorted(range(len(own)), key=lambda place: full.index(own[place]))
-            shape = [self.sizes[one] if one in own else 1 for one in full]
-            total = total + table.transpose(order).reshape(shape)
+            if own[0] != at:                               # its own axis comes first, so that each of its values is one table
+                table = np.moveaxis(table, own.index(at), 0)
+            parts.append(table.reshape([self.sizes[at], *(size if one in own else 1 for one, size in zip(scope, shape))]))
             for other in own:
                 del self.tables[other][own]
-        self.entries += total.size
+        self.entries += prod(shape) * self.sizes[at]
         for other in scope:
             self.neighbours[other].discard(at)
-        best = total.argmin(-1)
+        best, least = _least(parts, self.sizes[at], shape)
         if scope:
-            self._put(scope, total.min(-1))
+            self._put(scope, least)
         return scope, best
 
-    def _guess(self, at: int) -> list[int]:
-        """Gives a variable the value that is known; gives its neighbours."""
-        self.guessed += 1
-        self.values[at] = value = self.start[at]
+    def _guess(self, at: int, value: int) -> list[int]:
+        """Gives a variable a value; gives its neighbours."""
         touched = sorted(self.neighbours[at])
         for own, table in list(self.tables[at].items()):
             for other in own:
@@ -121,6 +143,27 @@ class _Elimination:
         return touched
 
 
+def _least(parts: Sequence[np.ndarray], count: int, shape: Sequence[int]) -> tuple[np.ndarray, np.ndarray]:
+    """For each place of a table the first value of a variable whose sum is the least, and that sum."""
+    if prod(shape) * count < _SMALL:
+        sums = np.zeros([count, *shape])
+        for part in parts:
+            sums = sums + part
+        return sums.argmin(0), sums.min(0)
+    best = np.zeros(shape, dtype=np.int32)
+    least = np.zeros(shape)
+    total = np.empty(shape)
+    for value in range(count):
+        into = total if value else least
+        into[...] = parts[0][value]
+        for part in parts[1:]:
+            into += part[value]
+        if value:
+            best[total < least] = value
+            np.minimum(least, total, out=least)
+    return best, least
+
+
 def total_of(unary: Sequence[np.ndarray], edges: Sequence[tuple[int, int, np.ndarray]], values: Sequence[int]) -> float:
     """The sum for given values."""
     found = sum(float(one[value]) for one, value in zip(unary, values))
@@ -131,6 +174,4 @@ def solve(
     unary: Sequence[np.ndarray], edges: Sequence[tuple[int, int, np.ndarray]], start: Sequence[int], limit: int = LIMIT,
 ) -> Solved:
     """The values with the least sum; `start` are values whose sum is known to be finite."""
-    run = _Elimination(unary, edges, start, limit)
-    values = run.run()
-    return Solved(values, total_of(unary, edges, values), run.entries, run.guessed)
+    return Elimination(unary, edges, limit).solved(start)

@@ -76,6 +76,10 @@ class Variable:
     """Whether a fixed layout lets terms stay terms: of gradients."""
     is_settled: bool = False
     """Whether a result of the graph may lie as it does, once its terms are summed."""
+    is_told: bool = False
+    """Whether an operand lies as the program says."""
+    form: int = -1
+    """The same number for variables alike: layers repeat, and what was found for one holds for the others."""
 
 
 class Model:
@@ -92,6 +96,7 @@ class Model:
         self.tangles = tangles(module.graph, ())
         self._shared: dict[tuple[int, int], int] = {}
         self._uses: dict[tuple[Node, int], int] = {}
+        self._forms: dict[Any, int] = {}
         self._count_uses()
         for node in module.graph.nodes:
             if node.op == "placeholder" or node.op == "get_attr":
@@ -100,6 +105,10 @@ class Model:
                 self._ends(node)
             elif node.op == "call_function":
                 self._call(node)
+        for variable in self.variables:
+            sources = [self.variables[use.source] for use in variable.operands]
+            variable.is_told = any(one.fixed is not None and one.kind == OPERATOR for one in sources)
+            variable.form = self._forms.setdefault(_form(variable, sources), len(self._forms))
 
     # ---- nodes
 
@@ -248,6 +257,19 @@ class Model:
 
     def _is_tangled(self, node: Node) -> bool:
         return any(self.owners[item] in self.tangles.whole and self.owners[item] is not node for item in (node, *written_by(node)))
+
+
+def _form(variable: Variable, sources: Sequence[Variable]) -> Any:
+    """All of a variable, and of the values that it uses, that choices and their costs hang on."""
+    rule, wide = variable.rule, variable.wide
+    return (
+        variable.kind, rule.inputs, rule.outputs, tuple(rule.sizes.items()), variable.factors, variable.fixed, variable.keeps_terms,
+        tuple((use.result, use.dims, use.place, use.stays, use.is_late, one.bytes[use.result])
+              for use, one in zip(variable.operands, sources)),
+        tuple(variable.results), tuple(tuple(sorted(terms.items())) for terms in variable.terms), tuple(variable.bytes), variable.seconds,
+        variable.products, variable.reads, variable.writes, variable.is_product, variable.is_linear, variable.is_settled, variable.is_told,
+        None if wide is None else (wide.messages, wide.seen, wide.share),
+    )
 
 
 def node_tensors(node: Node) -> list[Node]:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import torch
 from torch.fx.node import Node
@@ -146,12 +145,12 @@ def _solved(model: Model, mesh: Mesh, mode: str, given: Problem, tally: Tally, p
         unary, edges = problem.unary(), problem.edges()
         tally.choices += sum(map(len, problem.choices))
         values = greedy.solve(unary, edges, order)
-        limit = eliminating.LIMIT if mode == DYNAMIC else QUICK
-        values = _improved(unary, edges, values, tally, limit)
+        tables = eliminating.Elimination(unary, edges, eliminating.LIMIT if mode == DYNAMIC else QUICK)
+        values = _improved(tables, values, tally)
         if tally.guessed and given.plain is not None and given.plain.mesh == mesh and len(mesh.sizes) == 1:
             start = [own.index(one) if one in own else value
                      for own, one, value in zip(problem.choices, starting.choices_of(model, given.plain), values)]
-            other = _improved(unary, edges, start, tally, limit)
+            other = _improved(tables, start, tally)
             if eliminating.total_of(unary, edges, other) < eliminating.total_of(unary, edges, values):
                 values = other
         chosen[axis] = [own[value] for own, value in zip(problem.choices, values)]
@@ -160,11 +159,11 @@ def _solved(model: Model, mesh: Mesh, mode: str, given: Problem, tally: Tally, p
     return [one for one in chosen if one is not None], alone + sum(sent)
 
 
-def _improved(unary: Any, edges: Any, start: list[int], tally: Tally, limit: int) -> list[int]:
+def _improved(tables: eliminating.Elimination, start: list[int], tally: Tally) -> list[int]:
     """The best values; where tables get too wide some are guessed, and each round guesses from the one before."""
-    best, total = start, eliminating.total_of(unary, edges, start)
+    best, total = start, eliminating.total_of(tables.unary, tables.edges, start)
     for _ in range(3):
-        solved = eliminating.solve(unary, edges, best, limit)
+        solved = tables.solved(best)
         tally.guessed += solved.guessed
         if solved.total < total:
             best, total = solved.values, solved.total
