@@ -10,7 +10,7 @@ from parity.case import case
 draw = np.random.RandomState(0)
 LAYERS = {
     "1d": (nn.AvgPool1d, ops.AvgPool, draw.randn(1, 2, 8)), "2d": (nn.AvgPool2d, ops.AvgPool, draw.randn(1, 2, 7, 6)),
-    "3d": (nn.AvgPool3d, ops.AvgPool3D, draw.randn(1, 2, 5, 5, 5)),
+    "2d of one": (nn.AvgPool2d, ops.AvgPool, draw.randn(2, 7, 6)), "3d": (nn.AvgPool3d, ops.AvgPool3D, draw.randn(1, 2, 5, 5, 5)),
 }
 
 
@@ -27,6 +27,14 @@ def average_pools(kind):
                     if layer is not nn.AvgPool1d:
                         found[f"{given} by 3"] = layer(*given, divisor_override=3)(x).asnumpy()
     return found
+
+
+@case()
+def largest_values_of_one_image():
+    x = Tensor(np.random.RandomState(2).randn(2, 7, 6).astype(np.float32))
+    found = {pad: nn.MaxPool2d(3, 2, pad, int(pad == "pad"))(x).asnumpy() for pad in ("same", "valid", "pad")}
+    values, places = nn.MaxPool2d(3, 2, "pad", 1, return_indices=True)(x)
+    return {**found, "values": values.asnumpy(), "places": places.asnumpy()}
 
 
 @case(rtol=1e-5, atol=1e-6)
