@@ -10,7 +10,7 @@ from parity.case import case
 draw = np.random.RandomState(0)
 LAYERS = {
     "1d": (nn.AvgPool1d, ops.AvgPool, draw.randn(1, 2, 8)), "2d": (nn.AvgPool2d, ops.AvgPool, draw.randn(1, 2, 7, 6)),
-    "3d": (nn.AvgPool3d, ops.AvgPool3D, draw.randn(1, 2, 5, 5, 5)),
+    "2d of one": (nn.AvgPool2d, ops.AvgPool, draw.randn(2, 7, 6)), "3d": (nn.AvgPool3d, ops.AvgPool3D, draw.randn(1, 2, 5, 5, 5)),
 }
 
 
@@ -27,6 +27,14 @@ def average_pools(kind):
                     if layer is not nn.AvgPool1d:
                         found[f"{given} by 3"] = layer(*given, divisor_override=3)(x).asnumpy()
     return found
+
+
+@case()
+def largest_values_of_one_image():
+    x = Tensor(np.random.RandomState(2).randn(2, 7, 6).astype(np.float32))
+    found = {pad: nn.MaxPool2d(3, 2, pad, int(pad == "pad"))(x).asnumpy() for pad in ("same", "valid", "pad")}
+    values, places = nn.MaxPool2d(3, 2, "pad", 1, return_indices=True)(x)
+    return {**found, "values": values.asnumpy(), "places": places.asnumpy()}
 
 
 @case(rtol=1e-5, atol=1e-6)
@@ -66,8 +74,17 @@ def weights_of_another_dtype():
     return {f"{name} {value.dtype}": value.asnumpy() for name, value in found.items()}
 
 
+NAN, FAR = np.nan, np.inf
+ODD = tuple(Tensor(np.array(values, np.float32)) for values in (
+    [NAN, 1.5, 2, FAR, 3, NAN, FAR, -FAR, 0, NAN, 7.5, 0], [2, NAN, 4, 3, FAR, NAN, FAR, 3, NAN, 0, -2.5, 0],
+))
+
+
 @case()
 def nothing_and_not_a_number():
     x = Tensor(np.array([1.0, 2.0, 4.0], np.float32))
-    return {"none": mnp.diff(x, n=0, prepend=1.5).asnumpy(), "one": mnp.diff(x, n=1, prepend=1.5).asnumpy(),
-            "sign": mnp.sign(Tensor(np.array([np.nan, 1.0, -2.0, 0.0], np.float32))).asnumpy()}
+    return {
+        "none": mnp.diff(x, n=0, prepend=1.5).asnumpy(), "one": mnp.diff(x, n=1, prepend=1.5).asnumpy(),
+        "gcd": mnp.gcd(*ODD).asnumpy(), "lcm": mnp.lcm(*ODD).asnumpy(),
+        "sign": mnp.sign(Tensor(np.array([np.nan, 1.0, -2.0, 0.0], np.float32))).asnumpy(),
+    }

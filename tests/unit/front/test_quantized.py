@@ -43,6 +43,21 @@ def test_gradients_go_through_inside_the_bounds() -> None:
     assert by_low.asnumpy().tolist() == [0.0] and cell.minq.asnumpy().tolist() == [-1.5]
 
 
+def test_the_operators_by_themselves() -> None:
+    x, low, high = Tensor(X), Tensor([-2.0], ms.float32), Tensor([2.0], ms.float32)
+    each = [Tensor(bound * np.ones(3, np.float32)) for bound in (-2, 2)]
+    for one, several in (
+        (ops.FakeQuantPerLayer(4)(x, low, high), ops.FakeQuantPerChannel(4)(x, *each)),
+        (ops.FakeLearnedScaleQuantPerLayer()(x, high, Tensor([7.0])), ops.FakeLearnedScaleQuantPerChannel()(x, each[1], Tensor([7.0]))),
+    ):
+        np.testing.assert_array_equal(one.asnumpy(), several.asnumpy())
+        assert 0 < np.abs(one.asnumpy() - X).max() < 4 / 14
+    assert [bound.asnumpy().tolist() for bound in ops.MinMaxUpdatePerLayer()(x, low, high)] == [[-2.0], [2.0]]
+    assert [bound.asnumpy().tolist() for bound in ops.MinMaxUpdatePerChannel()(x, *each)] == [[-2.0, 0.0, -1.0], [1.0, 2.0, 1.0]]
+    with pytest.raises(ValueError, match="quant_delay=3: expected 0"):
+        ops.FakeQuantPerLayer(quant_delay=3)(x, low, high)
+
+
 @pytest.mark.parametrize(("given", "error"), [
     ({"quant_delay": -1}, ValueError), ({"quant_delay": 0.5}, TypeError), ({"mode": "OTHER"}, ValueError), ({"min_init": 7}, ValueError),
     ({"mode": "LEARNED_SCALE"}, ValueError), ({"min_init": [1, 2]}, ValueError), ({"max_init": "6"}, TypeError),

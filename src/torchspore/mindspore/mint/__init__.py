@@ -19,7 +19,7 @@ _SAME = tuple(
 """Operators of `ops` with the same arguments and meaning."""
 _HOMES = (creation, elementwise, linear, rearrange, reduction)
 _HELPERS = frozenset({"T", "Any", "TensorBase", "annotations", "as_dtype", "at_home", "axes", "bridged", "device", "in_floats",
-                      "no_generator", "ops", "sizes", "torch", "total_dtype", "updating", "written"})
+                      "no_generator", "ops", "part_of", "sizes", "torch", "total_dtype", "updating", "written"})
 
 
 def _functions() -> dict[str, Any]:

@@ -145,6 +145,10 @@ def _greatest_divisor(a: T, b: T) -> T:
     if not a.is_floating_point():
         return torch.gcd(a, b)
     a, b = torch.broadcast_tensors(torch.abs(a), torch.abs(b))
+    # NaN would never come to an end, and infinity divided by anything is one.
+    is_odd = ~(torch.isfinite(a) & torch.isfinite(b))
+    odd = torch.where(torch.isnan(a), a, torch.where(torch.isnan(b), torch.where(a == 0, b, a), torch.minimum(a, b)))
+    a, b = torch.where(is_odd, odd, a), torch.where(is_odd, torch.zeros_like(b), b)
     while bool((b != 0).any()):
         a, b = torch.where(b == 0, a, b), torch.where(b == 0, b, quotients.fmod(a, torch.where(b == 0, torch.ones_like(b), b)))
     return a

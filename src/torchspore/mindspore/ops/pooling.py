@@ -65,6 +65,8 @@ def _avg_pool(x: T, kernel_size: Size = 1, strides: Size = 1, pad_mode: str = "V
 
 
 def _in_format(function: Any, x: T, data_format: str) -> T:
+    if x.ndim != 4:
+        raise ValueError(f"expected an input of 4 axes, such as (N, C, H, W), got shape {tuple(x.shape)}.")
     return function(x.permute(0, 3, 1, 2)).permute(0, 2, 3, 1) if data_format == "NHWC" else function(x)
 
 

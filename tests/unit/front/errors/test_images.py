@@ -73,9 +73,7 @@ BAD = {
         "a smaller kernel_size, or pad_mode='same'.",
     ),
     "pool_rank": Bad(
-        lambda: nn.MaxPool2d(2)(z(4)), ValueError,
-        "pooling(input: Float32[4], kind: 'max', kernel_size: 2, stride: 1, pad_mode: 'valid')",
-        "expected an input such as (N, C, H, W), got shape (4,).",
+        lambda: nn.MaxPool2d(2)(z(4)), ValueError, "MaxPool2d", "expected an input of 3 or 4 axes, got shape (4,).",
     ),
     "avg": Bad(
         lambda: ops.avg_pool2d(z(1, 3, 2, 2), 5), ValueError,

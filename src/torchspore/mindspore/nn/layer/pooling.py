@@ -13,7 +13,7 @@ from torchspore.mindspore.ops.explain import place
 class _Pool(Cell):
     """What pooling layers share."""
 
-    kind = "max"
+    kind, axes = "max", 2
 
     def __init__(
         self, kernel_size: Any = 1, stride: Any = 1, pad_mode: str = "valid", padding: Any = 0, ceil_mode: bool = False,
@@ -33,7 +33,17 @@ class _Pool(Cell):
         self.count_include_pad, self.divisor_override = True, None
 
     def construct(self, x: Any) -> Any:
-        """The pooled x."""
+        """The pooled x; an input without the axis N is taken as one of a single sample."""
+        if x.ndim not in (self.axes + 1, self.axes + 2):
+            raise ValueError(
+                f"{place()}{type(self).__name__}: expected an input of {self.axes + 1} or {self.axes + 2} axes, got shape {x.shape}."
+            )
+        if x.ndim == self.axes + 2:
+            return self._call(x)
+        out = self._call(ops.expand_dims(x, 0))
+        return tuple(ops.squeeze(one, 0) for one in out) if isinstance(out, tuple) else ops.squeeze(out, 0)
+
+    def _call(self, x: Any) -> Any:
         if self.format == "NHWC":
             x = ops.transpose(x, (0, 3, 1, 2))
         out = pooling._pooling(
@@ -59,13 +69,12 @@ class MaxPool2d(_Pool):
         super().__init__(kernel_size, stride, pad_mode, padding, ceil_mode, data_format)
         self.dilation, self.return_indices = dilation, return_indices
 
-    def construct(self, x: Any) -> Any:
-        """The pooled x, and with `return_indices` where each value lay."""
+    def _call(self, x: Any) -> Any:
         if self.return_indices or self.dilation not in (1, (1, 1)):
             if self.pad_mode.lower() == "same":
                 raise ValueError(f"{type(self).__name__}(pad_mode='same'): it goes with dilation=1 and return_indices=False alone.")
             return ops.max_pool2d(x, self.kernel_size, self.stride, self.padding, self.dilation, self.return_indices, self.ceil_mode)
-        return super().construct(x)
+        return super()._call(x)
 
 
 class AvgPool2d(_Pool):
@@ -96,23 +105,9 @@ class AdaptiveAvgPool2d(Cell):
 
 
 class _PoolOfAxes(_Pool):
-    """Pooling over one or three axes; an input without the axis N is taken as one of a single sample."""
+    """Pooling over one or three axes."""
 
     axes = 1
-
-    def _call(self, x: Any) -> Any:
-        return super().construct(x)
-
-    def construct(self, x: Any) -> Any:
-        """The pooled x."""
-        if x.ndim not in (self.axes + 1, self.axes + 2):
-            raise ValueError(
-                f"{place()}{type(self).__name__}: expected an input of {self.axes + 1} or {self.axes + 2} axes, got shape {x.shape}."
-            )
-        if x.ndim == self.axes + 2:
-            return self._call(x)
-        out = self._call(ops.expand_dims(x, 0))
-        return tuple(ops.squeeze(one, 0) for one in out) if isinstance(out, tuple) else ops.squeeze(out, 0)
 
 
 class _MaxPoolOfAxes(_PoolOfAxes):
