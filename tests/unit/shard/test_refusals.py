@@ -3,7 +3,11 @@ from __future__ import annotations
 
 import failing_kernels
 import mindspore as ms
+import numpy as np
 import pytest
+from mindspore import Tensor, nn
+
+from torchspore.errors import StrategyRefused
 
 
 @pytest.mark.parametrize("stages", [1, 2])
@@ -15,3 +19,20 @@ def test_the_line_and_the_operator_are_named(stages: int, monkeypatch: pytest.Mo
     for case, (kind, text) in zip(failing_kernels.CASES, found):
         wanted, begins = failing_kernels.expected(case, 8 // stages)
         assert kind == wanted and begins in text, text
+
+
+def test_two_parameters_of_one_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The state of an optimizer is found by names: numbers came out wrong with enable_parallel_optimizer."""
+    monkeypatch.setenv("TORCHSPORE_SIMULATE", "2")
+    ms.set_auto_parallel_context(parallel_mode="semi_auto_parallel", dataset_strategy="full_batch")
+
+    class Both(nn.Cell):
+        def __init__(self) -> None:
+            super().__init__(auto_prefix=False)
+            self.one, self.other = nn.Dense(4, 4), nn.Dense(4, 4)
+
+        def construct(self, x: Tensor) -> Tensor:
+            return self.other(self.one(x))
+
+    with pytest.raises(StrategyRefused, match="two Parameters with the name 'weight' in a graph that is split: expected names that differ"):
+        Both()(Tensor(np.ones((4, 4), np.float32)))

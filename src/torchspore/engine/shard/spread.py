@@ -168,7 +168,8 @@ class Spread:
     # ---- what was traced
 
     def localized(self, module: torch.fx.GraphModule, lifted: Sequence[Any]) -> LocalGraph:
-        """The graph of each device. Raises ValueError for strategies that do not fit each other."""
+        """The graph of each device. Raises ValueError for strategies that do not fit each other, and for a name of two Parameters."""
+        _have_own_names(lifted)
         module = wide_products.widened(shapes_in_place.as_views(module))
         _settle_parts(module, self.strategy == "full_batch")
         if STORE.get("auto_parallel.parallel_mode") == "auto_parallel":
@@ -319,6 +320,19 @@ def _policy() -> localizing.Policy:
         bool(get("auto_parallel.enable_alltoall")), bool(get("auto_parallel.force_fp32_communication")),
         bool(get("auto_parallel.gradient_fp32_sync")), bool(get("auto_parallel.gradients_mean")), norms.wanted(), bool(again),
     )
+
+
+def _have_own_names(lifted: Sequence[Any]) -> None:
+    """Raises ValueError where two Parameters have one name: which state of an optimizer, or which layout, is whose would be guessed."""
+    found: dict[str, Any] = {}
+    for item in lifted:
+        if not isinstance(item, TensorBase) or not hasattr(item, "name") or item._t.numel() < 2:
+            continue
+        if found.setdefault(str(item.name), item) is not item:
+            raise ValueError(message(
+                f"two Parameters with the name {str(item.name)!r} in a graph that is split", "names that differ",
+                hint="leave out auto_prefix=False, or set Parameter.name before the optimizer is made",
+            ))
 
 
 def _free(mesh: Mesh, layout: Layout, rows: int, most: int) -> tuple[int, ...]:
