@@ -341,6 +341,38 @@ def test_a_call_that_is_only_sometimes_made_changes_nothing(mode: int) -> None:
         assert step(x, k)[1].asnumpy().tolist() == [1.0, 4.0] and float(net.passes) == passes
 
 
+@pytest.mark.parametrize("how", ["both", "loop", "call", "gradient"])
+def test_what_a_tensor_decides_shares_as_pynative_does(how: str) -> None:
+    class Step(nn.Cell):
+        def __init__(self, net: Net) -> None:
+            super().__init__(auto_prefix=False)
+            self.net, self.weights = net, ms.ParameterTuple([net.weight])
+
+        def construct(self, x: Any) -> Any:
+            grad = ops.zeros_like(x)
+            if how == "gradient":
+                self.net(x)
+            i = 0
+            while how == "loop" and x.sum() > i:
+                self.net(x)
+                grad = PLAIN(self.net, self.weights)(x)[0]
+                i += 2
+            if how != "loop" and x.sum() > 0:
+                if how != "gradient":
+                    self.net(x)
+                if how != "call":
+                    grad = PLAIN(self.net, self.weights)(x)[0]
+            return PLAIN(self.net, self.weights)(x)[0] if how == "call" else grad
+
+    found = []
+    for mode in (ms.PYNATIVE_MODE, ms.GRAPH_MODE):
+        ms.set_context(mode=mode)
+        net, _ = made()
+        step = Step(net)
+        found.append([(step(ms.Tensor([x, x])).asnumpy().tolist(), float(net.passes)) for x in (1.0, -1.0, 1.0, 1.0)])
+    assert found[0] == found[1]
+
+
 @pytest.mark.parametrize("asks", [True, False])
 def test_a_graph_holds_one_forward_pass(asks: bool) -> None:
     ms.set_context(mode=ms.GRAPH_MODE)

@@ -279,6 +279,8 @@ class Calls:
         self._plain: dict[int, tuple[Any, Any]] = {}
         self._recorded: dict[int, list[Forward]] = {}
         self._idle: set[int] = set()
+        self.in_parts: list[tuple[Any, Any]] = []
+        """What was called with what on one way of a branch, or in a loop, that a Tensor decides."""
 
     def met(self, cell: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Callable[[Callable[..., Any]], Any] | None:
         """What runs a call of `cell` that is recorded; None where it is not."""
@@ -291,9 +293,10 @@ class Calls:
 
     def asked(self, cell: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Forward | None:
         """The recorded call of `cell` that serves. Raises a Refusal where there is one with these arguments that was not recorded."""
-        if is_kept(cell) and self._is_piece:
-            raise Refusal("asks for the gradient of a call outside of the graph")
+        self.refuse_outside(cell)
         found = _taken(self._recorded.get(id(cell), []), cell, args, kwargs)
+        if found is None:
+            self.refuse_shared(cell, args, kwargs)
         self._idle.discard(id(cell))
         if found is None and self._may_learn and _is_same(self._plain.get(id(cell)), (args, kwargs)):
             self._wanted[id(cell)] = True
@@ -302,12 +305,45 @@ class Calls:
             raise refusal
         return found
 
+    def refuse_outside(self, cell: Any) -> None:
+        """Raises a Refusal where the gradient may use a call that was made before this part of a call."""
+        if is_kept(cell) and self._is_piece:
+            raise Refusal("asks for the gradient of a call outside of the graph")
+
+    def refuse_shared(self, cell: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        """Raises a Refusal where a gradient would use a call and a Tensor decides whether either is made: PyNative knows."""
+        waiting = [(cell, (one.args, one.kwargs)) for one in self._recorded.get(id(cell), [])]
+        if cell_is_trained(cell) and any(one is cell and _is_same(given, (args, kwargs)) for one, given in (*waiting, *self.in_parts)):
+            raise Refusal("asks for the gradient of a call, where a Tensor decides whether they are made")
+
     def learned(self) -> bool:
         """Whether calls were recorded of Cells whose gradient was never asked for; they will not be again."""
         if self._idle and self._is_piece:
             raise Refusal("calls a Cell that is set_grad(), whose gradient may be asked for outside of the graph")
         self._wanted.update(dict.fromkeys(self._idle, False))
         return bool(self._idle) and self._may_learn
+
+
+class PartCalls:
+    """The same for a branch or loop that a Tensor decides: its calls are noted, and none of them is recorded."""
+
+    def __init__(self, around: Calls | PartCalls) -> None:
+        self._around: Calls = around._around if isinstance(around, PartCalls) else around
+
+    def met(self, cell: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        """Notes a call whose gradient may be asked for."""
+        if cell_is_trained(cell):
+            self._around.in_parts.append((cell, (args, kwargs)))
+
+    def asked(self, cell: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        """Raises a Refusal where PyNative would use a forward pass that was made before."""
+        self._around.refuse_outside(cell)
+        self._around.refuse_shared(cell, args, kwargs)
+
+
+def cell_is_trained(cell: Any) -> bool:
+    """Whether `set_grad()` has said that gradients of `cell` are wanted."""
+    return bool(getattr(cell, "__dict__", {}).get("requires_grad"))
 
 
 def _has_transform(own: dict[str, Any]) -> bool:

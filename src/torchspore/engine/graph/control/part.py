@@ -23,6 +23,7 @@ from torchspore.engine.graph.capture.profile_hook import quiet
 from torchspore.engine.graph.capture.shared import is_registered
 from torchspore.engine.graph.capture.state import MISSING
 from torchspore.engine.graph.control.places import Attribute, Place, Places, Written
+from torchspore.engine.graph.forward import PartCalls
 from torchspore.engine.graph.fx.control_flow import stand_in
 from torchspore.engine.graph.fx.inputs import new_input
 from torchspore.engine.graph.refusal import Kind, Refusal, of_integers
@@ -73,6 +74,7 @@ class Part(Capture):
 
     def __init__(self, around: Capture) -> None:
         super().__init__()
+        self.forwards = None if around.forwards is None else PartCalls(around.forwards)
         self.watch, self.axes = around.watch, around.axes
         self._depth: int = around._depth + 1 if isinstance(around, Part) else 1
         if self._depth > DEEPEST:
