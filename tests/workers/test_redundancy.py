@@ -42,7 +42,9 @@ def _trained(folder: str, is_split: bool, is_whole: bool) -> dict[str, Any]:
     return {"names": names, "absent": absent, "same": all(same), "differed": sum(differed), "rate": float(own["learning_rate"].asnumpy())}
 
 
-@pytest.mark.parametrize(("is_split", "is_whole"), [(True, False), (False, True), pytest.param(True, True, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(("is_split", "is_whole"), [
+    (True, False), pytest.param(False, True, marks=pytest.mark.slow), pytest.param(True, True, marks=pytest.mark.slow),
+])
 def test_files_without_redundancy_give_all_of_it_back(is_split: bool, is_whole: bool, workers: Any, tmp_path: Path) -> None:
     found = workers(2, _trained, str(tmp_path), is_split, is_whole)
     assert all(one["absent"] == [] and one["same"] and one["differed"] > 4 for one in found), found

@@ -43,7 +43,7 @@ def alone(monkeypatch: pytest.MonkeyPatch) -> tuple[Any, Any]:
         return own.train_network, own.eval(batches())["loss"]
 
 
-@pytest.mark.parametrize("is_wrapped", [False, True])
+@pytest.mark.parametrize("is_wrapped", [pytest.param(False, marks=pytest.mark.slow), True])
 def test_layouts_are_told_before_anything_runs(is_wrapped: bool, eight: None, monkeypatch: pytest.MonkeyPatch) -> None:
     wanted, loss = alone(monkeypatch)
     network = net()
@@ -70,6 +70,7 @@ def test_layouts_are_told_before_anything_runs(is_wrapped: bool, eight: None, mo
     assert ms.get_auto_parallel_context("parallel_mode") == ("stand_alone" if is_wrapped else "semi_auto_parallel")
 
 
+@pytest.mark.slow
 def test_build_captures_what_training_and_evaluation_run(eight: None) -> None:
     ms.set_auto_parallel_context(parallel_mode="semi_auto_parallel", dataset_strategy="full_batch")
     own = model(net())
