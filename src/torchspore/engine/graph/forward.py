@@ -31,6 +31,11 @@ KEPT = "_forward"
 MOST = 2
 """So many calls of one Cell wait at most: each holds all that its backward pass needs."""
 
+_COVERED = "_covered"
+"""The attribute of a Cell that counts the gradients which its records held; -1 once one did not."""
+_SURE = 3
+"""After so many a Cell's calls are no longer kept from their beginning on, which costs a hundredth of a small step."""
+
 CHANGED_AT = "_changed_at"
 """The attribute of a Cell that says at which of all changes of Cells it was changed last."""
 
@@ -56,7 +61,7 @@ class Forward(GradFrame):
         self._leaves: dict[int, torch.Tensor] = {}
         self._read: dict[int, TensorBase] = {}
         self._is_over = False
-        self._beginning = _beginning(self._given)
+        self._beginning = _beginning(self._given) if self._home.get(_COVERED, 0) < _SURE else None
         self._thread = threading.get_ident()
 
     # ---- while it runs
@@ -170,8 +175,15 @@ class Forward(GradFrame):
                 raise
         return (transform(self.result, lambda t: wrap(t._t.detach())), *found)
 
+    def was_enough(self) -> None:
+        """Counts a gradient that the record held."""
+        count = self._home.get(_COVERED, 0)
+        if 0 <= count < _SURE:
+            self._home[_COVERED] = count + 1
+
     def again(self) -> AbstractContextManager[None]:
         """Where a pass that is not covered may run once more, as if it had not run yet."""
+        self._home[_COVERED] = -1
         return self._beginning.again() if self._beginning is not None else nullcontext()
 
     def _of_argument(self, argument: Any) -> Any:
@@ -196,6 +208,7 @@ def gradients(
         if not kept.covers(positions, weights):
             with kept.again():
                 return differentiate(call, args, kwargs, positions, weights, sens, has_aux)
+        kept.was_enough()
         found = kept.gradients(positions, weights, sens, has_aux)
         if found is not None:
             return found

@@ -15,7 +15,7 @@ from torchspore.engine.tree import entries
 
 _LARGEST = 64 << 20
 """Bytes of an array that are compared at each call, at most."""
-CELLS_OWN = ("_graphs", "_hooks", "_forward", "_changed_at", "_is_step")
+CELLS_OWN = ("_graphs", "_hooks", "_forward", "_changed_at", "_is_step", "_covered")
 """Attributes of a Cell that are no business of the program's."""
 _OURS = ("_graphs",)
 """Attributes in which torchspore keeps something of its own."""
