@@ -8,6 +8,7 @@ of this very Cell takes the record, if the inputs are the same ones and nothing 
 from __future__ import annotations
 
 import threading
+import weakref
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
@@ -279,28 +280,44 @@ def recorder(cell: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Callab
     return run
 
 
+class Learned:
+    """Of which Cells calls are recorded, by what earlier captures have seen. A Cell that is gone is forgotten: another may have its id."""
+
+    def __init__(self) -> None:
+        self._found: dict[int, tuple[Callable[[], Any], bool]] = {}
+
+    def of(self, cell: Any) -> bool:
+        """Whether calls of `cell` are recorded; `set_grad()` says so of one that nothing was learned of."""
+        known = self._found.get(id(cell))
+        return known[1] if known is not None and known[0]() is cell else cell.__dict__["requires_grad"]
+
+    def note(self, cell: Any, is_wanted: bool) -> None:
+        """Keeps what was seen."""
+        self._found[id(cell)] = weakref.ref(cell), is_wanted
+
+
 class Calls:
     """The calls of Cells that one capture has met, and which of them it records.
 
-    Nothing tells at a call whether its gradient is asked for later. So a capture starts from what earlier ones have learned (`wanted`, by
-    the ids of Cells), else from `set_grad()`; where that was wrong, it is done once more.
+    Nothing tells at a call whether its gradient is asked for later. So a capture starts from what earlier ones have learned (`wanted`),
+    else from `set_grad()`; where that was wrong, it is done once more.
     """
 
-    def __init__(self, wanted: dict[int, bool], may_learn: bool, is_piece: bool) -> None:
+    def __init__(self, wanted: Learned, may_learn: bool, is_piece: bool) -> None:
         """`is_piece` says that the rest of the call runs outside of this capture, where the gradient may be asked for."""
         self._wanted, self._may_learn, self._is_piece = wanted, may_learn, is_piece
         self._plain: dict[int, tuple[Any, Any]] = {}
         self._recorded: dict[int, list[Forward]] = {}
-        self._idle: set[int] = set()
+        self._idle: dict[int, Any] = {}
         self.in_parts: list[tuple[Any, Any]] = []
         """What was called with what on one way of a branch, or in a loop, that a Tensor decides."""
 
     def met(self, cell: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Callable[[Callable[..., Any]], Any] | None:
         """What runs a call of `cell` that is recorded; None where it is not."""
-        if not self._wanted.get(id(cell), cell.__dict__["requires_grad"]):
+        if not self._wanted.of(cell):
             self._plain[id(cell)] = (args, kwargs)
             return None
-        self._idle.add(id(cell))
+        self._idle[id(cell)] = cell
 
         return lambda call: _recorded(self._recorded.setdefault(id(cell), []), cell, args, kwargs, call)
 
@@ -310,9 +327,9 @@ class Calls:
         found = _taken(self._recorded.get(id(cell), []), cell, args, kwargs)
         if found is None:
             self.refuse_shared(cell, args, kwargs)
-        self._idle.discard(id(cell))
+        self._idle.pop(id(cell), None)
         if found is None and self._may_learn and _is_same(self._plain.get(id(cell)), (args, kwargs)):
-            self._wanted[id(cell)] = True
+            self._wanted.note(cell, True)
             refusal = Refusal("asks for the gradient of a call that was not recorded")
             refusal.is_unrecorded = True
             raise refusal
@@ -329,11 +346,17 @@ class Calls:
         if cell_is_trained(cell) and any(one is cell and _is_same(given, (args, kwargs)) for one, given in (*waiting, *self.in_parts)):
             raise Refusal("asks for the gradient of a call, where a Tensor decides whether they are made")
 
+    def refuse_a_piece(self) -> None:
+        """Raises a Refusal where the rest of the call runs outside of this graph."""
+        if self._is_piece:
+            raise Refusal("calls a Cell that is set_grad(), whose gradient may be asked for outside of the graph")
+
     def learned(self) -> bool:
         """Whether calls were recorded of Cells whose gradient was never asked for; they will not be again."""
-        if self._idle and self._is_piece:
-            raise Refusal("calls a Cell that is set_grad(), whose gradient may be asked for outside of the graph")
-        self._wanted.update(dict.fromkeys(self._idle, False))
+        if self._idle:
+            self.refuse_a_piece()
+        for cell in self._idle.values():
+            self._wanted.note(cell, False)
         return bool(self._idle) and self._may_learn
 
 
@@ -344,9 +367,10 @@ class PartCalls:
         self._around: Calls = around._around if isinstance(around, PartCalls) else around
 
     def met(self, cell: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        """Notes a call whose gradient may be asked for."""
+        """Notes a call whose gradient may be asked for. Raises a Refusal where that may happen outside of the graph."""
         if cell_is_trained(cell):
             self._around.in_parts.append((cell, (args, kwargs)))
+            self._around.refuse_a_piece()
 
     def asked(self, cell: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         """Raises a Refusal where PyNative would use a forward pass that was made before."""

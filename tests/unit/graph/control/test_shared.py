@@ -152,3 +152,29 @@ def results(compute: Callable[[Any, Any], Any], mode: int) -> list[list[list[flo
 @pytest.mark.parametrize("compute", FUNCTIONS, ids=lambda function: function.__name__)
 def test_both_modes_share_and_write_alike(compute: Callable[[Any, Any], Any]) -> None:
     assert results(compute, ms.GRAPH_MODE) == results(compute, ms.PYNATIVE_MODE)
+
+
+class Tied(nn.Cell):
+    """Names of one Tensor, which are later given another one."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.a, self.b = Parameter(Tensor([1.0, 2.0]), name="a"), Parameter(Tensor([3.0, 4.0]), name="b")
+        self.last, self.kept = self.a, Tensor([5.0, 6.0])
+        self.again = self.kept
+
+    def construct(self, x):
+        return self.last * x + self.a, self.kept * x + self.again
+
+
+def test_names_of_one_tensor_may_part_and_meet(mode: int) -> None:
+    net, x = Tied(), Tensor([2.0, 2.0])
+
+    def found() -> list[list[float]]:
+        return [t.asnumpy().tolist() for t in net(x)]
+
+    assert found() == [[3.0, 6.0], [15.0, 18.0]]
+    net.last, net.again = net.b, Tensor([0.0, 1.0])
+    assert found() == [[7.0, 10.0], [10.0, 13.0]]
+    net.last, net.again = net.a, net.kept
+    assert found() == [[3.0, 6.0], [15.0, 18.0]]

@@ -4,6 +4,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import time
+from collections.abc import Iterable
 from typing import Any
 
 import torch
@@ -63,6 +64,8 @@ class Graph:
         self._contents = [read for read in self._variables if not read.is_constant]
         self._twice = _found_twice(captured, flat)
         self._rereads = any(isinstance(read.value, TensorBase) for read in self._variables)
+        self._tensors = [read for read in reads if isinstance(read.value, TensorBase)]
+        self._shared = _shared(read.value for read in self._tensors)
         self._sources = [self._source(item, flat, captured.watch.homes) for item in captured.lifted]
         self.inputs: list[Any] = captured.lifted
         self._metas = [meta(item) if isinstance(item, TensorBase) else None for item in captured.lifted]
@@ -123,6 +126,8 @@ class Graph:
         if now == self._seen and not self._rereads:
             return self._fits is None or self._fits(self._examples(flat))
         if now != self._seen and not hold(self._attributes):
+            return False
+        if _shared(read.now() for read in self._tensors) != self._shared:     # two attributes were one Tensor and are two now, say
             return False
         inputs = current(self._sources)
         for found, expected in zip(inputs, self._metas):
@@ -191,6 +196,12 @@ def _found_twice(captured: Captured, flat: list[TensorBase]) -> list[tuple[int, 
     lifted = {id(item) for item in captured.lifted}
     homes = captured.watch.homes
     return [(place, homes[id(item)]) for place, item in enumerate(flat) if id(item) in lifted and id(item) in homes]
+
+
+def _shared(values: Iterable[Any]) -> list[int]:
+    """For each value the first place at which it stands too."""
+    first: dict[int, int] = {}
+    return [first.setdefault(id(value), place) for place, value in enumerate(values)]
 
 
 def _filled(value: Any, outs: list[torch.Tensor], inputs: list[Any], made: dict[int, Any]) -> Any:

@@ -13,6 +13,7 @@ from torchspore.engine.graph.call.graph import Graph
 from torchspore.engine.graph.call.key import keep, signature
 from torchspore.engine.graph.capture import dynamic_shapes
 from torchspore.engine.graph.capture.scalar_inputs import Numbers
+from torchspore.engine.graph.forward import Learned
 from torchspore.engine.graph.refusal import Refusal
 from torchspore.engine.graph.settings import Settings, settings_of
 from torchspore.engine.tensor import TensorBase
@@ -59,7 +60,7 @@ class Table(OrderedDict[Any, Entry]):
         self.lengths = dynamic_shapes.Lengths()
         self.refused_in: tuple[int, Any] | None = None
         """The era, and the state of the context, in which no call could be captured: they are no longer tried."""
-        self.forwards: dict[int, bool] = {}
+        self.forwards = Learned()
         """By id of a Cell that is called inside, whether its gradient is asked for after the call."""
         self.transforms: dict[Any, Callable[..., Any]] = {}
         self.is_small = False      # all graphs here have too few operators to gain anything
