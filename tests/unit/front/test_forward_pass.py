@@ -341,7 +341,7 @@ def test_a_call_that_is_only_sometimes_made_changes_nothing(mode: int) -> None:
         assert step(x, k)[1].asnumpy().tolist() == [1.0, 4.0] and float(net.passes) == passes
 
 
-@pytest.mark.parametrize("how", ["both", "loop", "call", "gradient"])
+@pytest.mark.parametrize("how", ["both", "loop", "gradient"])
 def test_what_a_tensor_decides_shares_as_pynative_does(how: str) -> None:
     class Step(nn.Cell):
         def __init__(self, net: Net) -> None:
