@@ -22,7 +22,7 @@ _RAW, _BLOB = slice(1, 4), slice(5, 8)
 def read_header(path: Path) -> Header:
     """The header of a file. Raises FileNotFoundError, FileFormatError, which name the file."""
     if not path.is_file():
-        raise MRMOpenError(message(str(path), "a MindRecord file"))
+        raise MRMOpenError(message(str(path) if str(path).isprintable() else repr(str(path)), "a MindRecord file"))
     with path.open("rb") as file:
         length = int.from_bytes(file.read(LENGTH), "little")
         if not 0 < length <= min(LONGEST_HEADER, path.stat().st_size - LENGTH):
