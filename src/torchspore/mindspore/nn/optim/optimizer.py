@@ -157,6 +157,8 @@ class Optimizer(Cell):
 
         The gradients are divided by the loss scale, decayed if the decay is `coupled`, then centralized, in MindSpore's order.
         """
+        if not isinstance(gradients, (list, tuple)) or any(isinstance(one, (int, float, str)) for one in gradients[:1]):
+            raise TypeError(f"{type(self).__name__}.updates({gradients!r:.40}): expected a tuple of gradients, one for each Parameter.")
         with casts.marked():
             yield from self._updates(gradients, coupled)
 
