@@ -2,6 +2,8 @@
 
     git worktree add /tmp/before HEAD~1
     python benchmarks/beside.py --other /tmp/before/src [--nets mlp,lenet,resnet18,gpt,add] [--how PyNative,O0,O1]
+
+On a machine that others use too, `TURNS_CLOCK=processor` in front counts processor time.
 """
 from __future__ import annotations
 

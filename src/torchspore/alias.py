@@ -55,6 +55,7 @@ def front_end_module(path: str) -> ModuleType:
     own = lookup.front_end_path(path)
     if lookup.has_file(path):
         module = importlib.import_module(own)
+        vars(module).setdefault("__path__", [])     # MindSpore may have modules below what is one file here: they are asked of the finder
         _complete_loaded()
         importlib.import_module(f"{FRONT_END}.gate").close()
         return module

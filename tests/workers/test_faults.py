@@ -49,6 +49,28 @@ def test_another_order_is_named_in_both_ranks(workers: Any) -> None:
     )
 
 
+def _other_order_begun_early() -> None:
+    import mindspore as ms
+
+    communication, ops, ones = _start()
+    ms.set_context(mode=ms.GRAPH_MODE)
+
+    class Net(ms.nn.Cell):
+        def construct(self, x: Any) -> Any:
+            if communication.get_rank():
+                return ops.AllGather()(x), ops.AllReduce()(x)
+            return ops.AllReduce()(x), ops.AllGather()(x)
+
+    Net()(ones(4))
+
+
+def test_another_order_of_exchanges_that_are_waited_for_later_is_named(workers: Any) -> None:
+    for rank, ended in enumerate(workers.ended(2, _other_order_begun_early, seconds=20)):
+        assert ended.error == "CommunicationError", ended
+        assert f"rank {rank} " in ended.text and f"rank {1 - rank} " in ended.text, ended.text
+        assert "must call the same exchanges in the same order" in ended.text or "is gone" in ended.text, ended.text
+
+
 def _other_group() -> None:
     communication, ops, ones = _start()
     communication.create_group("first", [0, 1])

@@ -23,6 +23,30 @@ def _begin(mode: int = 1) -> int:
     return communication.get_rank()
 
 
+def _left_while_all_meet(said: str) -> None:
+    """Rank 1 leaves where gloo makes connections; what gloo says of it to rank 0 comes by chance, or after minutes."""
+    import os
+    import time
+
+    from torchspore.engine import private
+
+    def start(*given: Any, **named: Any) -> None:
+        if os.environ["RANK"] == "1":
+            os._exit(3)
+        time.sleep(0.3)
+        raise RuntimeError(said)
+
+    private.start_processes = start
+    communication.init()
+
+
+@pytest.mark.parametrize("said", ["Connection closed by peer [127.0.0.1]:33936", "Connect timeout [none]"])
+def test_a_rank_that_leaves_while_connections_are_made(workers: Any, said: str) -> None:
+    first, second = workers.ended(2, _left_while_all_meet, f"Gloo connectFullMesh failed with [pair.cc:553] {said}", seconds=20)
+    assert second.code == 3 and first.error == "CommunicationError", first
+    assert re.match(rf".*{HERE}:\d+: rank 0 was in init\(\) over world \(its number 1\) when rank 1 is gone\.", first.text), first
+
+
 class Tiled(nn.Cell):
     """Asks for as much memory as it is told to, between two exchanges."""
 

@@ -62,8 +62,8 @@ def _killed(at: int) -> Any:
 def test_a_stage_that_is_killed_is_named(at: int, workers: Any) -> None:
     ended = workers.ended(2, _killed, at, seconds=60)
     assert ended[at].code == -9 and ended[1 - at].error is None, ended
-    seconds, text = ended[1 - at].value
-    assert seconds < 1.0 and f"rank {at} is gone" in text and f"{HERE}:" in text, text
+    seconds, text = ended[1 - at].value            # who waits until a silent rank counts as lost waits 20; a busy machine makes it 1 or 2
+    assert seconds < 5.0 and f"rank {at} is gone" in text and f"{HERE}:" in text, text
 
 
 def _hung() -> None:

@@ -259,16 +259,12 @@ def test_a_group_of_torchs_that_is_there_is_taken_over(workers: Any) -> None:
     assert workers(2, _taken_over) == [([3.0], 1), ([3.0], 0)]
 
 
-SEVERAL = "statistics over several are not in torchspore yet.\n\nhint: nn.BatchNorm2d normalises by the batch of each process."
-
-
 @pytest.mark.parametrize(("call", "text"), [
     ("ops.Broadcast(2)", "Broadcast(root_rank=2): expected a place in the group, 0 to 1."),
     ("ops.Send(0, rank)(x)", "Send(dest_rank=0) in rank 0: expected another rank from 0 to 1."),
     ("ops.AlltoAll(3, 0, 0)(x)", "AlltoAll(split_count=3): expected 2, the number of processes."),
     ("distributed.broadcast(x, 5)", "src=5: expected one of the group's ranks, [0, 1]."),
-    ("nn.SyncBatchNorm(2).set_train()(ones)", SEVERAL),
-    ("mint.nn.SyncBatchNorm(2).set_train()(ones)", SEVERAL),
+    ("nn.SyncBatchNorm(2, process_groups=[[0], [0]])", "SyncBatchNorm(process_groups=[[0], [0]]): expected ranks from 0 to 1, each once."),
     ("distributed.all_gather([x], x)", "tensor_list of 1 Tensors: expected 2: one for each process of the group."),
 ])
 def test_what_does_not_fit_is_refused_before_anything_is_sent(workers: Any, call: str, text: str) -> None:
@@ -277,9 +273,9 @@ def test_what_does_not_fit_is_refused_before_anything_is_sent(workers: Any, call
 
 
 def _refused(call: str) -> None:
-    from mindspore import Tensor, communication, mint, nn, ops
+    from mindspore import Tensor, communication, nn, ops
     from mindspore.mint import distributed
 
     communication.init()
-    names = {"ops": ops, "nn": nn, "mint": mint, "distributed": distributed, "rank": communication.get_rank()}
-    eval(call, {**names, "x": Tensor([1.0, 2.0]), "ones": ops.ones((2, 2, 2, 2))})
+    names = {"ops": ops, "nn": nn, "distributed": distributed, "rank": communication.get_rank()}
+    eval(call, {**names, "x": Tensor([1.0, 2.0])})

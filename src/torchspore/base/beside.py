@@ -1,4 +1,4 @@
-"""Functions of the user's that run in other threads, beside the program: those of data pipelines.
+"""What runs beside the program: functions of the user's in other threads, those of data pipelines, and what Python frees by itself.
 
 While a graph is captured, what the trace draws from `random` and `numpy.random` is seen by their state, and undone. A function that drew
 from them at the same time would be taken for the trace, and draw the same numbers twice: so `alone` lets none begin.
@@ -6,6 +6,7 @@ from them at the same time would be taken for the trace, and draw the same numbe
 from __future__ import annotations
 
 import contextlib
+import gc
 import os
 import threading
 import time
@@ -82,6 +83,18 @@ def alone() -> Iterator[None]:
         yield
     finally:
         together()
+
+
+@contextlib.contextmanager
+def nothing_freed() -> Iterator[None]:
+    """A block while which Python looks for nothing to free by itself: a `__del__` would be taken for what the trace does, and be undone."""
+    collects = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if collects:
+            gc.enable()
 
 
 def together() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 
 LONGEST_VALUE = 60
@@ -27,8 +28,8 @@ def called(call: str, inner: str) -> str:
 
 
 def short(value: object) -> str:
-    """Shows a value as Python writes it, cut in the middle where it would fill the line."""
-    shown = shown_whole(value)
+    """Shows a value as Python writes it, on one line, cut in the middle where it would fill that."""
+    shown = re.sub(r"\s*\n\s*", " ", shown_whole(value))
     if len(shown) <= LONGEST_VALUE:
         return shown
     half = LONGEST_VALUE // 2 - 2

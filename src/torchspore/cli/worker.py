@@ -23,9 +23,12 @@ def main(words: list[str]) -> int:
     if cores:
         os.sched_setaffinity(0, cores_of(cores))
     _also_as_mindspore()
-    from torchspore.cli import run
+    try:
+        from torchspore.cli import run
 
-    code = run.run(words)
+        code = run.run(words)
+    except KeyboardInterrupt:                               # before the program began: the launcher says that it ended
+        return 128 + signal.SIGINT
     if code:
         _keep_error()
     return code

@@ -63,7 +63,13 @@ def get_context(attr_key: str) -> Any:
     """Gives the value of an option as it acts for this thread, in MindSpore's normalised form."""
     if attr_key.__class__ is str and attr_key in _PLAIN:
         return STORE.get(attr_key)
+    if attr_key.__class__ is str and attr_key in _FACTS:
+        return _FACTS[attr_key]
     return _read("context", attr_key, "get_context")
+
+
+_FACTS = {"enable_ge": False, "enable_debug_runtime": False}
+"""What programs ask for that is no option: whether CANN's graph engine runs the graphs, and whether MindSpore's runtime checks itself."""
 
 
 def set_auto_parallel_context(**kwargs: Any) -> None:

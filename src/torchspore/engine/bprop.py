@@ -14,7 +14,7 @@ from torchspore.engine import tree
 from torchspore.engine.dtypes import FROM_TORCH
 from torchspore.engine.given_gradients import fitting
 from torchspore.engine.grad import is_differentiable, is_recording
-from torchspore.engine.tensor import frame, raw, tensors, transform, wrap
+from torchspore.engine.tensor import apart, frame, raw, tensors, transform, wrap
 
 _EMPTY = CellType()
 
@@ -72,7 +72,7 @@ def with_gradient(call: Callable[..., Any], bprop: Callable[..., Any], net: str)
             fitted = fitting(got, args, inputs, "construct", lambda sentence: _wrong(RuntimeError, bprop, net, sentence))
             return fitted + [raw(of_weights[w]) if w in of_weights else None for w in weights]
 
-        outputs = _Custom.apply(forward, backward, structure, *[raw(t) for t in found])
+        outputs = apart(_Custom, forward, backward, structure, *[raw(t) for t in found])
         return _with(structure["result"], outputs)
 
     return computed
@@ -170,5 +170,5 @@ def _through(structure: Any, change: Callable[[tuple[Any, ...]], tuple[Any, ...]
     def backward(inputs: Any, outputs: Any, gradients: Sequence[torch.Tensor]) -> list[Any]:
         return [raw(g) for g in change(tuple(wrap(g) for g in gradients))]
 
-    outputs = dict(zip(map(id, found), _Custom.apply(same, backward, {}, *[raw(t) for t in found])))
+    outputs = dict(zip(map(id, found), apart(_Custom, same, backward, {}, *[raw(t) for t in found])))
     return transform(structure, lambda t: wrap(outputs[id(t)]) if id(t) in outputs else t)

@@ -9,6 +9,8 @@ from typing import Any
 import torch
 from torch.utils.flop_counter import FlopCounterMode
 
+from torchspore.engine.private import is_operator
+
 
 class Counter:
     """Counts between `start` and `stop`, in this thread."""
@@ -42,6 +44,20 @@ def of(name: str, shapes: Shapes, concrete: Callable[[], Sequence[Any]]) -> int:
         return int(COUNTED[name](shapes, concrete))
     except (KeyError, IndexError, TypeError, ValueError):
         return 0
+
+
+def of_graph(module: Any) -> int:
+    """The operations of one run of a captured graph, by the shapes that its nodes kept; those in branches and loops are not counted."""
+    return sum(map(of_node, module.graph.nodes))
+
+
+def of_node(node: Any) -> int:
+    """The operations of one node of a captured graph."""
+    if node.op != "call_function" or not is_operator(node.target):
+        return 0
+    given = [item.meta.get("val") if isinstance(item, torch.fx.Node) else item for item in node.args]
+    shapes = [list(item.shape) if isinstance(item, torch.Tensor) else [] for item in given]
+    return of(node.target._schema.name, shapes, lambda: given)
 
 
 def _product(first: int) -> Callable[[Shapes, Any], int]:

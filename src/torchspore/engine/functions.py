@@ -9,7 +9,7 @@ import torch
 from torchspore.base.text import message, with_hint
 from torchspore.engine.given_gradients import fitting
 from torchspore.engine.grad import is_recording
-from torchspore.engine.tensor import TensorBase, raw, wrap
+from torchspore.engine.tensor import TensorBase, apart, raw, wrap
 
 Tensors = list[torch.Tensor]
 
@@ -75,7 +75,7 @@ def apply(context: Any, forward: Callable[..., Any], backward: Callable[..., Any
         return RuntimeError(with_hint(f"{type(context).__name__}.backward: {sentence}.", "give None for what needs none"))
 
     inputs = [raw(args[place]) for place in places]
-    outputs = iter(_Step.apply(call, gradient, context, *inputs))
+    outputs = iter(apart(_Step, call, gradient, context, *inputs))
     result = found["result"]
     if not isinstance(result, tuple):
         return wrap(next(outputs)) if isinstance(result, TensorBase) else result

@@ -25,7 +25,9 @@ def register(tensor: TensorBase, hook: Callable[[Any], Any]) -> Callable[[], Non
     around = _loses(tensor, t)
     if around is not None:
         around.acts_beside("registers a hook on a gradient")
-    if frame() is not None and t.requires_grad:
+    within = frame()
+    if within is not None and t.requires_grad:
+        within.own_gradient()
         return t.register_hook(_on_torch(hook)).remove
     kept, number = tensor.__dict__.setdefault(KEPT, {}), next(_numbers)
     kept[number] = hook

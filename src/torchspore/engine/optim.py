@@ -18,8 +18,20 @@ _HALVES = (torch.float16, torch.bfloat16)
 
 
 def like_parameters(parameters: Tensors, gradients: Tensors) -> list[torch.Tensor]:
-    """The gradients in the dtypes of the parameters."""
-    return [g if g.dtype is p.dtype else g.to(p.dtype) for p, g in zip(parameters, gradients)]
+    """The gradients in the dtypes of the parameters, row by row in memory."""
+    return _in_rows([g if g.dtype is p.dtype else g.to(p.dtype) for p, g in zip(parameters, gradients)])
+
+
+def _in_rows(tensors: Tensors) -> list[torch.Tensor]:
+    """The tensors row by row in memory: torch's fused kernels go by memory alone, and take a transposed one for another."""
+    return [t if t.is_contiguous() else t.contiguous() for t in tensors]
+
+
+def _updated(tensors: Tensors, straight: Tensors) -> None:
+    """Puts the values of those that had to be copied back."""
+    for t, new in zip(tensors, straight):
+        if new is not t:
+            t.copy_(new)
 
 
 def decayed(parameters: Tensors, gradients: Tensors, weight_decay: torch.Tensor | float) -> list[torch.Tensor]:
@@ -40,12 +52,13 @@ def momentum(
         for p, g in zip(parameters, gradients):
             p.copy_(p.float() - rate * (g.float() + decay * p.float()))
         return
+    own, states = _in_rows(parameters), _in_rows(moments if share else ())
     private.fused_sgd(
-        list(parameters), like_parameters(
-            parameters, gradients,
-        ), list(moments) if share else [], weight_decay=decay, momentum=share, lr=rate,
+        own, like_parameters(parameters, gradients), states, weight_decay=decay, momentum=share, lr=rate,
         dampening=dampening, nesterov=nesterov, maximize=False, is_first_step=is_first,
     )
+    _updated(parameters, own)
+    _updated(moments, states)
     private.written(list(parameters))
 
 
@@ -60,12 +73,13 @@ def adam(
     """
     late = torch.full((), _LATE, device=parameters[0].device)
     kernel = private.fused_adamw if decoupled else private.fused_adam
+    own, means, squares = _in_rows(parameters), _in_rows(first), _in_rows(second)
     kernel(
-        list(parameters), like_parameters(
-            parameters, gradients,
-        ), list(first), list(second), [], [late] * len(parameters), lr=rate, beta1=beta1, beta2=beta2,
+        own, like_parameters(parameters, gradients), means, squares, [], [late] * len(parameters), lr=rate, beta1=beta1, beta2=beta2,
         weight_decay=decay, eps=eps, amsgrad=False, maximize=False,
     )
+    for tensors, straight in ((parameters, own), (first, means), (second, squares)):
+        _updated(tensors, straight)
     private.written(list(parameters))
 
 

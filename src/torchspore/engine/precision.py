@@ -1,8 +1,9 @@
 """Computing in another dtype: all of a Cell (`Cell.to_float`), or single operators in it, as levels of mixed precision say."""
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -45,8 +46,65 @@ class _Lowered(Frame):
         self._dtype, self._parameter = dtype, parameter
 
     def resolve(self, tensor: TensorBase) -> torch.Tensor:
-        t = super().resolve(tensor)
-        return t.to(self._dtype) if isinstance(tensor, self._parameter) and t.is_floating_point() else t
+        if not isinstance(tensor, self._parameter):
+            return super().resolve(tensor)
+        around = self.outer                              # a Cell in it with a dtype of its own takes the values as they are, not rounded
+        while isinstance(around, (_Lowered, _Ruled)):
+            around = around.outer
+        t = tensor._t if around is None else around.resolve(tensor)
+        return t if _reading.as_stored or not t.is_floating_point() else t.to(self._dtype)
+
+    def host(self, tensor: TensorBase) -> torch.Tensor:
+        return tensor._t if self.outer is None else self.outer.host(tensor)
+
+    @contextmanager
+    def open(self) -> Iterator[None]:
+        """Makes this the thread's innermost frame."""
+        global lowering
+        with _lock:
+            lowering += 1
+        try:
+            with super().open():
+                yield
+        finally:
+            with _lock:
+                lowering -= 1
+
+
+_lock = threading.Lock()
+lowering = 0
+"""How many frames hand out Parameters in another dtype, in all threads."""
+
+
+class _Reading(threading.local):
+    as_stored = False
+
+
+_reading = _Reading()
+
+
+def reads_as_stored() -> bool:
+    """Whether `as_stored` is asking in this thread."""
+    return _reading.as_stored
+
+
+def dtype_around() -> torch.dtype | None:
+    """The dtype in which the innermost Cell with one computes here."""
+    around = frame() if lowering else None
+    while around is not None and not isinstance(around, _Lowered):
+        around = around.outer
+    return None if around is None else around._dtype
+
+
+def as_stored(value: Any) -> Any:
+    """A Parameter as a Tensor of its own dtype, whatever the Cells around compute in: what is written into it in place stays."""
+    if not lowering or not isinstance(value, TensorBase):
+        return value
+    _reading.as_stored = True
+    try:
+        return wrap(raw(value))
+    finally:
+        _reading.as_stored = False
 
 
 class _Ruled(Frame):

@@ -1,6 +1,7 @@
 """The one file that touches torch's private modules and functions; a new torch is looked at here first."""
 from __future__ import annotations
 
+import contextlib
 import importlib
 import logging
 import os
@@ -147,6 +148,11 @@ def backward_node() -> Any:
     return torch._C._current_autograd_node()
 
 
+def at_end_of_backward(act: Callable[[], None]) -> None:
+    """Has `act` called when the backward pass that runs now is over, before its gradients are given out."""
+    torch.autograd.Variable._execution_engine.queue_callback(act)
+
+
 def next_sequence_number() -> int:
     """The number that the next node of the backward pass will have."""
     return torch.autograd._get_sequence_nr()  # type: ignore[attr-defined]
@@ -289,7 +295,7 @@ def _run_apart(command: str, cwd: str) -> None:
     if output is not None:
         words[output] = aside = f"{final}.{os.getpid()}.{threading.get_ident()}"
     keeper = shutil.which("setpriv")           # ends the compiler with this program, also where that is killed
-    started = [keeper, "--pdeathsig", "KILL", *words] if keeper is not None else words
+    started = [keeper, "--pdeathsig", "TERM", *words] if keeper is not None else words
     process = subprocess.Popen(started, cwd=cwd, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True)
     limit = _compiler_seconds()
     try:
@@ -303,16 +309,25 @@ def _run_apart(command: str, cwd: str) -> None:
         if output is not None:
             os.replace(os.path.join(cwd, aside), os.path.join(cwd, final))
     except BaseException:
-        try:
-            os.killpg(process.pid, signal.SIGKILL)
-        except ProcessLookupError:
-            pass
-        process.wait()
+        _end(process)
         if process.stdout is not None:
             process.stdout.close()
         if output is not None and os.path.exists(os.path.join(cwd, aside)):
             os.remove(os.path.join(cwd, aside))
         raise
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """Ends a compiler with all that it started. g++ takes its temporary files away when it is asked to end, and not when it is killed."""
+    try:
+        with contextlib.suppress(ProcessLookupError, subprocess.TimeoutExpired):
+            os.killpg(process.pid, signal.SIGTERM)
+            process.wait(2)
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+
 
 def outside_of_transforms(t: torch.Tensor) -> torch.Tensor:
     """The values of a tensor that one of `torch.func`'s transforms has kept inside of itself."""

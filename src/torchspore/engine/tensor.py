@@ -71,6 +71,11 @@ class Frame:
         if self.outer is not None:
             self.outer.acts_beside(what)
 
+    def own_gradient(self) -> None:
+        """Is told that something inside has a gradient of its own, which is not that of what it computes: `bprop`, a hook."""
+        if self.outer is not None:
+            self.outer.own_gradient()
+
     def resolve(self, tensor: TensorBase) -> torch.Tensor:
         """The torch tensor to compute with for `tensor`."""
         return self.outer.resolve(tensor) if self.outer is not None else tensor._t
@@ -166,6 +171,13 @@ def outside() -> Iterator[None]:
         yield
     finally:
         _local.frame = around
+
+
+def apart(kind: Any, *arguments: Any) -> Any:
+    """`kind.apply(*arguments)`, of a torch.autograd.Function whose gradient is not that of what it computes."""
+    if active and _local.frame is not None:
+        _local.frame.own_gradient()
+    return kind.apply(*arguments)
 
 
 def raw(tensor: TensorBase) -> torch.Tensor:

@@ -59,7 +59,7 @@ _LAZY = {
 }
 _HOMES = {name: module for module, listed in _LAZY.items() for name in listed}
 _MODULES = (
-    "amp", "boost", "communication", "dataset", "device_context", "hal", "log", "mindrecord", "mint", "multiprocessing", "numpy",
+    "amp", "boost", "communication", "dataset", "device_context", "hal", "log", "mindrecord", "mint", "multiprocessing", "numpy", "onnx",
     "parallel", "profiler", "rewrite", "runtime", "scipy", "train", "utils", "version",
 )
 _missing = missing(__name__)

@@ -59,6 +59,17 @@ def _is_open(function: FunctionType, module: ModuleType) -> bool:
     )
 
 
+def around(cls: type) -> type:
+    """The class, with the gate: one that is made of a table and stands in no module under its own name."""
+    _close_class(cls)
+    return cls
+
+
+def around_function(function: Callable[..., Any], name: str) -> Callable[..., Any]:
+    """The function of a table, with the gate, which calls it by its name there."""
+    return _closed_function(function, name)
+
+
 def _close_class(cls: type) -> None:
     if id(cls) in _closed or issubclass(cls, BaseException):
         return

@@ -30,6 +30,7 @@ _DISTRIBUTIONS = (
 MODULES: dict[str, tuple[str, ...]] = {
     "mindspore._c_expression": ("mindspore.common", "mindspore", "mindspore.ops"),
     "mindspore._c_expression.security": ("mindspore.common._security",),
+    "mindspore.common": ("mindspore",),
     "mindspore.common._decorator": _COMMON,
     "mindspore.common._register_for_tensor": _COMMON,
     "mindspore.common.api": _COMMON,
@@ -62,6 +63,7 @@ MODULES: dict[str, tuple[str, ...]] = {
     "mindspore.dataset.vision.transforms": _VISION,
     "mindspore.dataset.vision.utils": _VISION,
     "mindspore.graph": ("mindspore", "mindspore.common"),
+    "mindspore.graph.api": ("mindspore", "mindspore.common", "mindspore.common.api"),
     **dict.fromkeys(
         [f"mindspore.mindrecord.tools.{name}_to_mr" for name in ("cifar10", "cifar100", "csv", "imagenet", "mnist", "tfrecord")],
         ("mindspore.mindrecord",),
@@ -119,11 +121,13 @@ MODULES: dict[str, tuple[str, ...]] = {
     "mindspore.parallel.function": ("mindspore.parallel._shard",),
     "mindspore.parallel.function.reshard_func": ("mindspore.parallel._shard",),
     "mindspore.parallel.parameter_broadcast": ("mindspore.parallel._broadcasting",),
+    "mindspore.communication._comm_helper": ("mindspore.communication.management",),
     "mindspore.parallel.checkpoint_convert": ("mindspore.train",),
     **{f"mindspore.train.train_thor.{name}": ("mindspore.train.train_thor",) for name in ("convert_utils", "model_thor")},
     "mindspore.parallel.checkpoint_transform": ("mindspore.train",),
     "mindspore.parallel.transform_safetensors": ("mindspore.train",),
     "mindspore.profiler.profiling": ("mindspore.profiler", "mindspore"),
+    "mindspore.tools": ("mindspore",),
     "mindspore.train._utils": _TRAIN,
     "mindspore.train.amp": ("mindspore.amp", "mindspore.train"),
     "mindspore.train.callback": _TRAIN,
@@ -159,6 +163,12 @@ _EXCHANGES = (
 """Of mindspore.ops.communication what mindspore.ops has under the same name: all but `gather` and `scatter`, which are operators there."""
 
 NAMES: dict[str, str] = {
+    "mindspore.default_generator": "mindspore.common.generator.default_generator",
+    "mindspore.mint.flatten_ext": "mindspore.ops.auto_generate.flatten_ext",
+    "mindspore.mint.nn.cross_entropy": "mindspore.mint.nn.functional.cross_entropy",
+    "mindspore.mint.nn.mse_loss_ext": "mindspore.ops.auto_generate.mse_loss_ext",
+    "mindspore.ops.mse_loss_ext": "mindspore.ops.auto_generate.mse_loss_ext",
+    "mindspore.ops.relu_": "mindspore.mint.nn.functional.relu_",
     # Metrics stood in nn until 1.8; 2.10 answers there still.
     **{f"mindspore.nn.{name}": f"mindspore.train.{name}" for name in _METRICS},
     # Operators renamed between 1.0 and 1.2.
@@ -237,12 +247,18 @@ NAMES: dict[str, str] = {
         "AttentionMask", "EmbeddingOpParallelConfig", "Transformer", "TransformerDecoder", "TransformerDecoderLayer", "TransformerEncoder",
         "TransformerEncoderLayer", "VocabEmbedding", "default_embedding_parallel_config", "default_moe_config",
     )},
-    **{f"mindspore.parallel.nn.{new}": f"mindspore.nn.{old}" for new, old in (
-        ("GradAccumulation", "GradAccumulationCell"), ("MicroBatchInterleaved", "MicroBatchInterleaved"), ("Pipeline", "PipelineCell"),
-        ("PipelineCell", "PipelineCell"), ("PipelineGradReducer", "PipelineGradReducer"),
+    **{f"mindspore.parallel.nn.{module}{new}": f"mindspore.nn.{old}" for module, new, old in (
+        *((module, *names) for module in ("", "parallel_cell_wrapper.") for names in (
+            ("GradAccumulation", "GradAccumulationCell"), ("MicroBatchInterleaved",) * 2, ("Pipeline", "PipelineCell"),
+            ("PipelineCell",) * 2,
+        )),
+        *((module, "PipelineGradReducer", "PipelineGradReducer") for module in ("", "parallel_grad_reducer.")),
     )},
     "mindspore.common.is_tensor": "mindspore.ops.is_tensor",
     "mindspore.cells_compile_cache": "mindspore.common.api.cells_compile_cache",
+    "mindspore.flops_collection": "mindspore.common.flops_collection",
+    "mindspore._c_expression.random_normal": "mindspore.common.initializer.random_normal",
+    "mindspore.train.serialization.Checkpoint": "mindspore.train.checkpoint_pb2.Checkpoint",
     "mindspore._c_expression.init_exec_dataset": "mindspore.common.api.init_exec_dataset",
     **{f"mindspore.common.{name}": f"mindspore.train.export.{name}" for name in ("load_mindir", "save_mindir")},
     "mindspore.ops.Tensor": "mindspore.Tensor",

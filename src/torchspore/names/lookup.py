@@ -168,26 +168,33 @@ def _asked_by_from() -> bool:
 
 def is_offered(path: str) -> bool:
     """Whether the generated list says that `path` can be imported here, under its own or an old name. Imports nothing."""
-    return _is_offered(path, set())
+    return _is_offered(path, path.rpartition(".")[0] in listing.mindspore(), set())
 
 
-def _is_offered(path: str, seen: set[str]) -> bool:
-    """The same of a path that none of the homes `seen` so far has led to: two homes may name each other."""
+def _is_offered(path: str, in_module: bool, seen: set[str]) -> bool:
+    """The same of a path that none of the homes `seen` so far has led to: two homes may name each other.
+
+    What stands in a module of MindSpore's (`in_module`) is no attribute of a function or class that has the name of that module.
+    """
     if path in seen or lacks_attribute(path):
         return False
     seen.add(path)
-    if listing.has(listing.offered(), path) or listing.has(listing.offered_private(), path) or path in homes.MODULES:
+    if path in homes.MODULES or any(_is_listed(names, path, in_module) for names in (listing.offered(), listing.offered_private())):
         return True
-    if path in homes.NAMES:
-        return _is_offered(homes.NAMES[path], seen)
-    module, _, name = path.rpartition(".")
+    module, rest = path, ""
     while module:
-        if path != f"{module}.{name}" and f"{module}.{name}" in homes.NAMES:
-            return _is_offered(homes.NAMES[f"{module}.{name}"], seen)
-        if any(f"{home}.{name}" != path and _is_offered(f"{home}.{name}", seen) for home in homes.homes_of_module(module)):
-            return True
+        if module in homes.NAMES:
+            return _is_offered(homes.NAMES[module] + rest, in_module, seen)
         module, _, name = module.rpartition(".")
+        rest = f".{name}{rest}"
+        if any(home + rest != path and _is_offered(home + rest, in_module, seen) for home in homes.homes_of_module(module)):
+            return True
     return is_moved_module(path)
+
+
+def _is_listed(names: listing.Listing, path: str, in_module: bool) -> bool:
+    module, _, name = path.rpartition(".")
+    return path in names or name in names.get(module, ()) if in_module else listing.has(names, path)
 
 
 def text_for(path: str) -> str:

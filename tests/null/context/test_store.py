@@ -15,7 +15,7 @@ from torchspore.context import public as c
 from torchspore.context.effects import Outcome
 from torchspore.context.options import OPTIONS
 from torchspore.context.store import STORE, Store
-from torchspore.errors import FileFormatError, LateChange, LateDeviceChange, OptionPathError, StrictRefusal
+from torchspore.errors import FileFormatError, LateChange, LateDeviceChange, OptionPathError, StrictRefusal, UnknownOption
 
 
 def in_thread(task: Any) -> Any:
@@ -24,6 +24,12 @@ def in_thread(task: Any) -> Any:
     thread.start()
     thread.join()
     return found[0]
+
+
+def test_facts_that_are_no_options_are_told() -> None:
+    assert (c.get_context("enable_ge"), c.get_context("enable_debug_runtime")) == (False, False)
+    with pytest.raises(UnknownOption):
+        c.set_context(enable_ge=True)
 
 
 def test_a_scope_is_local_and_restores_what_it_found() -> None:

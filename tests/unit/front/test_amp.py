@@ -7,7 +7,7 @@ from typing import Any
 import mindspore as ms
 import numpy as np
 import pytest
-from mindspore import Tensor, amp, nn, ops
+from mindspore import Parameter, Tensor, amp, mint, nn, ops
 
 
 class Deep(nn.Cell):
@@ -129,3 +129,68 @@ def test_what_does_not_fit(call: Callable[[], Any], kind: type[Exception]) -> No
 def test_the_black_list_is_that_of_mindspore() -> None:
     assert [kind.__name__ for kind in amp.get_black_list()] == ["BatchNorm1d", "BatchNorm2d", "BatchNorm3d", "LayerNorm"]
     assert issubclass(amp.StaticLossScaler, amp.LossScaler)
+
+
+class Normed(nn.Cell):
+    def __init__(self, layer: Callable[[int], nn.Cell], weight: float = 1.0) -> None:
+        super().__init__()
+        self.norm, self.dense = layer(3), nn.Dense(3, 1, weight_init="ones", has_bias=False)
+        self.norm.trainable_params()[0].set_data(Tensor([weight] * 3, ms.float32))
+
+    def construct(self, x: Tensor) -> Tensor:
+        return self.dense(self.norm(x).mean((2, 3)))
+
+
+@pytest.mark.parametrize("level", ["O2", "O3"])
+@pytest.mark.parametrize("layer", [nn.BatchNorm2d, mint.nn.BatchNorm2d], ids=["nn", "mint"])
+def test_running_statistics_move_in_float16(mode: int, level: str, layer: Any) -> None:
+    x, y = Tensor(np.random.RandomState(1).randn(4, 3, 5, 5) * 3 + 2, ms.float32), Tensor(np.ones((4, 1)), ms.float32)
+    found = []
+    for one in ("O0", level):
+        net = Normed(layer)
+        states = [parameter for parameter in net.get_parameters() if "mean" in parameter.name or "var" in parameter.name]
+        step = amp.build_train_network(net, nn.SGD(net.trainable_params(), 0.01), nn.MSELoss(), level=one, loss_scale_manager=None)
+        for _ in range(3):
+            step(x, y)
+        assert [state.dtype for state in states] == [ms.float32] * 2
+        found.append(np.concatenate([state.asnumpy() for state in states]))
+        step.set_train(False)
+        found.append(net(x).asnumpy())
+    np.testing.assert_allclose(found[2], found[0], rtol=2e-3)
+    np.testing.assert_allclose(found[3], found[1], rtol=2e-2, atol=2e-2)
+
+
+def test_a_cell_with_a_dtype_of_its_own_takes_unrounded_values() -> None:
+    net, seen = Normed(nn.BatchNorm2d, weight=1.0001), []
+    net.to_float(ms.float16)
+    net.norm.to_float(ms.float32)
+    net.norm.register_forward_hook(lambda cell, inputs, output: seen.append(output.asnumpy()))
+    net(Tensor(np.full((1, 3, 1, 1), 1000.0), ms.float32))
+    assert float(seen[0][0, 0, 0, 0]) == pytest.approx(1000.1 / (1 + 1e-5) ** 0.5, abs=1e-3)     # in float16 1.0001 is 1
+
+
+class Counting(nn.Cell):
+    """Writes into its Parameters, between two statements that no graph holds if `speaks`."""
+
+    def __init__(self, speaks: bool) -> None:
+        super().__init__()
+        self.added, self.scattered, self.given = (Parameter(Tensor([2048.0], ms.float32), name=name) for name in ("a", "s", "g"))
+        self.speaks, self.seen = speaks, []
+
+    def construct(self, x: Tensor) -> Tensor:
+        ops.assign_add(self.added, Tensor([1.0], ms.float32))
+        if self.speaks:
+            self.seen.append(float(self.added.asnumpy()[0]))
+            print(end="")
+        ops.ScatterAdd()(self.scattered, Tensor([0], ms.int32), Tensor([1.0], ms.float32))
+        ops.assign(self.given, Tensor([2049.0], ms.float32))
+        return x * self.added
+
+
+@pytest.mark.parametrize("speaks", [False, True], ids=["whole", "in parts"])
+def test_parameters_that_are_written_keep_their_dtype(mode: int, speaks: bool) -> None:
+    net = Counting(speaks).to_float(ms.float16)
+    outs = [net(Tensor([1.0], ms.float32)) for _ in range(3)]
+    assert [parameter.asnumpy().tolist() for parameter in net.get_parameters()] == [[2051.0], [2051.0], [2049.0]]    # 2048 in float16
+    assert [(out.dtype, float(out)) for out in outs] == [(ms.float16, value) for value in (2048.0, 2050.0, 2052.0)]
+    assert net.seen == ([2049.0, 2050.0, 2051.0] if speaks else [])

@@ -341,7 +341,7 @@ def test_a_call_that_is_only_sometimes_made_changes_nothing(mode: int) -> None:
         assert step(x, k)[1].asnumpy().tolist() == [1.0, 4.0] and float(net.passes) == passes
 
 
-@pytest.mark.parametrize("how", ["both", "loop", "gradient"])
+@pytest.mark.parametrize("how", ["both", "loop", "call", "gradient"])
 def test_what_a_tensor_decides_shares_as_pynative_does(how: str) -> None:
     class Step(nn.Cell):
         def __init__(self, net: Net) -> None:
@@ -371,6 +371,18 @@ def test_what_a_tensor_decides_shares_as_pynative_does(how: str) -> None:
         step = Step(net)
         found.append([(step(ms.Tensor([x, x])).asnumpy().tolist(), float(net.passes)) for x in (1.0, -1.0, 1.0, 1.0)])
     assert found[0] == found[1]
+
+
+def test_a_part_of_a_call_never_holds_the_gradient_of_a_call_before_it() -> None:
+    """Also where there was none when it was captured: the graph would be used where there is one, and the pass would run twice."""
+    from torchspore.engine.graph.forward import Calls, Learned
+    from torchspore.engine.graph.refusal import Refusal
+
+    net, x = made()
+    with pytest.raises(Refusal, match="asks for the gradient of a call outside of the graph"):
+        Calls(Learned(), may_learn=True, is_piece=True).asked(net, (x,), {})
+    assert Calls(Learned(), may_learn=True, is_piece=False).asked(net, (x,), {}) is None
+    assert Calls(Learned(), may_learn=True, is_piece=True).asked(net.set_grad(False), (x,), {}) is None
 
 
 @pytest.mark.parametrize("asks", [True, False])

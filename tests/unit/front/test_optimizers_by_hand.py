@@ -4,7 +4,7 @@ from __future__ import annotations
 import mindspore as ms
 import numpy as np
 import pytest
-from mindspore import Parameter, Tensor, nn
+from mindspore import Parameter, Tensor, nn, ops
 
 START = np.array([[1.0, -2.0], [0.5, 3.0]], np.float32)
 GRADIENTS = [np.array([[0.5, 1.0], [-1.0, 0.25]], np.float32), np.array([[-0.5, 1.0], [2.0, 0.25]], np.float32)]
@@ -102,3 +102,51 @@ def test_epsilon_of_rmsprop_is_under_the_root():
     nn.RMSProp([parameter], 0.1, decay=0.9, momentum=0.0, epsilon=0.5)((Tensor(gradient),))
     square = 0.9 + 0.1 * gradient**2                                   # MindSpore's mean square starts at 1
     np.testing.assert_allclose(parameter.asnumpy(), value - 0.1 * gradient / np.sqrt(square + 0.5), rtol=1e-5, atol=1e-7)
+
+
+STRAIGHT = {
+    "adam": lambda p: nn.Adam(p, 0.01), "adam_decay": lambda p: nn.Adam(p, 0.01, weight_decay=0.1), "lazy": lambda p: nn.LazyAdam(p, 0.01),
+    "adamw": lambda p: nn.AdamWeightDecay(p, 0.01), "sgd": lambda p: nn.SGD(p, 0.01), "momentum": lambda p: nn.Momentum(p, 0.01, 0.9),
+    "rmsprop": lambda p: nn.RMSProp(p, 0.01), "adagrad": lambda p: nn.Adagrad(p, learning_rate=0.01), "lamb": lambda p: nn.Lamb(p, 0.01),
+    "experimental": lambda p: ms.experimental.optim.AdamW(p, 0.01), "mint": lambda p: ms.mint.optim.Adam(p, lr=0.01),
+}
+
+
+@pytest.mark.parametrize("name", STRAIGHT)
+def test_how_a_tensor_lies_in_memory_changes_nothing(mode: int, name: str) -> None:
+    random = np.random.RandomState(0)
+    weight, gradient, found = random.randn(2, 3, 4).astype(np.float32), random.randn(2, 3, 4).astype(np.float32), []
+    for turned in ((), ("gradient",), ("weight",), ("weight", "gradient")):
+        def lying(values: np.ndarray, which: str, turned: tuple[str, ...] = turned) -> Tensor:
+            return Tensor(np.ascontiguousarray(values.T)).transpose(2, 1, 0) if which in turned else Tensor(values)
+
+        parameter = Parameter(Tensor(np.zeros_like(weight)), name="w")
+        parameter.set_data(lying(weight, "weight"))
+        optimizer = STRAIGHT[name]([parameter])
+        for _ in range(2):
+            optimizer((lying(gradient, "gradient"),))
+        found.append(parameter.asnumpy().copy())
+    for other in found[1:]:
+        np.testing.assert_allclose(other, found[0], rtol=1e-6)
+
+
+class Turned(nn.Cell):
+    """Gradients of its weights lie otherwise in memory than the weights: channels last, and turned."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.conv = nn.Conv2d(4, 4, 3, weight_init="ones")
+        self.weight = Parameter(Tensor(np.arange(24).reshape(3, 4, 2) / 24, ms.float32), name="weight")
+
+    def construct(self, x: Tensor) -> Tensor:
+        h = ops.relu(self.conv(ops.transpose(x, (0, 3, 1, 2)))).mean((2, 3))
+        return (ops.matmul(h, self.weight) * Tensor([1.0, -2.0], ms.float32)).sum()
+
+
+def test_gradients_that_lie_otherwise_step_as_they_should(mode: int) -> None:
+    net, x = Turned(), Tensor(np.random.RandomState(1).randn(2, 5, 5, 4), ms.float32)
+    before = [parameter.asnumpy().copy() for parameter in net.trainable_params()]
+    grads = [grad.asnumpy() for grad in ms.grad(net, None, net.trainable_params())(x)]
+    nn.TrainOneStepCell(net, nn.SGD(net.trainable_params(), 0.1))(x)
+    for parameter, old, grad in zip(net.trainable_params(), before, grads):
+        np.testing.assert_allclose(parameter.asnumpy(), old - 0.1 * grad, rtol=1e-5, atol=1e-7)

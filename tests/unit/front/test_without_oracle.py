@@ -1,7 +1,9 @@
 """Operators that MindSpore 2.10 has no kernel for on the CPU, against NumPy and by hand."""
 from __future__ import annotations
 
+import mindspore as ms
 import numpy as np
+import pytest
 from mindspore import Tensor, ops
 from mindspore.ops import operations as P
 
@@ -46,3 +48,14 @@ def test_resize_bilinear(mode: int) -> None:
     line = Tensor(np.array([[[[0.0, 2.0]]]], np.float32))
     assert P.ResizeBilinear((1, 4))(line).asnumpy().reshape(-1).tolist() == [0, 1, 2, 2]
     assert P.ResizeBilinear((1, 3), align_corners=True)(line).asnumpy().reshape(-1).tolist() == [0, 1, 2]
+
+
+def test_accidental_hits(mode: int) -> None:
+    """The figures of the documents; MindSpore has it on Ascend alone."""
+    true, drawn = Tensor(np.array([[1, 2], [0, 4], [3, 3]])), Tensor(np.array([0, 1, 2, 3, 4]))
+    rows, places, weights = ops.ComputeAccidentalHits(2)(true, drawn)
+    assert rows.dtype == ms.int32 and rows.asnumpy().tolist() == [0, 0, 1, 1, 2, 2]
+    assert places.asnumpy().tolist() == [1, 2, 0, 4, 3, 3]
+    assert (weights.asnumpy() == np.finfo(np.float32).min).all()
+    with pytest.raises(ValueError, match=r"expected \(N, 1\)"):
+        ops.ComputeAccidentalHits()(true, drawn)

@@ -4,6 +4,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+import compilers
 import measurers
 import mindspore as ms
 import numpy as np
@@ -12,7 +13,8 @@ import torch
 from mindspore import Tensor, nn, ops
 
 from torchspore.engine.graph import dispatch
-from torchspore.engine.graph.backend import autotune_cache, measuring, racing
+from torchspore.engine.graph.backend import autotune_cache, inductor, measuring, racing
+from torchspore.engine.graph.fx import made_up
 from torchspore.engine.graph.settings import settings_of
 
 
@@ -274,3 +276,19 @@ def test_o2_runs_a_small_step_as_one_launch(measured_by: Any) -> None:
     np.testing.assert_allclose(losses, plain, rtol=1e-5)
     for a, b in zip(state, two):
         np.testing.assert_allclose(a, b, atol=1e-4 * max(1.0, np.abs(a).max()))
+
+
+def test_values_are_made_up_where_elements_share_memory() -> None:
+    shared = torch.ones(3).expand(2, 3)
+    for made in (made_up.filled(shared, torch.Tensor.zero_), measuring.rounded_otherwise(shared), measuring.copy(shared)):
+        assert made.shape == (2, 3) and made.stride() == (0, 1) and torch.equal(made[0], made[1])
+    assert made_up.filled(torch.empty(0, 3), torch.Tensor.zero_).shape == (0, 3)
+    row, table = Tensor(np.float32([[1, 2, 3]])), Tensor(np.eye(3, dtype=np.float32))
+
+    def product(x):
+        wide = x.sum(0, keepdims=True).broadcast_to((4, 3))
+        return ops.tanh(wide * 2 + 1) * (wide @ table)
+
+    ms.set_context(jit_config={"jit_level": "O1"})
+    with inductor.compiled_by(compilers.OneByOne()):
+        np.testing.assert_allclose(ms.jit(product)(row).asnumpy(), product(row).asnumpy(), rtol=1e-5)

@@ -1,6 +1,7 @@
 """Branches and loops that write Parameters, in graphs that are split: each device runs them whole and keeps its part."""
 from __future__ import annotations
 
+import inspect
 import traceback
 from typing import Any
 
@@ -90,13 +91,45 @@ def written(caught: Any) -> str:
     return traceback.extract_tb(caught.value.__traceback__)[-1].line or ""
 
 
+class Mixed(nn.Cell):
+    """A branch and a loop whose rows need those of other devices."""
+
+    def construct(self, x: Any) -> Any:
+        if x.sum() > 0:
+            x = x - x.mean(0)
+        i = Tensor(0)
+        while i < 3:
+            x = ops.softmax(x, 0)
+            i = i + 1
+        return x
+
+
+class Alone(nn.Cell):
+    """A branch that needs nothing of other devices."""
+
+    def construct(self, x: Any) -> Any:
+        if x.sum() > 0:
+            x = x * 2
+        return x
+
+
 def test_explain_says_what_runs_whole(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TORCHSPORE_SIMULATE", "8")
-    ms.set_auto_parallel_context(parallel_mode="semi_auto_parallel", dataset_strategy="full_batch")
-    Net()(Tensor(np.ones((16, 32), np.float32)))
+    ms.set_auto_parallel_context(parallel_mode="semi_auto_parallel", dataset_strategy="data_parallel")
+    x = Tensor(np.arange(512, dtype=np.float32).reshape(16, 32))
+    Mixed()(x)
+    Alone()(x)
     said = "\n".join(effects.notes()["distribution"])
-    for what in ("an if", "a loop"):
-        assert f" {what} on a Tensor: no rule splits it, each device runs it whole; " in said, said
+    for word, what in (("if", "an if"), ("while", "a loop")):
+        assert f"{place(Mixed, word)} {what} on a Tensor: no rule splits it, each device runs it whole; " in said, said
+    assert place(Alone, "if") not in said
+
+
+def place(net: type[nn.Cell], word: str) -> str:
+    """The file and line of the statement of `construct` that begins with a word."""
+    lines, first = inspect.getsourcelines(net.construct)
+    at = next(at for at, line in enumerate(lines) if line.split()[:1] == [word])
+    return f"{__file__}:{first + at}"
 
 
 class Checked(nn.Cell):

@@ -60,11 +60,17 @@ def test_masks_are_those_of_one_device(schedule: str, again: bool, monkeypatch: 
     assert pipeline.schedule is not None and pipeline.schedule.idle < 0.4
 
 
-def test_noise_whose_length_hangs_on_its_form(monkeypatch: pytest.MonkeyPatch) -> None:
-    noise = ops.standard_normal
-    alone, _ = trained(noise=lambda y: noise(y.shape))
+def several(y: Any) -> Any:
+    """Noise of the ways that have a stream of their own where the program seeds them, and take the generator's where not."""
+    found = ops.StandardNormal()(y.shape) + ops.UniformReal()(y.shape) + ops.randint(0, 5, y.shape) + ops.randn(*y.shape)
+    return found + ops.randperm(y.shape[1]).astype(ms.float32) + ops.rand(*y.shape) + ops.standard_normal(y.shape)
+
+
+@pytest.mark.parametrize("noise", [lambda y: ops.standard_normal(y.shape), several])
+def test_noise_whose_length_hangs_on_its_form(noise: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    alone, _ = trained(noise=noise)
     monkeypatch.setenv("TORCHSPORE_SIMULATE", "2")
-    found, _ = trained(noise=lambda y: noise(y.shape), is_cut=True)
+    found, _ = trained(noise=noise, is_cut=True)
     np.testing.assert_allclose(found, alone, rtol=3e-6)
 
 

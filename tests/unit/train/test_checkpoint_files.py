@@ -218,6 +218,8 @@ def test_choosing_what_is_loaded(tmp_path: Path) -> None:
     assert next(iter(ms.load_checkpoint(path, filter_prefix="fc"))) == "bn.moving_mean"
     assert list(ms.load_checkpoint(path, specify_prefix=["fc.w", "bn.b"])) == ["fc.weight", "bn.beta"]
     assert list(ms.load_checkpoint(path, choice_func=lambda name: "bias" in name)) == ["fc.bias"]
+    with pytest.warns(UserWarning, match="filter_prefix counts, and choice_func is not asked"):        # as in MindSpore
+        assert "fc.bias" in ms.load_checkpoint(path, filter_prefix="fc.w", choice_func=lambda name: False)
 
 
 def test_loading_into_a_net(tmp_path: Path) -> None:

@@ -72,6 +72,33 @@ def test_an_onnx_file_gives_the_same_numbers_in_onnxruntime(tmp_path: Path, name
         np.testing.assert_allclose(one, expected, rtol=1e-5, atol=1e-6)
 
 
+def test_an_onnx_file_has_the_names_that_are_given(tmp_path: Path) -> None:
+    onnxruntime = pytest.importorskip("onnxruntime")
+    net, x = nn.Dense(3, 2), Tensor(np.array([[1.0, 2.0, 3.0]], np.float32))
+
+    def session(name: str, **options: Any) -> Any:
+        ms.onnx.export(net, x, file_name=str(tmp_path / name), **options)
+        return onnxruntime.InferenceSession(str(tmp_path / f"{name}.onnx"))
+
+    named = session("named", input_names=["picture"], output_names=["classes"])
+    assert [one.name for one in named.get_outputs()] == ["classes"]
+    np.testing.assert_allclose(named.run(None, {"picture": x.asnumpy()})[0], net(x).asnumpy(), rtol=1e-5, atol=1e-6)
+    both = session("both", input_names=["picture"], keep_initializers_as_inputs=True)
+    assert [one.name for one in both.get_inputs()] == ["picture"] and len(both.get_overridable_initializers()) == 2
+    alone = session("alone", export_params=False)
+    weights = {one.name: parameter.asnumpy() for one in alone.get_inputs() for parameter in net.get_parameters()
+               if list(one.shape) == list(parameter.shape) and one.name != "input0"}
+    assert len(weights) == 2
+    np.testing.assert_allclose(alone.run(None, {"input0": x.asnumpy(), **weights})[0], net(x).asnumpy(), rtol=1e-5, atol=1e-6)
+    for options, text in (
+        ({"input_names": "x"}, "a list of strings"), ({"input_names": ["x", "y"]}, "at most 1 names"), ({"dynamic_axes": 3}, "a dict"),
+        ({"dynamic_axes": {"x": {0: "batch"}}}, "a file holds the lengths"), ({"output_names": [""]}, "a list of strings"),
+    ):
+        with pytest.raises(ValueError, match=text):
+            ms.onnx.export(net, x, file_name=str(tmp_path / "refused"), **options)
+    assert not (tmp_path / "refused.onnx").exists()
+
+
 def test_a_net_in_training_is_exported_as_such_but_for_onnx(tmp_path: Path) -> None:
     net = images().set_train()
     ms.export(net, Tensor(X), file_name=str(tmp_path / "net"), file_format="MINDIR")

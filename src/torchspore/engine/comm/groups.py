@@ -93,7 +93,10 @@ def start(backend: str | None = None, place: Place | None = None, seconds: float
     watch.watch = watch.Watch(store, place.rank, place.size, seconds, place.host)
     before = reach.connections()
     if not is_made:
-        private.start_processes(backend or _backend(), store, place.rank, place.size, timedelta(seconds=seconds), key=_WORLD)
+        try:
+            private.start_processes(backend or _backend(), store, place.rank, place.size, timedelta(seconds=seconds), key=_WORLD)
+        except RuntimeError as error:
+            raise _unmet(error, place) from None
     watch.watch.know()
     everyone = Group(WORLDS[0], tuple(range(place.size)), _WORLD)
     _state = _State(place, store, {}, {_WORLD: torch.distributed.group.WORLD}, {}, reach.connections() - before)
@@ -104,6 +107,16 @@ def start(backend: str | None = None, place: Place | None = None, seconds: float
 
 
 _WORLD = "world"
+
+
+def _unmet(error: Exception, place: Place) -> Exception:
+    """The error where one of the others left while connections were made; the watch ends."""
+    found, watch.watch = watch.watch, None
+    assert found is not None
+    try:
+        return found.unmet(error, "init()", _WORLD, tuple(range(place.size)))
+    finally:
+        found.end()
 
 
 def _backend() -> str:
@@ -197,7 +210,11 @@ def create(name: str, ranks: tuple[int, ...] | list[int]) -> Group:
     if len(members) > 1 and rank() in members:
         _gather(group)
         before = reach.connections()
-        _state.processes[key] = private.new_processes(members, key)
+        try:
+            _state.processes[key] = private.new_processes(members, key)
+        except RuntimeError as error:
+            assert watch.watch is not None
+            raise watch.watch.unmet(error, f"create_group({name!r})", key, members) from None
         _state.sockets |= reach.connections() - before
     return group
 

@@ -5,6 +5,7 @@ different exchanges will wait for ever: both say so. A rank that is in no exchan
 """
 from __future__ import annotations
 
+import collections
 import contextlib
 import json
 import os
@@ -26,6 +27,8 @@ LATE = 2.0
 """Seconds after which a rank looks where the others are."""
 AGAIN = 0.5
 """Seconds between two looks."""
+BEGUN = 32
+"""So many exchanges of a group are remembered."""
 LOST = 20.0
 """Seconds without a sign of life after which a process that can't be reached counts as lost."""
 
@@ -72,6 +75,8 @@ class Watch:
         """When the store has last answered."""
         self._size = size
         self._numbers: dict[str, int] = {}
+        self._begun: dict[str, collections.deque[Waiting]] = {}
+        """By group the last exchanges that have begun: several may be on their way when one is waited for."""
         self._said: dict[str, Any] | None = None
         self._suspect: Any = None
         self._main = threading.get_ident()
@@ -92,7 +97,9 @@ class Watch:
     def begin(self, key: str, kind: str, sent: Any, ranks: tuple[int, ...], others: tuple[int, ...] = ()) -> Waiting:
         """Notes that an exchange begins."""
         number = self._numbers[key] = self._numbers.get(key, 0) + 1
-        return Waiting(key, number, kind, sent, ranks, others=others)
+        found = Waiting(key, number, kind, sent, ranks, others=others)
+        self._begun.setdefault(key, collections.deque(maxlen=BEGUN)).append(found)
+        return found
 
     def finish(self, work: Any, waiting: Waiting) -> None:
         """Waits for an exchange. Raises CommunicationError where it can't end."""
@@ -132,11 +139,15 @@ class Watch:
     def _late(self, waiting: Waiting) -> None:
         waited = time.monotonic() - waiting.since
         own = {"key": waiting.key, "number": waiting.number, "what": waiting.what, "line": user_line(), "ranks": list(waiting.ranks)}
+        own["begun"] = [] if waiting.others else [(one.number, one.what) for one in list(self._begun[waiting.key])]
         where = self._asked(own, waiting)
         for rank, other in where.items():
             place = (other.get("key"), other.get("number"))
             if other.get("what") and place == (waiting.key, waiting.number) and other["what"] != waiting.what:
                 raise self._mismatch(waiting, rank, other)
+            begun = self._begun_otherwise(waiting, other)
+            if begun is not None:
+                raise self._mismatch(begun[0], rank, {**other, **begun[1]})
             if other["left"]:
                 raise self._error(waiting, f"rank {rank} has left: its program has ended, or has called release()")
         stuck = {
@@ -153,6 +164,18 @@ class Watch:
             raise self._error(waiting, f"that is more than {self.seconds:g} s. {self._absent(waiting, where)}")
         if waited > LOST:
             self._reach(waiting, where)
+
+    def _begun_otherwise(self, waiting: Waiting, other: dict[str, Any]) -> tuple[Waiting, dict[str, Any]] | None:
+        """The first exchange of the group that another rank has begun as a different one, and which; None where there is none.
+
+        In graphs exchanges begin early, so that what is waited for may be another than the one that differs.
+        """
+        if other.get("key") == waiting.key and not waiting.others:
+            theirs = dict(other.get("begun", ()))
+            for own in list(self._begun[waiting.key]):
+                if theirs.get(own.number, own.what) != own.what:
+                    return own, {"number": own.number, "what": theirs[own.number]}
+        return None
 
     def _asked(self, own: dict[str, Any], waiting: Waiting) -> dict[int, dict[str, Any]]:
         """Says where this rank is, and gives where the others are: nothing where the store does not answer."""
@@ -235,11 +258,17 @@ class Watch:
 
     # ---- gone
 
+    def unmet(self, error: Exception, call: str, key: str, ranks: tuple[int, ...]) -> CommunicationError:
+        """The error for `call`, in which connections to some ranks were made and one of them left."""
+        with contextlib.suppress(RuntimeError):
+            reach.Errand(self.know).result()               # in `init()` it is not known yet who the others are
+        return self.lost(Waiting(key, 1, call, None, ranks), error)
+
     def lost(self, waiting: Waiting, error: Exception) -> CommunicationError:
         """The error for an exchange that failed with `error`."""
         self.is_broken, said = True, str(error)
         at = f"{user_line()}: rank {self.rank} was in {waiting.what} over {waiting.group} (its number {waiting.number})"
-        if "onnection" in said or "closed" in said or "reset" in said or "pipe" in said:
+        if any(word in said for word in ("onnection", "Connect timeout", "closed", "reset", "pipe")):
             who, other = reach.Errand(lambda: self._who(waiting)).result(2 * reach.PATIENCE) or ("another rank is gone", None)
             if other is not None:
                 return self._mismatch(waiting, *other)
@@ -382,10 +411,15 @@ class _Waiter:
             del works, done, job                           # they hold tensors
 
 
+_EXITING = 0x4
+"""The kernel's flag of a process that is on its way out: it has it before its connections are closed."""
+
+
 def _is_alive(process: int) -> bool:
     try:
         with open(f"/proc/{process}/stat") as file:
-            return file.read().rpartition(")")[2].split()[0] not in ("Z", "X")
+            state, *_, flags = file.read().rpartition(")")[2].split()[:7]
+            return state not in ("Z", "X") and not int(flags) & _EXITING
     except FileNotFoundError:
         return False
     except OSError:

@@ -5,6 +5,7 @@ import importlib
 import logging
 import tempfile
 import warnings
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ import torch
 from torchspore.base.text import message
 from torchspore.engine.export.model import Model, NotExportable, leaves
 from torchspore.engine.graph.capture.capture import In
+from torchspore.engine.tensor import tensors
 
 OPSET = 18
 """The version of ONNX's operators that is written; runtimes since 2023 read it."""
@@ -49,7 +51,29 @@ def _put(net: torch.nn.Module, name: str, t: torch.Tensor) -> str:
     return next(path for path, buffer in net.named_buffers() if buffer is t)
 
 
-def written(model: Model, given: list[torch.Tensor], call: str) -> bytes:
+@dataclass(frozen=True)
+class Form:
+    """What the file calls the Tensors that go in and out, and whether it holds the parameters, or takes them as inputs."""
+
+    inputs: tuple[str, ...] = ()
+    outputs: tuple[str, ...] = ()
+    holds_parameters: bool = True
+    takes_parameters: bool = False
+
+
+def of_inputs(model: Model, inputs: Any, call: str, form: Form) -> bytes:
+    """The file's contents for a call with `inputs`, Tensors among them. Raises as `written` does, and ValueError for too many names."""
+    given = {f"input{place}": tensor for place, tensor in enumerate(tensors(inputs))}
+    named = {name: form.inputs[place] if place < len(form.inputs) else name for place, name in enumerate(given)}
+    outputs = [f"output{place}" for place in range(len(leaves(model.result)))]
+    for what, names, count in (("input_names", form.inputs, len(given)), ("output_names", form.outputs, len(outputs))):
+        if len(names) > count or len(set(names)) < len(names):
+            raise ValueError(message(f"{call}({what}={list(names)})", f"at most {count} names, each once"))
+    outputs[:len(form.outputs)] = form.outputs
+    return written(model, [given[name]._t for name in model.given], call, [named[name] for name in model.given], outputs, form)
+
+
+def written(model: Model, given: list[torch.Tensor], call: str, inputs: list[str], outputs: list[str], form: Form) -> bytes:
     """The file's contents. Raises NotExportable where an operator has no form in ONNX, and ImportError without the library."""
     for needed in ("onnx", "onnxscript"):
         try:
@@ -68,10 +92,13 @@ def written(model: Model, given: list[torch.Tensor], call: str) -> bytes:
         quiet.setLevel(logging.ERROR)
         try:
             program: Any = torch.onnx.export(
-                _Net(model).eval(), tuple(given), dynamo=True, opset_version=OPSET, input_names=model.given,
-                output_names=[f"output{place}" for place in range(len(leaves(model.result)))], verbose=False,
+                _Net(model).eval(), tuple(given), dynamo=True, opset_version=OPSET, input_names=inputs, output_names=outputs,
+                verbose=False, optimize=not form.takes_parameters,      # a weight that was turned while optimizing has another name
             )
-            program.save(str(file), external_data=False)
+            program.save(
+                str(file), external_data=False, include_initializers=form.holds_parameters,
+                keep_initializers_as_inputs=form.takes_parameters,
+            )
         except Exception as error:
             raise NotExportable(message(f"{call}: {_reason(error)}", "operators that ONNX has")) from None
         finally:

@@ -323,9 +323,9 @@ class Calls:
 
     def asked(self, cell: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Forward | None:
         """The recorded call of `cell` that serves. Raises a Refusal where there is one with these arguments that was not recorded."""
-        self.refuse_outside(cell)
         found = _taken(self._recorded.get(id(cell), []), cell, args, kwargs)
         if found is None:
+            self.refuse_outside(cell)
             self.refuse_shared(cell, args, kwargs)
         self._idle.pop(id(cell), None)
         if found is None and self._may_learn and _is_same(self._plain.get(id(cell)), (args, kwargs)):
@@ -336,8 +336,8 @@ class Calls:
         return found
 
     def refuse_outside(self, cell: Any) -> None:
-        """Raises a Refusal where the gradient may use a call that was made before this part of a call."""
-        if is_kept(cell) and self._is_piece:
+        """Raises a Refusal where the gradient may use a call that was made before this part of a call: now, or when the graph runs."""
+        if cell_is_trained(cell) and self._is_piece:
             raise Refusal("asks for the gradient of a call outside of the graph")
 
     def refuse_shared(self, cell: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:

@@ -9,6 +9,7 @@ import torch
 
 from torchspore.context.effects import Outcome
 from torchspore.context.store import STORE
+from torchspore.engine.comm.groups import Group
 from torchspore.engine.parallel import effects, setting
 from torchspore.engine.parallel.gradients import is_traced
 from torchspore.engine.shard.parted import Parted
@@ -39,8 +40,7 @@ def begin(parameters: Iterable[Any]) -> None:
     left = [p for p in parameters if id(p) not in _sent and not _is_own(p)]
     if not left:
         return
-    for message in _messages(left):
-        _send([p._t for p in message])
+    send(left)
     for parameter in left:
         _sent[id(parameter)] = parameter
     effects.tell(_NAME, Outcome.applied("process 0 sends its Parameters before they are first trained"))
@@ -67,11 +67,19 @@ def _messages(parameters: list[Any]) -> list[list[Any]]:
     return done + list(rows.values())
 
 
-def _send(values: list[torch.Tensor]) -> None:
-    from torchspore.engine.comm import collectives, groups
+def send(parameters: list[Any], group: Group | None = None) -> None:
+    """Gives these Parameters the values that the first process of a group has (of all processes, where it is None)."""
+    from torchspore.engine.comm import groups
+
+    for message in _messages(parameters):
+        _send([p._t for p in message], group or groups.world())
+
+
+def _send(values: list[torch.Tensor], group: Group) -> None:
+    from torchspore.engine.comm import collectives
 
     with torch.no_grad():
-        row = collectives.broadcast(torch.cat([t.reshape(-1) for t in values]), 0, groups.world())
+        row = collectives.broadcast(torch.cat([t.reshape(-1) for t in values]), 0, group)
         for t, part in zip(values, row.split([t.numel() for t in values])):
             t.copy_(part.view(t.shape))
 

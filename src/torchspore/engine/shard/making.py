@@ -60,19 +60,20 @@ def _known_to(args: list[Any]) -> dict[Any, Any] | None:
 
 @functools.lru_cache(4096)
 def _is_told_by_form(target: Any) -> bool:
-    """Whether all that counts of a result hangs on the forms of what it is computed of: it is no view, and nothing is written."""
+    """Whether all that counts of a result hangs on the forms of what it is computed of: nothing is written.
+
+    A view counts too: what shares memory is read off schemas (`graph/fx/aliasing`), never off stand-ins.
+    """
     if target in _EXCHANGES:
         return True
-    if not is_operator(target) or target._schema.is_mutable or _VARIES & set(target.tags):
-        return False
-    return all(returned.alias_info is None for returned in target._schema.returns)
+    return is_operator(target) and not target._schema.is_mutable and not _VARIES & set(target.tags)
 
 
 def _form(value: Any) -> Any:
     if isinstance(value, torch.Tensor):
         if not isinstance(value, FakeTensor):
             raise TypeError
-        return (torch.Tensor, value.shape, value.stride(), value.dtype, value.device, value.layout)
+        return (torch.Tensor, value.shape, value.stride(), value.storage_offset(), value.dtype, value.device, value.layout)
     if isinstance(value, (list, tuple)):
         return (list, *map(_form, value))
     return (value.__class__, value)

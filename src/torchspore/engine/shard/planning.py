@@ -171,10 +171,8 @@ def _computing(node: Node, machine: Machine) -> float:
     """The seconds of an operator of torch's on one device: those of its operations, or of the memory that it moves."""
     if not is_operator(node.target) or any(out.alias_info and not out.alias_info.is_write for out in node.target._schema.returns):
         return 0.0
-    given = [item.meta.get("val") if isinstance(item, Node) else item for item in node.args]
-    shapes = [list(item.shape) if isinstance(item, torch.Tensor) else [] for item in given]
     moved = _bytes(node) + sum(map(_bytes, node.all_input_nodes))
-    return max(flops.of(node.target._schema.name, shapes, lambda: given) / machine.operations, moved / machine.memory)
+    return max(flops.of_node(node) / machine.operations, moved / machine.memory)
 
 
 def memory(split: Any, stage: int | None = None) -> Memory:

@@ -11,7 +11,7 @@ import torch
 from torchspore.base.text import message
 from torchspore.context import plan_request
 from torchspore.engine import counters
-from torchspore.engine.shard import devices, fusing, outcomes, parted, saving, scattering, simulation
+from torchspore.engine.shard import devices, fusing, metadata, outcomes, parted, saving, scattering, simulation
 from torchspore.engine.shard.cut import Cut
 from torchspore.engine.shard.local_graph import LocalGraph
 from torchspore.engine.shard.pipelines import cutting, staging
@@ -70,6 +70,7 @@ class Split:
                 own = replace(own, module=cutting.of_stage(own.module, devices.rank() // spread.count, spread.stages))
             self.module = binding.bound(own, devices.rank(), spread.stages)
             self._cut(lifted)
+        metadata.note(spread, lifted)
         saving.keep(spread)
         saving.keep_found(spread)
 

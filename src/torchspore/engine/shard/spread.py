@@ -79,6 +79,7 @@ class Spread:
     """The part of a capture that splits it."""
 
     def __init__(self, arguments: Sequence[TensorBase], stages: int | None = None) -> None:
+        devices.check()
         total, self.kind = devices.devices()
         self.stages = devices.stages() if stages is None else stages
         self.count = total // self.stages

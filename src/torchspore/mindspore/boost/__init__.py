@@ -12,11 +12,12 @@ from torchspore.mindspore.boost.boost_cell_wrapper import BoostTrainOneStepCell,
 from torchspore.mindspore.boost.dim_reduce import DimReduce
 from torchspore.mindspore.boost.grad_accumulation import GradientAccumulation
 from torchspore.mindspore.boost.grad_freeze import FreezeOpt, GradientFreeze, freeze_cell
+from torchspore.mindspore.boost.group_loss_scale_manager import GroupLossScaleManager
 from torchspore.mindspore.boost.less_batch_normalization import LessBN
 from torchspore.names import missing
 
 __getattr__ = missing(__name__)
 __all__ = [
     "AdaSum", "AutoBoost", "BoostTrainOneStepCell", "BoostTrainOneStepWithLossScaleCell", "DimReduce", "FreezeOpt", "GradientAccumulation",
-    "GradientFreeze", "LessBN", "OptimizerProcess", "ParameterProcess", "freeze_cell",
+    "GradientFreeze", "GroupLossScaleManager", "LessBN", "OptimizerProcess", "ParameterProcess", "freeze_cell",
 ]

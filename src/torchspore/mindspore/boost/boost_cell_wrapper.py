@@ -3,13 +3,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from torchspore.base.text import message
+from torchspore.base.text import message, short
 from torchspore.engine.graph.capture.capture import converted
 from torchspore.mindspore import ops
 from torchspore.mindspore.boost.adasum import AdaSum
 from torchspore.mindspore.boost.boost import AutoBoost
 from torchspore.mindspore.boost.dim_reduce import DimReduce
 from torchspore.mindspore.boost.grad_freeze import FreezeOpt, freeze_cell
+from torchspore.mindspore.boost.group_loss_scale_manager import HIGHER, LOWER, GroupLossScaleManager, groups_of
 from torchspore.mindspore.boost.principal_components import load_components
 from torchspore.mindspore.common import dtype as mstype
 from torchspore.mindspore.common.parameter import Parameter, ParameterTuple
@@ -18,6 +19,7 @@ from torchspore.mindspore.communication.management import create_group, get_grou
 from torchspore.mindspore.nn.cell import Cell
 from torchspore.mindspore.nn.wrap import TrainOneStepCell, TrainOneStepWithLossScaleCell
 from torchspore.mindspore.nn.wrap.grad_reducer import DistributedGradReducer
+from torchspore.mindspore.nn.wrap.loss_scale import _update
 from torchspore.names import missing
 
 
@@ -180,8 +182,38 @@ class BoostTrainOneStepWithLossScaleCell(_Methods, TrainOneStepWithLossScaleCell
         if isinstance(optimizer, FreezeOpt):
             raise TypeError(message("BoostTrainOneStepWithLossScaleCell of a FreezeOpt", "an optimizer of mindspore.nn",
                                     hint="write BoostTrainOneStepCell(network, optimizer)"))
-        super().__init__(network, optimizer, scale_sense)
+        self.enable_enhanced_amp = bool(AutoBoost().boost_config["loss_scale_group"])
+        if self.enable_enhanced_amp and not isinstance(scale_sense, GroupLossScaleManager):
+            wrote = f"BoostTrainOneStepWithLossScaleCell(scale_sense={short(scale_sense)}) with 'loss_scale_group'"
+            raise TypeError(message(wrote, f"a GroupLossScaleManager, got {type(scale_sense).__name__}"))
+        if isinstance(scale_sense, GroupLossScaleManager) and not self.enable_enhanced_amp:
+            wrote = "BoostTrainOneStepWithLossScaleCell(scale_sense=a GroupLossScaleManager)"
+            raise ValueError(message(wrote, "boost's 'loss_scale_group'", hint="write Model(boost_level='O1', boost_config_dict={'boost': "
+                                     "{'mode': 'manual', 'loss_scale_group': True}})"))
+        super().__init__(network, optimizer, Tensor(1.0, mstype.float32) if self.enable_enhanced_amp else scale_sense)
         self._begin_methods()
+        if self.enable_enhanced_amp:
+            self.loss_scaling_manager = scale_sense
+            self._group_of = groups_of(self.weights, scale_sense)
+            scale_sense.set_loss_scale_status(len(scale_sense.loss_scale_groups), scale_sense.get_loss_scale())
+
+    def construct(self, *inputs: Any) -> tuple[Any, Any, Any]:
+        """One step: (loss, whether or in how many groups it overflowed, the scale of the next step, of the first group)."""
+        if not self.enable_enhanced_amp:
+            return super().construct(*inputs)
+        self._begin()
+        loss, grads = ops.value_and_grad(self.network, None, self.weights)(*inputs)
+        grads = self.grad_reducer(grads)
+        count, scales = ops.zeros((), mstype.int32), []
+        for group in range(self.loss_scaling_manager.loss_scale_number):
+            own = [grad for grad, place in zip(grads, self._group_of) if place == group]
+            overflow = self._of_all(self.get_overflow_status(None, own)).reshape(())
+            count = count + overflow.astype(mstype.int32)
+            ratio = ops.select(overflow, Tensor(LOWER, mstype.float32), Tensor(HIGHER, mstype.float32))
+            scales.append(self.loss_scaling_manager.update_loss_scale_status(group, ratio))
+        scaled = tuple(grad / scales[place].astype(grad.dtype) for grad, place in zip(grads, self._group_of))
+        converted(_update)(count > 0, self._step, loss, scaled, inputs)
+        return loss, count, scales[0]
 
     def _step(self, loss: Any, grads: Any, inputs: Any) -> Any:
         return self._apply(loss, grads, ops.ones_like(loss), inputs)

@@ -1,7 +1,7 @@
 """`mindspore.common`: Tensor, Parameter, dtypes, seeds, `jit`."""
 from torchspore.mindspore.common import dtype, generator
 from torchspore.mindspore.common._grad_function import _Function
-from torchspore.mindspore.common.api import JitConfig, constexpr, jit, jit_class, ms_function, ms_memory_recycle
+from torchspore.mindspore.common.api import JitConfig, constexpr, flops_collection, jit, jit_class, ms_function, ms_memory_recycle
 from torchspore.mindspore.common.dtype import *
 from torchspore.mindspore.common.executor import _function_forbid_reuse, _no_grad, _pynative_executor
 from torchspore.mindspore.common.generator import Generator, get_rng_state, initial_seed, manual_seed, set_rng_state
@@ -20,6 +20,6 @@ seed = generator.seed          # after the module of that name, whose name it ta
 __all__ = [
     "COOTensor", "CSRTensor", "Generator", "QuantDtype", "RowTensor", "RowTensorInner", "get_rng_state", "initial_seed", "manual_seed",
     "seed", "set_rng_state", "from_numpy",
-    "Initializer", "JitConfig", "Parameter", "ParameterTuple", "Tensor", "constexpr", "get_seed", "jit", "jit_class",
+    "Initializer", "JitConfig", "Parameter", "ParameterTuple", "Tensor", "constexpr", "flops_collection", "get_seed", "jit", "jit_class",
     "ms_function", "ms_memory_recycle", "mutable", "recompute", "set_seed", "swap_tensors", "tensor", *dtype.__all__,
 ]

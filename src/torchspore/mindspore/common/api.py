@@ -21,13 +21,14 @@ from torchspore.mindspore.common.executor import (
     _pynative_executor,
     _PyNativeExecutor,
     cells_compile_cache,
+    flops_collection,
     init_exec_dataset,
 )
 from torchspore.names import missing
 
 __all__ = [
     "JitConfig", "_CellGraphExecutor", "_PyNativeExecutor", "_cell_graph_executor", "_no_grad", "_pynative_executor", "cells_compile_cache",
-    "constexpr", "init_exec_dataset", "jit", "jit_class", "ms_function", "ms_memory_recycle",
+    "constexpr", "flops_collection", "init_exec_dataset", "jit", "jit_class", "ms_function", "ms_memory_recycle",
 ]
 
 _KNOWN = ("capture_mode", "jit_level", "dynamic", "fullgraph", "backend")

@@ -148,6 +148,29 @@ def _check_flag(name: str, flag: Any) -> None:
 
 _pynative_executor = _PyNativeExecutor()
 _cell_graph_executor = _CellGraphExecutor()
+def flops_collection(phase: str = "train") -> tuple[float, float, float, float, bool]:
+    """The operations of the graph that the Cell of this `current_phase` ran last: products, convolutions and attention.
+
+    Four numbers, of the model and of the hardware, whole and of this process, and whether lengths are open. Raises TypeError for what is
+    no str, RuntimeError where no Cell has such a phase or its graph is split among devices.
+    """
+    if not isinstance(phase, str):
+        raise TypeError(message(f"flops_collection({short(phase)})", f"a str, got {type(phase).__name__}"))
+    from torchspore.engine import flops
+    from torchspore.mindspore.nn.cell_facts import PHASES
+
+    graphs = dispatch.graphs(PHASES.get(phase))
+    if not graphs:
+        raise RuntimeError(message(f"flops_collection({short(phase)})", "the current_phase of a Cell that ran as a graph",
+                                   hint="write flops_collection(net.current_phase) after a call of net in GRAPH_MODE"))
+    ran = graphs[-1]
+    if ran.split is not None:
+        raise RuntimeError(message(f"flops_collection({short(phase)}) of a graph that is split among devices", "a graph of one device",
+                                   hint="torchspore plan tells what each device computes"))
+    counted = float(flops.of_graph(ran.module))
+    return counted, counted, counted, counted, ran.has_open_lengths
+
+
 cells_compile_cache: dict[int, set[Any]] = {}
 """What programs enter for copies of Cells: `Cell.compile_cache` by id. Nobody reads it: graphs belong to their Cell here."""
 

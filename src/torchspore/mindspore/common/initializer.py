@@ -7,7 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from torchspore.base.text import message, short
 from torchspore.engine import create, dtypes, random
+from torchspore.engine.tensor import write
 from torchspore.mindspore.common.seed import get_seed
 from torchspore.mindspore.common.tensor import Tensor
 
@@ -75,6 +77,21 @@ def _stream() -> np.random.Generator:
 def _init_random_normal(mean: float, sigma: float, shape: Sequence[int]) -> np.ndarray[Any, Any]:
     """Normal numbers with deviation `sigma`, float32."""
     return _stream().normal(mean, sigma, tuple(shape)).astype(np.float32)
+
+
+def random_normal(shape: Sequence[int], seed: int, seed2: int, output_tensor: Tensor) -> bool:
+    """Fills `output_tensor`, of this shape, with normal numbers around 0 with deviation 1, as 1.x does; True.
+
+    The same two seeds give the same numbers, and two that are 0 fresh ones. Raises TypeError for what is no Tensor, ValueError for a
+    Tensor of another shape.
+    """
+    if not isinstance(output_tensor, Tensor):
+        raise TypeError(message(f"random_normal(output_tensor={short(output_tensor)})", f"a Tensor, got {type(output_tensor).__name__}"))
+    if tuple(shape) != tuple(output_tensor.shape):
+        raise ValueError(message(f"random_normal({list(shape)}, output_tensor of shape {list(output_tensor.shape)})", "one shape"))
+    stream = np.random.Generator(np.random.PCG64([seed % 2**63, seed2 % 2**63])) if seed or seed2 else _stream()
+    write(output_tensor, create.from_data(stream.standard_normal(tuple(shape)).astype(np.float32), output_tensor.dtype))
+    return True
 
 
 def _init_random_uniform(a: float, b: float, shape: Sequence[int]) -> np.ndarray[Any, Any]:

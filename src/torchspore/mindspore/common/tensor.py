@@ -341,6 +341,10 @@ class Tensor(TensorBase, metaclass=_TensorMeta):
         """The Tensor with its initial values, which here are made at once."""
         return self
 
+    def to_tensor(self, slice_index: int | None = None, shape: Any = None, opt_shard_group: Any = None) -> Tensor:
+        """`init_data` by its name in 1.x."""
+        return self.init_data(slice_index, shape, opt_shard_group)
+
     def data_sync(self, need_wait: bool = True) -> None:
         """Waits until the values are there, with `need_wait`; what reads them waits by itself."""
         if need_wait:

@@ -46,5 +46,5 @@ def in_floats(input: T) -> T:
 
 def written(input: Any, out: Any) -> Any:
     """`input`, which `out` is written into."""
-    write(input, raw(out).to(raw(input).dtype))
+    write(input, raw(out).to(input._t.dtype))
     return input

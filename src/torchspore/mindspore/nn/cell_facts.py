@@ -1,6 +1,7 @@
 """What a Cell says of itself where MindSpore's compiler and its parallel modes ask: kept, and answered as one process has it."""
 from __future__ import annotations
 
+import weakref
 from collections import OrderedDict
 from typing import Any
 
@@ -8,6 +9,9 @@ from torchspore.context import effects
 from torchspore.engine.graph import dispatch
 from torchspore.engine.shard import splits
 from torchspore.engine.tensor import TensorBase
+
+PHASES: weakref.WeakValueDictionary[str, Any] = weakref.WeakValueDictionary()
+"""Cells by their `current_phase`."""
 
 
 def _stage(key: str) -> property:
@@ -44,6 +48,15 @@ class CellFacts:
     @phase.setter
     def phase(self, value: str) -> None:
         self.__dict__["_phase"] = value
+
+    @property
+    def current_phase(self) -> str:
+        """The name of the compilation that ran last, once there is one: what `flops_collection` is asked by."""
+        if not self.compiled:
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute 'current_phase'.")
+        name = f"{self.phase}.{type(self).__name__}.{id(self)}"
+        PHASES[name] = self
+        return name
 
     @property
     def compile_cache(self) -> set[Any]:

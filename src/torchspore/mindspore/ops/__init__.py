@@ -106,6 +106,7 @@ from torchspore.mindspore.ops.custom import (
     ms_kernel,
     op_info_register,
 )
+from torchspore.mindspore.ops.data_queue import GetNext
 from torchspore.mindspore.ops.declare import OPERATORS
 from torchspore.mindspore.ops.gradient import GradOperation, get_grad, grad, value_and_grad
 from torchspore.mindspore.ops.loops import ForiLoop, Morph, PyFunc, Reusing, Scan, WhileLoop
@@ -148,14 +149,14 @@ def _names() -> dict[str, Any]:
 globals().update(_names())
 methods.attach()
 _OTHERS = (
-    "AiCPURegOp", "AkgAscendRegOp", "AkgGpuRegOp", "Assert", "ControlDepend", "CpuRegOp", "Custom", "CustomRegOp", "DataType", "ForiLoop",
-    "GradOperation", "HookBackward", "HyperMap", "InsertGradientOf", "Map", "Morph", "MultitypeFuncGraph", "Partial", "Primitive",
-    "PrimitiveWithCheck", "PrimitiveWithInfer", "PyFunc", "ReduceOp", "Reusing", "Scan", "TBERegOp", "WhileLoop", "add_flags",
-    "augassign_add", "augassign_div", "augassign_floordiv", "augassign_mod", "augassign_mul", "augassign_sub", "clip_by_global_norm",
-    "clip_by_norm", "control_depend", "core", "custom_info_register", "derivative", "env_get", "environ_add", "environ_create",
-    "environ_get", "environ_set", "get_grad", "grad", "hyper_add", "iter_converter", "jacfwd", "jacrev", "jet", "jvp", "kernel",
-    "linearize", "mixed_precision_cast", "ms_hasnext", "ms_kernel", "ms_next", "op_info_register", "partial", "prim_attr_register",
-    "ref_to_embed", "value_and_grad", "vjp", "vmap",
+    "AiCPURegOp", "AkgAscendRegOp", "AkgGpuRegOp", "Assert", "ControlDepend", "CpuRegOp", "Custom", "CustomRegOp", "DataType",
+    "ForiLoop", "GetNext", "GradOperation", "HookBackward", "HyperMap", "InsertGradientOf", "Map", "Morph", "MultitypeFuncGraph",
+    "Partial", "Primitive", "PrimitiveWithCheck", "PrimitiveWithInfer", "PyFunc", "ReduceOp", "Reusing", "Scan", "TBERegOp",
+    "WhileLoop", "add_flags", "augassign_add", "augassign_div", "augassign_floordiv", "augassign_mod", "augassign_mul", "augassign_sub",
+    "clip_by_global_norm", "clip_by_norm", "control_depend", "core", "custom_info_register", "derivative", "env_get", "environ_add",
+    "environ_create", "environ_get", "environ_set", "get_grad", "grad", "hyper_add", "iter_converter", "jacfwd", "jacrev", "jet", "jvp",
+    "kernel", "linearize", "mixed_precision_cast", "ms_hasnext", "ms_kernel", "ms_next", "op_info_register", "partial",
+    "prim_attr_register", "ref_to_embed", "value_and_grad", "vjp", "vmap",
 )
 """What is no operator."""
 __all__ = sorted({*_names(), *_OTHERS})

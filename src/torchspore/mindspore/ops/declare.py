@@ -13,10 +13,10 @@ from typing import Any, TypeVar
 
 import torch
 
-from torchspore.engine import eager, lacking
+from torchspore.engine import eager, lacking, precision
 from torchspore.engine import tensor as engine
 from torchspore.engine.front import FRONT
-from torchspore.engine.precision import ruled
+from torchspore.engine.precision import as_stored, ruled
 from torchspore.engine.tensor import TensorBase, raw, unwrap, wrap, wrap_all, write
 from torchspore.errors import CommunicationError
 from torchspore.mindspore.ops.explain import explain, lacks_kernel, name_of, of_graph
@@ -44,18 +44,21 @@ OPERATORS: dict[str, Operator] = {}
 
 def op(
     *, primitive: str | None = None, init: tuple[str, ...] = (), methods: tuple[str, ...] = (), raw_arguments: bool = False,
-    older: dict[str, str] | None = None,
+    older: dict[str, str] | None = None, states: tuple[str, ...] = (),
 ) -> Callable[[Body], Body]:
     """Declares the function below as an operator.
 
     `primitive` names the class form, whose constructor takes the parameters named in `init`; `methods` are the names on Tensor, whose
     receiver is the first parameter. `raw_arguments` says that the body takes and gives front-end Tensors itself (no unwrapping), for
     operators made of other operators and for hot ones. `older` maps the names that arguments had in MindSpore 1.x to those of now.
+    `states` are arguments that the body writes into: they keep their dtype in Cells that compute in another.
     """
 
     def declare(body: Body) -> Body:
         name = body.__name__
         function = body if raw_arguments else _bridge(widening(body), older)
+        if states:
+            function = _keeping(function, [list(inspect.signature(body).parameters).index(state) for state in states], states)
         if name.startswith("_"):
             function.shown_as = primitive or (methods[0] if methods else name.strip("_"))  # type: ignore[attr-defined]
         made = primitive_class(primitive, function, init) if primitive else None
@@ -101,6 +104,19 @@ def _bridge(body: Callable[..., Any], older: dict[str, str] | None = None) -> Ca
         return wrap(out) if out.__class__ is torch.Tensor else wrap_all(out)
 
     operator.gated = True  # type: ignore[attr-defined]
+    return operator
+
+
+def _keeping(function: Callable[..., Any], places: list[int], names: tuple[str, ...]) -> Callable[..., Any]:
+    """`function`, given the arguments at `places`, called `names`, as they are stored."""
+
+    @functools.wraps(function)
+    def operator(*arguments: Any, **keywords: Any) -> Any:
+        if precision.lowering:
+            arguments = tuple(as_stored(one) if place in places else one for place, one in enumerate(arguments))
+            keywords.update({name: as_stored(keywords[name]) for name in names if name in keywords})
+        return function(*arguments, **keywords)
+
     return operator
 
 
@@ -152,7 +168,7 @@ def updating(
         def operator(*arguments: Any, **keywords: Any) -> Any:
             try:
                 bound = parameters.bind(*arguments, **keywords)
-                values = {key: unwrap(value) for key, value in bound.arguments.items()}
+                values = {key: unwrap(as_stored(value) if key in variables else value) for key, value in bound.arguments.items()}
                 targets = [bound.arguments[key] for key in variables]
                 for key, target in zip(variables, targets):
                     if not isinstance(target, TensorBase):

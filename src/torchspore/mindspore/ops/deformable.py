@@ -1,6 +1,8 @@
 """Convolution at places that move (Dai and others 2017, Zhu and others 2018)."""
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 import torch.nn.functional as F
 
@@ -19,6 +21,24 @@ def deformable_conv2d(
     These are (N, 3 * deformable_groups * KH * KW, H', W'): first how far to the right, then how far down, then the weights. `strides` and
     `dilations` are (1, 1, down, right), `padding` is (top, bottom, left, right). Raises ValueError for `modulated` False.
     """
+    columns = _moved(x, offsets, kernel_size, strides, padding, dilations, deformable_groups, modulated)
+    return F.conv2d(columns, weight, bias, tuple(kernel_size), groups=groups)
+
+
+@op(primitive="DeformableOffsets", init=("strides", "pads", "ksize", "dilations", "data_format", "deformable_groups", "modulated"))
+def _deformable_offsets(
+    x: T, offsets: T, strides: Any, pads: Any, ksize: Any, dilations: Any = (1, 1, 1, 1), data_format: str = "NCHW",
+    deformable_groups: int = 1, modulated: bool = True,
+) -> T:
+    """What `deformable_conv2d` multiplies with its weight: (N, C, H' * KH, W' * KW), the moved and weighed points of each window."""
+    if data_format != "NCHW":
+        raise ValueError(f"data_format={data_format!r}: expected 'NCHW'.")
+    return _moved(x, offsets, ksize, strides, pads, dilations, deformable_groups, modulated)
+
+
+def _moved(
+    x: T, offsets: T, kernel_size: Any, strides: Any, padding: Any, dilations: Any, deformable_groups: int, modulated: bool,
+) -> T:
     if modulated is not True:
         raise ValueError("expected modulated=True, the second version.")
     sizes = (("kernel_size", kernel_size, 2), ("strides", strides, 4), ("padding", padding, 4), ("dilations", dilations, 4))
@@ -43,5 +63,4 @@ def deformable_conv2d(
     share = c // deformable_groups
     seen = F.grid_sample(x.reshape(n * deformable_groups, share, height, width), grid, "bilinear", "zeros", False)
     seen = seen.reshape(n, deformable_groups, share, points, out_h, out_w) * moved[:, 2, :, None]
-    seen = seen.reshape(n, c, kh, kw, out_h, out_w).permute(0, 1, 4, 2, 5, 3).reshape(n, c, out_h * kh, out_w * kw)
-    return F.conv2d(seen, weight, bias, (kh, kw), groups=groups)
+    return seen.reshape(n, c, kh, kw, out_h, out_w).permute(0, 1, 4, 2, 5, 3).reshape(n, c, out_h * kh, out_w * kw)

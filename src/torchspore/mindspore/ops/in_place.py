@@ -11,6 +11,7 @@ import torch
 
 from torchspore.engine import create, integer_gradients
 from torchspore.engine.create import constant
+from torchspore.engine.precision import as_stored
 from torchspore.engine.tensor import TensorBase, raw, unwrap, wrap, write
 from torchspore.mindspore.ops import quotients
 from torchspore.mindspore.ops.activation import as_dtype
@@ -263,7 +264,7 @@ def _writing(compute: Callable[..., T], doc: str) -> Callable[..., Any]:
     """A method that writes what `compute` gives into its Tensor, and gives it back."""
 
     def method(self: Any, *args: Any, **kwargs: Any) -> Any:
-        write(self, compute(raw(self), *unwrap(args), **unwrap(kwargs)).to(self._t.dtype).expand(self._t.shape))
+        write(self, compute(raw(as_stored(self)), *unwrap(args), **unwrap(kwargs)).to(self._t.dtype).expand(self._t.shape))
         return self
 
     with contextlib.suppress(ValueError):              # torch's own functions have no signature
@@ -301,6 +302,8 @@ def _resize(self: Any, *new_shape: Any) -> Any:
 def _select(self: Any, *args: Any, **kwargs: Any) -> Any:
     """`select(dim, index)`: the slice at an index. `select(condition, y)`: this Tensor where the condition is true, else y."""
     first = args[0] if args else kwargs.get("condition")
+    if len(args) + len(kwargs) != 2 or (isinstance(first, TensorBase) and len(args) < 2 and "y" not in kwargs):
+        raise TypeError(f"Tensor.select takes a dim and an index, or a condition and y, got {len(args) + len(kwargs)} arguments.")
     if isinstance(first, TensorBase):
         other = args[1] if len(args) > 1 else kwargs["y"]
         return OPERATORS["select"].function(first, self, other)

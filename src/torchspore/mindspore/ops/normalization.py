@@ -12,11 +12,17 @@ from torchspore.mindspore.ops.declare import op
 T = torch.Tensor
 
 
-@op()
+def beside(state: T | None, weight: T | None) -> T | None:
+    """A weight in the dtype of the running values, which torch wants alike; those keep theirs where a Cell computes in another."""
+    return weight if state is None or weight is None else weight.to(state.dtype)
+
+
+@op(states=("running_mean", "running_var"))
 def batch_norm(
     input_x: T, running_mean: T, running_var: T, weight: T, bias: T, training: bool = False, momentum: float = 0.1, eps: float = 1e-5,
 ) -> T:
     """Normalised over all axes but axis 1; in training the running values take in the share `momentum` of the batch's."""
+    weight, bias = beside(running_mean, weight), beside(running_mean, bias)
     out = F.batch_norm(input_x, running_mean, running_var, weight, bias, training, momentum, eps)
     if training and running_mean is not None:
         counters.batch_norms += 1
@@ -53,7 +59,7 @@ def _l2_normalize(input_x: T, axis: Any = 0, epsilon: float = 1e-4) -> T:
     return input_x * torch.rsqrt(torch.clamp(torch.sum(input_x * input_x, axes, keepdim=True), min=epsilon))
 
 
-@op(primitive="BatchNorm", init=("is_training", "epsilon", "momentum", "data_format"))
+@op(primitive="BatchNorm", init=("is_training", "epsilon", "momentum", "data_format"), states=("mean", "variance"))
 def _batch_norm(
     input_x: T, scale: T, bias: T, mean: T, variance: T, is_training: bool = False, epsilon: float = 1e-5, momentum: float = 0.1,
     data_format: str = "NCHW",
@@ -72,13 +78,13 @@ def _batch_norm(
         batch_mean, batch_variance = own.mean(axes), own.var(axes, correction=0)
     else:
         batch_mean, batch_variance = mean.clone(), variance.clone()
-    out = F.batch_norm(x, mean, variance, scale, bias, is_training, momentum, epsilon)
+    out = F.batch_norm(x, mean, variance, beside(mean, scale), beside(mean, bias), is_training, momentum, epsilon)
     if is_training:
         counters.batch_norms += 1
     return (out.permute(0, 2, 3, 1) if last else out), batch_mean, batch_variance, batch_mean, batch_variance
 
 
-@op(primitive="InstanceNorm", init=("epsilon", "momentum"))
+@op(primitive="InstanceNorm", init=("epsilon", "momentum"), states=("mean", "variance"))
 def _instance_norm(input_x: T, gamma: T, beta: T, mean: T, variance: T, epsilon: float = 1e-5, momentum: float = 0.1) -> Any:
     """(N, C, ...) normalised over the axes after axis 1: the result, and each sample's mean and variance (N * C).
 
@@ -86,7 +92,7 @@ def _instance_norm(input_x: T, gamma: T, beta: T, mean: T, variance: T, epsilon:
     """
     own = input_x.float().flatten(2)
     batch_mean, batch_variance = own.mean(2), own.var(2, correction=0)
-    out = F.instance_norm(input_x, mean, variance, gamma, beta, True, momentum, epsilon)
+    out = F.instance_norm(input_x, mean, variance, beside(mean, gamma), beside(mean, beta), True, momentum, epsilon)
     counters.batch_norms += 1
     return out, batch_mean.flatten(), batch_variance.flatten()
 

@@ -31,6 +31,18 @@ def pad(input_x: T, padding: Any, mode: str = "constant", value: Any = None) -> 
     return F.pad(input_x, pads, mode, (0 if value is None else value) if mode == "constant" else None)
 
 
+@op(primitive="Padding", init=("pad_dim_size",))
+def padding(x: T, pad_dim_size: int = 8) -> T:
+    """The last axis, of length 1, filled up with zeros to `pad_dim_size`. Raises ValueError for another length, and for one axis alone."""
+    if type(pad_dim_size) is not int:
+        raise TypeError(f"pad_dim_size={pad_dim_size!r}: expected an int.")
+    if pad_dim_size < 1:
+        raise ValueError(f"pad_dim_size={pad_dim_size}: expected an int from 1 on.")
+    if x.ndim < 2 or x.shape[-1] != 1:
+        raise ValueError(f"x of shape {tuple(x.shape)}: expected two axes or more, the last of length 1.")
+    return F.pad(x, (0, pad_dim_size - 1))
+
+
 @op(primitive="MirrorPad", init=("mode",))
 def mirror_pad(input_x: T, paddings: Any, mode: str = "REFLECT") -> T:
     """Mirrored at the ends: without the border in mode 'REFLECT', with it in 'SYMMETRIC'."""

@@ -62,6 +62,16 @@ def _im2col(x: T, ksizes: Any, strides: Any = 1, dilations: Any = 1, pads: Any =
 @op(primitive="Col2Im", init=("kernel_size", "dilation", "padding", "stride"))
 def _col2im(x: T, output_size: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1) -> T:
     """Columns (N, C, KH * KW, windows) added up as an image (N, C, *output_size)."""
+    return _image(x, output_size, kernel_size, dilation, padding, stride)
+
+
+@op()
+def col2im(input_x: T, output_size: Any, kernel_size: Any, dilation: Any, padding_value: Any, stride: Any) -> T:
+    """Columns (N, C, KH * KW, windows) added up as an image (N, C, *output_size)."""
+    return _image(input_x, output_size, kernel_size, dilation, padding_value, stride)
+
+
+def _image(x: T, output_size: Any, kernel_size: Any, dilation: Any, padding: Any, stride: Any) -> T:
     columns = x.reshape(x.shape[0], -1, x.shape[-1])
     return F.fold(columns, sizes_of(output_size), _four(kernel_size), _four(dilation), _four(padding), _four(stride))
 

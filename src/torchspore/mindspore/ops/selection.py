@@ -180,3 +180,14 @@ def unsorted_segment_sum(input_x: T, segment_ids: T, num_segments: int) -> T:
     out = torch.zeros((int(num_segments), *rest), dtype=input_x.dtype, device=input_x.device)
     return out.index_add(0, segment_ids.reshape(-1).long(), input_x.reshape(-1, *rest))
 
+
+@op(primitive="ComputeAccidentalHits", init=("num_true",))
+def _compute_accidental_hits(true_classes: T, sampled_candidates: T, num_true: int = 1) -> Any:
+    """Where drawn candidates are true classes (N, num_true): the rows, int32, the candidates' places, and as weights the least float32."""
+    if true_classes.ndim != 2 or true_classes.shape[1] != num_true:
+        raise ValueError(f"true_classes of shape {tuple(true_classes.shape)}: expected (N, {num_true}).")
+    if true_classes.is_floating_point() or sampled_candidates.is_floating_point():
+        raise TypeError(f"classes of {true_classes.dtype} and {sampled_candidates.dtype}: expected int32 or int64.")
+    hits = (true_classes.unsqueeze(-1) == sampled_candidates).nonzero()
+    weights = torch.full((hits.shape[0],), torch.finfo(torch.float32).min, dtype=torch.float32, device=hits.device)
+    return hits[:, 0].to(torch.int32), hits[:, 2].contiguous(), weights

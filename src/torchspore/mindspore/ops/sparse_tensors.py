@@ -6,6 +6,7 @@ from typing import Any
 
 import torch
 
+from torchspore.base.text import message, short
 from torchspore.engine.tensor import TensorBase, raw, wrap
 from torchspore.mindspore.common.sparse_tensor import COOTensor, CSRTensor, RowTensorInner
 from torchspore.mindspore.ops import activation, elementwise, special
@@ -157,6 +158,8 @@ def at_places(other: Any, x: COOTensor) -> Any:
 @_offered
 def coo_concat(sp_input: Any, concat_dim: int = 0) -> COOTensor:
     """COOTensors one after the other along an axis, their elements in order."""
+    if not isinstance(sp_input, (list, tuple)) or not sp_input:
+        raise TypeError(message(f"coo_concat({short(sp_input)})", f"a tuple of COOTensors, got {type(sp_input).__name__}"))
     first = _coo(sp_input[0], "sp_input")
     axis = concat_dim % len(first.shape)
     at, values, start = [], [], 0

@@ -8,6 +8,7 @@ import torch
 
 from torchspore.engine.create import constant
 from torchspore.engine.dtypes import FROM_TORCH
+from torchspore.engine.tensor import apart
 from torchspore.mindspore.ops.activation import as_dtype
 from torchspore.mindspore.ops.declare import op
 from torchspore.mindspore.ops.elementwise import _unary
@@ -38,7 +39,7 @@ class _Sloped(torch.autograd.Function):
 
 def _with_slope(value: Callable[[T], T], slope: Callable[[T], T]) -> Callable[[T], T]:
     def function(x: T) -> T:
-        return _Sloped.apply(x, value, slope) if x.requires_grad and torch.is_grad_enabled() else value(x)  # type: ignore[no-any-return]
+        return apart(_Sloped, x, value, slope) if x.requires_grad and torch.is_grad_enabled() else value(x)
 
     return function
 

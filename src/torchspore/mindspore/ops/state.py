@@ -6,6 +6,7 @@ from typing import Any
 import torch
 
 from torchspore.engine import create
+from torchspore.engine.precision import as_stored
 from torchspore.engine.tensor import TensorBase, raw, transform, wrap, write
 from torchspore.mindspore.ops.declare import op
 from torchspore.mindspore.ops.explain import explain
@@ -47,7 +48,7 @@ def assign_sub(variable: Any, value: Any) -> Any:
 def _change(function: Any, variable: Any, value: Any, compute: Any) -> Any:
     try:
         other = raw(value) if isinstance(value, TensorBase) else value
-        write(variable, compute(raw(variable), other).to(variable._t.dtype))
+        write(variable, compute(raw(as_stored(variable)), other).to(variable._t.dtype))
     except (RuntimeError, ValueError, TypeError, AttributeError, OverflowError, MemoryError) as error:
         raise explain(function, (variable, value), {}, error) from None
     return variable

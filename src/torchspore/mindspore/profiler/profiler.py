@@ -257,6 +257,20 @@ class profile(Profiler):
             self.stop()
 
 
+def analyse(
+    profiler_path: str, max_process_number: int = 1, pretty: bool = False, step_list: Any = None, data_simplification: bool = True,
+) -> None:
+    """`Profiler.offline_analyse`: the pages of profiles below `profiler_path`, made after their program; one process makes them all.
+
+    Raises TypeError and ValueError for arguments that do not fit.
+    """
+    if isinstance(max_process_number, bool) or not isinstance(max_process_number, int):
+        raise TypeError(message(f"analyse(max_process_number={short(max_process_number)})", "an int from 1 on"))
+    if max_process_number < 1:
+        raise ValueError(message(f"analyse(max_process_number={max_process_number})", "an int from 1 on"))
+    Profiler.offline_analyse(profiler_path, pretty, step_list, data_simplification)
+
+
 def _chosen(call: str, steps: Any) -> frozenset[int]:
     if steps is None:
         return frozenset()

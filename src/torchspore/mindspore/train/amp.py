@@ -177,6 +177,12 @@ def check_boost(call: str, boost_level: Any) -> None:
         raise ValueError(message(f"{call}(boost_level={short(boost_level)})", one_of(("O0", "O1", "O2"))))
 
 
+def check_manager(call: str, manager: Any) -> None:
+    """Raises TypeError for what is no loss-scale manager, nor `boost.GroupLossScaleManager`."""
+    if not (isinstance(manager, Cell) and hasattr(manager, "set_loss_scale_status")):
+        check_type(call, "loss_scale_manager", manager, LossScaleManager, "a loss-scale manager")
+
+
 def boosted(
     network: Cell, optimizer: Any, eval_network: Cell | None, has_metrics: bool, level: str, config: Any,
 ) -> tuple[Cell, Any, Cell | None]:
@@ -227,7 +233,7 @@ def build_train_network(
     step, scaled_step = _steps(boost_level)
     if manager is None:
         return step(network, optimizer).set_train()
-    check_type("build_train_network", "loss_scale_manager", manager, LossScaleManager, "a loss-scale manager")
+    check_manager("build_train_network", manager)
     update = manager.get_update_cell()
     if update is not None:
         return scaled_step(network, optimizer, scale_sense=update).set_train()

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from types import SimpleNamespace
 from typing import Any
 
 from torchspore.base.text import message, short
@@ -25,13 +26,22 @@ class DatasetHelper:
             raise ValueError(message(f"DatasetHelper(sink_size={sink_size})", "-1 or an int from 1"))
         check_type("DatasetHelper", "epoch_num", epoch_num, int, "an int")
         self._dataset, self._sink_size = dataset, sink_size
-        self._batches = dataset.create_tuple_iterator(num_epochs=epoch_num if epoch_num > 0 else -1)
+        self._epochs, self._sinks = epoch_num if epoch_num > 0 else -1, dataset_sink_mode
+        self._batches = dataset.create_tuple_iterator(num_epochs=self._epochs)
 
     def __iter__(self) -> Iterator[Any]:
         for number, batch in enumerate(self._batches, 1):
             yield tuple(batch)
             if number == self._sink_size:
                 return
+
+    @property
+    def iter(self) -> SimpleNamespace:
+        """The dataset is its `dataset`; where rows are sunk, the name of its queue is that of `dataset.__transfer_dataset__`."""
+        if self._sinks and not hasattr(self._dataset, "__transfer_dataset__"):
+            self._dataset.__transfer_dataset__ = self._dataset.device_que()
+            self._dataset.__transfer_dataset__.send(self._epochs)
+        return SimpleNamespace(dataset=self._dataset)
 
     def types_shapes(self) -> tuple[list[Any], list[Any]]:
         """The dtypes and shapes of a batch."""

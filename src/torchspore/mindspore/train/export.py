@@ -37,24 +37,15 @@ def export(net: Any, *inputs: Any, file_name: str, file_format: str, **kwargs: A
     Raises TypeError and ValueError for arguments that do not fit, and ValueError for a call that can't be one graph.
     """
     path = _path(net, file_name, file_format, kwargs)
-    is_training = isinstance(net, Cell) and net.training and file_format == "ONNX"
-    if is_training:
-        net.set_train(False)
-    try:
-        given = _tensors(inputs)
-        model = _captured(net, given, file_format)
-    finally:
-        if is_training:
-            net.set_train(True)
+    given = tensors_of(inputs)
+    call = f"export(file_format={file_format!r})"
+    model = inference_model(net, given, call) if file_format == "ONNX" else _captured(net, given, call)
     content = _content(model, given, file_format, kwargs.get("custom_func"))
     write_whole(path, _secret(content, kwargs), READ_ONLY)
 
 
 def _path(net: Any, file_name: Any, file_format: Any, options: dict[str, Any]) -> Path:
-    if not isinstance(net, Cell) and not callable(net):
-        raise TypeError(message(f"export({short(net)}, ...)", f"a Cell or a function, got {type(net).__name__}"))
-    if not isinstance(file_name, str):
-        raise TypeError(message(f"export(file_name={short(file_name)})", f"a str, got {type(file_name).__name__}"))
+    _check_given("export", net, file_name)
     if file_format not in FORMATS:
         raise ValueError(message(f"export(file_format={short(file_format)})", one_of(FORMATS)))
     if file_format == "AIR":
@@ -69,13 +60,25 @@ def _path(net: Any, file_name: Any, file_format: Any, options: dict[str, Any]) -
     if custom is not None and (not callable(custom) or file_format != "MINDIR"):
         raise ValueError(message(f"export(custom_func=..., file_format={file_format!r})", "a function, with file_format='MINDIR'"))
     _check_secret(options, file_format)
-    suffix = f".{file_format.lower()}"
+    return whole_path("export", net, file_name, f".{file_format.lower()}")
+
+
+def whole_path(call: str, net: Any, file_name: Any, suffix: str) -> Path:
+    """Where the file goes, in a folder that exists. Raises TypeError for what is no network or no name."""
+    _check_given(call, net, file_name)
     path = Path(file_name if file_name.endswith(suffix) else file_name + suffix).expanduser().absolute()
     path.parent.mkdir(parents=True, exist_ok=True)
     return path
 
 
-def _tensors(inputs: tuple[Any, ...]) -> list[Any]:
+def _check_given(call: str, net: Any, file_name: Any) -> None:
+    if not isinstance(net, Cell) and not callable(net):
+        raise TypeError(message(f"{call}({short(net)}, ...)", f"a Cell or a function, got {type(net).__name__}"))
+    if not isinstance(file_name, str):
+        raise TypeError(message(f"{call}(file_name={short(file_name)})", f"a str, got {type(file_name).__name__}"))
+
+
+def tensors_of(inputs: tuple[Any, ...]) -> list[Any]:
     """The inputs as Tensors of their own, so that one that is given twice is two inputs; tuples stay."""
     def one(value: Any) -> Any:
         if isinstance(value, (tuple, list)):
@@ -85,20 +88,30 @@ def _tensors(inputs: tuple[Any, ...]) -> list[Any]:
     return [one(value) for value in inputs]
 
 
-def _captured(net: Any, inputs: list[Any], file_format: str) -> Any:
+def inference_model(net: Any, inputs: list[Any], call: str) -> Any:
+    """The graph and the parameters of a network as it is for inference."""
+    is_training = isinstance(net, Cell) and net.training
+    if is_training:
+        net.set_train(False)
+    try:
+        return _captured(net, inputs, call)
+    finally:
+        if is_training:
+            net.set_train(True)
+
+
+def _captured(net: Any, inputs: list[Any], call: str) -> Any:
     from torchspore.engine.export import model
 
     function = net.construct if isinstance(net, Cell) else getattr(net, "__wrapped__", net)
-    return model.captured(net, function, inputs, f"export(file_format={file_format!r})")
+    return model.captured(net, function, inputs, call)
 
 
 def _content(model: Any, inputs: list[Any], file_format: str, custom: Callable[[Any], None] | None) -> bytes:
     if file_format == "ONNX":
         from torchspore.engine.export import onnx
-        from torchspore.engine.tensor import tensors
 
-        given = {f"input{place}": tensor for place, tensor in enumerate(tensors(inputs))}
-        return onnx.written(model, [given[name]._t for name in model.given], "export(file_format='ONNX')")
+        return onnx.of_inputs(model, inputs, "export(file_format='ONNX')", onnx.Form())
     from torchspore.base.versions import MINDSPORE
     from torchspore.engine.export import mindir
 

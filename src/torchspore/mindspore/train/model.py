@@ -16,7 +16,6 @@ from torchspore.mindspore.nn.wrap.cell_wrapper import WithEvalCell, WithLossCell
 from torchspore.mindspore.train import amp, progress
 from torchspore.mindspore.train.callback._callback import CallbackManager, InternalCallbackParam, RunContext, _handle_loss, set_cur_net
 from torchspore.mindspore.train.checks import check_bool, check_int, check_type
-from torchspore.mindspore.train.loss_scale_manager import LossScaleManager
 from torchspore.mindspore.train.metrics import Loss, get_metrics
 
 Method = TypeVar("Method", bound=Callable[..., Any])
@@ -394,7 +393,7 @@ def _check_keywords(amp_level: Any, boost_level: Any, kwargs: dict[str, Any]) ->
         if name not in _KEYWORDS:
             raise ValueError(message(f"Model({name}=...)", f"an argument that Model has, such as {one_of(_KEYWORDS)}"))
     if kwargs.get("loss_scale_manager") is not None:
-        check_type("Model", "loss_scale_manager", kwargs["loss_scale_manager"], LossScaleManager, "a loss-scale manager")
+        amp.check_manager("Model", kwargs["loss_scale_manager"])
     if kwargs.get("keep_batchnorm_fp32") is not None:
         check_bool("Model", "keep_batchnorm_fp32", kwargs["keep_batchnorm_fp32"])
 

@@ -240,14 +240,19 @@ def load_checkpoint(
 ) -> dict[str, Any]:
     """The Parameters of a checkpoint file by name, and put into `net` where one is given.
 
-    `specify_prefix` keeps the names that begin so, `filter_prefix` drops them, `choice_func(name)` keeps those it is true for. A checksum
-    in
-    the file is always looked at. Raises ValueError for a missing file, a wrong suffix and where nothing is left; FileFormatError (a
+    `specify_prefix` keeps the names that begin so, `filter_prefix` drops them; without both `choice_func(name)` keeps those it is true for.
+    A checksum in the file is always looked at. Raises ValueError for a missing file, a wrong suffix and where nothing is left, and
+    FileFormatError (a
     ValueError), which names the file, for one that is cut short or foreign: nothing is loaded then.
     """
     wait_for_writers()
     path = _check_load(ckpt_file_name, format, (dec_key, dec_mode))
     dropped, kept = _prefixes("filter_prefix", filter_prefix), _prefixes("specify_prefix", specify_prefix)
+    if choice_func is not None and (dropped or kept):
+        given = "filter_prefix" if dropped else "specify_prefix"
+        _warn(f"load_checkpoint({ckpt_file_name!r}, choice_func=...): {given} counts, and choice_func is not asked",
+              "let choice_func look at how names begin")
+        choice_func = None
     loaded = {}
     for entry in _read(path, format, crc_check, (dec_key, dec_mode)):
         name = entry.name

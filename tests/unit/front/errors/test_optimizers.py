@@ -32,6 +32,13 @@ BAD = {
     "loss_scale": Bad(lambda: nn.SGD([p()], loss_scale=0), ValueError, "SGD(loss_scale=0)", "expected a number above 0."),
     "loss_scale_type": Bad(lambda: nn.SGD([p()], loss_scale="a"), TypeError, "SGD(loss_scale='a')", "expected a number, got str."),
     "count": Bad(lambda: nn.SGD([p()])(()), ValueError, "SGD", "expected 1 gradients, one for each Parameter, got 0."),
+    "no_tuple": Bad(
+        lambda: nn.SGD([p()])(z(2)), TypeError, "SGD(gradients)", "expected a tuple of gradients, one for each Parameter, got Tensor.",
+    ),
+    "no_gradient": Bad(
+        lambda: nn.SGD([p(), p("q")])((z(2), None)), TypeError,
+        "SGD(gradients)", "expected a tuple of gradients, one for each Parameter, got NoneType in place 1.",
+    ),
     "lr_parameter": Bad(
         lambda: nn.SGD([p()]).get_lr_parameter(p("other")), ValueError,
         "get_lr_parameter",

@@ -291,3 +291,23 @@ def test_an_error_that_is_caught_keeps_what_was_stored_before_it(function: Any) 
     compiled = ms.jit(function)
     for k in (1, 0, 2, 1, 0, 0, 2, 1, 2, 0):
         assert tried(compiled, k) == tried(function, k), k
+
+
+def test_a_function_whose_defaults_or_code_are_replaced_runs_as_it_is_now() -> None:
+    seen: list[int] = []
+
+    def scaled(x, k=1, *, more=0):
+        seen.append(k)                  # no graph holds this
+        return x * k + more
+
+    def otherwise(x, k=1, *, more=0):
+        seen.append(-k)
+        return x - k * 100
+
+    call, found = ms.jit(scaled), []
+    for change in (None, ("__defaults__", (3,)), ("__kwdefaults__", {"more": 7}), ("__code__", otherwise.__code__)):
+        if change is not None:
+            setattr(scaled, *change)
+        found += [call(Tensor([1.0])).asnumpy().tolist() for _ in range(4)]
+    assert found == [[1.0]] * 4 + [[3.0]] * 4 + [[10.0]] * 4 + [[-299.0]] * 4
+    assert seen == [1] * 4 + [3] * 8 + [-3] * 4

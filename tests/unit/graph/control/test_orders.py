@@ -4,7 +4,7 @@ from __future__ import annotations
 import mindspore as ms
 import numpy as np
 import pytest
-from mindspore import Tensor, ops
+from mindspore import Tensor, nn, ops
 
 from torchspore.errors import CompileError
 
@@ -91,3 +91,57 @@ def test_strict_names_the_order_that_a_loop_has_not() -> None:
         f"{__file__}:{line}: test_strict_names_the_order_that_a_loop_has_not.<locals>.<lambda> takes a gradient of third order through "
         "a loop on a Tensor, of which graphs hold two, which jit_syntax_level STRICT does not allow."
     )
+
+
+class Scaled(nn.Cell):
+    """Has a gradient of its own: of x * x it is not that of the square."""
+
+    def construct(self, x):
+        return x * x
+
+    def bprop(self, x, out, dout):
+        return (dout * x * 5.0,)
+
+
+def hooked(x):
+    y = x * x
+    y.register_hook(lambda g: g * g)
+    return y
+
+
+scaled = Scaled()
+OWN = {
+    "bprop": lambda x: scaled(scaled(x) * x), "a hook": lambda x: hooked(x) * x,
+    "stopped": lambda x: x * ops.stop_gradient(x * x) + ops.stop_gradient(x) ** 2 * x,
+}
+
+
+@pytest.mark.parametrize("own", OWN)
+@pytest.mark.parametrize("kind", ["branch", "loop"])
+def test_a_gradient_of_its_own_has_pynatives_second_order(kind: str, own: str) -> None:
+    inner = OWN[own]
+
+    def function(x):
+        if kind == "branch" and x.sum() > 0:
+            x = inner(x)
+        while kind == "loop" and x.max() < 2:
+            x = inner(x + 1)
+        return (x * x).sum()
+
+    for order in (1, 2):
+        made = nest(function, (gradient,) * order)
+        found = ms.jit(lambda x, made=made: made(x))
+        for x in INPUTS[:2]:
+            np.testing.assert_allclose(found(x).asnumpy(), made(x).asnumpy(), rtol=1e-12)
+
+
+def test_strict_names_what_has_a_gradient_of_its_own() -> None:
+    def function(x):
+        if x.sum() > 0:
+            x = scaled(x)
+        return x.sum()
+
+    made = nest(function, (gradient,) * 2)
+    with pytest.raises(CompileError, match="of second order through a branch or loop on a Tensor, of what has a gradient of its") as caught:
+        ms.jit(lambda x: made(x), fullgraph=True)(INPUTS[0])
+    assert str(caught.value).startswith(f"{__file__}:{function.__code__.co_firstlineno + 2}: ")

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import argparse
+import functools
 import re
 from collections.abc import Iterator
 
@@ -171,3 +172,46 @@ def test_a_transform_that_is_made_for_each_step_uses_its_graphs_again(
     assert ms.grad(net)(X).asnumpy().tolist() == [10.0, 21.0]
     assert ops.GradOperation(get_all=True)(net)(X)[0].asnumpy().tolist() == [10.0, 21.0]
     assert ops.GradOperation(get_by_list=True, sens_param=True)(net, [net.first])(X, Tensor(2.0))[0].asnumpy().tolist() == [10.0, 28.0]
+
+
+class Cached(nn.Cell):
+    """Python keeps the value of `table` in the Cell, past `setattr`; `k` is a number that a trace may make an input."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.k = 1
+
+    @functools.cached_property
+    def table(self) -> list[int]:
+        return [self.k, self.k + 1]
+
+    @functools.cached_property
+    def row(self) -> Tensor:
+        return X * self.k
+
+    def construct(self, x: Tensor) -> Tensor:
+        self.k = self.k + 1
+        return x * self.k + sum(self.table) + self.row
+
+
+def test_a_cached_property_that_a_trace_fills_is_filled_by_the_call() -> None:
+    def ran(mode: int) -> list[object]:
+        ms.set_context(mode=mode)
+        net, found = Cached(), []
+        for _ in range(5):
+            found += [net(X).asnumpy().tolist(), net.k, net.table, net.row.asnumpy().tolist()]
+        return found
+
+    assert ran(ms.GRAPH_MODE) == ran(ms.PYNATIVE_MODE)
+
+
+def test_what_a_call_puts_into_the_dict_of_its_cell_is_there_after_it() -> None:
+    class Keeps(nn.Cell):
+        def construct(self, x: Tensor, k: int) -> Tensor:
+            if "seen" not in self.__dict__:
+                self.__dict__["seen"] = k
+            return x * self.seen
+
+    net = Keeps()
+    assert [net(X, k).asnumpy().tolist() for k in (2, 3, 4)] == [[2.0, 4.0]] * 3
+    assert net.seen == 2

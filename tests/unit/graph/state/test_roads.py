@@ -3,8 +3,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import mindspore as ms
 import pytest
+from mindspore import Tensor, nn
 
+import torchspore
 from tests.unit.graph.state.programs import CONTEXTS, EFFECTS, ROADS, Road, history, sample, text_of
 
 QUICK = {(road.name, context, is_effect) for number, (road, context, is_effect) in enumerate(sample(7)) if number % 3 == 0}
@@ -34,3 +37,24 @@ def test_graphs_see_the_state_that_pynative_sees(road: Road, context: str, is_ef
     assert history(text, tmp_path, 0) == expected
     if not is_effect and road.name not in ("cached_stale", "cached_property"):
         assert len({str(shown) for shown in expected}) > 1, "the change makes no difference: the program shows nothing"
+
+
+loss = 0.0
+
+
+def test_an_attribute_asks_for_no_variable_of_its_name() -> None:
+    class Scored(nn.Cell):
+        def __init__(self) -> None:
+            super().__init__()
+            self.loss, self.factor = nn.MSELoss(), 2.0
+
+        def construct(self, x):
+            return self.loss(x * self.factor, x)
+
+    global loss
+    ms.set_context(mode=ms.GRAPH_MODE)
+    net = Scored()
+    for _ in range(4):
+        loss = loss + float(net(Tensor([1.0])))
+    ms.set_context(mode=ms.PYNATIVE_MODE)
+    assert loss == 4.0 and [graph.runs for graph in torchspore.graphs(net)] == [4]

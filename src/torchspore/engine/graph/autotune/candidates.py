@@ -22,6 +22,7 @@ from torchspore.engine.graph.backend.eager_codegen import Code
 from torchspore.engine.graph.backend.kernel_operators import is_work
 from torchspore.engine.graph.fx.aliasing import writes
 from torchspore.engine.graph.fx.fingerprint import signature
+from torchspore.engine.graph.fx.made_up import filled
 from torchspore.engine.graph.fx.modules import copied
 from torchspore.engine.graph.graph_kernels import grouping, making
 from torchspore.engine.graph.passes.cleanup import acts
@@ -289,9 +290,7 @@ def _values(part: Module) -> list[torch.Tensor]:
     found = []
     for node in part.graph.nodes:
         if node.op == "placeholder":
-            fake = node.meta["val"]
-            t = torch.empty_strided(fake.shape, fake.stride(), dtype=fake.dtype, device=fake.device)
-            found.append(t.uniform_(0.1, 1.1) if t.is_floating_point() else t.zero_())
+            found.append(filled(node.meta["val"], lambda t: t.uniform_(0.1, 1.1) if t.is_floating_point() else t.zero_()))
     return found
 
 

@@ -14,6 +14,7 @@ from torchspore.base.frames import user_line
 from torchspore.engine.graph.autotune import file
 from torchspore.engine.graph.backend import measuring
 from torchspore.engine.graph.fx import serialize
+from torchspore.engine.graph.fx.made_up import filled
 from torchspore.engine.graph.settings import Flags, Settings, Tuning
 
 Module = torch.fx.GraphModule
@@ -65,12 +66,13 @@ class Waiting:
         generator = torch.Generator().manual_seed(0)
         placeholders = [node for node in self.module.graph.nodes if node.op == "placeholder"]
         for node, span in zip(placeholders, self.entry["ranges"], strict=True):
-            fake = node.meta["val"]
-            t = torch.empty_strided(fake.shape, fake.stride(), dtype=fake.dtype, device=fake.device)
-            if span is None:
-                found.append(t.copy_(torch.rand(fake.shape, generator=generator) * 0.1 + 0.01))
-            else:
-                found.append(t.copy_(torch.randint(span[0], span[1] + 1, tuple(fake.shape), generator=generator)))
+            def fill(t: torch.Tensor, span: Any = span) -> None:
+                if span is None:
+                    t.copy_(torch.rand(t.shape, generator=generator) * 0.1 + 0.01)
+                else:
+                    t.copy_(torch.randint(span[0], span[1] + 1, tuple(t.shape), generator=generator))
+
+            found.append(filled(node.meta["val"], fill))
         return found
 
 

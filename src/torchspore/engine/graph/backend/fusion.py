@@ -11,6 +11,7 @@ from torchspore.engine import tree
 from torchspore.engine.graph.backend import autotune_cache, eager_codegen, inductor, measuring
 from torchspore.engine.graph.fx.aliasing import is_view
 from torchspore.engine.graph.fx.fingerprint import of_text, signature
+from torchspore.engine.graph.fx.made_up import filled
 from torchspore.engine.graph.fx.modules import change_inner, copied
 from torchspore.engine.graph.passes.clusters import Cluster, clusters, put_in, taken_out
 from torchspore.engine.graph.report import log
@@ -217,5 +218,4 @@ def _winner(like: Like, level: str) -> inductor.Kernel | None:
 
 def _values(fake: torch.Tensor) -> torch.Tensor:
     """Some values of the same shape, strides and dtype; small positive numbers, so that no operator meets what it is slow with."""
-    t = torch.empty_strided(fake.shape, fake.stride(), dtype=fake.dtype, device=fake.device)
-    return t.fill_(1) if not t.is_floating_point() else t.copy_(torch.rand(fake.shape, dtype=torch.float32) + 0.1)
+    return filled(fake, lambda t: t.fill_(1) if not t.is_floating_point() else t.copy_(torch.rand(t.shape, dtype=torch.float32) + 0.1))

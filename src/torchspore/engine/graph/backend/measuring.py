@@ -11,6 +11,7 @@ from typing import Any
 import torch
 
 from torchspore.base.during import during
+from torchspore.engine.graph.fx.made_up import extent
 from torchspore.engine.memory import counter
 
 SPREAD = 8.0
@@ -42,15 +43,16 @@ def same_seed() -> Iterator[None]:
 
 def copy(t: torch.Tensor) -> torch.Tensor:
     """The same values and strides in memory of its own, also where elements share memory (expanded tensors)."""
-    extent = 1 + sum((size - 1) * stride for size, stride in zip(t.shape, t.stride())) if t.numel() else 0
-    return torch.as_strided(torch.as_strided(t.detach(), (extent,), (1,), t.storage_offset()).clone(), t.shape, t.stride())
+    return torch.as_strided(torch.as_strided(t.detach(), (extent(t),), (1,), t.storage_offset()).clone(), t.shape, t.stride())
 
 
 def rounded_otherwise(t: Tensor) -> Tensor:
     """A copy with each number moved up or down, at random, by SPREAD: what a sum of a thousand products may be off by."""
     found = copy(t)
     if t.is_floating_point() and t.dim():
-        found += found * torch.where(torch.rand(t.shape, device=t.device) < 0.5, SPREAD, -SPREAD).to(t.dtype) * torch.finfo(t.dtype).eps
+        memory = torch.as_strided(found, (extent(found),), (1,))
+        signs = torch.where(torch.rand(memory.shape, device=t.device) < 0.5, SPREAD, -SPREAD).to(t.dtype)
+        memory += memory * signs * torch.finfo(t.dtype).eps
     return found
 
 

@@ -6,6 +6,7 @@ import torch
 from torchspore.engine import private
 from torchspore.engine.graph.backend import autotune_cache, measuring
 from torchspore.engine.graph.fx.fingerprint import of_text
+from torchspore.engine.graph.fx.made_up import filled
 from torchspore.engine.graph.passes.onednn import LINEAR, Wanted
 
 __all__ = ["LINEAR", "Wanted", "is_large", "prefers_onednn"]
@@ -37,7 +38,7 @@ def is_large(left: torch.Tensor, right: torch.Tensor, added: torch.Tensor | None
 
 def _measured(left: torch.Tensor, right: torch.Tensor, added: torch.Tensor | None) -> bool:
     with private.without_modes(), torch.no_grad():
-        x, y = (torch.empty_strided(t.shape, t.stride()).fill_(0.5) for t in (left, right))
+        x, y = (filled(t, lambda memory: memory.fill_(0.5), torch.float32) for t in (left, right))
         b = None if added is None else torch.ones(added.shape)
         turned = y.t()
         if b is None:

@@ -46,7 +46,7 @@ def of(function: Callable[..., Any]) -> Callable[..., Any]:
         return function
     with _lock:
         runner = _runners.get(function)
-        if runner is None:
+        if runner is None or runner.code is not function.__code__:
             plan = _plan(function)
             if plan is None:
                 return function
@@ -124,6 +124,7 @@ class Runner:
 
     def __init__(self, function: FunctionType, plan: Plan) -> None:
         self._plan = plan
+        self.code = function.__code__
         self._function: weakref.ref[FunctionType] = weakref.ref(function)
         self._version = -1
         self._rewrites = 0
@@ -132,17 +133,18 @@ class Runner:
 
     def current(self) -> FunctionType:
         """The split form for what is known now; the function itself where Python is faster in every piece."""
-        if self._regions and all(region.is_slower for region in self._regions.values()):
-            function = self._function()
-            assert function is not None
-            return function
-        if self._split is None or (self._version != self._plan.version and self._rewrites < REWRITES):
-            self._split = self._written()
-        return self._split
-
-    def _written(self) -> FunctionType:
         function = self._function()
         assert function is not None
+        if self._regions and all(region.is_slower for region in self._regions.values()):
+            return function
+        if self._split is None or (self._version != self._plan.version and self._rewrites < REWRITES):
+            self._split = self._written(function)
+        split = self._split
+        if split.__defaults__ is not function.__defaults__ or split.__kwdefaults__ is not function.__kwdefaults__:
+            split.__defaults__, split.__kwdefaults__ = function.__defaults__, function.__kwdefaults__
+        return split
+
+    def _written(self, function: FunctionType) -> FunctionType:
         self._version = self._plan.version
         self._rewrites += 1
         splitter = Splitter(self._plan)
@@ -159,9 +161,7 @@ class Runner:
                 region = Region(self._plan, piece, made, f"{function.__qualname__} {lines}")
             self._regions[key] = region
             helper.regions.append(region)
-        made = _made(function, definition, helper)
-        made.__defaults__, made.__kwdefaults__ = function.__defaults__, function.__kwdefaults__
-        return made
+        return _made(function, definition, helper)
 
 
 class Outcome:

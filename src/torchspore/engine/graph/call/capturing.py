@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+from torchspore.base.beside import nothing_freed
 from torchspore.base.frames import user_line, warn
 from torchspore.base.interrupts import held_back
 from torchspore.context import effects
@@ -264,7 +265,7 @@ def _captured(
         entry.converts = True
         return found
 
-    with held_back():              # Ctrl-C in the middle of a trace would leave its stand-ins where they are
+    with held_back(), nothing_freed():     # Ctrl-C in the middle of a trace would leave its stand-ins where they are
         if not entry.is_deep:
             try:
                 return capture()

@@ -127,7 +127,7 @@ class Graph:
             return self._fits is None or self._fits(self._examples(flat))
         if now != self._seen and not hold(self._attributes):
             return False
-        if _shared(read.now() for read in self._tensors) != self._shared:     # two attributes were one Tensor and are two now, say
+        if _shared(current(self._tensors)) != self._shared:     # two attributes were one Tensor and are two now, say
             return False
         inputs = current(self._sources)
         for found, expected in zip(inputs, self._metas):
@@ -135,6 +135,11 @@ class Graph:
                 return False
         self._inputs, self._seen = inputs, now
         return self._fits is None or self._fits(self._examples(flat))
+
+    @property
+    def has_open_lengths(self) -> bool:
+        """Whether it serves several lengths of an axis."""
+        return self._fits is not None
 
     def changed(self) -> list[Read]:
         """What the trace read and is no longer as it was."""

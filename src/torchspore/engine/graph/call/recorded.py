@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch.autograd.function import once_differentiable
 
-from torchspore.engine import eager, integer_gradients
+from torchspore.engine import eager, integer_gradients, precision
 from torchspore.engine import tensor as engine
 from torchspore.engine.grad import is_differentiable
 from torchspore.engine.graph import marks, pipeline
@@ -19,6 +19,7 @@ from torchspore.engine.graph.call.graph import Graph
 from torchspore.engine.graph.capture.capture import Capture, Captured
 from torchspore.engine.graph.control.halves import halves
 from torchspore.engine.graph.fx.exchanges import exchanges
+from torchspore.engine.graph.fx.made_up import filled
 from torchspore.engine.graph.refusal import Kind, Refusal, of_integers
 from torchspore.engine.graph.report import stages
 from torchspore.engine.graph.settings import Settings
@@ -35,6 +36,8 @@ class RecordedCapture(Capture):
         self._plain: list[torch.Tensor] = []
         self.recorded: set[int] = set()
         """The inputs that the transform around records."""
+        self.stored: set[int] = set()
+        """The inputs that are written into: Parameters in their own dtype, whatever the Cell around computes in."""
         self.leaves: list[int] = []
         """Those of them that the outputs depend on."""
         self.seeds: list[int] = []
@@ -48,6 +51,8 @@ class RecordedCapture(Capture):
             t = self.outer.resolve(source)
         if integer_gradients.shadow(t) is not None:
             raise of_integers()
+        if precision.reads_as_stored():
+            self.stored.add(len(self.lifted))
         with without_modes():
             plain = t.detach()
         with disable_proxy_modes_tracing(), torch.no_grad():
@@ -62,7 +67,14 @@ class RecordedCapture(Capture):
             self._plain.append(fake)
         return fake
 
+    def resolve(self, tensor: TensorBase) -> torch.Tensor:
+        found = super().resolve(tensor)
+        if precision.reads_as_stored() and found.dtype is not tensor._t.dtype:
+            raise Refusal("writes into a Parameter that it has read in the dtype of the Cell around it")
+        return found
+
     def write(self, tensor: TensorBase, value: torch.Tensor) -> None:
+        precision.as_stored(tensor)
         if self.resolve(tensor).requires_grad and not self._is_mine(tensor._t):
             raise Refusal("assigns to a Parameter whose gradient is taken")
         super().write(tensor, value)
@@ -151,7 +163,10 @@ class RecordedGraph(Graph):
         for place in self._written_inputs:
             if isinstance(inputs[place], TensorBase):
                 engine.modify(inputs[place], _as_it_is)  # the transform around hands out a copy, and writes it back when it ends
-        given = [raw(i) if isinstance(i, TensorBase) else i() for i in inputs]
+        stored = self._capture.stored
+        given = [
+            raw(precision.as_stored(i) if place in stored else i) if isinstance(i, TensorBase) else i() for place, i in enumerate(inputs)
+        ]
         outs = self.code(*given) if self._undo is None else self._undoing(self._undo, given)
         if engine.active:
             eager.after(outs)
@@ -197,6 +212,5 @@ def examples(module: torch.fx.GraphModule) -> list[torch.Tensor]:
     for node in module.graph.nodes:
         if node.op == "placeholder":
             value = node.meta["val"]
-            made = torch.empty_strided(value.shape, value.stride(), dtype=value.dtype, device=value.device)
-            found.append(made.normal_() if value.is_floating_point() else made.zero_())
+            found.append(filled(value, lambda made: made.normal_() if made.is_floating_point() else made.zero_()))
     return found

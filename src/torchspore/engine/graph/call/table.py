@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from torchspore.context.store import STORE
-from torchspore.engine import counters
+from torchspore.engine import counters, precision
 from torchspore.engine import tensor as engine
 from torchspore.engine.graph.call.graph import Graph
 from torchspore.engine.graph.call.key import keep, signature
@@ -109,7 +109,7 @@ def look_up(
         given = (signature(args, flat, numbers, axes), signature(kwargs, flat, numbers) if kwargs else None)
     except Refusal as refusal:
         return refusal
-    ran, is_recorded = getattr(function, "__func__", function), engine.frame() is not None
+    ran, is_recorded = getattr(function, "__func__", function), engine.frame() is not None and (True, precision.dtype_around())
     form: Any = (ran, given, STORE.snapshot(), settings, counters.generation, is_recorded)
     table, lifted, key = table_of(owner), _NONE, form
     if numbers:

@@ -178,8 +178,10 @@ class Roads:
     def _visit(self, code: CodeType, variables: dict[str, Any]) -> None:
         self._entered.add(code)
         self._nested.update(c for c in _codes(code) if c is not code)
-        names = list(dict.fromkeys(names_of(code)))
+        names, attributes = list(dict.fromkeys(names_of(code))), attributes_in(code)
         for name in names:
+            if name in attributes:
+                continue                       # `self.loss` asks for no variable `loss`, which a script sets in each step
             if name in variables:
                 self._read(variables, name, variables[name], False)
             elif name.isidentifier() and not hasattr(builtins, name):
@@ -352,6 +354,19 @@ def _codes(code: CodeType) -> Iterator[CodeType]:
     for constant in code.co_consts:
         if isinstance(constant, CodeType):
             yield from _codes(constant)
+
+
+_ASK_VARIABLES = {"LOAD_GLOBAL", "LOAD_NAME", "STORE_GLOBAL", "STORE_NAME", "DELETE_GLOBAL", "DELETE_NAME"}
+
+
+@functools.lru_cache(maxsize=4096)
+def attributes_in(code: CodeType) -> frozenset[str]:
+    """The names in a function, and in the functions in it, that stand for attributes and for nothing else."""
+    variables: set[str] = set()
+    for own in _codes(code):
+        variables.update(step.argval for step in dis.get_instructions(own) if step.opname in _ASK_VARIABLES)
+        variables.update(constant for constant in own.co_consts if isinstance(constant, str))
+    return frozenset(name for own in _codes(code) for name in own.co_names) - variables
 
 
 def names_of(code: CodeType) -> Iterator[str]:

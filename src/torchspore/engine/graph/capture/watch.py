@@ -212,6 +212,9 @@ class Watch:
         for read in reversed(self.reads.values()):
             key = (id(read.holder), read.name)
             if key not in self.written and read.now() is not read.value and not read.is_attribute:
+                if isinstance(read.holder, answers.Answers):
+                    reason = "changes what it has asked for"       # what the answer comes of is put back below
+                    continue
                 reason, kind = f"assigns the variable {read.name!r}", Kind.ASSIGNS_VARIABLE
                 if read.value is MISSING:
                     read.holder.pop(read.name, None)

@@ -27,7 +27,7 @@ _thread = 0
 def watching(watch: Watch) -> Iterator[None]:
     """Watches this thread; one trace at a time in the process."""
     global _recorder, _thread
-    resume = suspended()
+    resume, around = suspended(), (_recorder, _thread)
     _recorder, _thread = watch, threading.get_ident()
     if FRONT.cell is not None:
         FRONT.cell.__getattribute__ = _noting
@@ -39,11 +39,12 @@ def watching(watch: Watch) -> Iterator[None]:
             yield
     finally:
         sys.setprofile(None)
-        for function in TALK:
-            setattr(builtins, function.__name__, function)
-        if FRONT.cell is not None:
-            del FRONT.cell.__getattribute__
-        _recorder = None
+        _recorder, _thread = around
+        if _recorder is None:                      # else a trace in which this one was made goes on
+            for function in TALK:
+                setattr(builtins, function.__name__, function)
+            if FRONT.cell is not None:
+                del FRONT.cell.__getattribute__
         resume()
 
 
@@ -109,8 +110,15 @@ def _noting(self: Any, name: str) -> Any:
             watch.read(held, name, held[name], True)
             break
     else:
+        if isinstance(_of_class(kind, name), functools.cached_property):
+            watch.wrote(self, name)                 # which Python does, past `setattr`
         if name == "construct" or not hasattr(FRONT.cell, name):
             for held in (own, own.get("_params"), own.get("_cells")):       # a part of that name may come later
                 if held is not None:
                     watch.read(held, name, MISSING, True)
     return object.__getattribute__(self, name)
+
+
+def _of_class(cls: type, name: str) -> Any:
+    """What stands for a name in the bodies of a class and its bases."""
+    return next((vars(base)[name] for base in cls.__mro__ if name in vars(base)), None)

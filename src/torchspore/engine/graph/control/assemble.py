@@ -12,6 +12,7 @@ from torchspore.engine.graph import marks
 from torchspore.engine.graph.control.join import NOTHING, Source
 from torchspore.engine.graph.control.part import Outcome
 from torchspore.engine.graph.fx.inputs import new_input
+from torchspore.engine.graph.refusal import Refusal
 from torchspore.engine.private import without_modes
 
 
@@ -41,6 +42,15 @@ class Shape:
     """The outputs for which a gradient comes in, after the inputs."""
     wanted: list[int] = field(default_factory=list)
     """The inputs whose gradients go out, after the outputs."""
+    own_gradient: str | None = None
+    """The line of what has a gradient of its own in it: this graph knows of it, one that is derived from its operators does not."""
+
+    def derived(self) -> list[torch.Tensor]:
+        """What the graph of a gradient of second order takes. Raises Refusal where there is none."""
+        if self.own_gradient is not None:
+            what = "takes a gradient of second order through a branch or loop on a Tensor, of what has a gradient of its own"
+            raise Refusal(f"{what} (`bprop`, a hook)", self.own_gradient)
+        return [*self.inputs, *[self.outputs[i] for i in self.seeds]]
 
 
 class Assembly:

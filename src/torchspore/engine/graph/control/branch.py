@@ -59,7 +59,7 @@ class BranchBack(Record):
         if self.again is None:
             shape = self.of.shape
             count = len(shape.outputs)
-            taken = [*shape.inputs, *[shape.outputs[i] for i in shape.seeds]]
+            taken = shape.derived()
             then, otherwise = (derivative(module, taken, count) for module in (self.of.then, self.of.otherwise))
             seeds = list(range(len(self.metas)))
             wanted = [i for i, t in enumerate(taken) if is_differentiable(t)]
@@ -280,7 +280,7 @@ def _emit(test: torch.Tensor, slots: list[Slot], left: Outcome, right: Outcome) 
     metas = [slot.meta for slot in slots]
     shape = Shape(
         inputs, metas, [i for i, m in enumerate(metas) if recording and is_differentiable(m)],
-        [i for i, t in enumerate(inputs) if recording and t.requires_grad],
+        [i for i, t in enumerate(inputs) if recording and t.requires_grad], left.own_gradient or right.own_gradient,
     )
     flat = [slot.contiguous for slot in slots]
     modules = []

@@ -67,7 +67,7 @@ class LoopBack(Record):
     def gradient(self, inputs: Sequence[torch.Tensor], gradients: list[torch.Tensor]) -> list[torch.Tensor | None]:
         shape = self.of.shape
         if self.again is None:
-            taken = [*shape.inputs, *[shape.outputs[i] for i in shape.seeds]]
+            taken = shape.derived()
             second = derivative(self.of.body, taken, len(shape.outputs))
             ends = [shape.outputs[i] for i in shape.seeds]
             self.again = LoopBackAgain([*self.metas, *ends], self, second)
@@ -265,7 +265,7 @@ class _Tracing:
         metas = [stand_in(t) for t in inputs[:count]]
         of_state = [i for i in range(count) if recording and is_differentiable(inputs[i])]
         of_inputs = [i for i in range(count, len(inputs)) if recording and inputs[i].requires_grad]
-        shape = Shape(inputs, [*metas, meta], of_state, [*of_state, *of_inputs])
+        shape = Shape(inputs, [*metas, meta], of_state, [*of_state, *of_inputs], outcome.own_gradient)
         body = Assembly(outcome, shape, at).run([*sources, last], [False] * (count + 1))
         shape.inputs = [stand_in(t) for t in inputs]
         return emit(Loop(metas, body, shape, count, self._line), [go_on, *inputs])

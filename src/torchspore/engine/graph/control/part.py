@@ -14,6 +14,7 @@ from typing import Any
 import torch
 from torch.fx.node import Node
 
+from torchspore.base.frames import user_line
 from torchspore.engine import integer_gradients
 from torchspore.engine import tensor as engine
 from torchspore.engine.grad import assigned, is_differentiable, is_recording
@@ -66,6 +67,8 @@ class Outcome:
     wanted: list[int] = field(default_factory=list)
     """The inputs whose gradients the graph gives after its outputs."""
     raised: BaseException | None = None
+    own_gradient: str | None = None
+    """The line of what has a gradient of its own in here, which one of second order would not know of."""
     kept: list[Any] = field(default_factory=list)
 
 
@@ -90,6 +93,7 @@ class Part(Capture):
         self._state: dict[int, TensorBase] = {}
         self._given: list[tuple[TensorBase, TensorBase]] = []
         self._is_backward = False
+        self._own_gradient: str | None = None
 
     def force(self, state: list[TensorBase]) -> None:
         """Says which Tensors are the state of a loop: they have gradients from the second round on, if not before."""
@@ -115,7 +119,7 @@ class Part(Capture):
         track_tensor_tree(fake, torch.fx.Proxy(self._placeholder(f"in{len(self._inputs)}"), self.tracer), constant=None, tracer=self.tracer)
         if self._records and (t.requires_grad or (id(source) in self._state and is_differentiable(t))):
             fake = fake.detach().requires_grad_()
-            self._leaves.add(next(reversed(self.tracer.graph.nodes)).name)
+            self._leaves.add(next(iter(reversed(self.tracer.graph.nodes))).name)
             self._wanted.append(len(self._inputs))
         self.lifted.append(source)
         self._inputs.append(t)
@@ -146,6 +150,10 @@ class Part(Capture):
     def follows_integers(self) -> None:
         if self._records:
             raise of_integers()
+
+    def own_gradient(self) -> None:
+        if self._records and self._own_gradient is None:
+            self._own_gradient = user_line() or "<unknown>"
 
     def write(self, tensor: TensorBase, value: torch.Tensor) -> None:
         if not self._records or self._is_mine(tensor._t):
@@ -224,7 +232,7 @@ class Part(Capture):
                 if node.name in self._leaves:  # a leaf is its input, in the graph as for gradients of higher order
                     node.replace_all_uses_with(node.args[0])
                     out.module.graph.erase_node(node)
-        out.inputs, out.wanted = self._inputs, self._wanted
+        out.inputs, out.wanted, out.own_gradient = self._inputs, self._wanted, self._own_gradient
         out.homes = dict(self._places)
         out.kept += self.lifted
         return out

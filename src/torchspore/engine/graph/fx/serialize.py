@@ -61,7 +61,7 @@ def _read(written: dict[str, Any]) -> torch.fx.GraphModule:
             node.meta["val"] = _fake(entry["val"], mode)
         if entry.get("optimizer"):
             node.meta[marks.OPTIMIZER] = True
-    if [node.op for node in graph.nodes].count(_OUTPUTS) != 1 or next(reversed(graph.nodes)).op != _OUTPUTS:
+    if [node.op for node in graph.nodes].count(_OUTPUTS) != 1 or next(iter(reversed(graph.nodes))).op != _OUTPUTS:
         raise ValueError("a graph ends with its one output")
     return torch.fx.GraphModule(root, graph)
 

@@ -12,6 +12,7 @@ from torch.fx.node import Node
 from torchspore.engine.graph import marks
 from torchspore.engine.graph.backend import autotune_cache, eager_codegen, inductor, kernel_operators, measuring
 from torchspore.engine.graph.fx.fingerprint import of_text, signature
+from torchspore.engine.graph.fx.made_up import filled
 from torchspore.engine.graph.fx.modules import change_inner, copied
 from torchspore.engine.graph.graph_kernels import grouping, rematerialize
 from torchspore.engine.graph.passes.clusters import Cluster, put_in, taken_out
@@ -102,8 +103,7 @@ def _is_faster(part: Module, kernel: inductor.Kernel, key: str) -> bool:
 
 
 def _values(fake: torch.Tensor) -> torch.Tensor:
-    t = torch.empty_strided(fake.shape, fake.stride(), dtype=fake.dtype, device=fake.device)
-    return t.uniform_(0.1, 1.1) if t.is_floating_point() else t.fill_(1)
+    return filled(fake, lambda t: t.uniform_(0.1, 1.1) if t.is_floating_point() else t.fill_(1))
 
 
 def options(flags: Flags) -> dict[str, Any]:

@@ -29,7 +29,8 @@ PLACE = "drawn"
 _BY_FORM = frozenset({
     "bernoulli_.float", "bernoulli.p", "uniform_.default", "normal_.default", "random_.default", "random_.from", "random_.to",
     "exponential_.default", "native_dropout.default", "rand.default", "randn.default", "randint.default", "randint.low", "randperm.default",
-    "rand_like.default", "randn_like.default", "randint_like.default", "randint_like.low_dtype",
+    "rand_like.default", "randn_like.default", "randint_like.default", "randint_like.low_dtype", "rand.generator", "randn.generator",
+    "randint.generator", "randint.low_generator", "randperm.generator",
 })
 """Draws whose number of random numbers hangs on their form alone, not on values."""
 _CHUNK = 1 << 16

@@ -5,6 +5,8 @@ lets terms through. Operators over lists are as many variables as there are plac
 """
 from __future__ import annotations
 
+import copy
+import dataclasses
 import operator
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -78,6 +80,8 @@ class Variable:
     """Whether a result of the graph may lie as it does, once its terms are summed."""
     is_told: bool = False
     """Whether an operand lies as the program says."""
+    unfixed: int = -1
+    """The same number for variables alike, but for what is `fixed`: that lies otherwise in each grid."""
     form: int = -1
     """The same number for variables alike: layers repeat, and what was found for one holds for the others."""
 
@@ -108,7 +112,28 @@ class Model:
         for variable in self.variables:
             sources = [self.variables[use.source] for use in variable.operands]
             variable.is_told = any(one.fixed is not None and one.kind == OPERATOR for one in sources)
-            variable.form = self._forms.setdefault(_form(variable, sources), len(self._forms))
+            variable.unfixed = self._forms.setdefault(_form(variable, sources), len(self._forms))
+        self._number()
+
+    def on(self, fixed: Mapping[Node, Layout], marked: Mapping[Node, Layout]) -> Model:
+        """The same graph in another grid: what lies as the program says lies there otherwise, all else is as it was."""
+        found = copy.copy(self)
+        found.fixed, found.marked = fixed, marked
+        found.variables = [dataclasses.replace(one, fixed=found._lies(one)) for one in self.variables]
+        found._number()
+        return found
+
+    def _lies(self, variable: Variable) -> Layout | None:
+        if variable.kind == OPERATOR and variable.node.target is marking.laid:
+            return self.marked[variable.node]
+        is_whole = variable.node.op == "get_attr" or variable.node in self.tangles.whole
+        return variable.fixed if variable.kind != HOLDER or is_whole else self.fixed.get(variable.node)
+
+    def _number(self) -> None:
+        """Gives variables that are alike the same number."""
+        numbers: dict[Any, int] = {}
+        for variable in self.variables:
+            variable.form = numbers.setdefault((variable.unfixed, variable.fixed), len(numbers))
 
     # ---- nodes
 
@@ -260,10 +285,10 @@ class Model:
 
 
 def _form(variable: Variable, sources: Sequence[Variable]) -> Any:
-    """All of a variable, and of the values that it uses, that choices and their costs hang on."""
+    """All of a variable but what is fixed, and of the values that it uses, that choices and their costs hang on."""
     rule, wide = variable.rule, variable.wide
     return (
-        variable.kind, rule.inputs, rule.outputs, tuple(rule.sizes.items()), variable.factors, variable.fixed, variable.keeps_terms,
+        variable.kind, rule.inputs, rule.outputs, tuple(rule.sizes.items()), variable.factors, variable.keeps_terms,
         tuple((use.result, use.dims, use.place, use.stays, use.is_late, one.bytes[use.result])
               for use, one in zip(variable.operands, sources)),
         tuple(variable.results), tuple(tuple(sorted(terms.items())) for terms in variable.terms), tuple(variable.bytes), variable.seconds,

@@ -75,9 +75,12 @@ class Tally:
 def candidates(problem: Problem, machine: Machine, mode: str, tally: Tally, price: float = 0.0) -> list[Candidate]:
     """Plans for grids of the devices, the cheapest first."""
     found: list[Candidate] = []
-    left = WORK
+    left, first = WORK, None
     for mesh in (halved(problem.base) if mode == RECURSIVE else grids(problem.base)):
-        model = Model(problem.module, problem.fixed(mesh), problem.marked(mesh), machine, problem.keeps)
+        if first is None:
+            model = first = Model(problem.module, problem.fixed(mesh), problem.marked(mesh), machine, problem.keeps)
+        else:
+            model = first.on(problem.fixed(mesh), problem.marked(mesh))
         work = len(model.variables) * len(mesh.sizes)
         if found and left < work:
             break

@@ -1,8 +1,8 @@
 """The steps that join rows: `batch` and `padded_batch`."""
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from itertools import islice
+from collections.abc import Callable, Iterator, Sequence
+from itertools import islice, zip_longest
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,7 @@ from torchspore.mindspore.dataset.core import config, randomness
 from torchspore.mindspore.dataset.core.validator_helpers import check_bool, check_columns, check_int, check_processes, check_type
 from torchspore.mindspore.dataset.engine.dataset import Dataset, UnionBaseDataset
 from torchspore.mindspore.dataset.engine.failures import PipelineError, guarded, name_of
+from torchspore.mindspore.dataset.engine.landing import Landing
 from torchspore.mindspore.dataset.engine.operations import column_positions
 from torchspore.mindspore.dataset.engine.pace import apply_all
 from torchspore.mindspore.dataset.engine.processes import Processes, shared_megabytes
@@ -83,16 +84,23 @@ class BatchDataset(UnionBaseDataset):
         if blocks is not None:
             yield from blocks
             return
-        parts = self._parts(run)
+        landing = self._landing(run)
+        parts = self._parts(run, landing)
         if self._in_processes and not config.get_debug_mode():
             yield from run.keep(self, lambda: self._start_processes(run)).map(parts)
             return
         for values, info, _ in parts:
-            yield self._join(values, self.children[0]._columns(), info)
+            landed = landing.taken(info.get_batch_num(), values) if landing is not None else ()
+            yield self._join(values, self.children[0]._columns(), info, landed)
+
+    @property
+    def _only_joins(self) -> bool:
+        """Whether as many rows each time become a batch, and nothing else is done with them."""
+        return not callable(self.batch_size) and type(self) is BatchDataset and self.per_batch_map is None
 
     def _whole_blocks(self, run: Run) -> Iterator[Row] | None:
         """The batches where rows come in blocks and need nothing but to be joined; else None."""
-        if callable(self.batch_size) or type(self) is not BatchDataset or self.per_batch_map is not None:
+        if not self._only_joins:
             return None
         blocks = self.children[0]._blocks(run, self.batch_size)
         return None if blocks is None else self._joined(blocks)
@@ -113,9 +121,16 @@ class BatchDataset(UnionBaseDataset):
         work, megabytes = _Work(self._joining(columns), run.seed), shared_megabytes(self._max_rowsize)
         return run.closing(Processes(self.num_parallel_workers or 1, work, where, rows_of, megabytes))
 
-    def _parts(self, run: Run) -> Iterator[_Part]:
+    def _landing(self, run: Run) -> Landing | None:
+        """Where rows may be put as they are made; None where something else is done with them first."""
+        if not self._only_joins:
+            return None
+        return Landing(self.batch_size, run.keep(self, dict, "shapes of rows"))
+
+    def _parts(self, run: Run, landing: Landing | None) -> Iterator[_Part]:
         """For each batch, the rows' values by column, and which pass through them it is of."""
-        rows = self.children[0]._epoch(run)
+        below = self.children[0]
+        rows = below._epoch(run) if landing is None else below._epoch_onto(run, landing, set(below._columns()))
         number, turn = 0, run.turn(self)
         while True:
             info = BatchInfo(run.epoch, number)
@@ -126,9 +141,13 @@ class BatchDataset(UnionBaseDataset):
             yield list(zip(*taken)), info, turn
             number += 1
 
-    def _join(self, values: list[Any], columns: list[str], info: BatchInfo) -> Row:
+    def _join(self, values: list[Any], columns: list[str], info: BatchInfo, landed: Sequence[Any] = ()) -> Row:
+        """One batch; `landed` has the arrays of the columns whose rows stand in one already."""
         if self.per_batch_map is None:
-            return tuple(stack(column, name) for column, name in zip(values, columns))
+            return tuple(
+                stack(column, name) if whole is None else whole
+                for column, name, whole in zip_longest(values, columns, landed)
+            )
         return self._joining(columns)(values, info)
 
     def _joining(self, columns: list[str]) -> _Joining:
@@ -232,7 +251,7 @@ class PaddedBatchDataset(BatchDataset):
         self.pad_info = pad_info or {}
         self._fills_all = pad_info is not None and not pad_info
 
-    def _join(self, values: list[Any], columns: list[str], info: BatchInfo) -> Row:
+    def _join(self, values: list[Any], columns: list[str], info: BatchInfo, landed: Sequence[Any] = ()) -> Row:
         column_positions("padded_batch", list(self.pad_info), columns)
         return tuple(
             stack(padded(column, name, self.pad_info.get(name)) if self._fills_all or name in self.pad_info else column, name)

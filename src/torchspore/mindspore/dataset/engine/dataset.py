@@ -22,6 +22,7 @@ from torchspore.mindspore.dataset.core.validator_helpers import (
     check_type,
     check_workers,
 )
+from torchspore.mindspore.dataset.engine.landing import Landing
 from torchspore.mindspore.dataset.engine.rows import Row, Run
 
 
@@ -48,6 +49,10 @@ class Dataset:
 
     def _epoch(self, run: Run) -> Iterator[Row]:
         raise NotImplementedError
+
+    def _epoch_onto(self, run: Run, _landing: Landing, _names: set[str]) -> Iterator[Row]:
+        """The same, for a step that batches these rows: what is made here for some columns may be put where its batch is made."""
+        return self._epoch(run)
 
     def _blocks(self, _run: Run, _size: int) -> Iterator[list[Any]] | None:
         """The rows of an epoch `size` at a time: for each column a stacked array of its own, or a list of values. See `blocks`.
@@ -251,6 +256,14 @@ class Dataset:
 
         for node in synchronizing.waiting_below(self):
             node.disable()
+
+    def device_que(self, send_epoch_end: bool = True, create_data_info_queue: bool = False, queue_name: str = "") -> Dataset:
+        """The pipeline's rows for `ops.GetNext(types, shapes, output_num, queue_name)`, once `send` of what this gives was called."""
+        from torchspore.mindspore.dataset.engine.sending import TransferDataset
+
+        return TransferDataset(self, send_epoch_end, create_data_info_queue, queue_name)
+
+    to_device = device_que
 
     def save(self, file_name: str, num_files: int = 1, file_type: str = "mindrecord") -> None:
         """Writes one epoch's rows to `num_files` files (from 1 to 1000), in turns: MindRecord, or 'tfrecord' (of tf.train.Examples).

@@ -104,4 +104,5 @@ from torchspore.mindspore.dataset.engine.operations import (
 )
 from torchspore.mindspore.dataset.engine.samplers import Shuffle
 from torchspore.mindspore.dataset.engine.schema import Schema
+from torchspore.mindspore.dataset.engine.sending import TransferDataset
 from torchspore.mindspore.dataset.engine.synchronizing import SyncWaitDataset

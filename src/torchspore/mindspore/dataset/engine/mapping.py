@@ -19,6 +19,7 @@ from torchspore.mindspore.dataset.engine.batching import place_outputs
 from torchspore.mindspore.dataset.engine.broken_rows import Kept, marking, mended
 from torchspore.mindspore.dataset.engine.dataset import Dataset, UnionBaseDataset
 from torchspore.mindspore.dataset.engine.failures import PipelineError, failed, guarded, name_of
+from torchspore.mindspore.dataset.engine.landing import Landing
 from torchspore.mindspore.dataset.engine.operations import column_positions
 from torchspore.mindspore.dataset.engine.pace import Pace, apply_all, paced_map
 from torchspore.mindspore.dataset.engine.processes import Processes, shared_megabytes
@@ -75,8 +76,18 @@ class MapDataset(UnionBaseDataset):
         return self._order or placed
 
     def _epoch(self, run: Run) -> Iterator[Row]:
-        rows = builtins.enumerate(self.children[0]._epoch(run))
+        return self._planned(self.children[0]._epoch(run), _Plan(self, run), run)
+
+    def _epoch_onto(self, run: Run, _landing: Landing, _names: set[str]) -> Iterator[Row]:
+        if config.get_error_samples_mode() is not config.ErrorSamplesMode.RETURN:      # rows that are left out would leave holes
+            return self._epoch(run)
         plan = _Plan(self, run)
+        plan.lands(_landing, _names)
+        _, taken, outputs = self._names()
+        return self._planned(self.children[0]._epoch_onto(run, _landing, _names.difference(taken, outputs)), plan, run)
+
+    def _planned(self, given: Iterator[Row], plan: _Plan, run: Run) -> Iterator[Row]:
+        rows = builtins.enumerate(given)
         mapped = self._mapped_and_told(rows, plan, run) if self.callbacks else self._mapped(rows, plan, run)
         if plan.mode is config.ErrorSamplesMode.RETURN:
             return mapped
@@ -193,6 +204,13 @@ class _Plan:
         self.mode = config.get_error_samples_mode()
         if self.mode is not config.ErrorSamplesMode.RETURN:
             self.apply = marking(self.apply)     # type: ignore[method-assign]
+        self._landing: Landing | None = None
+        self._landed: list[int] = []
+
+    def lands(self, landing: Landing, names: set[str]) -> None:
+        """Has the results that have one of these names put where their batch is made."""
+        self._landing = landing
+        self._landed = [place for place, name in builtins.enumerate(self.outputs) if name in names]
 
     def apply(self, item: tuple[int, Row]) -> Row:
         """One row after all operations."""
@@ -207,7 +225,7 @@ class _Plan:
                 values = found if type(found) is tuple else (found,)
         finally:
             randomness.leave_row(outer)
-        return self._row(row, values)
+        return self._row(row, values, number)
 
     def apply_columns(self, columns: list[Any], first: int, builtin: bool) -> list[Any]:
         """A block of rows, the first of which has the number `first`, after all operations."""
@@ -269,11 +287,14 @@ class _Plan:
         for (_, row), value in builtins.zip(block, values):
             yield self._row(row, value if type(value) is tuple else (value,))
 
-    def _row(self, row: Row, values: tuple[Any, ...]) -> Row:
+    def _row(self, row: Row, values: tuple[Any, ...], number: int | None = None) -> Row:
         if len(values) != len(self.outputs):
             expected = f"{len(self.outputs)} results, one for each of {self.outputs}, got {len(values)}"
             raise PipelineError(message(self.where, expected, hint="name the results in output_columns"))
         made = [to_array(value, self.where) for value in values]
+        if number is not None:
+            for place in self._landed:
+                made[place] = self._landing.place((self._key[2], place), number, made[place])
         return tuple([made[index] if new else row[index] for new, index in self._sources])
 
 

@@ -3,15 +3,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from torchspore.base.text import message
+from torchspore.base.text import message, short
 from torchspore.engine import dtypes
 from torchspore.mindspore import ops
 from torchspore.mindspore.common.initializer import initializer
 from torchspore.mindspore.common.parameter import Parameter
-from torchspore.mindspore.communication.management import get_group_size
+from torchspore.mindspore.communication.management import GlobalComm, create_group, get_group_size, get_rank
 from torchspore.mindspore.nn.cell import Cell
 from torchspore.mindspore.nn.layer.parts import Part
-from torchspore.mindspore.ops import normalization
+from torchspore.mindspore.ops import normalization, synchronized
 from torchspore.mindspore.ops.explain import place
 
 
@@ -100,9 +100,10 @@ class BatchNorm3d(Cell):
 
 
 class SyncBatchNorm(_BatchNorm):
-    """Batch normalisation over the batches of several processes; of the one process here, that is its own.
+    """Batch normalisation by the batches of several processes, in training; they may be of different lengths.
 
-    `process_groups` lists the ranks that share statistics: None, or [[0]] here.
+    `process_groups` lists the ranks that share statistics, [[0, 1], [2, 3]] say; a process in none of them normalises by its own batch.
+    None: all processes. Raises TypeError and ValueError for what is no list of lists of ranks, each rank once.
     """
 
     ndims = (2, 4)
@@ -116,27 +117,39 @@ class SyncBatchNorm(_BatchNorm):
             num_features, eps, momentum, affine, gamma_init, beta_init, moving_mean_init, moving_var_init, use_batch_statistics,
             dtype=dtype,
         )
-        if process_groups is not None and not isinstance(process_groups, list):
+        is_list = isinstance(process_groups, list) and all(isinstance(one, list) for one in process_groups)
+        if process_groups is not None and not is_list:
             raise TypeError(f"SyncBatchNorm(process_groups={process_groups!r:.40}): expected a list of lists of ranks, or None.")
-        ranks = sorted(rank for group in process_groups or [[0]] for rank in group)
-        if ranks != [0]:
-            raise ValueError(f"SyncBatchNorm(process_groups={process_groups!r:.40}): expected rank 0 alone, the one process that there is.")
+        ranks, count = [rank for one in process_groups or () for rank in one], get_group_size()
+        if len(set(ranks)) < len(ranks) or not all(rank in range(count) for rank in ranks):
+            raise ValueError(message(
+                f"SyncBatchNorm(process_groups={short(process_groups)})",
+                "rank 0 alone, the one process that there is" if count == 1 else f"ranks from 0 to {count - 1}, each once",
+            ))
         self.process_groups = process_groups
+        self.group_name = _group_of_own(process_groups)
 
     def construct(self, x: Any) -> Any:
-        """x normalised. Raises RuntimeError in a training of several processes: their statistics are not put together yet."""
+        """x normalised."""
         batch = self.training if self.use_batch_statistics is None else self.use_batch_statistics
-        refuse_several(type(self).__name__, bool(batch), get_group_size())
-        return super().construct(x)
+        group = synchronized.sharers(self.group_name) if batch and self.group_name else None
+        if group is None or x.ndim not in self.ndims:
+            return super().construct(x)
+        return synchronized.synced_batch_norm(
+            x, self.moving_mean, self.moving_variance, self.gamma, self.beta, 1 - self.momentum, self.eps, group,
+        )
 
 
-def refuse_several(name: str, by_batch: bool, count: int) -> None:
-    """Refuses to normalise by the batch of one process where the batches of several were asked for. Raises RuntimeError."""
-    if by_batch and count > 1:
-        raise RuntimeError(message(
-            f"{place()}{name} in a training of {count} processes", "one process: statistics over several are not in torchspore yet",
-            hint="nn.BatchNorm2d normalises by the batch of each process",
-        ))
+def _group_of_own(process_groups: list[list[int]] | None) -> str:
+    """The name of the group of processes that this one shares statistics with; '' where there is none."""
+    if process_groups is None:
+        return GlobalComm.WORLD_COMM_GROUP
+    own = next((one for one in process_groups if get_rank() in one), [])
+    if len(own) < 2:
+        return ""
+    name = "sync_batch_norm_" + "_".join(map(str, own))
+    create_group(name, own)
+    return name
 
 
 class _InstanceNorm(Cell):

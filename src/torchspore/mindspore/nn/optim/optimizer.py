@@ -16,7 +16,7 @@ from torchspore.engine.graph.passes.precision import casts
 from torchspore.engine.memory import freed, states
 from torchspore.engine.parallel import shares
 from torchspore.engine.rows import RowsBase
-from torchspore.engine.tensor import raw, wrap
+from torchspore.engine.tensor import TensorBase, raw, wrap
 from torchspore.mindspore.common.initializer import initializer
 from torchspore.mindspore.common.parameter import Parameter, ParameterTuple
 from torchspore.mindspore.common.sparse_tensor import COOTensor
@@ -34,6 +34,8 @@ from torchspore.mindspore.nn.optim.arguments import (
 from torchspore.mindspore.ops import AssignAdd
 from torchspore.mindspore.ops.composite import HyperMap, Map
 from torchspore.mindspore.ops.state import assign_add
+
+_GRADIENTS = (TensorBase, RowsBase, COOTensor)
 
 
 @dataclass(frozen=True)
@@ -157,8 +159,12 @@ class Optimizer(Cell):
 
         The gradients are divided by the loss scale, decayed if the decay is `coupled`, then centralized, in MindSpore's order.
         """
-        if not isinstance(gradients, (list, tuple)) or any(isinstance(one, (int, float, str)) for one in gradients[:1]):
-            raise TypeError(f"{type(self).__name__}.updates({gradients!r:.40}): expected a tuple of gradients, one for each Parameter.")
+        name, expected = type(self).__name__, "a tuple of gradients, one for each Parameter"
+        if not isinstance(gradients, (list, tuple)):
+            raise TypeError(message(f"{name}(gradients)", f"{expected}, got {type(gradients).__name__}"))
+        for place, one in enumerate(gradients):
+            if not isinstance(one, _GRADIENTS):
+                raise TypeError(message(f"{name}(gradients)", f"{expected}, got {type(one).__name__} in place {place}"))
         with casts.marked():
             yield from self._updates(gradients, coupled)
 

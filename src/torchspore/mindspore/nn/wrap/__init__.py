@@ -1,6 +1,7 @@
 """Cells that join a network, a loss and an optimizer."""
 from torchspore.mindspore.nn.wrap.cell_wrapper import (
     ForwardValueAndGrad,
+    GetNextSingleOp,
     ParameterUpdate,
     TrainOneStepCell,
     VirtualDatasetCellTriple,
@@ -13,7 +14,7 @@ from torchspore.mindspore.nn.wrap.loss_scale import DynamicLossScaleUpdateCell, 
 from torchspore.mindspore.nn.wrap.micro_batches import GradAccumulationCell, MicroBatchInterleaved, PipelineCell
 
 __all__ = [
-    "DistributedGradReducer", "DynamicLossScaleUpdateCell", "FixedLossScaleUpdateCell", "ForwardValueAndGrad", "GradAccumulationCell",
-    "MicroBatchInterleaved", "ParameterUpdate", "PipelineCell", "PipelineGradReducer", "TrainOneStepCell", "TrainOneStepWithLossScaleCell",
-    "VirtualDatasetCellTriple", "WithEvalCell", "WithGradCell", "WithLossCell",
+    "DistributedGradReducer", "DynamicLossScaleUpdateCell", "FixedLossScaleUpdateCell", "ForwardValueAndGrad", "GetNextSingleOp",
+    "GradAccumulationCell", "MicroBatchInterleaved", "ParameterUpdate", "PipelineCell", "PipelineGradReducer", "TrainOneStepCell",
+    "TrainOneStepWithLossScaleCell", "VirtualDatasetCellTriple", "WithEvalCell", "WithGradCell", "WithLossCell",
 ]

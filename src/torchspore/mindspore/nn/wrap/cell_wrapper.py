@@ -243,6 +243,18 @@ class ForwardValueAndGrad(Cell):
         return self.network(*(inputs[:-1] if self.sens_param else inputs)), grads
 
 
+class GetNextSingleOp(Cell):
+    """Gives the next row of a dataset's queue when it is called; arguments and errors are those of `ops.GetNext`."""
+
+    def __init__(self, dataset_types: Any, dataset_shapes: Any, queue_name: str) -> None:
+        super().__init__()
+        self.get_next = ops.GetNext(dataset_types, dataset_shapes, len(dataset_types), queue_name)
+
+    def construct(self) -> Any:
+        """A tuple of Tensors."""
+        return self.get_next()
+
+
 class ParameterUpdate(Cell):
     """Writes the Tensor that it is called with into a Parameter. Raises TypeError for what is no Parameter."""
 

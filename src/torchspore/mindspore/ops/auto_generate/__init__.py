@@ -13,7 +13,7 @@ from typing import Any
 import torch
 
 from torchspore.base import text as _text
-from torchspore.mindspore import mint, ops
+from torchspore.mindspore import gate, mint, ops
 from torchspore.mindspore.common import Tensor
 from torchspore.mindspore.ops.declare import bridged
 from torchspore.mindspore.ops.primitive import primitive_class
@@ -219,10 +219,10 @@ def _by_place(function: Callable[..., Any]) -> Callable[..., Any]:
 
 def _offer(name: str, called: str, function: Callable[..., Any], own: str | None) -> None:
     names = vars(sys.modules[__name__])
-    made = primitive_class(name, function, ())
+    made = gate.around(primitive_class(name, function, ()))
     names[name], names[f"{called}_op"] = made, made()
     if own is not None:
-        names[own] = function
+        names[own] = gate.around_function(function, own)
 
 
 for _home, _rows in _FORMS.items():

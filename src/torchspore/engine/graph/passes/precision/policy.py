@@ -10,6 +10,7 @@ import torch
 from torch.fx.node import Node, map_arg
 
 from torchspore.engine.graph.fx.exchanges import is_exchange
+from torchspore.engine.graph.fx.made_up import filled
 from torchspore.engine.lacking import is_said_by
 from torchspore.engine.private import is_operator, without_modes
 
@@ -86,7 +87,7 @@ def _asked(node: Node, sources: frozenset[torch.dtype], dtype: torch.dtype | Non
     def zeros(n: Node) -> Any:
         t = n.meta["val"]
         kind = dtype if t.dtype in sources and dtype is not None else t.dtype
-        return torch.empty_strided(t.shape, t.stride(), dtype=kind, device=t.device).zero_()
+        return filled(t, torch.Tensor.zero_, kind)
 
     target: Any = node.target
     with without_modes(), torch.no_grad(), warnings.catch_warnings():

@@ -6,8 +6,10 @@ from typing import Any
 import torch
 import torch.nn.functional as F
 
+from torchspore.engine.precision import as_stored
 from torchspore.mindspore.mint.shared import T, sizes, written
 from torchspore.mindspore.ops.declare import bridged, part_of
+from torchspore.mindspore.ops.normalization import beside
 
 
 @bridged
@@ -117,7 +119,7 @@ def adaptive_max_pool2d(input: T, output_size: Any, return_indices: bool = False
 @part_of("batch_norm")
 def _batch_normed(input: T, mean: T, variance: T, weight: T | None, bias: T | None, training: bool, eps: float) -> Any:
     if not training:
-        return F.batch_norm(input, mean, variance, weight, bias, False, 0.0, eps), None, None
+        return F.batch_norm(input, mean, variance, beside(mean, weight), beside(mean, bias), False, 0.0, eps), None, None
     others = [axis for axis in range(input.ndim) if axis != 1]
     spread, centre = torch.var_mean(input.detach().float(), others, correction=1)
     return F.batch_norm(input, None, None, weight, bias, True, 0.0, eps), centre, spread
@@ -131,11 +133,12 @@ def batch_norm(
 
     While training the batch's own, and the running ones move by `momentum` to them; else the running ones.
     """
-    out, mean, variance = _batch_normed(input, running_mean, running_var, weight, bias, training, eps)
+    kept_mean, kept_var = as_stored(running_mean), as_stored(running_var)
+    out, mean, variance = _batch_normed(input, kept_mean, kept_var, weight, bias, training, eps)
     if training and running_mean is not None:
-        written(running_mean, running_mean * (1 - momentum) + mean * momentum)
+        written(running_mean, kept_mean * (1 - momentum) + mean * momentum)
     if training and running_var is not None:
-        written(running_var, running_var * (1 - momentum) + variance * momentum)
+        written(running_var, kept_var * (1 - momentum) + variance * momentum)
     return out
 
 

@@ -8,11 +8,11 @@ from torchspore.mindspore import ops
 from torchspore.mindspore.common.initializer import initializer
 from torchspore.mindspore.common.parameter import Parameter
 from torchspore.mindspore.common.tensor import Tensor
-from torchspore.mindspore.communication.management import get_group_size
+from torchspore.mindspore.communication.management import GlobalComm, get_group_size
 from torchspore.mindspore.mint.nn import functional as F
 from torchspore.mindspore.mint.nn.layer.shared import expect_counts
 from torchspore.mindspore.nn.cell import Cell
-from torchspore.mindspore.nn.layer.normalization import refuse_several
+from torchspore.mindspore.ops import synchronized
 
 
 def _filled(value: str, shape: Any, name: str, dtype: Any, trains: bool = True) -> Parameter:
@@ -54,6 +54,9 @@ class _BatchNorm(Cell):
             if self.momentum is None:
                 share = 1.0 / ops.cast(self.num_batches_tracked, dtypes.float32)
         by_batch = self.training or not self.track_running_stats
+        return self._normalized(input, by_batch, share)
+
+    def _normalized(self, input: Any, by_batch: bool, share: Any) -> Any:
         return F.batch_norm(input, self.running_mean, self.running_var, self.weight, self.bias, by_batch, share, self.eps)
 
     def extend_repr(self) -> str:
@@ -80,7 +83,7 @@ class BatchNorm3d(_BatchNorm):
 
 
 class SyncBatchNorm(_BatchNorm):
-    """Batch normalisation by the batches of all processes of `process_group` (None: all there are); here that is one process."""
+    """Batch normalisation by the batches of all processes of `process_group` (None: all there are), in training."""
 
     ndims = (2, 3, 4, 5)
 
@@ -89,15 +92,16 @@ class SyncBatchNorm(_BatchNorm):
         process_group: str | None = None, dtype: Any = None,
     ) -> None:
         super().__init__(num_features, eps, momentum, affine, track_running_stats, dtype)
-        if process_group is not None:
-            get_group_size(process_group)
-        self.process_group = process_group
+        self.process_group = process_group or GlobalComm.WORLD_COMM_GROUP
+        self.world_size = get_group_size(self.process_group)
 
-    def construct(self, input: Any) -> Any:
-        """The input normalised. Raises RuntimeError in a training of several processes: their statistics are not put together yet."""
-        count = get_group_size() if self.process_group is None else get_group_size(self.process_group)
-        refuse_several("SyncBatchNorm", self.training or not self.track_running_stats, count)
-        return super().construct(input)
+    def _normalized(self, input: Any, by_batch: bool, share: Any) -> Any:
+        group = synchronized.sharers(self.process_group) if self.training else None
+        if group is None:
+            return super()._normalized(input, by_batch, share)
+        return synchronized.synced_batch_norm(
+            input, self.running_mean, self.running_var, self.weight, self.bias, share, self.eps, group,
+        )
 
 
 class GroupNorm(Cell):

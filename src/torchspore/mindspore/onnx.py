@@ -1,0 +1,42 @@
+"""`mindspore.onnx.export`: a network as an ONNX file, with names for what goes in and out."""
+from __future__ import annotations
+
+from typing import Any
+
+from torchspore.base.files import READ_ONLY, write_whole
+from torchspore.base.text import message, short
+from torchspore.mindspore.train.export import inference_model, tensors_of, whole_path
+
+__all__ = ["export"]
+
+
+def export(
+    net: Any, *inputs: Any, file_name: str, input_names: list[str] | None = None, output_names: list[str] | None = None,
+    export_params: bool = True, keep_initializers_as_inputs: bool = False, dynamic_axes: dict[str, dict[int, str]] | None = None,
+) -> None:
+    """Writes `net`, a Cell or a function, as it is for inference on `inputs`, to an ONNX file; needs the libraries onnx and onnxscript.
+
+    `input_names` and `output_names` name the Tensors that go in and out, from left to right; those that are left over are input0, input1, …
+    and output0, output1, …. Parameters are inputs too with `keep_initializers_as_inputs`, and inputs alone without `export_params`.
+
+    Raises TypeError and ValueError for arguments that do not fit, for a call that can't be one graph, and for `dynamic_axes`: a file holds
+    the lengths of these inputs.
+    """
+    for name, value in (("input_names", input_names), ("output_names", output_names)):
+        if value is not None and not (isinstance(value, list) and all(isinstance(one, str) and one for one in value)):
+            raise ValueError(message(f"onnx.export({name}={short(value)})", "a list of strings"))
+    for name, flag in (("export_params", export_params), ("keep_initializers_as_inputs", keep_initializers_as_inputs)):
+        if not isinstance(flag, bool):
+            raise TypeError(message(f"onnx.export({name}={short(flag)})", "True or False"))
+    if dynamic_axes is not None and not isinstance(dynamic_axes, dict):
+        raise ValueError(message(f"onnx.export(dynamic_axes={short(dynamic_axes)})", "a dict"))
+    if dynamic_axes:
+        hint = "write a file for each length"
+        raise ValueError(message("onnx.export(dynamic_axes=...)", "None: a file holds the lengths of its inputs", hint=hint))
+    path = whole_path("onnx.export", net, file_name, ".onnx")
+    given = tensors_of(inputs)
+    model = inference_model(net, given, "onnx.export")
+    from torchspore.engine.export import onnx
+
+    form = onnx.Form(tuple(input_names or ()), tuple(output_names or ()), export_params, keep_initializers_as_inputs or not export_params)
+    write_whole(path, onnx.of_inputs(model, given, "onnx.export", form), READ_ONLY)

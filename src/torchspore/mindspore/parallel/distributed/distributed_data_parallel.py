@@ -1,0 +1,99 @@
+"""`DistributedDataParallel`: a Cell whose gradients are those of all processes, for training loops in PyNative mode."""
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from torchspore.base.text import message, one_of, short
+from torchspore.context.store import STORE
+from torchspore.engine import tree
+from torchspore.engine.comm import groups
+from torchspore.engine.parallel import starting
+from torchspore.engine.parallel.buffers import Buffers, reaching
+from torchspore.engine.parallel.gradients import is_traced
+from torchspore.engine.tensor import TensorBase
+from torchspore.mindspore.communication.management import GlobalComm, get_group_size
+from torchspore.mindspore.nn.cell import Cell
+from torchspore.mindspore.ops.explain import place
+from torchspore.names import missing
+
+MODES = ("CppReducer", "PythonReducer")
+
+
+class DistributedDataParallel(Cell):
+    """`module`, whose gradients are means over the processes of `process_group` (None: all there are), summed during the backward pass.
+
+    Gradients are added up in flat buffers, which are the Parameters' `grad` and what `value_and_grad` gives, until `zero_grad()`; those of
+    a call inside of `no_sync()` stay this process's until the next call outside. `init_sync` gives all the values of the group's first
+    process. Messages have `bucket_cap_mb` megabytes (25, the first one 1, where it is None). `find_unused_parameters` lets processes use
+    other Parameters; without it a backward pass that leaves one out raises RuntimeError. `average_in_collective` divides after the sum and
+    not before, `static_graph` sends gradients in the order of the first step. Both values of `reducer_mode` do the same here.
+
+    Raises TypeError for what is no Cell, ValueError for another mode or group; RuntimeError at a call in a graph: real MindSpore has it in
+    PyNative mode alone.
+    """
+
+    def __init__(
+        self, module: Cell, init_sync: bool = True, process_group: str | None = None, bucket_cap_mb: int | None = None,
+        find_unused_parameters: bool = False, average_in_collective: bool = False, static_graph: bool = False,
+        reducer_mode: str = "CppReducer",
+    ) -> None:
+        super().__init__(auto_prefix=False)
+        if not isinstance(module, Cell):
+            raise TypeError(message(f"DistributedDataParallel({short(module)})", f"a Cell, got {type(module).__name__}"))
+        if reducer_mode not in MODES:
+            raise ValueError(message(f"DistributedDataParallel(reducer_mode={short(reducer_mode)})", one_of(MODES)))
+        size = bucket_cap_mb
+        if size is not None and (isinstance(size, bool) or not isinstance(size, int) or size < 1):
+            raise ValueError(message(f"DistributedDataParallel(bucket_cap_mb={short(size)})", "an int from 1 on, or None"))
+        self.process_group = process_group or GlobalComm.WORLD_COMM_GROUP
+        get_group_size(self.process_group)
+        self.module, self.init_sync, self.bucket_cap_mb = module, init_sync, bucket_cap_mb
+        self.find_unused_parameters, self.average_in_collective = find_unused_parameters, average_in_collective
+        self.static_graph, self.reducer_mode = static_graph, reducer_mode
+        everything = [parameter for _, parameter in module.parameters_and_names()]
+        self.bucketed_params = [parameter for parameter in everything if parameter.requires_grad]
+        self.skipped_params = [parameter for parameter in everything if not parameter.requires_grad]
+        group = groups.find(self.process_group)
+        if init_sync and group.size > 1:
+            starting.send(everything, group)
+        finds = find_unused_parameters or static_graph
+        size = None if size is None else size << 20
+        self._buffers = Buffers(self.bucketed_params, group, size, average_in_collective, finds, static_graph)
+
+    @property
+    def sync_enabled(self) -> bool:
+        """Whether gradients of the next backward pass are summed over processes."""
+        return self._buffers.sums
+
+    def construct(self, *inputs: Any, **inputs_dict: Any) -> Any:
+        """What the module gives. Raises RuntimeError in a graph."""
+        if STORE.graph_mode or is_traced():
+            raise RuntimeError(f"{place()}" + message(
+                "DistributedDataParallel in a graph", "PyNative mode",
+                hint="set_context(mode=PYNATIVE_MODE); in graphs nn.DistributedGradReducer sums gradients",
+            ))
+        found = self.module(*inputs, **inputs_dict)
+        if not self._buffers.finds_unused:
+            return found
+        values = [one for one in tree.leaves(found) if isinstance(one, TensorBase)]
+        tied = iter(reaching(values, self.bucketed_params))
+        return tree.mapped(found, lambda leaf: next(tied) if isinstance(leaf, TensorBase) else leaf)
+
+    def zero_grad(self) -> None:
+        """Clears the gradients, those that were given out too: they share their memory."""
+        self._buffers.clear()
+
+    @contextmanager
+    def no_sync(self) -> Iterator[None]:
+        """A block in which gradients are added up in each process by itself."""
+        self._buffers.sums = False
+        try:
+            yield
+        finally:
+            self._buffers.sums = True
+
+
+__getattr__ = missing(__name__)
+__all__ = ["DistributedDataParallel"]
