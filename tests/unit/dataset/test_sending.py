@@ -1,6 +1,7 @@
 """`device_que` and `ops.GetNext`: a network that takes its rows out of a queue."""
 from __future__ import annotations
 
+import threading
 from typing import Any
 
 import mindspore as ms
@@ -31,6 +32,7 @@ class Net(nn.Cell):
 
 def test_a_network_takes_rows(mode: int) -> None:
     queue = rows().device_que(queue_name="rows of a test")
+    assert isinstance(queue, ds.TransferDataset)
     queue.send(2)
     net = Net(queue.queue_name)
     taken = [net() for _ in range(6)]
@@ -67,7 +69,12 @@ def test_the_queue_of_a_helper() -> None:
     helper = ms.DatasetHelper(rows(), dataset_sink_mode=True, epoch_num=2)
     types, shapes = helper.types_shapes()
     data = nn.GetNextSingleOp(types, shapes, helper.iter.dataset.__transfer_dataset__.queue_name)
+    assert helper.get_data_info() == (types, [[2], [2]])
     assert [data()[1].asnumpy().tolist() for _ in range(4)] == [[0, 10], [20, 30], [40, 50], [0, 10]]
+    helper.release()
+    with pytest.raises(ValueError, match="data queue"):
+        data()
+    assert [one for one in threading.enumerate() if one.name.startswith("torchspore-dataset")] == [], "its reader goes with it"
     assert not hasattr(ms.DatasetHelper(rows(), dataset_sink_mode=False).iter.dataset, "__transfer_dataset__")
 
 

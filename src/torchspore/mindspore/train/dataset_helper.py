@@ -39,7 +39,7 @@ class DatasetHelper:
     def iter(self) -> SimpleNamespace:
         """The dataset is its `dataset`; where rows are sunk, the name of its queue is that of `dataset.__transfer_dataset__`."""
         if self._sinks and not hasattr(self._dataset, "__transfer_dataset__"):
-            self._dataset.__transfer_dataset__ = self._dataset.device_que()
+            self._dataset.__transfer_dataset__ = self._dataset.device_que(create_data_info_queue=True)
             self._dataset.__transfer_dataset__.send(self._epochs)
         return SimpleNamespace(dataset=self._dataset)
 
@@ -54,9 +54,16 @@ class DatasetHelper:
         """Steps of one loop."""
         return self._sink_size if self._sink_size > 0 else self._dataset.get_dataset_size()
 
+    def get_data_info(self) -> tuple[list[Any], list[list[int]]]:
+        """The dtypes and shapes of the next batch. Raises RuntimeError after the last one."""
+        return self.iter.dataset.__transfer_dataset__.get_data_info() if self._sinks else self.types_shapes()
+
     def stop_send(self) -> None:
-        """Ends the data's threads."""
+        """Ends the data's threads, those of its queue too."""
         self._batches.stop()
+        if hasattr(self._dataset, "__transfer_dataset__"):
+            self._dataset.__transfer_dataset__.release()
+            del self._dataset.__transfer_dataset__
 
     release = stop_send
 
