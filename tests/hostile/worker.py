@@ -36,6 +36,7 @@ from torchspore.names import listing  # noqa: E402
 
 MEMORY = 6 << 30
 SECONDS = 20
+"""Of the processor's time for one try; who waits for something else is found by who waits for the worker."""
 OUT = os.fdopen(os.dup(1), "w")
 
 PROMISED = (TypeError, ValueError, IndexError, ZeroDivisionError, OSError, StopIteration, NotImplementedError, TorchsporeError)
@@ -241,7 +242,7 @@ def main() -> None:
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 26, 1 << 26))
     signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-    signal.signal(signal.SIGALRM, expire)
+    signal.signal(signal.SIGPROF, expire)
     warnings.simplefilter("ignore")
     everything = list(targets())
     tell(targets=len(everything))
@@ -257,12 +258,12 @@ def main() -> None:
             tell(path=path, passed_over="no object of this class is made without more")
             continue
         for _ in range(tries):
-            signal.alarm(SECONDS)
+            signal.setitimer(signal.ITIMER_PROF, SECONDS)
             try:
                 with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
                     finding = attempt(path, come_by(), draw)
             finally:
-                signal.alarm(0)
+                signal.setitimer(signal.ITIMER_PROF, 0)
             if finding is not None:
                 found += 1
                 if finding["wrong"] not in told_kinds:

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from types import FunctionType, ModuleType
 from typing import Any
 
+from torchspore.mindspore.ops.declare import OPERATORS
 from torchspore.mindspore.ops.explain import is_front_end, replaced
 
 _FRONT_END = "torchspore.mindspore"
@@ -26,6 +27,11 @@ _INNER = frozenset(f"dataset.{room}" for room in (
     "engine.processes", "engine.rows", "engine.workers", "text.operation",
 ))
 """Rooms of data pipelines whose functions run for each row and that no program calls: what is public around them has the gate."""
+
+_GATED_OPERATORS = frozenset((
+    "auto_generate", "communication", "composite", "custom", "gradient", "primitive", "sparse_tensors", "transforms",
+))
+"""Rooms of operators with functions that are no operators, which explain themselves."""
 
 _closed: set[int] = set()
 """The classes and functions that have the gate, by identity: they live as long as the process."""
@@ -55,7 +61,7 @@ def _is_open(function: FunctionType, module: ModuleType) -> bool:
     folder = module.__name__.removeprefix(_FRONT_END + ".")
     return folder not in _INNER and folder not in ("gate", "ops.explain", "ops.reasons", "ops.declare", "ops.promote", "log") and (
         not folder.startswith("ops.")
-        or folder in ("ops.composite", "ops.custom", "ops.gradient", "ops.primitive", "ops.sparse_tensors", "ops.transforms")
+        or folder.removeprefix("ops.") in _GATED_OPERATORS
     )
 
 
@@ -88,8 +94,8 @@ def _close_class(cls: type) -> None:
             continue
         if cls.__name__ == "Tensor" and name in _HOT:
             continue
-        if cls.__name__ == "Tensor" and function.__module__.startswith(_FRONT_END + ".ops") and "methods" not in function.__module__:
-            continue                                           # an operator: it has the gate inside
+        if cls.__name__ == "Tensor" and getattr(OPERATORS.get(function.__name__), "function", None) is function:
+            continue                                           # it has the gate inside
         called = cls.__name__ if name in ("__init__", "__new__") else f"{cls.__name__}.{name}"
         made = _closed_function(function, called, is_method=kind is not staticmethod or name == "__new__")
         setattr(cls, name, made if kind is None else kind(made))

@@ -13,22 +13,22 @@ from torchspore.mindspore.common.tensor import Tensor
 def frombuffer(buffer: Any, dtype: Any, count: int = -1, offset: int = 0) -> Tensor:
     """A Tensor of one axis on `count` numbers (-1: all) of `buffer`, from byte `offset` on; what can be written to is shared.
 
-    Raises RuntimeError, as MindSpore does, for what is no buffer, another dtype, and numbers that are not there.
+    Raises TypeError for what is no buffer and another dtype, ValueError for numbers that are not there.
     """
     try:
         held = memoryview(buffer)
         width = np.dtype(dtypes.to_numpy(dtype)).itemsize
     except (TypeError, ValueError, KeyError):
         what = "a buffer of bytes, and a dtype such as mindspore.float32"
-        raise RuntimeError(message(f"frombuffer({short(buffer)}, dtype={short(dtype)})", what)) from None
+        raise TypeError(message(f"frombuffer({short(buffer)}, dtype={short(dtype)})", what)) from None
     size = held.nbytes
     written = f"frombuffer(count={count}, offset={offset}) of {size} bytes in elements of {width}"
     if size == 0 or count == 0 or count < -1:
-        raise RuntimeError(message(written, "bytes, and -1 or a count from 1 on"))
+        raise ValueError(message(written, "bytes, and -1 or a count from 1 on"))
     if not 0 <= offset < size:
-        raise RuntimeError(message(written, f"an offset from 0 to {size - 1}"))
+        raise ValueError(message(written, f"an offset from 0 to {size - 1}"))
     if (size - offset) % width if count == -1 else size - offset < count * width:
-        raise RuntimeError(message(written, "as many whole elements behind the offset"))
+        raise ValueError(message(written, "as many whole elements behind the offset"))
     array = np.frombuffer(held, dtypes.to_numpy(dtype), count, offset)
     return Tensor.from_numpy(array if array.flags.writeable else array.copy())
 
@@ -41,9 +41,9 @@ def to_dlpack(tensor: Tensor) -> Any:
 
 
 def from_dlpack(dlpack: Any) -> Tensor:
-    """A Tensor in the memory of a capsule that `to_dlpack` or another library gave. Raises RuntimeError for what is none."""
+    """A Tensor in the memory of a capsule that `to_dlpack` or another library gave. Raises TypeError for what is none."""
     from torchspore.engine.create import from_capsule
 
     if type(dlpack).__name__ != "PyCapsule":
-        raise RuntimeError(message(f"from_dlpack({short(dlpack)})", "a capsule that to_dlpack gave, which serves once"))
+        raise TypeError(message(f"from_dlpack({short(dlpack)})", "a capsule that to_dlpack gave, which serves once"))
     return from_capsule(dlpack)  # type: ignore[no-any-return]

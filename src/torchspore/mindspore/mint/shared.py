@@ -7,11 +7,10 @@ import torch
 
 from torchspore.base.text import message, short
 from torchspore.engine.tensor import raw, write
-from torchspore.mindspore.ops.activation import as_dtype
-from torchspore.mindspore.ops.array import sizes
+from torchspore.mindspore.ops.activation import as_dtype as as_dtype
+from torchspore.mindspore.ops.array import sizes as sizes
 
 T = torch.Tensor
-__all__ = ["T", "as_dtype", "axes", "at_home", "in_floats", "no_generator", "sizes", "total_dtype", "written"]
 
 
 def axes(dim: Any) -> Any:

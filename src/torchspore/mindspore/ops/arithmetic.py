@@ -14,7 +14,7 @@ from torchspore.engine import tensor as engine
 from torchspore.engine.precision import ruled
 from torchspore.engine.tensor import Composite, TensorBase, wrap
 from torchspore.mindspore.ops import quotients
-from torchspore.mindspore.ops.declare import op
+from torchspore.mindspore.ops.declare import explaining, op
 from torchspore.mindspore.ops.explain import explain
 from torchspore.mindspore.ops.extremes import Extremes
 from torchspore.mindspore.ops.promote import is_wide, pair, widened
@@ -225,14 +225,15 @@ def subtract(input: Any, other: Any, *, alpha: Any = 1) -> Any:
 
 
 @op(primitive="ScalarCast", raw_arguments=True)
+@explaining
 def scalar_cast(input_x: Any, input_y: Any) -> Any:
     """A Python number as the Python type of the dtype `input_y`."""
     from torchspore.mindspore.common.dtype import dtype_to_pytype
 
     try:
         return dtype_to_pytype(input_y)(input_x)
-    except (TypeError, ValueError, OverflowError) as error:
-        raise explain(scalar_cast, (input_x, input_y), {}, TypeError("expected a number and a dtype.")) from error
+    except (TypeError, ValueError, OverflowError, RuntimeError):
+        raise TypeError("expected a number and a dtype.") from None
 
 
 def reflected(function: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:

@@ -6,6 +6,7 @@ from typing import Any
 
 import torch
 
+from torchspore.base.text import short
 from torchspore.engine.create import constant, length
 from torchspore.mindspore.ops.declare import op
 
@@ -18,11 +19,13 @@ def sizes(values: tuple[Any, ...] | Any) -> list[int]:
         return [int(v) for v in values.reshape(-1).tolist()]
     if isinstance(values, int):
         return [values]
+    if not hasattr(type(values), "__len__"):
+        raise TypeError(f"expected ints as shape, got {type(values).__name__}.")
     if len(values) == 1 and isinstance(values[0], (tuple, list, T)):
         return sizes(values[0])
     for value in values:
-        if isinstance(value, (float, str)):
-            raise TypeError(f"expected ints as shape, got {type(value).__name__} {value!r}.")
+        if isinstance(value, (float, str)) or not hasattr(type(value), "__int__"):
+            raise TypeError(f"expected ints as shape, got {type(value).__name__} {short(value)}.")
     return [length(v) for v in values]
 
 

@@ -136,6 +136,7 @@ def _writing(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
         return function(*args, **kwargs)
 
     call.__module__ = __name__
+    vars(call).pop("gated", None)                  # of the function inside: errors leave by this one
     return call
 
 

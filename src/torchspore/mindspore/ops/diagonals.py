@@ -16,6 +16,8 @@ T = torch.Tensor
 def _ends(k: Any) -> tuple[int, int]:
     """The lowest and the highest diagonal that `k` (an int, a pair, or a Tensor of one or two) names."""
     values = k.reshape(-1).tolist() if isinstance(k, T) else list(k) if isinstance(k, (tuple, list)) else [k]
+    if len(values) not in (1, 2) or any(isinstance(value, bool) or not isinstance(value, int) for value in values):
+        raise ValueError(f"k={values!r:.40}: expected an int, or two, the lower diagonal first.")
     low, high = int(values[0]), int(values[-1])
     if low > high:
         raise ValueError(f"k={(low, high)}: expected the lower diagonal first.")
@@ -37,6 +39,46 @@ def _starts(rows: int, columns: int, low: int, high: int, align: str) -> list[tu
         length = _length(rows, columns, diagonal)
         found.append((diagonal, length, longest - length if (above if diagonal >= 0 else below) == "RIGHT" else 0))
     return found
+
+
+def _check_in(low: int, high: int, rows: int, columns: int) -> None:
+    """Raises ValueError for a diagonal that a matrix of these lengths has not."""
+    if not (-rows < low and high < columns):
+        raise ValueError(f"k={(low, high)}: expected diagonals above {-rows} and below {columns} of a matrix of shape {(rows, columns)}.")
+
+
+def _matrix_sides(x: T) -> tuple[int, int]:
+    if x.ndim < 2:
+        raise ValueError(f"expected matrices as x, got shape {tuple(x.shape)}.")
+    return x.shape[-2], x.shape[-1]
+
+
+def _band(x: T, name: str, low: int, high: int) -> T:
+    """Diagonals as rows, one above the other. Raises ValueError where these are not as many as from `low` to `high`."""
+    if low == high:
+        if x.ndim == 0:
+            raise ValueError(f"{name}: expected at least one axis, got a Tensor without any.")
+        return x.unsqueeze(-2)
+    if x.ndim < 2 or x.shape[-2] != high - low + 1:
+        raise ValueError(f"{name}: expected {high - low + 1} diagonals, for k={(low, high)}, got a Tensor of shape {tuple(x.shape)}.")
+    return x
+
+
+def _sides(rows: int, columns: int, least: tuple[int, int]) -> tuple[int, int]:
+    """The lengths of a matrix whose longest diagonal fits exactly; -1 stands for one that is not given.
+
+    Raises ValueError where it does not fit.
+    """
+    if rows == -1 and columns == -1:
+        return max(least), max(least)
+    for name, value, needed in (("num_rows", rows, least[0]), ("num_cols", columns, least[1])):
+        if value != -1 and value < needed:
+            raise ValueError(f"{name}={value}: expected at least {needed}, for the diagonals that are given, or -1.")
+    sides = least[0] if rows == -1 else rows, least[1] if columns == -1 else columns
+    if sides[0] != least[0] and sides[1] != least[1]:
+        wanted = f"{least[0]} rows or {least[1]} columns, for the diagonals that are given"
+        raise ValueError(f"num_rows={rows}, num_cols={columns}: expected {wanted}.")
+    return sides
 
 
 def _padding(value: Any, like: T) -> T:
@@ -87,14 +129,10 @@ def _matrix_diag(
 
 def _matrix(x: T, k: Any, num_rows: Any, num_cols: Any, padding_value: Any, align: str) -> T:
     low, high = _ends(k)
-    band = x.unsqueeze(-2) if low == high else x
+    band = _band(x, "x", low, high)
     longest = band.shape[-1]
-    rows, columns = int(num_rows), int(num_cols)
-    least = longest - min(high, 0), longest + max(low, 0)            # so that the longest diagonal fits
-    if rows < 0 and columns < 0:
-        rows = columns = max(least)
-    rows = least[0] if rows < 0 else rows
-    columns = least[1] if columns < 0 else columns
+    rows, columns = _sides(int(num_rows), int(num_cols), (longest - min(high, 0), longest + max(low, 0)))
+    _check_in(low, high, rows, columns)
     out = _padding(padding_value, x).expand(*band.shape[:-2], rows, columns).clone()
     return _set(out, band, low, high, align)
 
@@ -119,7 +157,14 @@ def _matrix_set_diag(x: T, diagonal: T, k: Any, align: str = "RIGHT_LEFT") -> T:
 
 def _with_diagonals(x: T, diagonal: T, k: Any, align: str) -> T:
     low, high = _ends(k)
-    return _set(x, diagonal.unsqueeze(-2) if low == high else diagonal, low, high, align)
+    rows, columns = _matrix_sides(x)
+    _check_in(low, high, rows, columns)
+    band = _band(diagonal, "diagonal", low, high)
+    longest = max(_length(rows, columns, d) for d in range(low, high + 1))
+    if band.shape[:-2] != x.shape[:-2] or band.shape[-1] != longest:
+        given = (*x.shape[:-2], *(() if low == high else (high - low + 1,)), longest)
+        raise ValueError(f"expected a diagonal of shape {given}, for k={(low, high)}, got {tuple(diagonal.shape)}.")
+    return _set(x, band, low, high, align)
 
 
 @op()
@@ -136,15 +181,17 @@ def _matrix_diag_part(x: T, k: Any, padding_value: Any, align: str = "RIGHT_LEFT
 
 def _diagonals(x: T, k: Any, padding_value: Any, align: str) -> T:
     low, high = _ends(k)
-    found = _starts(x.shape[-2], x.shape[-1], low, high, align)
+    rows, columns = _matrix_sides(x)
+    _check_in(low, high, rows, columns)
+    found = _starts(rows, columns, low, high, align)
     longest = max(length for _, length, _ in found)
     fill = _padding(padding_value, x)
-    rows = []
+    lines = []
     for diagonal, length, start in found:
         taken = torch.diagonal(x, diagonal, -2, -1)
         sides = [fill.expand(*taken.shape[:-1], count) for count in (start, longest - length - start)]
-        rows.append(torch.cat([sides[0], taken, sides[1]], -1))
-    return rows[0] if low == high else torch.stack(rows, -2)
+        lines.append(torch.cat([sides[0], taken, sides[1]], -1))
+    return lines[0] if low == high else torch.stack(lines, -2)
 
 
 @op(methods=("diagonal_scatter",))

@@ -117,6 +117,9 @@ def _reason(function: Callable[..., Any], given: dict[str, Any], error: Exceptio
     text = str(error)
     if re.search(r"positional argument|unexpected keyword|multiple values for", text) and "()" in text:
         return TypeError, f"expected {name_of(function)}{signature_of(function)}.", None
+    layer = next((key for key, value in given.items() if any(base.__name__ == "Cell" for base in type(value).__mro__)), None)
+    if layer is not None:
+        return TypeError, f"expected a Tensor as {layer}, got {type(given[layer]).__name__}.", None
     if not is_torch(error):
         sentence, _, hint = text.partition("\n\nhint: ")
         return type(error), sentence if sentence.endswith(".") else sentence + ".", hint or None
@@ -185,7 +188,7 @@ def shown(value: Any) -> str:
     if type(value).__module__ == "torch" and value in dtypes.FROM_TORCH:
         return repr(dtypes.FROM_TORCH[value])
     try:
-        text = " ".join(repr(value).split())
+        text = _TENSOR.sub("a Tensor", " ".join(repr(value).split()))
     except Exception:                      # nested too deep, or an int of too many digits
         text = type(value).__name__
     return text if len(text) <= LONGEST else text[: LONGEST - 3] + "..."

@@ -213,6 +213,7 @@ def _in_place(function: Any) -> Any:
         engine.write(self, raw(function(self, *args, **kwargs)).to(self._t.dtype))
         return self
 
+    vars(method).pop("gated", None)                # the writing is outside of the operator's gate
     method.__doc__ = f"`{function.__name__}` written back into this Tensor; gives itself back."
     return method
 

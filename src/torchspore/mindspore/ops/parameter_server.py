@@ -10,7 +10,7 @@ _HINT = "leave Parameter.set_param_ps away: the optimizer then updates its Param
 
 
 class Push(Primitive):
-    """Sends an optimizer's inputs to a parameter server. It can be made; a call raises RuntimeError, as there is no server."""
+    """Sends an optimizer's inputs to a parameter server. It can be made; a call raises NotImplementedError, as there is no server."""
 
     @prim_attr_register
     def __init__(self, optim_type: str = "ApplyMomentum", only_shape_indices: Any = None) -> None:
@@ -20,15 +20,16 @@ class Push(Primitive):
         self.init_prim_io_names(["optim_inputs", "optim_input_shapes"], ["key"])
 
     def __call__(self, optim_inputs: Any, optim_input_shapes: Any) -> NoReturn:
-        raise RuntimeError(message(f"Push({len(optim_inputs)} inputs, {len(optim_input_shapes)} shapes)", "a parameter server", hint=_HINT))
+        given = f"{len(optim_inputs)} inputs, {len(optim_input_shapes)} shapes"
+        raise NotImplementedError(message(f"Push({given})", "a parameter server", hint=_HINT))
 
 
 class Pull(Primitive):
-    """Fetches a weight from a parameter server. It can be made; a call raises RuntimeError, as there is no server."""
+    """Fetches a weight from a parameter server. It can be made; a call raises NotImplementedError, as there is no server."""
 
     @prim_attr_register
     def __init__(self) -> None:
         self.init_prim_io_names(["key", "weight"], ["output"])
 
     def __call__(self, key: Any, weight: Any) -> NoReturn:
-        raise RuntimeError(message(f"Pull({key!r:.20}, {getattr(weight, 'name', weight)!r:.40})", "a parameter server", hint=_HINT))
+        raise NotImplementedError(message(f"Pull({key!r:.20}, {getattr(weight, 'name', weight)!r:.40})", "a parameter server", hint=_HINT))

@@ -277,6 +277,10 @@ _PATTERNS: tuple[
         r"zero-dimensional tensor \(at position (\d+)\) cannot be concatenated", ValueError,
         _says("expected Tensors of at least one axis; number {} has none.", "ops.stack puts numbers together"),
     ),
+    (
+        r"output with shape \[([\d, ]*)\] doesn't match the broadcast shape \[([\d, ]*)\]", ValueError,
+        _says("expected a result of the Tensor's own shape ({}), got ({})."),
+    ),
     (r"non-empty", ValueError, _says("expected at least one Tensor.")),
     (r"greater than 0, got:? (-?\d+)", ValueError, _says("expected a number from 1 on, got {}.")),
     (r"negative dimension (-?\d+)", ValueError, _says("expected lengths from 0 on, got {}.")),

@@ -8,7 +8,7 @@ import torch
 from torchspore.engine import create
 from torchspore.engine.precision import as_stored
 from torchspore.engine.tensor import TensorBase, raw, transform, wrap, write
-from torchspore.mindspore.ops.declare import op
+from torchspore.mindspore.ops.declare import explaining, op
 from torchspore.mindspore.ops.explain import explain
 
 
@@ -68,6 +68,7 @@ def depend(value: Any, expr: Any) -> Any:
 
 
 @op(raw_arguments=True, primitive="StopGradient")
+@explaining
 def stop_gradient(value: Any) -> Any:
     """The same values, cut from the graph of the gradient; also inside tuples and lists."""
     return transform(value, lambda tensor: wrap(raw(tensor).detach()))

@@ -55,6 +55,3 @@ def synced_batch_norm(
                 running.copy_(running * (1 - momentum) + now.to(running.dtype) * momentum)
         counters.batch_norms += 1
     return out.to(input_x.dtype)
-
-
-__all__ = ["sharers", "synced_batch_norm"]

@@ -29,13 +29,14 @@ def is_users_error(error: Exception) -> bool:
 def is_about_arguments(error: Exception, given: Sequence[Any], is_operator: bool = False) -> bool:
     """Whether an error can be laid to what a call was `given`; else it is a defect of the code that was called.
 
-    An attribute that is lacking is laid to arguments where one of them lacks it, a key where it came from one of them. An operator that
+    An attribute that is lacking is laid to arguments where one of them lacks it, or where it is what Tensors alone have (one of a set, of
+    an iterator, is no value that was given), a key where it came from one of them. An operator that
     was given something other than Tensors computes with it before it fails: what lacks the attribute may be a part of it.
     """
     if isinstance(error, _DEFECTS):
         return False
     if isinstance(error, AttributeError):
-        return error.name is None or _came_in(error.obj, given) or (is_operator and _is_plain(error.obj) and _is_strange(given))
+        return error.name in (None, "_t") or _came_in(error.obj, given) or (is_operator and _is_plain(error.obj) and _is_strange(given))
     if type(error) is KeyError and error.args:
         return _is_named(error.args[0], [part for value in given for part in _values(value)])
     return True
@@ -66,7 +67,7 @@ def _came_in(owner: Any, given: Sequence[Any]) -> bool:
 
 
 def _is_plain(owner: Any) -> bool:
-    return type(owner).__module__ in ("builtins", "numpy", "torch") and not isinstance(owner, ModuleType)
+    return type(owner).__module__.partition(".")[0] in ("builtins", "numpy", "torch") and not isinstance(owner, ModuleType)
 
 
 def _is_strange(given: Sequence[Any]) -> bool:

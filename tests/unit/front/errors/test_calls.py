@@ -4,7 +4,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from messages import Bad, check
-from mindspore import Tensor, nn, ops
+from mindspore import Tensor, mint, nn, ops
 from mindspore.ops import operations as P
 
 
@@ -12,6 +12,9 @@ def z(*shape, d=np.float32):
     """Zeros."""
     return Tensor(np.zeros(shape, d))
 
+
+ITSELF: list = []
+ITSELF.append(ITSELF)
 
 BAD = {
     "relu_list": Bad(
@@ -49,6 +52,41 @@ BAD = {
         lambda: ops.exp('a'), TypeError,
         "exp(input: 'a')",
         "expected a Tensor as input, got str.",
+    ),
+    "layer": Bad(
+        lambda: ops.bincount(nn.Dense(3, 2)), TypeError,
+        "bincount(input: Dense(input_channels=3, output_channels=2, has_bias=True))",
+        "expected a Tensor as input, got Dense.",
+    ),
+    "of_a_set": Bad(
+        lambda: ops.clip_by_norm({1, 2}, 1.0), TypeError,
+        "clip_by_norm({1, 2}, 1.0)",
+        "expected a Tensor, got int.",
+    ),
+    "of_an_array": Bad(
+        lambda: mint.mean(np.float64(3)), TypeError,
+        f"mean(input: {np.float64(3)!r})",
+        "expected a Tensor as input, got float64.",
+    ),
+    "too_large_to_be_written": Bad(
+        lambda: Tensor(1.0).clamp_(z(2)), ValueError,
+        "Tensor.clamp_(Float32[2])",
+        "expected a result of the Tensor's own shape (), got (2).",
+    ),
+    "no_shape": Bad(
+        lambda: z(2).new_full(float("nan"), 3), TypeError,
+        "Tensor.new_full",
+        "expected ints as shape, got float.",
+    ),
+    "no_list": Bad(
+        lambda: ops.communication.recv_object_list(3, 0), TypeError,
+        "recv_object_list(3, 0)",
+        "object of type 'int' has no len().",
+    ),
+    "in_itself": Bad(
+        lambda: ops.stop_gradient(ITSELF), ValueError,
+        "stop_gradient(value: [[...]])",
+        "expected values that are nested less deep, and not in themselves.",
     ),
     "cast": Bad(
         lambda: ops.cast(z(2), 'float99'), TypeError,

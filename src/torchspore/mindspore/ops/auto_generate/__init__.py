@@ -13,11 +13,12 @@ from typing import Any
 import torch
 
 from torchspore.base import text as _text
-from torchspore.mindspore import gate, mint, ops
+from torchspore.mindspore import gate as _gate
+from torchspore.mindspore import mint as _mint
 from torchspore.mindspore.common import Tensor
-from torchspore.mindspore.ops.declare import bridged
-from torchspore.mindspore.ops.primitive import primitive_class
-from torchspore.names import missing
+from torchspore.mindspore.ops.declare import bridged as _bridged
+from torchspore.mindspore.ops.primitive import primitive_class as _primitive_class
+from torchspore.names import missing as _missing
 
 T = torch.Tensor
 
@@ -111,7 +112,7 @@ _FORMS: dict[str, str] = {
 """By home: our name, MindSpore's class, its name of the instance less `_op`, and its function: `-` for none, left out where equal."""
 
 
-@bridged
+@_bridged
 def group_norm_ext(
     input: T, num_groups: int, weight: T | None = None, bias: T | None = None, eps: float = 1e-5,
 ) -> tuple[T, T, T]:
@@ -124,7 +125,7 @@ def group_norm_ext(
     )
 
 
-@bridged
+@_bridged
 def layer_norm_ext(
     input: T, normalized_shape: Any, weight: T | None = None, bias: T | None = None, eps: float = 1e-5,
 ) -> tuple[T, T, T]:
@@ -134,29 +135,29 @@ def layer_norm_ext(
 
 def _padding(mode: str) -> Callable[..., Any]:
     def pad(input: Any, padding: Any) -> Any:
-        return mint.nn.functional.pad(input, padding, mode=mode)
+        return _mint.nn.functional.pad(input, padding, mode=mode)
 
     return pad
 
 
 def _upsampling(mode: str, aligns: bool) -> Callable[..., Any]:
     def upsample(x: Any, output_size: Any = None, scales: Any = None) -> Any:
-        return mint.nn.functional.interpolate(x, output_size, None if scales is None else tuple(scales), mode)
+        return _mint.nn.functional.interpolate(x, output_size, None if scales is None else tuple(scales), mode)
 
     def upsample_aligned(x: Any, output_size: Any = None, scales: Any = None, align_corners: bool = False) -> Any:
-        return mint.nn.functional.interpolate(x, output_size, None if scales is None else tuple(scales), mode, align_corners)
+        return _mint.nn.functional.interpolate(x, output_size, None if scales is None else tuple(scales), mode, align_corners)
 
     return upsample_aligned if aligns else upsample
 
 
 def median_dim(input: Any, dim: int = -1, keepdim: bool = False) -> Any:
     """(The medians along an axis, where they stand)."""
-    return mint.median(input, dim, keepdim)
+    return _mint.median(input, dim, keepdim)
 
 
 def constant_pad_nd(input: Any, padding: Any, value: float = 0.0) -> Any:
     """`input` with `value` around it, as many as `padding` says, from the last axis on."""
-    return mint.nn.functional.pad(input, padding, "constant", value)
+    return _mint.nn.functional.pad(input, padding, "constant", value)
 
 
 def _of_tensor(method: Callable[..., Any], name: str) -> Callable[..., Any]:
@@ -219,10 +220,10 @@ def _by_place(function: Callable[..., Any]) -> Callable[..., Any]:
 
 def _offer(name: str, called: str, function: Callable[..., Any], own: str | None) -> None:
     names = vars(sys.modules[__name__])
-    made = gate.around(primitive_class(name, function, ()))
+    made = _gate.around(_primitive_class(name, function, ()))
     names[name], names[f"{called}_op"] = made, made()
     if own is not None:
-        names[own] = gate.around_function(function, own)
+        names[own] = _gate.around_function(function, own)
 
 
 for _home, _rows in _FORMS.items():
@@ -236,4 +237,4 @@ for _home, _rows in _FORMS.items():
 for _name, (_called, _function) in _OWN.items():
     _offer(_name, _called, _function, None)
 
-__getattr__ = missing(__name__)
+__getattr__ = _missing(__name__)
