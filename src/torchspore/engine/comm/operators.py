@@ -28,19 +28,29 @@ def _is_real(x: torch.Tensor) -> bool:
     return type(x) is torch.Tensor and not isinstance(x, FakeTensor) and not modes_of_now()
 
 
-def _started(key: str, kind: str, x: torch.Tensor | None, out: torch.Tensor, start: Callable[[Any], Any]) -> torch.Tensor:
+def _started(
+    key: str, kind: str, x: torch.Tensor | None, out: torch.Tensor, start: Callable[[Any], Any], lengths: Any = None,
+) -> torch.Tensor:
     """Starts an exchange of `x` that fills `out`."""
-    waiting = _begun(key, kind, x)
-    try:
-        _running[id(out)] = out, start(processes_of(key)), waiting
-    except RuntimeError as error:
-        raise _failed(waiting, error) from None
+    _running[id(out)] = (out, *_start(key, kind, x, start, lengths))
     return out
 
 
-def _begun(key: str, kind: str, x: torch.Tensor | None = None, others: tuple[int, ...] = ()) -> watch.Waiting:
+def _start(key: str, kind: str, x: torch.Tensor | None, start: Callable[[Any], Any], lengths: Any = None) -> tuple[Any, watch.Waiting]:
+    """Starts an exchange of a whole group, once all say the same of it; gives what it is waited for by."""
     assert watch.watch is not None
-    return watch.watch.begin(key, kind, None if x is None else (x.dtype, x.shape), groups.ranks_of(key), others)
+    own = watch.watch
+    waiting = own.begin(key, kind, None if x is None else (x.dtype, x.shape), groups.ranks_of(key), lengths=lengths)
+    own.firsts.look(waiting)
+    try:
+        return own.firsts.start(key, _claims(waiting.claims), lambda: start(processes_of(key))), waiting
+    except RuntimeError as error:
+        raise _failed(waiting, error) from None
+
+
+def _claims(new: list[tuple[str, int]] | None) -> list[tuple[str, int]] | None:
+    """What is to be compared: nothing where the device waits, which this thread could not look after."""
+    return None if new and groups.has_queue() else new
 
 
 def _failed(waiting: watch.Waiting, error: Exception) -> Exception:
@@ -82,7 +92,7 @@ def waited(out: torch.Tensor) -> torch.Tensor:
 
 
 def _shown(x: torch.Tensor) -> str:
-    return f"{str(x.dtype).removeprefix('torch.')}{list(x.shape)}"
+    return watch.shown(x.dtype, x.shape)
 
 
 # ---- twins of torch's operators, which take the same arguments
@@ -100,11 +110,7 @@ def all_reduce(x: torch.Tensor, kind: str, key: str) -> torch.Tensor:
 
 def start_all_reduce(t: torch.Tensor, kind: str, key: str) -> Callable[[], None]:
     """Begins all_reduce in place; gives what waits for it."""
-    waiting = _begun(key, f"AllReduce({kind})", t)
-    try:
-        work = torch.distributed.all_reduce(t, _KINDS[kind], processes_of(key), async_op=True)
-    except RuntimeError as error:
-        raise _failed(waiting, error) from None
+    work, waiting = _start(key, f"AllReduce({kind})", t, lambda group: torch.distributed.all_reduce(t, _KINDS[kind], group, async_op=True))
     return lambda: finish(work, waiting)
 
 
@@ -135,8 +141,9 @@ def all_to_all(x: torch.Tensor, received: list[int], sent: list[int], key: str) 
         return functional.all_to_all_single.default(x, received, sent, key)
     out, own = x.new_empty((sum(received), *x.shape[1:])), x.contiguous()
     return _started(
-        key, f"AlltoAll of {str(x.dtype).removeprefix('torch.')}[..]", None, out,       # the lengths may differ between ranks
+        key, f"AlltoAll of {watch.shown(x.dtype, ['..', *x.shape[1:]])}".replace("'", ""), None, out,
         lambda group: torch.distributed.all_to_all_single(out, own, received, sent, group, async_op=True),
+        (tuple(sent), tuple(received)),                   # these may differ between ranks
     )
 
 
@@ -170,12 +177,25 @@ def start_pair(call: Callable[..., Any], t: torch.Tensor, place: int, tag: int, 
 def _pair(call: Callable[..., Any], t: torch.Tensor, place: int, tag: int, key: str) -> tuple[Any, watch.Waiting]:
     is_sent = call is torch.distributed.isend
     rank = groups.ranks_of(key)[place]
-    waiting = _begun(
-        key + "/pairs", f"{'Send' if is_sent else 'Receive'} of {_shown(t)} {'to' if is_sent else 'from'} rank {rank}",
-        others=(rank,),
-    )
+    waiting = _begin_pairs(key, f"{'Send' if is_sent else 'Receive'} of {_shown(t)} {'to' if is_sent else 'from'} rank {rank}", (rank,))
+    return _start_pair(call, t, place, tag, key, waiting), waiting
+
+
+def _begin_pairs(key: str, what: str, others: tuple[int, ...]) -> watch.Waiting:
+    assert watch.watch is not None
+    return watch.watch.begin(key + watch.PAIRS, what, None, groups.ranks_of(key), others)
+
+
+def _start_pair(call: Callable[..., Any], t: torch.Tensor, place: int, tag: int, key: str, waiting: watch.Waiting) -> Any:
+    """Begins `isend` or `irecv`, once the other says the same of it; gives what it is waited for by."""
+    assert watch.watch is not None
+    is_sent, own = call is torch.distributed.isend, watch.watch
+    rank = groups.ranks_of(key)[place]
+    way = f"{own.rank}>{rank}/{tag}" if is_sent else f"{rank}>{own.rank}/{tag}"
+    claims = _claims(own.firsts.look_at_pair(waiting, way, _shown(t)))
+    group: dict[str, Any] = {"group_dst" if is_sent else "group_src": place}
     try:
-        return call(as_bytes(t), group=processes_of(key), tag=tag, **{"group_dst" if is_sent else "group_src": place}), waiting
+        return own.firsts.start(f"{key} {way}", claims, lambda: call(as_bytes(t), group=processes_of(key), tag=tag, **group))
     except RuntimeError as error:
         raise _failed(waiting, error) from None
 
@@ -194,14 +214,9 @@ def _taken_over(shape: list[int], dtype: torch.dtype, device: torch.device, plac
     return out
 
 
-def _now(key: str, what: str, start: Callable[[Any], Any], others: tuple[int, ...] = ()) -> None:
-    """An exchange that is over when this is."""
-    waiting = _begun(key, what, others=others)
-    try:
-        work = start(processes_of(key.removesuffix("/pairs")))
-    except RuntimeError as error:
-        raise _failed(waiting, error) from None
-    finish(work, waiting)
+def _now(key: str, what: str, start: Callable[[Any], Any]) -> None:
+    """An exchange of a whole group that is over when this is."""
+    finish(*_start(key, what, None, start))
 
 
 def _scatter(x: torch.Tensor, place: int, key: str) -> torch.Tensor:
@@ -242,19 +257,14 @@ def _exchange(
     """
     received = _received(shapes, like)
     ranks = groups.ranks_of(key)
-
-    def start(group: Any) -> list[Any]:
-        return [
-            torch.distributed.irecv(as_bytes(t), group=group, tag=tag, group_src=place)
-            for t, place, tag in zip(received, sources, source_tags)
-        ] + [
-            torch.distributed.isend(as_bytes(t.contiguous()), group=group, tag=tag, group_dst=place)
-            for t, place, tag in zip(sent, to, tags)
-        ]
-
-    words = [f"sends {_shown(t)} to rank {ranks[place]}" for t, place in zip(sent, to)]
-    words += [f"receives {_shown(t)} from rank {ranks[place]}" for t, place in zip(received, sources)]
-    _now(key + "/pairs", f"an exchange that {', '.join(words)}", start, tuple(ranks[place] for place in (*sources, *to)))
+    words = [("Send of ", "sends ", f"{_shown(t)} to rank {ranks[place]}") for t, place in zip(sent, to)]
+    words += [("Receive of ", "receives ", f"{_shown(t)} from rank {ranks[place]}") for t, place in zip(received, sources)]
+    what = words[0][0] + words[0][2] if len(words) == 1 else f"an exchange that {', '.join(verb + rest for _, verb, rest in words)}"
+    waiting = _begin_pairs(key, what, tuple(ranks[place] for place in (*sources, *to)))
+    receive, send = torch.distributed.irecv, torch.distributed.isend
+    works = [_start_pair(receive, t, place, tag, key, waiting) for t, place, tag in zip(received, sources, source_tags)]
+    works += [_start_pair(send, t.contiguous(), place, tag, key, waiting) for t, place, tag in zip(sent, to, tags)]
+    finish(works, waiting)
     return received
 
 

@@ -1,7 +1,8 @@
 """Exchanges that do not end: who waits where, who is somewhere else, who is gone. Nothing is sent before one of them is late.
 
 A rank that has waited LATE seconds writes into the store where it stands, and reads where the others of its group do. Two that stand in
-different exchanges will wait for ever: both say so. A rank that is in no exchange is asked for its line; a thread answers for it.
+different exchanges, or say different things of one, will wait for ever: both say so. A rank that is in no exchange is asked for its line; a
+thread answers for it. What is new about an exchange is compared before it begins (`firsts`).
 """
 from __future__ import annotations
 
@@ -9,54 +10,29 @@ import collections
 import contextlib
 import json
 import os
-import queue
 import socket
 import sys
 import threading
 import time
-from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
 
 from torchspore.base.frames import is_users, user_line
 from torchspore.base.text import with_hint
 from torchspore.engine.comm import reach
+from torchspore.engine.comm.firsts import Firsts, Later
+from torchspore.engine.comm.waiting import PAIRS, Waiter, Waiting, name_of, shown
 from torchspore.errors import CommunicationError
 
+__all__ = ["PAIRS", "Waiting", "Watch", "shown", "watch"]
 LATE = 2.0
 """Seconds after which a rank looks where the others are."""
 AGAIN = 0.5
 """Seconds between two looks."""
-BEGUN = 32
+BEGUN = 64
 """So many exchanges of a group are remembered."""
 LOST = 20.0
 """Seconds without a sign of life after which a process that can't be reached counts as lost."""
-
-
-@dataclass
-class Waiting:
-    """One exchange that this process waits in."""
-
-    key: str
-    number: int
-    """How many exchanges of the group came before it in this process."""
-    kind: str
-    sent: Any
-    """What it sends, a tensor's (dtype, shape); None where the kind says it all."""
-    ranks: tuple[int, ...]
-    since: float = field(default_factory=time.monotonic)
-    others: tuple[int, ...] = ()
-    """The ranks it waits for, where these are not the whole group."""
-
-    @property
-    def what(self) -> str:
-        """Its kind, and what it sends: the same in every rank."""
-        return self.kind if self.sent is None else f"{self.kind} of {str(self.sent[0]).removeprefix('torch.')}{list(self.sent[1])}"
-
-    @property
-    def group(self) -> str:
-        """The name of its group."""
-        return self.key.partition(":")[0]
 
 
 class Watch:
@@ -65,6 +41,7 @@ class Watch:
     def __init__(self, store: Any, rank: int, size: int, seconds: float, host: str = "127.0.0.1") -> None:
         self.store, self.rank, self.seconds = store, rank, seconds
         self._own = store.clone()
+        self.firsts = Firsts(store.clone(), rank)
         self._door = reach.Door(host)
         self._own.set(f"process/{rank}", json.dumps([socket.gethostname(), os.getpid(), *self._door.address]))
         self._known: dict[int, tuple[str, int]] = {}
@@ -82,7 +59,7 @@ class Watch:
         self._main = threading.get_ident()
         self.is_broken = False
         """Whether an exchange has failed: what still runs of it can't be ended."""
-        self._waiter: _Waiter | None = None
+        self._waiter: Waiter | None = None
         self._over = threading.Event()
         self._answering = threading.Thread(target=self._answer, name="torchspore ranks", daemon=True)
         self._answering.start()
@@ -94,35 +71,40 @@ class Watch:
                 host, process, address, port = json.loads(found)
                 self._known[rank], self._doors[rank] = (host, process), (address, port)
 
-    def begin(self, key: str, kind: str, sent: Any, ranks: tuple[int, ...], others: tuple[int, ...] = ()) -> Waiting:
+    def begin(self, key: str, kind: str, sent: Any, ranks: tuple[int, ...], others: tuple[int, ...] = (), lengths: Any = None) -> Waiting:
         """Notes that an exchange begins."""
         number = self._numbers[key] = self._numbers.get(key, 0) + 1
-        found = Waiting(key, number, kind, sent, ranks, others=others)
-        self._begun.setdefault(key, collections.deque(maxlen=BEGUN)).append(found)
+        found = Waiting(key, number, kind, sent, ranks, others=others, lengths=lengths)
+        begun = self._begun.get(key)
+        if begun is None:
+            begun = self._begun[key] = collections.deque(maxlen=BEGUN)
+        begun.append(found)
         return found
 
     def finish(self, work: Any, waiting: Waiting) -> None:
         """Waits for an exchange. Raises CommunicationError where it can't end."""
-        step = LATE
+        step, was_over = _patience(work), False
         while True:
             try:
                 work.wait(timedelta(seconds=step))
                 break
             except RuntimeError as error:
-                if work.is_completed():
+                if was_over:
                     raise self.lost(waiting, error) from None
-            self._late(waiting)
-            step = AGAIN
+                was_over = work.is_completed()            # it may have ended well just after the wait, which the next one says
+            if not was_over:
+                self._late(waiting, work)
+                step = AGAIN
         self._done()
 
     def finish_pairs(self, works: list[Any], waiting: Waiting) -> None:
         """Waits for sendings and receivings. gloo gives one up where its wait is cut short, so a thread of its own waits for them."""
         if self._waiter is None:
-            self._waiter = _Waiter()
+            self._waiter = Waiter()
         done = self._waiter.give(works)
-        step = LATE
+        step = _patience(*works)
         while not done.over.wait(step):
-            self._late(waiting)
+            self._late(waiting, *works)
             step = AGAIN
         if done.error is not None:
             raise self.lost(waiting, done.error) from None
@@ -136,46 +118,66 @@ class Watch:
             with contextlib.suppress(RuntimeError):
                 reach.Errand(lambda: self._tell(None)).result()
 
-    def _late(self, waiting: Waiting) -> None:
-        waited = time.monotonic() - waiting.since
-        own = {"key": waiting.key, "number": waiting.number, "what": waiting.what, "line": user_line(), "ranks": list(waiting.ranks)}
-        own["begun"] = [] if waiting.others else [(one.number, one.what) for one in list(self._begun[waiting.key])]
-        where = self._asked(own, waiting)
+    def _late(self, waiting: Waiting, *works: Any) -> None:
+        """Looks where the others are. Raises CommunicationError where they will not come."""
+        waited, where = time.monotonic() - waiting.since, self._asked(self._here(waiting), waiting)
         for rank, other in where.items():
-            place = (other.get("key"), other.get("number"))
-            if other.get("what") and place == (waiting.key, waiting.number) and other["what"] != waiting.what:
-                raise self._mismatch(waiting, rank, other)
-            begun = self._begun_otherwise(waiting, other)
-            if begun is not None:
-                raise self._mismatch(begun[0], rank, {**other, **begun[1]})
-            if other["left"]:
+            found = self._contradicted(waiting, other)
+            if found is not None:
+                raise self._mismatch(found[0], rank, {**other, **found[1]})
+            if other["left"] and rank in waiting.left:    # what it sent before may be on its way at the first look
                 raise self._error(waiting, f"rank {rank} has left: its program has ended, or has called release()")
-        stuck = {
-            rank: other for rank, other in where.items()
-            if other.get("what") and (other["key"], other["number"]) != (waiting.key, waiting.number) and self.rank in other["ranks"]
-            and (other["key"] != waiting.key or other["number"] < waiting.number)
-        }
-        seen = [(rank, other["key"], other["number"]) for rank, other in stuck.items() if other["key"] != waiting.key]
+        waiting.left = [rank for rank, other in where.items() if other["left"]]
+        seen = [(rank, other["key"], other["number"]) for rank, other in where.items() if self._is_stuck(waiting, other)]
         if seen and seen == self._suspect:
-            rank = seen[0][0]
-            raise self._mismatch(waiting, rank, stuck[rank])
+            raise self._mismatch(waiting, seen[0][0], where[seen[0][0]])
         self._suspect = seen
+        if not _have_begun(works) and self._dead(waiting):
+            raise self._parted(waiting)                   # it runs in nobody's sockets yet, which would say so
         if waited > self.seconds:
             raise self._error(waiting, f"that is more than {self.seconds:g} s. {self._absent(waiting, where)}")
-        if waited > LOST:
-            self._reach(waiting, where)
+        if waited > LOST and self._reach(waiting, where):
+            for work in works:
+                if isinstance(work, Later):
+                    work.begin_anyway()                   # who gives no sign may be gone, which its sockets know
 
-    def _begun_otherwise(self, waiting: Waiting, other: dict[str, Any]) -> tuple[Waiting, dict[str, Any]] | None:
-        """The first exchange of the group that another rank has begun as a different one, and which; None where there is none.
+    def _here(self, waiting: Waiting) -> dict[str, Any]:
+        """Where this rank is, for the others to read."""
+        return {
+            "key": waiting.key, "number": waiting.number, "what": waiting.what, "line": user_line(), "numbers": dict(self._numbers),
+            "ranks": sorted({self.rank, *(waiting.others or waiting.ranks)}), "names": list(waiting.facts(self.rank)),
+            "facts": {name: (fact, one.number, one.what) for name, (fact, one) in self._facts(waiting).items()},
+        }
+
+    def _facts(self, waiting: Waiting) -> dict[str, tuple[str, Waiting]]:
+        """What this rank says of the exchanges that it has begun."""
+        begun = [one for of_group in list(self._begun.values()) for one in list(of_group)]
+        return {name: (fact, one) for one in [*begun, waiting] for name, fact in one.facts(self.rank).items()}
+
+    def _contradicted(self, waiting: Waiting, other: dict[str, Any]) -> tuple[Waiting, dict[str, Any]] | None:
+        """The first exchange that another rank has begun as a different one, and which; None where there is none.
 
         In graphs exchanges begin early, so that what is waited for may be another than the one that differs.
         """
-        if other.get("key") == waiting.key and not waiting.others:
-            theirs = dict(other.get("begun", ()))
-            for own in list(self._begun[waiting.key]):
-                if theirs.get(own.number, own.what) != own.what:
-                    return own, {"number": own.number, "what": theirs[own.number]}
+        theirs = other.get("facts") or {}
+        for name, (fact, own) in self._facts(waiting).items():
+            if theirs.get(name, (fact,))[0] != fact:
+                return own, {"key": own.key, "number": theirs[name][1], "what": theirs[name][2]}
         return None
+
+    def _is_stuck(self, waiting: Waiting, other: dict[str, Any]) -> bool:
+        """Whether another rank waits for this one in an exchange that has not begun here, and has not begun this one's."""
+        if not other.get("what") or other["key"] == waiting.key or self.rank not in other["ranks"] or self._has_come(waiting, other):
+            return False
+        if other["key"].endswith(PAIRS):
+            return not self._facts(waiting).keys() & set(other["names"])
+        return self._numbers.get(other["key"], 0) < other["number"]
+
+    def _has_come(self, waiting: Waiting, other: dict[str, Any]) -> bool:
+        """Whether another rank has begun this exchange too."""
+        if waiting.key.endswith(PAIRS):
+            return bool(waiting.facts(self.rank).keys() & other.get("facts", {}).keys())
+        return other.get("numbers", {}).get(waiting.key, 0) >= waiting.number
 
     def _asked(self, own: dict[str, Any], waiting: Waiting) -> dict[int, dict[str, Any]]:
         """Says where this rank is, and gives where the others are: nothing where the store does not answer."""
@@ -195,9 +197,9 @@ class Watch:
         self._errand, self._answered = None, time.monotonic()
         return found
 
-    def _reach(self, waiting: Waiting, where: dict[int, dict[str, Any]]) -> None:
-        """Raises CommunicationError where a rank has given no sign of life for long, and its machine does not answer."""
-        now = time.monotonic()
+    def _reach(self, waiting: Waiting, where: dict[int, dict[str, Any]]) -> bool:
+        """Whether a rank has given no sign of life for long. Raises CommunicationError where its machine does not answer."""
+        is_silent, now = False, time.monotonic()
         store_is_silent = now - self._answered > LOST
         for rank in waiting.others or waiting.ranks:
             sign = where.get(rank, {}).get("sign")
@@ -212,6 +214,8 @@ class Watch:
                     waiting, f"rank {rank} can't be reached: its machine ({door[0]}) does not answer",
                     "look whether that machine is up, and at the network between the two",
                 )
+            is_silent = True
+        return is_silent
 
     def _tell(self, own: dict[str, Any] | None) -> None:
         if own != self._said:
@@ -235,16 +239,15 @@ class Watch:
         parts = []
         for rank in waiting.others or waiting.ranks:
             other = where.get(rank, {})
-            if rank == self.rank or (other.get("key"), other.get("number")) == (waiting.key, waiting.number):
+            if rank == self.rank or self._has_come(waiting, other):
                 continue
             parts.append(f"rank {rank} has not come to it" + (f": it is at {other['line']}" if other.get("line") else ""))
         return "; ".join(parts) or "All ranks are in it: the network does not carry it"
 
     def _mismatch(self, waiting: Waiting, rank: int, other: dict[str, Any]) -> CommunicationError:
-        their = other["key"].partition(":")[0]
         time.sleep(2 * AGAIN)                             # the other one shall find the same, and not that this one is gone
         return self._error(
-            waiting, f"rank {rank} is in {other['what']} over {their} (its number {other['number']}) at {other['line']}",
+            waiting, f"rank {rank} is in {other['what']} over {name_of(other['key'])} (its number {other['number']}) at {other['line']}",
             "every rank of a group must call the same exchanges in the same order, of equal shapes and dtypes",
         )
 
@@ -267,20 +270,24 @@ class Watch:
     def lost(self, waiting: Waiting, error: Exception) -> CommunicationError:
         """The error for an exchange that failed with `error`."""
         self.is_broken, said = True, str(error)
-        at = f"{user_line()}: rank {self.rank} was in {waiting.what} over {waiting.group} (its number {waiting.number})"
         if any(word in said for word in ("onnection", "Connect timeout", "closed", "reset", "pipe")):
-            who, other = reach.Errand(lambda: self._who(waiting)).result(2 * reach.PATIENCE) or ("another rank is gone", None)
-            if other is not None:
-                return self._mismatch(waiting, *other)
-            hint = "what ended it stands in its own output, worker_N.log under the launcher"
-            return CommunicationError(with_hint(f"{at} when {who}.", hint))
+            return self._parted(waiting)
         if "imed out" in said:
             where = self._asked(self._said or {}, waiting)
             return self._error(waiting, f"that is more than {self.seconds:g} s. {self._absent(waiting, where)}")
         first = said.strip().splitlines()[0] if said.strip() else type(error).__name__
-        return CommunicationError(f"{at}, which failed: {first}.")
+        return CommunicationError(f"{_at(waiting, self.rank)}, which failed: {first}.")
 
-    def _who(self, waiting: Waiting) -> tuple[str, tuple[int, dict[str, Any]] | None]:
+    def _parted(self, waiting: Waiting) -> CommunicationError:
+        """The error for an exchange in which another rank is gone."""
+        self.is_broken = True
+        who, other = reach.Errand(lambda: self._who(waiting)).result(2 * reach.PATIENCE) or ("another rank is gone", None)
+        if other is not None:
+            return self._mismatch(*other)
+        hint = "what ended it stands in its own output, worker_N.log under the launcher"
+        return CommunicationError(with_hint(f"{_at(waiting, self.rank)} when {who}.", hint))
+
+    def _who(self, waiting: Waiting) -> tuple[str, tuple[Waiting, int, dict[str, Any]] | None]:
         """Who is gone, in words; and a rank that was in another exchange when it went, and in which."""
         gone = self._gone(waiting)
         other = self._last_words(waiting)
@@ -296,27 +303,37 @@ class Watch:
             left = []
         return f"rank {left[0]} left: its program has ended" if left else "another rank is gone"
 
-    def _last_words(self, waiting: Waiting) -> tuple[int, dict[str, Any]] | None:
+    def _last_words(self, waiting: Waiting) -> tuple[Waiting, int, dict[str, Any]] | None:
         """A rank that was in another exchange when it went, and in which."""
         try:
             where = self._where(waiting)
         except RuntimeError:
             return None
-        own = (waiting.key, waiting.number, waiting.what)
-        return next(((rank, o) for rank, o in where.items() if o.get("what") and (o["key"], o["number"], o["what"]) != own), None)
+        for rank, other in where.items():
+            found = self._contradicted(waiting, other)
+            if found is not None:
+                return found[0], rank, {**other, **found[1]}
+            if self._is_stuck(waiting, other):
+                return waiting, rank, other
+        return None
 
     def _gone(self, waiting: Waiting) -> int | None:
-        here, until = socket.gethostname(), time.monotonic() + 0.5
+        until = time.monotonic() + 0.5
         while True:
-            dead = [
-                rank for rank, (host, process) in self._known.items()
-                if rank in waiting.ranks and rank != self.rank and host == here and not _is_alive(process)
-            ]
+            dead = self._dead(waiting)
             if dead:
                 return self._first_of(dead)
             if time.monotonic() > until:
                 return None
             time.sleep(0.02)                              # a process closes its connections before it is gone
+
+    def _dead(self, waiting: Waiting) -> list[int]:
+        """The ranks of an exchange whose processes ran on this machine, and do no more."""
+        here = socket.gethostname()
+        return [
+            rank for rank, (host, process) in self._known.items()
+            if rank in waiting.ranks and rank != self.rank and host == here and not _is_alive(process)
+        ]
 
     def _tell_lost(self, gone: int | None) -> None:
         """Leaves word that this rank ends because another one is gone: who finds it gone looks for the other."""
@@ -365,6 +382,7 @@ class Watch:
     def end(self) -> None:
         """Ends the threads."""
         self._over.set()
+        self.firsts.end()
         self._door.close()
         if self._waiter is not None:
             self._waiter.end()
@@ -372,43 +390,17 @@ class Watch:
             self._answering.join(2.0)
 
 
-class _Done:
-    """How a wait in another thread ended."""
-
-    def __init__(self) -> None:
-        self.over = threading.Event()
-        self.error: Exception | None = None
+def _at(waiting: Waiting, rank: int) -> str:
+    return f"{user_line()}: rank {rank} was in {waiting.what} over {waiting.group} (its number {waiting.number})"
 
 
-class _Waiter:
-    """A thread that waits for what it is given."""
+def _have_begun(works: Any) -> bool:
+    return all(not isinstance(work, Later) or work.has_begun for work in works)
 
-    def __init__(self) -> None:
-        self._jobs: queue.SimpleQueue[tuple[list[Any], _Done] | None] = queue.SimpleQueue()
-        self._thread = threading.Thread(target=self._run, name="torchspore pairs", daemon=True)
-        self._thread.start()
 
-    def give(self, works: list[Any]) -> _Done:
-        """Begins to wait for these."""
-        done = _Done()
-        self._jobs.put((works, done))
-        return done
-
-    def end(self) -> None:
-        """Ends the thread: one that comes back from gloo while Python ends would take the process with it."""
-        self._jobs.put(None)
-        self._thread.join(1.0)
-
-    def _run(self) -> None:
-        while (job := self._jobs.get()) is not None:
-            works, done = job
-            try:
-                for work in works:
-                    work.wait()
-            except RuntimeError as error:
-                done.error = error
-            done.over.set()
-            del works, done, job                           # they hold tensors
+def _patience(*works: Any) -> float:
+    """After how long to look where the others are: sooner where nothing runs yet that would say who is gone."""
+    return LATE if _have_begun(works) else min(AGAIN, LATE)
 
 
 _EXITING = 0x4
