@@ -14,6 +14,8 @@ from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
+import torch
+
 from torchspore.engine.comm.waiting import Waiting, ways
 
 BITS = 12
@@ -172,6 +174,7 @@ class Firsts:
         self._given.put(made)
         return made
 
+    @torch.no_grad()
     def _run(self) -> None:
         pause = SOON
         while True:
