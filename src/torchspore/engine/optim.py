@@ -27,6 +27,17 @@ def _in_rows(tensors: Tensors) -> list[torch.Tensor]:
     return [t if t.is_contiguous() else t.contiguous() for t in tensors]
 
 
+def _check_states(parameters: Tensors, *states: Tensors) -> None:
+    """Raises ValueError for a state of another shape than its parameter's: torch's fused kernels would write beyond it."""
+    for own in states:
+        for p, state in zip(parameters, own):
+            if p.shape != state.shape:
+                raise ValueError(
+                    f"an optimizer's state of shape {list(state.shape)}: expected the Parameter's shape, {list(p.shape)}."
+                    "\n\nhint: make the optimizer after the Parameters have their shapes."
+                )
+
+
 def _updated(tensors: Tensors, straight: Tensors) -> None:
     """Puts the values of those that had to be copied back."""
     for t, new in zip(tensors, straight):
@@ -52,6 +63,7 @@ def momentum(
         for p, g in zip(parameters, gradients):
             p.copy_(p.float() - rate * (g.float() + decay * p.float()))
         return
+    _check_states(parameters, moments if share else ())
     own, states = _in_rows(parameters), _in_rows(moments if share else ())
     private.fused_sgd(
         own, like_parameters(parameters, gradients), states, weight_decay=decay, momentum=share, lr=rate,
@@ -71,6 +83,7 @@ def adam(
 
     `rate` already holds the bias correction where there is one.
     """
+    _check_states(parameters, first, second)
     late = torch.full((), _LATE, device=parameters[0].device)
     kernel = private.fused_adamw if decoupled else private.fused_adam
     own, means, squares = _in_rows(parameters), _in_rows(first), _in_rows(second)

@@ -80,11 +80,12 @@ def _close_class(cls: type) -> None:
     if id(cls) in _closed or issubclass(cls, BaseException):
         return
     room = cls.__module__.removeprefix(_FRONT_END + ".")
-    if room.startswith("dataset.") and (room in _INNER or cls.__name__.startswith("_")) and room != "dataset.core.operation":
-        return
+    is_inner = room.startswith("dataset.") and (room in _INNER or cls.__name__.startswith("_")) and room != "dataset.core.operation"
     _closed.add(id(cls))
     is_cell = any(base.__name__ == "Cell" for base in cls.__mro__)
     for name, value in list(vars(cls).items()):
+        if is_inner and name != "__init__":                    # runs for each row; what is made, is made once
+            continue
         is_wrapped = name in _WRAPPED and (cls.__name__ != "Tensor" or name == "__init__")
         if (name.startswith("_") and not is_wrapped) or (is_cell and name in _OWN):
             continue

@@ -55,6 +55,13 @@ def test_a_scheduler_goes_to_a_named_epoch() -> None:
     assert float(optimizer.lrs[0]) == 0.25 and scheduler.last_epoch == 5
 
 
+def test_warm_restarts_go_far_at_once() -> None:
+    scheduler = lr_scheduler.CosineAnnealingWarmRestarts(optim.SGD([parameter()], lr=1.0), 4)
+    scheduler.step(4 * 10**12 + 2)
+    assert (scheduler.T_cur, scheduler.T_i, scheduler.last_epoch) == (2, 4, 4 * 10**12 + 2)
+    assert float(scheduler.get_last_lr()[0]) == 0.5
+
+
 @pytest.mark.parametrize(("call", "kind", "text"), [
     (lambda: optim.Adam(3), TypeError, "Adam(params=int): expected a list of Parameters or of groups."),
     (lambda: optim.Adam([parameter()], -1.0), ValueError, "Adam(lr=-1.0): expected a number from 0 on."),

@@ -109,3 +109,23 @@ def test_descent_without_momentum_moves_every_weight_of_half_precision(dtype: st
     optimizer = ms.nn.SGD([weight], 0.5) if kind == "SGD" else ms.nn.Momentum([weight], 0.5, 0.0)
     optimizer((ms.Tensor(np.ones(40, np.float32)).astype(getattr(ms, dtype)),))
     assert weight.astype(ms.float32).asnumpy().tolist() == [0.5] * 40
+
+
+@pytest.mark.parametrize("make", [nn.Adam, nn.AdamWeightDecay, lambda p: nn.SGD(p, 0.1, momentum=0.9), lambda p: nn.Momentum(p, 0.1, 0.9)])
+def test_a_state_of_another_shape_is_not_written_beyond(make: object, mode: int) -> None:
+    weight = Parameter(Tensor(np.ones(3, np.float32)), name="w")
+    optimizer = make([weight])
+    weight.set_data(Tensor(np.ones(300, np.float32)), slice_shape=True)
+    with pytest.raises(ValueError, match=r"an optimizer's state of shape \[3\]: expected the Parameter's shape, \[300\]\."):
+        optimizer((Tensor(np.ones(300, np.float32)),))
+    assert weight.asnumpy().tolist() == [1] * 300
+
+
+@pytest.mark.parametrize("make", [nn.SGD, nn.Adam, lambda p: nn.Momentum(p, 0.1, 0.9), nn.Adagrad, nn.FTRL, nn.RMSProp])
+@pytest.mark.parametrize("shape", [(), (1,), (2,), (1, 3)])
+def test_a_gradient_has_its_parameters_shape(make: object, shape: tuple[int, ...], mode: int) -> None:
+    weights = [Parameter(Tensor(np.ones(3, np.float32)), name=name) for name in "vw"]
+    optimizer = make(weights)
+    with pytest.raises(ValueError, match="the gradient of 'w' with shape "):
+        optimizer((Tensor(np.ones(3, np.float32)), Tensor(np.ones(shape, np.float32))))
+    assert [w.asnumpy().tolist() for w in weights] == [[1, 1, 1]] * 2

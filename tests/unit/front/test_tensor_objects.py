@@ -71,3 +71,9 @@ def test_a_tensor_from_torch_shares_and_is_cut() -> None:
     t = torch.ones(2, requires_grad=True)
     x = Tensor.from_torch(t)
     assert not x.torch().requires_grad and x.torch().data_ptr() == t.data_ptr()
+
+
+def test_what_is_no_number_is_in_no_tensor() -> None:
+    tensor = Tensor([1.0, 2.0])
+    assert 2 in tensor and 3 not in tensor
+    assert not any(one in tensor for one in ("a", None, {}, object()))

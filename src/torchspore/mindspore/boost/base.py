@@ -75,6 +75,11 @@ class OptimizerProcess:
     @staticmethod
     def build_gc_params_group(params_dict: dict[int, Cell], parameters: list[dict[str, Any]]) -> list[dict[str, Any]]:
         """The groups, each in two: weights whose gradients are centred, and all others (norms, biases, grouped convolutions)."""
+        call = "OptimizerProcess.build_gc_params_group"
+        if not isinstance(params_dict, dict):
+            raise TypeError(message(f"{call}(params_dict={short(params_dict)})", "what build_params_dict gives"))
+        if not isinstance(parameters, (list, tuple)) or not all(isinstance(group, dict) for group in parameters):
+            raise TypeError(message(f"{call}(parameters={short(parameters)})", "a list of groups"))
         found: list[dict[str, Any]] = []
         for group in parameters:
             if "order_params" in group:

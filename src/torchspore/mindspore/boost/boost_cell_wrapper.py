@@ -94,7 +94,13 @@ class _Methods:
         return loss
 
     def gradient_accumulation_process(self: Any, loss: Any, grads: Any, sens: Any, *inputs: Any) -> Any:
-        """Adds the gradients up, and after as many steps as are asked for updates by their mean; gives the loss."""
+        """Adds the gradients up, and after as many steps as are asked for updates by their mean; gives the loss.
+
+        Raises ValueError where this step does not add gradients up.
+        """
+        if not self.use_grad_accumulation:
+            what = f"{type(self).__name__}.gradient_accumulation_process of a step that adds no gradients up"
+            raise ValueError(message(what, "AutoBoost with grad_accumulation"))
         steps = self.max_accumulation_step
         for total, grad in zip(self.grad_accumulation, grads):
             ops.assign_add(total, grad / steps)
@@ -165,7 +171,10 @@ class BoostTrainOneStepCell(_Methods, TrainOneStepCell):
         return self._apply(loss, self.grad_reducer(grads), ops.full_like(loss, self.sens), inputs)
 
     def gradient_freeze_process(self, *inputs: Any) -> Any:
-        """A step of the layers whose turn it is; gives the loss."""
+        """A step of the layers whose turn it is; gives the loss. Raises ValueError where none rest."""
+        if not self.freeze:
+            what = f"{type(self).__name__}.gradient_freeze_process with {type(self.optimizer).__name__}"
+            raise ValueError(message(what, "an optimizer inside of FreezeOpt"))
         turns = len(self.freeze_nets if self.train_strategy is None else self.train_strategy)
         loss = self.freeze_nets[self._turn](*inputs)
         ops.assign(self.step, (self.step + 1) % turns)

@@ -263,7 +263,8 @@ class Tensor(TensorBase, metaclass=_TensorMeta):
         return iter([self[i] for i in range(measured(self).shape[0])])  # type: ignore[index]
 
     def __contains__(self, element: Any) -> bool:
-        return bool((self == element).any())  # type: ignore[attr-defined]
+        found = self == element                                # False for what is no number, as in MindSpore
+        return bool(found.any()) if isinstance(found, Tensor) else bool(found)  # type: ignore[attr-defined]
 
     def __hash__(self) -> int:
         return id(self)

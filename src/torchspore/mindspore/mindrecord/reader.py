@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from torchspore.base.suggest import closest
-from torchspore.base.text import message
+from torchspore.base.text import message, short
 from torchspore.mindspore.mindrecord import index
 from torchspore.mindspore.mindrecord.exceptions import MRMFetchDataError, MRMReadCategoryInfoError, ParamTypeError, ParamValueError
 from torchspore.mindspore.mindrecord.layout import Schema
@@ -25,7 +25,7 @@ def open_shards(call: str, file_name: Any) -> Shards:
     return Shards([Path(one).expanduser() for one in file_name])
 
 
-def check_columns(call: str, columns: Any, schema: Schema) -> list[str]:
+def checked_columns(call: str, columns: Any, schema: Schema) -> list[str]:
     """The columns asked for, all where there are none. Raises ParamTypeError, ParamValueError with the nearest name."""
     if columns is None:
         return list(schema)
@@ -57,7 +57,7 @@ class FileReader:
             raise NotImplementedError(message("FileReader(operator=...)", "None; MindSpore knows no operator either"))
         check_consumers("FileReader", num_consumer)
         self._shards = open_shards("FileReader", file_name)
-        chosen = check_columns("FileReader", columns, self._shards.header.schema)
+        chosen = checked_columns("FileReader", columns, self._shards.header.schema)
         self._columns = sorted(chosen, key=self._shards.header.blobs.__contains__)  # as MindSpore has them: bytes and arrays last
 
     def get_next(self) -> Iterator[dict[str, Any]]:
@@ -116,7 +116,9 @@ class MindPage:
         return self.candidate_fields
 
     def set_category_field(self, category_field: str) -> bool:
-        """Chooses the field that pages go by."""
+        """Chooses the field that pages go by. Raises ParamTypeError for what is no str."""
+        if not isinstance(category_field, str):
+            raise ParamTypeError(message(f"set_category_field({short(category_field)})", f"a str, got {type(category_field).__name__}"))
         self.category_field = category_field
         return True
 

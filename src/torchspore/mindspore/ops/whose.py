@@ -1,6 +1,7 @@
 """Whose fault an error is: of the arguments of a call, of a function of the program's, or of our own code."""
 from __future__ import annotations
 
+import types
 from collections.abc import Iterator, Sequence
 from types import ModuleType
 from typing import Any
@@ -10,6 +11,8 @@ from torchspore.engine.tensor import TensorBase
 
 _DEFECTS = (NameError, AssertionError, ImportError)
 """What no argument brings about: unknown names, broken promises of the code, modules that are not there."""
+_OF_CLASSES = (property, types.FunctionType, types.MemberDescriptorType, types.GetSetDescriptorType, types.MethodDescriptorType)
+"""What a class has where its objects have values."""
 _DEEPEST = 3
 """Lists in lists that are looked through for what an error is about."""
 _LIBRARIES = ("/site-packages/PIL/", "/site-packages/cv2/")
@@ -63,6 +66,8 @@ def _came_in(owner: Any, given: Sequence[Any]) -> bool:
     if isinstance(owner, ModuleType):
         return False
     plain = _is_plain(owner)
+    if isinstance(owner, _OF_CLASSES) and any(isinstance(value, type) for part in given for value in _values(part)):
+        return True                                            # Tensor was written where a Tensor is meant
     return any(value is owner or (plain and type(value) is type(owner)) for part in given for value in _values(part))
 
 

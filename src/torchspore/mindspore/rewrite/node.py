@@ -234,8 +234,9 @@ class Node:
     # ---- as source
 
     def statement(self) -> ast.stmt:
-        """The statement as it stands in the source."""
-        assert self._build is not None
+        """The statement as it stands in the source. Raises ValueError for an input, which has none."""
+        if self._build is None:
+            raise ValueError(message(f"Node.statement() of {self._name!r}", "a node that is no input"))
         made = self._build(self)
         if isinstance(made, ast.stmt):
             return ast.fix_missing_locations(made)

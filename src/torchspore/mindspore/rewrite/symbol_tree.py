@@ -94,6 +94,9 @@ class SymbolTree:
 
     def all_nodes(self, subtree_nodes: bool = True) -> Iterator[Node]:
         """The nodes, and those in branches and loops; with `subtree_nodes` also those of Cells of the program's own."""
+        if not isinstance(subtree_nodes, bool):
+            what = f"all_nodes(subtree_nodes={short(subtree_nodes)})"
+            raise TypeError(message(what, f"True or False, got {type(subtree_nodes).__name__}"))
         for node in self.nodes(True):
             if subtree_nodes or node.get_symbol_tree() is self:
                 yield node

@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 from messages import Bad, check
 from mindspore import Parameter, Tensor, nn
+from mindspore.experimental import optim
 
 from torchspore.errors import NameRefused
 
@@ -38,6 +39,29 @@ BAD = {
     "no_gradient": Bad(
         lambda: nn.SGD([p(), p("q")])((z(2), None)), TypeError,
         "SGD(gradients)", "expected a tuple of gradients, one for each Parameter, got NoneType in place 1.",
+    ),
+    "gradient_shape": Bad(
+        lambda: nn.Adam([p()])((z(1),)), ValueError,
+        "Adam(gradients): the gradient of 'w' with shape [1]", "expected the Parameter's shape, [2].",
+    ),
+    "experimental_no_tuple": Bad(
+        lambda: optim.Adam([p()])(z(2)), TypeError, "Adam(gradients)", "expected a tuple of gradients, one for each Parameter, got Tensor.",
+    ),
+    "experimental_no_gradient": Bad(
+        lambda: optim.Rprop([p()])([None]), TypeError,
+        "Rprop(gradients)", "expected a tuple of gradients, one for each Parameter, got NoneType in place 0.",
+    ),
+    "experimental_gradient_shape": Bad(
+        lambda: optim.SGD([p()], 0.1)((z(),)), ValueError,
+        "SGD(gradients): the gradient of 'w' with shape []", "expected the Parameter's shape, [2].",
+    ),
+    "sequential": Bad(
+        lambda: optim.lr_scheduler.SequentialLR(optim.SGD([p()], 0.1), [3], []), TypeError,
+        "SequentialLR(schedulers=[3])", "expected a list of schedulers.",
+    ),
+    "restarts_epoch": Bad(
+        lambda: optim.lr_scheduler.CosineAnnealingWarmRestarts(optim.SGD([p()], 0.1), 2).step("a"), TypeError,
+        "CosineAnnealingWarmRestarts.step('a')", "expected a number, got str.",
     ),
     "lr_parameter": Bad(
         lambda: nn.SGD([p()]).get_lr_parameter(p("other")), ValueError,

@@ -75,3 +75,15 @@ def test_an_argument_is_blamed_where_it_is_to_blame() -> None:
             call()
     with pytest.raises(TypeError, match="expected a Tensor, got int"):
         ops.GradOperation()(lambda x: x)(ms.Tensor(1.0)).assign_value(3)
+
+
+def test_a_class_in_the_place_of_its_object_is_an_argument() -> None:
+    matrix = ms.CSRTensor(ms.Tensor([0, 1]), ms.Tensor([0]), ms.Tensor([1.0]), (1, 1))
+    with pytest.raises(TypeError, match=r"CSRTensor\.mv\(.*\): expected an argument of another type") as found:
+        matrix.mv(ms.Tensor)
+    assert "defect" not in str(found.value)
+
+
+def test_a_signature_names_functions() -> None:
+    with pytest.raises(TypeError, match=r"decay_filter=_every_one, split_indices"):
+        ms.nn.thor(3)

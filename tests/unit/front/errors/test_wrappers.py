@@ -3,7 +3,8 @@ from __future__ import annotations
 
 import pytest
 from messages import Bad, check
-from mindspore import Parameter, Tensor, nn
+from mindspore import Parameter, Tensor, boost, nn
+from mindspore.nn.wrap import loss_scale
 
 NET = nn.ReLU()
 STEP = "TrainOneStepWithLossScaleCell"
@@ -11,6 +12,11 @@ STEP = "TrainOneStepWithLossScaleCell"
 
 def sgd():
     return nn.SGD([Parameter(Tensor([1.0, 2.0]), name="w")], 0.1)
+
+
+def boosted():
+    net = nn.Dense(2, 1)
+    return boost.BoostTrainOneStepCell(net, nn.SGD(net.trainable_params(), 0.1))
 
 
 BAD = {
@@ -37,6 +43,27 @@ BAD = {
     "scale type": Bad(
         lambda: nn.TrainOneStepWithLossScaleCell(NET, sgd(), "a"), TypeError,
         f"{STEP}(scale_sense='a')", "expected a Cell or a Tensor, got str.",
+    ),
+    "no accumulation": Bad(
+        lambda: boosted().gradient_accumulation_process(1, (), 1), ValueError,
+        "BoostTrainOneStepCell.gradient_accumulation_process of a step that adds no gradients up",
+        "expected AutoBoost with grad_accumulation.",
+    ),
+    "no freezing": Bad(
+        lambda: boosted().gradient_freeze_process(1), ValueError,
+        "BoostTrainOneStepCell.gradient_freeze_process with SGD", "expected an optimizer inside of FreezeOpt.",
+    ),
+    "groups": Bad(
+        lambda: boost.OptimizerProcess.build_gc_params_group({}, [3]), TypeError,
+        "OptimizerProcess.build_gc_params_group(parameters=[3])", "expected a list of groups.",
+    ),
+    "reciprocal": Bad(
+        lambda: loss_scale.tensor_grad_scale(2.0, Tensor(1.0)), TypeError,
+        "grad_scale(scale=2.0)", "expected a Tensor, got float.", "write Tensor(scale).",
+    ),
+    "layerwise": Bad(
+        lambda: nn.LARS(sgd())((None, None)), TypeError,
+        "LARS(gradients)", "expected a tuple of gradients, one for each Parameter, got NoneType in place 0.",
     ),
     "set scale": Bad(
         lambda: nn.TrainOneStepWithLossScaleCell(NET, sgd(), Tensor(1.0)).set_sense_scale(3), TypeError,

@@ -5,6 +5,7 @@ its docstring says that nothing acts on it.
 """
 from __future__ import annotations
 
+import inspect
 import os
 import random
 from enum import IntEnum
@@ -208,31 +209,39 @@ def load(file: str) -> None:
         setter(value)
 
 
-def _flag(name: str, meaning: str) -> tuple[Any, Any]:
-    def setter(enable: bool) -> None:
-        check_bool(f"set_{name}", "enable", enable)
-        _values[name] = enable
+def _flag(name: str, meaning: str, argument: str = "enable") -> tuple[Any, Any]:
+    signature = inspect.Signature([inspect.Parameter(argument, inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=bool)])
+
+    def setter(*given: Any, **named: Any) -> None:
+        value = signature.bind(*given, **named).arguments[argument]
+        check_bool(f"set_{name}", argument, value)
+        _values[name] = value
 
     def getter() -> bool:
         return _values[name]
 
+    setter.__signature__ = signature  # type: ignore[attr-defined]
     setter.__name__ = setter.__qualname__ = f"set_{name}"
     getter.__name__ = getter.__qualname__ = f"get_{name}"
     setter.__doc__ = getter.__doc__ = meaning
     return setter, getter
 
 
-set_numa_enable, get_numa_enable = _flag("numa_enable", "Binding to NUMA nodes; kept and read back, the operating system places threads.")
+set_numa_enable, get_numa_enable = _flag(
+    "numa_enable", "Binding to NUMA nodes; kept and read back, the operating system places threads.", "numa_enable",
+)
 set_enable_shared_mem, get_enable_shared_mem = _flag(
     "enable_shared_mem", "Shared memory between worker processes; kept, threads share all."
 )
 set_auto_num_workers, get_auto_num_workers = _flag("auto_num_workers", "Choosing the number of workers; kept and read back.")
-set_auto_offload, get_auto_offload = _flag("auto_offload", "Moving transforms to the accelerator; kept, they run on the host.")
+set_auto_offload, get_auto_offload = _flag("auto_offload", "Moving transforms to the accelerator; kept, they run on the host.", "offload")
 set_enable_watchdog, get_enable_watchdog = _flag(
     "enable_watchdog", "Warnings about a pipeline that keeps the program waiting: which step hangs, for how long, and at which line."
 )
-set_fast_recovery, get_fast_recovery = _flag("fast_recovery", "Skipping to a step without repeating random transforms; kept.")
-set_dynamic_shape, get_dynamic_shape = _flag("dynamic_shape", "Batches whose shapes differ; kept, every pipeline takes them.")
+set_fast_recovery, get_fast_recovery = _flag(
+    "fast_recovery", "Skipping to a step without repeating random transforms; kept.", "fast_recovery",
+)
+set_dynamic_shape, get_dynamic_shape = _flag("dynamic_shape", "Batches whose shapes differ; kept, every pipeline takes them.", "is_dynamic")
 
 
 def _getter(name: str) -> Any:

@@ -88,7 +88,7 @@ def check_callable(call: str, argument: str, value: Any) -> None:
         raise TypeError(message(f"{call}({argument}={short(value)})", f"a function, got {type(value).__name__}"))
 
 
-def check_columns(call: str, argument: str, value: Any) -> list[str]:
+def checked_columns(call: str, argument: str, value: Any) -> list[str]:
     """Gives column names as a list: one str or a list of different, non-empty ones."""
     names = [value] if isinstance(value, str) else value
     check_type(call, argument, names, (list, tuple), "a column name or a list of them")
@@ -101,6 +101,13 @@ def check_columns(call: str, argument: str, value: Any) -> list[str]:
     if len(set(names)) != len(names):
         raise ValueError(message(f"{call}({argument}={names!r})", "column names that differ from each other"))
     return list(names)
+
+
+def check_columns(columns: Any, name: str) -> None:
+    """Raises TypeError for what is no column name or list of them, ValueError for none, empty ones and one that comes twice."""
+    check_type("check_columns", "name", name, str, "a str")
+    check_type("check_columns", name, columns, (str, list), "a column name or a list of them")
+    checked_columns("check_columns", name, columns)
 
 
 def check_workers(call: str, value: Any) -> None:

@@ -10,7 +10,8 @@ import numpy as np
 
 from torchspore.base.text import message, short
 from torchspore.context import effects
-from torchspore.mindspore.dataset.core.validator_helpers import check_bool, check_int, check_number, check_type
+from torchspore.mindspore.dataset.core.validator_helpers import check_bool, check_int, check_number
+from torchspore.mindspore.dataset.core.validator_helpers import check_type as _check_type
 from torchspore.mindspore.dataset.dataloader.dataset import Dataset, IterableDataset
 from torchspore.mindspore.dataset.dataloader.fetching import Fetcher
 from torchspore.mindspore.dataset.dataloader.sampler import BatchSampler, Endless, RandomSampler, SequentialSampler, check_generator
@@ -191,6 +192,6 @@ def _check_workers(num_workers: int, context: Any, prefetch_factor: Any, persist
             _refuse(name, value, "without num_workers")
     if context is not None:
         wanted = "'fork', 'spawn', 'forkserver' or a context of multiprocessing"
-        check_type("DataLoader", "multiprocessing_context", context, (str, BaseContext), wanted)
+        _check_type("DataLoader", "multiprocessing_context", context, (str, BaseContext), wanted)
     if prefetch_factor is not None:
         check_int("DataLoader", "prefetch_factor", prefetch_factor, 1)

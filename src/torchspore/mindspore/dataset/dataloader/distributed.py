@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from torchspore.base.text import message
-from torchspore.mindspore.dataset.core.validator_helpers import check_bool, check_type
+from torchspore.mindspore.dataset.core.validator_helpers import check_bool
+from torchspore.mindspore.dataset.core.validator_helpers import check_type as _check_type
 from torchspore.mindspore.dataset.dataloader.sampler import Sampler
 
 
@@ -25,9 +26,9 @@ class DistributedSampler(Sampler[int]):
         super().__init__(dataset)
         for name, value in (("num_replicas", num_replicas), ("rank", rank)):
             if value is not None:
-                check_type("DistributedSampler", name, value, int, "an int")
+                _check_type("DistributedSampler", name, value, int, "an int")
         check_bool("DistributedSampler", "shuffle", shuffle)
-        check_type("DistributedSampler", "seed", seed, int, "an int")
+        _check_type("DistributedSampler", "seed", seed, int, "an int")
         check_bool("DistributedSampler", "drop_last", drop_last)
         from torchspore.mindspore.mint import distributed
 
@@ -54,5 +55,5 @@ class DistributedSampler(Sampler[int]):
 
     def set_epoch(self, epoch: int) -> None:
         """Sets the epoch, which gives another order; to be called before each. Raises TypeError for what is no int."""
-        check_type("DistributedSampler.set_epoch", "epoch", epoch, int, "an int")
+        _check_type("DistributedSampler.set_epoch", "epoch", epoch, int, "an int")
         self.epoch = epoch

@@ -7,7 +7,8 @@ from typing import Any, Generic, TypeVar
 
 import numpy as np
 
-from torchspore.mindspore.dataset.core.validator_helpers import INT32_MAX, check_bool, check_int, check_type
+from torchspore.mindspore.dataset.core.validator_helpers import INT32_MAX, check_bool, check_int
+from torchspore.mindspore.dataset.core.validator_helpers import check_type as _check_type
 
 T_co = TypeVar("T_co", covariant=True)
 _DRAWN_AT_ONCE = 32
@@ -99,4 +100,4 @@ class Endless(Sampler[None]):
 def check_generator(call: str, generator: Any) -> None:
     """Raises TypeError unless `generator` is None or one of NumPy's."""
     if generator is not None:
-        check_type(call, "generator", generator, np.random.Generator, "a numpy.random.Generator", hint="write numpy.random.default_rng(1)")
+        _check_type(call, "generator", generator, np.random.Generator, "a numpy.random.Generator", hint="write numpy.random.default_rng(1)")

@@ -9,7 +9,7 @@ import numpy as np
 
 from torchspore.base.text import message, short
 from torchspore.mindspore.dataset.core import config, randomness
-from torchspore.mindspore.dataset.core.validator_helpers import check_bool, check_columns, check_int, check_processes, check_type
+from torchspore.mindspore.dataset.core.validator_helpers import check_bool, check_int, check_processes, check_type, checked_columns
 from torchspore.mindspore.dataset.engine.dataset import Dataset, UnionBaseDataset
 from torchspore.mindspore.dataset.engine.failures import PipelineError, guarded, name_of
 from torchspore.mindspore.dataset.engine.landing import Landing
@@ -59,8 +59,8 @@ class BatchDataset(UnionBaseDataset):
         if input_dataset.is_sync():
             tell_waiting(input_dataset, batch_size)
         self.batch_size, self.drop_remainder, self.per_batch_map = batch_size, drop_remainder, per_batch_map
-        self.input_columns = check_columns("batch", "input_columns", input_columns) if input_columns else []
-        self.output_columns = check_columns("batch", "output_columns", output_columns) if output_columns else []
+        self.input_columns = checked_columns("batch", "input_columns", input_columns) if input_columns else []
+        self.output_columns = checked_columns("batch", "output_columns", output_columns) if output_columns else []
 
     def _rows_are_fresh(self) -> bool:
         return self.per_batch_map is None

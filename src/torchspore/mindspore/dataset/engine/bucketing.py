@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from torchspore.base.text import message, short
-from torchspore.mindspore.dataset.core.validator_helpers import check_bool, check_columns, check_int, check_type
+from torchspore.mindspore.dataset.core.validator_helpers import check_bool, check_int, check_type, checked_columns
 from torchspore.mindspore.dataset.engine.batching import PaddedBatchDataset, padded, stack
 from torchspore.mindspore.dataset.engine.dataset import Dataset, UnionBaseDataset
 from torchspore.mindspore.dataset.engine.failures import PipelineError, guarded, name_of
@@ -27,7 +27,7 @@ class BucketBatchByLengthDataset(UnionBaseDataset):
         element_length_function: Callable[..., Any] | None, pad_info: dict[str, Any] | None, pad_to_bucket_boundary: bool,
         drop_remainder: bool,
     ) -> None:
-        self.column_names = check_columns(_CALL, "column_names", column_names)
+        self.column_names = checked_columns(_CALL, "column_names", column_names)
         self.bucket_boundaries = _check_boundaries(bucket_boundaries)
         self.bucket_batch_sizes = _check_sizes(bucket_batch_sizes, len(self.bucket_boundaries) + 1)
         if element_length_function is None and len(self.column_names) != 1:

@@ -17,10 +17,10 @@ from torchspore.mindspore.dataset.core.validator_helpers import (
     INT32_MAX,
     check_bool,
     check_callable,
-    check_columns,
     check_int,
     check_type,
     check_workers,
+    checked_columns,
 )
 from torchspore.mindspore.dataset.engine.landing import Landing
 from torchspore.mindspore.dataset.engine.rows import Row, Run
@@ -39,6 +39,9 @@ class Dataset:
             hint = "give the DatasetCache to the source it reads"
             raise ValueError(message(f"{type(self).__name__}(cache=...)", "cache=None", hint=hint))
         self.children: list[Dataset] = [] if children is None else tree.listed(children)
+        for child in self.children:
+            if not isinstance(child, Dataset):
+                raise TypeError(message(f"{type(self).__name__}({short(child)})", f"a dataset, got {type(child).__name__}"))
         self.num_parallel_workers = num_parallel_workers
         self._init_step = 0
 
@@ -294,7 +297,7 @@ class Dataset:
 
         _check_iterator("create_tuple_iterator", num_epochs, output_numpy, do_copy)
         if columns is not None:
-            columns = check_columns("create_tuple_iterator", "columns", columns)
+            columns = checked_columns("create_tuple_iterator", "columns", columns)
         return TupleIterator(self, columns, num_epochs, output_numpy, do_copy)
 
     def __iter__(self) -> Any:

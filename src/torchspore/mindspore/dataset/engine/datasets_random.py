@@ -9,7 +9,7 @@ import numpy as np
 
 from torchspore.base.text import message, short
 from torchspore.mindspore.dataset.core import config
-from torchspore.mindspore.dataset.core.validator_helpers import check_columns, check_int, check_type
+from torchspore.mindspore.dataset.core.validator_helpers import check_int, check_type, checked_columns
 from torchspore.mindspore.dataset.engine.declared import PictureDataset
 from torchspore.mindspore.dataset.engine.rows import Row
 from torchspore.mindspore.dataset.engine.schema import NUMBERS, Schema
@@ -41,7 +41,7 @@ class RandomDataset(
             self.schema = Schema(self.schema)
         if self.schema is not None:
             check_type("RandomDataset", "schema", self.schema, Schema, "a Schema or the path of one")
-        names = None if self.columns_list is None else check_columns("RandomDataset", "columns_list", self.columns_list)
+        names = None if self.columns_list is None else checked_columns("RandomDataset", "columns_list", self.columns_list)
         self._seed = config.fresh_seed()
         draw = np.random.RandomState(self._seed % 2**32)
         if self.schema is None or not self.schema.columns:

@@ -12,7 +12,7 @@ from torchspore.mindspore.dataset.engine.files import FilesOrder, RecordsDataset
 from torchspore.mindspore.dataset.engine.rows import Row
 from torchspore.mindspore.dataset.engine.samplers import Shuffle
 from torchspore.mindspore.mindrecord.layout import NUMBERS
-from torchspore.mindspore.mindrecord.reader import check_columns, open_shards
+from torchspore.mindspore.mindrecord.reader import checked_columns, open_shards
 
 
 class MindDataset(RecordsDataset, UnionBaseDataset):
@@ -33,7 +33,7 @@ class MindDataset(RecordsDataset, UnionBaseDataset):
         super().__init__("MindDataset", num_parallel_workers, sampler, num_samples, shuffle, num_shards, shard_id, cache)
         self._shards = open_shards("MindDataset", dataset_files)
         self.schema = self._shards.header.schema
-        self._names = check_columns("MindDataset", columns_list, self.schema)
+        self._names = checked_columns("MindDataset", columns_list, self.schema)
         self._added = _padding(padded_sample, num_padded, columns_list)
         self._added_row = self._row(padded_sample) if padded_sample is not None else ()
         if sampler is None:
@@ -46,7 +46,7 @@ class MindDataset(RecordsDataset, UnionBaseDataset):
         return len(self._shards) + self._added
 
     def _class_labels(self, column: str) -> list[Any]:
-        check_columns("PKSampler(class_column)", [column], self.schema)
+        checked_columns("PKSampler(class_column)", [column], self.schema)
         return [self._shards.row(number, [column])[column] for number in range(len(self._shards))]
 
     def _read(self, index: int) -> Row:

@@ -10,7 +10,7 @@ import numpy as np
 
 from torchspore.base.text import message, short
 from torchspore.errors import DataDamaged
-from torchspore.mindspore.dataset.core.validator_helpers import check_columns, check_type
+from torchspore.mindspore.dataset.core.validator_helpers import check_type, checked_columns
 from torchspore.mindspore.dataset.engine.dataset import TextBaseDataset, UnionBaseDataset, VisionBaseDataset
 from torchspore.mindspore.dataset.engine.declared import ListedDataset, damaged, folder_of, read_file, text_lines
 from torchspore.mindspore.dataset.engine.rows import Row
@@ -97,7 +97,7 @@ class CSVDataset(
             for value in self.column_defaults:
                 check_type("CSVDataset", "column_defaults", value, (int, float, str), "a list of an int, float or str for each column")
         if self.column_names is not None:
-            self.column_names = check_columns("CSVDataset", "column_names", self.column_names)
+            self.column_names = checked_columns("CSVDataset", "column_names", self.column_names)
         self._names: list[str] | None = self.column_names
 
     def _columns(self) -> list[str]:

@@ -9,7 +9,7 @@ import numpy as np
 
 from torchspore.base.text import message, one_of, short
 from torchspore.mindspore.dataset.core.random_order import Twister32
-from torchspore.mindspore.dataset.core.validator_helpers import check_bool, check_columns
+from torchspore.mindspore.dataset.core.validator_helpers import check_bool, checked_columns
 from torchspore.mindspore.dataset.engine.dataset import UnionBaseDataset
 from torchspore.mindspore.dataset.engine.failures import PipelineError
 from torchspore.mindspore.dataset.engine.files import FilesOrder, RecordsDataset, wanted_shuffle
@@ -62,7 +62,7 @@ class TFRecordDataset(RecordsDataset, UnionBaseDataset):
             known = sorted(self._example(0)) if self._count() else []
         if columns_list is None:
             return known
-        names = check_columns("TFRecordDataset", "columns_list", columns_list)
+        names = checked_columns("TFRecordDataset", "columns_list", columns_list)
         for name in names:
             if name not in known:
                 raise ValueError(message(f"TFRecordDataset: column {name!r}", one_of(known)))

@@ -15,7 +15,7 @@ from torchspore.base import beside
 from torchspore.base.text import message, short
 from torchspore.engine import tree
 from torchspore.mindspore.dataset.core import config, randomness
-from torchspore.mindspore.dataset.core.validator_helpers import check_columns, check_processes, check_type, check_workers
+from torchspore.mindspore.dataset.core.validator_helpers import check_processes, check_type, check_workers, checked_columns
 from torchspore.mindspore.dataset.engine.batching import stack
 from torchspore.mindspore.dataset.engine.dataset import UnionBaseDataset
 from torchspore.mindspore.dataset.engine.failures import PipelineError, failed, guarded, name_of
@@ -56,7 +56,7 @@ class GeneratorDataset(MappableDataset, UnionBaseDataset):
         self.schema = None if schema is None else as_schema(call, schema)
         if column_names is None and self.schema is None:
             raise ValueError(message(f"{call}(column_names=None)", "column_names", hint=f"write {call}(source, ['data', 'label'])"))
-        self.column_names = check_columns(call, "column_names", list(self.schema.columns) if column_names is None else column_names)
+        self.column_names = checked_columns(call, "column_names", list(self.schema.columns) if column_names is None else column_names)
         check_workers(call, num_parallel_workers)
         check_processes(call, python_multiprocessing, max_rowsize, num_parallel_workers)
         self._in_processes, self._max_rowsize = python_multiprocessing, max_rowsize
@@ -292,7 +292,7 @@ class NumpySlicesDataset(GeneratorDataset):
         columns = list(data.values()) if isinstance(data, dict) else list(data) if isinstance(data, tuple) else [data]
         if column_names is None:
             column_names = list(data) if isinstance(data, dict) else [f"column_{number}" for number in range(len(columns))]
-        names = check_columns("NumpySlicesDataset", "column_names", column_names)
+        names = checked_columns("NumpySlicesDataset", "column_names", column_names)
         if len(names) != len(columns):
             raise ValueError(message(f"NumpySlicesDataset(column_names={names})", f"{len(columns)} names, one for each column of the data"))
         lengths = {len(column) for column in columns}

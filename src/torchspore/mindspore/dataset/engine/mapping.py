@@ -12,7 +12,7 @@ from torchspore.base.text import message, short
 from torchspore.engine import tree
 from torchspore.mindspore.dataset.callback.ds_callback import Caller, DSCallback
 from torchspore.mindspore.dataset.core import config, randomness
-from torchspore.mindspore.dataset.core.validator_helpers import check_columns, check_offload, check_processes, check_type
+from torchspore.mindspore.dataset.core.validator_helpers import check_offload, check_processes, check_type, checked_columns
 from torchspore.mindspore.dataset.debug.debug_hook import hooked
 from torchspore.mindspore.dataset.engine import blocks
 from torchspore.mindspore.dataset.engine.batching import place_outputs
@@ -56,10 +56,10 @@ class MapDataset(UnionBaseDataset):
         for callback in self.callbacks:
             check_type("map", "callbacks", callback, DSCallback, "a DSCallback or a list of them")
         super().__init__(input_dataset, num_parallel_workers, cache)
-        self.input_columns = check_columns("map", "input_columns", input_columns) if input_columns else []
-        self.output_columns = check_columns("map", "output_columns", output_columns) if output_columns else []
+        self.input_columns = checked_columns("map", "input_columns", input_columns) if input_columns else []
+        self.output_columns = checked_columns("map", "output_columns", output_columns) if output_columns else []
         # 1.x named the order of the result's columns here; 2.x has `project` for it.
-        self._order = check_columns("map", "column_order", column_order) if column_order else []
+        self._order = checked_columns("map", "column_order", column_order) if column_order else []
 
     def _rows_are_fresh(self) -> bool:
         return False

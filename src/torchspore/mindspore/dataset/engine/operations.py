@@ -9,7 +9,7 @@ from typing import Any
 from torchspore.base.suggest import closest
 from torchspore.base.text import message, short
 from torchspore.mindspore.dataset.core.random_order import Twister64
-from torchspore.mindspore.dataset.core.validator_helpers import INT32_MAX, check_columns, check_int, check_type
+from torchspore.mindspore.dataset.core.validator_helpers import INT32_MAX, check_int, check_type, checked_columns
 from torchspore.mindspore.dataset.engine.dataset import Dataset, UnionBaseDataset
 from torchspore.mindspore.dataset.engine.failures import PipelineError, guarded, name_of
 from torchspore.mindspore.dataset.engine.rows import Row, Run, own
@@ -34,7 +34,7 @@ class FilterDataset(UnionBaseDataset):
     ) -> None:
         if not callable(predicate):
             raise TypeError(message(f"filter(predicate={short(predicate)})", f"a function, got {type(predicate).__name__}"))
-        self.input_columns = check_columns("filter", "input_columns", input_columns) if input_columns else []
+        self.input_columns = checked_columns("filter", "input_columns", input_columns) if input_columns else []
         super().__init__(input_dataset, num_parallel_workers)
         self.predicate = predicate
 
@@ -250,8 +250,8 @@ class RenameDataset(UnionBaseDataset):
     """Columns under other names."""
 
     def __init__(self, input_dataset: Dataset, input_columns: Any, output_columns: Any) -> None:
-        self.input_column_names = check_columns("rename", "input_columns", input_columns)
-        self.output_column_names = check_columns("rename", "output_columns", output_columns)
+        self.input_column_names = checked_columns("rename", "input_columns", input_columns)
+        self.output_column_names = checked_columns("rename", "output_columns", output_columns)
         if len(self.input_column_names) != len(self.output_column_names):
             raise ValueError(message(f"rename({input_columns!r}, {output_columns!r})", "as many new names as old ones"))
         super().__init__(input_dataset)
@@ -276,7 +276,7 @@ class ProjectDataset(UnionBaseDataset):
     """Some of the columns, in the order asked for."""
 
     def __init__(self, input_dataset: Dataset, columns: Any) -> None:
-        self.columns = check_columns("project", "columns", columns)
+        self.columns = checked_columns("project", "columns", columns)
         super().__init__(input_dataset)
 
     def _columns(self) -> list[str]:

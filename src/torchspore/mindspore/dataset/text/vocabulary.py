@@ -10,7 +10,7 @@ import numpy as np
 
 from torchspore.base.text import message, short
 from torchspore.engine import dtypes
-from torchspore.mindspore.dataset.core.validator_helpers import INT32_MAX, check_bool, check_columns, check_int, check_type
+from torchspore.mindspore.dataset.core.validator_helpers import INT32_MAX, check_bool, check_int, check_type, checked_columns
 from torchspore.mindspore.dataset.text.operation import TextTensorOperation, check_text
 from torchspore.mindspore.dataset.text.tokenizers import Tokenizer
 from torchspore.mindspore.dataset.transforms.transforms import numpy_type
@@ -84,13 +84,13 @@ class Vocab:
         Only words whose count lies in `freq_range` (min, max; None is open) are taken, and of these at most `top_k`.
         """
         call = "Vocab.from_dataset"
-        names = check_columns(call, "columns", columns) if columns else []
+        names = checked_columns(call, "columns", columns) if columns else []
         least, most = _check_frequencies(call, freq_range)
         if top_k is not None:
             check_int(call, "top_k", top_k, 1)
         special = _check_special(call, special_tokens, special_first)
         if not hasattr(dataset, "create_dict_iterator"):
-            raise AttributeError(message(f"{call}({short(dataset)})", f"a dataset, got {type(dataset).__name__}"))
+            raise TypeError(message(f"{call}({short(dataset)})", f"a dataset, got {type(dataset).__name__}"))
         counts = _counted(call, dataset, names)
         if both := sorted(set(special) & set(counts)):
             raise RuntimeError(message(f"{call}(special_tokens={short(special)})", f"tokens that are no words, got {both}"))

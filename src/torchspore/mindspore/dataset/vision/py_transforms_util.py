@@ -301,4 +301,16 @@ def hsv_to_rgbs(np_hsv_imgs: Any, is_hwc: bool) -> Any:
     return spaces.hsv_to_rgb(np_hsv_imgs, is_hwc)
 
 
-rgb_to_bgr, rgb_to_hsv, hsv_to_rgb = rgb_to_bgrs, rgb_to_hsvs, hsv_to_rgbs
+def rgb_to_bgr(np_rgb_img: Any, is_hwc: bool) -> Any:
+    """An image with the channels in the other order."""
+    return spaces.rgb_to_bgr(np_rgb_img, is_hwc)
+
+
+def rgb_to_hsv(np_rgb_img: Any, is_hwc: bool) -> Any:
+    """An image as hue, saturation and value."""
+    return spaces.rgb_to_hsv(np_rgb_img, is_hwc)
+
+
+def hsv_to_rgb(np_hsv_img: Any, is_hwc: bool) -> Any:
+    """An image from hue, saturation and value."""
+    return spaces.hsv_to_rgb(np_hsv_img, is_hwc)

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
+from torchspore.base.text import short
 from torchspore.mindspore import ops
 from torchspore.mindspore.common.tensor import Tensor
 from torchspore.mindspore.experimental.optim.optimizer import Optimizer
@@ -156,6 +157,7 @@ class LinearLR(LRScheduler):
     def __init__(
         self, optimizer: Optimizer, start_factor: float = 1.0 / 3, end_factor: float = 1.0, total_iters: int = 5, last_epoch: int = -1,
     ) -> None:
+        _check_factor("LinearLR", start_factor=start_factor, end_factor=end_factor, total_iters=total_iters)
         if not 0 < start_factor <= 1:
             raise ValueError(f"LinearLR(start_factor={start_factor}): expected a number above 0 and up to 1.")
         if not 0 <= end_factor <= 1:
@@ -294,9 +296,13 @@ class CosineAnnealingWarmRestarts(LRScheduler):
                 self.T_cur -= self.T_i
                 self.T_i *= self.T_mult
         else:
-            if epoch < 0:
-                raise ValueError(f"CosineAnnealingWarmRestarts.step({epoch}): expected a number from 0 on.")
+            if isinstance(epoch, bool) or not isinstance(epoch, (int, float)):
+                raise TypeError(f"CosineAnnealingWarmRestarts.step({epoch!r:.40}): expected a number, got {type(epoch).__name__}.")
+            if not 0 <= epoch < math.inf:
+                raise ValueError(f"CosineAnnealingWarmRestarts.step({short(epoch)}): expected a number from 0 on.")
             self.T_i, self.T_cur = self.T_0, float(epoch)
+            if self.T_mult == 1:
+                self.T_cur %= self.T_0
             while self.T_cur >= self.T_i:
                 self.T_cur -= self.T_i
                 self.T_i *= self.T_mult
@@ -360,6 +366,14 @@ class SequentialLR:
     changes_itself = True
 
     def __init__(self, optimizer: Optimizer, schedulers: Any, milestones: Any, last_epoch: int = -1) -> None:
+        if not isinstance(optimizer, Optimizer):
+            raise TypeError(f"SequentialLR(optimizer={type(optimizer).__name__}): expected one of mindspore.experimental.optim.")
+        if not isinstance(schedulers, (list, tuple)) or not schedulers or not all(hasattr(one, "optimizer") for one in schedulers):
+            raise TypeError(f"SequentialLR(schedulers={short(schedulers)}): expected a list of schedulers.")
+        if not isinstance(milestones, (list, tuple)) or any(isinstance(m, bool) or not isinstance(m, int) for m in milestones):
+            raise TypeError(f"SequentialLR(milestones={short(milestones)}): expected a list of ints.")
+        if isinstance(last_epoch, bool) or not isinstance(last_epoch, int):
+            raise TypeError(f"SequentialLR(last_epoch={short(last_epoch)}): expected an int, got {type(last_epoch).__name__}.")
         if any(one.optimizer is not optimizer for one in schedulers):
             raise ValueError("SequentialLR(schedulers=...): expected schedulers of the same optimizer.")
         if len(milestones) != len(schedulers) - 1:

@@ -4,12 +4,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from torchspore.base.text import message
 from torchspore.engine import dtypes
-from torchspore.engine.tensor import raw
+from torchspore.engine.rows import RowsBase
+from torchspore.engine.tensor import TensorBase, raw
 from torchspore.mindspore.common.initializer import initializer
 from torchspore.mindspore.common.parameter import Parameter, ParameterTuple
 from torchspore.mindspore.common.tensor import Tensor
 from torchspore.mindspore.nn.cell import Cell
+
+_GRADIENTS = (TensorBase, RowsBase)
 
 
 class Optimizer(Cell):
@@ -79,10 +83,23 @@ class Optimizer(Cell):
         return Parameter(initializer(0, [], dtypes.int32), name=name)
 
     def updates(self, gradients: Any, coupled: bool = True) -> Iterator[tuple[Any, Any, Any, dict[str, Any], int]]:
-        """For each Parameter: torch's parameter, its gradient (decayed, if the decay is `coupled`), the rate, the group, its place."""
+        """For each Parameter: torch's parameter, its gradient (decayed, if the decay is `coupled`), the rate, the group, its place.
+
+        Raises TypeError for what are no gradients, ValueError for another number of them or another shape than the Parameter's.
+        """
+        name, expected = type(self).__name__, "a tuple of gradients, one for each Parameter"
+        if not isinstance(gradients, (list, tuple)):
+            raise TypeError(message(f"{name}(gradients)", f"{expected}, got {type(gradients).__name__}"))
         found = list(gradients)
         if len(found) != len(self.parameters):
-            raise ValueError(f"{type(self).__name__}: expected {len(self.parameters)} gradients, one for each Parameter, got {len(found)}.")
+            raise ValueError(f"{name}: expected {len(self.parameters)} gradients, one for each Parameter, got {len(found)}.")
+        for place, (parameter, gradient) in enumerate(zip(self.parameters, found)):
+            if not isinstance(gradient, _GRADIENTS):
+                raise TypeError(message(f"{name}(gradients)", f"{expected}, got {type(gradient).__name__} in place {place}"))
+            own, shape = raw(parameter).shape, raw(gradient).shape
+            if own != shape:
+                what = f"{name}(gradients): the gradient of {parameter.name!r} with shape {list(shape)}"
+                raise ValueError(message(what, f"the Parameter's shape, {list(own)}"))
         place = 0
         for group in self.param_groups:
             rate, decay = raw(group["lr"]), float(group.get("weight_decay", 0.0))

@@ -116,11 +116,9 @@ class EmbeddingLookupThor(_Kept, EmbeddingLookup):
 
     def __init__(
         self, vocab_size: int, embedding_size: int, param_init: Any = "normal", target: str = "CPU", slice_mode: str = "batch_slice",
-        manual_shapes: Any = None, max_norm: float | None = None, sparse: bool = True, vocab_cache_size: int = 0,
+        manual_shapes: Any = None, max_norm: float | None = None, sparse: bool = True,
     ) -> None:
-        EmbeddingLookup.__init__(
-            self, vocab_size, embedding_size, param_init, target, slice_mode, manual_shapes, max_norm, sparse, vocab_cache_size,
-        )
+        EmbeddingLookup.__init__(self, vocab_size, embedding_size, param_init, target, slice_mode, manual_shapes, max_norm, sparse)
         self._count = vocab_size
         self._keep([vocab_size], embedding_size)
 

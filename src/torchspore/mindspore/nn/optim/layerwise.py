@@ -81,7 +81,9 @@ class LARS(Optimizer):
 
     def construct(self, gradients: Any) -> Any:
         """Updates the Parameters by their gradients; what the optimizer gives."""
+        self._check_gradients(gradients)
         made = list(gradients)
+        self._check_shapes([raw(gradient) for gradient in made])
         scale = self.opt.loss_scale
         for group in self.groups:
             rate = self.opt._rate_now(group.rate)

@@ -159,12 +159,7 @@ class Optimizer(Cell):
 
         The gradients are divided by the loss scale, decayed if the decay is `coupled`, then centralized, in MindSpore's order.
         """
-        name, expected = type(self).__name__, "a tuple of gradients, one for each Parameter"
-        if not isinstance(gradients, (list, tuple)):
-            raise TypeError(message(f"{name}(gradients)", f"{expected}, got {type(gradients).__name__}"))
-        for place, one in enumerate(gradients):
-            if not isinstance(one, _GRADIENTS):
-                raise TypeError(message(f"{name}(gradients)", f"{expected}, got {type(one).__name__} in place {place}"))
+        self._check_gradients(gradients)
         with casts.marked():
             yield from self._updates(gradients, coupled)
 
@@ -172,8 +167,7 @@ class Optimizer(Cell):
         found = [_rows(g) if self.takes_rows and self._share(i) is None else None for i, g in enumerate(gradients)]
         self._check_rows(gradients)
         found = [raw(g) if rows is None else rows for g, rows in zip(gradients, found)]
-        if len(found) != len(self.parameters):
-            raise ValueError(f"{type(self).__name__}: expected {len(self.parameters)} gradients, one for each Parameter, got {len(found)}.")
+        self._check_shapes(found)
         groups = [part for whole in self.groups for part in self._parted(whole, found)]
         for group in [part for whole in groups for part in states.parted(self, whole)]:
             whole, own = [self.parameters[i] for i in group.places], [found[i] for i in group.places]
@@ -191,6 +185,27 @@ class Optimizer(Cell):
                 yield parameters, own, self._rate_now(group.rate), decay, group
             if cut is not None:
                 cut.gather()
+
+    def _check_gradients(self, gradients: Any) -> None:
+        """Raises TypeError for what are no gradients, ValueError for another number of them."""
+        name, expected = type(self).__name__, "a tuple of gradients, one for each Parameter"
+        if not isinstance(gradients, (list, tuple)):
+            raise TypeError(message(f"{name}(gradients)", f"{expected}, got {type(gradients).__name__}"))
+        for place, one in enumerate(gradients):
+            if not isinstance(one, _GRADIENTS):
+                raise TypeError(message(f"{name}(gradients)", f"{expected}, got {type(one).__name__} in place {place}"))
+        if len(gradients) != len(self.parameters):
+            raise ValueError(f"{name}: expected {len(self.parameters)} gradients, one for each Parameter, got {len(gradients)}.")
+
+    def _check_shapes(self, found: list[Any]) -> None:
+        """Raises ValueError for a gradient of another shape than its Parameter's: kernels of whole lists look at one of the two alone."""
+        for place, (parameter, gradient) in enumerate(zip(self.parameters, found)):
+            if self._share(place) is not None:
+                continue
+            own, shape = raw(parameter).shape, gradient.fixed() if isinstance(gradient, RowsBase) else gradient.shape
+            if tuple(shape) != tuple(own):
+                what = f"{type(self).__name__}(gradients): the gradient of {parameter.name!r} with shape {list(shape)}"
+                raise ValueError(message(what, f"the Parameter's shape, {list(own)}"))
 
     def _check_rows(self, gradients: Any) -> None:
         """Raises RuntimeError for a sparse gradient of a Parameter that is cut, where the formula leaves the other rows alone."""

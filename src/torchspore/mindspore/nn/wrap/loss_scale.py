@@ -20,16 +20,23 @@ _grad_scale = ops.MultitypeFuncGraph("grad_scale")
 """A gradient divided by a scale, in its own dtype: `_grad_scale(scale, grad)`."""
 
 
+def _reciprocal(scale: Any, dtype: Any) -> Any:
+    """1 / scale. Raises TypeError for what is no Tensor."""
+    if not isinstance(scale, Tensor):
+        raise TypeError(message(f"grad_scale(scale={short(scale)})", f"a Tensor, got {type(scale).__name__}", hint="write Tensor(scale)"))
+    return (1.0 / scale).astype(dtype)
+
+
 @_grad_scale.register("Tensor", "Tensor")
 def tensor_grad_scale(scale: Any, grad: Any) -> Any:
     """A whole gradient divided by the scale."""
-    return grad * (1.0 / scale).astype(grad.dtype)
+    return grad * _reciprocal(scale, grad.dtype)
 
 
 @_grad_scale.register("Tensor", "RowTensor")
 def tensor_grad_scale_row_tensor(scale: Any, grad: Any) -> Any:
     """The rows of a gradient divided by the scale."""
-    return grad * (1.0 / scale).astype(grad.values.dtype)
+    return grad * _reciprocal(scale, grad.values.dtype)
 
 
 grad_scale = ops.MultitypeFuncGraph("grad_scale")
@@ -42,7 +49,7 @@ shard_grad_scale = ops.MultitypeFuncGraph("shard_grad_scale")
 @shard_grad_scale.register("Tensor", "Tensor", "Tensor")
 def tensor_grad_scale_pipeline(scale: Any, grad: Any, accu_grad: Any) -> Any:
     """What was accumulated, divided by the scale; the store begins again at zeros."""
-    found = ops.depend(accu_grad * 1.0, grad) * (1.0 / scale).astype(accu_grad.dtype)
+    found = ops.depend(accu_grad * 1.0, grad) * _reciprocal(scale, accu_grad.dtype)
     ops.assign(accu_grad, ops.zeros_like(accu_grad))
     return found
 
