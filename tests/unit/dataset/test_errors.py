@@ -184,7 +184,7 @@ MESSAGES: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
     ),
     "no dataset": (lambda: ds.RepeatDataset(3, 2), TypeError, "RepeatDataset(3): expected a dataset, got int."),
     "vocab": (lambda: text.Vocab.from_dataset(3), TypeError, "Vocab.from_dataset(3): expected a dataset, got int."),
-    "columns": (
+    "column names": (
         lambda: validator_helpers.check_columns(["a", "a"], "names"), ValueError,
         "check_columns(names=['a', 'a']): expected column names that differ from each other.",
     ),
