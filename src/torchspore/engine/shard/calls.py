@@ -13,7 +13,7 @@ from torchspore.context.store import STORE
 from torchspore.engine import grad, tree
 from torchspore.engine.graph.capture.capture import Capture, current
 from torchspore.engine.shard import marking, norms, saving, unequal
-from torchspore.engine.shard.strategies import Fit, TensorLayout, is_known, layouts_of
+from torchspore.engine.shard.strategies import Fit, TensorLayout, is_known, layouts_of, takes
 from torchspore.engine.tensor import TensorBase, raw, wrap
 from torchspore.errors import StrategyRefused
 
@@ -41,7 +41,10 @@ def laid_out(primitive: Any, call: Callable[..., Any], args: tuple[Any, ...], kw
     Raises ValueError with the user's line where the strategy does not fit.
     """
     capture = split_now()
-    if capture is None or primitive.attrs.get("in_strategy") is None or WRITERS.match(primitive.name):
+    if capture is None or primitive.attrs.get("in_strategy") is None:
+        return call(*args, **kwargs)
+    if WRITERS.match(primitive.name):
+        _fitting(primitive, args, kwargs, primitive.attrs["in_strategy"], capture.spread.count)
         return call(*args, **kwargs)
     tensors = [leaf for leaf in tree.leaves((args, kwargs)) if isinstance(leaf, TensorBase)]
     try:
@@ -96,10 +99,12 @@ def _fitting(primitive: Any, args: tuple[Any, ...], kwargs: dict[str, Any], stra
     plain = {name: _written(value) for name, value in given.items()}
     if isinstance(strategy, tuple):
         strategy = _of_tensors(strategy, [isinstance(leaf, TensorBase) for leaf in tree.leaves((args, kwargs))])
+    attributes = {**primitive.attrs, **plain}
+    if isinstance(strategy, tuple) and not takes(primitive.name, attributes, shapes):
         del shapes[len(strategy):]                             # Tensors of numbers that say how, not what
     results = getattr(primitive, "out_strategy", None)
     try:
-        return layouts_of(primitive.name, {**primitive.attrs, **plain}, shapes, strategy, results, devices)
+        return layouts_of(primitive.name, attributes, shapes, strategy, results, devices)
     except ValueError as error:
         raise Final(f"{user_line()}: {error}") from None
 

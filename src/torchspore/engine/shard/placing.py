@@ -6,7 +6,7 @@ from math import prod
 from typing import Any
 
 from torchspore.base.frames import user_line
-from torchspore.base.text import message
+from torchspore.base.text import message, short
 from torchspore.engine import tree
 from torchspore.engine.shard import calls, marking
 from torchspore.engine.shard.strategies import TensorLayout
@@ -39,7 +39,7 @@ def placed(what: str, value: Any, strategies: Sequence[Any] | None) -> Any:
     capture = calls.split_now()
     if capture is None or strategies is None:
         return value
-    places = iter(strategies)
+    places = iter(_for_tensors(what, value, strategies))
     devices = capture.spread.count
 
     def one(leaf: Any) -> Any:
@@ -53,6 +53,18 @@ def placed(what: str, value: Any, strategies: Sequence[Any] | None) -> Any:
         return wrap(marking.laid(raw(leaf), marking.text(layout.device_matrix, layout.tensor_map)))
 
     return tree.mapped(value, one)
+
+
+def _for_tensors(what: str, value: Any, strategies: Sequence[Any]) -> list[Any]:
+    """The strategies of the Tensors alone: None may stand for what is no Tensor. Raises StrategyRefused where there are too few or many."""
+    tensors = [isinstance(leaf, TensorBase) for leaf in tree.leaves(value)]
+    if len(strategies) == sum(tensors):
+        return list(strategies)
+    found = [strategy for strategy, is_tensor in zip(strategies, tensors) if is_tensor]
+    if len(strategies) == len(tensors) and all(strategy is None for strategy, is_one in zip(strategies, tensors) if not is_one):
+        return found
+    wrote = f"{what}: a strategy of {len(strategies)}, {short(strategies)}, for {sum(tensors)} Tensors"
+    raise calls.Final(f"{user_line()}: " + message(wrote, "a tuple, a Layout or None for each Tensor"))
 
 
 def micro_batch(value: Any, at: int, count: int) -> Any:

@@ -150,7 +150,7 @@ class Spread:
         if isinstance(self.strategy, str):
             return (self.count, *(1,) * (rank - 1))
         if at >= len(self.strategy):
-            return None
+            raise ValueError(message(f"dataset_strategy={self.strategy} for input {at} of the batch", "a tuple of numbers for each input"))
         found = tuple(self.strategy[at])
         if len(found) != rank:
             raise ValueError(message(f"dataset_strategy={self.strategy} for input {at} with {rank} dimensions", f"{rank} numbers"))
@@ -348,8 +348,8 @@ def _free(mesh: Mesh, layout: Layout, rows: int, most: int) -> tuple[int, ...]:
 
 def _matrix(counts: tuple[int, ...], devices: int) -> tuple[int, ...]:
     product = math.prod(counts)
-    if devices % product:
-        raise ValueError(message(f"a strategy {counts} for {devices} devices", f"a product that divides {devices}"))
+    if min(counts, default=1) < 1 or devices % product:
+        raise ValueError(message(f"a strategy {counts} for {devices} devices", f"whole numbers from 1 on, whose product divides {devices}"))
     return (*counts, devices // product)
 
 

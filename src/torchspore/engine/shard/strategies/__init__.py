@@ -10,7 +10,7 @@ from torchspore.engine.shard.strategies.fitting import Fit, fit
 from torchspore.engine.shard.strategies.form import Call, Family, Form
 from torchspore.engine.shard.strategies.layout import TensorLayout, whole
 
-__all__ = ["Call", "Fit", "Form", "TensorLayout", "forms_of", "is_known", "layouts_of", "replicated"]
+__all__ = ["Call", "Fit", "Form", "TensorLayout", "forms_of", "is_known", "layouts_of", "replicated", "takes"]
 
 
 @functools.cache
@@ -30,6 +30,16 @@ def forms_of(name: str, attributes: Mapping[str, Any], shapes: Iterable[Iterable
     """What may be cut together in such a call; of several forms the first that fits counts. Raises KeyError for an unknown name."""
     found = _families()[name](Call(name, attributes, tuple(map(tuple, shapes))))
     return found if isinstance(found, tuple) else (found,)
+
+
+def takes(name: str, attributes: Mapping[str, Any], shapes: Iterable[Iterable[int]]) -> bool:
+    """Whether the primitive may take Tensors of all these shapes, each with a strategy."""
+    given = tuple(map(tuple, shapes))
+    try:
+        forms = forms_of(name, attributes, given)
+    except (KeyError, ValueError, IndexError, TypeError):
+        return False
+    return any(len(form.spoken(given)) == len(given) for form in forms)
 
 
 def layouts_of(

@@ -32,7 +32,7 @@ class Misfit(Exception):
 def fit(call: Call, forms: tuple[Form, ...], in_strategy: Any, out_strategy: Any, devices: int) -> Fit:
     """The layouts of a strategy of numbers or of Layouts. Raises ValueError for one that does not fit, with the nearest one that does."""
     reasons = []
-    for form in forms:
+    for form in _that_count(call, forms, in_strategy):
         try:
             if is_of_layouts(in_strategy):
                 return by_layouts(call, form, tuple(map(read, in_strategy)), out_strategy, devices)
@@ -49,6 +49,19 @@ def fit(call: Call, forms: tuple[Form, ...], in_strategy: Any, out_strategy: Any
     hint = f"the nearest that fits is {near}" if near and near != _tupled(in_strategy) else None
     strategies = f"in_strategy {in_strategy}" + (f" and out_strategy {out_strategy}" if out_strategy is not None else "")
     raise ValueError(message(f"{call} with {strategies} on {devices} devices", reasons[0], hint=hint))
+
+
+def _that_count(call: Call, forms: tuple[Form, ...], strategy: Any) -> tuple[Form, ...]:
+    """The forms; where the strategy leaves out an input that one of them may cut, those that may."""
+    try:
+        left = {at for form in forms for at, (axes, _) in enumerate(form.spoken(call.shapes)) if set(axes) - {WHOLE}}
+        return forms if len(strategy) > max(left, default=-1) else tuple(form for form in forms if _would_cut(form, call, len(strategy)))
+    except TypeError:
+        return forms                                           # what is no strategy; each form says so
+
+
+def _would_cut(form: Form, call: Call, after: int) -> bool:
+    return any(set(axes) - {WHOLE} for axes, _ in form.spoken(call.shapes)[after:])
 
 
 def _tupled(strategy: Any) -> Strategy:
@@ -198,9 +211,12 @@ def _row(form: Form) -> str:
 
 def by_layouts(call: Call, form: Form, given: tuple[TensorLayout, ...], out_strategy: Any, devices: int) -> Fit:
     """The layouts of a strategy made of Layouts. Raises Misfit."""
+    matrix = given[0].device_matrix
+    numbers = [whole(len(axes), 1).tensor_map for axes in form.inputs[len(given):] if all(label == WHOLE for label in axes)]
+    if len(given) + len(numbers) == len(call.shapes):          # what can't be cut may be left out behind
+        given = (*given, *(TensorLayout(matrix, places) for places in numbers))
     if len(given) != len(call.shapes):
         raise Misfit(f"{len(call.shapes)} Layouts, one for each input, got {len(given)}")
-    matrix = given[0].device_matrix
     if any(one.device_matrix != matrix for one in given) or prod(matrix) != devices:
         raise Misfit(f"Layouts with one device_matrix of {devices} devices")
     axes: dict[str, tuple[int, ...]] = {}
