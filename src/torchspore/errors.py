@@ -56,6 +56,10 @@ class NameRefused(TorchsporeError, KeyError):
         return str(self.args[0])
 
 
+class NotFinite(TorchsporeError, ValueError, RuntimeError):
+    """An operator that was asked to look for them found NaN or infinity; MindSpore raises a RuntimeError."""
+
+
 class LacksKernel(TorchsporeError, TypeError):
     """The device has no kernel for an operator in this dtype, and `enable_reduce_precision` is off, so that no cast is put in."""
 

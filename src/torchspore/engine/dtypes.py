@@ -197,6 +197,24 @@ def to_torch(wanted: Any) -> torch.dtype:
     raise TypeError(f"dtype {wanted!r}: a Tensor can't hold it; expected a dtype such as mindspore.float32.")
 
 
+_CAST = {
+    "byte": "int8", "short": "int16", "intc": "int32", "int": "int64", "int_": "int64", "intp": "int64", "long": "int64", "ubyte": "uint8",
+    "ushort": "uint16", "uintc": "uint32", "uint": "uint64", "uintp": "uint64", "float": "float64", "float_": "float64",
+    "cfloat": "complex64", "cdouble": "complex128",
+}
+
+
+def of_cast(wanted: Any) -> torch.dtype:
+    """The torch dtype that `Tensor.astype(wanted)` means: small or capital letters, NumPy's names, 64 bits for `int` and `float`.
+
+    Raises TypeError where a Tensor can't hold it.
+    """
+    if isinstance(wanted, str) and not isinstance(wanted, Type):
+        name = wanted.lower()
+        return to_torch(_CAST.get(name, name) if name in _BY_NAME or name in _CAST else wanted)
+    return torch.float64 if wanted is float else to_torch(wanted)
+
+
 def to_numpy(wanted: Type) -> Any:
     """The NumPy scalar type for a MindSpore dtype; bfloat16 is `ml_dtypes.bfloat16` where that package is loaded, else float32."""
     if isinstance(wanted, Type) and wanted._numpy is not None:

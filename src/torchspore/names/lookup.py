@@ -69,12 +69,23 @@ def resolve(path: str) -> Any:
 def vars_or_moved(home: str, attribute: str) -> Any:
     """The attribute of the public module `home`: what stands in it, or a single name that moved once more."""
     if has_file(home):
-        module = importlib.import_module(front_end_path(home))
+        module = _home(home)
         if attribute in vars(module):
             return vars(module)[attribute]
     if f"{home}.{attribute}" in homes.NAMES:
         return resolve(f"{home}.{attribute}")
     raise AttributeError(f"{home}.{attribute}")
+
+
+def _home(path: str) -> ModuleType:
+    """The front end's own module for the public `path`; one that is loaded here first gets the gate of errors, as all others have."""
+    own = front_end_path(path)
+    is_new = own not in sys.modules
+    module = importlib.import_module(own)
+    root, gate = sys.modules.get(FRONT_END), sys.modules.get(f"{FRONT_END}.gate")
+    if is_new and gate is not None and not getattr(getattr(root, "__spec__", None), "_initializing", False):
+        gate.close()
+    return module
 
 
 class MovedModule(ModuleType):
@@ -92,7 +103,7 @@ class MovedModule(ModuleType):
         found: set[str] = set()
         for home in homes.homes_of_module(public_path(self.__name__)):
             if has_file(home):
-                module = importlib.import_module(front_end_path(home))
+                module = _home(home)
                 found.update(name for name, value in vars(module).items() if not name.startswith("_") and not isinstance(value, ModuleType))
         return sorted(found)
 

@@ -302,3 +302,7 @@ def test_tensors_hold_a_gradient() -> None:
     assert x.grad is None
     x.grad = Tensor([2.0])
     assert float(x.grad[0]) == 2
+
+
+def test_the_absolute_value_of_complex_numbers() -> None:
+    assert ops.abs(Tensor([3 + 4j])).dtype == ms.float64 and ops.abs(Tensor([3 + 4j])).asnumpy().tolist() == [5.0]

@@ -172,6 +172,7 @@ def test_layouts_are_described() -> None:
     (lambda: ms.sync_pipeline_shared_parameters(3), TypeError), (lambda: ms.lazy_inline(attrs=3), TypeError),
     (lambda: ms.lazy_inline(policy="x"), ValueError), (lambda: ms.ops.Push("Adam")((1,), ()), RuntimeError),
     (lambda: ms.ops.Pull()(1, 2), RuntimeError),
+    (lambda: ms.ops.all_gather_into_tensor_uneven(ms.Tensor([1.0]), ms.Tensor([1.0]), 3), TypeError),
 ])
 def test_what_does_not_fit_elsewhere(call: Callable[[], Any], kind: type[Exception]) -> None:
     with pytest.raises(kind):

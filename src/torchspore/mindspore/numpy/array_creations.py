@@ -7,14 +7,30 @@ from typing import Any
 import torch
 
 from torchspore.engine import device
-from torchspore.mindspore.numpy.utils import axis_of, cast, dtype_of, floating, function, only_tensor, pair, part_of, shape_of, to_tensor
+from torchspore.mindspore.numpy.utils import (
+    axis_of,
+    dtype_of,
+    dtype_of_cast,
+    floating,
+    function,
+    only_tensor,
+    pair,
+    part_of,
+    shape_of,
+    to_tensor,
+)
 
 T = torch.Tensor
 
 
+def _in_dtype(t: T, dtype: Any) -> T:
+    """What is made in the dtype asked for, or as it is where that is None."""
+    return t if dtype is None else t.to(dtype_of(dtype))
+
+
 @part_of("array")
 def _made(obj: Any, dtype: Any, ndmin: int) -> T:
-    t = cast(to_tensor(obj), dtype)
+    t = _in_dtype(to_tensor(obj), dtype)
     t = t.clone() if t is obj else t
     return t.reshape([1] * max(0, ndmin - t.ndim) + list(t.shape))
 
@@ -81,7 +97,7 @@ def empty(shape: Any, dtype: Any = torch.float32) -> T:
 @function
 def full(shape: Any, fill_value: Any, dtype: Any = None) -> T:
     """`fill_value`, a number or an array-like that is stretched, in `shape`; in its own dtype unless `dtype` says another."""
-    value = cast(to_tensor(fill_value), dtype)
+    value = _in_dtype(to_tensor(fill_value), dtype)
     return value.expand(shape_of(shape)).clone()
 
 
@@ -138,7 +154,7 @@ def arange(start: Any, stop: Any = None, step: Any = None, dtype: Any = None) ->
         raise ValueError(f"start={start}, stop={stop}, step={step}: expected at least one number between them.")
     # Whole numbers are counted as such; fractions in float64, as the count of values must not hang on float32.
     exact = torch.int64 if natural in (torch.int32, torch.bool) else torch.float64
-    return torch.arange(start, stop, step, dtype=exact, device=device.current()).to(natural if dtype is None else dtype_of(dtype))
+    return torch.arange(start, stop, step, dtype=exact, device=device.current()).to(natural if dtype is None else dtype_of_cast(dtype))
 
 
 def _count(num: Any) -> int:
@@ -171,7 +187,7 @@ def linspace(
     `endpoint` says whether `stop` is the last one, `retstep` adds the step, NaN for a single number.
     """
     values, step = _spaced(start, stop, _count(num), endpoint)
-    out = cast(torch.movedim(values, 0, axis_of(axis, values.ndim)), dtype)
+    out = _in_dtype(torch.movedim(values, 0, axis_of(axis, values.ndim)), dtype)
     return (out, math.nan if step is None else step) if retstep else out
 
 
@@ -183,7 +199,7 @@ def logspace(
     if isinstance(base, bool) or not isinstance(base, (int, float)):
         raise TypeError(f"base={base!r}: expected a number.")
     values, _ = _spaced(start, stop, _count(num), endpoint)
-    return cast(torch.movedim(torch.pow(float(base), values), 0, axis_of(axis, values.ndim)), dtype)
+    return _in_dtype(torch.movedim(torch.pow(float(base), values), 0, axis_of(axis, values.ndim)), dtype)
 
 
 @function
@@ -193,7 +209,7 @@ def geomspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, dtype
     parts = _count(num) - 1 if endpoint else num
     places = torch.arange(num, dtype=torch.float32, device=first.device).reshape([-1] + [1] * first.ndim)
     values = first * torch.pow(torch.pow(last / first, 1 / max(parts, 1)), places)
-    return cast(torch.movedim(values, 0, axis_of(axis, values.ndim)), dtype)
+    return _in_dtype(torch.movedim(values, 0, axis_of(axis, values.ndim)), dtype)
 
 
 def _window(m: Any, terms: tuple[float, ...] | None) -> T:
@@ -309,11 +325,11 @@ def diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> T:
 @function
 def trace(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = None) -> T:
     """The sum along the diagonal of two axes, `offset` places above it; int64 for integers. Of the values in `dtype`, if one is given."""
-    t = cast(only_tensor(a, "a"), dtype)
+    t = _in_dtype(only_tensor(a, "a"), dtype)
     if t.ndim < 2:
         raise ValueError(f"a of shape {tuple(t.shape)}: expected two axes at least.")
     out = torch.diagonal(t, offset, axis_of(axis1, t.ndim), axis_of(axis2, t.ndim)).sum(-1)
-    return cast(out.to(torch.bool) if t.dtype is torch.bool else out, dtype)
+    return _in_dtype(out.to(torch.bool) if t.dtype is torch.bool else out, dtype)
 
 
 from torchspore.mindspore.numpy.array_ops import (  # noqa: E402

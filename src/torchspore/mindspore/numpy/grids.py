@@ -25,9 +25,14 @@ def _lengths(n: Any, m: Any, k: Any, names: tuple[str, str, str]) -> tuple[int, 
     return n, m, k
 
 
+_FAR = 1 << 62
+
+
 def _triangle(n: int, m: int, k: int) -> T:
     """Whether a place of an (n, m) matrix stands on diagonal k or below."""
     rows, columns = (torch.arange(length, device=device.current()) for length in (n, m))
+    if not -_FAR < k < _FAR:
+        k = _FAR if k > 0 else -_FAR                             # a sum with a row stays within int64
     return columns.unsqueeze(0) <= rows.unsqueeze(1) + k
 
 
@@ -123,12 +128,18 @@ def diagflat(v: Any, k: int = 0) -> T:
     return torch.diag(only_tensor(v, "v").reshape(-1), _whole(k, "k"))
 
 
+_MOST_AXES = 64
+"""That an array of NumPy can have."""
+
+
 @function
 def diag_indices(n: int, ndim: int = 2) -> Any:
     """The indexes (int32) of the main diagonal of an array of `ndim` axes of length n, one array for each axis."""
     if _whole(n, "n") < 1:
         raise ValueError(f"n={n}: expected at least 1.")
-    return tuple(torch.arange(n, dtype=torch.int32, device=device.current()) for _ in range(_whole(ndim, "ndim")))
+    if _whole(ndim, "ndim") > _MOST_AXES:
+        raise ValueError(f"ndim={ndim}: expected at most {_MOST_AXES}.")
+    return tuple(torch.arange(n, dtype=torch.int32, device=device.current()) for _ in range(ndim))
 
 
 def _open(arrays: Any) -> list[T]:

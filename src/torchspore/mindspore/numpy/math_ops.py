@@ -225,7 +225,7 @@ def copysign(x1: Any, x2: Any, dtype: Any = None) -> T:
 def _extreme(compute: Callable[[T, T], T], x1: Any, x2: Any, dtype: Any) -> T:
     a, b = to_tensor(x1), to_tensor(x2)
     common = promote(a.dtype, b.dtype) if (a.ndim == 0) == (b.ndim == 0) else a.dtype if a.ndim else b.dtype
-    return cast(compute(a.to(common), b.to(common)), dtype)
+    return cast(compute(_within(a, common).to(common), _within(b, common).to(common)), dtype)
 
 
 @function
@@ -246,15 +246,19 @@ def clip(x: Any, xmin: Any, xmax: Any, dtype: Any = None) -> T:
     t = to_tensor(x)
     if xmin is None and xmax is None:
         raise ValueError("xmin=None, xmax=None: expected one of them at least.")
-    if xmin is not None:
-        t = _kept(torch.maximum, t, to_tensor(xmin))
-    if xmax is not None:
-        t = _kept(torch.minimum, t, to_tensor(xmax))
+    for compute, bound in ((torch.maximum, xmin), (torch.minimum, xmax)):
+        if bound is not None:
+            limit = _within(to_tensor(bound), t.dtype)
+            t = compute(*pair(t, limit)) if limit.ndim else compute(t, limit.to(t.dtype))
     return cast(t, dtype)
 
 
-def _kept(compute: Callable[[T, T], T], t: T, bound: T) -> T:
-    return compute(t, bound.to(t.dtype))
+def _within(bound: T, dtype: torch.dtype) -> T:
+    """A bound that is a whole number, within what integers of `dtype` can hold."""
+    if bound.ndim or bound.is_floating_point() or dtype.is_floating_point or bound.dtype is torch.bool or dtype is torch.bool:
+        return bound
+    info = torch.iinfo(dtype)
+    return bound.clamp(info.min, info.max) if info.bits < 64 else bound
 
 
 @function

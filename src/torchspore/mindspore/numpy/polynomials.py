@@ -76,12 +76,18 @@ def polyder(p: Any, m: int = 1) -> T:
     return t
 
 
+_MOST_INTEGRALS = 10_000
+"""Beyond, every coefficient but the last ones has long been 0 in any dtype."""
+
+
 @function
 def polyint(p: Any, m: int = 1, k: Any = None) -> T:
     """The m-th integral of the polynomial p with the constants `k`, one number or m of them, 0 for None; float32 for integers."""
     t = _coefficients(p)
     if _order(m, "integral") == 0:
         return t.clone()
+    if m > _MOST_INTEGRALS:
+        raise ValueError(f"m={m}: expected an order of the integral of at most {_MOST_INTEGRALS}.")
     t = floating(t)
     constants = torch.zeros(m, dtype=t.dtype, device=t.device) if k is None else to_tensor(k).reshape(-1).to(t.dtype)
     constants = constants.expand(m) if constants.shape[0] == 1 else constants

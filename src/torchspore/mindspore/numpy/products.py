@@ -93,10 +93,13 @@ def matrix_power(a: Any, n: int) -> T:
         raise ValueError(f"n={n}: expected at least 0.")
     if t.ndim < 2 or t.shape[-1] != t.shape[-2]:
         raise ValueError(f"a of shape {tuple(t.shape)}: expected square matrices.")
-    out = torch.eye(t.shape[-1], dtype=t.dtype, device=t.device).expand(t.shape).clone()
-    for _ in range(n):
-        out = torch.matmul(out, t)
-    return out
+    out = None
+    while n:
+        if n & 1:
+            out = t.clone() if out is None else torch.matmul(out, t)
+        n >>= 1
+        t = torch.matmul(t, t) if n else t
+    return torch.eye(t.shape[-1], dtype=t.dtype, device=t.device).expand(t.shape).clone() if out is None else out
 
 
 @function

@@ -11,7 +11,7 @@ from torchspore.mindspore.numpy.utils import (
     axes_of,
     axis_of,
     cast,
-    dtype_of,
+    dtype_of_cast,
     floating,
     function,
     is_scalar,
@@ -68,6 +68,8 @@ def _variance(t: T, axes: tuple[int, ...], ddof: int, keepdims: bool) -> T:
     if isinstance(ddof, bool) or not isinstance(ddof, int):
         raise TypeError(f"ddof={ddof!r}: expected an int.")
     square = floating((t - _mean(t, axes, True)) ** 2)
+    if _count(t, axes) == 0:
+        return torch.sum(square, axes, keepdim=keepdims) * torch.nan
     return torch.sum(square, axes, keepdim=keepdims) / (_count(t, axes) - ddof)
 
 
@@ -107,10 +109,12 @@ def average(x: Any, axis: Any = None, weights: Any = None, returned: bool = Fals
     The result has the dtype of x, or the one that holds x and the weights. Raises TypeError where the shapes ask for an axis.
     """
     t = only_tensor(x, "x")
+    if t.dtype is torch.bool:
+        raise TypeError("x: expected numbers, got truth values.")
     axes = axes_of(axis, t.ndim)
     if weights is None:
         out = _mean(t, axes, False)
-        total = torch.full_like(out, _count(t, axes), dtype=floating(out).dtype)
+        total = torch.full_like(out, _count(t, axes))
         return (out, total) if returned else out
     w = only_tensor(weights, "weights")
     if w.shape != t.shape:
@@ -122,7 +126,7 @@ def average(x: Any, axis: Any = None, weights: Any = None, returned: bool = Fals
     common = promote(t.dtype, w.dtype)
     total = torch.sum(floating(w), axes)
     out = (torch.sum(floating(t.to(common)) * floating(w.to(common)), axes) / total).to(common)
-    return (out, total) if returned else out
+    return (out, total.to(w.dtype)) if returned else out
 
 
 def _extreme(compute: Callable[..., T], pick: Callable[[T, T], T], a: T, axis: Any, keepdims: bool, initial: Any, where: Any) -> T:
@@ -189,7 +193,7 @@ def _running(compute: Callable[..., T], t: T, axis: int | None, dtype: Any, to: 
     """`compute` of the values in `to`; cast to `dtype` if that is not the dtype that they came in."""
     wide = widened(t.to(to))
     out = (compute(wide.reshape(-1), 0) if axis is None else compute(wide, axis_of(axis, t.ndim))).to(to)
-    return out if dtype is None or dtype_of(dtype) is t.dtype else cast(out, dtype)
+    return out if dtype is None or dtype_of_cast(dtype) is t.dtype else cast(out, dtype)
 
 
 @function

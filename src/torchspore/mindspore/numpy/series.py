@@ -107,17 +107,19 @@ def _slope(t: T, axis: int) -> T:
 
 @function
 def trapz(y: Any, x: Any = None, dx: float = 1.0, axis: int = -1) -> T:
-    """The area under y along `axis` by trapezia: between the places x, or `dx` apart (float32)."""
-    t = to_tensor(y).to(torch.float32)
+    """The area under y along `axis` by trapezia: between the places x, or `dx` apart (float32, or float16 as y)."""
+    given = to_tensor(y)
+    t = given.to(torch.float32)
     axis = axis_of(axis, t.ndim)
     n = t.shape[axis]
+    kind = torch.float16 if given.dtype is torch.float16 else t.dtype
     height = (t.narrow(axis, 1, n - 1) + t.narrow(axis, 0, n - 1)) / 2
     if x is None:
-        return torch.sum(height * dx, axis)
+        return torch.sum(height * dx, axis).to(kind)
     places = to_tensor(x)
     places = places.reshape([-1 if a == axis else 1 for a in range(t.ndim)]) if places.ndim == 1 else places
     along = axis if places.ndim == t.ndim else axis_of(-1, places.ndim)
-    return torch.sum(height * _stepped(places, along), axis)
+    return torch.sum(height * _stepped(places, along), axis).to(kind)
 
 
 @function
@@ -218,6 +220,7 @@ def digitize(x: Any, bins: Any, right: bool = False) -> T:
 def unwrap(p: Any, discont: float = 3.141592653589793, axis: int = -1) -> T:
     """Angles along `axis` with steps above `discont` made smaller by turns of 2 pi (float32, or float64 as p)."""
     t = floating(to_tensor(p))
+    t = t.to(torch.float32) if t.dtype is torch.float16 else t
     axis = axis_of(axis, t.ndim)
     step = _stepped(t, axis)
     turn = torch.remainder(step + torch.pi, 2 * torch.pi) - torch.pi

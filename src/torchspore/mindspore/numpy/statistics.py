@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from torchspore.mindspore.numpy.utils import as_list, cast, dtype_of, floating, function, part_of, to_tensor, together
+from torchspore.mindspore.numpy.utils import as_list, cast, dtype_of_cast, floating, function, part_of, to_tensor, together
 
 T = torch.Tensor
 
@@ -15,7 +15,9 @@ def edges_of(flat: T, bins: Any, range: Any) -> T:
     """The edges of `bins` bins of equal width over `range` or the values (float32); `bins` itself where it is an array-like."""
     if isinstance(bins, str):
         raise NotImplementedError(f"bins={bins!r}: MindSpore has no such rule.\n\nhint: write a number, or the edges.")
-    if not isinstance(bins, int) or isinstance(bins, bool):
+    if isinstance(bins, bool):
+        raise TypeError(f"bins={bins}: expected an int, or the edges.")
+    if not isinstance(bins, int):
         return to_tensor(bins)
     if bins < 1:
         raise ValueError(f"bins={bins}: expected at least 1.")
@@ -145,7 +147,7 @@ def _rows(m: Any, y: Any, rowvar: bool, dtype: Any) -> T:
     found = [to_tensor(value) for value in (m, y) if value is not None]
     if any(t.ndim > 2 for t in found):
         raise ValueError("expected arrays of two axes at most.")
-    kind = torch.float32 if dtype is None else dtype_of(dtype)
+    kind = torch.float32 if dtype is None else dtype_of_cast(dtype)
     if dtype is None and any(t.dtype is torch.float64 for t in found):
         kind = torch.float64
     shaped = [t.to(kind).reshape(1, -1) if t.ndim < 2 else t.to(kind) for t in found]
@@ -161,7 +163,7 @@ def _weights(value: Any, count: int, name: str) -> T | None:
     if t.ndim != 1:
         raise ValueError(f"{name}: expected one axis.")
     if t.shape[0] != count:
-        raise RuntimeError(f"{name} of {t.shape[0]} values: expected {count}, one for each observation.")
+        raise ValueError(f"{name} of {t.shape[0]} values: expected {count}, one for each observation.")
     return torch.abs(t).to(torch.float32)
 
 

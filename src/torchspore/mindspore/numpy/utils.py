@@ -71,9 +71,12 @@ def _with_lists(out: Any) -> Any:
 
 
 def dtype_of(wanted: Any) -> torch.dtype:
-    """The torch dtype for a dtype, its name or a Python type; `int` is int32 and `float` float32. Raises TypeError for all else."""
-    if isinstance(wanted, str) and wanted in _NAMED:
-        return _NAMED[wanted]
+    """The torch dtype of an array that is made: `int` is int32 and `float` float32, names go without regard to case.
+
+    Raises TypeError for what is no dtype, name or Python type.
+    """
+    if isinstance(wanted, str) and wanted.lower() in _NAMED:
+        return _NAMED[wanted.lower()]
     if wanted is int:
         return torch.int32
     if wanted is None:
@@ -82,13 +85,21 @@ def dtype_of(wanted: Any) -> torch.dtype:
         try:
             return dtypes.to_torch(np.dtype(wanted))             # 'i4', '<f8' and the like
         except TypeError:
-            pass
+            return dtypes.of_cast(wanted)
     return dtypes.to_torch(wanted)
+
+
+def dtype_of_cast(wanted: Any) -> torch.dtype:
+    """The torch dtype of a result, as for `Tensor.astype`: `int` is int64 and `float` float64. Raises TypeError."""
+    try:
+        return dtypes.of_cast(wanted)
+    except TypeError:
+        return dtype_of(wanted)
 
 
 def cast(t: T, dtype: Any) -> T:
     """`t` in the dtype asked for, or as it is where that is None."""
-    return t if dtype is None else t.to(dtype_of(dtype))
+    return t if dtype is None else t.to(dtype_of_cast(dtype))
 
 
 def to_tensor(value: Any) -> T:

@@ -12,7 +12,7 @@ import torch
 from torchspore.engine import eager
 from torchspore.engine import tensor as engine
 from torchspore.engine.precision import ruled
-from torchspore.engine.tensor import Composite, TensorBase, wrap
+from torchspore.engine.tensor import Composite, TensorBase, raw, wrap
 from torchspore.mindspore.ops import quotients
 from torchspore.mindspore.ops.declare import explaining, op
 from torchspore.mindspore.ops.explain import explain
@@ -26,6 +26,25 @@ _SEEN_FROM_THE_OTHER: dict[Any, Any] = {
 }
 
 
+def _beyond(compute: Callable[..., torch.Tensor], x: Any, y: Any) -> Any:
+    """What a comparison with an int gives that lies beyond the integers of the Tensor's dtype; None where it lies within."""
+    t, number = (x, y) if isinstance(x, TensorBase) else (y, x)
+    if number.__class__ is not int or not isinstance(t, TensorBase) or t._t.dtype not in _INTEGERS:
+        return None
+    limits = torch.iinfo(t._t.dtype)
+    if limits.min <= number <= limits.max:
+        return None
+    if t is y:
+        compute = _SEEN_FROM_THE_OTHER[compute]
+    is_true = compute is torch.ne or compute in ((torch.lt, torch.le) if number > limits.max else (torch.gt, torch.ge))
+    return wrap(torch.full_like(raw(t), is_true, dtype=torch.bool))
+
+
+_INTEGERS = frozenset({
+    torch.int8, torch.int16, torch.int32, torch.int64, torch.uint8, torch.uint16, torch.uint32, torch.uint64,
+})
+
+
 def _slow(function: Callable[..., Any], compute: Callable[..., torch.Tensor], x: Any, y: Any, family: str) -> Any:
     """The whole rule: frames, promotion, wide unsigned integers, errors."""
     if isinstance(y, Composite) and function in (add, sub, mul):
@@ -34,6 +53,10 @@ def _slow(function: Callable[..., Any], compute: Callable[..., torch.Tensor], x:
         return y + x if function is add else -(y - x)
     if x.__class__ is Extremes or y.__class__ is Extremes:
         x, y = (v[0] if v.__class__ is Extremes else v for v in (x, y))
+    if compute in _SEEN_FROM_THE_OTHER:
+        found = _beyond(compute, x, y)
+        if found is not None:
+            return found
     try:
         a, b = pair(x, y, family)
         if not isinstance(a, torch.Tensor) and compute in _SEEN_FROM_THE_OTHER:

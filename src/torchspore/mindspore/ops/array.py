@@ -96,34 +96,41 @@ def ravel(input: T) -> T:
     return input.reshape(-1)
 
 
+def several(tensors: Any) -> list[T]:
+    """The Tensors of a tuple, list or other series. Raises TypeError for one Tensor, whose rows are none."""
+    if isinstance(tensors, T):
+        raise TypeError("expected a tuple or list of Tensors, got Tensor.")
+    return list(tensors)
+
+
 @op(primitive="Concat", init=("axis",))
 def _concat(tensors: Any, axis: int = 0) -> T:
     """The Tensors one after the other along `axis`; mixed dtypes are promoted."""
-    return torch.cat(list(tensors), axis)
+    return torch.cat(several(tensors), axis)
 
 
 @op()
 def concat(tensors: Any, axis: int = 0) -> T:
     """The Tensors one after the other along `axis`."""
-    return torch.cat(list(tensors), axis)
+    return torch.cat(several(tensors), axis)
 
 
 @op()
 def cat(tensors: Any, axis: int = 0) -> T:
     """The Tensors one after the other along `axis`."""
-    return torch.cat(list(tensors), axis)
+    return torch.cat(several(tensors), axis)
 
 
 @op()
 def stack(tensors: Any, axis: int = 0) -> T:
     """The Tensors side by side along a new `axis`."""
-    return torch.stack(list(tensors), axis)
+    return torch.stack([tensors] if isinstance(tensors, T) else list(tensors), axis)
 
 
 @op(primitive="Stack", init=("axis",))
 def _stack(input_x: Any, axis: int = 0) -> T:
     """The Tensors side by side along a new `axis`."""
-    return torch.stack(list(input_x), axis)
+    return torch.stack([input_x] if isinstance(input_x, T) else list(input_x), axis)
 
 
 @op(primitive="Unstack", init=("axis", "num"))

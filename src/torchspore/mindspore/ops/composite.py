@@ -11,6 +11,8 @@ import torch
 from torchspore.engine import dtypes
 from torchspore.engine.rows import RowsBase
 from torchspore.engine.tensor import TensorBase, raw, transform, wrap
+from torchspore.errors import NotFinite
+from torchspore.mindspore.ops.declare import explaining
 from torchspore.mindspore.ops.gradient import GradOperation as GradOperation
 from torchspore.mindspore.ops.primitive import Primitive
 
@@ -100,13 +102,14 @@ def partial(function: Any, *args: Any, **kwargs: Any) -> Any:
     return functools.partial(function, *args, **kwargs)
 
 
+@explaining
 def clip_by_norm(x: Any, max_norm: Any, norm_type: float = 2.0, error_if_nonfinite: bool = False) -> Any:
     """Scales Tensors down together so that their norm is at most `max_norm`."""
     alone = isinstance(x, TensorBase)
     values = [t if t.is_floating_point() or t.is_complex() else t.float() for t in ([raw(x)] if alone else [raw(t) for t in x])]
     total = torch.linalg.vector_norm(torch.stack([torch.linalg.vector_norm(v, norm_type) for v in values]), norm_type)
     if error_if_nonfinite and not bool(torch.isfinite(total)):
-        raise RuntimeError("clip_by_norm: the norm is not finite.\n\nhint: error_if_nonfinite=False scales all the same.")
+        raise NotFinite("the norm is not finite.\n\nhint: error_if_nonfinite=False scales all the same.")
     scale = torch.clamp((raw(max_norm) if isinstance(max_norm, TensorBase) else max_norm) / (total + 1e-6), max=1.0)
     out = [wrap(v * scale) for v in values]
     return out[0] if alone else tuple(out)

@@ -245,5 +245,5 @@ def _without_kernel(operator: Callable[..., Any], arguments: tuple[Any, ...], ke
 
 
 _NESTED = frozenset({list, Extremes, tuple, dict})
-_EXPLAINED = (RuntimeError, TypeError, ValueError, LookupError, AttributeError, ArithmeticError, MemoryError)
+_EXPLAINED = (RuntimeError, TypeError, ValueError, LookupError, AttributeError, ArithmeticError, MemoryError, AssertionError)
 

@@ -7,7 +7,7 @@ from typing import Any
 import torch
 
 from torchspore.engine.create import constant
-from torchspore.mindspore.ops.array import sizes
+from torchspore.mindspore.ops.array import several, sizes
 from torchspore.mindspore.ops.declare import explaining, op
 
 T = torch.Tensor
@@ -16,19 +16,19 @@ T = torch.Tensor
 @op()
 def hstack(tensors: Any) -> T:
     """The Tensors one after the other along axis 1, vectors along axis 0."""
-    return torch.hstack(list(tensors))
+    return torch.hstack(several(tensors))
 
 
 @op()
 def vstack(inputs: Any) -> T:
     """The Tensors one below the other along axis 0, vectors as rows."""
-    return torch.vstack(list(inputs))
+    return torch.vstack(several(inputs))
 
 
 @op()
 def row_stack(tensors: Any) -> T:
     """The Tensors one below the other along axis 0, vectors as rows."""
-    return torch.vstack(list(tensors))
+    return torch.vstack(several(tensors))
 
 
 @op()
@@ -42,13 +42,13 @@ def tensor_slice(input: T, begin: Any, size: Any) -> T:
 @op()
 def dstack(tensors: Any) -> T:
     """The Tensors one behind the other along axis 2."""
-    return torch.dstack(list(tensors))
+    return torch.dstack(several(tensors))
 
 
 @op()
 def column_stack(tensors: Any) -> T:
     """The Tensors one after the other along axis 1, vectors as columns."""
-    return torch.column_stack(list(tensors))
+    return torch.column_stack(several(tensors))
 
 
 @op(methods=("hsplit",))
@@ -357,7 +357,7 @@ def _shuffled(x: T, groups: int) -> T:
 @op(primitive="ParallelConcat")
 def _parallel_concat(values: Any) -> T:
     """The Tensors, whose axis 0 has length 1, one below the other."""
-    return torch.cat(list(values), 0)
+    return torch.cat(several(values), 0)
 
 
 @op()

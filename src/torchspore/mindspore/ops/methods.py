@@ -53,7 +53,7 @@ def attach() -> None:
 def _astype(self: Any, dtype: Any, copy: bool = True) -> Any:
     """The values in another dtype; with `copy` False the Tensor itself where it has it already."""
     try:
-        to = dtypes.to_torch(dtype)
+        to = dtypes.to_torch(dtype) if isinstance(dtype, dtypes.Type) else dtypes.of_cast(dtype)
         return self if not copy and self._t.dtype is to else wrap(integer_gradients.cast(raw(self), to, copy))
     except Exception as error:
         raise replaced(error, _astype, "Tensor.astype", (dtype,), {}) from None

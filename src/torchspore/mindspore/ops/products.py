@@ -215,8 +215,8 @@ def _conjugate_transpose(x: T, perm: Any) -> T:
 
 @op(primitive="Trace")
 def _trace(input: T) -> T:
-    """The sum of the diagonal."""
-    return torch.trace(input)
+    """The sum of the diagonal, in the dtype of the matrix."""
+    return torch.trace(input).to(input.dtype)
 
 
 @op(primitive="TridiagonalMatMul")

@@ -19,6 +19,11 @@ _WIDE = frozenset({torch.uint16, torch.uint32, torch.uint64})
 _WIDENED = {torch.uint16: torch.int32, torch.uint32: torch.int64, torch.uint64: torch.int64}
 
 
+_ORDERS = frozenset({torch.lt, torch.le, torch.gt, torch.ge})
+_TOP = -(1 << 63)
+"""The highest bit: with it turned over, the bits of uint64 have the order of int64."""
+
+
 def operand(value: Any) -> Any:
     """What torch computes with for one operand: a torch tensor or a Python number. Raises TypeError for anything else."""
     if isinstance(value, TensorBase):
@@ -82,6 +87,8 @@ def mixed(a: torch.Tensor, b: torch.Tensor) -> TypeError:
 def widened(function: Any, a: Any, b: Any) -> torch.Tensor:
     """`function` on unsigned integers that torch can't compute with: widened, computed, narrowed."""
     wide = next(t.dtype for t in (a, b) if isinstance(t, torch.Tensor))
+    if wide is torch.uint64 and function in _ORDERS:
+        return function(*(t.view(torch.int64) ^ _TOP for t in (a, b)))
     to = _WIDENED[wide]
     out = function(*(t.to(to) if isinstance(t, torch.Tensor) else t for t in (a, b)))
     return out.to(wide) if out.dtype is to else out

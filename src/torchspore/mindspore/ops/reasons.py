@@ -281,6 +281,7 @@ _PATTERNS: tuple[
         r"output with shape \[([\d, ]*)\] doesn't match the broadcast shape \[([\d, ]*)\]", ValueError,
         _says("expected a result of the Tensor's own shape ({}), got ({})."),
     ),
+    (r"Padding_idx must be within num_embeddings", ValueError, _says("expected a padding_idx that is a row of the table.")),
     (r"non-empty", ValueError, _says("expected at least one Tensor.")),
     (r"greater than 0, got:? (-?\d+)", ValueError, _says("expected a number from 1 on, got {}.")),
     (r"negative dimension (-?\d+)", ValueError, _says("expected lengths from 0 on, got {}.")),
@@ -424,6 +425,8 @@ _TYPES = re.compile(r"dtype|type|argument|Expected.*Tensor", re.I)
 def _rest(error: Exception, text: str) -> Reason:
     """What no rule knows: the kind by the words, and torch's first sentence where it needs no translation."""
     kind = next((kind for kind in (TypeError, ValueError, IndexError, ZeroDivisionError, OSError) if isinstance(error, kind)), TypeError)
+    if isinstance(error, AssertionError):
+        kind = ValueError
     if isinstance(error, KeyError) and error.args and isinstance(error.args[0], str):
         return ValueError, f"expected another name than {error.args[0]!r:.60}.", None
     if isinstance(error, RuntimeError) and not isinstance(error, NotImplementedError):

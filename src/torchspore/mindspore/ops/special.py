@@ -1,6 +1,7 @@
 """Special functions, and what is asked of single numbers: gamma and Bessel functions, signs, kinds, bits."""
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -9,7 +10,9 @@ import torch
 from torchspore.engine.create import constant
 from torchspore.engine.dtypes import FROM_TORCH
 from torchspore.engine.tensor import apart
+from torchspore.errors import NotFinite
 from torchspore.mindspore.ops.activation import as_dtype
+from torchspore.mindspore.ops.array import several
 from torchspore.mindspore.ops.declare import op
 from torchspore.mindspore.ops.elementwise import _unary
 from torchspore.mindspore.ops.pairs import two
@@ -49,6 +52,11 @@ def _over(y: T, x: T, limit: float) -> T:
     return torch.where(x == 0, limit, y / torch.where(x == 0, 1, x))
 
 
+def _from_zero(value: Callable[[T], T], limit: float) -> Callable[[T], T]:
+    """`value`, and `limit`, its own at 0, for negative numbers, where MindSpore gives that."""
+    return lambda x: torch.where(x <= 0, limit, value(x))
+
+
 # Derivatives: DLMF 10.6 and 10.29.
 _i0 = _with_slope(S.i0, lambda x: _i1(x))
 _i1 = _with_slope(S.i1, lambda x: _i0(x) - _over(_i1(x), x, 0.5))
@@ -56,12 +64,12 @@ _i0e = _with_slope(S.i0e, lambda x: _i1e(x) - torch.sign(x) * _i0e(x))
 _i1e = _with_slope(S.i1e, lambda x: _i0e(x) - _i1e(x) * torch.sign(x) - _over(_i1e(x), x, 0.5))
 _j0 = _with_slope(S.bessel_j0, lambda x: -_j1(x))
 _j1 = _with_slope(S.bessel_j1, lambda x: _j0(x) - _over(_j1(x), x, 0.5))
-_y0 = _with_slope(S.bessel_y0, lambda x: -_y1(x))
-_y1 = _with_slope(S.bessel_y1, lambda x: _y0(x) - _y1(x) / x)
-_k0 = _with_slope(S.modified_bessel_k0, lambda x: -_k1(x))
-_k1 = _with_slope(S.modified_bessel_k1, lambda x: -_k0(x) - _k1(x) / x)
-_k0e = _with_slope(S.scaled_modified_bessel_k0, lambda x: _k0e(x) - _k1e(x))
-_k1e = _with_slope(S.scaled_modified_bessel_k1, lambda x: _k1e(x) * (1 - 1 / x) - _k0e(x))
+_y0 = _with_slope(_from_zero(S.bessel_y0, -math.inf), lambda x: -_y1(x))
+_y1 = _with_slope(_from_zero(S.bessel_y1, -math.inf), lambda x: _y0(x) - _y1(x) / x)
+_k0 = _with_slope(_from_zero(S.modified_bessel_k0, math.inf), lambda x: -_k1(x))
+_k1 = _with_slope(_from_zero(S.modified_bessel_k1, math.inf), lambda x: -_k0(x) - _k1(x) / x)
+_k0e = _with_slope(_from_zero(S.scaled_modified_bessel_k0, math.inf), lambda x: _k0e(x) - _k1e(x))
+_k1e = _with_slope(_from_zero(S.scaled_modified_bessel_k1, math.inf), lambda x: _k1e(x) * (1 - 1 / x) - _k0e(x))
 
 
 def _bessel(name: str, primitive: str, compute: Callable[[T], T], doc: str) -> Callable[[T], T]:
@@ -124,10 +132,10 @@ def _rint(input_x: T) -> T:
 
 @op(primitive="Inv")
 def inv(x: T) -> T:
-    """1 / x; of integers rounded towards zero, so that 1 and -1 alone give themselves."""
+    """1 / x; of integers rounded towards zero, so that 1 and -1 alone give themselves. Raises ZeroDivisionError for an integer of 0."""
     if x.is_floating_point() or x.is_complex():
         return torch.reciprocal(x)
-    return torch.where(torch.abs(x) == 1, x, 0)
+    return torch.div(torch.ones_like(x), x, rounding_mode="trunc")
 
 
 @op(primitive="Invert", methods=("invert",))
@@ -263,9 +271,9 @@ def view_as_real(input: T) -> T:
 
 @op(primitive="CheckNumerics")
 def _check_numerics(x: T) -> T:
-    """x itself. Raises RuntimeError where an element is NaN or infinite."""
+    """x itself. Raises NotFinite where an element is NaN or infinite."""
     if not bool(torch.isfinite(x).all()):
-        raise RuntimeError("expected finite numbers, got NaN or infinity.")
+        raise NotFinite("expected finite numbers, got NaN or infinity.")
     return x.clone()
 
 
@@ -284,7 +292,7 @@ def _fills(x: T, value: Any) -> T:
 @op(primitive="IdentityN")
 def _identity_n(x: Any) -> Any:
     """The Tensors of a tuple or list themselves."""
-    return tuple(t.view_as(t) for t in x)
+    return tuple(t.view_as(t) for t in several(x))
 
 
 @op(primitive="_VirtualDataset")

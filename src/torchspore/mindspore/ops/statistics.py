@@ -187,7 +187,7 @@ def _bincount(array: T, size: T, weights: T) -> T:
 def _histogram(input: T, bins: int, low: float, high: float) -> T:
     whole = not input.is_floating_point()
     out = torch.histc(input.to(torch.float32) if whole or input.dtype is torch.float16 else input, bins, low, high)
-    return out.to(torch.int32 if whole else input.dtype)
+    return out.to(torch.int32) if whole else out
 
 
 @op(methods=("histc",))

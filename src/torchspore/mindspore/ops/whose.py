@@ -37,12 +37,20 @@ def is_about_arguments(error: Exception, given: Sequence[Any], is_operator: bool
     was given something other than Tensors computes with it before it fails: what lacks the attribute may be a part of it.
     """
     if isinstance(error, _DEFECTS):
-        return False
+        return isinstance(error, AssertionError) and _is_of_torch(error)
     if isinstance(error, AttributeError):
         return error.name in (None, "_t") or _came_in(error.obj, given) or (is_operator and _is_plain(error.obj) and _is_strange(given))
     if type(error) is KeyError and error.args:
         return _is_named(error.args[0], [part for value in given for part in _values(value)])
     return True
+
+
+def _is_of_torch(error: Exception) -> bool:
+    """Whether an error comes out of torch's Python code, which asserts what arguments must be."""
+    step = error.__traceback__
+    while step is not None and step.tb_next is not None:
+        step = step.tb_next
+    return step is not None and "/torch/" in step.tb_frame.f_code.co_filename
 
 
 def told(error: Exception, call: str) -> Exception:

@@ -7,6 +7,8 @@ from messages import Bad, check
 from mindspore import Tensor, mint, nn, ops
 from mindspore.ops import operations as P
 
+from torchspore.errors import NotFinite
+
 
 def z(*shape, d=np.float32):
     """Zeros."""
@@ -60,8 +62,9 @@ BAD = {
     ),
     "of_a_set": Bad(
         lambda: ops.clip_by_norm({1, 2}, 1.0), TypeError,
-        "clip_by_norm({1, 2}, 1.0)",
-        "expected a Tensor, got int.",
+        "clip_by_norm(x: {1, 2}, max_norm: 1.0)",
+        "expected a Tensor as x, got set.",
+        "write Tensor(x).",
     ),
     "of_an_array": Bad(
         lambda: mint.mean(np.float64(3)), TypeError,
@@ -87,6 +90,31 @@ BAD = {
         lambda: ops.stop_gradient(ITSELF), ValueError,
         "stop_gradient(value: [[...]])",
         "expected values that are nested less deep, and not in themselves.",
+    ),
+    "concat_of_one": Bad(
+        lambda: ops.concat(z(2, 3)), TypeError,
+        "concat(tensors: Float32[2, 3])",
+        "expected a tuple or list of Tensors, got Tensor.",
+    ),
+    "hstack_of_one": Bad(
+        lambda: mint.hstack(z(2, 3)), TypeError,
+        "hstack(tensors: Float32[2, 3])",
+        "expected a tuple or list of Tensors, got Tensor.",
+    ),
+    "inv_of_zero": Bad(
+        lambda: ops.inv(z(2, d=np.int32)), ZeroDivisionError,
+        "inv(x: Int32[2])",
+        "integers can't be divided by zero.",
+    ),
+    "padding_idx": Bad(
+        lambda: ops.embedding(z(1, d=np.int32), z(2, 3), 7), ValueError,
+        "embedding(input: Int32[1], weight: Float32[2, 3], padding_idx: 7)",
+        "expected a padding_idx that is a row of the table.",
+    ),
+    "not_finite": Bad(
+        lambda: ops.CheckNumerics()(Tensor([float("nan")])), NotFinite,
+        "CheckNumerics(x: Float32[1])",
+        "expected finite numbers, got NaN or infinity.",
     ),
     "cast": Bad(
         lambda: ops.cast(z(2), 'float99'), TypeError,

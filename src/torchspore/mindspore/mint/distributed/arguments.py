@@ -88,11 +88,16 @@ def other(call: str, name: str, rank: Any, group: Group) -> int:
 
 def sizes(name: str, given: Any, length: int, group: Group) -> list[int]:
     """Lengths of the processes' shares along axis 0, equal ones for None. Raises ValueError where they do not come to `length`."""
+    if given is not None and not hasattr(type(given), "__len__"):
+        raise TypeError(message(f"{name}={short(given)}", f"None or a list of ints, got {type(given).__name__}"))
     if given is None or len(given) == 0:
         if length % group.size:
             raise ValueError(message(f"{name}=None for {length} rows", f"rows that divide by {group.size}, or the lengths"))
         return [length // group.size] * group.size
-    found = [int(one) for one in given]
+    try:
+        found = [int(one) for one in given]
+    except (TypeError, ValueError, RuntimeError):
+        raise TypeError(message(f"{name}={short(given)}", "None or a list of ints")) from None
     if len(found) != group.size or sum(found) != length:
         expected = f"None or [{length}]: one share, all of it" if group.size == 1 else f"{group.size} lengths that come to {length}"
         raise ValueError(message(f"{name}={short(given)}", expected))

@@ -1,0 +1,90 @@
+"""Numbers that a dtype can't hold, and the dtypes that names and Python types mean."""
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+import mindspore as ms
+import mindspore.numpy as mnp
+import numpy as np
+import pytest
+from mindspore import Tensor, nn, ops
+
+VALUES = {"uint8": [0, 44, 255], "int8": [-128, 44, 127], "int32": [-(2**31), 44, 2**31 - 1], "uint64": [0, 44, 2**64 - 1]}
+NUMBERS = (-1, 300, -300, 2**31, 2**40, -(2**40), 2**63, -(2**70))
+COMPARISONS = (operator.eq, operator.ne, operator.lt, operator.le, operator.gt, operator.ge)
+
+
+class Compare(nn.Cell):
+    def construct(self, x: Any) -> Any:
+        return x > -1, x < 300, x == 300, x <= 300
+
+
+@pytest.mark.parametrize("dtype", VALUES)
+def test_a_comparison_means_the_number_that_is_written(dtype: str) -> None:
+    x = Tensor(np.array(VALUES[dtype], dtype))
+    for compare in COMPARISONS:
+        for number in NUMBERS:
+            assert compare(x, number).asnumpy().tolist() == [compare(value, number) for value in VALUES[dtype]], (compare, number)
+
+
+def test_a_comparison_in_both_modes(mode: int) -> None:
+    found = Compare()(Tensor(np.array([0, 255], np.uint8)))
+    assert [one.asnumpy().tolist() for one in found] == [[True, True], [True, True], [False, False], [True, True]]
+
+
+def test_large_unsigned_integers_have_their_order() -> None:
+    x, y = (Tensor(np.array(values, np.uint64)) for values in ([0, 1, 2**64 - 1], [1, 2**63, 5]))
+    assert (x < y).asnumpy().tolist() == [True, True, False] and (x >= y).asnumpy().tolist() == [False, False, True]
+
+
+def test_extremes_and_bounds_of_small_integers() -> None:
+    x = Tensor(np.array([1, 255], np.uint8))
+    assert mnp.maximum(x, -1).asnumpy().tolist() == [1, 255] == mnp.minimum(x, Tensor(300)).asnumpy().tolist()
+    assert mnp.clip(x, -1, 300).asnumpy().tolist() == [1, 255]
+    assert mnp.clip(Tensor([1, 2]), Tensor([1.0]), 1.5).asnumpy().tolist() == [1.0, 1.5]
+
+
+@pytest.mark.parametrize(("wanted", "dtype"), [
+    (float, ms.float64), ("float", ms.float64), (int, ms.int64), ("int", ms.int64), ("long", ms.int64), ("short", ms.int16),
+    ("byte", ms.int8), ("uint", ms.uint64), ("Float32", ms.float32), ("INT32", ms.int32), ("half", ms.float16),
+    ("bool_", ms.bool_), (np.float32, ms.float32),
+])
+def test_what_astype_takes(wanted: Any, dtype: Any) -> None:
+    assert Tensor([1.5]).astype(wanted).dtype == dtype
+
+
+def test_dtypes_of_what_is_made_and_of_results() -> None:
+    assert mnp.ones(2, int).dtype == ms.int32 and mnp.full((2,), 1.5, "float").dtype == ms.float32
+    assert mnp.ones(2, "Int32").dtype == ms.int32
+    assert mnp.arange(2, dtype=int).dtype == ms.int64 and mnp.mean(Tensor([1.0]), dtype=float).dtype == ms.float64
+    assert mnp.average(Tensor([1, 2]), returned=True)[1].dtype == ms.int64
+    assert ops.Trace()(Tensor(np.array([[1, 255], [0, 3]], np.uint8))).dtype == ms.uint8
+    assert ops.histc(Tensor([1.5, -2.0], ms.float16), 2).dtype == ms.float32
+    assert mnp.trapz(Tensor([1.5, -2.0], ms.float16)).dtype == ms.float16
+    assert mnp.unwrap(Tensor([1.5, -2.0], ms.float16)).dtype == ms.float32
+
+
+def test_a_stack_of_one_tensor_has_one_more_axis() -> None:
+    assert ops.stack(ops.ones((2, 3)), 1).shape == (2, 1, 3) and ops.Stack()(ops.ones((2, 3))).shape == (1, 2, 3)
+
+
+def test_bessel_functions_of_negative_numbers() -> None:
+    x = Tensor([-1.0, 0.0])
+    assert ops.BesselK0()(x).asnumpy().tolist() == [np.inf, np.inf] == ops.BesselK1e()(x).asnumpy().tolist()
+    assert ops.BesselY0()(x).asnumpy().tolist() == [-np.inf, -np.inf]
+
+
+def test_numbers_that_say_how_much_is_done_take_no_time() -> None:
+    assert mnp.matrix_power(Tensor([[1, 1], [1, 0]]), 10).asnumpy().tolist() == [[89, 55], [55, 34]]
+    assert mnp.matrix_power(Tensor([[1.0, 0.0], [0.0, 1.0]]), 2**31).asnumpy().tolist() == [[1.0, 0.0], [0.0, 1.0]]
+    assert [one.shape for one in mnp.tril_indices(2, 2**63)] == [(4,), (4,)]
+    for call in (lambda: mnp.diag_indices(3, 2**63), lambda: mnp.polyint([1, 2], 2**31)):
+        with pytest.raises(ValueError, match="expected"):
+            call()
+
+
+def test_a_deviation_of_nothing_is_no_number() -> None:
+    assert np.isnan(mnp.std(ops.zeros((0, 3)), 0, 1).asnumpy()).all()
+    with pytest.raises(TypeError, match="bins=True: expected an int"):
+        mnp.histogram_bin_edges(Tensor([1.0, 2.0]), True)
