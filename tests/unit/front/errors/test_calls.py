@@ -116,6 +116,12 @@ BAD = {
         "CheckNumerics(x: Float32[1])",
         "expected finite numbers, got NaN or infinity.",
     ),
+    "clip": Bad(
+        lambda: ops.clip_by_norm(Tensor([float("inf")]), 1.0, error_if_nonfinite=True), NotFinite,
+        "clip_by_norm(x: Float32[1], max_norm: 1.0, error_if_nonfinite: True)",
+        "the norm is not finite.",
+        "error_if_nonfinite=False scales all the same.",
+    ),
     "cast": Bad(
         lambda: ops.cast(z(2), 'float99'), TypeError,
         "cast(input: Float32[2], dtype: 'float99')",
