@@ -215,3 +215,40 @@ def test_what_a_call_puts_into_the_dict_of_its_cell_is_there_after_it() -> None:
     net = Keeps()
     assert [net(X, k).asnumpy().tolist() for k in (2, 3, 4)] == [[2.0, 4.0]] * 3
     assert net.seen == 2
+
+
+class Alike:
+    """Equal by name, whatever else it holds; counts how often it is asked."""
+
+    def __init__(self, name: str, k: float) -> None:
+        self.name, self.k, self.asked = name, k, 0
+
+    def __eq__(self, other: object) -> bool:
+        self.asked += 1
+        return isinstance(other, Alike) and self.name == other.name
+
+    def __hash__(self) -> int:
+        return hash(self.name)
+
+
+class Reads(nn.Cell):
+    def construct(self, x: Tensor, held: object) -> Tensor:
+        return x * held.k  # type: ignore[attr-defined]
+
+
+def test_what_a_class_calls_equal_is_not_asked_for_arguments(mode: int) -> None:
+    net, a, b = Reads(), Alike("a", 2.0), Alike("a", 5.0)
+    assert [net(X, held).asnumpy().tolist() for held in (a, b, a, b)] == [[2.0, 4.0], [5.0, 10.0]] * 2
+    assert a.asked + b.asked == 0
+    with_it = X * (2.0 if a == b else 1.0)
+    assert with_it.asnumpy().tolist() == [2.0, 4.0] and a.asked == 1
+
+
+def test_what_a_program_attached_to_an_argument_counts(mode: int) -> None:
+    net, held = Reads(), [Tensor([1.0]), Tensor([1.0])]
+    held[0].k, held[1].k = 2.0, 5.0
+    found = [net(X, one).asnumpy().tolist() for one in held]
+    for k in ([7.0], [8.0], 9.0):
+        held[0].k = k
+        found.append(net(X, held[0]).asnumpy().tolist())
+    assert found == [[2.0, 4.0], [5.0, 10.0], [7.0, 14.0], [8.0, 16.0], [9.0, 18.0]]

@@ -57,19 +57,21 @@ def signature(value: Any, flat: list[TensorBase], numbers: list[Any], axes: dict
 
 
 class Argument:
-    """An object among the arguments: equal to itself, or to one that its class calls equal, while it holds the same."""
+    """An object among the arguments: equal to itself or, where its class knows another equality, to one of that class that holds the same.
+
+    What the class itself calls equal is not asked: it is the program's, may leave out what counts, and may count how often it is asked.
+    """
 
     __slots__ = ("_hash", "_is_itself", "_node", "value")
 
     def __init__(self, value: Any) -> None:
         self.value = value
         self._node: Node | None = None
-        equal: Any = type(value).__eq__
-        self._is_itself = equal is object.__eq__
-        try:
-            self._hash = id(value) if self._is_itself else hash(value)
-        except TypeError:
-            raise Refusal(f"is given an argument of type {type(value).__name__}", kind=Kind.ARGUMENT) from None
+        kind: Any = type(value)
+        self._is_itself = kind.__eq__ is object.__eq__
+        if kind.__hash__ is None:
+            raise Refusal(f"is given an argument of type {kind.__name__}", kind=Kind.ARGUMENT)
+        self._hash = id(value) if self._is_itself else hash(kind)
 
     def keep(self) -> None:
         """Takes a snapshot, before this becomes part of a key that is kept. Raises Refusal."""
@@ -88,7 +90,7 @@ class Argument:
             return other._node is not None and other == self
         if self._is_itself or not isinstance(self._node, Object):
             return self._node.holds(other.value)
-        return type(other.value) is type(self.value) and bool(other.value == self.value) and self._node.is_like(other.value)
+        return type(other.value) is type(self.value) and self._node.is_like(other.value)
 
 
 def _of_key(key: Any) -> Any:
@@ -119,9 +121,19 @@ def _of_tensor(tensor: TensorBase, flat: list[TensorBase], axes: dict[int, Axes]
     if axes and id(tensor) in axes:
         open_ = axes[id(tensor)]
         return (tuple(None if axis in open_ else size for axis, size in enumerate(t.shape)), t.dtype, t.device)
-    if t.__class__ is torch.Tensor and "_cut" not in tensor.__dict__:
-        return (t.shape, t.stride(), t.dtype, t.device)
+    held = tensor.__dict__
+    if t.__class__ is torch.Tensor and "_cut" not in held:
+        return (t.shape, t.stride(), t.dtype, t.device, *_carried(held)) if held else (t.shape, t.stride(), t.dtype, t.device)
     return (t.shape, t.stride(), t.dtype, t.device, tensor.__dict__.get("_cut") or getattr(t, "cut", None))      # parts of processes
+
+
+def _carried(held: dict[str, Any]) -> list[Any]:
+    """What a program attached to a Tensor. Raises Refusal for what does not stay as it is."""
+    found = [(name, type(value), value) for name, value in held.items() if name[0] != "_" and name != "init"]
+    for name, kind, _ in found:
+        if kind not in _PLAIN:
+            raise Refusal(f"is given a Tensor with an attribute {name!r} of type {kind.__name__}", kind=Kind.ARGUMENT)
+    return found
 
 
 def meta(tensor: TensorBase) -> Any:

@@ -22,14 +22,15 @@ import pprint
 import re
 import sys
 import types
-from collections.abc import Callable, Iterator, MutableMapping
+from collections.abc import Callable, Container, Iterator, MutableMapping
 from types import CodeType, FrameType, FunctionType
 from typing import Any
 
 from torchspore.base.frames import is_users
 from torchspore.engine.graph.capture.originals import original
 from torchspore.engine.graph.capture.snapshot import CACHED
-from torchspore.engine.graph.capture.state import MISSING, Cells, ClassNames, Function, is_constant
+from torchspore.engine.graph.capture.state import MISSING, Attached, Bases, Cells, ClassNames, Function, is_constant
+from torchspore.engine.tensor import TensorBase
 
 _Reader = Callable[[MutableMapping[str, Any], str, Any, bool], None]
 
@@ -49,19 +50,21 @@ class Roads:
         self._read = read
         self._met: dict[int, Any] = {}
         self._names: dict[str, None] = {}
+        self._stored: set[str] = set()
         self._spaces: list[_Space] = []
         self._entered: set[CodeType] = set()
         self._nested: set[CodeType] = set()
         self._functions: dict[CodeType, list[FunctionType]] = {}
         self._cached: set[CodeType] = set()
         self._bodies: dict[type, ClassNames] = {}
+        self._bases: dict[type, Bases] = {}
         self._absent: list[tuple[dict[str, Any], str]] = []
         self._looks_by_value = False
 
     # ---- what the trace meets
 
     def meet(self, item: Any) -> None:
-        """Is told of a module, a class, a function or something that wraps one."""
+        """Is told of a module, a class, a function, something that wraps one, or a Tensor, of which the program may have made attributes."""
         if id(item) in self._met or item is None:
             return
         self._met[id(item)] = item
@@ -74,6 +77,8 @@ class Roads:
                 self._add(_Space(vars(item)))
         elif isinstance(item, FunctionType):
             self._meet_function(item)
+        elif isinstance(item, TensorBase):
+            self._add(_Space(Attached(item), absent=self._stored))
         else:
             self._unwrap(item)
             kind: Any = type(item)
@@ -111,6 +116,7 @@ class Roads:
     def _meet_class(self, cls: type) -> None:
         for place, base in enumerate(cls.__mro__):
             if is_programs_class(base):
+                self._read(self._bases.setdefault(base, Bases(base)), "__bases__", base.__bases__, False)
                 nearer = [self._names_of(c) for c in cls.__mro__[:place] if is_programs_class(c)]
                 self._add(_Space(self._names_of(base), nearer, vars(base)))
                 for name, value in list(vars(base).items()):
@@ -178,18 +184,21 @@ class Roads:
     def _visit(self, code: CodeType, variables: dict[str, Any]) -> None:
         self._entered.add(code)
         self._nested.update(c for c in _codes(code) if c is not code)
-        names, attributes = list(dict.fromkeys(names_of(code))), attributes_in(code)
+        names, attributes, asked = list(dict.fromkeys(names_of(code))), attributes_in(code), asked_in(code)
         for name in names:
             if name in attributes:
                 continue                       # `self.loss` asks for no variable `loss`, which a script sets in each step
             if name in variables:
                 self._read(variables, name, variables[name], False)
+            elif name in asked:                # a name of Python's own, or none that the program can do without: it may come later
+                self._read(variables, name, MISSING, False)
             elif name.isidentifier() and not hasattr(builtins, name):
                 self._absent.append((variables, name))
         self._looks_by_value |= _MATCHES in code.co_code[::2]
-        self._import(names, variables)
+        self._import(code, names, variables)
         new = [name for name in names if name not in self._names]
         self._names.update(dict.fromkeys(new))
+        self._stored |= asked_in(code, _STORES)
         for space in list(self._spaces):
             for name in new:
                 self._look(space, name)
@@ -221,14 +230,16 @@ class Roads:
             if value is not None:
                 self._read(held, name, value, False)
 
-    def _import(self, names: list[str], variables: dict[str, Any]) -> None:
+    def _import(self, code: CodeType, names: list[str], variables: dict[str, Any]) -> None:
         """Meets the modules that a function imports when it runs."""
-        package = variables.get("__package__")
+        package, imported = variables.get("__package__"), asked_in(code, _IMPORTS)
         for name in names:
             for full in (name, f"{package}.{name}") if package else (name,):
                 module = sys.modules.get(full)
                 if isinstance(module, types.ModuleType):
                     self.meet(module)
+                    if name in imported:
+                        self._read(sys.modules, full, module, False)
 
     # ---- names in places
 
@@ -239,7 +250,7 @@ class Roads:
 
     def _look(self, space: _Space, name: str) -> None:
         value = space.held.get(name, MISSING)
-        if value is MISSING or (name[:2] == "__" and name in _PYTHONS):
+        if (value is MISSING and name not in space.absent) or (name[:2] == "__" and name in _PYTHONS):
             return
         self._read(space.holder, name, value, False)
         self._unwrap(value)
@@ -258,12 +269,15 @@ class Roads:
 
 
 class _Space:
-    """Where names may stand: `holder` for what is read of it; `nearer` are the classes in which Python looks first."""
+    """Where names may stand: `holder` for what is read of it; `nearer` are the classes in which Python looks first.
+
+    That a name of `absent` does not stand there counts too.
+    """
 
     def __init__(
-        self, holder: MutableMapping[str, Any], nearer: list[ClassNames] | None = None, held: Any = None,
+        self, holder: MutableMapping[str, Any], nearer: list[ClassNames] | None = None, held: Any = None, absent: Container[str] = (),
     ) -> None:
-        self.holder, self.nearer = holder, nearer or []
+        self.holder, self.nearer, self.absent = holder, nearer or [], absent
         self.held: Any = holder if held is None else held
 
 
@@ -356,15 +370,21 @@ def _codes(code: CodeType) -> Iterator[CodeType]:
             yield from _codes(constant)
 
 
-_ASK_VARIABLES = {"LOAD_GLOBAL", "LOAD_NAME", "STORE_GLOBAL", "STORE_NAME", "DELETE_GLOBAL", "DELETE_NAME"}
+_ASK_VARIABLES = frozenset(("LOAD_GLOBAL", "LOAD_NAME", "STORE_GLOBAL", "STORE_NAME", "DELETE_GLOBAL", "DELETE_NAME"))
+_STORES, _IMPORTS = frozenset(("STORE_ATTR",)), frozenset(("IMPORT_NAME",))
+
+
+@functools.lru_cache(maxsize=4096)
+def asked_in(code: CodeType, how: frozenset[str] = _ASK_VARIABLES) -> frozenset[str]:
+    """The names that these instructions of a function, or of a function in it, ask for; without `how` its module's variables."""
+    return frozenset(step.argval for own in _codes(code) for step in dis.get_instructions(own) if step.opname in how)
 
 
 @functools.lru_cache(maxsize=4096)
 def attributes_in(code: CodeType) -> frozenset[str]:
     """The names in a function, and in the functions in it, that stand for attributes and for nothing else."""
-    variables: set[str] = set()
+    variables = set(asked_in(code))
     for own in _codes(code):
-        variables.update(step.argval for step in dis.get_instructions(own) if step.opname in _ASK_VARIABLES)
         variables.update(constant for constant in own.co_consts if isinstance(constant, str))
     return frozenset(name for own in _codes(code) for name in own.co_names) - variables
 

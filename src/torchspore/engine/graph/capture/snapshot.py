@@ -36,6 +36,7 @@ from torchspore.engine.graph.capture.value_kinds import (
     is_settled,
     slots_of,
 )
+from torchspore.engine.tensor import TensorBase
 
 __all__ = ["CACHED", "MISSING", "Node", "Object", "Unwatchable", "Walk", "constant", "is_constant", "is_settled"]
 
@@ -154,7 +155,7 @@ class Walk:
         self.unwatched: list[tuple[str, str]] = []
         """Of their attributes those that can't be watched, and why."""
         self.met: list[Any] = []
-        """The modules and functions on the way, and the classes: those met and those of what was met."""
+        """The modules, functions and Tensors on the way, and the classes: those met and those of what was met."""
 
     def take(self, value: Any) -> Node:
         """The node of `value`. Raises Unwatchable."""
@@ -184,7 +185,7 @@ class Walk:
         elif isinstance(value, (types.ModuleType, types.FunctionType, types.BuiltinFunctionType, type)):
             self.met.append(value)
         elif type(value) not in PLAIN:
-            self.met.append(type(value))
+            self.met += (value, type(value)) if isinstance(value, TensorBase) else (type(value),)
 
     def _node(self, value: Any) -> Node:
         kind: Any = type(value)

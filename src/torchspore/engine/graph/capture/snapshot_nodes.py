@@ -272,12 +272,13 @@ class Named:
 class Object(Node):
     """An object: what is in its attributes and slots, and in itself where it is a container too."""
 
-    __slots__ = ("_attributes", "_itself", "_named", "_slots")
+    __slots__ = ("_attributes", "_itself", "_line", "_named", "_slots")
 
     def __init__(self, value: Any, take: Callable[[Any], Node], itself: Node | None = None) -> None:
         super().__init__(value)
         own = attributes(value)
         self._itself = itself
+        self._line = type(value).__mro__                     # another tuple where the object is given another class, or that other bases
         self._named: Named | None = None
         self._attributes = Entries(own, take, _OURS) if own is not None else None
         self._slots = [(slot, take(_slot(slot, value))) for slot in slots_of(value)]
@@ -287,6 +288,8 @@ class Object(Node):
 
     def is_like(self, now: Any) -> bool:
         """Whether `now`, an object of the same class, holds the same."""
+        if type(now).__mro__ is not self._line:
+            return False
         watched = self._named or self._attributes
         if watched is not None and not watched.holds(attributes(now) or {}):
             return False

@@ -17,7 +17,7 @@ from torchspore.engine.graph.capture.snapshot import MISSING, Node, Object, Unwa
 from torchspore.engine.graph.capture.snapshot_nodes import Attributes
 from torchspore.engine.tensor import TensorBase
 
-__all__ = ["MISSING", "Cells", "ClassNames", "Contents", "Function", "Randomness", "Read", "Unwatchable", "View", "hold", "is_constant"]
+__all__ = ["MISSING", "Attached", "Bases", "Cells", "ClassNames", "Contents", "Function", "Randomness", "Read", "Unwatchable", "View", "hold", "is_constant"]
 
 
 @dataclass
@@ -111,6 +111,52 @@ class ClassNames(View):
 
     def __iter__(self) -> Iterator[str]:
         return iter(vars(self._class))
+
+
+class Attached(View):
+    """What a program reads of a Tensor by name beside its data: what it attached itself, and of a Parameter its name and flags."""
+
+    _KEPT = {"name": "_name", "requires_grad": "_requires_grad"}
+
+    def __init__(self, tensor: TensorBase) -> None:
+        self._held = tensor.__dict__
+
+    def get(self, name: str, default: Any = None) -> Any:
+        return default if name[0] == "_" else self._held.get(self._KEPT.get(name, name), default)
+
+    def __getitem__(self, name: str) -> Any:
+        return self._held[self._KEPT.get(name, name)]
+
+    def __setitem__(self, name: str, value: Any) -> None:
+        self._held[self._KEPT.get(name, name)] = value
+
+    def __delitem__(self, name: str) -> None:
+        del self._held[self._KEPT.get(name, name)]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._held)
+
+
+class Bases(View):
+    """The bases of a class."""
+
+    def __init__(self, cls: type) -> None:
+        self._class = cls
+
+    def get(self, name: str, default: Any = None) -> Any:
+        return self._class.__bases__
+
+    def __getitem__(self, name: str) -> Any:
+        return self._class.__bases__
+
+    def __setitem__(self, name: str, value: Any) -> None:
+        self._class.__bases__ = value
+
+    def __delitem__(self, name: str) -> None:
+        raise TypeError("A class has bases.")
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(("__bases__",))
 
 
 class Function(View):

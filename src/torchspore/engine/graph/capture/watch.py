@@ -93,20 +93,24 @@ class Watch:
         found = self.reads[key] = Read(holder, name, value, snapshot, is_attribute)
         self.place(value, found)
 
-    def taken(self, value: Any, name: str) -> Any:
-        """A snapshot of what the program reads; what is on the way in it is looked at when a name asks for it."""
+    def taken(self, value: Any, name: str, is_given: bool = False) -> Any:
+        """A snapshot of what the program reads; what is on the way in it is looked at when a name asks for it.
+
+        Of Tensors that are arguments, which are others in the next call, the key of a call knows what they carry.
+        """
         try:
             snapshot, met = self.contents.take(value)
         except Unwatchable as reason:
             raise self.refuse(f"reads {name!r}, which {reason}") from None
         for item in met:
-            self.roads.meet(item)
+            if not (is_given and isinstance(item, TensorBase)) or type(item).__dict__.get("__parameter__"):
+                self.roads.meet(item)
         self._check_unwatched()
         return snapshot
 
     def given(self, arguments: Any) -> None:
         """Keeps what the objects among the arguments are, that a key knows by identity."""
-        self.taken(arguments, "arguments")
+        self.taken(arguments, "arguments", True)
         for value in arguments.values() if isinstance(arguments, dict) else arguments:
             if type(value) in (tuple, list, dict):
                 self.given(value)
