@@ -13,8 +13,9 @@ from tests.unit.graph.state.programs import CONTEXTS, EFFECTS, ROADS, Road, hist
 QUICK = {(road.name, context, is_effect) for number, (road, context, is_effect) in enumerate(sample(7)) if number % 3 == 0}
 QUICK |= {(name, "cell", False) for name in (
     "module", "class_attribute", "class_through_object", "array_large", "list_long", "list_deep", "closure", "default", "slots", "deque",
-    "generator", "environment", "builtin_replaced", "class_of_an_object_replaced", "bases_replaced", "builtin_hidden", "variable_that_comes",
-    "import_replaced", "tensor_attribute", "parameter_attribute", "parameter_name", "parameter_flag", "dict_values", "bound_get", "weak_reference", "ctypes_array", "text_stream",
+    "generator", "environment", "builtin_replaced", "class_of_an_object_replaced", "bases_replaced", "builtin_hidden",
+    "variable_that_comes", "import_replaced", "tensor_attribute", "parameter_attribute", "parameter_name", "parameter_flag",
+    "dict_values", "bound_get", "weak_reference", "ctypes_array", "text_stream",
 )}
 QUICK |= {(name, "jit", True) for name in ("array", "counter", "random", "deque", "class", "module", "slots")}
 """The programs that `make test` runs; the others are slow tests."""

@@ -19,7 +19,6 @@ import operator
 import os
 import pickle
 import pprint
-import re
 import sys
 import types
 from collections.abc import Callable, Container, Iterator, MutableMapping
@@ -27,6 +26,7 @@ from types import CodeType, FrameType, FunctionType
 from typing import Any
 
 from torchspore.base.frames import is_users
+from torchspore.engine.graph.capture.code_names import IMPORTS, STORES, asked_in, attributes_in, codes_in, names_of
 from torchspore.engine.graph.capture.originals import original
 from torchspore.engine.graph.capture.snapshot import CACHED
 from torchspore.engine.graph.capture.state import MISSING, Attached, Bases, Cells, ClassNames, Function, is_constant
@@ -64,7 +64,7 @@ class Roads:
     # ---- what the trace meets
 
     def meet(self, item: Any) -> None:
-        """Is told of a module, a class, a function, something that wraps one, or a Tensor, of which the program may have made attributes."""
+        """Is told of a module, a class, a function, something that wraps one, or a Tensor, which may carry attributes."""
         if id(item) in self._met or item is None:
             return
         self._met[id(item)] = item
@@ -183,7 +183,7 @@ class Roads:
 
     def _visit(self, code: CodeType, variables: dict[str, Any]) -> None:
         self._entered.add(code)
-        self._nested.update(c for c in _codes(code) if c is not code)
+        self._nested.update(c for c in codes_in(code) if c is not code)
         names, attributes, asked = list(dict.fromkeys(names_of(code))), attributes_in(code), asked_in(code)
         for name in names:
             if name in attributes:
@@ -198,7 +198,7 @@ class Roads:
         self._import(code, names, variables)
         new = [name for name in names if name not in self._names]
         self._names.update(dict.fromkeys(new))
-        self._stored |= asked_in(code, _STORES)
+        self._stored |= asked_in(code, STORES)
         for space in list(self._spaces):
             for name in new:
                 self._look(space, name)
@@ -232,7 +232,7 @@ class Roads:
 
     def _import(self, code: CodeType, names: list[str], variables: dict[str, Any]) -> None:
         """Meets the modules that a function imports when it runs."""
-        package, imported = variables.get("__package__"), asked_in(code, _IMPORTS)
+        package, imported = variables.get("__package__"), asked_in(code, IMPORTS)
         for name in names:
             for full in (name, f"{package}.{name}") if package else (name,):
                 module = sys.modules.get(full)
@@ -361,41 +361,3 @@ def _contents(function: FunctionType) -> Iterator[Any]:
             yield cell.cell_contents
         except ValueError:
             continue
-
-
-def _codes(code: CodeType) -> Iterator[CodeType]:
-    yield code
-    for constant in code.co_consts:
-        if isinstance(constant, CodeType):
-            yield from _codes(constant)
-
-
-_ASK_VARIABLES = frozenset(("LOAD_GLOBAL", "LOAD_NAME", "STORE_GLOBAL", "STORE_NAME", "DELETE_GLOBAL", "DELETE_NAME"))
-_STORES, _IMPORTS = frozenset(("STORE_ATTR",)), frozenset(("IMPORT_NAME",))
-
-
-@functools.lru_cache(maxsize=4096)
-def asked_in(code: CodeType, how: frozenset[str] = _ASK_VARIABLES) -> frozenset[str]:
-    """The names that these instructions of a function, or of a function in it, ask for; without `how` its module's variables."""
-    return frozenset(step.argval for own in _codes(code) for step in dis.get_instructions(own) if step.opname in how)
-
-
-@functools.lru_cache(maxsize=4096)
-def attributes_in(code: CodeType) -> frozenset[str]:
-    """The names in a function, and in the functions in it, that stand for attributes and for nothing else."""
-    variables = set(asked_in(code))
-    for own in _codes(code):
-        variables.update(constant for constant in own.co_consts if isinstance(constant, str))
-    return frozenset(name for own in _codes(code) for name in own.co_names) - variables
-
-
-def names_of(code: CodeType) -> Iterator[str]:
-    """The names in a function and in the functions in it, and the texts that could be names."""
-    for own in _codes(code):
-        yield from own.co_names
-        for constant in own.co_consts:
-            if isinstance(constant, str) and len(constant) < 64:
-                yield constant
-                if "{" in constant and "." in constant:              # "{0.width}".format(self)
-                    yield from re.findall(r"\.(\w+)", constant)
-

@@ -17,7 +17,10 @@ from torchspore.engine.graph.capture.snapshot import MISSING, Node, Object, Unwa
 from torchspore.engine.graph.capture.snapshot_nodes import Attributes
 from torchspore.engine.tensor import TensorBase
 
-__all__ = ["MISSING", "Attached", "Bases", "Cells", "ClassNames", "Contents", "Function", "Randomness", "Read", "Unwatchable", "View", "hold", "is_constant"]
+__all__ = [
+    "MISSING", "Attached", "Bases", "Cells", "ClassNames", "Contents", "Function", "Randomness", "Read", "Unwatchable", "View", "hold",
+    "is_constant",
+]
 
 
 @dataclass
