@@ -215,6 +215,21 @@ def of_cast(wanted: Any) -> torch.dtype:
     return torch.float64 if wanted is float else to_torch(wanted)
 
 
+def fitting(value: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
+    """A result in the dtype of the Tensor that it is written into.
+
+    Raises TypeError where that has no place for it: fractions in integers, numbers in truth values, complex numbers in others.
+    """
+    if value.dtype is dtype:
+        return value
+    if not torch.can_cast(value.dtype, dtype):
+        raise TypeError(
+            f"expected a result that {FROM_TORCH[dtype]} can hold, got {FROM_TORCH[value.dtype]}."
+            f"\n\nhint: write x = x.astype(mindspore.{FROM_TORCH[value.dtype]._name}) before.",
+        )
+    return value.to(dtype)
+
+
 def to_numpy(wanted: Type) -> Any:
     """The NumPy scalar type for a MindSpore dtype; bfloat16 is `ml_dtypes.bfloat16` where that package is loaded, else float32."""
     if isinstance(wanted, Type) and wanted._numpy is not None:

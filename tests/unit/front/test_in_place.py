@@ -115,3 +115,21 @@ def test_data() -> None:
     assert (x.asnumpy() == P).all() and (x.data.asnumpy() == P).all()
     with pytest.raises(TypeError, match=r"Tensor.data = ...: expected a Tensor, got int"):
         x.data = 3
+
+
+@pytest.mark.parametrize("call", [
+    lambda x: x.add_(0.5), lambda x: x.mul_(Tensor([0.5, 1.0])), lambda x: x.div_(2), lambda x: x.exp_(), lambda x: x.tanh_(),
+    lambda x: x.clamp_(0.5, 1.5), lambda x: x.floor_divide_(0.5), lambda x: x.add_(Tensor([1j, 1])),
+])
+def test_fractions_are_not_written_into_integers(call: Any) -> None:
+    x = Tensor([1, 2])
+    with pytest.raises(TypeError, match=r"expected a result that Int64 can hold, got (Float|Complex)"):
+        call(x)
+    assert x.asnumpy().tolist() == [1, 2]
+
+
+def test_what_fits_is_written() -> None:
+    assert Tensor([4, 2]).div_(3, rounding_mode="floor").asnumpy().tolist() == [1, 0]
+    assert Tensor([1.0]).mul_(Tensor([2])).dtype == ms.float32 and Tensor([1.0], ms.float16).add_(Tensor([1.0])).dtype == ms.float16
+    x = Tensor([1, 2])
+    assert x.copy_(Tensor([1.5, 2.5])).asnumpy().tolist() == [1, 2] and x.set_const_arg(True) is x

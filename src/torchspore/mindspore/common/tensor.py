@@ -332,11 +332,12 @@ class Tensor(TensorBase, metaclass=_TensorMeta):
         rebind(self, raw(self).to(dtypes.to_torch(dtype)))
         return self.dtype
 
-    def set_const_arg(self, const_arg: bool = True) -> None:
-        """Says whether a graph takes the Tensor, as an argument, for a constant; graphs here compute the same in either case."""
+    def set_const_arg(self, const_arg: bool = True) -> Tensor:
+        """Says whether a graph takes the Tensor, as an argument, for a constant, which changes nothing here; gives itself back."""
         if not isinstance(const_arg, bool):
             raise TypeError(f"Tensor.set_const_arg({const_arg!r:.40}): expected a bool, got {type(const_arg).__name__}.")
         self.const_arg = const_arg
+        return self
 
     def init_data(self, slice_index: int | None = None, shape: Any = None, opt_shard_group: Any = None) -> Tensor:
         """The Tensor with its initial values, which here are made at once."""

@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from torchspore.engine import create, integer_gradients
+from torchspore.engine import create, dtypes, integer_gradients
 from torchspore.engine.create import constant
 from torchspore.engine.precision import as_stored
 from torchspore.engine.tensor import TensorBase, raw, unwrap, wrap, write
@@ -25,7 +25,7 @@ def _one(name: str, compute: Callable[[T], T], doc: str) -> Callable[..., Any]:
     """Makes an operator that writes a function of a Tensor into it."""
 
     def body(input: T) -> T:
-        return compute(input)
+        return dtypes.fitting(compute(input), input.dtype)
 
     body.__doc__ = f"{doc} Written into the Tensor; gives it back."
     return updating("input", name=name, methods=(name,))(body)
@@ -264,7 +264,7 @@ def _writing(compute: Callable[..., T], doc: str) -> Callable[..., Any]:
     """A method that writes what `compute` gives into its Tensor, and gives it back."""
 
     def method(self: Any, *args: Any, **kwargs: Any) -> Any:
-        write(self, compute(raw(as_stored(self)), *unwrap(args), **unwrap(kwargs)).to(self._t.dtype).expand(self._t.shape))
+        write(self, dtypes.fitting(compute(raw(as_stored(self)), *unwrap(args), **unwrap(kwargs)), self._t.dtype).expand(self._t.shape))
         return self
 
     with contextlib.suppress(ValueError):              # torch's own functions have no signature

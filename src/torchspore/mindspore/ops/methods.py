@@ -207,10 +207,16 @@ def _fill_in_place(self: Any, value: Any) -> Any:
     return self
 
 
+def _copy_in_place(self: Any, src: Any, non_blocking: bool = False) -> Any:
+    """Writes the values of `src` into this Tensor, in its dtype; gives itself back."""
+    engine.write(self, raw(src).to(self._t.dtype))
+    return self
+
+
 def _in_place(function: Any) -> Any:
     @functools.wraps(function)
     def method(self: Any, *args: Any, **kwargs: Any) -> Any:
-        engine.write(self, raw(function(self, *args, **kwargs)).to(self._t.dtype))
+        engine.write(self, dtypes.fitting(raw(function(self, *args, **kwargs)), self._t.dtype))
         return self
 
     vars(method).pop("gated", None)                # the writing is outside of the operator's gate
@@ -299,7 +305,7 @@ _METHODS: dict[str, Any] = {
     "bitwise_and": arithmetic.bitwise_and, "bitwise_or": arithmetic.bitwise_or, "bitwise_xor": arithmetic.bitwise_xor,
     "add_": _in_place(_scaled(arithmetic.add)), "sub_": _in_place(_scaled(arithmetic.sub)), "mul_": _in_place(arithmetic.mul),
     "div_": _in_place(arithmetic.div),
-    "clamp_": _in_place(elementwise.clamp), "copy_": lambda self, src, non_blocking=False: _in_place(lambda _, value: value)(self, src),
+    "clamp_": _in_place(elementwise.clamp), "copy_": _copy_in_place,
     "fill_": _fill_in_place, "zero_": lambda self: _fill_in_place(self, 0),
     "new_zeros": _new_filled(0), "new_ones": _new_filled(1),
     "itemset": _itemset, "where": _where, "requires_grad_": _requires_grad, "value": lambda self: self,
