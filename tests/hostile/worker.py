@@ -204,7 +204,7 @@ def is_promised(path: str, error: Exception) -> bool:
     if type(error) is KeyError:
         return any(name in path for name in TABLES)
     if type(error) is AttributeError:
-        return "expected a method named construct" in str(error)
+        return "expected a method named construct" in str(error) or path.endswith(".to_str")
     return isinstance(error, PROMISED)
 
 

@@ -17,6 +17,7 @@ import msgpack
 import numpy as np
 
 from torchspore.base import json_text
+from torchspore.base.text import short
 from torchspore.errors import FileFormatError
 from torchspore.mindspore.mindrecord.exceptions import MRMInvalidSchemaError
 from torchspore.mindspore.mindrecord.integers import pack, unpack
@@ -75,7 +76,7 @@ def is_blob(kind: dict[str, Any]) -> bool:
 def check_schema(content: Any) -> Schema:
     """The schema with its fields in order of their names. Raises MRMInvalidSchemaError, which names the field."""
     if not isinstance(content, dict) or not content:
-        raise MRMInvalidSchemaError(f"schema {content!r:.60}: expected a dict such as {{'label': {{'type': 'int32'}}}}.")
+        raise MRMInvalidSchemaError(f"schema {short(content)}: expected a dict such as {{'label': {{'type': 'int32'}}}}.")
     for name, kind in content.items():
         _check_field(name, kind)
     return {name: dict(content[name]) for name in sorted(content)}

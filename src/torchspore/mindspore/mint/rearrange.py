@@ -9,6 +9,7 @@ from torchspore.engine.create import constant
 from torchspore.mindspore import ops
 from torchspore.mindspore.mint.shared import T, sizes
 from torchspore.mindspore.ops.declare import bridged, updating
+from torchspore.mindspore.ops.indices import as_index
 
 
 @bridged
@@ -134,7 +135,7 @@ def roll(input: T, shifts: Any, dims: Any = None) -> T:
 @bridged
 def gather(input: T, dim: int, index: T) -> T:
     """The elements of `input` at `index` along `dim`, in the shape of `index`."""
-    return torch.gather(input, dim, index.long())
+    return torch.gather(input, dim, as_index(index))
 
 
 @bridged
@@ -153,20 +154,20 @@ def index_add(input: T, dim: int, index: T, source: T, *, alpha: Any = 1) -> T:
 def scatter(input: T, dim: int, index: T, src: Any) -> T:
     """`input` with `src`, a Tensor or a number, at `index` along `dim`."""
     if isinstance(src, T):
-        return torch.scatter(input, dim, index.long(), src.to(input.dtype))
-    return torch.scatter(input, dim, index.long(), src)
+        return torch.scatter(input, dim, as_index(index), src.to(input.dtype))
+    return torch.scatter(input, dim, as_index(index), src)
 
 
 @bridged
 def scatter_add(input: T, dim: int, index: T, src: T) -> T:
     """`input` with `src` added at `index` along `dim`."""
-    return torch.scatter_add(input, dim, index.long(), src)
+    return torch.scatter_add(input, dim, as_index(index), src)
 
 
 @bridged
 def take(input: T, index: T) -> T:
     """The elements of the flat Tensor at `index`, in its shape."""
-    return torch.take(input, index.long())
+    return torch.take(input, as_index(index))
 
 
 @bridged

@@ -28,6 +28,8 @@ def relu6(x: T) -> T:
 
 def _rounded(compute: Callable[[T], T], x: T) -> T:
     """`compute` of integers in float32, cut to integers again; of anything else as it is."""
+    if x.dtype is torch.bool:
+        raise TypeError("expected numbers, got Bool.\n\nhint: write x.astype(mindspore.float32).")
     return compute(x) if x.is_floating_point() or x.is_complex() else compute(x.to(torch.float32)).to(x.dtype)
 
 

@@ -17,6 +17,7 @@ from torchspore.mindspore.ops import quotients
 from torchspore.mindspore.ops.activation import as_dtype
 from torchspore.mindspore.ops.array import sizes
 from torchspore.mindspore.ops.declare import OPERATORS, explaining, op, updating
+from torchspore.mindspore.ops.indices import as_index, as_index_or_mask
 
 T = torch.Tensor
 
@@ -52,7 +53,7 @@ def stop_gradient_(input: T) -> T:
 @updating("input", name="put_", methods=("put_",))
 def put_(input: T, index: T, source: T, accumulate: bool = False) -> T:
     """`source` at (or with `accumulate` added to) the places of the flat Tensor that `index` names, written into it; gives it back."""
-    return input.put(index.long(), source.to(input.dtype), accumulate)
+    return input.put(as_index(index), source.to(input.dtype), accumulate)
 
 
 def _no_generator(generator: Any) -> None:
@@ -107,7 +108,7 @@ def bernoulli_ext(input: T, *, generator: Any = None) -> T:
 @op()
 def take(input: T, index: T) -> T:
     """The elements of the flat Tensor that `index` names, in its shape."""
-    return torch.take(input, index.long())
+    return torch.take(input, as_index(index))
 
 
 @op()
@@ -243,11 +244,11 @@ def _scatter_add_method(input: T, *arguments: Any, **keywords: Any) -> T:
 
 
 def _at_points(input: T, indices: T, updates: T) -> T:
-    return input.index_put(tuple(indices.long().unbind(-1)), updates, accumulate=True)
+    return input.index_put(tuple(as_index(indices).unbind(-1)), updates, accumulate=True)
 
 
 def _along(input: T, dim: int, index: T, src: Any) -> T:
-    return input.scatter_add(dim, index.long(), src.to(input.dtype))
+    return input.scatter_add(dim, as_index(index), src.to(input.dtype))
 
 
 @op(methods=("index_put",))
@@ -257,7 +258,7 @@ def _index_put_method(input: T, indices: Any, values: T, accumulate: bool = Fals
 
 
 def _indexes(indices: Any) -> tuple[T, ...]:
-    return tuple(i if i.dtype is torch.bool else i.long() for i in indices)
+    return tuple(as_index_or_mask(i) for i in indices)
 
 
 def _writing(compute: Callable[..., T], doc: str) -> Callable[..., Any]:
@@ -337,15 +338,15 @@ METHODS: dict[str, Any] = {
     "masked_fill_": _writing(lambda t, mask, value: t.masked_fill(mask, value), "`value` where `mask` is true."),
     "masked_scatter_": _writing(torch.masked_scatter, "The elements of `source` where `mask` is true."),
     "index_add_": _writing(
-        lambda t, dim, index, source, *, alpha=1: t.index_add(dim, index.long(), source, alpha=alpha), "`source` added to slices.",
+        lambda t, dim, index, source, *, alpha=1: t.index_add(dim, as_index(index), source, alpha=alpha), "`source` added to slices.",
     ),
-    "index_copy_": _writing(lambda t, dim, index, tensor: t.index_copy(dim, index.long(), tensor), "`tensor` in the place of slices."),
-    "index_fill_": _writing(lambda t, dim, index, value: t.index_fill(dim, index.long(), value), "`value` in slices."),
+    "index_copy_": _writing(lambda t, dim, index, tensor: t.index_copy(dim, as_index(index), tensor), "`tensor` in the place of slices."),
+    "index_fill_": _writing(lambda t, dim, index, value: t.index_fill(dim, as_index(index), value), "`value` in slices."),
     "index_put_": _writing(
         lambda t, indices, values, accumulate=False: t.index_put(_indexes(indices), values, accumulate), "`values` at indexes.",
     ),
-    "scatter_": _writing(lambda t, dim, index, src: t.scatter(dim, index.long(), src), "The elements of `src` along an axis."),
-    "scatter_add_": _writing(lambda t, dim, index, src: t.scatter_add(dim, index.long(), src), "The elements of `src` added."),
+    "scatter_": _writing(lambda t, dim, index, src: t.scatter(dim, as_index(index), src), "The elements of `src` along an axis."),
+    "scatter_add_": _writing(lambda t, dim, index, src: t.scatter_add(dim, as_index(index), src), "The elements of `src` added."),
     "new_full": _new_full, "new_empty": _new_empty, "resize": _resize, "select": _select, "to_coo": _to_coo, "to_csr": _to_csr,
     "get_bytes": lambda self: create.to_numpy(self).tobytes(), "data": property(lambda self: wrap(raw(self).detach()), _set_data),
     "is_pinned": lambda self: self._t.is_pinned(),

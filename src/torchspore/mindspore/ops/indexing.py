@@ -12,6 +12,7 @@ from torchspore.engine import tensor as engine
 from torchspore.engine.create import constant
 from torchspore.engine.tensor import TensorBase, modify, raw, wrap
 from torchspore.mindspore.ops.explain import place, shown
+from torchspore.mindspore.ops.indices import as_index_or_mask
 from torchspore.mindspore.ops.reasons import is_torch, reason
 
 
@@ -34,13 +35,18 @@ def _place(part: Any, device: torch.device) -> Any:
     return torch.full((1,), int(part), dtype=torch.int64, device=device) if isinstance(part, int) and not isinstance(part, bool) else part
 
 
+def _integers(t: torch.Tensor) -> torch.Tensor:
+    try:
+        return as_index_or_mask(t)
+    except TypeError as error:
+        raise IndexError(str(error)) from None                  # as in MindSpore and NumPy
+
+
 def _part(tensor: TensorBase, part: Any) -> Any:
     if isinstance(part, TensorBase):
-        t = raw(part)
-        return t if t.dtype is torch.bool else t.long()
+        return _integers(raw(part))
     if isinstance(part, (list, tuple, np.ndarray)):
-        t = create.from_data(part)
-        return t if t.dtype is torch.bool else t.long()
+        return _integers(create.from_data(part))
     if isinstance(part, slice):
         return slice(*(None if v is None else _bound(v) for v in (part.start, part.stop, part.step)))
     if isinstance(part, (int, np.integer)) or part is None or part is Ellipsis or isinstance(part, (bool, range)):

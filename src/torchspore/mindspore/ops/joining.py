@@ -9,6 +9,7 @@ import torch
 from torchspore.engine.create import constant
 from torchspore.mindspore.ops.array import several, sizes
 from torchspore.mindspore.ops.declare import explaining, op
+from torchspore.mindspore.ops.indices import as_index
 
 T = torch.Tensor
 
@@ -330,7 +331,7 @@ def reverse_sequence(x: T, seq_lengths: T, seq_dim: int, batch_dim: int = 0) -> 
     if seq == batch:
         raise ValueError(f"seq_dim={seq_dim}: expected another axis than batch_dim.")
     places = torch.arange(x.shape[seq], device=x.device)
-    lengths = seq_lengths.long().unsqueeze(-1)
+    lengths = as_index(seq_lengths).unsqueeze(-1)
     at = torch.where(places < lengths, lengths - 1 - places, places)
     at = at if batch < seq else at.mT
     shape = [x.shape[i] if i in (seq, batch) else 1 for i in range(x.ndim)]
@@ -369,6 +370,7 @@ def repeat_elements(x: T, rep: int, axis: int = 0) -> T:
 @op()
 def sequence_mask(lengths: T, maxlen: int | None = None) -> T:
     """True at the first lengths[...] of `maxlen` places (by default of the longest): shape (..., maxlen)."""
+    lengths = as_index(lengths)
     if maxlen is None:
         maxlen = int(lengths.max())
     return torch.arange(maxlen, device=lengths.device) < lengths.unsqueeze(-1)

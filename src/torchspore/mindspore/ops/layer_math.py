@@ -6,6 +6,7 @@ from typing import Any
 import torch
 
 from torchspore.mindspore.ops.declare import op
+from torchspore.mindspore.ops.indices import as_index
 
 T = torch.Tensor
 
@@ -80,7 +81,7 @@ def embedding(
     The row `padding_idx` gets no gradient; rows longer than `max_norm` (in the norm `norm_type`) are cut in the weight itself;
     `scale_grad_by_freq` divides the gradient of a row by how often it comes.
     """
-    return torch.nn.functional.embedding(input.long(), weight, padding_idx, max_norm, norm_type, scale_grad_by_freq)
+    return torch.nn.functional.embedding(as_index(input), weight, padding_idx, max_norm, norm_type, scale_grad_by_freq)
 
 
 @op()
@@ -97,7 +98,8 @@ def _sparse_times_dense(indices: T, values: T, shape: Any, dense: T, adjoint_spa
 @op()
 def _by_field(vectors: T, values: T, fields: T, count: int, operator: str) -> T:
     """Of vectors (N, S, D) in fields (N, S) the sum, mean or maximum for each of `count` fields: (N, count, D)."""
-    at = fields.long().unsqueeze(-1).expand(vectors.shape)
+    fields = as_index(fields)
+    at = fields.unsqueeze(-1).expand(vectors.shape)
     shape = (vectors.shape[0], count, vectors.shape[2])
     if operator == "MAX":
         lowest = torch.finfo(vectors.dtype).min
@@ -107,5 +109,5 @@ def _by_field(vectors: T, values: T, fields: T, count: int, operator: str) -> T:
     total = vectors.new_zeros(shape).scatter_add(1, at, vectors)
     if operator == "SUM":
         return total
-    weight = values.new_zeros(shape[:2]).scatter_add(1, fields.long(), values.abs()).unsqueeze(-1)
+    weight = values.new_zeros(shape[:2]).scatter_add(1, fields, values.abs()).unsqueeze(-1)
     return total / torch.where(weight == 0, torch.ones_like(weight), weight).to(total.dtype)

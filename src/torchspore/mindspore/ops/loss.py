@@ -21,12 +21,18 @@ def class_indexes(labels: T) -> T:
     return labels.long()
 
 
+def same_shapes(first: T, second: T) -> None:
+    """Raises ValueError for two shapes, where MindSpore's operator spreads neither."""
+    if first.shape != second.shape:
+        raise ValueError(f"expected equal shapes, got {tuple(first.shape)} and {tuple(second.shape)}.")
+
+
 @op()
 def cross_entropy(
     input: T, target: T, weight: T | None = None, ignore_index: int = -100, reduction: str = "mean", label_smoothing: float = 0.0,
 ) -> T:
     """The cross entropy of logits (N, C, ...) and classes (N, ...) or probabilities (N, C, ...)."""
-    target = target if target.is_floating_point() else class_indexes(target)
+    target = target if target.is_floating_point() and target.ndim == input.ndim else class_indexes(target)
     return F.cross_entropy(input, target, weight, ignore_index=ignore_index, reduction=reduction, label_smoothing=label_smoothing)
 
 
@@ -53,7 +59,8 @@ def nll_loss(
 
 @op(primitive="SoftmaxCrossEntropyWithLogits")
 def _softmax_cross_entropy(logits: T, labels: T) -> Any:
-    """The losses (N,) of logits (N, C) and probabilities (N, C), and their gradient (N, C)."""
+    """The losses (N,) of logits (N, C) and probabilities (N, C), and their gradient (N, C). Raises ValueError for two shapes."""
+    same_shapes(logits, labels)
     chances = torch.log_softmax(logits, -1)
     return -(labels * chances).sum(-1), torch.exp(chances) - labels
 

@@ -7,7 +7,7 @@ import torch
 import torch.nn.functional as F
 
 from torchspore.mindspore.ops.declare import op
-from torchspore.mindspore.ops.loss import class_indexes, divergence, reduced
+from torchspore.mindspore.ops.loss import class_indexes, divergence, reduced, same_shapes
 
 T = torch.Tensor
 
@@ -44,7 +44,9 @@ def margin_ranking_loss(input1: T, input2: T, target: T, margin: float = 0.0, re
 def _multi_margin(x: T, target: T, p: int, margin: float, weight: T | None, reduction: str) -> T:
     if p not in (1, 2):
         raise ValueError(f"p={p!r}: expected 1 or 2.")
-    return F.multi_margin_loss(x, target.long(), p, margin, weight, reduction=reduction)
+    if x.numel() == 0:                             # torch's kernel gives what lies in the memory
+        raise ValueError(f"expected at least one row of scores, got shape {tuple(x.shape)}.")
+    return F.multi_margin_loss(x, class_indexes(target), p, margin, weight, reduction=reduction)
 
 
 @op()
@@ -65,7 +67,7 @@ def multilabel_margin_loss(input: T, target: T, reduction: str = "mean") -> T:
 
     `target` (N, C) lists the right classes of each row, up to the first -1.
     """
-    return F.multilabel_margin_loss(input, target.long(), reduction=reduction)
+    return F.multilabel_margin_loss(input, class_indexes(target), reduction=reduction)
 
 
 @op(primitive="MultilabelMarginLoss", init=("reduction",))
@@ -85,13 +87,15 @@ def multilabel_soft_margin_loss(input: T, target: T, weight: T | None = None, re
 
 @op()
 def soft_margin_loss(input: T, target: T, reduction: str = "mean") -> T:
-    """log(1 + exp(-target * input)), with targets 1 and -1."""
+    """log(1 + exp(-target * input)), with targets 1 and -1. Raises ValueError for two shapes."""
+    same_shapes(input, target)
     return reduced(F.softplus(-target.to(input.dtype) * input), reduction)
 
 
 @op(primitive="SoftMarginLoss", init=("reduction",))
 def _soft_margin_loss(input: T, target: T, reduction: str = "mean") -> T:
-    """log(1 + exp(-target * input)), with targets 1 and -1."""
+    """log(1 + exp(-target * input)), with targets 1 and -1. Raises ValueError for two shapes."""
+    same_shapes(input, target)
     return reduced(F.softplus(-target.to(input.dtype) * input), reduction)
 
 
@@ -136,7 +140,8 @@ def _poisson_nll(input: T, target: T, log_input: bool, full: bool, eps: float, r
 
 @op(primitive="KLDivLoss", init=("reduction",))
 def _kl_div(logits: T, labels: T, reduction: str = "mean") -> T:
-    """labels * (log(labels) - logits); 'batchmean' divides the sum by the first length."""
+    """labels * (log(labels) - logits); 'batchmean' divides the sum by the first length. Raises ValueError for two shapes."""
+    same_shapes(logits, labels)
     loss = divergence(logits, labels)
     return loss.sum() / logits.shape[0] if reduction == "batchmean" else reduced(loss, reduction)
 

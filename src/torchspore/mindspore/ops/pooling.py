@@ -9,6 +9,7 @@ import torch.nn.functional as F
 from torchspore.engine import dtypes
 from torchspore.mindspore.ops.conv import pair, same_padding
 from torchspore.mindspore.ops.declare import op
+from torchspore.mindspore.ops.indices import as_index
 
 T = torch.Tensor
 Size = Any
@@ -311,7 +312,7 @@ def _unpooled(count: int, x: T, indices: T, kernel: Size, stride: Any, padding: 
     stride = kernel if not stride or not any(pair(stride, count)) else pair(stride, count)
     call = (F.max_unpool1d, F.max_unpool2d, F.max_unpool3d)[count - 1]
     wanted = list(output_size)[-count:] if output_size else None
-    return call(x, indices.long(), kernel, stride, pair(padding, count), wanted)
+    return call(x, as_index(indices), kernel, stride, pair(padding, count), wanted)
 
 
 @op()

@@ -6,6 +6,7 @@ from typing import Any
 import torch
 
 from torchspore.mindspore.ops.declare import op
+from torchspore.mindspore.ops.indices import as_index
 
 T = torch.Tensor
 
@@ -13,7 +14,7 @@ T = torch.Tensor
 def _unsorted(x: T, segment_ids: T, count: Any, how: str, start: Any) -> T:
     """`how` of the slices of each of `count` segments; negative segments are left out, empty ones have the value `start`."""
     rows = x.reshape(-1, *x.shape[segment_ids.ndim :])
-    ids, total = segment_ids.reshape(-1).long(), int(count)
+    ids, total = as_index(segment_ids).reshape(-1), int(count)
     ids = torch.where(ids < 0, total, ids)
     out = torch.full((total + 1, *rows.shape[1:]), start, dtype=x.dtype, device=x.device)
     out = out.scatter_reduce(0, ids.reshape(-1, *[1] * (rows.ndim - 1)).expand(rows.shape), rows, how)
@@ -48,7 +49,7 @@ def unsorted_segment_prod(x: T, segment_ids: T, num_segments: Any) -> T:
 
 def _sorted(x: T, segment_ids: T, how: str) -> T:
     """`how` of the slices of each segment up to the last one, 0 (for products 1) where there is none."""
-    ids = segment_ids.long()
+    ids = as_index(segment_ids)
     total = int(ids[-1]) + 1 if ids.numel() else 0
     out = torch.full((total, *x.shape[1:]), 1 if how == "prod" else 0, dtype=x.dtype, device=x.device)
     at = ids.reshape(-1, *[1] * (x.ndim - 1)).expand(x.shape)
@@ -88,12 +89,12 @@ def _segment_prod(input_x: T, segment_ids: T) -> T:
 @op()
 def sparse_segment_mean(x: T, indices: T, segment_ids: T) -> T:
     """The means of the rows x[indices] that share a segment; the segments are sorted."""
-    return _sorted(x.index_select(0, indices.long()), segment_ids, "mean")
+    return _sorted(x.index_select(0, as_index(indices)), segment_ids, "mean")
 
 
 def _dense(indices: T, values: T, shape: Any) -> T:
     lengths = [int(n) for n in (shape.tolist() if isinstance(shape, T) else shape)]
-    at = tuple(indices.reshape(-1, len(lengths)).long().unbind(-1))
+    at = tuple(as_index(indices).reshape(-1, len(lengths)).unbind(-1))
     return torch.zeros(lengths, dtype=values.dtype, device=values.device).index_put(at, values.reshape(-1), accumulate=True)
 
 
@@ -106,7 +107,7 @@ def _sparse_to_dense(indices: T, values: T, sparse_shape: Any) -> T:
 @op(primitive="SparseTensorDenseMatmul", init=("adjoint_st", "adjoint_dt"))
 def _sparse_matmul(indices: T, values: T, sparse_shape: Any, dense: T, adjoint_st: bool = False, adjoint_dt: bool = False) -> T:
     """The product of a sparse matrix and `dense`, each transposed and conjugated first if so asked."""
-    rows, columns = indices.long().unbind(-1)
+    rows, columns = as_index(indices).unbind(-1)
     height, _ = (int(n) for n in (sparse_shape.tolist() if isinstance(sparse_shape, T) else sparse_shape))
     if adjoint_st:
         height = int((sparse_shape.tolist() if isinstance(sparse_shape, T) else sparse_shape)[1])

@@ -6,9 +6,9 @@ from typing import Any
 import torch
 
 from torchspore.engine.create import constant, length
-from torchspore.engine.dtypes import FROM_TORCH
 from torchspore.mindspore.ops import sparse
 from torchspore.mindspore.ops.declare import op
+from torchspore.mindspore.ops.indices import as_index
 
 T = torch.Tensor
 
@@ -27,33 +27,32 @@ def _gather(input_params: T, input_indices: T, axis: int, batch_dims: int = 0) -
 
 def _take(params: T, indices: T, axis: Any, batch_dims: int) -> T:
     axis = int(axis) % params.ndim
-    if indices.is_floating_point() or indices.dtype is torch.bool:
-        raise TypeError(f"expected integers as indexes, got {FROM_TORCH[indices.dtype]}.\n\nhint: write indices.astype(mindspore.int32).")
+    indices = as_index(indices)
     if batch_dims:
-        flat = indices.reshape(*indices.shape[:batch_dims], -1).long()
+        flat = indices.reshape(*indices.shape[:batch_dims], -1)
         taken = [_take(p, i, axis - 1, batch_dims - 1) for p, i in zip(params, indices)]
         return torch.stack(taken) if flat.numel() else params.new_empty(indices.shape)
     flat = indices.reshape(-1)
-    out = torch.index_select(params, axis, flat.long()) if axis else sparse.rows(params, flat)
+    out = torch.index_select(params, axis, flat) if axis else sparse.rows(params, flat)
     return out.reshape((*params.shape[:axis], *indices.shape, *params.shape[axis + 1:]))
 
 
 @op(primitive="GatherD", methods=("gather_elements",))
 def gather_elements(input: T, dim: int, index: T) -> T:
     """The elements along `dim` that `index` names, in the shape of `index`."""
-    return torch.gather(input, dim, index.long())
+    return torch.gather(input, dim, as_index(index))
 
 
 @op()
 def gather_d(x: T, dim: int, index: T) -> T:
     """The elements along `dim` that `index` names, in the shape of `index`."""
-    return torch.gather(x, dim, index.long())
+    return torch.gather(x, dim, as_index(index))
 
 
 @op(primitive="GatherNd", methods=("gather_nd",))
 def gather_nd(input_x: T, indices: T) -> T:
     """The slices that the rows of `indices` name: shape indices[:-1] + x[indices.shape[-1]:]."""
-    return input_x[tuple(indices.long().unbind(-1))]
+    return input_x[tuple(as_index(indices).unbind(-1))]
 
 
 @op(primitive="OneHot", init=("axis",))
@@ -69,6 +68,7 @@ def one_hot(indices: T, depth: int, on_value: Any = 1, off_value: Any = 0, axis:
 
 
 def _hot(indices: T, depth: int, on: Any, off: Any, axis: int) -> T:
+    indices = as_index(indices)
     on, off = (v if isinstance(v, T) else constant(v, indices.device) for v in (on, off))
     place = torch.arange(int(depth), device=indices.device)
     out = torch.where(indices.unsqueeze(-1) == place, on, off.to(on.dtype))
@@ -151,26 +151,26 @@ def nonzero(input: T, *, as_tuple: bool = False) -> Any:
 @op(methods=("index_select",))
 def index_select(input: T, axis: int, index: T) -> T:
     """The slices along `axis` that `index` names."""
-    return torch.index_select(input, axis, index.long())
+    return torch.index_select(input, axis, as_index(index))
 
 
 @op(primitive="ScatterNd")
 def scatter_nd(indices: T, updates: T, shape: Any) -> T:
     """Zeros of `shape` with `updates` added at the rows of `indices`."""
     out = torch.zeros([length(s) for s in shape], dtype=updates.dtype, device=updates.device)
-    return out.index_put(tuple(indices.long().unbind(-1)), updates, accumulate=True)
+    return out.index_put(tuple(as_index(indices).unbind(-1)), updates, accumulate=True)
 
 
 @op(primitive="TensorScatterUpdate")
 def tensor_scatter_update(input_x: T, indices: T, updates: T) -> T:
     """A copy with `updates` at the rows of `indices`."""
-    return input_x.index_put(tuple(indices.long().unbind(-1)), updates)
+    return input_x.index_put(tuple(as_index(indices).unbind(-1)), updates)
 
 
 @op(primitive="TensorScatterAdd")
 def tensor_scatter_add(input_x: T, indices: T, updates: T) -> T:
     """A copy with `updates` added at the rows of `indices`."""
-    return input_x.index_put(tuple(indices.long().unbind(-1)), updates, accumulate=True)
+    return input_x.index_put(tuple(as_index(indices).unbind(-1)), updates, accumulate=True)
 
 
 @op(primitive="UnsortedSegmentSum")
@@ -178,7 +178,7 @@ def unsorted_segment_sum(input_x: T, segment_ids: T, num_segments: int) -> T:
     """The sums of the slices that share a segment: shape (num_segments, ...)."""
     rest = input_x.shape[segment_ids.ndim:]
     out = torch.zeros((int(num_segments), *rest), dtype=input_x.dtype, device=input_x.device)
-    return out.index_add(0, segment_ids.reshape(-1).long(), input_x.reshape(-1, *rest))
+    return out.index_add(0, as_index(segment_ids).reshape(-1), input_x.reshape(-1, *rest))
 
 
 @op(primitive="ComputeAccidentalHits", init=("num_true",))

@@ -9,6 +9,7 @@ from torchspore.context.store import STORE
 from torchspore.engine import tensor as engine
 from torchspore.engine.grad import taken_rows
 from torchspore.mindspore.ops.declare import op
+from torchspore.mindspore.ops.indices import as_index
 
 T = torch.Tensor
 _APPLIED = Outcome.applied("gradients of gathers along axis 0 of a Parameter are RowTensors, and optimizers that know them use their rows")
@@ -25,16 +26,16 @@ def rows(params: T, indices: T) -> T:
 @op(primitive="SparseGatherV2")
 def _sparse_gather(input_params: T, input_indices: T, axis: int) -> T:
     """The slices along `axis` that `input_indices` names; along axis 0 of a Parameter its gradient is a RowTensor."""
-    flat = input_indices.reshape(-1)
+    flat = as_index(input_indices).reshape(-1)
     axis = int(axis) % input_params.ndim
-    out = taken_rows(input_params, flat) if axis == 0 else torch.index_select(input_params, axis, flat.long())
+    out = taken_rows(input_params, flat) if axis == 0 else torch.index_select(input_params, axis, flat)
     return out.reshape(*input_params.shape[:axis], *input_indices.shape, *input_params.shape[axis + 1:])
 
 
 @op(primitive="EmbeddingLookup")
 def _embedding_lookup(input_params: T, input_indices: T, offset: int) -> T:
     """The rows that `input_indices - offset` names, zeros for what lies beyond the table; its gradient is a RowTensor."""
-    flat = input_indices.reshape(-1).long() - int(offset)
+    flat = as_index(input_indices).reshape(-1) - int(offset)
     inside = (flat >= 0) & (flat < input_params.shape[0])
     # What lies beyond reads row 0 times nothing, so that shapes are known before anything runs.
     out = taken_rows(input_params, torch.where(inside, flat, torch.zeros_like(flat)))

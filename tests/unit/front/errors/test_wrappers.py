@@ -65,6 +65,14 @@ BAD = {
         lambda: nn.LARS(sgd())((None, None)), TypeError,
         "LARS(gradients)", "expected a tuple of gradients, one for each Parameter, got NoneType in place 0.",
     ),
+    "reducer": Bad(
+        lambda: nn.DistributedGradReducer(range(3)), TypeError,
+        "DistributedGradReducer(parameters=[0, 1, 2])", "expected a list of Parameters, got list.", "write optimizer.parameters.",
+    ),
+    "encoder": Bad(lambda: nn.TransformerEncoder(3, 2**31), TypeError, "TransformerEncoder(3)", "expected a layer, got int."),
+    "decoder": Bad(
+        lambda: nn.TransformerDecoder(NET, "a"), TypeError, "TransformerDecoder(num_layers='a')", "expected an int, got str.",
+    ),
     "set scale": Bad(
         lambda: nn.TrainOneStepWithLossScaleCell(NET, sgd(), Tensor(1.0)).set_sense_scale(3), TypeError,
         "set_sense_scale(3)", "expected a Tensor, got int.",

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from torchspore.base.text import message, short
 from torchspore.mindspore.dataset.core.validator_helpers import UINT32_MAX, check_bool, check_int, check_type
 from torchspore.mindspore.dataset.text.choices import NormalizeForm
 from torchspore.mindspore.dataset.text.operation import TextTensorOperation, byte_places, check_text, text_array
@@ -39,7 +40,9 @@ class WordpieceTokenizer(TextTensorOperation):
         return self.cut(words, [0] * len(words))
 
     def cut(self, words: list[str], starts: list[int]) -> Any:
-        """The pieces of words that begin at the bytes `starts`."""
+        """The pieces of words that begin at the bytes `starts`. Raises TypeError for what is no list of words."""
+        if not isinstance(words, list) or not all(isinstance(word, str) for word in words):
+            raise TypeError(message(f"{type(self).__name__}.cut({short(words)})", f"a list of str, got {type(words).__name__}"))
         pieces: list[str] = []
         places: list[tuple[int, int]] = []
         for word, first in zip(words, starts):

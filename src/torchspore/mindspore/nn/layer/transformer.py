@@ -5,6 +5,7 @@ import copy
 import math
 from typing import Any
 
+from torchspore.base.text import message, short
 from torchspore.engine import dtypes
 from torchspore.mindspore import ops
 from torchspore.mindspore.common.initializer import HeUniform, XavierNormal, XavierUniform, initializer
@@ -220,7 +221,14 @@ class TransformerDecoderLayer(Cell):
         return self.dropout3(self.dense2(self.dropout(self.activation(self.dense1(x)))))
 
 
-def _copies(layer: Cell, count: int) -> CellList:
+def _copies(call: str, layer: Any, count: Any) -> CellList:
+    """Raises TypeError for what is no Cell or no int, ValueError for a number below 0."""
+    if not isinstance(layer, Cell):
+        raise TypeError(message(f"{call}({short(layer)})", f"a layer, got {type(layer).__name__}"))
+    if isinstance(count, bool) or not isinstance(count, int):
+        raise TypeError(message(f"{call}(num_layers={short(count)})", f"an int, got {type(count).__name__}"))
+    if count < 0:
+        raise ValueError(message(f"{call}(num_layers={count})", "an int from 0 on"))
     return CellList([copy.deepcopy(layer) for _ in range(count)])
 
 
@@ -229,7 +237,7 @@ class TransformerEncoder(Cell):
 
     def __init__(self, encoder_layer: Cell, num_layers: int, norm: Any = None) -> None:
         super().__init__()
-        self.layers = _copies(encoder_layer, num_layers)
+        self.layers = _copies("TransformerEncoder", encoder_layer, num_layers)
         self.num_layers, self.norm = num_layers, norm
 
     def construct(self, src: Any, src_mask: Any = None, src_key_padding_mask: Any = None) -> Any:
@@ -244,7 +252,7 @@ class TransformerDecoder(Cell):
 
     def __init__(self, decoder_layer: Cell, num_layers: int, norm: Any = None) -> None:
         super().__init__()
-        self.layers = _copies(decoder_layer, num_layers)
+        self.layers = _copies("TransformerDecoder", decoder_layer, num_layers)
         self.num_layers, self.norm = num_layers, norm
 
     def construct(

@@ -29,7 +29,7 @@ class LossBase(Cell):
     def get_loss(self, x: Any, weights: Any = 1.0) -> Any:
         """x times `weights`, reduced."""
         x = (x.astype(dtypes.float32) * weights).astype(x.dtype) if weights is not None else x
-        return ops.mean(x) if self.reduction == "mean" else ops.sum(x) if self.reduction == "sum" else x
+        return ops.mean(x) if self.reduction == "mean" else ops.sum(x, dtype=x.dtype) if self.reduction == "sum" else x
 
     def _loss_by_parts(self, x: Any, weights: Any = 1.0) -> Any:
         from torchspore.mindspore.nn.layer import by_parts

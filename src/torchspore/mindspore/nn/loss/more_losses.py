@@ -65,7 +65,9 @@ class KLDivLoss(LossBase):
         self.reduction = reduction
 
     def construct(self, logits: Any, labels: Any) -> Any:
-        """The loss."""
+        """The loss. Raises ValueError for two shapes."""
+        if logits.shape != labels.shape:
+            raise ValueError(f"KLDivLoss of shapes {list(logits.shape)} and {list(labels.shape)}: expected equal shapes.")
         return ops.kl_div(logits, labels, self.reduction)
 
 

@@ -1,6 +1,7 @@
 """Gradients of several processes made one."""
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from torchspore.base.text import message, short
@@ -42,7 +43,10 @@ class DistributedGradReducer(Cell):
             raise ValueError(message(f"DistributedGradReducer(degree={short(degree)})", "an int above 0"))
         self.mean = setting.takes_means() if mean is None else mean
         self.degree, self._is_alone = Tensor(1.0 / degree, dtypes.float32), degree == 1
-        parameters = list(parameters)
+        parameters = list(parameters) if isinstance(parameters, Iterable) else parameters
+        if not isinstance(parameters, list) or not all(isinstance(one, Tensor) for one in parameters):
+            what = f"DistributedGradReducer(parameters={short(parameters)})"
+            raise TypeError(message(what, f"a list of Parameters, got {type(parameters).__name__}", hint="write optimizer.parameters"))
         self.allreduce_filter = tuple(not getattr(parameter, "layerwise_parallel", False) for parameter in parameters)
         buckets = fusion.of_gradients(
             [getattr(p, "comm_fusion", 1) for p in parameters], [4 * p.size for p in parameters], fusion.rule(), fusion_type,

@@ -224,10 +224,10 @@ class ConfusionMatrix(Metric):
             predicted = predicted.argmax(axis=1)
         elif predicted.dtype.kind == "f":
             predicted = (predicted >= self.threshold).astype(np.int64)
-        places = label.astype(np.int64).reshape(-1) * self.num_classes + predicted.astype(np.int64).reshape(-1)
-        counts = np.bincount(places, minlength=self.num_classes**2)
-        if len(counts) > self.num_classes**2:
+        known, answered = label.astype(np.int64).reshape(-1), predicted.astype(np.int64).reshape(-1)
+        if any(((one < 0) | (one >= self.num_classes)).any() for one in (known, answered)):
             raise ValueError(message("ConfusionMatrix.update", f"classes from 0 to {self.num_classes - 1}"))
+        counts = np.bincount(known * self.num_classes + answered, minlength=self.num_classes**2)
         self.confusion_matrix += counts.reshape(self.num_classes, self.num_classes)
         self._is_update = True
 

@@ -9,6 +9,7 @@ import torch.nn.functional as F
 from torchspore.engine.precision import as_stored
 from torchspore.mindspore.mint.shared import T, sizes, written
 from torchspore.mindspore.ops.declare import bridged, part_of
+from torchspore.mindspore.ops.indices import as_index
 from torchspore.mindspore.ops.normalization import beside
 
 
@@ -209,7 +210,7 @@ def pixel_shuffle(input: T, upscale_factor: int) -> T:
 @bridged
 def one_hot(tensor: T, num_classes: int = -1) -> T:
     """1 at the index that each element names in a new last axis of `num_classes` (-1: as many as the largest asks for), int64."""
-    return F.one_hot(tensor.long(), num_classes)
+    return F.one_hot(as_index(tensor), num_classes)
 
 
 def embedding(
@@ -224,7 +225,7 @@ def embedding(
 
 @part_of("embedding")
 def _shortened(input: T, weight: T, max_norm: float, norm_type: float) -> T:
-    rows = torch.zeros(weight.shape[0], dtype=torch.bool, device=weight.device).index_fill(0, input.reshape(-1).long(), True)
+    rows = torch.zeros(weight.shape[0], dtype=torch.bool, device=weight.device).index_fill(0, as_index(input).reshape(-1), True)
     return torch.where(rows[:, None], torch.renorm(weight.detach(), norm_type, 0, max_norm), weight.detach())
 
 

@@ -1,0 +1,20 @@
+"""Indexes: whole numbers that name elements. Cutting a real number to one would name another element than the program means."""
+from __future__ import annotations
+
+import torch
+
+from torchspore.engine.dtypes import FROM_TORCH
+
+T = torch.Tensor
+
+
+def as_index(indices: T) -> T:
+    """Indexes as int64. Raises TypeError for real and complex numbers and truth values."""
+    if indices.is_floating_point() or indices.is_complex() or indices.dtype is torch.bool:
+        raise TypeError(f"expected integers as indexes, got {FROM_TORCH[indices.dtype]}.\n\nhint: write indices.astype(mindspore.int32).")
+    return indices.long()
+
+
+def as_index_or_mask(indices: T) -> T:
+    """Indexes as int64, or truth values as they are. Raises TypeError for real and complex numbers."""
+    return indices if indices.dtype is torch.bool else as_index(indices)

@@ -1,0 +1,88 @@
+"""Indexes are integers: a real number in their place is refused, not cut. Losses and metrics take what fits alone."""
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import mindspore as ms
+import numpy as np
+import pytest
+from mindspore import Tensor, mint, nn, ops, train
+
+ROWS = Tensor(np.arange(6, dtype=np.float32).reshape(2, 3))
+ONE, PAIR = Tensor([0.5]), Tensor([[0.5]])
+
+CUT: dict[str, Callable[[], Any]] = {
+    "gather_nd": lambda: ops.gather_nd(ROWS, PAIR),
+    "gather_elements": lambda: ops.gather_elements(ROWS, 0, PAIR),
+    "gather_d": lambda: ops.gather_d(ROWS, 0, PAIR),
+    "mint.gather": lambda: mint.gather(ROWS, 0, PAIR),
+    "mint.scatter": lambda: mint.scatter(ROWS, 0, PAIR, Tensor([[1.0]])),
+    "mint.take": lambda: ROWS.index_select(0, ONE),
+    "index_select": lambda: ops.index_select(ROWS, 0, ONE),
+    "tensor_scatter_update": lambda: ops.tensor_scatter_update(ROWS, PAIR, Tensor([[1.0, 1.0, 1.0]])),
+    "scatter_nd": lambda: ops.scatter_nd(PAIR, Tensor([1.0]), (3,)),
+    "unsorted_segment_sum": lambda: ops.unsorted_segment_sum(ROWS, Tensor([0.5, 1.0]), 2),
+    "unsorted_segment_max": lambda: ops.unsorted_segment_max(ROWS, Tensor([0.5, 1.0]), 2),
+    "one_hot": lambda: ops.one_hot(ONE, 3, 1, 0),
+    "mint one_hot": lambda: mint.nn.functional.one_hot(ONE, 3),
+    "OneHot": lambda: nn.OneHot(depth=3)(ONE),
+    "Embedding of rows": lambda: nn.Embedding(4, 3, True)(ONE),
+    "EmbeddingLookup": lambda: nn.EmbeddingLookup(4, 3)(ONE),
+    "EmbeddingExt": lambda: nn.EmbeddingExt(4, 3)(ONE),
+    "SparseGatherV2": lambda: ops.SparseGatherV2()(ROWS, ONE, 0),
+    "sequence_mask": lambda: ops.sequence_mask(ONE, 3),
+    "reverse_sequence": lambda: ops.reverse_sequence(ROWS, Tensor([0.5, 1.0]), 1),
+}
+
+
+@pytest.mark.parametrize("name", CUT)
+def test_a_real_number_is_no_index(name: str, mode: int) -> None:
+    with pytest.raises(TypeError, match="expected integers as indexes, got Float32"):
+        CUT[name]()
+
+
+def test_a_real_number_in_brackets_is_no_index(mode: int) -> None:
+    for index in (ONE, (0, ONE)):
+        with pytest.raises(IndexError, match=r"expected integers as indexes, got Float32"):
+            ROWS[index]
+
+
+def test_truth_values_in_brackets_choose() -> None:
+    assert ROWS[Tensor([False, True])].asnumpy().tolist() == [[3, 4, 5]]
+
+
+LOSSES: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
+    "soft_margin": (lambda: nn.SoftMarginLoss()(ROWS, Tensor([1.0, 1.0, -1.0])), ValueError, "expected equal shapes"),
+    "kl_div": (lambda: nn.KLDivLoss()(ROWS, Tensor([1.0, 1.0, 1.0])), ValueError, "expected equal shapes"),
+    "softmax": (lambda: ops.SoftmaxCrossEntropyWithLogits()(ROWS, Tensor([1.0, 0.0, 0.0])), ValueError, "expected equal shapes"),
+    "sparse softmax": (
+        lambda: nn.SoftmaxCrossEntropyWithLogits(sparse=True)(ROWS, Tensor([0.5, 1.0])), TypeError, "expected classes as Int32 or Int64",
+    ),
+    "multi_margin": (lambda: ops.multi_margin_loss(ROWS, Tensor([0.5, 1.0])), TypeError, "expected classes as Int32 or Int64"),
+    "multi_margin of nothing": (
+        lambda: ops.multi_margin_loss(Tensor(np.zeros((0, 3), np.float32)), Tensor(np.zeros(0, np.int32))), ValueError,
+        "expected at least one row of scores",
+    ),
+    "selu": (lambda: nn.SeLU()(Tensor([True])), TypeError, "expected numbers, got Bool"),
+    "hard swish": (lambda: nn.HSwish()(Tensor([True])), TypeError, "expected numbers, got Bool"),
+}
+
+
+@pytest.mark.parametrize("name", LOSSES)
+def test_a_loss_takes_what_fits(name: str, mode: int) -> None:
+    call, kind, text = LOSSES[name]
+    with pytest.raises(kind, match=text):
+        call()
+
+
+def test_a_sum_keeps_its_dtype(mode: int) -> None:
+    loss = nn.MSELoss("sum")(Tensor([1, 2], ms.int32), Tensor([2, 2], ms.int32))
+    assert loss.dtype == ms.int32 and int(loss) == 1
+
+
+@pytest.mark.parametrize(("answers", "labels"), [([5, 0], [0, 0]), ([0, -1], [1, 1]), ([0, 0], [-1, 1])])
+def test_a_confusion_matrix_takes_its_classes_alone(answers: list[int], labels: list[int]) -> None:
+    matrix = train.ConfusionMatrix(3)
+    with pytest.raises(ValueError, match="expected classes from 0 to 2"):
+        matrix.update(np.array(answers), np.array(labels))
