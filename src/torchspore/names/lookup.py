@@ -12,7 +12,7 @@ from typing import Any, NoReturn
 from torchspore.base.suggest import VERY_NEAR, closest
 from torchspore.base.text import with_hint
 from torchspore.errors import ModuleNotOffered, NotOffered
-from torchspore.names import homes, listing
+from torchspore.names import homes, listing, slips
 
 ROOT = "mindspore"
 LENIENT = "TORCHSPORE_LENIENT"
@@ -64,6 +64,12 @@ def resolve(path: str) -> Any:
         except (ImportError, AttributeError):
             continue
     raise AttributeError(path)
+
+
+def _meant(path: str) -> Any:
+    """A public function or class of the front end's, or a method of one."""
+    home, _, attribute = path.rpartition(".")
+    return vars_or_moved(home, attribute) if has_file(home) else getattr(_meant(home), attribute)
 
 
 def vars_or_moved(home: str, attribute: str) -> Any:
@@ -149,6 +155,9 @@ def _answer(module: str, name: str) -> Any:
         pass
     if has_file(path) or is_moved_module(path):
         return importlib.import_module(_importable(path))
+    if path in slips.SLIPS:
+        slips.tell(path)
+        return _meant(slips.SLIPS[path])
     if _asked_by_from():
         if os.environ.get(LENIENT) == "1":
             return Absent(text_for(path), name)
@@ -210,6 +219,8 @@ def _is_listed(names: listing.Listing, path: str, in_module: bool) -> bool:
 
 def text_for(path: str) -> str:
     """What is said about a `path` that is missing here: whether MindSpore has it, and the nearest name that exists."""
+    if path in slips.SLIPS:
+        return slips.text_for(path)
     near = nearest(path)
     text = f"{path} is not in torchspore{_standing(path)}"
     return with_hint(text, f"the nearest name here is {near}") if near else text
