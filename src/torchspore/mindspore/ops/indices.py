@@ -6,11 +6,12 @@ import torch
 from torchspore.engine.dtypes import FROM_TORCH
 
 T = torch.Tensor
+_INTEGERS = (torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8)
 
 
 def as_index(indices: T) -> T:
-    """Indexes as int64. Raises TypeError for real and complex numbers and truth values."""
-    if indices.is_floating_point() or indices.is_complex() or indices.dtype is torch.bool:
+    """Indexes as int64. Raises TypeError for real and complex numbers, truth values and unsigned integers beyond uint8."""
+    if indices.dtype not in _INTEGERS:
         raise TypeError(f"expected integers as indexes, got {FROM_TORCH[indices.dtype]}.\n\nhint: write indices.astype(mindspore.int32).")
     return indices.long()
 

@@ -275,8 +275,8 @@ BAD = {
     "one_hot": Bad(
         lambda: ops.one_hot(Tensor(np.ones(2, np.uint32)), 3), TypeError,
         "one_hot(indices: UInt32[2], depth: 3)",
-        "expected another dtype than UInt32.",
-        "cast it first, for example with astype(mindspore.int32).",
+        "expected integers as indexes, got UInt32.",
+        "write indices.astype(mindspore.int32).",
     ),
     "where3": Bad(
         lambda: ops.where(z(2) > 0, z(3), z(2)), ValueError,
