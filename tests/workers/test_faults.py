@@ -164,6 +164,35 @@ def test_a_hung_rank_is_named_with_its_line(workers: Any) -> None:
     assert re.search(r"that is more than 1.5 s\. rank 1 has not come to it: it is at .*test_faults\.py:\d+\.$", first.text), first.text
 
 
+def _pressed() -> Any:
+    import os
+    import signal
+    import threading
+    import time
+
+    communication, ops, ones = _start()
+
+    from torchspore.engine.comm import watch
+
+    watch.LATE = 10.0
+    ops.AllReduce()(ones(4))
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    if communication.get_rank() == 1:
+        time.sleep(2.5)
+        return None
+    threading.Timer(0.1, os.kill, (os.getpid(), signal.SIGINT)).start()
+    begun = time.monotonic()
+    try:
+        ops.AllReduce()(ones(4))
+    except KeyboardInterrupt:
+        return time.monotonic() - begun
+
+
+def test_ctrl_c_is_heard_in_an_exchange(workers: Any) -> None:
+    first, _ = workers.ended(2, _pressed, seconds=20)
+    assert first.value is not None and first.value < 1.5, first
+
+
 def _left() -> Any:
     communication, ops, ones = _start()
     if communication.get_rank() == 1:

@@ -195,3 +195,22 @@ def test_cores_and_ranks() -> None:
         workers.ranks_of("a", 3)
     one = msrun._cores("True", 1)
     assert cores_of(one[0]) == os.sched_getaffinity(0)
+
+
+def test_a_worker_that_failed_leaves_without_taking_modules_down(tmp_path: Path) -> None:
+    code = """if True:
+        import atexit, sys, threading, time
+        from torchspore.cli import worker
+
+        class Slow:
+            def __del__(self):
+                open("taken down", "w").close()
+
+        sys.modules["slow"] = Slow()
+        atexit.register(lambda: print("at the end"))
+        threading.Thread(target=lambda: (time.sleep(0.2), print("a file is written"))).start()
+        worker._leave(130)
+    """
+    ended = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, env=environment(), capture_output=True, text=True, timeout=60)
+    assert ended.returncode == 130 and ended.stdout.split("\n") == ["a file is written", "at the end", ""], ended
+    assert not (tmp_path / "taken down").exists()

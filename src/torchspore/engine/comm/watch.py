@@ -29,6 +29,8 @@ LATE = 2.0
 """Seconds after which a rank looks where the others are."""
 AGAIN = 0.5
 """Seconds between two looks."""
+HEARS = 0.5
+"""Seconds after which a wait in C is looked up from: Python hears Ctrl-C then."""
 BEGUN = 64
 """So many exchanges of a group are remembered."""
 LOST = 20.0
@@ -86,13 +88,14 @@ class Watch:
         step, was_over = _patience(work), False
         while True:
             try:
-                work.wait(timedelta(seconds=step))
+                work.wait(timedelta(seconds=min(step, HEARS)))
                 break
             except RuntimeError as error:
                 if was_over:
                     raise self.lost(waiting, error) from None
                 was_over = work.is_completed()            # it may have ended well just after the wait, which the next one says
-            if not was_over:
+            step -= HEARS
+            if not was_over and step <= 0:
                 self._late(waiting, work)
                 step = AGAIN
         self._done()
