@@ -5,6 +5,8 @@ from typing import Any
 
 import torch
 
+from torchspore.base.text import short
+
 
 class Stream:
     """The stream of one pair of seeds; both 0 stand for torch's global one, which `set_seed` starts."""
@@ -12,7 +14,7 @@ class Stream:
     def __init__(self, seed: int = 0, seed2: int = 0) -> None:
         for name, value in (("seed", seed), ("seed2", seed2)):
             if not isinstance(value, int) or isinstance(value, bool):
-                raise TypeError(f"{name}={value!r:.40}: expected an int from 0 on, got {type(value).__name__}.")
+                raise TypeError(f"{name}={short(value)}: expected an int from 0 on, got {type(value).__name__}.")
             if value < 0:
                 raise ValueError(f"{name}={value}: expected an int from 0 on.")
         self._seeds = seed, seed2

@@ -88,3 +88,11 @@ def test_a_deviation_of_nothing_is_no_number() -> None:
     assert np.isnan(mnp.std(ops.zeros((0, 3)), 0, 1).asnumpy()).all()
     with pytest.raises(TypeError, match="bins=True: expected an int"):
         mnp.histogram_bin_edges(Tensor([1.0, 2.0]), True)
+
+
+def test_a_seed_that_holds_itself_is_told() -> None:
+    deep: Any = 1.0
+    for _ in range(2000):
+        deep = [deep]
+    with pytest.raises(TypeError, match="seed2=<list that can't be shown>: expected an int from 0 on, got list"):
+        ops.UniformReal(1, deep)

@@ -114,6 +114,8 @@ def _softplus(input_x: T) -> T:
 @op()
 def softplus(input: T, beta: float = 1, threshold: float = 20) -> T:
     """log(1 + exp(beta * x)) / beta, x itself beyond `threshold`."""
+    if beta == 0:
+        raise ValueError("beta=0: expected another number.")
     return F.softplus(input, beta, threshold)
 
 

@@ -79,7 +79,7 @@ def flatten(input: T, order: str = "C", *, start_dim: int = 1, end_dim: int = -1
     if order == "F":
         input = input.permute(*reversed(range(input.ndim)))
         input = input.reshape(-1) if start_dim == 0 else input
-    if input.ndim < 2 and start_dim == 1:
+    if input.ndim < 2 and start_dim == 1 and end_dim in (-1, 0):
         return input.reshape(-1)
     return torch.flatten(input, start_dim, end_dim)
 
@@ -167,7 +167,10 @@ def _strided_index(begin: Any, end: Any, strides: Any, masks: tuple[int, ...]) -
     """The slices and other parts of an index that `strided_slice` means."""
     begin_mask, end_mask, ellipsis_mask, new_axis_mask, shrink_axis_mask = masks
     index: list[Any] = []
-    for i, (start, stop, step) in enumerate(zip(sizes(begin), sizes(end), sizes(strides))):
+    parts = sizes(begin), sizes(end), sizes(strides)
+    if len({len(part) for part in parts}) > 1:
+        raise ValueError(f"expected begin, end and strides of one length, got {', '.join(str(len(part)) for part in parts)}.")
+    for i, (start, stop, step) in enumerate(zip(*parts)):
         if ellipsis_mask >> i & 1:
             index.append(Ellipsis)
         elif new_axis_mask >> i & 1:
@@ -273,10 +276,18 @@ def narrow(input: T, axis: int, start: int, length: int) -> T:
     return torch.narrow(input, axis, start, length)
 
 
+def places(input: T, begin: Any, size: Any) -> list[tuple[int, int]]:
+    """(Beginning, length) for each axis of a part. Raises ValueError where these are not as many as axes."""
+    starts, lengths = sizes(begin), sizes(size)
+    if not len(starts) == len(lengths) == input.ndim:
+        raise ValueError(f"expected {input.ndim} numbers as begin and as size, one for each axis, got {len(starts)} and {len(lengths)}.")
+    return list(zip(starts, lengths))
+
+
 @op(primitive="Slice")
 def slice(input_x: T, begin: Any, size: Any) -> T:
     """The part that begins at `begin` and has `size`; -1 means to the end."""
-    for axis, (start, count) in enumerate(zip(sizes(begin), sizes(size))):
+    for axis, (start, count) in enumerate(places(input_x, begin, size)):
         input_x = torch.narrow(input_x, axis, start, input_x.shape[axis] - start if count == -1 else count)
     return input_x.clone()
 

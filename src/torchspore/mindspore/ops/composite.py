@@ -8,6 +8,7 @@ from typing import Any
 
 import torch
 
+from torchspore.base.text import message, short
 from torchspore.engine import dtypes
 from torchspore.engine.rows import RowsBase
 from torchspore.engine.tensor import TensorBase, raw, transform, wrap
@@ -117,6 +118,8 @@ def clip_by_norm(x: Any, max_norm: Any, norm_type: float = 2.0, error_if_nonfini
 
 def clip_by_global_norm(x: Any, clip_norm: float = 1.0, use_norm: Any = None) -> Any:
     """Scales a tuple or list of Tensors, or one Tensor, down so that their common norm is at most `clip_norm`."""
+    if isinstance(clip_norm, (int, float)) and clip_norm <= 0:
+        raise ValueError(message(f"clip_by_global_norm(clip_norm={short(clip_norm)})", "a number above 0"))
     alone = isinstance(x, TensorBase)
     values = [raw(t) for t in ((x,) if alone else x)]
     norm = torch.sqrt(sum(torch.sum(torch.square(v.float())) for v in values)) if use_norm is None else raw(use_norm)

@@ -285,6 +285,8 @@ def randint_like(input: T, low: int, high: int, seed: int | None = None, *, dtyp
 
 def _choice(mask: T, count: int, source: Stream) -> Any:
     """`count` indexes of true elements in random order (int32), (0, …) where there are fewer; and which are real."""
+    if count < 1:
+        raise ValueError(f"count={count}: expected at least 1.")
     flat = mask.reshape(-1)
     keys = torch.rand(flat.shape[0], generator=source.on(mask.device), device=mask.device)
     order = torch.argsort(torch.where(flat, keys, 2.0))[:count]

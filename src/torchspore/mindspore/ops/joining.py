@@ -7,7 +7,7 @@ from typing import Any
 import torch
 
 from torchspore.engine.create import constant
-from torchspore.mindspore.ops.array import several, sizes
+from torchspore.mindspore.ops.array import places, several, sizes
 from torchspore.mindspore.ops.declare import explaining, op
 from torchspore.mindspore.ops.indices import as_index
 
@@ -35,7 +35,7 @@ def row_stack(tensors: Any) -> T:
 @op()
 def tensor_slice(input: T, begin: Any, size: Any) -> T:
     """The part that begins at `begin` and has `size`; -1 means to the end."""
-    for axis, (start, count) in enumerate(zip(sizes(begin), sizes(size))):
+    for axis, (start, count) in enumerate(places(input, begin, size)):
         input = torch.narrow(input, axis, start, input.shape[axis] - start if count == -1 else count)
     return input.clone()
 

@@ -26,6 +26,8 @@ def cosine_embedding_loss(input1: T, input2: T, target: T, margin: float = 0.0, 
     """1 - cos of the rows of both inputs (N, D) where `target` (N,) is 1; max(0, cos - margin) where it is -1."""
     if not -1 <= margin <= 1:
         raise ValueError(f"margin={margin}: expected a number from -1 to 1.")
+    if input1.ndim == 2 and target.shape != input1.shape[:1]:
+        raise ValueError(f"expected a target of shape {(input1.shape[0],)}, one for each row, got {tuple(target.shape)}.")
     return F.cosine_embedding_loss(input1, input2, target, margin, reduction=reduction)
 
 
@@ -87,15 +89,27 @@ def multilabel_soft_margin_loss(input: T, target: T, weight: T | None = None, re
 
 @op()
 def soft_margin_loss(input: T, target: T, reduction: str = "mean") -> T:
+<<<<<<< HEAD
     """log(1 + exp(-target * input)), with targets 1 and -1. Raises ValueError for two shapes."""
     same_shapes(input, target)
+=======
+    """log(1 + exp(-target * input)), with targets 1 and -1."""
+    if target.shape != input.shape:
+        raise ValueError(f"expected a target of the input's shape {tuple(input.shape)}, got {tuple(target.shape)}.")
+>>>>>>> b8e72dbf (Losses, segments, pads, slices and resizes refuse shapes that do not fit; negative rows of gather_nd and scatters are refused; unsorted_segment_sum leaves negative segments out)
     return reduced(F.softplus(-target.to(input.dtype) * input), reduction)
 
 
 @op(primitive="SoftMarginLoss", init=("reduction",))
 def _soft_margin_loss(input: T, target: T, reduction: str = "mean") -> T:
+<<<<<<< HEAD
     """log(1 + exp(-target * input)), with targets 1 and -1. Raises ValueError for two shapes."""
     same_shapes(input, target)
+=======
+    """log(1 + exp(-target * input)), with targets 1 and -1."""
+    if target.shape != input.shape:
+        raise ValueError(f"expected a target of the input's shape {tuple(input.shape)}, got {tuple(target.shape)}.")
+>>>>>>> b8e72dbf (Losses, segments, pads, slices and resizes refuse shapes that do not fit; negative rows of gather_nd and scatters are refused; unsorted_segment_sum leaves negative segments out)
     return reduced(F.softplus(-target.to(input.dtype) * input), reduction)
 
 

@@ -15,6 +15,8 @@ T = torch.Tensor
 @op(primitive="Pad", init=("paddings",))
 def _pad(input_x: T, paddings: Any) -> T:
     """Zeros before and after each axis, as the rows of `paddings` say."""
+    if len(paddings) != input_x.ndim:
+        raise ValueError(f"expected {input_x.ndim} pairs of paddings, one for each axis, got {len(paddings)}.")
     return F.pad(input_x, [p for row in reversed(paddings) for p in row])
 
 
@@ -46,7 +48,11 @@ def padding(x: T, pad_dim_size: int = 8) -> T:
 @op(primitive="MirrorPad", init=("mode",))
 def mirror_pad(input_x: T, paddings: Any, mode: str = "REFLECT") -> T:
     """Mirrored at the ends: without the border in mode 'REFLECT', with it in 'SYMMETRIC'."""
-    rows = paddings.tolist() if isinstance(paddings, T) else paddings
+    if mode not in ("REFLECT", "SYMMETRIC"):
+        raise ValueError(f"mode={mode!r:.40}: expected 'REFLECT' or 'SYMMETRIC'.")
+    rows = paddings.tolist() if isinstance(paddings, T) else list(paddings)
+    if len(rows) != input_x.ndim:
+        raise ValueError(f"expected {input_x.ndim} pairs of paddings, one for each axis, got {len(rows)}.")
     for axis, (before, after) in enumerate(rows):
         length, skip = input_x.shape[axis], mode == "REFLECT"
         index = [*range(before - 1 + skip, skip - 1, -1), *range(length), *range(length - 1 - skip, length - 1 - skip - after, -1)]

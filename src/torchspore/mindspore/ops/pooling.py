@@ -218,6 +218,8 @@ def _max_pool3d_argmax(
 @op(primitive="MaxPoolWithArgmax", init=("kernel_size", "strides", "pad_mode", "data_format"))
 def _max_pool_with_argmax(x: T, kernel_size: Size = 1, strides: Size = 1, pad_mode: str = "valid", data_format: str = "NCHW") -> Any:
     """The largest value in each window of (N, C, H, W), and its place in the sample flattened over channels and pixels, as int32."""
+    if pad_mode.lower() not in ("same", "valid"):
+        raise ValueError(f"pad_mode={pad_mode!r:.40}: expected 'same' or 'valid'.")
     if data_format == "NHWC":
         x = x.permute(0, 3, 1, 2)
     kernel, stride = pair(kernel_size), pair(strides)

@@ -191,6 +191,17 @@ def _says(template: str, hint: str | None = None) -> _Say:
     return lambda match, given: (template.format(*match.groups()), hint)
 
 
+FROM_THE_END = 1 << 62
+"""What operators that count from the beginning alone put in the place of a negative index, so that every kernel refuses it."""
+
+
+def _index(match: re.Match[str], given: dict[str, Any]) -> tuple[str, str | None]:
+    """An index that is beyond the end of an axis, or negative."""
+    if int(match[1]) >= FROM_THE_END:
+        return f"expected indexes from 0 to {int(match[3]) - 1} along axis {match[2]}, got a negative one.", None
+    return f"index {match[1]} is beyond axis {match[2]}, which has {match[3]} elements.", None
+
+
 _PATTERNS: tuple[
     tuple[re.Pattern[str], type[Exception], _Say], ...,
 ] = tuple((re.compile(pattern, re.S), kind, say) for pattern, kind, say in (
@@ -204,7 +215,7 @@ _PATTERNS: tuple[
     ),
     (
         r"index (-?\d+) is out of bounds for dimension (\d+) with size (\d+)", IndexError,
-        _says("index {} is beyond axis {}, which has {} elements."),
+        _index,
     ),
     (
         r"index (-?\d+) is out of bounds for \w+ ?(\d+)? ?with size (\d+)", IndexError,

@@ -71,7 +71,11 @@ def _reduce_min(x: T, axis: Axis = (), keep_dims: bool = False) -> T:
 @op(primitive="ReduceProd", init=("keep_dims",))
 def _reduce_prod(x: T, axis: Axis = (), keep_dims: bool = False) -> T:
     """The product along `axis`."""
-    for a in sorted((a % x.ndim for a in axes_of(x, axis)), reverse=True):
+    axes = axes_of(x, axis)
+    ndim = x.ndim or 1
+    if [a for a in axes if not -ndim <= a < ndim]:
+        raise ValueError(f"axis={axis}: expected axes from {-x.ndim} to {x.ndim - 1}.")
+    for a in sorted((a % x.ndim for a in axes if x.ndim), reverse=True):
         x = torch.prod(x, a, keep_dims, dtype=x.dtype)
     return x
 

@@ -14,7 +14,7 @@ T = torch.Tensor
 @op(primitive="ResizeNearestNeighbor", init=("size", "align_corners", "half_pixel_centers"))
 def _resize_nearest(input_x: T, size: Any, align_corners: bool = False, half_pixel_centers: bool = False) -> T:
     """Images (N, C, H, W) at another size, each pixel from its nearest neighbour."""
-    for axis, length in zip((2, 3), size):
+    for axis, length in zip((2, 3), two_sizes(size)):
         input_x = input_x.index_select(axis, _nearest(input_x.shape[axis], int(length), align_corners, half_pixel_centers, input_x.device))
     return input_x
 
@@ -51,7 +51,7 @@ def _resize_bilinear(x: T, size: Any, align_corners: bool = False, half_pixel_ce
     """Images (N, C, H, W) at another size, bilinear; without `half_pixel_centers` the corner pixels keep their corners."""
     if align_corners or half_pixel_centers:
         return F.interpolate(x, tuple(size), mode="bilinear", align_corners=align_corners)
-    for axis, length in zip((2, 3), size):
+    for axis, length in zip((2, 3), two_sizes(size)):
         x = _linear(x, axis, int(length))
     return x
 
@@ -70,12 +70,20 @@ def sizes_of(size: Any) -> list[int]:
     return [int(length) for length in (size.tolist() if isinstance(size, T) else size)]
 
 
+def two_sizes(size: Any) -> list[int]:
+    """The height and the width. Raises ValueError for other than two numbers."""
+    found = sizes_of(size)
+    if len(found) != 2:
+        raise ValueError(f"expected a height and a width as size, got {len(found)} numbers.")
+    return found
+
+
 @op(primitive="ResizeBilinearV2", init=("align_corners", "half_pixel_centers"))
 def _resize_bilinear_v2(image: T, size: Any, align_corners: bool = False, half_pixel_centers: bool = False) -> T:
     """Images (N, C, H, W) at the size of the second argument, bilinear."""
     if align_corners or half_pixel_centers:
-        return F.interpolate(image, sizes_of(size), mode="bilinear", align_corners=align_corners)
-    for axis, length in zip((2, 3), sizes_of(size)):
+        return F.interpolate(image, two_sizes(size), mode="bilinear", align_corners=align_corners)
+    for axis, length in zip((2, 3), two_sizes(size)):
         image = _linear(image, axis, length)
     return image
 
@@ -83,7 +91,7 @@ def _resize_bilinear_v2(image: T, size: Any, align_corners: bool = False, half_p
 @op(primitive="ResizeNearestNeighborV2", init=("align_corners", "half_pixel_centers"))
 def _resize_nearest_v2(image: T, size: Any, align_corners: bool = False, half_pixel_centers: bool = False) -> T:
     """Images (N, C, H, W) at the size of the second argument, each pixel from its nearest neighbour."""
-    for axis, length in zip((2, 3), sizes_of(size)):
+    for axis, length in zip((2, 3), two_sizes(size)):
         image = image.index_select(axis, _nearest(image.shape[axis], length, align_corners, half_pixel_centers, image.device))
     return image
 
@@ -91,7 +99,7 @@ def _resize_nearest_v2(image: T, size: Any, align_corners: bool = False, half_pi
 @op(primitive="ResizeBicubic", init=("align_corners", "half_pixel_centers"))
 def _resize_bicubic(image: T, size: Any, align_corners: bool = False, half_pixel_centers: bool = False) -> T:
     """Images (N, C, H, W) at the size of the second argument, by cubics through 16 neighbours (Keys, 1981)."""
-    for axis, length in zip((2, 3), sizes_of(size)):
+    for axis, length in zip((2, 3), two_sizes(size)):
         image = _cubic(image, axis, length, align_corners, half_pixel_centers)
     return image
 
@@ -125,7 +133,7 @@ def _cubic(x: T, axis: int, wanted: int, align: bool, half: bool) -> T:
 def _resize_area(images: T, size: Any, align_corners: bool = False) -> T:
     """Images (N, H, W, C) at another size: each pixel the mean of the area that it covers, float32."""
     out = images.float()
-    for axis, wanted in zip((1, 2), sizes_of(size)):
+    for axis, wanted in zip((1, 2), two_sizes(size)):
         length = out.shape[axis]
         scale = (length - 1) / (wanted - 1) if align_corners and wanted > 1 else length / wanted
         begin = torch.arange(wanted, dtype=torch.float64, device=out.device).unsqueeze(1) * scale
