@@ -59,14 +59,8 @@ def nll_loss(
 
 @op(primitive="SoftmaxCrossEntropyWithLogits")
 def _softmax_cross_entropy(logits: T, labels: T) -> Any:
-<<<<<<< HEAD
     """The losses (N,) of logits (N, C) and probabilities (N, C), and their gradient (N, C). Raises ValueError for two shapes."""
     same_shapes(logits, labels)
-=======
-    """The losses (N,) of logits (N, C) and probabilities (N, C), and their gradient (N, C)."""
-    if logits.ndim != 2 or labels.shape != logits.shape:
-        raise ValueError(f"expected logits and labels of one shape (N, C), got {tuple(logits.shape)} and {tuple(labels.shape)}.")
->>>>>>> b8e72dbf (Losses, segments, pads, slices and resizes refuse shapes that do not fit; negative rows of gather_nd and scatters are refused; unsorted_segment_sum leaves negative segments out)
     chances = torch.log_softmax(logits, -1)
     return -(labels * chances).sum(-1), torch.exp(chances) - labels
 
@@ -146,7 +140,6 @@ def kl_div(logits: T, labels: T, reduction: str = "mean") -> T:
 
 def divergence(logits: T, labels: T) -> T:
     """labels * (log(labels) - logits), 0 where a label is not above 0."""
-    if logits.shape != labels.shape:
-        raise ValueError(f"expected labels of the logits' shape {tuple(logits.shape)}, got {tuple(labels.shape)}.")
+    same_shapes(logits, labels)
     above = labels > 0
     return torch.where(above, labels * (torch.log(torch.where(above, labels, 1.0)) - logits), torch.zeros_like(logits))

@@ -89,27 +89,15 @@ def multilabel_soft_margin_loss(input: T, target: T, weight: T | None = None, re
 
 @op()
 def soft_margin_loss(input: T, target: T, reduction: str = "mean") -> T:
-<<<<<<< HEAD
     """log(1 + exp(-target * input)), with targets 1 and -1. Raises ValueError for two shapes."""
     same_shapes(input, target)
-=======
-    """log(1 + exp(-target * input)), with targets 1 and -1."""
-    if target.shape != input.shape:
-        raise ValueError(f"expected a target of the input's shape {tuple(input.shape)}, got {tuple(target.shape)}.")
->>>>>>> b8e72dbf (Losses, segments, pads, slices and resizes refuse shapes that do not fit; negative rows of gather_nd and scatters are refused; unsorted_segment_sum leaves negative segments out)
     return reduced(F.softplus(-target.to(input.dtype) * input), reduction)
 
 
 @op(primitive="SoftMarginLoss", init=("reduction",))
 def _soft_margin_loss(input: T, target: T, reduction: str = "mean") -> T:
-<<<<<<< HEAD
     """log(1 + exp(-target * input)), with targets 1 and -1. Raises ValueError for two shapes."""
     same_shapes(input, target)
-=======
-    """log(1 + exp(-target * input)), with targets 1 and -1."""
-    if target.shape != input.shape:
-        raise ValueError(f"expected a target of the input's shape {tuple(input.shape)}, got {tuple(target.shape)}.")
->>>>>>> b8e72dbf (Losses, segments, pads, slices and resizes refuse shapes that do not fit; negative rows of gather_nd and scatters are refused; unsorted_segment_sum leaves negative segments out)
     return reduced(F.softplus(-target.to(input.dtype) * input), reduction)
 
 

@@ -16,13 +16,8 @@ def _unsorted(x: T, segment_ids: T, count: Any, how: str, start: Any) -> T:
     if x.shape[: segment_ids.ndim] != segment_ids.shape:
         raise ValueError(f"expected segment_ids of a shape with which that of x, {tuple(x.shape)}, begins, got {tuple(segment_ids.shape)}.")
     rows = x.reshape(-1, *x.shape[segment_ids.ndim :])
-<<<<<<< HEAD
     ids, total = as_index(segment_ids).reshape(-1), int(count)
-    ids = torch.where(ids < 0, total, ids)
-=======
-    ids, total = segment_ids.reshape(-1).long(), int(count)
     ids = torch.where(ids < 0, total, torch.where(ids < total, ids, ids + 1))       # too large ones stay beyond the end
->>>>>>> b8e72dbf (Losses, segments, pads, slices and resizes refuse shapes that do not fit; negative rows of gather_nd and scatters are refused; unsorted_segment_sum leaves negative segments out)
     out = torch.full((total + 1, *rows.shape[1:]), start, dtype=x.dtype, device=x.device)
     out = out.scatter_reduce(0, ids.reshape(-1, *[1] * (rows.ndim - 1)).expand(rows.shape), rows, how)
     return out[:-1]
@@ -56,15 +51,11 @@ def unsorted_segment_prod(x: T, segment_ids: T, num_segments: Any) -> T:
 
 def _sorted(x: T, segment_ids: T, how: str) -> T:
     """`how` of the slices of each segment up to the last one, 0 (for products 1) where there is none."""
-<<<<<<< HEAD
-    ids = as_index(segment_ids)
-=======
     if segment_ids.ndim != 1 or x.shape[:1] != segment_ids.shape:
         raise ValueError(f"expected one segment for each of {x.shape[0] if x.ndim else 0} rows, got shape {tuple(segment_ids.shape)}.")
-    ids = segment_ids.long()
+    ids = as_index(segment_ids)
     if bool((ids[1:] < ids[:-1]).any()):
         raise ValueError("expected segment_ids that are sorted in ascending order.")
->>>>>>> b8e72dbf (Losses, segments, pads, slices and resizes refuse shapes that do not fit; negative rows of gather_nd and scatters are refused; unsorted_segment_sum leaves negative segments out)
     total = int(ids[-1]) + 1 if ids.numel() else 0
     out = torch.full((total, *x.shape[1:]), 1 if how == "prod" else 0, dtype=x.dtype, device=x.device)
     at = ids.reshape(-1, *[1] * (x.ndim - 1)).expand(x.shape)

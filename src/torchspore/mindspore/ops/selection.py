@@ -8,11 +8,8 @@ import torch
 from torchspore.engine.create import constant, length
 from torchspore.mindspore.ops import sparse
 from torchspore.mindspore.ops.declare import op
-<<<<<<< HEAD
 from torchspore.mindspore.ops.indices import as_index
-=======
 from torchspore.mindspore.ops.reasons import FROM_THE_END
->>>>>>> b8e72dbf (Losses, segments, pads, slices and resizes refuse shapes that do not fit; negative rows of gather_nd and scatters are refused; unsorted_segment_sum leaves negative segments out)
 
 T = torch.Tensor
 
@@ -55,17 +52,13 @@ def gather_d(x: T, dim: int, index: T) -> T:
 
 def _rows_named(indices: T) -> tuple[T, ...]:
     """The indexes of each axis; a negative one is sent beyond the end, where every kernel refuses it."""
-    return tuple(torch.where(indices < 0, FROM_THE_END, indices.long()).unbind(-1))
+    return tuple(torch.where(indices < 0, FROM_THE_END, as_index(indices)).unbind(-1))
 
 
 @op(primitive="GatherNd", methods=("gather_nd",))
 def gather_nd(input_x: T, indices: T) -> T:
     """The slices that the rows of `indices` name: shape indices[:-1] + x[indices.shape[-1]:]."""
-<<<<<<< HEAD
-    return input_x[tuple(as_index(indices).unbind(-1))]
-=======
     return input_x[_rows_named(indices)]
->>>>>>> b8e72dbf (Losses, segments, pads, slices and resizes refuse shapes that do not fit; negative rows of gather_nd and scatters are refused; unsorted_segment_sum leaves negative segments out)
 
 
 @op(primitive="OneHot", init=("axis",))
@@ -171,31 +164,19 @@ def index_select(input: T, axis: int, index: T) -> T:
 def scatter_nd(indices: T, updates: T, shape: Any) -> T:
     """Zeros of `shape` with `updates` added at the rows of `indices`."""
     out = torch.zeros([length(s) for s in shape], dtype=updates.dtype, device=updates.device)
-<<<<<<< HEAD
-    return out.index_put(tuple(as_index(indices).unbind(-1)), updates, accumulate=True)
-=======
     return out.index_put(_rows_named(indices), updates, accumulate=True)
->>>>>>> b8e72dbf (Losses, segments, pads, slices and resizes refuse shapes that do not fit; negative rows of gather_nd and scatters are refused; unsorted_segment_sum leaves negative segments out)
 
 
 @op(primitive="TensorScatterUpdate")
 def tensor_scatter_update(input_x: T, indices: T, updates: T) -> T:
     """A copy with `updates` at the rows of `indices`."""
-<<<<<<< HEAD
-    return input_x.index_put(tuple(as_index(indices).unbind(-1)), updates)
-=======
     return input_x.index_put(_rows_named(indices), updates)
->>>>>>> b8e72dbf (Losses, segments, pads, slices and resizes refuse shapes that do not fit; negative rows of gather_nd and scatters are refused; unsorted_segment_sum leaves negative segments out)
 
 
 @op(primitive="TensorScatterAdd")
 def tensor_scatter_add(input_x: T, indices: T, updates: T) -> T:
     """A copy with `updates` added at the rows of `indices`."""
-<<<<<<< HEAD
-    return input_x.index_put(tuple(as_index(indices).unbind(-1)), updates, accumulate=True)
-=======
     return input_x.index_put(_rows_named(indices), updates, accumulate=True)
->>>>>>> b8e72dbf (Losses, segments, pads, slices and resizes refuse shapes that do not fit; negative rows of gather_nd and scatters are refused; unsorted_segment_sum leaves negative segments out)
 
 
 @op(primitive="UnsortedSegmentSum")
@@ -206,15 +187,10 @@ def unsorted_segment_sum(input_x: T, segment_ids: T, num_segments: int) -> T:
             f"expected segment_ids of a shape with which that of input_x, {tuple(input_x.shape)}, begins, got {tuple(segment_ids.shape)}.",
         )
     rest = input_x.shape[segment_ids.ndim:]
-<<<<<<< HEAD
-    out = torch.zeros((int(num_segments), *rest), dtype=input_x.dtype, device=input_x.device)
-    return out.index_add(0, as_index(segment_ids).reshape(-1), input_x.reshape(-1, *rest))
-=======
-    ids, total = segment_ids.reshape(-1).long(), int(num_segments)
+    ids, total = as_index(segment_ids).reshape(-1), int(num_segments)
     ids = torch.where(ids < 0, total, torch.where(ids < total, ids, ids + 1))       # too large ones stay beyond the end
     out = torch.zeros((total + 1, *rest), dtype=input_x.dtype, device=input_x.device)
     return out.index_add(0, ids, input_x.reshape(-1, *rest))[:-1]
->>>>>>> b8e72dbf (Losses, segments, pads, slices and resizes refuse shapes that do not fit; negative rows of gather_nd and scatters are refused; unsorted_segment_sum leaves negative segments out)
 
 
 @op(primitive="ComputeAccidentalHits", init=("num_true",))
