@@ -144,6 +144,14 @@ MESSAGES: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
     "helper": (lambda: train.DatasetHelper(3), TypeError, "DatasetHelper(3): expected a Dataset, got int."),
     "sink": (lambda: train.data_sink(3, batches()), TypeError, "data_sink(3, ...): expected a function, got int."),
     "monitor": (lambda: train.EarlyStopping(mode="x"), ValueError, "EarlyStopping(mode='x'): expected 'auto', 'min' or 'max'."),
+    "no context": (
+        lambda: train.LossMonitor().on_train_step_end({"cur_step_num": 1}), TypeError,
+        "LossMonitor: run_context={'cur_step_num': 1}: expected a RunContext, got dict.",
+    ),
+    "context of a plain dict": (
+        lambda: train.TimeMonitor().on_train_epoch_end(train.RunContext({"epoch_num": 1})), AttributeError,
+        "cb_params.batch_num: expected one of epoch_num.",
+    ),
     "context": (lambda: train.RunContext(3), TypeError, "RunContext(3): expected a dict, got int."),
     "dice": (lambda: train.Dice(-1), ValueError, "Dice(smooth=-1): expected a number from 0."),
 }

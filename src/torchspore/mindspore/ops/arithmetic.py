@@ -189,7 +189,7 @@ def div(input: Any, other: Any, *, rounding_mode: str | None = None) -> Any:
     """Divides `input` by `other`; with `rounding_mode` 'floor' or 'trunc' the quotient is rounded that way."""
     if rounding_mode is None:
         return divided(input, other)
-    if rounding_mode not in ("floor", "trunc"):
+    if not isinstance(rounding_mode, str) or rounding_mode not in ("floor", "trunc"):
         raise explain(div, (input, other), {"rounding_mode": rounding_mode}, ValueError("expected rounding_mode None, 'floor' or 'trunc'."))
     return floor_divide(input, other) if rounding_mode == "floor" else _truncated(input, other)
 

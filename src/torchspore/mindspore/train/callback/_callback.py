@@ -27,13 +27,22 @@ class InternalCallbackParam(dict):
         try:
             return self[name]
         except KeyError:
-            raise AttributeError(message(f"cb_params.{name}", f"one of {', '.join(sorted(self))}")) from None
+            raise AttributeError(message(f"cb_params.{name}", f"one of {', '.join(sorted(self)) or 'nothing'}")) from None
 
     def __setattr__(self, name: str, value: Any) -> None:
         self[name] = value
 
     def __delattr__(self, name: str) -> None:
         self.pop(name, None)
+
+
+def state_of(callback: Callback, run_context: Any) -> Any:
+    """What a callback reads of the training. Raises TypeError for what is no RunContext; the items of a plain dict are attributes too."""
+    if not callable(getattr(run_context, "original_args", None)):
+        what = f"{type(callback).__name__}: run_context={short(run_context)}"
+        raise TypeError(message(what, f"a RunContext, got {type(run_context).__name__}"))
+    state = run_context.original_args()
+    return InternalCallbackParam(state) if type(state) is dict else state
 
 
 class CallbackManager(Callback):

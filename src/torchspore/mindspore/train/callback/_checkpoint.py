@@ -12,7 +12,7 @@ from torchspore.base.text import message, short
 from torchspore.engine.parallel import setting, shares
 from torchspore.mindspore.nn.cell import Cell
 from torchspore.mindspore.train import encryption
-from torchspore.mindspore.train.callback._callback import Callback, RunContext
+from torchspore.mindspore.train.callback._callback import Callback, RunContext, state_of
 from torchspore.mindspore.train.checks import check_bool, check_int, check_type
 from torchspore.mindspore.train.serialization import save_and_then
 
@@ -138,7 +138,7 @@ class ModelCheckpoint(Callback):
         """Takes the time and settles where files go, so that a folder that can't be made is known before the first step."""
         self._last_time = self._last_time_for_keep = time.time()
         self._last_triggered_step = 0
-        self._state = run_context.original_args()
+        self._state = state_of(self, run_context)
         self._settle_names(self._state)
         if self._config.save_checkpoint_seconds and not self._config.save_checkpoint_steps:
             network = self._config.saved_network or self._state.train_network
@@ -156,12 +156,12 @@ class ModelCheckpoint(Callback):
 
     def step_end(self, run_context: RunContext) -> None:
         """Saves where it is time to."""
-        self._state = run_context.original_args()
+        self._state = state_of(self, run_context)
         self._save_if(self._state, self._is_due(self._state))
 
     def end(self, run_context: RunContext) -> None:
         """Saves the last step, and waits until all files are written."""
-        self._state = run_context.original_args()
+        self._state = state_of(self, run_context)
         self._save_if(self._state, True)
         from torchspore.mindspore.train.serialization import wait_for_writers
 

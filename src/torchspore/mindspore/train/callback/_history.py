@@ -6,7 +6,7 @@ from typing import Any
 
 from torchspore.base.text import message, short
 from torchspore.mindspore.common.tensor import Tensor
-from torchspore.mindspore.train.callback._callback import Callback, RunContext
+from torchspore.mindspore.train.callback._callback import Callback, RunContext, state_of
 
 
 class History(Callback):
@@ -30,7 +30,7 @@ class History(Callback):
 
     def epoch_end(self, run_context: RunContext) -> None:
         """Keeps this epoch's values."""
-        state = run_context.original_args()
+        state = state_of(self, run_context)
         self.epoch["epoch"].append(state.get("cur_epoch_num", 1))
         outputs = state.net_outputs
         values = {"net_output": _plain(outputs), **(state.metrics if "eval_results" in state else {})}

@@ -9,7 +9,7 @@ from typing import Any
 
 from torchspore.base.text import message, short
 from torchspore.mindspore.communication import get_rank
-from torchspore.mindspore.train.callback._callback import Callback, RunContext
+from torchspore.mindspore.train.callback._callback import Callback, RunContext, state_of
 from torchspore.mindspore.train.checks import check_bool
 from torchspore.mindspore.train.export import export
 from torchspore.mindspore.train.serialization import load_checkpoint, load_param_into_net, save_checkpoint
@@ -38,13 +38,13 @@ class BackupAndRestore(Callback):
 
     def on_train_begin(self, run_context: RunContext) -> None:
         """Loads what an earlier training left."""
-        state = run_context.original_args()
+        state = state_of(self, run_context)
         if os.path.exists(self.backup_file):
             load_param_into_net(state.train_network, load_checkpoint(self.backup_file))
 
     def on_train_epoch_end(self, run_context: RunContext) -> None:
         """Keeps the Parameters, where it is time."""
-        state = run_context.original_args()
+        state = state_of(self, run_context)
         if self.save_freq == "epoch" or state.cur_epoch_num % self.save_freq == 0:
             Path(self.backup_file).parent.mkdir(parents=True, exist_ok=True)
             save_checkpoint(state.train_network, self.backup_file)
@@ -113,7 +113,7 @@ class OnRequestExit(Callback):
         if self._is_done or not (self.stop or self._is_written()):
             return
         self._is_done = True
-        state = run_context.original_args()
+        state = state_of(self, run_context)
         base = str(self.directory / f"{self.file_name}_{kind}")
         if self.save_ckpt or self.save_mindir:
             self.directory.mkdir(parents=True, exist_ok=True)

@@ -12,7 +12,7 @@ from torchspore.engine.parallel import deciding
 from torchspore.mindspore.common import dtype as mstype
 from torchspore.mindspore.common.parameter import Parameter
 from torchspore.mindspore.common.tensor import Tensor
-from torchspore.mindspore.train.callback._callback import Callback, RunContext
+from torchspore.mindspore.train.callback._callback import Callback, RunContext, state_of
 from torchspore.mindspore.train.checks import check_bool, check_int, check_type
 from torchspore.mindspore.train.serialization import load_param_into_net
 
@@ -41,7 +41,7 @@ class LearningRateScheduler(Callback):
 
     def step_end(self, run_context: RunContext) -> None:
         """Asks for the next rate."""
-        state = run_context.original_args()
+        state = state_of(self, run_context)
         rate = rate_of(state.optimizer, "LearningRateScheduler")
         new = self.learning_rate_function(shortest(rate), state.cur_step_num)
         if isinstance(new, (str, bytes)) or new is None:
@@ -69,7 +69,7 @@ class _Monitor(Callback):
 
     def _current(self, run_context: RunContext) -> float | None:
         """The value that is followed, None after an epoch without an evaluation. Says so once where it is not there at all."""
-        results = run_context.original_args().get("eval_results")
+        results = state_of(self, run_context).get("eval_results")
         if not results:
             return None
         value = results.get(self.monitor)
@@ -117,7 +117,7 @@ class EarlyStopping(_Monitor):
         current = self._current(run_context)
         if current is None:
             return
-        state = run_context.original_args()
+        state = state_of(self, run_context)
         if self._improves(current, self.best, self.min_delta):
             self.best = current
             if self.restore_best_weights:
@@ -185,9 +185,9 @@ class ReduceLROnPlateau(_Monitor):
         elif self.cooldown_counter <= 0:
             self.wait += 1
             if self.wait >= self.patience:
-                self._lower(run_context.original_args())
+                self._lower(state_of(self, run_context))
                 return
-        self._decided(run_context.original_args(), None)
+        self._decided(state_of(self, run_context), None)
 
     def _lower(self, state: Any) -> None:
         rate = rate_of(state.optimizer, "ReduceLROnPlateau")

@@ -4,7 +4,7 @@ from __future__ import annotations
 import math
 
 from torchspore.base.text import message
-from torchspore.mindspore.train.callback._callback import Callback, RunContext, _handle_loss
+from torchspore.mindspore.train.callback._callback import Callback, RunContext, _handle_loss, state_of
 from torchspore.mindspore.train.checks import check_int
 
 
@@ -22,7 +22,7 @@ class LossMonitor(Callback):
 
     def on_train_step_end(self, run_context: RunContext) -> None:
         """Prints the loss where it is time to."""
-        state = run_context.original_args()
+        state = state_of(self, run_context)
         epoch, step = state.cur_epoch_num, (state.cur_step_num - 1) % state.batch_num + 1
         if state.cur_step_num <= self._last_print_time:  # the same LossMonitor in another training
             self._last_print_time = 0
@@ -38,6 +38,6 @@ class LossMonitor(Callback):
 
     def on_train_epoch_end(self, run_context: RunContext) -> None:
         """Prints the metrics of an evaluation that `Model.fit` made after this epoch."""
-        state = run_context.original_args()
+        state = state_of(self, run_context)
         if "eval_results" in state:
             print(f"Eval result: epoch {state.cur_epoch_num}, metrics: {state.metrics}")

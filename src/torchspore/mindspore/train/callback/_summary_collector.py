@@ -10,7 +10,7 @@ from torchspore.base.text import message, one_of, short
 from torchspore.context import effects
 from torchspore.engine import summaries
 from torchspore.mindspore.common.tensor import Tensor
-from torchspore.mindspore.train.callback._callback import Callback
+from torchspore.mindspore.train.callback._callback import Callback, state_of
 from torchspore.mindspore.train.summary import SummaryRecord
 
 COLLECTED = (
@@ -70,11 +70,11 @@ class SummaryCollector(Callback):
     def begin(self, run_context: Any) -> None:
         """Opens the record, where no `with` has."""
         self.__enter__()
-        self._record.set_mode(run_context.original_args().get("mode", "train"))  # type: ignore[union-attr]
+        self._record.set_mode(state_of(self, run_context).get("mode", "train"))  # type: ignore[union-attr]
 
     def step_end(self, run_context: Any) -> None:
         """Records a step, where it is one of those."""
-        state = run_context.original_args()
+        state = state_of(self, run_context)
         step, record = state.cur_step_num, self._record
         if record is None or state.get("mode", "train") != "train" or (step % self._every and step != 1):
             return
@@ -90,7 +90,7 @@ class SummaryCollector(Callback):
 
     def end(self, run_context: Any) -> None:
         """Records what the training was made of, and closes the record."""
-        state, record = run_context.original_args(), self._record
+        state, record = state_of(self, run_context), self._record
         if state.get("mode", "train") != "train":
             if record is not None and self._wanted["collect_eval_lineage"]:
                 record._add_text("eval_lineage", {"metrics": state.get("metrics"), "batches": state.get("batch_num")})

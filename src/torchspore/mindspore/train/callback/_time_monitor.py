@@ -4,7 +4,7 @@ from __future__ import annotations
 import time
 from typing import Any
 
-from torchspore.mindspore.train.callback._callback import Callback, RunContext
+from torchspore.mindspore.train.callback._callback import Callback, RunContext, state_of
 from torchspore.mindspore.train.checks import check_bool
 
 
@@ -51,7 +51,7 @@ class TimeMonitor(Callback):
     def epoch_end(self, run_context: RunContext) -> None:
         """Prints the line."""
         milliseconds = (time.time() - self.epoch_time) * 1000
-        state = run_context.original_args()
+        state = state_of(self, run_context)
         steps: Any = self.data_size if isinstance(self.data_size, int) and self.data_size > 0 else state.batch_num
         kind = str(state.get("mode", "train")).capitalize()
         line = f"{kind} epoch time: {milliseconds:5.3f} ms, per step time: {milliseconds / max(steps, 1):5.3f} ms"
