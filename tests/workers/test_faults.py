@@ -1,6 +1,7 @@
 """What goes wrong between processes is named in every rank, and hangs in none."""
 from __future__ import annotations
 
+import contextlib
 import re
 from pathlib import Path
 from typing import Any
@@ -221,6 +222,40 @@ def test_nobody_at_the_address(workers: Any) -> None:
         "--cluster_time_out, says how many seconds to wait."
     ), ended
     assert ended.seconds < 5
+
+
+def test_an_address_of_rank_0_that_is_not_its_own(workers: Any) -> None:
+    (ended,) = workers.ended(
+        1, _none_there, seconds=20, WORLD_SIZE="2", RANK="0", MASTER_ADDR="no.such.host", MASTER_PORT="29617",
+        TORCHELASTIC_USE_AGENT_STORE="<unset>", MS_TOPO_TIMEOUT="1",
+    )
+    assert ended.text == (
+        "init() in rank 0 of 2: rank 1 did not come within 1 s.\n\nhint: nobody can come to no.such.host:29617: the address must be one of "
+        "the machine that rank 0 runs on."
+    ), ended
+    assert ended.out == "" and ended.seconds < 5, ended              # torch wrote pages about its attempts
+
+
+def test_an_address_where_something_else_listens(workers: Any) -> None:
+    import socket
+    import threading
+
+    def answer(server: socket.socket) -> None:
+        with contextlib.suppress(OSError):
+            while True:
+                with server.accept()[0] as one:
+                    one.recv(100)
+                    one.sendall(b"HTTP/1.0 400 Bad Request\r\n\r\n")
+
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        threading.Thread(target=answer, args=(server,), daemon=True).start()
+        port = str(server.getsockname()[1])
+        (ended,) = workers.ended(
+            1, _none_there, seconds=20, WORLD_SIZE="2", RANK="1", MASTER_PORT=port, TORCHELASTIC_USE_AGENT_STORE="<unset>",
+            MS_TOPO_TIMEOUT="1",
+        )
+    assert ended.text.startswith(f"init(): what listens at 127.0.0.1:{port} is no run of this kind."), ended
+    assert ended.out == "", ended
 
 
 def test_a_port_in_use(workers: Any) -> None:

@@ -5,6 +5,7 @@ import contextlib
 import os
 import re
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -162,6 +163,20 @@ def test_a_first_machine_that_never_comes_is_said() -> None:
         launch._find_first(job)
     assert launch._why(caught.value, job) == (
         "torchspore workers: the machines did not meet at 127.0.0.1:9 within 0.2 s.\n\nhint: --cluster_time_out sets another limit."
+    )
+
+
+def test_an_address_that_does_not_lead_to_the_first_machine_is_said() -> None:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    launch._find_first(launch.Job(("a.py",), 2, nodes=2, node=0, port=port, seconds=5.0))
+    job = launch.Job(("a.py",), 2, nodes=2, node=0, host="no.such.host", port=port, seconds=0.2)
+    with pytest.raises(TimeoutError) as caught:
+        launch._find_first(job)
+    assert launch._why(caught.value, job) == (
+        f"torchspore workers: nobody can come to no.such.host:{port}, not even this machine.\n\nhint: --master_addr must be a name or an "
+        "address of the machine with --node_rank=0."
     )
 
 

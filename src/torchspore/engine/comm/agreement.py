@@ -5,7 +5,6 @@ import hashlib
 import json
 import sys
 import time
-from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +13,7 @@ import torch
 from torchspore.base.text import short, with_hint
 from torchspore.context.options import OPTIONS
 from torchspore.context.store import STORE
+from torchspore.engine.comm import reach
 from torchspore.engine.comm.environment import Place
 from torchspore.errors import CommunicationError
 
@@ -48,9 +48,9 @@ def agree(store: Any, place: Place, seconds: float) -> None:
     store.set(f"facts/{place.rank}", json.dumps(facts()))
     try:
         if place.rank == 0:
-            store.set("verdict", _verdict(store, place.size, seconds))
+            store.set("verdict", _verdict(store, place, seconds))
         else:
-            store.wait(["verdict"], timedelta(seconds=seconds + 5))
+            _waited_for(store, "verdict", time.monotonic() + seconds + 5)
         said = store.get("verdict").decode()
     except (RuntimeError, OSError):
         raise CommunicationError(with_hint(
@@ -60,13 +60,17 @@ def agree(store: Any, place: Place, seconds: float) -> None:
         raise CommunicationError(f"init() in rank {place.rank} of {place.size}: {said}")
 
 
-def _verdict(store: Any, size: int, seconds: float) -> str:
+def _verdict(store: Any, place: Place, seconds: float) -> str:
     """What is wrong, for all to say; an empty text where nothing is."""
+    size = place.size
     until = time.monotonic() + seconds
     missing = [rank for rank in range(size) if not _comes(store, rank, until)]
     if missing:
         named = ", ".join(map(str, missing[:8])) + (f" and {len(missing) - 8} more" if len(missing) > 8 else "")
-        return with_hint(f"rank {named} did not come within {seconds:g} s.", "look at its output; MS_TOPO_TIMEOUT sets another limit")
+        hint = "look at its output; MS_TOPO_TIMEOUT sets another limit"
+        if not reach.listens(place.host, place.port):
+            hint = f"nobody can come to {place.host}:{place.port}: the address must be one of the machine that rank 0 runs on"
+        return with_hint(f"rank {named} did not come within {seconds:g} s.", hint)
     all_facts = [json.loads(text) for text in store.multi_get([f"facts/{rank}" for rank in range(size)])]
     lines = []
     for name in dict.fromkeys(name for found in all_facts for name in found):
@@ -85,7 +89,17 @@ def _ranks(ranks: list[int]) -> str:
 
 def _comes(store: Any, rank: int, until: float) -> bool:
     try:
-        store.wait([f"facts/{rank}"], timedelta(seconds=max(until - time.monotonic(), 0.01)))
+        _waited_for(store, f"facts/{rank}", until)
     except (RuntimeError, OSError):
         return False
     return True
+
+
+def _waited_for(store: Any, key: str, until: float) -> None:
+    """Waits for a word in the store, and asks again and again: torch writes about a wait of its own that takes too long. Raises OSError."""
+    pause = 0.0005
+    while not store.check([key]):
+        if time.monotonic() > until:
+            raise TimeoutError(key)
+        time.sleep(pause)
+        pause = min(1.5 * pause, 0.02)

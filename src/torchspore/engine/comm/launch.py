@@ -90,7 +90,7 @@ def _run(job: Job, was_pressed: Callable[[], bool]) -> int:
         os.environ.update({PIDS: str(pids), LAUNCHER: str(os.getpid()), **job.variables})
         code = 1
         try:
-            if job.nodes > 1 and job.node > 0:
+            if job.nodes > 1 and job.node >= 0:
                 _find_first(job)
             launch_agent(_config(job, folder, Path(own)), sys.executable, ["-u", "-m", "torchspore.cli.worker", *job.words])
             code = 0
@@ -113,13 +113,18 @@ def _run(job: Job, was_pressed: Callable[[], bool]) -> int:
 
 
 def _find_first(job: Job) -> None:
-    """Waits until the first machine listens: torch would write pages about its own attempts. Raises TimeoutError."""
-    from torchspore.engine.comm import reach
+    """Waits until the first machine can be found: torch would write pages about its own attempts. Raises OSError and RuntimeError."""
+    from torchspore.engine.comm import meeting, reach
 
+    if job.node == 0:
+        if job.port:
+            reach.leads_here(job.host, job.port, job.seconds)
+        return
     try:
         reach.waited_for(job.host, job.port, job.seconds)
     except OSError as error:
         raise TimeoutError("timed out") from error
+    meeting.opened(job.host, job.port, 1, False, job.seconds, False)
 
 
 def _config(job: Job, folder: Path, own: Path) -> Any:
@@ -228,7 +233,12 @@ def _why(error: Exception, job: Job) -> str:
     said, where = str(error).strip(), f"{job.host}:{job.port}"
     if "EADDRINUSE" in said or "already in use" in said:
         return with_hint(f"torchspore workers: can't listen at {where}: the port is in use.", "write another --master_port")
-    if "Ping failed" in said:
+    if "does not lead here" in said:
+        return with_hint(
+            f"torchspore workers: nobody can come to {where}, not even this machine.",
+            "--master_addr must be a name or an address of the machine with --node_rank=0",
+        )
+    if "Ping failed" in said or "is no store" in said:
         return with_hint(f"torchspore workers: what listens at {where} is no run of this kind.", "write another --master_port")
     if "imeout" in said or "imed out" in said:
         return with_hint(

@@ -12,7 +12,7 @@ from typing import Any
 import torch.distributed
 
 from torchspore.base.text import with_hint
-from torchspore.engine.comm import reach
+from torchspore.engine.comm import quiet, reach
 from torchspore.engine.comm.environment import Place
 
 c10d: Any = torch.distributed                     # torch's types do not know its stores
@@ -29,7 +29,8 @@ def opened(host: str, port: int, size: int, serves: bool, seconds: float, waits:
     try:
         if not serves:
             reach.waited_for(host, port, seconds)
-        return c10d.TCPStore(host, port, size, serves, timedelta(seconds=seconds), wait_for_workers=waits)
+        with quiet.unless_it_works():
+            return c10d.TCPStore(host, port, size, serves, timedelta(seconds=seconds), wait_for_workers=waits)
     except (RuntimeError, OSError) as error:
         who, said = f"TCPStore({host!r}, {port}, is_master={serves})", str(error)
         if serves and ("EADDRINUSE" in said or "already in use" in said):
@@ -80,7 +81,9 @@ def _store(place: Place, seconds: float) -> Any:
     try:
         if not serves:
             reach.waited_for(place.host, place.port, seconds)
-        store = c10d.TCPStore(place.host, place.port, None, serves, patience, wait_for_workers=False)
+        host = "127.0.0.1" if serves and place.host not in _LOCAL else place.host      # who serves it is here, whatever others call it
+        with quiet.unless_it_works():
+            store = c10d.TCPStore(host, place.port, None, serves, patience, wait_for_workers=False)
     except (RuntimeError, OSError) as error:
         raise _not_met(place, where, serves, seconds, str(error)) from None
     attempt = os.environ.get("TORCHELASTIC_RESTART_COUNT", "0") if of_launcher else "0"

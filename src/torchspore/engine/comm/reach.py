@@ -53,6 +53,34 @@ def answers(address: tuple[str, int]) -> bool:
     return True
 
 
+def listens(host: str, port: int) -> bool:
+    """Whether somebody listens there."""
+    try:
+        socket.create_connection((host, port), PATIENCE).close()
+    except OSError:
+        return False
+    return True
+
+
+def leads_here(host: str, port: int, seconds: float) -> None:
+    """Waits until who connects to that address comes to this process. Raises OSError where it can't listen, or nobody comes."""
+    until, word = time.monotonic() + seconds, os.urandom(16)
+    both = socket.has_dualstack_ipv6()
+    with socket.create_server(("", port), family=socket.AF_INET6 if both else socket.AF_INET, dualstack_ipv6=both) as server:
+        server.settimeout(0.5)
+        while True:
+            with contextlib.suppress(OSError):
+                with socket.create_connection((host, port), min(seconds, PATIENCE)) as there:
+                    there.sendall(word)
+                with server.accept()[0] as here:
+                    here.settimeout(0.5)
+                    if here.recv(len(word)) == word:
+                        return
+            if time.monotonic() > until:
+                raise TimeoutError(f"{host}:{port} does not lead here")
+            time.sleep(0.1)
+
+
 def waited_for(host: str, port: int, seconds: float) -> None:
     """Waits until somebody listens there: torch would write pages about its own attempts. Raises OSError."""
     until = time.monotonic() + seconds

@@ -1,0 +1,31 @@
+"""What torch's C++ writes about its attempts to connect: pages that say what one line of ours does."""
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+import tempfile
+from collections.abc import Iterator
+
+
+@contextlib.contextmanager
+def unless_it_works() -> Iterator[None]:
+    """Keeps back what is written to the stream of errors; it comes after the block, or never where that raises an Exception."""
+    with contextlib.suppress(OSError, ValueError, AttributeError):
+        sys.stderr.flush()
+    kept = os.dup(2)
+    with tempfile.TemporaryFile() as said:
+        os.dup2(said.fileno(), 2)
+        shown = True
+        try:
+            yield
+        except Exception:
+            shown = False
+            raise
+        finally:
+            os.dup2(kept, 2)
+            os.close(kept)
+            if shown:
+                said.seek(0)
+                with contextlib.suppress(OSError):
+                    os.write(2, said.read())
