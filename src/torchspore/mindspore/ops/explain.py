@@ -73,7 +73,7 @@ def replaced(
     if isinstance(error, KeyError) and called.endswith("__getitem__"):
         return error
     if own or isinstance(error, OSError):
-        if not re.match(r"['/\w.]+[^:\n]*: ", text) and not set(called.split(".")) & set(re.findall(r"\w+", text)):
+        if not re.match(r"['/\w.]+[^:\n]*: ", text) and not _named(called) & set(re.findall(r"\w+", text)):
             error.args = (f"{place()}{called}: {text or 'it can not be done.'}",) if len(error.args) <= 1 else error.args
         return error
     if re.search(r"positional argument|unexpected keyword|multiple values for|missing a required|too many", text):
@@ -87,6 +87,11 @@ def replaced(
         made = kind(text if hint is None else with_hint(text, hint))
     made.explained = True  # type: ignore[attr-defined]
     return made
+
+
+def _named(called: str) -> set[str]:
+    """The words that name a call; that it is a method of Tensors says little in a message about Tensors."""
+    return set(called.split(".")) - {"Tensor"} or {called}
 
 
 def _call(called: str, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> str:

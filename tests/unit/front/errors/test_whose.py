@@ -87,3 +87,10 @@ def test_a_class_in_the_place_of_its_object_is_an_argument() -> None:
 def test_a_signature_names_functions() -> None:
     with pytest.raises(TypeError, match=r"decay_filter=_every_one, split_indices"):
         ms.nn.thor(3)
+
+
+def test_a_method_of_tensors_names_itself() -> None:
+    tensor = ms.Tensor([1.0, 2.0])
+    for name in ("reshape", "view", "expand", "permute"):
+        with pytest.raises(TypeError, match=rf"Tensor\.{name}: expected ints as shape"):
+            getattr(tensor, name)(ms.Tensor)

@@ -65,6 +65,9 @@ BAD = {
         lambda: nn.LARS(sgd())((None, None)), TypeError,
         "LARS(gradients)", "expected a tuple of gradients, one for each Parameter, got NoneType in place 0.",
     ),
+    "rows": Bad(
+        lambda: loss_scale.tensor_grad_scale_row_tensor(Tensor(2.0), 3), TypeError, "grad_scale(grad=3)", "expected a RowTensor, got int.",
+    ),
     "reducer": Bad(
         lambda: nn.DistributedGradReducer(range(3)), TypeError,
         "DistributedGradReducer(parameters=[0, 1, 2])", "expected a list of Parameters, got list.", "write optimizer.parameters.",

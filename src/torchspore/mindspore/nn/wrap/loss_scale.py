@@ -35,7 +35,9 @@ def tensor_grad_scale(scale: Any, grad: Any) -> Any:
 
 @_grad_scale.register("Tensor", "RowTensor")
 def tensor_grad_scale_row_tensor(scale: Any, grad: Any) -> Any:
-    """The rows of a gradient divided by the scale."""
+    """The rows of a gradient divided by the scale. Raises TypeError for what is no RowTensor."""
+    if not isinstance(grad, RowTensorInner):
+        raise TypeError(message(f"grad_scale(grad={short(grad)})", f"a RowTensor, got {type(grad).__name__}"))
     return grad * _reciprocal(scale, grad.values.dtype)
 
 

@@ -177,7 +177,7 @@ class Distribution(Cell):
             "cross_entropy", "sample", "get_dist_args", "get_dist_type",
         )
         if name not in allowed:
-            raise ValueError(message(f"{self.name}({name!r})", one_of(allowed)))
+            raise ValueError(message(f"{self.name}({short(name)})", one_of(allowed)))
         return getattr(self, name)(*args, **kwargs)
 
     def extend_repr(self) -> str:
