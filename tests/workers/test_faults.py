@@ -165,6 +165,31 @@ def test_a_hung_rank_is_named_with_its_line(workers: Any) -> None:
     assert re.search(r"that is more than 1.5 s\. rank 1 has not come to it: it is at .*test_faults\.py:\d+\.$", first.text), first.text
 
 
+def _leaves_early() -> Any:
+    import os
+    import time
+
+    from torchspore.engine import private
+    from torchspore.engine.comm import groups
+
+    connect = private.start_processes
+
+    def slowly(*args: Any, **kwargs: Any) -> None:
+        connect(*args, **kwargs)
+        time.sleep(0.8)
+
+    if os.environ["RANK"] == "0":
+        private.start_processes = slowly                       # as if its machine were busy
+    groups.start()
+    begun = time.monotonic()
+    groups.stop()
+    return time.monotonic() - begun
+
+
+def test_who_leaves_early_lets_the_others_connect(workers: Any) -> None:
+    assert workers(2, _leaves_early, seconds=20)[1] > 0.3      # gloo told the other that this one was gone
+
+
 def _pressed() -> Any:
     import os
     import signal

@@ -98,6 +98,7 @@ def start(backend: str | None = None, place: Place | None = None, seconds: float
         except RuntimeError as error:
             raise _unmet(error, place) from None
     watch.watch.know()
+    meeting.say_connected(store, _WORLD)
     everyone = Group(WORLDS[0], tuple(range(place.size)), _WORLD)
     _state = _State(place, store, {}, {_WORLD: torch.distributed.group.WORLD}, {}, reach.connections() - before)
     _state.groups.update(dict.fromkeys(WORLDS, everyone))
@@ -146,6 +147,8 @@ def stop() -> None:
             reach.hang_up(state.sockets)      # a thread may wait in an exchange that will not end
         watch.watch.end()
         watch.watch = None
+    if not is_broken:
+        meeting.wait_for_connected(state.store, {key: len(ranks_of(key)) if key != _WORLD else state.place.size for key in state.processes})
     counters.calls_changed()                  # graphs name groups by their keys, which may be used again
     meeting.part(state.store, state.place, waits=not is_broken)
     if is_broken:
@@ -216,6 +219,7 @@ def create(name: str, ranks: tuple[int, ...] | list[int]) -> Group:
             assert watch.watch is not None
             raise watch.watch.unmet(error, f"create_group({name!r})", key, members) from None
         _state.sockets |= reach.connections() - before
+        meeting.say_connected(_state.store, key)
     return group
 
 

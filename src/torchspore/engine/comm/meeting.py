@@ -132,6 +132,21 @@ def hosts(store: Any, ranks: tuple[int, ...]) -> list[str]:
     return [name.decode() for name in store.multi_get([f"host/{rank}" for rank in ranks])]
 
 
+def say_connected(store: Any, key: str) -> None:
+    """Says that this process has all its connections of a group."""
+    with contextlib.suppress(RuntimeError):
+        store.add(f"connected/{key}", 1)
+
+
+def wait_for_connected(store: Any, sizes: dict[str, int], seconds: float = 2.0) -> None:
+    """Waits a moment until all have their connections: where one leaves before, gloo lets the others fail."""
+    until = time.monotonic() + seconds
+    with contextlib.suppress(RuntimeError):
+        for key, size in sizes.items():
+            while int(store.add(f"connected/{key}", 0)) < size and time.monotonic() < until:
+                time.sleep(0.005)
+
+
 def _say_left(store: Any, place: Place) -> int:
     """Says that this process leaves; how many have left by then."""
     store.set(f"left/{place.rank}", "1")
