@@ -96,3 +96,16 @@ def test_a_seed_that_holds_itself_is_told() -> None:
         deep = [deep]
     with pytest.raises(TypeError, match="seed2=<list that can't be shown>: expected an int from 0 on, got list"):
         ops.UniformReal(1, deep)
+
+
+def test_inv_of_a_tensor_is_one_over_each_element() -> None:
+    x = Tensor([[1.0, 2.0], [4.0, 5.0]])
+    assert x.inv().asnumpy().tolist() == [[1.0, 0.5], [0.25, np.float32(0.2)]]
+    assert np.allclose(x.inverse().asnumpy() @ x.asnumpy(), np.eye(2), atol=1e-5)
+
+
+def test_figures_of_truth_and_of_complex_numbers() -> None:
+    x = Tensor(np.array([[1, 255], [0, 3]], np.uint8))
+    assert ops.ReduceAll()(x).dtype == ms.bool_ == ops.ReduceAny()(Tensor(2)).dtype
+    assert ops.ReduceAll()(x, 0).asnumpy().tolist() == [False, True]
+    assert ops.SquaredDifference()(Tensor([1 + 2j]), Tensor([-1 + 0j])).asnumpy().tolist() == [8 + 0j]

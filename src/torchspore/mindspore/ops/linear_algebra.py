@@ -129,7 +129,7 @@ def trace(input: T) -> T:
     return torch.trace(input).to(input.dtype)
 
 
-@op(methods=("inverse", "inv"))
+@op(methods=("inverse",))
 def inverse(input: T) -> T:
     """The inverse of square matrices."""
     return torch.inverse(input)

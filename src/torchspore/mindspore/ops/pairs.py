@@ -102,6 +102,11 @@ nextafter = two(
     "nextafter", _same_floats(torch.nextafter), "The next number after `input` on the way to `other`.", "NextAfter", methods=("nextafter",),
     alike=True,
 )
+def _squared_difference(a: T, b: T) -> T:
+    difference = a - b
+    return difference * difference.conj() if difference.is_complex() else torch.square(difference)
+
+
 gcd = two("gcd", _only_integers(torch.gcd), "The greatest common divisor.", "Gcd", methods=("gcd",))
 lcm = two("lcm", _only_integers(torch.lcm), "The least common multiple.", "Lcm", methods=("lcm",))
 logaddexp = two("logaddexp", _same_floats(torch.logaddexp), "log(exp(input) + exp(other)).", methods=("logaddexp",))
@@ -118,7 +123,7 @@ xlogy = two("xlogy", _in_floats(torch.xlogy), "input * log(other), and 0 where `
 _div_no_nan_op = two("_div_no_nan", _div_no_nan, "x / y, and 0 where y is 0.", "DivNoNan", ("x", "y"))
 _mul_no_nan_op = two("_mul_no_nan", _mul_no_nan, "x * y, and 0 where y is 0, whatever x is.", "MulNoNan", _XY)
 squared_difference = two(
-    "_squared_difference", lambda a, b: torch.square(a - b), "(x - y) squared.", "SquaredDifference", _XY,
+    "_squared_difference", _squared_difference, "(x - y) squared; of complex numbers the square of its length.", "SquaredDifference", _XY,
 )
 truncate_div = two("truncate_div", quotients.truncate_divide, "x / y rounded towards zero.", "TruncateDiv", _XY, ("truncate_div",))
 truncate_mod = two("truncate_mod", quotients.fmod, "The remainder with the sign of x.", "TruncateMod", _XY, ("truncate_mod",))

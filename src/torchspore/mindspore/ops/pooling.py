@@ -24,6 +24,8 @@ def pool(
     With pad_mode 'same' an average counts only what was there. Where `count_include_pad` says so, MindSpore's counts the padding over three
     axes, and with `ceil_mode` over one and two.
     """
+    if pad_mode.lower() not in ("valid", "same", "pad"):
+        raise ValueError(f"pad_mode={pad_mode!r:.40}: expected 'valid', 'same' or 'pad'.")
     count = x.ndim - 2
     if not 1 <= count <= 3:
         raise ValueError(f"expected an input such as (N, C, H, W), got shape {tuple(x.shape)}.")
@@ -185,6 +187,8 @@ def _avg_pool3d(
     _check_format(data_format)
     if pad_mode.lower() == "same":
         return pool("avg", x, kernel_size, strides, pad_mode, 0, ceil_mode, count_include_pad, divisor_override or None)
+    if pad_mode.lower() not in ("valid", "pad"):
+        raise ValueError(f"pad_mode={pad_mode!r:.40}: expected 'valid', 'same' or 'pad'.")
     pads = _unpadded(pad, 3) if pad_mode.lower() == "pad" else 0
     return F.avg_pool3d(x, pair(kernel_size, 3), pair(strides, 3), pads, ceil_mode, count_include_pad, divisor_override or None)
 

@@ -83,13 +83,13 @@ def _reduce_prod(x: T, axis: Axis = (), keep_dims: bool = False) -> T:
 @op(primitive="ReduceAll", init=("keep_dims",))
 def _reduce_all(x: T, axis: Axis = (), keep_dims: bool = False) -> T:
     """Whether all are true along `axis`."""
-    return torch.all(x, axes_of(x, axis), keep_dims) if x.ndim else x.clone()
+    return torch.all(x.to(torch.bool), axes_of(x, axis), keep_dims) if x.ndim else x.to(torch.bool)
 
 
 @op(primitive="ReduceAny", init=("keep_dims",))
 def _reduce_any(x: T, axis: Axis = (), keep_dims: bool = False) -> T:
     """Whether any is true along `axis`."""
-    return torch.any(x, axes_of(x, axis), keep_dims) if x.ndim else x.clone()
+    return torch.any(x, axes_of(x, axis), keep_dims) if x.ndim else torch.any(x)
 
 
 @op(methods=("all",))
@@ -102,7 +102,7 @@ def all(input: T, axis: Axis = None, keep_dims: bool = False) -> T:
 @op(methods=("any",))
 def any(input: T, axis: Axis = None, keep_dims: bool = False) -> T:
     """Whether any is true along `axis`."""
-    return torch.any(input, axes_of(input, axis), keep_dims) if input.ndim else input.to(torch.bool)
+    return torch.any(input, axes_of(input, axis), keep_dims) if input.ndim else torch.any(input)
 
 
 @op(methods=("amax",))

@@ -130,7 +130,7 @@ def _rint(input_x: T) -> T:
     return torch.round(input_x)
 
 
-@op(primitive="Inv")
+@op(primitive="Inv", methods=("inv",))
 def inv(x: T) -> T:
     """1 / x; of integers rounded towards zero, so that 1 and -1 alone give themselves. Raises ZeroDivisionError for an integer of 0."""
     if x.is_floating_point() or x.is_complex():
