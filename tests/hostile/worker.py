@@ -55,7 +55,7 @@ PASSED_OVER = {
 STATES = (
     "OcclusionSensitivity", "Profiler", "SummaryRecord", "SummaryCollector", "SymbolTree", "Node.", "flops_collection", "from_dlpack",
     "frombuffer",
-    "FileWriter", "CsvToMR", "TransferDataset", "get_data_info",
+    "numpy.cov", "FileWriter", "CsvToMR", "TransferDataset", "get_data_info",
 )
 """Whose RuntimeError is MindSpore's own: of an object or a process in the wrong state, and of buffers and records that can't be read."""
 TABLES = (

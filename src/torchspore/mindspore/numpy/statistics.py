@@ -163,7 +163,7 @@ def _weights(value: Any, count: int, name: str) -> T | None:
     if t.ndim != 1:
         raise ValueError(f"{name}: expected one axis.")
     if t.shape[0] != count:
-        raise ValueError(f"{name} of {t.shape[0]} values: expected {count}, one for each observation.")
+        raise RuntimeError(f"{name} of {t.shape[0]} values: expected {count}, one for each observation.")
     return torch.abs(t).to(torch.float32)
 
 
