@@ -216,3 +216,15 @@ def test_a_rank_that_is_killed_before_it_comes_to_a_new_exchange_is_named(worker
     first, _ = workers.ended(2, _killed_before_the_first, seconds=20)
     seconds, text = first.value
     assert seconds < 1.5 and "when rank 1 is gone" in text, first
+
+
+def _objects() -> Any:
+    ms, rank = _start()
+    ms.mint.distributed.broadcast_object_list(["of", rank], src=rank)
+
+
+def test_objects_of_two_roots_are_named(workers: Any) -> None:
+    for rank, ended in enumerate(workers.ended(2, _objects, seconds=20)):
+        assert ended.error == "CommunicationError", ended          # each kept its own
+        assert f"rank {rank} waits in an exchange of 2 objects of rank {rank} over world" in ended.text, ended.text
+        assert f"rank {1 - rank} is in an exchange of 2 objects of rank {1 - rank} over world" in ended.text, ended.text

@@ -1,4 +1,4 @@
-"""Python's objects between processes: pickled, as torch sends them."""
+"""Python's objects between processes: pickled, as torch sends them, once all of a group say the same of it."""
 from __future__ import annotations
 
 import copy
@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from torchspore.engine.comm import groups
+from torchspore.engine.comm import collectives, groups
 from torchspore.engine.comm.groups import Group
 
 
@@ -15,6 +15,7 @@ def all_gather(value: Any, group: Group) -> list[Any]:
     if group.size == 1:
         return [copy.deepcopy(value)]
     found: list[Any] = [None] * group.size
+    collectives.meet("an exchange of all objects", group)
     torch.distributed.all_gather_object(found, value, groups.processes(group))
     return found
 
@@ -24,6 +25,7 @@ def gather(value: Any, place: int, group: Group) -> list[Any] | None:
     if group.size == 1:
         return [copy.deepcopy(value)]
     found: list[Any] | None = [None] * group.size if group.rank == place else None
+    collectives.meet(f"an exchange of objects for rank {group.ranks[place]}", group)
     torch.distributed.gather_object(value, found, group.ranks[place], groups.processes(group))
     return found
 
@@ -32,6 +34,7 @@ def broadcast(values: list[Any], place: int, group: Group) -> list[Any]:
     """The objects of the process at `place`; the others give as many."""
     found = list(values)
     if group.size > 1:
+        collectives.meet(f"an exchange of {len(found)} objects of rank {group.ranks[place]}", group)
         torch.distributed.broadcast_object_list(found, group.ranks[place], groups.processes(group))
     return found
 
@@ -41,6 +44,7 @@ def scatter(values: list[Any] | None, place: int, group: Group) -> Any:
     if group.size == 1:
         return copy.deepcopy(values[0] if values else None)
     found: list[Any] = [None]
+    collectives.meet(f"an exchange that shares out objects of rank {group.ranks[place]}", group)
     torch.distributed.scatter_object_list(found, values if group.rank == place else None, group.ranks[place], groups.processes(group))
     return found[0]
 
