@@ -247,8 +247,11 @@ def attribute_text(classes: Sequence[type], name: str) -> str | None:
     """What is said where an object of a class with these bases has no attribute `name`; None where MindSpore's has none either."""
     for cls in classes:
         if cls.__module__.startswith(FRONT_END) and name in listing.mindspore_classes().get(cls.__name__, ()):
+            offered = listing.offered_classes().get(cls.__name__, ())
+            if name in offered:                    # of another class of this name: mindspore.nn.SGD beside that of experimental.optim
+                continue
             text = f"{cls.__name__}.{name} is not in torchspore yet; MindSpore 2.10 has it."
-            near = closest(name, [other for other in listing.offered_classes().get(cls.__name__, ()) if other[0] != "_"], VERY_NEAR)
+            near = closest(name, [other for other in offered if other[0] != "_"], VERY_NEAR)
             return with_hint(text, f"the nearest name here is {cls.__name__}.{near}") if near else text
     return None
 

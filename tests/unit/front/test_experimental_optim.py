@@ -85,3 +85,8 @@ def test_bases_name_what_a_program_defines() -> None:
         optim.Optimizer([parameter()], {"lr": 0.1})(())
     with pytest.raises(NotImplementedError, match=r"expected a method get_lr\(self\)"):
         lr_scheduler.LRScheduler(optim.SGD([parameter()], 0.1))
+
+
+def test_an_attribute_of_another_class_of_this_name_is_not_promised() -> None:
+    with pytest.raises(AttributeError, match=r"^'SGD' object has no attribute 'assignadd'\.$"):
+        optim.SGD([parameter()], 0.1).assignadd  # noqa: B018
