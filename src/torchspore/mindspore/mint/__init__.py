@@ -18,7 +18,8 @@ _SAME = tuple(
 )
 """Operators of `ops` with the same arguments and meaning."""
 _HOMES = (creation, elementwise, linear, rearrange, reduction)
-_HELPERS = frozenset({"T", "Any", "TensorBase", "annotations", "as_dtype", "at_home", "axes", "bridged", "constant", "device", "in_floats",
+_HELPERS = frozenset({"T", "Any", "TensorBase", "annotations", "as_dtype", "as_index", "as_index_or_mask",
+                      "at_home", "axes", "bridged", "constant", "device", "in_floats",
                       "no_generator", "ops", "part_of", "sizes", "torch", "total_dtype", "updating", "written"})
 
 
