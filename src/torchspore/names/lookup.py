@@ -196,7 +196,7 @@ def _is_offered(path: str, in_module: bool, seen: set[str]) -> bool:
 
     What stands in a module of MindSpore's (`in_module`) is no attribute of a function or class that has the name of that module.
     """
-    if path in seen or lacks_attribute(path):
+    if path in seen or path in slips.SLIPS or lacks_attribute(path):
         return False
     seen.add(path)
     if path in homes.MODULES or any(_is_listed(names, path, in_module) for names in (listing.offered(), listing.offered_private())):

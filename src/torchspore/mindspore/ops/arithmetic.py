@@ -31,6 +31,8 @@ def _beyond(compute: Callable[..., torch.Tensor], x: Any, y: Any) -> Any:
     t, number = (x, y) if isinstance(x, TensorBase) else (y, x)
     if number.__class__ is not int or not isinstance(t, TensorBase) or t._t.dtype not in _INTEGERS:
         return None
+    if type(number) is not int and t._t.dtype in (torch.int32, torch.int64):
+        return None                                # a number of a graph, which would be read and fixed here
     limits = torch.iinfo(t._t.dtype)
     if limits.min <= number <= limits.max:
         return None

@@ -7,6 +7,7 @@ from torchspore.engine.dtypes import FROM_TORCH
 
 T = torch.Tensor
 _INTEGERS = (torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8)
+_WIDE = (torch.uint16, torch.uint32, torch.uint64)
 
 
 def as_index(indices: T) -> T:
@@ -17,5 +18,10 @@ def as_index(indices: T) -> T:
 
 
 def as_index_or_mask(indices: T) -> T:
-    """Indexes as int64, or truth values as they are. Raises TypeError for real and complex numbers."""
+    """Indexes in brackets as int64, unsigned integers of any width among them, or truth values as they are.
+
+    Raises TypeError for real and complex numbers.
+    """
+    if indices.dtype in _WIDE:
+        return indices.long()
     return indices if indices.dtype is torch.bool else as_index(indices)

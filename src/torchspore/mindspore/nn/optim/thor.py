@@ -96,13 +96,9 @@ def _inverse(matrix: Any, small: Any) -> Any:
     return found
 
 
-def _every_one(parameter: Any) -> bool:
-    return parameter is not None
-
-
 def thor(
     net: Cell, learning_rate: Tensor, damping: Tensor, momentum: float, weight_decay: float = 0.0, loss_scale: float = 1.0,
-    batch_size: int = 32, use_nesterov: bool = False, decay_filter: Callable[[Any], bool] = _every_one,
+    batch_size: int = 32, use_nesterov: bool = False, decay_filter: Callable[[Any], bool] = lambda parameter: parameter is not None,
     split_indices: Any = None, enable_clip_grad: bool = False, frequency: int = 100,
 ) -> Thor:
     """The optimizer of second order THOR for `net`, whose dense, convolutional and embedding layers become those that it needs, in place.
