@@ -26,6 +26,7 @@ import numpy as np
 import torchspore
 
 torchspore.install()
+sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))            # what the tests share
 
 import mindspore as ms  # noqa: E402
 import objects  # noqa: E402
