@@ -22,7 +22,7 @@ from mindspore.ops import operations as P  # noqa: E402
 from tensor_parallel_sizes import HEADS, LAYERS, LENGTH, WIDTH, WORDS  # noqa: E402
 
 from torchspore.context.plan_request import Machine  # noqa: E402
-from torchspore.engine.shard import planning, running  # noqa: E402
+from torchspore.engine.shard import plan_text, running  # noqa: E402
 
 GRIDS = {8: (2, 4), 512: (64, 8), 4096: (512, 8)}
 """Devices along the batch and along the model."""
@@ -113,7 +113,7 @@ def planned(devices: int, shares: bool) -> dict[str, float]:
     finally:
         running.Split = make  # type: ignore[misc]
     started = time.perf_counter()
-    list(planning.text(torchspore.graphs(step)[0].split, Machine()))
+    list(plan_text.text(torchspore.graphs(step)[0].split, Machine()))
     found["table"] = time.perf_counter() - started
     return found
 

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -13,6 +14,9 @@ import running
 import torchspore
 
 torchspore.install()
+
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:                   # a shell starts `command &` so, and children inherit it
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(autouse=True, scope="session")

@@ -131,9 +131,9 @@ def _simulated(local: Any, *given: torch.Tensor) -> list[Any]:
 
 def _not_here(split: Split, *given: torch.Tensor) -> list[Any]:
     if plan_request.pending is not None:
-        from torchspore.engine.shard import planning
+        from torchspore.engine.shard import plan_text
 
-        planning.answer(split, plan_request.pending)
+        plan_text.answer(split, plan_request.pending)
         raise SystemExit(0)
     count = split.spread.count
     raise StrategyRefused(message(

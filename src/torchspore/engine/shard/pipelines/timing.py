@@ -8,7 +8,7 @@ from typing import Any
 from torch.fx.node import Node
 
 from torchspore.engine.shard import collective_nodes as nodes
-from torchspore.engine.shard import planning
+from torchspore.engine.shard import holding
 from torchspore.engine.shard.local_graph import LocalGraph
 from torchspore.engine.shard.machine import Machine
 from torchspore.engine.shard.pipelines import cutting
@@ -83,4 +83,4 @@ def _held(local: LocalGraph, stage: int, stages: int) -> int:
     """The bytes that a device of the stage holds at most."""
     own = local if stages == 1 else replace(local, module=cutting.of_stage(local.module, stage, stages))
     read = [node for node in own.module.graph.nodes if node.op == "placeholder" and node.users]
-    return costs.touched([node.meta.get("val") for node in read]) + sum(planning.peak(own.module).values())
+    return costs.touched([node.meta.get("val") for node in read]) + sum(holding.peak(own.module).values())

@@ -8,7 +8,7 @@ from typing import Any
 
 from torchspore.context.plan_request import Machine
 from torchspore.engine.graph.saved import page
-from torchspore.engine.shard import planning
+from torchspore.engine.shard import holding, planning
 from torchspore.engine.shard.layout import from_matrix
 from torchspore.engine.shard.planning import Row
 from torchspore.view.page import framed
@@ -28,7 +28,7 @@ def html(split: Any, machine: Machine) -> str:
 def data(split: Any, machine: Machine) -> dict[str, Any]:
     """What the page shows."""
     found, mesh = planning.rows(split, machine), split.local.mesh
-    total, held = planning.totals(split, found, machine), planning.memory(split)
+    total, held = planning.totals(split, found, machine), holding.memory(split)
     seen = {at: row for at, row in enumerate(found) if row.is_seen}
     left = len(seen) - MOST
     return {
@@ -82,6 +82,6 @@ def _parameters(split: Any) -> Iterator[dict[str, Any]]:
     for name, (matrix, places, shape, trained) in names.items():
         counts = from_matrix(mesh, matrix, places).counts(mesh) if math.prod(matrix) == mesh.count else (1,) * len(shape)
         local = [size // count for size, count in zip(shape, counts)]
-        kind = "state" if planning.is_state(name, names) else "trained" if trained else "kept"
+        kind = "state" if holding.is_state(name, names) else "trained" if trained else "kept"
         yield {"name": name, "shape": str(list(shape)), "split": "(" + ", ".join(map(str, counts)) + ")", "own": str(local),
                "bytes": math.prod(local) * sizes.get(name, 0), "kind": kind}

@@ -13,7 +13,7 @@ from torchspore.engine import tree
 from torchspore.engine.graph import marks
 from torchspore.engine.private import is_operator
 from torchspore.engine.shard import collective_nodes as nodes
-from torchspore.engine.shard import marking
+from torchspore.engine.shard import holding, marking
 from torchspore.engine.shard.localizing import LocalGraph, named
 from torchspore.engine.shard.machine import Machine
 
@@ -96,8 +96,6 @@ def seconds(name: str, args: dict[str, Any], outputs: Sequence[Any], machine: Ma
 
 def of(local: LocalGraph, machine: Machine) -> Cost:
     """The cost of a local graph. Sums that only the optimizer waits for go as one message over each group of devices."""
-    from torchspore.engine.shard import planning
-
     total = 0
     spent = 0.0
     single, late = 0, set[Any]()
@@ -111,7 +109,7 @@ def of(local: LocalGraph, machine: Machine) -> Cost:
         else:
             spent += computing(node, machine)
     holders = [node for node in local.module.graph.nodes if node.op == "placeholder"]
-    held = touched([node.meta.get("val") for node in holders]) + sum(planning.peak(local.module).values())
+    held = touched([node.meta.get("val") for node in holders]) + sum(holding.peak(local.module).values())
     messages = single + len(late)
     excess = max(0.0, held / machine.capacity - 1)
     return Cost(total, messages, spent, held, machine.sending(total, messages) + spent, excess)
