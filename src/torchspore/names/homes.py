@@ -116,6 +116,7 @@ MODULES: dict[str, tuple[str, ...]] = {
     "mindspore.ops.operations._quant_ops": _OPS,
     "mindspore.ops.operations._rl_inner_ops": _OPS,
     "mindspore.ops.operations._scalar_ops": _OPS,
+    "mindspore.ops.operations._sequence_ops": _OPS,
     "mindspore.ops.primitive": _OPS,
     "mindspore.parallel.shard": ("mindspore.parallel._shard",),
     "mindspore.parallel.function": ("mindspore.parallel._shard",),

@@ -137,3 +137,21 @@ def test_pivots_are_rows() -> None:
         ops.lu_unpack(Tensor(P), Tensor([3, 2], ms.int32))
     with pytest.raises(ValueError, match=r"expected one pivot for each column of \(2, 2\), got pivots of shape \(3,\)"):
         ops.lu_solve(Tensor(P), Tensor(P), Tensor([1, 2, 2], ms.int32))
+
+
+def test_parts_of_sparse_tensors() -> None:
+    from mindspore.ops.operations import sparse_ops as sparse
+
+    def longs(*values: object) -> Tensor:
+        return Tensor(np.array(values, np.int64))
+
+    moved, shape = sparse.SparseReshape()(longs((0, 1), (1, 2), (2, 0)), longs(3, 4), longs(2, -1))
+    assert (moved.asnumpy().tolist(), shape.asnumpy().tolist()) == ([[0, 1], [1, 0], [1, 2]], [2, 6])
+    sizes = sparse.SetSize()(longs((0, 0), (0, 1), (1, 0)), longs(1, 1, 2), longs(3, 2))
+    assert sizes.asnumpy().tolist() == [1, 1, 0]
+    turned = sparse.SparseMatrixTranspose()(longs(2, 3), longs(0, 2), longs(0, 1, 2), longs(1, 0), Tensor([1.0, 2.0]))
+    assert turned[4].asnumpy().tolist() == [2, 1]
+    batch = longs(2, 1, 3), longs(0, 2, 4), longs(0, 2, 0, 2), longs(0, 1, 1, 2), Tensor([1.0, 1.0, 2.0, 2.0])
+    assert sparse.SparseMatrixSoftmax(ms.float32)(*batch)[4].asnumpy().tolist() == [0.5, 0.5, 0.5, 0.5]
+    gap = sparse.SparseSegmentSum()(Tensor([[1.0], [2.0]]), longs(0, 1), longs(0, 2))
+    assert gap.asnumpy().tolist() == [[1], [0], [2]]

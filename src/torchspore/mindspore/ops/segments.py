@@ -92,10 +92,53 @@ def _segment_prod(input_x: T, segment_ids: T) -> T:
     return _sorted(input_x, segment_ids, "prod")
 
 
-@op()
+@op(primitive="SparseSegmentMean")
 def sparse_segment_mean(x: T, indices: T, segment_ids: T) -> T:
     """The means of the rows x[indices] that share a segment; the segments are sorted."""
     return _sorted(x.index_select(0, as_index(indices)), segment_ids, "mean")
+
+
+@op(primitive="SparseSegmentSum")
+def _sparse_segment_sum(x: T, indices: T, segment_ids: T) -> T:
+    """The sums of the rows x[indices] that share a segment; the segments are sorted."""
+    return _sorted(x.index_select(0, as_index(indices)), segment_ids, "sum")
+
+
+@op(primitive="SparseSegmentSqrtN")
+def _sparse_segment_sqrt(x: T, indices: T, segment_ids: T) -> T:
+    """The sums of the rows x[indices] that share a segment, over the roots of their counts; the segments are sorted."""
+    return _by_roots(_sorted(x.index_select(0, as_index(indices)), segment_ids, "sum"), segment_ids)
+
+
+def _by_roots(sums: T, segment_ids: T) -> T:
+    counts = torch.bincount(as_index(segment_ids), minlength=sums.shape[0])[: sums.shape[0]].clamp(min=1)
+    return sums / counts.to(sums.dtype).sqrt().reshape(-1, *[1] * (sums.ndim - 1))
+
+
+def _filled(found: T, num_segments: T) -> T:
+    """Rows of segments, with zeros for those up to `num_segments` that are not there."""
+    count = int(num_segments)
+    if found.shape[0] > count:
+        raise ValueError(f"expected segment_ids below num_segments, {count}, got {found.shape[0] - 1}.")
+    return torch.cat([found, found.new_zeros(count - found.shape[0], *found.shape[1:])])
+
+
+@op(primitive="SparseSegmentSumWithNumSegments")
+def _sparse_segment_sum_of(x: T, indices: T, segment_ids: T, num_segments: T) -> T:
+    """As `SparseSegmentSum`, with zeros for segments without rows: shape (num_segments, ...)."""
+    return _filled(_sorted(x.index_select(0, as_index(indices)), segment_ids, "sum"), num_segments)
+
+
+@op(primitive="SparseSegmentMeanWithNumSegments")
+def _sparse_segment_mean_of(x: T, indices: T, segment_ids: T, num_segments: T) -> T:
+    """As `SparseSegmentMean`, with zeros for segments without rows: shape (num_segments, ...)."""
+    return _filled(_sorted(x.index_select(0, as_index(indices)), segment_ids, "mean"), num_segments)
+
+
+@op(primitive="SparseSegmentSqrtNWithNumSegments")
+def _sparse_segment_sqrt_of(x: T, indices: T, segment_ids: T, num_segments: T) -> T:
+    """As `SparseSegmentSqrtN`, with zeros for segments without rows: shape (num_segments, ...)."""
+    return _filled(_by_roots(_sorted(x.index_select(0, as_index(indices)), segment_ids, "sum"), segment_ids), num_segments)
 
 
 def _dense(indices: T, values: T, shape: Any) -> T:
