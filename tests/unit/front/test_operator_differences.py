@@ -155,3 +155,12 @@ def test_parts_of_sparse_tensors() -> None:
     assert sparse.SparseMatrixSoftmax(ms.float32)(*batch)[4].asnumpy().tolist() == [0.5, 0.5, 0.5, 0.5]
     gap = sparse.SparseSegmentSum()(Tensor([[1.0], [2.0]]), longs(0, 1), longs(0, 2))
     assert gap.asnumpy().tolist() == [[1], [0], [2]]
+
+
+def test_nesterov_on_rows() -> None:
+    from mindspore.ops.operations.nn_ops import SparseApplyMomentum
+
+    var, accum = parameters(np.array([[1.0, 2.0], [3.0, 4.0]], np.float32), np.array([[2.0, 2.0], [2.0, 2.0]], np.float32))
+    rows = Tensor(np.array([1], np.int32))
+    SparseApplyMomentum(use_nesterov=True)(var, accum, Tensor(0.1), Tensor([[0.5, 1.0]]), rows, Tensor(0.5))
+    assert np.allclose(var.asnumpy(), [[1, 2], [3 - 0.1 * (0.5 + 0.5 * 1.5), 4 - 0.1 * (1 + 0.5 * 2)]])

@@ -51,6 +51,7 @@ from torchspore.mindspore.ops import (
     region_pooling,
     reporting,
     resize,
+    row_updates,
     sampling,
     scattering,
     search,

@@ -20,6 +20,12 @@ def relu(input: T, inplace: bool = False) -> T:
     return input.relu_() if inplace else torch.relu(input)
 
 
+@op(primitive="ReLUV3")
+def _relu_v3(x: T) -> T:
+    """max(x, 0)."""
+    return torch.relu(x)
+
+
 @op(primitive="ReLU6")
 def relu6(x: T) -> T:
     """min(max(x, 0), 6)."""

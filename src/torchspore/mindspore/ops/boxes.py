@@ -295,6 +295,13 @@ def _adjust_saturation(image: T, scale: T) -> T:
     return _rgb(torch.stack([hue, (saturation * scale.to(hue.dtype)).clamp(0, 1), value], -1))
 
 
+@op(primitive="AdjustContrastv2")
+def _adjust_contrast(images: T, contrast_factor: T) -> T:
+    """Images (..., H, W, C) whose distances from the mean of each channel are multiplied by `contrast_factor`."""
+    mean = images.mean((-3, -2), keepdim=True)
+    return (images - mean) * contrast_factor.to(images.dtype) + mean
+
+
 @op(primitive="CombinedNonMaxSuppression", init=("pad_per_class", "clip_boxes"))
 def _combined_non_max_suppression(
     boxes: T, scores: T, max_output_size_per_class: Any, max_total_size: Any, iou_threshold: Any, score_threshold: Any,

@@ -7,7 +7,8 @@ import torch
 import torch.nn.functional as F
 
 from torchspore.mindspore.ops.conv import convolve, convolve_transposed, pair, same_padding
-from torchspore.mindspore.ops.declare import op
+from torchspore.mindspore.ops.declare import OPERATORS, op
+from torchspore.mindspore.ops.grad_primitives import vjp
 from torchspore.mindspore.ops.linear_algebra import same_dtype
 
 T = torch.Tensor
@@ -75,6 +76,21 @@ def _conv2d_backprop_input(
     """The gradient of a convolution's input, of the shape `input_size`, from that of its output."""
     _check(mode, data_format, weight, pair(kernel_size), weight.shape[0], ("out_channel", out_channel))
     return _to_size(dout, weight, input_size, pad_mode, pad, pad_list, stride, dilation, group)
+
+
+@op(primitive="Conv3DBackpropInput", init=(
+    "out_channel", "kernel_size", "mode", "pad_mode", "pad", "stride", "dilation", "group", "data_format",
+))
+def _conv3d_backprop_input(
+    filter: T, out_backprop: T, input_size: Any, out_channel: int, kernel_size: Size, mode: int = 1, pad_mode: str = "valid", pad: Any = 0,
+    stride: Size = 1, dilation: Size = 1, group: int = 1, data_format: str = "NCDHW",
+) -> T:
+    """The gradient of Conv3D's input, of the shape `input_size`, from that of its output."""
+    size = input_size.tolist() if isinstance(input_size, T) else input_size
+    whole = torch.zeros([int(length) for length in size], dtype=out_backprop.dtype, device=out_backprop.device)
+    options: dict[str, Any] = {"mode": mode, "pad_mode": pad_mode, "pad": pad, "stride": stride, "dilation": dilation, "group": group}
+    forward = OPERATORS["_conv3d"].body
+    return vjp(lambda x: forward(x, filter, out_channel, kernel_size, data_format=data_format, **options), (whole,), out_backprop)[0]
 
 
 @op()

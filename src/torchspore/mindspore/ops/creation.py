@@ -90,6 +90,12 @@ def range(start: Any, end: Any, step: Any, maxlen: int = 1000000) -> T:
     return torch.arange(*(v.item() if isinstance(v, T) else v for v in (start, end, step)), device=device.current())
 
 
+@op(primitive="RangeV2", init=("maxlen",))
+def _range_v2(start: Any, limit: Any, delta: Any, maxlen: int = 1000000) -> T:
+    """The numbers from `start` up to, without, `limit`, by `delta`, in their dtype."""
+    return torch.arange(start.item(), limit.item(), delta.item(), dtype=start.dtype, device=start.device)
+
+
 @op()
 def linspace(start: Any, end: Any, steps: int) -> T:
     """`steps` numbers from `start` to `end`, both included, float32."""

@@ -9,6 +9,7 @@ from typing import Any
 import torch
 from torch.nn import functional as F
 
+from torchspore.mindspore.ops.activation import as_dtype
 from torchspore.mindspore.ops.coo_primitives import lengths_of
 from torchspore.mindspore.ops.declare import OPERATORS, op
 from torchspore.mindspore.ops.grad_primitives import vjp
@@ -311,3 +312,48 @@ def _lrn_grad(grads: T, x: T, y: T, depth_radius: int = 5, bias: float = 1.0, al
     """The gradient of lrn by x, (N, C, H, W), where it gave `y`."""
     _agree("y", y, "x", x.shape)
     return _back("lrn", grads, x, depth_radius=depth_radius, bias=bias, alpha=alpha, beta=beta)
+
+
+@op(primitive="CropAndResizeGradImage", init=("T", "method"))
+def _crop_grad_image(grads: T, boxes: T, box_index: T, image_size: Any, T: Any = None, method: str = "bilinear") -> Any:
+    """The gradient of CropAndResize by its images of `image_size` (B, H, W, C), of the dtype `T`."""
+    whole = _zeros(image_size, grads)
+    options = {"crop_size": tuple(grads.shape[1:3]), "method": method, "extrapolation_value": 0.0}
+    found = _back("_crop_and_resize", grads, whole, boxes, box_index, **options)
+    return found if T is None else found.to(as_dtype(T))
+
+
+@op(primitive="CropAndResizeGradBoxes", init=("method",))
+def _crop_grad_boxes(grads: T, images: T, boxes: T, box_index: T, method: str = "bilinear") -> T:
+    """The gradient of CropAndResize by its boxes (K, 4); at the rows and columns of pixels it is 0, as between equal ones."""
+    if method != "bilinear":
+        raise ValueError(f"method={method!r}: expected 'bilinear'.")
+    height, width = images.shape[1:3]
+    rows, at_y = _crossed(boxes[:, 0], boxes[:, 2], grads.shape[1], height)
+    columns, at_x = _crossed(boxes[:, 1], boxes[:, 3], grads.shape[2], width)
+    inside = ((rows >= 0) & (rows <= height - 1)).unsqueeze(2) & ((columns >= 0) & (columns <= width - 1)).unsqueeze(1)
+    image = images[as_index(box_index)].to(grads.dtype)
+    number = torch.arange(image.shape[0], device=image.device).reshape(-1, 1, 1)
+
+    def corner(row: T, column: T) -> T:
+        return image[number, row.clamp(0, height - 1).long().unsqueeze(2), column.clamp(0, width - 1).long().unsqueeze(1)]
+
+    top, bottom, left, right = rows.floor(), rows.ceil(), columns.floor(), columns.ceil()
+    down, along = (rows - top)[:, :, None, None], (columns - left)[:, None, :, None]
+    upper_left, upper_right, lower_left, lower_right = (corner(row, column) for row in (top, bottom) for column in (left, right))
+    by_row = (1 - along) * (lower_left - upper_left) + along * (lower_right - upper_right)
+    by_column = (1 - down) * (upper_right - upper_left) + down * (lower_right - lower_left)
+    by_row, by_column = ((part * grads).sum(-1) * inside for part in (by_row, by_column))
+    (first_y, last_y), (first_x, last_x) = at_y, at_x
+    return torch.stack([
+        (by_row * first_y.unsqueeze(1)).sum((1, 2)), (by_column * first_x).sum((1, 2)),
+        (by_row * last_y.unsqueeze(1)).sum((1, 2)), (by_column * last_x).sum((1, 2)),
+    ], 1)
+
+
+def _crossed(start: T, end: T, count: int, length: int) -> tuple[T, tuple[T, T]]:
+    """Where a box is looked at, in pixels (K, count), and how that moves with its start and with its end (count,)."""
+    steps = torch.arange(count, dtype=start.dtype, device=start.device)
+    share = steps / (count - 1) if count > 1 else torch.full_like(steps, 0.5)
+    by_start, by_end = (1 - share) * (length - 1), share * (length - 1)
+    return start.unsqueeze(1) * by_start + end.unsqueeze(1) * by_end, (by_start, by_end)

@@ -188,6 +188,35 @@ def _eig(x: T, compute_v: bool = False) -> Any:
     return values, values.new_zeros(0)
 
 
+@op(primitive="SelfAdjointEig", init=("compute_v",))
+def _self_adjoint_eig(x: T, compute_v: bool = True) -> Any:
+    """The eigenvalues of symmetric or Hermitian matrices in ascending order, and with `compute_v` their eigenvectors as columns."""
+    if compute_v:
+        return tuple(L.eigh(x))
+    values = L.eigvalsh(x)
+    return values, values.new_zeros(0)
+
+
+@op(primitive="Eigh", init=("compute_eigenvectors", "lower"))
+def _eigh(A: T, compute_eigenvectors: bool = True, lower: bool = True) -> Any:
+    """The eigenvalues of symmetric or Hermitian matrices in ascending order, and if wanted their eigenvectors as columns."""
+    half = "L" if lower else "U"
+    return tuple(L.eigh(A, UPLO=half)) if compute_eigenvectors else L.eigvalsh(A, UPLO=half)
+
+
+@op(primitive="TridiagonalSolve", init=("partial_pivoting",))
+def _tridiagonal_solve(diagonals: T, rhs: T, partial_pivoting: bool = True) -> T:
+    """The x with A @ x = rhs (..., M, K), where the rows of `diagonals` (..., 3, M) are those above, on and below A's diagonal.
+
+    The last one above and the first one below lie beside the matrix. Rows are exchanged where that is more exact, asked for or not.
+    """
+    if diagonals.shape[-2] != 3 or rhs.shape[-2] != diagonals.shape[-1]:
+        raise ValueError(f"expected diagonals (..., 3, M) and rhs (..., M, K), got {tuple(diagonals.shape)} and {tuple(rhs.shape)}.")
+    above, main, below = diagonals.unbind(-2)
+    whole = torch.diag_embed(main) + torch.diag_embed(above[..., :-1], 1) + torch.diag_embed(below[..., 1:], -1)
+    return L.solve(whole, rhs)
+
+
 @op(methods=("lu_solve",))
 def lu_solve(b: T, LU_data: T, LU_pivots: T) -> T:
     """The x with A @ x = b, where A = P @ L @ U is given by its LU decomposition."""

@@ -1,15 +1,13 @@
 """Steps of optimizers as primitives: each writes new values into its Parameters.
 
-The formulas are those of the papers that the docstrings name, with MindSpore's places for epsilon.
+The formulas are those of the papers that the docstrings name, with MindSpore's places for epsilon. Steps on some rows are in `row_updates`.
 """
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import torch
 
-from torchspore.engine.rows import summed
 from torchspore.mindspore.ops.declare import op, updating
 
 T = torch.Tensor
@@ -19,38 +17,38 @@ def _moments(m: T, v: T, g: T, beta1: Any, beta2: Any) -> tuple[T, T]:
     return m * beta1 + g * (1 - beta1), v * beta2 + g * g * (1 - beta2)
 
 
-def _corrected(lr: Any, beta1_power: Any, beta2_power: Any) -> Any:
+def corrected(lr: Any, beta1_power: Any, beta2_power: Any) -> Any:
     """The rate of Adam with the correction of its biases folded in."""
     return lr * (1 - beta2_power) ** 0.5 / (1 - beta1_power)
 
 
-def _adam(m: T, v: T, g: T, rate: Any, beta1: Any, beta2: Any, epsilon: Any, nesterov: bool) -> tuple[T, T, T]:
+def adam(m: T, v: T, g: T, rate: Any, beta1: Any, beta2: Any, epsilon: Any, nesterov: bool) -> tuple[T, T, T]:
     """The step to subtract, and the new moments."""
     m, v = _moments(m, v, g, beta1, beta2)
     ahead = m * beta1 + g * (1 - beta1) if nesterov else m
     return rate * ahead / (torch.sqrt(v) + epsilon), m, v
 
 
-_LOCK, _NESTEROV = ("use_locking",), ("use_locking", "use_nesterov")
+LOCK, NESTEROV = ("use_locking",), ("use_locking", "use_nesterov")
 
 
-@updating("var", "m", "v", primitive="Adam", init=_NESTEROV, name="_adam_primitive")
+@updating("var", "m", "v", primitive="Adam", init=NESTEROV, name="_adam_primitive")
 def _adam_primitive(
     var: T, m: T, v: T, beta1_power: Any, beta2_power: Any, lr: Any, beta1: Any, beta2: Any, epsilon: Any, gradient: T,
     use_locking: bool = False, use_nesterov: bool = False,
 ) -> Any:
     """A step of Adam (Kingma and Ba); gives (var, m, v)."""
-    step, m, v = _adam(m, v, gradient, _corrected(lr, beta1_power, beta2_power), beta1, beta2, epsilon, use_nesterov)
+    step, m, v = adam(m, v, gradient, corrected(lr, beta1_power, beta2_power), beta1, beta2, epsilon, use_nesterov)
     return var - step, m, v
 
 
-@updating("m", "v", primitive="AdamNoUpdateParam", init=_NESTEROV, gives=-1)
+@updating("m", "v", primitive="AdamNoUpdateParam", init=NESTEROV, gives=-1)
 def _adam_no_update(
     m: T, v: T, beta1_power: T, beta2_power: T, lr: T, beta1: T, beta2: T, epsilon: T, gradient: T, use_locking: bool = False,
     use_nesterov: bool = False,
 ) -> Any:
     """What a step of Adam adds to the Parameter; the moments are written in place."""
-    step, new_m, new_v = _adam(m, v, gradient, _corrected(lr, beta1_power, beta2_power), beta1, beta2, epsilon, use_nesterov)
+    step, new_m, new_v = adam(m, v, gradient, corrected(lr, beta1_power, beta2_power), beta1, beta2, epsilon, use_nesterov)
     return new_m, new_v, -step
 
 
@@ -61,7 +59,7 @@ def _adam_w(var: T, m: T, v: T, lr: Any, beta1: Any, beta2: Any, epsilon: Any, d
     return whole - lr * (m / (torch.sqrt(v) + epsilon) + decay * whole), m, v
 
 
-@updating("var", "m", "v", primitive="AdamWeightDecay", init=_LOCK)
+@updating("var", "m", "v", primitive="AdamWeightDecay", init=LOCK)
 def _adam_weight_decay(
     var: T, m: T, v: T, lr: Any, beta1: Any, beta2: Any, epsilon: Any, decay: Any, gradient: T, use_locking: bool = False,
 ) -> Any:
@@ -69,7 +67,7 @@ def _adam_weight_decay(
     return _adam_w(var, m, v, lr, beta1, beta2, epsilon, decay, gradient)
 
 
-@updating("var", "m", "v", primitive="FusedCastAdamWeightDecay", init=_LOCK)
+@updating("var", "m", "v", primitive="FusedCastAdamWeightDecay", init=LOCK)
 def _fused_cast_adam_weight_decay(
     var: T, m: T, v: T, lr: Any, beta1: Any, beta2: Any, epsilon: Any, decay: Any, gradient: T, use_locking: bool = False,
 ) -> Any:
@@ -96,19 +94,20 @@ def _adam_with_amsgrad(
     epsilon: float = 1e-08, use_locking: bool = False,
 ) -> Any:
     """A step of AMSGrad (Reddi and others); gives (var, m, v, vhat)."""
-    return _amsgrad(var, m, v, vhat, _corrected(lr, beta1_power, beta2_power), beta1, beta2, epsilon, grad)
+    return _amsgrad(var, m, v, vhat, corrected(lr, beta1_power, beta2_power), beta1, beta2, epsilon, grad)
 
 
-@updating("var", "m", "v", "vhat", primitive="ApplyAdamWithAmsgradV2", init=_LOCK)
+@updating("var", "m", "v", "vhat", primitive="ApplyAdamWithAmsgradV2", init=LOCK)
 def _adam_with_amsgrad_v2(
     var: T, m: T, v: T, vhat: T, beta1_power: Any, beta2_power: Any, lr: Any, beta1: Any, beta2: Any, epsilon: Any, grad: T,
     use_locking: bool = False,
 ) -> Any:
     """A step of AMSGrad (Reddi and others); gives (var, m, v, vhat)."""
-    return _amsgrad(var, m, v, vhat, _corrected(lr, beta1_power, beta2_power), beta1, beta2, epsilon, grad)
+    return _amsgrad(var, m, v, vhat, corrected(lr, beta1_power, beta2_power), beta1, beta2, epsilon, grad)
 
 
-def _adadelta(var: T, accum: T, accum_update: T, lr: Any, rho: Any, epsilon: Any, g: T) -> Any:
+def adadelta(var: T, accum: T, accum_update: T, lr: Any, rho: Any, epsilon: Any, g: T) -> Any:
+    """A step of Adadelta (Zeiler): the new values and both accumulators."""
     accum = accum * rho + g * g * (1 - rho)
     step = torch.sqrt(accum_update + epsilon) * g / torch.sqrt(accum + epsilon)
     return var - lr * step, accum, accum_update * rho + step * step * (1 - rho)
@@ -117,10 +116,11 @@ def _adadelta(var: T, accum: T, accum_update: T, lr: Any, rho: Any, epsilon: Any
 @updating("var", "accum", "accum_update", primitive="ApplyAdadelta")
 def _apply_adadelta(var: T, accum: T, accum_update: T, lr: Any, rho: Any, epsilon: Any, grad: T) -> Any:
     """A step of Adadelta (Zeiler); gives (var, accum, accum_update)."""
-    return _adadelta(var, accum, accum_update, lr, rho, epsilon, grad)
+    return adadelta(var, accum, accum_update, lr, rho, epsilon, grad)
 
 
-def _adagrad(var: T, accum: T, lr: Any, g: T, update_slots: bool, epsilon: float = 0.0) -> Any:
+def adagrad(var: T, accum: T, lr: Any, g: T, update_slots: bool, epsilon: float = 0.0) -> Any:
+    """A step of Adagrad (Duchi and others): the new values and squares, which stay where `update_slots` is False."""
     accum = accum + g * g if update_slots else accum
     return var - lr * g / (torch.sqrt(accum) + epsilon), accum
 
@@ -128,25 +128,29 @@ def _adagrad(var: T, accum: T, lr: Any, g: T, update_slots: bool, epsilon: float
 @updating("var", "accum", primitive="ApplyAdagrad", init=("update_slots",))
 def _apply_adagrad(var: T, accum: T, lr: Any, grad: T, update_slots: bool = True) -> Any:
     """A step of Adagrad (Duchi and others); gives (var, accum)."""
-    return _adagrad(var, accum, lr, grad, update_slots)
+    return adagrad(var, accum, lr, grad, update_slots)
 
 
 @updating("var", "accum", primitive="ApplyAdagradV2", init=("epsilon", "update_slots"))
 def _apply_adagrad_v2(var: T, accum: T, lr: Any, grad: T, epsilon: float, update_slots: bool = True) -> Any:
     """A step of Adagrad with `epsilon` added to the root; gives (var, accum)."""
-    return _adagrad(var, accum, lr, grad, update_slots, epsilon)
+    return adagrad(var, accum, lr, grad, update_slots, epsilon)
 
 
-@updating("var", "gradient_accumulator", "gradient_squared_accumulator", primitive="ApplyAdagradDA", init=_LOCK)
+@updating("var", "gradient_accumulator", "gradient_squared_accumulator", primitive="ApplyAdagradDA", init=LOCK)
 def _adagrad_da(
     var: T, gradient_accumulator: T, gradient_squared_accumulator: T, grad: T, lr: Any, l1: Any, l2: Any, global_step: Any,
     use_locking: bool = False,
 ) -> Any:
     """A step of Adagrad by dual averaging (Duchi and others); gives (var, both accumulators)."""
-    total = gradient_accumulator + grad
-    squares = gradient_squared_accumulator + grad * grad
-    shrunk = torch.sign(total) * torch.clamp(torch.abs(total) - l1 * global_step, min=0)
-    return 0 * var - lr * shrunk / (l2 * global_step * lr + torch.sqrt(squares)), total, squares
+    return adagrad_da(var, gradient_accumulator, gradient_squared_accumulator, grad, lr, l1, l2, global_step)
+
+
+def adagrad_da(var: T, total: T, squares: T, g: T, lr: Any, l1: Any, l2: Any, step: Any) -> Any:
+    """A step of Adagrad by dual averaging: the new values, the sum of gradients and of their squares."""
+    total, squares = total + g, squares + g * g
+    shrunk = torch.sign(total) * torch.clamp(torch.abs(total) - l1 * step, min=0)
+    return 0 * var - lr * shrunk / (l2 * step * lr + torch.sqrt(squares)), total, squares
 
 
 @updating("var", "m", primitive="ApplyAddSign")
@@ -163,43 +167,49 @@ def _power_sign(var: T, m: T, lr: Any, logbase: Any, sign_decay: Any, beta: Any,
     return var - lr * torch.exp(logbase * sign_decay * torch.sign(grad) * torch.sign(m)) * grad, m
 
 
-def _rms(var: T, mean_square: T, moment: T, lr: Any, g: T, decay: Any, momentum: Any, epsilon: Any) -> Any:
+def rms(var: T, mean_square: T, moment: T, lr: Any, g: T, decay: Any, momentum: Any, epsilon: Any) -> Any:
+    """A step of RMSProp: the new values, mean of squares and moment."""
     mean_square = mean_square * decay + g * g * (1 - decay)
     moment = moment * momentum + lr * g / torch.sqrt(mean_square + epsilon)
     return var - moment, mean_square, moment
 
 
-@updating("var", "mean_square", "moment", primitive="ApplyRMSProp", init=_LOCK, gives=1)
+@updating("var", "mean_square", "moment", primitive="ApplyRMSProp", init=LOCK, gives=1)
 def _rms_prop(
     var: T, mean_square: T, moment: T, learning_rate: Any, grad: T, decay: Any, momentum: Any, epsilon: Any, use_locking: bool = False,
 ) -> Any:
     """A step of RMSProp (Hinton); gives var."""
-    return _rms(var, mean_square, moment, learning_rate, grad, decay, momentum, epsilon)
+    return rms(var, mean_square, moment, learning_rate, grad, decay, momentum, epsilon)
 
 
-@updating("var", "mean_gradient", "mean_square", "moment", primitive="ApplyCenteredRMSProp", init=_LOCK, gives=1)
+@updating("var", "mean_gradient", "mean_square", "moment", primitive="ApplyCenteredRMSProp", init=LOCK, gives=1)
 def _centered_rms_prop(
     var: T, mean_gradient: T, mean_square: T, moment: T, grad: T, learning_rate: Any, decay: Any, momentum: Any, epsilon: Any,
     use_locking: bool = False,
 ) -> Any:
     """A step of RMSProp by the variance of the gradient (Graves); gives var."""
-    mean_gradient = mean_gradient * decay + grad * (1 - decay)
-    mean_square = mean_square * decay + grad * grad * (1 - decay)
-    moment = moment * momentum + learning_rate * grad / torch.sqrt(mean_square - mean_gradient * mean_gradient + epsilon)
-    return var - moment, mean_gradient, mean_square, moment
+    return centered_rms(var, mean_gradient, mean_square, moment, grad, learning_rate, decay, momentum, epsilon)
 
 
-def _ftrl(var: T, accum: T, linear: T, g: T, lr: Any, l1: Any, l2: Any, power: Any, shrinkage: float = 0.0) -> Any:
+def centered_rms(var: T, mean: T, square: T, moment: T, g: T, lr: Any, decay: Any, momentum: Any, epsilon: Any) -> Any:
+    """A step of RMSProp by the variance of the gradient: the new values, mean, mean of squares and moment."""
+    mean, square = mean * decay + g * (1 - decay), square * decay + g * g * (1 - decay)
+    moment = moment * momentum + lr * g / torch.sqrt(square - mean * mean + epsilon)
+    return var - moment, mean, square, moment
+
+
+def ftrl(var: T, accum: T, linear: T, g: T, lr: Any, l1: Any, l2: Any, power: Any, shrinkage: float = 0.0) -> Any:
+    """A step of FTRL (McMahan and others): the new values, squares and linear terms."""
     total = accum + g * g
     linear = linear + g + 2 * shrinkage * var - (total**-power - accum**-power) / lr * var
     curve = total**-power / lr + 2 * l2
     return torch.where(torch.abs(linear) > l1, (torch.sign(linear) * l1 - linear) / curve, 0), total, linear
 
 
-@updating("var", "accum", "linear", primitive="ApplyFtrl", init=_LOCK, gives=1)
+@updating("var", "accum", "linear", primitive="ApplyFtrl", init=LOCK, gives=1)
 def _apply_ftrl(var: T, accum: T, linear: T, grad: T, lr: Any, l1: Any, l2: Any, lr_power: Any, use_locking: bool = False) -> Any:
     """A step of FTRL (McMahan and others); gives var."""
-    return _ftrl(var, accum, linear, grad, lr, l1, l2, lr_power)
+    return ftrl(var, accum, linear, grad, lr, l1, l2, lr_power)
 
 
 @updating("var", primitive="ApplyGradientDescent")
@@ -229,33 +239,35 @@ def _weight_scale_momentum(
     return variable - learning_rate * accumulation, accumulation
 
 
-@updating("var", "accum", primitive="ApplyKerasMomentum", init=_NESTEROV)
+@updating("var", "accum", primitive="ApplyKerasMomentum", init=NESTEROV)
 def _keras_momentum(var: T, accum: T, lr: Any, grad: T, momentum: Any, use_locking: bool = False, use_nesterov: bool = False) -> Any:
     """A step with momentum that holds the rate; gives (var, accum)."""
     accum = accum * momentum - grad * lr
     return var + (accum * momentum - grad * lr if use_nesterov else accum), accum
 
 
-def _proximal(moved: T, rate: Any, l1: Any, l2: Any) -> T:
+def proximal(moved: T, rate: Any, l1: Any, l2: Any) -> T:
+    """Values moved towards 0 by l1 and l2 (Duchi and Singer)."""
     return torch.sign(moved) * torch.clamp(torch.abs(moved) - rate * l1, min=0) / (1 + rate * l2)
 
 
 @updating("var", primitive="ApplyProximalGradientDescent")
 def _proximal_descent(var: T, alpha: Any, l1: Any, l2: Any, delta: T) -> T:
     """A step of gradient descent, then towards 0 (Duchi and Singer); gives var."""
-    return _proximal(var - alpha * delta, alpha, l1, l2)
+    return proximal(var - alpha * delta, alpha, l1, l2)
 
 
-def _proximal_adagrad(var: T, accum: T, lr: Any, l1: Any, l2: Any, g: T) -> Any:
+def proximal_adagrad(var: T, accum: T, lr: Any, l1: Any, l2: Any, g: T) -> Any:
+    """A step of Adagrad, then towards 0: the new values and squares."""
     accum = accum + g * g
     rate = lr / torch.sqrt(accum)
-    return _proximal(var - rate * g, rate, l1, l2), accum
+    return proximal(var - rate * g, rate, l1, l2), accum
 
 
-@updating("var", "accum", primitive="ApplyProximalAdagrad", init=_LOCK)
+@updating("var", "accum", primitive="ApplyProximalAdagrad", init=LOCK)
 def _apply_proximal_adagrad(var: T, accum: T, lr: Any, l1: Any, l2: Any, grad: T, use_locking: bool = False) -> Any:
     """A step of Adagrad, then towards 0 (Duchi and Singer); gives (var, accum)."""
-    return _proximal_adagrad(var, accum, lr, l1, l2, grad)
+    return proximal_adagrad(var, accum, lr, l1, l2, grad)
 
 
 @updating("parameters", "accum", "stat", primitive="SGD", init=("dampening", "weight_decay", "nesterov"), gives=1)
@@ -284,114 +296,3 @@ def _lars(
     if use_clip:
         trust = torch.clamp(trust / learning_rate, max=1.0)
     return trust * (gradient + weight_decay * weight)
-
-
-def _at_rows(states: tuple[T, ...], g: T, indices: T, step: Callable[..., Any]) -> tuple[T, ...]:
-    """A step on the rows at `indices` alone, of which one that comes several times has the sum of its gradients."""
-    at, sums, _ = summed(indices, g)
-    new = step(*[state.index_select(0, at) for state in states], sums)
-    return tuple(state.index_copy(0, at, rows.to(state.dtype)) for state, rows in zip(states, new))
-
-
-@updating("var", "m", "v", primitive="FusedSparseAdam", init=_NESTEROV)
-def _fused_sparse_adam(
-    var: T, m: T, v: T, beta1_power: Any, beta2_power: Any, lr: Any, beta1: Any, beta2: Any, epsilon: Any, gradient: T, indices: T,
-    use_locking: bool = False, use_nesterov: bool = False,
-) -> Any:
-    """A step of Adam by a gradient of some rows; all others have gradient 0 and move on. Gives (var, m, v)."""
-    whole = torch.zeros_like(var).index_add(0, indices.long(), gradient)
-    step, m, v = _adam(m, v, whole, _corrected(lr, beta1_power, beta2_power), beta1, beta2, epsilon, use_nesterov)
-    return var - step, m, v
-
-
-@updating("var", "m", "v", primitive="FusedSparseLazyAdam", init=_NESTEROV)
-def _fused_sparse_lazy_adam(
-    var: T, m: T, v: T, beta1_power: Any, beta2_power: Any, lr: Any, beta1: Any, beta2: Any, epsilon: Any, gradient: T, indices: T,
-    use_locking: bool = False, use_nesterov: bool = False,
-) -> Any:
-    """A step of Adam for some rows; all others stay as they are. Gives (var, m, v)."""
-
-    def step(p: T, first: T, second: T, g: T) -> Any:
-        change, first, second = _adam(
-            first, second, g, _corrected(lr, beta1_power, beta2_power), beta1, beta2, epsilon, use_nesterov,
-        )
-        return p - change, first, second
-
-    return _at_rows((var, m, v), gradient, indices, step)
-
-
-_FTRL = ("lr", "l1", "l2", "lr_power", "use_locking")
-
-
-@updating("var", "accum", "linear", primitive="FusedSparseFtrl", init=_FTRL)
-def _fused_sparse_ftrl(
-    var: T, accum: T, linear: T, grad: T, indices: T, lr: float, l1: float, l2: float, lr_power: float, use_locking: bool = False,
-) -> Any:
-    """A step of FTRL for some rows; gives (var, accum, linear)."""
-    return _at_rows((var, accum, linear), grad, indices, lambda p, a, b, g: _ftrl(p, a, b, g, lr, l1, l2, lr_power))
-
-
-@updating("var", "accum", "linear", primitive="SparseApplyFtrl", init=_FTRL)
-def _sparse_ftrl(
-    var: T, accum: T, linear: T, grad: T, indices: T, lr: float, l1: float, l2: float, lr_power: float, use_locking: bool = False,
-) -> Any:
-    """A step of FTRL for some rows; gives (var, accum, linear)."""
-    return _at_rows((var, accum, linear), grad, indices, lambda p, a, b, g: _ftrl(p, a, b, g, lr, l1, l2, lr_power))
-
-
-@updating("var", "accum", "linear", primitive="SparseApplyFtrlV2", init=("lr", "l1", "l2", "l2_shrinkage", "lr_power", "use_locking"))
-def _sparse_ftrl_v2(
-    var: T, accum: T, linear: T, grad: T, indices: T, lr: float, l1: float, l2: float, l2_shrinkage: float, lr_power: float,
-    use_locking: bool = False,
-) -> Any:
-    """A step of FTRL with L2 shrinkage for some rows; gives (var, accum, linear)."""
-    return _at_rows((var, accum, linear), grad, indices, lambda p, a, b, g: _ftrl(p, a, b, g, lr, l1, l2, lr_power, l2_shrinkage))
-
-
-@updating("var", "accum", primitive="FusedSparseProximalAdagrad", init=_LOCK)
-def _fused_sparse_proximal_adagrad(
-    var: T, accum: T, lr: Any, l1: Any, l2: Any, grad: T, indices: T, use_locking: bool = False,
-) -> Any:
-    """A step of proximal Adagrad for some rows; gives (var, accum)."""
-    return _at_rows((var, accum), grad, indices, lambda p, a, g: _proximal_adagrad(p, a, lr, l1, l2, g))
-
-
-@updating("var", "accum", primitive="SparseApplyProximalAdagrad", init=_LOCK)
-def _sparse_proximal_adagrad(var: T, accum: T, lr: Any, l1: Any, l2: Any, grad: T, indices: T, use_locking: bool = False) -> Any:
-    """A step of proximal Adagrad for some rows; gives (var, accum)."""
-    return _at_rows((var, accum), grad, indices, lambda p, a, g: _proximal_adagrad(p, a, lr, l1, l2, g))
-
-
-@updating("var", "accum", primitive="SparseApplyAdagrad", init=("lr", "update_slots", "use_locking"))
-def _sparse_adagrad(var: T, accum: T, grad: T, indices: T, lr: float, update_slots: bool = True, use_locking: bool = False) -> Any:
-    """A step of Adagrad for some rows; gives (var, accum)."""
-    return _at_rows((var, accum), grad, indices, lambda p, a, g: _adagrad(p, a, lr, g, update_slots))
-
-
-@updating("var", "accum", primitive="SparseApplyAdagradV2", init=("lr", "epsilon", "use_locking", "update_slots"))
-def _sparse_adagrad_v2(
-    var: T, accum: T, grad: T, indices: T, lr: float, epsilon: float, use_locking: bool = False, update_slots: bool = True,
-) -> Any:
-    """A step of Adagrad with `epsilon` added under the root, for some rows; gives (var, accum)."""
-
-    def step(p: T, a: T, g: T) -> Any:
-        a = a + g * g if update_slots else a
-        return p - lr * g / torch.sqrt(a + epsilon), a
-
-    return _at_rows((var, accum), grad, indices, step)
-
-
-@updating("var", "accum", "accum_update", primitive="SparseApplyAdadelta", init=("epsilon", "use_locking"))
-def _sparse_adadelta(
-    var: T, accum: T, accum_update: T, lr: Any, rho: Any, grad: T, indices: T, epsilon: float, use_locking: bool = False,
-) -> Any:
-    """A step of Adadelta for some rows; gives (var, accum, accum_update)."""
-    return _at_rows((var, accum, accum_update), grad, indices, lambda p, a, u, g: _adadelta(p, a, u, lr, rho, epsilon, g))
-
-
-@updating("var", "ms", "mom", primitive="SparseApplyRMSProp", init=("rho", "momentum", "epsilon", "use_locking"))
-def _sparse_rms_prop(
-    var: T, ms: T, mom: T, lr: Any, grad: T, indices: T, rho: float, momentum: float, epsilon: float, use_locking: bool = False,
-) -> Any:
-    """A step of RMSProp for some rows; gives (var, ms, mom)."""
-    return _at_rows((var, ms, mom), grad, indices, lambda p, s, m, g: _rms(p, s, m, lr, g, rho, momentum, epsilon))
