@@ -154,6 +154,10 @@ class Roads:
         if code in self._entered:
             self._open(function)
 
+    def tensors(self) -> set[int]:
+        """The ids of the Tensors that the trace has met in the program's state."""
+        return {key for key, item in self._met.items() if isinstance(item, TensorBase)}
+
     # ---- what runs
 
     def enter(self, frame: FrameType, running: CodeType) -> None:
