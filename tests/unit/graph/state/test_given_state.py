@@ -63,3 +63,53 @@ def test_calls_with_state_and_without_have_a_graph_each() -> None:
     for _ in range(4):
         assert float(net(net.row[0])) == 3212.0 and float(net(ops.ones(1))) == 3211.0
     assert [graph.runs for graph in dispatch.graphs(net)] == [4, 4]
+
+
+class Identity(nn.Cell):
+    """Asks whether what it is given is one thing, and gives it back."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.own = [1, 2]
+
+    def construct(self, x: Any, a: Any, b: Any) -> Any:
+        return x * (2 if a is b else 3) * (5 if a is self.own else 7) * (11 if id(a) == id(self.own) else 13), a
+
+
+@pytest.mark.parametrize("kind", [list, tuple, dict], ids=lambda kind: kind.__name__)
+def test_containers_are_one_or_two(kind: Any) -> None:
+    found = []
+    for mode in (ms.PYNATIVE_MODE, ms.GRAPH_MODE):
+        ms.set_context(mode=mode)
+        net, shown = Identity(), []
+        one, other = ([(1, 2), (3, 4)], [(1, 2), (3, 4)])
+        held, equal = (dict(one), dict(other)) if kind is dict else (kind(one), kind(other))
+        net.own = held
+        for a, b in ((held, held), (held, equal), (equal, equal), (equal, held), (held, held)):
+            value, back = net(ms.Tensor([1.0]), a, b)
+            shown.append((float(value), back is a))
+        found.append(shown)
+    assert found[0] == found[1] and all(is_same for _, is_same in found[1])
+
+
+def test_comparisons_with_constants_and_classes_are_whole_graphs() -> None:
+    import enum
+
+    from torchspore.engine.graph import dispatch
+
+    class Mode(enum.Enum):
+        TRAIN, EVAL = 1, 2
+
+    class Asks(nn.Cell):
+        def __init__(self) -> None:
+            super().__init__()
+            self.mode = Mode.TRAIN
+
+        def construct(self, x: Any, rows: Any, scale: Any = None) -> Any:
+            y = x if scale is None else x * scale
+            return y * len(rows) if self.mode is Mode.TRAIN and type(rows) is list and x.shape is not True else y
+
+    ms.set_context(mode=ms.GRAPH_MODE)
+    net = Asks()
+    assert [float(net(ms.Tensor([1.0]), [1, 2])) for _ in range(3)] == [2.0, 2.0, 2.0]
+    assert [graph.runs for graph in dispatch.graphs(net)] == [3]

@@ -4,6 +4,7 @@ from __future__ import annotations
 import array
 import contextvars
 import functools
+import logging
 import operator
 import random
 import types
@@ -185,7 +186,7 @@ class Walk:
         elif isinstance(value, (types.ModuleType, types.FunctionType, types.BuiltinFunctionType, type)):
             self.met.append(value)
         elif type(value) not in PLAIN:
-            self.met += (value, type(value)) if isinstance(value, TensorBase) else (type(value),)
+            self.met += (value, type(value)) if isinstance(value, (TensorBase, logging.Logger)) else (type(value),)
 
     def _node(self, value: Any) -> Node:
         kind: Any = type(value)
