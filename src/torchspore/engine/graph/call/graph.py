@@ -16,7 +16,7 @@ from torchspore.engine.graph.backend.eager_codegen import Code
 from torchspore.engine.graph.call.key import meta
 from torchspore.engine.graph.call.undo import Undo, undo_for
 from torchspore.engine.graph.capture.capture import Captured, In, Out
-from torchspore.engine.graph.capture.state import MISSING, Read, current, hold
+from torchspore.engine.graph.capture.state import MISSING, Read, current, hold, tensors_in
 from torchspore.engine.graph.fx.aliasing import written_inputs
 from torchspore.engine.graph.fx.exchanges import exchanges
 from torchspore.engine.graph.fx.modules import nested_nodes
@@ -57,7 +57,7 @@ class Graph:
         self._variables = [
             read for read in reads
             if not read.is_attribute or id(read.holder) in captured.watch.uncounted
-            or not (read.is_constant or read.name == "_cells" or isinstance(read.value, TensorBase))
+            or not (read.is_constant or read.name in ("_cells", "_params") or isinstance(read.value, TensorBase))
         ]
         # Most only need a look whether they are the same object; the others compare what is in it.
         self._names = [(read.holder.get, read.name, read.value, read) for read in self._variables if read.is_constant]
@@ -65,6 +65,8 @@ class Graph:
         self._twice, self._held = _found_twice(captured, flat)
         self._is_given = frozenset(place for place, _ in (*self._twice, *self._held))
         self._inside = _inside(captured)
+        # Of these the graph has one input for both names: it serves while the attribute or variable has this very Tensor.
+        self._pinned = [read for read in reads if id(read.value) in self._inside and isinstance(read.value, TensorBase)]
         self._rereads = any(isinstance(read.value, TensorBase) for read in self._variables)
         self._tensors = [read for read in reads if isinstance(read.value, TensorBase)]
         self._shared = _shared(read.value for read in self._tensors)
@@ -139,6 +141,8 @@ class Graph:
         if now != self._seen and not hold(self._attributes):
             return False
         if _shared(current(self._tensors)) != self._shared:     # two attributes were one Tensor and are two now, say
+            return False
+        if any(read.now() is not read.value for read in self._pinned):
             return False
         inputs = current(self._sources)
         for found, expected in zip(inputs, self._metas):
@@ -226,8 +230,9 @@ def _found_twice(captured: Captured, flat: list[TensorBase]) -> tuple[list[tuple
 
 
 def _inside(captured: Captured) -> frozenset[int]:
-    """The ids of Tensors inside of lists, dicts and objects that the trace read: these are the same ones while the contents hold."""
-    return frozenset(captured.watch.roads.tensors() - captured.watch.homes.keys())
+    """The ids of Tensors inside of lists, dicts and objects that the trace read, whose contents count by identity."""
+    reads = captured.watch.reads.values()
+    return frozenset(captured.watch.contents.tensors().union(id(item) for read in reads for item in tensors_in(read.value)))
 
 
 def _shared(values: Iterable[Any]) -> list[int]:

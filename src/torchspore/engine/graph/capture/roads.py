@@ -220,6 +220,7 @@ class Roads:
         self.compares = self.compares or _compares(code, asked, variables)
         self._looks_by_value |= _MATCHES in code.co_code[::2]
         self._import(code, names, variables)
+        names += [_ASKS[name] for name in names if name in _ASKS]
         new = [name for name in names if name not in self._names]
         self._names.update(dict.fromkeys(new))
         self._stored |= asked_in(code, STORES)
@@ -327,6 +328,11 @@ def _compares(code: CodeType, asked: Container[str], variables: dict[str, Any]) 
     )
 
 
+_ASKS = {
+    "trainable_params": "requires_grad", "untrainable_params": "requires_grad", "parameters_dict": "name", "check_names": "name",
+    "parameters_broadcast_dict": "name",
+}
+"""Methods of Cells that ask their Parameters for an attribute."""
 _GUARDED = ("print", "input", "open")
 """Built-in functions that are others while a trace runs, which they end."""
 _FEW = 1000

@@ -9,7 +9,7 @@ import operator
 import random
 import types
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -178,6 +178,10 @@ class Walk:
         self._depth -= 1
         self._kept.setdefault(id(value), node)
         return node
+
+    def seen(self) -> Iterable[int]:
+        """The ids of what was looked into."""
+        return self._seen
 
     def _meet(self, value: Any) -> None:
         if isinstance(value, tuple):

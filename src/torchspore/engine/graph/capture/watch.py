@@ -108,7 +108,7 @@ class Watch:
         Of Tensors that are arguments, which are others in the next call, the key of a call knows what they carry.
         """
         try:
-            snapshot, met = self.contents.take(value)
+            snapshot, met = self.contents.take(value, is_given)
         except Unwatchable as reason:
             raise self.refuse(f"reads {name!r}, which {reason}") from None
         for item in met:
