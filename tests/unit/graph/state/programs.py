@@ -158,6 +158,11 @@ ROADS = [
     Road("variable_that_comes", "def get():\n    try:\n        return K\n    except NameError:\n        return 2.0", "get()", "globals()['K'] = i + 3.0"),
     Road("import_replaced", "def get():\n    import of_a_road\n    return of_a_road.K\ndef put(k):\n    made = types.ModuleType('of_a_road')\n    made.K = k\n"
          "    sys.modules['of_a_road'] = made\nput(2.0)", "get()", "put(i + 3.0)"),
+    Road("module_by_computed_name", "import types\nM = types.ModuleType('m')\nM.width1 = 2.0", "getattr(M, f'width{len(str(x.ndim))}')", "M.width1 = i + 3.0"),
+    Road("single_dispatch", "@functools.singledispatch\ndef k(v):\n    return 2.0", "k(1)", "k.register(int, lambda v: i + 3.0)"),
+    Road("single_dispatch_method", "class C:\n    @functools.singledispatchmethod\n    def k(self, v):\n        return 2.0\nO = C()", "O.k(1)",
+         "C.__dict__['k'].register(int, lambda self, v: i + 3.0)"),
+    Road("flags_of_a_cell", "F = nn.ReLU()\nF.add_flags(k=2.0)", "F.get_flags()['k']", "F.add_flags(k=i + 3.0)"),
     # What the whole process shares: the second change puts it back.
     Road("library_function_replaced", "ROOT = math.sqrt", "math.sqrt(4.0)", "math.sqrt = ROOT if i == 4 else (lambda v: v + i)"),
     Road("library_function_of_a_package", "NAME = os.path.basename", "float(len(os.path.basename('a/bc')))",

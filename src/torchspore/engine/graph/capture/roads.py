@@ -67,6 +67,7 @@ class Roads:
         self._bodies: dict[type, ClassNames] = {}
         self._bases: dict[type, Bases] = {}
         self._absent: list[tuple[dict[str, Any], str]] = []
+        self._modules: list[dict[str, Any]] = []
         self._looks_by_value = False
         self.compares = False
         """Whether something that ran asks of containers whether they are one and the same."""
@@ -88,6 +89,8 @@ class Roads:
         elif isinstance(item, types.ModuleType):
             if is_programs_module(item):
                 self._add(_Space(vars(item)))
+                self._modules.append(vars(item))
+                self._read_modules()
         elif isinstance(item, FunctionType):
             self._meet_function(item)
         elif isinstance(item, TensorBase):
@@ -110,6 +113,8 @@ class Roads:
             if isinstance(wrapped, FunctionType) and wrapped.__code__ not in self._entered:
                 self._cached.add(wrapped.__code__)
                 self._visit(wrapped.__code__, wrapped.__globals__)
+        elif isinstance(item, functools.singledispatchmethod):
+            self.meet(item.dispatcher)
         elif isinstance(item, functools.partial):
             self.meet(item.func)
             self._hold("arguments", (item.args, tuple(item.keywords.items())))
@@ -166,6 +171,8 @@ class Roads:
             if any(name not in ("_graphs", "_jit_config", "source", "__wrapped__") for name in own):
                 self._add(_Space(own))
         self.meet(getattr(function, "__wrapped__", None))
+        if hasattr(function, "registry") and hasattr(function, "dispatch"):          # functools.singledispatch
+            self._hold("registry", function.registry)
         if code in self._entered:
             self._open(function)
 
@@ -229,6 +236,16 @@ class Roads:
                 self._look(space, name)
         for function in list(self._functions.get(code, ())):
             self._open(function)
+        self._read_modules()
+
+    def _read_modules(self) -> None:
+        """What is in the program's other modules, where names may be computed: `getattr(config, f"width{i}")`."""
+        if self.named() is None:
+            for variables in self._modules:
+                for name, value in list(variables.items()):
+                    if name[:2] != "__" and isinstance(value, (*PLAIN, list, tuple, dict, set, TensorBase, np.ndarray)):
+                        self._read(variables, name, value, False)
+            self._modules.clear()
 
     def _follow(self, chain: tuple[str, ...], variables: dict[str, Any]) -> None:
         """Keeps what stands in modules of libraries, where somebody may put something else: `math.sqrt`, `sys.argv`."""
