@@ -2,7 +2,6 @@
 from __future__ import annotations
 
 import inspect
-from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any
 
@@ -23,6 +22,7 @@ from torchspore.mindspore.nn.cell_facts import CellFacts
 from torchspore.mindspore.nn.cell_hooks import CellHooks
 from torchspore.mindspore.nn.cell_state import CellState
 from torchspore.mindspore.nn.cell_tree import CellTree
+from torchspore.mindspore.nn.held import Held
 from torchspore.mindspore.ops.explain import replaced, wrong_arguments
 from torchspore.mindspore.ops.primitive import Primitive
 from torchspore.names.lookup import attribute_text
@@ -46,8 +46,8 @@ class Cell(CellTree, CellHooks, CellState, CellFacts):
         around = frame()
         if around is not None:
             around.born(self)
-        _set(self, "_params", OrderedDict())
-        _set(self, "_cells", OrderedDict())
+        _set(self, "_params", Held())
+        _set(self, "_cells", Held())
         self.__dict__.update(
             _auto_prefix=auto_prefix, training=False, requires_grad=False, _hooks=None, _bprop=getattr(type(self), "bprop", None),
             _flags=dict(flags or {}), _lower=None, _recompute=None, cls_name=type(self).__name__, _param_prefix="", _scope=None,
@@ -148,12 +148,13 @@ class Cell(CellTree, CellHooks, CellState, CellFacts):
         own[name] = parameters
 
     def _assign_parameter(self, name: str, value: Any) -> None:
+        own = self.__dict__["_params"]
         if isinstance(value, TensorBase):
-            self._params[name].set_data(value)
-        elif _is_number_for(self._params[name], value):   # a counter that starts again, as Graph mode has it: `self.step = 0`
-            self._params[name].set_data(Tensor(value, self._params[name].dtype).reshape(self._params[name].shape))
+            own[name].set_data(value)
+        elif _is_number_for(own[name], value):            # a counter that starts again, as Graph mode has it: `self.step = 0`
+            own[name].set_data(Tensor(value, own[name].dtype).reshape(own[name].shape))
         elif value is None:
-            self._params[name] = None
+            own[name] = None
         else:
             raise TypeError(
                 f"{type(self).__name__}.{name}: expected a Parameter, a Tensor or None in place of the Parameter there, got "

@@ -9,6 +9,8 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 
+from tests.unit.graph.control import cell_pieces
+
 BEFORE = '''
 import contextlib
 import functools
@@ -212,17 +214,29 @@ class Writer:
         self._random = random.Random(seed)
         self._lines: list[str] = []
         self._made = 0
-        self._is_new = seed >= NEW
-        self._values = VALUES + MORE_VALUES * self._is_new
-        self._statements = STATEMENTS + MORE_STATEMENTS * self._is_new * 2
+        self._is_new, self._has_cells = seed >= NEW, seed >= cell_pieces.CELLS
+        self._values = VALUES + MORE_VALUES * self._is_new + cell_pieces.VALUES * self._has_cells
+        self._statements = STATEMENTS + MORE_STATEMENTS * self._is_new * 2 + cell_pieces.STATEMENTS * self._has_cells
         self._results = ("return a + b, n, {number}", *["return Box(a + b), n, [Box(b)]"] * self._is_new)
 
     def text(self) -> str:
         """The source."""
         for _ in range(self._random.randint(3, 5)):
             (self._compound if self._random.random() < 0.65 else self._simple)(2, 2, False)
+        if self._has_cells:
+            return self._around_cells()
         after = AFTER.replace("S = Net()\n", "S = Net()\nS.sub.set_grad()\n") if self._is_new else AFTER     # else modes share differently
         return BEFORE + "\n".join(self._lines) + after
+
+    def _around_cells(self) -> str:
+        """The program with Cells that change between calls, of itself and of its gradients."""
+        choose, (start, end) = self._random.choice, BEFORE.split("class Net(nn.Cell):")
+        end = end.replace("Sub()\n", "Sub()" + cell_pieces.MEMBERS, 1)
+        after = [cell_pieces.AFTER.replace("S = Net()\n", "S = Net()\nS.sub.set_grad()\n")]
+        second = "ms.grad(lambda q: ms.grad(loss)(q).sum())"
+        for function in ["S"] * 6 + ["ms.grad(loss)"] * 2 + ["by_weights"] * 2 + [second]:
+            after += [f"called({function}, {choose(cell_pieces.GIVEN)})", *[choose(cell_pieces.CHANGES)] * (self._random.random() < 0.6)]
+        return start + cell_pieces.BEFORE + "\n\nclass Net(nn.Cell):" + end + "\n".join(self._lines) + "\n".join(after) + "\n"
 
     def _put(self, depth: int, line: str) -> None:
         self._lines.append("    " * depth + line)

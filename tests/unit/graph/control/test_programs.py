@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 
 from tests.unit.graph.control import program_generator
+from tests.unit.graph.control.cell_pieces import CELLS
 
 FEW, MANY = (7, 13), int(os.environ.get("PROGRAMS", "200"))
 """Seeds of each run: in these whole graphs write attributes; and how many there are in all."""
@@ -77,7 +78,11 @@ def test_programs_are_equal_in_both_modes(seed: int) -> None:
     compared(seed)
 
 
+def test_a_program_of_cells_that_change_is_equal_in_both_modes() -> None:
+    compared(CELLS + 1)
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", [seed for seed in range(MANY) if seed not in FEW])
+@pytest.mark.parametrize("seed", [seed for seed in (*range(MANY), *range(CELLS, CELLS + MANY // 2)) if seed not in FEW])
 def test_many_programs_are_equal_in_both_modes(seed: int) -> None:
     compared(seed)

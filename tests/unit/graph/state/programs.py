@@ -158,6 +158,34 @@ ROADS = [
     Road("variable_that_comes", "def get():\n    try:\n        return K\n    except NameError:\n        return 2.0", "get()", "globals()['K'] = i + 3.0"),
     Road("import_replaced", "def get():\n    import of_a_road\n    return of_a_road.K\ndef put(k):\n    made = types.ModuleType('of_a_road')\n    made.K = k\n"
          "    sys.modules['of_a_road'] = made\nput(2.0)", "get()", "put(i + 3.0)"),
+    Road("module_by_computed_name", "import types\nM = types.ModuleType('m')\nM.width1 = 2.0", "getattr(M, f'width{len(str(x.ndim))}')", "M.width1 = i + 3.0"),
+    Road("single_dispatch", "@functools.singledispatch\ndef k(v):\n    return 2.0", "k(1)", "k.register(int, lambda v: i + 3.0)"),
+    Road("single_dispatch_method", "class C:\n    @functools.singledispatchmethod\n    def k(self, v):\n        return 2.0\nO = C()", "O.k(1)",
+         "C.__dict__['k'].register(int, lambda self, v: i + 3.0)"),
+    Road("flags_of_a_cell", "F = nn.ReLU()\nF.add_flags(k=2.0)", "F.get_flags()['k']", "F.add_flags(k=i + 3.0)"),
+    # What the whole process shares: the second change puts it back.
+    Road("library_function_replaced", "ROOT = math.sqrt", "math.sqrt(4.0)", "math.sqrt = ROOT if i == 4 else (lambda v: v + i)"),
+    Road("library_function_of_a_package", "NAME = os.path.basename", "float(len(os.path.basename('a/bc')))",
+         "os.path.basename = NAME if i == 4 else (lambda v: v + 'i' * i)"),
+    Road("numpy_function_replaced", "PROD = np.prod", "float(np.prod((2, 3)))", "np.prod = PROD if i == 4 else (lambda v: i + 7.0)"),
+    Road("builtin_of_all_replaced", "import builtins\nABS = abs", "float(abs(-2.0))", "builtins.abs = ABS if i == 4 else (lambda v: i + 3.0)"),
+    Road("operator_replaced", "RELU = ops.abs", "float(ops.abs(Tensor([-2.0])).shape[0])", "ops.abs = RELU if i == 4 else (lambda v: ops.zeros(5))"),
+    Road("argv", "ARGV = sys.argv", "float(len(sys.argv))", "sys.argv = ARGV if i == 4 else ARGV + ['a']"),
+    Road("argv_appended", "", "float(len(sys.argv))", "sys.argv.pop() if i == 4 else sys.argv.append('a')"),
+    Road("decimal_context", "import decimal\ndecimal.getcontext().prec = 28", "float(decimal.Decimal(1) / decimal.Decimal(3))",
+         "decimal.getcontext().prec = 28 if i == 4 else 3"),
+    Road("decimal_of_own", "import decimal\nfrom decimal import Decimal\nD = Decimal(1)", "float(D / 3)", "decimal.getcontext().prec = 28 if i == 4 else 3"),
+    Road("numpy_errors", "def get():\n    try:\n        return float(np.float32(1) / np.float32(0) > 0)\n    except FloatingPointError:\n        return 2.0\n"
+         "np.seterr(divide='ignore')", "get()", "np.seterr(divide='ignore' if i == 4 else 'raise')"),
+    Road("numpy_format", "", "float(len(str(np.array([1.23456789]))))", "np.set_printoptions(precision=8 if i == 4 else 2)"),
+    Road("recursion_limit", "LIMIT = sys.getrecursionlimit()", "float(sys.getrecursionlimit())", "sys.setrecursionlimit(LIMIT if i == 4 else LIMIT + 1)"),
+    Road("garbage_collector", "import gc", "float(gc.isenabled())", "gc.enable() if i == 4 else gc.disable()"),
+    Road("thread_name", "MINE = threading.current_thread().name", "float(len(threading.current_thread().name))",
+         "threading.current_thread().name = MINE if i == 4 else 'a'"),
+    Road("logger_asked", "import logging\nL = logging.getLogger('ts_road')\nL.setLevel(30)", "(2.0 if L.isEnabledFor(25) else 3.0)", "L.setLevel(30 if i == 4 else 20)"),
+    Road("logger_level", "import logging\nL = logging.getLogger('ts_road')\nL.setLevel(30)", "float(L.level)", "L.setLevel(i + 31)"),
+    Road("logger_above", "import logging\nL, M = logging.getLogger('ts_road.a'), logging.getLogger('ts_road')\nL.setLevel(0)\nM.setLevel(30)",
+         "float(L.getEffectiveLevel())", "M.setLevel(i + 31)"),
     Road("tensor_attribute", "T = Tensor([1.0])\nT.k = 2.0", "T.k", "T.k = i + 3.0"),
     Road("parameter_attribute", "P = ms.Parameter(Tensor([1.0]), name='p')\nP.k = 2.0", "P.k", "P.k = i + 3.0"),
     Road("parameter_name", "P = ms.Parameter(Tensor([1.0]), name='p')", "float(len(P.name))", "P.name += 'p'"),
@@ -229,6 +257,8 @@ EFFECTS = [
     Road("text_stream", "Q = io.StringIO()\ndef S():\n    Q.write('a')\n    S.n = Q.tell()\nS.n = 0", "S()"),
     Road("hash", "H = hashlib.md5()\ndef S():\n    H.update(b'a')\n    S.n = H.hexdigest()\nS.n = 0", "S()"),
     Road("context_variable", "V = contextvars.ContextVar('V', default=0)\nS = V", "V.set(V.get() + 1)"),
+    Road("messages", "import logging\nS = []\nclass H(logging.Handler):\n    def emit(self, record):\n        S.append(record.getMessage())\n"
+         "L = logging.getLogger('ts_effect')\nL.handlers, L.propagate = [H()], False\nL.setLevel(30)", "L.info('seen')", "L.setLevel(30 if i == 4 else 20)"),
     Road("thread_local", "S = threading.local()\nS.n = 0", "setattr(S, 'n', S.n + 1)"),
 ]
 
@@ -335,6 +365,7 @@ def history(text: str, folder: Path, mode: int, calls: int = 6) -> list[Any]:
                 shown.append((type(error).__name__, module.seen()))
     finally:
         ms.set_context(mode=before)
+        __import__("numpy").seterr(divide="warn")
         for name in ("TS_K", "TS_L", "TS_M", "TS_N"):
             __import__("os").environ.pop(name, None)
     return shown

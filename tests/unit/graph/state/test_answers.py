@@ -2,12 +2,13 @@
 from __future__ import annotations
 
 import contextlib
+import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import mindspore as ms
 import pytest
-from mindspore import Tensor, context
+from mindspore import Tensor, context, nn
 
 
 @pytest.fixture(autouse=True)
@@ -17,6 +18,7 @@ def restored() -> Iterator[None]:
     context.reset_auto_parallel_context()
     ms.set_context(max_call_depth=depth)
     ms.set_seed(seed or 0)
+    ms.set_context(mode=ms.PYNATIVE_MODE)
 
 
 def options(k: int) -> None:
@@ -77,3 +79,28 @@ def test_other_managers_are_no_scope() -> None:
     compiled = ms.jit(calls)
     assert [float(compiled(Tensor(1.0))) for _ in range(2)] == [3.0, 3.0]
     assert next(iter(compiled._graphs.values())).graphs
+
+
+@pytest.mark.parametrize("filters", ["always", "error", "default", "ignore", "ignore always ignore error"])
+def test_what_a_call_warns_is_told_as_often_as_in_pynative(filters: str) -> None:
+    found = []
+    for mode in (ms.PYNATIVE_MODE, ms.GRAPH_MODE):
+        class Warns(nn.Cell):
+            def construct(self, x):
+                warnings.warn("of the call", stacklevel=1)
+                return x * 2
+
+        ms.set_context(mode=mode)
+        net, shown = Warns(), []
+        globals().pop("__warningregistry__", None)
+        for how in filters.split():
+            with warnings.catch_warnings(record=True) as told:
+                warnings.simplefilter(how)
+                for _ in range(3):
+                    try:
+                        shown.append(float(net(Tensor([1.0]))))
+                    except UserWarning as error:
+                        shown.append(str(error))
+                    shown.append(len([one for one in told if "of the call" in str(one.message)]))
+        found.append(shown)
+    assert found[0] == found[1]

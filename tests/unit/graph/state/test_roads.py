@@ -15,9 +15,12 @@ QUICK |= {(name, "cell", False) for name in (
     "module", "class_attribute", "class_through_object", "array_large", "list_long", "list_deep", "closure", "default", "slots", "deque",
     "generator", "environment", "builtin_replaced", "class_of_an_object_replaced", "bases_replaced", "builtin_hidden",
     "variable_that_comes", "import_replaced", "tensor_attribute", "parameter_attribute", "parameter_name", "parameter_flag",
+    "library_function_replaced", "builtin_of_all_replaced", "operator_replaced", "argv", "argv_appended", "decimal_context", "numpy_errors",
+    "numpy_format", "module_by_computed_name", "single_dispatch", "flags_of_a_cell",
+    "recursion_limit", "garbage_collector", "logger_asked", "logger_above",
     "dict_values", "bound_get", "weak_reference", "ctypes_array", "text_stream",
 )}
-QUICK |= {(name, "jit", True) for name in ("array", "counter", "random", "deque", "class", "module", "slots")}
+QUICK |= {(name, "jit", True) for name in ("array", "counter", "random", "deque", "class", "module", "slots", "messages")}
 """The programs that `make test` runs; the others are slow tests."""
 
 

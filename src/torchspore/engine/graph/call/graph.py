@@ -16,7 +16,7 @@ from torchspore.engine.graph.backend.eager_codegen import Code
 from torchspore.engine.graph.call.key import meta
 from torchspore.engine.graph.call.undo import Undo, undo_for
 from torchspore.engine.graph.capture.capture import Captured, In, Out
-from torchspore.engine.graph.capture.state import MISSING, Read, current, hold
+from torchspore.engine.graph.capture.state import MISSING, Read, current, hold, tensors_in
 from torchspore.engine.graph.fx.aliasing import written_inputs
 from torchspore.engine.graph.fx.exchanges import exchanges
 from torchspore.engine.graph.fx.modules import nested_nodes
@@ -57,12 +57,16 @@ class Graph:
         self._variables = [
             read for read in reads
             if not read.is_attribute or id(read.holder) in captured.watch.uncounted
-            or not (read.is_constant or read.name == "_cells" or isinstance(read.value, TensorBase))
+            or not (read.is_constant or read.name in ("_cells", "_params") or isinstance(read.value, TensorBase))
         ]
         # Most only need a look whether they are the same object; the others compare what is in it.
         self._names = [(read.holder.get, read.name, read.value, read) for read in self._variables if read.is_constant]
         self._contents = [read for read in self._variables if not read.is_constant]
-        self._twice = _found_twice(captured, flat)
+        self._twice, self._held = _found_twice(captured, flat)
+        self._is_given = frozenset(place for place, _ in (*self._twice, *self._held))
+        self._inside = _inside(captured)
+        # Of these the graph has one input for both names: it serves while the attribute or variable has this very Tensor.
+        self._pinned = [read for read in reads if id(read.value) in self._inside and isinstance(read.value, TensorBase)]
         self._rereads = any(isinstance(read.value, TensorBase) for read in self._variables)
         self._tensors = [read for read in reads if isinstance(read.value, TensorBase)]
         self._shared = _shared(read.value for read in self._tensors)
@@ -71,6 +75,8 @@ class Graph:
         self._metas = [meta(item) if isinstance(item, TensorBase) else None for item in captured.lifted]
         self._seen: tuple[int, int] | None = None
         self._inputs: list[Any] = []
+        self._known: frozenset[int] = frozenset()
+        """The ids of the Tensors of the program's state, as they are now."""
         self.settings = settings if captured.fits is None else dataclasses.replace(settings, level="O0")  # open lengths are not compiled
         self._fits = captured.fits
         with cache.open(self.module, captured.watch.codes, settings, self._labels()) as self.module:
@@ -122,19 +128,33 @@ class Graph:
         for place, read in self._twice:
             if read.now() is not flat[place]:
                 return False
+        for place, item in self._held:
+            if item is not flat[place]:
+                return False
         now = (version, counters.rebinds)
         if now == self._seen and not self._rereads:
+            known = self._known
+            for item in flat:
+                if id(item) in known and self._meets(flat):
+                    return False
             return self._fits is None or self._fits(self._examples(flat))
         if now != self._seen and not hold(self._attributes):
             return False
         if _shared(current(self._tensors)) != self._shared:     # two attributes were one Tensor and are two now, say
+            return False
+        if any(read.now() is not read.value for read in self._pinned):
             return False
         inputs = current(self._sources)
         for found, expected in zip(inputs, self._metas):
             if isinstance(found, TensorBase) and meta(found) != expected:
                 return False
         self._inputs, self._seen = inputs, now
-        return self._fits is None or self._fits(self._examples(flat))
+        self._known = self._inside.union(id(item) for item in (*inputs, *current(self._tensors)) if isinstance(item, TensorBase))
+        return not self._meets(flat) and (self._fits is None or self._fits(self._examples(flat)))
+
+    def _meets(self, flat: list[TensorBase]) -> bool:
+        """Whether an argument is a Tensor that the trace read elsewhere, and was another one then: they count as two in the graph."""
+        return any(id(item) in self._known and place not in self._is_given for place, item in enumerate(flat))
 
     @property
     def has_open_lengths(self) -> bool:
@@ -196,11 +216,23 @@ class Graph:
         return text(self.module)
 
 
-def _found_twice(captured: Captured, flat: list[TensorBase]) -> list[tuple[int, Read]]:
-    """The arguments that the trace also found in an attribute or variable: the graph has one input for both."""
-    lifted = {id(item) for item in captured.lifted}
-    homes = captured.watch.homes
-    return [(place, homes[id(item)]) for place, item in enumerate(flat) if id(item) in lifted and id(item) in homes]
+def _found_twice(captured: Captured, flat: list[TensorBase]) -> tuple[list[tuple[int, Read]], list[tuple[int, TensorBase]]]:
+    """The arguments that the trace also met in the program's state, where the graph has one input for both.
+
+    First those in attributes and variables, then those inside of a list, a dict or an object, whose contents count by identity.
+    """
+    homes, met = captured.watch.homes, captured.watch.roads.tensors()
+    given = [(place, item) for place, item in enumerate(flat) if id(item) in met]
+    return (
+        [(place, homes[id(item)]) for place, item in given if id(item) in homes],
+        [(place, item) for place, item in given if id(item) not in homes],
+    )
+
+
+def _inside(captured: Captured) -> frozenset[int]:
+    """The ids of Tensors inside of lists, dicts and objects that the trace read, whose contents count by identity."""
+    reads = captured.watch.reads.values()
+    return frozenset(captured.watch.contents.tensors().union(id(item) for read in reads for item in tensors_in(read.value)))
 
 
 def _shared(values: Iterable[Any]) -> list[int]:

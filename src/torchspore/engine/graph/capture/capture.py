@@ -220,6 +220,7 @@ class Capture(Frame):
         self.watch.has_numbers = bool(self.numbers) or any(isinstance(item, Number) for item in tensors((args, kwargs)))
         self.watch.given((args, kwargs))
         given = set() if self.is_piece else self.watch.contents.ids()
+        self._has_containers = any(isinstance(item, (list, tuple, dict)) for item in (*args, *kwargs.values()))
         function = self.callee(function)
 
         def body() -> list[torch.Tensor]:
@@ -289,6 +290,11 @@ class Capture(Frame):
         if reason is not None:
             refusal = Refusal(reason, self._first_line(), kind)
             refusal.is_allowed = kind is Kind.CHANGES_CONTAINER and self.watch.is_own_change
+            raise refusal
+        if self._has_containers and self.watch.roads.compares:
+            refusal = Refusal("compares by identity, and is given a list, tuple or dict, which a graph knows by what is in it",
+                              self._first_line())
+            refusal.is_allowed = True
             raise refusal
         self.watch.note_unmoved()
         self._outputs: list[torch.Tensor] = []

@@ -6,6 +6,7 @@ import functools
 import re
 from collections.abc import Iterator
 from types import CodeType
+from typing import Any
 
 
 def codes_in(code: CodeType) -> Iterator[CodeType]:
@@ -33,6 +34,47 @@ def attributes_in(code: CodeType) -> frozenset[str]:
     for own in codes_in(code):
         variables.update(constant for constant in own.co_consts if isinstance(constant, str))
     return frozenset(name for own in codes_in(code) for name in own.co_names) - variables
+
+
+@functools.lru_cache(maxsize=4096)
+def chains_in(code: CodeType) -> tuple[tuple[str, ...], ...]:
+    """The variables of its module of which a function, or a function in it, asks attributes, with these: `os.path.join`."""
+    found: dict[tuple[str, ...], None] = {}
+    for own in codes_in(code):
+        chain: tuple[str, ...] = ()
+        for step in dis.get_instructions(own):
+            if step.opname in ("LOAD_ATTR", "LOAD_METHOD") and chain:
+                chain = (*chain, step.argval)
+                found[chain] = None
+            elif step.opname not in _BETWEEN:
+                chain = (step.argval,) if step.opname in ("LOAD_GLOBAL", "LOAD_NAME") else ()
+    return tuple(chain for chain in found if not any(other[:-1] == chain for other in found))
+
+
+_BETWEEN = ("EXTENDED_ARG", "CACHE", "PUSH_NULL", "NOP")
+
+
+@functools.lru_cache(maxsize=4096)
+def compared_in(code: CodeType) -> frozenset[str | None]:
+    """What stands on the right of `is` in a function and those in it: the names of variables of its module; None for anything else.
+
+    What is compared with a constant (by its capitals, too) or with what a call gives is left out, and so are attributes of such variables.
+    """
+    found: set[str | None] = set()
+    for own in codes_in(code):
+        last: Any = None
+        for step in dis.get_instructions(own):
+            if step.opname in _BETWEEN:
+                continue
+            if step.opname == "IS_OP" and last is not None:
+                found.update(last)
+            if step.opname in ("LOAD_GLOBAL", "LOAD_NAME"):
+                last = (step.argval,)
+            elif step.opname in ("LOAD_ATTR", "LOAD_METHOD"):
+                last = (None,) if last == (None,) and not str(step.argval).isupper() else ()
+            else:
+                last = () if step.opname == "LOAD_CONST" or "CALL" in step.opname else (None,)
+    return frozenset(found)
 
 
 def names_of(code: CodeType) -> Iterator[str]:

@@ -25,8 +25,12 @@ class Results:
 
     def check(self, value: Any) -> None:
         """Raises Refusal for what another run of the graph would have to make anew, or must not copy."""
-        if isinstance(value, (list, dict)) and id(value) in self._state and id(value) not in self._given:
-            raise Refusal(f"gives back a {type(value).__name__} that is part of the program's state", self._line())
+        if isinstance(value, (list, dict)) and id(value) in self._state:
+            is_given = id(value) in self._given
+            whose = "that it was given" if is_given else "that is part of the program's state"
+            refusal = Refusal(f"gives back a {type(value).__name__} {whose}", self._line())
+            refusal.is_allowed = is_given
+            raise refusal
         if isinstance(value, (list, tuple, dict)):
             items = list(value.values()) if isinstance(value, dict) else list(value)
             for item in items:

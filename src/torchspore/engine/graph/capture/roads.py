@@ -15,6 +15,7 @@ import functools
 import gc
 import inspect
 import json
+import logging
 import operator
 import os
 import pickle
@@ -25,14 +26,20 @@ from collections.abc import Callable, Container, Iterator, MutableMapping
 from types import CodeType, FrameType, FunctionType
 from typing import Any
 
+import numpy as np
+import torch
+
 from torchspore.base.frames import is_users
-from torchspore.engine.graph.capture.code_names import IMPORTS, STORES, asked_in, attributes_in, codes_in, names_of
+from torchspore.engine.graph.capture.code_names import IMPORTS, STORES, asked_in, attributes_in, chains_in, codes_in, compared_in, names_of
 from torchspore.engine.graph.capture.originals import original
 from torchspore.engine.graph.capture.snapshot import CACHED
 from torchspore.engine.graph.capture.state import MISSING, Attached, Bases, Cells, ClassNames, Function, is_constant
+from torchspore.engine.graph.capture.value_kinds import PLAIN
+from torchspore.engine.graph.capture.world import SETTINGS
 from torchspore.engine.tensor import TensorBase
 
 _Reader = Callable[[MutableMapping[str, Any], str, Any, bool], None]
+_Settled = Callable[[MutableMapping[str, Any], str, Any], None]
 
 ENVIRONMENT: dict[CodeType, str] = {
     getattr(type(os.environ), name).__code__: what for name, what in (
@@ -46,8 +53,9 @@ ENVIRONMENT: dict[CodeType, str] = {
 class Roads:
     """The names and the places where they may stand, of one trace."""
 
-    def __init__(self, read: _Reader) -> None:
-        self._read = read
+    def __init__(self, read: _Reader, read_settled: _Settled) -> None:
+        """`read_settled` keeps what is known by identity and is no way to anything else."""
+        self._read, self._read_settled = read, read_settled
         self._met: dict[int, Any] = {}
         self._names: dict[str, None] = {}
         self._stored: set[str] = set()
@@ -59,7 +67,10 @@ class Roads:
         self._bodies: dict[type, ClassNames] = {}
         self._bases: dict[type, Bases] = {}
         self._absent: list[tuple[dict[str, Any], str]] = []
+        self._modules: list[dict[str, Any]] = []
         self._looks_by_value = False
+        self.compares = False
+        """Whether something that ran asks of containers whether they are one and the same."""
 
     # ---- what the trace meets
 
@@ -70,15 +81,22 @@ class Roads:
         self._met[id(item)] = item
         if id(item) in _BY_VALUE:
             self._looks_by_value = True
+        setting = SETTINGS.get(id(item))
+        if setting is not None:
+            self._read_settled(setting, "", setting.text())
         if isinstance(item, type):
             self._meet_class(item)
         elif isinstance(item, types.ModuleType):
             if is_programs_module(item):
                 self._add(_Space(vars(item)))
+                self._modules.append(vars(item))
+                self._read_modules()
         elif isinstance(item, FunctionType):
             self._meet_function(item)
         elif isinstance(item, TensorBase):
             self._add(_Space(Attached(item), absent=self._stored))
+        elif isinstance(item, logging.Logger):
+            self._add(_Space(vars(item)))
         else:
             self._unwrap(item)
             kind: Any = type(item)
@@ -95,6 +113,8 @@ class Roads:
             if isinstance(wrapped, FunctionType) and wrapped.__code__ not in self._entered:
                 self._cached.add(wrapped.__code__)
                 self._visit(wrapped.__code__, wrapped.__globals__)
+        elif isinstance(item, functools.singledispatchmethod):
+            self.meet(item.dispatcher)
         elif isinstance(item, functools.partial):
             self.meet(item.func)
             self._hold("arguments", (item.args, tuple(item.keywords.items())))
@@ -151,8 +171,14 @@ class Roads:
             if any(name not in ("_graphs", "_jit_config", "source", "__wrapped__") for name in own):
                 self._add(_Space(own))
         self.meet(getattr(function, "__wrapped__", None))
+        if hasattr(function, "registry") and hasattr(function, "dispatch"):          # functools.singledispatch
+            self._hold("registry", function.registry)
         if code in self._entered:
             self._open(function)
+
+    def tensors(self) -> set[int]:
+        """The ids of the Tensors that the trace has met in the program's state."""
+        return {key for key, item in self._met.items() if isinstance(item, TensorBase)}
 
     # ---- what runs
 
@@ -192,10 +218,16 @@ class Roads:
                 self._read(variables, name, variables[name], False)
             elif name in asked:                # a name of Python's own, or none that the program can do without: it may come later
                 self._read(variables, name, MISSING, False)
+                if name in vars(builtins) and name not in _GUARDED:
+                    self._read_settled(vars(builtins), name, vars(builtins)[name])
             elif name.isidentifier() and not hasattr(builtins, name):
                 self._absent.append((variables, name))
+        for chain in chains_in(code):
+            self._follow(chain, variables)
+        self.compares = self.compares or _compares(code, asked, variables)
         self._looks_by_value |= _MATCHES in code.co_code[::2]
         self._import(code, names, variables)
+        names += [_ASKS[name] for name in names if name in _ASKS]
         new = [name for name in names if name not in self._names]
         self._names.update(dict.fromkeys(new))
         self._stored |= asked_in(code, STORES)
@@ -204,6 +236,29 @@ class Roads:
                 self._look(space, name)
         for function in list(self._functions.get(code, ())):
             self._open(function)
+        self._read_modules()
+
+    def _read_modules(self) -> None:
+        """What is in the program's other modules, where names may be computed: `getattr(config, f"width{i}")`."""
+        if self.named() is None:
+            for variables in self._modules:
+                for name, value in list(variables.items()):
+                    if name[:2] != "__" and isinstance(value, (*PLAIN, list, tuple, dict, set, TensorBase, np.ndarray)):
+                        self._read(variables, name, value, False)
+            self._modules.clear()
+
+    def _follow(self, chain: tuple[str, ...], variables: dict[str, Any]) -> None:
+        """Keeps what stands in modules of libraries, where somebody may put something else: `math.sqrt`, `sys.argv`."""
+        value = variables.get(chain[0])
+        for name in chain[1:]:
+            held = vars(value) if isinstance(value, types.ModuleType) else {}
+            value = held.get(name)
+            if name not in held or held is vars(torch) or value is sys.modules:
+                return
+            if isinstance(value, _NUMPYS) or (isinstance(value, _SETTLED) and is_constant(value)):
+                self._read_settled(held, name, value)
+            elif type(value) in (list, tuple, dict, set) and len(value) < _FEW and all(isinstance(item, PLAIN) for item in value):
+                self._read(held, name, value, False)
 
     def _meet_arguments(self, frame: FrameType, code: CodeType) -> None:
         held = frame.f_locals
@@ -281,6 +336,25 @@ class _Space:
         self.held: Any = holder if held is None else held
 
 
+def _compares(code: CodeType, asked: Container[str], variables: dict[str, Any]) -> bool:
+    """Whether a function asks of something that is no constant, class or function whether it is one thing with something else."""
+    if "id" in asked and "id" not in variables:
+        return True
+    return any(
+        name is None or not is_constant(variables.get(name)) or isinstance(variables.get(name), tuple) for name in compared_in(code)
+    )
+
+
+_ASKS = {
+    "trainable_params": "requires_grad", "untrainable_params": "requires_grad", "parameters_dict": "name", "check_names": "name",
+    "parameters_broadcast_dict": "name",
+}
+"""Methods of Cells that ask their Parameters for an attribute."""
+_GUARDED = ("print", "input", "open")
+"""Built-in functions that are others while a trace runs, which they end."""
+_FEW = 1000
+_NUMPYS = (np.ufunc, type(np.sum))
+_SETTLED = (types.FunctionType, types.BuiltinFunctionType, type, types.ModuleType, *PLAIN)
 _AT_BIRTH = {"__init__", "__new__", "__post_init__", "__init_subclass__", "__repr__", "__str__"}
 _PYTHONS = {"__dict__", "__weakref__", "__doc__", "__module__", "__slots__", "__name__", "__qualname__", "__file__", "__builtins__"}
 

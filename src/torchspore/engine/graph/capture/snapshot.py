@@ -4,11 +4,12 @@ from __future__ import annotations
 import array
 import contextvars
 import functools
+import logging
 import operator
 import random
 import types
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -178,6 +179,10 @@ class Walk:
         self._kept.setdefault(id(value), node)
         return node
 
+    def seen(self) -> Iterable[int]:
+        """The ids of what was looked into."""
+        return self._seen
+
     def _meet(self, value: Any) -> None:
         if isinstance(value, tuple):
             for item in value:
@@ -185,7 +190,7 @@ class Walk:
         elif isinstance(value, (types.ModuleType, types.FunctionType, types.BuiltinFunctionType, type)):
             self.met.append(value)
         elif type(value) not in PLAIN:
-            self.met += (value, type(value)) if isinstance(value, TensorBase) else (type(value),)
+            self.met += (value, type(value)) if isinstance(value, (TensorBase, logging.Logger)) else (type(value),)
 
     def _node(self, value: Any) -> Node:
         kind: Any = type(value)

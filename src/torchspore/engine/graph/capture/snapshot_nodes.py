@@ -5,7 +5,7 @@ import array
 import math
 import operator
 from collections import OrderedDict, deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -36,6 +36,10 @@ class Node:
     def holds(self, now: Any) -> bool:
         """Whether `now` is as the value was."""
         return now is self.value
+
+    def inside(self) -> Iterable[Any]:
+        """What stood in the value itself."""
+        return ()
 
     def restore(self) -> bool:
         """Puts the value itself, not what is in its items, back as it was; says whether it had been changed."""
@@ -80,6 +84,9 @@ class Items(Node):
                 return False
         return all(child.holds(now[place]) for place, child in self._children)
 
+    def inside(self) -> Iterable[Any]:
+        return self._items
+
     def restore(self) -> bool:
         value = self.value
         if isinstance(value, tuple) or (len(value) == len(self._items) and all(map(operator.is_, value, self._items))):
@@ -118,6 +125,9 @@ class Entries(Node):
             if not all(a is b or not is_constant(b) or constant(b).holds(a) for a, b in zip(now.values(), was.values())):
                 return False
         return all(child.holds(now[key]) for key, child in self._children)
+
+    def inside(self) -> Iterable[Any]:
+        return (*self._keys, *self._entries.values())
 
     def nodes(self) -> Iterator[tuple[Any, Node]]:
         """The keys and what was there."""
@@ -169,6 +179,9 @@ class Members(Node):
 
     def holds(self, now: Any) -> bool:
         return type(now) is type(self.value) and _identities(now) == _identities(self._members)
+
+    def inside(self) -> Iterable[Any]:
+        return self._members
 
     def restore(self) -> bool:
         value = self.value
@@ -227,6 +240,9 @@ class Table(Node):
 
     def holds(self, now: Any) -> bool:
         return now is self.value and self._inner.holds(now.ravel().tolist())
+
+    def inside(self) -> Iterable[Any]:
+        return self._items
 
     def restore(self) -> bool:
         if all(map(operator.is_, self.value.ravel().tolist(), self._items)):
@@ -295,6 +311,10 @@ class Object(Node):
             return False
         return all(node.holds(_slot(slot, now)) for slot, node in self._slots) and (self._itself is None or self._itself.holds(now))
 
+    def inside(self) -> Iterable[Any]:
+        own = () if self._attributes is None else self._attributes.inside()
+        return (*own, *(node.value for _, node in self._slots), *(() if self._itself is None else self._itself.inside()))
+
     def narrow(self, names: frozenset[str]) -> None:
         """From now on only attributes of these names count."""
         if self._attributes is not None and self._itself is None and not self._slots:
@@ -312,14 +332,18 @@ class Object(Node):
 class Made(Node):
     """Something that is known by what it was made of, as a bound method: `of` gives that."""
 
-    __slots__ = ("_of", "_parts")
+    __slots__ = ("_made", "_of", "_parts")
 
     def __init__(self, value: Any, take: Callable[[Any], Node], of: Callable[[Any], Any]) -> None:
         super().__init__(value)
-        self._of, self._parts = of, take(of(value))
+        self._of, self._made = of, of(value)
+        self._parts = take(self._made)
 
     def holds(self, now: Any) -> bool:
         return type(now) is type(self.value) and self._parts.holds(self._of(now))
+
+    def inside(self) -> Iterable[Any]:
+        return self._made if isinstance(self._made, tuple) else ()
 
 
 def _slot(slot: Any, value: Any) -> Any:

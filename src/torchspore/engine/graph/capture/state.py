@@ -19,7 +19,7 @@ from torchspore.engine.tensor import TensorBase
 
 __all__ = [
     "MISSING", "Attached", "Bases", "Cells", "ClassNames", "Contents", "Function", "Randomness", "Read", "Unwatchable", "View", "hold",
-    "is_constant",
+    "is_constant", "tensors_in",
 ]
 
 
@@ -209,19 +209,34 @@ class Randomness:
         np.random.set_state(self._numpy)
 
 
+def tensors_in(value: Any) -> Iterator[TensorBase]:
+    """The Tensors in a tuple, and in tuples in it, which have no snapshot of their own where nothing in them can change."""
+    for item in value if isinstance(value, tuple) else ():
+        if isinstance(item, TensorBase):
+            yield item
+        else:
+            yield from tensors_in(item)
+
+
 class Contents:
     """Snapshots of mutable things that a trace could change in place, to see it and to undo it."""
 
     def __init__(self, counts_by_name: Callable[[Any], bool] = lambda value: False) -> None:
         self._kept: dict[int, Node] = {}
+        self._of_state: set[int] = set()
         self._counts_by_name, self._objects = counts_by_name, list[Object]()
         self.unwatched: list[tuple[str, str]] = []
         """Attributes of plain objects that can't be watched, and why: a trace that names one ends."""
 
-    def take(self, value: Any) -> tuple[Node, list[Any]]:
-        """A snapshot of `value`, and the modules, functions and classes met in it; its parts are remembered. Raises Unwatchable."""
+    def take(self, value: Any, is_given: bool = False) -> tuple[Node, list[Any]]:
+        """A snapshot of `value`, and the modules, functions and classes met in it; its parts are remembered. Raises Unwatchable.
+
+        `is_given` says that it is an argument, and so no part of the program's state.
+        """
         walk = Walk(self._kept, self._counts_by_name)
         node = walk.take(value)
+        if not is_given:
+            self._of_state.update(walk.seen())
         self._objects += walk.objects
         self.unwatched += walk.unwatched
         return node, walk.met                  # a RecursionError asks for a larger stack: calls may nest deep here, as well as values
@@ -234,6 +249,11 @@ class Contents:
     def keep(self, attributes: dict[str, Any]) -> None:
         """Remembers the attributes of a Cell as they are."""
         self._kept.setdefault(id(attributes), Attributes(attributes, constant))
+
+    def tensors(self) -> set[int]:
+        """The ids of the Tensors inside of the program's state: these are the same ones while the contents hold."""
+        held = (self._kept[key] for key in self._of_state if key in self._kept)
+        return {id(item) for node in held for item in tensors_in(tuple(node.inside()))}
 
     def ids(self) -> set[int]:
         """The ids of all that was met."""

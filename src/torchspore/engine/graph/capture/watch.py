@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import os
 import sys
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import CodeType, FrameType
@@ -13,12 +14,13 @@ import torch
 
 from torchspore.base.frames import is_users, user_line
 from torchspore.engine.graph.capture import answers, depth
-from torchspore.engine.graph.capture.acts import CLOCKS, TALK, is_stream
+from torchspore.engine.graph.capture.acts import ASKS, CLOCKS, TALK, WARNS, is_stream
 from torchspore.engine.graph.capture.roads import ENVIRONMENT, PAST, Roads, is_known_by_itself, is_known_by_names
 from torchspore.engine.graph.capture.scalar_inputs import OfType
 from torchspore.engine.graph.capture.snapshot import constant
 from torchspore.engine.graph.capture.snapshot_nodes import CELLS_OWN
 from torchspore.engine.graph.capture.state import MISSING, Contents, Randomness, Read, Unwatchable
+from torchspore.engine.graph.capture.world import LEVELS, LOGGING, Levels
 from torchspore.engine.graph.refusal import Kind, Refusal
 from torchspore.engine.tensor import TensorBase
 from torchspore.errors import CallsTooDeep
@@ -48,7 +50,7 @@ class Watch:
         self.codes: dict[CodeType, None] = {}
         self.arrays: dict[int, Callable[[], Any]] = {}
         self.homes: dict[int, Read] = {}
-        self.roads = Roads(self.read)
+        self.roads = Roads(self.read, self.read_settled)
         self.numbers: dict[tuple[int, str], Any] = {}
         self.lines: dict[tuple[int, str], str | None] = {}
         """Where each attribute was first written."""
@@ -62,6 +64,7 @@ class Watch:
         self.has_numbers = False
         """Whether Python numbers are inputs of the graph."""
         self._names: dict[int, answers.Answers] = {}
+        self._levels: dict[int, Levels] = {}
         self.uncounted: set[int] = set()
         """The attributes of Cells, by id of their dict, whose class may write them without a count."""
         self.lost: dict[str, Refusal] = {}
@@ -93,13 +96,19 @@ class Watch:
         found = self.reads[key] = Read(holder, name, value, snapshot, is_attribute)
         self.place(value, found)
 
+    def read_settled(self, holder: Any, name: str, value: Any) -> None:
+        """Keeps that `holder[name]` was read, where only another object can make a difference."""
+        if (id(holder), name) not in self.reads:
+            found = self.reads[id(holder), name] = Read(holder, name, value, constant(value), False)
+            found.is_constant = True
+
     def taken(self, value: Any, name: str, is_given: bool = False) -> Any:
         """A snapshot of what the program reads; what is on the way in it is looked at when a name asks for it.
 
         Of Tensors that are arguments, which are others in the next call, the key of a call knows what they carry.
         """
         try:
-            snapshot, met = self.contents.take(value)
+            snapshot, met = self.contents.take(value, is_given)
         except Unwatchable as reason:
             raise self.refuse(f"reads {name!r}, which {reason}") from None
         for item in met:
@@ -257,10 +266,17 @@ class Watch:
                 self._environment(code, frame)
             elif code in answers.KNOWN and not is_ours(frame.f_back):
                 self._ask(code, frame)
+            elif code in ASKS and not is_ours(frame.f_back):
+                raise self.refuse(ASKS[code])
+            elif code in LEVELS and not is_ours(frame.f_back):
+                self._log(frame, LEVELS[code])
         elif event == "return":
             self._depth -= self._counted.get(frame.f_code, False)
-        elif event == "c_call" and (argument in CLOCKS or argument in TALK or is_stream(argument)):
+        elif event == "c_call" and (argument in CLOCKS or argument in TALK or argument in WARNS or is_stream(argument)):
             if is_ours(frame):
+                return
+            if argument in WARNS:
+                self._warn()
                 return
             other = CLOCKS.get(argument, "writes to a file or the screen")
             raise self.refuse(*TALK.get(argument, (other, Kind.OTHER)))
@@ -285,6 +301,26 @@ class Watch:
             raise self.refuse(f"calls {code.co_name}")
         if isinstance(name, str):
             self.read(found, name, found.get(name, MISSING), False)
+
+    def _warn(self) -> None:
+        """Is told that the program warns: what is told once is told by the trace, what is told each time ends it."""
+        if any(action in ("always", "all", "error") for action, *_ in warnings.filters):
+            refusal = self.refuse("warns, which is told in each call or is an error")
+            refusal.is_allowed = True
+            raise refusal
+        self.read(vars(warnings), "filters", warnings.filters, False)
+
+    def _log(self, frame: FrameType, name: str) -> None:
+        """Is told that a logger is asked which messages it lets through: by the program, or because of a message."""
+        logger, level = frame.f_locals["self"], frame.f_locals.get(name, "")
+        caller = frame.f_back
+        is_message = caller is not None and caller.f_code.co_filename == LOGGING
+        if is_message and (not name or logger.isEnabledFor(level)):
+            if name:
+                raise self.refuse("logs a message")
+            return                                                      # `isEnabledFor` asks, which was heard of
+        levels = self._levels.setdefault(id(logger), Levels(logger))
+        self.read_settled(levels, str(level), levels.get(str(level), MISSING))
 
     def refuse(self, what: str, kind: Kind = Kind.OTHER) -> Refusal:
         """Keeps why the trace ends, in case that the program catches it."""

@@ -101,7 +101,7 @@ def _noting(self: Any, name: str) -> Any:
             return watch.numbers[key]
         if name == "_hooks":
             watch.taken(own[name], name)
-        elif name not in ("_params", "_graphs", "_flags"):
+        elif name != "_graphs":
             watch.read(own, name, own[name], True)
         return object.__getattribute__(self, name)
     for kept in ("_params", "_cells"):

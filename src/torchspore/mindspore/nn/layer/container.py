@@ -8,6 +8,7 @@ from typing import Any
 
 from torchspore.errors import NameRefused
 from torchspore.mindspore.nn.cell import Cell
+from torchspore.mindspore.nn.held import Held
 
 
 class _Ordered(Cell):
@@ -25,7 +26,7 @@ class _Ordered(Cell):
                 raise TypeError("CellList: expected Cells, got a CellDict.\n\nhint: write list(cells.values()).")
 
     def _renumber(self, cells: Iterable[Cell]) -> None:
-        self.__dict__["_cells"] = OrderedDict((str(i), cell) for i, cell in enumerate(cells))
+        self.__dict__["_cells"] = Held((str(i), cell) for i, cell in enumerate(cells))
         self._changed()
 
     def _prefix(self) -> str:
