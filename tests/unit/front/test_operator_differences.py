@@ -8,7 +8,7 @@ from pathlib import Path
 import mindspore as ms
 import numpy as np
 import pytest
-from mindspore import Parameter, Tensor, ops, scipy
+from mindspore import Parameter, Tensor, nn, ops, scipy
 
 DOCUMENT = Path(__file__).parents[3] / "docs" / "differences.md"
 P = np.array([[1.0, -2.0], [3.0, -0.5]], np.float32)
@@ -137,3 +137,20 @@ def test_pivots_are_rows() -> None:
         ops.lu_unpack(Tensor(P), Tensor([3, 2], ms.int32))
     with pytest.raises(ValueError, match=r"expected one pivot for each column of \(2, 2\), got pivots of shape \(3,\)"):
         ops.lu_solve(Tensor(P), Tensor(P), Tensor([1, 2, 2], ms.int32))
+
+
+def test_nan_goes_through(mode: int) -> None:
+    x = Tensor([1.0, np.nan, 4.0])
+    found = [
+        ops.relu(x), ops.relu6(x), ops.clamp(x, 0.5, 2.0), ops.clip_by_value(x, Tensor(0.5), Tensor(2.0)), ops.hardtanh(x),
+        ops.maximum(x, Tensor(2.0)), ops.minimum(x, Tensor(2.0)),
+    ]
+    assert [np.isnan(one.asnumpy()).tolist() for one in found] == [[False, True, False]] * 7
+    assert np.isnan(float(x.max())) and np.isnan(float(ops.ReduceMin()(x))) and int(ops.argmax(x)) == 1
+    assert np.isnan(ops.max_pool2d(x.reshape(1, 1, 1, 3), (1, 2), 1).asnumpy()).all()
+
+
+def test_the_cross_entropy_of_one_value_counts_once(mode: int) -> None:
+    chance, label = Tensor([[0.25]]), Tensor([[0.0]])
+    for found in (nn.BCELoss(reduction="mean")(chance, label), ops.binary_cross_entropy(chance, label, reduction="sum")):
+        assert abs(float(found) + np.log(0.75)) < 1e-6

@@ -243,6 +243,9 @@ def swapdims(input: T, dim0: int, dim1: int) -> T:
 @op(methods=("moveaxis", "movedim"))
 def movedim(x: T, source: Any, destination: Any) -> T:
     """With axes moved to other places."""
+    both = (source, destination)
+    if any(isinstance(one, (tuple, list)) for one in both):
+        source, destination = (list(one) if isinstance(one, (tuple, list)) else [one] for one in both)
     return torch.movedim(x, source, destination)
 
 

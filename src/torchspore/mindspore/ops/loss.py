@@ -8,6 +8,7 @@ import torch.nn.functional as F
 
 from torchspore.engine.dtypes import FROM_TORCH
 from torchspore.mindspore.ops.declare import op
+from torchspore.mindspore.ops.quotients import truncate_divide
 
 T = torch.Tensor
 
@@ -89,8 +90,12 @@ def mse_loss(input: T, target: T, reduction: str = "mean") -> T:
 
 @op()
 def l1_loss(input: T, target: T, reduction: str = "mean") -> T:
-    """The absolute difference."""
-    return reduced(torch.abs(input - target), reduction)
+    """The absolute difference; of integers the sum and the mean, cut to a whole number, keep the dtype."""
+    apart = torch.abs(input - target)
+    if apart.is_floating_point() or apart.is_complex() or reduction not in ("mean", "sum"):
+        return reduced(apart, reduction)
+    total = apart.sum(dtype=apart.dtype if reduction == "sum" else torch.int64)
+    return total if reduction == "sum" else truncate_divide(total, apart.numel()).to(apart.dtype)
 
 
 @op()

@@ -139,6 +139,8 @@ def _extreme(which: Any, pick: Any) -> Any:
         if isinstance(axis, int):
             values, indexes = pick(self, axis, keepdims, initial=initial, where=mask)
             return (values, indexes) if return_indices else values
+        if return_indices and axis is None:
+            return pick(self)                 # of the flat Tensor, whatever else is asked for
         return which(self, axis, keepdims, initial=initial, where=mask)
 
     def method(self: Any, *args: Any, **kwargs: Any) -> Any:

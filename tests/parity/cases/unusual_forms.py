@@ -1,0 +1,62 @@
+"""Forms of arguments that hardly a program writes, and dtypes that hardly one computes in: what random calls beside MindSpore found."""
+from __future__ import annotations
+
+import mindspore as ms
+import mindspore.scipy.fft as fft
+import numpy as np
+from mindspore import Tensor, mint, nn, ops
+from parity.case import case
+
+ROWS = Tensor(np.array([[1, 5, 3], [4, 2, 6]], np.float32))
+WHOLE = [Tensor(numbers, ms.int64) for numbers in ([3, -5, 7], [2, 5, -3], [3, 2, 2])]
+TRUTH = Tensor([[True, False], [True, True]])
+COMPLEX = Tensor(np.array([1 + 2j, 3 - 1j, 0.5j], np.complex64))
+LARGE = Tensor(np.array([2**63 + 5, 3, 7], np.uint64))
+FOUR = Tensor([[[1.0, 2.0, 4.0, 8.0]]])
+PIXELS = Tensor([[[[1, 2], [3, 4]]]], ms.int32)
+CHANCES = ops.log_softmax(Tensor(np.random.RandomState(0).randn(6, 2, 5).astype(np.float32)), -1)
+
+FORMS = {
+    "gather": lambda: ops.gather(ROWS, Tensor([-1, 0], ms.int32), 0),
+    "gather axis 1": lambda: ops.gather(ROWS, Tensor([-1, -3], ms.int64), 1),
+    "gather batch_dims": lambda: ops.gather(ROWS, Tensor([[-1], [0]], ms.int32), 1, 1),
+    "gather_d": lambda: ops.gather_d(ROWS, 1, Tensor([[-1], [-2]], ms.int32)),
+    "gather_elements": lambda: ops.gather_elements(ROWS, 1, Tensor([[-1], [-2]], ms.int64)),
+    "mint.gather": lambda: mint.gather(ROWS, 1, Tensor([[-1], [-2]], ms.int64)),
+    "index_select": lambda: ops.index_select(ROWS, 0, Tensor([-1], ms.int32)),
+    "Embedding": lambda: nn.Embedding(2, 3, embedding_table=ROWS)(Tensor([-1], ms.int32)),
+    "Tensor.take": lambda: ROWS.take(Tensor([-1, 5, -9], ms.int64), 1),
+    "Tensor.take flat": lambda: ROWS.take(Tensor([-1, -9, 9], ms.int32)),
+    "max with its place": lambda: ROWS.max(return_indices=True),
+    "min with its place": lambda: ROWS.min(axis=None, keepdims=True, return_indices=True),
+    "dct": lambda: fft.dct(COMPLEX),
+    "idct": lambda: fft.idct(COMPLEX),
+    "idctn": lambda: fft.idctn(COMPLEX),
+    "slogdet": lambda: ops.slogdet(Tensor(np.array([[2 + 1j, 1], [0, 3]], np.complex64))),
+    "LogMatrixDeterminant": lambda: ops.LogMatrixDeterminant()(Tensor(np.array([[2 + 1j, 1], [0, 3]], np.complex64))),
+    "LayerNorm": lambda: ops.LayerNorm()(*(Tensor(v, ms.float16) for v in ([[1, 2, 4]], [1, 1, 1], [0, 0, 0])))[1:],
+    "ResizeLinear1D": lambda: ops.ResizeLinear1D("half_pixel")(FOUR, Tensor([1], ms.int32)),
+    "interpolate": lambda: ops.interpolate(FOUR, size=1, mode="linear", align_corners=False),
+    "Upsample": lambda: nn.Upsample(size=(1,), mode="linear")(FOUR),
+    "addcdiv": lambda: ops.addcdiv(*WHOLE, Tensor([2, 1, 3], ms.int64)),
+    "Tensor.addcdiv": lambda: WHOLE[0].addcdiv(WHOLE[1], WHOLE[2], Tensor(2, ms.int64)),
+    "l1_loss sum": lambda: ops.l1_loss(PIXELS, PIXELS * 2, "sum"),
+    "l1_loss mean": lambda: ops.l1_loss(PIXELS.astype(ms.int8), PIXELS.astype(ms.int8) * 2),
+    "lp_pool1d": lambda: ops.lp_pool1d(Tensor([[[1, 2, 3, 4]]]), 2, 2),
+    "LPPool2d": lambda: nn.LPPool2d(2, 2)(PIXELS),
+    "movedim": lambda: ops.movedim(FOUR, (0,), 2),
+    "ReduceSum": lambda: ops.ReduceSum(True)(TRUTH, 1),
+    "max of large": lambda: ops.max(LARGE),
+    "topk of large": lambda: ops.topk(LARGE, 2),
+    "clamp of large": lambda: ops.clamp(LARGE, 4, 2**40),
+    "maximum of large": lambda: ops.maximum(LARGE, Tensor([4], ms.uint64)),
+    "log alpha": lambda: ops.ctc_loss(CHANCES, *(Tensor(v, ms.int32) for v in ([[1, 2, 2], [3, 1, -1]], [6, 4], [2, 1])), reduction="none"),
+    "SubAndFilter": lambda: ops.SubAndFilter()(Tensor([1, 5, 7, 9], ms.int64), 6, 2),
+}
+
+
+@case(over=FORMS, rtol=1e-5)
+def form(call):
+    found = call()
+    parts = found if isinstance(found, (tuple, list)) else (found,)
+    return {f"{place} {part.dtype}": part.asnumpy() for place, part in enumerate(parts)}
