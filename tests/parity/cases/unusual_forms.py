@@ -51,6 +51,18 @@ FORMS = {
     "clamp of large": lambda: ops.clamp(LARGE, 4, 2**40),
     "maximum of large": lambda: ops.maximum(LARGE, Tensor([4], ms.uint64)),
     "log alpha": lambda: ops.ctc_loss(CHANCES, *(Tensor(v, ms.int32) for v in ([[1, 2, 2], [3, 1, -1]], [6, 4], [2, 1])), reduction="none"),
+    "norm of a matrix by 2.0": lambda: ops.norm(ROWS, 2.0),
+    "norm of matrices by 1.0": lambda: ops.norm(FOUR * ROWS[:, :1], 1.0, (-2, -1), True),
+    "Tensor.norm by 1": lambda: ROWS.norm(1),
+    "NumPy's int as an axis": lambda: (
+        ops.sum(ROWS, np.int64(0)), ops.any(TRUTH, np.int32(1)), mint.sum(ROWS, np.int64(1)), ROWS.max(np.int64(0))[1],
+    ),
+    "NumPy's int as a shape": lambda: (
+        ops.ones(np.int64(2), ms.float32), ops.zeros(np.int64(2), ms.float32), FOUR[:1].squeeze(np.int64(0)),
+    ),
+    "NumPy's numbers": lambda: ms.common.initializer.initializer(np.float32(2.5), [2], ms.float32).init_data(),
+    "unsigned": lambda: (ops.neg(LARGE), ops.nonzero(LARGE), ops.tril(LARGE.reshape(1, 3)), ops.masked_select(LARGE, LARGE == LARGE)),
+    "unsigned scattered": lambda: ops.tensor_scatter_update(LARGE, Tensor([[1]]), Tensor([2**63], ms.uint64)),
     "SubAndFilter": lambda: ops.SubAndFilter()(Tensor([1, 5, 7, 9], ms.int64), 6, 2),
 }
 

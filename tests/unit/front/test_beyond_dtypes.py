@@ -149,3 +149,9 @@ def test_unsigned_quotients_are_pythons() -> None:
     x, y = (Tensor(np.array(given, np.uint64)) for given in (values, [values[(7 * i) % len(values)] for i in range(len(values))]))
     pairs = list(zip(values, y.asnumpy().tolist()))
     assert (x // y).asnumpy().tolist() == [a // b for a, b in pairs] and (x % y).asnumpy().tolist() == [a % b for a, b in pairs]
+
+
+@pytest.mark.parametrize("values", [[2**63], np.array([2**63]), np.array([2**63], np.ulonglong)], ids=["a list", "an array", "ulonglong"])
+def test_tensors_of_large_unsigned_integers(values: Any) -> None:
+    x = Tensor(values)
+    assert x.dtype == ms.uint64 and x.asnumpy().tolist() == [2**63] and Tensor(values, ms.uint64).asnumpy().tolist() == [2**63]

@@ -20,7 +20,7 @@ def axes_of(x: T, axis: Axis) -> tuple[int, ...]:
         axis = tuple(axis.reshape(-1).tolist())
     if axis is None or (isinstance(axis, (tuple, list)) and not axis):
         return tuple(range(x.ndim))
-    return (axis,) if isinstance(axis, int) else tuple(axis)
+    return (axis,) if hasattr(axis, "__index__") else tuple(axis)        # NumPy's integers too
 
 
 @op(primitive="ReduceSum", init=("keep_dims", "skip_mode"))
@@ -275,7 +275,10 @@ def _cumsum(input: T, axis: int, exclusive: bool = False, reverse: bool = False)
 
 @op(methods=("norm",))
 def norm(A: T, ord: Any = None, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> T:
-    """The norm of vectors or matrices, as NumPy's `linalg.norm`."""
+    """The norm of vectors or matrices, as NumPy's `linalg.norm`; 1.0 or 2.0 (no int) as `ord` of matrices is Frobenius's."""
+    of_matrices = A.ndim == 2 if dim is None else isinstance(dim, (tuple, list)) and len(dim) == 2
+    if of_matrices and not isinstance(ord, (int, str)) and ord in (1, 2, -1, -2):
+        ord = None
     return torch.linalg.norm(_floats(A), ord, dim, keepdim, dtype=as_dtype(dtype))
 
 

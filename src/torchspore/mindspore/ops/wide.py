@@ -20,19 +20,28 @@ _TOP = -(1 << 63)
 
 _BY_ORDER: dict[str, tuple[int, ...]] = {
     **dict.fromkeys(("argmax", "argmin", "_argmax_primitive", "_argmin_primitive"), ()),
-    **dict.fromkeys(("_argmax_with_value", "_argmin_with_value", "_argmax_with_value_method", "_argmin_with_value_method"), (1,)),
+    **dict.fromkeys(("_argmax_with_value", "_argmin_with_value"), (1,)),
+    **dict.fromkeys(("_argmax_with_value_method", "_argmin_with_value_method"), (0,)),
     **dict.fromkeys((
         "amax", "amin", "max", "min", "_reduce_max", "_reduce_min", "reduce_max", "reduce_min", "topk", "_topk", "top_k",
-        "cummax", "cummin", "clamp", "clip", "clip_by_value",
+        "cummax", "cummin", "clamp", "clip", "clip_by_value", "unsorted_segment_max", "unsorted_segment_min", "tensor_scatter_max",
+        "tensor_scatter_min",
     ), (0,)),
+    "aminmax": (0, 1),
 }
 """The operators that compare elements, and which of their results hold values; the others are indexes."""
 
 _VALUES: dict[str, tuple[int, ...]] = {
     **dict.fromkeys((
         "sum", "_reduce_sum", "prod", "_reduce_prod", "cumsum", "_cumsum", "gather", "_gather", "gather_elements", "gather_d", "flip",
-        "_reverse", "square", "logical_not",
+        "_reverse", "square", "logical_not", "neg",
+        "_neg", "negative", "invert", "diff", "diff_ext", "reduce_sum",
+        "_cumprod", "_masked_select", "_tensor_scatter_elements",
+        "unsorted_segment_sum", "masked_select", "scatter_nd", "tensor_scatter_update", "tensor_scatter_add", "tensor_scatter_sub",
+        "tensor_scatter_elements", "reverse", "reverse_sequence", "_reverse_sequence", "_reverse_sequence_method", "fliplr", "flipud",
+        "rot90", "tril", "triu", "_tril", "_triu", "index_fill", "slice_scatter", "bmm", "_batch_matmul", "bias_add", "_bias_add",
     ), (0,)),
+    **dict.fromkeys(("nonzero", "argwhere"), ()),
     **_BY_ORDER,
 }
 """All operators here, in the same way."""
