@@ -72,3 +72,35 @@ def form(call):
     found = call()
     parts = found if isinstance(found, (tuple, list)) else (found,)
     return {f"{place} {part.dtype}": part.asnumpy() for place, part in enumerate(parts)}
+
+
+SOFT, LABELS, SCORES = (Tensor([row]) for row in ([0.2, 0.3, 0.5], [0.1, 0.2, 0.7], [1.0, 2.0, 3.0]))
+IMAGE = Tensor(np.random.RandomState(0).rand(1, 1, 6, 6).astype(np.float32))
+TRUE_CLASS, SHARES = Tensor([1], ms.int32), Tensor([1.0, 2.0, 3.0])
+GRADIENTS = {
+    "kl_div": (lambda a, b: ops.kl_div(ops.log(a), b, "sum"), SOFT, LABELS),
+    "KLDivLoss": (lambda a, b: nn.KLDivLoss("batchmean")(ops.log(a), b), SOFT, LABELS),
+    "SoftmaxCrossEntropyWithLogits": (lambda a, b: nn.SoftmaxCrossEntropyWithLogits(reduction="sum")(a, b), SCORES, LABELS),
+    "SigmoidCrossEntropyWithLogits": (lambda a, b: ops.SigmoidCrossEntropyWithLogits()(a, b).sum(), SCORES, LABELS),
+    "binary_cross_entropy": (lambda a, b, c: ops.binary_cross_entropy(a, b, c, "sum"), SOFT, LABELS, LABELS + 1),
+    "with logits": (
+        lambda a, b, c, d: ops.binary_cross_entropy_with_logits(a, b, c, d, "sum"), SCORES, LABELS, LABELS + 1, LABELS + 2,
+    ),
+    "nll_loss": (lambda a, c: ops.nll_loss(ops.log_softmax(a, 1), TRUE_CLASS, c, reduction="sum"), SCORES, SHARES),
+    "nll_loss smoothed": (lambda a, c: ops.nll_loss(ops.log_softmax(a, 1), TRUE_CLASS, c, label_smoothing=0.2), SCORES, SHARES),
+    "cross_entropy": (lambda a, c: ops.cross_entropy(a, TRUE_CLASS, c), SCORES, SHARES),
+    "NLLLoss": (lambda a, c: ops.NLLLoss("sum")(ops.log_softmax(a, 1), TRUE_CLASS, c)[0], SCORES, SHARES),
+    "gaussian_nll_loss": (
+        lambda a, b, c: ops.gaussian_nll_loss(a, b, c, eps=0.1, reduction="sum"), SCORES, LABELS, Tensor([[1.0, 0.0, 0.05]]),
+    ),
+    "ROIAlign": (lambda i, r: ops.ROIAlign(2, 2, 1.0, 2)(i, r).sum(), IMAGE, Tensor([[0.0, 1.0, 1.0, 4.0, 4.5]])),
+    "IOU": (lambda a, b: ops.IOU()(a, b).sum(), Tensor([[0.0, 0.0, 2.0, 2.0]]), Tensor([[1.0, 1.0, 3.0, 3.0]])),
+    "sgn": (lambda a: a.sgn().sum(), SCORES),
+}
+
+
+@case(over=GRADIENTS, rtol=1e-4, atol=1e-5, graph=True)
+def gradient(given):
+    function, *values = given
+    found = ms.grad(function, tuple(range(len(values))))(*values)
+    return {str(place): one.asnumpy() for place, one in enumerate(found if isinstance(found, tuple) else (found,))}
