@@ -56,6 +56,8 @@ def from_array(array: np.ndarray[Any, Any], wanted: torch.dtype | None = None, s
     if not writable.flags.writeable:
         writable = writable.copy()
         share = True
+    if writable.dtype.char == "Q":                 # NumPy makes it of numbers from 2^63 on; torch knows unsigned long alone
+        writable = writable.view(np.dtype(np.uint64).char)
     t = torch.from_numpy(writable)
     where = device.current()
     ahead = where.type != "cpu" and not t.is_pinned()

@@ -13,9 +13,31 @@ from torchspore.engine.defining import LIBRARY, define
 T = torch.Tensor
 
 
+def check(scores: T, labels: T, times: T, lengths: T) -> None:
+    """Refuses what torch's kernel would read beyond the probabilities for. What stands after a row's length may be any number."""
+    for name, given, most in (("input_lengths", times, scores.shape[0]), ("target_lengths", lengths, labels.shape[1])):
+        wrong = (given < 0) | (given > most)
+        if wrong.any():
+            raise ValueError(f"{name}: expected numbers from 0 to {most}, got {given[wrong][0]}.")
+    used = torch.arange(labels.shape[1], device=labels.device) < lengths.unsqueeze(1)
+    wrong = used & ((labels < 0) | (labels >= scores.shape[2]))
+    if wrong.any():
+        raise ValueError(f"expected classes from 0 to {scores.shape[2] - 1}, got {labels[wrong][0]}.")
+
+
+def whole(alphas: T, labels: T, times: T, lengths: T) -> T:
+    """Log alpha (N, time, 2 * S + 1), with minus infinity beyond each row's times and labels, where torch leaves what lies in memory."""
+    alphas = torch.nn.functional.pad(alphas, (0, 2 * labels.shape[1] + 1 - alphas.shape[2]))
+    place = torch.arange(alphas.shape[2], device=alphas.device)
+    time = torch.arange(alphas.shape[1], device=alphas.device)
+    inside = (place <= 2 * lengths.view(-1, 1, 1)) & (time.unsqueeze(1) < times.view(-1, 1, 1))
+    return alphas.masked_fill(~inside, -torch.inf)
+
+
 def _losses(scores: T, labels: T, times: T, lengths: T, blank: int, zero_infinity: bool) -> tuple[T, T]:
+    check(scores, labels, times, lengths)
     losses, alphas = torch.ops.aten._ctc_loss.Tensor(scores, labels, times, lengths, blank, zero_infinity)
-    return losses, torch.nn.functional.pad(alphas, (0, 2 * labels.shape[1] + 1 - alphas.shape[2]), value=-torch.inf)
+    return losses, whole(alphas, labels, times, lengths)
 
 
 def _losses_form(scores: T, labels: T, times: T, lengths: T, blank: int, zero_infinity: bool) -> tuple[T, T]:

@@ -109,3 +109,49 @@ def test_figures_of_truth_and_of_complex_numbers() -> None:
     assert ops.ReduceAll()(x).dtype == ms.bool_ == ops.ReduceAny()(Tensor(2)).dtype
     assert ops.ReduceAll()(x, 0).asnumpy().tolist() == [False, True]
     assert ops.SquaredDifference()(Tensor([1 + 2j]), Tensor([-1 + 0j])).asnumpy().tolist() == [8 + 0j]
+
+
+BIG = Tensor(np.array([2**63 + 5, 3, 7], np.uint64))
+EXACT: dict[str, tuple[Any, Any]] = {
+    "max": (lambda: BIG.max(), 2**63 + 5),
+    "min": (lambda: BIG.min(), 3),
+    "argmax": (lambda: BIG.argmax(), 0),
+    "amax by name": (lambda: ops.amax(input=BIG), 2**63 + 5),
+    "ReduceMin": (lambda: ops.ReduceMin()(BIG), 3),
+    "ArgMaxWithValue": (lambda: ops.ArgMaxWithValue()(BIG)[1], 2**63 + 5),
+    "topk": (lambda: ops.topk(BIG, 2)[0], [2**63 + 5, 7]),
+    "cummax": (lambda: ops.cummax(BIG, 0)[0], [2**63 + 5] * 3),
+    "clamp": (lambda: ops.clamp(BIG, 4, 2**40), [2**40, 4, 7]),
+    "clip from below 0": (lambda: BIG.clip(-1, 2**63), [2**63, 3, 7]),
+    "relu": (lambda: ops.relu(BIG), [2**63 + 5, 3, 7]),
+    "maximum": (lambda: ops.maximum(BIG, Tensor([4], ms.uint64)), [2**63 + 5, 4, 7]),
+    "minimum": (lambda: ops.minimum(BIG, Tensor([4], ms.uint64)), [4, 3, 4]),
+    "floor_divide": (lambda: ops.floor_divide(BIG, Tensor([2], ms.uint64)), [2**62 + 2, 1, 3]),
+    "by itself": (lambda: BIG // BIG, [1, 1, 1]),
+    "by a large one": (lambda: Tensor([3], ms.uint64) // BIG, [0, 1, 0]),
+    "remainder": (lambda: BIG % Tensor([10], ms.uint64), [(2**63 + 5) % 10, 3, 7]),
+    "fmod": (lambda: ops.fmod(BIG, BIG - Tensor([1], ms.uint64)), [1, 1, 1]),
+    "sum": (lambda: BIG.sum(), 2**63 + 15),
+    "int": (lambda: Tensor(int(BIG[0]) - 2**63), 5),
+}
+
+
+@pytest.mark.parametrize("name", EXACT)
+def test_large_unsigned_integers_are_no_negative_ones(name: str, mode: int) -> None:
+    call, expected = EXACT[name]
+    assert call().asnumpy().tolist() == expected
+
+
+def test_unsigned_quotients_are_pythons() -> None:
+    draw = np.random.RandomState(0)
+    values = [int(v) for v in draw.randint(0, 2**63, 40, np.uint64)]
+    values = [*values, *(v + 2**63 for v in values), 1, 2**63 - 1, 2**63, 2**64 - 1]
+    x, y = (Tensor(np.array(given, np.uint64)) for given in (values, [values[(7 * i) % len(values)] for i in range(len(values))]))
+    pairs = list(zip(values, y.asnumpy().tolist()))
+    assert (x // y).asnumpy().tolist() == [a // b for a, b in pairs] and (x % y).asnumpy().tolist() == [a % b for a, b in pairs]
+
+
+@pytest.mark.parametrize("values", [[2**63], np.array([2**63]), np.array([2**63], np.ulonglong)], ids=["a list", "an array", "ulonglong"])
+def test_tensors_of_large_unsigned_integers(values: Any) -> None:
+    x = Tensor(values)
+    assert x.dtype == ms.uint64 and x.asnumpy().tolist() == [2**63] and Tensor(values, ms.uint64).asnumpy().tolist() == [2**63]

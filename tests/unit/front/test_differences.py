@@ -323,3 +323,19 @@ def test_tensors_hold_a_gradient() -> None:
 
 def test_the_absolute_value_of_complex_numbers() -> None:
     assert ops.abs(Tensor([3 + 4j])).dtype == ms.float64 and ops.abs(Tensor([3 + 4j])).asnumpy().tolist() == [5.0]
+
+
+def test_a_gradient_in_a_gradient_counts_what_parameters_do_to_each_other(mode: int) -> None:
+    first, second = Parameter(Tensor([[2.0]]), name="first"), Parameter(Tensor([[3.0]]), name="second")
+
+    def loss(a: Any, b: Any) -> Any:
+        return ops.matmul(a, b).sum()
+
+    slopes = ms.grad(loss, (0, 1))
+
+    def after_a_step() -> Any:
+        by_a, by_b = slopes(first, second)
+        return loss(first - 0.1 * by_a, second - 0.1 * by_b)         # (a - b / 10) * (b - a / 10)
+
+    found = ms.value_and_grad(after_a_step, None, [first, second])()[1]
+    assert [round(float(one), 5) for one in found] == [2.63, 1.42]

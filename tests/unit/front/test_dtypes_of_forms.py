@@ -7,7 +7,7 @@ from typing import Any
 import mindspore as ms
 import numpy as np
 import pytest
-from mindspore import COOTensor, Tensor, mint, ops
+from mindspore import COOTensor, Tensor, mint, nn, ops
 
 WHOLE = Tensor([[1, 2, 3]], ms.int32)
 SMALL = Tensor([1, 0], ms.uint8)
@@ -83,3 +83,22 @@ def test_what_is_refused(call: Callable[[], Any], kind: type[Exception], text: s
 
 def test_an_empty_name_is_none() -> None:
     assert ms.Parameter(Tensor(1.0), name="").name.startswith("Parameter#") and Tensor(1).const_arg is False
+
+
+TRUE_OR_NOT = Tensor([[True, False], [True, True]])
+REFUSED: dict[str, tuple[Any, str]] = {
+    "Tensor.mean": (lambda: TRUE_OR_NOT.mean(), "expected numbers, got truth values."),
+    "ops.mean": (lambda: ops.mean(TRUE_OR_NOT, 0), "expected numbers, got truth values."),
+    "ReduceMean": (lambda: ops.ReduceMean()(TRUE_OR_NOT), "expected numbers, got truth values."),
+    "mint.mean": (lambda: mint.mean(TRUE_OR_NOT), "expected numbers, got truth values."),
+    "AvgPool2d": (lambda: nn.AvgPool2d(2)(Tensor(np.ones((1, 1, 2, 2), np.int64))), "expected floating-point numbers, got Int64."),
+    "addcdiv": (lambda: ops.addcdiv(*[Tensor([3])] * 3, 0.5), "expected an integer as value beside integers."),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_results_that_would_mean_nothing_are_refused(name: str, mode: int) -> None:
+    call, said = REFUSED[name]
+    with pytest.raises(TypeError) as caught:
+        call()
+    assert f"): {said}\n\nhint: cast" in str(caught.value)

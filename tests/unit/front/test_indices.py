@@ -86,3 +86,48 @@ def test_a_confusion_matrix_takes_its_classes_alone(answers: list[int], labels: 
     matrix = train.ConfusionMatrix(3)
     with pytest.raises(ValueError, match="expected classes from 0 to 2"):
         matrix.update(np.array(answers), np.array(labels))
+
+
+COUNTED: dict[str, tuple[Callable[..., Any], list[Any]]] = {
+    "gather": (lambda: ops.gather(ROWS, Tensor([-1, 0], ms.int32), 0), [[3, 4, 5], [0, 1, 2]]),
+    "gather of columns": (lambda: ops.gather(ROWS, Tensor([-1], ms.int64), 1), [[2], [5]]),
+    "gather of batches": (lambda: ops.gather(ROWS, Tensor([[-1], [0]]), 1, 1), [[2], [3]]),
+    "Gather": (lambda: ops.Gather()(ROWS, Tensor([-2]), 1), [[1], [4]]),
+    "gather_d": (lambda: ops.gather_d(ROWS, 1, Tensor([[-1], [-3]])), [[2], [3]]),
+    "gather_elements": (lambda: ops.gather_elements(ROWS, 1, Tensor([[-1], [0]])), [[2], [3]]),
+    "mint.gather": (lambda: mint.gather(ROWS, 1, Tensor([[-2], [0]])), [[1], [3]]),
+    "index_select": (lambda: ops.index_select(ROWS, 0, Tensor([-1], ms.int32)), [[3, 4, 5]]),
+    "Embedding": (lambda: nn.Embedding(2, 3, embedding_table=ROWS)(Tensor([-1], ms.int32)), [[3, 4, 5]]),
+    "Tensor.take": (lambda: ROWS.take(Tensor([-1, -9, 9]), 1), [[2, 0, 2], [5, 3, 5]]),
+    "Tensor.take of all": (lambda: ROWS.take(Tensor([-1, 2])), [5, 2]),
+}
+
+
+@pytest.mark.parametrize("name", COUNTED)
+def test_negative_indexes_count_from_the_end(name: str, mode: int) -> None:
+    call, expected = COUNTED[name]
+    assert call().asnumpy().tolist() == expected
+
+
+class Rows(nn.Cell):
+    def __init__(self) -> None:
+        super().__init__()
+        self.table = ms.Parameter(ROWS.copy(), name="table")
+
+    def construct(self, at: Any, columns: Any) -> Any:
+        return (ops.gather(self.table, at, 0) * 2).sum() + (ops.gather_d(self.table, 1, columns) ** 2).sum()
+
+
+def test_what_counts_from_the_end_has_its_gradient(mode: int) -> None:
+    rows, columns = Rows(), Tensor([[-1], [-3]])
+    step = ms.value_and_grad(rows, None, rows.trainable_params())
+    found = [step(Tensor(at, ms.int32), columns) for at in ([-1, 0], [1, 0], [-1, -1])]
+    assert [float(value) for value, _ in found] == [43, 43, 61]
+    assert found[0][1][0].asnumpy().tolist() == [[2, 2, 6], [8, 2, 2]] and found[2][1][0].asnumpy().tolist() == [[0, 0, 4], [10, 4, 4]]
+
+
+@pytest.mark.parametrize("at", [-3, 2])
+def test_an_index_beyond_both_ends_is_told(at: int, mode: int) -> None:
+    for axis, source in ((0, ROWS), (1, ROWS.T)):
+        with pytest.raises(IndexError, match="an index is beyond the axis"):
+            ops.gather(source, Tensor([at, -1]), axis)

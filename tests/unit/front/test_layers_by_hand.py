@@ -1,6 +1,8 @@
 """Layers and operators that MindSpore 2.10 has no kernel for on the CPU, against NumPy and by hand."""
 from __future__ import annotations
 
+import re
+
 import mindspore as ms
 import numpy as np
 import pytest
@@ -239,6 +241,32 @@ def test_infinite_losses_of_ctc_become_zero(mode: int) -> None:
     assert np.isinf(nn.CTCLoss(reduction="none")(chances, labels, *lengths).asnumpy()).all()
     assert nn.CTCLoss(reduction="none", zero_infinity=True)(chances, labels, *lengths).asnumpy().tolist() == [0.0]
     assert P.CTCLossV2(zero_infinity=True)(chances, labels, *lengths)[0].asnumpy().tolist() == [0.0]
+
+
+@pytest.mark.parametrize(
+    ("labels", "times", "lengths", "said"),
+    [
+        ([[1, 2, 2], [3, -(2**31), 0]], [6, 4], [3, 2], "expected classes from 0 to 4, got -2147483648."),
+        ([[1, 2, 2], [3, 5, 0]], [6, 4], [3, 2], "expected classes from 0 to 4, got 5."),
+        ([[1, 2, 2], [3, 1, 0]], [7, 4], [3, 2], "input_lengths: expected numbers from 0 to 6, got 7."),
+        ([[1, 2, 2], [3, 1, 0]], [6, 4], [-1, 2], "target_lengths: expected numbers from 0 to 3, got -1."),
+    ],
+)
+def test_ctc_reads_no_classes_that_are_not_there(
+    labels: list[list[int]], times: list[int], lengths: list[int], said: str, mode: int,
+) -> None:
+    chances = ops.log_softmax(Tensor(RANDOM.randn(6, 2, 5).astype(np.float32)), 2)
+    with pytest.raises(ValueError, match=re.escape(said)):
+        ops.ctc_loss(chances, *(Tensor(given, ms.int32) for given in (labels, times, lengths)))
+
+
+def test_log_alpha_of_ctc_is_minus_infinity_beyond_the_lengths(mode: int) -> None:
+    chances = ops.log_softmax(Tensor(RANDOM.randn(6, 2, 5).astype(np.float32)), 2)
+    given = [Tensor(numbers, ms.int32) for numbers in ([[1, 2, -1], [3, 7, 0]], [6, 4], [2, 1])]   # after the lengths anything may stand
+    alphas = ops.ctc_loss(chances, *given)[1].asnumpy()
+    assert alphas.shape == (2, 6, 7)
+    assert np.isinf(alphas[:, :, 5:]).all() and np.isinf(alphas[1, :, 3:]).all() and np.isinf(alphas[1, 4:]).all()
+    assert np.isfinite(alphas[0, -1, :5]).all()
 
 
 def test_a_graph_holds_the_losses_of_ctc_whole() -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import mindspore as ms
 import numpy as np
 import pytest
-from mindspore import Parameter, Tensor, ops, scipy
+from mindspore import Parameter, Tensor, nn, ops, scipy
 
 DOCUMENT = Path(__file__).parents[3] / "docs" / "differences.md"
 P = np.array([[1.0, -2.0], [3.0, -0.5]], np.float32)
@@ -164,3 +164,53 @@ def test_nesterov_on_rows() -> None:
     rows = Tensor(np.array([1], np.int32))
     SparseApplyMomentum(use_nesterov=True)(var, accum, Tensor(0.1), Tensor([[0.5, 1.0]]), rows, Tensor(0.5))
     assert np.allclose(var.asnumpy(), [[1, 2], [3 - 0.1 * (0.5 + 0.5 * 1.5), 4 - 0.1 * (1 + 0.5 * 2)]])
+
+
+def test_nan_goes_through(mode: int) -> None:
+    x = Tensor([1.0, np.nan, 4.0])
+    found = [
+        ops.relu(x), ops.relu6(x), ops.clamp(x, 0.5, 2.0), ops.clip_by_value(x, Tensor(0.5), Tensor(2.0)), ops.hardtanh(x),
+        ops.maximum(x, Tensor(2.0)), ops.minimum(x, Tensor(2.0)),
+    ]
+    assert [np.isnan(one.asnumpy()).tolist() for one in found] == [[False, True, False]] * 7
+    assert np.isnan(float(x.max())) and np.isnan(float(ops.ReduceMin()(x))) and int(ops.argmax(x)) == 1
+    assert np.isnan(ops.max_pool2d(x.reshape(1, 1, 1, 3), (1, 2), 1).asnumpy()).all()
+
+
+def test_the_cross_entropy_of_one_value_counts_once(mode: int) -> None:
+    chance, label = Tensor([[0.25]]), Tensor([[0.0]])
+    for found in (nn.BCELoss(reduction="mean")(chance, label), ops.binary_cross_entropy(chance, label, reduction="sum")):
+        assert abs(float(found) + np.log(0.75)) < 1e-6
+
+
+CORNERS = {
+    "leaky_relu": (lambda x: ops.leaky_relu(x, 0.2), [-1.0, 0.0], [0.2, 0.2]),
+    "hardtanh": (ops.hardtanh, [-1.0, 0.0, 1.0], [0.0, 1.0, 0.0]),
+    "relu6": (ops.relu6, [0.0, 6.0], [0.0, 0.0]),
+    "hardswish": (ops.hardswish, [-3.0, 3.0], [0.0, 1.0]),
+    "norm": (ops.norm, [0.0, 0.0], [0.0, 0.0]),
+    "std": (lambda x: x.std(), [1.0, 1.0], [0.0, 0.0]),
+}
+
+
+@pytest.mark.parametrize("name", CORNERS)
+def test_slopes_at_corners(name: str, mode: int) -> None:
+    function, at, expected = CORNERS[name]
+    assert ms.grad(lambda x: function(x).sum())(Tensor(at)).asnumpy().tolist() == pytest.approx(expected)
+
+
+GRADIENTS = {
+    "selu": (lambda x: ops.selu(x), [[-2.0, -0.5, 1.0]]),
+    "fftshift": (lambda x: ops.fftshift(x) * Tensor([1.0, 2.0, 3.0]), [[1.0, 2.0, 3.0]]),
+    "ReduceProd": (lambda x: ops.ReduceProd()(x), [[0.0, 2.0, 3.0]]),
+    "inplace_update": (lambda x: ops.inplace_update(x, x[:1] * 2, (1,)) ** 2, [[1.0], [2.0], [3.0]]),
+    "divisor_override": (lambda x: nn.AvgPool2d(3, 2, "same", divisor_override=3)(x.reshape(1, 1, 3, 3)) ** 2, [[1.0, 2.0, 4.0]] * 3),
+}
+
+
+@pytest.mark.parametrize("name", GRADIENTS)
+def test_gradients_are_those_of_what_is_computed(name: str, mode: int) -> None:
+    function, at = GRADIENTS[name]
+    x = np.array(at, np.float32)
+    found = ms.grad(lambda x: function(x).sum())(Tensor(x)).asnumpy()
+    np.testing.assert_allclose(found, differences(lambda x: function(x).sum(), x, 1e-2), rtol=2e-2, atol=2e-2)

@@ -382,15 +382,15 @@ def initializer(init: Any, shape: Any = None, dtype: Any = dtypes.float32) -> Te
     for size in sizes:
         if not isinstance(size, (int, np.integer)) or isinstance(size, bool) or size < 1:
             raise ValueError(f"initializer(shape={shape!r}): expected lengths from 1 on.")
-    if isinstance(init, bool) or not isinstance(init, (str, int, float, Initializer)):
+    if isinstance(init, bool) or not isinstance(init, (str, int, float, np.number, Initializer)):
         raise TypeError(f"initializer({init!r:.40}): expected a name, an Initializer, a number or a Tensor, got {type(init).__name__}.")
     if isinstance(init, str):
         found = _INITIALIZER_ALIAS.get(init.lower())
         if found is None or found in (Constant, Sparse):
             raise ValueError(f"initializer({init!r}): expected one of {', '.join(sorted(n for n in _INITIALIZER_ALIAS if '_' not in n))}.")
         init = found()
-    elif isinstance(init, (int, float)):
-        init = Constant(init)
+    elif isinstance(init, (int, float, np.number)):
+        init = Constant(init if isinstance(init, (int, float)) else init.item())
     if not fills:
         init = Zero()
     return Tensor(shape=sizes, dtype=dtype, init=init)

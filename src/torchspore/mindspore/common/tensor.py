@@ -235,7 +235,7 @@ class Tensor(TensorBase, metaclass=_TensorMeta):
         return bool(self._single("truth of a Tensor"))
 
     def __int__(self) -> int:
-        return int(self._single("int(Tensor)"))
+        return int(self._single("int(Tensor)").item())
 
     def __float__(self) -> float:
         return float(self._single("float(Tensor)"))

@@ -9,7 +9,7 @@ from torchspore.engine.create import constant
 from torchspore.mindspore import ops
 from torchspore.mindspore.mint.shared import T, sizes
 from torchspore.mindspore.ops.declare import bridged, updating
-from torchspore.mindspore.ops.indices import as_index
+from torchspore.mindspore.ops.indices import as_index, counted
 
 
 @bridged
@@ -135,7 +135,7 @@ def roll(input: T, shifts: Any, dims: Any = None) -> T:
 @bridged
 def gather(input: T, dim: int, index: T) -> T:
     """The elements of `input` at `index` along `dim`, in the shape of `index`."""
-    return torch.gather(input, dim, as_index(index))
+    return counted(lambda at: torch.gather(input, dim, at), as_index(index), input.shape[dim] if input.ndim else 1)
 
 
 @bridged

@@ -9,6 +9,7 @@ from torchspore.engine.tensor import TensorBase
 from torchspore.mindspore import ops
 from torchspore.mindspore.mint.shared import T, as_dtype, axes, in_floats, total_dtype
 from torchspore.mindspore.ops.declare import bridged, part_of
+from torchspore.mindspore.ops.reduction import no_truth_values
 
 
 @bridged
@@ -28,6 +29,8 @@ def nansum(input: T, dim: Any = None, keepdim: bool = False, *, dtype: Any = Non
 def mean(input: T, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> T:
     """The mean over `dim` (None: all) of the values in `dtype`, or as they are; that of integers is rounded towards 0."""
     wanted = as_dtype(dtype) or input.dtype
+    if dtype is None:
+        no_truth_values(input)
     between = wanted if wanted.is_floating_point or wanted.is_complex else torch.float64
     return torch.mean(input.to(wanted), axes(dim), keepdim, dtype=between).to(wanted)
 

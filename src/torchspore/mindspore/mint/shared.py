@@ -15,7 +15,9 @@ T = torch.Tensor
 
 def axes(dim: Any) -> Any:
     """The axes that `dim` names, as torch takes them: None and () are all of them."""
-    return None if dim is None or dim == () else (tuple(dim) if isinstance(dim, (list, tuple)) else dim)
+    if isinstance(dim, (list, tuple)):
+        return tuple(dim) or None
+    return dim
 
 
 def no_generator(generator: Any) -> None:

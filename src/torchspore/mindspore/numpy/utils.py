@@ -184,7 +184,7 @@ def axis_of(axis: Any, ndim: int) -> int:
 
 def axes_of(axis: Any, ndim: int) -> tuple[int, ...]:
     """The axes that an int, a tuple or a list names, all of them for None or (); one that is named twice counts once."""
-    if axis is None or axis == ():
+    if axis is None or (isinstance(axis, tuple) and not axis):
         return tuple(range(ndim))
     return tuple(dict.fromkeys(axis_of(a, ndim) for a in (axis if isinstance(axis, (tuple, list)) else (axis,))))
 

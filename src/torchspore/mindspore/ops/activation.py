@@ -261,8 +261,8 @@ def _log_softmax_ext(input: T, dim: int | None = None, dtype: Any = None) -> T:
 
 
 def _along(function, input: T, axis: int | tuple[int, ...]) -> T:  # type: ignore[no-untyped-def]
-    if isinstance(axis, int):
-        return function(input, axis)
+    if hasattr(axis, "__index__"):
+        return function(input, int(axis))
     axes = [a % input.ndim for a in axis]
     rest = [a for a in range(input.ndim) if a not in axes]
     moved = input.permute(rest + axes)

@@ -122,6 +122,14 @@ def _floor_divide(a: Any, b: Any) -> torch.Tensor:
     return quotients.floor_divide(a, b)
 
 
+def _larger(a: Any, b: Any) -> torch.Tensor:
+    return torch.maximum(*_tensors(a, b))
+
+
+def _smaller(a: Any, b: Any) -> torch.Tensor:
+    return torch.minimum(*_tensors(a, b))
+
+
 def _both_bool(a: Any, b: Any) -> bool:
     return all(v.dtype is torch.bool if isinstance(v, torch.Tensor) else isinstance(v, bool) for v in (a, b))
 
@@ -138,10 +146,10 @@ modulo = binary("floor_mod", quotients.remainder, "The remainder with the sign o
 power = binary("pow", _power, "Raises `input` to a power; a negative power of an integer is 0.")
 fmod = op(primitive="Mod", raw_arguments=True)(binary("fmod", quotients.fmod, "The remainder with the sign of the dividend."))
 maximum = op(primitive="Maximum", raw_arguments=True)(
-    binary("maximum", lambda a, b: torch.maximum(*_tensors(a, b)), "The larger of the two, element by element.")
+    binary("maximum", _larger, "The larger of the two, element by element.")
 )
 minimum = op(primitive="Minimum", raw_arguments=True)(
-    binary("minimum", lambda a, b: torch.minimum(*_tensors(a, b)), "The smaller of the two, element by element.")
+    binary("minimum", _smaller, "The smaller of the two, element by element.")
 )
 equal = op(primitive="Equal", raw_arguments=True)(binary("equal", torch.eq, "Whether the two are equal, element by element.", "equal"))
 not_equal = op(primitive="NotEqual", raw_arguments=True)(

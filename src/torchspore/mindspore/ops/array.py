@@ -4,6 +4,7 @@ from __future__ import annotations
 import builtins
 from typing import Any
 
+import numpy as np
 import torch
 
 from torchspore.base.text import short
@@ -17,8 +18,8 @@ def sizes(values: tuple[Any, ...] | Any) -> list[int]:
     """The sizes given as one tuple, list or Tensor, or one after the other."""
     if isinstance(values, T):
         return [int(v) for v in values.reshape(-1).tolist()]
-    if isinstance(values, int):
-        return [values]
+    if isinstance(values, (int, np.integer)):
+        return [int(values)]
     if not hasattr(type(values), "__len__"):
         raise TypeError(f"expected ints as shape, got {type(values).__name__}.")
     if len(values) == 1 and isinstance(values[0], (tuple, list, T)):
@@ -62,13 +63,13 @@ def unsqueeze(input: T, dim: int) -> T:
 @op(methods=("squeeze",))
 def squeeze(input: T, axis: Any = None) -> T:
     """Without the axes of length 1 that `axis` names, or without all of them; a longer axis stays."""
-    return input.squeeze() if axis is None or axis == () else input.squeeze(tuple(sizes(axis)))
+    return input.squeeze() if axis is None or (isinstance(axis, tuple) and not axis) else input.squeeze(tuple(sizes(axis)))
 
 
 @op(primitive="Squeeze", init=("axis",))
 def _squeeze(input: T, axis: Any = ()) -> T:
     """Without the axes of length 1 that `axis` names, or without all of them; a longer axis stays."""
-    return input.squeeze() if axis == () else input.squeeze(tuple(sizes(axis)))
+    return input.squeeze() if isinstance(axis, tuple) and not axis else input.squeeze(tuple(sizes(axis)))
 
 
 @op()
@@ -243,6 +244,9 @@ def swapdims(input: T, dim0: int, dim1: int) -> T:
 @op(methods=("moveaxis", "movedim"))
 def movedim(x: T, source: Any, destination: Any) -> T:
     """With axes moved to other places."""
+    both = (source, destination)
+    if any(isinstance(one, (tuple, list)) for one in both):
+        source, destination = (list(one) if isinstance(one, (tuple, list)) else [one] for one in both)
     return torch.movedim(x, source, destination)
 
 

@@ -7,6 +7,7 @@ import torch
 
 from torchspore.engine.create import constant
 from torchspore.mindspore.ops.declare import op
+from torchspore.mindspore.ops.loss import constant_in
 
 T = torch.Tensor
 
@@ -24,13 +25,13 @@ def iou(anchor_boxes: T, gt_boxes: T, mode: str = "iou") -> T:
 
 
 def _overlap(anchors: T, truth: T, mode: str) -> T:
-    """Boxes are x0, y0, x1, y1 of pixels that belong to them, so that a side has one pixel more than the difference."""
+    """Boxes are x0, y0, x1, y1 of pixels that belong to them, so that a side has one pixel more than the difference. No gradient."""
     if mode not in ("iou", "iof"):
         raise ValueError(f"mode={mode!r}: expected 'iou' or 'iof'.")
     for boxes in (anchors, truth):
         if boxes.ndim != 2 or boxes.shape[1] != 4:
             raise ValueError(f"expected boxes of shape (N, 4), got {tuple(boxes.shape)}.")
-    a, b = anchors.unsqueeze(0), truth.unsqueeze(1)
+    a, b = constant_in(anchors).unsqueeze(0), constant_in(truth).unsqueeze(1)
     low, high = torch.maximum(a[..., :2], b[..., :2]), torch.minimum(a[..., 2:], b[..., 2:])
     both = torch.clamp(high - low + 1, min=0).prod(-1)
     own, other = ((boxes[..., 2:] - boxes[..., :2] + 1).prod(-1) for boxes in (a, b))
@@ -183,6 +184,7 @@ def _roi_align(
     The coordinates are multiplied by `spatial_scale`; `roi_end_mode` 1 takes the last pixel in. Each bin has sample_num**2 samples, or for
     0 and less as many as its region has pixels. Gives (K, C, pooled_height, pooled_width).
     """
+    rois = constant_in(rois)
     ends = rois[:, 3:] + (1 if roi_end_mode else 0)
     low, high = rois[:, 1:3] * spatial_scale, ends * spatial_scale
     size = torch.clamp(high - low, min=1.0) if roi_end_mode else high - low

@@ -16,7 +16,7 @@ Size = Any
 
 def pair(value: Any, count: int = 2) -> tuple[int, ...]:
     """One int for each of the last `count` axes, from one int or a tuple; of four, as 1.x gave them, the last ones count."""
-    return (int(value),) * count if isinstance(value, int) else tuple(int(v) for v in value)[-count:]
+    return (int(value),) * count if hasattr(value, "__index__") else tuple(int(v) for v in value)[-count:]
 
 
 def same_padding(lengths: Any, kernel: Any, stride: Any, dilation: Any) -> list[int]:

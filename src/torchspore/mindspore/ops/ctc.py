@@ -18,12 +18,15 @@ def _alphas(log_probs: T, targets: T, inputs: T, lengths: T, blank: int, zero_in
     """The losses (N,) and log alpha (N, time, 2 * S + 1), of log probabilities (time, N, classes)."""
     if targets.ndim == 1:
         targets = _rows(targets, lengths)
-    if _is_captured():
-        from torchspore.engine import ctc
+    from torchspore.engine import ctc
 
-        found: tuple[T, T] = ctc.losses(log_probs, targets.long(), inputs.long(), lengths.long(), blank, zero_infinity)
+    targets, inputs, lengths = targets.long(), inputs.long(), lengths.long()
+    if _is_captured():
+        found: tuple[T, T] = ctc.losses(log_probs, targets, inputs, lengths, blank, zero_infinity)
         return found
-    return torch.ops.aten._ctc_loss.Tensor(log_probs, targets.long(), inputs.long(), lengths.long(), blank, zero_infinity)
+    ctc.check(log_probs, targets, inputs, lengths)
+    losses, alphas = torch.ops.aten._ctc_loss.Tensor(log_probs, targets, inputs, lengths, blank, zero_infinity)
+    return losses, ctc.whole(alphas, targets, inputs, lengths)
 
 
 def _is_captured() -> bool:
@@ -93,13 +96,10 @@ def _ctc_loss_of_logits(
     chances = torch.log_softmax(x, -1)
     losses, alphas = _alphas(chances, dense, inputs, lengths, blank, ignore_longer_outputs_than_inputs)
     with torch.no_grad():
-        given = (torch.ones_like(losses), chances, dense, inputs, lengths, losses, alphas, blank, ignore_longer_outputs_than_inputs)
-        if _is_captured():
-            from torchspore.engine import ctc
+        from torchspore.engine import ctc
 
-            gradient = ctc.gradient(*given)
-        else:
-            gradient = torch.ops.aten._ctc_loss_backward.Tensor(*given)
+        given = (torch.ones_like(losses), chances, dense, inputs, lengths, losses, alphas, blank, ignore_longer_outputs_than_inputs)
+        gradient = ctc.gradient(*given)
     if ignore_longer_outputs_than_inputs:
         losses = torch.where(torch.isinf(losses), torch.zeros_like(losses), losses)
     return losses, gradient

@@ -1,6 +1,8 @@
 """Indexes: whole numbers that name elements. Cutting a real number to one would name another element than the program means."""
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import torch
 
 from torchspore.engine.dtypes import FROM_TORCH
@@ -25,3 +27,17 @@ def as_index_or_mask(indices: T) -> T:
     if indices.dtype in _WIDE:
         return indices.long()
     return indices if indices.dtype is torch.bool else as_index(indices)
+
+
+def counted(pick: Callable[[T], T], indices: T, length: int) -> T:
+    """`pick(indices)`, where negative indexes count from the end.
+
+    torch's kernels refuse those, and hardly a program has them: only then are they looked for.
+    """
+    try:
+        return pick(indices)
+    except (RuntimeError, IndexError):
+        below = indices < 0
+        if not below.any() or ((indices < -length) | (indices >= length)).any():
+            raise
+        return pick(torch.where(below, indices + length, indices))

@@ -8,6 +8,7 @@ import torch.nn.functional as F
 
 from torchspore.engine.dtypes import FROM_TORCH
 from torchspore.mindspore.ops.declare import op
+from torchspore.mindspore.ops.quotients import truncate_divide
 
 T = torch.Tensor
 
@@ -33,6 +34,8 @@ def cross_entropy(
 ) -> T:
     """The cross entropy of logits (N, C, ...) and classes (N, ...) or probabilities (N, C, ...)."""
     target = target if target.is_floating_point() and target.ndim == input.ndim else class_indexes(target)
+    if weight is not None and weight.requires_grad and not target.is_floating_point():
+        return _likelihood(torch.log_softmax(input, 1), target, weight, ignore_index, reduction, label_smoothing)
     return F.cross_entropy(input, target, weight, ignore_index=ignore_index, reduction=reduction, label_smoothing=label_smoothing)
 
 
@@ -44,23 +47,33 @@ def nll_loss(
 
     Of the share `label_smoothing` every class is right: its loss is the weighted mean over all classes.
     """
-    classes = class_indexes(target)
-    if not label_smoothing:
+    return _likelihood(inputs, class_indexes(target), weight, ignore_index, reduction, label_smoothing)
+
+
+def _likelihood(inputs: T, classes: T, weight: T | None, ignore_index: int, reduction: str, label_smoothing: float) -> T:
+    learned = weight is not None and weight.requires_grad                  # torch's kernel has no gradient for weights
+    if not label_smoothing and not learned:
         return F.nll_loss(inputs, classes, weight, ignore_index=ignore_index, reduction=reduction)
-    own = F.nll_loss(inputs, classes, weight, ignore_index=ignore_index, reduction="none")
+    own = F.nll_loss(inputs, classes, None if learned else weight, ignore_index=ignore_index, reduction="none")
     weights = inputs.new_ones(inputs.shape[1]) if weight is None else weight
     counts = classes != ignore_index
+    share = weights[torch.where(counts, classes, 0)] * counts
+    own = own * share if learned else own
     even = -(inputs * weights.reshape(-1, *[1] * (inputs.ndim - 2))).mean(1) * counts
     loss = (1 - label_smoothing) * own + label_smoothing * even
-    if reduction != "mean":
-        return reduced(loss, reduction)
-    return loss.sum() / (weights[torch.where(counts, classes, 0)] * counts).sum()
+    return reduced(loss, reduction) if reduction != "mean" else loss.sum() / share.sum()
+
+
+def constant_in(t: Any) -> Any:
+    """A Tensor, or None, that has no gradient, as MindSpore's operator has it."""
+    return t.detach() if isinstance(t, T) and t.requires_grad else t
 
 
 @op(primitive="SoftmaxCrossEntropyWithLogits")
 def _softmax_cross_entropy(logits: T, labels: T) -> Any:
     """The losses (N,) of logits (N, C) and probabilities (N, C), and their gradient (N, C). Raises ValueError for two shapes."""
     same_shapes(logits, labels)
+    labels = constant_in(labels)
     chances = torch.log_softmax(logits, -1)
     return -(labels * chances).sum(-1), torch.exp(chances) - labels
 
@@ -89,8 +102,12 @@ def mse_loss(input: T, target: T, reduction: str = "mean") -> T:
 
 @op()
 def l1_loss(input: T, target: T, reduction: str = "mean") -> T:
-    """The absolute difference."""
-    return reduced(torch.abs(input - target), reduction)
+    """The absolute difference; of integers the sum and the mean, cut to a whole number, keep the dtype."""
+    apart = torch.abs(input - target)
+    if apart.is_floating_point() or apart.is_complex() or reduction not in ("mean", "sum"):
+        return reduced(apart, reduction)
+    total = apart.sum(dtype=apart.dtype if reduction == "sum" else torch.int64)
+    return total if reduction == "sum" else truncate_divide(total, apart.numel()).to(apart.dtype)
 
 
 @op()
@@ -114,13 +131,13 @@ def _smooth(logits: T, labels: T, beta: float, reduction: str) -> T:
 @op(primitive="SigmoidCrossEntropyWithLogits")
 def _sigmoid_cross_entropy(logits: T, label: T) -> T:
     """The binary cross entropy of logits, element by element."""
-    return F.binary_cross_entropy_with_logits(logits, label, reduction="none")
+    return F.binary_cross_entropy_with_logits(logits, constant_in(label), reduction="none")
 
 
 @op()
 def binary_cross_entropy(logits: T, labels: T, weight: T | None = None, reduction: str = "mean") -> T:
     """The binary cross entropy of probabilities."""
-    return F.binary_cross_entropy(logits, labels, weight, reduction=reduction)
+    return F.binary_cross_entropy(logits, labels, constant_in(weight), reduction=reduction)
 
 
 @op()
@@ -128,7 +145,9 @@ def binary_cross_entropy_with_logits(
     input: T, target: T, weight: T | None = None, pos_weight: T | None = None, reduction: str = "mean",
 ) -> T:
     """The binary cross entropy of logits."""
-    return F.binary_cross_entropy_with_logits(input, target, weight, reduction=reduction, pos_weight=pos_weight)
+    return F.binary_cross_entropy_with_logits(
+        input, target, constant_in(weight), reduction=reduction, pos_weight=constant_in(pos_weight),
+    )
 
 
 @op()
@@ -139,7 +158,8 @@ def kl_div(logits: T, labels: T, reduction: str = "mean") -> T:
 
 
 def divergence(logits: T, labels: T) -> T:
-    """labels * (log(labels) - logits), 0 where a label is not above 0."""
+    """labels * (log(labels) - logits), 0 where a label is not above 0. Labels have no gradient, as in MindSpore."""
     same_shapes(logits, labels)
+    labels = constant_in(labels)
     above = labels > 0
     return torch.where(above, labels * (torch.log(torch.where(above, labels, 1.0)) - logits), torch.zeros_like(logits))

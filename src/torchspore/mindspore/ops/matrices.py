@@ -23,13 +23,19 @@ def matrix_determinant(input: T) -> T:
 @op(primitive="LogMatrixDeterminant", methods=("log_matrix_determinant",))
 def log_matrix_determinant(input: T) -> Any:
     """The signs of the determinants of square matrices, and the logarithms of their sizes."""
-    return tuple(L.slogdet(input))
+    return _slogdet(input)
+
+
+def _slogdet(input: T) -> tuple[T, T]:
+    """As torch's; both results have the dtype of the input, complex too."""
+    sign, size = L.slogdet(input)
+    return sign, size.to(input.dtype)
 
 
 @op(methods=("slogdet",))
 def slogdet(input: T) -> Any:
     """The signs of the determinants of square matrices, and the logarithms of their sizes."""
-    return tuple(L.slogdet(input))
+    return _slogdet(input)
 
 
 @op(methods=("logdet",))

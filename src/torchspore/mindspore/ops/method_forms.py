@@ -80,12 +80,17 @@ def _tile(self: Any, *dims: Any, **kwargs: Any) -> Any:
 
 
 def _take(self: Any, indices: Any, axis: int | None = None, mode: str = "clip") -> Any:
-    """The elements (or along `axis` the slices) that `indices` names; beyond the ends 'clip' takes the last and 'wrap' counts on."""
+    """The elements (or along `axis` the slices) that `indices` names, negative ones counted from the end.
+
+    Beyond the ends 'clip' takes the nearest and 'wrap' counts on.
+    """
     if mode not in ("clip", "wrap"):
         raise ValueError(f"Tensor.take(mode={mode!r}): expected 'clip' or 'wrap'.")
     source = self.reshape(-1) if axis is None else self
     length = source.shape[0 if axis is None else axis]
-    at = indices % length if mode == "wrap" else elementwise.clamp(indices, 0, length - 1)
+    if mode == "wrap":
+        return selection.gather(source, indices % length, 0 if axis is None else axis)
+    at = elementwise.clamp(selection.where(indices < 0, indices + length, indices), 0, length - 1)
     return selection.gather(source, at, 0 if axis is None else axis)
 
 

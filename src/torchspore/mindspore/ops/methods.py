@@ -4,6 +4,7 @@ from __future__ import annotations
 import functools
 from typing import Any
 
+import numpy as np
 import torch
 
 from torchspore.base.text import message, short
@@ -136,13 +137,15 @@ def _extreme(which: Any, pick: Any) -> Any:
 
     def by_axis(self: Any, axis: Any, keepdims: bool, initial: Any, where: Any, return_indices: bool) -> Any:
         mask = None if where is True else where
-        if isinstance(axis, int):
+        if isinstance(axis, (int, np.integer)):
             values, indexes = pick(self, axis, keepdims, initial=initial, where=mask)
             return (values, indexes) if return_indices else values
+        if return_indices and axis is None:
+            return pick(self)                 # of the flat Tensor, whatever else is asked for
         return which(self, axis, keepdims, initial=initial, where=mask)
 
     def method(self: Any, *args: Any, **kwargs: Any) -> Any:
-        if "dim" in kwargs or (args and isinstance(args[0], int) and not kwargs.keys() & _BY_AXIS):
+        if "dim" in kwargs or (args and isinstance(args[0], (int, np.integer)) and not kwargs.keys() & _BY_AXIS):
             named = "dim" in kwargs
             dim, keepdim = (*args, kwargs.pop("dim", None))[0], args[1] if len(args) > 1 else False
             found = pick(self, dim, kwargs.pop("keepdim", kwargs.pop("keepdims", keepdim)), **kwargs)

@@ -7,7 +7,7 @@ import torch
 import torch.nn.functional as F
 
 from torchspore.mindspore.ops.declare import op
-from torchspore.mindspore.ops.loss import class_indexes, divergence, reduced, same_shapes
+from torchspore.mindspore.ops.loss import class_indexes, constant_in, divergence, reduced, same_shapes
 
 T = torch.Tensor
 
@@ -131,7 +131,8 @@ def _number(value: Any) -> Any:
 @op()
 def gaussian_nll_loss(x: T, target: T, var: T, full: bool = False, eps: float = 1e-6, reduction: str = "mean") -> T:
     """Half of log(var) + (x - target)^2 / var, with variances of at least `eps`; `full` adds log(2 pi) / 2."""
-    return F.gaussian_nll_loss(x, target, var, full=full, eps=eps, reduction=reduction)
+    smallest = torch.clamp(var, min=eps)                # with its gradient: none below eps, where torch's loss has a huge one
+    return F.gaussian_nll_loss(x, target, smallest, full=full, eps=eps, reduction=reduction)
 
 
 @op()
@@ -152,6 +153,7 @@ def _kl_div(logits: T, labels: T, reduction: str = "mean") -> T:
 def _nll_loss(logits: T, labels: T, weight: T, reduction: str = "mean", ignore_index: int = -100) -> Any:
     """The negative log likelihood of log probabilities (N, C) and classes (N,), and the sum of the weights that counted."""
     classes = class_indexes(labels)
+    weight = constant_in(weight)
     counted = weight[classes.clamp(0, weight.shape[0] - 1)] * (classes != ignore_index)
     return F.nll_loss(logits, classes, weight, ignore_index=ignore_index, reduction=reduction), counted.sum()
 
@@ -159,13 +161,15 @@ def _nll_loss(logits: T, labels: T, weight: T, reduction: str = "mean", ignore_i
 @op(primitive="BinaryCrossEntropy", init=("reduction",))
 def _binary_cross_entropy(logits: T, labels: T, weight: T | None = None, reduction: str = "mean") -> T:
     """The binary cross entropy of probabilities."""
-    return F.binary_cross_entropy(logits, labels, weight, reduction=reduction)
+    return F.binary_cross_entropy(logits, labels, constant_in(weight), reduction=reduction)
 
 
 @op(primitive="BCEWithLogitsLoss", init=("reduction",))
 def _bce_with_logits(input: T, target: T, weight: T | None = None, posWeight: T | None = None, reduction: str = "mean") -> T:
     """The binary cross entropy of logits; `posWeight` weighs where the target is 1."""
-    return F.binary_cross_entropy_with_logits(input, target, weight, reduction=reduction, pos_weight=posWeight)
+    return F.binary_cross_entropy_with_logits(
+        input, target, constant_in(weight), reduction=reduction, pos_weight=constant_in(posWeight),
+    )
 
 
 @op()

@@ -15,6 +15,7 @@ from torchspore.mindspore.ops.arithmetic import _slow, _tensors
 from torchspore.mindspore.ops.declare import op
 from torchspore.mindspore.ops.explain import explain
 from torchspore.mindspore.ops.promote import mixed
+from torchspore.mindspore.ops.quotients import truncate_divide
 
 T = torch.Tensor
 
@@ -184,8 +185,13 @@ def addcmul(input: T, tensor1: T, tensor2: T, value: Any = 1) -> T:
 
 @op(primitive="Addcdiv", methods=("addcdiv",))
 def addcdiv(input: T, tensor1: T, tensor2: T, value: Any = 1) -> T:
-    """input + value * tensor1 / tensor2."""
-    return input + _scaled(value, tensor1 / tensor2)
+    """input + value * tensor1 / tensor2; the quotient of integers is cut to one."""
+    if any(t.is_floating_point() or t.is_complex() for t in (input, tensor1, tensor2)):
+        return input + _scaled(value, tensor1 / tensor2)
+    if isinstance(value, float) or (isinstance(value, T) and value.is_floating_point()):
+        hint = "cast the Tensors, for example with astype(mindspore.float32)."
+        raise TypeError(f"expected an integer as value beside integers.\n\nhint: {hint}")
+    return input + truncate_divide(_scaled(value, tensor1), tensor2)
 
 
 @op(primitive="IsClose", init=("rtol", "atol", "equal_nan"), methods=("isclose",))

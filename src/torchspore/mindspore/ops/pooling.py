@@ -29,6 +29,9 @@ def pool(
     count = x.ndim - 2
     if not 1 <= count <= 3:
         raise ValueError(f"expected an input such as (N, C, H, W), got shape {tuple(x.shape)}.")
+    if kind == "avg" and not (x.is_floating_point() or x.is_complex()):
+        hint = "cast it, for example with astype(mindspore.float32)."
+        raise TypeError(f"expected floating-point numbers, got {dtypes.FROM_TORCH[x.dtype]}.\n\nhint: {hint}")
     kernel, stride = pair(kernel_size, count), pair(stride, count)
     call = {"max": (F.max_pool1d, F.max_pool2d, F.max_pool3d), "avg": (F.avg_pool1d, F.avg_pool2d, F.avg_pool3d)}[kind][count - 1]
     mode = pad_mode.lower()
@@ -295,6 +298,7 @@ def _adaptive_max_pool3d(input: T, output_size: Any) -> Any:
 def lp_pool1d(x: T, norm_type: float, kernel_size: int, stride: int | None = None, ceil_mode: bool = False) -> T:
     """The root of order `norm_type` of the sum of powers in each window of (N, C, L) or (C, L)."""
     _check_norm(norm_type)
+    x = x if x.is_floating_point() else x.float()          # the pooling of means cuts those of integers
     return F.lp_pool1d(x, norm_type, kernel_size, stride, ceil_mode)
 
 
@@ -302,6 +306,7 @@ def lp_pool1d(x: T, norm_type: float, kernel_size: int, stride: int | None = Non
 def lp_pool2d(x: T, norm_type: float, kernel_size: Size, stride: Size = None, ceil_mode: bool = False) -> T:
     """The root of order `norm_type` of the sum of powers in each window of (N, C, H, W)."""
     _check_norm(norm_type)
+    x = x if x.is_floating_point() else x.float()
     return F.lp_pool2d(x, norm_type, kernel_size, stride, ceil_mode)
 
 

@@ -14,14 +14,12 @@ from torchspore.engine import device, dtypes
 from torchspore.engine.create import constant
 from torchspore.engine.number import Number, as_operand
 from torchspore.engine.tensor import TensorBase, raw
+from torchspore.mindspore.ops.wide import WIDE, from_order, in_order, quotient, rest
 
-_WIDE = frozenset({torch.uint16, torch.uint32, torch.uint64})
 _WIDENED = {torch.uint16: torch.int32, torch.uint32: torch.int64, torch.uint64: torch.int64}
 
 
 _ORDERS = frozenset({torch.lt, torch.le, torch.gt, torch.ge})
-_TOP = -(1 << 63)
-"""The highest bit: with it turned over, the bits of uint64 have the order of int64."""
 
 
 def operand(value: Any) -> Any:
@@ -84,11 +82,23 @@ def mixed(a: torch.Tensor, b: torch.Tensor) -> TypeError:
     return TypeError(f"expected one dtype, got {left} and {right}.\n\nhint: cast one of them, for example with astype(mindspore.float32).")
 
 
+_EXACTLY: dict[str, Any] = {
+    "_larger": lambda a, b: from_order(torch.maximum(in_order(a), in_order(b))),
+    "_smaller": lambda a, b: from_order(torch.minimum(in_order(a), in_order(b))),
+    "_floor_divide": quotient, "truncate_divide": quotient, "remainder": rest, "fmod": rest,
+}
+"""What is computed of two uint64 in the place of these functions, by their names."""
+
+
 def widened(function: Any, a: Any, b: Any) -> torch.Tensor:
     """`function` on unsigned integers that torch can't compute with: widened, computed, narrowed."""
     wide = next(t.dtype for t in (a, b) if isinstance(t, torch.Tensor))
-    if wide is torch.uint64 and function in _ORDERS:
-        return function(*(t.view(torch.int64) ^ _TOP for t in (a, b)))
+    if wide is torch.uint64:
+        exact = _EXACTLY.get(getattr(function, "__name__", ""))
+        if exact is not None:
+            return exact(a, b)
+        if function in _ORDERS:
+            return function(in_order(a), in_order(b))
     to = _WIDENED[wide]
     out = function(*(t.to(to) if isinstance(t, torch.Tensor) else t for t in (a, b)))
     return out.to(wide) if out.dtype is to else out
@@ -96,4 +106,4 @@ def widened(function: Any, a: Any, b: Any) -> torch.Tensor:
 
 def is_wide(*values: Any) -> bool:
     """Whether an operand is uint16, uint32 or uint64."""
-    return any(isinstance(v, torch.Tensor) and v.dtype in _WIDE for v in values)
+    return any(isinstance(v, torch.Tensor) and v.dtype in WIDE for v in values)

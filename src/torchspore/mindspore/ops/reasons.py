@@ -222,7 +222,7 @@ _PATTERNS: tuple[
         _says("index {0} is beyond the axis, which has {2} elements."),
     ),
     (
-        r"(?<!tuple )index out of range", IndexError,
+        r"(?<!tuple )index out of range|INDICES element is out of DATA bounds", IndexError,
         _says("an index is beyond the axis.", "indexes go from 0 to the length of the axis - 1"),
     ),
     (r"too many indices for tensor of dimension (\d+)", IndexError, _says("expected at most {} indexes, one for each axis.")),

@@ -20,15 +20,15 @@ def axes_of(x: T, axis: Axis) -> tuple[int, ...]:
         axis = tuple(axis.reshape(-1).tolist())
     if axis is None or (isinstance(axis, (tuple, list)) and not axis):
         return tuple(range(x.ndim))
-    return (axis,) if isinstance(axis, int) else tuple(axis)
+    return (axis,) if hasattr(axis, "__index__") else tuple(axis)        # NumPy's integers too
 
 
 @op(primitive="ReduceSum", init=("keep_dims", "skip_mode"))
 def _reduce_sum(x: T, axis: Axis = (), keep_dims: bool = False, skip_mode: bool = False) -> T:
-    """The sum along `axis`; with `skip_mode` an empty axis leaves x as it is."""
+    """The sum along `axis` in x's dtype, that of truth values whether one is true; with `skip_mode` an empty axis leaves x as it is."""
     if skip_mode and isinstance(axis, (tuple, list)) and not axis:
         return x
-    return torch.sum(x, axes_of(x, axis), keep_dims, dtype=None if x.dtype is torch.bool else x.dtype)
+    return torch.sum(x, axes_of(x, axis), keep_dims, dtype=x.dtype)
 
 
 @op(primitive="ReduceMean", init=("keep_dims",))
@@ -37,8 +37,15 @@ def _reduce_mean(x: T, axis: Axis = (), keep_dims: bool = False) -> T:
     return integer_mean(x, axes_of(x, axis), keep_dims)
 
 
+def no_truth_values(x: T) -> None:
+    """Raises TypeError for truth values: a mean of them that is one again says nothing."""
+    if x.dtype is torch.bool:
+        raise TypeError("expected numbers, got truth values.\n\nhint: cast them, for example with astype(mindspore.float32).")
+
+
 def integer_mean(x: T, axes: tuple[int, ...], keep_dims: bool) -> T:
-    """The mean; of integers it is rounded towards zero and stays an integer."""
+    """The mean; of integers it is rounded towards zero and stays an integer. Raises TypeError for truth values."""
+    no_truth_values(x)
     if x.is_floating_point() or x.is_complex():
         return torch.mean(x, axes, keep_dims)
     return torch.mean(x.to(torch.float64), axes, keep_dims).trunc().to(x.dtype)
@@ -268,7 +275,10 @@ def _cumsum(input: T, axis: int, exclusive: bool = False, reverse: bool = False)
 
 @op(methods=("norm",))
 def norm(A: T, ord: Any = None, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> T:
-    """The norm of vectors or matrices, as NumPy's `linalg.norm`."""
+    """The norm of vectors or matrices, as NumPy's `linalg.norm`; 1.0 or 2.0 (no int) as `ord` of matrices is Frobenius's."""
+    of_matrices = A.ndim == 2 if dim is None else isinstance(dim, (tuple, list)) and len(dim) == 2
+    if of_matrices and not isinstance(ord, (int, str)) and ord in (1, 2, -1, -2):
+        ord = None
     return torch.linalg.norm(_floats(A), ord, dim, keepdim, dtype=as_dtype(dtype))
 
 

@@ -38,7 +38,8 @@ def interpolate(
 
 def _interpolated(x: T, size: Any, scale: Any, mode: str, align_corners: bool | None, recompute: bool | None) -> T:
     if mode != "bicubic" or x.ndim != 4 or (size is None) == (scale is None):
-        return F.interpolate(x, size, scale, mode, align_corners, recompute)
+        out = F.interpolate(x, size, scale, mode, align_corners, recompute)
+        return x[..., :1].clone() if mode == "linear" and out.shape[-1] == 1 else out      # MindSpore's kernel takes the first value
     factors = (scale, scale) if isinstance(scale, (int, float)) else scale
     sizes = [int(n * f) for n, f in zip(x.shape[2:], factors)] if size is None else (size, size) if isinstance(size, int) else size
     for axis, length in zip((2, 3), sizes):
@@ -150,6 +151,8 @@ def _resize_linear(x: T, size: Any, coordinate_transformation_mode: str = "align
     if coordinate_transformation_mode not in ("align_corners", "half_pixel"):
         raise ValueError(f"coordinate_transformation_mode={coordinate_transformation_mode!r}: expected 'align_corners' or 'half_pixel'.")
     wanted = [size] if isinstance(size, int) else sizes_of(size)
+    if wanted == [1]:
+        return x[..., :1].clone()
     return F.interpolate(x, wanted, mode="linear", align_corners=coordinate_transformation_mode == "align_corners")
 
 

@@ -8,7 +8,7 @@ import torch
 from torchspore.engine.create import constant, length
 from torchspore.mindspore.ops import sparse
 from torchspore.mindspore.ops.declare import op
-from torchspore.mindspore.ops.indices import as_index
+from torchspore.mindspore.ops.indices import as_index, counted
 from torchspore.mindspore.ops.reasons import FROM_THE_END
 
 T = torch.Tensor
@@ -34,20 +34,20 @@ def _take(params: T, indices: T, axis: Any, batch_dims: int) -> T:
         taken = [_take(p, i, axis - 1, batch_dims - 1) for p, i in zip(params, indices)]
         return torch.stack(taken) if flat.numel() else params.new_empty(indices.shape)
     flat = indices.reshape(-1)
-    out = torch.index_select(params, axis, flat) if axis else sparse.rows(params, flat)
+    out = counted(lambda at: torch.index_select(params, axis, at) if axis else sparse.rows(params, at), flat, params.shape[axis])
     return out.reshape((*params.shape[:axis], *indices.shape, *params.shape[axis + 1:]))
 
 
 @op(primitive="GatherD", methods=("gather_elements",))
 def gather_elements(input: T, dim: int, index: T) -> T:
     """The elements along `dim` that `index` names, in the shape of `index`."""
-    return torch.gather(input, dim, as_index(index))
+    return counted(lambda at: torch.gather(input, dim, at), as_index(index), input.shape[dim] if input.ndim else 1)
 
 
 @op()
 def gather_d(x: T, dim: int, index: T) -> T:
     """The elements along `dim` that `index` names, in the shape of `index`."""
-    return torch.gather(x, dim, as_index(index))
+    return counted(lambda at: torch.gather(x, dim, at), as_index(index), x.shape[dim] if x.ndim else 1)
 
 
 def _rows_named(indices: T) -> tuple[T, ...]:
@@ -157,7 +157,7 @@ def nonzero(input: T, *, as_tuple: bool = False) -> Any:
 @op(methods=("index_select",))
 def index_select(input: T, axis: int, index: T) -> T:
     """The slices along `axis` that `index` names."""
-    return torch.index_select(input, axis, as_index(index))
+    return counted(lambda at: torch.index_select(input, axis, at), as_index(index), input.shape[axis] if input.ndim else 1)
 
 
 @op(primitive="ScatterNd")

@@ -64,10 +64,10 @@ def _no_repeat_ngram(state_seq: T, log_probs: T, ngram_size: int = 1) -> T:
 
 @op(primitive="SubAndFilter")
 def _sub_and_filter(input_x: T, max_num: Any, offset: Any) -> Any:
-    """x - offset of the elements for which that is from 0 up to, without, `max_num`, and where they are (int32)."""
+    """x - offset of the elements for which that is from 0 up to, without, `max_num`, and where they are (in the dtype of x)."""
     moved = input_x - int(offset)
     places = torch.nonzero((moved >= 0) & (moved < int(max_num))).reshape(-1)
-    return moved[places], places.to(torch.int32)
+    return moved[places], places.to(input_x.dtype)
 
 
 @op(primitive="MapUniform")

@@ -102,7 +102,8 @@ def i0(input: T) -> T:
 
 
 sinc = _unary("sinc", torch.sinc, "sin(pi x) / (pi x), and 1 at 0.", "Sinc")
-sgn = _unary("sgn", torch.sgn, "The sign; of a complex number the number divided by its length.")
+sgn = _unary(
+    "sgn", lambda x: torch.sgn(x) if x.is_complex() else torch.sign(x), "The sign; of a complex number the number divided by its length.")
 signbit = _unary("signbit", torch.signbit, "Whether the sign is negative.")
 isneginf = _unary("isneginf", torch.isneginf, "Whether x is minus infinity.")
 isposinf = _unary("isposinf", torch.isposinf, "Whether x is plus infinity.")

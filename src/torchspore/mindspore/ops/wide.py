@@ -1,52 +1,130 @@
 """uint16, uint32 and uint64 in operators that torch lacks for them: widened to int64, computed, and narrowed again.
 
-Only what MindSpore 2.10 computes is widened; it refuses the others with TypeError, and so does torch.
+Only what MindSpore 2.10 computes is widened; it refuses the others with TypeError, and so does torch. The bits of a uint64 from 2^63 on
+are a negative int64: sums and products come out right all the same, and for what goes by order the highest bit is turned over.
 """
 from __future__ import annotations
 
 import functools
+import inspect
 from collections.abc import Callable
 from typing import Any
 
 import torch
 
+T = torch.Tensor
 WIDE = frozenset({torch.uint16, torch.uint32, torch.uint64})
 
-_VALUES: dict[str, tuple[int, ...]] = {
+_TOP = -(1 << 63)
+"""The highest bit: with it turned over, the bits of uint64 have the order of int64."""
+
+_BY_ORDER: dict[str, tuple[int, ...]] = {
     **dict.fromkeys(("argmax", "argmin", "_argmax_primitive", "_argmin_primitive"), ()),
     **dict.fromkeys(("_argmax_with_value", "_argmin_with_value"), (1,)),
+    **dict.fromkeys(("_argmax_with_value_method", "_argmin_with_value_method"), (0,)),
     **dict.fromkeys((
-        "amax", "amin", "max", "min", "_reduce_max", "_reduce_min", "sum", "_reduce_sum", "prod", "_reduce_prod", "cumsum", "_cumsum",
-        "gather", "_gather",
-        "gather_elements", "gather_d", "flip", "_reverse", "topk", "_topk", "clamp", "clip", "clip_by_value", "square", "relu",
-        "logical_not",
+        "amax", "amin", "max", "min", "_reduce_max", "_reduce_min", "reduce_max", "reduce_min", "topk", "_topk", "top_k",
+        "cummax", "cummin", "clamp", "clip", "clip_by_value", "unsorted_segment_max", "unsorted_segment_min", "tensor_scatter_max",
+        "tensor_scatter_min",
     ), (0,)),
+    "aminmax": (0, 1),
 }
-"""The operators, and which of their results hold values; the others are indexes."""
+"""The operators that compare elements, and which of their results hold values; the others are indexes."""
+
+_VALUES: dict[str, tuple[int, ...]] = {
+    **dict.fromkeys((
+        "sum", "_reduce_sum", "prod", "_reduce_prod", "cumsum", "_cumsum", "gather", "_gather", "gather_elements", "gather_d", "flip",
+        "_reverse", "square", "logical_not", "neg",
+        "_neg", "negative", "invert", "diff", "diff_ext", "reduce_sum",
+        "_cumprod", "_masked_select", "_tensor_scatter_elements",
+        "unsorted_segment_sum", "masked_select", "scatter_nd", "tensor_scatter_update", "tensor_scatter_add", "tensor_scatter_sub",
+        "tensor_scatter_elements", "reverse", "reverse_sequence", "_reverse_sequence", "_reverse_sequence_method", "fliplr", "flipud",
+        "rot90", "tril", "triu", "_tril", "_triu", "index_fill", "slice_scatter", "bmm", "_batch_matmul", "bias_add", "_bias_add",
+    ), (0,)),
+    **dict.fromkeys(("nonzero", "argwhere"), ()),
+    **_BY_ORDER,
+}
+"""All operators here, in the same way."""
+
+_BOUNDS = frozenset({"min", "max", "initial", "clip_value_min", "clip_value_max"})
+"""Arguments that are numbers to be compared with."""
 
 
 def widening(body: Callable[..., Any]) -> Callable[..., Any]:
     """`body` itself, or, where it is one of these operators, `body` that also takes wide unsigned integers."""
+    if body.__name__ == "relu":
+        return _without_negatives(body)
     values = _VALUES.get(body.__name__)
     if values is None:
         return body
 
     @functools.wraps(body)
     def widened(*arguments: Any, **keywords: Any) -> Any:
-        for argument in arguments:
+        for argument in (*arguments, *keywords.values()) if keywords else arguments:
             if isinstance(argument, torch.Tensor) and argument.dtype in WIDE:
-                out = body(*map(_wider, arguments), **{key: _wider(value) for key, value in keywords.items()})
+                ordered = argument.dtype is torch.uint64 and body.__name__ in _BY_ORDER and not _has_reals(arguments, keywords)
+                out = _in_order(body, arguments, keywords) if ordered else body(
+                    *map(_wider, arguments), **{key: _wider(value) for key, value in keywords.items()}
+                )
+                narrow = from_order if ordered else functools.partial(_narrowed, dtype=argument.dtype)
                 if isinstance(out, torch.Tensor):
-                    return _narrowed(out, argument.dtype) if values else out
-                return tuple(_narrowed(item, argument.dtype) if i in values else item for i, item in enumerate(out))
+                    return narrow(out) if values else out
+                return tuple(narrow(item) if i in values else item for i, item in enumerate(out))
         return body(*arguments, **keywords)
 
     return widened
+
+
+def _without_negatives(relu: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(relu)
+    def own(input: T) -> T:
+        return input.clone() if isinstance(input, torch.Tensor) and input.dtype in WIDE else relu(input)
+
+    return own
+
+
+def in_order(t: T) -> T:
+    """uint64 as int64 of the same order."""
+    return t.view(torch.int64) ^ _TOP
+
+
+def from_order(t: T) -> T:
+    """What `in_order` was given."""
+    return (t ^ _TOP).view(torch.uint64) if t.dtype is torch.int64 else t
+
+
+def _in_order(body: Callable[..., Any], arguments: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
+    """What the operator gives for uint64 in the order of int64; bounds that are written as numbers come along."""
+    given = inspect.signature(body).bind(*arguments, **keywords)
+    for name, value in given.arguments.items():
+        if isinstance(value, torch.Tensor) and value.dtype is torch.uint64:
+            given.arguments[name] = in_order(value)
+        elif name in _BOUNDS and type(value) is int:
+            given.arguments[name] = min(max(value, 0), 2**64 - 1) + _TOP
+    return body(*given.args, **given.kwargs)
+
+
+def quotient(a: T, b: T) -> T:
+    """uint64 // uint64. A divisor from 2^63 on goes once or not at all; by the others the half is divided, which int64 can hold."""
+    x, y = a.view(torch.int64), b.view(torch.int64)
+    small = torch.where(y < 0, 1, y)
+    half = torch.div((x >> 1) & ~_TOP, small, rounding_mode="floor") * 2
+    found = half + (((x - half * small) ^ _TOP) >= (small ^ _TOP))
+    return torch.where(y < 0, ((x ^ _TOP) >= (y ^ _TOP)).to(torch.int64), found).view(torch.uint64)
+
+
+def rest(a: T, b: T) -> T:
+    """uint64 % uint64."""
+    return (a.view(torch.int64) - quotient(a, b).view(torch.int64) * b.view(torch.int64)).view(torch.uint64)
+
+
+def _has_reals(arguments: tuple[Any, ...], keywords: dict[str, Any]) -> bool:
+    return any(type(value) is float for value in (*arguments, *keywords.values()))
 
 
 def _wider(value: Any) -> Any:
     return value.to(torch.int64) if isinstance(value, torch.Tensor) and value.dtype in WIDE else value
 
 
-def _narrowed(t: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
+def _narrowed(t: T, dtype: torch.dtype) -> T:
     return t.to(dtype) if t.dtype is torch.int64 else t

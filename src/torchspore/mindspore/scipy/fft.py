@@ -1,7 +1,7 @@
 """`mindspore.scipy.fft`: cosine transforms of type II.
 
 The formula is SciPy's for norm='ortho': y[k] = f(k) * sum over n of x[n] * cos(pi * k * (2n + 1) / (2N)), where f(0) = sqrt(1/N) and else
-sqrt(2/N). The result is float32, from integers too.
+sqrt(2/N). The result is float32, from integers too; float64 and complex numbers keep their dtype.
 """
 from __future__ import annotations
 
@@ -17,6 +17,8 @@ __getattr__ = missing(__name__)
 __all__ = ["dct", "dctn", "idct", "idctn"]
 
 T = torch.Tensor
+_OWN = frozenset({torch.float64, torch.complex64, torch.complex128})
+"""Dtypes that are those of their results too; of complex numbers both parts are transformed."""
 
 
 def _check(type: Any, norm: Any) -> None:
@@ -32,7 +34,7 @@ def _along(x: T, n: Any, axis: int, inverse: bool) -> T:
     length = given if n is None else n
     if not isinstance(length, int) or length < 1:
         raise ValueError(f"n={n!r}: expected a length from 1 on.")
-    x = x.movedim(axis, -1).to(torch.float32 if x.dtype is not torch.float64 else torch.float64)
+    x = x.movedim(axis, -1).to(x.dtype if x.dtype in _OWN else torch.float32)
     x = x[..., :length] if length <= given else torch.nn.functional.pad(x, (0, length - given))
     steps = torch.arange(length, dtype=torch.float64, device=x.device)
     cosines = torch.cos(math.pi / (2 * length) * steps[:, None] * (2 * steps + 1)) * math.sqrt(2 / length)
