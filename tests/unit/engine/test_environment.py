@@ -82,3 +82,28 @@ def test_other_variables_that_do_not_fit(tmp_path: Path) -> None:
         with pytest.raises(ValueError) as caught:
             environment.read(variables)
         assert str(caught.value) == text
+
+
+@pytest.mark.parametrize(("variables", "text"), [
+    ({"WORLD_SIZE": "2"}, "init(): WORLD_SIZE=2 without RANK: expected RANK, which says which of the processes this is."),
+    ({"RANK": "1"}, "init(): RANK=1 without WORLD_SIZE: expected WORLD_SIZE, the number of processes."),
+    ({"MS_WORKER_NUM": "4"}, "init(): MS_WORKER_NUM=4 without MS_ROLE: expected MS_ROLE, which says which of the processes this is."),
+    ({"MS_ROLE": "MS_WORKER"}, "init(): MS_ROLE=MS_WORKER without MS_WORKER_NUM: expected MS_WORKER_NUM, the number of processes."),
+])
+def test_half_of_what_is_needed_is_not_taken_for_one_process(variables: dict[str, str], text: str) -> None:
+    with pytest.raises(ValueError) as caught:
+        environment.read(variables)
+    assert str(caught.value) == text
+
+
+@pytest.mark.parametrize("variables", [{"WORLD_SIZE": "1"}, {"RANK": "0"}, {"WORLD_SIZE": ""}, {"RANK": ""}, {"MS_WORKER_NUM": "1"}])
+def test_one_process_needs_no_more(variables: dict[str, str]) -> None:
+    assert environment.read(variables) == environment.ALONE
+
+
+def test_a_table_without_devices(tmp_path: Path) -> None:
+    path = tmp_path / "ranks.json"
+    path.write_text('{"server_list": []}')
+    with pytest.raises(ValueError) as caught:
+        environment.read({"RANK_TABLE_FILE": str(path), "RANK_ID": "0"})
+    assert str(caught.value) == f"RANK_TABLE_FILE={path}: a table without a device: expected one device and its rank_id for each process."

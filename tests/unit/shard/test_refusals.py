@@ -36,3 +36,17 @@ def test_two_parameters_of_one_name(monkeypatch: pytest.MonkeyPatch) -> None:
 
     with pytest.raises(StrategyRefused, match="two Parameters with the name 'weight' in a graph that is split: expected names that differ"):
         Both()(Tensor(np.ones((4, 4), np.float32)))
+
+
+@pytest.mark.parametrize("mode", ["data_parallel", "hybrid_parallel"])
+def test_one_process_has_not_the_parts_of_several(mode: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TORCHSPORE_SIMULATE", "4")
+    ms.set_auto_parallel_context(parallel_mode=mode, device_num=4)
+    net = nn.Dense(4, 4)
+    step = nn.TrainOneStepCell(nn.WithLossCell(net, nn.MSELoss()), nn.SGD(net.trainable_params(), 0.1))
+    with pytest.raises(RuntimeError) as raised:
+        step(Tensor(np.ones((4, 4), np.float32)), Tensor(np.ones((4, 4), np.float32)))
+    assert str(raised.value).endswith(
+        f"parallel_mode={mode!r} in one process that stands for 4: expected 'semi_auto_parallel' or 'auto_parallel', which split operators."
+        "\n\nhint: torchspore workers -n 4 SCRIPT runs a process for each part of the batch."
+    )

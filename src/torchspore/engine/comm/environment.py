@@ -59,7 +59,17 @@ def read(variables: Mapping[str, str] = os.environ) -> Place:
         place = found(variables)
         if place is not None:
             return _checked(place)
+    _refuse_halves(variables)
     return ALONE
+
+
+def _refuse_halves(variables: Mapping[str, str]) -> None:
+    """Raises ValueError for a number of processes without the place of this one, or the other way round: each would train for itself."""
+    for count, own, first in (("WORLD_SIZE", "RANK", ("", "0")), ("MS_WORKER_NUM", "MS_ROLE", ("",))):
+        if variables.get(count) and not variables.get(own) and _number(variables, count) > 1:
+            raise ValueError(message(f"init(): {count}={variables[count]} without {own}", f"{own}, which says which of the processes this is"))
+        if variables.get(own, "") not in first and not variables.get(count):
+            raise ValueError(message(f"init(): {own}={variables[own]} without {count}", f"{count}, the number of processes"))
 
 
 def _number(variables: Mapping[str, str], name: str, usual: int | None = None) -> int:
@@ -149,7 +159,9 @@ def _table(variables: Mapping[str, str]) -> Place | None:
         return None
     servers = _servers(name, Path(variables[name]))
     size = sum(len(devices) for _, devices in servers)
-    if size < 2:
+    if not size:
+        raise ValueError(message(f"{name}={variables[name]}: a table without a device", "one device and its rank_id for each process"))
+    if size == 1:
         return None
     rank = _number(variables, "RANK_ID")
     for _, devices in servers:

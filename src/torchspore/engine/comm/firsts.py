@@ -157,6 +157,10 @@ class Firsts:
         waiting.pairs[name] = fact
         return [(f"{name}/{fact}", 2)] if is_new else []
 
+    def ways(self) -> dict[str, int]:
+        """How often something went from one process to another so far, by the names of the ways."""
+        return {f"{name[0]} {name[1]}": stream.number for name, stream in list(self._streams.items()) if isinstance(name, tuple)}
+
     # ---- what begins later
 
     def start(self, line: str, claims: list[tuple[str, int]] | None, start: Callable[[], Any]) -> Any:

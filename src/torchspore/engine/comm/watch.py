@@ -19,7 +19,7 @@ from typing import Any
 
 from torchspore.base.frames import is_users, user_line
 from torchspore.base.text import with_hint
-from torchspore.engine.comm import reach
+from torchspore.engine.comm import reach, rings
 from torchspore.engine.comm.firsts import Firsts, Later
 from torchspore.engine.comm.waiting import PAIRS, Waiter, Waiting, name_of, shown
 from torchspore.errors import CommunicationError
@@ -58,6 +58,9 @@ class Watch:
         """By group the last exchanges that have begun: several may be on their way when one is waited for."""
         self._said: dict[str, Any] | None = None
         self._suspect: Any = None
+        self._ring: list[tuple[int, dict[str, Any]]] = []
+        """The ranks that wait for one another, as this process found them when it looked last."""
+        self._suspected_ring: Any = None
         self._main = threading.get_ident()
         self.is_broken = False
         """Whether an exchange has failed: what still runs of it can't be ended."""
@@ -135,6 +138,11 @@ class Watch:
         if seen and seen == self._suspect:
             raise self._mismatch(waiting, seen[0][0], where[seen[0][0]])
         self._suspect = seen
+        ring = [(rank, other["key"], other["number"]) for rank, other in self._ring]
+        if ring and ring == self._suspected_ring:
+            time.sleep(2 * AGAIN)                         # the others shall find the same, and not that this one is gone
+            raise self._error(waiting, *rings.words(self._ring))
+        self._suspected_ring = ring
         if not _have_begun(works) and self._dead(waiting):
             raise self._parted(waiting)                   # it runs in nobody's sockets yet, which would say so
         if waited > self.seconds:
@@ -150,6 +158,7 @@ class Watch:
             "key": waiting.key, "number": waiting.number, "what": waiting.what, "line": user_line(), "numbers": dict(self._numbers),
             "ranks": sorted({self.rank, *(waiting.others or waiting.ranks)}), "names": list(waiting.facts(self.rank)),
             "facts": {name: (fact, one.number, one.what) for name, (fact, one) in self._facts(waiting).items()},
+            "ways": self.firsts.ways(),
         }
 
     def _facts(self, waiting: Waiting) -> dict[str, tuple[str, Waiting]]:
@@ -187,6 +196,7 @@ class Watch:
         def ask() -> dict[int, dict[str, Any]]:
             self._tell(own)
             self._own.set("asked", "1")
+            self._ring = rings.ring(self.rank, lambda rank: own if rank == self.rank else self._place(rank))
             return self._where(waiting)
 
         try:
@@ -231,12 +241,17 @@ class Watch:
         for rank in waiting.others or waiting.ranks:
             if rank == self.rank:
                 continue
-            said = json.loads(self._own.get(f"where/{rank}")) if self._own.check([f"where/{rank}"]) else None
+            said = self._place(rank)
             has_left = self._own.check([f"left/{rank}"])
             sign = self._own.get(f"sign/{rank}").decode() if self._own.check([f"sign/{rank}"]) else None
             if said is not None or has_left or sign is not None:
                 found[rank] = {**(said or {}), "left": has_left, "sign": sign}
         return found
+
+    def _place(self, rank: int) -> dict[str, Any] | None:
+        """Where a rank says that it is; None where it has said nothing."""
+        found = json.loads(self._own.get(f"where/{rank}")) if self._own.check([f"where/{rank}"]) else None
+        return found or None
 
     def _absent(self, waiting: Waiting, where: dict[int, dict[str, Any]]) -> str:
         parts = []

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from torchspore.base.text import message
 from torchspore.context.store import DEFAULT, STORE
-from torchspore.engine.comm import groups
+from torchspore.engine.comm import environment, groups
 
 ALIKE = ("data_parallel", "hybrid_parallel")
 """The modes in which each process has its own part of the batch, and gradients are summed over all."""
@@ -51,10 +51,20 @@ def is_shared() -> bool:
 
 
 def check() -> None:
-    """Raises RuntimeError where `device_num` or `global_rank` was set to something else than the processes that there are."""
+    """Raises RuntimeError where `device_num` or `global_rank` was set to something else than the processes that there are.
+
+    Also where one process stands for several: it can't have what each of them computes of its own part of the batch.
+    """
     check_mode()
     if mode() not in ALIKE:
         return
+    together = environment.stands_for()
+    if together > 1 and processes() == 1:
+        raise RuntimeError(message(
+            f"parallel_mode={mode()!r} in one process that stands for {together}",
+            "'semi_auto_parallel' or 'auto_parallel', which split operators",
+            hint=f"torchspore workers -n {together} SCRIPT runs a process for each part of the batch",
+        ))
     rank = groups.rank() if groups.is_started() else 0
     for name, found, what in (("device_num", processes(), "number of processes"), ("global_rank", rank, "rank of this process")):
         if is_set(name) and STORE.get(_IN + name) != found:

@@ -5,6 +5,7 @@ A dump sees what rank 0 computes, as its process would write it; exchanges are s
 from __future__ import annotations
 
 import functools
+import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -14,6 +15,7 @@ from torch.fx.node import Node
 from torchspore.engine import recurrent, tree
 from torchspore.engine.debug import where
 from torchspore.engine.graph.fx.aliasing import changing
+from torchspore.engine.private import is_operator
 from torchspore.engine.shard import collective_nodes as nodes
 from torchspore.engine.shard.layout import Layout, Shape
 from torchspore.engine.shard.localizing import LocalGraph
@@ -84,8 +86,7 @@ def _interpreted(local: LocalGraph, given: list[list[torch.Tensor]]) -> list[Any
 
 def _everywhere(mesh: Mesh, node: Node, values: dict[Node, list[Any]], seen: Callable[..., Any]) -> list[Any]:
     """An operator on each rank, the first as `seen` runs it; all draw the same random numbers."""
-    draws = torch.Tag.nondeterministic_seeded in getattr(node.target, "tags", ())
-    state, found = torch.get_rng_state() if draws else None, []
+    state, found = torch.get_rng_state() if _may_draw(node.target) else None, []
     target: Any = recurrent.KEEPING.get(node.target, node.target)  # type: ignore[call-overload]
     states = [(one, one.get_state()) for leaf in node.all_input_nodes if isinstance(one := values[leaf][0], torch.Generator)]
     for rank in range(mesh.count):
@@ -101,6 +102,11 @@ def _everywhere(mesh: Mesh, node: Node, values: dict[Node, list[Any]], seen: Cal
         with where.unseen():
             found.append(target(*args, **kwargs))
     return found
+
+
+def _may_draw(target: Any) -> bool:
+    """Whether it may move the generator. Operators say so; loops, branches and what recomputation does with the state don't."""
+    return torch.Tag.nondeterministic_seeded in target.tags if is_operator(target) else target is not operator.getitem
 
 
 def _of(values: dict[Node, list[Any]], rank: int, leaf: Any) -> Any:
