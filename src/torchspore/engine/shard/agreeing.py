@@ -14,7 +14,7 @@ import torch
 from torchspore.base.text import message
 from torchspore.context import effects
 from torchspore.engine.comm import collectives, groups
-from torchspore.engine.shard.spread import cut_of
+from torchspore.engine.shard.cut import cut_of
 
 _alike: weakref.WeakValueDictionary[int, Any] = weakref.WeakValueDictionary()
 """The Parameters that all have alike, by their ids."""

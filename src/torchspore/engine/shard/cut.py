@@ -7,6 +7,8 @@ from typing import Any
 
 from torchspore.engine.shard.layout import Layout, Shape, from_matrix
 from torchspore.engine.shard.mesh import Mesh
+from torchspore.engine.shard.parted import Parted
+from torchspore.engine.tensor import TensorBase
 
 
 @dataclass(frozen=True)
@@ -33,3 +35,26 @@ class Cut:
     def layout(self, mesh: Mesh) -> Layout:
         """The same in a grid."""
         return from_matrix(mesh, self.matrix, self.places)
+
+
+def cut_of(tensor: Any) -> Cut | None:
+    """How a Tensor is cut; None where this process holds all of it."""
+    found = tensor.__dict__.get("_cut") if isinstance(tensor, TensorBase) else None
+    if found is None and isinstance(tensor, TensorBase) and isinstance(tensor._t, Parted):
+        return tensor._t.cut                           # computed of a result of a split graph
+    return found if isinstance(found, Cut) else None
+
+
+def note_cut(tensor: TensorBase, mesh: Mesh, layout: Layout, shape: Shape, stage: int | None = None) -> None:
+    """Says how a Tensor lies from now on."""
+    if layout.is_whole and stage is None:
+        tensor.__dict__.pop("_cut", None)
+    else:
+        tensor.__dict__["_cut"] = Cut(*written(mesh, layout), shape, stage)
+
+
+def written(mesh: Mesh, layout: Layout) -> tuple[tuple[int, ...], tuple[Any, ...]]:
+    """A layout as a device matrix and a tensor map."""
+    last = len(mesh.sizes) - 1
+    places = tuple(-1 if not axes else last - axes[0] if len(axes) == 1 else tuple(last - axis for axis in axes) for axes in layout.cuts)
+    return mesh.sizes, places

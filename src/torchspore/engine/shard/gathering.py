@@ -10,12 +10,11 @@ import torch
 from torchspore.engine.comm import collectives, groups
 from torchspore.engine.parallel import shares
 from torchspore.engine.shard import devices, redistribution
-from torchspore.engine.shard.cut import Cut
+from torchspore.engine.shard.cut import Cut, cut_of
 from torchspore.engine.shard.layout import whole
 from torchspore.engine.shard.mesh import Mesh
 from torchspore.engine.shard.parted import Parted, own_part
 from torchspore.engine.shard.pipelines.elsewhere import Elsewhere
-from torchspore.engine.shard.spread import cut_of
 from torchspore.engine.tensor import TensorBase, raw, wrap
 
 

@@ -8,6 +8,7 @@ import functools
 from typing import Any
 
 import torch
+from torch.fx.node import Node
 
 from torchspore.engine.defining import LIBRARY, define
 from torchspore.engine.shard.layout import Layout, from_matrix
@@ -31,6 +32,8 @@ for _of, _gradient in ((laid, laid), (mirror, mirrored)):
         _of, lambda ctx, grad, operator=_gradient: (operator(grad, ctx.text), None), setup_context=_keep, lib=LIBRARY,
     )
 MARKS = frozenset((laid, mirror, mirrored))
+_SAME = frozenset({"_to_copy", "clone", "alias", "detach", "mirror"})
+"""What hands its first input on as it lies."""
 OF_PARTS = "?"
 """What begins the text of how a part of the batch is to lie: it counts where the whole batch would be cut so."""
 
@@ -52,3 +55,15 @@ def parsed(layout: str) -> tuple[tuple[int, ...], tuple[Any, ...]]:
 def layout_in(mesh: Mesh, layout: str) -> Layout:
     """The layout of such a text."""
     return from_matrix(mesh, *parsed(layout))
+
+
+def first_mark(node: Node) -> str | None:
+    """The layout that the first strategy of the program wants of a value, also behind a cast."""
+    for user in node.users:
+        if user.target is laid:
+            return str(user.args[1])
+        if getattr(user.target, "_opname", "") in _SAME:
+            found = first_mark(user)
+            if found is not None:
+                return found
+    return None

@@ -7,10 +7,9 @@ from typing import Any
 from torchspore.engine.comm import collectives, groups, objects
 from torchspore.engine.parallel import shares
 from torchspore.engine.shard import devices
-from torchspore.engine.shard.cut import Cut
+from torchspore.engine.shard.cut import Cut, cut_of
 from torchspore.engine.shard.mesh import Mesh
 from torchspore.engine.shard.parted import own_part
-from torchspore.engine.shard.spread import cut_of
 from torchspore.engine.tensor import raw, wrap
 
 

@@ -12,11 +12,11 @@ from torchspore.base.text import message
 from torchspore.context import plan_request
 from torchspore.engine import counters
 from torchspore.engine.shard import devices, fusing, metadata, outcomes, parted, saving, scattering, simulation
-from torchspore.engine.shard.cut import Cut
+from torchspore.engine.shard.cut import Cut, cut_of, note_cut, written
 from torchspore.engine.shard.local_graph import LocalGraph
 from torchspore.engine.shard.pipelines import cutting, staging
 from torchspore.engine.shard.pipelines.assigning import ALL
-from torchspore.engine.shard.spread import Spread, cut_of, note_cut, written
+from torchspore.engine.shard.spread import Spread
 from torchspore.engine.tensor import TensorBase, wrap
 from torchspore.errors import StrategyRefused
 

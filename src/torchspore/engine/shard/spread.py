@@ -12,27 +12,17 @@ from torch.fx.node import Node
 from torchspore.base.text import message
 from torchspore.context.store import STORE
 from torchspore.engine.graph.refusal import Refusal
-from torchspore.engine.shard import devices, localizing, marking, norms, saving, shapes_in_place, wide_products
-from torchspore.engine.shard.cut import Cut
+from torchspore.engine.shard import devices, localizing, marking, norms, placing, saving, shapes_in_place, wide_products
+from torchspore.engine.shard.cut import Cut, cut_of, written
 from torchspore.engine.shard.layout import Layout, Shape, by_counts, from_matrix, whole
 from torchspore.engine.shard.localizing import LocalGraph
 from torchspore.engine.shard.mesh import Mesh, mesh_of
-from torchspore.engine.shard.parted import Parted
 from torchspore.engine.shard.plan import Plan
+from torchspore.engine.shard.search import finding
 from torchspore.engine.shard.strategies import TensorLayout
 from torchspore.engine.shard.strategy_file import StoredLayout
 from torchspore.engine.tensor import TensorBase
 from torchspore.errors import StrategyRefused
-
-_SAME = frozenset({"_to_copy", "clone", "alias", "detach", "mirror"})
-
-
-def cut_of(tensor: Any) -> Cut | None:
-    """How a Tensor is cut; None where this process holds all of it."""
-    found = tensor.__dict__.get("_cut") if isinstance(tensor, TensorBase) else None
-    if found is None and isinstance(tensor, TensorBase) and isinstance(tensor._t, Parted):
-        return tensor._t.cut                           # computed of a result of a split graph
-    return found if isinstance(found, Cut) else None
 
 
 def planned_layout(item: Any, shape: Shape, devices: int) -> TensorLayout | None:
@@ -43,27 +33,10 @@ def planned_layout(item: Any, shape: Shape, devices: int) -> TensorLayout | None
     strategy = item.__dict__.get("_planned") if isinstance(item, TensorBase) and hasattr(item, "name") and cut_of(item) is None else None
     if strategy is None:
         return None
-    from torchspore.engine.shard import placing
-
     try:
         return placing.layout_of(strategy, shape, devices)
     except ValueError as error:
         raise ValueError(f"parameter_plan of {item.name}: {error}") from None
-
-
-def note_cut(tensor: TensorBase, mesh: Mesh, layout: Layout, shape: Shape, stage: int | None = None) -> None:
-    """Says how a Tensor lies from now on."""
-    if layout.is_whole and stage is None:
-        tensor.__dict__.pop("_cut", None)
-    else:
-        tensor.__dict__["_cut"] = Cut(*written(mesh, layout), shape, stage)
-
-
-def written(mesh: Mesh, layout: Layout) -> tuple[tuple[int, ...], tuple[Any, ...]]:
-    """A layout as a device matrix and a tensor map."""
-    last = len(mesh.sizes) - 1
-    places = tuple(-1 if not axes else last - axes[0] if len(axes) == 1 else tuple(last - axis for axis in axes) for axes in layout.cuts)
-    return mesh.sizes, places
 
 
 @dataclass(frozen=True)
@@ -179,8 +152,6 @@ class Spread:
         mesh = self._grid(module, lifted, is_free)
         found = self.attempt(module, lifted, mesh, is_free=is_free)
         if STORE.get("auto_parallel.parallel_mode") == "auto_parallel" and self.count > 1:
-            from torchspore.engine.shard.search import finding
-
             found, self.searched = finding.better(self, module, lifted, self._grid(module, lifted, False), found)
         self.bases, self.parameters = found.bases, found.parameters
         return found.local
@@ -305,7 +276,7 @@ def _told(mesh: Mesh, nodes: Sequence[Node], lifted: Sequence[Any], layouts: Seq
     for node, item, layout in zip(nodes, lifted, layouts):
         if not isinstance(item, TensorBase) or not hasattr(item, "name"):
             continue
-        mark = first_mark(node)
+        mark = marking.first_mark(node)
         matrix, places = marking.parsed(mark) if mark and marking.layout_in(mesh, mark) == layout else written(mesh, layout)
         trained = bool(getattr(item, "requires_grad", False))
         small = TensorLayout(matrix, places).squeezed()
@@ -355,20 +326,8 @@ def _matrix(counts: tuple[int, ...], devices: int) -> tuple[int, ...]:
 
 def _wanted(mesh: Mesh, node: Node) -> Layout | None:
     """The layout that the first strategy wants of a Parameter, also behind a cast."""
-    mark = first_mark(node)
+    mark = marking.first_mark(node)
     return None if mark is None else marking.layout_in(mesh, mark)
-
-
-def first_mark(node: Node) -> str | None:
-    """The layout that the first strategy of the program wants of a value, also behind a cast."""
-    for user in node.users:
-        if user.target is marking.laid:
-            return str(user.args[1])
-        if getattr(user.target, "_opname", "") in _SAME:
-            found = first_mark(user)
-            if found is not None:
-                return found
-    return None
 
 
 def _states(mesh: Mesh, nodes: Sequence[Node], lifted: Sequence[Any], layouts: list[Layout]) -> list[Layout]:

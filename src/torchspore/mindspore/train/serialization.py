@@ -15,7 +15,8 @@ from torchspore.base.suggest import closest
 from torchspore.base.text import message, one_of, short, with_hint
 from torchspore.engine import tensor_files
 from torchspore.engine.parallel import setting, shares
-from torchspore.engine.shard import gathering, spread
+from torchspore.engine.shard import gathering
+from torchspore.engine.shard.cut import cut_of
 from torchspore.engine.tensor import raw, wrap
 from torchspore.mindspore.common import dtype as mstype
 from torchspore.mindspore.common.parameter import Parameter
@@ -175,7 +176,7 @@ def _whole(value: Any) -> Any:
     share = getattr(value, "__dict__", {}).get(shares.MARK)
     if share is not None:
         return wrap(shares.whole(raw(value), share))
-    cut = spread.cut_of(value)
+    cut = cut_of(value)
     return value if cut is None else wrap(gathering.whole_of(raw(value), cut))
 
 
@@ -384,7 +385,7 @@ def load_param_into_net(
     for parameter, value in pairs:
         if shares.MARK in parameter.__dict__:
             value = wrap(shares.own(raw(value), parameter.__dict__[shares.MARK]))
-        cut = spread.cut_of(parameter)
+        cut = cut_of(parameter)
         if cut is not None and tuple(value.shape) == cut.shape:
             value = wrap(gathering.part_of(raw(value), cut))
         parameter.set_data(value if tuple(value.shape) == tuple(parameter.shape) else value.reshape(parameter.shape))
@@ -417,7 +418,7 @@ def _check_fits(parameter: Parameter, value: Any, strict: bool) -> None:
     if have != wanted and (strict or not same_kind):
         raise RuntimeError(message(f"{what} has the type {have} in the checkpoint", f"{wanted}, as in the net"))
     share = parameter.__dict__.get(shares.MARK)
-    cut = spread.cut_of(parameter)
+    cut = cut_of(parameter)
     own = share.whole if share is not None else cut.shape if cut is not None else tuple(parameter.shape)
     if cut is not None and tuple(value.shape) == tuple(parameter.shape):
         own = tuple(parameter.shape)                      # a part, as it was saved without being put together

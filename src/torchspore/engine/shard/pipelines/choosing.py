@@ -108,7 +108,7 @@ def _cost(module: torch.fx.GraphModule, spread: Spread, lifted: list[Any]) -> Co
 
 def _others_hold(spread: Spread, lifted: list[Any]) -> bool:
     """Whether Parameters lie as another number of stages has left them."""
-    from torchspore.engine.shard.spread import cut_of
+    from torchspore.engine.shard.cut import cut_of
 
     return any(prod(cut.matrix) != spread.count for cut in map(cut_of, lifted) if cut is not None)
 

@@ -10,6 +10,7 @@ from torch.fx.node import Node
 
 from torchspore.context.store import STORE
 from torchspore.engine.shard import marking
+from torchspore.engine.shard.cut import cut_of
 from torchspore.engine.shard.layout import Layout
 from torchspore.engine.shard.local_graph import LocalGraph
 from torchspore.engine.shard.machine import Machine, machine
@@ -17,6 +18,7 @@ from torchspore.engine.shard.mesh import Mesh
 from torchspore.engine.shard.search import costs, searching, telling
 from torchspore.engine.shard.search.costs import Cost
 from torchspore.engine.shard.search.searching import Problem, Tally
+from torchspore.engine.tensor import TensorBase
 
 if TYPE_CHECKING:
     from torchspore.engine.shard.spread import Attempt, Spread
@@ -86,13 +88,10 @@ def _compared(module: torch.fx.GraphModule) -> int:
 
 
 def _problem(spread: Spread, module: torch.fx.GraphModule, lifted: Sequence[Any], base: Mesh, plain: LocalGraph) -> Problem:
-    from torchspore.engine.shard.spread import cut_of, first_mark
-    from torchspore.engine.tensor import TensorBase
-
     holders = [node for node in module.graph.nodes if node.op == "placeholder"]
     free = {
         node for node, item in zip(holders, lifted)
-        if isinstance(item, TensorBase) and hasattr(item, "name") and cut_of(item) is None and first_mark(node) is None
+        if isinstance(item, TensorBase) and hasattr(item, "name") and cut_of(item) is None and marking.first_mark(node) is None
         and str(item.name) not in spread.found_before and "_planned" not in item.__dict__
     }
 
