@@ -13,7 +13,7 @@ from types import ModuleType
 import torchspore
 from torchspore.base.text import with_hint
 from torchspore.errors import ModuleNotOffered
-from torchspore.names import lookup, mindspore_version, missing, text_for
+from torchspore.names import homes, lookup, mindspore_version, missing, text_for
 from torchspore.names.lookup import FRONT_END, ROOT
 
 SHIM = Path(__file__).resolve().parent / "shim"
@@ -71,10 +71,18 @@ def _complete_loaded() -> None:
     for name, module in list(sys.modules.items()):
         if name.startswith(FRONT_END) and isinstance(module, ModuleType) and "__getattr__" not in vars(module):
             vars(module)["__getattr__"] = missing(name)
+            _export(module)
     root = sys.modules.get(FRONT_END)
     if root is not None:
         vars(root).setdefault("__version__", mindspore_version())
         vars(root).setdefault("__torchspore__", torchspore.__version__)
+
+
+def _export(module: ModuleType) -> None:
+    """Adds to what `from module import *` takes the names that live elsewhere here."""
+    late = homes.EXPORTED.get(lookup.public_path(module.__name__), "").split()
+    if late:
+        vars(module)["__all__"] = [*vars(module)["__all__"], *late]
 
 
 def _is_only_asked() -> bool:

@@ -303,3 +303,25 @@ def homes_of_module(module: str) -> tuple[str, ...]:
             return MODULES[module]
         module = module.rpartition(".")[0]
     return ()
+
+EXPORTED: dict[str, str] = {
+    "mindspore.common": (
+        "_Function _no_grad default_generator dtype is_tensor lazy_inline load_mindir no_inline save_mindir set_recursion_limit"
+    ),
+    "mindspore.nn": (
+        "Accuracy BleuScore ConfusionMatrix ConfusionMatrixMetric CosineSimilarity Dice F1 Fbeta HausdorffDistance Loss MAE MSE "
+        "MeanSurfaceDistance Metric OcclusionSensitivity Perplexity Precision ROC Recall RootMeanSquareDistance Top1CategoricalAccuracy "
+        "Top5CategoricalAccuracy TopKCategoricalAccuracy auc get_metric_fn get_metrics names rearrange_inputs"
+    ),
+    "mindspore.nn.layer.basic": (
+        "Dropout1d Dropout2d Dropout2dExt Dropout3d DropoutExt L1Regularizer Linear MatrixDiag MatrixDiagPart MatrixSetDiag Norm OneHot "
+        "Roll Tril Triu Unflatten Unfold Upsample"
+    ),
+    "mindspore.nn.layer.embedding": "Embedding",
+    "mindspore.ops": "GatherV2 Pack Unpack constexpr reshard",
+    "mindspore.nn.layer.pooling": (
+        "AdaptiveAvgPool1d AdaptiveAvgPool3d AdaptiveMaxPool1d AdaptiveMaxPool2d AdaptiveMaxPool3d FractionalMaxPool2d FractionalMaxPool3d "
+        "LPPool1d LPPool2d MaxUnpool1d MaxUnpool2d MaxUnpool3d"
+    ),
+}
+"""What `from module import *` takes beside what the module says itself: names of MindSpore's that live elsewhere here."""

@@ -111,7 +111,7 @@ class MovedModule(ModuleType):
             if has_file(home):
                 module = _home(home)
                 found.update(name for name, value in vars(module).items() if not name.startswith("_") and not isinstance(value, ModuleType))
-        return sorted(found)
+        return sorted(found | _listed(public_path(self.__name__)))
 
     def __getattr__(self, name: str) -> Any:
         return _answer(public_path(self.__name__), name)
@@ -147,6 +147,8 @@ def missing(module_name: str) -> Callable[[str], Any]:
 def _answer(module: str, name: str) -> Any:
     """What `module.name` is where the module itself has no such attribute; raises where nothing is known."""
     path = f"{module}.{name}"
+    if name == "__all__" and module in listing.mindspore():
+        return _exported(module)
     if name.startswith("__"):  # asked for by Python itself, and often
         raise AttributeError(f"module {module!r} has no attribute {name!r}")
     try:
@@ -163,6 +165,18 @@ def _answer(module: str, name: str) -> Any:
             return Absent(text_for(path), name)
         raise ModuleNotOffered(text_for(path), name=path)
     raise NotOffered(text_for(path), name=name)
+
+
+def _exported(module: str) -> list[str]:
+    """What `from module import *` takes of a module that does not say it itself: what MindSpore's has, and what is defined here."""
+    here = front_end_path(module)
+    defined = {name for name, value in vars(sys.modules[here]).items() if getattr(value, "__module__", None) == here}
+    return sorted(_listed(module) | {name for name in defined if not name.startswith("_")})
+
+
+def _listed(module: str) -> set[str]:
+    """What MindSpore's module of this name has and can be imported here."""
+    return {name for name in listing.mindspore().get(module, ()) if not name.startswith("_") and is_offered(f"{module}.{name}")}
 
 
 def _importable(path: str) -> str:

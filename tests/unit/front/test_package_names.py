@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import csv
+import importlib
 import json
 from pathlib import Path
 
@@ -389,3 +390,39 @@ def test_names_that_mindspore_imports_where_programs_find_them() -> None:
     Mstx.mark("here")
     mark("here")
     range_end(range_start("a stretch"))
+
+
+@pytest.mark.parametrize(("module", "names"), {
+    "mindspore.ops.composite": "GradOperation HyperMap MultitypeFuncGraph clip_by_global_norm",
+    "mindspore.ops.operations": "Add Pack GatherV2", "mindspore.nn.layer.basic": "Dense Linear OneHot Dropout1d",
+    "mindspore.nn.layer.pooling": "MaxPool2d AdaptiveMaxPool2d", "mindspore.nn": "Cell Accuracy get_metric_fn",
+    "mindspore.common": "Tensor dtype is_tensor load_mindir", "mindspore.train.metrics": "Accuracy Fbeta get_metrics",
+    "mindspore.parallel": "Layout shard transform_checkpoints", "mindspore.train": "Model LossMonitor",
+}.items())
+def test_a_star_takes_what_mindspore_exports(module: str, names: str) -> None:
+    room: dict[str, object] = {}
+    exec(f"from {module} import *", room)
+    assert room.keys() >= set(names.split())
+    assert set(importlib.import_module(module).__all__) >= set(names.split())
+
+
+def test_a_model_may_be_built_later_by_mindspores_own_steps() -> None:
+    class Late(ms.Model):
+        def __init__(self, network: nn.Cell) -> None:
+            self._network = network
+
+        def compile(self, loss: nn.Cell, optimizer: nn.Optimizer, metrics: set[str], **kwargs: object) -> None:
+            self._loss_fn, self._optimizer, self._amp_level = loss, optimizer, "O0"
+            self._check_kwargs(kwargs)
+            self._process_amp_args(kwargs)
+            self._train_network = self._build_train_network()
+            self._build_eval_network(metrics, eval_network=None, eval_indexes=None)
+            self._build_predict_network()
+
+    net = nn.Dense(3, 1, weight_init="zeros", bias_init="zeros")
+    model = Late(net)
+    model.compile(nn.MSELoss(), nn.SGD(net.trainable_params(), 0.5), {"mse"})
+    rows = {"x": np.eye(3, dtype=np.float32), "y": np.ones((3, 1), np.float32)}
+    data = ms.dataset.NumpySlicesDataset(rows, shuffle=False).batch(3)
+    model.train(1, data)
+    assert model.eval(data)["mse"] < 1 and model.predict(ms.Tensor(rows["x"])).shape == (3, 1)

@@ -16,5 +16,3 @@ def __getattr__(name: str) -> Any:
         return shard
     return _elsewhere(name)
 
-
-__all__ = ["get_algo_parameters", "reset_algo_parameters", "set_algo_parameters"]

@@ -43,6 +43,8 @@ class Model:
     Further arguments: `loss_scale_manager`, `keep_batchnorm_fp32`. Raises TypeError and ValueError for arguments that do not fit.
     """
 
+    _boost_level = "O0"
+
     def __init__(
         self, network: Cell, loss_fn: Any = None, optimizer: Any = None, metrics: Any = None, eval_network: Cell | None = None,
         eval_indexes: list[int] | None = None, amp_level: str = "O0", boost_level: str = "O0", **kwargs: Any,
@@ -52,21 +54,35 @@ class Model:
             _check_optimizer(optimizer)
         if eval_network is not None:
             check_type("Model", "eval_network", eval_network, Cell, "a Cell")
-        _check_keywords(amp_level, boost_level, kwargs)
         self._amp_level, self._boost_level = amp_level, kwargs.get("acc_level", boost_level)
+        self._check_kwargs(kwargs)
+        self._process_amp_args(kwargs)
         network, optimizer, eval_network = amp.boosted(
             network, optimizer, eval_network, metrics is not None, self._boost_level, kwargs.get("boost_config_dict", ""),
         )
         self._network, self._loss_fn, self._optimizer = network, loss_fn, optimizer
-        self._keywords = {name: kwargs[name] for name in ("loss_scale_manager", "keep_batchnorm_fp32") if name in kwargs}
         self._train_network = self._build_train_network()
-        self._metric_fns = get_metrics(metrics)
-        self._eval_indexes = _eval_indexes(eval_indexes)
-        self._eval_network = self._build_eval_network(eval_network) if self._metric_fns or eval_network is not None else None
-        self._predict_network = network
+        self._build_eval_network(metrics, eval_network, eval_indexes)
+        self._build_predict_network()
         for made in (self._train_network, self._eval_network):
             if made is not None and made is not network and network.jit_config_dict:
                 made.set_jit_config(network.jit_config_dict)
+
+    # What subclasses put in the place of __init__ calls these by MindSpore's names.
+
+    def _check_kwargs(self, kwargs: dict[str, Any]) -> None:
+        amp.check_level("Model", self._amp_level)
+        amp.check_boost("Model", self._boost_level)
+        for name in kwargs:
+            if name not in _KEYWORDS:
+                raise ValueError(message(f"Model({name}=...)", f"an argument that Model has, such as {one_of(_KEYWORDS)}"))
+        if kwargs.get("loss_scale_manager") is not None:
+            amp.check_manager("Model", kwargs["loss_scale_manager"])
+        if kwargs.get("keep_batchnorm_fp32") is not None:
+            check_bool("Model", "keep_batchnorm_fp32", kwargs["keep_batchnorm_fp32"])
+
+    def _process_amp_args(self, kwargs: dict[str, Any]) -> None:
+        self._keywords = {name: kwargs[name] for name in ("loss_scale_manager", "keep_batchnorm_fp32") if name in kwargs}
 
     @property
     def train_network(self) -> Cell:
@@ -91,14 +107,20 @@ class Model:
         amp.lower_precision(self._network, self._amp_level, self._keywords.get("keep_batchnorm_fp32"))
         return self._network if self._loss_fn is None else WithLossCell(self._network, self._loss_fn)
 
-    def _build_eval_network(self, given: Cell | None) -> Cell:
-        if given is not None:
-            return given
+    def _build_eval_network(self, metrics: Any, eval_network: Cell | None, eval_indexes: Any) -> None:
+        self._metric_fns = get_metrics(metrics)
+        self._eval_indexes = _eval_indexes(eval_indexes)
+        self._eval_network = eval_network
+        if eval_network is not None or not self._metric_fns:
+            return
         if self._loss_fn is None:
             hint = "write Model(network, loss_fn, metrics=...)"
             raise ValueError(message("Model(metrics=...) without eval_network or loss_fn", "one of the two, to evaluate with", hint=hint))
         self._eval_indexes = [0, 1, 2]
-        return WithEvalCell(self._network, self._loss_fn, self._amp_level in ("O2", "O3"))
+        self._eval_network = WithEvalCell(self._network, self._loss_fn, self._amp_level in ("O2", "O3"))
+
+    def _build_predict_network(self) -> None:
+        self._predict_network = self._network
 
     # Training ----------------------------------------------------------------------------------------------------------------------------
 
@@ -384,18 +406,6 @@ def _check_optimizer(optimizer: Any) -> None:
     """Raises TypeError for what is no optimizer, nor one around others, such as `nn.AdaSumByGradWrapCell` and `boost.FreezeOpt`."""
     if not (isinstance(optimizer, Cell) and hasattr(optimizer, "parameters")):
         check_type("Model", "optimizer", optimizer, Optimizer, "an optimizer")
-
-
-def _check_keywords(amp_level: Any, boost_level: Any, kwargs: dict[str, Any]) -> None:
-    amp.check_level("Model", amp_level)
-    amp.check_boost("Model", kwargs.get("acc_level", boost_level))
-    for name in kwargs:
-        if name not in _KEYWORDS:
-            raise ValueError(message(f"Model({name}=...)", f"an argument that Model has, such as {one_of(_KEYWORDS)}"))
-    if kwargs.get("loss_scale_manager") is not None:
-        amp.check_manager("Model", kwargs["loss_scale_manager"])
-    if kwargs.get("keep_batchnorm_fp32") is not None:
-        check_bool("Model", "keep_batchnorm_fp32", kwargs["keep_batchnorm_fp32"])
 
 
 def _eval_indexes(indexes: Any) -> list[int] | None:
