@@ -26,7 +26,7 @@ APPLIED = {
     "check_bprop": "check_bprop", "grad_for_scalar": "grad_for_scalar", "support_binary": "support_binary", "debug_level": "debug_level",
     "disable_format_transform": "disable_format_transform", "jit_config": "jit_config", "jit_syntax_level": "jit_syntax_level",
     "runtime_num_threads": "runtime_num_threads", "exec_order": "exec_order",
-    "jit_compile": "ascend_config", "op_debug_option": "ascend_config",
+    "jit_compile": "ascend_config",
     "save_graphs": "save_graphs", "save_graphs_path": "save_graphs_path", "reserve_class_name_in_scope": "reserve_class_name_in_scope",
     "precision_mode": "ascend_config", "enable_auto_mixed_precision": "enable_auto_mixed_precision",
     "enable_reduce_precision": "enable_reduce_precision", "memory_optimize_level": "memory_optimize_level",
@@ -36,6 +36,7 @@ APPLIED = {
     "dump_as_text": "graph_kernel_flags", "path": "graph_kernel_flags", "aoe_tune_mode": "aoe_tune_mode",
     "torchspore tune": "aoe_tune_mode", "aoe_config": "aoe_config", "auto_tune_mode": "auto_tune_mode",
 }
+WITHOUT_EFFECT = {"op_debug_option": "ascend_config"}
 _SAMPLES = ("precompile_only", "save_graphs", "A pipeline", "Workers")
 
 
@@ -68,10 +69,11 @@ def test_the_commands_of_a_section_run(name: str, tmp_path: Path) -> None:
         ran = running.torchspore(*words[1:], cwd=tmp_path, extra=variables, timeout=400)
         assert ran.code == 0, f"{line}\n{ran.out}\n{ran.err}"
         printed += ran.out
-    if name in APPLIED:
-        rows = [row for row in printed.splitlines() if row.startswith(APPLIED[name] + " ")]
-        assert any(" applied: " in row for row in rows), printed
+    for named, outcome in ((APPLIED, "applied"), (WITHOUT_EFFECT, "no effect here")):
+        if name in named:
+            rows = [row for row in printed.splitlines() if row.startswith(named[name] + " ")]
+            assert any(f" {outcome}: " in row for row in rows), printed
 
 
 def test_each_switch_has_its_section() -> None:
-    assert set(APPLIED) <= set(SECTIONS)
+    assert {*APPLIED, *WITHOUT_EFFECT} <= set(SECTIONS)
