@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from torchspore.engine.tensor import TensorBase, frame, raw
+from torchspore.engine.tensor import TensorBase, frame, raw, tensors
 
 _SAMPLES: dict[torch.dtype, bool | int | float] = {torch.bool: True, torch.int64: 1, torch.float64: 1.0}
 
@@ -96,6 +96,28 @@ def as_operand(value: Number, other: torch.Tensor) -> torch.Tensor:
     """What to compute with for `value` beside `other`: it promotes as a Python number does."""
     t = raw(value)
     return t.to(torch.result_type(other, _SAMPLES[t.dtype]))
+
+
+def natural(value: Number) -> torch.Tensor:
+    """A Tensor's values made of `value` alone: float32 of a float, as of a Python number."""
+    t = raw(value)
+    return t.to(torch.float32) if t.dtype is torch.float64 else t
+
+
+def beside(value: Number, arguments: Any, keywords: Any) -> torch.Tensor:
+    """What an operator that is given `value` among these computes with: a float makes float64 of nothing that is none."""
+    t = raw(value)
+    if t.dtype is not torch.float64:
+        return t
+    given = (*arguments, *keywords.values())
+    others = [raw(other) for other in tensors(given) if type(other) is not Number]
+    asked = any(getattr(other, "_torch", None) is torch.float64 for other in given if not isinstance(other, TensorBase))
+    if asked or any(other.dtype in (torch.float64, torch.complex128) for other in others):
+        return t
+    floats = [other.dtype for other in others if other.is_floating_point()]
+    if floats and all(other.ndim == 0 for other in others):
+        return t.to(functools.reduce(torch.promote_types, floats))
+    return t.to(torch.float32)
 
 
 def _counted(t: torch.Tensor) -> torch.Tensor:

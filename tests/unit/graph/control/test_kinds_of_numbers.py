@@ -5,8 +5,9 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import mindspore as ms
+import mindspore.numpy as mnp
 import pytest
-from mindspore import Tensor, nn
+from mindspore import Tensor, nn, ops
 
 
 @pytest.fixture(autouse=True)
@@ -59,5 +60,41 @@ def test_a_float_or_an_int(how: str) -> None:
             for x in (Tensor([4.0, 1.0]), Tensor([-1.0, -1.0])):
                 *tensors, number = net(x, k)
                 shown.append([(t.dtype, t.asnumpy().tolist()) for t in tensors] + [(type(number), number)])
+        found.append(shown)
+    assert found[0] == found[1]
+
+
+MADE: dict[str, Callable[[Any, Any], Any]] = {
+    "a Tensor": lambda x, k: x + Tensor(k), "a Tensor of two": lambda x, k: x + Tensor([k, k]),
+    "and of plain ones": lambda x, k: x + Tensor([k, 1]),
+    "in a dtype": lambda x, k: Tensor([k, 1.5], ms.float16), "mindspore.tensor": lambda x, k: ms.tensor(k) * x,
+    "of Tensors": lambda x, k: Tensor([x.sum(), x.max()]) * k, "where": lambda x, k: ops.where(x > 1, x, k),
+    "where, of integers": lambda x, k: ops.where(x > 1, Tensor([1, 2]), k), "clamp": lambda x, k: ops.clamp(Tensor([1, 5]), None, k),
+    "maximum": lambda x, k: ops.maximum(Tensor([1, 5]), k), "select": lambda x, k: ops.select(x > 1, x, k),
+    "full": lambda x, k: ops.full((2,), k), "full of float64": lambda x, k: ops.full((2,), k, dtype=ms.float64),
+    "scalar_to_tensor": lambda x, k: ops.scalar_to_tensor(k), "arrays": lambda x, k: mnp.array([k, 1]),
+    "lerp": lambda x, k: ops.lerp(x, x * 2, k),
+    "of 0 axes": lambda x, k: ops.where(x[0] > 1, x[0].astype(ms.float16), k),
+}
+
+
+@pytest.mark.parametrize("how", MADE)
+def test_tensors_made_of_numbers_that_are_inputs(how: str) -> None:
+    class Makes(nn.Cell):
+        def __init__(self) -> None:
+            super().__init__()
+            self.k: Any = 0.5
+
+        def construct(self, x: Any) -> Any:
+            return MADE[how](x, self.k)
+
+    found = []
+    for mode in (ms.PYNATIVE_MODE, ms.GRAPH_MODE):
+        ms.set_context(mode=mode)
+        net, shown = Makes(), []
+        for k in (0.5, 1.5, 2.5, 3.1, 4.1, 1, 2, 3):
+            net.k = k
+            out = net(Tensor([1.0, 2.0]))
+            shown.append((out.dtype, out.asnumpy().tolist()))
         found.append(shown)
     assert found[0] == found[1]
