@@ -6,6 +6,7 @@ from typing import Any
 
 import mindspore as ms
 import mindspore.numpy as mnp
+import numpy as np
 import pytest
 from mindspore import Tensor, nn, ops
 
@@ -97,4 +98,37 @@ def test_tensors_made_of_numbers_that_are_inputs(how: str) -> None:
             out = net(Tensor([1.0, 2.0]))
             shown.append((out.dtype, out.asnumpy().tolist()))
         found.append(shown)
+    assert found[0] == found[1]
+
+
+QUOTIENTS: dict[str, Callable[[Any], Any]] = {
+    "/": lambda k: 1 / k, "//": lambda k: 5 // k, "%": lambda k: 5.5 % k, "/ of a sum": lambda k: k / (k - 1), "** -1": lambda k: k ** -1,
+    "** 0.5": lambda k: (k - 1) ** 0.5, "** -0.5": lambda k: k ** -0.5,
+}
+
+
+@pytest.mark.parametrize("level", ["O0", pytest.param("O1", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("how", QUOTIENTS)
+def test_what_python_refuses_is_refused(how: str, level: str) -> None:
+    class Divides(nn.Cell):
+        def __init__(self) -> None:
+            super().__init__()
+            self.k: Any = 1
+
+        def construct(self, x: Any) -> Any:
+            return x * QUOTIENTS[how](self.k)
+
+    found = []
+    for mode in (ms.PYNATIVE_MODE, ms.GRAPH_MODE):
+        ms.set_context(mode=mode, jit_config={"jit_level": level})
+        net, shown = Divides(), []
+        for k in (2.5, 3.5, 4.5, 0.0, 1.0, 5.5, 3, 4, 5, 0, 1, 6):
+            net.k = k
+            try:
+                out: Any = net(Tensor([1.0, 2.0]))
+                shown.append((out.dtype, np.round(out.asnumpy(), 5).tolist()))
+            except ZeroDivisionError as error:
+                shown.append(type(error))
+        found.append(shown)
+    ms.set_context(jit_config={"jit_level": "O0"})
     assert found[0] == found[1]
