@@ -66,7 +66,8 @@ class State:
         if meta.ndim:
             raise Mismatch(_rounds(before, after))
         if isinstance(after, Number):
-            if type(before) is not KINDS[meta.dtype]:
+            kind: Any = KINDS[meta.dtype]
+            if type(before) is not kind:
                 raise Mismatch(_rounds(before, after))
             return self._add(Number(torch.full((), before, dtype=meta.dtype)))
         if not holds(meta.dtype, before):
