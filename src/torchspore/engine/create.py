@@ -1,6 +1,7 @@
 """Torch tensors made from Python and NumPy data, with MindSpore's rules for the dtype."""
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from typing import Any
 
@@ -8,6 +9,7 @@ import numpy as np
 import torch
 
 from torchspore.engine import device, dtypes
+from torchspore.engine.number import Number, natural, number
 from torchspore.engine.tensor import TensorBase, frame, raw, wrap
 
 
@@ -22,8 +24,12 @@ def from_data(data: Any, dtype: Any = None) -> torch.Tensor:
     Python floats give float32, Python ints int64; NumPy data keeps its dtype. Raises TypeError for data that is no number.
     """
     wanted = None if dtype is None else dtypes.to_torch(dtype)
+    if type(data) is Number:
+        return natural(data) if wanted is None else raw(data).to(wanted)
     if isinstance(data, TensorBase):
         return raw(data).to(wanted) if wanted is not None and wanted is not raw(data).dtype else raw(data).clone()
+    if isinstance(data, (list, tuple)) and any(isinstance(item, TensorBase) for item in data):
+        return _from_sequence(data, wanted)                 # of the graph, where one is captured
     around = frame()
     if around is not None:
         return around.literal(data, lambda values: _make(values, wanted))
@@ -84,8 +90,10 @@ def constant(value: Any, where: torch.device, dtype: torch.dtype | None = None) 
 
 
 def _from_sequence(data: Sequence[Any], wanted: torch.dtype | None) -> torch.Tensor:
+    if any(type(item) is Number for item in data) and all(isinstance(item, (bool, int, float)) for item in data):
+        return _from_numbers([raw(item if type(item) is Number else number(item)) for item in data], wanted)
     if any(isinstance(item, TensorBase) for item in data):
-        if not all(isinstance(item, TensorBase) for item in data):
+        if not all(isinstance(item, TensorBase) and type(item) is not Number for item in data):
             raise TypeError("Tensor of a list: expected Tensors only or numbers only, got both.\n\nhint: use ops.stack for Tensors.")
         stacked = torch.stack([raw(item) for item in data])
         return stacked if wanted is None else stacked.to(wanted)
@@ -98,6 +106,12 @@ def _from_sequence(data: Sequence[Any], wanted: torch.dtype | None) -> torch.Ten
     if wanted is None and array.dtype == np.float64:
         wanted = torch.float32
     return from_array(array, wanted)
+
+
+def _from_numbers(values: list[torch.Tensor], wanted: torch.dtype | None) -> torch.Tensor:
+    """A vector of numbers some of which a graph computes."""
+    common = functools.reduce(torch.promote_types, [t.dtype for t in values])
+    return torch.stack([t.to(common) for t in values]).to(wanted or (torch.float32 if common is torch.float64 else common))
 
 
 def filled(shape: Any, value: Any, dtype: Any) -> torch.Tensor:

@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from torchspore.engine.tensor import TensorBase, frame, raw
+from torchspore.engine.tensor import TensorBase, frame, raw, tensors
 
 _SAMPLES: dict[torch.dtype, bool | int | float] = {torch.bool: True, torch.int64: 1, torch.float64: 1.0}
 
@@ -98,6 +98,29 @@ def as_operand(value: Number, other: torch.Tensor) -> torch.Tensor:
     return t.to(torch.result_type(other, _SAMPLES[t.dtype]))
 
 
+def natural(value: Number) -> torch.Tensor:
+    """A Tensor's values made of `value` alone: float32 of a float, as of a Python number."""
+    t = raw(value)
+    return t.to(torch.float32) if t.dtype is torch.float64 else t
+
+
+def beside(value: Number, arguments: Any, keywords: Any) -> torch.Tensor:
+    """What an operator that is given `value` among these computes with: a float makes float64 of nothing that is none, an int no int64."""
+    t = raw(value)
+    given = (*arguments, *keywords.values())
+    others = [raw(other) for other in tensors(given) if type(other) is not Number]
+    if t.dtype is not torch.float64:
+        kinds = [other.dtype for other in others if other.dtype is not torch.bool]
+        return t.to(functools.reduce(torch.promote_types, kinds)) if kinds and all(other.ndim == 0 for other in others) else t
+    asked = any(getattr(other, "_torch", None) is torch.float64 for other in given if not isinstance(other, TensorBase))
+    if asked or any(other.dtype in (torch.float64, torch.complex128) for other in others):
+        return t
+    floats = [other.dtype for other in others if other.is_floating_point()]
+    if floats and all(other.ndim == 0 for other in others):
+        return t.to(functools.reduce(torch.promote_types, floats))
+    return t.to(torch.float32)
+
+
 def _counted(t: torch.Tensor) -> torch.Tensor:
     return t.to(torch.int64) if t.dtype is torch.bool else t
 
@@ -152,6 +175,7 @@ def _define(sign: str, compute: Callable[[torch.Tensor, torch.Tensor], torch.Ten
         bound = max(_bound(left), _bound(right)) if is_float else _bounded(sign, left, right)
         if bound > (_EXACT if is_float else _END - 1):          # Python's answer is not the one of 64 bits
             return _PYTHONS[sign](*[v._value() if isinstance(v, Number) else v for v in (left, right)])
+        a, b = _refusing(sign, a, b, right)
         common = torch.float64 if to_float or torch.float64 in (a.dtype, getattr(b, "dtype", None)) else torch.int64
         if not isinstance(b, torch.Tensor):
             return Number(compute(a.to(common), b), bound)
@@ -160,6 +184,28 @@ def _define(sign: str, compute: Callable[[torch.Tensor, torch.Tensor], torch.Ten
     setattr(Number, f"__{sign}__", lambda self, other: apply(self, other))
     if sign not in ("lt", "le", "gt", "ge", "eq", "ne"):
         setattr(Number, f"__r{sign}__", lambda self, other: apply(other, self))
+
+
+_DIVIDES = ("truediv", "floordiv", "mod")
+
+
+def _refusing(sign: str, a: torch.Tensor, b: Any, right: Any) -> tuple[torch.Tensor, Any]:
+    """The operands of a division or power, of which the graph refuses those for which Python raises or gives a complex number."""
+    if sign in _DIVIDES:
+        if is_plain(right):
+            if right == 0:
+                raise ZeroDivisionError("division by zero")
+            return a, b
+        return a, _only(b, b == 0)
+    if sign == "pow" and is_plain(right) and (right < 0 or right % 1 != 0):
+        return _only(a, (a == 0) if right % 1 == 0 else (a < 0) | ((a == 0) & (right < 0))), b
+    return a, b
+
+
+def _only(t: torch.Tensor, is_refused: torch.Tensor) -> torch.Tensor:
+    """`t`; the graph fails where `is_refused` holds, by an index that is not there, and PyNative says what it is."""
+    one = torch.ones(1, dtype=t.dtype, device=t.device)
+    return t * one.index_select(0, is_refused.reshape(1).to(torch.int64)).reshape(())
 
 
 def _power(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:

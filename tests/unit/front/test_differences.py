@@ -1,6 +1,8 @@
 """Where the front end differs from MindSpore 2.10 on purpose: one test for each point of docs/differences.md."""
 from __future__ import annotations
 
+import contextlib
+import io
 import re
 import sys
 from pathlib import Path
@@ -213,6 +215,18 @@ def test_a_number_on_one_way_is_a_tensor_in_a_graph(mode: int) -> None:
         found = Asks()(Tensor(x))
         assert [float(one) for one in found] == expected
         assert all(isinstance(one, Tensor) for one in found) is (mode == ms.GRAPH_MODE)
+
+
+def test_messages_of_a_graph_are_told_once(mode: int) -> None:
+    class Tells(nn.Cell):
+        def construct(self, x):
+            ms.log.warning("of the call")
+            return x * 2
+
+    net, told = Tells(), io.StringIO()
+    with contextlib.redirect_stderr(told):
+        assert [float(net(Tensor([1.0]))) for _ in range(3)] == [2.0, 2.0, 2.0]
+    assert told.getvalue().count("of the call") == (1 if mode == ms.GRAPH_MODE else 3)
 
 
 def test_set_data_copies() -> None:

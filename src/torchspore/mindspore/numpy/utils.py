@@ -53,6 +53,8 @@ def part_of(name: str) -> Callable[[Body], Body]:
 
 def _weak(value: Any) -> Any:
     """A number that a graph computes, in the dtype that `mindspore.numpy` gives to Python's numbers."""
+    if type(value) in (list, tuple):
+        return type(value)(map(_weak, value))
     if not isinstance(value, Number):
         return value
     t = raw(value)

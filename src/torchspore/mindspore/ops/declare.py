@@ -16,6 +16,7 @@ import torch
 from torchspore.engine import eager, lacking, precision
 from torchspore.engine import tensor as engine
 from torchspore.engine.front import FRONT
+from torchspore.engine.number import Number, beside
 from torchspore.engine.precision import as_stored, ruled
 from torchspore.engine.tensor import TensorBase, raw, unwrap, wrap, wrap_all, write
 from torchspore.errors import CommunicationError
@@ -81,11 +82,15 @@ def _bridge(body: Callable[..., Any], older: dict[str, str] | None = None) -> Ca
                 return wrap(out) if out.__class__ is torch.Tensor else wrap_all(out)
             out = (ruled(body, body.__name__) if engine.active else body)(
                 *[
-                    (raw(a) if engine.active else a._t) if isinstance(a, TensorBase)
+                    (a._t if not engine.active else raw(a) if type(a) is not Number else beside(a, arguments, keywords))
+                    if isinstance(a, TensorBase)
                     else unwrap(a) if a.__class__ in _NESTED else a
                     for a in arguments
                 ],
-                **({key: unwrap(value) for key, value in keywords.items()} if keywords else keywords),
+                **({
+                    key: unwrap(value) if type(value) is not Number else beside(value, arguments, keywords)
+                    for key, value in keywords.items()
+                } if keywords else keywords),
             )
             if engine.active:
                 eager.after(out)

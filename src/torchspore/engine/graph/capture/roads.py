@@ -249,10 +249,10 @@ class Roads:
 
     def _follow(self, chain: tuple[str, ...], variables: dict[str, Any]) -> None:
         """Keeps what stands in modules of libraries, where somebody may put something else: `math.sqrt`, `sys.argv`."""
-        value = variables.get(chain[0])
+        value: Any = variables.get(chain[0])
         for name in chain[1:]:
-            held = vars(value) if isinstance(value, types.ModuleType) else {}
-            value = held.get(name)
+            held: dict[str, Any] = vars(value) if isinstance(value, types.ModuleType) else {}
+            value = held.get(name, MISSING)
             if name not in held or held is vars(torch) or value is sys.modules:
                 return
             if isinstance(value, _NUMPYS) or (isinstance(value, _SETTLED) and is_constant(value)):

@@ -10,7 +10,7 @@ from torchspore.engine.graph.capture.shared import mark, may_be_parameter
 from torchspore.engine.graph.control.join import NOTHING, Mismatch, Place, Source, _is_equal, holds, sides
 from torchspore.engine.graph.control.part import Outcome
 from torchspore.engine.graph.fx.control_flow import stand_in
-from torchspore.engine.number import Number, is_plain, number
+from torchspore.engine.number import KINDS, Number, is_plain, number
 from torchspore.engine.tensor import TensorBase, raw, wrap
 from torchspore.engine.tree import like
 
@@ -44,10 +44,9 @@ class State:
         if is_plain(before) and is_plain(after):
             if type(before) is type(after) and (before == after or before != before):
                 return before
-            if isinstance(before, bool) or isinstance(after, bool):
-                if type(before) is not type(after):
-                    raise Mismatch(sides(before, after))
-            return self._add(number(float(before) if isinstance(after, float) else before))
+            if type(before) is not type(after):          # an int where no round runs, else a float: Tensors take them differently
+                raise Mismatch(_rounds(before, after))
+            return self._add(number(before))
         if isinstance(after, TensorBase) and is_plain(before):
             return self._from_number(before, after, part)
         if isinstance(before, Number):
@@ -67,6 +66,9 @@ class State:
         if meta.ndim:
             raise Mismatch(_rounds(before, after))
         if isinstance(after, Number):
+            kind: Any = KINDS[meta.dtype]
+            if type(before) is not kind:
+                raise Mismatch(_rounds(before, after))
             return self._add(Number(torch.full((), before, dtype=meta.dtype)))
         if not holds(meta.dtype, before):
             raise Mismatch(_rounds(before, after))
@@ -103,9 +105,6 @@ class State:
         meta = stand_in(raw(start))
         if isinstance(after, TensorBase):
             found = meta_of(part, after)
-            if isinstance(start, Number) and isinstance(after, Number) and meta.dtype is torch.int64 and found.dtype is torch.float64:
-                slot.start = Number(raw(start).to(torch.float64))
-                raise Again
             if isinstance(start, Number) and not isinstance(after, Number) and found.ndim == 0:
                 slot.start = wrap(raw(start).to(found.dtype))
                 raise Again
@@ -118,11 +117,10 @@ class State:
                 if slot.is_read:
                     raise Again
             slot.after = Source(index=index) if index is not None else Source(outside=raw(after))
+        elif is_plain(after) and isinstance(start, Number) and type(after) is not KINDS[meta.dtype]:
+            raise Mismatch(_rounds(start, after))
         elif is_plain(after) and not meta.ndim and holds(meta.dtype, after):
             slot.after = Source(value=after, is_fixed=isinstance(start, Number))
-        elif is_plain(after) and isinstance(start, Number) and meta.dtype is torch.int64 and isinstance(after, float):
-            slot.start = Number(raw(start).to(torch.float64))
-            raise Again
         else:
             raise Mismatch(_rounds(start, after))
 

@@ -115,7 +115,9 @@ class Join:
         meta = self._meta(side, tensor)
         if meta.ndim or not holds(meta.dtype, plain):
             raise Mismatch(sides(a, b))
-        is_number = isinstance(tensor, Number) and type(plain) is KINDS[meta.dtype]
+        is_number = isinstance(tensor, Number)
+        if is_number and type(plain) is not KINDS[meta.dtype]:         # `2.5 or 1`: a float or an int, which Tensors take differently
+            raise Mismatch(sides(a, b))
         here, there = self._source(side, tensor), Source(value=plain, is_fixed=is_number)
         return self._slot(here if tensor is a else there, there if tensor is a else here, meta, is_number)
 

@@ -1,0 +1,134 @@
+"""Ints and floats that a graph takes as inputs stay what they are in Python: Tensors take the one otherwise than the other."""
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import mindspore as ms
+import mindspore.numpy as mnp
+import numpy as np
+import pytest
+from mindspore import Tensor, nn, ops
+
+
+@pytest.fixture(autouse=True)
+def _modes() -> Iterator[None]:
+    yield
+    ms.set_context(mode=ms.PYNATIVE_MODE)
+
+
+def in_a_loop(x: Any, k: Any) -> Any:
+    total = 0
+    for _ in range((x > 0).sum()):
+        total = total + k
+    return total
+
+
+def set_in_a_loop(x: Any, k: Any) -> Any:
+    while x.sum() > 3:
+        k = 1
+        x = x - 1
+    return k
+
+
+def halved_in_a_loop(x: Any, k: Any) -> Any:
+    n = 3
+    while x.sum() > 3:
+        n = n * 0.5
+        x = x - 1
+    return n + k
+
+
+NUMBERS: dict[str, Callable[[Any, Any], Any]] = {
+    "or": lambda x, k: k or 7, "and": lambda x, k: k and 5, "as a Tensor decides": lambda x, k: k if x.sum() > 0 else 1,
+    "as it decides itself": lambda x, k: k if k > 2 else 3, "max": lambda x, k: max(k, 1), "min": lambda x, k: min(3, k),
+    "in a loop": in_a_loop, "set in a loop": set_in_a_loop, "halved in a loop": halved_in_a_loop,
+}
+
+
+@pytest.mark.parametrize("how", NUMBERS)
+def test_a_float_or_an_int(how: str) -> None:
+    class Scales(nn.Cell):
+        def construct(self, x: Any, k: Any) -> Any:
+            number = NUMBERS[how](x, k)
+            return x * number, Tensor([1, 2]) * number, number
+
+    found = []
+    for mode in (ms.PYNATIVE_MODE, ms.GRAPH_MODE):
+        ms.set_context(mode=mode)
+        net, shown = Scales(), []
+        for k in (0.5, 2.5, 3.5, 4.5, 0.0):
+            for x in (Tensor([4.0, 1.0]), Tensor([-1.0, -1.0])):
+                *tensors, number = net(x, k)
+                shown.append([(t.dtype, t.asnumpy().tolist()) for t in tensors] + [(type(number), number)])
+        found.append(shown)
+    assert found[0] == found[1]
+
+
+MADE: dict[str, Callable[[Any, Any], Any]] = {
+    "a Tensor": lambda x, k: x + Tensor(k), "a Tensor of two": lambda x, k: x + Tensor([k, k]),
+    "and of plain ones": lambda x, k: x + Tensor([k, 1]),
+    "in a dtype": lambda x, k: Tensor([k, 1.5], ms.float16), "mindspore.tensor": lambda x, k: ms.tensor(k) * x,
+    "of Tensors": lambda x, k: Tensor([x.sum(), x.max()]) * k, "where": lambda x, k: ops.where(x > 1, x, k),
+    "where, of integers": lambda x, k: ops.where(x > 1, Tensor([1, 2]), k), "clamp": lambda x, k: ops.clamp(Tensor([1, 5]), None, k),
+    "maximum": lambda x, k: ops.maximum(Tensor([1, 5]), k), "select": lambda x, k: ops.select(x > 1, x, k),
+    "full": lambda x, k: ops.full((2,), k), "full of float64": lambda x, k: ops.full((2,), k, dtype=ms.float64),
+    "scalar_to_tensor": lambda x, k: ops.scalar_to_tensor(k), "arrays": lambda x, k: mnp.array([k, 1]),
+    "lerp": lambda x, k: ops.lerp(x, x * 2, k),
+    "of 0 axes": lambda x, k: ops.where(x[0] > 1, x[0].astype(ms.float16), k),
+}
+
+
+@pytest.mark.parametrize("how", MADE)
+def test_tensors_made_of_numbers_that_are_inputs(how: str) -> None:
+    class Makes(nn.Cell):
+        def __init__(self) -> None:
+            super().__init__()
+            self.k: Any = 0.5
+
+        def construct(self, x: Any) -> Any:
+            return MADE[how](x, self.k)
+
+    found = []
+    for mode in (ms.PYNATIVE_MODE, ms.GRAPH_MODE):
+        ms.set_context(mode=mode)
+        net, shown = Makes(), []
+        for k in (0.5, 1.5, 2.5, 3.1, 4.1, 1, 2, 3):
+            net.k = k
+            out = net(Tensor([1.0, 2.0]))
+            shown.append((out.dtype, out.asnumpy().tolist()))
+        found.append(shown)
+    assert found[0] == found[1]
+
+
+QUOTIENTS: dict[str, Callable[[Any], Any]] = {
+    "/": lambda k: 1 / k, "//": lambda k: 5 // k, "%": lambda k: 5.5 % k, "/ of a sum": lambda k: k / (k - 1), "** -1": lambda k: k ** -1,
+    "** 0.5": lambda k: (k - 1) ** 0.5, "** -0.5": lambda k: k ** -0.5,
+}
+
+
+@pytest.mark.parametrize("level", ["O0", pytest.param("O1", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("how", QUOTIENTS)
+def test_what_python_refuses_is_refused(how: str, level: str) -> None:
+    class Divides(nn.Cell):
+        def __init__(self) -> None:
+            super().__init__()
+            self.k: Any = 1
+
+        def construct(self, x: Any) -> Any:
+            return x * QUOTIENTS[how](self.k)
+
+    found = []
+    for mode in (ms.PYNATIVE_MODE, ms.GRAPH_MODE):
+        ms.set_context(mode=mode, jit_config={"jit_level": level})
+        net, shown = Divides(), []
+        for k in (2.5, 3.5, 4.5, 0.0, 1.0, 5.5, 3, 4, 5, 0, 1, 6):
+            net.k = k
+            try:
+                out: Any = net(Tensor([1.0, 2.0]))
+                shown.append((out.dtype, np.round(out.asnumpy(), 5).tolist()))
+            except ZeroDivisionError as error:
+                shown.append(type(error))
+        found.append(shown)
+    ms.set_context(jit_config={"jit_level": "O0"})
+    assert found[0] == found[1]
