@@ -101,6 +101,16 @@ MESSAGES: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
         "concat: columns ['z', 'b']: expected the first dataset's columns ['a', 'b'], in that order.",
     ),
     "split": (lambda: pairs().split([0.5, 0.6]), ValueError, "split([0.5, 0.6]): expected shares above 0 that add up to 1."),
+    "split share": (
+        lambda: ds.NumpySlicesDataset([1, 2, 3, 4], num_shards=2, shard_id=0).split([1, 1]),
+        RuntimeError,
+        "split of a share (num_shards): expected all rows.\n\nhint: split first, then write part.use_sampler(DistributedSampler(...)).",
+    ),
+    "weights": (
+        lambda: read(ds.NumpySlicesDataset([1, 2, 3], sampler=ds.WeightedRandomSampler([0.5, 0.5], None, False))),
+        RuntimeError,
+        "WeightedRandomSampler(num_samples=3, replacement=False): expected at most 2, the number of weights.",
+    ),
     "epochs": (
         lambda: pairs().create_dict_iterator(num_epochs=0),
         RuntimeError,

@@ -67,7 +67,8 @@ def _refuse_halves(variables: Mapping[str, str]) -> None:
     """Raises ValueError for a number of processes without the place of this one, or the other way round: each would train for itself."""
     for count, own, first in (("WORLD_SIZE", "RANK", ("", "0")), ("MS_WORKER_NUM", "MS_ROLE", ("",))):
         if variables.get(count) and not variables.get(own) and _number(variables, count) > 1:
-            raise ValueError(message(f"init(): {count}={variables[count]} without {own}", f"{own}, which says which of the processes this is"))
+            what = f"init(): {count}={variables[count]} without {own}"
+            raise ValueError(message(what, f"{own}, which says which of the processes this is"))
         if variables.get(own, "") not in first and not variables.get(count):
             raise ValueError(message(f"init(): {own}={variables[own]} without {count}", f"{count}, the number of processes"))
 
