@@ -415,7 +415,8 @@ class Dataset:
 def _check_iterator(call: str, num_epochs: Any, output_numpy: Any, do_copy: Any) -> None:
     check_type(call, "num_epochs", num_epochs, int, "an int")
     if num_epochs != -1 and num_epochs < 1:
-        raise RuntimeError(
+        kind = RuntimeError if num_epochs == 0 else ValueError  # as in MindSpore
+        raise kind(
             message(f"{call}(num_epochs={num_epochs})", "-1 or an int from 1", hint=f"write {call}() for any number of epochs")
         )
     check_bool(call, "output_numpy", output_numpy)

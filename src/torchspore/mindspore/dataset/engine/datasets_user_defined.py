@@ -81,7 +81,10 @@ class GeneratorDataset(MappableDataset, UnionBaseDataset):
         return self._indexable and super().is_shuffled()
 
     def _count(self) -> int:
-        return len(self.source)
+        try:
+            return len(self.source)
+        except (TypeError, ValueError, OverflowError) as error:
+            raise failed(f"{self._place}.__len__", error) from error
 
     def _size(self) -> int | None:
         if self.batch_sampler is not None:
