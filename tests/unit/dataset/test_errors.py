@@ -104,7 +104,8 @@ MESSAGES: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
     "epochs below": (
         lambda: pairs().create_tuple_iterator(num_epochs=-2),
         ValueError,
-        "create_tuple_iterator(num_epochs=-2): expected -1 or an int from 1.\n\nhint: write create_tuple_iterator() for any number of epochs.",
+        "create_tuple_iterator(num_epochs=-2): expected -1 or an int from 1.\n\n"
+        "hint: write create_tuple_iterator() for any number of epochs.",
     ),
     "no files": (lambda: ds.TextFileDataset([]), ValueError, "TextFileDataset([]): expected at least one file."),
     "no records": (lambda: ds.TFRecordDataset([]), ValueError, "TFRecordDataset([]): expected at least one file."),
