@@ -37,6 +37,8 @@ SAMPLERS = {
     "sequential from 8": lambda: ds.SequentialSampler(8, 4),
     "subset": lambda: ds.SubsetSampler([1, 3, 9]),
     "subset, random": lambda: ds.SubsetRandomSampler([1, 3, 5, 7, 9]),
+    "subset, random, two": lambda: ds.SubsetRandomSampler([1, 3, 5, 7, 9], 2),
+    "weighted, put aside": lambda: ds.WeightedRandomSampler([0.1, 0.9, 0.5, 0, 0, 0.2, 0.3, 0.1], 7, False),
     "list": lambda: [4, 2, 2],
     "share": lambda: ds.DistributedSampler(3, 1),
     "share in order": lambda: ds.DistributedSampler(3, 1, shuffle=False),
@@ -80,6 +82,41 @@ def child_sampler():
     used = rows(10)
     used.use_sampler(ds.SubsetSampler([1]))
     return {"child": epochs(rows(10, sampler=outer), 1), "added": epochs(added, 1), "used": epochs(used, 1)}
+
+
+def generated():
+    for number in range(10):
+        yield (np.int32(number),)
+
+
+SPLIT = {
+    "rows by index": lambda: rows(10, shuffle=False),
+    "shuffled": lambda: rows(10),
+    "some rows": lambda: rows(10, shuffle=False, num_samples=6),
+    "chosen rows": lambda: rows(10, sampler=[9, 8, 7, 6]),
+    "a map": lambda: rows(10, shuffle=False).map(lambda row: row, ["a"]),
+    "a function's rows": lambda: ds.GeneratorDataset(generated, ["a"]),
+    "a buffer's rows": lambda: rows(10, shuffle=False).shuffle(3),
+}
+
+
+@case(over=list(SPLIT))
+def split(name):
+    ds.config.set_seed(3)
+    made = SPLIT[name]()
+    parts = [*made.split([0.3, 0.7]), *made.split([0.24, 0.24, 0.52]), *made.split([0.25, 0.25, 0.5], False)]
+    return {"sizes": [part.get_dataset_size() for part in parts], "rows": [epochs(part, 2) for part in parts]}
+
+
+@case()
+def sampler_of_a_part():
+    ds.config.set_seed(3)
+    first, second = rows(10, shuffle=False).split([0.4, 0.6])
+    second.use_sampler(ds.DistributedSampler(2, 1, shuffle=False))
+    in_order = rows(10, shuffle=False).split([4, 6], randomize=False)[1]
+    in_order.use_sampler(ds.RandomSampler())
+    again = rows(10, shuffle=False).split([4, 6])[1].split([2, 4])[1]
+    return {"first": epochs(first), "share": epochs(second), "random": epochs(in_order), "again": epochs(again)}
 
 
 @case(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -10,6 +11,8 @@ import mindspore.dataset.audio as audio
 import numpy as np
 import pytest
 from mindspore.dataset.audio.transforms import AudioTensorOperation
+
+from torchspore.mindspore.dataset.audio import resampling
 
 RANDOM = np.random.RandomState(0)
 TIME = np.arange(16000) / 16000
@@ -141,3 +144,26 @@ def test_messages(name: str) -> None:
     with pytest.raises(kind) as caught:
         call()
     assert str(caught.value).endswith(expected)
+
+
+@pytest.mark.parametrize(("old", "new"), [(441, 160), (997, 1001), (3, 2)])
+@pytest.mark.parametrize("method", list(audio.ResampleMethod))
+def test_filters_one_by_one_are_those_of_the_table(old: int, new: int, method: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    signal = np.random.default_rng(0).standard_normal((2, 1500))
+    resample = audio.Resample(old, new, method)
+    monkeypatch.setattr(resampling, "_LARGEST", 1 << 30)
+    wanted = resample(signal)
+    monkeypatch.setattr(resampling, "_LARGEST", 1000)
+    np.testing.assert_allclose(resample(signal), wanted, atol=1e-12)
+
+
+def test_rates_with_nothing_in_common_need_no_table_of_all_phases() -> None:
+    """It took 20 s and 1.6 GB."""
+    begun = time.process_time()
+    assert audio.PitchShift(16000, 4)(np.ones(3000, np.float32)).shape == (3000,)
+    assert time.process_time() - begun < 2
+
+
+def test_speech_is_not_looked_for_in_less_than_is_measured() -> None:
+    signal = np.arange(5, dtype=np.float32)
+    assert audio.Vad(16000)(signal).tolist() == signal.tolist()

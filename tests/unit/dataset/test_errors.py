@@ -101,6 +101,24 @@ MESSAGES: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
         "concat: columns ['z', 'b']: expected the first dataset's columns ['a', 'b'], in that order.",
     ),
     "split": (lambda: pairs().split([0.5, 0.6]), ValueError, "split([0.5, 0.6]): expected shares above 0 that add up to 1."),
+    "epochs below": (
+        lambda: pairs().create_tuple_iterator(num_epochs=-2),
+        ValueError,
+        "create_tuple_iterator(num_epochs=-2): expected -1 or an int from 1.\n\n"
+        "hint: write create_tuple_iterator() for any number of epochs.",
+    ),
+    "no files": (lambda: ds.TextFileDataset([]), ValueError, "TextFileDataset([]): expected at least one file."),
+    "no records": (lambda: ds.TFRecordDataset([]), ValueError, "TFRecordDataset([]): expected at least one file."),
+    "split share": (
+        lambda: ds.NumpySlicesDataset([1, 2, 3, 4], num_shards=2, shard_id=0).split([1, 1]),
+        RuntimeError,
+        "split of a share (num_shards): expected all rows.\n\nhint: split first, then write part.use_sampler(DistributedSampler(...)).",
+    ),
+    "weights": (
+        lambda: read(ds.NumpySlicesDataset([1, 2, 3], sampler=ds.WeightedRandomSampler([0.5, 0.5], None, False))),
+        RuntimeError,
+        "WeightedRandomSampler(num_samples=3, replacement=False): expected at most 2, the number of weights.",
+    ),
     "epochs": (
         lambda: pairs().create_dict_iterator(num_epochs=0),
         RuntimeError,
@@ -214,3 +232,17 @@ def test_settings_file(tmp_path: Path) -> None:
         ds.config.load(str(path))
     with pytest.raises(FileNotFoundError):
         ds.config.load(str(tmp_path / "absent.json"))
+
+
+@pytest.mark.parametrize(("length", "text"), [(-1, "ValueError: __len__() should return >= 0"), ("x", "TypeError: 'str' object cannot be")])
+def test_a_source_without_a_length_is_named(length: Any, text: str) -> None:
+    class Source:
+        def __getitem__(self, index: int) -> int:
+            return index
+
+        def __len__(self) -> int:
+            return length
+
+    with pytest.raises(RuntimeError) as caught:
+        read(ds.GeneratorDataset(Source(), ["a"]))
+    assert text in str(caught.value) and "GeneratorDataset(source=Source).__len__: expected a function that returns" in str(caught.value)

@@ -248,3 +248,20 @@ def test_to_tensor_has_the_bits_of_2_10() -> None:
     assert vision.ToTensor()(values).tobytes() == expected
     rows = ds.NumpySlicesDataset(values[None].repeat(40, 0), ["n"], shuffle=False).map([vision.ToTensor()], ["n"])
     assert {row[0].tobytes() for row in rows.create_tuple_iterator(num_epochs=1, output_numpy=True)} == {expected}
+
+
+def test_hues_of_floats_turn_as_those_of_bytes() -> None:
+    image = np.random.default_rng(0).integers(0, 256, (6, 7, 3)).astype(np.uint8)
+    turned = vision.AdjustHue(0.3)(image) / 255
+    np.testing.assert_allclose(vision.AdjustHue(0.3)((image / 255).astype(np.float32)), turned, atol=0.03)
+
+
+@pytest.mark.parametrize(("name", "dtype", "text"), [
+    ("AdjustContrast", "float64", "AdjustContrast of float64: expected an image of uint8 or uint16 or float32."),
+    ("AdjustSaturation", "int32", "AdjustSaturation of int32: expected an image of uint8 or uint16 or float32."),
+    ("AdjustHue", "uint16", "AdjustHue of uint16: expected an image of uint8 or float32."),
+])
+def test_dtypes_that_colours_are_not_adjusted_in(name: str, dtype: str, text: str) -> None:
+    with pytest.raises(RuntimeError) as caught:
+        getattr(vision, name)(0.3)(np.ones((4, 5, 3), dtype))
+    assert str(caught.value).endswith(text)

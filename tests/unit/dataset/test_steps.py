@@ -33,6 +33,20 @@ def test_split_covers_every_row_once() -> None:
     assert found[0] != sorted(found[0])
 
 
+def test_parts_have_no_row_in_common_without_a_seed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("torchspore.mindspore.dataset.core.config.chosen_seed", lambda: None)
+    by_index, streamed = ds.NumpySlicesDataset(np.arange(30), shuffle=False), ds.NumpySlicesDataset(np.arange(30), shuffle=False).map(int)
+    for source in (by_index, streamed):
+        found = [numbers(part) for part in source.split([0.7, 0.3])]
+        assert sorted(found[0] + found[1]) == list(range(30)) and found[0] != sorted(found[0])
+
+
+def test_padding_rows_hold_what_rows_may_hold() -> None:
+    source = ds.NumpySlicesDataset([1, 2, 3], ["x"], shuffle=False)
+    for value in (9, np.int64(9), np.array(9)):
+        assert numbers(source + ds.PaddedDataset([{"x": value}])) == [1, 2, 3, 9]
+
+
 def test_flat_map_and_apply() -> None:
     source = ds.NumpySlicesDataset(np.arange(3), shuffle=False)
     assert numbers(source.flat_map(lambda value: ds.NumpySlicesDataset([int(value)] * 2, shuffle=False))) == [0, 0, 1, 1, 2, 2]

@@ -177,6 +177,8 @@ class Vad(AudioTensorOperation):
 
     def _apply(self, value: np.ndarray) -> np.ndarray:
         rows = value.reshape(-1, value.shape[-1])
+        if rows.shape[1] < self.length:                   # nothing can be measured, and all is kept
+            return value.copy()
         ends = np.arange(self.length - 1, rows.shape[1], self.period)
         padded = np.pad(rows, [(0, 0), (1, 0)])
         windows = np.lib.stride_tricks.sliding_window_view(padded, self.length, -1)[:, ends - self.length + 1]

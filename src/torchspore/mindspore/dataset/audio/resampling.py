@@ -14,17 +14,33 @@ from torchspore.mindspore.dataset.core.validator_helpers import check_int, check
 _BETA = 14.769656459379492
 
 
+_LARGEST = 1 << 20
+"""Numbers of a table of filters; and so many samples are taken up at once where each filter has its own place."""
+
+
+def _reach(old: int, new: int, zeros: int, rolloff: float) -> int:
+    """How many samples a filter reaches back."""
+    return math.ceil(zeros * old / (min(old, new) * rolloff))
+
+
 @cache
-def _kernels(old: int, new: int, method: ResampleMethod, zeros: int, rolloff: float, beta: float) -> tuple[np.ndarray, int]:
-    """One filter for each of `new` samples that come out of `old`, and how many samples each reaches back."""
+def _kernels(old: int, new: int, method: ResampleMethod, zeros: int, rolloff: float, beta: float) -> np.ndarray:
+    """One filter for each of `new` samples that come out of `old`, all from the same sample on."""
+    width = _reach(old, new, zeros, rolloff)
+    return _filters(np.arange(-width, width + old), old, new, method, zeros, rolloff, beta)
+
+
+def _filters(
+    samples: np.ndarray, old: int, new: int, method: ResampleMethod, zeros: int, rolloff: float, beta: float,
+) -> np.ndarray:
+    """What each of `new` filters makes of the samples at these places."""
     base = min(old, new) * rolloff
-    width = math.ceil(zeros * old / base)
-    places = np.clip((np.arange(-width, width + old) / old - np.arange(new)[:, None] / new) * base, -zeros, zeros)
+    places = np.clip((samples / old - np.arange(new)[:, None] / new) * base, -zeros, zeros)
     if method is ResampleMethod.SINC_INTERPOLATION:
         windows = np.cos(places * math.pi / zeros / 2) ** 2
     else:
         windows = np.i0(beta * np.sqrt(np.maximum(1 - (places / zeros) ** 2, 0))) / np.i0(beta)
-    return np.sinc(places) * windows * (base / old), width
+    return np.sinc(places) * windows * (base / old)
 
 
 def resampled(
@@ -36,12 +52,31 @@ def resampled(
         return value
     common = math.gcd(old, new)
     old, new = old // common, new // common
-    kernels, width = _kernels(old, new, method, zeros, rolloff, _BETA if beta is None else beta)
-    length = value.shape[-1]
-    padded = np.pad(value, [(0, 0)] * (value.ndim - 1) + [(width, width + old)])
-    parts = np.lib.stride_tricks.sliding_window_view(padded, kernels.shape[1], -1)[..., ::old, :]
-    out = parts @ kernels.T.astype(value.dtype)
+    design = (old, new, method, zeros, rolloff, _BETA if beta is None else beta)
+    width, length = _reach(old, new, zeros, rolloff), value.shape[-1]
+    padded = np.pad(value, [(0, 0)] * (value.ndim - 1) + [(width, width + old + 1)])
+    if new * (2 * width + old) <= _LARGEST:
+        kernels = _kernels(*design)
+        parts = np.lib.stride_tricks.sliding_window_view(padded[..., :-1], kernels.shape[1], -1)[..., ::old, :]
+        out = parts @ kernels.T.astype(value.dtype)
+    else:
+        out = _one_by_one(padded, length // old + 1, width, design)
     return np.ascontiguousarray(out.reshape(*value.shape[:-1], -1)[..., : math.ceil(new * length / old)])
+
+
+def _one_by_one(padded: np.ndarray, count: int, width: int, design: Any) -> np.ndarray:
+    """`count` times all filters, where hardly two begin at the same sample: rates such as 12699 and 16000 have no number in common."""
+    old, new = design[:2]
+    samples = (np.arange(new) * old // new)[:, None] + np.arange(-width, width + 2)
+    kernels = _filters(samples, *design).astype(padded.dtype)
+    samples += width
+    out = np.empty((*padded.shape[:-1], count, new), padded.dtype)
+    step = max(_LARGEST // samples.size, 1)
+    for begin in range(0, count, step):
+        turns = np.arange(begin, min(begin + step, count))
+        taken = padded[..., samples + old * turns[:, None, None]]
+        out[..., begin : begin + step, :] = np.einsum("...jk,jk->...j", taken, kernels)
+    return out
 
 
 class Resample(AudioTensorOperation):

@@ -219,20 +219,23 @@ class Dataset:
 
         Raises ValueError for shares that do not add up to 1, RuntimeError for numbers that do not add up to the size.
         """
-        check_type("split", "sizes", sizes, list, "a list of ints or of floats")
-        check_bool("split", "randomize", randomize)
-        counts = _split_counts(sizes, self.get_dataset_size())
+        counts = self._split_counts(sizes, randomize)
         source: Dataset = self
-        if randomize and sum(counts) > 1:
+        if randomize:
             from torchspore.mindspore.dataset.engine.operations import ShuffleDataset
 
-            seed = random.randint(0, 2**31 - 1)
-            source = ShuffleDataset(self, sum(counts), fixed_seed=seed)
+            source = ShuffleDataset(self, SPLIT_BUFFER, split_seed())
         parts, start = [], 0
         for count in counts:
             parts.append((source.skip(start) if start else source).take(count))
             start += count
         return tuple(parts)
+
+    def _split_counts(self, sizes: list[Any], randomize: bool) -> list[int]:
+        """The rows of each part of a split."""
+        check_type("split", "sizes", sizes, list, "a list of ints or of floats")
+        check_bool("split", "randomize", randomize)
+        return _split_counts(sizes, self.get_dataset_size())
 
     def sync_wait(self, condition_name: str, num_batch: int = 1, callback: Callable[[Any], Any] | None = None) -> Dataset:
         """Has the pipeline wait after each `num_batch` batches until the program calls `sync_update(condition_name)`.
@@ -412,11 +415,21 @@ class Dataset:
 def _check_iterator(call: str, num_epochs: Any, output_numpy: Any, do_copy: Any) -> None:
     check_type(call, "num_epochs", num_epochs, int, "an int")
     if num_epochs != -1 and num_epochs < 1:
-        raise RuntimeError(
+        kind = RuntimeError if num_epochs == 0 else ValueError  # as in MindSpore
+        raise kind(
             message(f"{call}(num_epochs={num_epochs})", "-1 or an int from 1", hint=f"write {call}() for any number of epochs")
         )
     check_bool(call, "output_numpy", output_numpy)
     check_bool(call, "do_copy", do_copy)
+
+
+SPLIT_BUFFER = 10000
+"""Out of so many rows a split that is no choice by index draws, as MindSpore's."""
+
+
+def split_seed() -> int:
+    """What the parts of one split have in common where the program sets no seed."""
+    return random.randint(0, 2**31 - 1)
 
 
 def _split_counts(sizes: list[Any], size: int) -> list[int]:
@@ -435,7 +448,8 @@ def _split_counts(sizes: list[Any], size: int) -> list[int]:
     counts = [round(one * size) for one in sizes]
     if any(count == 0 for count in counts):
         raise RuntimeError(message(f"split({sizes})", f"shares that are at least one of the {size} rows"))
-    counts[counts.index(max(counts))] += size - sum(counts)
+    left = size - sum(counts)                             # the first part has what is left over; what is too much, the first that can
+    counts[next(place for place, count in enumerate(counts) if count + left > 0)] += left
     return counts
 
 

@@ -104,7 +104,9 @@ class TFRecordDataset(RecordsDataset, UnionBaseDataset):
 def _files(given: Any) -> list[Path]:
     """The files that paths and patterns name. Raises ValueError where one names none."""
     patterns = [given] if isinstance(given, (str, Path)) else given
-    if not isinstance(patterns, (list, tuple)) or not patterns or not all(isinstance(one, (str, Path)) for one in patterns):
+    if isinstance(patterns, (list, tuple)) and not patterns:
+        raise ValueError(message("TFRecordDataset([])", "at least one file"))
+    if not isinstance(patterns, (list, tuple)) or not all(isinstance(one, (str, Path)) for one in patterns):
         raise TypeError(message(f"TFRecordDataset({short(given)})", "a path, a pattern or a list of them"))
     found = []
     for pattern in patterns:

@@ -81,7 +81,10 @@ class GeneratorDataset(MappableDataset, UnionBaseDataset):
         return self._indexable and super().is_shuffled()
 
     def _count(self) -> int:
-        return len(self.source)
+        try:
+            return len(self.source)
+        except (TypeError, ValueError, OverflowError) as error:
+            raise failed(f"{self._place}.__len__", error) from error
 
     def _size(self) -> int | None:
         if self.batch_sampler is not None:
@@ -337,18 +340,16 @@ class _Slices:
 class PaddedDataset(GeneratorDataset):
     """Rows that fill a dataset up to a number that divides evenly: `dataset + PaddedDataset(rows)`, then `use_sampler` of a share.
 
-    `padded_samples` is a list of dicts from column name to array, all with the same keys. Raises TypeError and ValueError for anything
-    else.
+    `padded_samples` is a list of dicts from column name to what a row may hold, all with the same keys. Raises TypeError and ValueError for
+    anything else.
     """
 
-    def __init__(self, padded_samples: list[dict[str, np.ndarray]]) -> None:
+    def __init__(self, padded_samples: list[dict[str, Any]]) -> None:
         check_type("PaddedDataset", "padded_samples", padded_samples, list, "a list of dicts from column name to array")
         if not padded_samples:
             raise ValueError(message("PaddedDataset([])", "at least one row"))
         for row in padded_samples:
             check_type("PaddedDataset", "padded_samples", row, dict, "dicts from column name to array")
-            for name, value in row.items():
-                check_type("PaddedDataset", name, value, (np.ndarray, bytes), "an array or bytes")
             if list(row) != list(padded_samples[0]):
                 raise ValueError(message(f"PaddedDataset: columns {list(row)}", f"those of the first row, {list(padded_samples[0])}"))
         super().__init__([tuple(row.values()) for row in padded_samples], list(padded_samples[0]), shuffle=False)

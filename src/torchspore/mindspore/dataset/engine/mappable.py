@@ -1,6 +1,7 @@
 """Sources whose rows are read by index, in the order of a sampler."""
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Iterator
 from itertools import islice
 from typing import Any
@@ -16,7 +17,7 @@ from torchspore.mindspore.dataset.core.validator_helpers import (
 )
 from torchspore.mindspore.dataset.engine import blocks
 from torchspore.mindspore.dataset.engine.cache_client import DatasetCache
-from torchspore.mindspore.dataset.engine.dataset import SourceDataset
+from torchspore.mindspore.dataset.engine.dataset import Dataset, SourceDataset, split_seed
 from torchspore.mindspore.dataset.engine.pace import Pace, paced_map
 from torchspore.mindspore.dataset.engine.rows import Row, Run
 from torchspore.mindspore.dataset.engine.samplers import (
@@ -99,16 +100,44 @@ class MappableDataset(SourceDataset):
         raise ValueError(message(what, "a source whose rows have one such label"))
 
     def use_sampler(self, new_sampler: Any) -> None:
-        """Reads the rows that `new_sampler` chooses instead."""
+        """Reads the rows that `new_sampler` chooses instead: of the source, or of those that the sampler below the present one gives."""
         if new_sampler is None:
             raise TypeError(message("use_sampler(None)", "a sampler"))
-        self._use(as_sampler("use_sampler", new_sampler, None))
+        chosen = as_sampler("use_sampler", new_sampler, None)
+        if self.sampler.child_sampler is not None:
+            chosen = copy.copy(chosen)                    # one sampler may be given to several sources
+            chosen.add_child(self.sampler.child_sampler)
+        self._use(chosen)
 
     def add_sampler(self, new_sampler: BuiltinSampler) -> None:
         """Lets `new_sampler` choose from the rows that the present sampler gives."""
         check_type("add_sampler", "new_sampler", new_sampler, BuiltinSampler, "a sampler")
         new_sampler.add_child(self.sampler)
         self._use(new_sampler)
+
+    def split(self, sizes: list[Any], randomize: bool = True) -> tuple[Dataset, ...]:
+        """Splits as `Dataset.split`; `use_sampler` of a part chooses from its rows. Raises RuntimeError where the source takes a share."""
+        if not self._indexable:
+            return super().split(sizes, randomize)
+        counts = self._split_counts(sizes, randomize)
+        if self.is_sharded():
+            raise RuntimeError(message(
+                "split of a share (num_shards)", "all rows", hint="split first, then write part.use_sampler(DistributedSampler(...))",
+            ))
+        seed = split_seed() if randomize else None
+        return tuple(self._part(sum(counts[:place]), count, seed) for place, count in enumerate(counts))
+
+    def _part(self, start: int, count: int, seed: int | None) -> MappableDataset:
+        """So many rows from `start`, of an order that all parts of a split have in common where there is a `seed`."""
+        part = copy.copy(self)
+        samplers: list[BuiltinSampler] = [SequentialSampler(start, count), SequentialSampler()]
+        if seed is not None:
+            order = RandomSampler()
+            order.reshuffle_each_epoch, order._shared_seed = False, seed
+            samplers.insert(0, order)
+        for sampler in samplers:                          # the last one is there for `use_sampler` to replace
+            part.add_sampler(sampler)
+        return part
 
     def is_shuffled(self) -> bool:
         return self.sampler.is_shuffled()

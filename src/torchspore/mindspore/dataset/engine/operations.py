@@ -8,6 +8,7 @@ from typing import Any
 
 from torchspore.base.suggest import closest
 from torchspore.base.text import message, short
+from torchspore.mindspore.dataset.core import config
 from torchspore.mindspore.dataset.core.random_order import Twister64
 from torchspore.mindspore.dataset.core.validator_helpers import INT32_MAX, check_int, check_type, checked_columns
 from torchspore.mindspore.dataset.engine.dataset import Dataset, UnionBaseDataset
@@ -51,21 +52,26 @@ class FilterDataset(UnionBaseDataset):
 
 
 class ShuffleDataset(UnionBaseDataset):
-    """Rows in random order out of a buffer; MindSpore's own order for a seed."""
+    """Rows in random order out of a buffer; MindSpore's own order for a seed.
 
-    def __init__(self, input_dataset: Dataset, buffer_size: int, fixed_seed: int | None = None) -> None:
+    With a `shared_seed` the order is the same in every epoch, and in every pipeline that has it; the program's seed goes before.
+    """
+
+    def __init__(self, input_dataset: Dataset, buffer_size: int, shared_seed: int | None = None) -> None:
         check_int("shuffle", "buffer_size", buffer_size, 2, INT32_MAX, hint="leave shuffle out for rows in their order")
         if input_dataset.is_sync():
             raise RuntimeError(message("sync_wait(...).shuffle(...)", "shuffle before sync_wait"))
         super().__init__(input_dataset)
-        self.buffer_size, self._fixed_seed = buffer_size, fixed_seed
+        self.buffer_size, self._shared_seed = buffer_size, shared_seed
 
     def is_shuffled(self) -> bool:
         return True
 
     def _epoch(self, run: Run) -> Iterator[Row]:
-        # The parts of a split read one shuffled order, the same in every epoch.
-        draw = Twister64(self._fixed_seed) if self._fixed_seed is not None else run.keep(self, lambda: Twister64(run.seed))
+        if self._shared_seed is None:
+            draw = run.keep(self, lambda: Twister64(run.seed))
+        else:
+            draw = Twister64(run.seed if config.chosen_seed() is not None else self._shared_seed)
         yield from through_buffer(self.children[0]._epoch(run), self.buffer_size, draw, run, self.children[0]._size)
 
 

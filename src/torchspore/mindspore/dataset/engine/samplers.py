@@ -137,10 +137,18 @@ class RandomSampler(BuiltinSampler):
         self.replacement = replacement
         self.deterministic = False
         self.reshuffle_each_epoch = True
+        self._shared_seed: int | None = None
+        """What several samplers start from where the program sets no seed, to have one order."""
         self.shuffle = shuffle
 
     def is_shuffled(self) -> bool:
         return True
+
+    def open(self) -> dict[str, Any]:
+        state = super().open()
+        if self._shared_seed is not None and config.chosen_seed() is None:
+            state["seed"] = self._shared_seed
+        return state
 
     def _positions(self, count: int, state: dict[str, Any]) -> Any:
         seed = state["seed"] + (state["epoch"] if self.reshuffle_each_epoch else 0)
@@ -255,12 +263,12 @@ class SubsetRandomSampler(SubsetSampler):
         return True
 
     def _positions(self, count: int, state: dict[str, Any]) -> Any:
-        order = state.setdefault("order", list(self._indices))
+        order = state.setdefault("order", self._indices[: self._limited(len(self._indices))])
         for index in order:
             if not 0 <= index < count:
                 raise RuntimeError(message(f"{type(self).__name__}: index {index}", f"one from 0 to {count - 1}, the rows of the source"))
         Twister32(state["seed"]).shuffle(order)
-        return order[: self._limited(len(order))]
+        return list(order)
 
 
 class DistributedSampler(BuiltinSampler):
@@ -342,17 +350,27 @@ class WeightedRandomSampler(BuiltinSampler):
         if len(weights) > count:
             raise RuntimeError(message(f"WeightedRandomSampler: {len(weights)} weights", f"at most one for each of the {count} rows"))
         number = self._limited(count)
+        twister = Twister32(state["seed"])
         if self.replacement:
-            twister, steps = Twister32(state["seed"]), np.cumsum(weights / weights.sum())
-            drawn = [(twister() + twister() * 2.0**32) / 2.0**64 for _ in range(number)]
+            steps = np.cumsum(weights / weights.sum())
+            drawn = [_fraction(twister) for _ in range(number)]
             return np.searchsorted(steps, drawn).clip(max=len(weights) - 1).tolist()
-        if number > int((weights > 0).sum()):
-            raise RuntimeError(message(f"WeightedRandomSampler(num_samples={number}, replacement=False)", "as many weights above 0"))
-        chooser = np.random.Generator(np.random.PCG64(state["seed"]))
-        return chooser.choice(len(weights), number, replace=False, p=weights / weights.sum()).tolist()
+        if number > len(weights):
+            raise RuntimeError(message(
+                f"WeightedRandomSampler(num_samples={number}, replacement=False)", f"at most {len(weights)}, the number of weights",
+            ))
+        # Each row waits for a time that is exponentially distributed, the heavier the shorter; the first ones are taken.
+        with np.errstate(divide="ignore"):
+            waits = -np.log1p(-np.array([_fraction(twister) for _ in weights])) / weights
+        return np.argsort(waits, kind="stable")[:number].tolist()
 
     def length(self, count: int) -> int:
         return self._limited(count) if self.child_sampler is None else super().length(count)
+
+
+def _fraction(twister: Twister32) -> float:
+    """A number in [0, 1), as libstdc++ draws a double."""
+    return (twister() + twister() * 2.0**32) / 2.0**64
 
 
 class Sampler(BuiltinSampler):

@@ -158,9 +158,11 @@ class TextStream(StreamedDataset, TextBaseDataset):
 
 
 def matching(call: str, given: Any) -> list[Path]:
-    """The files that paths and patterns name, sorted. Raises TypeError, and ValueError where one names none."""
+    """The files that paths and patterns name, sorted. Raises TypeError, and ValueError where there is none or one names none."""
     patterns = [given] if isinstance(given, (str, Path)) else given
-    if not isinstance(patterns, (list, tuple)) or not patterns or not all(isinstance(one, (str, Path)) for one in patterns):
+    if isinstance(patterns, (list, tuple)) and not patterns:
+        raise ValueError(message(f"{call}([])", "at least one file"))
+    if not isinstance(patterns, (list, tuple)) or not all(isinstance(one, (str, Path)) for one in patterns):
         raise TypeError(message(f"{call}({short(given)})", "a path, a pattern or a list of them"))
     found: list[Path] = []
     for pattern in patterns:

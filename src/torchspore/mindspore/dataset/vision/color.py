@@ -48,6 +48,8 @@ class Normalize(OnDevice, ImageTensorOperation):
     Raises RuntimeError where the number of means is neither 1 nor that of the channels.
     """
 
+    _takes_stacks = True
+
     def __init__(self, mean: Any, std: Any, is_hwc: bool = True) -> None:
         self._mean, self._std = _check_means("Normalize", mean, std)
         check_bool("Normalize", "is_hwc", is_hwc)
@@ -100,6 +102,8 @@ class Normalize(OnDevice, ImageTensorOperation):
 class NormalizePad(Normalize):
     """`Normalize`, with a channel of zeros added; of dtype 'float32' or 'float16'."""
 
+    _takes_stacks = False
+
     def __init__(self, mean: Any, std: Any, dtype: str = "float32", is_hwc: bool = True) -> None:
         super().__init__(mean, std, is_hwc)
         check_type("NormalizePad", "dtype", dtype, str, "'float32' or 'float16'")
@@ -148,12 +152,21 @@ class ConvertColor(OnDevice, ImageTensorOperation):
             ) from None
 
 
-def blend(image: np.ndarray, other: np.ndarray | int, factor: float) -> np.ndarray:
-    """`other + factor * (image - other)`, cut to [0, 255] and rounded to the nearest, by OpenCV's own rule for halves."""
+def blend(image: np.ndarray, other: np.ndarray | float, factor: float) -> np.ndarray:
+    """`other + factor * (image - other)` in the image's dtype: whole numbers are cut to its range and rounded to the nearest."""
     import cv2
 
     single = float(np.float32(factor))  # MindSpore hands the factor on as a float32
-    return cv2.addWeighted(np.broadcast_to(np.uint8(other), image.shape).copy(), 1.0 - single, image, single, 0).reshape(image.shape)
+    if image.dtype == np.uint8:         # by OpenCV's own rule for halves
+        whole = np.broadcast_to(np.asarray(other).astype(np.uint8), image.shape).copy()
+        return cv2.addWeighted(whole, 1.0 - single, image, single, 0).reshape(image.shape)
+    if image.dtype.kind == "f":
+        return (image * single + np.asarray(other, image.dtype) * (1.0 - single)).astype(image.dtype)
+    mixed = np.rint(image * single + other * (1.0 - single))
+    if image.dtype.kind == "b":
+        return mixed.astype(bool)
+    limits = np.iinfo(image.dtype)
+    return np.clip(mixed, limits.min, limits.max).astype(image.dtype)
 
 
 def pillow() -> Any:
@@ -176,7 +189,8 @@ def adjust_brightness(image: np.ndarray, factor: float) -> np.ndarray:
 
 def adjust_contrast(image: np.ndarray, factor: float) -> np.ndarray:
     """All of the mean brightness for 0, the image for 1, more contrast above."""
-    return blend(image, int(np.rint(_brightness(image).mean())), factor)
+    mean = float(_brightness(image).mean())
+    return blend(image, mean if image.dtype.kind == "f" else int(np.rint(mean)), factor)
 
 
 def adjust_saturation(image: np.ndarray, factor: float) -> np.ndarray:
@@ -188,6 +202,10 @@ def adjust_hue(image: np.ndarray, factor: float) -> np.ndarray:
     """Turns the colour circle by `factor` (in [-0.5, 0.5]) of a full turn."""
     import cv2
 
+    if image.dtype.kind == "f":                 # from 0 to 1, and the circle has 360 degrees
+        hsv = cv2.cvtColor(image, cv2.COLOR_RGB2HSV)
+        hsv[..., 0] = (hsv[..., 0] + 360 * factor) % 360
+        return cv2.cvtColor(hsv, cv2.COLOR_HSV2RGB)
     hsv = cv2.cvtColor(image, cv2.COLOR_RGB2HSV_FULL)
     hsv[..., 0] += np.uint8(int(factor * 255) % 256)
     return cv2.cvtColor(hsv, cv2.COLOR_HSV2RGB_FULL)
@@ -195,12 +213,18 @@ def adjust_hue(image: np.ndarray, factor: float) -> np.ndarray:
 
 class _Adjust(ImageTensorOperation):
     _gives_picture = True
+    _channels: tuple[int, ...] = (3,)
+    _dtypes: tuple[str, ...] = ("uint8", "uint16", "float32")
+    """Those of images; none for any."""
 
     def __init__(self, factor: float) -> None:
         self.factor = factor
 
     def _apply(self, value: np.ndarray, chosen: Any = None) -> Any:
-        check_image(type(self).__name__, value, channels=(3,))
+        name = type(self).__name__
+        check_image(name, value, channels=self._channels)
+        if self._dtypes and value.dtype not in self._dtypes:
+            raise RuntimeError(message(f"{name} of {value.dtype}", f"an image of {' or '.join(self._dtypes)}"))
         return self._adjust(value)
 
     def _with_pillow(self, image: Any, chosen: Any) -> Any:  # type: ignore[override]
@@ -212,6 +236,8 @@ class _Adjust(ImageTensorOperation):
 
 class AdjustBrightness(OnDevice, _Adjust):
     """Multiplies brightness by `brightness_factor` (from 0)."""
+
+    _channels, _dtypes = (1, 3), ()
 
     def __init__(self, brightness_factor: float) -> None:
         check_number("AdjustBrightness", "brightness_factor", brightness_factor, 0, 16777216)
@@ -245,6 +271,8 @@ class AdjustSaturation(OnDevice, _Adjust):
 
 class AdjustHue(OnDevice, _Adjust):
     """Turns the colour circle by `hue_factor` in [-0.5, 0.5]."""
+
+    _dtypes = ("uint8", "float32")
 
     def __init__(self, hue_factor: float) -> None:
         check_number("AdjustHue", "hue_factor", hue_factor, -0.5, 0.5)

@@ -52,6 +52,8 @@ def resize(image: Any, size: tuple[int, int], interpolation: Inter, call: str = 
 class Resize(OnDevice, ImageTensorOperation):
     """Resizes to `size`: (height, width), or one int for the shorter side. Raises TypeError and ValueError for sizes that do not fit."""
 
+    _takes_stacks = True
+
     def __init__(self, size: Any, interpolation: Inter = Inter.BILINEAR) -> None:
         check_size("Resize", size)
         check_inter("Resize", interpolation)
@@ -83,6 +85,7 @@ def crop(image: np.ndarray, top: int, left: int, height: int, width: int) -> np.
 class CenterCrop(ImageTensorOperation):
     """The middle of an image, `size` (height, width); black where the image is smaller."""
 
+    _takes_stacks = True
     _gives_picture = True
 
     def __init__(self, size: Any) -> None:
@@ -190,6 +193,8 @@ _MOST_CHANNELS = 4
 class HorizontalFlip(OnDevice, ImageTensorOperation):
     """Swaps left and right."""
 
+    _takes_stacks = True
+
     def _apply(self, value: np.ndarray, chosen: Any = None) -> Any:
         check_image("HorizontalFlip", value)
         return flip(value, 1)
@@ -197,6 +202,8 @@ class HorizontalFlip(OnDevice, ImageTensorOperation):
 
 class VerticalFlip(OnDevice, ImageTensorOperation):
     """Swaps top and bottom."""
+
+    _takes_stacks = True
 
     def _apply(self, value: np.ndarray, chosen: Any = None) -> Any:
         check_image("VerticalFlip", value)
@@ -256,6 +263,8 @@ def _places(inverse: np.ndarray, width: int, height: int, resample: Inter) -> tu
 
 class Rotate(OnDevice, ImageTensorOperation):
     """Turns an image by `degrees` counter-clockwise; with `expand` the image grows to hold all of it."""
+
+    _takes_stacks = True
 
     def __init__(
         self, degrees: float, resample: Inter = Inter.NEAREST, expand: bool = False, center: Any = None, fill_value: Any = 0

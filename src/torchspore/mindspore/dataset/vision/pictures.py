@@ -34,6 +34,8 @@ class ImageTensorOperation(TensorOperation):
     _with_pillow: Callable[[Any, Any], Any] | None = None
     """How a PIL image is transformed by Pillow's own functions, where MindSpore does so; otherwise as an array."""
 
+    _takes_stacks = False
+    """Whether it takes (..., H, W, C) too: videos, or what was batched before. Each image is transformed alike."""
     _name_of_size = "size"
 
     def _input(self, value: Any) -> Any:
@@ -45,8 +47,15 @@ class ImageTensorOperation(TensorOperation):
 
     def _apply_all(self, *values: Any) -> tuple[Any, ...]:
         # A random transform does the same to every column, so that an image and its mask stay together.
+        if self._takes_stacks and any(_is_stack(value) for value in values):
+            chosen = self._choose(tuple([_images(value)[0] if _is_stack(value) else value for value in values]))
+            return tuple([self._each(value, chosen) if _is_stack(value) else self._one(value, chosen) for value in values])
         chosen = self._choose(values)
         return tuple([self._one(value, chosen) for value in values])
+
+    def _each(self, value: np.ndarray, chosen: Any) -> np.ndarray:
+        found = np.stack([self._one(image, chosen) for image in _images(value)])
+        return found.reshape(*value.shape[:-3], *found.shape[1:])
 
     def _choose(self, values: tuple[Any, ...]) -> Any:
         """The random choices of one call, None for a transform that makes none."""
@@ -62,6 +71,14 @@ class ImageTensorOperation(TensorOperation):
 
     def _apply(self, value: np.ndarray, chosen: Any = None) -> Any:  # type: ignore[override]
         raise NotImplementedError
+
+
+def _is_stack(value: Any) -> bool:
+    return type(value) is np.ndarray and value.ndim > 3 and bool(value.size)
+
+
+def _images(value: np.ndarray) -> np.ndarray:
+    return value.reshape(-1, *value.shape[-3:])
 
 
 def check_image(call: str, image: np.ndarray, *, channels: tuple[int, ...] | None = None) -> None:

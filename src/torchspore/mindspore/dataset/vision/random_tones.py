@@ -143,6 +143,7 @@ class RandomSharpness(ImageTensorOperation):
 class AdjustGamma(ImageTensorOperation):
     """`255 * gain * (image / 255) ** gamma`."""
 
+    _takes_stacks = True
     _gives_picture = True
 
     def __init__(self, gamma: float, gain: float = 1) -> None:

@@ -35,6 +35,7 @@ def check_range(call: str, name: str, values: Any, low: float = 0.0, high: float
 class RandomHorizontalFlip(ImageTensorOperation):
     """Swaps left and right with probability `prob`."""
 
+    _takes_stacks = True
     _gives_picture = True
 
     def __init__(self, prob: float = 0.5) -> None:
@@ -70,6 +71,7 @@ class RandomCrop(ImageTensorOperation):
     With `pad_if_needed` a smaller image is padded on both sides; without, it raises RuntimeError.
     """
 
+    _takes_stacks = True
     _gives_picture = True
 
     def __init__(
@@ -114,6 +116,7 @@ class RandomCrop(ImageTensorOperation):
 class RandomResizedCrop(ImageTensorOperation):
     """A random part, of `scale` of the area and `ratio` of width to height, resized to `size` (height, width)."""
 
+    _takes_stacks = True
     _call = "RandomResizedCrop"
 
     def __init__(
@@ -166,6 +169,8 @@ class RandomCropDecodeResize(RandomResizedCrop):
 
 class RandomResize(ImageTensorOperation):
     """Resizes with a randomly chosen interpolation."""
+
+    _takes_stacks = True
 
     def __init__(self, size: Any) -> None:
         check_size("RandomResize", size)
