@@ -8,7 +8,7 @@ from pathlib import Path
 import mindspore as ms
 import numpy as np
 import pytest
-from mindspore import Parameter, Tensor, nn, ops, scipy
+from mindspore import Parameter, Tensor, mint, nn, ops, scipy
 
 DOCUMENT = Path(__file__).parents[3] / "docs" / "differences.md"
 P = np.array([[1.0, -2.0], [3.0, -0.5]], np.float32)
@@ -187,3 +187,9 @@ def test_gradients_are_those_of_what_is_computed(name: str, mode: int) -> None:
     x = np.array(at, np.float32)
     found = ms.grad(lambda x: function(x).sum())(Tensor(x)).asnumpy()
     np.testing.assert_allclose(found, differences(lambda x: function(x).sum(), x, 1e-2), rtol=2e-2, atol=2e-2)
+
+
+def test_index_add_leaves_its_tensor_alone() -> None:
+    for x in (Tensor([1.0, 2.0, 3.0]), Parameter(Tensor([1.0, 2.0, 3.0]), name="x")):
+        for found in (x.index_add(0, Tensor([0, 2], ms.int32), Tensor([10.0, 20.0])), mint.index_add(x, 0, Tensor([0]), Tensor([10.0]))):
+            assert float(found[0]) == 11.0 and x.asnumpy().tolist() == [1.0, 2.0, 3.0]
