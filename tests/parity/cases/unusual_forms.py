@@ -14,6 +14,7 @@ COMPLEX = Tensor(np.array([1 + 2j, 3 - 1j, 0.5j], np.complex64))
 LARGE = Tensor(np.array([2**63 + 5, 3, 7], np.uint64))
 FOUR = Tensor([[[1.0, 2.0, 4.0, 8.0]]])
 PIXELS = Tensor([[[[1, 2], [3, 4]]]], ms.int32)
+IMAGE = Tensor(np.random.RandomState(0).rand(1, 1, 6, 6).astype(np.float32))
 CHANCES = ops.log_softmax(Tensor(np.random.RandomState(0).randn(6, 2, 5).astype(np.float32)), -1)
 
 
@@ -72,6 +73,8 @@ FORMS = {
     "unsigned scattered": lambda: ops.tensor_scatter_update(LARGE, Tensor([[1]]), Tensor([2**63], ms.uint64)),
     "Conv2dTranspose": lambda: upwards(padding=1, output_padding=1),
     "Conv2dTranspose to one side": lambda: upwards(padding=1, output_padding=(0, 1)),
+    "ResizeNearestNeighbor": lambda: ops.ResizeNearestNeighbor((13, 9), align_corners=True)(Tensor(np.arange(42.0).reshape(1, 1, 7, 6))),
+    "ResizeNearestNeighborV2": lambda: ops.ResizeNearestNeighborV2(half_pixel_centers=True)(IMAGE, Tensor([9, 4], ms.int32)),
     "SubAndFilter": lambda: ops.SubAndFilter()(Tensor([1, 5, 7, 9], ms.int64), 6, 2),
 }
 
@@ -84,7 +87,6 @@ def form(call):
 
 
 SOFT, LABELS, SCORES = (Tensor([row]) for row in ([0.2, 0.3, 0.5], [0.1, 0.2, 0.7], [1.0, 2.0, 3.0]))
-IMAGE = Tensor(np.random.RandomState(0).rand(1, 1, 6, 6).astype(np.float32))
 TRUE_CLASS, SHARES = Tensor([1], ms.int32), Tensor([1.0, 2.0, 3.0])
 
 

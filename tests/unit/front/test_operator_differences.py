@@ -193,3 +193,16 @@ def test_index_add_leaves_its_tensor_alone() -> None:
     for x in (Tensor([1.0, 2.0, 3.0]), Parameter(Tensor([1.0, 2.0, 3.0]), name="x")):
         for found in (x.index_add(0, Tensor([0, 2], ms.int32), Tensor([10.0, 20.0])), mint.index_add(x, 0, Tensor([0]), Tensor([10.0]))):
             assert float(found[0]) == 11.0 and x.asnumpy().tolist() == [1.0, 2.0, 3.0]
+
+
+def test_nearest_neighbours_by_centers_of_pixels() -> None:
+    row = Tensor(np.arange(6.0).reshape(1, 1, 1, 6))
+    assert ops.ResizeNearestNeighbor((1, 4), half_pixel_centers=True)(row).asnumpy().ravel().tolist() == [0.0, 2.0, 3.0, 5.0]
+    with pytest.raises(ValueError, match="align_corners=True, half_pixel_centers=True: expected one of the two."):
+        ops.ResizeNearestNeighbor((1, 4), True, True)(row)
+
+
+def test_a_strided_slice_with_a_new_axis() -> None:
+    x = np.arange(24.0).reshape(2, 3, 4)
+    found = ops.StridedSlice(new_axis_mask=2)(Tensor(x), (0, 0, 0), (2, 3, 4), (1, 1, 2)).asnumpy()
+    assert (found == x[:, None, ::2]).all() and found.shape == (2, 1, 2, 4)
