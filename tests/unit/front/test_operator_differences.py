@@ -198,7 +198,7 @@ def test_index_add_leaves_its_tensor_alone() -> None:
 def test_nearest_neighbours_by_centers_of_pixels() -> None:
     row = Tensor(np.arange(6.0).reshape(1, 1, 1, 6))
     assert ops.ResizeNearestNeighbor((1, 4), half_pixel_centers=True)(row).asnumpy().ravel().tolist() == [0.0, 2.0, 3.0, 5.0]
-    with pytest.raises(ValueError, match="align_corners=True, half_pixel_centers=True: expected one of the two."):
+    with pytest.raises(ValueError, match=r"align_corners=True, half_pixel_centers=True: expected one of the two\."):
         ops.ResizeNearestNeighbor((1, 4), True, True)(row)
 
 
