@@ -75,6 +75,8 @@ FORMS = {
     "Conv2dTranspose to one side": lambda: upwards(padding=1, output_padding=(0, 1)),
     "ResizeNearestNeighbor": lambda: ops.ResizeNearestNeighbor((13, 9), align_corners=True)(Tensor(np.arange(42.0).reshape(1, 1, 7, 6))),
     "ResizeNearestNeighborV2": lambda: ops.ResizeNearestNeighborV2(half_pixel_centers=True)(IMAGE, Tensor([9, 4], ms.int32)),
+    "LayerNorm of float16": lambda: nn.LayerNorm((6,), dtype=ms.float16)(IMAGE),
+    "GroupNorm of float16": lambda: nn.GroupNorm(1, 1, dtype=ms.float16)(IMAGE),
     "SubAndFilter": lambda: ops.SubAndFilter()(Tensor([1, 5, 7, 9], ms.int64), 6, 2),
 }
 

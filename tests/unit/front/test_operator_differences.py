@@ -206,3 +206,7 @@ def test_a_strided_slice_with_a_new_axis() -> None:
     x = np.arange(24.0).reshape(2, 3, 4)
     found = ops.StridedSlice(new_axis_mask=2)(Tensor(x), (0, 0, 0), (2, 3, 4), (1, 1, 2)).asnumpy()
     assert (found == x[:, None, ::2]).all() and found.shape == (2, 1, 2, 4)
+
+
+def test_an_embedding_has_the_dtype_that_it_is_told() -> None:
+    assert nn.Embedding(5, 3, dtype=ms.float16)(Tensor([1])).dtype == ms.float16
