@@ -77,6 +77,7 @@ FORMS = {
     "ResizeNearestNeighborV2": lambda: ops.ResizeNearestNeighborV2(half_pixel_centers=True)(IMAGE, Tensor([9, 4], ms.int32)),
     "LayerNorm of float16": lambda: nn.LayerNorm((6,), dtype=ms.float16)(IMAGE),
     "GroupNorm of float16": lambda: nn.GroupNorm(1, 1, dtype=ms.float16)(IMAGE),
+    "Range": lambda: nn.Range(5, delta=1.0)(),
     "SubAndFilter": lambda: ops.SubAndFilter()(Tensor([1, 5, 7, 9], ms.int64), 6, 2),
 }
 
