@@ -14,7 +14,15 @@ COMPLEX = Tensor(np.array([1 + 2j, 3 - 1j, 0.5j], np.complex64))
 LARGE = Tensor(np.array([2**63 + 5, 3, 7], np.uint64))
 FOUR = Tensor([[[1.0, 2.0, 4.0, 8.0]]])
 PIXELS = Tensor([[[[1, 2], [3, 4]]]], ms.int32)
+IMAGE = Tensor(np.random.RandomState(0).rand(1, 1, 6, 6).astype(np.float32))
 CHANCES = ops.log_softmax(Tensor(np.random.RandomState(0).randn(6, 2, 5).astype(np.float32)), -1)
+
+
+
+def upwards(**options):
+    layer = nn.Conv2dTranspose(1, 2, 3, 2, pad_mode="pad", weight_init="ones", has_bias=True, bias_init="ones", **options)
+    return layer(Tensor(np.arange(9, dtype=np.float32).reshape(1, 1, 3, 3)))
+
 
 FORMS = {
     "gather": lambda: ops.gather(ROWS, Tensor([-1, 0], ms.int32), 0),
@@ -63,6 +71,13 @@ FORMS = {
     "NumPy's numbers": lambda: ms.common.initializer.initializer(np.float32(2.5), [2], ms.float32).init_data(),
     "unsigned": lambda: (ops.neg(LARGE), ops.nonzero(LARGE), ops.tril(LARGE.reshape(1, 3)), ops.masked_select(LARGE, LARGE == LARGE)),
     "unsigned scattered": lambda: ops.tensor_scatter_update(LARGE, Tensor([[1]]), Tensor([2**63], ms.uint64)),
+    "Conv2dTranspose": lambda: upwards(padding=1, output_padding=1),
+    "Conv2dTranspose to one side": lambda: upwards(padding=1, output_padding=(0, 1)),
+    "ResizeNearestNeighbor": lambda: ops.ResizeNearestNeighbor((13, 9), align_corners=True)(Tensor(np.arange(42.0).reshape(1, 1, 7, 6))),
+    "ResizeNearestNeighborV2": lambda: ops.ResizeNearestNeighborV2(half_pixel_centers=True)(IMAGE, Tensor([9, 4], ms.int32)),
+    "LayerNorm of float16": lambda: nn.LayerNorm((6,), dtype=ms.float16)(IMAGE),
+    "GroupNorm of float16": lambda: nn.GroupNorm(1, 1, dtype=ms.float16)(IMAGE),
+    "Range": lambda: nn.Range(5, delta=1.0)(),
     "SubAndFilter": lambda: ops.SubAndFilter()(Tensor([1, 5, 7, 9], ms.int64), 6, 2),
 }
 
@@ -75,8 +90,13 @@ def form(call):
 
 
 SOFT, LABELS, SCORES = (Tensor([row]) for row in ([0.2, 0.3, 0.5], [0.1, 0.2, 0.7], [1.0, 2.0, 3.0]))
-IMAGE = Tensor(np.random.RandomState(0).rand(1, 1, 6, 6).astype(np.float32))
 TRUE_CLASS, SHARES = Tensor([1], ms.int32), Tensor([1.0, 2.0, 3.0])
+
+
+def upwards_of(image):
+    return nn.Conv2dTranspose(1, 1, 3, 2, pad_mode="pad", padding=1, output_padding=1, weight_init="ones")(image) ** 2
+
+
 GRADIENTS = {
     "kl_div": (lambda a, b: ops.kl_div(ops.log(a), b, "sum"), SOFT, LABELS),
     "KLDivLoss": (lambda a, b: nn.KLDivLoss("batchmean")(ops.log(a), b), SOFT, LABELS),
@@ -95,6 +115,9 @@ GRADIENTS = {
     ),
     "ROIAlign": (lambda i, r: ops.ROIAlign(2, 2, 1.0, 2)(i, r).sum(), IMAGE, Tensor([[0.0, 1.0, 1.0, 4.0, 4.5]])),
     "IOU": (lambda a, b: ops.IOU()(a, b).sum(), Tensor([[0.0, 0.0, 2.0, 2.0]]), Tensor([[1.0, 1.0, 3.0, 3.0]])),
+    "Conv2dTranspose": (
+        lambda i: upwards_of(i).sum(), Tensor(np.arange(4, dtype=np.float32).reshape(1, 1, 2, 2)),
+    ),
     "sgn": (lambda a: a.sgn().sum(), SCORES),
 }
 

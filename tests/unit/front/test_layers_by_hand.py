@@ -404,3 +404,10 @@ def test_the_text_of_a_cell_with_options_and_cells() -> None:
     text = "Dense(\n  input_channels=2, output_channels=3, has_bias=True, activation=ReLU()\n  (activation): ReLU()\n)"
     assert repr(nn.Dense(2, 3, activation="relu")) == text
     assert repr(nn.SequentialCell(nn.ReLU())) == "SequentialCell(\n  (0): ReLU()\n)"
+
+
+@pytest.mark.parametrize("pad_mode", ["same", "valid"])
+def test_rows_of_zeros_want_paddings_of_ones_own(pad_mode: str) -> None:
+    said = f"Conv2dTranspose(output_padding=1, pad_mode='{pad_mode}'): expected output_padding=0 or pad_mode='pad'."
+    with pytest.raises(ValueError, match=re.escape(said)):
+        nn.Conv2dTranspose(1, 1, 3, 2, pad_mode, output_padding=1)

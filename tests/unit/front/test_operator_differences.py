@@ -8,7 +8,7 @@ from pathlib import Path
 import mindspore as ms
 import numpy as np
 import pytest
-from mindspore import Parameter, Tensor, nn, ops, scipy
+from mindspore import Parameter, Tensor, mint, nn, ops, scipy
 
 DOCUMENT = Path(__file__).parents[3] / "docs" / "differences.md"
 P = np.array([[1.0, -2.0], [3.0, -0.5]], np.float32)
@@ -214,3 +214,26 @@ def test_gradients_are_those_of_what_is_computed(name: str, mode: int) -> None:
     x = np.array(at, np.float32)
     found = ms.grad(lambda x: function(x).sum())(Tensor(x)).asnumpy()
     np.testing.assert_allclose(found, differences(lambda x: function(x).sum(), x, 1e-2), rtol=2e-2, atol=2e-2)
+
+
+def test_index_add_leaves_its_tensor_alone() -> None:
+    for x in (Tensor([1.0, 2.0, 3.0]), Parameter(Tensor([1.0, 2.0, 3.0]), name="x")):
+        for found in (x.index_add(0, Tensor([0, 2], ms.int32), Tensor([10.0, 20.0])), mint.index_add(x, 0, Tensor([0]), Tensor([10.0]))):
+            assert float(found[0]) == 11.0 and x.asnumpy().tolist() == [1.0, 2.0, 3.0]
+
+
+def test_nearest_neighbours_by_centers_of_pixels() -> None:
+    row = Tensor(np.arange(6.0).reshape(1, 1, 1, 6))
+    assert ops.ResizeNearestNeighbor((1, 4), half_pixel_centers=True)(row).asnumpy().ravel().tolist() == [0.0, 2.0, 3.0, 5.0]
+    with pytest.raises(ValueError, match=r"align_corners=True, half_pixel_centers=True: expected one of the two\."):
+        ops.ResizeNearestNeighbor((1, 4), True, True)(row)
+
+
+def test_a_strided_slice_with_a_new_axis() -> None:
+    x = np.arange(24.0).reshape(2, 3, 4)
+    found = ops.StridedSlice(new_axis_mask=2)(Tensor(x), (0, 0, 0), (2, 3, 4), (1, 1, 2)).asnumpy()
+    assert (found == x[:, None, ::2]).all() and found.shape == (2, 1, 2, 4)
+
+
+def test_an_embedding_has_the_dtype_that_it_is_told() -> None:
+    assert nn.Embedding(5, 3, dtype=ms.float16)(Tensor([1])).dtype == ms.float16

@@ -17,6 +17,14 @@ def beside(state: T | None, weight: T | None) -> T | None:
     return weight if state is None or weight is None else weight.to(state.dtype)
 
 
+def wide_enough(input: T, weight: T | None, bias: T | None) -> tuple[T | None, T | None]:
+    """Weight and bias as torch's kernels want them beside `input`: in its dtype, or in float32. MindSpore takes narrower ones too."""
+    if weight is None or weight.dtype is input.dtype or weight.dtype is torch.float32 or not weight.dtype.is_floating_point:
+        return weight, bias
+    own = torch.promote_types(input.dtype, torch.float32)
+    return weight.to(own), bias if bias is None else bias.to(own)
+
+
 @op(states=("running_mean", "running_var"))
 def batch_norm(
     input_x: T, running_mean: T, running_var: T, weight: T, bias: T, training: bool = False, momentum: float = 0.1, eps: float = 1e-5,
@@ -32,7 +40,7 @@ def batch_norm(
 @op()
 def layer_norm(input: T, normalized_shape: Any, weight: T | None = None, bias: T | None = None, eps: float = 1e-5) -> T:
     """Normalised over the last axes, whose lengths are `normalized_shape`."""
-    return F.layer_norm(input, tuple(normalized_shape), weight, bias, eps)
+    return F.layer_norm(input, tuple(normalized_shape), *wide_enough(input, weight, bias), eps)
 
 
 @op(primitive="LayerNorm", init=("begin_norm_axis", "begin_params_axis", "epsilon"))
@@ -50,7 +58,7 @@ def _layer_norm(input_x: T, gamma: T, beta: T, begin_norm_axis: int = 1, begin_p
 @op()
 def group_norm(input: T, num_groups: int, weight: T | None = None, bias: T | None = None, eps: float = 1e-5) -> T:
     """Normalised over the channels (axis 1) of each group and all later axes."""
-    return F.group_norm(input, num_groups, weight, bias, eps)
+    return F.group_norm(input, num_groups, *wide_enough(input, weight, bias), eps)
 
 
 @op(primitive="L2Normalize", init=("axis", "epsilon"))

@@ -20,10 +20,12 @@ def _resize_nearest(input_x: T, size: Any, align_corners: bool = False, half_pix
 
 
 def _nearest(length: int, wanted: int, align: bool, half: bool, device: Any) -> T:
+    if align and half:
+        raise ValueError("align_corners=True, half_pixel_centers=True: expected one of the two.")
     at = torch.arange(wanted, dtype=torch.float32)
     scale = (length - 1) / (wanted - 1) if align and wanted > 1 else length / wanted
     at = (at + 0.5) * scale if half else at * scale
-    at = torch.round(at) if align else torch.floor(at)
+    at = torch.floor(at + 0.5 if align else at)                # a half is rounded up, not to the even number
     return at.clamp(0, length - 1).long().to(device)
 
 

@@ -69,4 +69,4 @@ def step():
 
 
 train(step, net)
-report(audio.Spectrogram(n_fft=64)(wave[0])[:3, 2], audio.MelScale(n_mels=4, sample_rate=1000, n_stft=33)(audio.Spectrogram(n_fft=64)(wave[1]))[:, 1], audio.AmplitudeToDB()(wave[2][:6] ** 2))
+report(audio.Spectrogram(n_fft=64)(wave[0])[:3, 2], audio.MelScale(n_mels=4, sample_rate=1000, n_stft=33)(audio.Spectrogram(n_fft=64)(wave[1]))[:, 1], audio.AmplitudeToDB()(wave[2][:6].reshape(2, 3) ** 2))

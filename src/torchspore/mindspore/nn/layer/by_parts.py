@@ -103,8 +103,9 @@ def _conv3d(cell: Any, x: Any) -> Any:
 
 
 def _conv2d_transpose(cell: Any, x: Any) -> Any:
-    own = (cell.stride, cell.pad_mode, cell.padding, cell.output_padding, cell.dilation, cell.group)
-    return _biased(cell, _laid(cell.conv2d_transpose, lambda x, weight: conv._conv_transposed(x, weight, None, *own), x, cell.weight))
+    own = (cell.stride, cell.pad_mode, cell.padding, 0, cell.dilation, cell.group)
+    out = _laid(cell.conv2d_transpose, lambda x, weight: conv._conv_transposed(x, weight, None, *own), x, cell.weight)
+    return cell.padded(_biased(cell, out))
 
 
 def _batch_norm(cell: Any, x: Any) -> Any:

@@ -158,12 +158,22 @@ class Conv2dTranspose(_Conv):
             dtype,
         )
         self.output_padding = output_padding
+        self.rows_behind, self.columns_behind = conv.pair(output_padding)
+        if (self.rows_behind or self.columns_behind) and self.pad_mode != "pad":
+            raise ValueError(
+                f"Conv2dTranspose(output_padding={output_padding!r}, pad_mode={pad_mode!r}): expected output_padding=0 or pad_mode='pad'."
+            )
 
     def construct(self, x: Any) -> Any:
-        """The transposed convolution of x."""
-        return conv._conv_transposed(
-            x, self.weight, self.bias, self.stride, self.pad_mode, self.padding, self.output_padding, self.dilation, self.group
-        )
+        """The transposed convolution of x, with `output_padding` rows and columns of zeros behind it."""
+        out = conv._conv_transposed(x, self.weight, self.bias, self.stride, self.pad_mode, self.padding, 0, self.dilation, self.group)
+        return self.padded(out)
+
+    def padded(self, out: Any) -> Any:
+        """`out` with the zeros behind it: MindSpore adds them after the bias, where torch goes on convolving."""
+        if not self.rows_behind and not self.columns_behind:
+            return out
+        return ops.pad(out, [0, self.columns_behind, 0, self.rows_behind])
 
 
 class Conv1dTranspose(_Conv):

@@ -57,9 +57,7 @@ class Range(Cell):
         for name, value in (("start", start), ("limit", limit), ("delta", delta)):
             if value is not None and (isinstance(value, bool) or not isinstance(value, (int, float))):
                 raise TypeError(f"Range({name}={value!r:.40}): expected a number, got {type(value).__name__}.")
-        values = np.arange(start) if limit is None else np.arange(start, limit, delta)
-        if limit is None and delta != 1:
-            values = np.arange(0, start, delta)
+        values = np.arange(0, start, delta) if limit is None else np.arange(start, limit, delta)
         self.result_tensor = Tensor(values.astype(np.float32 if values.dtype.kind == "f" else np.int32))
 
     def construct(self) -> Any:
