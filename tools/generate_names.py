@@ -56,7 +56,7 @@ def offered_names(module: ModuleType) -> list[str]:
     What a module imports for its own use, and modules that only we have, are for nobody.
     """
     path = public_path(module.__name__)
-    known, chosen = listing.mindspore().get(path, frozenset()), getattr(module, "__all__", ())
+    known, chosen = listing.mindspore().get(path, frozenset()), vars(module).get("__all__", ())
     is_old = path in homes.MODULES and path not in listing.mindspore()
     return [name for name in public_names(module, FRONT_END) if name in known or name in chosen or is_old]
 

@@ -42,7 +42,7 @@ def is_made_by(value: object, root: str) -> bool:
 
 def public_names(module: types.ModuleType, root: str) -> list[str]:
     """The public names of `module` that the package `root` made, sorted; those of its `__all__` that it loads late among them."""
-    late = {name: getattr(module, name) for name in getattr(module, "__all__", ()) if name not in vars(module) and hasattr(module, name)}
+    late = {name: getattr(module, name) for name in vars(module).get("__all__", ()) if name not in vars(module) and hasattr(module, name)}
     found = {**vars(module), **late}
     return sorted(name for name, value in found.items() if is_public(name) and name not in HIDDEN and is_made_by(value, root))
 

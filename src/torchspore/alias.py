@@ -81,7 +81,7 @@ def _complete_loaded() -> None:
 def _export(module: ModuleType) -> None:
     """Adds to what `from module import *` takes the names that live elsewhere here."""
     late = homes.EXPORTED.get(lookup.public_path(module.__name__), "").split()
-    if late:
+    if late and "__all__" in vars(module):
         vars(module)["__all__"] = [*vars(module)["__all__"], *late]
 
 

@@ -319,6 +319,7 @@ EXPORTED: dict[str, str] = {
     ),
     "mindspore.nn.layer.embedding": "Embedding",
     "mindspore.ops": "GatherV2 Pack Unpack constexpr reshard",
+    "mindspore.parallel": "shard",
     "mindspore.nn.layer.pooling": (
         "AdaptiveAvgPool1d AdaptiveAvgPool3d AdaptiveMaxPool1d AdaptiveMaxPool2d AdaptiveMaxPool3d FractionalMaxPool2d FractionalMaxPool3d "
         "LPPool1d LPPool2d MaxUnpool1d MaxUnpool2d MaxUnpool3d"

@@ -171,12 +171,15 @@ def _exported(module: str) -> list[str]:
     """What `from module import *` takes of a module that does not say it itself: what MindSpore's has, and what is defined here."""
     here = front_end_path(module)
     defined = {name for name, value in vars(sys.modules[here]).items() if getattr(value, "__module__", None) == here}
-    return sorted(_listed(module) | {name for name in defined if not name.startswith("_")})
+    late = homes.EXPORTED.get(module, "").split()
+    return sorted({*_listed(module), *late, *(name for name in defined if not name.startswith("_"))})
 
 
 def _listed(module: str) -> set[str]:
-    """What MindSpore's module of this name has and can be imported here."""
-    return {name for name in listing.mindspore().get(module, ()) if not name.startswith("_") and is_offered(f"{module}.{name}")}
+    """What MindSpore's module of this name has and can be imported here, less the modules below it."""
+    known = listing.mindspore()
+    names = [name for name in known.get(module, ()) if not name.startswith("_") and f"{module}.{name}" not in known]
+    return {name for name in names if is_offered(f"{module}.{name}") and not is_moved_module(f"{module}.{name}")}
 
 
 def _importable(path: str) -> str:

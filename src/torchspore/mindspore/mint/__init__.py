@@ -18,13 +18,14 @@ _SAME = tuple(
 )
 """Operators of `ops` with the same arguments and meaning."""
 _HOMES = (creation, elementwise, linear, rearrange, reduction)
-_HELPERS = frozenset({"T", "Any", "TensorBase", "annotations", "as_dtype", "as_index", "as_index_or_mask",
-                      "at_home", "axes", "bridged", "constant", "device", "in_floats",
-                      "no_generator", "ops", "part_of", "sizes", "torch", "total_dtype", "updating", "written"})
 
 
 def _functions() -> dict[str, Any]:
-    own = {name: value for home in _HOMES for name, value in vars(home).items() if not name.startswith("_") and name not in _HELPERS}
+    """What is declared in the rooms of this package, and not what these take from elsewhere."""
+    own = {
+        name: value for home in _HOMES for name, value in vars(home).items()
+        if not name.startswith("_") and getattr(value, "__module__", None) == home.__name__
+    }
     return {**{name: getattr(ops, name) for name in _SAME}, **own}
 
 
