@@ -10,7 +10,7 @@ from typing import Any
 import torch
 
 from torchspore.engine.tensor import TensorBase, raw, wrap
-from torchspore.mindspore.ops import creation, rearrange
+from torchspore.mindspore.ops import array, creation
 from torchspore.mindspore.ops.activation import as_dtype
 from torchspore.mindspore.ops.declare import explaining, op
 
@@ -122,7 +122,7 @@ _python("SequenceAddN", "inputs", _sum, "The sum of the Tensors of a tuple or li
 @explaining
 def _sequence_stack(x: Any, axis: int = 0) -> Any:
     """The Tensors of a tuple or list along a new axis."""
-    return rearrange.stack(x, axis)
+    return array.stack(x, axis)
 
 
 def _tensor(values: Any, dtype: Any, kinds: tuple[type, ...]) -> Any:
