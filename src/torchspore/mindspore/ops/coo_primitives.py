@@ -10,20 +10,16 @@ from typing import Any
 import torch
 
 from torchspore.engine.dtypes import FROM_TORCH
+from torchspore.mindspore.ops.array import sizes
 from torchspore.mindspore.ops.declare import op
 from torchspore.mindspore.ops.indices import as_index
 
 T = torch.Tensor
 
 
-def lengths_of(shape: Any) -> list[int]:
-    """A shape that may be a Tensor, as numbers."""
-    return [int(length) for length in (shape.tolist() if isinstance(shape, T) else shape)]
-
-
 def places(indices: T, shape: Any, name: str = "indices") -> T:
     """The number of each index (n, axes) among all places of a Tensor of `shape`. Raises ValueError for one that is none of them."""
-    lengths = lengths_of(shape)
+    lengths = sizes(shape)
     at = as_index(indices).reshape(-1, len(lengths))
     most = torch.tensor(lengths, device=at.device)
     beyond = ((at < 0) | (at >= most)).any(-1)
@@ -37,12 +33,12 @@ def places(indices: T, shape: Any, name: str = "indices") -> T:
 
 def indexes(place: T, shape: Any, dtype: torch.dtype = torch.int64) -> T:
     """The indexes (n, axes) of numbered places."""
-    return torch.stack(torch.unravel_index(place, lengths_of(shape)), -1).to(dtype)
+    return torch.stack(torch.unravel_index(place, sizes(shape)), -1).to(dtype)
 
 
 def _same_shape(x1_shape: Any, x2_shape: Any) -> None:
-    if lengths_of(x1_shape) != lengths_of(x2_shape):
-        raise ValueError(f"expected x2_shape to be {tuple(lengths_of(x1_shape))}, as x1_shape, got {tuple(lengths_of(x2_shape))}.")
+    if sizes(x1_shape) != sizes(x2_shape):
+        raise ValueError(f"expected x2_shape to be {tuple(sizes(x1_shape))}, as x1_shape, got {tuple(sizes(x2_shape))}.")
 
 
 def _joined(x1: tuple[T, T, T], x2: tuple[T, T, T], combine: Callable[[T, T], T]) -> tuple[T, T]:
@@ -88,12 +84,12 @@ def _sparse_reorder(indices: T, values: T, shape: T) -> Any:
 @op(primitive="SparseReshape")
 def _sparse_reshape(indices: T, shape: T, new_shape: T) -> Any:
     """Where the values of a sparse Tensor lie in `new_shape`, one number of which may be -1: indexes, shape."""
-    old, new = lengths_of(shape), lengths_of(new_shape)
+    old, new = sizes(shape), sizes(new_shape)
     total, known = _product(old), _product([length for length in new if length != -1])
     if new.count(-1) == 1 and known and total % known == 0:
         new = [total // known if length == -1 else length for length in new]
     if _product(new) != total or min(new, default=0) < 0:
-        raise ValueError(f"expected a new_shape of {total} elements with at most one -1, got {tuple(lengths_of(new_shape))}.")
+        raise ValueError(f"expected a new_shape of {total} elements with at most one -1, got {tuple(sizes(new_shape))}.")
     return indexes(places(indices, old), new, indices.dtype), torch.tensor(new, dtype=shape.dtype, device=shape.device)
 
 
@@ -107,7 +103,7 @@ def _product(lengths: Sequence[int]) -> int:
 @op(primitive="SparseConcat", init=("concat_dim",))
 def _sparse_concat(sp_input_indices: Any, sp_input_values: Any, sp_input_shapes: Any, concat_dim: int = 0) -> Any:
     """Sparse Tensors, one after the other along `concat_dim`: indexes in the order of rows, values, shape."""
-    shapes = [lengths_of(shape) for shape in sp_input_shapes]
+    shapes = [sizes(shape) for shape in sp_input_shapes]
     if len({len(shape) for shape in shapes}) != 1 or not -len(shapes[0]) <= concat_dim < len(shapes[0]):
         raise ValueError(f"expected shapes of one rank that has an axis {concat_dim}, got {', '.join(str(tuple(s)) for s in shapes)}.")
     axis = concat_dim % len(shapes[0])
@@ -130,7 +126,7 @@ def _sparse_concat(sp_input_indices: Any, sp_input_values: Any, sp_input_shapes:
 @op(primitive="SparseSplit", init=("num_split",))
 def _sparse_split(split_dim: Any, indices: T, values: T, shape: T, num_split: int = 1) -> Any:
     """A sparse Tensor in `num_split` parts along an axis, the first ones longer by 1 where it does not divide: indexes, values, shapes."""
-    lengths, axis = lengths_of(shape), int(split_dim)
+    lengths, axis = sizes(shape), int(split_dim)
     if not -len(lengths) <= axis < len(lengths) or not 1 <= num_split <= lengths[axis]:
         raise ValueError(f"expected an axis of {tuple(lengths)} as split_dim that has {num_split} parts, got {axis}.")
     places(indices, shape)
@@ -148,7 +144,7 @@ def _sparse_split(split_dim: Any, indices: T, values: T, shape: T, num_split: in
 @op(primitive="SparseSoftmax")
 def _sparse_softmax(indices: T, values: T, shape: T) -> T:
     """The softmax over the values that share all indexes but the last: values."""
-    row = torch.div(places(indices, shape), lengths_of(shape)[-1], rounding_mode="floor")
+    row = torch.div(places(indices, shape), sizes(shape)[-1], rounding_mode="floor")
     _, inverse = torch.unique(row, return_inverse=True)
     count = int(inverse.max()) + 1 if inverse.numel() else 0
     most = torch.full((count,), -torch.inf, dtype=values.dtype, device=values.device).scatter_reduce(0, inverse, values, "amax")
@@ -162,7 +158,7 @@ def _sparse_to_dense_v2(indices: T, output_shape: Any, values: T, default_value:
 
     Raises ValueError for indexes beyond the shape, and, if `validate_indices`, for those that are repeated or out of the order of rows.
     """
-    lengths = lengths_of(output_shape)
+    lengths = sizes(output_shape)
     at = places(indices, lengths)
     if validate_indices and bool((at[1:] <= at[:-1]).any()):
         raise ValueError("expected indices in the order of rows, each once.\n\nhint: write SparseToDenseV2(validate_indices=False).")
@@ -172,7 +168,7 @@ def _sparse_to_dense_v2(indices: T, output_shape: Any, values: T, default_value:
 
 def _beside(x1_indices: T, x1_values: T, x1_shape: T, x2: T) -> T:
     """The values of a dense Tensor, whose shape stretches to that of the sparse one, at its places."""
-    lengths = lengths_of(x1_shape)
+    lengths = sizes(x1_shape)
     try:
         whole = torch.broadcast_to(x2, lengths)
     except RuntimeError:
@@ -207,10 +203,10 @@ def _sparse_fill_empty_rows(indices: T, values: T, dense_shape: T, default_value
 
     Its indexes in the order of rows, its values, which rows were empty (bool), and where each value went.
     """
-    if len(lengths_of(dense_shape)) != 2:
-        raise ValueError(f"expected the shape of a matrix as dense_shape, got {tuple(lengths_of(dense_shape))}.")
+    if len(sizes(dense_shape)) != 2:
+        raise ValueError(f"expected the shape of a matrix as dense_shape, got {tuple(sizes(dense_shape))}.")
     places(indices, dense_shape)
-    rows = lengths_of(dense_shape)[0]
+    rows = sizes(dense_shape)[0]
     is_empty = torch.bincount(indices[:, 0].long(), minlength=rows) == 0
     added = torch.nonzero(is_empty).to(indices.dtype)
     at = torch.cat([indices, torch.cat([added, torch.zeros_like(added)], 1)])
@@ -232,7 +228,7 @@ def _sparse_fill_empty_rows_grad(reverse_index_map: T, grad_values: T) -> Any:
 @op(primitive="SparseAddmm")
 def _sparse_addmm(indices: T, values: T, sparse_shape: T, x2_dense: T, x3_dense: T, alpha: T, beta: T) -> T:
     """alpha * (sparse matrix @ x2_dense) + beta * x3_dense."""
-    height, width = lengths_of(sparse_shape)
+    height, width = sizes(sparse_shape)
     places(indices, sparse_shape)
     if x2_dense.shape[0] != width or x3_dense.shape != (height, x2_dense.shape[-1]):
         raise ValueError(
@@ -252,7 +248,7 @@ def _sspaddmm(
     for name, given in (("x1_indices", x1_indices), ("x2_indices", x2_indices)):
         if given.ndim != 2 or given.shape[0] != 2:
             raise ValueError(f"expected {name} of shape (2, n), got {tuple(given.shape)}.")
-    (height, width), (rows_of_x2, between) = lengths_of(x1_shape), lengths_of(x2_shape)
+    (height, width), (rows_of_x2, between) = sizes(x1_shape), sizes(x2_shape)
     if rows_of_x2 != height or x3_dense.shape != (between, width):
         got = f"{(rows_of_x2, between)} @ {tuple(x3_dense.shape)}"
         raise ValueError(f"expected x2_shape and x3_dense to come to {(height, width)}, got {got}.")
@@ -272,13 +268,13 @@ def _sparse_count(
 
     Values from `maxlength` on are not counted; the shape has at least `minlength` columns.
     """
-    rows = torch.div(places(indices, dense_shape), lengths_of(dense_shape)[-1], rounding_mode="floor")
+    rows = torch.div(places(indices, dense_shape), sizes(dense_shape)[-1], rounding_mode="floor")
     if bool((values < 0).any()):
         raise ValueError("expected values that are not negative.")
     kept = values < maxlength if maxlength >= 0 else torch.ones_like(values, dtype=torch.bool)
     numbers = values[kept].long()
     columns = max(minlength, int(numbers.max()) + 1 if numbers.numel() else 0, maxlength if maxlength >= 0 else 0)
-    shape = [_product(lengths_of(dense_shape)[:-1]), columns]
+    shape = [_product(sizes(dense_shape)[:-1]), columns]
     where, inverse = torch.unique(rows[kept] * max(columns, 1) + numbers, return_inverse=True)
     each = weights[kept] if weights.numel() else torch.ones(numbers.shape[0], dtype=weights.dtype, device=weights.device)
     counts = torch.zeros(where.shape[0], dtype=weights.dtype, device=weights.device).index_add(0, inverse, each)

@@ -10,7 +10,8 @@ from typing import Any, NamedTuple
 import torch
 
 from torchspore.engine.dtypes import FROM_TORCH
-from torchspore.mindspore.ops.coo_primitives import lengths_of, places
+from torchspore.mindspore.ops.array import sizes
+from torchspore.mindspore.ops.coo_primitives import places
 from torchspore.mindspore.ops.declare import op
 
 T = torch.Tensor
@@ -28,7 +29,7 @@ class Matrix(NamedTuple):
     @property
     def lengths(self) -> tuple[int, int, int]:
         """Matrices, rows, columns. Raises ValueError for another rank."""
-        found = lengths_of(self.dense_shape)
+        found = sizes(self.dense_shape)
         if len(found) not in (2, 3):
             raise ValueError(f"expected a dense_shape of 2 or 3 numbers, got {tuple(found)}.")
         batch, rows, columns = (1, *found) if len(found) == 2 else found
@@ -59,7 +60,7 @@ class Matrix(NamedTuple):
 
 def _in_rows(at: T, values: T, dense_shape: T) -> Matrix:
     """A sparse Tensor with indexes (n, 2) or (n, 3), whose places are in the order of rows, as matrices in rows."""
-    batch, rows, _ = (1, *lengths_of(dense_shape)) if at.shape[-1] == 2 else lengths_of(dense_shape)
+    batch, rows, _ = (1, *sizes(dense_shape)) if at.shape[-1] == 2 else sizes(dense_shape)
     at = torch.nn.functional.pad(at.long(), (3 - at.shape[-1], 0))
     counts = torch.bincount(at[:, 0] * rows + at[:, 1], minlength=batch * rows).reshape(batch, rows)
     starts = torch.nn.functional.pad(counts.cumsum(1), (1, 0))
@@ -101,7 +102,7 @@ def _dense_to_csr(dense_input: T, indices: T) -> Any:
 @op(primitive="CSRSparseMatrixToDense")
 def _csr_to_dense(x_dense_shape: T, x_batch_pointers: T, x_row_pointers: T, x_col_indices: T, x_values: T) -> T:
     """Matrices in rows as a dense Tensor."""
-    return Matrix(x_dense_shape, x_batch_pointers, x_row_pointers, x_col_indices, x_values).dense().reshape(lengths_of(x_dense_shape))
+    return Matrix(x_dense_shape, x_batch_pointers, x_row_pointers, x_col_indices, x_values).dense().reshape(sizes(x_dense_shape))
 
 
 @op(primitive="CSRSparseMatrixToSparseTensor")
@@ -127,7 +128,7 @@ def _csr_add(
     first = Matrix(x1_dense_shape, x1_batch_pointers, x1_row_pointers, x1_col_indices, x1_values)
     second = Matrix(x2_dense_shape, x2_batch_pointers, x2_row_pointers, x2_col_indices, x2_values)
     if first.lengths != second.lengths:
-        raise ValueError(f"expected x2_dense_shape to be {tuple(lengths_of(x1_dense_shape))}, got {tuple(lengths_of(x2_dense_shape))}.")
+        raise ValueError(f"expected x2_dense_shape to be {tuple(sizes(x1_dense_shape))}, got {tuple(sizes(x2_dense_shape))}.")
     total = alpha.reshape(()) * first.dense() + beta.reshape(()) * second.dense()
     return tuple(_of_dense(total, _counted(first) + _counted(second), x1_dense_shape))
 
@@ -170,7 +171,7 @@ def _csr_sparse_matmul(
     if left.shape[-1] != right.shape[-2] or left.shape[0] != right.shape[0]:
         raise ValueError(f"expected matrices that can be multiplied, got shapes {tuple(left.shape)} and {tuple(right.shape)}.")
     met = _turned(_counted(first), transpose_a or adjoint_a, False, "a") @ _turned(_counted(second), transpose_b or adjoint_b, False, "b")
-    shape = torch.tensor([*lengths_of(x1_dense_shape)[:-2], left.shape[-2], right.shape[-1]], dtype=x1_dense_shape.dtype)
+    shape = torch.tensor([*sizes(x1_dense_shape)[:-2], left.shape[-2], right.shape[-1]], dtype=x1_dense_shape.dtype)
     return tuple(_of_dense(left @ right, met, shape.to(x1_dense_shape.device)))
 
 

@@ -10,9 +10,10 @@ import torch
 from torch.nn import functional as F
 
 from torchspore.mindspore.ops.activation import as_dtype
-from torchspore.mindspore.ops.coo_primitives import lengths_of
+from torchspore.mindspore.ops.array import sizes
 from torchspore.mindspore.ops.declare import OPERATORS, op
 from torchspore.mindspore.ops.grad_primitives import vjp
+from torchspore.mindspore.ops.grad_structures import sampled_back
 from torchspore.mindspore.ops.indices import as_index
 
 T = torch.Tensor
@@ -27,7 +28,7 @@ def _back(forward: str, cotangent: T, *inputs: T, **options: Any) -> T:
 
 def _zeros(shape: Any, like: T) -> T:
     """What a linear operator's gradient is taken at: any Tensor of that shape."""
-    return torch.zeros(lengths_of(shape), dtype=like.dtype, device=like.device)
+    return torch.zeros(sizes(shape), dtype=like.dtype, device=like.device)
 
 
 def _agree(name: str, given: T, like: str, wanted: Any) -> None:
@@ -197,7 +198,7 @@ def _conv2d_backprop_filter(
     data_format: str = "NCHW",
 ) -> T:
     """The gradient of Conv2D by its weight of the shape `filter_sizes`; pads come from `pad_mode` and `pad`, as in Conv2D."""
-    if any(lengths_of(pad_list)):
+    if any(sizes(pad_list)):
         raise ValueError(f"pad_list={pad_list}: expected zeros.\n\nhint: write pad_mode='pad', pad=...")
     body, weight = OPERATORS["_conv2d"].body, _zeros(filter_sizes, out_backprop)
     options = {"mode": mode, "pad_mode": pad_mode, "pad": pad, "stride": _two(stride), "dilation": _two(dilation), "group": group,
@@ -238,7 +239,7 @@ def _mirror_pad_grad(dy: T, paddings: Any, mode: str = "REFLECT") -> T:
 @op(primitive="PadV3Grad", init=("mode", "paddings_contiguous"))
 def _pad_v3_grad(x: T, paddings: Any, mode: str = "reflect", paddings_contiguous: bool = True) -> T:
     """The gradient of PadV3, whose output's is `x`."""
-    numbers = lengths_of(paddings)
+    numbers = sizes(paddings)
     half = len(numbers) // 2
     before, after = (numbers[::2], numbers[1::2]) if paddings_contiguous else (numbers[:half], numbers[half:])
     shape = list(x.shape)
@@ -264,7 +265,7 @@ def _resize_linear_grad(grads: T, x: T, coordinate_transformation_mode: str = "a
 def _resize_nearest_v2_grad(grads: T, size: Any, align_corners: bool = False, half_pixel_centers: bool = False) -> T:
     """The gradient of ResizeNearestNeighborV2 by its input of `size` (height, width)."""
     options = {"align_corners": align_corners, "half_pixel_centers": half_pixel_centers}
-    return _back("_resize_nearest_v2", grads, _zeros([*grads.shape[:2], *lengths_of(size)], grads), size=tuple(grads.shape[-2:]), **options)
+    return _back("_resize_nearest_v2", grads, _zeros([*grads.shape[:2], *sizes(size)], grads), size=tuple(grads.shape[-2:]), **options)
 
 
 @op(primitive="UpsampleNearest3DGrad")
@@ -283,9 +284,9 @@ def _upsample_trilinear3d_grad(dy: T, input_size: Any, output_size: Any = None, 
 @op(primitive="AffineGridGrad", init=("align_corners",))
 def _affine_grid_grad(y_grad: T, x_size: Any, align_corners: bool = False) -> T:
     """The gradient of AffineGrid for images of `x_size` by theta: (N, 2, 3) or (N, 3, 4)."""
-    axes = len(lengths_of(x_size)) - 2
+    axes = len(sizes(x_size)) - 2
     theta = _zeros((y_grad.shape[0], axes, axes + 1), y_grad)
-    return _back("_affine_grid", y_grad, theta, output_size=tuple(lengths_of(x_size)), align_corners=align_corners)
+    return _back("_affine_grid", y_grad, theta, output_size=tuple(sizes(x_size)), align_corners=align_corners)
 
 
 @op(primitive="GridSampler3DGrad", init=("interpolation_mode", "padding_mode", "align_corners", "output_mask"))
@@ -294,8 +295,7 @@ def _grid_sampler_3d_grad(
     output_mask: Any = (1, 1),
 ) -> tuple[T, ...]:
     """The gradients of GridSampler3D by the input and the grid, zeros for those that `output_mask` does not ask for."""
-    found = vjp(lambda x, grid: F.grid_sample(x, grid, interpolation_mode, padding_mode, align_corners), (input_x, grid), grad)
-    return tuple(gradient if wanted else torch.zeros_like(gradient) for gradient, wanted in zip(found, output_mask))
+    return sampled_back(grad, input_x, grid, interpolation_mode, padding_mode, align_corners, output_mask)
 
 
 @op(primitive="ROIAlignGrad", init=("pooled_height", "pooled_width", "spatial_scale", "sample_num"))

@@ -198,8 +198,13 @@ def _grid_sampler_2d_grad(
     output_mask: Any = (1, 1),
 ) -> tuple[T, ...]:
     """The gradients of grid_sample by the input and the grid, zeros for those that `output_mask` does not ask for."""
-    found = vjp(lambda x, grid: F.grid_sample(x, grid, interpolation_mode, padding_mode, align_corners), (input_x, grid), grad)
-    return tuple(gradient if wanted else torch.zeros_like(gradient) for gradient, wanted in zip(found, output_mask))
+    return sampled_back(grad, input_x, grid, interpolation_mode, padding_mode, align_corners, output_mask)
+
+
+def sampled_back(grad: T, x: T, grid: T, mode: str, padding: str, align_corners: bool, wanted: Any) -> tuple[T, ...]:
+    """The gradients of grid_sample, of images or volumes, by x and by the grid; zeros for those that are not wanted."""
+    found = vjp(lambda x, grid: F.grid_sample(x, grid, mode, padding, align_corners), (x, grid), grad)
+    return tuple(gradient if is_wanted else torch.zeros_like(gradient) for gradient, is_wanted in zip(found, wanted))
 
 
 @op(primitive="ResizeNearestNeighborGrad", init=("align_corners", "half_pixel_centers"))

@@ -92,22 +92,26 @@ def _segment_prod(input_x: T, segment_ids: T) -> T:
     return _sorted(input_x, segment_ids, "prod")
 
 
+def _of_rows(x: T, indices: T, segment_ids: T, how: str) -> T:
+    return _sorted(x.index_select(0, as_index(indices)), segment_ids, how)
+
+
 @op(primitive="SparseSegmentMean")
 def sparse_segment_mean(x: T, indices: T, segment_ids: T) -> T:
     """The means of the rows x[indices] that share a segment; the segments are sorted."""
-    return _sorted(x.index_select(0, as_index(indices)), segment_ids, "mean")
+    return _of_rows(x, indices, segment_ids, "mean")
 
 
 @op(primitive="SparseSegmentSum")
 def _sparse_segment_sum(x: T, indices: T, segment_ids: T) -> T:
     """The sums of the rows x[indices] that share a segment; the segments are sorted."""
-    return _sorted(x.index_select(0, as_index(indices)), segment_ids, "sum")
+    return _of_rows(x, indices, segment_ids, "sum")
 
 
 @op(primitive="SparseSegmentSqrtN")
 def _sparse_segment_sqrt(x: T, indices: T, segment_ids: T) -> T:
     """The sums of the rows x[indices] that share a segment, over the roots of their counts; the segments are sorted."""
-    return _by_roots(_sorted(x.index_select(0, as_index(indices)), segment_ids, "sum"), segment_ids)
+    return _by_roots(_of_rows(x, indices, segment_ids, "sum"), segment_ids)
 
 
 def _by_roots(sums: T, segment_ids: T) -> T:
@@ -126,19 +130,19 @@ def _filled(found: T, num_segments: T) -> T:
 @op(primitive="SparseSegmentSumWithNumSegments")
 def _sparse_segment_sum_of(x: T, indices: T, segment_ids: T, num_segments: T) -> T:
     """As `SparseSegmentSum`, with zeros for segments without rows: shape (num_segments, ...)."""
-    return _filled(_sorted(x.index_select(0, as_index(indices)), segment_ids, "sum"), num_segments)
+    return _filled(_of_rows(x, indices, segment_ids, "sum"), num_segments)
 
 
 @op(primitive="SparseSegmentMeanWithNumSegments")
 def _sparse_segment_mean_of(x: T, indices: T, segment_ids: T, num_segments: T) -> T:
     """As `SparseSegmentMean`, with zeros for segments without rows: shape (num_segments, ...)."""
-    return _filled(_sorted(x.index_select(0, as_index(indices)), segment_ids, "mean"), num_segments)
+    return _filled(_of_rows(x, indices, segment_ids, "mean"), num_segments)
 
 
 @op(primitive="SparseSegmentSqrtNWithNumSegments")
 def _sparse_segment_sqrt_of(x: T, indices: T, segment_ids: T, num_segments: T) -> T:
     """As `SparseSegmentSqrtN`, with zeros for segments without rows: shape (num_segments, ...)."""
-    return _filled(_by_roots(_sorted(x.index_select(0, as_index(indices)), segment_ids, "sum"), segment_ids), num_segments)
+    return _filled(_by_roots(_of_rows(x, indices, segment_ids, "sum"), segment_ids), num_segments)
 
 
 def _dense(indices: T, values: T, shape: Any) -> T:

@@ -8,7 +8,8 @@ import torch
 
 from torchspore.base.text import one_of
 from torchspore.engine.dtypes import FROM_TORCH
-from torchspore.mindspore.ops.coo_primitives import lengths_of, places
+from torchspore.mindspore.ops.array import sizes
+from torchspore.mindspore.ops.coo_primitives import places
 from torchspore.mindspore.ops.declare import op
 from torchspore.mindspore.ops.indices import as_index
 
@@ -40,7 +41,7 @@ def _every(outer: list[int]) -> list[list[int]]:
 
 def _rows_of(indices: T, values: T, shape: T) -> list[list[Any]]:
     """The values of a sparse Tensor by all its indexes but the last."""
-    lengths = lengths_of(shape)
+    lengths = sizes(shape)
     rows: list[list[Any]] = [[] for _ in _every(lengths[:-1])]
     number = torch.div(places(indices, lengths), max(lengths[-1], 1), rounding_mode="floor").tolist()
     for row, value in zip(number, values.tolist()):
@@ -62,7 +63,7 @@ def _dense_and_sparse_sets(
     x1: T, x2_indices: T, x2_values: T, x2_shape: T, set_operation: str = "", validate_indices: bool = True,
 ) -> Any:
     """As `DenseToDenseSetOperation`, with the second sets in a sparse Tensor."""
-    outer = lengths_of(x2_shape)[:-1]
+    outer = sizes(x2_shape)[:-1]
     if x1.ndim < 2 or list(x1.shape[:-1]) != outer:
         raise ValueError(f"expected x1 of rank 2 or more with the axes {tuple(outer)} but the last, got {tuple(x1.shape)}.")
     return _combined(x1.reshape(-1, x1.shape[-1]).tolist(), _rows_of(x2_indices, x2_values, x2_shape), outer, set_operation, x1)
@@ -71,8 +72,8 @@ def _dense_and_sparse_sets(
 @op(primitive="SetSize", init=("validate_indices",))
 def _set_size(set_indices: T, set_values: T, set_shape: T, validate_indices: bool = True) -> T:
     """How many different values stand in each row of a sparse Tensor: int32, its shape without the last axis."""
-    sizes = [len(set(row)) for row in _rows_of(set_indices, set_values, set_shape)]
-    return torch.tensor(sizes, dtype=torch.int32, device=set_values.device).reshape(lengths_of(set_shape)[:-1])
+    counts = [len(set(row)) for row in _rows_of(set_indices, set_values, set_shape)]
+    return torch.tensor(counts, dtype=torch.int32, device=set_values.device).reshape(sizes(set_shape)[:-1])
 
 
 def _counts(ends: T) -> T:
@@ -136,7 +137,7 @@ def _ragged_to_tensor(shape: T, values: T, default_value: T, row_partition_tenso
         row, place = _within(counts)
         at = torch.cat([at[row], place.unsqueeze(-1)], -1)
     needed = [levels[0].shape[0], *(int(counts.max()) if counts.numel() else 0 for counts in levels), *values.shape[1:]]
-    wanted = [need if length < 0 else length for length, need in zip(lengths_of(shape), needed)]
+    wanted = [need if length < 0 else length for length, need in zip(sizes(shape), needed)]
     inside = (at < torch.tensor(wanted[: at.shape[-1]], device=at.device)).all(-1)
     whole = torch.broadcast_to(default_value.to(values.dtype), wanted).clone()
     return whole.index_put(tuple(at[inside].unbind(-1)), values[inside])
