@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable
 
 LONGEST_VALUE = 60
+_ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+(?=>)")
 
 
 def message(what: str, expected: str, *, hint: str | None = None) -> str:
@@ -39,11 +40,16 @@ def short(value: object) -> str:
 def shown_whole(value: object) -> str:
     """A value as Python writes it; one that Python can't write is told by its type: a message never fails."""
     try:
-        return repr(value)
+        return without_addresses(repr(value))
     except Exception:  # a user's own __repr__, lists in lists in lists, an int of more digits than Python writes
         if isinstance(value, int):
             return f"an int of {value.bit_length()} bits"
         return f"<{type(value).__name__} that can't be shown>"
+
+
+def without_addresses(text: str) -> str:
+    """A text without the ` at 0x7f..` of objects that show no more of themselves: it tells nobody anything and is another in each run."""
+    return _ADDRESS.sub("", text)
 
 
 def one_of(words: Iterable[object]) -> str:

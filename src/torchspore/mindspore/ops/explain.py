@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from torchspore.base.frames import user_frame
-from torchspore.base.text import with_hint
+from torchspore.base.text import shown_whole, with_hint, without_addresses
 from torchspore.engine import dtypes, lacking
 from torchspore.engine.memory import limit
 from torchspore.engine.tensor import TensorBase
@@ -150,7 +150,7 @@ def signature_of(function: Callable[..., Any]) -> str:
     signature = inspect.signature(function)
     bare = [p.replace(annotation=inspect.Parameter.empty) for p in signature.parameters.values()]
     text = str(signature.replace(parameters=bare, return_annotation=inspect.Signature.empty)).replace("=torch.", "=mindspore.")
-    return re.sub(r"<function (?:\S*\.)?(<lambda>|\w+) at 0x\w+>", r"\1", text)
+    return re.sub(r"<function (?:\S*\.)?(<lambda>|\w+)>", r"\1", without_addresses(text))
 
 
 def _given(function: Callable[..., Any], arguments: tuple[Any, ...], keywords: dict[str, Any]) -> dict[str, Any]:
@@ -193,8 +193,5 @@ def shown(value: Any) -> str:
         return "(" + ", ".join(shown(item) for item in value) + ")"
     if type(value).__module__ == "torch" and value in dtypes.FROM_TORCH:
         return repr(dtypes.FROM_TORCH[value])
-    try:
-        text = _TENSOR.sub("a Tensor", " ".join(repr(value).split()))
-    except Exception:                      # nested too deep, or an int of too many digits
-        text = type(value).__name__
+    text = _TENSOR.sub("a Tensor", " ".join(shown_whole(value).split()))
     return text if len(text) <= LONGEST else text[: LONGEST - 3] + "..."
