@@ -11,6 +11,8 @@ import mindspore.dataset as ds
 import numpy as np
 import pytest
 
+from torchspore.mindspore.dataset.engine.workers import Workers
+
 
 class Counted:
     """A source that counts how many rows were read."""
@@ -196,3 +198,58 @@ def test_a_pipeline_inside_a_function_leaves_its_random_numbers() -> None:
         ds.config.set_debug_mode(False)
         ds.config.set_seed(seed)
     assert found[0] == found[1]
+
+
+def test_who_waits_for_rows_is_one_of_the_workers() -> None:
+    seen: set[str] = set()
+    at_once: list[int] = []
+    active: list[int] = []
+
+    def heavy(value: np.ndarray) -> np.ndarray:
+        seen.add(threading.current_thread().name)
+        active.append(1)
+        at_once.append(len(active))
+        time.sleep(0.002)
+        active.pop()
+        return value
+
+    for workers in (2, 4):
+        seen.clear()
+        at_once.clear()
+        dataset = ds.GeneratorDataset(Counted(400), ["a"], shuffle=False).map(heavy, "a", num_parallel_workers=workers)
+        assert numbers(dataset) == list(range(400)) and max(at_once) == workers
+        assert seen == {"torchspore-dataset", *(f"torchspore-map-{number}" for number in range(workers - 1))}
+    assert threads() == []
+
+
+def test_helping_ends_with_the_call_that_is_waited_for() -> None:
+    workers = Workers(2, "test", is_helped=True)
+    block = threading.Event()
+    held = workers.submit(block.wait, 10)
+    while not held.thread:
+        time.sleep(0.001)
+    calls = [workers.submit(lambda n=n: (n, threading.get_ident())) for n in range(5)]
+    assert [workers.result(call) for call in calls] == [(n, threading.get_ident()) for n in range(5)]
+    block.set()
+    assert workers.result(held) is True
+    workers.close()
+    assert workers.submit(int).is_done is False
+
+
+def test_an_interrupt_while_helping_is_not_kept_for_later() -> None:
+    def interrupted() -> None:
+        raise KeyboardInterrupt
+
+    workers = Workers(2, "test", is_helped=True)
+    block = threading.Event()
+    held = workers.submit(block.wait, 10)
+    while not held.thread:
+        time.sleep(0.001)
+    first = workers.submit(interrupted)
+    last = workers.submit(int)
+    with pytest.raises(KeyboardInterrupt):
+        workers.result(last)
+    with pytest.raises(KeyboardInterrupt):
+        first.result()
+    block.set()
+    workers.close()

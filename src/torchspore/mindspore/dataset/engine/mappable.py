@@ -199,4 +199,4 @@ class MappableDataset(SourceDataset):
 
 
 def _workers(run: Run, count: int) -> Workers:
-    return run.closing(Workers(count, "torchspore-source"))
+    return run.closing(Workers(count, "torchspore-source", is_helped=True))

@@ -182,7 +182,7 @@ class MapDataset(UnionBaseDataset):
             count = min(count, max(2, cores.usable()))
         if count < 2 or config.get_debug_mode():
             return None
-        return run.closing(Workers(count, "torchspore-map"))
+        return run.closing(Workers(count, "torchspore-map", is_helped=True))
 
 
 class _Plan:

@@ -20,7 +20,7 @@ from torchspore.mindspore.dataset.engine.workers import Workers, ordered_map
 _TRIED_ROWS = 8
 _LIGHT = 150e-6
 """Seconds a row. Twice what it costs to hand one to a thread and back: rows of 130e-6 (a spectrogram) lost a third by two threads."""
-_CHUNK_SECONDS, _CHUNK_ROWS = 2e-3, 16
+_CHUNK_SECONDS, _CHUNK_ROWS = 4e-3, 16
 _TURN_SECONDS, _TURN_ROWS, _WORKER_ROWS = 60e-3, 64, 8
 """How long a timed turn is: at most so many rows, at least so many for each worker."""
 _STRETCH_SECONDS, _STRETCH_ROWS = 2.0, 256

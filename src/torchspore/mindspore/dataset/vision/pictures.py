@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -127,6 +127,8 @@ def decode(data: np.ndarray, where: str) -> np.ndarray:
 
 
 _JPEG, _END = b"\xff\xd8", b"\xff\xd9"
+_HEAD = 65_536
+"""Bytes of a file in which its size is looked for."""
 
 
 def _jpeg(flat: np.ndarray) -> np.ndarray | None:
@@ -134,7 +136,7 @@ def _jpeg(flat: np.ndarray) -> np.ndarray | None:
     import simplejpeg
 
     try:
-        if simplejpeg.decode_jpeg_header(flat)[2] in ("CMYK", "YCCK"):
+        if _inks(flat):
             return _of_print(flat)
         return simplejpeg.decode_jpeg(flat, "RGB")
     except (ValueError, OSError, SyntaxError):
@@ -143,6 +145,17 @@ def _jpeg(flat: np.ndarray) -> np.ndarray | None:
         return None if flat[-2:].tobytes() == _END else simplejpeg.decode_jpeg(flat.tobytes() + _END, "RGB")
     except ValueError:
         return None
+
+
+def _inks(flat: np.ndarray) -> bool:
+    """Whether a JPEG has the four colours of print. Raises ValueError for what is no JPEG."""
+    frame = _frame(flat[:_HEAD].tobytes())
+    if frame is not None:
+        return frame[1] == 4
+
+    import simplejpeg
+
+    return simplejpeg.decode_jpeg_header(flat)[2] in ("CMYK", "YCCK")
 
 
 def _of_print(flat: np.ndarray) -> np.ndarray:
@@ -166,7 +179,7 @@ def check_pixels(flat: np.ndarray, where: str) -> None:
     """Raises RuntimeError for a picture that says in its head that it has more pixels than one may: a small file can fill the memory."""
     if flat.dtype != np.uint8 or flat.size < 4096:
         return
-    pixels, told = _pixels(flat[:65536].tobytes()), os.environ.get("OPENCV_IO_MAX_IMAGE_PIXELS", "")
+    pixels, told = _pixels(flat[:_HEAD].tobytes()), os.environ.get("OPENCV_IO_MAX_IMAGE_PIXELS", "")
     most = int(told) if told.isdigit() else MOST_PIXELS
     if pixels > most:
         hint = "make it smaller, or set OPENCV_IO_MAX_IMAGE_PIXELS where it is right"
@@ -177,12 +190,9 @@ def _pixels(head: bytes) -> int:
     """How many pixels a picture has, as the head of its file says; 0 where it can't be told. A PNG and a JPEG take a few microseconds."""
     if head[:8] == b"\x89PNG\r\n\x1a\n":
         return int.from_bytes(head[16:20], "big") * int.from_bytes(head[20:24], "big")
-    place = 2
-    while head[:2] == b"\xff\xd8" and place + 9 <= len(head) and head[place] == 0xFF:
-        kind = head[place + 1]
-        if 0xC0 <= kind <= 0xCF and kind not in (0xC4, 0xC8, 0xCC):
-            return int.from_bytes(head[place + 7 : place + 9], "big") * int.from_bytes(head[place + 5 : place + 7], "big")
-        place += 1 if kind == 0xFF else 2 if kind == 1 or 0xD0 <= kind <= 0xD9 else 2 + int.from_bytes(head[place + 2 : place + 4], "big")
+    frame = _frame(head)
+    if frame is not None:
+        return frame[0]
     import io
     import warnings
 
@@ -199,13 +209,28 @@ def _pixels(head: bytes) -> int:
         return 0
 
 
-def planes(image: np.ndarray) -> Sequence[np.ndarray]:
-    """The channels of an image (H, W, C), each contiguous where OpenCV knows the dtype: that is what makes arithmetic on them fast."""
+def _frame(head: bytes) -> tuple[int, int] | None:
+    """How many pixels and colours a JPEG has, of its frame header (ITU T.81, B.2.2); None where that is not in the head."""
+    place = 2
+    while head[:2] == _JPEG and place + 9 < len(head) and head[place] == 0xFF:
+        kind = head[place + 1]
+        if 0xC0 <= kind <= 0xCF and kind not in (0xC4, 0xC8, 0xCC):
+            height, width = head[place + 5 : place + 7], head[place + 7 : place + 9]
+            return int.from_bytes(height, "big") * int.from_bytes(width, "big"), head[place + 9]
+        place += 1 if kind == 0xFF else 2 if kind == 1 or 0xD0 <= kind <= 0xD9 else 2 + int.from_bytes(head[place + 2 : place + 4], "big")
+    return None
+
+
+def planar(image: np.ndarray) -> np.ndarray:
+    """An image (H, W, C) channel after channel, (C, H, W) in one array: that is what makes arithmetic on them fast."""
     import cv2
 
-    if image.dtype.char in "BbHhifd" and image.shape[2] <= _MOST_SPLIT:
-        return cv2.split(image)
-    return [image[..., channel] for channel in range(image.shape[2])]
+    channels = image.shape[2]
+    if image.dtype.char not in "BbHhifd" or not 0 < channels <= _MOST_SPLIT or not image.size:
+        return np.ascontiguousarray(image.transpose(2, 0, 1))
+    result = np.empty((channels, *image.shape[:2]), image.dtype)
+    cv2.split(image, list(result))
+    return result
 
 
 _MOST_SPLIT = 128
@@ -292,10 +317,7 @@ class ToTensor(ImageTensorOperation):
 
     def _apply(self, value: np.ndarray, chosen: Any = None) -> Any:
         check_image("ToTensor", value)
-        split = [value] if value.ndim == 2 else planes(value)
-        scaled = np.empty((len(split), *value.shape[:2]), np.float32)
-        for plane, out in zip(split, scaled):
-            np.multiply(plane, _SCALE, out=out, dtype=np.float32, casting="unsafe")
+        scaled = np.multiply(value[None] if value.ndim == 2 else planar(value), _SCALE, dtype=np.float32, casting="unsafe")
         return scaled.astype(self._dtype, copy=False)
 
     def _apply_stack(self, values: np.ndarray) -> np.ndarray:

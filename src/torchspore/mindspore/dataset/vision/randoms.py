@@ -153,7 +153,7 @@ class RandomResizedCrop(ImageTensorOperation):
         top, left, high, wide = chosen
         if isinstance(value, np.ndarray):
             check_image(self._call, value)
-            return geometry.resize(geometry.crop(value, top, left, high, wide), self.size, self.interpolation, self._call)
+            return geometry.resize(value[top : top + high, left : left + wide], self.size, self.interpolation, self._call)
         return geometry.resize(value.crop((left, top, left + wide, top + high)), self.size, self.interpolation, self._call)
 
 
